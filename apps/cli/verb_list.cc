@@ -1,0 +1,167 @@
+// orrery list, show: the facts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "orrery/hardware/catalog.h"
+#include "orrery/model/catalog.h"
+#include "orrery/model/parameters.h"
+#include "orrery/workload/engine.h"
+#include "apps/cli/output.h"
+#include "apps/cli/verbs.h"
+
+namespace orrery::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ListOptions {
+  std::string kind, name;
+  OutputOptions output;
+};
+
+Json model_facts(const Architecture& m, const std::string& id) {
+  const ParameterCounts c = count_parameters(m);
+  return {{"id", id},
+          {"family", m.family},
+          {"parameters", c.total()},
+          {"active_parameters", c.active()},
+          {"embedding_parameters", c.embedding},
+          {"layers", m.layers.size()},
+          {"hidden", m.hidden},
+          {"vocab", m.vocab},
+          {"max_context", m.max_context},
+          {"dtype", std::string(to_text(m.dtype))}};
+}
+
+Json gpu_facts(const Gpu& g) {
+  Json peaks = Json::object();
+  for (std::size_t i = 0; i < g.peaks.size(); ++i) {
+    if (g.peaks[i]) peaks[std::string(to_text(static_cast<Dtype>(i)))] = g.peaks[i]->value() / 1e12;
+  }
+  return {{"id", g.id},
+          {"name", g.name},
+          {"architecture", g.architecture},
+          {"memory_gb", g.memory.capacity.value() / 1e9},
+          {"bandwidth_gb_s", g.memory.bandwidth.value() / 1e9},
+          {"peaks_tflop_s", peaks},
+          {"scale_up_gb_s_each_way", g.scale_up.bandwidth.value() / 1e9},
+          {"power_w", g.power ? Json(g.power->value()) : Json(nullptr)},
+          {"unsure", g.unsure}};
+}
+
+Json engine_facts(const EngineProfile& profile) {
+  EngineProfile e = profile;
+  Fields fields;
+  declare(fields, e);
+  return fields.json();
+}
+
+// One line of the list for each kind; short enough for 80 columns.
+std::string list_line(const std::string& kind, const Json& j) {
+  if (kind == "models") {
+    return fmt::format("{:<26} {:<16} {:>9.2f} B {:>9.2f} B active {:>4} layers", j["id"].get<std::string>(),
+                       j["family"].get<std::string>(), j["parameters"].get<double>() / 1e9,
+                       j["active_parameters"].get<double>() / 1e9, j["layers"].get<int>());
+  }
+  if (kind == "gpus") {
+    double peak = 0;
+    for (const char* d : {"bf16", "fp16"}) {
+      if (peak == 0 && j["peaks_tflop_s"].contains(d)) peak = j["peaks_tflop_s"][d];
+    }
+    return fmt::format("{:<20} {:<12} {:>7.1f} GB {:>8.0f} GB/s {:>7.0f} TFLOP/s 16-bit", j["id"].get<std::string>(),
+                       j["architecture"].get<std::string>(), j["memory_gb"].get<double>(), j["bandwidth_gb_s"].get<double>(), peak);
+  }
+  return fmt::format("{:<20} {} ({})", j["id"].get<std::string>(), j["name"].get<std::string>(), j["version"].get<std::string>());
+}
+
+std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
+  std::vector<Json> rows;
+  if (kind == "models") {
+    for (const std::string& id : model_ids(bundle)) rows.push_back(model_facts(load_model(id, bundle), id));
+  } else if (kind == "gpus") {
+    const Catalog catalog(bundle);
+    for (const std::string& id : catalog.gpu_ids()) rows.push_back(gpu_facts(catalog.gpu(id)));
+  } else if (kind == "engines") {
+    for (const std::string& id : engine_ids(bundle)) rows.push_back(engine_facts(load_engine(id, bundle)));
+  } else {
+    const std::vector<std::string> kinds = {"models", "gpus", "engines"};
+    throw InputError(fmt::format("expected models, gpus or engines, got '{}'{}", kind, did_you_mean(kind, kinds)));
+  }
+  return rows;
+}
+
+void print_list(const ListOptions& o, const Bundle& bundle) {
+  const std::vector<Json> rows = collect(o.kind, bundle);
+  switch (o.output.format) {
+    case Format::kJson: fmt::print("{}\n", Json(rows).dump(1)); break;
+    case Format::kJsonl:
+      for (const Json& r : rows) fmt::print("{}\n", r.dump());
+      break;
+    case Format::kTable:
+      for (const Json& r : rows) fmt::print("{}\n", list_line(o.kind, r));
+      break;
+    case Format::kCsv:
+    case Format::kMd: {
+      const bool md = o.output.format == Format::kMd;
+      std::vector<std::string> keys;
+      for (const auto& [key, value] : rows.front().items()) {
+        if (!value.is_structured()) keys.push_back(key);
+      }
+      const char* separator = md ? " | " : ",";
+      auto line = [&](auto text_of) {
+        std::string out = md ? "| " : "";
+        for (std::size_t i = 0; i < keys.size(); ++i) out += (i ? separator : "") + text_of(keys[i]);
+        fmt::print("{}{}\n", out, md ? " |" : "");
+      };
+      line([](const std::string& k) { return k; });
+      if (md) line([](const std::string&) { return std::string("---"); });
+      for (const Json& r : rows) {
+        line([&r](const std::string& k) { return r[k].is_string() ? r[k].get<std::string>() : r[k].dump(); });
+      }
+    }
+  }
+}
+
+Json show(const std::string& name, const Bundle& bundle) {
+  const Catalog catalog(bundle);
+  // A name is looked for in all kinds; the first that knows it answers.
+  try {
+    return gpu_facts(catalog.gpu(name));
+  } catch (const InputError&) {
+  }
+  const std::vector<std::string> engines = engine_ids(bundle);
+  if (std::find(engines.begin(), engines.end(), canonical_name(name)) != engines.end()) {
+    return engine_facts(load_engine(name, bundle));
+  }
+  try {
+    const Architecture m = load_model(name, bundle);
+    return model_facts(m, m.id);
+  } catch (const InputError&) {
+    std::vector<std::string> known = catalog.gpu_ids();
+    const auto models = model_ids(bundle);
+    known.insert(known.end(), models.begin(), models.end());
+    known.insert(known.end(), engines.begin(), engines.end());
+    throw InputError(fmt::format("no model, GPU or engine is called '{}'{}", name, did_you_mean(name, known)));
+  }
+}
+
+}  // namespace
+
+void add_list(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand("list", "models (with parameter counts), gpus or engines");
+  auto o = std::make_shared<ListOptions>();
+  app->add_option("KIND", o->kind, "models, gpus or engines")->required();
+  add_output_flags(*app, o->output);
+  app->callback([o, &context] { print_list(*o, context.bundle()); });
+}
+
+void add_show(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand("show", "the facts of one model, GPU or engine");
+  auto o = std::make_shared<ListOptions>();
+  app->add_option("NAME", o->name, "its id, an alias, or a file")->required();
+  app->callback([o, &context] { fmt::print("{}\n", show(o->name, context.bundle()).dump(1)); });
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,28 @@
+// The verbs of the command line: one function each adds its subcommand to the program.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "orrery/base/bundle.h"
+
+namespace orrery::cli {
+
+// What all verbs share.
+struct Context {
+  std::string catalog;  // --catalog DIR, laid over the bundled facts
+  int exit_code = 0;    // of a verb that ran but has bad news: 3 when nothing fits
+  Bundle bundle() const { return catalog.empty() ? Bundle() : Bundle(catalog); }
+};
+
+void add_estimate(CLI::App& program, Context& context);
+void add_memory(CLI::App& program, Context& context);
+void add_kernel(CLI::App& program, Context& context);
+void add_run(CLI::App& program, Context& context);
+void add_list(CLI::App& program, Context& context);
+void add_show(CLI::App& program, Context& context);
+void add_fit(CLI::App& program, Context& context);
+void add_validate(CLI::App& program, Context& context);
+
+}  // namespace orrery::cli

@@ -1,0 +1,55 @@
+# The compiler's options, the cache and the linker. Target orrery_options carries what every file of ours is built with.
+
+# Build types: RelWithDebInfo is for work and tests (quick to compile, assertions on), Release is what users run.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1 -D_GLIBCXX_ASSERTIONS")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(ccache_program ccache)
+if(ccache_program)
+  # Paths below the source folder are hashed relative to it: another clone hits the same cache.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      ${ccache_program})
+endif()
+
+add_library(orrery_options INTERFACE)
+target_include_directories(orrery_options INTERFACE ${PROJECT_SOURCE_DIR})
+set(cxx_options -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.
+    -ffp-contract=off)  # the same numbers on machines with and without fused multiply-add
+if(ORRERY_FUZZ)
+  # clang warns about more than g++; g++ is the judge of warnings.
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "ORRERY_FUZZ needs clang: -DCMAKE_CXX_COMPILER=clang++-19")
+  endif()
+  set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  list(APPEND cxx_options -fsanitize=fuzzer-no-link)
+else()
+  list(APPEND cxx_options -Wall -Wextra -Wconversion -Werror)
+  if(ORRERY_SANITIZE)
+    set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  endif()
+endif()
+if(sanitizers)
+  list(APPEND cxx_options ${sanitizers} -fno-omit-frame-pointer)
+  target_link_options(orrery_options INTERFACE ${sanitizers})
+endif()
+target_compile_options(orrery_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_options}>")
+
+# Only libraries that are used are loaded at start.
+target_link_options(orrery_options INTERFACE -Wl,--as-needed)
+if(ORRERY_LTO)
+  target_compile_options(orrery_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-flto=auto>)
+  target_link_options(orrery_options INTERFACE -flto=auto)
+else()
+  find_program(mold_program mold)
+  if(mold_program)
+    target_link_options(orrery_options INTERFACE -fuse-ld=mold)
+  endif()
+endif()

@@ -1,0 +1,81 @@
+# Test programs, one a folder, and one ctest entry a program. Each knows, as string macros:
+#   ORRERY_SOURCE_DIR  the root of the source tree
+#   ORRERY_PROGRAM     the built program
+#   ORRERY_SHARED_DIR  the folder of measured tables; the accuracy suite is skipped where it is absent
+enable_testing()
+find_package(GTest REQUIRED)
+find_package(rapidcheck REQUIRED)
+add_custom_target(all_tests)
+
+add_library(orrery_test_options INTERFACE)
+target_link_libraries(orrery_test_options INTERFACE GTest::gtest_main GTest::gmock rapidcheck_gtest)
+target_compile_definitions(orrery_test_options INTERFACE
+  ORRERY_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+  ORRERY_PROGRAM="${PROJECT_BINARY_DIR}/orrery"
+  ORRERY_SHARED_DIR="${ORRERY_SHARED_DIR}")
+
+# orrery_test(<program> <folder of sources> <library>...): nothing where the folder has no sources.
+function(orrery_test program folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${program} ${sources})
+  target_link_libraries(${program} PRIVATE ${ARGN} orrery_test_options)
+  set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(all_tests ${program})
+  if(program STREQUAL accuracy_tests)  # looks for the tables when it is run, not when it is configured
+    add_test(NAME ${program} COMMAND sh -c "test -d '${ORRERY_SHARED_DIR}/data' || { \
+      echo 'skipped: no measured tables at ${ORRERY_SHARED_DIR}/data'; exit 77; }; \
+      exec $<TARGET_FILE:${program}> --gtest_brief=1")
+    set_tests_properties(${program} PROPERTIES SKIP_RETURN_CODE 77)
+  else()
+    add_test(NAME ${program} COMMAND ${program} --gtest_brief=1)
+  endif()
+endfunction()
+
+if(unit IN_LIST ORRERY_SUITES)
+  file(GLOB unit_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true tests/unit/*)
+  foreach(folder IN LISTS unit_folders)
+    get_filename_component(room ${folder} NAME)
+    if(NOT TARGET orrery_${room})
+      message(FATAL_ERROR "tests/unit/${room}: no such room in cmake/rooms.txt")
+    endif()
+    orrery_test(unit_${room} ${folder} orrery_${room})
+  endforeach()
+endif()
+
+if(law IN_LIST ORRERY_SUITES)
+  orrery_test(law_tests tests/law ${all_room_targets})
+endif()
+
+# The suites that run the program need it built.
+foreach(suite golden accuracy)
+  if(suite IN_LIST ORRERY_SUITES)
+    orrery_test(${suite}_tests tests/${suite} ${all_room_targets})
+    if(TARGET ${suite}_tests AND TARGET orrery)
+      add_dependencies(${suite}_tests orrery)
+    endif()
+  endif()
+endforeach()
+
+if(house IN_LIST ORRERY_SUITES)
+  orrery_test(house_tests tests/house orrery_options)
+  # A header with a source is compiled first in it (house_tests checks); one without is compiled alone here.
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS orrery/*.h)
+  set(header_sources)
+  foreach(header IN LISTS headers)
+    string(REGEX REPLACE "\\.h$" ".cc" source ${header})
+    if(NOT EXISTS ${source})
+      file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${header})
+      string(MAKE_C_IDENTIFIER ${path} name)
+      file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/headers/${name}.cc CONTENT "#include \"${path}\"\n")
+      list(APPEND header_sources ${PROJECT_BINARY_DIR}/generated/headers/${name}.cc)
+    endif()
+  endforeach()
+  if(header_sources)
+    add_library(header_checks OBJECT ${header_sources})
+    target_link_libraries(header_checks PRIVATE orrery_options)
+    add_dependencies(all_tests header_checks)
+  endif()
+endif()

@@ -1,0 +1,189 @@
+#include "orrery/base/csv.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::size_t kLongestRow = 1u << 20;
+
+}  // namespace
+
+// Bytes in lines: from a file through zlib (which reads plain files too) or from memory.
+class CsvReader::Source {
+ public:
+  explicit Source(const std::filesystem::path& path) : file_(gzopen(path.c_str(), "rb")) {
+    if (!file_) throw InputError(fmt::format("{}: cannot be opened", path.string()));
+    gzbuffer(file_, 1u << 17);
+    buffer_.resize(1u << 17);
+  }
+  explicit Source(std::string_view text) : begin_(text.data()), end_(text.data() + text.size()) {}
+  ~Source() {
+    if (file_) gzclose(file_);
+  }
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  // Appends the next line without its end to `out`; false at the end. Throws a text on a damaged file.
+  bool line(std::string& out) {
+    bool any = false;
+    while (true) {
+      if (begin_ == end_ && !fill()) return any;
+      any = true;
+      const auto* newline = static_cast<const char*>(std::memchr(begin_, '\n', static_cast<std::size_t>(end_ - begin_)));
+      const char* stop = newline ? newline : end_;
+      out.append(begin_, stop);
+      begin_ = newline ? newline + 1 : end_;
+      if (out.size() > kLongestRow) throw InputError(fmt::format("a row of more than {} bytes", kLongestRow));
+      if (newline) {
+        if (!out.empty() && out.back() == '\r') out.pop_back();
+        return true;
+      }
+    }
+  }
+
+ private:
+  bool fill() {
+    if (!file_) return false;
+    const int n = gzread(file_, buffer_.data(), static_cast<unsigned>(buffer_.size()));
+    int code = Z_OK;
+    const char* message = gzerror(file_, &code);
+    if (n < 0 || (code != Z_OK && code != Z_STREAM_END)) throw InputError(fmt::format("damaged file ({})", message));
+    begin_ = buffer_.data();
+    end_ = begin_ + n;
+    return n > 0;
+  }
+
+  gzFile file_ = nullptr;
+  std::vector<char> buffer_;
+  const char* begin_ = nullptr;
+  const char* end_ = nullptr;
+};
+
+CsvReader::CsvReader(const std::filesystem::path& path) : name_(path.string()) {
+  if (!std::filesystem::is_regular_file(path)) throw InputError(fmt::format("{}: no such file", name_));
+  source_ = std::make_unique<Source>(path);
+  if (!next()) throw InputError(fmt::format("{}: empty table", name_));
+  for (std::size_t i = 0; i < cells_.size(); ++i) header_.emplace_back(text(static_cast<int>(i)));
+}
+
+CsvReader::CsvReader(std::string_view text_in, std::string name) : source_(std::make_unique<Source>(text_in)), name_(std::move(name)) {
+  if (!next()) throw InputError(fmt::format("{}: empty table", name_));
+  for (std::size_t i = 0; i < cells_.size(); ++i) header_.emplace_back(text(static_cast<int>(i)));
+}
+
+CsvReader::~CsvReader() = default;
+CsvReader::CsvReader(CsvReader&&) noexcept = default;
+
+std::optional<int> CsvReader::find(std::string_view name) const {
+  for (std::size_t i = 0; i < header_.size(); ++i) {
+    if (header_[i] == name) return static_cast<int>(i);
+  }
+  return std::nullopt;
+}
+
+int CsvReader::column(std::string_view name) const {
+  if (const auto i = find(name)) return *i;
+  throw InputError(fmt::format("{}: no column '{}'{}", name_, name, did_you_mean(name, header_)));
+}
+
+bool CsvReader::read_line() {
+  try {
+    const bool any = source_->line(row_);
+    line_ += any ? 1 : 0;
+    return any;
+  } catch (const InputError& e) {
+    throw InputError(fmt::format("{}:{}: {}", name_, line_ + 1, e.what()));
+  }
+}
+
+bool CsvReader::next() {
+  do {
+    row_.clear();
+    if (!read_line()) return false;
+  } while (row_.empty());
+  row_line_ = line_;
+  split();
+  if (!header_.empty() && cells_.size() != header_.size()) {
+    throw InputError(fmt::format("{}:{}: {} cells, the header has {}", name_, row_line_, cells_.size(), header_.size()));
+  }
+  return true;
+}
+
+void CsvReader::split() {
+  cells_.clear();
+  std::size_t at = 0;
+  while (true) {
+    if (at < row_.size() && row_[at] == '"') {
+      const std::size_t begin = at + 1;
+      std::size_t read = begin, write = begin;
+      while (true) {
+        if (read >= row_.size()) {  // the cell goes on in the next line
+          row_ += '\n';
+          if (!read_line()) throw InputError(fmt::format("{}:{}: a quote is never closed", name_, row_line_));
+        }
+        if (row_[read] == '"') {
+          if (read + 1 < row_.size() && row_[read + 1] == '"') {
+            row_[write++] = '"';
+            read += 2;
+            continue;
+          }
+          break;
+        }
+        row_[write++] = row_[read++];
+      }
+      cells_.emplace_back(begin, write);
+      at = read + 1;
+      if (at < row_.size() && row_[at] != ',') {
+        throw InputError(fmt::format("{}:{}: text after a closing quote", name_, row_line_));
+      }
+    } else {
+      const std::size_t comma = row_.find(',', at);
+      cells_.emplace_back(at, std::min(comma, row_.size()));
+      at = cells_.back().second;
+    }
+    if (at >= row_.size()) return;
+    ++at;  // the comma
+    if (at == row_.size()) return cells_.emplace_back(at, at), void();
+  }
+}
+
+std::string_view CsvReader::text(int column) const {
+  const auto [begin, end] = cells_.at(static_cast<std::size_t>(column));
+  return std::string_view(row_).substr(begin, end - begin);
+}
+
+std::optional<double> CsvReader::optional_number(int column) const {
+  const std::string_view cell = text(column);
+  if (cell.empty()) return std::nullopt;
+  double v = 0;
+  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), v);
+  if (error != std::errc() || rest != cell.data() + cell.size() || !std::isfinite(v)) {
+    fail(column, fmt::format("expected a number, got '{}'", cell.substr(0, 40)));
+  }
+  return v;
+}
+
+double CsvReader::number(int column) const {
+  if (const auto v = optional_number(column)) return *v;
+  fail(column, "expected a number, the cell is empty");
+}
+
+std::int64_t CsvReader::integer(int column) const {
+  const double v = number(column);
+  if (v != std::floor(v) || std::abs(v) > 0x1p53) fail(column, fmt::format("expected a whole number, got '{}'", text(column)));
+  return static_cast<std::int64_t>(v);
+}
+
+void CsvReader::fail(int column, std::string_view message) const {
+  throw InputError(fmt::format("{}:{}: {}: {}", name_, row_line_, header_.at(static_cast<std::size_t>(column)), message));
+}
+
+}  // namespace orrery

@@ -1,0 +1,41 @@
+// The errors that leave the library. The command line maps them to exit codes; nothing else exits.
+//
+//   InputError  2  the question is malformed: says where, what was expected, and the nearest valid name
+//   Infeasible  3  the question is sound, but it does not fit (memory, a rule of the layout)
+//   NoData      4  this combination is not known to any tier (a GPU without fp8 asked for fp8)
+//   anything else derived from std::exception is an internal error (1)
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace orrery {
+
+class InputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Infeasible : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class NoData : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The name of `known` with the least edit distance to `name` (case, '_', '-' and '.' ignored), if it is
+// close enough to be meant; otherwise empty. Ties go to the earlier one.
+std::string nearest_name(std::string_view name, std::span<const std::string> known);
+
+// " (did you mean 'h100-sxm'?)" or "" when nothing is near.
+std::string did_you_mean(std::string_view name, std::span<const std::string> known);
+
+// Lower case, '_' as '-': the form in which ids and aliases are compared.
+std::string canonical_name(std::string_view name);
+
+}  // namespace orrery

@@ -1,0 +1,311 @@
+#include "orrery/base/fields.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string underscored(std::string_view name) {
+  std::string out(name);
+  for (char& c : out) {
+    if (c == '-') c = '_';
+  }
+  return out;
+}
+
+// "[a, b]", or a single value standing for a list of one.
+template <class T, class Read>
+std::vector<T> read_list(const Node& node, Read read_one) {
+  std::vector<T> out;
+  if (!node.is_list()) return {read_one(node)};
+  for (const Node& item : node.items()) out.push_back(read_one(item));
+  return out;
+}
+
+}  // namespace
+
+void Field::check_range(const Node& node, double value) const {
+  if (value >= least_ && value <= most_) return;
+  const std::string unit = dimension_ != Dimension::kNone ? std::string(base_unit(dimension_)) : unit_;
+  const std::string suffix = unit.empty() ? "" : " " + unit;
+  if (std::isinf(most_)) {
+    node.fail(fmt::format("{} is too small: at least {}{}", node.text(), least_, suffix));
+  }
+  node.fail(fmt::format("{} is out of range: {} to {}{}", node.text(), least_, most_, suffix));
+}
+
+void Field::read(const Node& node) const {
+  if (!choices_.empty() && type_ == Type::kText) {
+    const std::string& text = node.as_string();
+    bool known = false;
+    for (const std::string& c : choices_) known |= canonical_name(c) == canonical_name(text);
+    if (!known) {
+      node.fail(fmt::format("expected one of {}, got '{}'{}", fmt::join(choices_, ", "), text,
+                            did_you_mean(text, choices_)));
+    }
+  }
+  read_(*this, node);
+}
+
+Json Field::json() const { return json_(); }
+
+Field& Fields::append(std::string name, Field::Type type, std::string doc) {
+  Field& f = fields_.emplace_back();
+  f.name_ = std::move(name);
+  f.type_ = type;
+  f.doc_ = std::move(doc);
+  return f;
+}
+
+Field& Fields::add(std::string name, bool& value, std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kBool, std::move(doc));
+  f.default_ = value ? "true" : "false";
+  f.read_ = [&value](const Field&, const Node& n) { value = n.as_bool(); };
+  f.json_ = [&value] { return Json(value); };
+  return f;
+}
+
+Field& Fields::add(std::string name, int& value, std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kInt, std::move(doc));
+  f.least_ = std::numeric_limits<int>::min();
+  f.most_ = std::numeric_limits<int>::max();
+  f.default_ = std::to_string(value);
+  f.read_ = [&value](const Field& self, const Node& n) {
+    const std::int64_t v = n.as_int();
+    self.check_range(n, static_cast<double>(v));
+    value = static_cast<int>(v);
+  };
+  f.json_ = [&value] { return Json(value); };
+  return f;
+}
+
+Field& Fields::add(std::string name, std::int64_t& value, std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kInt, std::move(doc));
+  f.default_ = std::to_string(value);
+  f.read_ = [&value](const Field& self, const Node& n) {
+    const std::int64_t v = n.as_int();
+    self.check_range(n, static_cast<double>(v));
+    value = v;
+  };
+  f.json_ = [&value] { return Json(value); };
+  return f;
+}
+
+Field& Fields::add(std::string name, double& value, std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kNumber, std::move(doc));
+  f.default_ = fmt::format("{}", value);
+  f.read_ = [&value](const Field& self, const Node& n) {
+    const double v = n.as_double();
+    self.check_range(n, v);
+    value = v;
+  };
+  f.json_ = [&value] { return Json(value); };
+  return f;
+}
+
+Field& Fields::add(std::string name, std::string& value, std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kText, std::move(doc));
+  f.default_ = value;
+  f.read_ = [&value](const Field&, const Node& n) { value = n.as_string(); };
+  f.json_ = [&value] { return Json(value); };
+  return f;
+}
+
+Field& Fields::add(std::string name, Dtype& value, std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kText, std::move(doc));
+  f.default_ = std::string(to_text(value));
+  f.read_ = [&value](const Field&, const Node& n) {
+    const auto d = parse_dtype(n.as_string());
+    if (!d) {
+      n.fail(fmt::format("expected a number format ({}), got '{}'{}", fmt::join(dtype_names(), ", "),
+                         n.text(), did_you_mean(n.text(), dtype_names())));
+    }
+    value = *d;
+  };
+  f.json_ = [&value] { return Json(std::string(to_text(value))); };
+  return f;
+}
+
+Field& Fields::add(std::string name, std::vector<std::string>& value, std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kList, std::move(doc));
+  f.read_ = [&value](const Field&, const Node& n) {
+    value = read_list<std::string>(n, [](const Node& i) { return i.as_string(); });
+  };
+  f.json_ = [&value] { return Json(value); };
+  return f;
+}
+
+Field& Fields::add(std::string name, std::vector<double>& value, std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kList, std::move(doc));
+  f.read_ = [&value](const Field& self, const Node& n) {
+    value = read_list<double>(n, [&self](const Node& i) {
+      const double v = i.as_double();
+      self.check_range(i, v);
+      return v;
+    });
+  };
+  f.json_ = [&value] { return Json(value); };
+  return f;
+}
+
+Field& Fields::add(std::string name, std::vector<std::int64_t>& value, std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kList, std::move(doc));
+  f.read_ = [&value](const Field& self, const Node& n) {
+    value = read_list<std::int64_t>(n, [&self](const Node& i) {
+      const std::int64_t v = i.as_int();
+      self.check_range(i, static_cast<double>(v));
+      return v;
+    });
+  };
+  f.json_ = [&value] { return Json(value); };
+  return f;
+}
+
+Field& Fields::add_quantity(std::string name, Dimension dimension, std::function<void(double)> set,
+                            std::function<double()> get, std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kQuantity, std::move(doc));
+  f.dimension_ = dimension;
+  f.least_ = 0;
+  f.unit_ = std::string(base_unit(dimension));
+  f.default_ = fmt::format("{:g} {}", get(), base_unit(dimension));
+  f.read_ = [set = std::move(set), dimension](const Field& self, const Node& n) {
+    const auto v = parse_quantity(dimension, n.as_string());
+    if (!v) {
+      n.fail(fmt::format("expected a number with its unit such as '{}', got '{}'",
+                         unit_example(dimension), n.text()));
+    }
+    self.check_range(n, *v);
+    set(*v);
+  };
+  f.json_ = [get = std::move(get), dimension] {
+    return Json(fmt::format("{} {}", get(), base_unit(dimension)));
+  };
+  return f;
+}
+
+Field& Fields::add_choice(std::string name, std::function<void(std::size_t)> set,
+                          std::function<std::size_t()> get, std::vector<std::string> names,
+                          std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kText, std::move(doc));
+  f.default_ = names[get()];
+  f.choices_ = std::move(names);
+  f.read_ = [set = std::move(set)](const Field& self, const Node& n) {
+    for (std::size_t i = 0; i < self.choices_.size(); ++i) {
+      if (canonical_name(self.choices_[i]) == canonical_name(n.text())) set(i);
+    }
+  };
+  f.json_ = [get = std::move(get), choices = f.choices_] { return Json(choices[get()]); };
+  return f;
+}
+
+Field& Fields::group(std::string name, const std::function<void(Fields&)>& declare_members,
+                     std::string doc) {
+  Field& f = append(std::move(name), Field::Type::kGroup, std::move(doc));
+  f.group_ = std::make_shared<Fields>();
+  declare_members(*f.group_);
+  f.read_ = [members = f.group_](const Field&, const Node& n) { members->read(n); };
+  f.json_ = [members = f.group_] { return members->json(); };
+  return f;
+}
+
+Field& Fields::custom(std::string name, Field::Type type, std::function<void(const Node&)> read,
+                      std::function<Json()> json, std::string doc) {
+  Field& f = append(std::move(name), type, std::move(doc));
+  f.read_ = [read = std::move(read)](const Field&, const Node& n) { read(n); };
+  f.json_ = std::move(json);
+  return f;
+}
+
+const Field* Fields::find(std::string_view name) const {
+  const std::size_t dot = name.find('.');
+  const std::string head = underscored(name.substr(0, dot));
+  for (const Field& f : fields_) {
+    bool match = f.name_ == head;
+    for (const std::string& a : f.aliases_) match |= underscored(a) == head;
+    if (!match) continue;
+    if (dot == std::string_view::npos) return &f;
+    return f.group_ ? f.group_->find(name.substr(dot + 1)) : nullptr;
+  }
+  return nullptr;
+}
+
+void Fields::read(const Node& map) const {
+  if (!map.is_map() && !map.is_null()) map.fail("expected a map of keys");  // nothing: an empty map
+  std::vector<const Field*> seen;
+  for (std::size_t i = 0; i < map.keys().size(); ++i) {
+    const std::string& key = map.keys()[i];
+    const Node& value = map.items()[i];
+    const Field* f = key.find('.') == std::string::npos ? find(key) : nullptr;
+    if (!f) {
+      std::vector<std::string> known;
+      for (const Field& k : fields_) {
+        known.push_back(k.name_);
+        known.insert(known.end(), k.aliases_.begin(), k.aliases_.end());
+      }
+      std::string hint = did_you_mean(key, known);
+      if (hint.empty() && !fields_.empty()) {
+        std::vector<std::string> names;
+        for (const Field& k : fields_) names.push_back(k.name_);
+        hint = fmt::format(" (known: {})", fmt::join(names, ", "));
+      }
+      value.fail("unknown key" + hint);
+    }
+    for (const Field* s : seen) {
+      if (s == f) value.fail(fmt::format("'{}' was given already under another name", f->name_));
+    }
+    seen.push_back(f);
+    f->read(value);
+  }
+  for (const Field& f : fields_) {
+    if (!f.required_) continue;
+    bool given = false;
+    for (const Field* s : seen) given |= s == &f;
+    if (!given) map.fail(fmt::format("'{}' is missing ({})", f.name_, f.doc_));
+  }
+}
+
+Json Fields::json() const {
+  Json out = Json::object();
+  for (const Field& f : fields_) out[f.name_] = f.json();
+  return out;
+}
+
+Json Fields::schema() const {
+  Json properties = Json::object(), required = Json::array();
+  for (const Field& f : fields_) {
+    Json p;
+    switch (f.type_) {
+      case Field::Type::kBool: p["type"] = "boolean"; break;
+      case Field::Type::kInt: p["type"] = "integer"; break;
+      case Field::Type::kNumber: p["type"] = "number"; break;
+      case Field::Type::kText: p["type"] = "string"; break;
+      case Field::Type::kList: p["type"] = {"array", "string", "number"}; break;
+      case Field::Type::kGroup: p = f.group_ ? f.group_->schema() : Json{{"type", "object"}}; break;
+      case Field::Type::kQuantity:
+        p["type"] = "string";
+        p["pattern"] = "^[-+0-9.eE]+ ?[A-Za-z/]+$";
+        p["examples"] = {std::string(unit_example(f.dimension_))};
+        break;
+    }
+    p["description"] = f.doc_ + (f.unit_.empty() ? "" : " [" + f.unit_ + "]");
+    if (!f.choices_.empty()) p["enum"] = f.choices_;
+    if (f.type_ == Field::Type::kInt || f.type_ == Field::Type::kNumber) {
+      if (std::isfinite(f.least_)) p["minimum"] = f.least_;
+      if (std::isfinite(f.most_)) p["maximum"] = f.most_;
+    }
+    if (!f.default_.empty() && !f.required_ && f.type_ != Field::Type::kGroup) p["default"] = f.json();
+    properties[f.name_] = std::move(p);
+    if (f.required_) required.push_back(f.name_);
+  }
+  Json out = {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
+  if (!required.empty()) out["required"] = required;
+  return out;
+}
+
+}  // namespace orrery

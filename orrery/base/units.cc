@@ -1,0 +1,158 @@
+#include "orrery/base/units.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+#include <utility>
+
+namespace orrery {
+namespace {
+
+struct Prefix {
+  std::string_view text;
+  double factor;
+};
+
+constexpr std::array<Prefix, 14> kPrefixes = {{{"", 1},
+                                               {"k", 1e3},
+                                               {"K", 1e3},
+                                               {"M", 1e6},
+                                               {"G", 1e9},
+                                               {"T", 1e12},
+                                               {"P", 1e15},
+                                               {"E", 1e18},
+                                               {"Z", 1e21},
+                                               {"Ki", 0x1p10},
+                                               {"Mi", 0x1p20},
+                                               {"Gi", 0x1p30},
+                                               {"Ti", 0x1p40},
+                                               {"Pi", 0x1p50}}};
+
+std::optional<double> prefix_factor(std::string_view text, bool binary_allowed) {
+  for (const Prefix& p : kPrefixes) {
+    if (p.text == text && (binary_allowed || p.text.size() < 2)) return p.factor;
+  }
+  return std::nullopt;
+}
+
+// Strips any of `endings` from `unit` and reads what stands before it as a prefix.
+std::optional<double> prefixed(std::string_view unit, std::initializer_list<Prefix> endings,
+                               bool binary_allowed) {
+  for (const Prefix& ending : endings) {
+    if (!unit.ends_with(ending.text)) continue;
+    auto f = prefix_factor(unit.substr(0, unit.size() - ending.text.size()), binary_allowed);
+    if (f) return *f * ending.factor;
+  }
+  return std::nullopt;
+}
+
+std::string scaled(double value, double step, std::span<const std::string_view> names,
+                   std::size_t base_index) {
+  std::size_t i = base_index;
+  while (std::abs(value) >= step && i + 1 < names.size()) value /= step, ++i;
+  while (value != 0 && std::abs(value) < 1 && i > 0) value *= step, --i;
+  return fmt::format("{:.3g} {}", std::abs(value) >= 100 ? std::round(value) : value, names[i]);
+}
+
+}  // namespace
+
+std::optional<double> unit_factor(Dimension dimension, std::string_view unit) {
+  switch (dimension) {
+    case Dimension::kNone:
+      return std::nullopt;
+    case Dimension::kTime:
+      for (const Prefix& p : {Prefix{"s", 1}, Prefix{"ms", 1e-3}, Prefix{"us", 1e-6},
+                              Prefix{"ns", 1e-9}, Prefix{"min", 60}, Prefix{"h", 3600},
+                              Prefix{"d", 86400}}) {
+        if (p.text == unit) return p.factor;
+      }
+      return std::nullopt;
+    case Dimension::kFrequency:
+      return prefixed(unit, {{"Hz", 1}}, false);
+    case Dimension::kBytes:
+      return prefixed(unit, {{"B", 1}}, true);
+    case Dimension::kBandwidth:
+      return prefixed(
+          unit, {{"B/s", 1}, {"Bps", 1}, {"bit/s", 0.125}, {"b/s", 0.125}, {"bps", 0.125}}, true);
+    case Dimension::kFlops:
+      return prefixed(unit, {{"FLOP", 1}, {"FLOPs", 1}, {"OP", 1}}, false);
+    case Dimension::kFlopRate:
+      return prefixed(unit, {{"FLOP/s", 1}, {"FLOPS", 1}, {"OP/s", 1}, {"OPS", 1}}, false);
+    case Dimension::kEnergy:
+      return prefixed(unit, {{"J", 1}, {"Wh", 3600}}, false);
+    case Dimension::kPower:
+      if (unit == "mW") return 1e-3;
+      return prefixed(unit, {{"W", 1}}, false);
+  }
+  return std::nullopt;
+}
+
+std::string_view unit_example(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kTime: return "25 us";
+    case Dimension::kFrequency: return "1980 MHz";
+    case Dimension::kBytes: return "80 GiB";
+    case Dimension::kBandwidth: return "3.35 TB/s";
+    case Dimension::kFlops: return "1.5 TFLOP";
+    case Dimension::kFlopRate: return "989 TFLOP/s";
+    case Dimension::kEnergy: return "12 kJ";
+    case Dimension::kPower: return "700 W";
+    case Dimension::kNone: break;
+  }
+  return "";
+}
+
+std::string_view base_unit(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kTime: return "s";
+    case Dimension::kFrequency: return "Hz";
+    case Dimension::kBytes: return "B";
+    case Dimension::kBandwidth: return "B/s";
+    case Dimension::kFlops: return "FLOP";
+    case Dimension::kFlopRate: return "FLOP/s";
+    case Dimension::kEnergy: return "J";
+    case Dimension::kPower: return "W";
+    case Dimension::kNone: break;
+  }
+  return "";
+}
+
+std::optional<double> parse_quantity(Dimension dimension, std::string_view text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
+  std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  while (unit.ends_with(' ')) unit.remove_suffix(1);
+  auto factor = unit_factor(dimension, unit);
+  if (!factor || !std::isfinite(number * *factor)) return std::nullopt;
+  return number * *factor;
+}
+
+std::string to_text(Seconds t) {
+  static constexpr std::array<std::string_view, 4> kNames = {"ns", "us", "ms", "s"};
+  if (t.value() >= 1000) return fmt::format("{:.4g} s", t.value());
+  return scaled(t.value(), 1000, kNames, 3);
+}
+
+std::string to_text(Bytes b) {
+  static constexpr std::array<std::string_view, 6> kNames = {"B", "kB", "MB", "GB", "TB", "PB"};
+  return scaled(b.value(), 1000, kNames, 0);
+}
+
+std::string to_text(BytesPerSecond r) {
+  static constexpr std::array<std::string_view, 5> kNames = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  return scaled(r.value(), 1000, kNames, 0);
+}
+
+std::string to_text(FlopsPerSecond r) {
+  static constexpr std::array<std::string_view, 6> kNames = {
+      "FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"};
+  return scaled(r.value(), 1000, kNames, 0);
+}
+
+}  // namespace orrery

@@ -1,0 +1,73 @@
+#include "orrery/hardware/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+int quotient_up(int a, int b) { return (a + b - 1) / b; }
+
+// The slower of the fabric and the GPU's own link to it.
+BytesPerSecond reached(const Gpu& gpu, const Fabric& fabric, int ranks) {
+  const BytesPerSecond offered = fabric.bandwidth(ranks);
+  if (fabric.kind == FabricKind::kBus) {
+    return std::min(offered, gpu.host_link.bandwidth.value_or(offered));
+  }
+  return gpu.scale_up.kind.empty() ? offered : std::min(offered, gpu.scale_up.bandwidth);
+}
+
+}  // namespace
+
+Cluster::Cluster(const Catalog& catalog, Gpu gpu, int gpus, std::string_view node_type)
+    : gpu_(std::move(gpu)),
+      gpus_(gpus),
+      node_type_(catalog.node_type(node_type.empty() ? std::string_view(gpu_.node) : node_type)) {
+  if (gpus < 1) throw InputError(fmt::format("a cluster needs at least one GPU, got {}", gpus));
+  const NodeType& n = node_type_;
+  if (!n.scale_up.empty()) scale_up_ = catalog.fabric(n.scale_up);
+  if (!n.bridge.fabric.empty()) bridge_ = catalog.fabric(n.bridge.fabric);
+  if (!n.network.fabric.empty()) network_ = catalog.fabric(n.network.fabric);
+  if (nodes() > 1 && !network_) {
+    throw Infeasible(fmt::format("{} {} need {} nodes of type '{}', which has no network", gpus,
+                                 gpu_.id, nodes(), n.id));
+  }
+}
+
+int Cluster::nodes() const { return quotient_up(gpus_, node_type_.gpu_count); }
+
+int Cluster::hosts() const {
+  const int per_host =
+      node_type_.gpus_per_host > 0 ? node_type_.gpus_per_host : node_type_.gpu_count;
+  return quotient_up(gpus_, per_host);
+}
+
+BytesPerSecond Cluster::network_per_gpu() const {
+  if (!network_) return BytesPerSecond(0);
+  return network_->bandwidth() * node_type_.network.ports / node_type_.gpu_count;
+}
+
+bool Cluster::holds(int domain, int span) const {
+  return gpus_ <= domain || (span <= domain && domain % span == 0);
+}
+
+GroupLink Cluster::link(int ranks, int stride) const {
+  if (ranks < 2 || stride < 1 || stride > gpus_ / ranks) {
+    throw InputError(fmt::format("a group of {} ranks {} apart does not lie within {} GPUs", ranks,
+                                 stride, gpus_));
+  }
+  const int span = ranks * stride;
+  if (bridge_ && holds(node_type_.bridge.gpus, span)) {
+    return {&*bridge_, reached(gpu_, *bridge_, ranks), ranks, 1};
+  }
+  if (holds(node_type_.gpu_count, span)) {
+    return {&*scale_up_, reached(gpu_, *scale_up_, ranks), ranks, 1};
+  }
+  const int per_node = std::clamp(node_type_.gpu_count / stride, 1, ranks);
+  return {&*network_, network_per_gpu(), per_node, quotient_up(ranks, per_node)};
+}
+
+}  // namespace orrery

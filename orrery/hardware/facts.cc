@@ -1,0 +1,39 @@
+#include "orrery/hardware/facts.h"
+
+#include <fmt/format.h>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+// Every group of the document that is declared with required keys must be there with them, even
+// where it is written without a value ("memory:").
+void check_groups(const Node& map, const Fields& fields) {
+  for (const Field& f : fields.all()) {
+    const Node* value = map.find(f.name());
+    if (!value || !f.group()) continue;
+    if (!value->is_map()) value->fail("expected a map of keys");
+  }
+}
+
+}  // namespace
+
+void read_facts(const Node& document, const Fields& fields, const std::string& id,
+                const std::vector<std::string>& sources, const std::vector<std::string>& unsure) {
+  if (!document.is_map()) document.fail("expected a map of keys");
+  check_groups(document, fields);
+  fields.read(document);
+  if (id.empty() || id != canonical_name(id)) {
+    document.at("id").fail(
+        fmt::format("expected lower-case letters, digits and '-', got '{}'", id));
+  }
+  if (sources.empty()) document.at("sources").fail("at least one source is needed");
+  for (std::size_t i = 0; i < unsure.size(); ++i) {
+    if (!fields.find(unsure[i])) {
+      document.at("unsure").fail(fmt::format("no field is called '{}'", unsure[i]));
+    }
+  }
+}
+
+}  // namespace orrery

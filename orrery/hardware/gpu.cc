@@ -1,0 +1,123 @@
+#include "orrery/hardware/gpu.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "orrery/base/error.h"
+#include "orrery/hardware/facts.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kKilo = 1e3, kMega = 1e6, kGiga = 1e9, kTera = 1e12, kPeta = 1e15;
+
+std::size_t index(Dtype dtype) { return static_cast<std::size_t>(dtype); }
+
+void declare_memory(Fields& f, GpuMemory& m) {
+  f.add("kind", m.kind, "kind of memory");
+  f.add("capacity", m.capacity, "nominal capacity").range(kGiga, 100 * kTera).required();
+  f.add("usable", m.usable, "what the driver hands to a program").range(kGiga, 100 * kTera);
+  f.add("bandwidth", m.bandwidth, "peak bandwidth").range(kGiga, kPeta).required();
+}
+
+}  // namespace
+
+void declare(Fields& f, Gpu& g) {
+  f.add("id", g.id, "short lower-case name").required();
+  f.add("name", g.name, "name that its maker gave it");
+  f.add("vendor", g.vendor, "maker").required();
+  f.add("architecture", g.architecture, "chip generation: GPUs of one share kernels").required();
+  f.add("sm_version", g.sm_version, "CUDA compute capability times ten; 0 for other makers")
+      .range(0, 999);
+  f.add("aliases", g.aliases, "other names it is found by, on one line");
+  f.add("node", g.node, "node type that it is usually sold in");
+  f.group("memory", [&g](Fields& m) { declare_memory(m, g.memory); }, "device memory").required();
+  f.add("l2", g.l2, "largest cache on the compute dies, or on-die SRAM").range(kKilo, 100 * kGiga);
+  f.add("l3", g.l3, "memory-side cache").range(kKilo, 100 * kGiga);
+  f.add("compute_units", g.compute_units, "SMs, CUs, Xe cores or TensorCores")
+      .range(1, 1'000'000)
+      .required();
+  f.add("shared_memory", g.shared_memory, "scratchpad of one compute unit").range(kKilo, kGiga);
+  f.add("boost_clock", g.boost_clock, "highest clock").range(100 * kMega, 10 * kGiga);
+  f.add("peak_clock", g.peak_clock, "clock that the printed peaks imply")
+      .range(100 * kMega, 10 * kGiga);
+  f.add("power", g.power, "thermal design power").range(1, 100 * kKilo);
+  f.add("dies", g.dies, "devices that software sees in the card").range(1, 64);
+  f.group(
+       "peak",
+       [&g](Fields& p) {
+         for (std::size_t i = 0; i < kDtypeCount; ++i) {
+           p.add(dtype_names()[i], g.peaks[i], "dense peak").range(kGiga, 1000 * kPeta);
+         }
+       },
+       "dense peak of matrix multiplication by number format")
+      .required();
+  f.group(
+      "scale_up",
+      [&g](Fields& s) {
+        s.add("kind", g.scale_up.kind, "name of the link").required();
+        s.add("bandwidth", g.scale_up.bandwidth, "bandwidth each way, all links together")
+            .range(kGiga, kPeta)
+            .required();
+      },
+      "link to the other GPUs of the node");
+  f.group(
+      "host_link",
+      [&g](Fields& h) {
+        h.add("kind", g.host_link.kind, "name of the link")
+            .one_of({"pcie3", "pcie4", "pcie5", "pcie6", "nvlink-c2c", "unified"})
+            .required();
+        h.add("bandwidth", g.host_link.bandwidth, "bandwidth each way").range(kMega, kPeta);
+      },
+      "link to the host");
+  f.add("sources", g.sources, "where the figures come from").required();
+  f.add("unsure", g.unsure, "fields whose value is doubtful");
+}
+
+Gpu read_gpu(const Node& document) {
+  Gpu g;
+  Fields fields;
+  declare(fields, g);
+  read_facts(document, fields, g.id, g.sources, g.unsure);
+  if (g.memory.usable && *g.memory.usable > g.memory.capacity) {
+    document.at("memory").at("usable").fail("more than memory.capacity");
+  }
+  if (std::none_of(g.peaks.begin(), g.peaks.end(), [](const auto& p) { return p.has_value(); })) {
+    document.at("peak").fail("at least one peak is needed");
+  }
+  return g;
+}
+
+bool Gpu::supports(Dtype dtype) const { return peaks[index(dtype)].has_value(); }
+
+FlopsPerSecond Gpu::peak(Dtype dtype) const {
+  if (const auto& p = peaks[index(dtype)]) return *p;
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < kDtypeCount; ++i) {
+    if (peaks[i]) known.push_back(dtype_names()[i]);
+  }
+  throw NoData(
+      fmt::format("{} has no {} peak (it has {})", id, to_text(dtype), fmt::join(known, ", ")));
+}
+
+Dtype Gpu::compute_dtype(Dtype storage) const {
+  if (supports(storage)) return storage;
+  if (storage != Dtype::kFp64 && storage != Dtype::kFp32) {
+    if (storage != Dtype::kTf32) {
+      if (supports(Dtype::kBf16)) return Dtype::kBf16;
+      if (supports(Dtype::kFp16)) return Dtype::kFp16;
+    }
+    if (supports(Dtype::kFp32)) return Dtype::kFp32;
+  }
+  throw NoData(fmt::format("{} multiplies neither {} nor a wider format", id, to_text(storage)));
+}
+
+Bytes Gpu::usable_memory() const { return memory.usable.value_or(memory.capacity); }
+
+bool Gpu::is_unsure(std::string_view field) const {
+  return std::find(unsure.begin(), unsure.end(), field) != unsure.end();
+}
+
+}  // namespace orrery

@@ -1,0 +1,205 @@
+// Softmax attention: prefill (causal or full) and decode (paged).
+//
+// Prefill: base = max(compute, memory), compute over query blocks of 128 rows with whole diagonal blocks and whole waves.
+// Coordinates: log2 of new tokens, of sequences x heads, of heads per kv head.
+// Decode: base = max(compute with heads packed to 16 rows, memory). Coordinates: log2 of visible keys, of
+// sequences x kv heads, of heads per kv head.
+// A class for each pair of number formats (arithmetic, KV), head size and windowed or not.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orrery/base/random.h"
+#include "orrery/kernel/families.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::array<int, 5> kHeadDims = {64, 128, 192, 256, 512};
+constexpr std::array<std::string_view, 3> kFormats = {"bf16", "fp8kv", "fp8"};  // both 16 bit; KV in fp8; both fp8
+
+int head_dim_index(int head_dim) {
+  int best = 0;
+  for (int i = 1; i < static_cast<int>(kHeadDims.size()); ++i) {
+    if (std::abs(std::log2(1.0 * head_dim / kHeadDims[static_cast<std::size_t>(i)])) <
+        std::abs(std::log2(1.0 * head_dim / kHeadDims[static_cast<std::size_t>(best)]))) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+int format_index(Dtype dtype, Dtype kv) { return dtype == Dtype::kFp8 ? 2 : kv == Dtype::kFp8 || kv == Dtype::kInt8 ? 1 : 0; }
+
+int class_index(Dtype dtype, Dtype kv, int head_dim, bool windowed) {
+  return (format_index(dtype, kv) * static_cast<int>(kHeadDims.size()) + head_dim_index(head_dim)) * 2 + (windowed ? 1 : 0);
+}
+
+std::string class_name(int format, int head_dim, bool windowed) {
+  return fmt::format("{}_{}{}", kFormats[static_cast<std::size_t>(format)], kHeadDims[static_cast<std::size_t>(head_dim)], windowed ? "_window" : "");
+}
+
+// Its own class, then the same without a window, other head sizes, 16-bit formats.
+std::vector<KernelFamily::KernelClass> make_classes() {
+  std::vector<KernelFamily::KernelClass> all;
+  for (int f = 0; f < 3; ++f) {
+    for (int d = 0; d < static_cast<int>(kHeadDims.size()); ++d) {
+      for (bool windowed : {false, true}) {
+        KernelFamily::KernelClass c;
+        c.choices.push_back({class_name(f, d, windowed), 1, 0});
+        if (windowed) c.choices.push_back({class_name(f, d, false), 1.1, 0.15});
+        if (f != 0) c.choices.push_back({class_name(0, d, windowed), 1, 0.2});
+        if (f != 0 && windowed) c.choices.push_back({class_name(0, d, false), 1.1, 0.25});
+        for (int other : {1, 0, 3, 2}) {  // 128 is measured everywhere
+          if (other != d) c.choices.push_back({class_name(0, other, false), 1, 0.25});
+        }
+        all.push_back(std::move(c));
+      }
+    }
+  }
+  return all;
+}
+
+Dtype read_dtype(std::string_view text) { return text == "fp8" ? Dtype::kFp8 : Dtype::kBf16; }
+
+// A kernel that runs only for want of a better one: SGLang's Triton attention on GPUs where FA3 or FA2 is the default.
+bool is_fallback(std::string_view source) { return source == "triton"; }
+
+double q(std::int64_t n) { return static_cast<double>(n); }
+
+class PrefillFamily : public KernelFamily {
+ public:
+  PrefillFamily() : classes_(make_classes()) {}
+  std::string_view name() const override { return "attention_prefill"; }
+  bool accepts(const Op& op) const override { return std::holds_alternative<PrefillAttention>(op); }
+  std::vector<std::vector<double>> axes() const override {
+    return {{0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14}, {0, 2, 4, 5, 6, 7, 8, 9, 10, 12, 14}, {0, 2, 3, 4, 6}};
+  }
+  std::span<const KernelClass> classes() const override { return classes_; }
+  int class_of(const Op& op) const override {
+    const auto& a = std::get<PrefillAttention>(op);
+    return class_index(a.dtype, a.kv_dtype, a.head_dim, a.window > 0);
+  }
+
+  KernelPoint point(const Op& op, const Gpu& gpu, bool) const override {
+    const auto& a = std::get<PrefillAttention>(op);
+    constexpr double kBlock = 128;
+    KernelPoint p;
+    p.compute = flops(op) / rate_for(a.dtype, gpu);
+    p.memory = bytes(op) / gpu.memory.bandwidth;
+    // Blocks of queries, each against whole blocks of keys.
+    const double n = q(a.new_tokens), blocks = std::ceil(n / kBlock);
+    const double padded_tokens = blocks * kBlock;
+    double pairs = attended_pairs(a.new_tokens, a.past, a.window, a.causal);
+    if (a.causal && a.window == 0) pairs = padded_tokens * (q(a.past) + (padded_tokens + kBlock) / 2);
+    else pairs = pairs * padded_tokens / n + (a.causal ? padded_tokens * kBlock / 2 : 0);
+    const double waste = pairs / attended_pairs(a.new_tokens, a.past, a.window, a.causal);
+    const double tiles = q(a.batch) * a.heads * blocks;
+    // Few long blocks: no more than one block runs on a unit at a time.
+    const double waves = std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
+    const Seconds moved = move_time(bytes(op), if_cached(bytes(op), gpu), gpu);
+    p.base = std::max({p.compute * waste * waves, moved, Seconds(1e-9)});
+    p.least = std::max(p.compute, moved);
+    p.x = {std::log2(n), std::log2(q(a.batch) * a.heads), std::log2(1.0 * a.heads / a.kv_heads), 0};
+    return p;
+  }
+
+  // FlashAttention reaches 35 to 75 % of the dense peak on long prompts (papers of FA2, FA3).
+  double analytical_inefficiency(const Op&, const Gpu&) const override { return 2.0; }
+  Seconds analytical_floor() const override { return microseconds(8); }
+
+  std::vector<std::string> tables() const override { return {"attention_prefill"}; }
+  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
+    if (is_fallback(row.text(row.column("kernel_source")))) return false;
+    PrefillAttention a;
+    a.batch = row.integer(row.column("batch"));
+    a.heads = static_cast<int>(row.integer(row.column("heads")));
+    a.kv_heads = static_cast<int>(row.integer(row.column("kv_heads")));
+    a.head_dim = a.value_dim = static_cast<int>(row.integer(row.column("head_dim")));
+    a.window = row.integer(row.column("window"));
+    a.new_tokens = row.integer(row.column("isl"));
+    a.past = row.integer(row.column("past"));
+    a.dtype = read_dtype(row.text(row.column("attn_dtype")));
+    a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
+    s.op = a;
+    s.framework = row.text(row.column("framework"));
+    s.kernel_class = class_name(format_index(a.dtype, a.kv_dtype), head_dim_index(a.head_dim), a.window > 0);
+    s.shape = hash_text(fmt::format("{} {} {} {}", a.heads, a.kv_heads, a.head_dim, a.batch));
+    return true;
+  }
+
+ private:
+  std::vector<KernelClass> classes_;
+};
+
+class DecodeFamily : public KernelFamily {
+ public:
+  DecodeFamily() : classes_(make_classes()) {}
+  std::string_view name() const override { return "attention_decode"; }
+  bool accepts(const Op& op) const override { return std::holds_alternative<DecodeAttention>(op); }
+  std::vector<std::vector<double>> axes() const override {
+    return {{1, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17}, {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}, {0, 1, 2, 3, 4, 6}};
+  }
+  std::span<const KernelClass> classes() const override { return classes_; }
+  int class_of(const Op& op) const override {
+    const auto& a = std::get<DecodeAttention>(op);
+    return class_index(a.dtype, a.kv_dtype, a.head_dim, a.window > 0);
+  }
+
+  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+    const auto& a = std::get<DecodeAttention>(op);
+    constexpr double kRows = 16;  // query heads of one kv head are packed into tiles of 16 rows
+    KernelPoint p;
+    p.compute = flops(op) / rate_for(a.dtype, gpu);
+    p.memory = bytes(op) / gpu.memory.bandwidth;
+    const double group = 1.0 * a.heads / a.kv_heads;
+    const double waste = std::ceil(group / kRows) * kRows / group;
+    const Seconds moved = move_time(bytes(op), warm ? if_cached(bytes(op), gpu) : Bytes(0), gpu);
+    p.base = std::max({p.compute * waste, moved, Seconds(1e-9)});
+    p.least = std::max(p.compute, moved);
+    const double visible = a.window > 0 ? std::min(a.context, q(a.window)) : a.context;
+    p.x = {std::log2(visible), std::log2(q(a.batch) * a.kv_heads), std::log2(group), 0};
+    return p;
+  }
+
+  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.4; }
+  Seconds analytical_floor() const override { return microseconds(8); }
+
+  std::vector<std::string> tables() const override { return {"attention_decode"}; }
+  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
+    if (is_fallback(row.text(row.column("kernel_source")))) return false;
+    DecodeAttention a;
+    a.batch = row.integer(row.column("batch"));
+    a.heads = static_cast<int>(row.integer(row.column("heads")));
+    a.kv_heads = static_cast<int>(row.integer(row.column("kv_heads")));
+    a.head_dim = a.value_dim = static_cast<int>(row.integer(row.column("head_dim")));
+    a.window = row.integer(row.column("window"));
+    a.context = row.number(row.column("kv_len"));
+    a.dtype = read_dtype(row.text(row.column("attn_dtype")));
+    a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
+    s.op = a;
+    s.framework = row.text(row.column("framework"));
+    s.kernel_class = class_name(format_index(a.dtype, a.kv_dtype), head_dim_index(a.head_dim), a.window > 0);
+    s.shape = hash_text(fmt::format("{} {} {} {}", a.heads, a.kv_heads, a.head_dim, a.batch));
+    return true;
+  }
+
+ private:
+  std::vector<KernelClass> classes_;
+};
+
+}  // namespace
+
+const KernelFamily& prefill_attention_family() {
+  static const PrefillFamily family;
+  return family;
+}
+
+const KernelFamily& decode_attention_family() {
+  static const DecodeFamily family;
+  return family;
+}
+
+}  // namespace orrery

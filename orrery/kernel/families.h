@@ -1,0 +1,13 @@
+// The kernel families, one file each.
+#pragma once
+
+#include "orrery/kernel/family.h"
+
+namespace orrery {
+
+const KernelFamily& gemm_family();
+const KernelFamily& prefill_attention_family();
+const KernelFamily& decode_attention_family();
+const KernelFamily& elementwise_family();
+
+}  // namespace orrery

@@ -1,0 +1,54 @@
+#include "orrery/memory/kv_cache.h"
+
+#include <algorithm>
+
+namespace orrery {
+namespace {
+
+constexpr double kStateBytes = 4;         // fp32
+constexpr double kIndexerScaleBytes = 4;  // one fp32 a token
+
+double whole_blocks(std::int64_t tokens, std::int64_t block) {
+  return static_cast<double>((tokens + block - 1) / block * block);
+}
+
+}  // namespace
+
+Bytes layer_kv(const Mixer& mixer, int tp, const Precision& precision, std::int64_t tokens,
+               std::int64_t block) {
+  const Bytes element = bytes_per_element(precision.kv_cache);
+  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) {
+    const std::int64_t kept = a->window > 0 ? std::min<std::int64_t>(tokens, a->window) : tokens;
+    return whole_blocks(kept, block) * kv_heads_per_rank(a->kv_heads, tp) *
+           static_cast<double>(a->head_dim + a->value_dim) * element;
+  }
+  if (std::holds_alternative<LatentAttention>(mixer)) {
+    const auto indexer = static_cast<double>(indexer_elements_per_token(mixer));
+    const Bytes a_token = static_cast<double>(kv_elements_per_token(mixer)) * element +
+                          Bytes(indexer > 0 ? indexer + kIndexerScaleBytes : 0);
+    return whole_blocks(tokens, block) * a_token;
+  }
+  return Bytes(0);
+}
+
+Bytes layer_state(const Mixer& mixer, int tp, const Precision& precision) {
+  const double convolution = static_cast<double>(conv_state_elements(mixer)) / tp;
+  return Bytes(static_cast<double>(state_elements(mixer)) / tp * kStateBytes) +
+         convolution * bytes_per_element(precision.activations);
+}
+
+Bytes stage_kv(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
+               int stage, std::int64_t tokens, std::int64_t block) {
+  Bytes sum;
+  if (model.kind == Kind::kEncoder) return sum;
+  const StageLayers range = stage_layers(model.layers.size(), plan.pp, stage);
+  for (std::size_t spec = 0; spec < model.layers.specs().size(); ++spec) {
+    const Mixer& mixer = model.layers.specs()[spec].mixer;
+    sum += (layer_kv(mixer, plan.tp, precision, tokens, block) +
+            layer_state(mixer, plan.tp, precision)) *
+           model.layers.count(static_cast<int>(spec), range.first, range.last);
+  }
+  return sum;
+}
+
+}  // namespace orrery

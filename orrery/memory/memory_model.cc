@@ -1,0 +1,138 @@
+#include "orrery/memory/memory_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "orrery/memory/activations.h"
+#include "orrery/memory/kv_cache.h"
+#include "orrery/memory/weights.h"
+
+namespace orrery {
+
+std::array<MemoryItem, 6> MemoryBreakdown::items() const {
+  return {{{"weights", weights},
+           {"kv_cache", kv_cache},
+           {"activations", activations},
+           {"workspace", workspace},
+           {"graphs", graphs},
+           {"context", context}}};
+}
+
+Bytes MemoryBreakdown::total() const {
+  Bytes sum;
+  for (const MemoryItem& item : items()) sum += item.size;
+  return sum;
+}
+
+bool MemoryBreakdown::fits() const { return total() + reserve <= capacity; }
+
+std::string MemoryBreakdown::summary() const {
+  auto parts = items();
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const MemoryItem& a, const MemoryItem& b) { return a.size > b.size; });
+  return fmt::format("{} {} of the {} that the engine may fill ({} less {} reserve); {} {}, {} {}",
+                     fits() ? "fits: takes" : "does not fit: needs", to_text(total()),
+                     to_text(capacity - reserve), to_text(capacity), to_text(reserve),
+                     parts[0].name, to_text(parts[0].size), parts[1].name, to_text(parts[1].size));
+}
+
+MemoryModel::MemoryModel(const Architecture& model, const ParallelPlan& plan,
+                         const Precision& precision, const EngineProfile& engine, const Gpu& gpu)
+    : model_(model),
+      plan_(plan),
+      precision_(precision),
+      memory_(engine.memory),
+      scheduler_(engine.scheduler),
+      capacity_(gpu.usable_memory()) {
+  check_plan(model, plan, precision);
+  for (int stage = 0; stage < plan.pp; ++stage) {
+    weights_.push_back(stage_weights(model, plan, precision, stage));
+  }
+}
+
+MemoryBreakdown MemoryModel::stage_load(int stage, std::int64_t sequences,
+                                        std::int64_t tokens) const {
+  const std::int64_t group = (sequences + plan_.dp - 1) / plan_.dp;
+  std::int64_t step = scheduler_.max_num_batched_tokens,
+               sampled = std::min(scheduler_.max_num_seqs, step);
+  if (!scheduler_.continuous) {
+    // Bounded before the product: both may be large.
+    step = group > 0 && tokens > step / group ? step : group * tokens;
+    sampled = group;
+  }
+  const std::int64_t block = memory_.paged ? memory_.block_size : 1;
+  MemoryBreakdown m;
+  m.weights = weights_[static_cast<std::size_t>(stage)];
+  m.kv_cache =
+      stage_kv(model_, plan_, precision_, stage, tokens, block) * static_cast<double>(group);
+  m.activations = activation_peak(model_, plan_, precision_, stage, step, sampled);
+  m.workspace = memory_.workspace;
+  m.graphs = memory_.graphs;
+  m.context = memory_.context;
+  m.capacity = capacity_;
+  m.reserve = capacity_ * (1 - memory_.utilization);
+  return m;
+}
+
+MemoryBreakdown MemoryModel::load(std::int64_t sequences, std::int64_t tokens,
+                                  std::int64_t max_model_len) const {
+  const std::int64_t reserved = memory_.paged ? tokens : std::max(tokens, max_model_len);
+  MemoryBreakdown most = stage_load(0, sequences, reserved);
+  for (int stage = 1; stage < plan_.pp; ++stage) {
+    const MemoryBreakdown m = stage_load(stage, sequences, reserved);
+    if (m.total() > most.total()) most = m;
+  }
+  return most;
+}
+
+MemoryBreakdown MemoryModel::full() const {
+  MemoryBreakdown m = load(0, 0);
+  m.kv_cache = std::max(Bytes(0), m.capacity - m.reserve - m.total());
+  return m;
+}
+
+Bytes MemoryModel::kv_per_sequence(std::int64_t tokens) const {
+  const std::int64_t block = memory_.paged ? memory_.block_size : 1;
+  Bytes most;
+  for (int stage = 0; stage < plan_.pp; ++stage) {
+    most = std::max(most, stage_kv(model_, plan_, precision_, stage, tokens, block));
+  }
+  return most;
+}
+
+Bytes MemoryModel::kv_of_model(std::int64_t tokens) const {
+  return stage_kv(model_, ParallelPlan{}, precision_, 0, tokens, 1);
+}
+
+Bytes MemoryModel::kv_pool() const { return full().kv_cache; }
+
+std::int64_t MemoryModel::kv_blocks() const {
+  std::int64_t least = std::int64_t{1} << 30;
+  for (int stage = 0; stage < plan_.pp; ++stage) {
+    const MemoryBreakdown m = stage_load(stage, 0, 0);
+    const StageLayers range = stage_layers(model_.layers.size(), plan_.pp, stage);
+    Bytes block;
+    for (std::size_t spec = 0; spec < model_.layers.specs().size(); ++spec) {
+      block += layer_kv(model_.layers.specs()[spec].mixer, plan_.tp, precision_, memory_.block_size,
+                        memory_.block_size) *
+               model_.layers.count(static_cast<int>(spec), range.first, range.last);
+    }
+    const Bytes room = m.capacity - m.reserve - m.total();
+    if (room <= Bytes(0)) return 0;
+    if (block > Bytes(0)) least = std::min(least, static_cast<std::int64_t>(room / block));
+  }
+  return least;
+}
+
+std::int64_t MemoryModel::max_concurrency(std::int64_t tokens) const {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  std::int64_t fitting = 0, too_many = kMost / plan_.dp + 1;  // of one dp group
+  while (too_many - fitting > 1) {
+    const std::int64_t middle = fitting + (too_many - fitting) / 2;
+    (load(middle * plan_.dp, tokens).fits() ? fitting : too_many) = middle;
+  }
+  return fitting * plan_.dp;
+}
+
+}  // namespace orrery

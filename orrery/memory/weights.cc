@@ -1,0 +1,151 @@
+#include "orrery/memory/weights.h"
+
+namespace orrery {
+namespace {
+
+// Elements by how they are stored.
+struct Held {
+  double matrices = 0;  // Precision::weights
+  double experts = 0;   // Precision::experts
+  double plain = 0;     // Precision::activations
+  Held& operator+=(const Held& o) {
+    matrices += o.matrices;
+    experts += o.experts;
+    plain += o.plain;
+    return *this;
+  }
+};
+
+double norm_elements(Norm norm, double width) { return norm == Norm::kLayer ? 2 * width : width; }
+
+struct MixerOnRank {
+  double hidden;
+  int tp;
+
+  Held operator()(const NoMixer&) const { return {}; }
+
+  Held operator()(const SoftmaxAttention& a) const {
+    const double kv_heads = kv_heads_per_rank(a.kv_heads, tp);
+    const double q = static_cast<double>(a.heads) * a.head_dim / tp;
+    const double k = kv_heads * a.head_dim, v = kv_heads * a.value_dim;
+    const double out = static_cast<double>(a.heads) * a.value_dim / tp;
+    Held held;
+    held.matrices = hidden * (q + k + v + out + (a.output_gate ? out : 0));
+    held.plain = (a.q_bias ? q + (a.output_gate ? out : 0) : 0) + (a.k_bias ? k : 0) +
+                 (a.v_bias ? v : 0) + (a.o_bias ? hidden : 0) +
+                 (a.sinks ? static_cast<double>(a.heads) / tp : 0);
+    if (a.qk_norm == QkNorm::kPerHead) held.plain += 2 * a.head_dim;
+    if (a.qk_norm == QkNorm::kFull) held.plain += q + k;
+    return held;
+  }
+
+  Held operator()(const LatentAttention& a) const {
+    const double heads = static_cast<double>(a.heads) / tp;
+    const double q = heads * (a.qk_nope_dim + a.qk_rope_dim);
+    Held held;
+    held.matrices = hidden * (a.kv_lora_rank + a.qk_rope_dim) +
+                    a.kv_lora_rank * heads * (a.qk_nope_dim + a.value_dim) +
+                    heads * a.value_dim * hidden +
+                    (a.q_lora_rank == 0 ? hidden * q : a.q_lora_rank * (hidden + q));
+    held.plain = a.q_lora_rank + a.kv_lora_rank;
+    if (a.indexer) {
+      held.matrices += static_cast<double>(a.q_lora_rank) * a.indexer->heads * a.indexer->head_dim +
+                       hidden * (a.indexer->head_dim + a.indexer->heads);
+      held.plain += 2 * a.indexer->head_dim;
+    }
+    return held;
+  }
+
+  Held operator()(const GatedDeltaNet& a) const {
+    const double k = static_cast<double>(a.k_heads) * a.k_dim / tp;
+    const double v = static_cast<double>(a.v_heads) * a.v_dim / tp;
+    const double v_heads = static_cast<double>(a.v_heads) / tp;
+    return {hidden * (2 * k + 2 * v + 2 * v_heads + v), 0,
+            a.conv * (2 * k + v) + 2 * v_heads + a.v_dim};
+  }
+
+  Held operator()(const Mamba2& a) const {
+    const double inner = static_cast<double>(a.heads) * a.head_dim / tp;
+    const double channels = inner + 2.0 * kv_heads_per_rank(a.groups, tp) * a.state;
+    const double heads = static_cast<double>(a.heads) / tp;
+    return {hidden * (inner + channels + heads + inner), 0,
+            channels * (a.conv + (a.conv_bias ? 1 : 0)) + 3 * heads + inner};
+  }
+};
+
+struct MlpOnRank {
+  double hidden;
+  const ParallelPlan& plan;
+
+  Held operator()(const NoMlp&) const { return {}; }
+
+  Held operator()(const DenseMlp& m) const {
+    const double width = static_cast<double>(m.intermediate) / plan.tp;
+    const double inputs = m.gated ? 2 : 1;
+    return {(inputs + 1) * hidden * width, 0, m.bias ? inputs * width + hidden : 0};
+  }
+
+  Held operator()(const MoeMlp& m) const {
+    const double experts = static_cast<double>(m.experts) / plan.ep;
+    const double width = static_cast<double>(m.intermediate) / plan.moe_tp();
+    const double inputs = m.gated ? 2 : 1;
+    Held held;
+    held.experts = experts * (inputs + 1) * hidden * width;
+    held.matrices = (inputs + 1) * hidden * m.shared_intermediate / plan.tp;
+    held.plain = hidden * m.experts + (m.router_bias ? m.experts : 0) +
+                 (m.shared_gate ? hidden : 0) + (m.bias ? experts * (inputs * width + hidden) : 0);
+    return held;
+  }
+};
+
+Held layer_on_rank(const LayerSpec& layer, const Architecture& model, const ParallelPlan& plan) {
+  const double hidden = model.hidden;
+  Held held = std::visit(MixerOnRank{hidden, plan.tp}, layer.mixer);
+  held += std::visit(MlpOnRank{hidden, plan}, layer.mlp);
+  held.plain += layer.norms * norm_elements(model.norm, hidden);
+  return held;
+}
+
+// Rows of embedding and LM head are padded to whole 64 (vLLM, Megatron).
+double vocabulary_on_rank(const Architecture& model, int tp) {
+  constexpr int kRows = 64;
+  return static_cast<double>((model.vocab + kRows - 1) / kRows * kRows) / tp;
+}
+
+}  // namespace
+
+Bytes stage_weights(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
+                    int stage) {
+  const StageLayers range = stage_layers(model.layers.size(), plan.pp, stage);
+  const bool first = stage == 0, last = stage == plan.pp - 1;
+  const double hidden = model.hidden;
+  const double norm = norm_elements(model.norm, hidden);
+  const double table = vocabulary_on_rank(model, plan.tp) * hidden;
+
+  Held held;
+  for (std::size_t spec = 0; spec < model.layers.specs().size(); ++spec) {
+    const Held one = layer_on_rank(model.layers.specs()[spec], model, plan);
+    const double count = model.layers.count(static_cast<int>(spec), range.first, range.last);
+    held += {one.matrices * count, one.experts * count, one.plain * count};
+  }
+  if (first) {
+    held.plain += table + hidden * (model.position_rows + model.token_types) +
+                  (model.embedding_norm ? norm : 0);
+  }
+  double lm_head = 0;
+  if (last) {
+    held.plain += model.final_norm ? norm : 0;
+    if (model.lm_head && !(model.tied_embeddings && first)) lm_head = table;
+    if (model.lm_head_bias) held.plain += vocabulary_on_rank(model, plan.tp);
+    if (model.lm_head_transform) held.plain += hidden * hidden + hidden + norm;
+    if (model.pooler) held.plain += hidden * hidden + hidden + 2 * hidden + 2;
+  }
+  return held.matrices * facts(precision.weights).weight +
+         held.experts * facts(precision.experts).weight +
+         lm_head *
+             facts(model.tied_embeddings ? plain_format(precision.activations) : precision.lm_head)
+                 .weight +
+         held.plain * bytes_per_element(precision.activations);
+}
+
+}  // namespace orrery

@@ -1,0 +1,41 @@
+// The bundled models: catalog/models/<id>.json, each a Hugging Face config with the keys that
+// matter, and catalog/models/index.json with their aliases and published sizes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/bundle.h"
+#include "orrery/model/architecture.h"
+
+namespace orrery {
+
+// One line of the index: facts about a model that are not in its config.
+struct ModelEntry {
+  std::string id;
+  std::vector<std::string> aliases;  // Hugging Face ids and other spellings
+  std::optional<std::int64_t> published_total;
+  std::optional<std::int64_t> published_active;
+  bool active_without_embedding = false;  // how the published active count is meant
+  std::string source;                     // of the published counts
+  std::string note;
+};
+
+// The entries of the index, sorted by id. An overlay's models/index.json replaces the bundled one;
+// a model without an entry is found by its id only.
+std::vector<ModelEntry> model_index(const Bundle& bundle = Bundle());
+
+// Ids of all models: those of the index and further <id>.json of an overlay's models/ folder,
+// sorted.
+std::vector<std::string> model_ids(const Bundle& bundle = Bundle());
+
+// The model called `name`: a bundled id or alias (case and '_' against '-' do not matter), or the
+// path of a config.json or of the directory that holds it. A name of the catalog wins over a file
+// of that name; write ./name for the file. Only the file asked for is parsed, and the index if the
+// name is no id. InputError names the nearest model; a file above 16 MiB is refused unread.
+Architecture load_model(std::string_view name, const Bundle& bundle = Bundle());
+
+}  // namespace orrery

@@ -1,0 +1,129 @@
+#include "orrery/model/hf_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "orrery/model/hf_families.h"
+
+namespace orrery {
+namespace {
+
+struct Family {
+  std::string_view architecture;  // of `architectures`
+  std::string_view model_type;
+  Architecture (*read)(const HfConfig&);
+};
+
+// Sorted by architecture. Where several share a model_type, their readers are the same.
+constexpr std::array kFamilies = {
+    Family{"AquilaForCausalLM", "aquila", read_llama},
+    Family{"AquilaModel", "aquila", read_llama},
+    Family{"BertForMaskedLM", "bert", read_bert},
+    Family{"BertForPreTraining", "bert", read_bert},
+    Family{"BertModel", "bert", read_bert},
+    Family{"BloomForCausalLM", "bloom", read_bloom},
+    Family{"BloomModel", "bloom", read_bloom},
+    Family{"DeciLMForCausalLM", "deci", read_decilm},
+    Family{"DeepseekV2ForCausalLM", "deepseek_v2", read_deepseek_v2},
+    Family{"DeepseekV32ForCausalLM", "deepseek_v32", read_deepseek_v3},
+    Family{"DeepseekV3ForCausalLM", "deepseek_v3", read_deepseek_v3},
+    Family{"FalconForCausalLM", "falcon", read_falcon},
+    Family{"GPT2LMHeadModel", "gpt2", read_gpt2},
+    Family{"GPTJForCausalLM", "gptj", read_gptj},
+    Family{"GPTNeoXForCausalLM", "gpt_neox", read_gpt_neox},
+    Family{"Gemma2ForCausalLM", "gemma2", read_gemma2},
+    Family{"Gemma3ForCausalLM", "gemma3_text", read_gemma3},
+    Family{"Gemma3ForConditionalGeneration", "gemma3", read_gemma3},
+    Family{"GemmaForCausalLM", "gemma", read_gemma},
+    Family{"Glm4ForCausalLM", "glm4", read_glm4},
+    Family{"Glm4MoeForCausalLM", "glm4_moe", read_glm4_moe},
+    Family{"Glm4MoeLiteForCausalLM", "glm4_moe_lite", read_deepseek_v3},
+    Family{"GlmMoeDsaForCausalLM", "glm_moe_dsa", read_deepseek_v3},
+    Family{"GptOssForCausalLM", "gpt_oss", read_gpt_oss},
+    Family{"InternLM2ForCausalLM", "internlm2", read_internlm},
+    Family{"InternLMForCausalLM", "internlm", read_internlm},
+    Family{"KimiK25ForConditionalGeneration", "kimi_k25", read_deepseek_v3},
+    Family{"KimiK2ForCausalLM", "kimi_k2", read_deepseek_v3},
+    Family{"Llama4ForCausalLM", "llama4_text", read_llama4},
+    Family{"Llama4ForConditionalGeneration", "llama4", read_llama4},
+    Family{"LlamaForCausalLM", "llama", read_llama},
+    Family{"MPTForCausalLM", "mpt", read_mpt},
+    Family{"MiniMaxM2ForCausalLM", "minimax_m2", read_minimax_m2},
+    Family{"Mistral3ForConditionalGeneration", "mistral3", read_mistral},
+    Family{"MistralForCausalLM", "mistral", read_mistral},
+    Family{"MixtralForCausalLM", "mixtral", read_mixtral},
+    Family{"MptForCausalLM", "mpt", read_mpt},
+    Family{"NemotronForCausalLM", "nemotron", read_nemotron},
+    Family{"NemotronHForCausalLM", "nemotron_h", read_nemotron_h},
+    Family{"OPTForCausalLM", "opt", read_opt},
+    Family{"Phi3ForCausalLM", "phi3", read_phi3},
+    Family{"PhiForCausalLM", "phi", read_phi},
+    Family{"QWenLMHeadModel", "qwen", read_qwen},
+    Family{"Qwen2ForCausalLM", "qwen2", read_qwen2},
+    Family{"Qwen2MoeForCausalLM", "qwen2_moe", read_qwen2_moe},
+    Family{"Qwen3ForCausalLM", "qwen3", read_qwen3},
+    Family{"Qwen3MoeForCausalLM", "qwen3_moe", read_qwen3_moe},
+    Family{"Qwen3NextForCausalLM", "qwen3_next", read_qwen3_next},
+    Family{"Qwen3_5ForConditionalGeneration", "qwen3_5", read_qwen3_next},
+    Family{"Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe", read_qwen3_next},
+    Family{"RWForCausalLM", "RefinedWeb", read_falcon},
+    Family{"RWForCausalLM", "RefinedWebModel", read_falcon},
+    Family{"Starcoder2ForCausalLM", "starcoder2", read_starcoder2},
+    Family{"SwitchTransformersForConditionalGeneration", "switch_transformers", read_switch},
+    Family{"T5ForConditionalGeneration", "t5", read_t5},
+    Family{"T5WithLMHeadModel", "t5", read_t5},
+};
+
+std::vector<std::string> sorted_unique(std::string_view Family::* name) {
+  std::vector<std::string> all;
+  for (const Family& f : kFamilies) all.emplace_back(f.*name);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+const Family& family_of(const Node& config) {
+  const Node* list = config.find("architectures");
+  if (list != nullptr && !list->is_null()) {
+    if (!list->is_list() || list->items().empty()) {
+      list->fail("expected a list such as [\"LlamaForCausalLM\"]");
+    }
+    const Node& name = list->items().front();
+    for (const Family& f : kFamilies) {
+      if (f.architecture == name.as_string()) return f;
+    }
+    name.fail(fmt::format("architecture '{}' is not supported{}", name.text(),
+                          did_you_mean(name.text(), supported_architectures())));
+  }
+  const Node* type = config.find("model_type");
+  if (type == nullptr || type->is_null()) {
+    config.fail(
+        "neither 'architectures' nor 'model_type' is given: not a Hugging Face model config");
+  }
+  for (const Family& f : kFamilies) {
+    if (f.model_type == type->as_string()) return f;
+  }
+  type->fail(fmt::format("model type '{}' is not supported{}", type->text(),
+                         did_you_mean(type->text(), sorted_unique(&Family::model_type))));
+}
+
+}  // namespace
+
+std::span<const std::string> supported_architectures() {
+  static const std::vector<std::string> kNames = sorted_unique(&Family::architecture);
+  return kNames;
+}
+
+Architecture read_hf_config(const Node& config, std::string id) {
+  if (!config.is_map())
+    config.fail("expected a JSON object with the keys of a Hugging Face config");
+  const Family& family = family_of(config);
+  Architecture model = family.read(HfConfig(config));
+  model.id = std::move(id);
+  model.family = family.model_type;
+  return model;
+}
+
+}  // namespace orrery

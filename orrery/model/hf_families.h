@@ -1,0 +1,60 @@
+// The readers of the families, one function a family; the table that names them is in hf_config.cc.
+#pragma once
+
+#include "orrery/model/hf_fields.h"
+
+namespace orrery {
+
+// hf_llama.cc: one kind of layer, RMS norms, gated MLP
+Architecture read_llama(const HfConfig& c);
+Architecture read_mistral(const HfConfig& c);
+Architecture read_internlm(const HfConfig& c);
+Architecture read_decilm(const HfConfig& c);
+Architecture read_phi3(const HfConfig& c);
+Architecture read_glm4(const HfConfig& c);
+
+// hf_qwen.cc
+Architecture read_qwen(const HfConfig& c);
+Architecture read_qwen2(const HfConfig& c);
+Architecture read_qwen3(const HfConfig& c);
+Architecture read_qwen2_moe(const HfConfig& c);
+Architecture read_qwen3_moe(const HfConfig& c);
+Architecture read_qwen3_next(const HfConfig& c);
+
+// hf_gemma.cc
+Architecture read_gemma(const HfConfig& c);
+Architecture read_gemma2(const HfConfig& c);
+Architecture read_gemma3(const HfConfig& c);
+
+// hf_deepseek.cc: latent attention
+Architecture read_deepseek_v2(const HfConfig& c);
+Architecture read_deepseek_v3(const HfConfig& c);
+
+// hf_moe.cc: mixtures of experts with softmax attention
+Architecture read_mixtral(const HfConfig& c);
+Architecture read_llama4(const HfConfig& c);
+Architecture read_glm4_moe(const HfConfig& c);
+Architecture read_gpt_oss(const HfConfig& c);
+Architecture read_minimax_m2(const HfConfig& c);
+
+// hf_nemotron.cc
+Architecture read_nemotron(const HfConfig& c);
+Architecture read_nemotron_h(const HfConfig& c);
+
+// hf_gpt.cc: layer norms, biases, plain MLP
+Architecture read_gpt2(const HfConfig& c);
+Architecture read_gptj(const HfConfig& c);
+Architecture read_gpt_neox(const HfConfig& c);
+Architecture read_opt(const HfConfig& c);
+Architecture read_bloom(const HfConfig& c);
+Architecture read_mpt(const HfConfig& c);
+Architecture read_falcon(const HfConfig& c);
+Architecture read_starcoder2(const HfConfig& c);
+Architecture read_phi(const HfConfig& c);
+
+// hf_encoder.cc
+Architecture read_bert(const HfConfig& c);
+Architecture read_t5(const HfConfig& c);
+Architecture read_switch(const HfConfig& c);
+
+}  // namespace orrery

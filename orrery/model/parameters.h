@@ -1,0 +1,63 @@
+// Parameter counts from the dimensions. Exact: every weight of the checkpoint is counted, down to
+// norms, biases and the score corrections of routers; buffers (rotary tables, attention masks) are
+// not parameters.
+//
+// What a matrix holds is said where its struct is (architecture.h). Counts are of elements, not
+// bytes. The limits of the reader (hf_config.h) keep every count below 2^62.
+#pragma once
+
+#include <cstdint>
+
+#include "orrery/model/architecture.h"
+
+namespace orrery {
+
+struct LayerParameters {
+  std::int64_t mixer = 0;  // attention or linear attention, with its query/key/latent norms
+  std::int64_t cross_attention = 0;  // over the encoder's output
+  std::int64_t mlp = 0;              // a dense MLP
+  std::int64_t router = 0;
+  std::int64_t expert = 0;  // ONE routed expert
+  int experts = 0;
+  int top_k = 0;
+  std::int64_t shared_experts = 0;  // all shared experts, with their gate
+  std::int64_t norms = 0;           // the norms over hidden
+
+  std::int64_t total() const { return always() + experts * expert; }
+  // What one token passes through: top_k of the experts.
+  std::int64_t active() const { return always() + top_k * expert; }
+
+ private:
+  std::int64_t always() const {
+    return mixer + cross_attention + mlp + router + shared_experts + norms;
+  }
+};
+
+struct ParameterCounts {
+  std::int64_t embedding = 0;  // the token table
+  std::int64_t positions =
+      0;  // learned positions, segments, T5's relative bias, the norm after the embedding
+  std::int64_t layers = 0;  // all layers of decoder and encoder
+  std::int64_t final_norms = 0;
+  std::int64_t lm_head = 0;  // 0 apart from its bias when tied to the embedding
+  std::int64_t pooler = 0;   // BERT's pooler and its two-way head
+  std::int64_t mtp = 0;      // multi-token prediction layers, apart: never in the totals below
+  std::int64_t layers_active = 0;
+  bool tied = false;
+
+  std::int64_t total() const {
+    return embedding + positions + layers + final_norms + lm_head + pooler;
+  }
+  // Parameters a token uses, the whole embedding table counted (as Mixtral's 12.9 B).
+  std::int64_t active() const { return total() - layers + layers_active; }
+  // The same without the input embedding, which is looked up and not multiplied (as gpt-oss's 3.6
+  // B). A tied embedding is the LM head too, and stays.
+  std::int64_t active_without_embedding() const { return active() - (tied ? 0 : embedding); }
+};
+
+// Of one layer. `hidden` and `norm` are those of the Architecture.
+LayerParameters count_parameters(const LayerSpec& layer, int hidden, Norm norm);
+
+ParameterCounts count_parameters(const Architecture& model);
+
+}  // namespace orrery

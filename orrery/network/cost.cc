@@ -1,0 +1,109 @@
+#include "orrery/network/cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery {
+
+std::string_view to_text(CollectiveAlgorithm algorithm) {
+  switch (algorithm) {
+    case CollectiveAlgorithm::kOneShot:
+      return "one-shot";
+    case CollectiveAlgorithm::kTwoShot:
+      return "two-shot";
+    case CollectiveAlgorithm::kRing:
+      return "ring";
+    case CollectiveAlgorithm::kInNetwork:
+      return "in-network";
+    case CollectiveAlgorithm::kDirect:
+      return "direct";
+    case CollectiveAlgorithm::kHierarchical:
+      return "hierarchical";
+  }
+  return "";
+}
+
+double CostCurve::efficiency_at(int ranks) const {
+  const double x = std::clamp(std::log2(static_cast<double>(ranks)) - 1, 0.0, 2.0);
+  const auto low = static_cast<std::size_t>(std::min(x, 1.0));
+  const double part = x - static_cast<double>(low);
+  return efficiency[low] * (1 - part) + efficiency[low + 1] * part;
+}
+
+double collective_steps(Collective::Kind kind, CollectiveAlgorithm algorithm, int ranks) {
+  const bool twice = kind == Collective::Kind::kAllReduce;
+  switch (algorithm) {
+    case CollectiveAlgorithm::kOneShot:
+    case CollectiveAlgorithm::kTwoShot:
+    case CollectiveAlgorithm::kDirect:
+      return kind == Collective::Kind::kSend ? 1 : ranks - 1;
+    case CollectiveAlgorithm::kRing:
+      return (twice ? 2 : 1) * (ranks - 1);
+    case CollectiveAlgorithm::kInNetwork:
+      return 1;
+    case CollectiveAlgorithm::kHierarchical:
+      if (kind == Collective::Kind::kAllToAll || kind == Collective::Kind::kSend) return 1;
+      return (twice ? 2 : 1) * std::log2(static_cast<double>(ranks));
+  }
+  return 0;
+}
+
+Bytes collective_volume(Collective::Kind kind, CollectiveAlgorithm algorithm, int ranks,
+                        Bytes bytes) {
+  const double n = ranks;
+  if (kind == Collective::Kind::kAllReduce) {
+    if (algorithm == CollectiveAlgorithm::kOneShot) return bytes * (n - 1);
+    if (algorithm == CollectiveAlgorithm::kInNetwork) return bytes;
+  }
+  return bytes * bus_factor(kind, ranks);
+}
+
+double bus_factor(Collective::Kind kind, int ranks) {
+  const double n = ranks;
+  switch (kind) {
+    case Collective::Kind::kAllReduce:
+      return 2 * (n - 1) / n;
+    case Collective::Kind::kAllGather:
+    case Collective::Kind::kReduceScatter:
+    case Collective::Kind::kAllToAll:
+      return (n - 1) / n;
+    case Collective::Kind::kBroadcast:
+    case Collective::Kind::kSend:
+      return 1;
+  }
+  return 1;
+}
+
+CurveTime curve_time(Seconds latency, Seconds transfer, double pipelining) {
+  const Seconds between(pipelining * std::sqrt(latency.value() * transfer.value()));
+  return {latency, transfer, latency + transfer + between};
+}
+
+CurveTime curve_time(const CostCurve& curve, Collective::Kind kind, CollectiveAlgorithm algorithm,
+                     int ranks, Bytes bytes, BytesPerSecond bandwidth) {
+  return curve_time(
+      curve.latency + curve.step * collective_steps(kind, algorithm, ranks),
+      collective_volume(kind, algorithm, ranks, bytes) / (bandwidth * curve.efficiency_at(ranks)),
+      curve.pipelining);
+}
+
+CurveTime hierarchical_time(const CostCurve& curve, Collective::Kind kind, int nodes, int inner,
+                            Bytes bytes, BytesPerSecond bandwidth, Seconds local) {
+  const auto algorithm = CollectiveAlgorithm::kHierarchical;
+  // An all-to-all has nothing in common between the ranks of a node: each sends all that leaves the
+  // node.
+  const bool shared = kind != Collective::Kind::kSend && kind != Collective::Kind::kAllToAll;
+  const Bytes volume = collective_volume(kind, algorithm, nodes, shared ? bytes / inner : bytes);
+  const Seconds between = volume / (bandwidth * curve.efficiency_at(nodes));
+  return curve_time(curve.latency + curve.step * collective_steps(kind, algorithm, nodes),
+                    overlapped(between, local), curve.pipelining);
+}
+
+Seconds overlapped(Seconds a, Seconds b) {
+  const double most = std::max(a.value(), b.value());
+  if (most <= 0) return Seconds(0);
+  const double other = std::min(a.value(), b.value()) / most;
+  return Seconds(most * std::pow(1 + std::pow(other, 4), 0.25));
+}
+
+}  // namespace orrery

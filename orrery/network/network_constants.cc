@@ -1,0 +1,221 @@
+#include "orrery/network/network_constants.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/node.h"
+
+namespace orrery {
+namespace {
+
+const std::vector<std::string> kStacks = {"library", "vllm", "trtllm", "sglang"};
+const std::vector<std::string> kAlgorithms = {"one-shot",   "two-shot", "ring",
+                                              "in-network", "direct",   "hierarchical"};
+const std::vector<std::string> kKinds = {"all_reduce", "all_gather", "reduce_scatter",
+                                         "all_to_all", "broadcast",  "send"};
+
+void declare(Fields& f, FittedCurve& c, std::vector<double>& efficiency) {
+  f.add("stack", c.stack, "whose collectives").one_of(kStacks).required();
+  f.add_enum("algorithm", c.algorithm, kAlgorithms, "how it is done").required();
+  f.add_enum("collective", c.kind, kKinds, "what is done").required();
+  f.add("least_ranks", c.least_ranks, "smallest group that it is chosen for").range(2, 1 << 20);
+  f.add("latency", c.curve.latency, "time of an empty message").required();
+  f.add("step", c.curve.step, "more for each sequential message").required();
+  f.add("pipelining", c.curve.pipelining, "weight of sqrt(latency * transfer)").range(0, 10);
+  f.add("efficiency", efficiency, "reached share of the bandwidth with 2, 4 and 8 ranks")
+      .range(1e-3, 1)
+      .required();
+  f.add("rows", c.rows, "rows fitted").range(0, 1e9);
+  f.add("left_out_error", c.left_out_error, "sigma of ln(predicted/measured), rows left out")
+      .range(0, 10);
+}
+
+FittedCurve read_curve(const Node& node) {
+  FittedCurve curve;
+  std::vector<double> efficiency;
+  Fields fields;
+  declare(fields, curve, efficiency);
+  fields.read(node);
+  if (efficiency.size() != curve.curve.efficiency.size()) {
+    node.at("efficiency").fail("expected three values: with 2, 4 and 8 ranks");
+  }
+  std::copy(efficiency.begin(), efficiency.end(), curve.curve.efficiency.begin());
+  return curve;
+}
+
+std::string_view kind_text(FabricKind kind) {
+  switch (kind) {
+    case FabricKind::kSwitch:
+      return "switch";
+    case FabricKind::kMesh:
+      return "mesh";
+    case FabricKind::kTorus:
+      return "torus";
+    case FabricKind::kBus:
+      return "bus";
+    case FabricKind::kNic:
+      return "nic";
+  }
+  return "";
+}
+
+// The frameworks' own all-reduces exist for these group sizes (vLLM, SGLang: 2, 4, 6, 8).
+bool has_custom_all_reduce(int ranks) { return ranks <= 8 && ranks % 2 == 0; }
+
+// Whose curve serves a kind that has none of its own.
+Collective::Kind curve_kind(Collective::Kind kind) {
+  if (kind == Collective::Kind::kBroadcast) return Collective::Kind::kAllGather;
+  return kind;
+}
+
+double in_microseconds(Seconds t) { return t / microseconds(1); }
+
+void declare_head(Fields& f, FabricConstants& c) {
+  f.add("fabrics", c.fabrics, "ids of the fabrics measured").required();
+  f.add("stands_for", c.stands_for, "beginnings of ids, or kinds, of fabrics never measured");
+  f.add_enum("origin", c.origin, {"exact", "measured", "fitted", "transferred", "analytical"},
+             "how strong these constants are");
+  f.add("measured_on", c.measured_on, "GPUs");
+  f.add("recipe", c.recipe, "data, rows, how").required();
+}
+
+}  // namespace
+
+void declare(Fields& f, FabricConstants& c) {
+  declare_head(f, c);
+  f.custom(
+       "curves", Field::Type::kList,
+       [&c](const Node& node) {
+         if (!node.is_list()) node.fail("expected a list of curves");
+         for (const Node& item : node.items()) c.curves.push_back(read_curve(item));
+       },
+       [] { return nlohmann::ordered_json(); }, "one for each stack, algorithm and collective")
+      .required();
+}
+
+std::string to_yaml(const FabricConstants& c) {
+  std::string text = fmt::format("fabrics: [{}]\n", fmt::join(c.fabrics, ", "));
+  if (!c.stands_for.empty())
+    text += fmt::format("stands_for: [{}]\n", fmt::join(c.stands_for, ", "));
+  text += fmt::format("origin: {}\nmeasured_on: \"{}\"\nrecipe: \"{}\"\ncurves:\n",
+                      to_text(c.origin), c.measured_on, c.recipe);
+  for (const FittedCurve& f : c.curves) {
+    text += fmt::format("  - {{stack: {}, algorithm: {}, collective: {},", f.stack,
+                        to_text(f.algorithm), kKinds[static_cast<std::size_t>(f.kind)]);
+    if (f.least_ranks > 2) text += fmt::format(" least_ranks: {},", f.least_ranks);
+    text += fmt::format(
+        "\n     latency: {:.4g} us, step: {:.4g} us, pipelining: {:.4g}, efficiency: [{:.4g}, "
+        "{:.4g}, {:.4g}],\n"
+        "     rows: {}, left_out_error: {:.3f}}}\n",
+        in_microseconds(f.curve.latency), in_microseconds(f.curve.step), f.curve.pipelining,
+        f.curve.efficiency[0], f.curve.efficiency[1], f.curve.efficiency[2], f.rows,
+        f.left_out_error);
+  }
+  return text;
+}
+
+FabricConstants read_network_constants(const Node& document) {
+  FabricConstants constants;
+  Fields fields;
+  declare(fields, constants);
+  fields.read(document);
+  return constants;
+}
+
+std::vector<FabricConstants> load_network_constants(const Bundle& bundle) {
+  std::vector<FabricConstants> all;
+  for (const std::string& path : bundle.list("network", ".yaml")) {
+    const auto file = bundle.find(path);
+    if (file) all.push_back(read_network_constants(parse_yaml(file->content, file->name)));
+  }
+  return all;
+}
+
+ConstantsOf load_constants_of(const Fabric& fabric, const Bundle& bundle) {
+  std::vector<FabricConstants> heads;
+  std::vector<Bundle::File> files;
+  for (const std::string& path : bundle.list("network", ".yaml")) {
+    auto file = bundle.find(path);
+    if (!file) continue;
+    FabricConstants head;
+    Fields fields;
+    declare_head(fields, head);
+    fields.read(parse_yaml(file->content.substr(0, file->content.find("\ncurves:")), file->name));
+    heads.push_back(std::move(head));
+    files.push_back(std::move(*file));
+  }
+  const ConstantsMatch match = match_constants(heads, fabric);
+  if (match.constants == nullptr) return {};
+  const Bundle::File& file = files[static_cast<std::size_t>(match.constants - heads.data())];
+  return {read_network_constants(parse_yaml(file.content, file.name)), match.origin};
+}
+
+ConstantsMatch match_constants(const std::vector<FabricConstants>& all, const Fabric& fabric) {
+  const FabricConstants* best = nullptr;
+  std::size_t strength = 0;
+  for (const FabricConstants& c : all) {
+    if (std::find(c.fabrics.begin(), c.fabrics.end(), fabric.id) != c.fabrics.end())
+      return {&c, c.origin};
+    for (const std::string& name : c.stands_for) {
+      const std::size_t match = fabric.id.starts_with(name)      ? 1 + name.size()
+                                : name == kind_text(fabric.kind) ? 1
+                                                                 : 0;
+      if (match > strength) {
+        strength = match;
+        best = &c;
+      }
+    }
+  }
+  return {best,
+          best == nullptr ? Origin::kAnalytical : std::max(best->origin, Origin::kTransferred)};
+}
+
+CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,
+                    const Fabric& fabric, Collective::Kind kind, int ranks, Bytes bytes,
+                    BytesPerSecond bandwidth) {
+  CurveChoice best;
+  const Collective::Kind wanted = curve_kind(kind);
+  for (const FittedCurve& f : curves) {
+    if (f.kind != wanted || ranks < f.least_ranks ||
+        f.algorithm == CollectiveAlgorithm::kHierarchical)
+      continue;
+    const bool custom = f.stack != "library";
+    if (custom && (f.stack != stack || !has_custom_all_reduce(ranks) || !fabric.peer_to_peer))
+      continue;
+    if (f.algorithm == CollectiveAlgorithm::kInNetwork && !fabric.in_network_reduction) continue;
+    const CurveTime t = curve_time(f.curve, kind, f.algorithm, ranks, bytes, bandwidth);
+    if (best.curve == nullptr || t.total < best.time.total) best = {t, &f, f.algorithm};
+  }
+  if (best.curve != nullptr || wanted == Collective::Kind::kAllReduce) return best;
+  if (wanted == Collective::Kind::kSend) {
+    for (const FittedCurve& f : curves) {
+      if (f.kind != Collective::Kind::kAllToAll || f.algorithm != CollectiveAlgorithm::kDirect)
+        continue;
+      return {curve_time(f.curve, kind, f.algorithm, ranks, bytes, bandwidth), &f, f.algorithm};
+    }
+  }
+  const auto algorithm = wanted == Collective::Kind::kAllToAll || wanted == Collective::Kind::kSend
+                             ? CollectiveAlgorithm::kDirect
+                             : CollectiveAlgorithm::kRing;
+  for (const FittedCurve& f : curves) {
+    if (f.stack != "library" || f.algorithm != CollectiveAlgorithm::kRing) continue;
+    return {curve_time(f.curve, kind, algorithm, ranks, bytes, bandwidth), &f, algorithm};
+  }
+  return best;
+}
+
+const FittedCurve* hierarchical_curve(const std::vector<FittedCurve>& curves,
+                                      Collective::Kind kind) {
+  const FittedCurve* found = nullptr;
+  for (const FittedCurve& f : curves) {
+    if (f.algorithm != CollectiveAlgorithm::kHierarchical) continue;
+    if (f.kind == curve_kind(kind)) return &f;
+    if (f.kind == Collective::Kind::kAllReduce) found = &f;
+  }
+  return found;
+}
+
+}  // namespace orrery

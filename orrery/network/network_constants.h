@@ -1,0 +1,84 @@
+// The constants of catalog/network/*.yaml: one file for each measured fabric, with one curve for
+// each algorithm and kind of collective of each stack. Files are text made by fit_network
+// (network_fit.h), or kept by hand where their `recipe` says so.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/bundle.h"
+#include "orrery/base/estimate.h"
+#include "orrery/base/fields.h"
+#include "orrery/hardware/fabric.h"
+#include "orrery/network/cost.h"
+
+namespace orrery {
+
+// One line of a file.
+struct FittedCurve {
+  std::string stack = "library";  // "library": NCCL or RCCL; or "vllm", "trtllm", "sglang"
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
+  // all_gather also serves broadcast, all_to_all send where there is no curve of it; a hierarchical
+  // all_reduce also serves all kinds that the file has no hierarchical curve of.
+  Collective::Kind kind = Collective::Kind::kAllReduce;
+  int least_ranks = 2;  // not chosen for smaller groups
+  CostCurve curve;
+  std::int64_t rows = 0;  // measured rows fitted
+  // The sigma whose 90 % interval holds 90 % of ln(predicted/measured) on rows left out of the fit.
+  double left_out_error = 0;
+};
+
+struct FabricConstants {
+  std::vector<std::string> fabrics;  // measured on these
+  // Fabrics never measured that take these constants with their own bandwidth: beginnings of fabric
+  // ids, or names of kinds (switch, mesh, torus, bus, nic). Beginnings win over kinds, longer over
+  // shorter ones.
+  std::vector<std::string> stands_for;
+  Origin origin = Origin::kMeasured;
+  std::string measured_on;  // for notes: "h100-sxm, h200-sxm"
+  std::string recipe;
+  std::vector<FittedCurve> curves;
+};
+
+void declare(Fields& fields, FabricConstants& constants);
+
+// The text of a file as fit_network writes it; read_network_constants reads it back.
+std::string to_yaml(const FabricConstants& constants);
+FabricConstants read_network_constants(const Node& document);
+
+// All files, sorted by name.
+std::vector<FabricConstants> load_network_constants(const Bundle& bundle);
+
+// The constants for a fabric and how directly they apply: as the file says (kMeasured) for a fabric of the file,
+// kTransferred for one that it stands for, kAnalytical and nullptr where no file applies.
+struct ConstantsMatch {
+  const FabricConstants* constants = nullptr;
+  Origin origin = Origin::kAnalytical;
+};
+ConstantsMatch match_constants(const std::vector<FabricConstants>& all, const Fabric& fabric);
+
+// The same straight from the files; only the one that applies is read beyond its head.
+struct ConstantsOf {
+  FabricConstants constants;  // without curves where no file applies
+  Origin origin = Origin::kAnalytical;
+};
+ConstantsOf load_constants_of(const Fabric& fabric, const Bundle& bundle);
+
+// The fastest curve for a group on one fabric. Curves of `stack` and of its library are tried; the
+// frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send
+// without a curve takes the all-to-all's constants, any other kind those of the ring all-reduce.
+struct CurveChoice {
+  CurveTime time;
+  const FittedCurve* curve = nullptr;  // nullptr: no curve at all
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
+};
+CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,
+                    const Fabric& fabric, Collective::Kind kind, int ranks, Bytes bytes,
+                    BytesPerSecond bandwidth);
+
+// The hierarchical curve for a kind, nullptr if the file has none.
+const FittedCurve* hierarchical_curve(const std::vector<FittedCurve>& curves,
+                                      Collective::Kind kind);
+
+}  // namespace orrery

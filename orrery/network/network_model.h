@@ -1,0 +1,60 @@
+// Time of a collective over a group of ranks of a deployment.
+//
+// The group decides which wires it crosses. Ranks are placed as vLLM does: tensor-parallel ranks
+// next to each other, then pipeline stages, then data-parallel replicas. A group within one node
+// runs on the node's scale-up fabric (or on the bridge of a pair); a wider one also crosses the
+// network.
+//
+// The model (cost.h has the equations): the fastest of the algorithms that the stack has on this
+// fabric, each with a latency per step, a bandwidth, and a term between the two for the pipelining
+// of chunks. Constants are fitted per fabric and stack (catalog/network/*.yaml, made by
+// network_fit.h). A fabric that was never measured takes its data sheet's bandwidth with documented
+// efficiencies and a wider interval.
+//
+// Always: no time is below the bytes that must leave a rank over the wires' bandwidth each way;
+// time grows with bytes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "orrery/base/bundle.h"
+#include "orrery/base/estimate.h"
+#include "orrery/base/units.h"
+#include "orrery/hardware/cluster.h"
+#include "orrery/workload/op.h"
+#include "orrery/workload/plan.h"
+
+namespace orrery {
+
+enum class CollectiveBound { kLatency, kBandwidth };
+std::string_view to_text(CollectiveBound bound);
+
+struct CollectiveTime {
+  Estimate<Seconds> time;
+  std::string_view algorithm;  // "one-shot", "ring", "hierarchical", ...; static text
+  CollectiveBound bound = CollectiveBound::kLatency;  // which part is the larger one
+  // nccl-tests' convention: bytes/time times 2(n-1)/n for all-reduce, (n-1)/n for all-gather,
+  // reduce-scatter and all-to-all, 1 otherwise. 0 for one rank.
+  BytesPerSecond bus_bandwidth;
+};
+
+class NetworkModel {
+ public:
+  virtual ~NetworkModel() = default;
+  // One call on an idle network, replayed from a graph: no launch gap in it. One rank or no bytes
+  // take no time. REQUIRES ranks >= 1, bytes >= 0. Thread-safe; no allocation.
+  virtual CollectiveTime predict(const Collective& collective) const = 0;
+  // What the prediction of a group rests on, for notes: "vllm on nvlink4-nvswitch, measured on
+  // h100-sxm".
+  virtual std::string provenance(const Collective& collective) const = 0;
+};
+
+// `stack`: whose collectives run: "nccl" or "rccl" alone, or a framework with its own all-reduce
+// for small messages inside a node ("vllm", "trtllm", "sglang"). InputError: another stack.
+// Infeasible: the plan needs more devices than the cluster has.
+std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const ParallelPlan& plan,
+                                                 std::string_view stack, const Bundle& bundle);
+
+}  // namespace orrery

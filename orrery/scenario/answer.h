@@ -1,0 +1,81 @@
+// What a scenario answers: named metrics with intervals and origins, breakdowns, feasibility, notes.
+// Faces only render Answers.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "orrery/base/estimate.h"
+#include "orrery/base/units.h"
+
+namespace orrery {
+
+// One named result. Times are in milliseconds, memory in GB (1e9), rates per second: `unit` says.
+struct Metric {
+  std::string name;  // "ttft", "tpot", "output_throughput", ...
+  std::string unit;  // "ms", "tokens/s", "GB", ...
+  double value = 0;
+  double low50 = 0, high50 = 0, low90 = 0, high90 = 0;  // equal to value when exact
+  Origin origin = Origin::kExact;
+};
+
+// `scale`: base units per `unit` (1e-3 for ms).
+template <class Q>
+Metric metric(std::string name, std::string unit, const Estimate<Q>& e, double scale) {
+  auto at = [&](double p) { return e.quantile(p).value() / scale; };
+  return {std::move(name), std::move(unit), e.value.value() / scale, at(0.25), at(0.75), at(0.05), at(0.95), e.origin};
+}
+Metric exact_metric(std::string name, std::string unit, double value);
+// A rate per unit of time: amount / time, with the time's interval turned round.
+Metric rate_metric(std::string name, std::string unit, double amount, const Estimate<Seconds>& time);
+
+// One kind of kernel (or host work) in a step.
+struct KernelRow {
+  std::string phase;  // "prefill", "decode"
+  std::string name;   // "gate_up_proj"
+  std::string part;   // "attention", "mlp", "communication", "host", ...
+  std::string sizes;  // "gemm bf16 [16, 8192] x [8192, 7168]"
+  double calls = 1;   // a step
+  Estimate<Seconds> time;  // of all calls of a step
+  double share = 0;        // of the step
+  std::string bound;       // "compute", "memory", "launch", "network", "host"
+  double of_peak = 0;      // achieved share of the data sheet's peak rate or bandwidth that bounds it; 0: none
+};
+
+struct MemoryRow {
+  std::string name;  // "weights", "kv_cache", ...
+  Bytes size;
+};
+
+struct Feasibility {
+  bool fits = true;
+  std::string reason;  // when it does not: the numbers and the largest contributors
+};
+
+// The answer at one point of a sweep.
+struct Point {
+  nlohmann::ordered_json at;  // the swept values: {"tp": 8, "isl": 1024, "osl": 128, "batch": 16}
+  Feasibility feasibility;
+  std::vector<Metric> metrics;
+  std::vector<KernelRow> kernels;
+  std::vector<MemoryRow> memory;  // per GPU
+  Bytes memory_capacity;          // per GPU
+  std::string limit;              // what limits it, and what would help: one line
+  std::vector<std::string> notes; // assumptions and defaults taken
+
+  const Metric* find(std::string_view name) const;
+};
+
+struct Answer {
+  std::string scenario;  // its name
+  nlohmann::ordered_json resolved;  // the whole configuration after defaults
+  std::vector<Point> points;
+};
+
+// Version of the JSON form below.
+inline constexpr int kAnswerFormat = 1;
+nlohmann::ordered_json to_json(const Point& point, bool breakdown);
+nlohmann::ordered_json to_json(const Answer& answer, bool breakdown);
+
+}  // namespace orrery

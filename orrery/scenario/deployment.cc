@@ -1,0 +1,108 @@
+#include "orrery/scenario/deployment.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+namespace orrery {
+namespace {
+
+Format format_of(const std::string& text, const char* key) {
+  if (const auto f = parse_format(text)) return *f;
+  std::vector<std::string> names(format_names().begin(), format_names().end());
+  throw InputError(fmt::format("precision.{}: expected one of {}, got '{}'{}", key, fmt::join(names, ", "), text,
+                               did_you_mean(text, names)));
+}
+
+Dtype dtype_of(const std::string& text, const char* key) {
+  if (const auto d = parse_dtype(text)) return *d;
+  std::vector<std::string> names(dtype_names().begin(), dtype_names().end());
+  throw InputError(fmt::format("precision.{}: expected one of {}, got '{}'{}", key, fmt::join(names, ", "), text,
+                               did_you_mean(text, names)));
+}
+
+bool is_plain(Format f) {
+  return f == Format::kFp32 || f == Format::kTf32 || f == Format::kFp16 || f == Format::kBf16;
+}
+
+// Formats of the checkpoint, changed by what the scenario asks and by what the GPU has.
+Precision choose_precision(const Scenario& s, const Architecture& model, const Gpu& gpu, std::vector<std::string>& notes) {
+  Precision p = native_precision(model);
+  const auto& asked = s.precision;
+  Dtype plain = asked.dtype.empty() ? p.activations : dtype_of(asked.dtype, "dtype");
+  if (asked.dtype.empty() && gpu.compute_dtype(plain) != plain) {
+    notes.push_back(fmt::format("{} has no {}: {} instead", gpu.id, to_text(plain), to_text(gpu.compute_dtype(plain))));
+    plain = gpu.compute_dtype(plain);
+  }
+  p.activations = p.attention = plain;
+  if (p.kv_cache != Dtype::kFp8) p.kv_cache = plain;
+  for (Format* f : {&p.weights, &p.experts, &p.lm_head}) {
+    if (is_plain(*f)) *f = plain_format(plain);
+  }
+  if (!asked.quantization.empty()) {
+    p.weights = format_of(asked.quantization, "quantization");
+    p.experts = p.weights;
+  } else if (!is_plain(p.weights) || !is_plain(p.experts)) {
+    notes.push_back(fmt::format("weights as the checkpoint has them: {}, experts {}", facts(p.weights).name, facts(p.experts).name));
+  }
+  if (!asked.moe_quantization.empty()) p.experts = format_of(asked.moe_quantization, "moe_quantization");
+  if (!asked.kv_cache_dtype.empty() && asked.kv_cache_dtype != "auto") p.kv_cache = dtype_of(asked.kv_cache_dtype, "kv_cache_dtype");
+  return p;
+}
+
+}  // namespace
+
+Deployment make_deployment(const Scenario& s, const Architecture& model, const Gpu& gpu, const EngineProfile& engine) {
+  Deployment d;
+  d.gpu = gpu;
+  d.engine = engine;
+  auto& scheduler = d.engine.scheduler;
+  if (scheduler.small_gpu_below > Bytes(0) && (d.gpu.memory.capacity < scheduler.small_gpu_below || d.gpu.sm_version < 90)) {
+    scheduler.max_num_batched_tokens = scheduler.small_gpu_batched_tokens;
+    scheduler.max_num_seqs = scheduler.small_gpu_num_seqs;
+  }
+  Fields fields;
+  declare(fields, d.engine);
+  fields.read(s.engine.overrides);
+  if (d.gpu.sm_version < 90 || d.gpu.vendor != "nvidia") {
+    auto& x = d.engine.execution;
+    for (Seconds* t : {&x.launch, &x.graph_launch, &x.host_per_step, &x.host_per_sequence, &x.host_per_layer}) {
+      *t *= x.older_host_factor;
+    }
+  }
+  d.precision = choose_precision(s, model, d.gpu, d.notes);
+  const auto& k = d.engine.kernels;
+  d.classes = {k.gemm, k.attention, k.moe, k.mla, k.linear_attention};
+  if (!d.gpu.unsure.empty()) {
+    d.notes.push_back(fmt::format("uncertain in {}'s data sheet: {}", d.gpu.id, fmt::join(d.gpu.unsure, ", ")));
+  }
+  d.notes.push_back(fmt::format("engine {} ({}); kernel classes: gemm {}, attention {}, moe {}, mla {}; all-reduce {}",
+                                d.engine.id, d.engine.version, k.gemm, k.attention, k.moe, k.mla, k.collectives));
+  d.notes.push_back(fmt::format("formats: weights {}, experts {}, lm head {}, activations {}, KV cache {}",
+                                facts(d.precision.weights).name, facts(d.precision.experts).name,
+                                facts(d.precision.lm_head).name, to_text(d.precision.activations),
+                                to_text(d.precision.kv_cache)));
+  return d;
+}
+
+nlohmann::ordered_json Deployment::resolved(const Scenario& scenario) const {
+  Scenario copy = scenario;
+  Fields scenario_fields;
+  declare(scenario_fields, copy);
+  nlohmann::ordered_json out = scenario_fields.json();
+  EngineProfile profile = engine;
+  Fields engine_fields;
+  declare(engine_fields, profile);
+  out["engine"]["constants"] = engine_fields.json();
+  out["hardware"]["gpu"] = gpu.id;
+  out["precision"] = {{"weights", std::string(facts(precision.weights).name)},
+                      {"experts", std::string(facts(precision.experts).name)},
+                      {"lm_head", std::string(facts(precision.lm_head).name)},
+                      {"activations", std::string(to_text(precision.activations))},
+                      {"attention", std::string(to_text(precision.attention))},
+                      {"kv_cache", std::string(to_text(precision.kv_cache))}};
+  return out;
+}
+
+}  // namespace orrery

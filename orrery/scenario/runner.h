@@ -1,0 +1,52 @@
+// Runs Scenarios: loads the facts, builds the rooms' models, answers every point of the sweep.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "orrery/base/bundle.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/kernel/kernel_model.h"
+#include "orrery/model/architecture.h"
+#include "orrery/network/network_model.h"
+#include "orrery/scenario/answer.h"
+#include "orrery/scenario/scenario.h"
+
+namespace orrery {
+
+struct RunOptions {
+  bool breakdown = true;  // fill Point::kernels
+  bool memory_only = false;
+  TierChoice tier = TierChoice::kBest;
+};
+
+// Keeps what it has read between scenarios (facts, kernel surfaces); not thread-safe.
+class Runner {
+ public:
+  explicit Runner(Bundle bundle) : bundle_(std::move(bundle)), catalog_(bundle_) {}
+
+  // A point that does not fit in memory has feasibility.fits = false and its memory breakdown. A layout that
+  // breaks a rule of the model throws Infeasible if it is the only point, and is marked likewise in a sweep.
+  Answer run(const Scenario& scenario, const RunOptions& options = {});
+
+  const Catalog& catalog() const { return catalog_; }
+  const Bundle& bundle() const { return bundle_; }
+
+ private:
+  const Architecture& architecture(const std::string& name);
+  const Gpu& gpu(const std::string& name);
+  const EngineProfile& engine(const std::string& id);
+  const KernelModel& kernels(const Gpu& gpu, const KernelClasses& classes, TierChoice tier);
+  const NetworkModel& network(const Gpu& gpu, const std::string& node, const ParallelPlan& plan, const std::string& stack);
+
+  Bundle bundle_;
+  Catalog catalog_;
+  std::map<std::string, Architecture> architectures_;
+  std::map<std::string, Gpu> gpus_;
+  std::map<std::string, EngineProfile> engines_;
+  std::map<std::string, std::unique_ptr<KernelModel>> kernels_;
+  std::map<std::string, std::unique_ptr<NetworkModel>> networks_;
+};
+
+}  // namespace orrery

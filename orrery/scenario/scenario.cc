@@ -1,0 +1,65 @@
+#include "orrery/scenario/scenario.h"
+
+#include <fmt/format.h>
+
+namespace orrery {
+
+namespace {
+constexpr std::int64_t kLongestContext = 100'000'000;
+constexpr std::int64_t kMostRanks = 100'000;
+}  // namespace
+
+void declare(Fields& f, Scenario& s) {
+  f.add("name", s.name, "name of the scenario, repeated in the answer");
+  f.add("question", s.question, "the question in a sentence");
+  f.add("model", s.model, "bundled id, Hugging Face id, or path to a config.json").required();
+  f.group("hardware", [&](Fields& g) {
+    g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts").required();
+    g.add("node", s.hardware.node, "node type; empty: the usual one of the GPU");
+  }, "what it runs on").required();
+  f.group("parallel", [&](Fields& g) {
+    add_sweep(g, "tp", s.parallel.tp, 1, kMostRanks, "tensor-parallel ranks").alias("tensor_parallel_size");
+    add_sweep(g, "pp", s.parallel.pp, 1, kMostRanks, "pipeline stages").alias("pipeline_parallel_size");
+    g.add("dp", s.parallel.dp, "attention data-parallel groups").range(1, kMostRanks).alias("data_parallel_size");
+    g.add("ep", s.parallel.ep, "expert-parallel groups").range(1, kMostRanks).alias("expert_parallel_size");
+  }, "how it is split");
+  f.group("precision", [&](Fields& g) {
+    g.add("dtype", s.precision.dtype, "16-bit format of activations and unquantised weights; empty: the checkpoint's");
+    g.add("quantization", s.precision.quantization, "format of the projections' weights; empty: the checkpoint's");
+    g.add("moe_quantization", s.precision.moe_quantization, "format of the experts' weights; empty: as quantization");
+    g.add("kv_cache_dtype", s.precision.kv_cache_dtype, "format of the KV cache; empty: as dtype");
+  }, "number formats");
+  f.group("engine", [&](Fields& g) {
+    g.add("profile", s.engine.profile, "engine id");
+    g.custom("overrides", Field::Type::kGroup, [&](const Node& n) { s.engine.overrides = n; },
+             [] { return nlohmann::ordered_json::object(); }, "any constants of the engine's profile");
+  }, "the serving engine");
+  f.group("workload", [&](Fields& g) {
+    auto& w = s.workload;
+    add_sweep(g, "isl", w.isl, 1, kLongestContext, "prompt tokens").unit("tokens").alias("input_len");
+    add_sweep(g, "osl", w.osl, 1, kLongestContext, "output tokens").unit("tokens").alias("output_len");
+    add_sweep(g, "batch", w.batch, 1, 10'000'000, "requests together").unit("requests")
+        .alias("batch_size").alias("concurrency");
+    g.add("closed_loop", w.closed_loop, "a request that ends is replaced at once; false: one batch");
+    g.add("max_model_len", w.max_model_len, "longest sequence the KV cache is planned for; 0: isl + osl")
+        .unit("tokens").range(0, kLongestContext);
+    g.add("past", w.past, "tokens of the prompt already cached").unit("tokens").range(0, kLongestContext);
+    g.add("expert_skew", w.expert_skew, "exponent of the power law of expert loads; 0: balanced").range(0, 3);
+  }, "what is asked of it");
+}
+
+Scenario read_scenario(const Node& document) {
+  Scenario s;
+  Fields fields;
+  declare(fields, s);
+  fields.read(document);
+  return s;
+}
+
+Scenario read_scenario(const std::filesystem::path& file) {
+  Scenario s = read_scenario(read_document(file));
+  if (s.name == Scenario().name) s.name = file.stem().string();
+  return s;
+}
+
+}  // namespace orrery

@@ -1,0 +1,64 @@
+// The question: model + hardware + parallelism + precision + engine + workload, as one document.
+//
+//   model: llama-3-70b              # bundled id, Hugging Face id, or path to a config.json
+//   hardware: {gpu: h100-sxm}
+//   parallel: {tp: 8}
+//   engine: {profile: vllm}
+//   workload: {isl: [1024, 8192], osl: 128, batch: 1-64*2}
+//
+// Every face builds a Scenario. Numbers marked as swept may be lists or ranges; the answer has a point for
+// each combination, in the order tp, pp, isl, osl, batch with the last running fastest.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "orrery/base/fields.h"
+#include "orrery/scenario/sweep.h"
+#include "orrery/workload/engine.h"
+
+namespace orrery {
+
+struct Scenario {
+  std::string name = "scenario";
+  std::string question;  // in a sentence; shown above the answer
+
+  std::string model;
+
+  struct Hardware {
+    std::string gpu;
+    std::string node;  // empty: the usual one of the gpu
+  } hardware;
+
+  struct Parallel {
+    Sweep tp = {1}, pp = {1};
+    int dp = 1, ep = 1;
+  } parallel;
+
+  struct PrecisionChoice {  // empty: as the checkpoint is stored
+    std::string quantization, moe_quantization, kv_cache_dtype, dtype;
+  } precision;
+
+  struct EngineChoice {
+    std::string profile = "vllm";
+    Node overrides;  // any key of EngineProfile
+  } engine;
+
+  struct Workload {
+    Sweep isl = {1024}, osl = {128};
+    Sweep batch = {1};
+    bool closed_loop = false;  // batch is a concurrency: a request that ends is replaced at once
+    std::int64_t max_model_len = 0;  // 0: isl + osl
+    double expert_skew = 0;          // exponent of the power law of expert loads
+    std::int64_t past = 0;           // tokens of the prompt that are already cached (prefix hit)
+  } workload;
+};
+
+void declare(Fields& fields, Scenario& scenario);
+
+// InputError with file:line:key.
+Scenario read_scenario(const Node& document);
+Scenario read_scenario(const std::filesystem::path& file);
+
+}  // namespace orrery

@@ -1,0 +1,155 @@
+#include "orrery/serving/steady.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace orrery {
+namespace {
+
+// a + b of the same kernels: errors of one model, so they stay what they are relatively.
+Estimate<Seconds> plus(const Estimate<Seconds>& a, const Estimate<Seconds>& b) {
+  const double total = (a.value + b.value).value();
+  if (total == 0) return a;
+  const double wa = a.value.value() / total, wb = b.value.value() / total;
+  return {a.value + b.value, wa * a.shared + wb * b.shared, wa * a.own + wb * b.own, std::max(a.origin, b.origin)};
+}
+
+struct PrefillTime {
+  Estimate<Seconds> all, mean;  // until the last, and on average, first token of the wave
+  std::int64_t steps = 0;
+  StepTime typical;
+};
+
+class Wave {
+ public:
+  Wave(const StepModel& steps, const EngineProfile& engine, const ParallelPlan& plan, const SteadyWorkload& w)
+      : steps_(steps), engine_(engine), plan_(plan), w_(w) {}
+
+  // Prompts of `n` sequences. A step takes whole prompts while they fit in the token budget; a prompt longer
+  // than the budget is cut into chunks (or computed whole by an engine that cannot cut).
+  PrefillTime prefill(std::int64_t n, bool with_terms) const {
+    const std::int64_t fresh = w_.isl - w_.past;
+    const std::int64_t budget = engine_.scheduler.max_num_batched_tokens * plan_.dp;
+    PrefillTime out;
+    if (fresh > budget && engine_.scheduler.chunked_prefill) {
+      Estimate<Seconds> one{};
+      for (std::int64_t done = 0; done < fresh; done += budget) {
+        const std::int64_t chunk = std::min(budget, fresh - done);
+        const bool last = done + chunk == fresh;
+        const StepTime t = step({1, chunk, static_cast<double>(w_.past + done), last}, with_terms && done == 0);
+        one = plus(one, t.total);
+        if (done == 0) out.typical = t;
+        ++out.steps;
+      }
+      out.steps *= n;
+      out.all = through_stages(one.scaled(static_cast<double>(n)), out.steps);
+      out.mean = through_stages(one.scaled(0.5 * static_cast<double>(n + 1)), out.steps);
+      return out;
+    }
+    const std::int64_t together = std::clamp<std::int64_t>(budget / std::max<std::int64_t>(fresh, 1), 1, n);
+    const std::int64_t full = n / together, rest = n % together;
+    const double past = static_cast<double>(w_.past);
+    out.typical = step({together, fresh, past, true}, with_terms);
+    out.steps = full + (rest > 0 ? 1 : 0);
+    Estimate<Seconds> all = out.typical.total.scaled(static_cast<double>(full));
+    // First tokens come at the end of each step: the k-th step's members wait k steps.
+    double waited = static_cast<double>(together) * static_cast<double>(full) * static_cast<double>(full + 1) / 2;
+    Estimate<Seconds> mean = out.typical.total.scaled(waited / static_cast<double>(n));
+    if (rest > 0) {
+      all = plus(all, step({rest, fresh, past, true}, false).total);
+      mean = plus(mean, all.scaled(static_cast<double>(rest) / static_cast<double>(n)));
+    }
+    out.all = through_stages(all, out.steps);
+    out.mean = through_stages(mean, out.steps);
+    return out;
+  }
+
+  // One decode step of `n` sequences at `context` cached tokens, through all stages with pp batches in flight.
+  StepTime decode(std::int64_t n, double context, bool with_terms) const {
+    const std::int64_t in_flight = (n + plan_.pp - 1) / plan_.pp;
+    StepTime t = step({in_flight, 1, context, true}, with_terms);
+    t.total = t.total.scaled(plan_.pp);
+    return t;
+  }
+
+  // All decode steps of `n` sequences, from the second token to the last: Simpson's rule over the context.
+  Estimate<Seconds> decode_all(std::int64_t n) const {
+    const double first = static_cast<double>(w_.isl), last = static_cast<double>(w_.isl + w_.osl - 2);
+    if (w_.osl < 2) return {};
+    const auto a = decode(n, first, false).total, b = decode(n, (first + last) / 2, false).total,
+               c = decode(n, last, false).total;
+    const auto sum = plus(plus(a.scaled(1.0 / 6), b.scaled(4.0 / 6)), c.scaled(1.0 / 6));
+    return sum.scaled(static_cast<double>(w_.osl - 1));
+  }
+
+  StepTime step(const SequenceGroup& group, bool with_terms) const {
+    return steps_.time(Batch{{group}}, with_terms);
+  }
+
+ private:
+  // `steps` batches pass plan.pp stages one behind the other; `stage` is the time of all of them in one.
+  Estimate<Seconds> through_stages(const Estimate<Seconds>& stage, std::int64_t steps) const {
+    return stage.scaled(static_cast<double>(steps + plan_.pp - 1) / static_cast<double>(steps));
+  }
+
+  const StepModel& steps_;
+  const EngineProfile& engine_;
+  const ParallelPlan& plan_;
+  const SteadyWorkload& w_;
+};
+
+}  // namespace
+
+SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine, const ParallelPlan& plan,
+                          const SteadyWorkload& w, std::int64_t capacity, bool with_terms) {
+  const Wave wave(steps, engine, plan, w);
+  SteadyResult r;
+  r.running = std::max<std::int64_t>(1, std::min({w.requests, capacity, engine.scheduler.max_num_seqs * plan.dp}));
+  const Estimate<Seconds> overhead{engine.execution.request_overhead, 0.3, 0, Origin::kFitted};
+  const double later = static_cast<double>(w.osl - 1);
+  const double middle = static_cast<double>(w.isl) + later / 2;
+  r.decode_step = wave.decode(r.running, middle, with_terms);
+
+  if (w.closed_loop) {
+    const PrefillTime one = wave.prefill(1, with_terms);
+    r.prefill_step = one.typical;
+    r.prefill_steps = one.steps;
+    r.prefill = one.all;
+    const double interruptions = static_cast<double>(r.running - 1) / static_cast<double>(w.osl);
+    r.ttft = plus(plus(one.all, r.decode_step.total.scaled(r.running > 1 ? 0.5 : 0)), overhead);
+    if (w.osl > 1) r.tpot = plus(r.decode_step.total, one.all.scaled(interruptions));
+    r.e2e = plus(r.ttft, r.tpot.scaled(later));
+    r.makespan = r.e2e;
+    // Users beyond what memory holds wait in the queue: a request's residence grows with their number.
+    const double queued = static_cast<double>(w.requests) / static_cast<double>(r.running);
+    if (queued > 1) {
+      r.ttft = plus(r.ttft, r.e2e.scaled(queued - 1));
+      r.e2e = r.e2e.scaled(queued);
+    }
+    r.output_tokens = static_cast<double>(r.running * w.osl);
+    r.input_tokens = static_cast<double>(r.running * w.isl);
+    return r;
+  }
+
+  const PrefillTime prefill = wave.prefill(r.running, with_terms);
+  const Estimate<Seconds> decode = wave.decode_all(r.running);
+  const std::int64_t full = w.requests / r.running, rest = w.requests % r.running;
+  r.waves = full + (rest > 0 ? 1 : 0);
+  r.prefill_step = prefill.typical;
+  r.prefill_steps = prefill.steps;
+  r.prefill = plus(prefill.all, overhead);
+  const Estimate<Seconds> one_wave = plus(prefill.all, decode);
+  r.makespan = plus(one_wave.scaled(static_cast<double>(full)), overhead);
+  if (rest > 0) r.makespan = plus(r.makespan, plus(wave.prefill(rest, false).all, wave.decode_all(rest)));
+  // A request of the k-th wave waits for the waves before it.
+  const double waited = static_cast<double>(r.waves - 1) / 2;
+  r.ttft = plus(plus(prefill.mean, overhead), one_wave.scaled(waited));
+  if (w.osl > 1) r.tpot = decode.scaled(1 / later);
+  r.e2e = plus(plus(r.prefill, decode), one_wave.scaled(waited));
+  r.output_tokens = static_cast<double>(w.requests * w.osl);
+  r.input_tokens = static_cast<double>(w.requests * w.isl);
+  return r;
+}
+
+}  // namespace orrery

@@ -1,0 +1,46 @@
+// Closed forms of a service in a steady state: a batch that arrives at once, or a closed loop of users.
+// No queueing and no randomness: equal lengths, a full house. (Arrivals, traces and schedulers are simulated
+// elsewhere; these forms are the fast path and the law tests of that simulation.)
+//
+// Batch: `requests` start together. The engine computes their prompts in steps of at most
+// max_num_batched_tokens, then decodes all of them, the context growing by one a step. If memory holds fewer
+// than `requests`, the rest waits for a next wave (all members of a wave end together: lengths are equal).
+//   ttft   mean over requests, from the start to the first token
+//   tpot   (e2e - ttft) / (osl - 1), the time between later tokens
+// Closed loop: `requests` users, each sending the next request when the last one ends. A decode step is
+// interrupted once per finished request by a newcomer's prefill:
+//   tpot = t_decode + (running - 1) / osl * t_prefill
+//   ttft = t_prefill + t_decode / 2 (waiting for the step in progress)
+#pragma once
+
+#include <cstdint>
+
+#include "orrery/base/estimate.h"
+#include "orrery/step/step_model.h"
+
+namespace orrery {
+
+struct SteadyWorkload {
+  std::int64_t requests = 1;
+  std::int64_t isl = 1, osl = 1;  // tokens; isl > past, osl >= 1
+  std::int64_t past = 0;          // tokens of each prompt whose KV is cached already
+  bool closed_loop = false;
+};
+
+struct SteadyResult {
+  Estimate<Seconds> ttft, tpot, e2e;   // tpot is zero for osl 1
+  Estimate<Seconds> prefill;           // until the last member of a wave has its first token
+  Estimate<Seconds> makespan;          // all requests (batch), or one request's residence (closed loop)
+  double output_tokens = 0;            // produced during `makespan`
+  double input_tokens = 0;
+  std::int64_t running = 1;            // sequences decoding together
+  std::int64_t waves = 1;
+  StepTime prefill_step, decode_step;  // a typical one each, with terms on request
+  std::int64_t prefill_steps = 1;
+};
+
+// `capacity`: sequences of full length that fit in memory, at least 1.
+SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine, const ParallelPlan& plan,
+                          const SteadyWorkload& workload, std::int64_t capacity, bool with_terms);
+
+}  // namespace orrery

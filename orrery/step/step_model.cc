@@ -1,0 +1,106 @@
+#include "orrery/step/step_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery {
+namespace {
+
+Family family_of(const Op& op) {
+  struct Visitor {
+    Family operator()(const Gemm&) const { return Family::kGemm; }
+    Family operator()(const PrefillAttention&) const { return Family::kAttention; }
+    Family operator()(const DecodeAttention&) const { return Family::kAttention; }
+    Family operator()(const LatentAttentionCore&) const { return Family::kMla; }
+    Family operator()(const MoeExperts&) const { return Family::kMoe; }
+    Family operator()(const LinearAttentionCore&) const { return Family::kAttention; }
+    Family operator()(const Elementwise&) const { return Family::kElementwise; }
+    Family operator()(const Embedding&) const { return Family::kElementwise; }
+    Family operator()(const Collective&) const { return Family::kCollective; }
+  };
+  return std::visit(Visitor{}, op);
+}
+
+// The engine's own kernels against the measured class: by what bounds the call, blended where both count.
+double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const KernelTime& t) {
+  const double c = t.compute.value(), m = t.memory.value();
+  const double compute_share = c + m > 0 ? c * c / (c * c + m * m) : 0;
+  double factor = std::pow(k.compute_factor, compute_share) * std::pow(k.memory_factor, 1 - compute_share);
+  if (std::holds_alternative<PrefillAttention>(op.op)) factor *= k.prefill_attention_factor;
+  return factor;
+}
+
+bool decode_only(const Batch& batch) {
+  return std::all_of(batch.groups.begin(), batch.groups.end(),
+                     [](const SequenceGroup& g) { return g.new_tokens == 1; });
+}
+
+}  // namespace
+
+StepModel::StepModel(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
+                     const EngineProfile& engine, const KernelModel& kernels, const NetworkModel& network,
+                     double expert_skew)
+    : model_(model),
+      plan_(plan),
+      precision_(precision),
+      engine_(engine),
+      kernels_(kernels),
+      network_(network),
+      expert_skew_(expert_skew) {}
+
+StepTime StepModel::time(const Batch& batch, bool with_terms) const {
+  const auto& x = engine_.execution;
+  StepTime step;
+  const bool decoding = decode_only(batch);
+  const std::int64_t per_group = (batch.tokens() + plan_.dp - 1) / plan_.dp;
+  step.replayed = decoding && x.decode_graphs && per_group <= x.graph_tokens;
+
+  ProgramOptions options;
+  options.expert_skew = expert_skew_;
+  if (step.replayed) options.padding = padded_tokens(engine_, per_group) - per_group;
+  const Program program = forward_program(model_, plan_, precision_, batch, options);
+
+  EstimateSum<Seconds> sum;
+  double launched = 0;
+  for (const ProgramOp& op : program.ops) {
+    if (op.fusible && x.fused) continue;
+    StepTerm term{op, {}, Bound::kNetwork, 0};
+    if (const auto* c = std::get_if<Collective>(&op.op)) {
+      term.time = network_.predict(*c).time;
+      term.time.value += x.collective_latency * std::log2(std::max(c->ranks, 1));
+      term.time = term.time.scaled(op.count);
+      step.communication += term.time.value;
+    } else {
+      const KernelTime t = kernels_.predict(op.op);
+      term.bound = t.bound;
+      term.time = t.time.scaled(op.count * engine_factor(engine_.kernels, op, t));
+      const Seconds least = std::max(t.compute, t.memory) * op.count;
+      // Whatever the engine's factor says, the data sheet's roofline holds.
+      if (t.compute > t.memory) term.time.value = std::max(term.time.value, least);
+      // Above 1 the operands came from the cache: no share of the memory's peak.
+      if (term.time.value > least) term.of_peak = least / term.time.value;
+      step.kernels += term.time.value;
+    }
+    launched += op.count;
+    sum.add(family_of(op.op), term.time);
+    if (with_terms) step.terms.push_back(std::move(term));
+  }
+
+  step.launches = step.replayed ? x.graph_launch * program.layers
+                                : x.launch * launched + x.host_per_layer * program.layers;
+  step.host = x.host_per_step + x.host_per_sequence * static_cast<double>(program.sequences);
+
+  const Seconds gpu = step.kernels + step.communication;
+  Seconds paced = std::max(gpu, step.launches);
+  if (!decoding) paced = std::max(paced, x.prefill_floor);
+  const Seconds whole = x.host_overlapped ? std::max(paced, step.host) : paced + step.host;
+  // Time that the kernels do not explain has the uncertainty of the engine's fitted constants.
+  constexpr double kHostError = 0.25;  // spread of host times between machines (docs/composition.md)
+  if (whole > gpu) sum.add(Family::kHost, {whole - gpu, kHostError, 0, Origin::kFitted});
+  step.total = sum.total();
+  step.total.own = std::hypot(step.total.own, engine_.step_error);
+  step.exposed = whole - gpu;
+  return step;
+}
+
+}  // namespace orrery

@@ -1,0 +1,71 @@
+// From kernels to a step: how long one forward pass of an engine takes, all ranks in step.
+//
+// The GPU's work is the sum of its kernels and of the collectives between them (tensor-parallel all-reduces are
+// not overlapped with compute in serving engines). Around it stands the host:
+//   eager steps     the CPU launches kernel after kernel; the slower of CPU and GPU sets the pace
+//   graph replay    one launch; the batch is padded up to a captured size
+//   host work       scheduling, sampling, detokenising: after the GPU, or hidden behind it (asynchronous)
+// Steps that carry a prefill also have a floor in engines whose prefill is bound by the host.
+//
+//   step = max(gpu, launches, prefill_floor) + host          host after the GPU
+//   step = max(gpu, launches, prefill_floor, host)           host hidden
+//   launches = launch * kernels + host_per_layer * layers    eager
+//            = graph_launch * layers                         replayed
+//   host = host_per_step + host_per_sequence * sequences
+//
+// Measured on layers and whole services (../docs/composition.md): with the right kernel class the sum alone is
+// within 5 % where graphs are replayed; old eager engines are host-bound for small batches on many GPUs.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "orrery/kernel/kernel_model.h"
+#include "orrery/model/architecture.h"
+#include "orrery/network/network_model.h"
+#include "orrery/workload/engine.h"
+#include "orrery/workload/program.h"
+
+namespace orrery {
+
+// One op of the step, all its calls.
+struct StepTerm {
+  ProgramOp op;
+  Estimate<Seconds> time;
+  Bound bound = Bound::kMemory;
+  double of_peak = 0;  // roofline time of the bound / time, for compute- and memory-bound kernels
+};
+
+struct StepTime {
+  Estimate<Seconds> total;
+  Seconds kernels;        // sum of the kernels without collectives
+  Seconds communication;  // sum of the collectives
+  Seconds launches;       // what the CPU needs to launch the step
+  Seconds host;           // host work that the step waits for, or that hides behind it
+  Seconds exposed;        // total - kernels - communication: what the GPU idles
+  bool replayed = false;  // from a graph
+  std::vector<StepTerm> terms;  // filled on request
+};
+
+class StepModel {
+ public:
+  // Borrows everything; the arguments must outlive it.
+  StepModel(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
+            const EngineProfile& engine, const KernelModel& kernels, const NetworkModel& network,
+            double expert_skew = 0);
+
+  // One step of one pipeline stage (the slowest) over `batch`. Time through all stages is
+  // plan.pp times that for one batch in flight.
+  StepTime time(const Batch& batch, bool with_terms = false) const;
+
+ private:
+  const Architecture& model_;
+  const ParallelPlan& plan_;
+  const Precision& precision_;
+  const EngineProfile& engine_;
+  const KernelModel& kernels_;
+  const NetworkModel& network_;
+  double expert_skew_;
+};
+
+}  // namespace orrery

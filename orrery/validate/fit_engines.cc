@@ -1,0 +1,192 @@
+#include "orrery/validate/fit_engines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlopt.hpp>
+
+#include "orrery/base/quantile.h"
+#include "orrery/scenario/runner.h"
+#include "orrery/validate/inference_rows.h"
+#include "orrery/validate/report.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::size_t kLeastFigures = 6;
+constexpr double kHuber = 0.5;         // logarithmic error beyond which a row pulls no harder
+constexpr double kPull = 0.02;         // weight of a constant's distance from the profile's own value
+constexpr int kMostEvaluations = 400;
+
+// A constant that rows may fit. Times are fitted in units of `scale` seconds; all by their logarithm.
+struct Constant {
+  const char* key;    // below the profile
+  double scale;       // 0: a plain factor
+  double least, most;  // in that unit
+};
+
+constexpr Constant kMemoryFactor{"kernels.memory_factor", 0, 0.7, 20};
+constexpr Constant kComputeFactor{"kernels.compute_factor", 0, 0.7, 20};
+constexpr Constant kPrefillAttention{"kernels.prefill_attention_factor", 0, 0.7, 12};
+constexpr Constant kHostPerStep{"execution.host_per_step", 1e-6, 10, 20000};
+constexpr Constant kHostPerSequence{"execution.host_per_sequence", 1e-6, 0.1, 1000};
+constexpr Constant kHostPerLayer{"execution.host_per_layer", 1e-6, 1, 1000};
+constexpr Constant kOlderHost{"execution.older_host_factor", 0, 0.7, 3};
+constexpr Constant kCollective{"execution.collective_latency", 1e-6, 0.01, 100};
+
+double value_of(const EngineProfile& e, const Constant& c) {
+  const std::map<std::string, double> values = {{kMemoryFactor.key, e.kernels.memory_factor},
+                                                {kComputeFactor.key, e.kernels.compute_factor},
+                                                {kPrefillAttention.key, e.kernels.prefill_attention_factor},
+                                                {kHostPerStep.key, e.execution.host_per_step.value()},
+                                                {kHostPerSequence.key, e.execution.host_per_sequence.value()},
+                                                {kHostPerLayer.key, e.execution.host_per_layer.value()},
+                                                {kOlderHost.key, e.execution.older_host_factor},
+                                                {kCollective.key, e.execution.collective_latency.value()}};
+  const double unit = c.scale > 0 ? c.scale : 1;
+  return std::clamp(values.at(c.key) / unit, c.least, c.most);
+}
+
+std::string text_of(const Constant& c, double v) {
+  return c.scale > 0 ? fmt::format("{:.4g} us", v) : fmt::format("{:.4g}", v);
+}
+
+class EngineFit {
+ public:
+  EngineFit(Runner& runner, std::vector<MeasuredRow> rows, const EngineProfile& profile) : runner_(runner), rows_(std::move(rows)) {
+    constants_ = {kMemoryFactor, kComputeFactor, kHostPerStep};
+    bool batches = false, older = false, newer = false, several = false;
+    for (const MeasuredRow& r : rows_) {
+      batches |= r.scenario.workload.batch[0] > 4;
+      several |= r.scenario.parallel.tp[0] > 1;
+      const Gpu gpu = runner_.catalog().gpu(r.scenario.hardware.gpu);
+      (gpu.sm_version < 90 ? older : newer) = true;
+    }
+    if (batches) constants_.push_back(kHostPerSequence);
+    if (!profile.execution.decode_graphs) constants_.push_back(kHostPerLayer);
+    if (older && newer) constants_.push_back(kOlderHost);
+    if (several) constants_.push_back(kCollective);
+    if (profile.version.find("2023") != std::string::npos || profile.id == "vllm-2023") constants_.push_back(kPrefillAttention);
+    for (const Constant& c : constants_) start_.push_back(std::log(value_of(profile, c)));
+  }
+
+  const std::vector<Constant>& constants() const { return constants_; }
+  const std::vector<double>& start() const { return start_; }
+
+  // Logarithmic errors of all figures that are answered with the constants at `x`.
+  std::vector<double> errors(const std::vector<double>& x) {
+    std::vector<double> out;
+    RunOptions options;
+    options.breakdown = false;
+    for (MeasuredRow& row : rows_) {
+      for (std::size_t i = 0; i < constants_.size(); ++i) {
+        set_path(row.scenario.engine.overrides, constants_[i].key, scalar_node(text_of(constants_[i], std::exp(x[i])), "fit"));
+      }
+      try {
+        const Answer answer = runner_.run(row.scenario, options);
+        for (const MeasuredFigure& f : row.figures) {
+          if (const Metric* m = answer.points.at(0).find(f.answer_name)) out.push_back(std::log(m->value / f.value));
+        }
+      } catch (const std::runtime_error&) {  // refused: `orrery validate` reports it
+      }
+    }
+    return out;
+  }
+
+  double loss(const std::vector<double>& x) {
+    double sum = 0, n = 0;
+    for (double e : errors(x)) {
+      const double a = std::abs(e);
+      sum += a < kHuber ? a : kHuber * (1 + std::log(a / kHuber));
+      n += 1;
+    }
+    double pull = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) pull += kPull * std::abs(x[i] - start_[i]) / static_cast<double>(x.size());
+    return sum / std::max(n, 1.0) + pull;
+  }
+
+ private:
+  Runner& runner_;
+  std::vector<MeasuredRow> rows_;
+  std::vector<Constant> constants_;
+  std::vector<double> start_;
+};
+
+double median_percent(const std::vector<double>& log_errors) {
+  std::vector<double> percent;
+  for (double e : log_errors) percent.push_back(100 * std::abs(std::expm1(e)));
+  return percent.empty() ? 0 : quantile(percent, 0.5);
+}
+
+std::string recipe(const EngineFit& fit, const std::vector<double>& x, const FittedEngine& result,
+                   const std::string& date) {
+  std::string out = fmt::format(
+      "# Made by `orrery fit engines` from data/inference on {}: do not edit.\n"
+      "# {} figures of the groups that fit (the others judge); median error {:.1f} % before, {:.1f} % after.\n"
+      "calibration: \"fitted on {} figures of data/inference ({})\"\n",
+      date, result.rows, result.error_before, result.error_after, result.rows, date);
+  std::map<std::string, std::vector<std::string>> groups;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::string key = fit.constants()[i].key;
+    const std::size_t dot = key.find('.');
+    groups[key.substr(0, dot)].push_back(fmt::format("  {}: {}", key.substr(dot + 1), text_of(fit.constants()[i], std::exp(x[i]))));
+  }
+  for (const auto& [group, lines] : groups) {
+    out += group + ":\n";
+    for (const std::string& line : lines) out += line + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<FittedEngine> fit_engines(const std::filesystem::path& dir, const std::string& date, const Bundle& bundle) {
+  Runner runner(bundle);
+  std::vector<MeasuredRow> rows;
+  std::vector<RefusedRow> refused;
+  for (const char* table : {"single_request", "offline_throughput"}) {
+    read_inference_rows(dir, table, runner.catalog(), rows, refused);
+  }
+  std::map<std::string, std::vector<MeasuredRow>> by_engine;
+  for (MeasuredRow& row : rows) {
+    if (fits_engines(row.group)) by_engine[row.engine].push_back(std::move(row));
+  }
+  std::vector<FittedEngine> results;
+  for (auto& [engine, engine_rows] : by_engine) {
+    FittedEngine result;
+    result.engine = engine;
+    for (const MeasuredRow& r : engine_rows) result.rows += r.figures.size();
+    if (result.rows < kLeastFigures) {
+      result.skipped = fmt::format("{} figures, at least {} are needed", result.rows, kLeastFigures);
+      results.push_back(result);
+      continue;
+    }
+    EngineFit fit(runner, std::move(engine_rows), load_engine(engine, bundle, false));
+    const std::vector<double> start = fit.start();
+    result.error_before = median_percent(fit.errors(start));
+    nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(start.size()));
+    std::vector<double> lower, upper;
+    for (const Constant& c : fit.constants()) {
+      lower.push_back(std::log(c.least));
+      upper.push_back(std::log(c.most));
+    }
+    search.set_lower_bounds(lower);
+    search.set_upper_bounds(upper);
+    search.set_initial_step(0.5);
+    search.set_maxeval(kMostEvaluations);
+    search.set_ftol_rel(1e-4);
+    search.set_min_objective(
+        [](const std::vector<double>& x, std::vector<double>&, void* data) { return static_cast<EngineFit*>(data)->loss(x); }, &fit);
+    std::vector<double> x = start;
+    double best = 0;
+    search.optimize(x, best);
+    result.error_after = median_percent(fit.errors(x));
+    result.yaml = recipe(fit, x, result, date);
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+}  // namespace orrery

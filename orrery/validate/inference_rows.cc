@@ -1,0 +1,199 @@
+#include "orrery/validate/inference_rows.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <functional>
+
+#include "orrery/base/random.h"
+#include "orrery/validate/report.h"
+
+namespace orrery {
+namespace {
+
+using Get = std::function<std::string(const char*)>;
+
+double number_of(const std::string& text) {
+  double v = 0;
+  std::from_chars(text.data(), text.data() + text.size(), v);
+  return v;
+}
+
+// "0.19.0" -> {0, 19}; {-1, -1} where there is no number.
+std::pair<int, int> version_of(std::string_view text) {
+  int major = -1, minor = -1;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, major);
+  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '.') std::from_chars(first.ptr + 1, end, minor);
+  return minor < 0 ? std::pair(-1, -1) : std::pair(major, minor);
+}
+
+void set(Scenario& s, const std::string& key, const std::string& value) {
+  set_path(s.engine.overrides, key, scalar_node(value, "engine." + key));
+}
+
+// Number formats as the tables spell them. `4-bit` k-quants of llama.cpp are read as int4 weights.
+void set_precision(Scenario& s, const std::string& precision, const std::string& kv, const std::string& engine) {
+  auto& p = s.precision;
+  if (precision == "fp16" || precision == "bf16" || precision == "fp32") {
+    p.dtype = precision;
+    p.quantization = precision;
+  } else if (precision == "fp8" || precision == "fp8_block") {
+    p.quantization = precision;
+  } else if (precision == "int8") {
+    p.quantization = "int8_wo";
+  } else if (precision.starts_with("int4") || precision.starts_with("q4_")) {
+    p.quantization = "int4_wo";
+  } else if (precision == "fp4") {
+    p.quantization = "";  // the checkpoint's own
+  } else {
+    throw NoData(fmt::format("precision '{}' has no format here", precision));
+  }
+  if (!kv.empty()) p.kv_cache_dtype = kv == "fp16" || kv == "bf16" || kv == "fp8" ? kv : "";
+  // TensorRT-LLM's fp8 checkpoints keep an fp8 KV cache (its documentation's benchmarks).
+  if (kv.empty() && precision == "fp8" && engine.starts_with("trtllm")) p.kv_cache_dtype = "fp8";
+}
+
+// What the rows of all tables share. Throws NoData or InputError with the reason if the row cannot be asked.
+MeasuredRow common(const Get& get, std::string_view table, const Catalog& catalog) {
+  MeasuredRow r;
+  r.table = table;
+  r.reference = get("source_ref");
+  r.system = get("system");
+  r.framework = get("framework");
+  r.family = get("family");
+  r.group = get("group");
+  Scenario& s = r.scenario;
+  s.name = r.reference;
+  s.model = get("model");
+  const Gpu gpu = catalog.gpu(r.system);
+  s.hardware.gpu = gpu.id;
+  r.engine = engine_of_row(r.framework, get("version"), get("source"), gpu);
+  s.engine.profile = r.engine;
+  set_precision(s, get("precision"), get("kv_precision"), r.engine);
+  const std::string tp = get("tp"), pp = get("pp"), gpus = get("n_gpus");
+  if (r.engine.starts_with("llama-cpp")) {  // several devices: a split by layers, one sequence passes through them
+    s.parallel.tp = {1};
+    s.parallel.pp = {static_cast<std::int64_t>(gpus.empty() ? 1 : number_of(gpus))};
+  } else {
+    if (tp.empty()) throw NoData("the row does not state its tensor parallelism");
+    s.parallel.tp = {static_cast<std::int64_t>(number_of(tp))};
+    s.parallel.pp = {static_cast<std::int64_t>(pp.empty() ? 1 : number_of(pp))};
+  }
+  return r;
+}
+
+void add_figure(MeasuredRow& r, const Get& get, const char* column, const char* metric, const char* answer_name) {
+  const std::string text = get(column);
+  const double v = number_of(text);
+  if (!text.empty() && v > 0) r.figures.push_back({metric, answer_name, v});
+}
+
+MeasuredRow single_request(const Get& get, const Catalog& catalog) {
+  MeasuredRow r = common(get, "single_request", catalog);
+  auto& w = r.scenario.workload;
+  w.batch = {static_cast<std::int64_t>(number_of(get("batch")))};
+  w.isl = {static_cast<std::int64_t>(number_of(get("isl")))};
+  w.osl = {std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("osl"))))};
+  add_figure(r, get, "prefill_ms", "prefill", "prefill_time");
+  if (w.osl[0] > 1) add_figure(r, get, "tpot_ms", "decode", "tpot");
+  return r;
+}
+
+MeasuredRow offline_throughput(const Get& get, const Catalog& catalog) {
+  MeasuredRow r = common(get, "offline_throughput", catalog);
+  if (get("batch").empty()) throw NoData("the row does not state its batch");
+  auto& w = r.scenario.workload;
+  w.batch = {static_cast<std::int64_t>(number_of(get("batch")))};
+  w.isl = {static_cast<std::int64_t>(number_of(get("isl")))};
+  w.osl = {std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("osl"))))};
+  // llama-bench: "file column Batch Size 16 is the prompt chunk".
+  const std::string note = get("note");
+  constexpr std::string_view kChunk = "file column Batch Size ";
+  if (const auto at = note.find(kChunk); at != std::string::npos) {
+    const auto chunk = static_cast<std::int64_t>(number_of(note.substr(at + kChunk.size())));
+    if (chunk > 0) set(r.scenario, "scheduler.max_num_batched_tokens", std::to_string(chunk));
+  }
+  add_figure(r, get, "output_tok_s", "throughput", "output_throughput");
+  return r;
+}
+
+MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
+  if (get("mode") != "agg") throw NoData("prefill and decode on different workers: simulated, not estimated");
+  MeasuredRow r = common(get, "serving_steady", catalog);
+  auto& s = r.scenario;
+  auto& w = s.workload;
+  if (get("isl").empty() || get("osl").empty() || get("concurrency").empty()) throw NoData("the row does not state its lengths or concurrency");
+  w.closed_loop = true;
+  // Nominal lengths are uniform between 80 % and 100 % of the stated one.
+  const double mean = get("length_kind") == "nominal" ? 0.9 : 1.0;
+  w.isl = {std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("isl")) * mean))};
+  w.osl = {std::max<std::int64_t>(2, static_cast<std::int64_t>(number_of(get("osl")) * mean))};
+  w.batch = {static_cast<std::int64_t>(number_of(get("concurrency")))};
+  auto count = [&](const char* key) { return get(key).empty() ? 1 : static_cast<int>(number_of(get(key))); };
+  s.parallel.dp = count("dp");
+  s.parallel.ep = count("moe_ep");
+  // Experts' loads of real prompts follow a power law; the tables' own exponent for what was measured.
+  if (r.family.starts_with("moe")) w.expert_skew = 1.01;
+  add_figure(r, get, "ttft_ms", "ttft", "ttft");
+  add_figure(r, get, "tpot_ms", "tpot", "tpot");
+  return r;
+}
+
+}  // namespace
+
+std::string engine_of_row(std::string_view framework, std::string_view version, std::string_view source,
+                          const Gpu& gpu) {
+  const auto [major, minor] = version_of(version);
+  const bool nvidia = gpu.vendor == "nvidia";
+  const std::string vendor_suffix = nvidia ? "" : gpu.vendor == "amd" ? "-rocm" : gpu.vendor == "intel" ? "-xpu" : "?";
+  if (framework == "vllm") {
+    if (source == "splitwise-sim") return "vllm-2023";
+    const bool dated = version.starts_with("mid-2024") || version.starts_with("2024");
+    if (!nvidia && vendor_suffix != "?") return "vllm-2024" + vendor_suffix;
+    if (dated || (major == 0 && minor >= 3 && minor <= 7)) return "vllm-2024";
+    if (major == 0 && minor >= 0 && minor <= 2) return "vllm-2023";
+    return "vllm";
+  }
+  if (framework == "trtllm") {
+    const bool dated = version.starts_with("mid-2024") || version.starts_with("2024");
+    return dated || (major == 0 && minor < 13) ? "trtllm-2024" : "trtllm";
+  }
+  if (framework == "llama.cpp") {
+    if (nvidia) return "llama-cpp";
+    if (gpu.vendor == "amd") return "llama-cpp-rocm";
+    if (gpu.vendor == "intel") return "llama-cpp-sycl";
+    if (gpu.vendor == "apple") return "llama-cpp-metal";
+  }
+  if (framework == "tinychat-awq") return "tinychat";
+  if (framework == "deepspeed" && gpu.vendor == "intel") return "deepspeed-gaudi";
+  for (const char* known : {"sglang", "transformers", "deepspeed-mii", "lmdeploy", "exllamav2"}) {
+    if (framework == known) return known;
+  }
+  throw NoData(fmt::format("no engine profile describes '{}' on {}", framework, gpu.id));
+}
+
+bool fits_engines(std::string_view group) { return hash_text(group) % 2 == 0; }
+
+void read_inference_rows(const std::filesystem::path& dir, std::string_view table, const Catalog& catalog,
+                         std::vector<MeasuredRow>& rows, std::vector<RefusedRow>& refused) {
+  const auto read_row = table == "single_request" ? single_request : table == "offline_throughput" ? offline_throughput : serving_steady;
+  CsvReader csv(dir / (std::string(table) + ".csv"));
+  const Get get = [&csv](const char* name) -> std::string {
+    const auto column = csv.find(name);
+    return column ? std::string(csv.text(*column)) : std::string();
+  };
+  while (csv.next()) {
+    if (!get("suspect").empty()) continue;
+    // Saturated and dataset-driven rows ask for a simulation; the closed forms answer fixed batches.
+    if (table == "offline_throughput" && get("scenario") != "static batch") continue;
+    try {
+      MeasuredRow row = read_row(get, catalog);
+      if (!row.figures.empty()) rows.push_back(std::move(row));
+    } catch (const std::runtime_error& e) {
+      refused.push_back({get("source_ref"), e.what()});
+    }
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,165 @@
+// Ops: what a GPU is asked to do, as plain data. An op knows its FLOPs and the bytes it must move
+// to and from device memory; it knows nothing about time.
+//
+// All sizes are those of one rank (already divided by tp, ep, ...). FLOPs count a multiply-add as
+// two, and only those of products with weights, of attention and of recurrent state, as published
+// utilisations do. Bytes are the least traffic: every operand read once, every result written once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "orrery/base/dtype.h"
+#include "orrery/base/units.h"
+#include "orrery/workload/format.h"
+
+namespace orrery {
+
+// [m, k] x [k, n], `batch` times with different operands. Reads both operands, writes 16-bit
+// results (32-bit ones in fp32 and tf32). FLOPs 2*batch*m*n*k.
+struct Gemm {
+  std::int64_t m = 1, n = 1, k = 1;
+  std::int64_t batch = 1;
+  Format format = Format::kBf16;
+  // Whether the second operand is a weight (read from memory at the format's size) or an
+  // activation.
+  bool weight = true;
+};
+
+// Attention of `new_tokens` queries a sequence over `past + new_tokens` keys. Causal: query i sees
+// past + i + 1 keys. `window` > 0 bounds what a query sees. FLOPs 2*batch*heads*(head_dim +
+// value_dim) for each pair that attended_pairs counts; reads queries (16 bits) and the keys and
+// values in reach (kv_dtype), writes outputs. value_dim 0 computes scores alone (a sparse indexer).
+struct PrefillAttention {
+  std::int64_t batch = 1;
+  std::int64_t new_tokens = 1, past = 0;
+  int heads = 1, kv_heads = 1, head_dim = 128, value_dim = 128;
+  std::int64_t window = 0;
+  bool causal = true;  // false: an encoder
+  Dtype dtype = Dtype::kBf16, kv_dtype = Dtype::kBf16;
+};
+
+// One new token a sequence over `context` keys (the new one counted); else as PrefillAttention.
+struct DecodeAttention {
+  std::int64_t batch = 1;
+  double context = 1;  // mean over the batch; need not be whole
+  int heads = 1, kv_heads = 1, head_dim = 128, value_dim = 128;
+  std::int64_t window = 0;
+  Dtype dtype = Dtype::kBf16, kv_dtype = Dtype::kBf16;
+};
+
+// The core of multi-head latent attention. Prefill works on expanded heads (nope + rope wide);
+// decode on the latent itself (absorbed), one shared "kv head" of kv_lora_rank + rope wide.
+struct LatentAttentionCore {
+  bool decode = false;
+  std::int64_t batch = 1;
+  std::int64_t new_tokens = 1;  // 1 when decoding
+  double context = 1;           // keys each sequence holds, the new ones counted
+  int heads = 1;
+  int kv_lora_rank = 512, qk_nope_dim = 128, qk_rope_dim = 64, value_dim = 128;
+  Dtype dtype = Dtype::kBf16, kv_dtype = Dtype::kBf16;
+};
+
+// Routed experts of a MoE layer on the busiest rank: routing from logits, permutation, the expert
+// products and the weighted sum. `tokens` are those of the whole group of tp*ep ranks that share
+// the layer. FLOPs are those of the token-expert pairs of the busiest rank (tokens*top_k/ep times
+// expert_imbalance when skewed). Reads the weights of the expected active experts, the tokens that
+// have an expert here and, once more, what stands between the two products; writes that and the
+// results.
+struct MoeExperts {
+  std::int64_t tokens = 1;
+  int hidden = 1, intermediate = 1;  // of one expert before division by tp
+  int experts = 1, top_k = 1;
+  int tp = 1, ep = 1;
+  bool gated = true;
+  double skew = 0;  // exponent of the power law of expert loads; 0: balanced
+  Format format = Format::kBf16;
+};
+
+// Recurrent token mixers, whole kernels between the projections: convolution, gates, recurrence.
+// FLOPs a token and value head: 2*k_dim*v_dim for each pass over the state (three in the delta
+// rule: read by key, update, read by query; two in Mamba-2), and 2*conv a channel. Chunked prefill
+// kernels do more arithmetic in larger products; that is not counted. The state is kept in fp32; a
+// decode step reads and writes it, a prefill writes it once.
+struct LinearAttentionCore {
+  enum class Kind { kGatedDeltaNet, kMamba2 } kind = Kind::kGatedDeltaNet;
+  bool decode = false;
+  std::int64_t batch = 1, new_tokens = 1;
+  int k_heads = 1, k_dim = 128;  // Mamba-2: groups, state
+  int v_heads = 1, v_dim = 128;  // Mamba-2: heads, head_dim
+  int conv = 4;
+  Dtype dtype = Dtype::kBf16;
+};
+
+// Memory-bound work over rows of `width` elements: norms, activation, residual add, rotary,
+// quantisation.
+struct Elementwise {
+  enum class Kind {
+    kNorm,
+    kAddNorm,
+    kActivation,
+    kAdd,
+    kRotary,
+    kQuantise,
+    kSoftmax,
+    kSample,
+    kCopy
+  };
+  Kind kind = Kind::kNorm;
+  std::int64_t rows = 1, width = 1;
+  Bytes read, written;  // in all
+};
+
+// Gathers `tokens` rows of `hidden` elements from a table.
+struct Embedding {
+  std::int64_t tokens = 1, hidden = 1;
+  Dtype dtype = Dtype::kBf16;
+};
+
+// A collective over a group of ranks. `bytes` is the size of the full (unsharded) buffer: what a
+// rank holds before an all-reduce or a reduce-scatter or after an all-gather; for all-to-all what a
+// rank sends in all, its own share included; for send one message.
+struct Collective {
+  enum class Kind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kSend };
+  // Ranks of tp are next to each other in a node; pp and dp groups stride over them.
+  enum class Group { kTensor, kPipeline, kData, kExpert };
+  Kind kind = Kind::kAllReduce;
+  Group group = Group::kTensor;
+  int ranks = 1;
+  Bytes bytes;
+};
+
+using Op = std::variant<Gemm, PrefillAttention, DecodeAttention, LatentAttentionCore, MoeExperts,
+                        LinearAttentionCore, Elementwise, Embedding, Collective>;
+
+// FLOPs of the op; 0 for elementwise work, embeddings and collectives.
+Flops flops(const Op& op);
+
+// Bytes that must cross the device's memory interface if nothing is cached; for collectives 0.
+Bytes bytes(const Op& op);
+
+// The number format whose peak rate bounds the op's arithmetic; fp32 for ops without FLOPs.
+Dtype arithmetic(const Op& op);
+
+// "gemm", "attention_prefill", "attention_decode", "mla", "moe", "linear_attention", "elementwise",
+// "embedding", "collective".
+std::string_view kind_name(const Op& op);
+
+// The op's sizes for a person: "gemm bf16 [128, 4096] x [4096, 6144]".
+std::string describe(const Op& op);
+
+std::string_view to_text(Collective::Kind kind);
+
+// Query-key pairs that causal (or full) attention computes for one sequence and head, window
+// included.
+double attended_pairs(std::int64_t new_tokens, std::int64_t past, std::int64_t window, bool causal);
+
+// Expected number of distinct experts that `tokens` tokens activate of `experts` when each picks
+// `top_k` at random by the power-law loads of exponent `skew` (0: uniform), and the load of the
+// busiest of `ep` equal groups over the mean load.
+double expected_active_experts(std::int64_t tokens, int experts, int top_k, double skew);
+double expert_imbalance(std::int64_t tokens, int experts, int top_k, int ep, double skew);
+
+}  // namespace orrery

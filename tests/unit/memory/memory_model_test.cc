@@ -1,0 +1,140 @@
+#include "orrery/memory/memory_model.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+
+#include "orrery/base/error.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/memory/activations.h"
+#include "orrery/model/catalog.h"
+
+namespace orrery {
+namespace {
+
+EngineProfile vllm_on_small_gpu() {
+  EngineProfile e = load_engine("vllm", Bundle());
+  e.scheduler.max_num_batched_tokens = e.scheduler.small_gpu_batched_tokens;
+  e.scheduler.max_num_seqs = e.scheduler.small_gpu_num_seqs;
+  return e;
+}
+
+MemoryModel memory(const std::string& model, const std::string& gpu, const ParallelPlan& plan = {},
+                   const Precision& precision = {}) {
+  return MemoryModel(load_model(model), plan, precision, vllm_on_small_gpu(), Catalog().gpu(gpu));
+}
+
+// suite45 I3.1.
+TEST(MemoryModel, LlamaOnA100) {
+  const MemoryModel m = memory("llama-2-7b", "a100-80g-sxm");
+  EXPECT_GE(m.max_concurrency(4096), 26);
+  EXPECT_LE(m.max_concurrency(4096), 31);
+  EXPECT_NEAR(m.kv_per_sequence(4096).value() / 1e9, 2.147, 0.001);
+  EXPECT_NEAR(m.kv_of_model(4096).value() / 1e9, 2.147, 0.001);
+}
+
+// vLLM 0.19 on an RTX 4090 with Llama-3.1-8B reported 2588 blocks; 0.9 of the memory less weights
+// alone would be 3178.
+TEST(MemoryModel, BlocksOfARealEngine) {
+  const MemoryModel m = memory("llama-3.1-8b", "rtx-4090");
+  EXPECT_NEAR(static_cast<double>(m.kv_blocks()), 2588, 0.05 * 2588);
+}
+
+TEST(MemoryModel, ActivationsByHand) {
+  // 2048 tokens: 2 * 4096 + 3 * 14336 elements of 2 bytes; 256 sequences: 2048 * 4096 * 2 + 256 *
+  // 128256 * 6 bytes.
+  const Architecture llama = load_model("llama-3.1-8b");
+  EXPECT_DOUBLE_EQ(activation_peak(llama, {}, {}, 0, 2048, 256).value(), 213778432.0);
+  EXPECT_DOUBLE_EQ(activation_peak(llama, {}, {}, 0, 2048, 1).value(), 209715200.0);
+  EXPECT_DOUBLE_EQ(activation_peak(llama, {.tp = 8}, {}, 0, 2048, 1).value(),
+                   2048 * 2 * (8192 + 5376.0));
+}
+
+TEST(MemoryModel, LoadsAddUp) {
+  const MemoryModel m = memory("llama-3.1-8b", "h100-sxm");
+  const MemoryBreakdown b = m.load(10, 1000);
+  EXPECT_DOUBLE_EQ(b.kv_cache.value(), 10.0 * 1008 * 131072);
+  EXPECT_DOUBLE_EQ(
+      b.total().value(),
+      (b.weights + b.kv_cache + b.activations + b.workspace + b.graphs + b.context).value());
+  EXPECT_NEAR(b.reserve.value(), 0.1 * b.capacity.value(), 1);
+  EXPECT_TRUE(b.fits());
+  const MemoryBreakdown full = m.full();
+  EXPECT_NEAR((full.total() + full.reserve).value(), full.capacity.value(), 1);
+  EXPECT_EQ(full.kv_cache, m.kv_pool());
+}
+
+TEST(MemoryModel, WhatDoesNotFitSaysWhy) {
+  const MemoryModel m = memory("llama-3-70b", "h100-sxm");
+  const MemoryBreakdown b = m.load(1, 8192);
+  EXPECT_FALSE(b.fits());
+  EXPECT_EQ(m.max_concurrency(1), 0);
+  EXPECT_EQ(m.kv_blocks(), 0);
+  EXPECT_EQ(m.kv_pool(), Bytes(0));
+  const std::string why = b.summary();
+  EXPECT_EQ(why.find("does not fit"), 0u) << why;
+  EXPECT_NE(why.find("weights 141 GB"), std::string::npos) << why;
+  EXPECT_NE(why.find("kv_cache 2.68 GB"), std::string::npos) << why;
+}
+
+TEST(MemoryModel, ContiguousEnginesReserveTheLongestLength) {
+  EngineProfile e = vllm_on_small_gpu();
+  e.memory.paged = false;
+  const MemoryModel m(load_model("llama-3.1-8b"), {}, {}, e, Catalog().gpu("h100-sxm"));
+  EXPECT_DOUBLE_EQ(m.load(4, 100).kv_cache.value(), 4.0 * 100 * 131072);
+  EXPECT_DOUBLE_EQ(m.load(4, 100, 8192).kv_cache.value(), 4.0 * 8192 * 131072);
+}
+
+TEST(MemoryModel, StaticBatchesComputeAllTheirPrompts) {
+  EngineProfile e = vllm_on_small_gpu();
+  e.scheduler.continuous = false;
+  e.scheduler.max_num_batched_tokens = 1'000'000;
+  const Architecture llama = load_model("llama-3.1-8b");
+  const MemoryModel m(llama, {}, {}, e, Catalog().gpu("h100-sxm"));
+  EXPECT_EQ(m.load(4, 1000).activations, activation_peak(llama, {}, {}, 0, 4000, 4));
+  EXPECT_EQ(m.load(1'000'000'000, 1'000'000'000'000).activations,
+            activation_peak(llama, {}, {}, 0, 1'000'000, 1'000'000'000));
+}
+
+TEST(MemoryModel, ReplicasAddUp) {
+  const std::int64_t one = memory("llama-3.1-8b", "h100-sxm").max_concurrency(4096);
+  EXPECT_EQ(memory("llama-3.1-8b", "h100-sxm", {.dp = 4}).max_concurrency(4096), 4 * one);
+}
+
+TEST(MemoryModel, TheStageWithLeastRoomDecides) {
+  const MemoryModel m = memory("llama-3-70b", "a100-80g-sxm", {.tp = 1, .pp = 4});
+  // 20 layers a stage; the ends hold a table of 2.1 GB.
+  EXPECT_NEAR(m.load(1, 16).weights.value() / 1e9, (141.1 - 2 * 2.1) / 4 + 2.1, 0.1);
+  EXPECT_EQ(m.kv_per_sequence(16), Bytes(20.0 * 16 * 2 * 8 * 128 * 2));
+}
+
+TEST(MemoryModel, RefusesPlansThatTheModelDoesNotAllow) {
+  EXPECT_THROW(memory("llama-3.1-8b", "h100-sxm", {.tp = 3}), Infeasible);
+}
+
+// What max_concurrency says fits, and one sequence more does not.
+RC_GTEST_PROP(MemoryLaw, ConcurrencyIsTheLastThatFits, ()) {
+  static const std::vector<std::string> models = {"llama-3.1-8b", "gpt-oss-20b",
+                                                  "qwen3-next-80b-a3b", "deepseek-v2-lite"};
+  const auto& model = *rc::gen::elementOf(models);
+  const int tp = *rc::gen::element(1, 2, 4, 8);
+  const auto tokens = *rc::gen::inRange<std::int64_t>(1, 100000);
+  static const Catalog catalog;
+  static std::map<std::pair<std::string, int>, MemoryModel> made;
+  auto it = made.find({model, tp});
+  if (it == made.end()) {
+    it = made.emplace(std::pair{model, tp},
+                      MemoryModel(load_model(model), {.tp = tp}, {}, vllm_on_small_gpu(),
+                                  catalog.gpu("h100-sxm")))
+             .first;
+  }
+  const MemoryModel& m = it->second;
+  const std::int64_t most = m.max_concurrency(tokens);
+  RC_ASSERT(!m.load(most + 1, tokens).fits());
+  if (most > 0) RC_ASSERT(m.load(most, tokens).fits());
+  RC_ASSERT(m.max_concurrency(tokens + 1) <= most);
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,199 @@
+// Is the model found that was asked for, by every name in use?
+#include "orrery/model/catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/unit/model/testing.h"
+
+namespace orrery {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string id_of(const std::string& name) { return load_model(name).id; }
+
+TEST(ModelCatalog, HasAtLeast65ModelsAndAllCanBeRead) {
+  const std::vector<std::string> ids = model_ids();
+  EXPECT_GE(ids.size(), 65u);
+  for (const std::string& id : ids) {
+    EXPECT_EQ(id_of(id), id);
+    EXPECT_EQ(id, canonical_name(id));
+  }
+}
+
+TEST(ModelCatalog, IndexAndFilesNameTheSameModels) {
+  std::vector<std::string> indexed;
+  for (const ModelEntry& e : model_index()) indexed.push_back(e.id);
+  EXPECT_EQ(indexed, model_ids());
+}
+
+TEST(ModelCatalog, NoNameMeansTwoModels) {
+  std::map<std::string, std::string> seen;
+  for (const ModelEntry& e : model_index()) {
+    std::vector<std::string> names = e.aliases;
+    names.push_back(e.id);
+    for (const std::string& name : names) {
+      const auto [at, fresh] = seen.emplace(canonical_name(name), e.id);
+      EXPECT_TRUE(fresh) << name << " of " << e.id << " is a name of " << at->second;
+    }
+  }
+}
+
+// The suites and the measured tables of inference and layers. (Not deepseek-v4-pro, kimi-k3 and
+// minimax-m3 of the table of acceptance lengths: their shapes have no reader.)
+TEST(ModelCatalog, KnowsTheModelsOfTheSuitesAndTables) {
+  for (const char* name : {"llama-2-7b",
+                           "llama-2-13b",
+                           "llama-2-70b",
+                           "llama-3-8b",
+                           "llama-3-70b",
+                           "gpt-3-175b",
+                           "mixtral-8x7b",
+                           "falcon-40b",
+                           "gpt2-medium",
+                           "gpt-j-6b",
+                           "aquila-7b",
+                           "bloom-7b1",
+                           "decilm-7b",
+                           "llama-7b",
+                           "mistral-7b",
+                           "opt-6.7b",
+                           "qwen1.5-7b",
+                           "qwen2-72b",
+                           "qwen2-7b",
+                           "internlm-20b",
+                           "llama-3.1-405b",
+                           "llama-3.1-70b",
+                           "llama-3.1-8b",
+                           "llama-3.3-70b",
+                           "llama-4-maverick",
+                           "llama-4-scout",
+                           "mixtral-8x22b",
+                           "qwen3-235b-a22b",
+                           "qwen3-30b-a3b",
+                           "falcon-180b",
+                           "kimi-k2.5",
+                           "minimax-m2.5",
+                           "qwen3-32b",
+                           "qwen3.5-397b-a17b",
+                           "deepseek-r1",
+                           "acemath-7b",
+                           "gemma-2-9b",
+                           "nemotron-70b",
+                           "phi-4",
+                           "qwq-32b",
+                           "r1-distill-llama-70b",
+                           "r1-distill-llama-8b",
+                           "r1-distill-qwen-1.5b",
+                           "r1-distill-qwen-14b",
+                           "r1-distill-qwen-32b",
+                           "r1-distill-qwen-7b",
+                           "llama-13b",
+                           "deepseek-v3.1",
+                           "glm-5",
+                           "gpt-oss-120b",
+                           "gemma-3-12b",
+                           "gemma-3-27b",
+                           "gpt-oss-20b",
+                           "nemotron-nano-12b",
+                           "nemotron-nano-9b",
+                           "qwen3-14b",
+                           "qwen3-8b",
+                           "qwen3-coder-30b-a3b",
+                           "qwen3-coder-480b-a35b",
+                           "vicuna-7b",
+                           "vicuna-13b",
+                           "vicuna-33b",
+                           "bloom-176b",
+                           "glm-5.2-fp8",
+                           "opt-13b",
+                           "opt-66b",
+                           "qwen-72b",
+                           "codellama-34b-instruct",
+                           "phi-2",
+                           "deepseek-ai/DeepSeek-V3",
+                           "nvidia/DeepSeek-R1-NVFP4",
+                           "nvidia/DeepSeek-V3.1-NVFP4",
+                           "zhipuai/GLM-5",
+                           "openai/gpt-oss-120b",
+                           "moonshotai/Kimi-K2.5",
+                           "meta-llama/Llama-3.1-70B",
+                           "meta-llama/Llama-3.1-8B-Instruct",
+                           "MiniMaxAI/MiniMax-M2.5",
+                           "Qwen/Qwen3-235B-A22B-FP8",
+                           "Qwen/Qwen3-32B",
+                           "nvidia/Qwen3-32B-NVFP4",
+                           "Qwen/Qwen3.5-397B-A17B",
+                           "google/gemma-3-12b-it",
+                           "meta-llama/Llama-3.1-405B-Instruct-FP8",
+                           "nvidia/NVIDIA-Nemotron-Nano-12B-v2",
+                           "Qwen/Qwen3-235B-A22B-Thinking-2507-FP8",
+                           "Qwen/Qwen3-Coder-480B-A35B-Instruct",
+                           "bert_large",
+                           "gpt2_large",
+                           "gpt3-175b",
+                           "turing-530b"}) {
+    EXPECT_EQ(error_of([&] { load_model(name); }), "no InputError") << name;
+  }
+}
+
+TEST(ModelCatalog, AliasesIgnoreCaseAndUnderscores) {
+  EXPECT_EQ(id_of("LLAMA-3-8B"), "llama-3-8b");
+  EXPECT_EQ(id_of("llama_3_8b"), "llama-3-8b");
+  EXPECT_EQ(id_of("META-LLAMA/llama-3.1-8b"), "llama-3.1-8b");
+}
+
+TEST(ModelCatalog, UnknownNameNamesTheNearest) {
+  EXPECT_THAT(
+      error_of([] { load_model("lama-3-8b"); }),
+      AllOf(HasSubstr("unknown model 'lama-3-8b'"), HasSubstr("did you mean 'llama-3-8b'?")));
+  EXPECT_THAT(error_of([] { load_model("index"); }), HasSubstr("unknown model 'index'"));
+}
+
+constexpr const char* kTiny = R"({"architectures": ["GPT2LMHeadModel"], "n_embd": 8, "n_layer": 1,
+  "n_head": 2, "n_positions": 16, "vocab_size": 10})";
+
+TEST(ModelCatalog, ReadsAFileOrTheDirectoryThatHoldsIt) {
+  const Folder folder;
+  const std::string file = folder.write("config.json", kTiny).string();
+  EXPECT_EQ(load_model(file).hidden, 8);
+  EXPECT_EQ(load_model(file).id, file);
+  EXPECT_EQ(load_model(folder.path().string()).hidden, 8);
+  EXPECT_THAT(error_of([&] { load_model((folder.path() / "none.json").string()); }),
+              HasSubstr("no such file"));
+}
+
+TEST(ModelCatalog, ErrorsOfAFileNameItsPath) {
+  const Folder folder;
+  const std::string file = folder.write("config.json", "{\"architectures\": [\n").string();
+  EXPECT_THAT(error_of([&] { load_model(file); }),
+              AllOf(HasSubstr(file), HasSubstr("not valid JSON")));
+}
+
+TEST(ModelCatalog, RefusesAHugeFileBySize) {
+  const Folder folder;
+  const auto file = folder.write("config.json", "");
+  std::filesystem::resize_file(file, 500'000'000);  // sparse: no bytes on disk
+  EXPECT_THAT(error_of([&] { load_model(file.string()); }), HasSubstr("500000000 bytes"));
+}
+
+TEST(ModelCatalog, AnOverlayAddsAndReplacesModels) {
+  const Folder folder;
+  folder.write("models/my-model.json", kTiny);
+  folder.write("models/llama-2-7b.json", kTiny);
+  const Bundle bundle(folder.path());
+  EXPECT_EQ(load_model("My_Model", bundle).hidden, 8);
+  EXPECT_EQ(load_model("meta-llama/Llama-2-7b-hf", bundle).hidden, 8);
+  EXPECT_EQ(load_model("llama-2-13b", bundle).hidden, 5120);
+  const auto ids = model_ids(bundle);
+  EXPECT_TRUE(std::find(ids.begin(), ids.end(), "my-model") != ids.end());
+  EXPECT_EQ(load_model("llama-2-7b").hidden, 4096);
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,97 @@
+// Is docs/models.md what the catalog says? ORRERY_REWRITE=1 writes the page anew.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "orrery/model/catalog.h"
+#include "orrery/model/parameters.h"
+#include "tests/unit/model/testing.h"
+
+namespace orrery {
+namespace {
+
+constexpr const char* kHead =
+    R"(# Bundled models
+
+Every model is a Hugging Face `config.json` with the keys that matter, in `catalog/models/`; names,
+published sizes and their sources are in `catalog/models/index.json`. Ask for one by id, by Hugging
+Face id or any other alias (case and `_` against `-` do not matter), or give the path of a
+`config.json` of your own. How to add one: [adding-a-model.md](adding-a-model.md).
+
+Counts come from the dimensions, in billions. *Active* is what one token uses, the input embedding
+included; *published* is the figure compared with, and *off* how far ours is from it. A test holds
+all within 0.5 %. Multi-token prediction layers are counted apart and are in none of the figures; of
+multimodal models only the text part is described. "Hugging Face safetensors total" was checked
+against public copies of the hub's metadata; "from memory" was not.
+
+The table is written by the test `unit_model` (run it with `ORRERY_REWRITE=1` after a change of the
+catalog).
+
+)";
+
+// Attention of the layers in a word or two.
+std::string attention_of(const Architecture& m) {
+  std::vector<std::string> parts;
+  const auto add = [&parts](std::string part) {
+    if (std::find(parts.begin(), parts.end(), part) == parts.end())
+      parts.push_back(std::move(part));
+  };
+  for (const LayerSpec& layer : m.layers.specs()) {
+    if (const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer)) {
+      add(a->kv_heads == a->heads ? "MHA" : a->kv_heads == 1 ? "MQA" : "GQA");
+      if (a->window > 0) {
+        add(fmt::format("{} {}", a->window_kind == WindowKind::kSliding ? "window" : "chunk",
+                        a->window));
+      }
+    } else if (const auto* latent = std::get_if<LatentAttention>(&layer.mixer)) {
+      add(latent->sparse_top_k > 0 ? "MLA, sparse" : "MLA");
+    } else if (std::holds_alternative<GatedDeltaNet>(layer.mixer)) {
+      add("Gated DeltaNet");
+    } else if (std::holds_alternative<Mamba2>(layer.mixer)) {
+      add("Mamba-2");
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string billions(std::int64_t count) {
+  return fmt::format("{:.3f}", static_cast<double>(count) / 1e9);
+}
+
+std::string page() {
+  std::string out = kHead;
+  out +=
+      "| id | total | active | published | off | layers | attention | source of the published "
+      "figure |\n";
+  out += "|---|---|---|---|---|---|---|---|\n";
+  for (const ModelEntry& e : model_index()) {
+    const Architecture m = load_model(e.id);
+    const ParameterCounts n = count_parameters(m);
+    const std::int64_t published = e.published_total.value_or(0);
+    const double off =
+        100.0 * static_cast<double>(n.total() - published) / static_cast<double>(published);
+    std::string layers = fmt::format("{}", m.layers.size());
+    if (!m.encoder.empty()) layers = fmt::format("{} + {}", m.encoder.size(), layers);
+    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", e.id, billions(n.total()),
+                       n.active() == n.total() ? "" : billions(n.active()), billions(published),
+                       n.total() == published ? "0" : fmt::format("{:+.3f} %", off), layers,
+                       attention_of(m), e.source);
+  }
+  out += "\n## Remarks\n\n";
+  for (const ModelEntry& e : model_index()) {
+    if (!e.note.empty()) out += fmt::format("- {}: {}\n", e.id, e.note);
+  }
+  return out;
+}
+
+TEST(ModelsPage, SaysWhatTheCatalogSays) {
+  const std::filesystem::path file = std::filesystem::path(ORRERY_SOURCE_DIR) / "docs/models.md";
+  const std::string wanted = page();
+  if (std::getenv("ORRERY_REWRITE") != nullptr) std::ofstream(file) << wanted;
+  EXPECT_TRUE(read_text_file(file) == wanted)
+      << file << " is out of date; run unit_model with ORRERY_REWRITE=1 to write it anew";
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,144 @@
+#include "orrery/network/network_model.h"
+
+#include <gtest/gtest.h>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+using CKind = Collective::Kind;
+using Group = Collective::Group;
+
+std::unique_ptr<NetworkModel> network(const std::string& gpu, ParallelPlan plan,
+                                      const std::string& stack = "nccl",
+                                      const std::string& node = "") {
+  const Catalog catalog;
+  return make_network_model(Cluster(catalog, catalog.gpu(gpu), plan.devices(), node), plan, stack,
+                            Bundle());
+}
+
+ParallelPlan tp(int n) { return {.tp = n}; }
+
+double us(const NetworkModel& m, CKind kind, int ranks, double bytes,
+          Group group = Group::kTensor) {
+  return m.predict({kind, group, ranks, Bytes(bytes)}).time.value / microseconds(1);
+}
+
+// Suite T2.1: gradients of Llama-2-7B over eight H100.
+TEST(NetworkModel, GradientsOverNvSwitch) {
+  const auto m = network("h100-sxm", tp(8));
+  const CollectiveTime t = m->predict({CKind::kAllReduce, Group::kTensor, 8, Bytes(13.48e9)});
+  EXPECT_GT(t.time.value, milliseconds(48));
+  EXPECT_LT(t.time.value, milliseconds(80));
+  EXPECT_EQ(t.time.origin, Origin::kMeasured);
+  EXPECT_EQ(t.bound, CollectiveBound::kBandwidth);
+  EXPECT_EQ(t.algorithm, "in-network");
+  EXPECT_NEAR(t.bus_bandwidth.value(), 1.75 * 13.48e9 / t.time.value.value(), 1);
+  const double twice = us(*m, CKind::kAllReduce, 8, 2 * 13.48e9);
+  EXPECT_NEAR(twice / us(*m, CKind::kAllReduce, 8, 13.48e9), 2, 0.1);
+}
+
+// Times read off the tables by hand (collective_allreduce graph, collective_nccl), within 25 %.
+TEST(NetworkModel, SmallMessagesTakeTheFrameworksKernels) {
+  const auto vllm = network("h100-sxm", tp(8), "vllm");
+  const auto nccl = network("h100-sxm", tp(8), "nccl");
+  EXPECT_NEAR(us(*vllm, CKind::kAllReduce, 8, 16 << 10), 5.3, 1.3);
+  EXPECT_NEAR(us(*nccl, CKind::kAllReduce, 8, 16 << 10), 18, 4.5);
+  EXPECT_NEAR(us(*vllm, CKind::kAllReduce, 8, 2 << 20), 19.4, 4.8);
+  EXPECT_NEAR(us(*vllm, CKind::kAllReduce, 8, 512 << 20), 2117, 500);
+  EXPECT_EQ(us(*vllm, CKind::kAllGather, 8, 1 << 20), us(*nccl, CKind::kAllGather, 8, 1 << 20));
+  EXPECT_EQ(vllm->predict({CKind::kAllReduce, Group::kTensor, 8, Bytes(1024)}).bound,
+            CollectiveBound::kLatency);
+  EXPECT_NEAR(us(*network("b200-sxm", tp(4), "sglang"), CKind::kAllReduce, 4, 1 << 20), 10.3, 2.5);
+  EXPECT_NEAR(us(*network("a100-80g-sxm", tp(4), "vllm"), CKind::kAllReduce, 4, 128 << 10), 7.8, 2);
+  EXPECT_NEAR(us(*network("l40s", tp(2), "vllm"), CKind::kAllReduce, 2, 1 << 20), 60, 15);
+}
+
+// docs on composition: two RTX PRO 6000 on PCIe take 20 to 30 us + bytes / 13 GB/s.
+TEST(NetworkModel, PcieBox) {
+  const auto m = network("rtx-pro-6000", tp(2), "vllm");
+  EXPECT_NEAR(us(*m, CKind::kAllReduce, 2, 1024), 25, 5);
+  EXPECT_NEAR(us(*m, CKind::kAllReduce, 2, 13e6), 1025, 50);
+}
+
+// Suite T2.2: never below bytes * 7/8 over 450 GB/s.
+TEST(NetworkModel, AllGatherOverNvSwitch) {
+  const auto m = network("h100-sxm", tp(8));
+  EXPECT_GE(us(*m, CKind::kAllGather, 8, 1e9), 1e9 * 0.875 / 450e9 * 1e6);
+  EXPECT_LE(us(*m, CKind::kAllGather, 8, 1e9), 2 * 1e9 * 0.875 / 450e9 * 1e6);
+}
+
+// Suite T2.6: one 400 Gbit/s port a GPU against NVLink, 50:450 each way.
+TEST(NetworkModel, DataParallelGroupsStrideOverTheNodes) {
+  const auto across = network("h100-sxm", {.tp = 8, .dp = 4});
+  const auto inside = network("h100-sxm", tp(4));
+  const double ratio =
+      us(*across, CKind::kAllReduce, 4, 4e9, Group::kData) / us(*inside, CKind::kAllReduce, 4, 4e9);
+  EXPECT_GT(ratio, 7);
+  EXPECT_LT(ratio, 11);
+  EXPECT_EQ(across->predict({CKind::kAllReduce, Group::kData, 4, Bytes(4e9)}).algorithm,
+            "hierarchical");
+  EXPECT_NE(across->provenance({CKind::kAllReduce, Group::kData, 4, Bytes(4e9)}).find("ib-ndr"),
+            std::string::npos);
+}
+
+// measured.csv, 8x H100 nodes with 8x400G InfiniBand, 64 GPUs: 26.3 ms for 4 GiB; and 16 GPUs: 17.3
+// ms.
+TEST(NetworkModel, GroupsOverNodesUseAllPorts) {
+  const auto m = network("h100-sxm", {.tp = 64});
+  EXPECT_NEAR(us(*m, CKind::kAllReduce, 64, 4.294967296e9), 26340, 5000);
+  EXPECT_NEAR(us(*network("h100-sxm", {.tp = 16}), CKind::kAllReduce, 16, 4.294967296e9), 17290,
+              3500);
+}
+
+TEST(NetworkModel, StagesInTwoNodesSendOverTheNetwork) {
+  const Collective send{CKind::kSend, Group::kPipeline, 2, Bytes(50e6)};
+  const auto across = network("h100-sxm", {.tp = 8, .pp = 2});
+  const auto inside = network("h100-sxm", {.tp = 4, .pp = 2});
+  EXPECT_GE(across->predict(send).time.value, milliseconds(1));  // 50 MB at 50 GB/s
+  EXPECT_LT(inside->predict(send).time.value, milliseconds(0.5));
+}
+
+TEST(NetworkModel, ExpertGroupsSpanTensorAndDataRanks) {
+  const auto m = network("h100-sxm", {.tp = 1, .dp = 16, .ep = 16});
+  EXPECT_EQ(m->predict({CKind::kAllToAll, Group::kExpert, 16, Bytes(1e8)}).algorithm,
+            "hierarchical");
+  const auto one = network("h100-sxm", {.tp = 2, .dp = 4, .ep = 8});
+  EXPECT_EQ(one->predict({CKind::kAllToAll, Group::kExpert, 8, Bytes(1e8)}).algorithm, "direct");
+}
+
+TEST(NetworkModel, BridgedPairsKeepTheirBridge) {
+  const auto pair = network("h100-pcie", tp(2), "nccl", "h100-pcie-nvlink-8x");
+  const auto four = network("h100-pcie", tp(4), "nccl", "h100-pcie-nvlink-8x");
+  EXPECT_GT(us(*four, CKind::kAllReduce, 4, 1e8), 5 * us(*pair, CKind::kAllReduce, 2, 1e8));
+}
+
+TEST(NetworkModel, UnmeasuredFabricsAreLessCertain) {
+  const Collective c{CKind::kAllReduce, Group::kTensor, 8, Bytes(1e8)};
+  const auto measured = network("h100-sxm", tp(8))->predict(c).time;
+  const auto transferred = network("v100-32g-sxm", tp(8))->predict(c).time;
+  EXPECT_EQ(transferred.origin, Origin::kTransferred);
+  EXPECT_GT(transferred.sigma(), 2 * measured.sigma());
+}
+
+TEST(NetworkModel, OneRankOrNoBytesTakeNoTime) {
+  const auto m = network("h100-sxm", tp(8));
+  EXPECT_EQ(us(*m, CKind::kAllReduce, 1, 1e9), 0);
+  EXPECT_EQ(us(*m, CKind::kAllReduce, 8, 0), 0);
+}
+
+TEST(NetworkModel, RefusesWhatItCannotPlace) {
+  const Catalog catalog;
+  const Cluster cluster(catalog, catalog.gpu("h100-sxm"), 4);
+  EXPECT_THROW(make_network_model(cluster, tp(8), "nccl", Bundle()), Infeasible);
+  try {
+    make_network_model(cluster, tp(4), "ncl", Bundle());
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("did you mean 'nccl'"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace orrery

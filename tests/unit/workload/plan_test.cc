@@ -1,0 +1,147 @@
+#include "orrery/workload/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "orrery/base/error.h"
+#include "orrery/model/catalog.h"
+
+namespace orrery {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <class Error>
+std::string refusal(const Architecture& model, const ParallelPlan& plan,
+                    const Precision& precision = {}) {
+  try {
+    check_plan(model, plan, precision);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(CheckPlan, TensorParallelDividesHeads) {
+  const Architecture model =
+      load_model("llama-3-70b");  // 64 heads, 8 of keys and values, width 28672
+  for (const int tp : {1, 2, 4, 8, 16, 32, 64})
+    EXPECT_NO_THROW(check_plan(model, {tp, 1, 1, 1}, {})) << tp;
+  EXPECT_EQ(refusal<Infeasible>(model, {3, 1, 1, 1}),
+            "tp 3 does not divide the 64 attention heads of llama-3-70b; valid tp: 1, 2, 4, 8, 16, "
+            "32, 64");
+}
+
+TEST(CheckPlan, KeyValueHeadsDivideOrAreCopied) {
+  const Architecture model = load_model("phi-3-medium");  // 40 heads, 10 of keys and values
+  EXPECT_NO_THROW(check_plan(model, {5, 1, 1, 1}));
+  EXPECT_NO_THROW(check_plan(model, {20, 1, 1, 1}));
+  EXPECT_THAT(refusal<Infeasible>(model, {4, 1, 1, 1}), HasSubstr("key-value heads"));
+}
+
+TEST(CheckPlan, WidthsAreCutInWholeBlocksOfFp8) {
+  const Architecture model = load_model("deepseek-v3");  // dense 18432, experts 2048
+  Precision precision;
+  precision.weights = precision.experts = Format::kFp8Block;
+  EXPECT_NO_THROW(check_plan(model, {16, 1, 1, 1}, precision));
+  EXPECT_THAT(refusal<Infeasible>(model, {32, 1, 1, 1}, precision),
+              HasSubstr("whole fp8 blocks of 128"));
+  EXPECT_NO_THROW(check_plan(model, {32, 1, 1, 1}));
+}
+
+TEST(CheckPlan, ExpertParallelDividesRanksAndExperts) {
+  const Architecture model = load_model("mixtral-8x7b");
+  EXPECT_NO_THROW(check_plan(model, {8, 1, 1, 8}));
+  EXPECT_NO_THROW(check_plan(model, {2, 1, 4, 8}));
+  EXPECT_EQ(refusal<Infeasible>(model, {8, 1, 1, 3}),
+            "ep 3 does not divide tp*dp = 8; valid ep with tp 8 and dp 1: 1, 2, 4, 8");
+  EXPECT_THAT(refusal<Infeasible>(model, {8, 1, 2, 16}),
+              HasSubstr("does not divide the 8 experts"));
+  EXPECT_THAT(refusal<Infeasible>(load_model("llama-3-8b"), {8, 1, 1, 2}),
+              HasSubstr("has no experts"));
+}
+
+TEST(CheckPlan, StagesNeedLayers) {
+  EXPECT_NO_THROW(check_plan(load_model("llama-3-8b"), {1, 32, 1, 1}));
+  EXPECT_THAT(refusal<Infeasible>(load_model("llama-3-8b"), {1, 33, 1, 1}),
+              HasSubstr("valid pp: 1 to 32"));
+}
+
+TEST(CheckPlan, SizesArePositiveAndNotAbsurd) {
+  const Architecture model = load_model("llama-3-8b");
+  EXPECT_THAT(refusal<InputError>(model, {0, 1, 1, 1}), HasSubstr("at least 1"));
+  EXPECT_THAT(refusal<InputError>(model, {1, -1, 1, 1}), HasSubstr("at least 1"));
+  EXPECT_THAT(refusal<InputError>(model, {1, 1, 2147483647, 1}), HasSubstr("devices"));
+}
+
+TEST(CheckPlan, RecurrentMixersDivideByTheirHeads) {
+  const Architecture next = load_model("qwen3-next-80b-a3b");  // 16 key heads, 2 key-value heads
+  EXPECT_NO_THROW(check_plan(next, {16, 1, 1, 1}));
+  EXPECT_THAT(refusal<Infeasible>(next, {32, 1, 1, 1}), HasSubstr("valid tp: 1, 2, 4, 8, 16"));
+}
+
+TEST(CheckPlan, EncoderDecodersHaveNoProgram) {
+  EXPECT_THAT(refusal<NoData>(load_model("t5-base"), {1, 1, 1, 1}), HasSubstr("encoder-decoder"));
+}
+
+TEST(StageLayers, SpareLayersGoBeforeTheLastStage) {
+  // 61 over 4 as vLLM deals them: 15, 15, 16, 15.
+  const int sizes[] = {15, 15, 16, 15};
+  int next = 0;
+  for (int stage = 0; stage < 4; ++stage) {
+    const StageLayers range = stage_layers(61, 4, stage);
+    EXPECT_EQ(range.first, next);
+    EXPECT_EQ(range.size(), sizes[stage]);
+    next = range.last;
+  }
+  EXPECT_EQ(next, 61);
+}
+
+TEST(NativePrecision, FollowsTheCheckpoint) {
+  const Precision llama = native_precision(load_model("llama-3-8b"));
+  EXPECT_EQ(llama.weights, Format::kBf16);
+  EXPECT_EQ(llama.kv_cache, Dtype::kBf16);
+  const Precision deepseek = native_precision(load_model("deepseek-v3"));
+  EXPECT_EQ(deepseek.weights, Format::kFp8Block);
+  EXPECT_EQ(deepseek.experts, Format::kFp8Block);
+  EXPECT_EQ(deepseek.lm_head, Format::kBf16);
+  EXPECT_EQ(deepseek.attention, Dtype::kBf16);
+  const Precision oss = native_precision(load_model("gpt-oss-120b"));
+  EXPECT_EQ(oss.weights, Format::kBf16);
+  EXPECT_EQ(oss.experts, Format::kMxfp4);
+}
+
+TEST(NativePrecision, ReadsEveryWayOfStoring) {
+  Architecture model = load_model("llama-3-8b");
+  model.dtype = Dtype::kFp32;
+  EXPECT_EQ(native_precision(model).weights, Format::kFp16);
+  EXPECT_EQ(native_precision(model).activations, Dtype::kFp16);
+  model.dtype = Dtype::kFp16;
+  CheckpointQuantization& q = model.quantization;
+  q.format = WeightFormat::kInt4, q.weights_only = true;
+  EXPECT_EQ(native_precision(model).weights, Format::kInt4Weight);
+  EXPECT_EQ(native_precision(model).lm_head, Format::kFp16);
+  q.format = WeightFormat::kInt8;
+  EXPECT_EQ(native_precision(model).weights, Format::kInt8Weight);
+  q.weights_only = false;
+  EXPECT_EQ(native_precision(model).weights, Format::kInt8);
+  q.format = WeightFormat::kFp8;
+  EXPECT_EQ(native_precision(model).weights, Format::kFp8);
+  q.format = WeightFormat::kNvfp4;
+  EXPECT_EQ(native_precision(model).weights, Format::kNvfp4);
+  q.weights_only = true;
+  EXPECT_THROW(native_precision(model), NoData);
+}
+
+TEST(NativePrecision, AttentionThatIsSkippedInAMoeStaysPlain) {
+  Architecture model = load_model("mixtral-8x7b");
+  model.quantization.format = WeightFormat::kInt4;
+  model.quantization.weights_only = true;
+  EXPECT_EQ(native_precision(model).weights, Format::kInt4Weight);
+  model.quantization.skipped = {"re:.*self_attn.*"};
+  EXPECT_EQ(native_precision(model).weights, Format::kBf16);
+  EXPECT_EQ(native_precision(model).experts, Format::kInt4Weight);
+}
+
+}  // namespace
+}  // namespace orrery
