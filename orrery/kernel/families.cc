@@ -8,8 +8,10 @@
 namespace orrery {
 
 std::span<const KernelFamily* const> kernel_families() {
-  static const std::array<const KernelFamily*, 4> kAll = {&gemm_family(), &prefill_attention_family(),
-                                                          &decode_attention_family(), &elementwise_family()};
+  // The first that accepts an op serves it: products of many small matrices come before gemm.
+  static const std::array<const KernelFamily*, 8> kAll = {
+      &absorbed_product_family(),   &gemm_family(), &prefill_attention_family(), &decode_attention_family(),
+      &latent_core_family(), &moe_family(),  &linear_attention_family(),  &elementwise_family()};
   return kAll;
 }
 

@@ -32,6 +32,7 @@ struct KernelPoint {
   Seconds memory;   // bytes at the data sheet's bandwidth
   Seconds base;     // what the surface multiplies: roofline with waves, tiles, cache; > 0
   Seconds least;    // no prediction is below this: the roofline, operands that fit in the L2 at its bandwidth
+  Seconds rest;     // by physics: kernels of the op that are no part of the measured call, added to its time
   std::array<double, kMostAxes> x{};  // coordinates, usually log2 of sizes; as many as the family has axes
 };
 

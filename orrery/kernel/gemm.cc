@@ -1,6 +1,6 @@
 // Matrix products.
 //
-// base = max(compute, memory): compute is padded to tiles and whole waves for the best of four tile shapes,
+// base = max(compute, memory): compute is padded to tiles and whole waves for the best of a few tile shapes,
 // memory moves every operand once. Coordinates: log2 of m, n, k. A class for each number format.
 #include <algorithm>
 #include <array>
@@ -17,7 +17,9 @@ namespace {
 struct Tile {
   double m, n, penalty;
 };
-constexpr std::array<Tile, 4> kTiles = {{{128, 256, 1.0}, {128, 128, 1.05}, {64, 128, 1.15}, {64, 64, 1.35}}};
+// The last two are those of decode steps: operands swapped, so that the few rows fill the instruction's 8 columns.
+constexpr std::array<Tile, 6> kTiles = {
+    {{128, 256, 1.0}, {128, 128, 1.05}, {64, 128, 1.15}, {64, 64, 1.35}, {16, 128, 2.0}, {8, 128, 2.5}}};
 
 const std::array<std::string_view, 11> kClassNames = {"bf16", "fp8",    "fp8_block",   "int8",     "int8_weight", "int4_weight",
                                                       "nvfp4", "mxfp4", "mxfp4_fp8", "int4_fp8", "fp32"};

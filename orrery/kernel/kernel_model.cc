@@ -57,7 +57,7 @@ struct FamilyModel {
 const std::string& framework_of(const KernelClasses& c, std::string_view family) {
   if (family.starts_with("attention")) return c.attention;
   if (family == "moe") return c.moe;
-  if (family == "mla") return c.mla;
+  if (family.starts_with("mla")) return c.mla;
   if (family == "linear_attention") return c.linear_attention;
   return c.gemm;
 }
@@ -97,7 +97,7 @@ class SurfaceKernelModel : public KernelModel {
         t.time = m.family->analytical_error();
         t.time.value = floor + work;
       }
-      t.time.value = std::max(t.time.value, p.least);
+      t.time.value = std::max(t.time.value, p.least) + p.rest;
       t.bound = floor > work ? Bound::kLaunch : p.compute > p.memory ? Bound::kCompute : Bound::kMemory;
       return t;
     }

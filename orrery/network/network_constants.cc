@@ -134,9 +134,7 @@ std::vector<FabricConstants> load_network_constants(const Bundle& bundle) {
   return all;
 }
 
-ConstantsOf load_constants_of(const Fabric& fabric, const Bundle& bundle) {
-  std::vector<FabricConstants> heads;
-  std::vector<Bundle::File> files;
+NetworkConstants::NetworkConstants(const Bundle& bundle) {
   for (const std::string& path : bundle.list("network", ".yaml")) {
     auto file = bundle.find(path);
     if (!file) continue;
@@ -144,12 +142,15 @@ ConstantsOf load_constants_of(const Fabric& fabric, const Bundle& bundle) {
     Fields fields;
     declare_head(fields, head);
     fields.read(parse_yaml(file->content.substr(0, file->content.find("\ncurves:")), file->name));
-    heads.push_back(std::move(head));
-    files.push_back(std::move(*file));
+    heads_.push_back(std::move(head));
+    files_.push_back(std::move(*file));
   }
-  const ConstantsMatch match = match_constants(heads, fabric);
+}
+
+NetworkConstants::Found NetworkConstants::of(const Fabric& fabric) const {
+  const ConstantsMatch match = match_constants(heads_, fabric);
   if (match.constants == nullptr) return {};
-  const Bundle::File& file = files[static_cast<std::size_t>(match.constants - heads.data())];
+  const Bundle::File& file = files_[static_cast<std::size_t>(match.constants - heads_.data())];
   return {read_network_constants(parse_yaml(file.content, file.name)), match.origin};
 }
 

@@ -50,20 +50,31 @@ FabricConstants read_network_constants(const Node& document);
 // All files, sorted by name.
 std::vector<FabricConstants> load_network_constants(const Bundle& bundle);
 
-// The constants for a fabric and how directly they apply: as the file says (kMeasured) for a fabric of the file,
-// kTransferred for one that it stands for, kAnalytical and nullptr where no file applies.
+// The constants for a fabric and how directly they apply: as the file says (kMeasured) for a fabric
+// of the file, kTransferred for one that it stands for, kAnalytical and nullptr where no file
+// applies.
 struct ConstantsMatch {
   const FabricConstants* constants = nullptr;
   Origin origin = Origin::kAnalytical;
 };
 ConstantsMatch match_constants(const std::vector<FabricConstants>& all, const Fabric& fabric);
 
-// The same straight from the files; only the one that applies is read beyond its head.
-struct ConstantsOf {
-  FabricConstants constants;  // without curves where no file applies
-  Origin origin = Origin::kAnalytical;
+// The same straight from the files, of which only those that apply are read beyond their heads (all
+// that stands before `curves`).
+class NetworkConstants {
+ public:
+  explicit NetworkConstants(const Bundle& bundle);
+
+  struct Found {
+    FabricConstants constants;  // without curves where no file applies
+    Origin origin = Origin::kAnalytical;
+  };
+  Found of(const Fabric& fabric) const;
+
+ private:
+  std::vector<FabricConstants> heads_;
+  std::vector<Bundle::File> files_;  // of the heads
 };
-ConstantsOf load_constants_of(const Fabric& fabric, const Bundle& bundle);
 
 // The fastest curve for a group on one fabric. Curves of `stack` and of its library are tried; the
 // frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send

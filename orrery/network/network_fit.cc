@@ -258,8 +258,7 @@ std::map<std::string, std::string> fit_network(const std::filesystem::path& data
         fmt::format("fit_network of {} rows; errors on every third message size left out in turn",
                     table.rows.size());
     c.curves = curves;
-    files["network/" + id + ".yaml"] =
-        "# Made by `orrery fit network`. Times of replayed graphs.\n" + to_yaml(c);
+    files["network/" + id + ".yaml"] = "# Made by `orrery fit network`.\n" + to_yaml(c);
     fitted[id] = std::move(curves);
   };
   for (const auto& [id, table] : tables) {

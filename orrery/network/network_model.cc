@@ -34,13 +34,11 @@ class CurveNetwork final : public NetworkModel {
  public:
   CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std::string stack,
                const Bundle& bundle)
-      : cluster_(cluster),
-        plan_(plan),
-        stack_(std::move(stack)),
-        all_(load_network_constants(bundle)) {
-    for (const Fabric* f : {cluster_.scale_up(), cluster_.bridge(), cluster_.network()}) {
-      if (f != nullptr) known_[count_++] = {match_constants(all_, *f), f};
-    }
+      : cluster_(cluster), plan_(plan), stack_(std::move(stack)) {
+    const NetworkConstants constants(bundle);
+    if (cluster_.scale_up() != nullptr) scale_up_ = constants.of(*cluster_.scale_up());
+    if (cluster_.bridge() != nullptr) bridge_ = constants.of(*cluster_.bridge());
+    if (cluster_.network() != nullptr) network_ = constants.of(*cluster_.network());
     unknown_.latency = kUnknownLatency;
     unknown_.step = kUnknownStep;
     unknown_.efficiency.fill(kUnknownEfficiency);
@@ -66,12 +64,13 @@ class CurveNetwork final : public NetworkModel {
   std::string provenance(const Collective& c) const override {
     if (c.ranks <= 1) return "one rank: nothing to send";
     const GroupLink link = group_link(c, group_stride(c));
-    const ConstantsMatch& match = constants_of(*link.fabric);
+    const NetworkConstants::Found& known = constants_of(*link.fabric);
     const std::string text = fmt::format("{} on {}", stack_, link.fabric->id);
-    if (match.constants == nullptr) return text + ", data-sheet bandwidth at assumed efficiency";
+    if (known.constants.curves.empty())
+      return text + ", data-sheet bandwidth at assumed efficiency";
     return fmt::format("{}, {} on {}", text,
-                       match.origin == Origin::kTransferred ? "transferred from" : "measured",
-                       match.constants->measured_on);
+                       known.origin == Origin::kTransferred ? "transferred from" : "measured",
+                       known.constants.measured_on);
   }
 
  private:
@@ -107,27 +106,22 @@ class CurveNetwork final : public NetworkModel {
     return cluster_.link(stages ? std::max(plan_.pp, 2) : c.ranks, stride);
   }
 
-  const ConstantsMatch& constants_of(const Fabric& fabric) const {
-    for (int i = 0; i < count_; ++i) {
-      if (known_[static_cast<std::size_t>(i)].fabric == &fabric)
-        return known_[static_cast<std::size_t>(i)].match;
-    }
-    static const ConstantsMatch none;
-    return none;
+  const NetworkConstants::Found& constants_of(const Fabric& fabric) const {
+    if (&fabric == cluster_.network()) return network_;
+    return &fabric == cluster_.bridge() ? bridge_ : scale_up_;
   }
 
   // On one fabric.
   Choice inside(const Collective& c, const GroupLink& link, int ranks,
                 std::string_view stack) const {
-    const ConstantsMatch& match = constants_of(*link.fabric);
+    const NetworkConstants::Found& known = constants_of(*link.fabric);
     BytesPerSecond bandwidth = link.bandwidth;
-    if (!link.fabric->peer_to_peer && match.origin >= Origin::kTransferred)
+    if (!link.fabric->peer_to_peer && known.origin >= Origin::kTransferred)
       bandwidth *= kThroughHost;
-    if (match.constants != nullptr) {
-      const CurveChoice best =
-          fastest(match.constants->curves, stack, *link.fabric, c.kind, ranks, c.bytes, bandwidth);
-      if (best.curve != nullptr)
-        return {best.time, best.algorithm, best.curve->left_out_error, match.origin};
+    const CurveChoice best =
+        fastest(known.constants.curves, stack, *link.fabric, c.kind, ranks, c.bytes, bandwidth);
+    if (best.curve != nullptr) {
+      return {best.time, best.algorithm, best.curve->left_out_error, known.origin};
     }
     const bool direct = c.kind == Collective::Kind::kAllToAll || c.kind == Collective::Kind::kSend;
     const auto algorithm = direct ? CollectiveAlgorithm::kDirect : CollectiveAlgorithm::kRing;
@@ -136,13 +130,12 @@ class CurveNetwork final : public NetworkModel {
   }
 
   Choice across_nodes(const Collective& c, const GroupLink& link, int stride) const {
-    const ConstantsMatch& match = constants_of(*link.fabric);
-    const FittedCurve* fitted =
-        match.constants == nullptr ? nullptr : hierarchical_curve(match.constants->curves, c.kind);
+    const NetworkConstants::Found& known = constants_of(*link.fabric);
+    const FittedCurve* fitted = hierarchical_curve(known.constants.curves, c.kind);
     Choice choice{{},
                   CollectiveAlgorithm::kHierarchical,
                   fitted == nullptr ? 0 : fitted->left_out_error,
-                  fitted == nullptr ? Origin::kAnalytical : match.origin};
+                  fitted == nullptr ? Origin::kAnalytical : known.origin};
     Seconds local;
     if (link.ranks_per_node > 1 && c.kind != Collective::Kind::kSend) {
       Collective within = c;
@@ -175,9 +168,7 @@ class CurveNetwork final : public NetworkModel {
   Cluster cluster_;
   ParallelPlan plan_;
   std::string stack_;
-  std::vector<FabricConstants> all_;
-  std::array<Known, 3> known_{};
-  int count_ = 0;
+  NetworkConstants::Found scale_up_, bridge_, network_;
   CostCurve unknown_;
 };
 

@@ -69,7 +69,8 @@ class Wave {
   StepTime decode(std::int64_t n, double context, bool with_terms) const {
     const std::int64_t in_flight = (n + plan_.pp - 1) / plan_.pp;
     StepTime t = step({in_flight, 1, context, true}, with_terms);
-    t.total = t.total.scaled(plan_.pp);
+    // The stages follow one another; the host's own work comes once.
+    t.total.value = t.total.value * plan_.pp - t.serial_host * (plan_.pp - 1);
     return t;
   }
 

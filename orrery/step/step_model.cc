@@ -91,7 +91,8 @@ StepTime StepModel::time(const Batch& batch, bool with_terms) const {
   step.host = x.host_per_step + x.host_per_sequence * static_cast<double>(program.sequences);
 
   const Seconds gpu = step.kernels + step.communication;
-  Seconds paced = std::max(gpu, step.launches);
+  const Seconds gaps = step.replayed ? Seconds(0) : x.kernel_gap * launched;
+  Seconds paced = std::max(gpu + gaps, step.launches);
   if (!decoding) paced = std::max(paced, x.prefill_floor);
   const Seconds whole = x.host_overlapped ? std::max(paced, step.host) : paced + step.host;
   // Time that the kernels do not explain has the uncertainty of the engine's fitted constants.
@@ -100,6 +101,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms) const {
   step.total = sum.total();
   step.total.own = std::hypot(step.total.own, engine_.step_error);
   step.exposed = whole - gpu;
+  step.serial_host = x.host_overlapped ? Seconds(0) : step.host;
   return step;
 }
 

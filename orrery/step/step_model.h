@@ -7,8 +7,9 @@
 //   host work       scheduling, sampling, detokenising: after the GPU, or hidden behind it (asynchronous)
 // Steps that carry a prefill also have a floor in engines whose prefill is bound by the host.
 //
-//   step = max(gpu, launches, prefill_floor) + host          host after the GPU
-//   step = max(gpu, launches, prefill_floor, host)           host hidden
+//   step = max(gpu + gaps, launches, prefill_floor) + host          host after the GPU
+//   step = max(gpu + gaps, launches, prefill_floor, host)           host hidden
+//   gaps = kernel_gap * kernels                                     eager only
 //   launches = launch * kernels + host_per_layer * layers    eager
 //            = graph_launch * layers                         replayed
 //   host = host_per_step + host_per_sequence * sequences
@@ -43,6 +44,7 @@ struct StepTime {
   Seconds launches;       // what the CPU needs to launch the step
   Seconds host;           // host work that the step waits for, or that hides behind it
   Seconds exposed;        // total - kernels - communication: what the GPU idles
+  Seconds serial_host;    // host work at the end of the step, that no GPU works beside; 0 where it is hidden
   bool replayed = false;  // from a graph
   std::vector<StepTerm> terms;  // filled on request
 };

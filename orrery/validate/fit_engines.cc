@@ -29,10 +29,11 @@ struct Constant {
 
 constexpr Constant kMemoryFactor{"kernels.memory_factor", 0, 0.7, 20};
 constexpr Constant kComputeFactor{"kernels.compute_factor", 0, 0.7, 20};
-constexpr Constant kPrefillAttention{"kernels.prefill_attention_factor", 0, 0.7, 12};
+constexpr Constant kPrefillAttention{"kernels.prefill_attention_factor", 0, 0.7, 6};
 constexpr Constant kHostPerStep{"execution.host_per_step", 1e-6, 10, 20000};
 constexpr Constant kHostPerSequence{"execution.host_per_sequence", 1e-6, 0.1, 1000};
 constexpr Constant kHostPerLayer{"execution.host_per_layer", 1e-6, 1, 1000};
+constexpr Constant kKernelGap{"execution.kernel_gap", 1e-6, 0.05, 100};
 constexpr Constant kOlderHost{"execution.older_host_factor", 0, 0.7, 3};
 constexpr Constant kCollective{"execution.collective_latency", 1e-6, 0.01, 100};
 
@@ -43,6 +44,7 @@ double value_of(const EngineProfile& e, const Constant& c) {
                                                 {kHostPerStep.key, e.execution.host_per_step.value()},
                                                 {kHostPerSequence.key, e.execution.host_per_sequence.value()},
                                                 {kHostPerLayer.key, e.execution.host_per_layer.value()},
+                                                {kKernelGap.key, e.execution.kernel_gap.value()},
                                                 {kOlderHost.key, e.execution.older_host_factor},
                                                 {kCollective.key, e.execution.collective_latency.value()}};
   const double unit = c.scale > 0 ? c.scale : 1;
@@ -65,19 +67,25 @@ class EngineFit {
       (gpu.sm_version < 90 ? older : newer) = true;
     }
     if (batches) constants_.push_back(kHostPerSequence);
+    constants_.push_back(kKernelGap);
     if (!profile.execution.decode_graphs) constants_.push_back(kHostPerLayer);
     if (older && newer) constants_.push_back(kOlderHost);
     if (several) constants_.push_back(kCollective);
     if (profile.version.find("2023") != std::string::npos || profile.id == "vllm-2023") constants_.push_back(kPrefillAttention);
+    for (const MeasuredRow& r : rows_) weight_[r.group] += 1;
+    for (auto& [group, weight] : weight_) weight = 1 / std::sqrt(weight);
     for (const Constant& c : constants_) start_.push_back(std::log(value_of(profile, c)));
   }
 
   const std::vector<Constant>& constants() const { return constants_; }
   const std::vector<double>& start() const { return start_; }
 
-  // Logarithmic errors of all figures that are answered with the constants at `x`.
-  std::vector<double> errors(const std::vector<double>& x) {
-    std::vector<double> out;
+  // Logarithmic errors of all figures that are answered with the constants at `x`, and their weights.
+  struct Error {
+    double log, weight;
+  };
+  std::vector<Error> errors(const std::vector<double>& x) {
+    std::vector<Error> out;
     RunOptions options;
     options.breakdown = false;
     for (MeasuredRow& row : rows_) {
@@ -87,7 +95,7 @@ class EngineFit {
       try {
         const Answer answer = runner_.run(row.scenario, options);
         for (const MeasuredFigure& f : row.figures) {
-          if (const Metric* m = answer.points.at(0).find(f.answer_name)) out.push_back(std::log(m->value / f.value));
+          if (const Metric* m = answer.points.at(0).find(f.answer_name)) out.push_back({std::log(m->value / f.value), weight_.at(row.group)});
         }
       } catch (const std::runtime_error&) {  // refused: `orrery validate` reports it
       }
@@ -97,10 +105,10 @@ class EngineFit {
 
   double loss(const std::vector<double>& x) {
     double sum = 0, n = 0;
-    for (double e : errors(x)) {
-      const double a = std::abs(e);
-      sum += a < kHuber ? a : kHuber * (1 + std::log(a / kHuber));
-      n += 1;
+    for (const Error& e : errors(x)) {
+      const double a = std::abs(e.log);
+      sum += e.weight * (a < kHuber ? a : kHuber * (1 + std::log(a / kHuber)));
+      n += e.weight;
     }
     double pull = 0;
     for (std::size_t i = 0; i < x.size(); ++i) pull += kPull * std::abs(x[i] - start_[i]) / static_cast<double>(x.size());
@@ -112,11 +120,12 @@ class EngineFit {
   std::vector<MeasuredRow> rows_;
   std::vector<Constant> constants_;
   std::vector<double> start_;
+  std::map<std::string, double> weight_;  // of a group's rows: a group of many rows counts as their square root
 };
 
-double median_percent(const std::vector<double>& log_errors) {
+double median_percent(const std::vector<EngineFit::Error>& errors) {
   std::vector<double> percent;
-  for (double e : log_errors) percent.push_back(100 * std::abs(std::expm1(e)));
+  for (const EngineFit::Error& e : errors) percent.push_back(100 * std::abs(std::expm1(e.log)));
   return percent.empty() ? 0 : quantile(percent, 0.5);
 }
 

@@ -35,6 +35,7 @@ void declare(Fields& f, EngineProfile& e) {
     g.add("graph_tokens", x.graph_tokens, "largest captured batch").unit("tokens").range(0, 1 << 20);
     g.add("fused", x.fused, "fusible elementwise kernels are folded into their neighbours");
     g.add("launch", x.launch, "CPU time to launch one kernel in eager execution");
+    g.add("kernel_gap", x.kernel_gap, "GPU idle between two kernels of an eager step");
     g.add("graph_launch", x.graph_launch, "CPU time of a graph replay, each layer");
     g.add("host_per_step", x.host_per_step, "host time each step");
     g.add("host_per_sequence", x.host_per_sequence, "host time each step and sequence");

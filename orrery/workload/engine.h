@@ -6,9 +6,10 @@
 // (`--set engine.scheduler.max_num_seqs=64`).
 //
 // The host model (orrery/step/step_model.h uses it): a step takes
-//   max(gpu work, launches) + host_per_step + host_per_sequence * sequences          host not overlapped
-//   max(gpu work, launches, host_per_step + host_per_sequence * sequences)           host overlapped
-// where launches = launch * kernels for eager steps and graph_launch for steps replayed from a graph.
+//   max(gpu work + gaps, launches) + host_per_step + host_per_sequence * sequences   host not overlapped
+//   max(gpu work + gaps, launches, host_per_step + host_per_sequence * sequences)    host overlapped
+// where launches = launch * kernels and gaps = kernel_gap * kernels for eager steps, graph_launch and none for
+// steps replayed from a graph.
 #pragma once
 
 #include <optional>
@@ -40,6 +41,7 @@ struct EngineProfile {
     std::int64_t graph_tokens = 512;  // largest captured batch, tokens
     bool fused = true;             // elementwise work marked fusible is folded into its neighbours
     Seconds launch = microseconds(5);         // CPU time to launch one kernel in eager execution
+    Seconds kernel_gap = microseconds(0);     // GPU idle between two kernels of an eager step
     Seconds graph_launch = microseconds(0);   // CPU time to launch a captured graph, each layer
     Seconds host_per_step = microseconds(0);
     Seconds host_per_sequence = microseconds(0);

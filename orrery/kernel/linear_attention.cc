@@ -1,0 +1,106 @@
+// Recurrent token mixers between the projections: the short convolution and the gated delta rule.
+//
+// The tables time the two kernels in rows of their own. The delta rule is what the surface is fitted on; the
+// convolution is memory-bound and added by physics (KernelPoint::rest): it moves its channels in and out at
+// kConvolutionShare of the bandwidth (0.65 to 0.75 measured with SGLang and vLLM, Hopper and Blackwell).
+//
+// base = compute + memory of the delta rule. Coordinates: log2 of sequences, of new tokens, of value heads.
+// Prefill walks a sequence in chunks, sequences and heads in parallel: the surface holds what parallelism is
+// lost. Mamba-2 has no measured scan: it is served by the delta rule's surface on its own bytes and FLOPs.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orrery/base/random.h"
+#include "orrery/kernel/families.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kConvolutionShare = 0.7;
+constexpr Seconds kConvolutionFloor = microseconds(2);  // SGLang and vLLM, decode of one sequence
+
+class LinearAttentionFamily : public KernelFamily {
+ public:
+  LinearAttentionFamily() {
+    classes_[0].choices = {{"gdn_prefill"}};
+    classes_[1].choices = {{"gdn_decode"}};
+    classes_[2].choices = {{"gdn_prefill", 1, 0.3}};
+    classes_[3].choices = {{"gdn_decode", 1, 0.3}};
+  }
+
+  std::string_view name() const override { return "linear_attention"; }
+  bool accepts(const Op& op) const override { return std::holds_alternative<LinearAttentionCore>(op); }
+
+  std::vector<std::vector<double>> axes() const override {
+    return {{0, 2, 4, 5, 6, 7, 8, 10}, {0, 2, 4, 5, 6, 7, 8, 9, 10, 12, 15}, {1, 2, 3, 4, 5, 6, 7}};
+  }
+
+  std::span<const KernelClass> classes() const override { return classes_; }
+  int class_of(const Op& op) const override {
+    const auto& a = std::get<LinearAttentionCore>(op);
+    return (a.kind == LinearAttentionCore::Kind::kMamba2 ? 2 : 0) + (a.decode ? 1 : 0);
+  }
+
+  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+    const auto& a = std::get<LinearAttentionCore>(op);
+    const double tokens = static_cast<double>(a.batch) * static_cast<double>(a.new_tokens);
+    const double channels = 2.0 * a.k_heads * a.k_dim + 1.0 * a.v_heads * a.v_dim;
+    const Bytes moved = bytes(op);
+    KernelPoint p;
+    p.compute = flops(op) / rate_for(arithmetic(op), gpu);
+    p.memory = moved / gpu.memory.bandwidth;
+    const Seconds from_memory = move_time(moved, warm ? if_cached(moved, gpu) : Bytes(0), gpu);
+    p.base = p.compute + from_memory;
+    p.least = std::max(p.compute, from_memory);
+    p.rest = kConvolutionFloor + 2 * tokens * channels * bytes_per_element(a.dtype) /
+                                     (gpu.memory.bandwidth * kConvolutionShare);
+    p.x = {std::log2(static_cast<double>(a.batch)), std::log2(static_cast<double>(a.new_tokens)),
+           std::log2(a.v_heads), 0};
+    return p;
+  }
+
+  // Prefill is bound by the walk over chunks and its small products, an order of magnitude from either limit on
+  // Hopper (Triton); decode streams the state at half to four fifths of the bandwidth.
+  double analytical_inefficiency(const Op& op, const Gpu&) const override {
+    return std::get<LinearAttentionCore>(op).decode ? 1.6 : 5;
+  }
+  Seconds analytical_floor() const override { return microseconds(6); }
+
+  std::vector<std::string> tables() const override { return {"linear_attention"}; }
+
+  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
+    // KDA and speculative verification have no op; the Mamba-2 table holds the convolution alone.
+    const std::string_view phase = row.text(row.column("phase"));
+    if (row.text(row.column("table")) != "gdn" || (phase != "context" && phase != "generation")) return false;
+    if (row.text(row.column("kernel_source")).starts_with("causal_conv1d")) return false;  // see above
+    LinearAttentionCore a;
+    a.decode = phase == "generation";
+    a.batch = row.integer(row.column("batch"));
+    a.new_tokens = a.decode ? 1 : row.integer(row.column("seq"));
+    a.k_heads = static_cast<int>(row.number(row.column("k_heads")));
+    a.k_dim = static_cast<int>(row.number(row.column("k_dim")));
+    a.v_heads = static_cast<int>(row.number(row.column("v_heads")));
+    a.v_dim = static_cast<int>(row.number(row.column("v_dim")));
+    a.conv = static_cast<int>(row.integer(row.column("d_conv")));
+    s.framework = row.text(row.column("framework"));
+    s.op = a;
+    s.kernel_class = classes_[a.decode ? 1 : 0].choices.front().name;
+    s.shape = hash_text(fmt::format("{} {} {} {}", a.decode, a.batch, a.k_heads, a.v_heads));
+    return true;
+  }
+
+ private:
+  std::array<KernelClass, 4> classes_;
+};
+
+}  // namespace
+
+const KernelFamily& linear_attention_family() {
+  static const LinearAttentionFamily family;
+  return family;
+}
+
+}  // namespace orrery
