@@ -2,46 +2,74 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 namespace orrery::cli {
 namespace {
 
+constexpr const char* kEngineGroup = "the engine's constants (default: its profile's)";
+
 std::string flag_name(std::string name) {
-  for (char& c : name) {
-    if (c == '_') c = '-';
-  }
+  std::replace(name.begin(), name.end(), '_', '-');
   return "--" + name;
 }
 
-// "--tp,--tensor-parallel-size,--tensor_parallel_size"
+// "--tp,--tensor-parallel-size"
 std::string flag_names(const Field& f) {
   std::string names = flag_name(f.name());
-  auto add = [&names](const std::string& name) {
-    if (("," + names + ",").find("," + name + ",") == std::string::npos) names += "," + name;
-  };
-  add("--" + f.name());
-  for (const std::string& alias : f.aliases()) {
-    add(flag_name(alias));
-    add("--" + alias);
-  }
+  for (const std::string& alias : f.aliases()) names += "," + flag_name(alias);
   return names;
 }
 
 std::string help_of(const Field& f) {
   std::string help = f.doc();
   if (!f.choices().empty()) help += fmt::format(" ({})", fmt::join(f.choices(), ", "));
-  if (!f.default_text().empty()) help += fmt::format(" [{}]", f.default_text());
-  return help;
+  if (f.type() == Field::Type::kList) {
+    std::string values;
+    for (const auto& v : f.json()) values += (values.empty() ? "" : ",") + v.dump();
+    return help + fmt::format(" [{}]", values);
+  }
+  return f.default_text().empty() || f.type() == Field::Type::kBool ? help : help + fmt::format(" [{}]", f.default_text());
 }
 
-// Keys of the engine's profile that have a flag of their own: vLLM's names. All others are reached by --set.
-bool is_engine_flag(std::string_view name) {
-  for (std::string_view known : {"utilization", "block_size", "max_num_batched_tokens", "max_num_seqs"}) {
-    if (name == known) return true;
+std::string type_name(const Field& f) {
+  switch (f.type()) {
+    case Field::Type::kList: return "N[,N|N-N*2...]";
+    case Field::Type::kInt: return "N";
+    case Field::Type::kNumber: return "X";
+    default: return "NAME";
   }
-  return false;
+}
+
+// Keys of the engine's profile that vLLM has flags for. All others are reached by --set.
+bool is_engine_flag(std::string_view name) {
+  constexpr std::string_view kNames[] = {"utilization", "block_size", "max_num_batched_tokens", "max_num_seqs",
+                                         "chunked_prefill"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 }  // namespace
+
+void ScenarioFlags::add_flag(CLI::App& app, const Field& field, const std::string& path, const std::string& names,
+                             const std::string& group) {
+  const std::string long_name = names.substr(names.find("--"));
+  given_.push_back({path, long_name.substr(0, long_name.find(',')), "", false});
+  Given* slot = &given_.back();
+  const bool in_profile = group == kEngineGroup;
+  const std::string help = in_profile ? field.doc() : help_of(field);
+  if (field.type() == Field::Type::kBool) {
+    app.add_flag_function(
+           names + ",!--no-" + slot->flag.substr(2),
+           [slot](std::int64_t n) { slot->text = n > 0 ? "true" : "false", slot->set = true; }, help)
+        ->group(group);
+    return;
+  }
+  app.add_option_function<std::string>(
+         names, [slot](const std::string& text) { slot->text = text, slot->set = true; }, help)
+      ->group(group)
+      ->type_name(type_name(field));
+}
 
 ScenarioFlags::ScenarioFlags(CLI::App& app) {
   declare(scenario_fields_, scenario_);
@@ -50,66 +78,60 @@ ScenarioFlags::ScenarioFlags(CLI::App& app) {
     if (f.group()) {
       add_leaves(app, *f.group(), f.name() + ".", f.doc());
     } else if (f.name() == "model") {
-      given_.push_back({f.name(), "--model", "", false});
-      Given* slot = &given_.back();
-      app.add_option_function<std::string>(
-             "-m,--model", [slot](const std::string& text) { slot->text = text, slot->set = true; }, f.doc())
-          ->group("What");
+      add_flag(app, f, f.name(), "-m,--model", "what is asked about");
     }
   }
   for (const Field& f : engine_fields_.all()) {
     if (!f.group()) continue;
     for (const Field& leaf : f.group()->all()) {
       if (!is_engine_flag(leaf.name())) continue;
-      given_.push_back({"engine.overrides." + f.name() + "." + leaf.name(), flag_name(leaf.name()), "", false});
-      Given* slot = &given_.back();
-      app.add_option_function<std::string>(
-             leaf.name() == "utilization" ? "--gpu-memory-utilization,--gpu_memory_utilization" : flag_names(leaf),
-             [slot](const std::string& text) { slot->text = text, slot->set = true; }, leaf.doc())
-          ->group("Engine (default: its profile)");
+      // vLLM's name is the alias where there is one.
+      const std::string name = leaf.aliases().empty() ? leaf.name() : leaf.aliases().front();
+      add_flag(app, leaf, "engine.overrides." + f.name() + "." + leaf.name(), flag_name(name), kEngineGroup);
     }
   }
-  given_.push_back({"engine.overrides.scheduler.chunked_prefill", "--enable-chunked-prefill", "", false});
-  Given* chunked = &given_.back();
-  app.add_flag_function(
-         "--enable-chunked-prefill,!--no-enable-chunked-prefill",
-         [chunked](std::int64_t n) { chunked->text = n > 0 ? "true" : "false", chunked->set = true; },
-         "prompts are computed in chunks, or not")
-      ->group("Engine (default: its profile)");
-  app.add_option("--set", assignments_, "any key, as in a file: --set engine.overrides.scheduler.max_num_seqs=64")
-      ->group("What");
+  app.add_option("--set", assignments_,
+                 "any key of a scenario file: --set workload.past=512; keys of the engine's profile may be written "
+                 "short: --set engine.max_num_seqs=64")
+      ->group(kEngineGroup)
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
 }
 
 void ScenarioFlags::add_leaves(CLI::App& app, const Fields& fields, const std::string& prefix,
                                const std::string& group) {
   for (const Field& f : fields.all()) {
-    if (f.group() || f.name() == "overrides") continue;
-    const bool is_profile = prefix == "engine.";
-    given_.push_back({prefix + f.name(), is_profile ? "--engine" : flag_name(f.name()), "", false});
-    Given* slot = &given_.back();
-    std::string names = is_profile ? "--engine" : flag_names(f);
+    if (f.group() || f.type() == Field::Type::kGroup) continue;
+    std::string names = prefix == "engine." ? "--engine" : flag_names(f);
     if (f.name() == "gpu") names = "-g," + names;
-    if (f.type() == Field::Type::kBool) {
-      app.add_flag_function(
-             names, [slot](std::int64_t) { slot->text = "true", slot->set = true; }, help_of(f))
-          ->group(group);
-    } else {
-      app.add_option_function<std::string>(
-             names, [slot](const std::string& text) { slot->text = text, slot->set = true; }, help_of(f))
-          ->group(group)
-          ->type_name(f.type() == Field::Type::kList ? "N[,N...]" : f.unit().empty() ? "TEXT" : f.unit());
-    }
+    add_flag(app, f, prefix + f.name(), names, group);
   }
+}
+
+std::string ScenarioFlags::full_path(const std::string& key) const {
+  constexpr std::string_view kEngine = "engine.";
+  if (!key.starts_with(kEngine)) return key;
+  const std::string rest = key.substr(kEngine.size());
+  if (rest == "profile" || rest == "overrides" || rest.starts_with("overrides.")) return key;
+  if (rest.find('.') != std::string::npos || engine_fields_.find(rest)) return "engine.overrides." + rest;
+  std::vector<std::string> known = {"profile"};
+  for (const Field& group : engine_fields_.all()) {
+    if (!group.group()) continue;
+    if (group.group()->find(rest)) return "engine.overrides." + group.name() + "." + rest;
+    for (const Field& leaf : group.group()->all()) known.push_back(leaf.name());
+  }
+  throw InputError(fmt::format("--set {}: an engine's profile has no such key{}", key, did_you_mean(rest, known)));
 }
 
 void ScenarioFlags::apply(Node& document) const {
   for (const std::string& assignment : assignments_) {
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw InputError(fmt::format("--set {}: expected key=value", assignment));
+      throw InputError(fmt::format("--set {}: expected KEY=VALUE", assignment));
     }
-    const std::string key = assignment.substr(0, equals);
-    set_path(document, key, scalar_node(assignment.substr(equals + 1), "--set " + key));
+    std::string key = assignment.substr(0, equals);
+    std::replace(key.begin(), key.end(), '-', '_');
+    set_path(document, full_path(key), scalar_node(assignment.substr(equals + 1), "--set " + key));
   }
   for (const Given& g : given_) {
     if (g.set) set_path(document, g.path, scalar_node(g.text, g.flag));
@@ -120,6 +142,13 @@ Scenario ScenarioFlags::scenario() const {
   Node document;
   set_path(document, "name", scalar_node("command line", ""));
   apply(document);
+  const Node* hardware = document.find("hardware");
+  std::string missing;
+  if (!document.find("model")) missing = "--model";
+  if (!hardware || !hardware->find("gpu")) missing += missing.empty() ? "--gpu" : " and --gpu";
+  if (!missing.empty()) {
+    throw InputError(fmt::format("{} missing, as in: orrery estimate --model llama-3-8b --gpu h100-sxm", missing));
+  }
   return read_scenario(document);
 }
 

@@ -1,13 +1,18 @@
-// Flags made from declared fields: every leaf of a Scenario and of an EngineProfile is a flag of the same name.
+// Flags made from declared fields: every leaf of a Scenario is a flag of the same name, and so are the
+// keys of an engine's profile that vLLM has flags for.
 //
-// The name is the field's with '_' as '-' (`--max-num-seqs`); names and aliases are accepted with '_' too. What
-// was given is collected as a document of the same shape as a scenario file, so that flags, --set and files go
-// through one reader and one set of checks.
+// The name is the field's with '_' as '-' (`--max-num-seqs`). What was given is collected as a document of the
+// same shape as a scenario file, so that flags, --set and files go through one reader and one set of checks.
+//
+// --set KEY=VALUE writes any key of a scenario file. Keys of the engine's profile may be written short, since
+// their names are unique: engine.max_num_seqs or engine.scheduler.max_num_seqs for
+// engine.overrides.scheduler.max_num_seqs.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "orrery/base/fields.h"
@@ -23,18 +28,23 @@ class ScenarioFlags {
   // What was given, laid over `document`: --set first, then flags.
   void apply(Node& document) const;
 
-  // As a scenario, without a file.
+  // As a scenario, without a file. InputError if --model or --gpu is missing.
   Scenario scenario() const;
 
  private:
-  void add_leaves(CLI::App& app, const Fields& fields, const std::string& prefix, const std::string& group);
-
   struct Given {
-    std::string path;   // in the document: "workload.isl"
-    std::string flag;   // as written: "--isl"
+    std::string path;  // in the document: "workload.isl"
+    std::string flag;  // as the user knows it: "--isl"
     std::string text;
     bool set = false;
   };
+
+  void add_leaves(CLI::App& app, const Fields& fields, const std::string& prefix, const std::string& group);
+  // `names` as CLI11 takes them: "-m,--model".
+  void add_flag(CLI::App& app, const Field& field, const std::string& path, const std::string& names,
+                const std::string& group);
+  std::string full_path(const std::string& key) const;  // of --set
+
   Scenario scenario_;      // holds the defaults that the declarations show
   EngineProfile engine_;
   Fields scenario_fields_, engine_fields_;

@@ -2,28 +2,28 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 
-#include "orrery/base/error.h"
+#include "apps/cli/help.h"
 #include "apps/cli/verbs.h"
+#include "orrery/base/error.h"
 
 namespace {
 
 int run(int argc, char** argv) {
   using namespace orrery::cli;
   CLI::App program("Predicts latency, throughput and memory of LLM systems before the GPUs are rented.", "orrery");
+  program.formatter(std::make_shared<HelpFormatter>());
+  program.set_help_flag("-h,--help", "this text");
+  program.set_version_flag("--version", ORRERY_VERSION, "the program's version");
   program.require_subcommand(1);
-  program.get_formatter()->column_width(38);
-  program.set_version_flag("--version", ORRERY_VERSION);
-  program.footer(
+  program.footer(fmt::format(
       "Examples:\n"
-      "  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --isl 1024 --osl 128 --batch 1-64*2\n"
+      "  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --batch 1-64*2\n"
       "  orrery memory --model ./config.json --gpu l40s --tp 2 --max-model-len 32768\n"
-      "  orrery list models\n"
-      "TTFT: start to first token. TPOT: mean time between later tokens, the first excluded.\n"
-      "GB = 1e9 bytes, GiB = 2^30. Every time has a 90 % interval and an origin:\n"
-      "measured > fitted > transferred > analytical.\n"
-      "Exit codes: 2 bad input, 3 does not fit, 4 no data for the combination, 1 internal error.");
+      "  orrery list models\n\n{}",
+      kDefinitions));
   Context context;
   program.add_option("--catalog", context.catalog, "directory of facts laid over the bundled ones")->type_name("DIR");
   add_estimate(program, context);
@@ -36,24 +36,13 @@ int run(int argc, char** argv) {
   add_validate(program, context);
   for (CLI::App* verb : program.get_subcommands({})) verb->fallthrough();
   try {
-    program.parse(argc, argv);
+    std::vector<std::string> arguments = canonical_arguments(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());  // the parser takes the last first
+    program.parse(arguments);
   } catch (const CLI::Success& e) {
     return program.exit(e);  // --help, --version
   } catch (const CLI::ParseError& e) {
-    // The unknown flag's nearest name is more help than the parser's own sentence.
-    std::string message = e.what();
-    if (const auto* extra = dynamic_cast<const CLI::ExtrasError*>(&e)) {
-      (void)extra;
-      std::vector<std::string> known;
-      for (const CLI::App* verb : program.get_subcommands()) {
-        for (const CLI::Option* o : verb->get_options()) known.push_back(o->get_name());
-      }
-      for (const std::string& rest : program.remaining(true)) {
-        message += orrery::did_you_mean(rest.substr(0, rest.find('=')), known);
-        break;
-      }
-    }
-    fmt::print(stderr, "orrery: {}\n", message);
+    fmt::print(stderr, "orrery: {}\n", message_of(e, program));
     return 2;
   }
   return context.exit_code;
@@ -68,7 +57,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "orrery: {}\n", e.what());
     return 2;
   } catch (const orrery::Infeasible& e) {
-    fmt::print(stderr, "orrery: does not fit: {}\n", e.what());
+    fmt::print(stderr, "orrery: infeasible: {}\n", e.what());
     return 3;
   } catch (const orrery::NoData& e) {
     fmt::print(stderr, "orrery: no data: {}\n", e.what());

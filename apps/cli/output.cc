@@ -5,89 +5,182 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
-#include <map>
 
 #include "orrery/base/error.h"
 
 namespace orrery::cli {
+namespace {
 
-void add_output_flags(CLI::App& app, OutputOptions& o) {
-  const std::map<std::string, Format> formats = {{"table", Format::kTable},
-                                                 {"json", Format::kJson},
-                                                 {"jsonl", Format::kJsonl},
-                                                 {"csv", Format::kCsv},
-                                                 {"md", Format::kMd}};
+using Json = nlohmann::ordered_json;
+
+const std::vector<std::string> kFormats = {"table", "json", "jsonl", "csv", "md"};  // in the enum's order
+
+void flatten(const Json& value, const std::string& name, std::vector<std::pair<std::string, std::string>>& out) {
+  if (value.is_object()) {
+    for (const auto& [key, member] : value.items()) flatten(member, name.empty() ? key : name + "." + key, out);
+    return;
+  }
+  std::string text;
+  if (value.is_array()) {
+    for (const Json& item : value) {
+      text += (text.empty() ? "" : "; ") + (item.is_string() ? item.get<std::string>() : item.dump());
+    }
+  } else if (!value.is_null()) {
+    text = value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  out.emplace_back(name, text);
+}
+
+}  // namespace
+
+void add_format_flag(CLI::App& app, Format& format) {
   app.add_option_function<std::string>(
          "-o,--output",
-         [&o, formats](const std::string& name) {
-           const auto f = formats.find(name);
-           if (f == formats.end()) {
-             throw InputError(fmt::format("--output: expected table, json, jsonl, csv or md, got '{}'", name));
+         [&format](const std::string& name) {
+           const auto found = std::find(kFormats.begin(), kFormats.end(), name);
+           if (found == kFormats.end()) {
+             throw InputError(fmt::format("--output: expected {}, got '{}'{}", fmt::join(kFormats, ", "), name,
+                                          did_you_mean(name, kFormats)));
            }
-           o.format = f->second;
+           format = static_cast<Format>(found - kFormats.begin());
          },
          "table, json, jsonl, csv or md [table]")
-      ->group("Output");
-  app.add_option("--html", o.html, "write the answer as a self-contained page too")->group("Output")->type_name("FILE");
-  app.add_option("--trace", o.trace, "write one prefill and one decode step as a timeline for ui.perfetto.dev")
-      ->group("Output")
-      ->type_name("FILE");
-  app.add_flag("--breakdown,!--no-breakdown", o.breakdown, "kernel by kernel, or totals only")->group("Output");
+      ->group("output")
+      ->type_name("FORMAT");
 }
 
-void print(const Answer& answer, const OutputOptions& o) {
+void add_output_flags(CLI::App& app, OutputOptions& o, bool has_steps) {
+  add_format_flag(app, o.format);
+  app.add_option("--html", o.html, "write the answer as a self-contained page too")->group("output")->type_name("FILE");
+  if (!has_steps) return;
+  app.add_option("--trace", o.trace, "write one prefill and one decode step as a timeline for ui.perfetto.dev")
+      ->group("output")
+      ->type_name("FILE");
+  app.add_flag("--breakdown,!--no-breakdown", o.breakdown, "kernel by kernel [yes], or totals only")->group("output");
+}
+
+void print(std::span<const Answer> answers, const OutputOptions& o) {
+  if (!o.html.empty()) write_file(o.html, html(answers), "--html");
+  if (!o.trace.empty()) write_file(o.trace, perfetto_trace(answers), "--trace");
   switch (o.format) {
     case Format::kTable:
-      fmt::print("{}", table(answer, o.breakdown, colour_terminal(), terminal_columns()));
+      for (const Answer& a : answers) {
+        if (&a != answers.data()) fmt::print("\n\n");
+        fmt::print("{}", table(a, o.breakdown, colour_terminal(), terminal_columns()));
+      }
       break;
-    case Format::kJson:
-      fmt::print("{}\n", to_json(answer, o.breakdown).dump(1));
+    case Format::kJson: {
+      Json all = Json::array();
+      for (const Answer& a : answers) all.push_back(to_json(a, o.breakdown));
+      fmt::print("{}\n", (all.size() == 1 ? all[0] : all).dump(1));
       break;
+    }
     case Format::kJsonl:
-      for (const Point& p : answer.points) fmt::print("{}\n", to_json(p, o.breakdown).dump());
+      fmt::print("{}", jsonl(answers, o.breakdown));
       break;
     case Format::kCsv:
-      fmt::print("{}", csv(answer));
+      fmt::print("{}", csv(answers));
       break;
     case Format::kMd:
-      fmt::print("{}", markdown(answer, o.breakdown));
+      for (const Answer& a : answers) fmt::print("{}{}", &a == answers.data() ? "" : "\n", markdown(a, o.breakdown));
       break;
   }
-  if (!o.html.empty()) write_file(o.html, html(answer));
-  if (!o.trace.empty()) write_file(o.trace, perfetto_trace(answer));
 }
+
+std::string facts_text(const std::vector<Json>& rows, Format format) {
+  if (format == Format::kJson) return Json(rows).dump(1) + "\n";
+  std::string out;
+  if (format == Format::kJsonl) {
+    for (const Json& r : rows) out += r.dump() + "\n";
+    return out;
+  }
+  std::vector<std::vector<std::pair<std::string, std::string>>> flat;
+  std::vector<std::string> names;
+  for (const Json& r : rows) {
+    flatten(r, "", flat.emplace_back());
+    for (const auto& [name, text] : flat.back()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  auto add_line = [&](std::vector<std::string> cells) {
+    if (format == Format::kMd) {
+      out += markdown_row(cells);
+      return;
+    }
+    for (std::string& cell : cells) cell = csv_field(cell);
+    out += fmt::format("{}\n", fmt::join(cells, ","));
+  };
+  add_line(names);
+  if (format == Format::kMd) add_line(std::vector<std::string>(names.size(), "---"));
+  for (const auto& row : flat) {
+    std::vector<std::string> cells(names.size());
+    for (const auto& [name, text] : row) {
+      cells[static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin())] = text;
+    }
+    add_line(std::move(cells));
+  }
+  return out;
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + '"';
+}
+
+std::string markdown_row(std::span<const std::string> cells) { return fmt::format("| {} |\n", fmt::join(cells, " | ")); }
 
 bool colour_terminal() {
   const char* no_colour = std::getenv("NO_COLOR");
   return isatty(STDOUT_FILENO) == 1 && (no_colour == nullptr || *no_colour == '\0');
 }
 
-int terminal_columns() {
+std::size_t terminal_columns() {
+  constexpr std::size_t kUnknown = 80, kNarrowest = 80;
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
-  return 80;
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= kNarrowest ? size.ws_col : kUnknown;
 }
 
-void write_file(const std::string& path, const std::string& text) {
+void write_file(const std::string& path, const std::string& text, const std::string& flag) {
+  errno = 0;
   std::ofstream out(path, std::ios::binary);
   out << text;
   out.close();
-  if (!out) throw InputError(fmt::format("{}: cannot be written", path));
+  if (!out) throw InputError(fmt::format("{} {}: cannot be written: {}", flag, path, std::strerror(errno)));
 }
 
 std::string number(double v) {
-  if (v == 0) return "0";
+  constexpr double kExponentFrom = 1e7;
+  if (std::abs(v) >= kExponentFrom) return fmt::format("{:.4g}", v);
+  if (v == std::floor(v)) return fmt::format("{:.0f}", v);
   const int digits = static_cast<int>(std::floor(std::log10(std::abs(v)))) + 1;
-  if (digits > 7) return fmt::format("{:.4g}", v);
   return fmt::format("{:.{}f}", v, std::clamp(4 - digits, 0, 6));
 }
 
 std::string interval90(const Metric& m) {
   if (m.origin == Origin::kExact) return "";
   return fmt::format("[{}, {}]", number(m.low90), number(m.high90));
+}
+
+std::string place(const Point& p) {
+  std::string out;
+  for (const auto& [key, value] : p.at.items()) {
+    if (value.is_structured()) continue;
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return out;
+}
+
+std::string misfit(const Point& p) {
+  constexpr std::string_view kLead = "does not fit: ";
+  const std::string& reason = p.feasibility.reason;
+  return "DOES NOT FIT: " + (reason.starts_with(kLead) ? reason.substr(kLead.size()) : reason);
 }
 
 }  // namespace orrery::cli

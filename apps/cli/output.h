@@ -3,7 +3,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "orrery/scenario/answer.h"
 
@@ -13,33 +16,50 @@ enum class Format { kTable, kJson, kJsonl, kCsv, kMd };
 
 struct OutputOptions {
   Format format = Format::kTable;
-  std::string html, trace;   // files to write as well; empty: none
-  bool breakdown = true;     // kernels in json and table
+  std::string html, trace;  // files to write as well; empty: none
+  bool breakdown = true;    // kernels in json, md and table
 };
 
-// Adds -o, --html, --trace, --no-breakdown.
-void add_output_flags(CLI::App& app, OutputOptions& options);
+// -o table|json|jsonl|csv|md.
+void add_format_flag(CLI::App& app, Format& format);
+// -o and --html; with steps to show, --trace and --[no-]breakdown too.
+void add_output_flags(CLI::App& app, OutputOptions& options, bool has_steps);
 
-// Prints the answer in the chosen format and writes the files asked for.
-void print(const Answer& answer, const OutputOptions& options);
+// Writes the files asked for, then prints the answers in the chosen format. JSON: one answer is an object,
+// several are an array of them. One jsonl line a point, one csv line a point.
+void print(std::span<const Answer> answers, const OutputOptions& options);
 
 // One renderer each; text without colour unless stated.
-std::string table(const Answer& answer, bool breakdown, bool colour, int columns);
-std::string csv(const Answer& answer);
+std::string table(const Answer& answer, bool breakdown, bool colour, std::size_t columns);
+std::string jsonl(std::span<const Answer> answers, bool breakdown);
+std::string csv(std::span<const Answer> answers);
 std::string markdown(const Answer& answer, bool breakdown);
-std::string html(const Answer& answer);
-std::string perfetto_trace(const Answer& answer);
+std::string html(std::span<const Answer> answers);
+std::string perfetto_trace(std::span<const Answer> answers);
+
+// Facts (objects of scalars, lists and small objects) as json, jsonl, csv or md: a row each, with the columns
+// that any of them has; nested keys as "peaks_tflop_s.bf16".
+std::string facts_text(const std::vector<nlohmann::ordered_json>& rows, Format format);
+
+// Text as one field of a csv line or of a Markdown table.
+std::string csv_field(const std::string& text);
+std::string markdown_row(std::span<const std::string> cells);
 
 // Whether standard output is a terminal that may be coloured (NO_COLOR is heeded), and its width (80 if unknown).
 bool colour_terminal();
-int terminal_columns();
+std::size_t terminal_columns();
 
-// Writes `text` to `path`; InputError if that is not possible.
-void write_file(const std::string& path, const std::string& text);
+// Writes `text` to `path`; InputError beginning with `flag` if that is not possible.
+void write_file(const std::string& path, const std::string& text, const std::string& flag);
 
-// "12.3", "0.0456", "123456": four significant digits, never an exponent below 1e7.
+// "12.3", "0.0456", "123456", "387": four significant digits, none after the point of a whole number, never an
+// exponent below 1e7.
 std::string number(double v);
 // "[11.2, 13.9]"; empty for exact values.
 std::string interval90(const Metric& m);
+// "model=llama-3-8b gpu=h100-sxm tp=8 ...": where in a sweep a point is.
+std::string place(const Point& point);
+// "DOES NOT FIT: " and why.
+std::string misfit(const Point& point);
 
 }  // namespace orrery::cli

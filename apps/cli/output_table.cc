@@ -1,8 +1,9 @@
-// The table that a person reads: at most `columns` wide.
+// The table that a person reads: no line wider than `columns`.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "apps/cli/help.h"
 #include "apps/cli/output.h"
 
 namespace orrery::cli {
@@ -14,34 +15,39 @@ struct Style {
   std::string dim(const std::string& s) const { return colour ? "\x1b[2m" + s + "\x1b[0m" : s; }
 };
 
-// Breaks a sentence at spaces.
-std::string wrapped(const std::string& text, std::size_t columns, const std::string& indent) {
-  std::string out, line = indent;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    if (line.size() > indent.size() && line.size() + 1 + word.size() > columns) {
-      out += line + "\n";
-      line = indent;
-    }
-    line += (line.size() > indent.size() ? " " : "") + word;
-    at = end + 1;
-  }
-  return out + line + "\n";
+std::string trimmed(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
 }
 
-std::string head(const Point& p) {
+// Half of the 90 % interval's width: 1.645 standard deviations of either side.
+std::string spread90(const Estimate<Seconds>& t) { return fmt::format("+-{:.0f}%", t.sigma() * 164.5); }
+
+std::string metrics_of(const Point& p, const Style& style) {
+  constexpr std::string_view kLine = "{:<20} {:>10} {:<10}  {:<20} {}";
   std::string out;
-  for (const auto& [key, value] : p.at.items()) {
-    if (value.is_structured()) continue;
-    out += fmt::format("{}{} {}", out.empty() ? "" : "  ", key, value.is_string() ? value.get<std::string>() : value.dump());
+  if (p.metrics.empty()) return out;
+  out += style.dim(fmt::format(fmt::runtime(kLine), "", "", "", "90 % interval", "origin")) + "\n";
+  for (const Metric& m : p.metrics) {
+    out += fmt::format(fmt::runtime(kLine), m.name, number(m.value), m.unit, interval90(m), to_text(m.origin)) + "\n";
   }
   return out;
 }
 
-std::string kernels_of(const Point& p, const std::string& phase, std::size_t columns, const Style& style) {
-  std::string out;
+std::string memory_of(const Point& p, const Style& style) {
+  if (p.memory.empty()) return "";
+  std::string out = style.bold("memory per GPU") + "\n";
+  Bytes total;
+  for (const MemoryRow& m : p.memory) {
+    out += fmt::format("  {:<18} {:>10.3f} GB\n", m.name, m.size.value() / 1e9);
+    total += m.size;
+  }
+  return out + fmt::format("  {:<18} {:>10.3f} GB of {:.3f} GB\n", "total", total.value() / 1e9,
+                           p.memory_capacity.value() / 1e9);
+}
+
+std::string kernels_of(const Point& p, std::string_view phase, const Style& style) {
+  constexpr std::string_view kLine = "  {:<18} {:>5} {:>8} {:>7}  {:<8} {:>5}  {:<11} {:>6}";
   std::vector<const KernelRow*> rows;
   Seconds whole;
   for (const KernelRow& k : p.kernels) {
@@ -51,92 +57,111 @@ std::string kernels_of(const Point& p, const std::string& phase, std::size_t col
   }
   if (rows.empty()) return "";
   std::stable_sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return a->time.value > b->time.value; });
-  out += style.bold(fmt::format("{} step, {}", phase, to_text(whole))) + "\n";
-  out += style.dim(fmt::format("  {:<18} {:>6} {:>10} {:>7}  {:<8} {:>5}  {:<11} {}", "kernel", "calls", "time", "share",
-                               "bound", "peak", "tier", "90 %")) + "\n";
+  std::string out = style.bold(fmt::format("{} step, {}", phase, to_text(whole))) + "\n";
+  out += style.dim(fmt::format(fmt::runtime(kLine), "kernel", "calls", "time", "share", "bound", "peak", "tier", "90 %")) + "\n";
   for (const KernelRow* k : rows) {
-    std::string line = fmt::format(
-        "  {:<18} {:>6} {:>10} {:>6.1f}%  {:<8} {:>5}  {:<11} +-{:.0f}%", k->name.substr(0, 18), number(k->calls),
-        to_text(k->time.value), k->share * 100, k->bound, k->of_peak > 0 ? fmt::format("{:.0f}%", k->of_peak * 100) : "",
-        to_text(k->time.origin), k->time.sigma() * 164.5);
-    out += line.substr(0, columns) + "\n";
+    out += fmt::format(fmt::runtime(kLine), k->name.substr(0, 18), number(k->calls), to_text(k->time.value),
+                       fmt::format("{:.1f}%", k->share * 100), k->bound,
+                       k->of_peak > 0 ? fmt::format("{:.0f}%", k->of_peak * 100) : "", to_text(k->time.origin),
+                       spread90(k->time)) + "\n";
   }
   return out;
 }
 
-// Many points: one line each.
+// Many points: one line each, with what varies and the metrics that there is room for.
 std::string sweep_table(const Answer& a, std::size_t columns, const Style& style) {
-  std::vector<std::string> keys, names;
-  for (const auto& [key, value] : a.points[0].at.items()) {
-    const bool varies = std::any_of(a.points.begin(), a.points.end(), [&key = key, &value = value](const Point& p) {
-      return p.at[key] != value;
-    });
-    if (varies) keys.push_back(key);
-  }
-  for (const char* name : {"ttft", "tpot", "e2e", "output_throughput", "memory"}) names.push_back(name);
-  std::string title;
-  for (const std::string& key : keys) title += fmt::format("{:>8}", key);
-  for (const std::string& name : names) {
-    std::string unit;
+  struct Column {
+    std::string title;
+    std::vector<std::string> cells;
+    std::size_t width() const {
+      std::size_t most = title.size();
+      for (const std::string& cell : cells) most = std::max(most, cell.size());
+      return most + 2;
+    }
+  };
+  std::vector<Column> table;
+  for (const auto& [key, first] : a.points[0].at.items()) {
+    if (first.is_structured() || key == "sizes" || (key == "gpus" && a.points[0].at.contains("tp"))) continue;
+    Column column{key, {}};
+    bool varies = false;
     for (const Point& p : a.points) {
-      if (const Metric* m = p.find(name)) unit = m->unit;
+      const auto value = p.at.find(key);
+      column.cells.push_back(value == p.at.end() ? "" : value->is_string() ? value->get<std::string>() : value->dump());
+      varies |= column.cells.back() != column.cells.front();
     }
-    const std::string label = name == "output_throughput" ? "output tok/s" : name == "memory" ? "memory GB" : name + " " + unit;
-    title += fmt::format("{:>14}", label);
+    if (varies) table.push_back(std::move(column));
   }
-  std::string out = style.bold(title.substr(0, columns)) + "\n";
-  for (const Point& p : a.points) {
-    std::string line;
-    for (const std::string& key : keys) line += fmt::format("{:>8}", p.at[key].dump());
-    for (const std::string& name : names) {
+  std::vector<std::string> names;  // of metrics, the first point that fits has them in order of interest
+  for (const char* name : {"ttft", "tpot", "output_throughput", "memory", "max_concurrency", "e2e", "time", "rate",
+                           "bandwidth", "kv_cache_per_request"}) {
+    for (const Point& p : a.points) {
+      if (p.find(name) && (names.empty() || names.back() != name)) names.push_back(name);
+    }
+  }
+  std::size_t used = 0;
+  for (const Column& column : table) used += column.width();
+  for (const std::string& name : names) {
+    Column column{name, {}};
+    for (const Point& p : a.points) {
       const Metric* m = p.find(name);
-      line += fmt::format("{:>14}", m ? number(m->value) : "-");
+      column.cells.push_back(m ? number(m->value) : "-");
+      if (m) column.title = name == "output_throughput" ? "output " + m->unit : name == "memory" ? "GB per GPU" : name + " " + m->unit;
     }
-    if (!p.feasibility.fits) line += "  does not fit";
-    out += line.substr(0, columns) + "\n";
+    if (used + column.width() > columns) break;
+    used += column.width();
+    table.push_back(std::move(column));
   }
-  return out;
+  std::string title;
+  for (const Column& column : table) title += fmt::format("{:>{}}", column.title, column.width());
+  std::string out = style.bold(title) + "\n";
+  bool all_fit = true;
+  for (std::size_t i = 0; i < a.points.size(); ++i) {
+    for (const Column& column : table) out += fmt::format("{:>{}}", column.cells[i], column.width());
+    const bool fits = a.points[i].feasibility.fits;
+    out += fits ? "\n" : " *\n";
+    all_fit &= fits;
+  }
+  if (!all_fit) out += "* does not fit\n";
+  return out + style.dim("intervals, origins, breakdown and memory of each: -o json") + "\n";
 }
 
 }  // namespace
 
-std::string table(const Answer& a, bool breakdown, bool colour, int width) {
+std::string table(const Answer& a, bool breakdown, bool colour, std::size_t columns) {
   const Style style{colour};
-  const auto columns = static_cast<std::size_t>(width);
   std::string out;
-  if (a.points.size() > 1) {
-    out = sweep_table(a, columns, style);
-    out += style.dim("each with its interval, breakdown and memory: -o json") + "\n";
-    return out;
+  const auto question = a.resolved.find("question");
+  if (question != a.resolved.end() && !question->get<std::string>().empty()) {
+    out += wrapped(question->get<std::string>(), columns, "") + "\n";
   }
+  if (a.points.size() > 1) return out + sweep_table(a, columns - 2, style);
   for (const Point& p : a.points) {
-    out += style.bold(head(p)) + "\n\n";
-    if (!p.feasibility.fits) out += wrapped("DOES NOT FIT: " + p.feasibility.reason, columns, "") + "\n";
-    if (!p.metrics.empty()) out += style.dim(fmt::format("{:<28} {:>12} {:<10} {:<22} {}", "", "", "", "90 % interval", "origin")) + "\n";
-    for (const Metric& m : p.metrics) {
-      out += fmt::format("{:<28} {:>12} {:<10} {:<22} {}", m.name, number(m.value), m.unit, interval90(m), to_text(m.origin))
-                 .substr(0, columns) + "\n";
-    }
-    if (!p.memory.empty()) {
-      Bytes total;
-      out += "\n" + style.bold("memory per GPU") + "\n";
-      for (const MemoryRow& m : p.memory) {
-        out += fmt::format("  {:<26} {:>10.3f} GB\n", m.name, m.size.value() / 1e9);
-        total += m.size;
-      }
-      out += fmt::format("  {:<26} {:>10.3f} GB of {:.3f} GB\n", "total", total.value() / 1e9, p.memory_capacity.value() / 1e9);
-    }
+    out += wrapped(place(p), columns, "") + "\n";
+    if (!p.feasibility.fits) out += wrapped(misfit(p), columns, "") + "\n";
+    out += metrics_of(p, style);
+    const std::string memory = memory_of(p, style);
+    if (!memory.empty()) out += "\n" + memory;
     if (breakdown) {
       for (const char* phase : {"prefill", "decode"}) {
-        const std::string rows = kernels_of(p, phase, columns, style);
+        const std::string rows = kernels_of(p, phase, style);
         if (!rows.empty()) out += "\n" + rows;
       }
     }
     if (!p.limit.empty()) out += "\n" + wrapped(p.limit, columns, "");
     if (!p.notes.empty()) out += "\n" + style.dim("assumed") + "\n";
-    for (const std::string& note : p.notes) out += wrapped("- " + note, columns, "  ");
+    for (const std::string& note : p.notes) {
+      std::string lines = wrapped(note, columns, "    ");
+      out += lines.replace(2, 1, "-");
+    }
   }
-  return out;
+  // No spaces at the ends of lines.
+  std::string clean;
+  for (std::size_t at = 0; at < out.size();) {
+    const std::size_t end = out.find('\n', at);
+    clean += trimmed(out.substr(at, end - at)) + "\n";
+    at = end + 1;
+  }
+  return clean;
 }
 
 }  // namespace orrery::cli

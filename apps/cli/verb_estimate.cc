@@ -2,21 +2,22 @@
 #include <fmt/format.h>
 
 #include "apps/cli/flags.h"
-#include "orrery/scenario/runner.h"
+#include "apps/cli/help.h"
 #include "apps/cli/output.h"
 #include "apps/cli/verbs.h"
+#include "orrery/scenario/runner.h"
 
 namespace orrery::cli {
 namespace {
 
 struct Verb {
-  Verb(CLI::App& app) : flags(app) { add_output_flags(app, output); }
+  Verb(CLI::App& app, bool has_steps) : flags(app) { add_output_flags(app, output, has_steps); }
   ScenarioFlags flags;
   OutputOptions output;
   std::vector<std::string> files;
 };
 
-// 3 if there are points and none fits.
+// 3 if there are points and none of them fits.
 int feasibility_code(const std::vector<Answer>& answers) {
   bool any = false, fits = false;
   for (const Answer& a : answers) {
@@ -29,25 +30,28 @@ void answer(Context& context, const std::vector<Scenario>& scenarios, const Outp
   Runner runner(context.bundle());
   options.breakdown = output.breakdown || !output.html.empty() || !output.trace.empty();
   std::vector<Answer> answers;
-  for (const Scenario& s : scenarios) {
-    answers.push_back(runner.run(s, options));
-    if (!s.question.empty() && output.format == Format::kTable) fmt::print("{}\n", s.question);
-    print(answers.back(), output);
-  }
+  for (const Scenario& s : scenarios) answers.push_back(runner.run(s, options));
+  print(answers, output);
   context.exit_code = feasibility_code(answers);
 }
+
+std::string footer(std::string_view examples) { return fmt::format("Examples:\n{}\n\n{}", examples, kDefinitions); }
 
 }  // namespace
 
 void add_estimate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("estimate", "latency, throughput, memory and kernel breakdown of one deployment");
-  auto verb = std::make_shared<Verb>(*app);
+  app->footer(footer("  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --isl 1024 --osl 128\n"
+                     "  orrery estimate --model llama-3-8b --gpu a100-80g-sxm --batch 1-64*2 -o csv"));
+  auto verb = std::make_shared<Verb>(*app, true);
   app->callback([verb, &context] { answer(context, {verb->flags.scenario()}, verb->output, {}); });
 }
 
 void add_memory(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("memory", "what a deployment keeps in memory, and how many sequences fit");
-  auto verb = std::make_shared<Verb>(*app);
+  app->footer(footer("  orrery memory --model llama-2-7b --gpu a100-80g-sxm --max-model-len 4096\n"
+                     "  orrery memory --model ./config.json --gpu l40s --tp 1,2,4 -o json"));
+  auto verb = std::make_shared<Verb>(*app, false);
   app->callback([verb, &context] {
     RunOptions options;
     options.memory_only = true;
@@ -57,7 +61,9 @@ void add_memory(CLI::App& program, Context& context) {
 
 void add_run(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("run", "answers scenario files; flags and --set change them");
-  auto verb = std::make_shared<Verb>(*app);
+  app->footer(footer("  orrery run scenario.yaml\n"
+                     "  orrery run a.yaml b.yaml --gpu h200-sxm --set engine.max_num_seqs=64 -o csv"));
+  auto verb = std::make_shared<Verb>(*app, true);
   app->add_option("FILE", verb->files, "scenario files (YAML or JSON)")->required();
   app->callback([verb, &context] {
     std::vector<Scenario> scenarios;

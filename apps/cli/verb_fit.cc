@@ -20,7 +20,7 @@ void write_below(const std::string& out, const std::string& path, const std::str
   const std::filesystem::path file = std::filesystem::path(out) / path;
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
-  write_file(file.string(), text);
+  write_file(file.string(), text, "--out");
 }
 
 void fit_kernel_surfaces(const FitOptions& o, const Bundle& bundle) {

@@ -3,11 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/output.h"
+#include "apps/cli/verbs.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/kernel_model.h"
 #include "orrery/scenario/sweep.h"
-#include "apps/cli/output.h"
-#include "apps/cli/verbs.h"
 
 namespace orrery::cli {
 namespace {
@@ -90,16 +90,7 @@ void answer(const KernelQuestion& q, const OutputOptions& output, const Bundle& 
       a.points.push_back(std::move(p));
     }
   }
-  if (output.format == Format::kTable && a.points.size() > 1) {
-    fmt::print("{:>10} {:>10} {:>12} {:>22} {:>10} {:>10}  {}\n", "m", "context", "time us", "90 %", "TFLOP/s", "GB/s", "tier");
-    for (const Point& p : a.points) {
-      const Metric& t = p.metrics[0];
-      fmt::print("{:>10} {:>10} {:>12} {:>22} {:>10} {:>10}  {}\n", p.at["m"].dump(), p.at.contains("context") ? p.at["context"].dump() : "",
-                 number(t.value), interval90(t), number(p.metrics[3].value), number(p.metrics[4].value), to_text(t.origin));
-    }
-    return;
-  }
-  print(a, output);
+  print({&a, 1}, output);
 }
 
 }  // namespace
@@ -118,13 +109,22 @@ void add_kernel(CLI::App& program, Context& context) {
   for (const Field& f : state->fields.all()) {
     std::string names = f.name() == "op" ? "OP" : "--" + f.name();
     for (char& c : names) c = c == '_' ? '-' : c;
-    if (names != "OP" && names != "--" + f.name()) names += ",--" + f.name();
     if (f.name().size() == 1) names = "-" + f.name() + "," + names;
-    std::string help = f.doc() + (f.default_text().empty() ? "" : " [" + f.default_text() + "]");
+    std::string help = f.doc();
+    if (!f.choices().empty()) help += fmt::format(" ({})", fmt::join(f.choices(), ", "));
+    if (f.type() == Field::Type::kList) help += fmt::format(" [{}]", f.json()[0].dump());
+    if (!f.default_text().empty()) help += fmt::format(" [{}]", f.default_text());
     app->add_option_function<std::string>(
-        names, [state, key = f.name(), names](const std::string& text) { set_path(state->document, key, scalar_node(text, names)); }, help);
+        names, [state, key = f.name(), names](const std::string& text) { set_path(state->document, key, scalar_node(text, names)); }, help)
+        ->type_name(f.type() == Field::Type::kList  ? "N[,N|N-N*2...]"
+                    : f.type() == Field::Type::kInt ? "N"
+                                                    : "NAME");
   }
-  add_output_flags(*app, state->output);
+  add_output_flags(*app, state->output, false);
+  app->footer(
+      "Examples:\n"
+      "  orrery kernel gemm --gpu h100-sxm -m 1-4096*2 -n 8192 -k 8192\n"
+      "  orrery kernel decode --gpu a100-80g-sxm -m 64 --context 4096 --kv-heads 4");
   app->callback([state, &context] {
     KernelQuestion q;
     Fields fields;

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/help.h"
+#include "apps/cli/output.h"
+#include "apps/cli/verbs.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog.h"
 #include "orrery/model/parameters.h"
 #include "orrery/workload/engine.h"
-#include "apps/cli/output.h"
-#include "apps/cli/verbs.h"
 
 namespace orrery::cli {
 namespace {
@@ -18,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 struct ListOptions {
   std::string kind, name;
-  OutputOptions output;
+  Format format = Format::kTable;
 };
 
 Json model_facts(const Architecture& m, const std::string& id) {
@@ -92,35 +93,28 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
   return rows;
 }
 
-void print_list(const ListOptions& o, const Bundle& bundle) {
-  const std::vector<Json> rows = collect(o.kind, bundle);
-  switch (o.output.format) {
-    case Format::kJson: fmt::print("{}\n", Json(rows).dump(1)); break;
-    case Format::kJsonl:
-      for (const Json& r : rows) fmt::print("{}\n", r.dump());
-      break;
-    case Format::kTable:
-      for (const Json& r : rows) fmt::print("{}\n", list_line(o.kind, r));
-      break;
-    case Format::kCsv:
-    case Format::kMd: {
-      const bool md = o.output.format == Format::kMd;
-      std::vector<std::string> keys;
-      for (const auto& [key, value] : rows.front().items()) {
-        if (!value.is_structured()) keys.push_back(key);
-      }
-      const char* separator = md ? " | " : ",";
-      auto line = [&](auto text_of) {
-        std::string out = md ? "| " : "";
-        for (std::size_t i = 0; i < keys.size(); ++i) out += (i ? separator : "") + text_of(keys[i]);
-        fmt::print("{}{}\n", out, md ? " |" : "");
-      };
-      line([](const std::string& k) { return k; });
-      if (md) line([](const std::string&) { return std::string("---"); });
-      for (const Json& r : rows) {
-        line([&r](const std::string& k) { return r[k].is_string() ? r[k].get<std::string>() : r[k].dump(); });
-      }
+void print_list(const std::string& kind, Format format, const Bundle& bundle) {
+  const std::vector<Json> rows = collect(kind, bundle);
+  if (format != Format::kTable) return fmt::print("{}", facts_text(rows, format));
+  for (const Json& r : rows) fmt::print("{}\n", list_line(kind, r));
+}
+
+// "peaks_tflop_s.bf16  989.4", a line each.
+void print_facts(const Json& facts, const std::string& prefix) {
+  constexpr std::size_t kValueAt = 38, kColumns = 80;
+  for (const auto& [key, value] : facts.items()) {
+    if (value.is_object()) {
+      print_facts(value, prefix + key + ".");
+      continue;
     }
+    std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "unknown" : value.dump();
+    if (value.is_array()) {
+      text.clear();
+      for (const Json& item : value) text += (text.empty() ? "" : ", ") + (item.is_string() ? item.get<std::string>() : item.dump());
+    }
+    if (text.empty()) text = "none";
+    const std::string lines = wrapped(text, kColumns, std::string(kValueAt, ' '));
+    fmt::print("{:<{}}{}", prefix + key, kValueAt, lines.substr(kValueAt));
   }
 }
 
@@ -153,15 +147,23 @@ void add_list(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("list", "models (with parameter counts), gpus or engines");
   auto o = std::make_shared<ListOptions>();
   app->add_option("KIND", o->kind, "models, gpus or engines")->required();
-  add_output_flags(*app, o->output);
-  app->callback([o, &context] { print_list(*o, context.bundle()); });
+  add_format_flag(*app, o->format);
+  app->footer("Examples:\n  orrery list models\n  orrery list gpus -o json");
+  app->callback([o, &context] { print_list(o->kind, o->format, context.bundle()); });
 }
 
 void add_show(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("show", "the facts of one model, GPU or engine");
   auto o = std::make_shared<ListOptions>();
   app->add_option("NAME", o->name, "its id, an alias, or a file")->required();
-  app->callback([o, &context] { fmt::print("{}\n", show(o->name, context.bundle()).dump(1)); });
+  add_format_flag(*app, o->format);
+  app->footer("Examples:\n  orrery show llama-3-70b\n  orrery show h100-sxm -o json");
+  app->callback([o, &context] {
+    const Json facts = show(o->name, context.bundle());
+    if (o->format == Format::kTable) return print_facts(facts, "");
+    if (o->format == Format::kJson) return fmt::print("{}\n", facts.dump(1));
+    fmt::print("{}", facts_text({facts}, o->format));
+  });
 }
 
 }  // namespace orrery::cli

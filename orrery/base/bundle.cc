@@ -1,23 +1,45 @@
 #include "orrery/base/bundle.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <system_error>
+
+#include "orrery/base/error.h"
 #include "orrery/base/node.h"
 
 namespace orrery {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Only names below the folder: an id that a user typed must not lead out of it.
+bool leads_out(const fs::path& path) {
+  return path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end();
+}
+
+}  // namespace
+
+Bundle::Bundle(fs::path overlay) : overlay_(std::move(overlay)) {
+  std::error_code error;
+  if (!overlay_.empty() && !fs::is_directory(overlay_, error)) {
+    throw InputError(fmt::format("{}: no such directory", overlay_.string()));
+  }
+}
 
 std::optional<Bundle::File> Bundle::find(std::string_view path) const {
-  if (!overlay_.empty()) {
-    const std::filesystem::path real = overlay_ / path;
-    if (std::filesystem::is_regular_file(real)) {
-      auto text = std::make_shared<const std::string>(read_text_file(real));
-      const std::string_view content = *text;
-      return File{real.string(), content, std::move(text)};
-    }
+  if (leads_out(path)) return std::nullopt;
+  std::error_code error;
+  if (const fs::path real = overlay_ / path;
+      !overlay_.empty() && fs::is_regular_file(real, error)) {
+    auto text = std::make_shared<const std::string>(read_text_file(real));
+    const std::string_view content = *text;
+    return File{real.string(), content, std::move(text)};
   }
   const auto files = bundled_files();
-  const auto at = std::lower_bound(files.begin(), files.end(), path,
-                                   [](const BundledFile& f, std::string_view p) { return f.path < p; });
+  const auto at =
+      std::lower_bound(files.begin(), files.end(), path,
+                       [](const BundledFile& f, std::string_view p) { return f.path < p; });
   if (at == files.end() || at->path != path) return std::nullopt;
   return File{"catalog/" + std::string(path), at->content, nullptr};
 }
@@ -28,11 +50,13 @@ std::vector<std::string> Bundle::list(std::string_view folder, std::string_view 
   for (const BundledFile& f : bundled_files()) {
     if (f.path.starts_with(prefix) && f.path.ends_with(ending)) paths.emplace_back(f.path);
   }
-  const std::filesystem::path root = overlay_ / folder;
-  if (!overlay_.empty() && std::filesystem::is_directory(root)) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-      const std::string path = prefix + entry.path().lexically_relative(root).generic_string();
-      if (entry.is_regular_file() && path.ends_with(ending)) paths.push_back(path);
+  std::error_code error;
+  const fs::path root = overlay_ / folder;
+  if (!overlay_.empty() && !leads_out(folder) && fs::is_directory(root, error)) {
+    using Walk = fs::recursive_directory_iterator;
+    for (Walk at(root, fs::directory_options::skip_permission_denied), end; at != end; ++at) {
+      const std::string path = prefix + at->path().lexically_relative(root).generic_string();
+      if (at->is_regular_file(error) && path.ends_with(ending)) paths.push_back(path);
     }
   }
   std::sort(paths.begin(), paths.end());

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace orrery {
@@ -24,17 +23,19 @@ std::span<const BundledFile> bundled_files();
 class Bundle {
  public:
   Bundle() = default;
-  explicit Bundle(std::filesystem::path overlay) : overlay_(std::move(overlay)) {}
+  // InputError if `overlay` is no directory; an empty path is no overlay.
+  explicit Bundle(std::filesystem::path overlay);
 
   struct File {
     std::string name;          // for messages: "catalog/gpus/h100-sxm.yaml" or the real path
     std::string_view content;  // valid as long as a copy of this File lives
     std::shared_ptr<const std::string> owned;  // the text when it was read from the overlay
   };
-  // The file at `path` below catalog/, or nothing.
+  // The file at `path` below catalog/, or nothing (so also for a path with ".." or from the root).
   std::optional<File> find(std::string_view path) const;
 
-  // Paths below catalog/`folder`/ that end in `ending`, overlay and bundle together, sorted, unique.
+  // Paths below catalog/`folder`/ that end in `ending`, overlay and bundle together, sorted,
+  // unique.
   std::vector<std::string> list(std::string_view folder, std::string_view ending) const;
 
  private:

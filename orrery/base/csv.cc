@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <system_error>
 
 #include "orrery/base/error.h"
+#include "orrery/base/node_builder.h"
 
 namespace orrery {
 namespace {
@@ -19,7 +22,12 @@ constexpr std::size_t kLongestRow = 1u << 20;
 // Bytes in lines: from a file through zlib (which reads plain files too) or from memory.
 class CsvReader::Source {
  public:
-  explicit Source(const std::filesystem::path& path) : file_(gzopen(path.c_str(), "rb")) {
+  explicit Source(const std::filesystem::path& path) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) {
+      throw InputError(fmt::format("{}: no such file", path.string()));
+    }
+    file_ = gzopen(path.c_str(), "rb");
     if (!file_) throw InputError(fmt::format("{}: cannot be opened", path.string()));
     gzbuffer(file_, 1u << 17);
     buffer_.resize(1u << 17);
@@ -31,19 +39,25 @@ class CsvReader::Source {
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
 
-  // Appends the next line without its end to `out`; false at the end. Throws a text on a damaged file.
+  // Appends the next line without its end to `out`; false at the end. Throws a text on a damaged
+  // file.
   bool line(std::string& out) {
     bool any = false;
     while (true) {
-      if (begin_ == end_ && !fill()) return any;
+      if (begin_ == end_ && !fill()) {
+        if (out.ends_with('\r')) out.pop_back();
+        return any;
+      }
       any = true;
-      const auto* newline = static_cast<const char*>(std::memchr(begin_, '\n', static_cast<std::size_t>(end_ - begin_)));
+      const auto* newline = static_cast<const char*>(
+          std::memchr(begin_, '\n', static_cast<std::size_t>(end_ - begin_)));
       const char* stop = newline ? newline : end_;
       out.append(begin_, stop);
       begin_ = newline ? newline + 1 : end_;
-      if (out.size() > kLongestRow) throw InputError(fmt::format("a row of more than {} bytes", kLongestRow));
+      if (out.size() > kLongestRow)
+        throw InputError(fmt::format("a row of more than {} bytes", kLongestRow));
       if (newline) {
-        if (!out.empty() && out.back() == '\r') out.pop_back();
+        if (out.ends_with('\r')) out.pop_back();
         return true;
       }
     }
@@ -55,7 +69,8 @@ class CsvReader::Source {
     const int n = gzread(file_, buffer_.data(), static_cast<unsigned>(buffer_.size()));
     int code = Z_OK;
     const char* message = gzerror(file_, &code);
-    if (n < 0 || (code != Z_OK && code != Z_STREAM_END)) throw InputError(fmt::format("damaged file ({})", message));
+    if (n < 0 || (code != Z_OK && code != Z_STREAM_END))
+      throw InputError(fmt::format("damaged file ({})", message));
     begin_ = buffer_.data();
     end_ = begin_ + n;
     return n > 0;
@@ -67,16 +82,29 @@ class CsvReader::Source {
   const char* end_ = nullptr;
 };
 
-CsvReader::CsvReader(const std::filesystem::path& path) : name_(path.string()) {
-  if (!std::filesystem::is_regular_file(path)) throw InputError(fmt::format("{}: no such file", name_));
-  source_ = std::make_unique<Source>(path);
-  if (!next()) throw InputError(fmt::format("{}: empty table", name_));
-  for (std::size_t i = 0; i < cells_.size(); ++i) header_.emplace_back(text(static_cast<int>(i)));
+CsvReader::CsvReader(const std::filesystem::path& path)
+    : source_(std::make_unique<Source>(path)), name_(path.string()) {
+  read_header();
 }
 
-CsvReader::CsvReader(std::string_view text_in, std::string name) : source_(std::make_unique<Source>(text_in)), name_(std::move(name)) {
+CsvReader::CsvReader(std::string_view text_in, std::string name)
+    : source_(std::make_unique<Source>(text_in)), name_(std::move(name)) {
+  read_header();
+}
+
+void CsvReader::read_header() {
   if (!next()) throw InputError(fmt::format("{}: empty table", name_));
-  for (std::size_t i = 0; i < cells_.size(); ++i) header_.emplace_back(text(static_cast<int>(i)));
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    std::string_view cell = text(static_cast<int>(i));
+    if (i == 0 && cell.starts_with("\xEF\xBB\xBF")) cell.remove_prefix(3);  // byte order mark
+    header_.emplace_back(cell);
+  }
+  std::vector<std::string> sorted = header_;
+  std::sort(sorted.begin(), sorted.end());
+  const auto same = std::adjacent_find(sorted.begin(), sorted.end());
+  if (same != sorted.end()) {
+    throw InputError(fmt::format("{}:{}: column '{}' twice", name_, row_line_, shortened(*same)));
+  }
 }
 
 CsvReader::~CsvReader() = default;
@@ -91,7 +119,8 @@ std::optional<int> CsvReader::find(std::string_view name) const {
 
 int CsvReader::column(std::string_view name) const {
   if (const auto i = find(name)) return *i;
-  throw InputError(fmt::format("{}: no column '{}'{}", name_, name, did_you_mean(name, header_)));
+  throw InputError(
+      fmt::format("{}: no column '{}'{}", name_, shortened(name), did_you_mean(name, header_)));
 }
 
 bool CsvReader::read_line() {
@@ -112,7 +141,8 @@ bool CsvReader::next() {
   row_line_ = line_;
   split();
   if (!header_.empty() && cells_.size() != header_.size()) {
-    throw InputError(fmt::format("{}:{}: {} cells, the header has {}", name_, row_line_, cells_.size(), header_.size()));
+    throw InputError(fmt::format("{}:{}: {} cells, the header has {}", name_, row_line_,
+                                 cells_.size(), header_.size()));
   }
   return true;
 }
@@ -127,7 +157,8 @@ void CsvReader::split() {
       while (true) {
         if (read >= row_.size()) {  // the cell goes on in the next line
           row_ += '\n';
-          if (!read_line()) throw InputError(fmt::format("{}:{}: a quote is never closed", name_, row_line_));
+          if (!read_line())
+            throw InputError(fmt::format("{}:{}: a quote is never closed", name_, row_line_));
         }
         if (row_[read] == '"') {
           if (read + 1 < row_.size() && row_[read + 1] == '"') {
@@ -166,7 +197,7 @@ std::optional<double> CsvReader::optional_number(int column) const {
   double v = 0;
   const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), v);
   if (error != std::errc() || rest != cell.data() + cell.size() || !std::isfinite(v)) {
-    fail(column, fmt::format("expected a number, got '{}'", cell.substr(0, 40)));
+    fail(column, fmt::format("expected a number, got '{}'", shortened(cell)));
   }
   return v;
 }
@@ -178,12 +209,14 @@ double CsvReader::number(int column) const {
 
 std::int64_t CsvReader::integer(int column) const {
   const double v = number(column);
-  if (v != std::floor(v) || std::abs(v) > 0x1p53) fail(column, fmt::format("expected a whole number, got '{}'", text(column)));
+  if (v != std::floor(v) || std::abs(v) > 0x1p53)
+    fail(column, fmt::format("expected a whole number, got '{}'", shortened(text(column))));
   return static_cast<std::int64_t>(v);
 }
 
 void CsvReader::fail(int column, std::string_view message) const {
-  throw InputError(fmt::format("{}:{}: {}: {}", name_, row_line_, header_.at(static_cast<std::size_t>(column)), message));
+  throw InputError(fmt::format("{}:{}: {}: {}", name_, row_line_,
+                               shortened(header_.at(static_cast<std::size_t>(column))), message));
 }
 
 }  // namespace orrery

@@ -4,8 +4,10 @@
 //   const int m = csv.column("m"), time = csv.column("latency_us");
 //   while (csv.next()) use(csv.number(m), csv.number(time));
 //
-// Quotes as in RFC 4180 (a quoted cell may hold commas, doubled quotes and line ends). Rows must have as many
-// cells as the header. Errors are InputErrors with file:line and the column's name.
+// Quotes as in RFC 4180: a quoted cell may hold commas, doubled quotes and line ends. Empty lines
+// are passed over. Errors are InputErrors with file:line and the column's name: a row that has not
+// as many cells as the header, a row of more than 1 MiB, a name twice in the header, a damaged or
+// cut gzip.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +22,9 @@ namespace orrery {
 
 class CsvReader {
  public:
-  // Opens a file (gzip if it ends in .gz) and reads its header.
+  // Opens a file, plain or gzip (told by its content), and reads its header.
   explicit CsvReader(const std::filesystem::path& path);
-  // Reads from a text in memory; `name` is what messages call it.
+  // Reads from a text in memory, which must outlive the reader; `name` is what messages call it.
   CsvReader(std::string_view text, std::string name);
   ~CsvReader();
   CsvReader(CsvReader&&) noexcept;
@@ -49,13 +51,14 @@ class CsvReader {
 
  private:
   class Source;
+  void read_header();
   bool read_line();
   void split();
 
   std::unique_ptr<Source> source_;
   std::string name_;
   std::vector<std::string> header_;
-  std::string row_;                            // the row's text; quoted cells are unescaped in place
+  std::string row_;  // the row's text; quoted cells are unescaped in place
   std::vector<std::pair<std::size_t, std::size_t>> cells_;  // begin and end in row_
   int line_ = 0, row_line_ = 0;
 };

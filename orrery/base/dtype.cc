@@ -23,7 +23,7 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == name) return static_cast<Dtype>(i);
   }
-  static constexpr std::array<std::pair<std::string_view, Dtype>, 16> kAliases = {{
+  static constexpr std::array<std::pair<std::string_view, Dtype>, 18> kAliases = {{
       {"float64", Dtype::kFp64},
       {"double", Dtype::kFp64},
       {"float32", Dtype::kFp32},
@@ -35,7 +35,9 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
       {"fp8-e5m2", Dtype::kFp8},
       {"float8", Dtype::kFp8},
       {"float8-e4m3fn", Dtype::kFp8},
+      {"float8-e5m2", Dtype::kFp8},
       {"e4m3", Dtype::kFp8},
+      {"e5m2", Dtype::kFp8},
       {"nvfp4", Dtype::kFp4},
       {"mxfp4", Dtype::kFp4},
       {"float4", Dtype::kFp4},
@@ -49,15 +51,20 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
 
 Bytes bytes_per_element(Dtype dtype) {
   switch (dtype) {
-    case Dtype::kFp64: return Bytes(8);
+    case Dtype::kFp64:
+      return Bytes(8);
     case Dtype::kFp32:
-    case Dtype::kTf32: return Bytes(4);
+    case Dtype::kTf32:
+      return Bytes(4);
     case Dtype::kFp16:
-    case Dtype::kBf16: return Bytes(2);
+    case Dtype::kBf16:
+      return Bytes(2);
     case Dtype::kFp8:
-    case Dtype::kInt8: return Bytes(1);
+    case Dtype::kInt8:
+      return Bytes(1);
     case Dtype::kFp4:
-    case Dtype::kInt4: return Bytes(0.5);
+    case Dtype::kInt4:
+      return Bytes(0.5);
   }
   return Bytes(0);
 }

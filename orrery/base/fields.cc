@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "orrery/base/node_builder.h"
 
 namespace orrery {
 namespace {
@@ -32,26 +36,28 @@ std::vector<T> read_list(const Node& node, Read read_one) {
 
 void Field::check_range(const Node& node, double value) const {
   if (value >= least_ && value <= most_) return;
-  const std::string unit = dimension_ != Dimension::kNone ? std::string(base_unit(dimension_)) : unit_;
+  const std::string unit =
+      dimension_ != Dimension::kNone ? std::string(base_unit(dimension_)) : unit_;
   const std::string suffix = unit.empty() ? "" : " " + unit;
   if (std::isinf(most_)) {
     node.fail(fmt::format("{} is too small: at least {}{}", node.text(), least_, suffix));
   }
+  if (std::isinf(least_)) {
+    node.fail(fmt::format("{} is too large: at most {}{}", node.text(), most_, suffix));
+  }
   node.fail(fmt::format("{} is out of range: {} to {}{}", node.text(), least_, most_, suffix));
 }
 
-void Field::read(const Node& node) const {
-  if (!choices_.empty() && type_ == Type::kText) {
-    const std::string& text = node.as_string();
-    bool known = false;
-    for (const std::string& c : choices_) known |= canonical_name(c) == canonical_name(text);
-    if (!known) {
-      node.fail(fmt::format("expected one of {}, got '{}'{}", fmt::join(choices_, ", "), text,
-                            did_you_mean(text, choices_)));
-    }
+std::string Field::checked_choice(const Node& node, std::string_view text) const {
+  if (choices_.empty()) return std::string(text);
+  for (const std::string& c : choices_) {
+    if (canonical_name(c) == canonical_name(text)) return c;
   }
-  read_(*this, node);
+  node.fail(fmt::format("expected one of {}, got '{}'{}", fmt::join(choices_, ", "),
+                        shortened(text), did_you_mean(text, choices_)));
 }
+
+void Field::read(const Node& node) const { read_(*this, node); }
 
 Json Field::json() const { return json_(); }
 
@@ -79,6 +85,7 @@ Field& Fields::add(std::string name, int& value, std::string doc) {
   f.read_ = [&value](const Field& self, const Node& n) {
     const std::int64_t v = n.as_int();
     self.check_range(n, static_cast<double>(v));
+    if (!std::in_range<int>(v)) n.fail(fmt::format("{} is out of range", v));  // of a wider range()
     value = static_cast<int>(v);
   };
   f.json_ = [&value] { return Json(value); };
@@ -112,7 +119,9 @@ Field& Fields::add(std::string name, double& value, std::string doc) {
 Field& Fields::add(std::string name, std::string& value, std::string doc) {
   Field& f = append(std::move(name), Field::Type::kText, std::move(doc));
   f.default_ = value;
-  f.read_ = [&value](const Field&, const Node& n) { value = n.as_string(); };
+  f.read_ = [&value](const Field& self, const Node& n) {
+    value = self.checked_choice(n, n.as_string());
+  };
   f.json_ = [&value] { return Json(value); };
   return f;
 }
@@ -120,12 +129,14 @@ Field& Fields::add(std::string name, std::string& value, std::string doc) {
 Field& Fields::add(std::string name, Dtype& value, std::string doc) {
   Field& f = append(std::move(name), Field::Type::kText, std::move(doc));
   f.default_ = std::string(to_text(value));
-  f.read_ = [&value](const Field&, const Node& n) {
+  f.read_ = [&value](const Field& self, const Node& n) {
     const auto d = parse_dtype(n.as_string());
     if (!d) {
-      n.fail(fmt::format("expected a number format ({}), got '{}'{}", fmt::join(dtype_names(), ", "),
-                         n.text(), did_you_mean(n.text(), dtype_names())));
+      n.fail(fmt::format("expected a number format ({}), got '{}'{}",
+                         fmt::join(dtype_names(), ", "), shortened(n.text()),
+                         did_you_mean(n.text(), dtype_names())));
     }
+    self.checked_choice(n, to_text(*d));
     value = *d;
   };
   f.json_ = [&value] { return Json(std::string(to_text(value))); };
@@ -134,8 +145,9 @@ Field& Fields::add(std::string name, Dtype& value, std::string doc) {
 
 Field& Fields::add(std::string name, std::vector<std::string>& value, std::string doc) {
   Field& f = append(std::move(name), Field::Type::kList, std::move(doc));
-  f.read_ = [&value](const Field&, const Node& n) {
-    value = read_list<std::string>(n, [](const Node& i) { return i.as_string(); });
+  f.read_ = [&value](const Field& self, const Node& n) {
+    value = read_list<std::string>(
+        n, [&self](const Node& i) { return self.checked_choice(i, i.as_string()); });
   };
   f.json_ = [&value] { return Json(value); };
   return f;
@@ -178,7 +190,7 @@ Field& Fields::add_quantity(std::string name, Dimension dimension, std::function
     const auto v = parse_quantity(dimension, n.as_string());
     if (!v) {
       n.fail(fmt::format("expected a number with its unit such as '{}', got '{}'",
-                         unit_example(dimension), n.text()));
+                         unit_example(dimension), shortened(n.text())));
     }
     self.check_range(n, *v);
     set(*v);
@@ -196,9 +208,9 @@ Field& Fields::add_choice(std::string name, std::function<void(std::size_t)> set
   f.default_ = names[get()];
   f.choices_ = std::move(names);
   f.read_ = [set = std::move(set)](const Field& self, const Node& n) {
-    for (std::size_t i = 0; i < self.choices_.size(); ++i) {
-      if (canonical_name(self.choices_[i]) == canonical_name(n.text())) set(i);
-    }
+    const std::string choice = self.checked_choice(n, n.as_string());
+    const auto at = std::find(self.choices_.begin(), self.choices_.end(), choice);
+    set(static_cast<std::size_t>(at - self.choices_.begin()));
   };
   f.json_ = [get = std::move(get), choices = f.choices_] { return Json(choices[get()]); };
   return f;
@@ -226,7 +238,7 @@ const Field* Fields::find(std::string_view name) const {
   const std::size_t dot = name.find('.');
   const std::string head = underscored(name.substr(0, dot));
   for (const Field& f : fields_) {
-    bool match = f.name_ == head;
+    bool match = underscored(f.name_) == head;
     for (const std::string& a : f.aliases_) match |= underscored(a) == head;
     if (!match) continue;
     if (dot == std::string_view::npos) return &f;
@@ -279,27 +291,47 @@ Json Fields::json() const {
 Json Fields::schema() const {
   Json properties = Json::object(), required = Json::array();
   for (const Field& f : fields_) {
-    Json p;
+    Json p, types = Json::array();
+    if (f.group_) p = f.group_->schema();
     switch (f.type_) {
-      case Field::Type::kBool: p["type"] = "boolean"; break;
-      case Field::Type::kInt: p["type"] = "integer"; break;
-      case Field::Type::kNumber: p["type"] = "number"; break;
-      case Field::Type::kText: p["type"] = "string"; break;
-      case Field::Type::kList: p["type"] = {"array", "string", "number"}; break;
-      case Field::Type::kGroup: p = f.group_ ? f.group_->schema() : Json{{"type", "object"}}; break;
+      case Field::Type::kBool:
+        types.push_back("boolean");
+        break;
+      case Field::Type::kInt:
+        types.push_back("integer");
+        break;
+      case Field::Type::kNumber:
+        types.push_back("number");
+        break;
+      case Field::Type::kText:
+        types.push_back("string");
+        break;
+      case Field::Type::kList:  // or a single value
+        for (const char* t : {"array", "string", "number"}) types.push_back(t);
+        break;
+      case Field::Type::kGroup:
+        types.push_back("object");
+        break;
       case Field::Type::kQuantity:
-        p["type"] = "string";
-        p["pattern"] = "^[-+0-9.eE]+ ?[A-Za-z/]+$";
-        p["examples"] = {std::string(unit_example(f.dimension_))};
+        types.push_back("string");
+        p["pattern"] = "^[-+0-9.eE]+ *[A-Za-z/]+$";
+        p["examples"] = Json::array({std::string(unit_example(f.dimension_))});
         break;
     }
+    if (f.optional_) types.push_back("null");
+    p["type"] = types.size() == 1 ? types[0] : types;
     p["description"] = f.doc_ + (f.unit_.empty() ? "" : " [" + f.unit_ + "]");
-    if (!f.choices_.empty()) p["enum"] = f.choices_;
+    if (!f.choices_.empty() && f.type_ == Field::Type::kText) {
+      p["enum"] = f.choices_;
+      if (f.optional_) p["enum"].push_back(nullptr);
+    }
     if (f.type_ == Field::Type::kInt || f.type_ == Field::Type::kNumber) {
       if (std::isfinite(f.least_)) p["minimum"] = f.least_;
       if (std::isfinite(f.most_)) p["maximum"] = f.most_;
     }
-    if (!f.default_.empty() && !f.required_ && f.type_ != Field::Type::kGroup) p["default"] = f.json();
+    if (!f.default_.empty() && !f.required_ && f.type_ != Field::Type::kGroup) {
+      p["default"] = f.json();
+    }
     properties[f.name_] = std::move(p);
     if (f.required_) required.push_back(f.name_);
   }

@@ -1,4 +1,5 @@
-// Declares the parameters of a struct once; reading, checking, writing, JSON Schema, flags and docs follow.
+// Declares the parameters of a struct once; reading, checking, writing, JSON Schema, flags and docs
+// follow.
 //
 //   struct Parallel { int tp = 1; ... };
 //   void declare(Fields& f, Parallel& p) {
@@ -8,15 +9,16 @@
 //   Fields fields;  declare(fields, p);  fields.read(node);     // InputError with file:line:key
 //   fields.json();  Fields::schema(fields);                     // resolved values; JSON Schema
 //
-// A Fields object borrows the struct that it was declared on and must not outlive it. The value that a field
-// holds when it is declared is its default. Keys are compared with '-' as '_'. Unknown keys are errors that
-// name the nearest key.
+// A Fields object borrows the struct that it was declared on and must not outlive it. The value
+// that a field holds when it is declared is its default. Keys are compared with '-' as '_'. Unknown
+// keys are errors that name the nearest key.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -65,12 +67,15 @@ class Field {
  private:
   friend class Fields;
   void check_range(const Node& node, double value) const;
+  // The choice that `text` names, or `text` where any is allowed; InputError at `node` otherwise.
+  std::string checked_choice(const Node& node, std::string_view text) const;
 
   std::string name_, doc_, unit_, default_;
   std::vector<std::string> aliases_, choices_;
   Type type_ = Type::kText;
   Dimension dimension_ = Dimension::kNone;
   bool required_ = false;
+  bool optional_ = false;  // null is a value
   double least_ = -std::numeric_limits<double>::infinity();
   double most_ = std::numeric_limits<double>::infinity();
   std::shared_ptr<Fields> group_;
@@ -100,7 +105,7 @@ class Fields {
         [&value] { return value.value(); }, std::move(doc));
   }
 
-  // An optional value: absent by default, null in JSON.
+  // An optional value: null in JSON where absent.
   template <class T>
   Field& add(std::string name, std::optional<T>& value, std::string doc);
 
@@ -113,14 +118,15 @@ class Fields {
   }
 
   // A nested map; `declare_members` is called with its Fields at once.
-  Field& group(std::string name, const std::function<void(Fields&)>& declare_members, std::string doc);
+  Field& group(std::string name, const std::function<void(Fields&)>& declare_members,
+               std::string doc);
 
   // A field that reads itself (a list of structs, one of several shapes).
   Field& custom(std::string name, Field::Type type, std::function<void(const Node&)> read,
                 std::function<nlohmann::ordered_json()> json, std::string doc);
 
-  // Reads every key of `map` into its field. InputError: not a map, unknown key, missing required key, a
-  // value that is not what was declared.
+  // Reads every key of `map` into its field. InputError: not a map, unknown key, missing required
+  // key, a value that is not what was declared.
   void read(const Node& map) const;
 
   const std::deque<Field>& all() const { return fields_; }
@@ -137,7 +143,8 @@ class Fields {
   Field& add_quantity(std::string name, Dimension dimension, std::function<void(double)> set,
                       std::function<double()> get, std::string doc);
   Field& add_choice(std::string name, std::function<void(std::size_t)> set,
-                    std::function<std::size_t()> get, std::vector<std::string> names, std::string doc);
+                    std::function<std::size_t()> get, std::vector<std::string> names,
+                    std::string doc);
 
   std::deque<Field> fields_;  // addresses stay valid while fields are added
 };

@@ -18,7 +18,10 @@ Field& Fields::add(std::string name, std::optional<T>& value, std::string doc) {
   f.dimension_ = inner.dimension_;
   f.choices_ = inner.choices_;
   f.unit_ = inner.unit_;
-  f.default_.clear();
+  f.least_ = inner.least_;
+  f.most_ = inner.most_;
+  f.optional_ = true;
+  if (value) f.default_ = inner.default_;
   f.read_ = [&value, buffer, plain, &inner](const Field& self, const Node& node) {
     if (node.is_null()) return value.reset();
     Field checked = inner;

@@ -1,11 +1,13 @@
 // A YAML or JSON document as a tree in which every value knows its file, line and key path.
 //
-// Scalars keep their text ("80 GiB", "1e-3", "true"); the reader of a field decides what they must be,
-// so that a wrong one is reported where it stands:
+// Scalars keep their text ("80 GiB", "1e-3", "true"); the reader of a field decides what they must
+// be, so that a wrong one is reported where it stands:
 //
-//   my-gpu.yaml:12: memory.bandwidth: expected a bandwidth with its unit such as '3.35 TB/s', got '3350'
+//   my-gpu.yaml:12: memory.bandwidth: expected a bandwidth with its unit such as '3.35 TB/s', got
+//   '3350'
 //
-// Limits against hostile input: 16 MiB a file, 64 levels, 2 million values. Duplicate keys are errors.
+// Limits against hostile input: 16 MiB a file, 64 levels, 2 million values. Duplicate keys are
+// errors.
 #pragma once
 
 #include <cstdint>
@@ -71,8 +73,8 @@ class Node {
   std::shared_ptr<const std::string> file_;
 };
 
-// The text of a file of at most `max_bytes`; InputError if it is absent, no regular file or larger (a larger
-// file is refused by its size, before a byte is read).
+// The text of a file of at most `max_bytes`; InputError if it is absent, no regular file or larger
+// (a larger file is refused by its size, before a byte is read).
 std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max_bytes = 16u << 20);
 
 // `name` is what messages call the document. JSON keeps the line of every value.
@@ -82,11 +84,13 @@ Node parse_yaml(std::string_view text, const std::string& name);
 // Reads a document; ".json" is parsed as JSON, anything else as YAML.
 Node read_document(const std::filesystem::path& path);
 
-// A scalar node that came from elsewhere than a file, such as a flag: `name` is what messages call it.
+// A scalar node that came from elsewhere than a file, such as a flag: `name` is what messages call
+// it.
 Node scalar_node(std::string text, const std::string& name);
 
-// An empty map to which keys are set by path ("engine.max_num_seqs"), for flags and --set laid over a file.
-// Intermediate maps are made; a scalar in the way is replaced by a map.
+// An empty map to which keys are set by path ("engine.max_num_seqs"), for flags and --set laid over
+// a file. Keys are compared with '-' as '_'. Intermediate maps are made; a scalar in the way is
+// replaced by a map. InputError if a list is in the way or a key is empty.
 void set_path(Node& root, std::string_view path, const Node& value);
 
 }  // namespace orrery

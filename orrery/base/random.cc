@@ -12,7 +12,8 @@ std::uint64_t hash_text(std::string_view text) {
   return h;
 }
 
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> key) {
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c,
+                                    std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = 0xD2511F53ull * c[0], b = 0xCD9E8D57ull * c[2];
     c = {static_cast<std::uint32_t>(b >> 32) ^ c[1] ^ key[0], static_cast<std::uint32_t>(b),
@@ -24,12 +25,14 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c, std::array<s
 }
 
 RandomStream::RandomStream(std::uint64_t seed, std::string_view name)
-    : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, stream_(hash_text(name)) {}
+    : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
+      stream_(hash_text(name)) {}
 
 std::uint64_t RandomStream::bits() {
-  const auto r = philox({static_cast<std::uint32_t>(index_), static_cast<std::uint32_t>(index_ >> 32),
-                         static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)},
-                        key_);
+  const auto r =
+      philox({static_cast<std::uint32_t>(index_), static_cast<std::uint32_t>(index_ >> 32),
+              static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)},
+             key_);
   ++index_;
   return (static_cast<std::uint64_t>(r[0]) << 32) | r[1];
 }
@@ -43,7 +46,10 @@ std::uint64_t RandomStream::below(std::uint64_t n) {
   return v % n;
 }
 
-double RandomStream::normal() { return normal_quantile((static_cast<double>(bits() >> 11) + 0.5) * 0x1p-53); }
+double RandomStream::normal() {
+  // 52 bits and a half: exact in a double, so that the quantile's argument is never 0 or 1.
+  return normal_quantile((static_cast<double>(bits() >> 12) + 0.5) * 0x1p-52);
+}
 
 double RandomStream::exponential() { return -std::log1p(-uniform()); }
 

@@ -1,5 +1,5 @@
-// Random numbers by counter: the n-th number of a named stream is a pure function of (seed, name, n), so that
-// results do not depend on the order or the thread in which numbers are drawn.
+// Random numbers by counter: the n-th number of a named stream is a pure function of (seed, name,
+// n), so that results do not depend on the order or the thread in which numbers are drawn.
 //
 // Generator: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11).
 #pragma once
@@ -14,7 +14,8 @@ namespace orrery {
 std::uint64_t hash_text(std::string_view text);
 
 // Ten rounds of Philox4x32.
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                    std::array<std::uint32_t, 2> key);
 
 class RandomStream {
  public:
@@ -24,10 +25,10 @@ class RandomStream {
   void seek(std::uint64_t index) { index_ = index; }
 
   std::uint64_t bits();
-  double uniform();                            // [0, 1), 53 bits
-  std::uint64_t below(std::uint64_t n);        // [0, n), without bias; REQUIRES n > 0
-  double normal();                             // mean 0, deviation 1; takes one number
-  double exponential();                        // mean 1
+  double uniform();                      // [0, 1), 53 bits
+  std::uint64_t below(std::uint64_t n);  // [0, n), without bias; n > 0. May take more than one
+  double normal();                       // mean 0, deviation 1; takes one number
+  double exponential();                  // mean 1
 
  private:
   std::array<std::uint32_t, 2> key_;

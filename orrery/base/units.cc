@@ -51,10 +51,21 @@ std::optional<double> prefixed(std::string_view unit, std::initializer_list<Pref
 
 std::string scaled(double value, double step, std::span<const std::string_view> names,
                    std::size_t base_index) {
+  // Rounded to three digits first, so that 999.7 kB becomes "1 MB"; from 1000 of the last unit on,
+  // whole.
+  auto rounded = [](double v) {
+    if (std::abs(v) >= 100) return std::round(v);
+    double r = v;
+    const std::string text = fmt::format("{:.3g}", v);
+    std::from_chars(text.data(), text.data() + text.size(), r);
+    return r;
+  };
   std::size_t i = base_index;
-  while (std::abs(value) >= step && i + 1 < names.size()) value /= step, ++i;
-  while (value != 0 && std::abs(value) < 1 && i > 0) value *= step, --i;
-  return fmt::format("{:.3g} {}", std::abs(value) >= 100 ? std::round(value) : value, names[i]);
+  while (value != 0 && std::abs(rounded(value)) < 1 && i > 0) value *= step, --i;
+  while (std::abs(rounded(value)) >= step && i + 1 < names.size()) value /= step, ++i;
+  const double shown = rounded(value);
+  return std::abs(shown) >= 1000 ? fmt::format("{:.0f} {}", shown, names[i])
+                                 : fmt::format("{:.3g} {}", shown, names[i]);
 }
 
 }  // namespace
@@ -64,9 +75,9 @@ std::optional<double> unit_factor(Dimension dimension, std::string_view unit) {
     case Dimension::kNone:
       return std::nullopt;
     case Dimension::kTime:
-      for (const Prefix& p : {Prefix{"s", 1}, Prefix{"ms", 1e-3}, Prefix{"us", 1e-6},
-                              Prefix{"ns", 1e-9}, Prefix{"min", 60}, Prefix{"h", 3600},
-                              Prefix{"d", 86400}}) {
+      for (const Prefix& p :
+           {Prefix{"s", 1}, Prefix{"ms", 1e-3}, Prefix{"us", 1e-6}, Prefix{"ns", 1e-9},
+            Prefix{"min", 60}, Prefix{"h", 3600}, Prefix{"d", 86400}}) {
         if (p.text == unit) return p.factor;
       }
       return std::nullopt;
@@ -92,30 +103,48 @@ std::optional<double> unit_factor(Dimension dimension, std::string_view unit) {
 
 std::string_view unit_example(Dimension dimension) {
   switch (dimension) {
-    case Dimension::kTime: return "25 us";
-    case Dimension::kFrequency: return "1980 MHz";
-    case Dimension::kBytes: return "80 GiB";
-    case Dimension::kBandwidth: return "3.35 TB/s";
-    case Dimension::kFlops: return "1.5 TFLOP";
-    case Dimension::kFlopRate: return "989 TFLOP/s";
-    case Dimension::kEnergy: return "12 kJ";
-    case Dimension::kPower: return "700 W";
-    case Dimension::kNone: break;
+    case Dimension::kTime:
+      return "25 us";
+    case Dimension::kFrequency:
+      return "1980 MHz";
+    case Dimension::kBytes:
+      return "80 GiB";
+    case Dimension::kBandwidth:
+      return "3.35 TB/s";
+    case Dimension::kFlops:
+      return "1.5 TFLOP";
+    case Dimension::kFlopRate:
+      return "989 TFLOP/s";
+    case Dimension::kEnergy:
+      return "12 kJ";
+    case Dimension::kPower:
+      return "700 W";
+    case Dimension::kNone:
+      break;
   }
   return "";
 }
 
 std::string_view base_unit(Dimension dimension) {
   switch (dimension) {
-    case Dimension::kTime: return "s";
-    case Dimension::kFrequency: return "Hz";
-    case Dimension::kBytes: return "B";
-    case Dimension::kBandwidth: return "B/s";
-    case Dimension::kFlops: return "FLOP";
-    case Dimension::kFlopRate: return "FLOP/s";
-    case Dimension::kEnergy: return "J";
-    case Dimension::kPower: return "W";
-    case Dimension::kNone: break;
+    case Dimension::kTime:
+      return "s";
+    case Dimension::kFrequency:
+      return "Hz";
+    case Dimension::kBytes:
+      return "B";
+    case Dimension::kBandwidth:
+      return "B/s";
+    case Dimension::kFlops:
+      return "FLOP";
+    case Dimension::kFlopRate:
+      return "FLOP/s";
+    case Dimension::kEnergy:
+      return "J";
+    case Dimension::kPower:
+      return "W";
+    case Dimension::kNone:
+      break;
   }
   return "";
 }
@@ -135,7 +164,6 @@ std::optional<double> parse_quantity(Dimension dimension, std::string_view text)
 
 std::string to_text(Seconds t) {
   static constexpr std::array<std::string_view, 4> kNames = {"ns", "us", "ms", "s"};
-  if (t.value() >= 1000) return fmt::format("{:.4g} s", t.value());
   return scaled(t.value(), 1000, kNames, 3);
 }
 
@@ -150,8 +178,8 @@ std::string to_text(BytesPerSecond r) {
 }
 
 std::string to_text(FlopsPerSecond r) {
-  static constexpr std::array<std::string_view, 6> kNames = {
-      "FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"};
+  static constexpr std::array<std::string_view, 6> kNames = {"FLOP/s",  "kFLOP/s", "MFLOP/s",
+                                                             "GFLOP/s", "TFLOP/s", "PFLOP/s"};
   return scaled(r.value(), 1000, kNames, 0);
 }
 

@@ -113,7 +113,7 @@ class AbsorbedProductFamily : public KernelFamily {
   }
 
   std::vector<std::vector<double>> axes() const override {
-    return {{0, 2, 4, 5, 6, 7, 8, 9, 10, 12, 14}, {0, 1, 3, 4, 5, 6, 7}, {7, 9}};
+    return {{0, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}, {0, 1, 2, 3, 4, 5, 6, 7}, {7, 9}};
   }
 
   std::span<const KernelClass> classes() const override { return classes_; }

@@ -8,18 +8,15 @@
 namespace orrery {
 namespace {
 
-Format format_of(const std::string& text, const char* key) {
+// The reader of a scenario refuses unknown names where they stand; these are for scenarios made otherwise.
+Format format_of(const std::string& text) {
   if (const auto f = parse_format(text)) return *f;
-  std::vector<std::string> names(format_names().begin(), format_names().end());
-  throw InputError(fmt::format("precision.{}: expected one of {}, got '{}'{}", key, fmt::join(names, ", "), text,
-                               did_you_mean(text, names)));
+  throw InputError(fmt::format("precision: '{}' is no format of weights", text));
 }
 
-Dtype dtype_of(const std::string& text, const char* key) {
+Dtype dtype_of(const std::string& text) {
   if (const auto d = parse_dtype(text)) return *d;
-  std::vector<std::string> names(dtype_names().begin(), dtype_names().end());
-  throw InputError(fmt::format("precision.{}: expected one of {}, got '{}'{}", key, fmt::join(names, ", "), text,
-                               did_you_mean(text, names)));
+  throw InputError(fmt::format("precision: '{}' is no number format", text));
 }
 
 bool is_plain(Format f) {
@@ -30,10 +27,13 @@ bool is_plain(Format f) {
 Precision choose_precision(const Scenario& s, const Architecture& model, const Gpu& gpu, std::vector<std::string>& notes) {
   Precision p = native_precision(model);
   const auto& asked = s.precision;
-  Dtype plain = asked.dtype.empty() ? p.activations : dtype_of(asked.dtype, "dtype");
+  Dtype plain = asked.dtype.empty() ? p.activations : dtype_of(asked.dtype);
   if (asked.dtype.empty() && gpu.compute_dtype(plain) != plain) {
     notes.push_back(fmt::format("{} has no {}: {} instead", gpu.id, to_text(plain), to_text(gpu.compute_dtype(plain))));
     plain = gpu.compute_dtype(plain);
+  }
+  if (gpu.compute_dtype(plain) != plain) {
+    throw NoData(fmt::format("{} has no {}; it would compute in {}", gpu.id, to_text(plain), to_text(gpu.compute_dtype(plain))));
   }
   p.activations = p.attention = plain;
   if (p.kv_cache != Dtype::kFp8) p.kv_cache = plain;
@@ -41,13 +41,21 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
     if (is_plain(*f)) *f = plain_format(plain);
   }
   if (!asked.quantization.empty()) {
-    p.weights = format_of(asked.quantization, "quantization");
+    p.weights = format_of(asked.quantization);
     p.experts = p.weights;
+    if (p.weights == Format::kQ4K) p.lm_head = p.weights;  // GGUF quantises the output matrix too (to 6 bits)
   } else if (!is_plain(p.weights) || !is_plain(p.experts)) {
     notes.push_back(fmt::format("weights as the checkpoint has them: {}, experts {}", facts(p.weights).name, facts(p.experts).name));
   }
-  if (!asked.moe_quantization.empty()) p.experts = format_of(asked.moe_quantization, "moe_quantization");
-  if (!asked.kv_cache_dtype.empty() && asked.kv_cache_dtype != "auto") p.kv_cache = dtype_of(asked.kv_cache_dtype, "kv_cache_dtype");
+  if (!asked.moe_quantization.empty()) p.experts = format_of(asked.moe_quantization);
+  if (!asked.kv_cache_dtype.empty() && asked.kv_cache_dtype != "auto") p.kv_cache = dtype_of(asked.kv_cache_dtype);
+  for (Format f : {p.weights, p.experts}) {
+    const Dtype arithmetic = facts(f).arithmetic;
+    if (is_plain(f) || gpu.compute_dtype(arithmetic) == arithmetic) continue;
+    notes.push_back(fmt::format("{} has no {} arithmetic: {} weights are stored so and multiplied in {}", gpu.id,
+                                to_text(arithmetic), facts(f).name, to_text(gpu.compute_dtype(arithmetic))));
+    break;
+  }
   return p;
 }
 

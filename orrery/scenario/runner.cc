@@ -75,7 +75,8 @@ const KernelModel& Runner::kernels(const Gpu& gpu, const KernelClasses& c, TierC
 }
 
 Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
-  const Architecture& model = architecture(scenario.model);
+  Architecture model = architecture(scenario.model);
+  if (scenario.model_overrides.kv_heads > 0) model = with_kv_heads(std::move(model), scenario.model_overrides.kv_heads);
   const Deployment base = make_deployment(scenario, model, gpu(scenario.hardware.gpu), engine(scenario.engine.profile));
   const auto& w = scenario.workload;
   Answer answer;
@@ -116,6 +117,9 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
           for (std::int64_t batch : w.batch) {
             Point p = at(isl, osl, batch);
             p.notes = base.notes;
+            if (scenario.model_overrides.kv_heads > 0) {
+              p.notes.push_back(fmt::format("a variant of the model with {} KV heads", scenario.model_overrides.kv_heads));
+            }
             const std::int64_t length = std::max(w.max_model_len, isl + osl);
             if (isl <= w.past) {
               throw InputError(fmt::format("workload.past: {} cached tokens leave nothing of a prompt of {}", w.past, isl));

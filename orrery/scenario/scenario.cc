@@ -1,18 +1,46 @@
 #include "orrery/scenario/scenario.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "orrery/workload/format.h"
 
 namespace orrery {
 
 namespace {
 constexpr std::int64_t kLongestContext = 100'000'000;
+constexpr int kMostHeads = 100'000;
 constexpr std::int64_t kMostRanks = 100'000;
+
+// A format by any of its names; empty: none chosen. Refused where it stands.
+template <class Parse>
+void add_format(Fields& fields, std::string name, std::string& value, Parse parse, std::span<const std::string> known,
+                std::string doc) {
+  fields.custom(
+      std::move(name), Field::Type::kText,
+      [&value, parse, known](const Node& n) {
+        if (!n.text().empty() && !parse(n.as_string())) {
+          n.fail(fmt::format("expected one of {}, got '{}'{}", fmt::join(known, ", "), n.text(),
+                             did_you_mean(n.text(), known)));
+        }
+        value = n.as_string();
+      },
+      [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
+}
+
 }  // namespace
 
 void declare(Fields& f, Scenario& s) {
   f.add("name", s.name, "name of the scenario, repeated in the answer");
   f.add("question", s.question, "the question in a sentence");
   f.add("model", s.model, "bundled id, Hugging Face id, or path to a config.json").required();
+  f.group("model_overrides", [&](Fields& g) {
+    g.add("kv_heads", s.model_overrides.kv_heads, "KV heads of every attention layer, to compare MHA, GQA and MQA; "
+          "0: the model's own").range(0, kMostHeads);
+  }, "a variant of the model");
   f.group("hardware", [&](Fields& g) {
     g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts").required();
     g.add("node", s.hardware.node, "node type; empty: the usual one of the GPU");
@@ -24,10 +52,25 @@ void declare(Fields& f, Scenario& s) {
     g.add("ep", s.parallel.ep, "expert-parallel groups").range(1, kMostRanks).alias("expert_parallel_size");
   }, "how it is split");
   f.group("precision", [&](Fields& g) {
-    g.add("dtype", s.precision.dtype, "16-bit format of activations and unquantised weights; empty: the checkpoint's");
-    g.add("quantization", s.precision.quantization, "format of the projections' weights; empty: the checkpoint's");
-    g.add("moe_quantization", s.precision.moe_quantization, "format of the experts' weights; empty: as quantization");
-    g.add("kv_cache_dtype", s.precision.kv_cache_dtype, "format of the KV cache; empty: as dtype");
+    auto& p = s.precision;
+    static const std::vector<std::string> kPlain = {"bf16", "fp16", "fp32"};
+    static const std::vector<std::string> kCache = {"auto", "fp8", "int8", "bf16", "fp16", "fp32"};
+    const auto among = [](const std::vector<std::string>& names) {
+      return [&names](const std::string& text) {
+        const auto dtype = parse_dtype(text);
+        const std::string name = dtype ? std::string(to_text(*dtype)) : text;
+        return std::find(names.begin(), names.end(), name) != names.end();
+      };
+    };
+    const auto is_format = [](const std::string& text) { return parse_format(text).has_value(); };
+    add_format(g, "dtype", p.dtype, among(kPlain), kPlain,
+               "16-bit format of activations and unquantised weights; empty: the checkpoint's");
+    add_format(g, "quantization", p.quantization, is_format, format_names(),
+               "format of the projections' weights; empty: the checkpoint's");
+    add_format(g, "moe_quantization", p.moe_quantization, is_format, format_names(),
+               "format of the experts' weights; empty: as quantization");
+    add_format(g, "kv_cache_dtype", p.kv_cache_dtype, among(kCache), kCache,
+               "format of the KV cache; empty or auto: as dtype");
   }, "number formats");
   f.group("engine", [&](Fields& g) {
     g.add("profile", s.engine.profile, "engine id");

@@ -25,6 +25,9 @@ struct Scenario {
   std::string question;  // in a sentence; shown above the answer
 
   std::string model;
+  struct ModelOverrides {
+    int kv_heads = 0;  // 0: the model's own
+  } model_overrides;
 
   struct Hardware {
     std::string gpu;

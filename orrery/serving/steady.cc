@@ -33,16 +33,18 @@ class Wave {
     const std::int64_t budget = engine_.scheduler.max_num_batched_tokens * plan_.dp;
     PrefillTime out;
     if (fresh > budget && engine_.scheduler.chunked_prefill) {
-      Estimate<Seconds> one{};
-      for (std::int64_t done = 0; done < fresh; done += budget) {
-        const std::int64_t chunk = std::min(budget, fresh - done);
-        const bool last = done + chunk == fresh;
-        const StepTime t = step({1, chunk, static_cast<double>(w_.past + done), last}, with_terms && done == 0);
-        one = plus(one, t.total);
-        if (done == 0) out.typical = t;
-        ++out.steps;
-      }
-      out.steps *= n;
+      const std::int64_t chunks = (fresh + budget - 1) / budget;
+      const std::int64_t last = fresh - (chunks - 1) * budget;
+      auto chunk = [&](std::int64_t index, bool terms) {
+        return step({1, budget, static_cast<double>(w_.past + index * budget), false}, terms);
+      };
+      out.typical = chunk(0, with_terms);
+      // All chunks but the last are alike up to the growing past: Simpson's rule over them.
+      const auto a = out.typical.total, m = chunk((chunks - 2) / 2, false).total, z = chunk(chunks - 2, false).total;
+      const auto mean = plus(plus(a.scaled(1.0 / 6), m.scaled(4.0 / 6)), z.scaled(1.0 / 6));
+      const Estimate<Seconds> one = plus(mean.scaled(static_cast<double>(chunks - 1)),
+                                         step({1, last, static_cast<double>(w_.isl - last), true}, false).total);
+      out.steps = chunks * n;
       out.all = through_stages(one.scaled(static_cast<double>(n)), out.steps);
       out.mean = through_stages(one.scaled(0.5 * static_cast<double>(n + 1)), out.steps);
       return out;
@@ -65,12 +67,16 @@ class Wave {
     return out;
   }
 
-  // One decode step of `n` sequences at `context` cached tokens, through all stages with pp batches in flight.
+  // One decode step of `n` sequences at `context` cached tokens. With several stages the sequences are dealt to
+  // min(n, pp) batches in flight: the slowest stage sets the pace once it is busy all the time, else the way
+  // through all stages.
   StepTime decode(std::int64_t n, double context, bool with_terms) const {
-    const std::int64_t in_flight = (n + plan_.pp - 1) / plan_.pp;
-    StepTime t = step({in_flight, 1, context, true}, with_terms);
-    // The stages follow one another; the host's own work comes once.
-    t.total.value = t.total.value * plan_.pp - t.serial_host * (plan_.pp - 1);
+    const std::int64_t in_flight = std::min<std::int64_t>(n, plan_.pp);
+    const SequenceGroup group{(n + in_flight - 1) / in_flight, 1, context, true};
+    StepTime t = step(group, with_terms);
+    if (plan_.pp == 1) return t;
+    const Seconds paced = t.total.value * static_cast<double>(in_flight) - t.serial_host * static_cast<double>(in_flight - 1);
+    t.total.value = std::max(paced, steps_.through_all_stages(Batch{{group}}).value);
     return t;
   }
 

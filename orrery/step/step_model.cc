@@ -48,7 +48,7 @@ StepModel::StepModel(const Architecture& model, const ParallelPlan& plan, const 
       network_(network),
       expert_skew_(expert_skew) {}
 
-StepTime StepModel::time(const Batch& batch, bool with_terms) const {
+StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   const auto& x = engine_.execution;
   StepTime step;
   const bool decoding = decode_only(batch);
@@ -57,6 +57,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms) const {
 
   ProgramOptions options;
   options.expert_skew = expert_skew_;
+  options.stage = stage;
   if (step.replayed) options.padding = padded_tokens(engine_, per_group) - per_group;
   const Program program = forward_program(model_, plan_, precision_, batch, options);
 
@@ -103,6 +104,18 @@ StepTime StepModel::time(const Batch& batch, bool with_terms) const {
   step.exposed = whole - gpu;
   step.serial_host = x.host_overlapped ? Seconds(0) : step.host;
   return step;
+}
+
+Estimate<Seconds> StepModel::through_all_stages(const Batch& batch) const {
+  StepTime first = time(batch, false, plan_.pp > 1 ? 0 : -1);
+  if (plan_.pp == 1) return first.total;
+  double total = first.total.value.value();
+  for (int stage = 1; stage < plan_.pp; ++stage) {
+    const StepTime t = time(batch, false, stage);
+    total += (t.total.value - t.serial_host).value();
+  }
+  first.total.value = Seconds(total);  // the same kernels throughout: the same relative errors
+  return first.total;
 }
 
 }  // namespace orrery

@@ -56,9 +56,11 @@ class StepModel {
             const EngineProfile& engine, const KernelModel& kernels, const NetworkModel& network,
             double expert_skew = 0);
 
-  // One step of one pipeline stage (the slowest) over `batch`. Time through all stages is
-  // plan.pp times that for one batch in flight.
-  StepTime time(const Batch& batch, bool with_terms = false) const;
+  // One step of one pipeline stage over `batch`; -1: the slowest stage, which sets the pace of a full pipeline.
+  StepTime time(const Batch& batch, bool with_terms = false, int stage = -1) const;
+
+  // One batch alone through all stages, one after the other; the host's serial work comes once.
+  Estimate<Seconds> through_all_stages(const Batch& batch) const;
 
  private:
   const Architecture& model_;

@@ -18,24 +18,25 @@ namespace {
 constexpr std::size_t kLeastFigures = 6;
 constexpr double kHuber = 0.5;         // logarithmic error beyond which a row pulls no harder
 constexpr double kPull = 0.02;         // weight of a constant's distance from the profile's own value
-constexpr int kMostEvaluations = 400;
+constexpr int kMostEvaluations = 600;
 
 // A constant that rows may fit. Times are fitted in units of `scale` seconds; all by their logarithm.
 struct Constant {
-  const char* key;    // below the profile
-  double scale;       // 0: a plain factor
+  const char* key;     // below the profile
+  double scale;        // 0: a plain factor
   double least, most;  // in that unit
+  double usual = 1;    // where the search starts if the profile has zero
 };
 
 constexpr Constant kMemoryFactor{"kernels.memory_factor", 0, 0.7, 20};
 constexpr Constant kComputeFactor{"kernels.compute_factor", 0, 0.7, 20};
-constexpr Constant kPrefillAttention{"kernels.prefill_attention_factor", 0, 0.7, 6};
-constexpr Constant kHostPerStep{"execution.host_per_step", 1e-6, 10, 20000};
-constexpr Constant kHostPerSequence{"execution.host_per_sequence", 1e-6, 0.1, 1000};
-constexpr Constant kHostPerLayer{"execution.host_per_layer", 1e-6, 1, 1000};
-constexpr Constant kKernelGap{"execution.kernel_gap", 1e-6, 0.05, 100};
+constexpr Constant kPrefillAttention{"kernels.prefill_attention_factor", 0, 0.7, 3};
+constexpr Constant kHostPerStep{"execution.host_per_step", 1e-6, 10, 20000, 500};
+constexpr Constant kHostPerSequence{"execution.host_per_sequence", 1e-6, 0.1, 1000, 10};
+constexpr Constant kHostPerLayer{"execution.host_per_layer", 1e-6, 1, 1000, 20};
+constexpr Constant kKernelGap{"execution.kernel_gap", 1e-6, 0.05, 100, 3};
 constexpr Constant kOlderHost{"execution.older_host_factor", 0, 0.7, 3};
-constexpr Constant kCollective{"execution.collective_latency", 1e-6, 0.01, 100};
+constexpr Constant kCollective{"execution.collective_latency", 1e-6, 0.01, 100, 1};
 
 double value_of(const EngineProfile& e, const Constant& c) {
   const std::map<std::string, double> values = {{kMemoryFactor.key, e.kernels.memory_factor},
@@ -47,8 +48,8 @@ double value_of(const EngineProfile& e, const Constant& c) {
                                                 {kKernelGap.key, e.execution.kernel_gap.value()},
                                                 {kOlderHost.key, e.execution.older_host_factor},
                                                 {kCollective.key, e.execution.collective_latency.value()}};
-  const double unit = c.scale > 0 ? c.scale : 1;
-  return std::clamp(values.at(c.key) / unit, c.least, c.most);
+  const double value = values.at(c.key) / (c.scale > 0 ? c.scale : 1);
+  return value > 0 ? std::clamp(value, c.least, c.most) : c.usual;
 }
 
 std::string text_of(const Constant& c, double v) {

@@ -32,7 +32,7 @@ void set(Scenario& s, const std::string& key, const std::string& value) {
   set_path(s.engine.overrides, key, scalar_node(value, "engine." + key));
 }
 
-// Number formats as the tables spell them. `4-bit` k-quants of llama.cpp are read as int4 weights.
+// Number formats as the tables spell them.
 void set_precision(Scenario& s, const std::string& precision, const std::string& kv, const std::string& engine) {
   auto& p = s.precision;
   if (precision == "fp16" || precision == "bf16" || precision == "fp32") {
@@ -42,7 +42,9 @@ void set_precision(Scenario& s, const std::string& precision, const std::string&
     p.quantization = precision;
   } else if (precision == "int8") {
     p.quantization = "int8_wo";
-  } else if (precision.starts_with("int4") || precision.starts_with("q4_")) {
+  } else if (precision.starts_with("q4_") || (precision.starts_with("int4") && engine.starts_with("llama-cpp"))) {
+    p.quantization = "q4_k";
+  } else if (precision.starts_with("int4")) {
     p.quantization = "int4_wo";
   } else if (precision == "fp4") {
     p.quantization = "";  // the checkpoint's own
@@ -173,7 +175,7 @@ std::string engine_of_row(std::string_view framework, std::string_view version, 
   throw NoData(fmt::format("no engine profile describes '{}' on {}", framework, gpu.id));
 }
 
-bool fits_engines(std::string_view group) { return hash_text(group) % 2 == 0; }
+bool fits_engines(std::string_view group) { return hash_text(group) % 3 != 0; }
 
 void read_inference_rows(const std::filesystem::path& dir, std::string_view table, const Catalog& catalog,
                          std::vector<MeasuredRow>& rows, std::vector<RefusedRow>& refused) {

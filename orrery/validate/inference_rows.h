@@ -34,7 +34,7 @@ struct MeasuredRow {
   std::vector<MeasuredFigure> figures;
 };
 
-// `group` decides which rows may fit engine constants: half of the groups, by a hash of the group's name.
+// `group` decides which rows may fit engine constants: two thirds of the groups, by a hash of the group's name.
 bool fits_engines(std::string_view group);
 
 // Reads the rows of one table ("single_request", "offline_throughput", "serving_steady") that are neither

@@ -18,7 +18,7 @@ constexpr double kMxScale = 1.0 / 32;
 
 // In the order of the enum. Scales of whole tensors, channels and tokens are left out (below 0.1
 // %).
-constexpr std::array<FormatFacts, 13> kFacts = {{
+constexpr std::array<FormatFacts, 14> kFacts = {{
     {"fp32", Bytes(4), Bytes(4), Dtype::kFp32, false},
     {"tf32", Bytes(4), Bytes(4), Dtype::kTf32, false},
     {"fp16", Bytes(2), Bytes(2), Dtype::kFp16, false},
@@ -33,10 +33,11 @@ constexpr std::array<FormatFacts, 13> kFacts = {{
     {"mxfp4", Bytes(0.5 + kMxScale), Bytes(2), Dtype::kBf16, false},
     {"mxfp4_fp8", Bytes(0.5 + kMxScale), Bytes(1 + kMxScale), Dtype::kFp8, true},
     {"int4_fp8", Bytes(0.5 + kGroupScale), Bytes(1), Dtype::kFp8, true},
+    {"q4_k", Bytes(4.85 / 8), Bytes(36.0 / 32), Dtype::kInt8, true},
 }};
 
 // Spellings of vLLM, TensorRT-LLM, checkpoints and the measured tables, in canonical form.
-constexpr std::array<std::pair<std::string_view, Format>, 37> kAliases = {{
+constexpr std::array<std::pair<std::string_view, Format>, 39> kAliases = {{
     {"float32", Format::kFp32},
     {"float", Format::kFp32},
     {"tensorfloat32", Format::kTf32},
@@ -74,6 +75,8 @@ constexpr std::array<std::pair<std::string_view, Format>, 37> kAliases = {{
     {"mxfp4-mxfp8", Format::kMxfp4Fp8},
     {"w4afp8", Format::kInt4Fp8},
     {"w4a8", Format::kInt4Fp8},
+    {"q4-k-m", Format::kQ4K},
+    {"gguf-q4", Format::kQ4K},
 }};
 
 }  // namespace

@@ -26,6 +26,7 @@ enum class Format {
   kMxfp4,       // W4A16: e2m1, an 8-bit scale per 32 values, 16-bit arithmetic
   kMxfp4Fp8,    // W4A8: mxfp4 weights, mxfp8 activations
   kInt4Fp8,     // W4A8: int4 weights, fp8 activations
+  kQ4K,         // llama.cpp's Q4_K_M: 4.85 bits a weight; activations rounded to int8 blocks (Q8_1)
 };
 
 struct FormatFacts {

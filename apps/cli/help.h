@@ -1,0 +1,42 @@
+// How the command line speaks of itself: help texts that fit 80 columns, vLLM's spellings of flags, and the
+// messages for a command line that does not parse.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery::cli {
+
+// Under every verb's help.
+inline constexpr std::string_view kDefinitions =
+    "TTFT: from the start of a request to its first token. TPOT: mean time between\n"
+    "the later tokens of a request, the first excluded. ITL: each gap by itself.\n"
+    "GB = 1e9 bytes, GiB = 2^30 bytes. Every time has a 90 % interval and an origin:\n"
+    "measured, fitted, transferred or analytical, from the surest to the least sure.\n"
+    "Exit codes: 2 bad input, 3 does not fit, 4 no data for the combination,\n"
+    "1 internal error.";
+
+// One name a line with its text beside or below it, no line wider than 80.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override;
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_subcommand(const CLI::App* verb) const override;
+};
+
+// The arguments after the program's name, with '_' in the names of flags as '-' and vLLM's short
+// flags (-tp, -pp, -dp, -ep) as long ones.
+std::vector<std::string> canonical_arguments(int argc, const char* const* argv);
+
+// What is wrong with a command line, with the nearest flag or verb.
+std::string message_of(const CLI::ParseError& error, const CLI::App& program);
+
+// Breaks `text` at spaces into lines of at most `columns`; each begins with `indent`.
+std::string wrapped(std::string_view text, std::size_t columns, std::string_view indent);
+
+}  // namespace orrery::cli

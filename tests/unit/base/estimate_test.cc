@@ -1,0 +1,99 @@
+#include "orrery/base/estimate.h"
+
+#include <gtest/gtest.h>
+
+namespace orrery {
+namespace {
+
+using TimeSum = EstimateSum<Seconds>;
+using Time = Estimate<Seconds>;
+
+Time time(double value, double shared, double own, Origin origin = Origin::kMeasured) {
+  return {Seconds(value), shared, own, origin};
+}
+
+TEST(NormalQuantile, PublishedValues) {
+  EXPECT_DOUBLE_EQ(normal_quantile(0.5), 0);
+  EXPECT_NEAR(normal_quantile(0.975), 1.959963984540054, 3e-9);
+  EXPECT_NEAR(normal_quantile(0.95), 1.644853626951473, 3e-9);
+  EXPECT_NEAR(normal_quantile(0.01), -2.326347874040841, 4e-9);
+  EXPECT_NEAR(normal_quantile(1e-6), -4.753424308822899, 8e-9);
+}
+
+TEST(Estimate, IntervalsAreLogNormal) {
+  const Time t = time(2, 0.3, 0.4);  // sigma 0.5
+  EXPECT_DOUBLE_EQ(t.sigma(), 0.5);
+  EXPECT_NEAR(t.quantile(0.5).value(), 2, 1e-12);
+  EXPECT_NEAR(t.quantile(0.975).value(), 2 * std::exp(0.5 * 1.959963984540054), 1e-7);
+  EXPECT_GT(time(2, 3, 4).quantile(1e-9).value(), 0);
+}
+
+TEST(Estimate, RepeatingAKernelKeepsItsRelativeError) {
+  const Time t = time(2, 0.03, 0.04).scaled(80);
+  EXPECT_DOUBLE_EQ(t.value.value(), 160);
+  EXPECT_DOUBLE_EQ(t.sigma(), 0.05);
+}
+
+TEST(EstimateSum, OneFamilySharesItsErrorAndOwnErrorsAverageOut) {
+  TimeSum sum;
+  sum.add(Family::kGemm, time(30, 0.10, 0.20));
+  sum.add(Family::kGemm, time(10, 0.20, 0.20));
+  const Time t = sum.total();
+  EXPECT_DOUBLE_EQ(t.value.value(), 40);
+  EXPECT_DOUBLE_EQ(t.shared, (30 * 0.10 + 10 * 0.20) / 40);        // 0.125
+  EXPECT_DOUBLE_EQ(t.own, std::sqrt(6.0 * 6.0 + 2.0 * 2.0) / 40);  // 30 * 0.2, 10 * 0.2
+}
+
+TEST(EstimateSum, FamiliesAreIndependent) {
+  TimeSum sum;
+  sum.add(Family::kGemm, time(30, 0.10, 0));
+  sum.add(Family::kAttention, time(20, 0.20, 0));
+  EXPECT_DOUBLE_EQ(sum.total().shared, 5.0 / 50);            // sqrt(3^2 + 4^2)
+  EXPECT_DOUBLE_EQ(sum.total(0.1).shared, std::sqrt(0.02));  // and the composition's own error
+}
+
+TEST(EstimateSum, WeakestOriginWins) {
+  TimeSum sum;
+  EXPECT_EQ(sum.total().origin, Origin::kExact);
+  sum.add(Family::kGemm, time(1, 0, 0, Origin::kTransferred));
+  sum.add(Family::kHost, time(1, 0, 0, Origin::kFitted));
+  EXPECT_EQ(sum.total().origin, Origin::kTransferred);
+}
+
+TEST(EstimateSum, NothingIsNoNaN) {
+  const Time t = TimeSum().total(0.1);
+  EXPECT_EQ(t.value, Seconds(0));
+  EXPECT_EQ(t.sigma(), 0);
+}
+
+TEST(Maximum, FarApartTheLargerDecides) {
+  const Time t = maximum(time(1, 0.5, 0.5, Origin::kAnalytical), time(100, 0.1, 0.02));
+  EXPECT_EQ(t.value, Seconds(100));
+  EXPECT_NEAR(t.shared, 0.1, 1e-12);
+  EXPECT_EQ(t.origin, Origin::kMeasured);
+}
+
+TEST(Maximum, EqualOnesAreBlendedByHalf) {
+  const Time t = maximum(time(5, 0.1, 0.3), time(5, 0.3, 0.1, Origin::kAnalytical));
+  EXPECT_EQ(t.value, Seconds(5));
+  EXPECT_DOUBLE_EQ(t.shared, 0.2);
+  EXPECT_DOUBLE_EQ(t.own, 0.2);
+  EXPECT_EQ(t.origin, Origin::kAnalytical);
+}
+
+TEST(Maximum, OfExactOnesIsTheLarger) {
+  const Time t = maximum(time(5, 0, 0), time(7, 0, 0, Origin::kExact));
+  EXPECT_EQ(t.value, Seconds(7));
+  EXPECT_EQ(t.sigma(), 0);
+  EXPECT_EQ(t.origin, Origin::kExact);
+}
+
+TEST(Names, OfOriginsAndFamilies) {
+  EXPECT_EQ(to_text(Origin::kTransferred), "transferred");
+  EXPECT_EQ(to_text(Family::kGemm), "gemm");
+  EXPECT_EQ(to_text(Family::kOther), "other");
+  EXPECT_EQ(static_cast<std::size_t>(Family::kOther) + 1, kFamilies);
+}
+
+}  // namespace
+}  // namespace orrery

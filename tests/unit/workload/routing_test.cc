@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "orrery/base/random.h"
+#include "orrery/workload/op.h"
+
+namespace orrery {
+namespace {
+
+// The model simulated: loads drawn once an experiment, every token picks top_k different experts one after the
+// other with the odds of their loads.
+struct Simulated {
+  double active = 0, imbalance = 0;
+};
+
+Simulated simulate(int tokens, int experts, int top_k, int ep, double skew, int runs) {
+  RandomStream random(7, "routing");
+  Simulated mean;
+  for (int run = 0; run < runs; ++run) {
+    std::vector<double> load(static_cast<std::size_t>(experts), 1.0);
+    const double most = 1 + 0.8 * tokens;
+    if (skew != 0) {
+      for (double& x : load) {
+        const double u = random.uniform(), a = 1 - skew;
+        x = std::pow(1 + u * (std::pow(most, a) - 1), 1 / a);
+      }
+    }
+    std::vector<int> picks(load.size(), 0);
+    for (int t = 0; t < tokens; ++t) {
+      std::vector<double> odds = load;
+      double sum = 0;
+      for (double x : odds) sum += x;
+      for (int k = 0; k < top_k; ++k) {
+        double at = random.uniform() * sum;
+        std::size_t e = 0;
+        while (e + 1 < odds.size() && (odds[e] == 0 || at >= odds[e])) at -= odds[e++];
+        ++picks[e];
+        sum -= odds[e];
+        odds[e] = 0;
+      }
+    }
+    int busiest = 0;
+    for (int g = 0; g < ep; ++g) {
+      int slots = 0;
+      for (int e = g * experts / ep; e < (g + 1) * experts / ep; ++e) slots += picks[static_cast<std::size_t>(e)];
+      busiest = std::max(busiest, slots);
+    }
+    mean.active += static_cast<double>(std::count_if(picks.begin(), picks.end(), [](int n) { return n > 0; })) / runs;
+    mean.imbalance += 1.0 * busiest * ep / (tokens * top_k) / runs;
+  }
+  return mean;
+}
+
+TEST(Routing, OneTokenActivatesTopK) {
+  for (double skew : {0.0, 0.6, 1.0, 1.2, 2.0}) {
+    EXPECT_NEAR(expected_active_experts(1, 256, 8, skew), 8, 1e-9) << skew;
+    EXPECT_NEAR(expected_active_experts(1, 8, 2, skew), 2, 1e-9) << skew;
+  }
+}
+
+TEST(Routing, UniformLoadsFollowTheClosedForm) {
+  // Each of 4 experts is missed by a token with chance 1/2, by two tokens with 1/4: 4 * 3/4.
+  EXPECT_NEAR(expected_active_experts(2, 4, 2, 0), 3, 1e-12);
+  // 16 experts, one of them a token: 16 * (1 - (15/16)^16) = 10.30.
+  EXPECT_NEAR(expected_active_experts(16, 16, 1, 0), 10.30, 0.005);
+}
+
+TEST(Routing, ManyTokensActivateAllExperts) {
+  EXPECT_NEAR(expected_active_experts(100000, 256, 8, 0), 256, 1e-6);
+  EXPECT_GT(expected_active_experts(1000000, 64, 8, 1.2), 63);
+  EXPECT_EQ(expected_active_experts(5, 4, 4, 1.2), 4);
+}
+
+TEST(Routing, SkewActivatesFewerExperts) {
+  EXPECT_LT(expected_active_experts(64, 256, 8, 1.2), 0.95 * expected_active_experts(64, 256, 8, 0));
+}
+
+TEST(Routing, MoreTokensActivateMoreExpertsAndLoadTheBusiestGroupMore) {
+  for (double skew : {0.0, 1.01, 1.2}) {
+    for (int ep : {2, 16, 128}) {
+      double active = 0, slots = 0;
+      for (std::int64_t n = 1; n <= 1 << 20; n += 1 + n / 7) {
+        const double a = expected_active_experts(n, 256, 8, skew);
+        const double s = expert_imbalance(n, 256, 8, ep, skew) * static_cast<double>(n) * 8 / ep;
+        EXPECT_GE(a, active) << n;
+        EXPECT_GE(s, slots * (1 - 1e-9)) << n << " " << skew << " " << ep;
+        active = a;
+        slots = s;
+      }
+    }
+  }
+}
+
+TEST(Routing, ImbalanceIsOneWithoutGroupsAndForManyBalancedTokens) {
+  EXPECT_EQ(expert_imbalance(100, 256, 8, 1, 1.2), 1);
+  EXPECT_NEAR(expert_imbalance(100000000, 256, 8, 32, 0), 1, 0.003);
+}
+
+TEST(Routing, ImbalanceStaysWithinItsBounds) {
+  // One pick of one token goes to one of ep groups: exactly ep times the mean.
+  EXPECT_NEAR(expert_imbalance(1, 128, 1, 16, 1.2), 16, 1e-9);
+  // Two experts in two groups, both picked by every token: never any imbalance.
+  EXPECT_NEAR(expert_imbalance(1000, 2, 2, 2, 1.2), 1, 1e-9);
+  for (int n : {1, 3, 50, 4000}) {
+    for (int ep : {2, 8, 64}) {
+      const double i = expert_imbalance(n, 64, 4, ep, 1.5);
+      EXPECT_GE(i, 1);
+      EXPECT_LE(i, ep);
+      EXPECT_GE(i * n * 4 / ep, 1 - 1e-9) << "at least one pick lands somewhere";
+    }
+  }
+}
+
+TEST(Routing, AgreesWithSimulation) {
+  struct Case {
+    int tokens, experts, top_k, ep;
+    double skew;
+  };
+  for (const Case& c : {Case{16, 64, 4, 8, 0}, Case{64, 128, 8, 4, 1.01}, Case{16, 128, 8, 16, 1.2},
+                        Case{300, 64, 4, 8, 1.2}, Case{200, 32, 2, 32, 1.01}}) {
+    const Simulated s = simulate(c.tokens, c.experts, c.top_k, c.ep, c.skew, 60);
+    EXPECT_NEAR(expected_active_experts(c.tokens, c.experts, c.top_k, c.skew) / s.active, 1, 0.08)
+        << c.tokens << " " << c.experts;
+    EXPECT_NEAR(expert_imbalance(c.tokens, c.experts, c.top_k, c.ep, c.skew) / s.imbalance, 1, 0.25)
+        << c.tokens << " " << c.experts;
+  }
+}
+
+}  // namespace
+}  // namespace orrery
