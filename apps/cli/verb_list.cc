@@ -59,22 +59,29 @@ Json engine_facts(const EngineProfile& profile) {
   return fields.json();
 }
 
-// One line of the list for each kind; short enough for 80 columns.
+// Heads and lines of the list of each kind, within 80 columns.
+std::string list_head(const std::string& kind) {
+  if (kind == "models") return fmt::format("{:<28} {:<18} {:>13} {:>11} {:>6}", "id", "family", "parameters B", "active B", "layers");
+  if (kind == "gpus") return fmt::format("{:<20} {:<12} {:>10} {:>15} {:>17}", "id", "architecture", "memory GB", "bandwidth GB/s", "TFLOP/s 16-bit");
+  return fmt::format("{:<20} {}", "id", "engine (version)");
+}
+
 std::string list_line(const std::string& kind, const Json& j) {
+  const std::string id = j["id"].get<std::string>();
   if (kind == "models") {
-    return fmt::format("{:<26} {:<16} {:>9.2f} B {:>9.2f} B active {:>4} layers", j["id"].get<std::string>(),
-                       j["family"].get<std::string>(), j["parameters"].get<double>() / 1e9,
-                       j["active_parameters"].get<double>() / 1e9, j["layers"].get<int>());
+    return fmt::format("{:<28} {:<18} {:>13.3f} {:>11.3f} {:>6}", id, j["family"].get<std::string>(),
+                       j["parameters"].get<double>() / 1e9, j["active_parameters"].get<double>() / 1e9,
+                       j["layers"].get<int>());
   }
   if (kind == "gpus") {
     double peak = 0;
     for (const char* d : {"bf16", "fp16"}) {
       if (peak == 0 && j["peaks_tflop_s"].contains(d)) peak = j["peaks_tflop_s"][d];
     }
-    return fmt::format("{:<20} {:<12} {:>7.1f} GB {:>8.0f} GB/s {:>7.0f} TFLOP/s 16-bit", j["id"].get<std::string>(),
-                       j["architecture"].get<std::string>(), j["memory_gb"].get<double>(), j["bandwidth_gb_s"].get<double>(), peak);
+    return fmt::format("{:<20} {:<12} {:>10.1f} {:>15.0f} {:>17.4g}", id, j["architecture"].get<std::string>(),
+                       j["memory_gb"].get<double>(), j["bandwidth_gb_s"].get<double>(), peak);
   }
-  return fmt::format("{:<20} {} ({})", j["id"].get<std::string>(), j["name"].get<std::string>(), j["version"].get<std::string>());
+  return fmt::format("{:<20} {} ({})", id, j["name"].get<std::string>(), j["version"].get<std::string>());
 }
 
 std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
@@ -96,6 +103,7 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
 void print_list(const std::string& kind, Format format, const Bundle& bundle) {
   const std::vector<Json> rows = collect(kind, bundle);
   if (format != Format::kTable) return fmt::print("{}", facts_text(rows, format));
+  fmt::print("{}\n", list_head(kind));
   for (const Json& r : rows) fmt::print("{}\n", list_line(kind, r));
 }
 

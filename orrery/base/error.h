@@ -29,7 +29,8 @@ class NoData : public std::runtime_error {
 };
 
 // The name of `known` with the least edit distance to `name` (case, '_', '-' and '.' ignored), if it is
-// close enough to be meant; otherwise empty. Ties go to the earlier one.
+// close enough to be meant; otherwise empty. Ties go to the earlier one,
+// among names that begin with the input to the shortest.
 std::string nearest_name(std::string_view name, std::span<const std::string> known);
 
 // " (did you mean 'h100-sxm'?)" or "" when nothing is near.

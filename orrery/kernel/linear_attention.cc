@@ -1,12 +1,14 @@
 // Recurrent token mixers between the projections: the short convolution and the gated delta rule.
 //
-// The tables time the two kernels in rows of their own. The delta rule is what the surface is fitted on; the
-// convolution is memory-bound and added by physics (KernelPoint::rest): it moves its channels in and out at
-// kConvolutionShare of the bandwidth (0.65 to 0.75 measured with SGLang and vLLM, Hopper and Blackwell).
+// The tables time the two kernels in rows of their own. The delta rule is what the surface is
+// fitted on; the convolution is memory-bound and added by physics (KernelPoint::rest): it moves its
+// channels in and out at kConvolutionShare of the bandwidth (0.65 to 0.75 measured with SGLang and
+// vLLM, Hopper and Blackwell).
 //
-// base = compute + memory of the delta rule. Coordinates: log2 of sequences, of new tokens, of value heads.
-// Prefill walks a sequence in chunks, sequences and heads in parallel: the surface holds what parallelism is
-// lost. Mamba-2 has no measured scan: it is served by the delta rule's surface on its own bytes and FLOPs.
+// base = compute + memory of the delta rule. Coordinates: log2 of sequences, of new tokens, of
+// value heads. Prefill walks a sequence in chunks, sequences and heads in parallel: the surface
+// holds what parallelism is lost. Mamba-2 has no measured scan: it is served by the delta rule's
+// surface on its own bytes and FLOPs.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -32,7 +34,9 @@ class LinearAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "linear_attention"; }
-  bool accepts(const Op& op) const override { return std::holds_alternative<LinearAttentionCore>(op); }
+  bool accepts(const Op& op) const override {
+    return std::holds_alternative<LinearAttentionCore>(op);
+  }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 2, 3, 4, 5, 6, 7, 10}, {0, 4, 5, 6, 7, 8, 9, 10, 12, 15}, {1, 2, 3, 4, 5, 6, 7}};
@@ -52,8 +56,8 @@ class LinearAttentionFamily : public KernelFamily {
     KernelPoint p;
     p.compute = flops(op) / rate_for(arithmetic(op), gpu);
     p.memory = moved / gpu.memory.bandwidth;
-    // The state of a repeated call stays in the L2 up to about its size (L40S: 4.5 times the memory's rate); a
-    // decode step reads and writes it.
+    // The state of a repeated call stays in the L2 up to about its size (L40S: 4.5 times the
+    // memory's rate); a decode step reads and writes it.
     const bool cached = warm && gpu.l2 && moved * (a.decode ? 0.5 : 1) <= *gpu.l2 * 0.9;
     p.base = p.compute + move_time(moved, cached ? moved : Bytes(0), gpu);
     p.least = cached ? p.compute : std::max(p.compute, p.memory);
@@ -64,8 +68,9 @@ class LinearAttentionFamily : public KernelFamily {
     return p;
   }
 
-  // Prefill is bound by the walk over chunks and its small products, an order of magnitude from either limit on
-  // Hopper (Triton); decode streams the state at half to four fifths of the bandwidth.
+  // Prefill is bound by the walk over chunks and its small products, an order of magnitude from
+  // either limit on Hopper (Triton); decode streams the state at half to four fifths of the
+  // bandwidth.
   double analytical_inefficiency(const Op& op, const Gpu&) const override {
     return std::get<LinearAttentionCore>(op).decode ? 1.6 : 5;
   }
@@ -76,8 +81,10 @@ class LinearAttentionFamily : public KernelFamily {
   bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
     // KDA and speculative verification have no op; the Mamba-2 table holds the convolution alone.
     const std::string_view phase = row.text(row.column("phase"));
-    if (row.text(row.column("table")) != "gdn" || (phase != "context" && phase != "generation")) return false;
-    if (row.text(row.column("kernel_source")).starts_with("causal_conv1d")) return false;  // see above
+    if (row.text(row.column("table")) != "gdn" || (phase != "context" && phase != "generation"))
+      return false;
+    if (row.text(row.column("kernel_source")).starts_with("causal_conv1d"))
+      return false;  // see above
     LinearAttentionCore a;
     a.decode = phase == "generation";
     a.batch = row.integer(row.column("batch"));

@@ -1,9 +1,9 @@
 // Multi-head latent attention: its core, and the absorbed products around it when decoding.
 //
-// Core: base = compute + memory. Coordinates: log2 of sequences, of keys a sequence holds, of heads.
-// A class for prefill (expanded heads) and decode (on the latent) in each pair of number formats.
-// Absorbed products (one small matrix a head): base = max(compute, memory), compute over tiles of 64 rows in
-// whole waves. Coordinates: log2 of rows, of heads, of output width.
+// Core: base = compute + memory. Coordinates: log2 of sequences, of keys a sequence holds, of
+// heads. A class for prefill (expanded heads) and decode (on the latent) in each pair of number
+// formats. Absorbed products (one small matrix a head): base = max(compute, memory), compute over
+// tiles of 64 rows in whole waves. Coordinates: log2 of rows, of heads, of output width.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,8 +16,8 @@
 namespace orrery {
 namespace {
 
-constexpr std::array<std::string_view, 6> kCoreClasses = {"prefill_bf16", "prefill_fp8kv", "prefill_fp8",
-                                                          "decode_bf16", "decode_fp8kv", "decode_fp8"};
+constexpr std::array<std::string_view, 6> kCoreClasses = {
+    "prefill_bf16", "prefill_fp8kv", "prefill_fp8", "decode_bf16", "decode_fp8kv", "decode_fp8"};
 
 bool is_byte(Dtype d) { return d == Dtype::kFp8 || d == Dtype::kInt8; }
 
@@ -32,17 +32,21 @@ class LatentCoreFamily : public KernelFamily {
       auto& choices = classes_[i].choices;
       choices.push_back({std::string(kCoreClasses[i]), 1, 0});
       const std::size_t phase = i / 3 * 3;
-      // The tables call every core with an fp8 cache "bfloat16": what it multiplies in is the kernel's choice.
+      // The tables call every core with an fp8 cache "bfloat16": what it multiplies in is the
+      // kernel's choice.
       if (i % 3 == 2) choices.push_back({std::string(kCoreClasses[phase + 1]), 1, 0.1});
       if (i % 3 != 0) choices.push_back({std::string(kCoreClasses[phase]), 1, 0.2});
     }
   }
 
   std::string_view name() const override { return "mla"; }
-  bool accepts(const Op& op) const override { return std::holds_alternative<LatentAttentionCore>(op); }
+  bool accepts(const Op& op) const override {
+    return std::holds_alternative<LatentAttentionCore>(op);
+  }
 
   std::vector<std::vector<double>> axes() const override {
-    return {{0, 2, 4, 5, 6, 7, 8, 10}, {0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17}, {0, 2, 4, 5, 6, 7}};
+    return {
+        {0, 2, 4, 5, 6, 7, 8, 10}, {0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17}, {0, 2, 4, 5, 6, 7}};
   }
 
   std::span<const KernelClass> classes() const override { return classes_; }
@@ -55,17 +59,20 @@ class LatentCoreFamily : public KernelFamily {
     const Bytes moved = bytes(op);
     KernelPoint p;
     // Cores on an fp8 cache multiply in fp8 where the hardware does.
-    const Dtype fastest = is_byte(a.kv_dtype) && gpu.supports(Dtype::kFp8) ? Dtype::kFp8 : arithmetic(op);
+    const Dtype fastest =
+        is_byte(a.kv_dtype) && gpu.supports(Dtype::kFp8) ? Dtype::kFp8 : arithmetic(op);
     p.compute = flops(op) / rate_for(arithmetic(op), gpu);
     p.memory = moved / gpu.memory.bandwidth;
     const Seconds from_memory = move_time(moved, warm ? if_cached(moved, gpu) : Bytes(0), gpu);
     p.base = p.compute + from_memory;
     p.least = std::max(flops(op) / rate_for(fastest, gpu), from_memory);
-    p.x = {std::log2(static_cast<double>(a.batch)), std::log2(std::max(1.0, a.context)), std::log2(a.heads), 0};
+    p.x = {std::log2(static_cast<double>(a.batch)), std::log2(std::max(1.0, a.context)),
+           std::log2(a.heads), 0};
     return p;
   }
 
-  // Cores reach about two thirds of either limit on Hopper and Blackwell; base already adds the two.
+  // Cores reach about two thirds of either limit on Hopper and Blackwell; base already adds the
+  // two.
   double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(12); }  // 10 to 17 us measured
 
@@ -73,9 +80,11 @@ class LatentCoreFamily : public KernelFamily {
 
   bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
     s.framework = row.text(row.column("framework"));
-    // vLLM: a host floor of 130 to 310 us in every row. The `wideep` tables time projections as well.
+    // vLLM: a host floor of 130 to 310 us in every row. The `wideep` tables time projections as
+    // well.
     const std::string_view table = row.text(row.column("table"));
-    if (s.framework == "vllm" || (table != "generation_mla" && table != "context_mla")) return false;
+    if (s.framework == "vllm" || (table != "generation_mla" && table != "context_mla"))
+      return false;
     const std::optional<Dtype> dtype = parse_dtype(row.text(row.column("mla_dtype")));
     const std::optional<Dtype> kv = parse_dtype(row.text(row.column("kv_dtype")));
     if (!dtype || !kv) return false;
@@ -121,7 +130,8 @@ class AbsorbedProductFamily : public KernelFamily {
 
   KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
     const auto& g = std::get<Gemm>(op);
-    const double m = static_cast<double>(g.m), n = static_cast<double>(g.n), heads = static_cast<double>(g.batch);
+    const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
+                 heads = static_cast<double>(g.batch);
     const Bytes moved = bytes(op);
     KernelPoint p;
     p.compute = flops(op) / rate_for(arithmetic(op), gpu);

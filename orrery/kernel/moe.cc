@@ -1,11 +1,12 @@
-// Routed experts of a MoE layer: routing, permutation, the expert products and the weighted sum, in one op.
+// Routed experts of a MoE layer: routing, permutation, the expert products and the weighted sum, in
+// one op.
 //
-// base = compute + memory + passes over tokens and slots: the kernels of a layer run one after the other, and
-// products of few rows an expert overlap little. Coordinates: log2 of tokens an expert, of experts of the rank,
-// of one expert's inner width on the rank, of the model width.
-// A class for each number format, split by expert parallelism or not, and balanced or skewed loads. The measured
-// `balanced` rows serve experts in turn, so that few tokens reach more experts than a random draw does: the
-// surface of the balanced classes holds that difference.
+// base = compute + memory + passes over tokens and slots: the kernels of a layer run one after the
+// other, and products of few rows an expert overlap little. Coordinates: log2 of tokens an expert,
+// of experts of the rank, of one expert's inner width on the rank, of the model width. A class for
+// each number format, split by expert parallelism or not, and balanced or skewed loads. The
+// measured `balanced` rows serve experts in turn, so that few tokens reach more experts than a
+// random draw does: the surface of the balanced classes holds that difference.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,37 +19,50 @@
 namespace orrery {
 namespace {
 
-// Work besides the expert products, per element of a row of the model width: of every token of the group (routing,
-// quantisation, the zeroed output) and of every pair of token and expert on the rank (gather, quantisation, scatter,
-// weighted sum); and what each of the half-dozen kernels of a layer takes to fill the GPU. Rounded from a search
-// for the least error on rows left out (H100, B200; all frameworks); the surface holds the rest.
+// Work besides the expert products, per element of a row of the model width: of every token of the
+// group (routing, quantisation, the zeroed output) and of every pair of token and expert on the
+// rank (gather, quantisation, scatter, weighted sum); and what each of the half-dozen kernels of a
+// layer takes to fill the GPU. Rounded from a search for the least error on rows left out (H100,
+// B200; all frameworks); the surface holds the rest.
 constexpr double kTokenBytes = 16, kSlotBytes = 32;
 constexpr Seconds kSetup = microseconds(4);
 
-constexpr std::array<std::string_view, 9> kFormats = {"bf16", "fp8", "fp8_block", "int8_weight", "int4_weight",
-                                                      "nvfp4", "mxfp4", "mxfp4_fp8", "int4_fp8"};
+constexpr std::array<std::string_view, 9> kFormats = {"bf16",        "fp8",         "fp8_block",
+                                                      "int8_weight", "int4_weight", "nvfp4",
+                                                      "mxfp4",       "mxfp4_fp8",   "int4_fp8"};
 
 std::size_t format_index(Format f) {
   switch (f) {
     case Format::kFp32:
     case Format::kTf32:
     case Format::kFp16:
-    case Format::kBf16: return 0;
+    case Format::kBf16:
+      return 0;
     case Format::kFp8:
-    case Format::kInt8: return 1;
-    case Format::kFp8Block: return 2;
-    case Format::kInt8Weight: return 3;
-    case Format::kInt4Weight: return 4;
-    case Format::kNvfp4: return 5;
-    case Format::kMxfp4: return 6;
-    case Format::kMxfp4Fp8: return 7;
-    case Format::kInt4Fp8: return 8;
-    default: return 4;  // the K-quants of llama.cpp: weight-only, about four bits
+    case Format::kInt8:
+      return 1;
+    case Format::kFp8Block:
+      return 2;
+    case Format::kInt8Weight:
+      return 3;
+    case Format::kInt4Weight:
+      return 4;
+    case Format::kNvfp4:
+      return 5;
+    case Format::kMxfp4:
+      return 6;
+    case Format::kMxfp4Fp8:
+      return 7;
+    case Format::kInt4Fp8:
+      return 8;
+    default:
+      return 4;  // the K-quants of llama.cpp: weight-only, about four bits
   }
 }
 
-// Formats whose surface may serve another one, with the factor of their time and the error. Efficiencies
-// against the own roofline are within 10 to 20 % of each other wherever both are measured.
+// Formats whose surface may serve another one, with the factor of their time and the error.
+// Efficiencies against the own roofline are within 10 to 20 % of each other wherever both are
+// measured.
 struct Substitute {
   std::size_t format;
   double factor, error;
@@ -92,22 +106,24 @@ std::vector<KernelFamily::KernelClass> make_classes() {
   return all;
 }
 
-// Models whose experts have no gate (Nemotron: squared ReLU), told by the shapes that the tables hold. Their rows
-// reach 1.2 to 1.4 times the bandwidth of the data sheet if a third matrix is counted.
+// Models whose experts have no gate (Nemotron: squared ReLU), told by the shapes that the tables
+// hold. Their rows reach 1.2 to 1.4 times the bandwidth of the data sheet if a third matrix is
+// counted.
 bool is_gated(int hidden, int intermediate, int top_k) {
   return top_k != 22 && !(hidden == 2688 && intermediate == 1856);
 }
 
-// Rows that no sound kernel gives, found by the share of the bandwidth that reading the active experts' weights
-// once reaches at 1 to 6 tokens an expert (sound rows: 0.5 to 0.95).
-bool is_unsound(std::string_view system, std::string_view framework, std::string_view source, std::string_view dtype,
-                const MoeExperts& m) {
+// Rows that no sound kernel gives, found by the share of the bandwidth that reading the active
+// experts' weights once reaches at 1 to 6 tokens an expert (sound rows: 0.5 to 0.95).
+bool is_unsound(std::string_view system, std::string_view framework, std::string_view source,
+                std::string_view dtype, const MoeExperts& m) {
   const bool hopper = system == "h100_sxm" || system == "h200_sxm";
   const bool blackwell = system == "b200_sxm" || system == "b300_sxm";
   if (framework == "vllm") {
     // 0.11 to 0.20 on every shape: not the kernel that the engine runs.
     if (hopper && dtype == "fp8") return true;
-    // Above 1.3: group-limited routing (DeepSeek V3) of the tables' logits visits half of the experts.
+    // Above 1.3: group-limited routing (DeepSeek V3) of the tables' logits visits half of the
+    // experts.
     if (m.hidden == 7168 && m.experts == 256) return true;
   }
   if (framework == "sglang") {
@@ -117,7 +133,8 @@ bool is_unsound(std::string_view system, std::string_view framework, std::string
   }
   if (framework == "trtllm") {
     if (source == "moe_torch_flow_min_latency") return true;  // up to 2.0: does not do all the work
-    if (blackwell && dtype == "w4a16_mxfp4") return true;     // 0.16 to 0.18; 140 % above served models
+    if (blackwell && dtype == "w4a16_mxfp4")
+      return true;  // 0.16 to 0.18; 140 % above served models
     // An untuned fallback: 0.12 to 0.20, where its neighbours reach 0.85.
     if (hopper && m.hidden == 5120 && m.experts == 16 && dtype != "fp8_block") return true;
     if (hopper && m.hidden == 4096 && m.experts == 512 && dtype == "fp8") return true;
@@ -131,24 +148,32 @@ class MoeFamily : public KernelFamily {
   bool accepts(const Op& op) const override { return std::holds_alternative<MoeExperts>(op); }
 
   std::vector<std::vector<double>> axes() const override {
-    return {{-6, -2, 0, 1, 2, 3, 5, 7, 12}, {0, 3, 6, 7.5, 9.5}, {6, 8.5, 10.5, 13}, {11, 12, 13}};
+    return {{-6, -3, -1, 0, 1, 2, 3, 5, 6.5, 8, 12},
+            {0, 3, 6, 7.5, 9.5},
+            {6, 8.5, 10.5, 13},
+            {11, 12.7}};
   }
 
   std::span<const KernelClass> classes() const override { return classes_; }
-  int class_of(const Op& op) const override { return static_cast<int>(class_index(std::get<MoeExperts>(op))); }
+  int class_of(const Op& op) const override {
+    return static_cast<int>(class_index(std::get<MoeExperts>(op)));
+  }
 
   KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
     const auto& m = std::get<MoeExperts>(op);
     const double tokens = static_cast<double>(m.tokens), hidden = m.hidden;
     const Bytes moved = bytes(op);
+    const Flops work = flops(op);
     KernelPoint p;
-    p.compute = flops(op) / rate_for(arithmetic(op), gpu);
+    p.compute = work / rate_for(arithmetic(op), gpu);
     p.memory = moved / gpu.memory.bandwidth;
-    // Weights of a repeated call that fit in the L2 stay there.
+    const Seconds from_memory = move_time(moved, warm ? if_cached(moved, gpu) : Bytes(0), gpu);
+    // Weights of a repeated call stay in the L2 up to about its size, at up to 4.5 times the
+    // memory's rate (L40S).
     const bool cached = warm && gpu.l2 && moved <= *gpu.l2 * 0.9;
-    const Seconds from_memory = move_time(moved, cached ? moved : Bytes(0), gpu);
     p.least = cached ? p.compute : std::max(p.compute, p.memory);
-    const double slots = flops(op).value() / (2.0 * (m.gated ? 3 : 2) * m.hidden * m.intermediate / m.tp);
+    const double slots =
+        work.value() / (2.0 * (m.gated ? 3 : 2) * m.hidden * m.intermediate / m.tp);
     const Bytes passes((kTokenBytes * tokens + kSlotBytes * slots) * hidden);
     p.base = kSetup + p.compute + from_memory + passes / gpu.memory.bandwidth;
     p.x = {std::log2(tokens * m.top_k / m.experts), std::log2(1.0 * m.experts / m.ep),
@@ -156,8 +181,8 @@ class MoeFamily : public KernelFamily {
     return p;
   }
 
-  // Experts' products reach 0.75 to 0.9 of the bandwidth, 0.4 to 0.7 of the peak rate (measured tables); base
-  // already adds the two.
+  // Experts' products reach 0.75 to 0.9 of the bandwidth, 0.4 to 0.7 of the peak rate (measured
+  // tables); base already adds the two.
   double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.3; }
   Seconds analytical_floor() const override { return microseconds(15); }  // 15 to 27 us measured
 
@@ -169,9 +194,12 @@ class MoeFamily : public KernelFamily {
     const std::optional<Format> format = parse_format(dtype);
     if (!format) return false;
     MoeExperts m;
-    if (loads == "power_law_1.01") m.skew = 1.01;
-    else if (loads == "power_law_1.2") m.skew = 1.2;
-    else if (loads != "balanced") return false;
+    if (loads == "power_law_1.01")
+      m.skew = 1.01;
+    else if (loads == "power_law_1.2")
+      m.skew = 1.2;
+    else if (loads != "balanced")
+      return false;
     m.tokens = row.integer(row.column("tokens"));
     m.hidden = static_cast<int>(row.integer(row.column("hidden")));
     m.intermediate = static_cast<int>(row.integer(row.column("inter")));
@@ -182,12 +210,14 @@ class MoeFamily : public KernelFamily {
     m.format = *format;
     m.gated = is_gated(m.hidden, m.intermediate, m.top_k);
     s.framework = row.text(row.column("framework"));
-    if (is_unsound(row.text(row.column("system")), s.framework, row.text(row.column("kernel_source")), dtype, m)) {
+    if (is_unsound(row.text(row.column("system")), s.framework,
+                   row.text(row.column("kernel_source")), dtype, m)) {
       return false;
     }
     s.op = m;
     s.kernel_class = classes_[class_index(m)].choices.front().name;
-    s.shape = hash_text(fmt::format("{} {} {} {} {} {}", m.hidden, m.intermediate, m.top_k, m.experts, m.tp, m.ep));
+    s.shape = hash_text(
+        fmt::format("{} {} {} {} {} {}", m.hidden, m.intermediate, m.top_k, m.experts, m.tp, m.ep));
     return true;
   }
 

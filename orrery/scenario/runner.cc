@@ -147,7 +147,7 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
               p.notes.push_back(fmt::format("memory holds {} of the {} requests at a time; the others wait", capacity, batch));
             }
             if (!options.memory_only) {
-              const SteadyWorkload load_of{batch, isl, osl, w.past, w.closed_loop};
+              const SteadyWorkload load_of{batch, isl, osl, w.past, w.closed_loop, w.requests_per_user};
               const SteadyResult r = steady_state(steps, base.engine, plan, load_of, capacity, options.breakdown);
               p.metrics.push_back(metric("ttft", "ms", r.ttft, kMs));
               if (osl > 1) p.metrics.push_back(metric("tpot", "ms", r.tpot, kMs));

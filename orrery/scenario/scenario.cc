@@ -84,6 +84,8 @@ void declare(Fields& f, Scenario& s) {
     add_sweep(g, "batch", w.batch, 1, 10'000'000, "requests together").unit("requests")
         .alias("batch_size").alias("concurrency");
     g.add("closed_loop", w.closed_loop, "a request that ends is replaced at once; false: one batch");
+    g.add("requests_per_user", w.requests_per_user, "closed loop: requests of each user, the first of all at once; 0: endless")
+        .range(0, 1e9);
     g.add("max_model_len", w.max_model_len, "longest sequence the KV cache is planned for; 0: isl + osl")
         .unit("tokens").range(0, kLongestContext);
     g.add("past", w.past, "tokens of the prompt already cached").unit("tokens").range(0, kLongestContext);

@@ -7,6 +7,10 @@
 namespace orrery {
 namespace {
 
+// Own error of a closed loop's first token: its waiting depends on how requests bunch, which only a simulation
+// follows. Spread of data/inference/serving_steady around the closed form.
+constexpr double kQueueingError = 0.5;
+
 // a + b of the same kernels: errors of one model, so they stay what they are relatively.
 Estimate<Seconds> plus(const Estimate<Seconds>& a, const Estimate<Seconds>& b) {
   const double total = (a.value + b.value).value();
@@ -124,7 +128,15 @@ SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine, c
     r.prefill_steps = one.steps;
     r.prefill = one.all;
     const double interruptions = static_cast<double>(r.running - 1) / static_cast<double>(w.osl);
-    r.ttft = plus(plus(one.all, r.decode_step.total.scaled(r.running > 1 ? 0.5 : 0)), overhead);
+    const double prefill_share = static_cast<double>(r.running) * one.all.value.value();
+    const double residence = prefill_share + later * r.decode_step.total.value.value();
+    const double rho = std::min(0.9, prefill_share / residence);
+    const bool alone = r.running == 1;
+    const Estimate<Seconds> steady =
+        plus(one.all.scaled(alone ? 1 : 1 + rho / (2 * (1 - rho))), r.decode_step.total.scaled(alone ? 0 : 0.5));
+    const double first = w.requests_per_user > 0 ? 1.0 / static_cast<double>(w.requests_per_user) : 0;
+    r.ttft = plus(plus(wave.prefill(r.running, false).mean.scaled(first), steady.scaled(1 - first)), overhead);
+    if (!alone) r.ttft.own = std::hypot(r.ttft.own, kQueueingError);
     if (w.osl > 1) r.tpot = plus(r.decode_step.total, one.all.scaled(interruptions));
     r.e2e = plus(r.ttft, r.tpot.scaled(later));
     r.makespan = r.e2e;

@@ -7,10 +7,13 @@
 // than `requests`, the rest waits for a next wave (all members of a wave end together: lengths are equal).
 //   ttft   mean over requests, from the start to the first token
 //   tpot   (e2e - ttft) / (osl - 1), the time between later tokens
-// Closed loop: `requests` users, each sending the next request when the last one ends. A decode step is
+// Closed loop: `requests` users, each sending `requests_per_user` requests one after the other. A decode step is
 // interrupted once per finished request by a newcomer's prefill:
 //   tpot = t_decode + (running - 1) / osl * t_prefill
-//   ttft = t_prefill + t_decode / 2 (waiting for the step in progress)
+// The first request of all users comes at once, later ones arrive apart, so that the mean first token is
+//   ttft = 1/r * (mean of a batch's) + (1 - 1/r) * (t_prefill * (1 + rho/(2(1-rho))) + t_decode / 2)
+// with r = requests_per_user (no first wave if 0) and rho the share of time that prefills take (the waiting time
+// of a queue with one server, random arrivals and constant service: M/D/1).
 #pragma once
 
 #include <cstdint>
@@ -25,6 +28,7 @@ struct SteadyWorkload {
   std::int64_t isl = 1, osl = 1;  // tokens; isl > past, osl >= 1
   std::int64_t past = 0;          // tokens of each prompt whose KV is cached already
   bool closed_loop = false;
+  std::int64_t requests_per_user = 10;  // of a closed loop; 0: endless
 };
 
 struct SteadyResult {

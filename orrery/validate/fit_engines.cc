@@ -7,6 +7,7 @@
 #include <map>
 #include <nlopt.hpp>
 
+#include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/validate/inference_rows.h"
@@ -124,6 +125,14 @@ class EngineFit {
   std::map<std::string, double> weight_;  // of a group's rows: a group of many rows counts as their square root
 };
 
+// The own error of a step such that 90 % of the fitted figures lie in the 90 % interval it makes alone.
+double spread(const std::vector<EngineFit::Error>& errors) {
+  std::vector<double> absolute;
+  for (const EngineFit::Error& e : errors) absolute.push_back(std::abs(e.log));
+  constexpr double kLeast = 0.03, kMost = 1.0;
+  return absolute.empty() ? kMost : std::clamp(quantile(absolute, 0.9) / normal_quantile(0.95), kLeast, kMost);
+}
+
 double median_percent(const std::vector<EngineFit::Error>& errors) {
   std::vector<double> percent;
   for (const EngineFit::Error& e : errors) percent.push_back(100 * std::abs(std::expm1(e.log)));
@@ -192,8 +201,9 @@ std::vector<FittedEngine> fit_engines(const std::filesystem::path& dir, const st
     std::vector<double> x = start;
     double best = 0;
     search.optimize(x, best);
-    result.error_after = median_percent(fit.errors(x));
-    result.yaml = recipe(fit, x, result, date);
+    const std::vector<EngineFit::Error> errors = fit.errors(x);
+    result.error_after = median_percent(errors);
+    result.yaml = recipe(fit, x, result, date) + fmt::format("step_error: {:.3g}\n", spread(errors));
     results.push_back(std::move(result));
   }
   return results;

@@ -10,8 +10,8 @@
 namespace orrery {
 namespace {
 
-// The model simulated: loads drawn once an experiment, every token picks top_k different experts one after the
-// other with the odds of their loads.
+// The model simulated: loads drawn once an experiment, every token picks top_k different experts
+// one after the other with the odds of their loads.
 struct Simulated {
   double active = 0, imbalance = 0;
 };
@@ -45,10 +45,13 @@ Simulated simulate(int tokens, int experts, int top_k, int ep, double skew, int 
     int busiest = 0;
     for (int g = 0; g < ep; ++g) {
       int slots = 0;
-      for (int e = g * experts / ep; e < (g + 1) * experts / ep; ++e) slots += picks[static_cast<std::size_t>(e)];
+      for (int e = g * experts / ep; e < (g + 1) * experts / ep; ++e)
+        slots += picks[static_cast<std::size_t>(e)];
       busiest = std::max(busiest, slots);
     }
-    mean.active += static_cast<double>(std::count_if(picks.begin(), picks.end(), [](int n) { return n > 0; })) / runs;
+    mean.active += static_cast<double>(
+                       std::count_if(picks.begin(), picks.end(), [](int n) { return n > 0; })) /
+                   runs;
     mean.imbalance += 1.0 * busiest * ep / (tokens * top_k) / runs;
   }
   return mean;
@@ -75,7 +78,8 @@ TEST(Routing, ManyTokensActivateAllExperts) {
 }
 
 TEST(Routing, SkewActivatesFewerExperts) {
-  EXPECT_LT(expected_active_experts(64, 256, 8, 1.2), 0.95 * expected_active_experts(64, 256, 8, 0));
+  EXPECT_LT(expected_active_experts(64, 256, 8, 1.2),
+            0.95 * expected_active_experts(64, 256, 8, 0));
 }
 
 TEST(Routing, MoreTokensActivateMoreExpertsAndLoadTheBusiestGroupMore) {

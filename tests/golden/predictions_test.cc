@@ -1,0 +1,73 @@
+// Pinned predictions: a change of the model shows up here and in the review of predictions.csv.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "orrery/scenario/runner.h"
+#include "tests/golden/program.h"
+
+namespace orrery::golden {
+namespace {
+
+constexpr const char* kFile = ORRERY_SOURCE_DIR "/tests/golden/predictions.csv";
+constexpr std::string_view kHead = "model,gpu,engine,quantization,tp,ep,isl,osl,batch";
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> out(1);
+  for (char c : line) {
+    if (c == ',') {
+      out.emplace_back();
+    } else {
+      out.back() += c;
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    out.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+// Four significant digits: the same on every compiler.
+std::string predicted(Runner& runner, const std::vector<std::string>& cells) {
+  Scenario s;
+  s.model = cells[0], s.hardware.gpu = cells[1], s.engine.profile = cells[2], s.precision.quantization = cells[3];
+  s.parallel.tp = {std::stoi(cells[4])}, s.parallel.ep = std::stoi(cells[5]);
+  s.workload.isl = {std::stoi(cells[6])}, s.workload.osl = {std::stoi(cells[7])}, s.workload.batch = {std::stoi(cells[8])};
+  RunOptions options;
+  options.breakdown = false;
+  const Point p = runner.run(s, options).points.at(0);
+  std::string out;
+  for (const char* name : {"ttft", "tpot", "memory"}) {
+    const Metric* m = p.find(name);
+    out += m ? fmt::format(",{:.4g}", m->value) : ",";
+  }
+  return out;
+}
+
+TEST(Predictions, AreThePinnedOnes) {
+  const std::vector<std::string> lines = lines_of(read_file(kFile));
+  ASSERT_GE(lines.size(), 41u);
+  ASSERT_TRUE(lines[0].starts_with(kHead));
+  Runner runner{Bundle()};
+  std::string rewritten = std::string(kHead) + ",ttft_ms,tpot_ms,memory_gb\n";
+  std::string changed;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    std::vector<std::string> cells = split(lines[i]);
+    ASSERT_GE(cells.size(), 9u) << lines[i];
+    cells.resize(9);
+    const std::string line = fmt::format("{}{}", fmt::join(cells, ","), predicted(runner, cells));
+    rewritten += line + "\n";
+    if (line != lines[i]) changed += fmt::format("- {}\n+ {}\n", lines[i], line);
+  }
+  if (rewriting()) return write_text(kFile, rewritten);
+  EXPECT_EQ(changed, "") << how_to_rewrite();
+}
+
+}  // namespace
+}  // namespace orrery::golden

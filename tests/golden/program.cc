@@ -1,0 +1,52 @@
+#include "tests/golden/program.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace orrery::golden {
+
+Result run_program(const std::string& arguments) {
+  const Scratch scratch;
+  const std::string out = scratch.path() / "out", err = scratch.path() / "err";
+  const std::string command =
+      "cd '" ORRERY_SOURCE_DIR "' && '" ORRERY_PROGRAM "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+Scratch::Scratch() {
+  std::string pattern = std::filesystem::temp_directory_path() / "orrery-XXXXXX";
+  path_ = mkdtemp(pattern.data());
+}
+
+Scratch::~Scratch() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string Scratch::file(const std::string& name, const std::string& text) const {
+  write_text(path_ / name, text);
+  return path_ / name;
+}
+
+bool rewriting() { return std::getenv("ORRERY_REWRITE") != nullptr; }
+
+std::string how_to_rewrite() {
+  return "\nIf the change is meant, write the expectations anew and review the diff:\n"
+         "  ORRERY_REWRITE=1 $(dirname " ORRERY_PROGRAM ")/tests/golden_tests\n";
+}
+
+}  // namespace orrery::golden

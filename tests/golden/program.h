@@ -1,0 +1,40 @@
+// Runs the built program as a user does.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace orrery::golden {
+
+struct Result {
+  int code = 0;  // exit code; -1 if the program was killed
+  std::string out, err;
+};
+
+// `arguments` as a shell reads them, from the root of the source tree.
+Result run_program(const std::string& arguments);
+
+std::string read_file(const std::filesystem::path& path);
+void write_text(const std::filesystem::path& path, const std::string& text);
+
+// A directory of this test's own, emptied when the object goes.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  // A file in it with this text.
+  std::string file(const std::string& name, const std::string& text) const;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// ORRERY_REWRITE=1: expectations are written, not compared.
+bool rewriting();
+// Appended to failures.
+std::string how_to_rewrite();
+
+}  // namespace orrery::golden

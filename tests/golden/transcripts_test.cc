@@ -1,0 +1,53 @@
+// Whole command lines with the whole of what they print: tests/golden/*.txt, the command on the first line.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/golden/program.h"
+
+namespace orrery::golden {
+namespace {
+
+constexpr std::string_view kPrompt = "$ orrery ";
+
+std::vector<std::filesystem::path> transcripts() {
+  std::vector<std::filesystem::path> out;
+  for (const auto& entry : std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/golden")) {
+    if (entry.path().extension() == ".txt") out.push_back(entry.path());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+class Transcript : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(Transcript, PrintsWhatItPrinted) {
+  const std::string text = read_file(GetParam());
+  const std::string command = text.substr(0, text.find('\n'));
+  ASSERT_TRUE(command.starts_with(kPrompt)) << GetParam();
+  const Result r = run_program(command.substr(kPrompt.size()));
+  EXPECT_EQ(r.err, "");
+  const std::string printed = command + "\n" + r.out;
+  if (rewriting()) return write_text(GetParam(), printed);
+  EXPECT_EQ(printed, text) << how_to_rewrite();
+}
+
+TEST_P(Transcript, FitsEightyColumns) {
+  const std::string text = read_file(GetParam());
+  if (text.find(" -o ") < text.find('\n')) GTEST_SKIP() << "for programs, not for people";
+  for (std::size_t at = text.find('\n') + 1; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    EXPECT_LE(end - at, 80u) << text.substr(at, end - at);
+    at = end + 1;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, Transcript, testing::ValuesIn(transcripts()), [](const auto& info) {
+  std::string name = info.param.stem().string();
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace orrery::golden

@@ -1,0 +1,91 @@
+#include "orrery/scenario/runner.h"
+
+#include <gtest/gtest.h>
+
+#include "orrery/scenario/advice.h"
+
+namespace orrery {
+namespace {
+
+Scenario question(const std::string& rest) {
+  return read_scenario(parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n" + rest, "s.yaml"));
+}
+
+double value(const Point& p, std::string_view name) {
+  const Metric* m = p.find(name);
+  EXPECT_NE(m, nullptr) << name;
+  return m ? m->value : 0;
+}
+
+TEST(Runner, MetricsAgreeWithEachOther) {
+  Runner runner{Bundle()};
+  const Point p = runner.run(question("workload: {isl: 256, osl: 65, batch: 4}\n")).points.at(0);
+  // e2e = ttft + (osl - 1) * tpot, by the definition of TPOT.
+  EXPECT_NEAR(value(p, "e2e"), value(p, "ttft") + 64 * value(p, "tpot"), 1e-6 * value(p, "e2e"));
+  EXPECT_NEAR(value(p, "total_throughput") / value(p, "output_throughput"), (256 + 65) / 65.0, 1e-9);
+  EXPECT_NEAR(value(p, "output_throughput") / value(p, "request_throughput"), 65, 1e-9);
+  // 8.03e9 parameters in bf16.
+  EXPECT_NEAR(value(p, "weights"), 16.06, 0.01);
+  // 2 (K, V) * 8 heads * 128 * 2 B * 32 layers = 131072 B a token.
+  EXPECT_NEAR(value(p, "kv_cache_per_request"), 131072.0 * (256 + 65) / 1e9, 1e-9);
+}
+
+TEST(Runner, OneTokenHasNoTpot) {
+  Runner runner{Bundle()};
+  const Point p = runner.run(question("workload: {osl: 1}\n")).points.at(0);
+  EXPECT_EQ(p.find("tpot"), nullptr);
+  EXPECT_TRUE(p.limit.starts_with("prefill")) << p.limit;
+}
+
+TEST(Runner, KvHeadsMakeAVariant) {
+  Runner runner{Bundle()};
+  const double gqa = value(runner.run(question("")).points.at(0), "kv_cache_per_request");
+  const Point mha = runner.run(question("model_overrides: {kv_heads: 32}\n")).points.at(0);
+  EXPECT_NEAR(value(mha, "kv_cache_per_request") / gqa, 4, 1e-9);
+  EXPECT_NEAR(value(runner.run(question("")).points.at(0), "kv_cache_per_request"), gqa, 0);  // the model is not changed
+  EXPECT_THROW(runner.run(question("model_overrides: {kv_heads: 5}\n")), InputError);
+}
+
+TEST(Runner, ALayoutThatCannotBe) {
+  Runner runner{Bundle()};
+  EXPECT_THROW(runner.run(question("parallel: {tp: 3}\n")), Infeasible);
+  const Answer sweep = runner.run(question("parallel: {tp: [3, 2]}\n"));
+  ASSERT_EQ(sweep.points.size(), 2u);
+  EXPECT_FALSE(sweep.points[0].feasibility.fits);
+  EXPECT_TRUE(sweep.points[1].feasibility.fits);
+}
+
+TEST(Runner, ACachedPromptIsLessWork) {
+  Runner runner{Bundle()};
+  const Point cold = runner.run(question("workload: {isl: 5120, past: 0}\n")).points.at(0);
+  const Point warm = runner.run(question("workload: {isl: 5120, past: 4096}\n")).points.at(0);
+  EXPECT_LT(value(warm, "ttft"), 0.4 * value(cold, "ttft"));
+  EXPECT_THROW(runner.run(question("workload: {isl: 512, past: 512}\n")), InputError);
+}
+
+TEST(Runner, OverridesReachTheEngine) {
+  Runner runner{Bundle()};
+  const Answer a = runner.run(question("engine: {overrides: {memory: {utilization: 0.5}}}\n"));
+  EXPECT_EQ(a.resolved["engine"]["constants"]["memory"]["utilization"], 0.5);
+  EXPECT_LT(value(a.points[0], "max_concurrency"), value(runner.run(question("")).points[0], "max_concurrency"));
+  EXPECT_THROW(runner.run(question("engine: {overrides: {memory: {utilisation: 0.5}}}\n")), InputError);
+}
+
+TEST(Advice, NamesTheLargestCause) {
+  Point p;
+  auto add = [&p](const char* name, const char* part, const char* bound, double ms) {
+    KernelRow k;
+    k.phase = "decode", k.name = name, k.part = part, k.bound = bound, k.sizes = "gemm";
+    k.time.value = milliseconds(ms);
+    p.kernels.push_back(k);
+  };
+  add("down_proj", "mlp", "memory", 3);
+  add("attn_decode", "attention", "memory", 4);
+  add("tp_all_reduce", "communication", "network", 2);
+  add("up_proj", "mlp", "memory", 2);
+  EXPECT_TRUE(advice(p, "decode").starts_with("decode is limited by reading weights (45 %")) << advice(p, "decode");
+  EXPECT_EQ(advice(p, "prefill"), "");
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,71 @@
+#include "orrery/scenario/scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace orrery {
+namespace {
+
+constexpr const char* kLeast = "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n";
+
+Scenario read(const std::string& yaml) { return read_scenario(parse_yaml(yaml, "s.yaml")); }
+
+std::string refusal(const std::string& yaml) {
+  try {
+    read(yaml);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Scenario, DefaultsAreOneRequestOnOneGpu) {
+  const Scenario s = read(kLeast);
+  EXPECT_EQ(s.parallel.tp, Sweep{1});
+  EXPECT_EQ(s.workload.batch, Sweep{1});
+  EXPECT_EQ(s.engine.profile, "vllm");
+  EXPECT_EQ(s.model_overrides.kv_heads, 0);
+}
+
+TEST(Scenario, TakesVllmNames) {
+  const Scenario s = read(std::string(kLeast) +
+                          "parallel: {tensor_parallel_size: 4, pipeline-parallel-size: 2}\n"
+                          "workload: {input_len: 64, concurrency: 1-4*2, max-model-len: 2048}\n"
+                          "precision: {dtype: bfloat16, quantization: awq, kv_cache_dtype: auto}\n");
+  EXPECT_EQ(s.parallel.tp, Sweep{4});
+  EXPECT_EQ(s.parallel.pp, Sweep{2});
+  EXPECT_EQ(s.workload.isl, Sweep{64});
+  EXPECT_EQ(s.workload.batch, (Sweep{1, 2, 4}));
+  EXPECT_EQ(s.workload.max_model_len, 2048);
+  EXPECT_EQ(s.precision.quantization, "awq");
+}
+
+TEST(Scenario, RefusalsNameThePlaceAndTheNearest) {
+  EXPECT_EQ(refusal(std::string(kLeast) + "workload:\n  bacth: 1\n"), "s.yaml:4: workload.bacth: unknown key (did you mean 'batch'?)");
+  EXPECT_NE(refusal("hardware: {gpu: h100-sxm}\n").find("'model' is missing"), std::string::npos);
+  EXPECT_NE(refusal("model: x\nhardware: {}\n").find("'gpu' is missing"), std::string::npos);
+  const std::string format = refusal(std::string(kLeast) + "precision: {quantization: fp9}\n");
+  EXPECT_NE(format.find("s.yaml:3: precision.quantization: expected one of"), std::string::npos) << format;
+  EXPECT_NE(format.find("did you mean 'fp8'?"), std::string::npos) << format;
+  // Only formats that an engine can hold activations or a cache in.
+  EXPECT_NE(refusal(std::string(kLeast) + "precision: {dtype: fp8}\n"), "");
+  EXPECT_NE(refusal(std::string(kLeast) + "precision: {kv_cache_dtype: tf32}\n"), "");
+  EXPECT_NE(refusal(std::string(kLeast) + "workload: {isl: 8, input_len: 9}\n").find("already"), std::string::npos);
+}
+
+TEST(Scenario, WritesWhatItReads) {
+  Scenario s = read(std::string(kLeast) + "workload: {isl: [16, 32], expert_skew: 0.5}\nmodel_overrides: {kv_heads: 4}\n");
+  Fields fields;
+  declare(fields, s);
+  const auto j = fields.json();
+  EXPECT_EQ(j["workload"]["isl"], (std::vector<int>{16, 32}));
+  EXPECT_EQ(j["model_overrides"]["kv_heads"], 4);
+  Scenario again = read_scenario(parse_json(j.dump(), "again.json"));
+  Fields fields_again;
+  declare(fields_again, again);
+  EXPECT_EQ(fields_again.json().dump(), j.dump());
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,47 @@
+#include "orrery/scenario/sweep.h"
+
+#include <gtest/gtest.h>
+
+namespace orrery {
+namespace {
+
+Sweep read(const std::string& yaml) { return read_sweep(parse_yaml(yaml, "s.yaml"), 1, 1000); }
+
+std::string refusal(const std::string& yaml) {
+  try {
+    read(yaml);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Sweep, ListsAndRanges) {
+  EXPECT_EQ(read("8"), (Sweep{8}));
+  EXPECT_EQ(read("1,2,4"), (Sweep{1, 2, 4}));
+  EXPECT_EQ(read("1-64*4"), (Sweep{1, 4, 16, 64}));
+  EXPECT_EQ(read("1-100*10"), (Sweep{1, 10, 100}));
+  EXPECT_EQ(read("100-250+100"), (Sweep{100, 200}));
+  EXPECT_EQ(read("3-6"), (Sweep{3, 4, 5, 6}));
+  EXPECT_EQ(read("[1, 8-32*2, 5]"), (Sweep{1, 8, 16, 32, 5}));
+}
+
+TEST(Sweep, RefusalsNameTheFault) {
+  EXPECT_NE(refusal("0").find("out of range: 1 to 1000"), std::string::npos);
+  EXPECT_NE(refusal("1001").find("out of range"), std::string::npos);
+  EXPECT_NE(refusal("8-1").find("backwards"), std::string::npos);
+  EXPECT_NE(refusal("1-8*1").find("does not advance"), std::string::npos);
+  EXPECT_NE(refusal("1-8+0").find("does not advance"), std::string::npos);
+  EXPECT_NE(refusal("1.5").find("whole number"), std::string::npos);
+  EXPECT_NE(refusal("1,,2").find("whole number"), std::string::npos);
+  EXPECT_NE(refusal("1-x").find("not a range"), std::string::npos);
+  EXPECT_NE(refusal("[]").find("at least one"), std::string::npos);
+  EXPECT_NE(refusal("{a: 1}"), "");
+}
+
+TEST(Sweep, IsNotCountedUpToAHugeEnd) {
+  EXPECT_THROW(read_sweep(parse_yaml("1-100000000", "s.yaml"), 1, 100'000'000), InputError);
+}
+
+}  // namespace
+}  // namespace orrery
