@@ -1,4 +1,5 @@
-// What a search pays: a question answered from warm facts, from nothing, and a model read from its config.json.
+// What a search pays: a question answered from warm facts, from nothing, and a model read from its
+// config.json.
 #include <benchmark/benchmark.h>
 
 #include "orrery/base/node.h"
@@ -26,8 +27,10 @@ void BM_EstimatePoint(benchmark::State& state, const char* model, int tp) {
   for (auto _ : state) benchmark::DoNotOptimize(runner.run(s, options));
 }
 BENCHMARK_CAPTURE(BM_EstimatePoint, llama_3_8b, "llama-3-8b", 1)->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(BM_EstimatePoint, llama_3_70b_tp8, "llama-3-70b", 8)->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(BM_EstimatePoint, deepseek_v3_tp8, "deepseek-v3", 8)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_EstimatePoint, llama_3_70b_tp8, "llama-3-70b", 8)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_EstimatePoint, deepseek_v3_tp8, "deepseek-v3", 8)
+    ->Unit(benchmark::kMicrosecond);
 
 // The facts and kernel tables are read too, as in a process that answers one question.
 void BM_EstimateFromNothing(benchmark::State& state) {

@@ -30,29 +30,35 @@ std::string help_of(const Field& f) {
     for (const auto& v : f.json()) values += (values.empty() ? "" : ",") + v.dump();
     return help + fmt::format(" [{}]", values);
   }
-  return f.default_text().empty() || f.type() == Field::Type::kBool ? help : help + fmt::format(" [{}]", f.default_text());
+  return f.default_text().empty() || f.type() == Field::Type::kBool
+             ? help
+             : help + fmt::format(" [{}]", f.default_text());
 }
 
 std::string type_name(const Field& f) {
   switch (f.type()) {
-    case Field::Type::kList: return "N[,N|N-N*2...]";
-    case Field::Type::kInt: return "N";
-    case Field::Type::kNumber: return "X";
-    default: return "NAME";
+    case Field::Type::kList:
+      return "N[,N|N-N*2...]";
+    case Field::Type::kInt:
+      return "N";
+    case Field::Type::kNumber:
+      return "X";
+    default:
+      return "NAME";
   }
 }
 
 // Keys of the engine's profile that vLLM has flags for. All others are reached by --set.
 bool is_engine_flag(std::string_view name) {
-  constexpr std::string_view kNames[] = {"utilization", "block_size", "max_num_batched_tokens", "max_num_seqs",
-                                         "chunked_prefill"};
+  constexpr std::string_view kNames[] = {"utilization", "block_size", "max_num_batched_tokens",
+                                         "max_num_seqs", "chunked_prefill"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 }  // namespace
 
-void ScenarioFlags::add_flag(CLI::App& app, const Field& field, const std::string& path, const std::string& names,
-                             const std::string& group) {
+void ScenarioFlags::add_flag(CLI::App& app, const Field& field, const std::string& path,
+                             const std::string& names, const std::string& group) {
   const std::string long_name = names.substr(names.find("--"));
   given_.push_back({path, long_name.substr(0, long_name.find(',')), "", false});
   Given* slot = &given_.back();
@@ -61,7 +67,8 @@ void ScenarioFlags::add_flag(CLI::App& app, const Field& field, const std::strin
   if (field.type() == Field::Type::kBool) {
     app.add_flag_function(
            names + ",!--no-" + slot->flag.substr(2),
-           [slot](std::int64_t n) { slot->text = n > 0 ? "true" : "false", slot->set = true; }, help)
+           [slot](std::int64_t n) { slot->text = n > 0 ? "true" : "false", slot->set = true; },
+           help)
         ->group(group);
     return;
   }
@@ -87,11 +94,13 @@ ScenarioFlags::ScenarioFlags(CLI::App& app) {
       if (!is_engine_flag(leaf.name())) continue;
       // vLLM's name is the alias where there is one.
       const std::string name = leaf.aliases().empty() ? leaf.name() : leaf.aliases().front();
-      add_flag(app, leaf, "engine.overrides." + f.name() + "." + leaf.name(), flag_name(name), kEngineGroup);
+      add_flag(app, leaf, "engine.overrides." + f.name() + "." + leaf.name(), flag_name(name),
+               kEngineGroup);
     }
   }
   app.add_option("--set", assignments_,
-                 "any key of a scenario file: --set workload.past=512; keys of the engine's profile may be written "
+                 "any key of a scenario file: --set workload.past=512; keys of the engine's "
+                 "profile may be written "
                  "short: --set engine.max_num_seqs=64")
       ->group(kEngineGroup)
       ->type_name("KEY=VALUE")
@@ -113,14 +122,16 @@ std::string ScenarioFlags::full_path(const std::string& key) const {
   if (!key.starts_with(kEngine)) return key;
   const std::string rest = key.substr(kEngine.size());
   if (rest == "profile" || rest == "overrides" || rest.starts_with("overrides.")) return key;
-  if (rest.find('.') != std::string::npos || engine_fields_.find(rest)) return "engine.overrides." + rest;
+  if (rest.find('.') != std::string::npos || engine_fields_.find(rest))
+    return "engine.overrides." + rest;
   std::vector<std::string> known = {"profile"};
   for (const Field& group : engine_fields_.all()) {
     if (!group.group()) continue;
     if (group.group()->find(rest)) return "engine.overrides." + group.name() + "." + rest;
     for (const Field& leaf : group.group()->all()) known.push_back(leaf.name());
   }
-  throw InputError(fmt::format("--set {}: an engine's profile has no such key{}", key, did_you_mean(rest, known)));
+  throw InputError(fmt::format("--set {}: an engine's profile has no such key{}", key,
+                               did_you_mean(rest, known)));
 }
 
 void ScenarioFlags::apply(Node& document) const {
@@ -147,7 +158,8 @@ Scenario ScenarioFlags::scenario() const {
   if (!document.find("model")) missing = "--model";
   if (!hardware || !hardware->find("gpu")) missing += missing.empty() ? "--gpu" : " and --gpu";
   if (!missing.empty()) {
-    throw InputError(fmt::format("{} missing, as in: orrery estimate --model llama-3-8b --gpu h100-sxm", missing));
+    throw InputError(fmt::format(
+        "{} missing, as in: orrery estimate --model llama-3-8b --gpu h100-sxm", missing));
   }
   return read_scenario(document);
 }

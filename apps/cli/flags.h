@@ -1,11 +1,12 @@
-// Flags made from declared fields: every leaf of a Scenario is a flag of the same name, and so are the
-// keys of an engine's profile that vLLM has flags for.
+// Flags made from declared fields: every leaf of a Scenario is a flag of the same name, and so are
+// the keys of an engine's profile that vLLM has flags for.
 //
-// The name is the field's with '_' as '-' (`--max-num-seqs`). What was given is collected as a document of the
-// same shape as a scenario file, so that flags, --set and files go through one reader and one set of checks.
+// The name is the field's with '_' as '-' (`--max-num-seqs`). What was given is collected as a
+// document of the same shape as a scenario file, so that flags, --set and files go through one
+// reader and one set of checks.
 //
-// --set KEY=VALUE writes any key of a scenario file. Keys of the engine's profile may be written short, since
-// their names are unique: engine.max_num_seqs or engine.scheduler.max_num_seqs for
+// --set KEY=VALUE writes any key of a scenario file. Keys of the engine's profile may be written
+// short, since their names are unique: engine.max_num_seqs or engine.scheduler.max_num_seqs for
 // engine.overrides.scheduler.max_num_seqs.
 #pragma once
 
@@ -39,13 +40,14 @@ class ScenarioFlags {
     bool set = false;
   };
 
-  void add_leaves(CLI::App& app, const Fields& fields, const std::string& prefix, const std::string& group);
+  void add_leaves(CLI::App& app, const Fields& fields, const std::string& prefix,
+                  const std::string& group);
   // `names` as CLI11 takes them: "-m,--model".
-  void add_flag(CLI::App& app, const Field& field, const std::string& path, const std::string& names,
-                const std::string& group);
+  void add_flag(CLI::App& app, const Field& field, const std::string& path,
+                const std::string& names, const std::string& group);
   std::string full_path(const std::string& key) const;  // of --set
 
-  Scenario scenario_;      // holds the defaults that the declarations show
+  Scenario scenario_;  // holds the defaults that the declarations show
   EngineProfile engine_;
   Fields scenario_fields_, engine_fields_;
   std::deque<Given> given_;

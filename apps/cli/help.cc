@@ -122,9 +122,11 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& program) {
     const std::vector<std::string> verbs = verbs_of(program);
     for (const std::string& word : rest) {
       if (word.starts_with('-')) continue;
-      return fmt::format("unknown verb '{}'{}; verbs: {}", word, did_you_mean(word, verbs), fmt::join(verbs, ", "));
+      return fmt::format("unknown verb '{}'{}; verbs: {}", word, did_you_mean(word, verbs),
+                         fmt::join(verbs, ", "));
     }
-    if (rest.empty()) return fmt::format("expected a verb: {} (--help explains)", fmt::join(verbs, ", "));
+    if (rest.empty())
+      return fmt::format("expected a verb: {} (--help explains)", fmt::join(verbs, ", "));
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const std::string text = error.what();  // "--isl: 1 required N missing"

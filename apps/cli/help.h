@@ -1,5 +1,5 @@
-// How the command line speaks of itself: help texts that fit 80 columns, vLLM's spellings of flags, and the
-// messages for a command line that does not parse.
+// How the command line speaks of itself: help texts that fit 80 columns, vLLM's spellings of flags,
+// and the messages for a command line that does not parse.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,5 @@
-// orrery: the command line. Reads flags, asks the library, renders; exit codes as in orrery/base/error.h.
+// orrery: the command line. Reads flags, asks the library, renders; exit codes as in
+// orrery/base/error.h.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,19 +14,22 @@ namespace {
 
 int run(int argc, char** argv) {
   using namespace orrery::cli;
-  CLI::App program("Predicts latency, throughput and memory of LLM systems before the GPUs are rented.", "orrery");
+  CLI::App program(
+      "Predicts latency, throughput and memory of LLM systems before the GPUs are rented.",
+      "orrery");
   program.formatter(std::make_shared<HelpFormatter>());
   program.set_help_flag("-h,--help", "this text");
   program.set_version_flag("--version", ORRERY_VERSION, "the program's version");
   program.require_subcommand(1);
-  program.footer(fmt::format(
-      "Examples:\n"
-      "  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --batch 1-64*2\n"
-      "  orrery memory --model ./config.json --gpu l40s --tp 2 --max-model-len 32768\n"
-      "  orrery list models\n\n{}",
-      kDefinitions));
+  program.footer(
+      fmt::format("Examples:\n"
+                  "  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --batch 1-64*2\n"
+                  "  orrery memory --model ./config.json --gpu l40s --tp 2 --max-model-len 32768\n"
+                  "  orrery list models\n\n{}",
+                  kDefinitions));
   Context context;
-  program.add_option("--catalog", context.catalog, "directory of facts laid over the bundled ones")->type_name("DIR");
+  program.add_option("--catalog", context.catalog, "directory of facts laid over the bundled ones")
+      ->type_name("DIR");
   add_estimate(program, context);
   add_memory(program, context);
   add_kernel(program, context);

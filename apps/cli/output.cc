@@ -18,17 +18,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::vector<std::string> kFormats = {"table", "json", "jsonl", "csv", "md"};  // in the enum's order
+const std::vector<std::string> kFormats = {"table", "json", "jsonl", "csv",
+                                           "md"};  // in the enum's order
 
-void flatten(const Json& value, const std::string& name, std::vector<std::pair<std::string, std::string>>& out) {
+void flatten(const Json& value, const std::string& name,
+             std::vector<std::pair<std::string, std::string>>& out) {
   if (value.is_object()) {
-    for (const auto& [key, member] : value.items()) flatten(member, name.empty() ? key : name + "." + key, out);
+    for (const auto& [key, member] : value.items())
+      flatten(member, name.empty() ? key : name + "." + key, out);
     return;
   }
   std::string text;
   if (value.is_array()) {
     for (const Json& item : value) {
-      text += (text.empty() ? "" : "; ") + (item.is_string() ? item.get<std::string>() : item.dump());
+      text +=
+          (text.empty() ? "" : "; ") + (item.is_string() ? item.get<std::string>() : item.dump());
     }
   } else if (!value.is_null()) {
     text = value.is_string() ? value.get<std::string>() : value.dump();
@@ -44,7 +48,8 @@ void add_format_flag(CLI::App& app, Format& format) {
          [&format](const std::string& name) {
            const auto found = std::find(kFormats.begin(), kFormats.end(), name);
            if (found == kFormats.end()) {
-             throw InputError(fmt::format("--output: expected {}, got '{}'{}", fmt::join(kFormats, ", "), name,
+             throw InputError(fmt::format("--output: expected {}, got '{}'{}",
+                                          fmt::join(kFormats, ", "), name,
                                           did_you_mean(name, kFormats)));
            }
            format = static_cast<Format>(found - kFormats.begin());
@@ -56,12 +61,16 @@ void add_format_flag(CLI::App& app, Format& format) {
 
 void add_output_flags(CLI::App& app, OutputOptions& o, bool has_steps) {
   add_format_flag(app, o.format);
-  app.add_option("--html", o.html, "write the answer as a self-contained page too")->group("output")->type_name("FILE");
-  if (!has_steps) return;
-  app.add_option("--trace", o.trace, "write one prefill and one decode step as a timeline for ui.perfetto.dev")
+  app.add_option("--html", o.html, "write the answer as a self-contained page too")
       ->group("output")
       ->type_name("FILE");
-  app.add_flag("--breakdown,!--no-breakdown", o.breakdown, "kernel by kernel [yes], or totals only")->group("output");
+  if (!has_steps) return;
+  app.add_option("--trace", o.trace,
+                 "write one prefill and one decode step as a timeline for ui.perfetto.dev")
+      ->group("output")
+      ->type_name("FILE");
+  app.add_flag("--breakdown,!--no-breakdown", o.breakdown, "kernel by kernel [yes], or totals only")
+      ->group("output");
 }
 
 void print(std::span<const Answer> answers, const OutputOptions& o) {
@@ -87,7 +96,8 @@ void print(std::span<const Answer> answers, const OutputOptions& o) {
       fmt::print("{}", csv(answers));
       break;
     case Format::kMd:
-      for (const Answer& a : answers) fmt::print("{}{}", &a == answers.data() ? "" : "\n", markdown(a, o.breakdown));
+      for (const Answer& a : answers)
+        fmt::print("{}{}", &a == answers.data() ? "" : "\n", markdown(a, o.breakdown));
       break;
   }
 }
@@ -120,7 +130,8 @@ std::string facts_text(const std::vector<Json>& rows, Format format) {
   for (const auto& row : flat) {
     std::vector<std::string> cells(names.size());
     for (const auto& [name, text] : row) {
-      cells[static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin())] = text;
+      cells[static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin())] =
+          text;
     }
     add_line(std::move(cells));
   }
@@ -134,7 +145,9 @@ std::string csv_field(const std::string& text) {
   return out + '"';
 }
 
-std::string markdown_row(std::span<const std::string> cells) { return fmt::format("| {} |\n", fmt::join(cells, " | ")); }
+std::string markdown_row(std::span<const std::string> cells) {
+  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
 
 bool colour_terminal() {
   const char* no_colour = std::getenv("NO_COLOR");
@@ -144,7 +157,8 @@ bool colour_terminal() {
 std::size_t terminal_columns() {
   constexpr std::size_t kUnknown = 80, kNarrowest = 80;
   winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= kNarrowest ? size.ws_col : kUnknown;
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= kNarrowest ? size.ws_col
+                                                                                   : kUnknown;
 }
 
 void write_file(const std::string& path, const std::string& text, const std::string& flag) {
@@ -152,7 +166,8 @@ void write_file(const std::string& path, const std::string& text, const std::str
   std::ofstream out(path, std::ios::binary);
   out << text;
   out.close();
-  if (!out) throw InputError(fmt::format("{} {}: cannot be written: {}", flag, path, std::strerror(errno)));
+  if (!out)
+    throw InputError(fmt::format("{} {}: cannot be written: {}", flag, path, std::strerror(errno)));
 }
 
 std::string number(double v) {
@@ -172,7 +187,8 @@ std::string place(const Point& p) {
   std::string out;
   for (const auto& [key, value] : p.at.items()) {
     if (value.is_structured()) continue;
-    out += fmt::format("{}{}={}", out.empty() ? "" : " ", key, value.is_string() ? value.get<std::string>() : value.dump());
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", key,
+                       value.is_string() ? value.get<std::string>() : value.dump());
   }
   return out;
 }

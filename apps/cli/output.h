@@ -1,5 +1,5 @@
-// Renders Answers: a table for people, json, jsonl, csv and md for programs, a self-contained HTML page, and a
-// timeline for Perfetto. Nothing here computes; every number is the Answer's.
+// Renders Answers: a table for people, json, jsonl, csv and md for programs, a self-contained HTML
+// page, and a timeline for Perfetto. Nothing here computes; every number is the Answer's.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -25,8 +25,8 @@ void add_format_flag(CLI::App& app, Format& format);
 // -o and --html; with steps to show, --trace and --[no-]breakdown too.
 void add_output_flags(CLI::App& app, OutputOptions& options, bool has_steps);
 
-// Writes the files asked for, then prints the answers in the chosen format. JSON: one answer is an object,
-// several are an array of them. One jsonl line a point, one csv line a point.
+// Writes the files asked for, then prints the answers in the chosen format. JSON: one answer is an
+// object, several are an array of them. One jsonl line a point, one csv line a point.
 void print(std::span<const Answer> answers, const OutputOptions& options);
 
 // One renderer each; text without colour unless stated.
@@ -37,23 +37,24 @@ std::string markdown(const Answer& answer, bool breakdown);
 std::string html(std::span<const Answer> answers);
 std::string perfetto_trace(std::span<const Answer> answers);
 
-// Facts (objects of scalars, lists and small objects) as json, jsonl, csv or md: a row each, with the columns
-// that any of them has; nested keys as "peaks_tflop_s.bf16".
+// Facts (objects of scalars, lists and small objects) as json, jsonl, csv or md: a row each, with
+// the columns that any of them has; nested keys as "peaks_tflop_s.bf16".
 std::string facts_text(const std::vector<nlohmann::ordered_json>& rows, Format format);
 
 // Text as one field of a csv line or of a Markdown table.
 std::string csv_field(const std::string& text);
 std::string markdown_row(std::span<const std::string> cells);
 
-// Whether standard output is a terminal that may be coloured (NO_COLOR is heeded), and its width (80 if unknown).
+// Whether standard output is a terminal that may be coloured (NO_COLOR is heeded), and its width
+// (80 if unknown).
 bool colour_terminal();
 std::size_t terminal_columns();
 
 // Writes `text` to `path`; InputError beginning with `flag` if that is not possible.
 void write_file(const std::string& path, const std::string& text, const std::string& flag);
 
-// "12.3", "0.0456", "123456", "387": four significant digits, none after the point of a whole number, never an
-// exponent below 1e7.
+// "12.3", "0.0456", "123456", "387": four significant digits, none after the point of a whole
+// number, never an exponent below 1e7.
 std::string number(double v);
 // "[11.2, 13.9]"; empty for exact values.
 std::string interval90(const Metric& m);

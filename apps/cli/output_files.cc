@@ -15,11 +15,16 @@ std::string cell(const Json& v) { return v.is_string() ? v.get<std::string>() : 
 std::string escaped(const std::string& text) {
   std::string out;
   for (char c : text) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
   }
   return out;
 }
@@ -68,7 +73,8 @@ std::string csv(std::span<const Answer> answers) {
   for (const Answer& a : answers) {
     for (const Point& p : a.points) {
       out += csv_field(a.scenario);
-      for (const std::string& key : keys) out += "," + (p.at.contains(key) ? csv_field(cell(p.at[key])) : "");
+      for (const std::string& key : keys)
+        out += "," + (p.at.contains(key) ? csv_field(cell(p.at[key])) : "");
       out += p.feasibility.fits ? ",yes" : ",no";
       for (const std::string& n : names) {
         const Metric* m = p.find(n);
@@ -87,14 +93,18 @@ std::string markdown(const Answer& a, bool breakdown) {
     if (!p.feasibility.fits) out += misfit(p) + "\n\n";
     out += "| metric | value | unit | 90 % interval | origin |\n|---|---:|---|---|---|\n";
     for (const Metric& m : p.metrics) {
-      out += fmt::format("| {} | {} | {} | {} | {} |\n", m.name, number(m.value), m.unit, interval90(m), to_text(m.origin));
+      out += fmt::format("| {} | {} | {} | {} | {} |\n", m.name, number(m.value), m.unit,
+                         interval90(m), to_text(m.origin));
     }
     if (breakdown && !p.kernels.empty()) {
-      out += "\n| phase | kernel | calls | time | share | bound | of peak | tier |\n|---|---|---:|---:|---:|---|---:|---|\n";
+      out +=
+          "\n| phase | kernel | calls | time | share | bound | of peak | tier "
+          "|\n|---|---|---:|---:|---:|---|---:|---|\n";
       for (const KernelRow& k : p.kernels) {
-        out += fmt::format("| {} | {} | {} | {} | {:.1f} % | {} | {} | {} |\n", k.phase, k.name, number(k.calls),
-                           to_text(k.time.value), k.share * 100, k.bound,
-                           k.of_peak > 0 ? fmt::format("{:.0f} %", k.of_peak * 100) : "", to_text(k.time.origin));
+        out += fmt::format("| {} | {} | {} | {} | {:.1f} % | {} | {} | {} |\n", k.phase, k.name,
+                           number(k.calls), to_text(k.time.value), k.share * 100, k.bound,
+                           k.of_peak > 0 ? fmt::format("{:.0f} %", k.of_peak * 100) : "",
+                           to_text(k.time.origin));
       }
     }
     if (!p.limit.empty()) out += "\n" + p.limit + "\n";
@@ -121,13 +131,16 @@ pre {{ background: #f4f5f8; padding: 0.8em; overflow-x: auto; font-size: 13px; }
 </style></head><body>
 )";
 
-std::string bar(double em) { return fmt::format("<span class=\"bar\" style=\"width:{:.2f}em\"></span>", em); }
+std::string bar(double em) {
+  return fmt::format("<span class=\"bar\" style=\"width:{:.2f}em\"></span>", em);
+}
 
 void add_metrics(std::string& out, const Point& p) {
   out += "<table><tr><th>metric<th class=\"n\">value<th>unit<th>90 % interval<th>origin</tr>\n";
   for (const Metric& m : p.metrics) {
-    out += fmt::format("<tr><td>{}<td class=\"n\">{}<td>{}<td>{}<td class=\"dim\">{}</tr>\n", escaped(m.name),
-                       number(m.value), escaped(m.unit), interval90(m), to_text(m.origin));
+    out += fmt::format("<tr><td>{}<td class=\"n\">{}<td>{}<td>{}<td class=\"dim\">{}</tr>\n",
+                       escaped(m.name), number(m.value), escaped(m.unit), interval90(m),
+                       to_text(m.origin));
   }
   out += "</table>\n";
 }
@@ -138,24 +151,28 @@ void add_memory(std::string& out, const Point& p) {
   out += "<h3>Memory per GPU</h3><table>\n";
   for (const MemoryRow& m : p.memory) {
     const double share = std::min(m.size / p.memory_capacity, 1.0);
-    out += fmt::format("<tr><td>{}<td class=\"n\">{:.3f} GB<td>{}</tr>\n", escaped(m.name), m.size.value() / 1e9,
-                       bar(share * kBarOfCapacity));
+    out += fmt::format("<tr><td>{}<td class=\"n\">{:.3f} GB<td>{}</tr>\n", escaped(m.name),
+                       m.size.value() / 1e9, bar(share * kBarOfCapacity));
   }
-  out += fmt::format("<tr><td>capacity<td class=\"n\">{:.3f} GB<td></tr></table>\n", p.memory_capacity.value() / 1e9);
+  out += fmt::format("<tr><td>capacity<td class=\"n\">{:.3f} GB<td></tr></table>\n",
+                     p.memory_capacity.value() / 1e9);
 }
 
 void add_kernels(std::string& out, const Point& p) {
   if (p.kernels.empty()) return;
   constexpr double kBarOfStep = 8;  // em
-  out += "<h3>Kernels of a step</h3><table><tr><th>phase<th>kernel<th class=\"n\">calls<th class=\"n\">time"
-         "<th class=\"n\">share<th><th>bound<th class=\"n\">of peak<th>tier</tr>\n";
+  out +=
+      "<h3>Kernels of a step</h3><table><tr><th>phase<th>kernel<th class=\"n\">calls<th "
+      "class=\"n\">time"
+      "<th class=\"n\">share<th><th>bound<th class=\"n\">of peak<th>tier</tr>\n";
   for (const KernelRow& k : p.kernels) {
     out += fmt::format(
-        "<tr><td>{}<td>{}<br><span class=\"dim\">{}</span><td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{:.1f} %"
+        "<tr><td>{}<td>{}<br><span class=\"dim\">{}</span><td class=\"n\">{}<td class=\"n\">{}<td "
+        "class=\"n\">{:.1f} %"
         "<td>{}<td>{}<td class=\"n\">{}<td class=\"dim\">{}</tr>\n",
-        k.phase, escaped(k.name), escaped(k.sizes), number(k.calls), to_text(k.time.value), k.share * 100,
-        bar(k.share * kBarOfStep), k.bound, k.of_peak > 0 ? fmt::format("{:.0f} %", k.of_peak * 100) : "",
-        to_text(k.time.origin));
+        k.phase, escaped(k.name), escaped(k.sizes), number(k.calls), to_text(k.time.value),
+        k.share * 100, bar(k.share * kBarOfStep), k.bound,
+        k.of_peak > 0 ? fmt::format("{:.0f} %", k.of_peak * 100) : "", to_text(k.time.origin));
   }
   out += "</table>\n";
 }
@@ -177,7 +194,8 @@ void add_summary(std::string& out, const Answer& a) {
   const std::vector<std::string> names = metric_names({&a, 1});
   out += "<table><tr>";
   for (const auto& [key, value] : a.points[0].at.items()) out += "<th>" + escaped(key);
-  const std::vector<std::string> shown = {"ttft", "tpot", "e2e", "output_throughput", "memory", "time"};
+  const std::vector<std::string> shown = {"ttft",   "tpot", "e2e", "output_throughput",
+                                          "memory", "time"};
   for (const std::string& n : shown) {
     if (std::find(names.begin(), names.end(), n) == names.end()) continue;
     std::string unit;
@@ -203,10 +221,12 @@ void add_summary(std::string& out, const Answer& a) {
 }  // namespace
 
 std::string html(std::span<const Answer> answers) {
-  std::string out = fmt::format(fmt::runtime(kPageHead), answers.empty() ? "" : escaped(answers[0].scenario));
+  std::string out =
+      fmt::format(fmt::runtime(kPageHead), answers.empty() ? "" : escaped(answers[0].scenario));
   for (const Answer& a : answers) {
     out += fmt::format("<h1>{}</h1>\n", escaped(a.scenario));
-    if (a.resolved.contains("question")) out += fmt::format("<p>{}</p>\n", escaped(cell(a.resolved["question"])));
+    if (a.resolved.contains("question"))
+      out += fmt::format("<p>{}</p>\n", escaped(cell(a.resolved["question"])));
     const bool sweep = a.points.size() > 1;
     if (sweep) add_summary(out, a);
     for (const Point& p : a.points) {
@@ -215,21 +235,29 @@ std::string html(std::span<const Answer> answers) {
       add_point(out, p);
       if (sweep) out += "</details>\n";
     }
-    if (!a.resolved.is_null()) out += "<details><summary>Configuration</summary><pre>" + escaped(a.resolved.dump(1)) + "</pre></details>\n";
+    if (!a.resolved.is_null())
+      out += "<details><summary>Configuration</summary><pre>" + escaped(a.resolved.dump(1)) +
+             "</pre></details>\n";
   }
-  out += "<p class=\"dim\">TTFT: start of a request to its first token. TPOT: mean time between its later tokens, the "
-         "first excluded. GB = 1e9 bytes. Shares are of the step; of peak: of the data sheet's rate or bandwidth.</p>\n";
+  out +=
+      "<p class=\"dim\">TTFT: start of a request to its first token. TPOT: mean time between its "
+      "later tokens, the "
+      "first excluded. GB = 1e9 bytes. Shares are of the step; of peak: of the data sheet's rate "
+      "or bandwidth.</p>\n";
   return out + "</body></html>\n";
 }
 
-// Chrome's trace event format: each phase a thread, each kind of kernel one slice of all its calls in a step.
+// Chrome's trace event format: each phase a thread, each kind of kernel one slice of all its calls
+// in a step.
 std::string perfetto_trace(std::span<const Answer> answers) {
   Json events = Json::array();
   int process = 0;
   for (const Answer& a : answers) {
     for (const Point& p : a.points) {
       ++process;
-      events.push_back({{"ph", "M"}, {"pid", process}, {"name", "process_name"},
+      events.push_back({{"ph", "M"},
+                        {"pid", process},
+                        {"name", "process_name"},
                         {"args", {{"name", a.scenario + ": " + place(p)}}}});
       int thread = 0;
       std::string phase;
@@ -238,14 +266,26 @@ std::string perfetto_trace(std::span<const Answer> answers) {
         if (k.phase != phase) {
           phase = k.phase;
           at = 0;
-          events.push_back({{"ph", "M"}, {"pid", process}, {"tid", ++thread}, {"name", "thread_name"},
+          events.push_back({{"ph", "M"},
+                            {"pid", process},
+                            {"tid", ++thread},
+                            {"name", "thread_name"},
                             {"args", {{"name", phase + " step"}}}});
         }
         const double us = k.time.value.value() * 1e6;
-        events.push_back({{"ph", "X"}, {"pid", process}, {"tid", thread}, {"ts", at}, {"dur", us}, {"name", k.name},
+        events.push_back({{"ph", "X"},
+                          {"pid", process},
+                          {"tid", thread},
+                          {"ts", at},
+                          {"dur", us},
+                          {"name", k.name},
                           {"cat", k.part},
-                          {"args", {{"sizes", k.sizes}, {"calls", k.calls}, {"bound", k.bound}, {"of_peak", k.of_peak},
-                                    {"tier", std::string(to_text(k.time.origin))}}}});
+                          {"args",
+                           {{"sizes", k.sizes},
+                            {"calls", k.calls},
+                            {"bound", k.bound},
+                            {"of_peak", k.of_peak},
+                            {"tier", std::string(to_text(k.time.origin))}}}});
         at += us;
       }
     }

@@ -21,7 +21,9 @@ std::string trimmed(std::string line) {
 }
 
 // Half of the 90 % interval's width: 1.645 standard deviations of either side.
-std::string spread90(const Estimate<Seconds>& t) { return fmt::format("+-{:.0f}%", t.sigma() * 164.5); }
+std::string spread90(const Estimate<Seconds>& t) {
+  return fmt::format("+-{:.0f}%", t.sigma() * 164.5);
+}
 
 std::string metrics_of(const Point& p, const Style& style) {
   constexpr std::string_view kLine = "{:<20} {:>10} {:<10}  {:<20} {}";
@@ -29,7 +31,9 @@ std::string metrics_of(const Point& p, const Style& style) {
   if (p.metrics.empty()) return out;
   out += style.dim(fmt::format(fmt::runtime(kLine), "", "", "", "90 % interval", "origin")) + "\n";
   for (const Metric& m : p.metrics) {
-    out += fmt::format(fmt::runtime(kLine), m.name, number(m.value), m.unit, interval90(m), to_text(m.origin)) + "\n";
+    out += fmt::format(fmt::runtime(kLine), m.name, number(m.value), m.unit, interval90(m),
+                       to_text(m.origin)) +
+           "\n";
   }
   return out;
 }
@@ -56,14 +60,18 @@ std::string kernels_of(const Point& p, std::string_view phase, const Style& styl
     whole += k.time.value;
   }
   if (rows.empty()) return "";
-  std::stable_sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return a->time.value > b->time.value; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](auto* a, auto* b) { return a->time.value > b->time.value; });
   std::string out = style.bold(fmt::format("{} step, {}", phase, to_text(whole))) + "\n";
-  out += style.dim(fmt::format(fmt::runtime(kLine), "kernel", "calls", "time", "share", "bound", "peak", "tier", "90 %")) + "\n";
+  out += style.dim(fmt::format(fmt::runtime(kLine), "kernel", "calls", "time", "share", "bound",
+                               "peak", "tier", "90 %")) +
+         "\n";
   for (const KernelRow* k : rows) {
-    out += fmt::format(fmt::runtime(kLine), k->name.substr(0, 18), number(k->calls), to_text(k->time.value),
-                       fmt::format("{:.1f}%", k->share * 100), k->bound,
-                       k->of_peak > 0 ? fmt::format("{:.0f}%", k->of_peak * 100) : "", to_text(k->time.origin),
-                       spread90(k->time)) + "\n";
+    out += fmt::format(fmt::runtime(kLine), k->name.substr(0, 18), number(k->calls),
+                       to_text(k->time.value), fmt::format("{:.1f}%", k->share * 100), k->bound,
+                       k->of_peak > 0 ? fmt::format("{:.0f}%", k->of_peak * 100) : "",
+                       to_text(k->time.origin), spread90(k->time)) +
+           "\n";
   }
   return out;
 }
@@ -81,19 +89,23 @@ std::string sweep_table(const Answer& a, std::size_t columns, const Style& style
   };
   std::vector<Column> table;
   for (const auto& [key, first] : a.points[0].at.items()) {
-    if (first.is_structured() || key == "sizes" || (key == "gpus" && a.points[0].at.contains("tp"))) continue;
+    if (first.is_structured() || key == "sizes" || (key == "gpus" && a.points[0].at.contains("tp")))
+      continue;
     Column column{key, {}};
     bool varies = false;
     for (const Point& p : a.points) {
       const auto value = p.at.find(key);
-      column.cells.push_back(value == p.at.end() ? "" : value->is_string() ? value->get<std::string>() : value->dump());
+      column.cells.push_back(value == p.at.end()  ? ""
+                             : value->is_string() ? value->get<std::string>()
+                                                  : value->dump());
       varies |= column.cells.back() != column.cells.front();
     }
     if (varies) table.push_back(std::move(column));
   }
-  std::vector<std::string> names;  // of metrics, the first point that fits has them in order of interest
-  for (const char* name : {"ttft", "tpot", "output_throughput", "memory", "max_concurrency", "e2e", "time", "rate",
-                           "bandwidth", "kv_cache_per_request"}) {
+  std::vector<std::string>
+      names;  // of metrics, the first point that fits has them in order of interest
+  for (const char* name : {"ttft", "tpot", "output_throughput", "memory", "max_concurrency", "e2e",
+                           "time", "rate", "bandwidth", "kv_cache_per_request"}) {
     for (const Point& p : a.points) {
       if (p.find(name) && (names.empty() || names.back() != name)) names.push_back(name);
     }
@@ -105,7 +117,10 @@ std::string sweep_table(const Answer& a, std::size_t columns, const Style& style
     for (const Point& p : a.points) {
       const Metric* m = p.find(name);
       column.cells.push_back(m ? number(m->value) : "-");
-      if (m) column.title = name == "output_throughput" ? "output " + m->unit : name == "memory" ? "GB per GPU" : name + " " + m->unit;
+      if (m)
+        column.title = name == "output_throughput" ? "output " + m->unit
+                       : name == "memory"          ? "GB per GPU"
+                                                   : name + " " + m->unit;
     }
     if (used + column.width() > columns) break;
     used += column.width();
@@ -116,7 +131,8 @@ std::string sweep_table(const Answer& a, std::size_t columns, const Style& style
   std::string out = style.bold(title) + "\n";
   bool all_fit = true;
   for (std::size_t i = 0; i < a.points.size(); ++i) {
-    for (const Column& column : table) out += fmt::format("{:>{}}", column.cells[i], column.width());
+    for (const Column& column : table)
+      out += fmt::format("{:>{}}", column.cells[i], column.width());
     const bool fits = a.points[i].feasibility.fits;
     out += fits ? "\n" : " *\n";
     all_fit &= fits;

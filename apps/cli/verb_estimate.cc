@@ -26,7 +26,8 @@ int feasibility_code(const std::vector<Answer>& answers) {
   return any && !fits ? 3 : 0;
 }
 
-void answer(Context& context, const std::vector<Scenario>& scenarios, const OutputOptions& output, RunOptions options) {
+void answer(Context& context, const std::vector<Scenario>& scenarios, const OutputOptions& output,
+            RunOptions options) {
   Runner runner(context.bundle());
   options.breakdown = output.breakdown || !output.html.empty() || !output.trace.empty();
   std::vector<Answer> answers;
@@ -35,22 +36,28 @@ void answer(Context& context, const std::vector<Scenario>& scenarios, const Outp
   context.exit_code = feasibility_code(answers);
 }
 
-std::string footer(std::string_view examples) { return fmt::format("Examples:\n{}\n\n{}", examples, kDefinitions); }
+std::string footer(std::string_view examples) {
+  return fmt::format("Examples:\n{}\n\n{}", examples, kDefinitions);
+}
 
 }  // namespace
 
 void add_estimate(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand("estimate", "latency, throughput, memory and kernel breakdown of one deployment");
-  app->footer(footer("  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --isl 1024 --osl 128\n"
-                     "  orrery estimate --model llama-3-8b --gpu a100-80g-sxm --batch 1-64*2 -o csv"));
+  CLI::App* app = program.add_subcommand(
+      "estimate", "latency, throughput, memory and kernel breakdown of one deployment");
+  app->footer(
+      footer("  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --isl 1024 --osl 128\n"
+             "  orrery estimate --model llama-3-8b --gpu a100-80g-sxm --batch 1-64*2 -o csv"));
   auto verb = std::make_shared<Verb>(*app, true);
   app->callback([verb, &context] { answer(context, {verb->flags.scenario()}, verb->output, {}); });
 }
 
 void add_memory(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand("memory", "what a deployment keeps in memory, and how many sequences fit");
-  app->footer(footer("  orrery memory --model llama-2-7b --gpu a100-80g-sxm --max-model-len 4096\n"
-                     "  orrery memory --model ./config.json --gpu l40s --tp 1,2,4 -o json"));
+  CLI::App* app = program.add_subcommand(
+      "memory", "what a deployment keeps in memory, and how many sequences fit");
+  app->footer(
+      footer("  orrery memory --model llama-2-7b --gpu a100-80g-sxm --max-model-len 4096\n"
+             "  orrery memory --model ./config.json --gpu l40s --tp 1,2,4 -o json"));
   auto verb = std::make_shared<Verb>(*app, false);
   app->callback([verb, &context] {
     RunOptions options;
@@ -60,9 +67,11 @@ void add_memory(CLI::App& program, Context& context) {
 }
 
 void add_run(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand("run", "answers scenario files; flags and --set change them");
-  app->footer(footer("  orrery run scenario.yaml\n"
-                     "  orrery run a.yaml b.yaml --gpu h200-sxm --set engine.max_num_seqs=64 -o csv"));
+  CLI::App* app =
+      program.add_subcommand("run", "answers scenario files; flags and --set change them");
+  app->footer(
+      footer("  orrery run scenario.yaml\n"
+             "  orrery run a.yaml b.yaml --gpu h200-sxm --set engine.max_num_seqs=64 -o csv"));
   auto verb = std::make_shared<Verb>(*app, true);
   app->add_option("FILE", verb->files, "scenario files (YAML or JSON)")->required();
   app->callback([verb, &context] {
@@ -71,7 +80,8 @@ void add_run(CLI::App& program, Context& context) {
       Node document = read_document(file);
       verb->flags.apply(document);
       scenarios.push_back(read_scenario(document));
-      if (!document.find("name")) scenarios.back().name = std::filesystem::path(file).stem().string();
+      if (!document.find("name"))
+        scenarios.back().name = std::filesystem::path(file).stem().string();
     }
     answer(context, scenarios, verb->output, {});
   });

@@ -3,11 +3,11 @@
 
 #include <filesystem>
 
+#include "apps/cli/output.h"
+#include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/kernel/fit.h"
 #include "orrery/validate/fit_engines.h"
-#include "apps/cli/output.h"
-#include "apps/cli/verbs.h"
 
 namespace orrery::cli {
 namespace {
@@ -25,11 +25,11 @@ void write_below(const std::string& out, const std::string& path, const std::str
 
 void fit_kernel_surfaces(const FitOptions& o, const Bundle& bundle) {
   const KernelFit fit = fit_kernels(o.data, o.family, o.date, bundle);
-  fmt::print("{:<18} {:<9} {:<14} {:<16} {:>8} {:>8} {:>7} {:>7} {:>7}\n", "family", "framework", "gpu", "class", "fitted", "left out",
-             "mape", "median", "bias");
+  fmt::print("{:<17} {:<7} {:<12} {:<14} {:>6} {:>6} {:>5} {:>6} {:>5}\n", "family", "engine",
+             "gpu", "class", "fitted", "left", "mape", "median", "bias");
   for (const KernelFitRow& r : fit.rows) {
-    fmt::print("{:<18} {:<9} {:<14} {:<16} {:>8} {:>8} {:>7.1f} {:>7.1f} {:>+7.1f}\n", r.family, r.framework, r.gpu, r.kernel_class, r.fitted,
-               r.left_out, r.mape, r.median, r.bias);
+    fmt::print("{:<17} {:<7} {:<12} {:<14} {:>6} {:>6} {:>5.1f} {:>6.1f} {:>+5.1f}\n", r.family,
+               r.framework, r.gpu, r.kernel_class, r.fitted, r.left_out, r.mape, r.median, r.bias);
   }
   for (const auto& [path, text] : fit.files) write_below(o.out, path, text);
   for (const std::string& why : fit.refused) fmt::print(stderr, "left out: {}\n", why);
@@ -43,7 +43,8 @@ void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
       fmt::print("{:<18} {}\n", e.engine, e.skipped);
       continue;
     }
-    fmt::print("{:<18} {:>8} {:>10.1f} {:>10.1f}\n", e.engine, e.rows, e.error_before, e.error_after);
+    fmt::print("{:<18} {:>8} {:>10.1f} {:>10.1f}\n", e.engine, e.rows, e.error_before,
+               e.error_after);
     write_below(o.out, "engines/fitted/" + e.engine + ".yaml", e.yaml);
   }
 }
@@ -51,18 +52,24 @@ void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
 }  // namespace
 
 void add_fit(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand("fit", "makes catalog/kernels or catalog/engines/fitted again from measured tables");
+  CLI::App* app = program.add_subcommand(
+      "fit", "makes catalog/kernels or catalog/engines/fitted again from measured tables");
   auto o = std::make_shared<FitOptions>();
   app->add_option("AREA", o->area, "kernels or engines")->required();
-  app->add_option("--data", o->data, "folder of tables: data/kernels or data/inference")->required()->type_name("DIR");
+  app->add_option("--data", o->data, "folder of tables: data/kernels or data/inference")
+      ->required()
+      ->type_name("DIR");
   app->add_option("--family", o->family, "only this kernel family")->type_name("NAME");
-  app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD)")->required()->type_name("DATE");
+  app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD)")
+      ->required()
+      ->type_name("DATE");
   app->add_option("--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
   app->callback([o, &context] {
     const std::vector<std::string> areas = {"kernels", "engines"};
     if (o->area == "kernels") return fit_kernel_surfaces(*o, context.bundle());
     if (o->area == "engines") return fit_engine_constants(*o, context.bundle());
-    throw InputError(fmt::format("fit: expected kernels or engines, got '{}'{}", o->area, did_you_mean(o->area, areas)));
+    throw InputError(fmt::format("fit: expected kernels or engines, got '{}'{}", o->area,
+                                 did_you_mean(o->area, areas)));
   });
 }
 

@@ -29,7 +29,8 @@ void declare(Fields& f, KernelQuestion& q) {
   f.add("format", q.format, "number format of the operands: bf16, fp8, ...").alias("dtype");
   f.add("kv_dtype", q.kv_dtype, "format of the KV cache; empty: bf16");
   add_sweep(f, "m", q.m, 1, 100'000'000, "gemm: rows; attention: sequences; moe: tokens");
-  add_sweep(f, "context", q.context, 1, 100'000'000, "attention: new tokens (prefill) or cached tokens (decode)");
+  add_sweep(f, "context", q.context, 1, 100'000'000,
+            "attention: new tokens (prefill) or cached tokens (decode)");
   f.add("n", q.n, "gemm: columns; moe: intermediate size").range(1, 1e9);
   f.add("k", q.k, "gemm: inner size; moe: hidden size").range(1, 1e9);
   f.add("heads", q.heads, "attention heads").range(1, 1e5);
@@ -47,20 +48,30 @@ Op make_op(const KernelQuestion& q, std::int64_t m, std::int64_t context) {
   const auto format = parse_format(q.format);
   if (!format) {
     const std::vector<std::string> names(format_names().begin(), format_names().end());
-    throw InputError(fmt::format("--format: unknown '{}'{}", q.format, did_you_mean(q.format, names)));
+    throw InputError(
+        fmt::format("--format: unknown '{}'{}", q.format, did_you_mean(q.format, names)));
   }
   const Dtype dtype = parse_dtype(q.format).value_or(Dtype::kBf16);
   const auto kv = q.kv_dtype.empty() ? std::optional(dtype) : parse_dtype(q.kv_dtype);
-  if (!kv) throw InputError(fmt::format("--kv-dtype: unknown '{}'{}", q.kv_dtype, did_you_mean(q.kv_dtype, dtype_names())));
-  if (q.heads % q.kv_heads != 0) throw InputError(fmt::format("--kv-heads: {} does not divide {} heads", q.kv_heads, q.heads));
+  if (!kv)
+    throw InputError(fmt::format("--kv-dtype: unknown '{}'{}", q.kv_dtype,
+                                 did_you_mean(q.kv_dtype, dtype_names())));
+  if (q.heads % q.kv_heads != 0)
+    throw InputError(fmt::format("--kv-heads: {} does not divide {} heads", q.kv_heads, q.heads));
   if (q.op == "gemm") return Gemm{m, q.n, q.k, 1, *format, true};
   if (q.op == "prefill") {
-    return PrefillAttention{m, context, q.past, q.heads, q.kv_heads, q.head_dim, q.head_dim, q.window, true, dtype, *kv};
+    return PrefillAttention{m,          context,  q.past, q.heads, q.kv_heads, q.head_dim,
+                            q.head_dim, q.window, true,   dtype,   *kv};
   }
   if (q.op == "decode") {
-    return DecodeAttention{m, static_cast<double>(context), q.heads, q.kv_heads, q.head_dim, q.head_dim, q.window, dtype, *kv};
+    return DecodeAttention{m,          static_cast<double>(context),
+                           q.heads,    q.kv_heads,
+                           q.head_dim, q.head_dim,
+                           q.window,   dtype,
+                           *kv};
   }
-  if (q.top_k > q.experts) throw InputError(fmt::format("--top-k: {} is more than {} experts", q.top_k, q.experts));
+  if (q.top_k > q.experts)
+    throw InputError(fmt::format("--top-k: {} is more than {} experts", q.top_k, q.experts));
   MoeExperts moe;
   moe.tokens = m, moe.hidden = static_cast<int>(q.k), moe.intermediate = static_cast<int>(q.n);
   moe.experts = q.experts, moe.top_k = q.top_k, moe.tp = q.tp, moe.ep = q.ep, moe.format = *format;
@@ -69,7 +80,8 @@ Op make_op(const KernelQuestion& q, std::int64_t m, std::int64_t context) {
 
 void answer(const KernelQuestion& q, const OutputOptions& output, const Bundle& bundle) {
   const Gpu gpu = Catalog(bundle).gpu(q.gpu);
-  const auto model = make_kernel_model(gpu, {q.framework, q.framework, q.framework, q.framework, q.framework}, bundle);
+  const auto model = make_kernel_model(
+      gpu, {q.framework, q.framework, q.framework, q.framework, q.framework}, bundle);
   Answer a;
   a.scenario = "kernel " + q.op;
   const Sweep contexts = q.op == "prefill" || q.op == "decode" ? q.context : Sweep{0};
@@ -96,7 +108,8 @@ void answer(const KernelQuestion& q, const OutputOptions& output, const Bundle& 
 }  // namespace
 
 void add_kernel(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand("kernel", "time of one kernel: gemm, prefill, decode or moe");
+  CLI::App* app =
+      program.add_subcommand("kernel", "time of one kernel: gemm, prefill, decode or moe");
   struct State {
     KernelQuestion defaults;
     Fields fields;
@@ -115,7 +128,11 @@ void add_kernel(CLI::App& program, Context& context) {
     if (f.type() == Field::Type::kList) help += fmt::format(" [{}]", f.json()[0].dump());
     if (!f.default_text().empty()) help += fmt::format(" [{}]", f.default_text());
     app->add_option_function<std::string>(
-        names, [state, key = f.name(), names](const std::string& text) { set_path(state->document, key, scalar_node(text, names)); }, help)
+           names,
+           [state, key = f.name(), names](const std::string& text) {
+             set_path(state->document, key, scalar_node(text, names));
+           },
+           help)
         ->type_name(f.type() == Field::Type::kList  ? "N[,N|N-N*2...]"
                     : f.type() == Field::Type::kInt ? "N"
                                                     : "NAME");

@@ -61,41 +61,50 @@ Json engine_facts(const EngineProfile& profile) {
 
 // Heads and lines of the list of each kind, within 80 columns.
 std::string list_head(const std::string& kind) {
-  if (kind == "models") return fmt::format("{:<28} {:<18} {:>13} {:>11} {:>6}", "id", "family", "parameters B", "active B", "layers");
-  if (kind == "gpus") return fmt::format("{:<20} {:<12} {:>10} {:>15} {:>17}", "id", "architecture", "memory GB", "bandwidth GB/s", "TFLOP/s 16-bit");
+  if (kind == "models")
+    return fmt::format("{:<26} {:<20} {:>12} {:>10} {:>6}", "id", "family", "parameters B",
+                       "active B", "layers");
+  if (kind == "gpus")
+    return fmt::format("{:<20} {:<12} {:>10} {:>15} {:>17}", "id", "architecture", "memory GB",
+                       "bandwidth GB/s", "TFLOP/s 16-bit");
   return fmt::format("{:<20} {}", "id", "engine (version)");
 }
 
 std::string list_line(const std::string& kind, const Json& j) {
   const std::string id = j["id"].get<std::string>();
   if (kind == "models") {
-    return fmt::format("{:<28} {:<18} {:>13.3f} {:>11.3f} {:>6}", id, j["family"].get<std::string>(),
-                       j["parameters"].get<double>() / 1e9, j["active_parameters"].get<double>() / 1e9,
-                       j["layers"].get<int>());
+    return fmt::format("{:<26} {:<20} {:>12.3f} {:>10.3f} {:>6}", id,
+                       j["family"].get<std::string>(), j["parameters"].get<double>() / 1e9,
+                       j["active_parameters"].get<double>() / 1e9, j["layers"].get<int>());
   }
   if (kind == "gpus") {
     double peak = 0;
     for (const char* d : {"bf16", "fp16"}) {
       if (peak == 0 && j["peaks_tflop_s"].contains(d)) peak = j["peaks_tflop_s"][d];
     }
-    return fmt::format("{:<20} {:<12} {:>10.1f} {:>15.0f} {:>17.4g}", id, j["architecture"].get<std::string>(),
-                       j["memory_gb"].get<double>(), j["bandwidth_gb_s"].get<double>(), peak);
+    return fmt::format("{:<20} {:<12} {:>10.1f} {:>15.0f} {:>17.4g}", id,
+                       j["architecture"].get<std::string>(), j["memory_gb"].get<double>(),
+                       j["bandwidth_gb_s"].get<double>(), peak);
   }
-  return fmt::format("{:<20} {} ({})", id, j["name"].get<std::string>(), j["version"].get<std::string>());
+  return fmt::format("{:<20} {} ({})", id, j["name"].get<std::string>(),
+                     j["version"].get<std::string>());
 }
 
 std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
   std::vector<Json> rows;
   if (kind == "models") {
-    for (const std::string& id : model_ids(bundle)) rows.push_back(model_facts(load_model(id, bundle), id));
+    for (const std::string& id : model_ids(bundle))
+      rows.push_back(model_facts(load_model(id, bundle), id));
   } else if (kind == "gpus") {
     const Catalog catalog(bundle);
     for (const std::string& id : catalog.gpu_ids()) rows.push_back(gpu_facts(catalog.gpu(id)));
   } else if (kind == "engines") {
-    for (const std::string& id : engine_ids(bundle)) rows.push_back(engine_facts(load_engine(id, bundle)));
+    for (const std::string& id : engine_ids(bundle))
+      rows.push_back(engine_facts(load_engine(id, bundle)));
   } else {
     const std::vector<std::string> kinds = {"models", "gpus", "engines"};
-    throw InputError(fmt::format("expected models, gpus or engines, got '{}'{}", kind, did_you_mean(kind, kinds)));
+    throw InputError(fmt::format("expected models, gpus or engines, got '{}'{}", kind,
+                                 did_you_mean(kind, kinds)));
   }
   return rows;
 }
@@ -115,10 +124,14 @@ void print_facts(const Json& facts, const std::string& prefix) {
       print_facts(value, prefix + key + ".");
       continue;
     }
-    std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "unknown" : value.dump();
+    std::string text = value.is_string() ? value.get<std::string>()
+                       : value.is_null() ? "unknown"
+                                         : value.dump();
     if (value.is_array()) {
       text.clear();
-      for (const Json& item : value) text += (text.empty() ? "" : ", ") + (item.is_string() ? item.get<std::string>() : item.dump());
+      for (const Json& item : value)
+        text +=
+            (text.empty() ? "" : ", ") + (item.is_string() ? item.get<std::string>() : item.dump());
     }
     if (text.empty()) text = "none";
     const std::string lines = wrapped(text, kColumns, std::string(kValueAt, ' '));
@@ -145,7 +158,8 @@ Json show(const std::string& name, const Bundle& bundle) {
     const auto models = model_ids(bundle);
     known.insert(known.end(), models.begin(), models.end());
     known.insert(known.end(), engines.begin(), engines.end());
-    throw InputError(fmt::format("no model, GPU or engine is called '{}'{}", name, did_you_mean(name, known)));
+    throw InputError(
+        fmt::format("no model, GPU or engine is called '{}'{}", name, did_you_mean(name, known)));
   }
 }
 

@@ -8,18 +8,33 @@ namespace orrery {
 namespace {
 
 // What a step's time goes to, and what a user can do about it.
-enum Limit { kWeights, kCompute, kKvCache, kAttentionCompute, kNetwork, kHost, kSmallKernels, kLimits };
+enum Limit {
+  kWeights,
+  kCompute,
+  kKvCache,
+  kAttentionCompute,
+  kNetwork,
+  kHost,
+  kSmallKernels,
+  kLimits
+};
 
 struct Cause {
   std::string_view text, help;
 };
 constexpr std::array<Cause, kLimits> kCauses = {{
-    {"reading weights", "larger batches share the read; quantised weights or more GPUs (tp) shorten it"},
-    {"matrix products at full arithmetic", "a lower precision (fp8) or more GPUs shorten it; larger batches do not"},
-    {"reading the KV cache", "a narrower KV cache (kv_cache_dtype fp8), shorter contexts or more GPUs shorten it"},
+    {"reading weights",
+     "larger batches share the read; quantised weights or more GPUs (tp) shorten it"},
+    {"matrix products at full arithmetic",
+     "a lower precision (fp8) or more GPUs shorten it; larger batches do not"},
+    {"reading the KV cache",
+     "a narrower KV cache (kv_cache_dtype fp8), shorter contexts or more GPUs shorten it"},
     {"attention arithmetic", "shorter prompts, prefix caching or more GPUs shorten it"},
-    {"communication between GPUs", "fewer GPUs per replica (smaller tp), a faster fabric or larger batches help"},
-    {"the host and launches", "CUDA graphs, an engine with asynchronous scheduling or larger batches help; a faster GPU does not"},
+    {"communication between GPUs",
+     "fewer GPUs per replica (smaller tp), a faster fabric or larger batches help"},
+    {"the host and launches",
+     "CUDA graphs, an engine with asynchronous scheduling or larger batches help; a faster GPU "
+     "does not"},
     {"small kernels", "fusion (a compiled or graph-replaying engine) or larger batches help"},
 }};
 
@@ -27,7 +42,8 @@ Limit limit_of(const KernelRow& k) {
   if (k.part == "host") return kHost;
   if (k.bound == "network") return kNetwork;
   if (k.bound == "launch") return kSmallKernels;
-  const bool attention = k.name.find("attn") != std::string::npos || k.name.find("attention") != std::string::npos ||
+  const bool attention = k.name.find("attn") != std::string::npos ||
+                         k.name.find("attention") != std::string::npos ||
                          k.name.find("mla") != std::string::npos;
   if (k.bound == "compute") return attention ? kAttentionCompute : kCompute;
   if (attention) return kKvCache;
@@ -49,8 +65,8 @@ std::string advice(const Point& point, std::string_view phase) {
   for (std::size_t i = 1; i < kLimits; ++i) {
     if (share[i] > share[most]) most = i;
   }
-  return fmt::format("{} is limited by {} ({:.0f} % of the step): {}.", phase, kCauses[most].text, share[most] / whole * 100,
-                     kCauses[most].help);
+  return fmt::format("{} is limited by {} ({:.0f} % of the step): {}.", phase, kCauses[most].text,
+                     share[most] / whole * 100, kCauses[most].help);
 }
 
 }  // namespace orrery

@@ -20,10 +20,12 @@ Metric exact_metric(std::string name, std::string unit, double value) {
   return {std::move(name), std::move(unit), value, value, value, value, value, Origin::kExact};
 }
 
-Metric rate_metric(std::string name, std::string unit, double amount, const Estimate<Seconds>& time) {
+Metric rate_metric(std::string name, std::string unit, double amount,
+                   const Estimate<Seconds>& time) {
   auto at = [&](double p) { return amount / time.quantile(p).value(); };
-  return {std::move(name), std::move(unit), amount / time.value.value(), at(0.75), at(0.25), at(0.95), at(0.05),
-          time.origin};
+  return {std::move(name), std::move(unit), amount / time.value.value(),
+          at(0.75),        at(0.25),        at(0.95),
+          at(0.05),        time.origin};
 }
 
 const Metric* Point::find(std::string_view name) const {
@@ -66,7 +68,8 @@ Json to_json(const Point& p, bool breakdown) {
                 {"calls", rounded(k.calls)},
                 {"time_us", rounded(k.time.value.value() * 1e6)},
                 {"interval90_us",
-                 {rounded(k.time.quantile(0.05).value() * 1e6), rounded(k.time.quantile(0.95).value() * 1e6)}},
+                 {rounded(k.time.quantile(0.05).value() * 1e6),
+                  rounded(k.time.quantile(0.95).value() * 1e6)}},
                 {"share", rounded(k.share)},
                 {"bound", k.bound},
                 {"tier", std::string(to_text(k.time.origin))}};
@@ -82,7 +85,10 @@ Json to_json(const Point& p, bool breakdown) {
 Json to_json(const Answer& a, bool breakdown) {
   Json points = Json::array();
   for (const Point& p : a.points) points.push_back(to_json(p, breakdown));
-  return {{"format", kAnswerFormat}, {"scenario", a.scenario}, {"configuration", a.resolved}, {"points", points}};
+  return {{"format", kAnswerFormat},
+          {"scenario", a.scenario},
+          {"configuration", a.resolved},
+          {"points", points}};
 }
 
 }  // namespace orrery

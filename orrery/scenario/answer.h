@@ -1,5 +1,5 @@
-// What a scenario answers: named metrics with intervals and origins, breakdowns, feasibility, notes.
-// Faces only render Answers.
+// What a scenario answers: named metrics with intervals and origins, breakdowns, feasibility,
+// notes. Faces only render Answers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -24,23 +24,26 @@ struct Metric {
 template <class Q>
 Metric metric(std::string name, std::string unit, const Estimate<Q>& e, double scale) {
   auto at = [&](double p) { return e.quantile(p).value() / scale; };
-  return {std::move(name), std::move(unit), e.value.value() / scale, at(0.25), at(0.75), at(0.05), at(0.95), e.origin};
+  return {std::move(name), std::move(unit), e.value.value() / scale, at(0.25), at(0.75), at(0.05),
+          at(0.95),        e.origin};
 }
 Metric exact_metric(std::string name, std::string unit, double value);
 // A rate per unit of time: amount / time, with the time's interval turned round.
-Metric rate_metric(std::string name, std::string unit, double amount, const Estimate<Seconds>& time);
+Metric rate_metric(std::string name, std::string unit, double amount,
+                   const Estimate<Seconds>& time);
 
 // One kind of kernel (or host work) in a step.
 struct KernelRow {
-  std::string phase;  // "prefill", "decode"
-  std::string name;   // "gate_up_proj"
-  std::string part;   // "attention", "mlp", "communication", "host", ...
-  std::string sizes;  // "gemm bf16 [16, 8192] x [8192, 7168]"
-  double calls = 1;   // a step
+  std::string phase;       // "prefill", "decode"
+  std::string name;        // "gate_up_proj"
+  std::string part;        // "attention", "mlp", "communication", "host", ...
+  std::string sizes;       // "gemm bf16 [16, 8192] x [8192, 7168]"
+  double calls = 1;        // a step
   Estimate<Seconds> time;  // of all calls of a step
   double share = 0;        // of the step
   std::string bound;       // "compute", "memory", "launch", "network", "host"
-  double of_peak = 0;      // achieved share of the data sheet's peak rate or bandwidth that bounds it; 0: none
+  double of_peak =
+      0;  // achieved share of the data sheet's peak rate or bandwidth that bounds it; 0: none
 };
 
 struct MemoryRow {
@@ -59,16 +62,16 @@ struct Point {
   Feasibility feasibility;
   std::vector<Metric> metrics;
   std::vector<KernelRow> kernels;
-  std::vector<MemoryRow> memory;  // per GPU
-  Bytes memory_capacity;          // per GPU
-  std::string limit;              // what limits it, and what would help: one line
-  std::vector<std::string> notes; // assumptions and defaults taken
+  std::vector<MemoryRow> memory;   // per GPU
+  Bytes memory_capacity;           // per GPU
+  std::string limit;               // what limits it, and what would help: one line
+  std::vector<std::string> notes;  // assumptions and defaults taken
 
   const Metric* find(std::string_view name) const;
 };
 
 struct Answer {
-  std::string scenario;  // its name
+  std::string scenario;             // its name
   nlohmann::ordered_json resolved;  // the whole configuration after defaults
   std::vector<Point> points;
 };

@@ -8,7 +8,8 @@
 namespace orrery {
 namespace {
 
-// The reader of a scenario refuses unknown names where they stand; these are for scenarios made otherwise.
+// The reader of a scenario refuses unknown names where they stand; these are for scenarios made
+// otherwise.
 Format format_of(const std::string& text) {
   if (const auto f = parse_format(text)) return *f;
   throw InputError(fmt::format("precision: '{}' is no format of weights", text));
@@ -24,16 +25,19 @@ bool is_plain(Format f) {
 }
 
 // Formats of the checkpoint, changed by what the scenario asks and by what the GPU has.
-Precision choose_precision(const Scenario& s, const Architecture& model, const Gpu& gpu, std::vector<std::string>& notes) {
+Precision choose_precision(const Scenario& s, const Architecture& model, const Gpu& gpu,
+                           std::vector<std::string>& notes) {
   Precision p = native_precision(model);
   const auto& asked = s.precision;
   Dtype plain = asked.dtype.empty() ? p.activations : dtype_of(asked.dtype);
   if (asked.dtype.empty() && gpu.compute_dtype(plain) != plain) {
-    notes.push_back(fmt::format("{} has no {}: {} instead", gpu.id, to_text(plain), to_text(gpu.compute_dtype(plain))));
+    notes.push_back(fmt::format("{} has no {}: {} instead", gpu.id, to_text(plain),
+                                to_text(gpu.compute_dtype(plain))));
     plain = gpu.compute_dtype(plain);
   }
   if (gpu.compute_dtype(plain) != plain) {
-    throw NoData(fmt::format("{} has no {}; it would compute in {}", gpu.id, to_text(plain), to_text(gpu.compute_dtype(plain))));
+    throw NoData(fmt::format("{} has no {}; it would compute in {}", gpu.id, to_text(plain),
+                             to_text(gpu.compute_dtype(plain))));
   }
   p.activations = p.attention = plain;
   if (p.kv_cache != Dtype::kFp8) p.kv_cache = plain;
@@ -43,17 +47,21 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
   if (!asked.quantization.empty()) {
     p.weights = format_of(asked.quantization);
     p.experts = p.weights;
-    if (p.weights == Format::kQ4K) p.lm_head = p.weights;  // GGUF quantises the output matrix too (to 6 bits)
+    if (p.weights == Format::kQ4K)
+      p.lm_head = p.weights;  // GGUF quantises the output matrix too (to 6 bits)
   } else if (!is_plain(p.weights) || !is_plain(p.experts)) {
-    notes.push_back(fmt::format("weights as the checkpoint has them: {}, experts {}", facts(p.weights).name, facts(p.experts).name));
+    notes.push_back(fmt::format("weights as the checkpoint has them: {}, experts {}",
+                                facts(p.weights).name, facts(p.experts).name));
   }
   if (!asked.moe_quantization.empty()) p.experts = format_of(asked.moe_quantization);
-  if (!asked.kv_cache_dtype.empty() && asked.kv_cache_dtype != "auto") p.kv_cache = dtype_of(asked.kv_cache_dtype);
+  if (!asked.kv_cache_dtype.empty() && asked.kv_cache_dtype != "auto")
+    p.kv_cache = dtype_of(asked.kv_cache_dtype);
   for (Format f : {p.weights, p.experts}) {
     const Dtype arithmetic = facts(f).arithmetic;
     if (is_plain(f) || gpu.compute_dtype(arithmetic) == arithmetic) continue;
-    notes.push_back(fmt::format("{} has no {} arithmetic: {} weights are stored so and multiplied in {}", gpu.id,
-                                to_text(arithmetic), facts(f).name, to_text(gpu.compute_dtype(arithmetic))));
+    notes.push_back(fmt::format(
+        "{} has no {} arithmetic: {} weights are stored so and multiplied in {}", gpu.id,
+        to_text(arithmetic), facts(f).name, to_text(gpu.compute_dtype(arithmetic))));
     break;
   }
   return p;
@@ -61,12 +69,14 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
 
 }  // namespace
 
-Deployment make_deployment(const Scenario& s, const Architecture& model, const Gpu& gpu, const EngineProfile& engine) {
+Deployment make_deployment(const Scenario& s, const Architecture& model, const Gpu& gpu,
+                           const EngineProfile& engine) {
   Deployment d;
   d.gpu = gpu;
   d.engine = engine;
   auto& scheduler = d.engine.scheduler;
-  if (scheduler.small_gpu_below > Bytes(0) && (d.gpu.memory.capacity < scheduler.small_gpu_below || d.gpu.sm_version < 90)) {
+  if (scheduler.small_gpu_below > Bytes(0) &&
+      (d.gpu.memory.capacity < scheduler.small_gpu_below || d.gpu.sm_version < 90)) {
     scheduler.max_num_batched_tokens = scheduler.small_gpu_batched_tokens;
     scheduler.max_num_seqs = scheduler.small_gpu_num_seqs;
   }
@@ -75,7 +85,8 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   fields.read(s.engine.overrides);
   if (d.gpu.sm_version < 90 || d.gpu.vendor != "nvidia") {
     auto& x = d.engine.execution;
-    for (Seconds* t : {&x.launch, &x.graph_launch, &x.host_per_step, &x.host_per_sequence, &x.host_per_layer}) {
+    for (Seconds* t :
+         {&x.launch, &x.graph_launch, &x.host_per_step, &x.host_per_sequence, &x.host_per_layer}) {
       *t *= x.older_host_factor;
     }
   }
@@ -83,14 +94,17 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   const auto& k = d.engine.kernels;
   d.classes = {k.gemm, k.attention, k.moe, k.mla, k.linear_attention};
   if (!d.gpu.unsure.empty()) {
-    d.notes.push_back(fmt::format("uncertain in {}'s data sheet: {}", d.gpu.id, fmt::join(d.gpu.unsure, ", ")));
+    d.notes.push_back(
+        fmt::format("uncertain in {}'s data sheet: {}", d.gpu.id, fmt::join(d.gpu.unsure, ", ")));
   }
-  d.notes.push_back(fmt::format("engine {} ({}); kernel classes: gemm {}, attention {}, moe {}, mla {}; all-reduce {}",
-                                d.engine.id, d.engine.version, k.gemm, k.attention, k.moe, k.mla, k.collectives));
-  d.notes.push_back(fmt::format("formats: weights {}, experts {}, lm head {}, activations {}, KV cache {}",
-                                facts(d.precision.weights).name, facts(d.precision.experts).name,
-                                facts(d.precision.lm_head).name, to_text(d.precision.activations),
-                                to_text(d.precision.kv_cache)));
+  d.notes.push_back(fmt::format(
+      "engine {} ({}); kernel classes: gemm {}, attention {}, moe {}, mla {}; all-reduce {}",
+      d.engine.id, d.engine.version, k.gemm, k.attention, k.moe, k.mla, k.collectives));
+  d.notes.push_back(
+      fmt::format("formats: weights {}, experts {}, lm head {}, activations {}, KV cache {}",
+                  facts(d.precision.weights).name, facts(d.precision.experts).name,
+                  facts(d.precision.lm_head).name, to_text(d.precision.activations),
+                  to_text(d.precision.kv_cache)));
   return d;
 }
 

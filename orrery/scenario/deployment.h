@@ -1,4 +1,5 @@
-// A Scenario's choices made concrete: facts loaded, defaults taken (each with a note), names turned into formats.
+// A Scenario's choices made concrete: facts loaded, defaults taken (each with a note), names turned
+// into formats.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -25,8 +26,8 @@ struct Deployment {
   nlohmann::ordered_json resolved(const Scenario& scenario) const;
 };
 
-// `gpu` and `engine`: the facts that the scenario names. InputError: formats that do not exist, overrides that are
-// no keys of the profile. NoData: the GPU has no arithmetic for a format.
+// `gpu` and `engine`: the facts that the scenario names. InputError: formats that do not exist,
+// overrides that are no keys of the profile. NoData: the GPU has no arithmetic for a format.
 Deployment make_deployment(const Scenario& scenario, const Architecture& model, const Gpu& gpu,
                            const EngineProfile& engine);
 

@@ -26,8 +26,9 @@ class Runner {
  public:
   explicit Runner(Bundle bundle) : bundle_(std::move(bundle)), catalog_(bundle_) {}
 
-  // A point that does not fit in memory has feasibility.fits = false and its memory breakdown. A layout that
-  // breaks a rule of the model throws Infeasible if it is the only point, and is marked likewise in a sweep.
+  // A point that does not fit in memory has feasibility.fits = false and its memory breakdown. A
+  // layout that breaks a rule of the model throws Infeasible if it is the only point, and is marked
+  // likewise in a sweep.
   Answer run(const Scenario& scenario, const RunOptions& options = {});
 
   const Catalog& catalog() const { return catalog_; }
@@ -38,7 +39,8 @@ class Runner {
   const Gpu& gpu(const std::string& name);
   const EngineProfile& engine(const std::string& id);
   const KernelModel& kernels(const Gpu& gpu, const KernelClasses& classes, TierChoice tier);
-  const NetworkModel& network(const Gpu& gpu, const std::string& node, const ParallelPlan& plan, const std::string& stack);
+  const NetworkModel& network(const Gpu& gpu, const std::string& node, const ParallelPlan& plan,
+                              const std::string& stack);
 
   Bundle bundle_;
   Catalog catalog_;

@@ -17,8 +17,8 @@ constexpr std::int64_t kMostRanks = 100'000;
 
 // A format by any of its names; empty: none chosen. Refused where it stands.
 template <class Parse>
-void add_format(Fields& fields, std::string name, std::string& value, Parse parse, std::span<const std::string> known,
-                std::string doc) {
+void add_format(Fields& fields, std::string name, std::string& value, Parse parse,
+                std::span<const std::string> known, std::string doc) {
   fields.custom(
       std::move(name), Field::Type::kText,
       [&value, parse, known](const Node& n) {
@@ -37,60 +37,106 @@ void declare(Fields& f, Scenario& s) {
   f.add("name", s.name, "name of the scenario, repeated in the answer");
   f.add("question", s.question, "the question in a sentence");
   f.add("model", s.model, "bundled id, Hugging Face id, or path to a config.json").required();
-  f.group("model_overrides", [&](Fields& g) {
-    g.add("kv_heads", s.model_overrides.kv_heads, "KV heads of every attention layer, to compare MHA, GQA and MQA; "
-          "0: the model's own").range(0, kMostHeads);
-  }, "a variant of the model");
-  f.group("hardware", [&](Fields& g) {
-    g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts").required();
-    g.add("node", s.hardware.node, "node type; empty: the usual one of the GPU");
-  }, "what it runs on").required();
-  f.group("parallel", [&](Fields& g) {
-    add_sweep(g, "tp", s.parallel.tp, 1, kMostRanks, "tensor-parallel ranks").alias("tensor_parallel_size");
-    add_sweep(g, "pp", s.parallel.pp, 1, kMostRanks, "pipeline stages").alias("pipeline_parallel_size");
-    g.add("dp", s.parallel.dp, "attention data-parallel groups").range(1, kMostRanks).alias("data_parallel_size");
-    g.add("ep", s.parallel.ep, "expert-parallel groups").range(1, kMostRanks).alias("expert_parallel_size");
-  }, "how it is split");
-  f.group("precision", [&](Fields& g) {
-    auto& p = s.precision;
-    static const std::vector<std::string> kPlain = {"bf16", "fp16", "fp32"};
-    static const std::vector<std::string> kCache = {"auto", "fp8", "int8", "bf16", "fp16", "fp32"};
-    const auto among = [](const std::vector<std::string>& names) {
-      return [&names](const std::string& text) {
-        const auto dtype = parse_dtype(text);
-        const std::string name = dtype ? std::string(to_text(*dtype)) : text;
-        return std::find(names.begin(), names.end(), name) != names.end();
-      };
-    };
-    const auto is_format = [](const std::string& text) { return parse_format(text).has_value(); };
-    add_format(g, "dtype", p.dtype, among(kPlain), kPlain,
-               "16-bit format of activations and unquantised weights; empty: the checkpoint's");
-    add_format(g, "quantization", p.quantization, is_format, format_names(),
-               "format of the projections' weights; empty: the checkpoint's");
-    add_format(g, "moe_quantization", p.moe_quantization, is_format, format_names(),
-               "format of the experts' weights; empty: as quantization");
-    add_format(g, "kv_cache_dtype", p.kv_cache_dtype, among(kCache), kCache,
-               "format of the KV cache; empty or auto: as dtype");
-  }, "number formats");
-  f.group("engine", [&](Fields& g) {
-    g.add("profile", s.engine.profile, "engine id");
-    g.custom("overrides", Field::Type::kGroup, [&](const Node& n) { s.engine.overrides = n; },
-             [] { return nlohmann::ordered_json::object(); }, "any constants of the engine's profile");
-  }, "the serving engine");
-  f.group("workload", [&](Fields& g) {
-    auto& w = s.workload;
-    add_sweep(g, "isl", w.isl, 1, kLongestContext, "prompt tokens").unit("tokens").alias("input_len");
-    add_sweep(g, "osl", w.osl, 1, kLongestContext, "output tokens").unit("tokens").alias("output_len");
-    add_sweep(g, "batch", w.batch, 1, 10'000'000, "requests together").unit("requests")
-        .alias("batch_size").alias("concurrency");
-    g.add("closed_loop", w.closed_loop, "a request that ends is replaced at once; false: one batch");
-    g.add("requests_per_user", w.requests_per_user, "closed loop: requests of each user, the first of all at once; 0: endless")
-        .range(0, 1e9);
-    g.add("max_model_len", w.max_model_len, "longest sequence the KV cache is planned for; 0: isl + osl")
-        .unit("tokens").range(0, kLongestContext);
-    g.add("past", w.past, "tokens of the prompt already cached").unit("tokens").range(0, kLongestContext);
-    g.add("expert_skew", w.expert_skew, "exponent of the power law of expert loads; 0: balanced").range(0, 3);
-  }, "what is asked of it");
+  f.group(
+      "model_overrides",
+      [&](Fields& g) {
+        g.add("kv_heads", s.model_overrides.kv_heads,
+              "KV heads of every attention layer, to compare MHA, GQA and MQA; "
+              "0: the model's own")
+            .range(0, kMostHeads);
+      },
+      "a variant of the model");
+  f.group(
+       "hardware",
+       [&](Fields& g) {
+         g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts").required();
+         g.add("node", s.hardware.node, "node type; empty: the usual one of the GPU");
+       },
+       "what it runs on")
+      .required();
+  f.group(
+      "parallel",
+      [&](Fields& g) {
+        add_sweep(g, "tp", s.parallel.tp, 1, kMostRanks, "tensor-parallel ranks")
+            .alias("tensor_parallel_size");
+        add_sweep(g, "pp", s.parallel.pp, 1, kMostRanks, "pipeline stages")
+            .alias("pipeline_parallel_size");
+        g.add("dp", s.parallel.dp, "attention data-parallel groups")
+            .range(1, kMostRanks)
+            .alias("data_parallel_size");
+        g.add("ep", s.parallel.ep, "expert-parallel groups")
+            .range(1, kMostRanks)
+            .alias("expert_parallel_size");
+      },
+      "how it is split");
+  f.group(
+      "precision",
+      [&](Fields& g) {
+        auto& p = s.precision;
+        static const std::vector<std::string> kPlain = {"bf16", "fp16", "fp32"};
+        static const std::vector<std::string> kCache = {"auto", "fp8",  "int8",
+                                                        "bf16", "fp16", "fp32"};
+        const auto among = [](const std::vector<std::string>& names) {
+          return [&names](const std::string& text) {
+            const auto dtype = parse_dtype(text);
+            const std::string name = dtype ? std::string(to_text(*dtype)) : text;
+            return std::find(names.begin(), names.end(), name) != names.end();
+          };
+        };
+        const auto is_format = [](const std::string& text) {
+          return parse_format(text).has_value();
+        };
+        add_format(g, "dtype", p.dtype, among(kPlain), kPlain,
+                   "16-bit format of activations and unquantised weights; empty: the checkpoint's");
+        add_format(g, "quantization", p.quantization, is_format, format_names(),
+                   "format of the projections' weights; empty: the checkpoint's");
+        add_format(g, "moe_quantization", p.moe_quantization, is_format, format_names(),
+                   "format of the experts' weights; empty: as quantization");
+        add_format(g, "kv_cache_dtype", p.kv_cache_dtype, among(kCache), kCache,
+                   "format of the KV cache; empty or auto: as dtype");
+      },
+      "number formats");
+  f.group(
+      "engine",
+      [&](Fields& g) {
+        g.add("profile", s.engine.profile, "engine id");
+        g.custom(
+            "overrides", Field::Type::kGroup, [&](const Node& n) { s.engine.overrides = n; },
+            [] { return nlohmann::ordered_json::object(); },
+            "any constants of the engine's profile");
+      },
+      "the serving engine");
+  f.group(
+      "workload",
+      [&](Fields& g) {
+        auto& w = s.workload;
+        add_sweep(g, "isl", w.isl, 1, kLongestContext, "prompt tokens")
+            .unit("tokens")
+            .alias("input_len");
+        add_sweep(g, "osl", w.osl, 1, kLongestContext, "output tokens")
+            .unit("tokens")
+            .alias("output_len");
+        add_sweep(g, "batch", w.batch, 1, 10'000'000, "requests together")
+            .unit("requests")
+            .alias("batch_size")
+            .alias("concurrency");
+        g.add("closed_loop", w.closed_loop,
+              "a request that ends is replaced at once; false: one batch");
+        g.add("requests_per_user", w.requests_per_user,
+              "closed loop: requests of each user, the first of all at once; 0: endless")
+            .range(0, 1e9);
+        g.add("max_model_len", w.max_model_len,
+              "longest sequence the KV cache is planned for; 0: isl + osl")
+            .unit("tokens")
+            .range(0, kLongestContext);
+        g.add("past", w.past, "tokens of the prompt already cached")
+            .unit("tokens")
+            .range(0, kLongestContext);
+        g.add("expert_skew", w.expert_skew,
+              "exponent of the power law of expert loads; 0: balanced")
+            .range(0, 3);
+      },
+      "what is asked of it");
 }
 
 Scenario read_scenario(const Node& document) {

@@ -6,8 +6,8 @@
 //   engine: {profile: vllm}
 //   workload: {isl: [1024, 8192], osl: 128, batch: 1-64*2}
 //
-// Every face builds a Scenario. Numbers marked as swept may be lists or ranges; the answer has a point for
-// each combination, in the order tp, pp, isl, osl, batch with the last running fastest.
+// Every face builds a Scenario. Numbers marked as swept may be lists or ranges; the answer has a
+// point for each combination, in the order tp, pp, isl, osl, batch with the last running fastest.
 #pragma once
 
 #include <filesystem>

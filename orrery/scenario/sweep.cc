@@ -20,12 +20,16 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 }
 
 // "8", "1-64*2", "128-1024+128" or "1-8" (by ones).
-void append_item(const Node& node, std::string_view text, std::int64_t least, std::int64_t most, Sweep& out) {
+void append_item(const Node& node, std::string_view text, std::int64_t least, std::int64_t most,
+                 Sweep& out) {
   auto refuse = [&](std::string_view why) {
-    node.fail(fmt::format("{} in '{}': expected numbers or ranges such as 1,2,4 or 1-64*2 or 128-1024+128", why, text));
+    node.fail(fmt::format(
+        "{} in '{}': expected numbers or ranges such as 1,2,4 or 1-64*2 or 128-1024+128", why,
+        text));
   };
   const auto check = [&](std::int64_t v) {
-    if (v < least || v > most) node.fail(fmt::format("{} is out of range: {} to {}", v, least, most));
+    if (v < least || v > most)
+      node.fail(fmt::format("{} is out of range: {} to {}", v, least, most));
     if (out.size() >= kMostPoints) node.fail(fmt::format("more than {} values", kMostPoints));
     out.push_back(v);
   };
@@ -34,8 +38,10 @@ void append_item(const Node& node, std::string_view text, std::int64_t least, st
   if (dash == std::string_view::npos) refuse("not a whole number");
   const std::size_t sign = text.find_first_of("*+", dash);
   const auto first = whole_number(text.substr(0, dash));
-  const auto last = whole_number(text.substr(dash + 1, sign == std::string_view::npos ? sign : sign - dash - 1));
-  const auto step = sign == std::string_view::npos ? std::optional<std::int64_t>(1) : whole_number(text.substr(sign + 1));
+  const auto last =
+      whole_number(text.substr(dash + 1, sign == std::string_view::npos ? sign : sign - dash - 1));
+  const auto step = sign == std::string_view::npos ? std::optional<std::int64_t>(1)
+                                                   : whole_number(text.substr(sign + 1));
   if (!first || !last || !step) refuse("not a range");
   const bool times = sign != std::string_view::npos && text[sign] == '*';
   if (*last < *first) refuse("a range that runs backwards");
@@ -67,7 +73,8 @@ Sweep read_sweep(const Node& node, std::int64_t least, std::int64_t most) {
   return out;
 }
 
-Field& add_sweep(Fields& fields, std::string name, Sweep& value, std::int64_t least, std::int64_t most, std::string doc) {
+Field& add_sweep(Fields& fields, std::string name, Sweep& value, std::int64_t least,
+                 std::int64_t most, std::string doc) {
   return fields
       .custom(
           std::move(name), Field::Type::kList,

@@ -1,4 +1,5 @@
-// Lists of whole numbers as flags and files write them: "8", "1,2,4,8", "1-64*2" (doubling), "128-1024+128".
+// Lists of whole numbers as flags and files write them: "8", "1,2,4,8", "1-64*2" (doubling),
+// "128-1024+128".
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,12 @@ namespace orrery {
 // A swept value: at least one number, in the order written.
 using Sweep = std::vector<std::int64_t>;
 
-// InputError at `node` if the text is no list, a number is outside [least, most], a range runs backwards or
-// has more than 10,000 numbers. A YAML list may mix numbers and ranges.
+// InputError at `node` if the text is no list, a number is outside [least, most], a range runs
+// backwards or has more than 10,000 numbers. A YAML list may mix numbers and ranges.
 Sweep read_sweep(const Node& node, std::int64_t least, std::int64_t most);
 
 // Declares a swept parameter.
-Field& add_sweep(Fields& fields, std::string name, Sweep& value, std::int64_t least, std::int64_t most, std::string doc);
+Field& add_sweep(Fields& fields, std::string name, Sweep& value, std::int64_t least,
+                 std::int64_t most, std::string doc);
 
 }  // namespace orrery

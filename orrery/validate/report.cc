@@ -88,6 +88,41 @@ Json to_json(const ValidationReport& report) {
           {"groups", grouped}};
 }
 
+std::string to_markdown(const ValidationReport& report) {
+  std::string out = fmt::format(
+      "## {}\n\nErrors in percent of the measured value; in50 and in90: share of rows inside the 50 % and 90 % interval.\n",
+      report.area);
+  std::set<std::pair<std::string, std::string>> figures;
+  for (const ValidationRow& r : report.rows) figures.emplace(r.by.at("table"), r.by.at("metric"));
+  for (const auto& [table, metric] : figures) {
+    out += fmt::format(
+        "\n### {}: {}\n\n| rows | n | mape | median | p90 | bias | in50 | in90 |\n|---|---:|---:|---:|---:|---:|---:|---:|\n", table,
+        metric);
+    auto line = [&out](const std::string& name, const std::vector<const ValidationRow*>& rows) {
+      const ErrorSummary s = summarise(rows);
+      out += fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {:.0f} | {:.0f} |\n", name, s.n, s.mape, s.median, s.p90, s.bias,
+                         s.coverage50, s.coverage90);
+    };
+    std::vector<const ValidationRow*> all;
+    for (const ValidationRow& r : report.rows) {
+      if (r.by.at("table") == table && r.by.at("metric") == metric) all.push_back(&r);
+    }
+    line("all", all);
+    for (const char* key : {"fitted", "engine", "system", "family"}) {
+      std::map<std::string, std::vector<const ValidationRow*>> groups;
+      for (const ValidationRow* r : all) {
+        if (const auto value = r->by.find(key); value != r->by.end()) groups[value->second].push_back(r);
+      }
+      for (const auto& [value, rows] : groups) line(fmt::format("{}: {}", key, value), rows);
+    }
+  }
+  std::map<std::string, std::size_t> reasons;
+  for (const RefusedRow& r : report.refused) ++reasons[r.why.substr(0, r.why.find(':'))];
+  if (!reasons.empty()) out += fmt::format("\n### Refused: {} rows\n\n", report.refused.size());
+  for (const auto& [why, n] : reasons) out += fmt::format("- {}: {}\n", n, why);
+  return out;
+}
+
 std::string to_csv(const ValidationReport& report) {
   std::set<std::string> names;
   for (const ValidationRow& r : report.rows) {

@@ -46,6 +46,10 @@ ErrorSummary summarise(const std::vector<const ValidationRow*>& rows);
 // distinct `by`, and one for each (table, metric) and (table, metric, fitted).
 nlohmann::ordered_json to_json(const ValidationReport& report);
 
+// Tables for docs/accuracy.md: for each table and metric the errors in all, by whether the rows fitted, by
+// engine, system and family; then why rows were refused.
+std::string to_markdown(const ValidationReport& report);
+
 // One line a row: the keys of `by`, row, measured, predicted, interval, tier.
 std::string to_csv(const ValidationReport& report);
 

@@ -1,4 +1,5 @@
-// Wrong questions: the exit code, and a message that names the place, what was expected and the nearest name.
+// Wrong questions: the exit code, and a message that names the place, what was expected and the
+// nearest name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +26,8 @@ std::string with(std::string text, const std::string& old_part, const std::strin
 }
 
 // A wrong question prints one line on stderr and nothing on stdout.
-void expect_refused(const std::string& arguments, int code, const testing::Matcher<const std::string&>& message) {
+void expect_refused(const std::string& arguments, int code,
+                    const testing::Matcher<const std::string&>& message) {
   const Result r = run_program(arguments);
   EXPECT_EQ(r.code, code) << arguments << "\n" << r.err;
   EXPECT_THAT(r.err, message) << arguments;
@@ -33,7 +35,8 @@ void expect_refused(const std::string& arguments, int code, const testing::Match
   EXPECT_LE(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
 }
 
-void expect_model_refused(const std::string& path, const testing::Matcher<const std::string&>& message) {
+void expect_model_refused(const std::string& path,
+                          const testing::Matcher<const std::string&>& message) {
   expect_refused("estimate --gpu h100-sxm --model '" + path + "'", kBadInput, message);
 }
 
@@ -45,14 +48,18 @@ TEST(BadConfig, TruncatedJson) {
 
 TEST(BadConfig, HeadsThatDoNotDivideHidden) {
   const Scratch s;
-  const std::string path = s.file("config.json", with(kConfig, "\"num_attention_heads\": 32", "\"num_attention_heads\": 33"));
+  const std::string path = s.file(
+      "config.json", with(kConfig, "\"num_attention_heads\": 32", "\"num_attention_heads\": 33"));
   expect_model_refused(path, AllOf(HasSubstr(path), HasSubstr("33"), HasSubstr("4096")));
 }
 
 TEST(BadConfig, EmptyBinaryAndDirectory) {
   const Scratch s;
   expect_model_refused(s.file("empty.json", ""), HasSubstr("empty.json"));
-  expect_model_refused(s.file("binary.json", std::string("\x7f""ELF\0\xff\xfe\x80{", 9)), HasSubstr("binary.json:1: not valid JSON"));
+  expect_model_refused(s.file("binary.json", std::string("\x7f"
+                                                         "ELF\0\xff\xfe\x80{",
+                                                         9)),
+                       HasSubstr("binary.json:1: not valid JSON"));
   expect_model_refused(s.path(), HasSubstr("config.json: no such file"));
   std::filesystem::create_directory(s.path() / "config.json");
   expect_model_refused(s.path() / "config.json", HasSubstr("no such file"));
@@ -62,19 +69,24 @@ TEST(BadConfig, HalfAGigabyteIsRefusedUnread) {
   const Scratch s;
   const std::string path = s.file("config.json", "{");
   std::filesystem::resize_file(path, 500'000'000);  // sparse
-  expect_model_refused(path, AllOf(HasSubstr(path), HasSubstr("500000000 bytes"), HasSubstr("MiB")));
+  expect_model_refused(path,
+                       AllOf(HasSubstr(path), HasSubstr("500000000 bytes"), HasSubstr("MiB")));
 }
 
 TEST(BadConfig, UnknownArchitecture) {
   const Scratch s;
-  expect_model_refused(s.file("config.json", with(kConfig, "LlamaForCausalLM", "LamaForCausalLM")), HasSubstr("LamaForCausalLM"));
+  expect_model_refused(s.file("config.json", with(kConfig, "LlamaForCausalLM", "LamaForCausalLM")),
+                       HasSubstr("LamaForCausalLM"));
 }
 
 TEST(BadNames, NearestIsNamed) {
-  expect_refused("estimate -m llama-3-8b -g h100-smx", kBadInput, AllOf(HasSubstr("h100-smx"), HasSubstr("'h100-sxm'")));
-  expect_refused("estimate -m lama-3-8b -g h100-sxm", kBadInput, AllOf(HasSubstr("lama-3-8b"), HasSubstr("'llama-3-8b'")));
+  expect_refused("estimate -m llama-3-8b -g h100-smx", kBadInput,
+                 AllOf(HasSubstr("h100-smx"), HasSubstr("'h100-sxm'")));
+  expect_refused("estimate -m lama-3-8b -g h100-sxm", kBadInput,
+                 AllOf(HasSubstr("lama-3-8b"), HasSubstr("'llama-3-8b'")));
   expect_refused("estimate -m llama-3-8b -g h100-sxm --engine vlm", kBadInput, HasSubstr("'vllm'"));
-  expect_refused("estimate -m llama-3-8b -g h100-sxm --max-num-seq 4", kBadInput, HasSubstr("'--max-num-seqs'"));
+  expect_refused("estimate -m llama-3-8b -g h100-sxm --max-num-seq 4", kBadInput,
+                 HasSubstr("'--max-num-seqs'"));
   expect_refused("estimat", kBadInput, HasSubstr("'estimate'"));
   expect_refused("list gpu", kBadInput, HasSubstr("'gpus'"));
   expect_refused("show h100-smx", kBadInput, HasSubstr("'h100-sxm'"));
@@ -84,36 +96,48 @@ TEST(BadNames, Formats) {
   const std::string ask = "estimate -m llama-3-8b -g h100-sxm ";
   expect_refused(ask + "--dtype bf61", kBadInput, AllOf(HasSubstr("--dtype"), HasSubstr("'bf16'")));
   expect_refused(ask + "--dtype fp64", kBadInput, AllOf(HasSubstr("--dtype"), HasSubstr("fp32")));
-  expect_refused(ask + "--quantization fp9", kBadInput, AllOf(HasSubstr("--quantization"), HasSubstr("int4_weight"), HasSubstr("'fp8'")));
-  expect_refused(ask + "--kv-cache-dtype fp7", kBadInput, AllOf(HasSubstr("--kv-cache-dtype"), HasSubstr("'fp8'")));
+  expect_refused(ask + "--quantization fp9", kBadInput,
+                 AllOf(HasSubstr("--quantization"), HasSubstr("int4_weight"), HasSubstr("'fp8'")));
+  expect_refused(ask + "--kv-cache-dtype fp7", kBadInput,
+                 AllOf(HasSubstr("--kv-cache-dtype"), HasSubstr("'fp8'")));
 }
 
 TEST(MissingParts, AreNamedTogether) {
-  expect_refused("estimate", kBadInput, AllOf(HasSubstr("--model and --gpu"), HasSubstr("orrery estimate --model")));
-  expect_refused("estimate -m llama-3-8b", kBadInput, AllOf(HasSubstr("--gpu"), Not(HasSubstr("--model and"))));
-  expect_refused("estimate -m llama-3-8b -g h100-sxm --isl", kBadInput, HasSubstr("--isl: a value is missing"));
+  expect_refused("estimate", kBadInput,
+                 AllOf(HasSubstr("--model and --gpu"), HasSubstr("orrery estimate --model")));
+  expect_refused("estimate -m llama-3-8b", kBadInput,
+                 AllOf(HasSubstr("--gpu"), Not(HasSubstr("--model and"))));
+  expect_refused("estimate -m llama-3-8b -g h100-sxm --isl", kBadInput,
+                 HasSubstr("--isl: a value is missing"));
   expect_refused("", kBadInput, HasSubstr("estimate, memory"));
 }
 
 TEST(BadNumbers, NegativeAndHugeLengths) {
   const std::string ask = "estimate -m llama-3-8b -g h100-sxm ";
-  expect_refused(ask + "--isl -5", kBadInput, AllOf(HasSubstr("--isl"), HasSubstr("-5"), HasSubstr("1 to")));
+  expect_refused(ask + "--isl -5", kBadInput,
+                 AllOf(HasSubstr("--isl"), HasSubstr("-5"), HasSubstr("1 to")));
   expect_refused(ask + "--isl 0", kBadInput, HasSubstr("--isl: 0"));
-  expect_refused(ask + "--osl 999999999999", kBadInput, AllOf(HasSubstr("--osl"), HasSubstr("100000000")));
+  expect_refused(ask + "--osl 999999999999", kBadInput,
+                 AllOf(HasSubstr("--osl"), HasSubstr("100000000")));
   expect_refused(ask + "--isl 99999999999999999999", kBadInput, HasSubstr("--isl"));
   expect_refused(ask + "--batch 1e3", kBadInput, HasSubstr("--batch"));
-  expect_refused(ask + "--batch 64-1", kBadInput, AllOf(HasSubstr("--batch"), HasSubstr("backwards")));
+  expect_refused(ask + "--batch 64-1", kBadInput,
+                 AllOf(HasSubstr("--batch"), HasSubstr("backwards")));
   expect_refused(ask + "--max-num-seqs 0", kBadInput, HasSubstr("--max-num-seqs"));
-  expect_refused(ask + "--gpu-memory-utilization 1.5", kBadInput, HasSubstr("--gpu-memory-utilization"));
-  expect_refused(ask + "--set engine.max_num_seqs=many", kBadInput, AllOf(HasSubstr("--set engine.max_num_seqs"), HasSubstr("'many'")));
+  expect_refused(ask + "--gpu-memory-utilization 1.5", kBadInput,
+                 HasSubstr("--gpu-memory-utilization"));
+  expect_refused(ask + "--set engine.max_num_seqs=many", kBadInput,
+                 AllOf(HasSubstr("--set engine.max_num_seqs"), HasSubstr("'many'")));
   expect_refused(ask + "--past 1024 --isl 1024", kBadInput, HasSubstr("past"));
 }
 
 TEST(BadLayout, ValidValuesAreListed) {
-  expect_refused("estimate -m llama-3-8b -g h100-sxm --tp 3", kInfeasible, AllOf(HasSubstr("32 attention heads"), HasSubstr("1, 2, 4, 8, 16, 32")));
+  expect_refused("estimate -m llama-3-8b -g h100-sxm --tp 3", kInfeasible,
+                 AllOf(HasSubstr("32 attention heads"), HasSubstr("1, 2, 4, 8, 16, 32")));
   expect_refused("estimate -m llama-3-8b -g h100-sxm --pp 33", kInfeasible, HasSubstr("1 to 32"));
   expect_refused("estimate -m llama-3-8b -g h100-sxm --ep 2", kInfeasible, HasSubstr("no experts"));
-  expect_refused("estimate -m llama-3-8b -g h100-sxm --kv-heads 5", kBadInput, AllOf(HasSubstr("5 KV heads"), HasSubstr("32")));
+  expect_refused("estimate -m llama-3-8b -g h100-sxm --kv-heads 5", kBadInput,
+                 AllOf(HasSubstr("5 KV heads"), HasSubstr("32")));
 }
 
 TEST(BadLayout, InASweepIsAPointThatDoesNotFit) {
@@ -124,47 +148,64 @@ TEST(BadLayout, InASweepIsAPointThatDoesNotFit) {
 
 TEST(BadScenario, UnknownKeyWithItsPlace) {
   const Scratch s;
-  const std::string path = s.file("s.yaml", "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nworkload:\n  isl: 128\n  bacth: 4\n");
-  expect_refused("run '" + path + "'", kBadInput, AllOf(HasSubstr(path + ":5: workload.bacth"), HasSubstr("'batch'")));
-  expect_refused("run '" + s.file("empty.yaml", "") + "'", kBadInput, AllOf(HasSubstr("empty.yaml"), HasSubstr("model")));
+  const std::string path =
+      s.file("s.yaml",
+             "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nworkload:\n  isl: 128\n  bacth: 4\n");
+  expect_refused("run '" + path + "'", kBadInput,
+                 AllOf(HasSubstr(path + ":5: workload.bacth"), HasSubstr("'batch'")));
+  expect_refused("run '" + s.file("empty.yaml", "") + "'", kBadInput,
+                 AllOf(HasSubstr("empty.yaml"), HasSubstr("model")));
   expect_refused("run nowhere.yaml", kBadInput, HasSubstr("nowhere.yaml: no such file"));
   expect_refused("run '" + s.file("list.yaml", "[1, 2]") + "'", kBadInput, HasSubstr("list.yaml"));
-  const std::string bad_format = s.file("f.yaml", "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nprecision:\n  dtype: bf61\n");
-  expect_refused("run '" + bad_format + "'", kBadInput, AllOf(HasSubstr(bad_format + ":4: precision.dtype"), HasSubstr("'bf16'")));
+  const std::string bad_format =
+      s.file("f.yaml", "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nprecision:\n  dtype: bf61\n");
+  expect_refused("run '" + bad_format + "'", kBadInput,
+                 AllOf(HasSubstr(bad_format + ":4: precision.dtype"), HasSubstr("'bf16'")));
 }
 
 TEST(BadGpu, UnitsAreRequiredAndKeptApart) {
   const Scratch s;
-  const std::string gib = s.file("gib.yaml", with(with(kGpu, "80 GiB", "80GiB"), "  usable: 79.18 GiB\n", ""));
-  const std::string gb = s.file("gb.yaml", with(with(kGpu, "80 GiB", "80GB"), "  usable: 79.18 GiB\n", ""));
+  const std::string gib =
+      s.file("gib.yaml", with(with(kGpu, "80 GiB", "80GiB"), "  usable: 79.18 GiB\n", ""));
+  const std::string gb =
+      s.file("gb.yaml", with(with(kGpu, "80 GiB", "80GB"), "  usable: 79.18 GiB\n", ""));
   const std::string ask = "memory -m llama-3-8b -o jsonl --gpu ";
   EXPECT_THAT(run_program(ask + gib).out, HasSubstr("\"capacity\":85.8993"));
   EXPECT_THAT(run_program(ask + gb).out, HasSubstr("\"capacity\":80.0"));
   const std::string bare = s.file("bare.yaml", with(kGpu, "80 GiB", "80"));
-  expect_refused(ask + bare, kBadInput, AllOf(HasSubstr("bare.yaml:"), HasSubstr("memory.capacity"), HasSubstr("'80 GiB'"), HasSubstr("'80'")));
+  expect_refused(ask + bare, kBadInput,
+                 AllOf(HasSubstr("bare.yaml:"), HasSubstr("memory.capacity"), HasSubstr("'80 GiB'"),
+                       HasSubstr("'80'")));
 }
 
 TEST(DoesNotFit, IsAnAnswerWithItsBreakdown) {
   const Result r = run_program("estimate -m llama-3-70b -g a100-80g-sxm");
   EXPECT_EQ(r.code, kInfeasible);
-  EXPECT_THAT(r.out, AllOf(HasSubstr("DOES NOT FIT"), HasSubstr("weights 141 GB"), HasSubstr("reserve")));
+  EXPECT_THAT(r.out,
+              AllOf(HasSubstr("DOES NOT FIT"), HasSubstr("weights 141 GB"), HasSubstr("reserve")));
   EXPECT_EQ(r.err, "");
   // Some points of a sweep that fit make an answer.
-  EXPECT_EQ(run_program("estimate -m llama-3-70b -g a100-80g-sxm --tp 1,4 --no-breakdown -o csv").code, 0);
+  EXPECT_EQ(
+      run_program("estimate -m llama-3-70b -g a100-80g-sxm --tp 1,4 --no-breakdown -o csv").code,
+      0);
 }
 
 TEST(NoSuchArithmetic, WeightsAreStoredSoOrRefused) {
   // Narrow weights are widened, as engines' weight-only kernels do, and a note says so.
-  const Result r = run_program("estimate -m llama-3-8b -g a100-80g-sxm --quantization fp8 -o jsonl");
+  const Result r =
+      run_program("estimate -m llama-3-8b -g a100-80g-sxm --quantization fp8 -o jsonl");
   EXPECT_EQ(r.code, 0);
   EXPECT_THAT(r.out, AllOf(HasSubstr("has no fp8 arithmetic"), HasSubstr("multiplied in bf16")));
   // A 16-bit format that is asked for is not replaced.
-  expect_refused("estimate -m llama-2-7b -g v100-32g-sxm --dtype bf16", kNoData, HasSubstr("v100-32g-sxm has no bf16"));
+  expect_refused("estimate -m llama-2-7b -g v100-32g-sxm --dtype bf16", kNoData,
+                 HasSubstr("v100-32g-sxm has no bf16"));
 }
 
 TEST(BadOutput, UnwritableFiles) {
-  expect_refused("estimate -m llama-3-8b -g h100-sxm --html /nowhere/x.html", kBadInput, HasSubstr("--html /nowhere/x.html: cannot be written"));
-  expect_refused("estimate -m llama-3-8b -g h100-sxm --trace /nowhere/x.json", kBadInput, HasSubstr("--trace /nowhere/x.json"));
+  expect_refused("estimate -m llama-3-8b -g h100-sxm --html /nowhere/x.html", kBadInput,
+                 HasSubstr("--html /nowhere/x.html: cannot be written"));
+  expect_refused("estimate -m llama-3-8b -g h100-sxm --trace /nowhere/x.json", kBadInput,
+                 HasSubstr("--trace /nowhere/x.json"));
   expect_refused("estimate -m llama-3-8b -g h100-sxm -o xml", kBadInput, HasSubstr("jsonl"));
 }
 
@@ -175,7 +216,8 @@ TEST(Spellings, UnderscoresAndShortNamesAreTaken) {
   EXPECT_EQ(run_program(ask + "--tensor_parallel_size=2 --max_num_seqs 4").out, expected);
   EXPECT_EQ(run_program(ask + "-tp 2 --set engine.max_num_seqs=4").out, expected);
   EXPECT_EQ(run_program(ask + "-tp=2 --set engine.scheduler.max_num_seqs=4").out, expected);
-  EXPECT_EQ(run_program(ask + "-tp 2 --set engine.overrides.scheduler.max_num_seqs=4").out, expected);
+  EXPECT_EQ(run_program(ask + "-tp 2 --set engine.overrides.scheduler.max_num_seqs=4").out,
+            expected);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Scenarios of scenarios/suite45: every answer satisfies the bounds that physics and public measurements set.
-// The bounds are the suite's, not this program's output.
+// Scenarios of scenarios/suite45: every answer satisfies the bounds that physics and public
+// measurements set. The bounds are the suite's, not this program's output.
 #include <gtest/gtest.h>
 
 #include "orrery/scenario/runner.h"
@@ -9,7 +9,8 @@ namespace {
 
 Answer answer_of(const std::string& id) {
   static Runner runner{Bundle()};
-  return runner.run(read_scenario(std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/suite45/" + id + ".yaml")));
+  return runner.run(
+      read_scenario(std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/suite45/" + id + ".yaml")));
 }
 
 double value(const Point& p, std::string_view metric) {
@@ -65,7 +66,8 @@ TEST(Suite45, I1_3DecodeSlowsDownAsTheContextGrows) {
 TEST(Suite45, I1_4AllReduceIsReported) {
   const Point p = answer_of("I1.4").points.at(0);
   expect_between(value(p, "tpot"), 16.9, 32);
-  const double all_reduce = share(p, "decode", [](const KernelRow& k) { return k.part == "communication"; });
+  const double all_reduce =
+      share(p, "decode", [](const KernelRow& k) { return k.part == "communication"; });
   expect_between(all_reduce, 0.005, 0.5);
 }
 
@@ -108,7 +110,8 @@ TEST(Suite45, I4_2MixtralNeedsTwoGpus) {
 }
 
 TEST(Suite45, I4_2ImbalanceCosts) {
-  const Point even = answer_of("I4.2-ep").points.at(0), skewed = answer_of("I4.2-skew").points.at(0);
+  const Point even = answer_of("I4.2-ep").points.at(0),
+              skewed = answer_of("I4.2-skew").points.at(0);
   expect_between(value(skewed, "prefill_time") / value(even, "prefill_time"), 1.05, 1.35);
 }
 
@@ -116,23 +119,26 @@ TEST(Suite45, I4_3GroupedQueriesSaveCacheAndTime) {
   const Point gqa = answer_of("I4.3").points.at(0), mha = answer_of("I4.3-mha").points.at(0);
   EXPECT_NEAR(value(gqa, "kv_cache_per_request"), 1.34, 0.005);
   EXPECT_NEAR(value(mha, "kv_cache_per_request"), 10.74, 0.005);
-  const double speed_up = time_in(mha, "decode", "attn_decode") / time_in(gqa, "decode", "attn_decode");
+  const double speed_up =
+      time_in(mha, "decode", "attn_decode") / time_in(gqa, "decode", "attn_decode");
   expect_between(speed_up, 1.5, 8);  // eight times the bytes, less what latency hides
 }
 
 TEST(Suite45, I4_4FalconWithEightAndOneKvHeads) {
   const Point released = answer_of("I4.4").points.at(0), one = answer_of("I4.4-mqa").points.at(0);
   const Point llama = answer_of("I4.4-llama").points.at(0);
-  EXPECT_NEAR(value(released, "kv_cache_per_request") / value(one, "kv_cache_per_request"), 8, 1e-3);
+  EXPECT_NEAR(value(released, "kv_cache_per_request") / value(one, "kv_cache_per_request"), 8,
+              1e-3);
   EXPECT_LE(value(one, "tpot"), value(released, "tpot"));
-  // 41.3e9 parameters against 69e9 with the same 8 KV heads: faster, but at most as the weights are fewer.
+  // 41.3e9 parameters against 69e9 with the same 8 KV heads: faster, but at most as the weights are
+  // fewer.
   expect_between(value(released, "output_throughput") / value(llama, "output_throughput"), 1.1, 2);
 }
 
 TEST(Suite45, I5_4FourBitWeights) {
   const Answer int4 = answer_of("I5.4"), bf16 = answer_of("I5.4-bf16");
   expect_between(value(int4.points.at(0), "weights"), 34.5, 40);
-  EXPECT_TRUE(int4.points.at(0).feasibility.fits);   // one GPU
+  EXPECT_TRUE(int4.points.at(0).feasibility.fits);  // one GPU
   EXPECT_FALSE(bf16.points.at(0).feasibility.fits);
   // On the same two GPUs.
   const Point &four = int4.points.at(1), &sixteen = bf16.points.at(1);

@@ -10,7 +10,8 @@
 namespace orrery {
 namespace {
 
-const std::vector<std::string> kGpus = {"h100-sxm", "a100-80g-sxm", "l40s", "v100-32g-sxm", "mi300x", "b200-sxm"};
+const std::vector<std::string> kGpus = {"h100-sxm",     "a100-80g-sxm", "l40s",
+                                        "v100-32g-sxm", "mi300x",       "b200-sxm"};
 
 Runner& runner() {
   static Runner r{Bundle()};
@@ -35,9 +36,11 @@ Answer totals(const Scenario& s) {
 double value(const Point& p, std::string_view name) { return p.find(name)->value; }
 
 bool is_dense(const Architecture& m) {
-  return m.kind == Kind::kDecoder && std::all_of(m.layers.specs().begin(), m.layers.specs().end(), [](const LayerSpec& l) {
-    return std::holds_alternative<DenseMlp>(l.mlp) && std::holds_alternative<SoftmaxAttention>(l.mixer);
-  });
+  return m.kind == Kind::kDecoder &&
+         std::all_of(m.layers.specs().begin(), m.layers.specs().end(), [](const LayerSpec& l) {
+           return std::holds_alternative<DenseMlp>(l.mlp) &&
+                  std::holds_alternative<SoftmaxAttention>(l.mixer);
+         });
 }
 
 std::vector<std::string> dense_models() {
@@ -48,21 +51,25 @@ std::vector<std::string> dense_models() {
   return ids;
 }
 
-// A decode step reads every weight once (an untied input embedding is looked up) and the cache of each sequence.
+// A decode step reads every weight once (an untied input embedding is looked up) and the cache of
+// each sequence.
 TEST(AnswerLaw, TpotNeverBeatsMemory) {
   int asked = 0;
   for (const std::string& id : dense_models()) {
     const ParameterCounts counts = count_parameters(load_model(id, Bundle()));
-    constexpr double kBytesAParameter = 2;  // of embeddings, in every bundled checkpoint; fp32 only loosens the bound
-    const double looked_up = (counts.tied ? 0 : static_cast<double>(counts.embedding)) * kBytesAParameter +
-                             static_cast<double>(counts.positions) * kBytesAParameter;
+    constexpr double kBytesAParameter =
+        2;  // of embeddings, in every bundled checkpoint; fp32 only loosens the bound
+    const double looked_up =
+        (counts.tied ? 0 : static_cast<double>(counts.embedding)) * kBytesAParameter +
+        static_cast<double>(counts.positions) * kBytesAParameter;
     for (const std::string& gpu : kGpus) {
       Scenario s = question(id, gpu);
       s.workload.batch = {1, 16};
       for (const Point& p : totals(s).points) {
         if (!p.feasibility.fits || value(p, "max_concurrency") < 16) continue;
         const double batch = p.at["batch"].get<double>();
-        // The cache grows from isl to isl + osl tokens; per token it only shrinks with length (windows).
+        // The cache grows from isl to isl + osl tokens; per token it only shrinks with length
+        // (windows).
         const double cache = value(p, "kv_cache_per_request") * 1e9 * 512 / (512 + 64) * batch;
         const double read = value(p, "weights") * 1e9 - looked_up + cache;
         const double least_ms = read / runner().catalog().gpu(gpu).memory.bandwidth.value() * 1e3;
@@ -74,18 +81,20 @@ TEST(AnswerLaw, TpotNeverBeatsMemory) {
   EXPECT_GT(asked, 300);
 }
 
-// More requests together never yield less a second, until memory is full. Measured kernels are not smooth: a step
-// between two measured sizes may cost a little more than its share.
+// More requests together never yield less a second, until memory is full. Measured kernels are not
+// smooth: a step between two measured sizes may cost a little more than its share.
 TEST(AnswerLaw, ThroughputDoesNotFallWithBatch) {
   constexpr double kSlack = 0.97;
-  for (const char* id : {"llama-2-7b", "llama-3-8b", "mistral-7b", "gemma-2-9b", "qwen3-14b", "mixtral-8x7b", "deepseek-v2-lite"}) {
+  for (const char* id : {"llama-2-7b", "llama-3-8b", "mistral-7b", "gemma-2-9b", "qwen3-14b",
+                         "mixtral-8x7b", "deepseek-v2-lite"}) {
     for (const std::string& gpu : kGpus) {
       Scenario s = question(id, gpu);
       s.workload.batch = {1, 2, 4, 8, 16, 32, 64, 128, 256};
       double before = 0;
       for (const Point& p : totals(s).points) {
         if (!p.feasibility.fits || p.at["batch"].get<double>() > value(p, "max_concurrency")) break;
-        EXPECT_GE(value(p, "output_throughput"), before * kSlack) << id << " on " << gpu << " " << p.at.dump();
+        EXPECT_GE(value(p, "output_throughput"), before * kSlack)
+            << id << " on " << gpu << " " << p.at.dump();
         before = value(p, "output_throughput");
       }
     }
@@ -101,7 +110,8 @@ TEST(AnswerLaw, MemoryGrowsWithLengthAndBatch) {
     for (std::size_t i = 0; i + 2 < a.points.size(); i += 2) {
       EXPECT_LT(value(a.points[i], "memory"), value(a.points[i + 2], "memory")) << id;
       EXPECT_LT(value(a.points[i], "memory"), value(a.points[i + 1], "memory")) << id;
-      EXPECT_GE(value(a.points[i], "max_concurrency"), value(a.points[i + 2], "max_concurrency")) << id;
+      EXPECT_GE(value(a.points[i], "max_concurrency"), value(a.points[i + 2], "max_concurrency"))
+          << id;
     }
   }
 }

@@ -8,7 +8,8 @@ namespace orrery {
 namespace {
 
 Scenario question(const std::string& rest) {
-  return read_scenario(parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n" + rest, "s.yaml"));
+  return read_scenario(
+      parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n" + rest, "s.yaml"));
 }
 
 double value(const Point& p, std::string_view name) {
@@ -22,7 +23,8 @@ TEST(Runner, MetricsAgreeWithEachOther) {
   const Point p = runner.run(question("workload: {isl: 256, osl: 65, batch: 4}\n")).points.at(0);
   // e2e = ttft + (osl - 1) * tpot, by the definition of TPOT.
   EXPECT_NEAR(value(p, "e2e"), value(p, "ttft") + 64 * value(p, "tpot"), 1e-6 * value(p, "e2e"));
-  EXPECT_NEAR(value(p, "total_throughput") / value(p, "output_throughput"), (256 + 65) / 65.0, 1e-9);
+  EXPECT_NEAR(value(p, "total_throughput") / value(p, "output_throughput"), (256 + 65) / 65.0,
+              1e-9);
   EXPECT_NEAR(value(p, "output_throughput") / value(p, "request_throughput"), 65, 1e-9);
   // 8.03e9 parameters in bf16.
   EXPECT_NEAR(value(p, "weights"), 16.06, 0.01);
@@ -42,7 +44,8 @@ TEST(Runner, KvHeadsMakeAVariant) {
   const double gqa = value(runner.run(question("")).points.at(0), "kv_cache_per_request");
   const Point mha = runner.run(question("model_overrides: {kv_heads: 32}\n")).points.at(0);
   EXPECT_NEAR(value(mha, "kv_cache_per_request") / gqa, 4, 1e-9);
-  EXPECT_NEAR(value(runner.run(question("")).points.at(0), "kv_cache_per_request"), gqa, 0);  // the model is not changed
+  EXPECT_NEAR(value(runner.run(question("")).points.at(0), "kv_cache_per_request"), gqa,
+              0);  // the model is not changed
   EXPECT_THROW(runner.run(question("model_overrides: {kv_heads: 5}\n")), InputError);
 }
 
@@ -67,8 +70,10 @@ TEST(Runner, OverridesReachTheEngine) {
   Runner runner{Bundle()};
   const Answer a = runner.run(question("engine: {overrides: {memory: {utilization: 0.5}}}\n"));
   EXPECT_EQ(a.resolved["engine"]["constants"]["memory"]["utilization"], 0.5);
-  EXPECT_LT(value(a.points[0], "max_concurrency"), value(runner.run(question("")).points[0], "max_concurrency"));
-  EXPECT_THROW(runner.run(question("engine: {overrides: {memory: {utilisation: 0.5}}}\n")), InputError);
+  EXPECT_LT(value(a.points[0], "max_concurrency"),
+            value(runner.run(question("")).points[0], "max_concurrency"));
+  EXPECT_THROW(runner.run(question("engine: {overrides: {memory: {utilisation: 0.5}}}\n")),
+               InputError);
 }
 
 TEST(Advice, NamesTheLargestCause) {
@@ -83,7 +88,8 @@ TEST(Advice, NamesTheLargestCause) {
   add("attn_decode", "attention", "memory", 4);
   add("tp_all_reduce", "communication", "network", 2);
   add("up_proj", "mlp", "memory", 2);
-  EXPECT_TRUE(advice(p, "decode").starts_with("decode is limited by reading weights (45 %")) << advice(p, "decode");
+  EXPECT_TRUE(advice(p, "decode").starts_with("decode is limited by reading weights (45 %"))
+      << advice(p, "decode");
   EXPECT_EQ(advice(p, "prefill"), "");
 }
 

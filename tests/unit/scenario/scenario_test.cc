@@ -29,10 +29,11 @@ TEST(Scenario, DefaultsAreOneRequestOnOneGpu) {
 }
 
 TEST(Scenario, TakesVllmNames) {
-  const Scenario s = read(std::string(kLeast) +
-                          "parallel: {tensor_parallel_size: 4, pipeline-parallel-size: 2}\n"
-                          "workload: {input_len: 64, concurrency: 1-4*2, max-model-len: 2048}\n"
-                          "precision: {dtype: bfloat16, quantization: awq, kv_cache_dtype: auto}\n");
+  const Scenario s =
+      read(std::string(kLeast) +
+           "parallel: {tensor_parallel_size: 4, pipeline-parallel-size: 2}\n"
+           "workload: {input_len: 64, concurrency: 1-4*2, max-model-len: 2048}\n"
+           "precision: {dtype: bfloat16, quantization: awq, kv_cache_dtype: auto}\n");
   EXPECT_EQ(s.parallel.tp, Sweep{4});
   EXPECT_EQ(s.parallel.pp, Sweep{2});
   EXPECT_EQ(s.workload.isl, Sweep{64});
@@ -42,20 +43,25 @@ TEST(Scenario, TakesVllmNames) {
 }
 
 TEST(Scenario, RefusalsNameThePlaceAndTheNearest) {
-  EXPECT_EQ(refusal(std::string(kLeast) + "workload:\n  bacth: 1\n"), "s.yaml:4: workload.bacth: unknown key (did you mean 'batch'?)");
+  EXPECT_EQ(refusal(std::string(kLeast) + "workload:\n  bacth: 1\n"),
+            "s.yaml:4: workload.bacth: unknown key (did you mean 'batch'?)");
   EXPECT_NE(refusal("hardware: {gpu: h100-sxm}\n").find("'model' is missing"), std::string::npos);
   EXPECT_NE(refusal("model: x\nhardware: {}\n").find("'gpu' is missing"), std::string::npos);
   const std::string format = refusal(std::string(kLeast) + "precision: {quantization: fp9}\n");
-  EXPECT_NE(format.find("s.yaml:3: precision.quantization: expected one of"), std::string::npos) << format;
+  EXPECT_NE(format.find("s.yaml:3: precision.quantization: expected one of"), std::string::npos)
+      << format;
   EXPECT_NE(format.find("did you mean 'fp8'?"), std::string::npos) << format;
   // Only formats that an engine can hold activations or a cache in.
   EXPECT_NE(refusal(std::string(kLeast) + "precision: {dtype: fp8}\n"), "");
   EXPECT_NE(refusal(std::string(kLeast) + "precision: {kv_cache_dtype: tf32}\n"), "");
-  EXPECT_NE(refusal(std::string(kLeast) + "workload: {isl: 8, input_len: 9}\n").find("already"), std::string::npos);
+  EXPECT_NE(refusal(std::string(kLeast) + "workload: {isl: 8, input_len: 9}\n").find("already"),
+            std::string::npos);
 }
 
 TEST(Scenario, WritesWhatItReads) {
-  Scenario s = read(std::string(kLeast) + "workload: {isl: [16, 32], expert_skew: 0.5}\nmodel_overrides: {kv_heads: 4}\n");
+  Scenario s =
+      read(std::string(kLeast) +
+           "workload: {isl: [16, 32], expert_skew: 0.5}\nmodel_overrides: {kv_heads: 4}\n");
   Fields fields;
   declare(fields, s);
   const auto j = fields.json();
