@@ -17,6 +17,7 @@ namespace orrery {
 namespace {
 
 constexpr double kMs = 1e-3;
+constexpr double kMostPoints = 100'000;  // of a sweep: some seconds and a gigabyte with breakdowns
 
 void add_terms(Point& point, const char* phase, const StepTime& step) {
   const double whole = step.total.value.value();
@@ -100,6 +101,16 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
   const Deployment base =
       make_deployment(scenario, model, gpu(scenario.hardware.gpu), engine(scenario.engine.profile));
   const auto& w = scenario.workload;
+  double points = 1;
+  for (const Sweep* sweep :
+       {&scenario.parallel.tp, &scenario.parallel.pp, &w.isl, &w.osl, &w.batch}) {
+    points *= static_cast<double>(sweep->size());
+  }
+  if (points > kMostPoints) {
+    throw InputError(
+        fmt::format("a sweep of {} points (tp, pp, isl, osl and batch multiply); at most {}",
+                    points, kMostPoints));
+  }
   Answer answer;
   answer.scenario = scenario.name;
   answer.resolved = base.resolved(scenario);

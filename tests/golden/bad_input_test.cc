@@ -131,6 +131,13 @@ TEST(BadNumbers, NegativeAndHugeLengths) {
   expect_refused(ask + "--past 1024 --isl 1024", kBadInput, HasSubstr("past"));
 }
 
+TEST(BadNumbers, SweepsThatNeverEnd) {
+  const std::string ask = "estimate -m llama-3-8b -g h100-sxm ";
+  expect_refused(ask + "--batch 1-1000000", kBadInput,
+                 AllOf(HasSubstr("--batch"), HasSubstr("10000")));
+  expect_refused(ask + "--isl 1-9999 --batch 1-9999", kBadInput, HasSubstr("at most 100000"));
+}
+
 TEST(BadLayout, ValidValuesAreListed) {
   expect_refused("estimate -m llama-3-8b -g h100-sxm --tp 3", kInfeasible,
                  AllOf(HasSubstr("32 attention heads"), HasSubstr("1, 2, 4, 8, 16, 32")));

@@ -1,0 +1,117 @@
+// What programs read: every output form is well formed and says the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/golden/program.h"
+
+namespace orrery::golden {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kAsk = "estimate -m llama-3-8b -g h100-sxm --isl 256 --osl 32 --batch 1,4 ";
+
+TEST(Faces, JsonIsVersionedAndHasUnitsIntervalsAndOrigins) {
+  const json j = json::parse(run_program(kAsk + "-o json").out);
+  EXPECT_EQ(j["format"], 1);
+  EXPECT_EQ(j["configuration"]["engine"]["profile"], "vllm");
+  ASSERT_EQ(j["points"].size(), 2u);
+  const json& tpot = j["points"][1]["metrics"]["tpot"];
+  EXPECT_EQ(tpot["unit"], "ms");
+  EXPECT_LT(tpot["interval90"][0], tpot["value"]);
+  EXPECT_GT(tpot["interval90"][1], tpot["value"]);
+  EXPECT_EQ(tpot["origin"], "fitted");
+  EXPECT_FALSE(j["points"][1]["kernels"].empty());
+}
+
+TEST(Faces, JsonlAndCsvHaveALineAPoint) {
+  const std::string lines = run_program(kAsk + "-o jsonl").out;
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
+  const json first = json::parse(lines.substr(0, lines.find('\n')));
+  EXPECT_EQ(first["format"], 1);
+  EXPECT_EQ(first["batch"], 1);
+  const std::string csv = run_program(kAsk + "-o csv").out;
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
+}
+
+TEST(Faces, SeveralScenariosAreOneDocument) {
+  const std::string file = "scenarios/llama-3-70b-8xh100.yaml ";
+  const json j = json::parse(run_program("run " + file + file + "--no-breakdown -o json").out);
+  ASSERT_TRUE(j.is_array());
+  EXPECT_EQ(j.size(), 2u);
+  EXPECT_EQ(j[0], j[1]);
+}
+
+TEST(Faces, FlagsWinOverSetOverFile) {
+  const std::string ask = "run scenarios/llama-3-70b-8xh100.yaml --no-breakdown -o jsonl ";
+  EXPECT_EQ(json::parse(run_program(ask).out)["batch"], 16);
+  EXPECT_EQ(json::parse(run_program(ask + "--set workload.batch=8").out)["batch"], 8);
+  EXPECT_EQ(json::parse(run_program(ask + "--set workload.batch=8 --batch 4").out)["batch"], 4);
+}
+
+TEST(Faces, ListsAndFactsInEveryForm) {
+  for (const char* kind : {"models", "gpus", "engines"}) {
+    const std::string ask = std::string("list ") + kind + " -o ";
+    const json j = json::parse(run_program(ask + "json").out);
+    ASSERT_TRUE(j.is_array());
+    for (const char* form : {"jsonl", "csv", "md", "table"}) {
+      const std::string text = run_program(ask + form).out;
+      for (const json& row : j) EXPECT_THAT(text, HasSubstr(row["id"].get<std::string>())) << form;
+    }
+  }
+  EXPECT_GE(json::parse(run_program("list models -o json").out).size(), 60u);
+  EXPECT_EQ(json::parse(run_program("show llama-3-8b -o json").out)["parameters"], 8030261248);
+  for (const char* verb : {"memory -m llama-3-8b -g h100-sxm", "kernel gemm --gpu h100-sxm"}) {
+    EXPECT_EQ(json::parse(run_program(std::string(verb) + " -o json").out)["format"], 1) << verb;
+  }
+}
+
+TEST(Faces, PageIsSelfContainedAndTimelineAddsUp) {
+  const Scratch s;
+  const std::string page = s.path() / "a.html", timeline = s.path() / "a.json";
+  const Result r = run_program("run scenarios/llama-3-70b-8xh100.yaml -o jsonl --html '" + page +
+                               "' --trace '" + timeline + "'");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const std::string text = read_file(page);
+  EXPECT_THAT(text, HasSubstr("What does Llama-3-70B"));
+  EXPECT_THAT(text, HasSubstr("tpot"));
+  for (const char* outside : {"http:", "https:", "<script", "<link", "@import", "url("})
+    EXPECT_THAT(text, Not(HasSubstr(outside)));
+  double drawn = 0, listed = 0;
+  for (const json& e : json::parse(read_file(timeline))["traceEvents"]) {
+    if (e["ph"] == "X") drawn += e["dur"].get<double>();
+  }
+  for (const json& k : json::parse(r.out)["kernels"]) listed += k["time_us"].get<double>();
+  EXPECT_NEAR(drawn, listed, 1e-4 * listed);
+}
+
+TEST(Faces, ChunkedPrefillIsSwitched) {
+  const std::string ask = "estimate -m llama-3-8b -g h100-sxm -o json ";
+  auto chunked = [](const Result& r) {
+    return json::parse(
+        r.out)["configuration"]["engine"]["constants"]["scheduler"]["chunked_prefill"];
+  };
+  EXPECT_EQ(chunked(run_program(ask + "--no-enable-chunked-prefill")), false);
+  EXPECT_EQ(chunked(run_program(ask + "--engine vllm-2024 --enable-chunked-prefill")), true);
+}
+
+TEST(Faces, HelpOfEveryVerbFitsEightyColumns) {
+  for (const char* verb :
+       {"", "estimate", "memory", "kernel", "run", "list", "show", "fit", "validate"}) {
+    const Result r = run_program(std::string(verb) + " --help");
+    EXPECT_EQ(r.code, 0) << verb;
+    for (std::size_t at = 0; at < r.out.size();) {
+      const std::size_t end = std::min(r.out.find('\n', at), r.out.size());
+      EXPECT_LE(end - at, 80u) << verb << ": " << r.out.substr(at, end - at);
+      at = end + 1;
+    }
+  }
+  EXPECT_THAT(run_program("estimate --help").out, HasSubstr("the first excluded"));
+}
+
+}  // namespace
+}  // namespace orrery::golden
