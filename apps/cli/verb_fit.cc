@@ -7,6 +7,7 @@
 #include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/kernel/fit.h"
+#include "orrery/network/network_fit.h"
 #include "orrery/validate/fit_engines.h"
 
 namespace orrery::cli {
@@ -49,26 +50,35 @@ void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
   }
 }
 
+void fit_network_constants(const FitOptions& o, const Bundle& bundle) {
+  const auto files = fit_network(o.data, bundle);
+  for (const auto& [path, text] : files) write_below(o.out, path, text);
+  fmt::print("{} files written below {}\n", files.size(), o.out);
+}
+
 }  // namespace
 
 void add_fit(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "fit", "makes catalog/kernels or catalog/engines/fitted again from measured tables");
+      "fit", "makes fitted parameters of catalog/ again from measured tables");
   auto o = std::make_shared<FitOptions>();
-  app->add_option("AREA", o->area, "kernels or engines")->required();
-  app->add_option("--data", o->data, "folder of tables: data/kernels or data/inference")
+  app->add_option("AREA", o->area, "kernels, network or engines")->required();
+  app->add_option(
+         "--data", o->data,
+         "folder of tables: data/kernels (kernels), data (network), data/inference (engines)")
       ->required()
       ->type_name("DIR");
   app->add_option("--family", o->family, "only this kernel family")->type_name("NAME");
-  app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD)")
-      ->required()
+  app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD); not for network")
       ->type_name("DATE");
   app->add_option("--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
   app->callback([o, &context] {
-    const std::vector<std::string> areas = {"kernels", "engines"};
+    const std::vector<std::string> areas = {"kernels", "network", "engines"};
+    if (o->area == "network") return fit_network_constants(*o, context.bundle());
+    if (o->date.empty()) throw InputError("fit: --date is missing; it is written into the recipe");
     if (o->area == "kernels") return fit_kernel_surfaces(*o, context.bundle());
     if (o->area == "engines") return fit_engine_constants(*o, context.bundle());
-    throw InputError(fmt::format("fit: expected kernels or engines, got '{}'{}", o->area,
+    throw InputError(fmt::format("fit: expected kernels, network or engines, got '{}'{}", o->area,
                                  did_you_mean(o->area, areas)));
   });
 }

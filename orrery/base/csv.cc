@@ -125,7 +125,9 @@ int CsvReader::column(std::string_view name) const {
 
 bool CsvReader::read_line() {
   try {
+    const std::size_t begin = row_.size();
     const bool any = source_->line(row_);
+    if (!is_utf8(std::string_view(row_).substr(begin))) throw InputError("text that is not UTF-8");
     line_ += any ? 1 : 0;
     return any;
   } catch (const InputError& e) {

@@ -6,8 +6,8 @@
 //
 // Quotes as in RFC 4180: a quoted cell may hold commas, doubled quotes and line ends. Empty lines
 // are passed over. Errors are InputErrors with file:line and the column's name: a row that has not
-// as many cells as the header, a row of more than 1 MiB, a name twice in the header, a damaged or
-// cut gzip.
+// as many cells as the header, a row of more than 1 MiB, text that is not UTF-8, a name twice in
+// the header, a damaged or cut gzip.
 #pragma once
 
 #include <cstdint>

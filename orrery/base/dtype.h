@@ -10,8 +10,8 @@
 
 namespace orrery {
 
-// The formats by the width in which they are stored. fp4 stands for nvfp4 (a scale per 16 values) and
-// mxfp4 (a scale per 32); which one, and the bytes of its scales, is the quantisation's matter
+// The formats by the width in which they are stored. fp4 stands for nvfp4 (a scale per 16 values)
+// and mxfp4 (a scale per 32); which one, and the bytes of its scales, is the quantisation's matter
 // (orrery/workload/format.h).
 enum class Dtype { kFp64, kFp32, kTf32, kFp16, kBf16, kFp8, kInt8, kFp4, kInt4 };
 
@@ -21,10 +21,12 @@ std::string_view to_text(Dtype dtype);
 // All ids, in the order of the enum.
 std::span<const std::string> dtype_names();
 
-// Reads an id or a customary alias (bfloat16, float16, half, torch.bfloat16, fp8_e4m3, e4m3, float32...).
+// Reads an id or a customary alias (bfloat16, float16, half, torch.bfloat16, fp8_e4m3, e4m3,
+// float32...).
 std::optional<Dtype> parse_dtype(std::string_view text);
 
-// Bytes of one stored element, without scales: 0.5 for the four-bit formats; tf32 is stored as fp32.
+// Bytes of one stored element, without scales: 0.5 for the four-bit formats; tf32 is stored as
+// fp32.
 Bytes bytes_per_element(Dtype dtype);
 
 }  // namespace orrery

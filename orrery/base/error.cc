@@ -47,7 +47,8 @@ std::string nearest_name(std::string_view name, std::span<const std::string> kno
         (letters.starts_with(wanted) || wanted.starts_with(letters))) {
       distance = 0;
     }
-    const bool shorter = distance == best_distance && distance == 0 && candidate.size() < best.size();
+    const bool shorter =
+        distance == best_distance && distance == 0 && candidate.size() < best.size();
     if (distance < best_distance || shorter) best_distance = distance, best = candidate;
   }
   return best;

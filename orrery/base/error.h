@@ -1,7 +1,7 @@
 // The errors that leave the library. The command line maps them to exit codes; nothing else exits.
 //
-//   InputError  2  the question is malformed: says where, what was expected, and the nearest valid name
-//   Infeasible  3  the question is sound, but it does not fit (memory, a rule of the layout)
+//   InputError  2  the question is malformed: says where, what was expected, and the nearest valid
+//   name Infeasible  3  the question is sound, but it does not fit (memory, a rule of the layout)
 //   NoData      4  this combination is not known to any tier (a GPU without fp8 asked for fp8)
 //   anything else derived from std::exception is an internal error (1)
 #pragma once
@@ -28,9 +28,9 @@ class NoData : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The name of `known` with the least edit distance to `name` (case, '_', '-' and '.' ignored), if it is
-// close enough to be meant; otherwise empty. Ties go to the earlier one,
-// among names that begin with the input to the shortest.
+// The name of `known` with the least edit distance to `name` (case, '_', '-' and '.' ignored), if
+// it is close enough to be meant; otherwise empty. Ties go to the earlier one, among names that
+// begin with the input to the shortest.
 std::string nearest_name(std::string_view name, std::span<const std::string> known);
 
 // " (did you mean 'h100-sxm'?)" or "" when nothing is near.

@@ -6,11 +6,16 @@ namespace orrery {
 
 std::string_view to_text(Origin origin) {
   switch (origin) {
-    case Origin::kExact: return "exact";
-    case Origin::kMeasured: return "measured";
-    case Origin::kFitted: return "fitted";
-    case Origin::kTransferred: return "transferred";
-    case Origin::kAnalytical: return "analytical";
+    case Origin::kExact:
+      return "exact";
+    case Origin::kMeasured:
+      return "measured";
+    case Origin::kFitted:
+      return "fitted";
+    case Origin::kTransferred:
+      return "transferred";
+    case Origin::kAnalytical:
+      return "analytical";
   }
   return "";
 }
@@ -21,7 +26,8 @@ std::string_view to_text(Family family) {
   return kNames[static_cast<std::size_t>(family)];
 }
 
-// P. J. Acklam, "An algorithm for computing the inverse normal cumulative distribution function", 2003.
+// P. J. Acklam, "An algorithm for computing the inverse normal cumulative distribution function",
+// 2003.
 double normal_quantile(double p) {
   if (!(p > 0 && p < 1)) return std::numeric_limits<double>::quiet_NaN();
   constexpr std::array<double, 6> a = {-3.969683028665376e+01, 2.209460984245205e+02,

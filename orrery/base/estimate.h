@@ -1,11 +1,12 @@
 // A predicted quantity: a value, how uncertain it is, and where it comes from.
 //
 // The uncertainty is relative (one standard deviation of the logarithm) and has two parts:
-//   shared  the error that all predictions of one family have in common (a GEMM model that is 5 % slow
+//   shared  the error that all predictions of one family have in common (a GEMM model that is 5 %
+//   slow
 //           on this GPU is 5 % slow on every layer): adds linearly when terms are summed;
 //   own     the error of this one prediction, independent of all others: adds in quadrature.
-// Repeating one prediction n times (`scaled`) makes n times the value with the same relative error: the
-// n calls are the same kernel, not n independent draws.
+// Repeating one prediction n times (`scaled`) makes n times the value with the same relative error:
+// the n calls are the same kernel, not n independent draws.
 //
 // Intervals are log-normal around the value: quantile(p) = value * exp(z_p * sigma) with
 // sigma^2 = shared^2 + own^2, hence never negative.
@@ -30,7 +31,8 @@ enum class Origin {
 };
 std::string_view to_text(Origin origin);
 
-// Standard normal quantile, p in (0, 1); relative error below 1.2e-9 (Acklam's rational approximation).
+// Standard normal quantile, p in (0, 1); relative error below 1.2e-9 (Acklam's rational
+// approximation).
 double normal_quantile(double p);
 
 template <class Q>
@@ -50,8 +52,8 @@ enum class Family { kGemm, kAttention, kMoe, kMla, kElementwise, kCollective, kH
 inline constexpr std::size_t kFamilies = 8;
 std::string_view to_text(Family family);
 
-// Sum of Estimates: shared parts add linearly inside a family and in quadrature between families (one
-// family's bias says nothing about another's); own parts add in quadrature.
+// Sum of Estimates: shared parts add linearly inside a family and in quadrature between families
+// (one family's bias says nothing about another's); own parts add in quadrature.
 template <class Q>
 class EstimateSum {
  public:

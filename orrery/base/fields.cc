@@ -196,7 +196,7 @@ Field& Fields::add_quantity(std::string name, Dimension dimension, std::function
     set(*v);
   };
   f.json_ = [get = std::move(get), dimension] {
-    return Json(fmt::format("{:.12g} {}", get(), base_unit(dimension)));
+    return Json(fmt::format("{} {}", get(), base_unit(dimension)));
   };
   return f;
 }

@@ -93,8 +93,9 @@ std::string Node::where() const {
 }
 
 void Node::fail(std::string_view message) const {
-  const std::string place = where();
-  throw InputError(place.empty() ? std::string(message) : fmt::format("{}: {}", place, message));
+  constexpr std::size_t kLongestMessage = 2000;  // it may quote the document
+  const std::string place = where(), shown = shortened(message, kLongestMessage);
+  throw InputError(place.empty() ? shown : fmt::format("{}: {}", place, shown));
 }
 
 Node scalar_node(std::string text, const std::string& name) {

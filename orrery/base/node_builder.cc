@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace orrery {
@@ -29,11 +30,28 @@ bool same_key(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string shortened(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  std::size_t end = std::min(text.size(), kLongest);
+bool is_utf8(std::string_view text) {
+  constexpr std::array<std::uint32_t, 4> kLeast = {0, 0x80, 0x800, 0x10000};  // by tail bytes
+  for (std::size_t at = 0; at < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[at++]);
+    if (lead < 0x80) continue;
+    if (lead < 0xC0 || lead > 0xF7) return false;
+    const std::size_t tail = lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+    std::uint32_t point = lead & (0x3Fu >> tail);
+    for (std::size_t i = 0; i < tail; ++i, ++at) {
+      if (at == text.size() || (text[at] & 0xC0) != 0x80) return false;
+      point = point << 6 | (static_cast<unsigned char>(text[at]) & 0x3Fu);
+    }
+    const bool surrogate = point >= 0xD800 && point < 0xE000;
+    if (point < kLeast[tail] || surrogate || point > 0x10FFFF) return false;
+  }
+  return true;
+}
+
+std::string shortened(std::string_view text, std::size_t longest) {
+  std::size_t end = std::min(text.size(), longest);
   // Not in the middle of a UTF-8 sequence.
-  while (end < text.size() && end > kLongest - 3 && (text[end] & 0xC0) == 0x80) --end;
+  while (end < text.size() && end + 3 > longest && (text[end] & 0xC0) == 0x80) --end;
   std::string out(text.substr(0, end));
   for (char& c : out) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
@@ -54,6 +72,7 @@ bool NodeBuilder::wants_key() const {
 }
 
 void NodeBuilder::key(std::string text, int line) {
+  if (!is_utf8(text)) fail(line, "text that is not UTF-8");
   stack_.back().node.keys_.push_back(std::move(text));
   stack_.back().key_line = line;
 }
@@ -78,6 +97,7 @@ Node NodeBuilder::value(Node::Kind kind, int line) {
 void NodeBuilder::null(int line) { leaf(value(Node::Kind::kNull, line)); }
 
 void NodeBuilder::scalar(std::string text, bool quoted, int line) {
+  if (!is_utf8(text)) fail(line, "text that is not UTF-8");
   Node n = value(Node::Kind::kScalar, line);
   n.text_ = std::move(text);
   n.quoted_ = quoted;
@@ -117,7 +137,7 @@ Node NodeBuilder::copied(const Node& other, std::string path, std::size_t depth)
   if (depth > kMaxDepth || (depth == kMaxDepth && !other.is_scalar() && !other.is_null())) {
     fail(other.line_, fmt::format("nested deeper than {} levels", kMaxDepth));
   }
-  if (++count_ > kMaxValues) fail(other.line_, fmt::format("more than {} values", kMaxValues));
+  count_copy(other, other.line_);
   Node n;
   n.kind_ = other.kind_;
   n.quoted_ = other.quoted_;
@@ -135,8 +155,17 @@ Node NodeBuilder::copied(const Node& other, std::string path, std::size_t depth)
   return n;
 }
 
-void NodeBuilder::count(const Node& other, int line) {
+void NodeBuilder::count_copy(const Node& other, int line) {
   if (++count_ > kMaxValues) fail(line, fmt::format("more than {} values", kMaxValues));
+  copied_bytes_ += other.text_.size();
+  for (const std::string& key : other.keys_) copied_bytes_ += key.size();
+  if (copied_bytes_ > kMaxBytes) {
+    fail(line, fmt::format("aliases repeat more than {} MiB of text", kMaxBytes >> 20));
+  }
+}
+
+void NodeBuilder::count(const Node& other, int line) {
+  count_copy(other, line);
   for (const Node& item : other.items_) count(item, line);
 }
 

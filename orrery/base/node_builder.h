@@ -13,13 +13,17 @@
 namespace orrery {
 
 // The text with control characters as blanks, cut to a length that a message can bear.
-std::string shortened(std::string_view text);
+std::string shortened(std::string_view text, std::size_t longest = 60);
+
+// Whether the text is well-formed UTF-8 (Unicode, table 3-7), as JSON output needs it.
+bool is_utf8(std::string_view text);
 
 class NodeBuilder {
  public:
   static constexpr std::size_t kMaxDepth = 64;
   static constexpr std::size_t kMaxValues = 2'000'000;
   static constexpr std::uintmax_t kMaxBytes = 16u << 20;
+  static constexpr std::uintmax_t kMaxYamlBytes = 4u << 20;
 
   // `name` is what messages call the document.
   explicit NodeBuilder(const std::string& name);
@@ -41,7 +45,7 @@ class NodeBuilder {
   // The finished document.
   Node take() { return std::move(root_); }
 
-  // Counts `other` and all below it against the limit of values.
+  // Counts a copy of `other` and of all below it against the limits of values and of text.
   void count(const Node& other, int line);
 
   // Throws InputError "<name>:<line>: <message>".
@@ -60,11 +64,13 @@ class NodeBuilder {
   Node value(Node::Kind kind, int line);
   void leaf(Node node);
   Node copied(const Node& other, std::string path, std::size_t depth);
+  void count_copy(const Node& other, int line);  // without what is below it
   std::string next_path() const;
   void refuse_repeated_keys(const Node& map) const;
 
   std::shared_ptr<const std::string> file_;
   std::size_t count_ = 0;
+  std::size_t copied_bytes_ = 0;
   std::vector<Open> stack_;
   Node root_;
 };

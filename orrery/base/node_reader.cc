@@ -145,10 +145,9 @@ class YamlEvents : public YAML::EventHandler {
   std::map<YAML::anchor_t, Node> anchors_;
 };
 
-void refuse_too_large(const NodeBuilder& builder, std::string_view text) {
-  if (text.size() > NodeBuilder::kMaxBytes) {
-    builder.fail(0, fmt::format("{} bytes; at most {} MiB are read", text.size(),
-                                NodeBuilder::kMaxBytes >> 20));
+void refuse_too_large(const NodeBuilder& builder, std::string_view text, std::uintmax_t most) {
+  if (text.size() > most) {
+    builder.fail(0, fmt::format("{} bytes; at most {} MiB are read", text.size(), most >> 20));
   }
 }
 
@@ -177,7 +176,7 @@ std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max
 
 Node parse_json(std::string_view text, const std::string& name) {
   NodeBuilder builder(name);
-  refuse_too_large(builder, text);
+  refuse_too_large(builder, text, NodeBuilder::kMaxBytes);
   Position position;
   JsonEvents events(builder, position);
   if (!nlohmann::json::sax_parse(CountingIterator(text.data(), &position),
@@ -189,7 +188,9 @@ Node parse_json(std::string_view text, const std::string& name) {
 
 Node parse_yaml(std::string_view text, const std::string& name) {
   NodeBuilder builder(name);
-  refuse_too_large(builder, text);
+  refuse_too_large(builder, text, NodeBuilder::kMaxYamlBytes);
+  // yaml-cpp refuses a quote that is never closed only where no line end follows.
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   std::istringstream in{std::string(text)};
   try {
     YAML::Parser parser(in);
@@ -204,9 +205,10 @@ Node parse_yaml(std::string_view text, const std::string& name) {
 }
 
 Node read_document(const std::filesystem::path& path) {
-  const std::string text = read_text_file(path, NodeBuilder::kMaxBytes);
-  return path.extension() == ".json" ? parse_json(text, path.string())
-                                     : parse_yaml(text, path.string());
+  const bool json = path.extension() == ".json";
+  const std::string text =
+      read_text_file(path, json ? NodeBuilder::kMaxBytes : NodeBuilder::kMaxYamlBytes);
+  return json ? parse_json(text, path.string()) : parse_yaml(text, path.string());
 }
 
 }  // namespace orrery

@@ -8,8 +8,8 @@
 
 namespace orrery {
 
-// The p-quantile with linear interpolation between order statistics (numpy's default): position p*(n-1).
-// NaN for an empty sample. REQUIRES 0 <= p <= 1.
+// The p-quantile with linear interpolation between order statistics (numpy's default): position
+// p*(n-1). NaN for an empty sample. REQUIRES 0 <= p <= 1.
 inline double quantile(std::vector<double> sample, double p) {
   if (sample.empty()) return std::numeric_limits<double>::quiet_NaN();
   const double position = p * static_cast<double>(sample.size() - 1);

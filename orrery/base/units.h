@@ -1,8 +1,9 @@
 // Physical quantities as distinct types, so that seconds are never added to bytes.
 //
-// A Quantity carries the exponents of four base dimensions (second, byte, flop, joule); products and
-// quotients follow: Bytes / BytesPerSecond is Seconds, Watts * Seconds is Joules. A product without a
-// dimension is a plain double. Values are held in base units (s, B, FLOP, J), never scaled.
+// A Quantity carries the exponents of four base dimensions (second, byte, flop, joule); products
+// and quotients follow: Bytes / BytesPerSecond is Seconds, Watts * Seconds is Joules. A product
+// without a dimension is a plain double. Values are held in base units (s, B, FLOP, J), never
+// scaled.
 //
 //   Seconds t = Bytes(13.5e9) / BytesPerSecond(2.039e12);
 //   double ms = t / milliseconds(1);
@@ -68,13 +69,23 @@ using Joules = Quantity<0, 0, 0, 1>;
 using Watts = Quantity<-1, 0, 0, 1>;
 
 constexpr Seconds seconds(double x) { return Seconds(x); }
-constexpr Seconds milliseconds(double x) { return Seconds(x * 1e-3); }
-constexpr Seconds microseconds(double x) { return Seconds(x * 1e-6); }
+constexpr Seconds milliseconds(double x) { return Seconds(x / 1e3); }
+constexpr Seconds microseconds(double x) { return Seconds(x / 1e6); }
 constexpr Bytes gigabytes(double x) { return Bytes(x * 1e9); }
 constexpr Bytes gibibytes(double x) { return Bytes(x * 1073741824.0); }
 
 // What a unit in a text measures.
-enum class Dimension { kNone, kTime, kFrequency, kBytes, kBandwidth, kFlops, kFlopRate, kEnergy, kPower };
+enum class Dimension {
+  kNone,
+  kTime,
+  kFrequency,
+  kBytes,
+  kBandwidth,
+  kFlops,
+  kFlopRate,
+  kEnergy,
+  kPower
+};
 
 template <class Q>
 constexpr Dimension kDimensionOf = Dimension::kNone;
@@ -95,9 +106,10 @@ inline constexpr Dimension kDimensionOf<Joules> = Dimension::kEnergy;
 template <>
 inline constexpr Dimension kDimensionOf<Watts> = Dimension::kPower;
 
-// Factor from `unit` to the base unit of `dimension`, or nothing if it is no unit of that dimension.
-// Decimal and binary prefixes are kept apart: GB = 1e9, GiB = 2^30. Units are case-sensitive, but for
-// B/s where GBps is also read. b (bit) is read in rates only: Gb/s, Gbit/s, Gbps.
+// Factor from `unit` to the base unit of `dimension`, or nothing if it is no unit of that
+// dimension. Decimal and binary prefixes are kept apart: GB = 1e9, GiB = 2^30. Units are
+// case-sensitive, but for B/s where GBps is also read. b (bit) is read in rates only: Gb/s, Gbit/s,
+// Gbps.
 std::optional<double> unit_factor(Dimension dimension, std::string_view unit);
 
 // An example of how a quantity of this dimension is written, for error messages: "80 GiB".

@@ -1,10 +1,10 @@
 // Softmax attention: prefill (causal or full) and decode (paged).
 //
-// Prefill: base = max(compute, memory), compute over query blocks of 128 rows with whole diagonal blocks and whole waves.
-// Coordinates: log2 of new tokens, of sequences x heads, of heads per kv head.
-// Decode: base = max(compute with heads packed to 16 rows, memory). Coordinates: log2 of visible keys, of
-// sequences x kv heads, of heads per kv head.
-// A class for each pair of number formats (arithmetic, KV), head size and windowed or not.
+// Prefill: base = max(compute, memory), compute over query blocks of 128 rows with whole diagonal
+// blocks and whole waves. Coordinates: log2 of new tokens, of sequences x heads, of heads per kv
+// head. Decode: base = max(compute with heads packed to 16 rows, memory). Coordinates: log2 of
+// visible keys, of sequences x kv heads, of heads per kv head. A class for each pair of number
+// formats (arithmetic, KV), head size and windowed or not.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,7 +18,8 @@ namespace orrery {
 namespace {
 
 constexpr std::array<int, 5> kHeadDims = {64, 128, 192, 256, 512};
-constexpr std::array<std::string_view, 3> kFormats = {"bf16", "fp8kv", "fp8"};  // both 16 bit; KV in fp8; both fp8
+constexpr std::array<std::string_view, 3> kFormats = {"bf16", "fp8kv",
+                                                      "fp8"};  // both 16 bit; KV in fp8; both fp8
 
 int head_dim_index(int head_dim) {
   int best = 0;
@@ -31,14 +32,19 @@ int head_dim_index(int head_dim) {
   return best;
 }
 
-int format_index(Dtype dtype, Dtype kv) { return dtype == Dtype::kFp8 ? 2 : kv == Dtype::kFp8 || kv == Dtype::kInt8 ? 1 : 0; }
+int format_index(Dtype dtype, Dtype kv) {
+  return dtype == Dtype::kFp8 ? 2 : kv == Dtype::kFp8 || kv == Dtype::kInt8 ? 1 : 0;
+}
 
 int class_index(Dtype dtype, Dtype kv, int head_dim, bool windowed) {
-  return (format_index(dtype, kv) * static_cast<int>(kHeadDims.size()) + head_dim_index(head_dim)) * 2 + (windowed ? 1 : 0);
+  return (format_index(dtype, kv) * static_cast<int>(kHeadDims.size()) + head_dim_index(head_dim)) *
+             2 +
+         (windowed ? 1 : 0);
 }
 
 std::string class_name(int format, int head_dim, bool windowed) {
-  return fmt::format("{}_{}{}", kFormats[static_cast<std::size_t>(format)], kHeadDims[static_cast<std::size_t>(head_dim)], windowed ? "_window" : "");
+  return fmt::format("{}_{}{}", kFormats[static_cast<std::size_t>(format)],
+                     kHeadDims[static_cast<std::size_t>(head_dim)], windowed ? "_window" : "");
 }
 
 // Its own class, then the same without a window, other head sizes, 16-bit formats.
@@ -64,7 +70,8 @@ std::vector<KernelFamily::KernelClass> make_classes() {
 
 Dtype read_dtype(std::string_view text) { return text == "fp8" ? Dtype::kFp8 : Dtype::kBf16; }
 
-// A kernel that runs only for want of a better one: SGLang's Triton attention on GPUs where FA3 or FA2 is the default.
+// A kernel that runs only for want of a better one: SGLang's Triton attention on GPUs where FA3 or
+// FA2 is the default.
 bool is_fallback(std::string_view source) { return source == "triton"; }
 
 double q(std::int64_t n) { return static_cast<double>(n); }
@@ -75,7 +82,9 @@ class PrefillFamily : public KernelFamily {
   std::string_view name() const override { return "attention_prefill"; }
   bool accepts(const Op& op) const override { return std::holds_alternative<PrefillAttention>(op); }
   std::vector<std::vector<double>> axes() const override {
-    return {{0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14}, {0, 2, 4, 5, 6, 7, 8, 9, 10, 12, 14}, {0, 2, 3, 4, 6}};
+    return {{0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14},
+            {0, 2, 4, 5, 6, 7, 8, 9, 10, 12, 14},
+            {0, 2, 3, 4, 6}};
   }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
@@ -93,12 +102,15 @@ class PrefillFamily : public KernelFamily {
     const double n = q(a.new_tokens), blocks = std::ceil(n / kBlock);
     const double padded_tokens = blocks * kBlock;
     double pairs = attended_pairs(a.new_tokens, a.past, a.window, a.causal);
-    if (a.causal && a.window == 0) pairs = padded_tokens * (q(a.past) + (padded_tokens + kBlock) / 2);
-    else pairs = pairs * padded_tokens / n + (a.causal ? padded_tokens * kBlock / 2 : 0);
+    if (a.causal && a.window == 0)
+      pairs = padded_tokens * (q(a.past) + (padded_tokens + kBlock) / 2);
+    else
+      pairs = pairs * padded_tokens / n + (a.causal ? padded_tokens * kBlock / 2 : 0);
     const double waste = pairs / attended_pairs(a.new_tokens, a.past, a.window, a.causal);
     const double tiles = q(a.batch) * a.heads * blocks;
     // Few long blocks: no more than one block runs on a unit at a time.
-    const double waves = std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
+    const double waves =
+        std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
     const Seconds moved = move_time(bytes(op), if_cached(bytes(op), gpu), gpu);
     p.base = std::max({p.compute * waste * waves, moved, Seconds(1e-9)});
     p.least = std::max(p.compute, moved);
@@ -125,7 +137,8 @@ class PrefillFamily : public KernelFamily {
     a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
     s.op = a;
     s.framework = row.text(row.column("framework"));
-    s.kernel_class = class_name(format_index(a.dtype, a.kv_dtype), head_dim_index(a.head_dim), a.window > 0);
+    s.kernel_class =
+        class_name(format_index(a.dtype, a.kv_dtype), head_dim_index(a.head_dim), a.window > 0);
     s.shape = hash_text(fmt::format("{} {} {} {}", a.heads, a.kv_heads, a.head_dim, a.batch));
     return true;
   }
@@ -140,7 +153,9 @@ class DecodeFamily : public KernelFamily {
   std::string_view name() const override { return "attention_decode"; }
   bool accepts(const Op& op) const override { return std::holds_alternative<DecodeAttention>(op); }
   std::vector<std::vector<double>> axes() const override {
-    return {{1, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17}, {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}, {0, 1, 2, 3, 4, 6}};
+    return {{1, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17},
+            {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14},
+            {0, 1, 2, 3, 4, 6}};
   }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
@@ -181,7 +196,8 @@ class DecodeFamily : public KernelFamily {
     a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
     s.op = a;
     s.framework = row.text(row.column("framework"));
-    s.kernel_class = class_name(format_index(a.dtype, a.kv_dtype), head_dim_index(a.head_dim), a.window > 0);
+    s.kernel_class =
+        class_name(format_index(a.dtype, a.kv_dtype), head_dim_index(a.head_dim), a.window > 0);
     s.shape = hash_text(fmt::format("{} {} {} {}", a.heads, a.kv_heads, a.head_dim, a.batch));
     return true;
   }

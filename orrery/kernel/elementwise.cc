@@ -1,8 +1,10 @@
-// Memory-bound work: norms, activations, adds, rotary, quantisation, sampling, and embedding lookups.
+// Memory-bound work: norms, activations, adds, rotary, quantisation, sampling, and embedding
+// lookups.
 //
-// time = floor + bytes / (efficiency * bandwidth); the operands of a decode step stay in the L2. No surface: the
-// two constants are those of data/layers (norms, activation, rotary, add on A100, H100, A40, RTX 4090,
-// RTX PRO 6000): 1.9 to 2.6 us a call, 0.75 of the bandwidth (../shared/reference/composition.md).
+// time = floor + bytes / (efficiency * bandwidth); the operands of a decode step stay in the L2. No
+// surface: the two constants are those of data/layers (norms, activation, rotary, add on A100,
+// H100, A40, RTX 4090, RTX PRO 6000): 1.9 to 2.6 us a call, 0.75 of the bandwidth
+// (../shared/reference/composition.md).
 #include <algorithm>
 #include <cmath>
 
@@ -25,14 +27,17 @@ class ElementwiseFamily : public KernelFamily {
     KernelPoint p;
     p.memory = bytes(op) / gpu.memory.bandwidth;
     // Embedding tables are far larger than any cache.
-    const Bytes cached = std::holds_alternative<Embedding>(op) ? Bytes(0) : if_cached(bytes(op), gpu);
+    const Bytes cached =
+        std::holds_alternative<Embedding>(op) ? Bytes(0) : if_cached(bytes(op), gpu);
     p.least = move_time(bytes(op), cached, gpu);
     p.base = std::max(p.least, Seconds(1e-9));
     return p;
   }
   double analytical_inefficiency(const Op&, const Gpu&) const override { return 1 / 0.75; }
   Seconds analytical_floor() const override { return microseconds(2.0); }
-  Estimate<Seconds> analytical_error() const override { return {Seconds(0), 0.15, 0.15, Origin::kFitted}; }
+  Estimate<Seconds> analytical_error() const override {
+    return {Seconds(0), 0.15, 0.15, Origin::kFitted};
+  }
 
   std::vector<std::string> tables() const override { return {}; }
   bool read(const CsvReader&, std::string_view, KernelSample&) const override { return false; }

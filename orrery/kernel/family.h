@@ -3,8 +3,8 @@
 //   time = floor + base(op, gpu) * exp(surface(x))          and never below `least`
 //
 // floor and surface belong to a kernel class (framework, number formats) on one GPU and are fitted
-// (fit.h); base and x are computed here. base carries everything that the data sheet explains, so that the
-// surface of one GPU can be used for another.
+// (fit.h); base and x are computed here. base carries everything that the data sheet explains, so
+// that the surface of one GPU can be used for another.
 //
 // Adding a family: one file that implements KernelFamily, and one line in families.cc.
 #pragma once
@@ -31,9 +31,12 @@ struct KernelPoint {
   Seconds compute;  // FLOPs at the data sheet's peak
   Seconds memory;   // bytes at the data sheet's bandwidth
   Seconds base;     // what the surface multiplies: roofline with waves, tiles, cache; > 0
-  Seconds least;    // no prediction is below this: the roofline, operands that fit in the L2 at its bandwidth
-  Seconds rest;     // by physics: kernels of the op that are no part of the measured call, added to its time
-  std::array<double, kMostAxes> x{};  // coordinates, usually log2 of sizes; as many as the family has axes
+  Seconds least;    // no prediction is below this: the roofline, operands that fit in the L2 at its
+                    // bandwidth
+  Seconds rest;     // by physics: kernels of the op that are no part of the measured call, added to
+                    // its time
+  std::array<double, kMostAxes>
+      x{};  // coordinates, usually log2 of sizes; as many as the family has axes
 };
 
 // One measured call.
@@ -55,8 +58,9 @@ class KernelFamily {
   // Nodes of the surface along each coordinate, increasing; the same for all classes and GPUs.
   virtual std::vector<std::vector<double>> axes() const = 0;
 
-  // The kernel classes of the family, and for each which surfaces may serve it, best first: its own, then
-  // substitutes. A substitute takes `factor` times as long with a shared relative error of `error`.
+  // The kernel classes of the family, and for each which surfaces may serve it, best first: its
+  // own, then substitutes. A substitute takes `factor` times as long with a shared relative error
+  // of `error`.
   struct Choice {
     std::string name;  // as in the files: "fp8_block"
     double factor = 1;
@@ -69,19 +73,23 @@ class KernelFamily {
   // Index into classes(); -1: no class, the op is served by physics alone.
   virtual int class_of(const Op& op) const = 0;
 
-  // NoData if the GPU cannot compute the op. `warm`: the call is repeated on the same operands, as when it was
-  // measured, so that operands which fit stay in the L2; in a step weights come from memory.
+  // NoData if the GPU cannot compute the op. `warm`: the call is repeated on the same operands, as
+  // when it was measured, so that operands which fit stay in the L2; in a step weights come from
+  // memory.
   virtual KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const = 0;
 
   // Without any surface: time = analytical_floor + base * analytical_inefficiency.
   virtual double analytical_inefficiency(const Op& op, const Gpu& gpu) const = 0;
   virtual Seconds analytical_floor() const = 0;
-  // How far that is off, relative: physics with constants of data sheets and papers. A family whose two constants are
-  // fitted on layers says so.
-  virtual Estimate<Seconds> analytical_error() const { return {Seconds(0), 0.40, 0.20, Origin::kAnalytical}; }
+  // How far that is off, relative: physics with constants of data sheets and papers. A family whose
+  // two constants are fitted on layers says so.
+  virtual Estimate<Seconds> analytical_error() const {
+    return {Seconds(0), 0.40, 0.20, Origin::kAnalytical};
+  }
 
-  // Measured tables that the family is fitted on (file names without .csv.gz), and how a row is read: false
-  // for rows that are not of this family or are known to be unsound (say which in a comment).
+  // Measured tables that the family is fitted on (file names without .csv.gz), and how a row is
+  // read: false for rows that are not of this family or are known to be unsound (say which in a
+  // comment).
   virtual std::vector<std::string> tables() const = 0;
   virtual bool read(const CsvReader& row, std::string_view table, KernelSample& sample) const = 0;
 };
@@ -89,19 +97,25 @@ class KernelFamily {
 // All families, in a fixed order (families.cc).
 std::span<const KernelFamily* const> kernel_families();
 
-// Shared physics ---------------------------------------------------------------------------------------------
+// Shared physics
+// ---------------------------------------------------------------------------------------------
 
-// Time to move `bytes` of which `cached` come from the L2, at kL2Speedup times the device memory's bandwidth.
-inline constexpr double kL2Speedup = 2.5;  // A100 to B200: 2.5 to 4.5 (published microbenchmarks); the least of them
+// Time to move `bytes` of which `cached` come from the L2, at kL2Speedup times the device memory's
+// bandwidth.
+inline constexpr double kL2Speedup =
+    2.5;  // A100 to B200: 2.5 to 4.5 (published microbenchmarks); the least of them
 Seconds move_time(Bytes bytes, Bytes cached, const Gpu& gpu);
 
-// `bytes` if an operand of that size stays in the L2 between calls (it takes at most half of it), else none.
+// `bytes` if an operand of that size stays in the L2 between calls (it takes at most half of it),
+// else none.
 Bytes if_cached(Bytes bytes, const Gpu& gpu);
 
-// Rounds tiles of a grid up to whole waves over the compute units: ceil(tiles/units)*units/tiles, >= 1.
+// Rounds tiles of a grid up to whole waves over the compute units: ceil(tiles/units)*units/tiles,
+// >= 1.
 double wave_factor(double tiles, int units);
 
-// The peak rate for an op of this number format; formats without hardware are widened (Gpu::compute_dtype).
+// The peak rate for an op of this number format; formats without hardware are widened
+// (Gpu::compute_dtype).
 FlopsPerSecond rate_for(Dtype arithmetic, const Gpu& gpu);
 
 }  // namespace orrery

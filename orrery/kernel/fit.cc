@@ -18,12 +18,13 @@
 namespace orrery {
 namespace {
 
-constexpr double kFloorShare = 0.9;   // of the fastest call
-constexpr double kSmoothness = 0.3;   // weight of a second difference against one row
-constexpr double kHuber = 0.15;       // log error beyond which a row pulls no harder
-constexpr int kRounds = 3;            // of Huber weights
+constexpr double kFloorShare = 0.9;  // of the fastest call
+constexpr double kSmoothness = 0.3;  // weight of a second difference against one row
+constexpr double kHuber = 0.15;      // log error beyond which a row pulls no harder
+constexpr int kRounds = 3;           // of Huber weights
 constexpr std::size_t kLeastRows = 60;
-constexpr double kLeastError = 0.02;  // repeatability of the measurements: 1 to 6 % between frameworks
+constexpr double kLeastError =
+    0.02;  // repeatability of the measurements: 1 to 6 % between frameworks
 
 // What the fit needs of a sample: where it is on the grid, and its time.
 struct Point {
@@ -38,7 +39,8 @@ struct ClassData {
 };
 
 // Second differences along each axis on nodes of unequal distance, as rows of the penalty.
-void add_smoothness(const SurfaceAxes& axes, double weight, std::vector<Eigen::Triplet<double>>& triplets) {
+void add_smoothness(const SurfaceAxes& axes, double weight,
+                    std::vector<Eigen::Triplet<double>>& triplets) {
   std::size_t stride = axes.size();
   for (const std::vector<double>& nodes : axes.nodes) {
     stride /= nodes.size();
@@ -47,13 +49,16 @@ void add_smoothness(const SurfaceAxes& axes, double weight, std::vector<Eigen::T
       const std::size_t k = i / stride % nodes.size();
       auto add = [&](std::vector<std::pair<std::size_t, double>> row, double w) {
         for (const auto& [a, va] : row) {
-          for (const auto& [b, vb] : row) triplets.emplace_back(static_cast<int>(a), static_cast<int>(b), w * va * vb);
+          for (const auto& [b, vb] : row)
+            triplets.emplace_back(static_cast<int>(a), static_cast<int>(b), w * va * vb);
         }
       };
-      if (k + 1 < nodes.size()) add({{i, -1}, {i + stride, 1}}, weight * 0.02);  // and a little flatness
+      if (k + 1 < nodes.size())
+        add({{i, -1}, {i + stride, 1}}, weight * 0.02);  // and a little flatness
       if (k == 0 || k + 1 >= nodes.size()) continue;
       const double left = nodes[k] - nodes[k - 1], right = nodes[k + 1] - nodes[k];
-      add({{i - stride, right / (left + right)}, {i, -1}, {i + stride, left / (left + right)}}, weight);
+      add({{i - stride, right / (left + right)}, {i, -1}, {i + stride, left / (left + right)}},
+          weight);
     }
   }
 }
@@ -62,7 +67,8 @@ double predicted(const Surface& s, const SurfaceAxes& axes, const Point& p) {
   return std::max(s.floor.value() + p.base * std::exp(s.at(cell_at(axes, p.x))), p.least);
 }
 
-Surface fit_class(const std::string& name, const SurfaceAxes& axes, const std::vector<Point>& points) {
+Surface fit_class(const std::string& name, const SurfaceAxes& axes,
+                  const std::vector<Point>& points) {
   Surface s;
   s.kernel_class = name;
   double fastest = 1e9;
@@ -91,7 +97,8 @@ Surface fit_class(const std::string& name, const SurfaceAxes& axes, const std::v
         right[static_cast<Eigen::Index>(cell.index[a])] += w * cell.weight[a] * target;
         for (std::size_t b = 0; b < cell.count; ++b) {
           if (cell.weight[b] != 0) {
-            matrix[{static_cast<int>(cell.index[a]), static_cast<int>(cell.index[b])}] += w * cell.weight[a] * cell.weight[b];
+            matrix[{static_cast<int>(cell.index[a]), static_cast<int>(cell.index[b])}] +=
+                w * cell.weight[a] * cell.weight[b];
           }
         }
       }
@@ -107,11 +114,13 @@ Surface fit_class(const std::string& name, const SurfaceAxes& axes, const std::v
       huber[i] = error > kHuber ? kHuber / error : 1;
     }
   }
-  for (float& v : s.values) v = static_cast<float>(std::lround(v * 1000)) / 1000.0f;  // as it is written
+  for (float& v : s.values)
+    v = static_cast<float>(std::lround(v * 1000)) / 1000.0f;  // as it is written
   return s;
 }
 
-// Errors on the rows left out; the surface's own error is such that 90 % of them lie in the 90 % interval.
+// Errors on the rows left out; the surface's own error is such that 90 % of them lie in the 90 %
+// interval.
 KernelFitRow judge(Surface& s, const SurfaceAxes& axes, const std::vector<Point>& points) {
   KernelFitRow row;
   std::vector<double> percent, logs;
@@ -140,7 +149,8 @@ KernelFitRow judge(Surface& s, const SurfaceAxes& axes, const std::vector<Point>
 
 }  // namespace
 
-KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only, const std::string& date, const Bundle& bundle) {
+KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
+                      const std::string& date, const Bundle& bundle) {
   KernelFit fit;
   const Catalog catalog(bundle);
   std::map<std::string, std::optional<Gpu>> gpus;
@@ -169,7 +179,8 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
         continue;
       }
       CsvReader csv(path);
-      const int system = csv.column("system"), latency = csv.column("latency_us"), version = csv.column("version");
+      const int system = csv.column("system"), latency = csv.column("latency_us"),
+                version = csv.column("version");
       while (csv.next()) {
         KernelSample s;
         if (!family->read(csv, table, s) || s.weight == 0) continue;
@@ -179,7 +190,8 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
         if (s.time <= Seconds(0)) continue;
         const KernelPoint p = family->point(s.op, *gpu, true);
         ClassData& c = data[{s.framework, gpu->id}][s.kernel_class];
-        const bool left_out = s.shape % 10 == 0 || hash_text(fmt::format("{} {}", s.shape, describe(s.op))) % 20 == 0;
+        const bool left_out =
+            s.shape % 10 == 0 || hash_text(fmt::format("{} {}", s.shape, describe(s.op))) % 20 == 0;
         c.points.push_back({p.x, p.base.value(), p.least.value(), s.time.value(), left_out});
         c.versions.emplace(csv.text(version));
       }
@@ -196,15 +208,21 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
         row.framework = key.first;
         row.gpu = key.second;
         row.kernel_class = name;
-        errors += fmt::format("# {}: version {}, {} rows fitted, {} left out: mape {:.1f} %, median {:.1f} %, bias {:+.1f} %\n", name,
-                              fmt::join(c.versions, " "), row.fitted, row.left_out, row.mape, row.median, row.bias);
+        errors += fmt::format(
+            "# {}: version {}, {} rows fitted, {} left out: mape {:.1f} %, median {:.1f} %, bias "
+            "{:+.1f} %\n",
+            name, fmt::join(c.versions, " "), row.fitted, row.left_out, row.mape, row.median,
+            row.bias);
         file.surfaces.push_back(std::move(s));
         fit.rows.push_back(std::move(row));
       }
       if (file.surfaces.empty()) continue;
-      file.comment = fmt::format("# Made by `orrery fit kernels --data DIR` from {} on {}: do not edit.\n{}",
-                                 fmt::join(family->tables(), ", "), date, errors);
-      fit.files.emplace_back(fmt::format("kernels/{}/{}-{}.txt", family->name(), key.first, key.second), to_text(file));
+      file.comment =
+          fmt::format("# Made by `orrery fit kernels --data DIR` from {} on {}: do not edit.\n{}",
+                      fmt::join(family->tables(), ", "), date, errors);
+      fit.files.emplace_back(
+          fmt::format("kernels/{}/{}-{}.txt", family->name(), key.first, key.second),
+          to_text(file));
     }
   }
   return fit;

@@ -1,7 +1,8 @@
 // Matrix products.
 //
-// base = max(compute, memory): compute is padded to tiles and whole waves for the best of a few tile shapes,
-// memory moves every operand once. Coordinates: log2 of m, n, k. A class for each number format.
+// base = max(compute, memory): compute is padded to tiles and whole waves for the best of a few
+// tile shapes, memory moves every operand once. Coordinates: log2 of m, n, k. A class for each
+// number format.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,38 +13,58 @@
 namespace orrery {
 namespace {
 
-// Tile shapes of a block and what a smaller one costs in operand traffic (relative rate). Tensor-core
-// kernels of cuBLAS and CUTLASS use these shapes; the penalties are rounded from their operand reuse.
+// Tile shapes of a block and what a smaller one costs in operand traffic (relative rate).
+// Tensor-core kernels of cuBLAS and CUTLASS use these shapes; the penalties are rounded from their
+// operand reuse.
 struct Tile {
   double m, n, penalty;
 };
-// The last two are those of decode steps: operands swapped, so that the few rows fill the instruction's 8 columns.
-constexpr std::array<Tile, 6> kTiles = {
-    {{128, 256, 1.0}, {128, 128, 1.05}, {64, 128, 1.15}, {64, 64, 1.35}, {16, 128, 2.0}, {8, 128, 2.5}}};
+// The last two are those of decode steps: operands swapped, so that the few rows fill the
+// instruction's 8 columns.
+constexpr std::array<Tile, 6> kTiles = {{{128, 256, 1.0},
+                                         {128, 128, 1.05},
+                                         {64, 128, 1.15},
+                                         {64, 64, 1.35},
+                                         {16, 128, 2.0},
+                                         {8, 128, 2.5}}};
 
-// llama.cpp multiplies 4-bit blocks in int8 with a scale per 32 values: 15 to 23 % of the int8 peak reached on
-// A100, A40, RTX 3090 and 4090 (prompt processing of Llama-3-8B, data/inference), a third of it attainable.
+// llama.cpp multiplies 4-bit blocks in int8 with a scale per 32 values: 15 to 23 % of the int8 peak
+// reached on A100, A40, RTX 3090 and 4090 (prompt processing of Llama-3-8B, data/inference), a
+// third of it attainable.
 constexpr double kBlockInt8Share = 0.33;
 
-const std::array<std::string_view, 12> kClassNames = {"bf16", "fp8",    "fp8_block",   "int8",     "int8_weight", "int4_weight",
-                                                      "nvfp4", "mxfp4", "mxfp4_fp8", "int4_fp8", "fp32", "q4_k"};
+const std::array<std::string_view, 12> kClassNames = {
+    "bf16",  "fp8",   "fp8_block", "int8",     "int8_weight", "int4_weight",
+    "nvfp4", "mxfp4", "mxfp4_fp8", "int4_fp8", "fp32",        "q4_k"};
 
 int class_index(Format f) {
   switch (f) {
     case Format::kBf16:
-    case Format::kFp16: return 0;
-    case Format::kFp8: return 1;
-    case Format::kFp8Block: return 2;
-    case Format::kInt8: return 3;
-    case Format::kInt8Weight: return 4;
-    case Format::kInt4Weight: return 5;
-    case Format::kNvfp4: return 6;
-    case Format::kMxfp4: return 7;
-    case Format::kMxfp4Fp8: return 8;
-    case Format::kInt4Fp8: return 9;
+    case Format::kFp16:
+      return 0;
+    case Format::kFp8:
+      return 1;
+    case Format::kFp8Block:
+      return 2;
+    case Format::kInt8:
+      return 3;
+    case Format::kInt8Weight:
+      return 4;
+    case Format::kInt4Weight:
+      return 5;
+    case Format::kNvfp4:
+      return 6;
+    case Format::kMxfp4:
+      return 7;
+    case Format::kMxfp4Fp8:
+      return 8;
+    case Format::kInt4Fp8:
+      return 9;
     case Format::kFp32:
-    case Format::kTf32: return 10;
-    case Format::kQ4K: return 11;
+    case Format::kTf32:
+      return 10;
+    case Format::kQ4K:
+      return 11;
   }
   return -1;
 }
@@ -51,13 +72,16 @@ int class_index(Format f) {
 class GemmFamily : public KernelFamily {
  public:
   GemmFamily() {
-    auto set = [this](std::size_t i, std::vector<Choice> choices) { classes_[i].choices = std::move(choices); };
+    auto set = [this](std::size_t i, std::vector<Choice> choices) {
+      classes_[i].choices = std::move(choices);
+    };
     set(0, {{"bf16"}});
     set(1, {{"fp8"}, {"bf16", 1.1, 0.15}});
     set(2, {{"fp8_block"}, {"fp8", 1.15, 0.15}, {"bf16", 1.2, 0.2}});
     set(3, {{"int8"}, {"fp8", 1.0, 0.15}, {"bf16", 1.1, 0.2}});
     set(4, {{"int8_weight"}, {"bf16", 1.1, 0.15}});
-    // Weight-only four-bit kernels (Marlin, AWQ): the read is a quarter, dequantisation costs some of it.
+    // Weight-only four-bit kernels (Marlin, AWQ): the read is a quarter, dequantisation costs some
+    // of it.
     set(5, {{"int4_weight"}, {"bf16", 1.25, 0.2}});
     set(6, {{"nvfp4"}, {"fp8", 1.3, 0.25}, {"bf16", 1.4, 0.3}});
     set(7, {{"mxfp4"}, {"int4_weight", 1.0, 0.2}, {"bf16", 1.25, 0.25}});
@@ -71,7 +95,9 @@ class GemmFamily : public KernelFamily {
   bool accepts(const Op& op) const override { return std::holds_alternative<Gemm>(op); }
 
   std::vector<std::vector<double>> axes() const override {
-    return {{0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15}, {5, 7, 9, 10, 11, 12, 13, 14, 16}, {5, 7, 9, 10, 11, 12, 13, 14, 16}};
+    return {{0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15},
+            {5, 7, 9, 10, 11, 12, 13, 14, 16},
+            {5, 7, 9, 10, 11, 12, 13, 14, 16}};
   }
 
   std::span<const KernelClass> classes() const override { return classes_; }
@@ -79,23 +105,29 @@ class GemmFamily : public KernelFamily {
 
   KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
     const auto& g = std::get<Gemm>(op);
-    const double m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k),
-                 batch = static_cast<double>(g.batch);
+    const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
+                 k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
     KernelPoint p;
-    p.compute = flops(op) / (rate_for(arithmetic(op), gpu) * (g.format == Format::kQ4K ? kBlockInt8Share : 1));
+    p.compute = flops(op) /
+                (rate_for(arithmetic(op), gpu) * (g.format == Format::kQ4K ? kBlockInt8Share : 1));
     p.memory = bytes(op) / gpu.memory.bandwidth;
     double padded = 1e30;
     for (const Tile& t : kTiles) {
       const double tiles = std::ceil(m / t.m) * std::ceil(n / t.n) * batch;
       const double waste = tiles * t.m * t.n / (m * n * batch);
-      // A product with little work per wave is split along k: half a wave is the worst that is lost.
-      const double waves = std::min(wave_factor(tiles, gpu.compute_units), std::max(1.0, 0.5 * gpu.compute_units / tiles + 1));
+      // A product with little work per wave is split along k: half a wave is the worst that is
+      // lost.
+      const double waves = std::min(wave_factor(tiles, gpu.compute_units),
+                                    std::max(1.0, 0.5 * gpu.compute_units / tiles + 1));
       padded = std::min(padded, waste * waves * t.penalty);
     }
-    // Operands and results of a decode step stay in the cache; weights do not, unless the call is repeated on them.
+    // Operands and results of a decode step stay in the cache; weights do not, unless the call is
+    // repeated on them.
     const Bytes weights = k * n * batch * facts(g.format).weight;
     const Bytes activations = bytes(op) - (g.weight ? weights : Bytes(0));
-    const Bytes cached = if_cached(activations, gpu) + (warm && g.weight ? if_cached(weights * kCopies, gpu) / kCopies : Bytes(0));
+    const Bytes cached =
+        if_cached(activations, gpu) +
+        (warm && g.weight ? if_cached(weights * kCopies, gpu) / kCopies : Bytes(0));
     const Seconds moved = move_time(bytes(op), cached, gpu);
     p.base = std::max({p.compute * padded, moved, Seconds(1e-9)});
     p.least = std::max(p.compute, moved);
@@ -103,28 +135,31 @@ class GemmFamily : public KernelFamily {
     return p;
   }
 
-  // Memory-bound bf16 products reach 0.77 to 0.88 of the data sheet on every NVIDIA GPU, compute-bound ones 0.57
-  // to 0.86 (../shared/reference/kernels.md); one value between.
+  // Memory-bound bf16 products reach 0.77 to 0.88 of the data sheet on every NVIDIA GPU,
+  // compute-bound ones 0.57 to 0.86 (../shared/reference/kernels.md); one value between.
   double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.35; }
   Seconds analytical_floor() const override { return microseconds(2.5); }
 
   std::vector<std::string> tables() const override { return {"gemm"}; }
 
   bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    static const std::array<std::pair<std::string_view, Format>, 9> kDtypes = {{{"bfloat16", Format::kBf16},
-                                                                                {"fp8", Format::kFp8},
-                                                                                {"fp8_block", Format::kFp8Block},
-                                                                                {"sq", Format::kInt8},
-                                                                                {"int8_wo", Format::kInt8Weight},
-                                                                                {"int4_wo", Format::kInt4Weight},
-                                                                                {"nvfp4", Format::kNvfp4},
-                                                                                {"w4a16_mxfp4", Format::kMxfp4},
-                                                                                {"w4a8_mxfp4_mxfp8", Format::kMxfp4Fp8}}};
+    static const std::array<std::pair<std::string_view, Format>, 9> kDtypes = {
+        {{"bfloat16", Format::kBf16},
+         {"fp8", Format::kFp8},
+         {"fp8_block", Format::kFp8Block},
+         {"sq", Format::kInt8},
+         {"int8_wo", Format::kInt8Weight},
+         {"int4_wo", Format::kInt4Weight},
+         {"nvfp4", Format::kNvfp4},
+         {"w4a16_mxfp4", Format::kMxfp4},
+         {"w4a8_mxfp4_mxfp8", Format::kMxfp4Fp8}}};
     const std::string_view dtype = row.text(row.column("dtype"));
-    const auto known = std::find_if(kDtypes.begin(), kDtypes.end(), [&](const auto& d) { return d.first == dtype; });
+    const auto known = std::find_if(kDtypes.begin(), kDtypes.end(),
+                                    [&](const auto& d) { return d.first == dtype; });
     if (known == kDtypes.end()) return false;  // fp8_static: an old version's, superseded by fp8
     s.framework = row.text(row.column("framework"));
-    // vLLM 0.24 timed block-scaled products without a graph: 60 to 300 us of host time in every row.
+    // vLLM 0.24 timed block-scaled products without a graph: 60 to 300 us of host time in every
+    // row.
     if (s.framework == "vllm" && dtype == "fp8_block") return false;
     Gemm g;
     g.m = row.integer(row.column("m"));

@@ -24,11 +24,14 @@ std::string file_path(std::string_view family, std::string_view framework, std::
   return fmt::format("kernels/{}/{}-{}.txt", family, framework, gpu);
 }
 
-// How unlike two GPUs are as far as kernels care: another generation first, then what decides tiling (shared
-// memory), the arithmetic of a unit, the balance of arithmetic and bandwidth, and power (throttling).
+// How unlike two GPUs are as far as kernels care: another generation first, then what decides
+// tiling (shared memory), the arithmetic of a unit, the balance of arithmetic and bandwidth, and
+// power (throttling).
 double distance(const Gpu& a, const Gpu& b) {
   auto ratio = [](double x, double y) { return x > 0 && y > 0 ? std::abs(std::log(x / y)) : 0.5; };
-  auto rate = [](const Gpu& g) { return rate_for(g.supports(Dtype::kBf16) ? Dtype::kBf16 : Dtype::kFp16, g).value(); };
+  auto rate = [](const Gpu& g) {
+    return rate_for(g.supports(Dtype::kBf16) ? Dtype::kBf16 : Dtype::kFp16, g).value();
+  };
   auto shared = [](const Gpu& g) { return g.shared_memory ? g.shared_memory->value() : 0; };
   auto per_unit = [&](const Gpu& g) { return rate(g) / g.compute_units; };
   auto power = [&](const Gpu& g) { return g.power ? g.power->value() / rate(g) : 0; };
@@ -64,15 +67,20 @@ const std::string& framework_of(const KernelClasses& c, std::string_view family)
 
 class SurfaceKernelModel : public KernelModel {
  public:
-  SurfaceKernelModel(const Gpu& gpu, const KernelClasses& classes, const Bundle& bundle, TierChoice tier) : gpu_(gpu), bundle_(bundle) {
+  SurfaceKernelModel(const Gpu& gpu, const KernelClasses& classes, const Bundle& bundle,
+                     TierChoice tier)
+      : gpu_(gpu), bundle_(bundle) {
     for (const KernelFamily* family : kernel_families()) {
       FamilyModel& m = families_.emplace_back();
       m.family = family;
       m.framework = framework_of(classes, family->name());
       m.classes.resize(family->classes().size());
-      if (tier == TierChoice::kAnalytical || gpu.vendor != "nvidia" || family->classes().empty()) continue;
-      const std::vector<std::pair<double, std::string>> measured = measured_gpus(*family, m.framework);
-      for (std::size_t i = 0; i < m.classes.size(); ++i) m.classes[i] = serve(m, family->classes()[i], measured, tier);
+      if (tier == TierChoice::kAnalytical || gpu.vendor != "nvidia" || family->classes().empty())
+        continue;
+      const std::vector<std::pair<double, std::string>> measured =
+          measured_gpus(*family, m.framework);
+      for (std::size_t i = 0; i < m.classes.size(); ++i)
+        m.classes[i] = serve(m, family->classes()[i], measured, tier);
     }
   }
 
@@ -98,7 +106,9 @@ class SurfaceKernelModel : public KernelModel {
         t.time.value = floor + work;
       }
       t.time.value = std::max(t.time.value, p.least) + p.rest;
-      t.bound = floor > work ? Bound::kLaunch : p.compute > p.memory ? Bound::kCompute : Bound::kMemory;
+      t.bound = floor > work           ? Bound::kLaunch
+                : p.compute > p.memory ? Bound::kCompute
+                                       : Bound::kMemory;
       return t;
     }
     return by_roofline(op);
@@ -110,13 +120,15 @@ class SurfaceKernelModel : public KernelModel {
       if (index < 0) continue;
       const Served& s = m.classes[static_cast<std::size_t>(index)];
       if (!s.surface) break;
-      return fmt::format("{} {} of {} measured on {}", m.framework, s.surface->kernel_class, m.family->name(), s.gpu);
+      return fmt::format("{} {} of {} measured on {}", m.framework, s.surface->kernel_class,
+                         m.family->name(), s.gpu);
     }
     return fmt::format("data sheet of {} and physics", gpu_.id);
   }
 
  private:
-  // Ops of no family: the roofline at the efficiencies that memory-bound and compute-bound kernels commonly reach.
+  // Ops of no family: the roofline at the efficiencies that memory-bound and compute-bound kernels
+  // commonly reach.
   KernelTime by_roofline(const Op& op) const {
     KernelTime t;
     const Flops work = flops(op);
@@ -125,12 +137,15 @@ class SurfaceKernelModel : public KernelModel {
     const Seconds floor = microseconds(10);
     const Seconds bound = std::max(t.compute, t.memory);
     t.time = {floor + bound * 1.5, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical};
-    t.bound = floor > bound ? Bound::kLaunch : t.compute > t.memory ? Bound::kCompute : Bound::kMemory;
+    t.bound = floor > bound          ? Bound::kLaunch
+              : t.compute > t.memory ? Bound::kCompute
+                                     : Bound::kMemory;
     return t;
   }
 
   // GPUs with a file of this family and framework, nearest first.
-  std::vector<std::pair<double, std::string>> measured_gpus(const KernelFamily& family, const std::string& framework) const {
+  std::vector<std::pair<double, std::string>> measured_gpus(const KernelFamily& family,
+                                                            const std::string& framework) const {
     std::vector<std::pair<double, std::string>> out;
     const std::string prefix = fmt::format("kernels/{}/{}-", family.name(), framework);
     const Catalog catalog(bundle_);
@@ -143,24 +158,30 @@ class SurfaceKernelModel : public KernelModel {
     return out;
   }
 
-  // Its own sweep first; then the wanted class of a relative of the same generation; then a substitute on this
-  // GPU; then both on any relative.
-  Served serve(const FamilyModel& m, const KernelFamily::KernelClass& wanted, const std::vector<std::pair<double, std::string>>& measured,
-               TierChoice tier) {
+  // Its own sweep first; then the wanted class of a relative of the same generation; then a
+  // substitute on this GPU; then both on any relative.
+  Served serve(const FamilyModel& m, const KernelFamily::KernelClass& wanted,
+               const std::vector<std::pair<double, std::string>>& measured, TierChoice tier) {
     Served best;
     double best_penalty = 1e9;
     for (const KernelFamily::Choice& choice : wanted.choices) {
       for (const auto& [far, id] : measured) {
         const bool own_sweep = far < 0;
         if (own_sweep && tier == TierChoice::kTransferred) continue;
-        const double transfer = own_sweep ? 0 : far < 3 ? kSameGenerationError * (1 + far) : kTransferredError;
+        const double transfer = own_sweep ? 0
+                                : far < 3 ? kSameGenerationError * (1 + far)
+                                          : kTransferredError;
         const double penalty = transfer + choice.error + (own_sweep ? 0 : 0.01 * far);
         if (penalty >= best_penalty) continue;
         const SurfaceFile& file = load(m, id);
         const Surface* surface = file.find(choice.name);
         if (!surface) continue;
         best_penalty = penalty;
-        best = {surface, &file, id, choice.factor, std::hypot(surface->own, own_sweep ? 0 : 0.08),
+        best = {surface,
+                &file,
+                id,
+                choice.factor,
+                std::hypot(surface->own, own_sweep ? 0 : 0.08),
                 std::hypot(std::hypot(surface->shared, transfer), choice.error),
                 own_sweep && choice.error == 0 ? Origin::kMeasured : Origin::kTransferred};
       }
@@ -175,7 +196,8 @@ class SurfaceKernelModel : public KernelModel {
       const auto file = bundle_.find(path);
       slot = std::make_unique<SurfaceFile>(parse_surfaces(file->content, file->name));
       if (slot->axes.nodes != m.family->axes()) {
-        throw InputError(fmt::format("{}: its axes are not those of the family; fit it again", file->name));
+        throw InputError(
+            fmt::format("{}: its axes are not those of the family; fit it again", file->name));
       }
     }
     return *slot;
@@ -191,15 +213,20 @@ class SurfaceKernelModel : public KernelModel {
 
 std::string_view to_text(Bound bound) {
   switch (bound) {
-    case Bound::kCompute: return "compute";
-    case Bound::kMemory: return "memory";
-    case Bound::kLaunch: return "launch";
-    case Bound::kNetwork: return "network";
+    case Bound::kCompute:
+      return "compute";
+    case Bound::kMemory:
+      return "memory";
+    case Bound::kLaunch:
+      return "launch";
+    case Bound::kNetwork:
+      return "network";
   }
   return "";
 }
 
-std::unique_ptr<KernelModel> make_kernel_model(const Gpu& gpu, const KernelClasses& classes, const Bundle& bundle, TierChoice tier) {
+std::unique_ptr<KernelModel> make_kernel_model(const Gpu& gpu, const KernelClasses& classes,
+                                               const Bundle& bundle, TierChoice tier) {
   return std::make_unique<SurfaceKernelModel>(gpu, classes, bundle, tier);
 }
 

@@ -1,12 +1,12 @@
 // Time of one op on one GPU.
 //
-// A KernelModel is made for a GPU and a choice of kernel classes (which framework's kernel runs for each
-// family). It picks the best tier for each op by itself and names it:
+// A KernelModel is made for a GPU and a choice of kernel classes (which framework's kernel runs for
+// each family). It picks the best tier for each op by itself and names it:
 //   measured     this GPU and class have a sweep: physics times a fitted efficiency surface
 //   transferred  another GPU's surface for this class, on this GPU's data sheet
 //   analytical   physics with cited constants only
-// Whatever the tier, a time is never below the op's roofline max(flops/peak, bytes/bandwidth), except for
-// the part of its operands that can be resident in the L2 cache.
+// Whatever the tier, a time is never below the op's roofline max(flops/peak, bytes/bandwidth),
+// except for the part of its operands that can be resident in the L2 cache.
 #pragma once
 
 #include <memory>
@@ -31,9 +31,11 @@ struct KernelTime {
   Bound bound = Bound::kMemory;
 };
 
-// Which measured framework's kernels serve a family ("trtllm", "vllm", "sglang"), and optionally a backend.
+// Which measured framework's kernels serve a family ("trtllm", "vllm", "sglang"), and optionally a
+// backend.
 struct KernelClasses {
-  std::string gemm = "vllm", attention = "vllm", moe = "vllm", mla = "vllm", linear_attention = "vllm";
+  std::string gemm = "vllm", attention = "vllm", moe = "vllm", mla = "vllm",
+              linear_attention = "vllm";
 };
 
 class KernelModel {
@@ -50,6 +52,7 @@ class KernelModel {
 enum class TierChoice { kBest, kTransferred, kAnalytical };
 
 std::unique_ptr<KernelModel> make_kernel_model(const Gpu& gpu, const KernelClasses& classes,
-                                               const Bundle& bundle, TierChoice tier = TierChoice::kBest);
+                                               const Bundle& bundle,
+                                               TierChoice tier = TierChoice::kBest);
 
 }  // namespace orrery

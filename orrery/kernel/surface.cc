@@ -14,7 +14,8 @@ namespace {
 // Words of a text, with the line for messages.
 class Words {
  public:
-  Words(std::string_view text, const std::string& name) : at_(text.data()), end_(text.data() + text.size()), name_(name) {}
+  Words(std::string_view text, const std::string& name)
+      : at_(text.data()), end_(text.data() + text.size()), name_(name) {}
 
   bool at_end() {
     skip();
@@ -42,7 +43,8 @@ class Words {
   }
   int count(int most) {
     const double v = number();
-    if (v < 1 || v > most || v != std::floor(v)) fail(fmt::format("expected a whole number of 1 to {}", most));
+    if (v < 1 || v > most || v != std::floor(v))
+      fail(fmt::format("expected a whole number of 1 to {}", most));
     return static_cast<int>(v);
   }
   // The rest of comment lines at this place.
@@ -56,7 +58,9 @@ class Words {
       at_ = stop;
     }
   }
-  [[noreturn]] void fail(std::string_view message) const { throw InputError(fmt::format("{}:{}: {}", name_, line_, message)); }
+  [[noreturn]] void fail(std::string_view message) const {
+    throw InputError(fmt::format("{}:{}: {}", name_, line_, message));
+  }
 
  private:
   void skip() {
@@ -104,7 +108,8 @@ SurfaceCell cell_at(const SurfaceAxes& axes, std::span<const double> x) {
 
 double Surface::at(const SurfaceCell& cell) const {
   double v = 0;
-  for (std::size_t i = 0; i < cell.count; ++i) v += cell.weight[i] * static_cast<double>(values[cell.index[i]]);
+  for (std::size_t i = 0; i < cell.count; ++i)
+    v += cell.weight[i] * static_cast<double>(values[cell.index[i]]);
   return v;
 }
 
@@ -123,7 +128,8 @@ SurfaceFile parse_surfaces(std::string_view text, const std::string& name) {
   file.comment = words.comment();
   words.expect("axes");
   const int axes = words.count(4);
-  for (int a = 0; a < axes; ++a) file.axes.nodes.emplace_back(static_cast<std::size_t>(words.count(64)));
+  for (int a = 0; a < axes; ++a)
+    file.axes.nodes.emplace_back(static_cast<std::size_t>(words.count(64)));
   for (auto& axis : file.axes.nodes) {
     for (std::size_t i = 0; i < axis.size(); ++i) {
       axis[i] = words.number();
@@ -140,26 +146,32 @@ SurfaceFile parse_surfaces(std::string_view text, const std::string& name) {
     s.own = words.number();
     words.expect("shared");
     s.shared = words.number();
-    if (s.floor < Seconds(0) || s.own < 0 || s.shared < 0) words.fail("floor and errors must not be negative");
+    if (s.floor < Seconds(0) || s.own < 0 || s.shared < 0)
+      words.fail("floor and errors must not be negative");
     s.values.reserve(file.axes.size());
-    for (std::size_t i = 0; i < file.axes.size(); ++i) s.values.push_back(static_cast<float>(words.number() / 1000));
+    for (std::size_t i = 0; i < file.axes.size(); ++i)
+      s.values.push_back(static_cast<float>(words.number() / 1000));
   }
   return file;
 }
 
 std::string to_text(const SurfaceFile& file) {
-  std::string out = "orrery-kernels 1\n" + file.comment + fmt::format("axes {}", file.axes.nodes.size());
+  std::string out =
+      "orrery-kernels 1\n" + file.comment + fmt::format("axes {}", file.axes.nodes.size());
   for (const auto& axis : file.axes.nodes) out += fmt::format(" {}", axis.size());
   out += "\n";
   for (const auto& axis : file.axes.nodes) {
-    for (std::size_t i = 0; i < axis.size(); ++i) out += fmt::format("{}{:g}", i ? " " : "", axis[i]);
+    for (std::size_t i = 0; i < axis.size(); ++i)
+      out += fmt::format("{}{:g}", i ? " " : "", axis[i]);
     out += "\n";
   }
   for (const Surface& s : file.surfaces) {
-    out += fmt::format("class {} floor {:.4g} own {:.3g} shared {:.3g}\n", s.kernel_class, s.floor.value() * 1e6, s.own, s.shared);
+    out += fmt::format("class {} floor {:.4g} own {:.3g} shared {:.3g}\n", s.kernel_class,
+                       s.floor.value() * 1e6, s.own, s.shared);
     const std::size_t per_line = file.axes.nodes.back().size();
     for (std::size_t i = 0; i < s.values.size(); ++i) {
-      out += fmt::format("{}{}", std::lround(s.values[i] * 1000), (i + 1) % per_line == 0 ? "\n" : " ");
+      out += fmt::format("{}{}", std::lround(s.values[i] * 1000),
+                         (i + 1) % per_line == 0 ? "\n" : " ");
     }
   }
   return out;

@@ -1,7 +1,7 @@
 // Efficiency surfaces: what is fitted for one kernel class on one GPU, and its text form.
 //
-// A surface gives log(time without floor / base) on a tensor grid, multilinear between the nodes and constant
-// beyond them: far outside the measured sizes the physics of `base` decides alone.
+// A surface gives log(time without floor / base) on a tensor grid, multilinear between the nodes
+// and constant beyond them: far outside the measured sizes the physics of `base` decides alone.
 //
 // catalog/kernels/<family>/<framework>-<gpu>.txt:
 //   orrery-kernels 1

@@ -55,6 +55,122 @@ void add_memory(Point& point, const MemoryBreakdown& m) {
   point.memory_capacity = m.capacity;
 }
 
+// One point of a sweep within a layout.
+struct Load {
+  std::int64_t isl, osl, batch;
+};
+
+std::vector<Load> loads_of(const Scenario::Workload& w) {
+  std::vector<Load> loads;
+  for (std::int64_t isl : w.isl) {
+    for (std::int64_t osl : w.osl) {
+      for (std::int64_t batch : w.batch) loads.push_back({isl, osl, batch});
+    }
+  }
+  return loads;
+}
+
+void check_sweep(const Scenario& s) {
+  double points = 1;
+  for (const Sweep* sweep :
+       {&s.parallel.tp, &s.parallel.pp, &s.workload.isl, &s.workload.osl, &s.workload.batch}) {
+    points *= static_cast<double>(sweep->size());
+  }
+  if (points > kMostPoints) {
+    throw InputError(
+        fmt::format("a sweep of {} points (tp, pp, isl, osl and batch multiply); at most {}",
+                    points, kMostPoints));
+  }
+}
+
+void check_load(const Load& load, const Scenario::Workload& w, const Architecture& model) {
+  if (load.isl <= w.past) {
+    throw InputError(fmt::format("workload.past: {} cached tokens leave nothing of a prompt of {}",
+                                 w.past, load.isl));
+  }
+  if (model.kind == Kind::kEncoder && load.osl > 1) {
+    throw InputError(
+        fmt::format("workload.osl: {} is an encoder and generates nothing; ask for 1", model.id));
+  }
+}
+
+// What the questions of one layout share.
+struct Layout {
+  const Scenario& scenario;
+  const Architecture& model;
+  const Deployment& deployment;
+  const ParallelPlan& plan;
+  const MemoryModel& memory;
+  const StepModel& steps;
+};
+
+// Sequences that are decoded together: by what each holds on average while it is decoded, or by the
+// whole length where the engine reserves it.
+std::int64_t capacity_of(const Layout& layout, const Load& load, std::int64_t length) {
+  const bool paged = layout.deployment.engine.memory.paged;
+  return layout.memory.max_concurrency(paged ? load.isl + load.osl / 2 : length);
+}
+
+void answer_memory(const Layout& layout, const Load& load, std::int64_t length, Point& p) {
+  const std::int64_t full = layout.memory.max_concurrency(length);
+  const MemoryBreakdown held =
+      layout.memory.load(std::clamp<std::int64_t>(full, 1, load.batch), load.isl + load.osl,
+                         layout.scenario.workload.max_model_len);
+  add_memory(p, held);
+  p.metrics.push_back(exact_metric("memory", "GB per GPU", held.total().value() / 1e9));
+  p.metrics.push_back(exact_metric("weights", "GB per GPU", held.weights.value() / 1e9));
+  p.metrics.push_back(
+      exact_metric("kv_cache_per_request", "GB", layout.memory.kv_of_model(length).value() / 1e9));
+  p.metrics.push_back(exact_metric("max_concurrency", "requests", static_cast<double>(full)));
+  if (full < 1) p.feasibility = {false, held.summary()};
+}
+
+void answer_time(const Layout& layout, const Load& load, std::int64_t capacity, bool breakdown,
+                 Point& p) {
+  const auto& w = layout.scenario.workload;
+  const SteadyWorkload steady{load.batch, load.isl,      load.osl,
+                              w.past,     w.closed_loop, w.requests_per_user};
+  const SteadyResult r = steady_state(layout.steps, layout.deployment.engine, layout.plan, steady,
+                                      capacity, breakdown);
+  const bool decodes = load.osl > 1;
+  p.metrics.push_back(metric("ttft", "ms", r.ttft, kMs));
+  if (decodes) p.metrics.push_back(metric("tpot", "ms", r.tpot, kMs));
+  p.metrics.push_back(metric("e2e", "ms", r.e2e, kMs));
+  p.metrics.push_back(metric("prefill_time", "ms", r.prefill, kMs));
+  p.metrics.push_back(rate_metric("output_throughput", "tokens/s", r.output_tokens, r.makespan));
+  p.metrics.push_back(
+      rate_metric("total_throughput", "tokens/s", r.output_tokens + r.input_tokens, r.makespan));
+  p.metrics.push_back(rate_metric("request_throughput", "requests/s",
+                                  r.output_tokens / static_cast<double>(load.osl), r.makespan));
+  if (!breakdown) return;
+  add_terms(p, "prefill", r.prefill_step);
+  if (decodes) add_terms(p, "decode", r.decode_step);
+  p.limit = advice(p, decodes ? "decode" : "prefill");
+}
+
+Point answer_point(const Layout& layout, const Load& load, const RunOptions& options, Point p) {
+  const auto& w = layout.scenario.workload;
+  check_load(load, w, layout.model);
+  p.notes = layout.deployment.notes;
+  const int kv_heads = layout.scenario.model_overrides.kv_heads;
+  if (kv_heads > 0)
+    p.notes.push_back(fmt::format("a variant of the model with {} KV heads", kv_heads));
+  const std::int64_t length = std::max(w.max_model_len, load.isl + load.osl);
+  if (layout.model.max_context > 0 && length > layout.model.max_context) {
+    p.notes.push_back(fmt::format("{} tokens are more than the {} that the model was made for",
+                                  length, layout.model.max_context));
+  }
+  answer_memory(layout, load, length, p);
+  if (!p.feasibility.fits) return p;
+  const std::int64_t capacity = capacity_of(layout, load, length);
+  if (load.batch > capacity) {
+    p.notes.push_back(fmt::format("memory holds {} of the {} requests at a time; the others wait",
+                                  capacity, load.batch));
+  }
+  if (!options.memory_only) answer_time(layout, load, capacity, options.breakdown, p);
+  return p;
+}
+
 }  // namespace
 
 const Architecture& Runner::architecture(const std::string& name) {
@@ -100,17 +216,8 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
     model = with_kv_heads(std::move(model), scenario.model_overrides.kv_heads);
   const Deployment base =
       make_deployment(scenario, model, gpu(scenario.hardware.gpu), engine(scenario.engine.profile));
-  const auto& w = scenario.workload;
-  double points = 1;
-  for (const Sweep* sweep :
-       {&scenario.parallel.tp, &scenario.parallel.pp, &w.isl, &w.osl, &w.batch}) {
-    points *= static_cast<double>(sweep->size());
-  }
-  if (points > kMostPoints) {
-    throw InputError(
-        fmt::format("a sweep of {} points (tp, pp, isl, osl and batch multiply); at most {}",
-                    points, kMostPoints));
-  }
+  check_sweep(scenario);
+  const std::vector<Load> loads = loads_of(scenario.workload);
   Answer answer;
   answer.scenario = scenario.name;
   answer.resolved = base.resolved(scenario);
@@ -120,102 +227,31 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
     for (std::int64_t pp : scenario.parallel.pp) {
       const ParallelPlan plan{static_cast<int>(tp), static_cast<int>(pp), scenario.parallel.dp,
                               scenario.parallel.ep};
-      auto at = [&](std::int64_t isl, std::int64_t osl, std::int64_t batch) {
+      auto at = [&](const Load& load) {
         Point p;
         p.at = {{"model", model.id}, {"gpu", base.gpu.id}, {"gpus", plan.devices()},
-                {"tp", tp},          {"pp", pp},           {"isl", isl},
-                {"osl", osl},        {"batch", batch}};
+                {"tp", tp},          {"pp", pp},           {"isl", load.isl},
+                {"osl", load.osl},   {"batch", load.batch}};
         return p;
       };
       try {
         check_plan(model, plan, base.precision);
       } catch (const Infeasible& e) {
         if (layouts == 1) throw;
-        for (std::int64_t isl : w.isl) {
-          for (std::int64_t osl : w.osl) {
-            for (std::int64_t batch : w.batch) {
-              answer.points.push_back(at(isl, osl, batch));
-              answer.points.back().feasibility = {false, e.what()};
-            }
-          }
+        for (const Load& load : loads) {
+          answer.points.push_back(at(load));
+          answer.points.back().feasibility = {false, e.what()};
         }
         continue;
       }
-      const KernelModel& kernel_model = kernels(base.gpu, base.classes, options.tier);
-      const NetworkModel& wires =
-          network(base.gpu, scenario.hardware.node, plan, base.engine.kernels.collectives);
       const MemoryModel memory(model, plan, base.precision, base.engine, base.gpu);
-      const StepModel steps(model, plan, base.precision, base.engine, kernel_model, wires,
-                            w.expert_skew);
-
-      for (std::int64_t isl : w.isl) {
-        for (std::int64_t osl : w.osl) {
-          for (std::int64_t batch : w.batch) {
-            Point p = at(isl, osl, batch);
-            p.notes = base.notes;
-            if (scenario.model_overrides.kv_heads > 0) {
-              p.notes.push_back(fmt::format("a variant of the model with {} KV heads",
-                                            scenario.model_overrides.kv_heads));
-            }
-            const std::int64_t length = std::max(w.max_model_len, isl + osl);
-            if (isl <= w.past) {
-              throw InputError(fmt::format(
-                  "workload.past: {} cached tokens leave nothing of a prompt of {}", w.past, isl));
-            }
-            if (length > model.max_context && model.max_context > 0) {
-              p.notes.push_back(
-                  fmt::format("{} tokens are more than the {} that the model was made for", length,
-                              model.max_context));
-            }
-            // What a sequence holds on average while it is decoded; contiguous engines reserve all
-            // of it.
-            const std::int64_t held = base.engine.memory.paged ? isl + osl / 2 : length;
-            const std::int64_t capacity = memory.max_concurrency(held);
-            const std::int64_t full_capacity = memory.max_concurrency(length);
-            const std::int64_t running = std::clamp<std::int64_t>(full_capacity, 1, batch);
-            const MemoryBreakdown load = memory.load(running, isl + osl, w.max_model_len);
-            add_memory(p, load);
-            p.metrics.push_back(exact_metric("memory", "GB per GPU", load.total().value() / 1e9));
-            p.metrics.push_back(exact_metric("weights", "GB per GPU", load.weights.value() / 1e9));
-            p.metrics.push_back(exact_metric("kv_cache_per_request", "GB",
-                                             memory.kv_of_model(length).value() / 1e9));
-            p.metrics.push_back(
-                exact_metric("max_concurrency", "requests", static_cast<double>(full_capacity)));
-            if (full_capacity < 1) {
-              p.feasibility = {false, load.summary()};
-              answer.points.push_back(std::move(p));
-              continue;
-            }
-            if (batch > capacity) {
-              p.notes.push_back(
-                  fmt::format("memory holds {} of the {} requests at a time; the others wait",
-                              capacity, batch));
-            }
-            if (!options.memory_only) {
-              const SteadyWorkload load_of{batch,  isl,           osl,
-                                           w.past, w.closed_loop, w.requests_per_user};
-              const SteadyResult r =
-                  steady_state(steps, base.engine, plan, load_of, capacity, options.breakdown);
-              p.metrics.push_back(metric("ttft", "ms", r.ttft, kMs));
-              if (osl > 1) p.metrics.push_back(metric("tpot", "ms", r.tpot, kMs));
-              p.metrics.push_back(metric("e2e", "ms", r.e2e, kMs));
-              p.metrics.push_back(metric("prefill_time", "ms", r.prefill, kMs));
-              p.metrics.push_back(
-                  rate_metric("output_throughput", "tokens/s", r.output_tokens, r.makespan));
-              p.metrics.push_back(rate_metric("total_throughput", "tokens/s",
-                                              r.output_tokens + r.input_tokens, r.makespan));
-              p.metrics.push_back(rate_metric("request_throughput", "requests/s",
-                                              r.output_tokens / static_cast<double>(osl),
-                                              r.makespan));
-              if (options.breakdown) {
-                add_terms(p, "prefill", r.prefill_step);
-                if (osl > 1) add_terms(p, "decode", r.decode_step);
-                p.limit = advice(p, osl > 1 ? "decode" : "prefill");
-              }
-            }
-            answer.points.push_back(std::move(p));
-          }
-        }
+      const StepModel steps(
+          model, plan, base.precision, base.engine, kernels(base.gpu, base.classes, options.tier),
+          network(base.gpu, scenario.hardware.node, plan, base.engine.kernels.collectives),
+          scenario.workload.expert_skew);
+      const Layout layout{scenario, model, base, plan, memory, steps};
+      for (const Load& load : loads) {
+        answer.points.push_back(answer_point(layout, load, options, at(load)));
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -48,7 +49,8 @@ void append_item(const Node& node, std::string_view text, std::int64_t least, st
   if (*step < (times ? 2 : 1) || (times && *first < 1)) refuse("a range that does not advance");
   check(*last);  // before counting up to it
   out.pop_back();
-  for (std::int64_t v = *first; v <= *last; v = times ? v * *step : v + *step) check(v);
+  const std::int64_t stride = std::min(*step, most + 1);  // a longer one ends the range as well
+  for (std::int64_t v = *first; v <= *last; v = times ? v * stride : v + stride) check(v);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 namespace orrery {
 namespace {
 
-// Own error of a closed loop's first token: its waiting depends on how requests bunch, which only a simulation
-// follows. Spread of data/inference/serving_steady around the closed form.
+// Own error of a closed loop's first token: its waiting depends on how requests bunch, which only a
+// simulation follows. Spread of data/inference/serving_steady around the closed form.
 constexpr double kQueueingError = 0.5;
 
 // a + b of the same kernels: errors of one model, so they stay what they are relatively.
@@ -16,7 +16,8 @@ Estimate<Seconds> plus(const Estimate<Seconds>& a, const Estimate<Seconds>& b) {
   const double total = (a.value + b.value).value();
   if (total == 0) return a;
   const double wa = a.value.value() / total, wb = b.value.value() / total;
-  return {a.value + b.value, wa * a.shared + wb * b.shared, wa * a.own + wb * b.own, std::max(a.origin, b.origin)};
+  return {a.value + b.value, wa * a.shared + wb * b.shared, wa * a.own + wb * b.own,
+          std::max(a.origin, b.origin)};
 }
 
 struct PrefillTime {
@@ -27,11 +28,13 @@ struct PrefillTime {
 
 class Wave {
  public:
-  Wave(const StepModel& steps, const EngineProfile& engine, const ParallelPlan& plan, const SteadyWorkload& w)
+  Wave(const StepModel& steps, const EngineProfile& engine, const ParallelPlan& plan,
+       const SteadyWorkload& w)
       : steps_(steps), engine_(engine), plan_(plan), w_(w) {}
 
-  // Prompts of `n` sequences. A step takes whole prompts while they fit in the token budget; a prompt longer
-  // than the budget is cut into chunks (or computed whole by an engine that cannot cut).
+  // Prompts of `n` sequences. A step takes whole prompts while they fit in the token budget; a
+  // prompt longer than the budget is cut into chunks (or computed whole by an engine that cannot
+  // cut).
   PrefillTime prefill(std::int64_t n, bool with_terms) const {
     const std::int64_t fresh = w_.isl - w_.past;
     const std::int64_t budget = engine_.scheduler.max_num_batched_tokens * plan_.dp;
@@ -44,23 +47,27 @@ class Wave {
       };
       out.typical = chunk(0, with_terms);
       // All chunks but the last are alike up to the growing past: Simpson's rule over them.
-      const auto a = out.typical.total, m = chunk((chunks - 2) / 2, false).total, z = chunk(chunks - 2, false).total;
+      const auto a = out.typical.total, m = chunk((chunks - 2) / 2, false).total,
+                 z = chunk(chunks - 2, false).total;
       const auto mean = plus(plus(a.scaled(1.0 / 6), m.scaled(4.0 / 6)), z.scaled(1.0 / 6));
-      const Estimate<Seconds> one = plus(mean.scaled(static_cast<double>(chunks - 1)),
-                                         step({1, last, static_cast<double>(w_.isl - last), true}, false).total);
+      const Estimate<Seconds> one =
+          plus(mean.scaled(static_cast<double>(chunks - 1)),
+               step({1, last, static_cast<double>(w_.isl - last), true}, false).total);
       out.steps = chunks * n;
       out.all = through_stages(one.scaled(static_cast<double>(n)), out.steps);
       out.mean = through_stages(one.scaled(0.5 * static_cast<double>(n + 1)), out.steps);
       return out;
     }
-    const std::int64_t together = std::clamp<std::int64_t>(budget / std::max<std::int64_t>(fresh, 1), 1, n);
+    const std::int64_t together =
+        std::clamp<std::int64_t>(budget / std::max<std::int64_t>(fresh, 1), 1, n);
     const std::int64_t full = n / together, rest = n % together;
     const double past = static_cast<double>(w_.past);
     out.typical = step({together, fresh, past, true}, with_terms);
     out.steps = full + (rest > 0 ? 1 : 0);
     Estimate<Seconds> all = out.typical.total.scaled(static_cast<double>(full));
     // First tokens come at the end of each step: the k-th step's members wait k steps.
-    double waited = static_cast<double>(together) * static_cast<double>(full) * static_cast<double>(full + 1) / 2;
+    double waited = static_cast<double>(together) * static_cast<double>(full) *
+                    static_cast<double>(full + 1) / 2;
     Estimate<Seconds> mean = out.typical.total.scaled(waited / static_cast<double>(n));
     if (rest > 0) {
       all = plus(all, step({rest, fresh, past, true}, false).total);
@@ -71,22 +78,25 @@ class Wave {
     return out;
   }
 
-  // One decode step of `n` sequences at `context` cached tokens. With several stages the sequences are dealt to
-  // min(n, pp) batches in flight: the slowest stage sets the pace once it is busy all the time, else the way
-  // through all stages.
+  // One decode step of `n` sequences at `context` cached tokens. With several stages the sequences
+  // are dealt to min(n, pp) batches in flight: the slowest stage sets the pace once it is busy all
+  // the time, else the way through all stages.
   StepTime decode(std::int64_t n, double context, bool with_terms) const {
     const std::int64_t in_flight = std::min<std::int64_t>(n, plan_.pp);
     const SequenceGroup group{(n + in_flight - 1) / in_flight, 1, context, true};
     StepTime t = step(group, with_terms);
     if (plan_.pp == 1) return t;
-    const Seconds paced = t.total.value * static_cast<double>(in_flight) - t.serial_host * static_cast<double>(in_flight - 1);
+    const Seconds paced = t.total.value * static_cast<double>(in_flight) -
+                          t.serial_host * static_cast<double>(in_flight - 1);
     t.total.value = std::max(paced, steps_.through_all_stages(Batch{{group}}).value);
     return t;
   }
 
-  // All decode steps of `n` sequences, from the second token to the last: Simpson's rule over the context.
+  // All decode steps of `n` sequences, from the second token to the last: Simpson's rule over the
+  // context.
   Estimate<Seconds> decode_all(std::int64_t n) const {
-    const double first = static_cast<double>(w_.isl), last = static_cast<double>(w_.isl + w_.osl - 2);
+    const double first = static_cast<double>(w_.isl),
+                 last = static_cast<double>(w_.isl + w_.osl - 2);
     if (w_.osl < 2) return {};
     const auto a = decode(n, first, false).total, b = decode(n, (first + last) / 2, false).total,
                c = decode(n, last, false).total;
@@ -99,7 +109,8 @@ class Wave {
   }
 
  private:
-  // `steps` batches pass plan.pp stages one behind the other; `stage` is the time of all of them in one.
+  // `steps` batches pass plan.pp stages one behind the other; `stage` is the time of all of them in
+  // one.
   Estimate<Seconds> through_stages(const Estimate<Seconds>& stage, std::int64_t steps) const {
     return stage.scaled(static_cast<double>(steps + plan_.pp - 1) / static_cast<double>(steps));
   }
@@ -112,15 +123,17 @@ class Wave {
 
 }  // namespace
 
-SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine, const ParallelPlan& plan,
-                          const SteadyWorkload& w, std::int64_t capacity, bool with_terms) {
+SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
+                          const ParallelPlan& plan, const SteadyWorkload& w, std::int64_t capacity,
+                          bool with_terms) {
   const Wave wave(steps, engine, plan, w);
   SteadyResult r;
-  r.running = std::max<std::int64_t>(1, std::min({w.requests, capacity, engine.scheduler.max_num_seqs * plan.dp}));
+  r.running = std::max<std::int64_t>(
+      1, std::min({w.requests, capacity, engine.scheduler.max_num_seqs * plan.dp}));
   const Estimate<Seconds> overhead{engine.execution.request_overhead, 0.3, 0, Origin::kFitted};
   const double later = static_cast<double>(w.osl - 1);
   const double middle = static_cast<double>(w.isl) + later / 2;
-  r.decode_step = wave.decode(r.running, middle, with_terms);
+  if (w.osl > 1) r.decode_step = wave.decode(r.running, middle, with_terms);
 
   if (w.closed_loop) {
     const PrefillTime one = wave.prefill(1, with_terms);
@@ -132,15 +145,18 @@ SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine, c
     const double residence = prefill_share + later * r.decode_step.total.value.value();
     const double rho = std::min(0.9, prefill_share / residence);
     const bool alone = r.running == 1;
-    const Estimate<Seconds> steady =
-        plus(one.all.scaled(alone ? 1 : 1 + rho / (2 * (1 - rho))), r.decode_step.total.scaled(alone ? 0 : 0.5));
-    const double first = w.requests_per_user > 0 ? 1.0 / static_cast<double>(w.requests_per_user) : 0;
-    r.ttft = plus(plus(wave.prefill(r.running, false).mean.scaled(first), steady.scaled(1 - first)), overhead);
+    const Estimate<Seconds> steady = plus(one.all.scaled(alone ? 1 : 1 + rho / (2 * (1 - rho))),
+                                          r.decode_step.total.scaled(alone ? 0 : 0.5));
+    const double first =
+        w.requests_per_user > 0 ? 1.0 / static_cast<double>(w.requests_per_user) : 0;
+    r.ttft = plus(plus(wave.prefill(r.running, false).mean.scaled(first), steady.scaled(1 - first)),
+                  overhead);
     if (!alone) r.ttft.own = std::hypot(r.ttft.own, kQueueingError);
     if (w.osl > 1) r.tpot = plus(r.decode_step.total, one.all.scaled(interruptions));
     r.e2e = plus(r.ttft, r.tpot.scaled(later));
     r.makespan = r.e2e;
-    // Users beyond what memory holds wait in the queue: a request's residence grows with their number.
+    // Users beyond what memory holds wait in the queue: a request's residence grows with their
+    // number.
     const double queued = static_cast<double>(w.requests) / static_cast<double>(r.running);
     if (queued > 1) {
       r.ttft = plus(r.ttft, r.e2e.scaled(queued - 1));
@@ -160,7 +176,8 @@ SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine, c
   r.prefill = plus(prefill.all, overhead);
   const Estimate<Seconds> one_wave = plus(prefill.all, decode);
   r.makespan = plus(one_wave.scaled(static_cast<double>(full)), overhead);
-  if (rest > 0) r.makespan = plus(r.makespan, plus(wave.prefill(rest, false).all, wave.decode_all(rest)));
+  if (rest > 0)
+    r.makespan = plus(r.makespan, plus(wave.prefill(rest, false).all, wave.decode_all(rest)));
   // A request of the k-th wave waits for the waves before it.
   const double waited = static_cast<double>(r.waves - 1) / 2;
   r.ttft = plus(plus(prefill.mean, overhead), one_wave.scaled(waited));

@@ -1,19 +1,23 @@
-// Closed forms of a service in a steady state: a batch that arrives at once, or a closed loop of users.
-// No queueing and no randomness: equal lengths, a full house. (Arrivals, traces and schedulers are simulated
-// elsewhere; these forms are the fast path and the law tests of that simulation.)
+// Closed forms of a service in a steady state: a batch that arrives at once, or a closed loop of
+// users. No queueing and no randomness: equal lengths, a full house. (Arrivals, traces and
+// schedulers are simulated elsewhere; these forms are the fast path and the law tests of that
+// simulation.)
 //
 // Batch: `requests` start together. The engine computes their prompts in steps of at most
-// max_num_batched_tokens, then decodes all of them, the context growing by one a step. If memory holds fewer
-// than `requests`, the rest waits for a next wave (all members of a wave end together: lengths are equal).
+// max_num_batched_tokens, then decodes all of them, the context growing by one a step. If memory
+// holds fewer than `requests`, the rest waits for a next wave (all members of a wave end together:
+// lengths are equal).
 //   ttft   mean over requests, from the start to the first token
 //   tpot   (e2e - ttft) / (osl - 1), the time between later tokens
-// Closed loop: `requests` users, each sending `requests_per_user` requests one after the other. A decode step is
-// interrupted once per finished request by a newcomer's prefill:
+// Closed loop: `requests` users, each sending `requests_per_user` requests one after the other. A
+// decode step is interrupted once per finished request by a newcomer's prefill:
 //   tpot = t_decode + (running - 1) / osl * t_prefill
-// The first request of all users comes at once, later ones arrive apart, so that the mean first token is
-//   ttft = 1/r * (mean of a batch's) + (1 - 1/r) * (t_prefill * (1 + rho/(2(1-rho))) + t_decode / 2)
-// with r = requests_per_user (no first wave if 0) and rho the share of time that prefills take (the waiting time
-// of a queue with one server, random arrivals and constant service: M/D/1).
+// The first request of all users comes at once, later ones arrive apart, so that the mean first
+// token is
+//   ttft = 1/r * (mean of a batch's) + (1 - 1/r) * (t_prefill * (1 + rho/(2(1-rho))) + t_decode /
+//   2)
+// with r = requests_per_user (no first wave if 0) and rho the share of time that prefills take (the
+// waiting time of a queue with one server, random arrivals and constant service: M/D/1).
 #pragma once
 
 #include <cstdint>
@@ -32,19 +36,20 @@ struct SteadyWorkload {
 };
 
 struct SteadyResult {
-  Estimate<Seconds> ttft, tpot, e2e;   // tpot is zero for osl 1
-  Estimate<Seconds> prefill;           // until the last member of a wave has its first token
-  Estimate<Seconds> makespan;          // all requests (batch), or one request's residence (closed loop)
-  double output_tokens = 0;            // produced during `makespan`
+  Estimate<Seconds> ttft, tpot, e2e;  // tpot is zero for osl 1
+  Estimate<Seconds> prefill;          // until the last member of a wave has its first token
+  Estimate<Seconds> makespan;  // all requests (batch), or one request's residence (closed loop)
+  double output_tokens = 0;    // produced during `makespan`
   double input_tokens = 0;
-  std::int64_t running = 1;            // sequences decoding together
+  std::int64_t running = 1;  // sequences decoding together
   std::int64_t waves = 1;
   StepTime prefill_step, decode_step;  // a typical one each, with terms on request
   std::int64_t prefill_steps = 1;
 };
 
 // `capacity`: sequences of full length that fit in memory, at least 1.
-SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine, const ParallelPlan& plan,
-                          const SteadyWorkload& workload, std::int64_t capacity, bool with_terms);
+SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
+                          const ParallelPlan& plan, const SteadyWorkload& workload,
+                          std::int64_t capacity, bool with_terms);
 
 }  // namespace orrery

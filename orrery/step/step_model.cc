@@ -21,11 +21,13 @@ Family family_of(const Op& op) {
   return std::visit(Visitor{}, op);
 }
 
-// The engine's own kernels against the measured class: by what bounds the call, blended where both count.
+// The engine's own kernels against the measured class: by what bounds the call, blended where both
+// count.
 double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const KernelTime& t) {
   const double c = t.compute.value(), m = t.memory.value();
   const double compute_share = c + m > 0 ? c * c / (c * c + m * m) : 0;
-  double factor = std::pow(k.compute_factor, compute_share) * std::pow(k.memory_factor, 1 - compute_share);
+  double factor =
+      std::pow(k.compute_factor, compute_share) * std::pow(k.memory_factor, 1 - compute_share);
   if (std::holds_alternative<PrefillAttention>(op.op)) factor *= k.prefill_attention_factor;
   return factor;
 }
@@ -37,9 +39,9 @@ bool decode_only(const Batch& batch) {
 
 }  // namespace
 
-StepModel::StepModel(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
-                     const EngineProfile& engine, const KernelModel& kernels, const NetworkModel& network,
-                     double expert_skew)
+StepModel::StepModel(const Architecture& model, const ParallelPlan& plan,
+                     const Precision& precision, const EngineProfile& engine,
+                     const KernelModel& kernels, const NetworkModel& network, double expert_skew)
     : model_(model),
       plan_(plan),
       precision_(precision),
@@ -97,7 +99,8 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   if (!decoding) paced = std::max(paced, x.prefill_floor);
   const Seconds whole = x.host_overlapped ? std::max(paced, step.host) : paced + step.host;
   // Time that the kernels do not explain has the uncertainty of the engine's fitted constants.
-  constexpr double kHostError = 0.25;  // spread of host times between machines (docs/composition.md)
+  constexpr double kHostError =
+      0.25;  // spread of host times between machines (docs/composition.md)
   if (whole > gpu) sum.add(Family::kHost, {whole - gpu, kHostError, 0, Origin::kFitted});
   step.total = sum.total();
   step.total.own = std::hypot(step.total.own, engine_.step_error);

@@ -1,10 +1,11 @@
 // From kernels to a step: how long one forward pass of an engine takes, all ranks in step.
 //
-// The GPU's work is the sum of its kernels and of the collectives between them (tensor-parallel all-reduces are
-// not overlapped with compute in serving engines). Around it stands the host:
+// The GPU's work is the sum of its kernels and of the collectives between them (tensor-parallel
+// all-reduces are not overlapped with compute in serving engines). Around it stands the host:
 //   eager steps     the CPU launches kernel after kernel; the slower of CPU and GPU sets the pace
 //   graph replay    one launch; the batch is padded up to a captured size
-//   host work       scheduling, sampling, detokenising: after the GPU, or hidden behind it (asynchronous)
+//   host work       scheduling, sampling, detokenising: after the GPU, or hidden behind it
+//   (asynchronous)
 // Steps that carry a prefill also have a floor in engines whose prefill is bound by the host.
 //
 //   step = max(gpu + gaps, launches, prefill_floor) + host          host after the GPU
@@ -14,8 +15,9 @@
 //            = graph_launch * layers                         replayed
 //   host = host_per_step + host_per_sequence * sequences
 //
-// Measured on layers and whole services (../docs/composition.md): with the right kernel class the sum alone is
-// within 5 % where graphs are replayed; old eager engines are host-bound for small batches on many GPUs.
+// Measured on layers and whole services (../docs/composition.md): with the right kernel class the
+// sum alone is within 5 % where graphs are replayed; old eager engines are host-bound for small
+// batches on many GPUs.
 #pragma once
 
 #include <string_view>
@@ -44,8 +46,9 @@ struct StepTime {
   Seconds launches;       // what the CPU needs to launch the step
   Seconds host;           // host work that the step waits for, or that hides behind it
   Seconds exposed;        // total - kernels - communication: what the GPU idles
-  Seconds serial_host;    // host work at the end of the step, that no GPU works beside; 0 where it is hidden
-  bool replayed = false;  // from a graph
+  Seconds serial_host;  // host work at the end of the step, that no GPU works beside; 0 where it is
+                        // hidden
+  bool replayed = false;        // from a graph
   std::vector<StepTerm> terms;  // filled on request
 };
 
@@ -56,7 +59,8 @@ class StepModel {
             const EngineProfile& engine, const KernelModel& kernels, const NetworkModel& network,
             double expert_skew = 0);
 
-  // One step of one pipeline stage over `batch`; -1: the slowest stage, which sets the pace of a full pipeline.
+  // One step of one pipeline stage over `batch`; -1: the slowest stage, which sets the pace of a
+  // full pipeline.
   StepTime time(const Batch& batch, bool with_terms = false, int stage = -1) const;
 
   // One batch alone through all stages, one after the other; the host's serial work comes once.

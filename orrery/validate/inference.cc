@@ -7,8 +7,10 @@
 
 namespace orrery {
 
-ValidationReport validate_inference(const std::filesystem::path& dir, const std::string& table, const Bundle& bundle) {
-  const std::vector<std::string> tables = {"single_request", "offline_throughput", "serving_steady"};
+ValidationReport validate_inference(const std::filesystem::path& dir, const std::string& table,
+                                    const Bundle& bundle) {
+  const std::vector<std::string> tables = {"single_request", "offline_throughput",
+                                           "serving_steady"};
   ValidationReport report;
   report.area = "inference";
   Runner runner(bundle);
@@ -20,8 +22,9 @@ ValidationReport validate_inference(const std::filesystem::path& dir, const std:
     read_inference_rows(dir, t, runner.catalog(), rows, report.refused);
   }
   if (!found) {
-    throw InputError(fmt::format("{}: none of the tables single_request, offline_throughput, serving_steady{}", dir.string(),
-                                 table.empty() ? "" : did_you_mean(table, tables)));
+    throw InputError(
+        fmt::format("{}: none of the tables single_request, offline_throughput, serving_steady{}",
+                    dir.string(), table.empty() ? "" : did_you_mean(table, tables)));
   }
   RunOptions options;
   options.breakdown = false;

@@ -25,7 +25,8 @@ std::pair<int, int> version_of(std::string_view text) {
   int major = -1, minor = -1;
   const char* end = text.data() + text.size();
   const auto first = std::from_chars(text.data(), end, major);
-  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '.') std::from_chars(first.ptr + 1, end, minor);
+  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '.')
+    std::from_chars(first.ptr + 1, end, minor);
   return minor < 0 ? std::pair(-1, -1) : std::pair(major, minor);
 }
 
@@ -34,7 +35,8 @@ void set(Scenario& s, const std::string& key, const std::string& value) {
 }
 
 // Number formats as the tables spell them.
-void set_precision(Scenario& s, const std::string& precision, const std::string& kv, const std::string& engine) {
+void set_precision(Scenario& s, const std::string& precision, const std::string& kv,
+                   const std::string& engine) {
   auto& p = s.precision;
   if (precision == "fp16" || precision == "bf16" || precision == "fp32") {
     p.dtype = precision;
@@ -43,7 +45,8 @@ void set_precision(Scenario& s, const std::string& precision, const std::string&
     p.quantization = precision;
   } else if (precision == "int8") {
     p.quantization = "int8_wo";
-  } else if (precision.starts_with("q4_") || (precision.starts_with("int4") && engine.starts_with("llama-cpp"))) {
+  } else if (precision.starts_with("q4_") ||
+             (precision.starts_with("int4") && engine.starts_with("llama-cpp"))) {
     p.quantization = "q4_k";
   } else if (precision.starts_with("int4")) {
     p.quantization = "int4_wo";
@@ -57,7 +60,8 @@ void set_precision(Scenario& s, const std::string& precision, const std::string&
   if (kv.empty() && precision == "fp8" && engine.starts_with("trtllm")) p.kv_cache_dtype = "fp8";
 }
 
-// What the rows of all tables share. Throws NoData or InputError with the reason if the row cannot be asked.
+// What the rows of all tables share. Throws NoData or InputError with the reason if the row cannot
+// be asked.
 MeasuredRow common(const Get& get, std::string_view table, const Catalog& catalog) {
   MeasuredRow r;
   r.table = table;
@@ -75,7 +79,8 @@ MeasuredRow common(const Get& get, std::string_view table, const Catalog& catalo
   s.engine.profile = r.engine;
   set_precision(s, get("precision"), get("kv_precision"), r.engine);
   const std::string tp = get("tp"), pp = get("pp"), gpus = get("n_gpus");
-  if (r.engine.starts_with("llama-cpp")) {  // several devices: a split by layers, one sequence passes through them
+  if (r.engine.starts_with(
+          "llama-cpp")) {  // several devices: a split by layers, one sequence passes through them
     s.parallel.tp = {1};
     s.parallel.pp = {static_cast<std::int64_t>(gpus.empty() ? 1 : number_of(gpus))};
   } else {
@@ -86,7 +91,8 @@ MeasuredRow common(const Get& get, std::string_view table, const Catalog& catalo
   return r;
 }
 
-void add_figure(MeasuredRow& r, const Get& get, const char* column, const char* metric, const char* answer_name) {
+void add_figure(MeasuredRow& r, const Get& get, const char* column, const char* metric,
+                const char* answer_name) {
   const std::string text = get(column);
   const double v = number_of(text);
   if (!text.empty() && v > 0) r.figures.push_back({metric, answer_name, v});
@@ -122,26 +128,33 @@ MeasuredRow offline_throughput(const Get& get, const Catalog& catalog) {
 }
 
 MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
-  if (get("mode") != "agg") throw NoData("prefill and decode on different workers: simulated, not estimated");
+  if (get("mode") != "agg")
+    throw NoData("prefill and decode on different workers: simulated, not estimated");
   MeasuredRow r = common(get, "serving_steady", catalog);
   auto& s = r.scenario;
   auto& w = s.workload;
-  // Where the source names the formats of projections and experts, they decide; gpt-oss is listed under nvfp4 but is
-  // released, and run, with mxfp4 experts only.
+  // Where the source names the formats of projections and experts, they decide; gpt-oss is listed
+  // under nvfp4 but is released, and run, with mxfp4 experts only.
   const bool own = s.model.starts_with("gpt-oss");
-  if (const std::string gemm = get("gemm_quant"); !own && parse_format(gemm)) s.precision.quantization = gemm;
-  if (const std::string moe = get("moe_quant"); !own && parse_format(moe)) s.precision.moe_quantization = moe;
-  if (get("isl").empty() || get("osl").empty() || get("concurrency").empty()) throw NoData("the row does not state its lengths or concurrency");
+  if (const std::string gemm = get("gemm_quant"); !own && parse_format(gemm))
+    s.precision.quantization = gemm;
+  if (const std::string moe = get("moe_quant"); !own && parse_format(moe))
+    s.precision.moe_quantization = moe;
+  if (get("isl").empty() || get("osl").empty() || get("concurrency").empty())
+    throw NoData("the row does not state its lengths or concurrency");
   w.closed_loop = true;
   // Nominal lengths are uniform between 80 % and 100 % of the stated one.
   const double mean = get("length_kind") == "nominal" ? 0.9 : 1.0;
   w.isl = {std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("isl")) * mean))};
   w.osl = {std::max<std::int64_t>(2, static_cast<std::int64_t>(number_of(get("osl")) * mean))};
   w.batch = {static_cast<std::int64_t>(number_of(get("concurrency")))};
-  auto count = [&](const char* key) { return get(key).empty() ? 1 : static_cast<int>(number_of(get(key))); };
+  auto count = [&](const char* key) {
+    return get(key).empty() ? 1 : static_cast<int>(number_of(get(key)));
+  };
   s.parallel.dp = count("dp");
   s.parallel.ep = count("moe_ep");
-  // Experts' loads of real prompts follow a power law; the tables' own exponent for what was measured.
+  // Experts' loads of real prompts follow a power law; the tables' own exponent for what was
+  // measured.
   if (r.family.starts_with("moe")) w.expert_skew = 1.01;
   add_figure(r, get, "ttft_ms", "ttft", "ttft");
   add_figure(r, get, "tpot_ms", "tpot", "tpot");
@@ -150,11 +163,14 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
 
 }  // namespace
 
-std::string engine_of_row(std::string_view framework, std::string_view version, std::string_view source,
-                          const Gpu& gpu) {
+std::string engine_of_row(std::string_view framework, std::string_view version,
+                          std::string_view source, const Gpu& gpu) {
   const auto [major, minor] = version_of(version);
   const bool nvidia = gpu.vendor == "nvidia";
-  const std::string vendor_suffix = nvidia ? "" : gpu.vendor == "amd" ? "-rocm" : gpu.vendor == "intel" ? "-xpu" : "?";
+  const std::string vendor_suffix = nvidia                  ? ""
+                                    : gpu.vendor == "amd"   ? "-rocm"
+                                    : gpu.vendor == "intel" ? "-xpu"
+                                                            : "?";
   if (framework == "vllm") {
     if (source == "splitwise-sim") return "vllm-2023";
     const bool dated = version.starts_with("mid-2024") || version.starts_with("2024");
@@ -183,9 +199,12 @@ std::string engine_of_row(std::string_view framework, std::string_view version, 
 
 bool fits_engines(std::string_view group) { return hash_text(group) % 3 != 0; }
 
-void read_inference_rows(const std::filesystem::path& dir, std::string_view table, const Catalog& catalog,
-                         std::vector<MeasuredRow>& rows, std::vector<RefusedRow>& refused) {
-  const auto read_row = table == "single_request" ? single_request : table == "offline_throughput" ? offline_throughput : serving_steady;
+void read_inference_rows(const std::filesystem::path& dir, std::string_view table,
+                         const Catalog& catalog, std::vector<MeasuredRow>& rows,
+                         std::vector<RefusedRow>& refused) {
+  const auto read_row = table == "single_request"       ? single_request
+                        : table == "offline_throughput" ? offline_throughput
+                                                        : serving_steady;
   CsvReader csv(dir / (std::string(table) + ".csv"));
   const Get get = [&csv](const char* name) -> std::string {
     const auto column = csv.find(name);
@@ -193,7 +212,8 @@ void read_inference_rows(const std::filesystem::path& dir, std::string_view tabl
   };
   while (csv.next()) {
     if (!get("suspect").empty()) continue;
-    // Saturated and dataset-driven rows ask for a simulation; the closed forms answer fixed batches.
+    // Saturated and dataset-driven rows ask for a simulation; the closed forms answer fixed
+    // batches.
     if (table == "offline_throughput" && get("scenario") != "static batch") continue;
     try {
       MeasuredRow row = read_row(get, catalog);

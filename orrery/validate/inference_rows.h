@@ -1,8 +1,8 @@
 // From a measured row of ../shared/data/inference to the Scenario that asks for the same figure.
 //
-// The tables name systems, frameworks and precisions as their sources do; this is the one place that knows
-// what they mean. A row that cannot be asked (an engine or chip that is not in the catalog, a layout that the
-// row does not state) is refused with the reason, never guessed.
+// The tables name systems, frameworks and precisions as their sources do; this is the one place
+// that knows what they mean. A row that cannot be asked (an engine or chip that is not in the
+// catalog, a layout that the row does not state) is refused with the reason, never guessed.
 #pragma once
 
 #include <string>
@@ -17,10 +17,11 @@ namespace orrery {
 
 // Which engine profile ran a row: by framework, version, year of the source and the chip's maker.
 // Throws NoData naming the framework if no profile describes it.
-std::string engine_of_row(std::string_view framework, std::string_view version, std::string_view source,
-                          const Gpu& gpu);
+std::string engine_of_row(std::string_view framework, std::string_view version,
+                          std::string_view source, const Gpu& gpu);
 
-// A measured figure of a row: which metric of the answer it is compared with, and its value in that unit.
+// A measured figure of a row: which metric of the answer it is compared with, and its value in that
+// unit.
 struct MeasuredFigure {
   std::string metric;       // as the report names it: "decode", "prefill", "throughput"
   std::string answer_name;  // the Answer's metric
@@ -34,13 +35,15 @@ struct MeasuredRow {
   std::vector<MeasuredFigure> figures;
 };
 
-// `group` decides which rows may fit engine constants: two thirds of the groups, by a hash of the group's name.
+// `group` decides which rows may fit engine constants: two thirds of the groups, by a hash of the
+// group's name.
 bool fits_engines(std::string_view group);
 
-// Reads the rows of one table ("single_request", "offline_throughput", "serving_steady") that are neither
-// suspect nor out of the table's scope; each is either put in `rows` or in `refused`.
+// Reads the rows of one table ("single_request", "offline_throughput", "serving_steady") that are
+// neither suspect nor out of the table's scope; each is either put in `rows` or in `refused`.
 struct RefusedRow;
-void read_inference_rows(const std::filesystem::path& dir, std::string_view table, const Catalog& catalog,
-                         std::vector<MeasuredRow>& rows, std::vector<RefusedRow>& refused);
+void read_inference_rows(const std::filesystem::path& dir, std::string_view table,
+                         const Catalog& catalog, std::vector<MeasuredRow>& rows,
+                         std::vector<RefusedRow>& refused);
 
 }  // namespace orrery

@@ -35,8 +35,8 @@ std::string quoted(const std::string& text) {
 // The groups a row counts in: its full key, and two coarser ones.
 std::vector<Key> keys_of(const ValidationRow& row) {
   std::vector<Key> keys = {row.by};
-  for (const std::set<std::string>& kept :
-       {std::set<std::string>{"table", "metric"}, std::set<std::string>{"table", "metric", "fitted"}}) {
+  for (const std::set<std::string>& kept : {std::set<std::string>{"table", "metric"},
+                                            std::set<std::string>{"table", "metric", "fitted"}}) {
     Key key;
     for (const auto& [name, value] : row.by) {
       if (kept.contains(name)) key[name] = value;
@@ -90,18 +90,20 @@ Json to_json(const ValidationReport& report) {
 
 std::string to_markdown(const ValidationReport& report) {
   std::string out = fmt::format(
-      "## {}\n\nErrors in percent of the measured value; in50 and in90: share of rows inside the 50 % and 90 % interval.\n",
+      "## {}\n\nErrors in percent of the measured value; in50 and in90: share of rows inside the "
+      "50 % and 90 % interval.\n",
       report.area);
   std::set<std::pair<std::string, std::string>> figures;
   for (const ValidationRow& r : report.rows) figures.emplace(r.by.at("table"), r.by.at("metric"));
   for (const auto& [table, metric] : figures) {
     out += fmt::format(
-        "\n### {}: {}\n\n| rows | n | mape | median | p90 | bias | in50 | in90 |\n|---|---:|---:|---:|---:|---:|---:|---:|\n", table,
-        metric);
+        "\n### {}: {}\n\n| rows | n | mape | median | p90 | bias | in50 | in90 "
+        "|\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
+        table, metric);
     auto line = [&out](const std::string& name, const std::vector<const ValidationRow*>& rows) {
       const ErrorSummary s = summarise(rows);
-      out += fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {:.0f} | {:.0f} |\n", name, s.n, s.mape, s.median, s.p90, s.bias,
-                         s.coverage50, s.coverage90);
+      out += fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {:.0f} | {:.0f} |\n",
+                         name, s.n, s.mape, s.median, s.p90, s.bias, s.coverage50, s.coverage90);
     };
     std::vector<const ValidationRow*> all;
     for (const ValidationRow& r : report.rows) {
@@ -111,7 +113,8 @@ std::string to_markdown(const ValidationReport& report) {
     for (const char* key : {"fitted", "engine", "system", "family"}) {
       std::map<std::string, std::vector<const ValidationRow*>> groups;
       for (const ValidationRow* r : all) {
-        if (const auto value = r->by.find(key); value != r->by.end()) groups[value->second].push_back(r);
+        if (const auto value = r->by.find(key); value != r->by.end())
+          groups[value->second].push_back(r);
       }
       for (const auto& [value, rows] : groups) line(fmt::format("{}: {}", key, value), rows);
     }
@@ -136,8 +139,9 @@ std::string to_csv(const ValidationReport& report) {
       const auto value = r.by.find(name);
       out += (value == r.by.end() ? "" : quoted(value->second)) + ",";
     }
-    out += fmt::format("{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{}\n", quoted(r.row), r.measured, r.predicted,
-                       r.low50, r.high50, r.low90, r.high90, to_text(r.origin));
+    out +=
+        fmt::format("{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{}\n", quoted(r.row), r.measured,
+                    r.predicted, r.low50, r.high50, r.low90, r.high90, to_text(r.origin));
   }
   return out;
 }

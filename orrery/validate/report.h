@@ -1,4 +1,5 @@
-// Errors of predictions against measured rows, in the form that every `orrery validate AREA` prints.
+// Errors of predictions against measured rows, in the form that every `orrery validate AREA`
+// prints.
 //
 // A row is one measured figure and its prediction. Errors are in percent of the measured value:
 //   mape    mean |predicted - measured| / measured        median, p90: of the same
@@ -42,12 +43,12 @@ struct ValidationReport {
 
 ErrorSummary summarise(const std::vector<const ValidationRow*>& rows);
 
-// {"area", "rows", "refused": [{"row", "why"}], "pooled": G, "groups": [{"by": {...}, ...G}]}; one group for each
-// distinct `by`, and one for each (table, metric) and (table, metric, fitted).
+// {"area", "rows", "refused": [{"row", "why"}], "pooled": G, "groups": [{"by": {...}, ...G}]}; one
+// group for each distinct `by`, and one for each (table, metric) and (table, metric, fitted).
 nlohmann::ordered_json to_json(const ValidationReport& report);
 
-// Tables for docs/accuracy.md: for each table and metric the errors in all, by whether the rows fitted, by
-// engine, system and family; then why rows were refused.
+// Tables for docs/accuracy.md: for each table and metric the errors in all, by whether the rows
+// fitted, by engine, system and family; then why rows were refused.
 std::string to_markdown(const ValidationReport& report);
 
 // One line a row: the keys of `by`, row, measured, predicted, interval, tier.

@@ -11,61 +11,90 @@ void declare(Fields& f, EngineProfile& e) {
   f.add("calibration", e.calibration, "what the fitted constants were fitted on");
   f.add("aliases", e.aliases, "other names");
   f.add("sources", e.sources, "where the constants come from");
-  f.group("kernels", [&](Fields& g) {
-    auto& k = e.kernels;
-    const std::vector<std::string> frameworks = {"vllm", "sglang", "trtllm"};
-    g.add("gemm", k.gemm, "whose measured GEMMs").one_of(frameworks);
-    g.add("attention", k.attention, "whose measured attention").one_of(frameworks);
-    g.add("moe", k.moe, "whose measured fused MoE").one_of(frameworks);
-    g.add("mla", k.mla, "whose measured MLA").one_of(frameworks);
-    g.add("linear_attention", k.linear_attention, "whose measured recurrent mixers").one_of(frameworks);
-    g.add("collectives", k.collectives, "whose all-reduce inside a node")
-        .one_of({"vllm", "sglang", "trtllm", "nccl"});
-    g.add("compute_factor", k.compute_factor, "compute-bound kernels take this many times the measured class's time")
-        .range(0.3, 20);
-    g.add("memory_factor", k.memory_factor, "memory-bound kernels take this many times the measured class's time")
-        .range(0.3, 20);
-    g.add("prefill_attention_factor", k.prefill_attention_factor,
-          "prefill attention takes this many times the measured class's time")
-        .range(0.3, 20);
-  }, "which kernels run");
-  f.group("execution", [&](Fields& g) {
-    auto& x = e.execution;
-    g.add("decode_graphs", x.decode_graphs, "decode steps are replayed from captured graphs");
-    g.add("graph_tokens", x.graph_tokens, "largest captured batch").unit("tokens").range(0, 1 << 20);
-    g.add("fused", x.fused, "fusible elementwise kernels are folded into their neighbours");
-    g.add("launch", x.launch, "CPU time to launch one kernel in eager execution");
-    g.add("kernel_gap", x.kernel_gap, "GPU idle between two kernels of an eager step");
-    g.add("graph_launch", x.graph_launch, "CPU time of a graph replay, each layer");
-    g.add("host_per_step", x.host_per_step, "host time each step");
-    g.add("host_per_sequence", x.host_per_sequence, "host time each step and sequence");
-    g.add("host_per_layer", x.host_per_layer, "host time each layer of an eager step");
-    g.add("host_overlapped", x.host_overlapped, "host time hides behind the GPU");
-    g.add("prefill_floor", x.prefill_floor, "least time of a step that carries a prefill");
-    g.add("request_overhead", x.request_overhead, "before a request's first token, once");
-    g.add("older_host_factor", x.older_host_factor, "host times beside GPUs older than Hopper, relative").range(0.5, 5);
-    g.add("collective_latency", x.collective_latency, "beside the network's time, per collective and log2(ranks)");
-  }, "launches and host time");
-  f.group("memory", [&](Fields& g) {
-    auto& m = e.memory;
-    g.add("utilization", m.utilization, "share of device memory the engine may fill")
-        .alias("gpu_memory_utilization").range(0.05, 1);
-    g.add("paged", m.paged, "KV cache in blocks; false: the longest length reserved for each sequence");
-    g.add("block_size", m.block_size, "KV block").unit("tokens").range(1, 4096);
-    g.add("context", m.context, "driver context and libraries, per device");
-    g.add("graphs", m.graphs, "captured graphs, per device");
-    g.add("workspace", m.workspace, "kernel workspaces, per device");
-  }, "how memory is filled");
-  f.group("scheduler", [&](Fields& g) {
-    auto& s = e.scheduler;
-    g.add("continuous", s.continuous, "continuous batching; false: a static batch");
-    g.add("chunked_prefill", s.chunked_prefill, "prompts are computed in chunks").alias("enable_chunked_prefill");
-    g.add("max_num_batched_tokens", s.max_num_batched_tokens, "most tokens a step").unit("tokens").range(1, 1e7);
-    g.add("max_num_seqs", s.max_num_seqs, "most sequences running").range(1, 1e6);
-    g.add("small_gpu_below", s.small_gpu_below, "devices with less memory take the two defaults below; 0 B: none do");
-    g.add("small_gpu_batched_tokens", s.small_gpu_batched_tokens, "most tokens a step there").unit("tokens").range(1, 1e7);
-    g.add("small_gpu_num_seqs", s.small_gpu_num_seqs, "most sequences running there").range(1, 1e6);
-  }, "how a step is filled");
+  f.group(
+      "kernels",
+      [&](Fields& g) {
+        auto& k = e.kernels;
+        const std::vector<std::string> frameworks = {"vllm", "sglang", "trtllm"};
+        g.add("gemm", k.gemm, "whose measured GEMMs").one_of(frameworks);
+        g.add("attention", k.attention, "whose measured attention").one_of(frameworks);
+        g.add("moe", k.moe, "whose measured fused MoE").one_of(frameworks);
+        g.add("mla", k.mla, "whose measured MLA").one_of(frameworks);
+        g.add("linear_attention", k.linear_attention, "whose measured recurrent mixers")
+            .one_of(frameworks);
+        g.add("collectives", k.collectives, "whose all-reduce inside a node")
+            .one_of({"vllm", "sglang", "trtllm", "nccl"});
+        g.add("compute_factor", k.compute_factor,
+              "compute-bound kernels take this many times the measured class's time")
+            .range(0.3, 20);
+        g.add("memory_factor", k.memory_factor,
+              "memory-bound kernels take this many times the measured class's time")
+            .range(0.3, 20);
+        g.add("prefill_attention_factor", k.prefill_attention_factor,
+              "prefill attention takes this many times the measured class's time")
+            .range(0.3, 20);
+      },
+      "which kernels run");
+  f.group(
+      "execution",
+      [&](Fields& g) {
+        auto& x = e.execution;
+        g.add("decode_graphs", x.decode_graphs, "decode steps are replayed from captured graphs");
+        g.add("graph_tokens", x.graph_tokens, "largest captured batch")
+            .unit("tokens")
+            .range(0, 1 << 20);
+        g.add("fused", x.fused, "fusible elementwise kernels are folded into their neighbours");
+        g.add("launch", x.launch, "CPU time to launch one kernel in eager execution");
+        g.add("kernel_gap", x.kernel_gap, "GPU idle between two kernels of an eager step");
+        g.add("graph_launch", x.graph_launch, "CPU time of a graph replay, each layer");
+        g.add("host_per_step", x.host_per_step, "host time each step");
+        g.add("host_per_sequence", x.host_per_sequence, "host time each step and sequence");
+        g.add("host_per_layer", x.host_per_layer, "host time each layer of an eager step");
+        g.add("host_overlapped", x.host_overlapped, "host time hides behind the GPU");
+        g.add("prefill_floor", x.prefill_floor, "least time of a step that carries a prefill");
+        g.add("request_overhead", x.request_overhead, "before a request's first token, once");
+        g.add("older_host_factor", x.older_host_factor,
+              "host times beside GPUs older than Hopper, relative")
+            .range(0.5, 5);
+        g.add("collective_latency", x.collective_latency,
+              "beside the network's time, per collective and log2(ranks)");
+      },
+      "launches and host time");
+  f.group(
+      "memory",
+      [&](Fields& g) {
+        auto& m = e.memory;
+        g.add("utilization", m.utilization, "share of device memory the engine may fill")
+            .alias("gpu_memory_utilization")
+            .range(0.05, 1);
+        g.add("paged", m.paged,
+              "KV cache in blocks; false: the longest length reserved for each sequence");
+        g.add("block_size", m.block_size, "KV block").unit("tokens").range(1, 4096);
+        g.add("context", m.context, "driver context and libraries, per device");
+        g.add("graphs", m.graphs, "captured graphs, per device");
+        g.add("workspace", m.workspace, "kernel workspaces, per device");
+      },
+      "how memory is filled");
+  f.group(
+      "scheduler",
+      [&](Fields& g) {
+        auto& s = e.scheduler;
+        g.add("continuous", s.continuous, "continuous batching; false: a static batch");
+        g.add("chunked_prefill", s.chunked_prefill, "prompts are computed in chunks")
+            .alias("enable_chunked_prefill");
+        g.add("max_num_batched_tokens", s.max_num_batched_tokens, "most tokens a step")
+            .unit("tokens")
+            .range(1, 1e7);
+        g.add("max_num_seqs", s.max_num_seqs, "most sequences running").range(1, 1e6);
+        g.add("small_gpu_below", s.small_gpu_below,
+              "devices with less memory take the two defaults below; 0 B: none do");
+        g.add("small_gpu_batched_tokens", s.small_gpu_batched_tokens, "most tokens a step there")
+            .unit("tokens")
+            .range(1, 1e7);
+        g.add("small_gpu_num_seqs", s.small_gpu_num_seqs, "most sequences running there")
+            .range(1, 1e6);
+      },
+      "how a step is filled");
   f.add("step_error", e.step_error, "own relative error of a composed step").range(0, 2);
 }
 

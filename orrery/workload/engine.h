@@ -1,15 +1,18 @@
-// A serving engine as a set of constants: which kernels it runs, what its host side costs, how it fills memory.
+// A serving engine as a set of constants: which kernels it runs, what its host side costs, how it
+// fills memory.
 //
-// Profiles are catalog/engines/<id>.yaml. A number there is a documented default of the engine, or fitted by
-// `orrery fit engines` on measured rows of that engine: those are kept apart in catalog/engines/fitted/<id>.yaml,
-// which is laid over the first (its `calibration` says on what). Users override any key
+// Profiles are catalog/engines/<id>.yaml. A number there is a documented default of the engine, or
+// fitted by `orrery fit engines` on measured rows of that engine: those are kept apart in
+// catalog/engines/fitted/<id>.yaml, which is laid over the first (its `calibration` says on what).
+// Users override any key
 // (`--set engine.scheduler.max_num_seqs=64`).
 //
 // The host model (orrery/step/step_model.h uses it): a step takes
-//   max(gpu work + gaps, launches) + host_per_step + host_per_sequence * sequences   host not overlapped
-//   max(gpu work + gaps, launches, host_per_step + host_per_sequence * sequences)    host overlapped
-// where launches = launch * kernels and gaps = kernel_gap * kernels for eager steps, graph_launch and none for
-// steps replayed from a graph.
+//   max(gpu work + gaps, launches) + host_per_step + host_per_sequence * sequences   host not
+//   overlapped max(gpu work + gaps, launches, host_per_step + host_per_sequence * sequences) host
+//   overlapped
+// where launches = launch * kernels and gaps = kernel_gap * kernels for eager steps, graph_launch
+// and none for steps replayed from a graph.
 #pragma once
 
 #include <optional>
@@ -29,7 +32,8 @@ struct EngineProfile {
 
   // Whose measured kernels serve each family ("vllm", "sglang", "trtllm").
   struct Kernels {
-    std::string gemm = "vllm", attention = "vllm", moe = "vllm", mla = "vllm", linear_attention = "vllm";
+    std::string gemm = "vllm", attention = "vllm", moe = "vllm", mla = "vllm",
+                linear_attention = "vllm";
     std::string collectives = "vllm";
     // The engine's kernels take this many times as long as the measured class, by what bounds them.
     double compute_factor = 1, memory_factor = 1;
@@ -37,26 +41,30 @@ struct EngineProfile {
   } kernels;
 
   struct Execution {
-    bool decode_graphs = true;     // decode steps are replayed from captured graphs
+    bool decode_graphs = true;        // decode steps are replayed from captured graphs
     std::int64_t graph_tokens = 512;  // largest captured batch, tokens
-    bool fused = true;             // elementwise work marked fusible is folded into its neighbours
-    Seconds launch = microseconds(5);         // CPU time to launch one kernel in eager execution
-    Seconds kernel_gap = microseconds(0);     // GPU idle between two kernels of an eager step
-    Seconds graph_launch = microseconds(0);   // CPU time to launch a captured graph, each layer
+    bool fused = true;  // elementwise work marked fusible is folded into its neighbours
+    Seconds launch = microseconds(5);        // CPU time to launch one kernel in eager execution
+    Seconds kernel_gap = microseconds(0);    // GPU idle between two kernels of an eager step
+    Seconds graph_launch = microseconds(0);  // CPU time to launch a captured graph, each layer
     Seconds host_per_step = microseconds(0);
     Seconds host_per_sequence = microseconds(0);
-    Seconds host_per_layer = microseconds(0);  // framework code around a layer's launches, eager steps only
-    bool host_overlapped = false;  // scheduling of the next step hides behind this one (asynchronous)
+    Seconds host_per_layer =
+        microseconds(0);  // framework code around a layer's launches, eager steps only
+    bool host_overlapped =
+        false;  // scheduling of the next step hides behind this one (asynchronous)
     Seconds prefill_floor = microseconds(0);  // least time of a step that carries a prefill
-    Seconds request_overhead = microseconds(0);  // once a request, before its first token (tokenise, queue)
-    // Host times are those of a host of the Hopper era (2022 and later); CPUs that stand beside older GPUs take
-    // this many times as long.
+    Seconds request_overhead =
+        microseconds(0);  // once a request, before its first token (tokenise, queue)
+    // Host times are those of a host of the Hopper era (2022 and later); CPUs that stand beside
+    // older GPUs take this many times as long.
     double older_host_factor = 1.5;
-    Seconds collective_latency = microseconds(0);  // beside the network's own time, per collective and log2(ranks)
+    Seconds collective_latency =
+        microseconds(0);  // beside the network's own time, per collective and log2(ranks)
   } execution;
 
   struct Memory {
-    double utilization = 0.9;        // share of the device's memory that the engine may fill
+    double utilization = 0.9;  // share of the device's memory that the engine may fill
     bool paged = true;
     std::int64_t block_size = 16;    // tokens
     Bytes context = gigabytes(0.6);  // driver context and libraries, per device
@@ -69,8 +77,8 @@ struct EngineProfile {
     bool chunked_prefill = true;
     std::int64_t max_num_batched_tokens = 8192;
     std::int64_t max_num_seqs = 1024;
-    // Smaller defaults on GPUs with less memory than `small_gpu_below` or of an older generation than Hopper
-    // (vLLM); 0: the same everywhere.
+    // Smaller defaults on GPUs with less memory than `small_gpu_below` or of an older generation
+    // than Hopper (vLLM); 0: the same everywhere.
     Bytes small_gpu_below;
     std::int64_t small_gpu_batched_tokens = 2048;
     std::int64_t small_gpu_num_seqs = 256;
@@ -82,12 +90,14 @@ struct EngineProfile {
 // Declares every parameter once; `engine` keys of a scenario and catalog files read through it.
 void declare(Fields& fields, EngineProfile& engine);
 
-// By id or alias, with its fitted constants unless `with_fit` is false. InputError naming the nearest.
+// By id or alias, with its fitted constants unless `with_fit` is false. InputError naming the
+// nearest.
 EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_fit = true);
 std::vector<std::string> engine_ids(const Bundle& bundle);
 
-// The tokens that a decode step of `tokens` runs with: padded up to the next captured graph size (1, 2, 4,
-// then every 8 up to 256, every 16 above; vLLM V1), or unchanged above the largest or without graphs.
+// The tokens that a decode step of `tokens` runs with: padded up to the next captured graph size
+// (1, 2, 4, then every 8 up to 256, every 16 above; vLLM V1), or unchanged above the largest or
+// without graphs.
 std::int64_t padded_tokens(const EngineProfile& engine, std::int64_t tokens);
 
 }  // namespace orrery

@@ -101,6 +101,14 @@ TEST(Csv, MalformedTables) {
   EXPECT_THAT(error_of("a\n\"" + std::string(2 << 20, '\n')), HasSubstr("a row of more than"));
 }
 
+// In the header, in a cell, and in the second line of a cell; escaped quotes before it move bytes.
+TEST(Csv, TextIsUtf8) {
+  EXPECT_THAT(rows("a\n\"\"\"\xC3\xA9\"\n"), ElementsAre(ElementsAre("\"\xC3\xA9")));
+  EXPECT_EQ(error_of("caf\xE9\n1\n"), "t.csv:1: text that is not UTF-8");
+  EXPECT_EQ(error_of("a,b\n1,caf\xE9\n"), "t.csv:2: text that is not UTF-8");
+  EXPECT_EQ(error_of("a\n\"x\n\xE9\"\n"), "t.csv:3: text that is not UTF-8");
+}
+
 class CsvFile : public testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }

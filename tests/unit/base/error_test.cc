@@ -7,13 +7,16 @@
 namespace orrery {
 namespace {
 
-const std::vector<std::string> kGpus = {"a100-80g-sxm", "h100-sxm", "h100-pcie", "h200", "l40s"};
+const std::vector<std::string> kGpus = {"a100-80g-sxm", "h100-sxm", "h100-pcie",
+                                        "h200",         "l40s",     "mi300x"};
 
 TEST(NearestName, TyposCaseAndSeparators) {
   EXPECT_EQ(nearest_name("h100-smx", kGpus), "h100-sxm");
   EXPECT_EQ(nearest_name("H100_PCIE", kGpus), "h100-pcie");
   EXPECT_EQ(nearest_name("a100-80g", kGpus), "a100-80g-sxm");
-  EXPECT_EQ(nearest_name("h100", kGpus), "h100-sxm");  // the earlier of two as near
+  EXPECT_EQ(nearest_name("h100", kGpus), "h100-sxm");
+  EXPECT_EQ(nearest_name("h100", std::vector<std::string>{"h100-pcie", "h100-sxm"}), "h100-sxm");
+  EXPECT_EQ(nearest_name("mi300", kGpus), "mi300x");
   EXPECT_EQ(did_you_mean("l40", kGpus), " (did you mean 'l40s'?)");
 }
 

@@ -192,6 +192,15 @@ TEST(Fields, RequiredKeys) {
   EXPECT_EQ(f.schema()["required"], Json({"part"}));
 }
 
+TEST(Fields, AnEmptyGroupStillNeedsItsRequiredKeys) {
+  int a = 0;
+  Fields f;
+  f.group("part", [&](Fields& g) { g.add("a", a, "the first").required(); }, "a part");
+  EXPECT_EQ(input_error([&] { f.read(parse_yaml("part:\n", "r.yaml")); }),
+            "r.yaml:1: part: 'a' is missing (the first)");
+  f.read(parse_yaml("", "r.yaml"));  // a group that is not named at all may be left out
+}
+
 TEST(Fields, FindsByNameAliasAndDottedPath) {
   Sample s;
   Fields f;

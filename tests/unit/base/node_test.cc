@@ -63,6 +63,8 @@ TEST(Node, TypedReading) {
   EXPECT_EQ(n.at("i").as_int(), 8192);
   EXPECT_EQ(n.at("f").as_int(), 8'000'000'000);
   EXPECT_EQ(n.at("neg").as_int(), -3);
+  EXPECT_EQ(scalar_node("8192.0", "--x").as_int(), 8192);
+  EXPECT_EQ(scalar_node("9007199254740993", "--x").as_int(), 9'007'199'254'740'993);  // 2^53 + 1
   EXPECT_DOUBLE_EQ(n.at("half").as_double(), 0.5);
   EXPECT_TRUE(n.at("yes").as_bool());
   EXPECT_EQ(n.at("quoted").as_string(), "7");
@@ -116,6 +118,13 @@ TEST(Node, MalformedYamlNamesTheLine) {
   EXPECT_EQ(yaml_error("? [1, 2]\n: 3\n"), "f.yaml:1: a key must be a plain text");
 }
 
+TEST(Node, AQuoteThatIsNeverClosedIsAnError) {
+  for (const char* text : {"a: 1\nb: \"x\n", "a: 1\nb: 'x\nc: 3\n\n", "- a\n- \"x y", "\"x\n  "}) {
+    EXPECT_THAT(yaml_error(text), HasSubstr("not valid YAML")) << text;
+  }
+  EXPECT_EQ(yaml("a: 'x'\n\n").at("a").text(), "x");
+}
+
 TEST(Node, DuplicateKeysAreErrors) {
   EXPECT_EQ(yaml_error("m:\n  a: 1\n  b: 2\n  a: 3\n"), "f.yaml:4: m.a: key given twice");
   EXPECT_EQ(json_error("{\"a\": 1,\n \"b\": 2,\n \"a\": 1}"), "f.json:3: a: key given twice");
@@ -134,7 +143,8 @@ TEST(Node, NestingIsLimited) {
   EXPECT_EQ(yaml_error(repeated("[", 65) + repeated("]", 65)),
             "f.yaml:1: nested deeper than 64 levels");
   EXPECT_THAT(json_error(repeated("[", 1'000'000)), HasSubstr("nested deeper"));
-  EXPECT_THAT(yaml_error(repeated("{a: ", 1000) + "1" + repeated("}", 1000)), HasSubstr("nested deeper"));
+  EXPECT_THAT(yaml_error(repeated("{a: ", 1000) + "1" + repeated("}", 1000)),
+              HasSubstr("nested deeper"));
   EXPECT_THAT(yaml_error(repeated("- ", 100'000)), HasSubstr("nested deeper"));
 }
 
@@ -142,7 +152,7 @@ TEST(Node, SizeIsLimited) {
   EXPECT_THAT(json_error("[" + repeated("1,", 2'100'000) + "1]"),
               HasSubstr("more than 2000000 values"));
   EXPECT_THAT(json_error(std::string((16 << 20) + 1, ' ')), HasSubstr("at most 16 MiB"));
-  EXPECT_THAT(yaml_error(std::string((16 << 20) + 1, ' ')), HasSubstr("at most 16 MiB"));
+  EXPECT_THAT(yaml_error(std::string((4 << 20) + 1, ' ')), HasSubstr("at most 4 MiB"));
 }
 
 TEST(Node, LongKeysMakeNoLongPaths) {
@@ -163,6 +173,13 @@ TEST(Node, MessagesAreFreeOfControlCharactersAndCutUtf8) {
   const Node n = yaml("x: " + std::string(59, 'a') + "\xC3\xA9\xC3\xA9\n");
   EXPECT_EQ(input_error([&] { n.at("x").as_int(); }),
             "f.yaml:1: x: expected a whole number, got '" + std::string(59, 'a') + "...'");
+}
+
+TEST(Node, AMessageIsOneLineOfBoundedLength) {
+  const Node n = yaml("a: 1\n");
+  EXPECT_EQ(input_error([&] { n.at("a").fail("got 'x\x1B[2J\ny'"); }),
+            "f.yaml:1: a: got 'x [2J y'");
+  EXPECT_LT(input_error([&] { n.fail(std::string(100'000, 'x')); }).size(), 2100u);
 }
 
 TEST(Node, AliasesAreCopiesWithTheirOwnPath) {
@@ -189,6 +206,36 @@ TEST(Node, AliasBombsHitTheLimits) {
              "]\n";
   }
   EXPECT_THAT(yaml_error(tower), HasSubstr("nested deeper than 64 levels"));
+}
+
+// A short file must not become gigabytes of text either.
+TEST(Node, AliasesOfLongTextsHitTheLimitOfText) {
+  const std::string text(1 << 20, 'x');
+  const std::string within = repeated("*a, ", 14), beyond = repeated("*a, ", 40);
+  EXPECT_EQ(yaml("a: &a " + text + "\nb: [" + within + "]\n").at("b").items().size(), 14u);
+  EXPECT_EQ(yaml_error("a: &a " + text + "\nb: [" + beyond + "]\n"),
+            "f.yaml:1: aliases repeat more than 16 MiB of text");
+  EXPECT_THAT(yaml_error("a: &a {" + text.substr(0, 1000) + ": 1}\nb: [" +
+                         repeated("*a, ", 20'000) + "]\n"),
+              HasSubstr("more than 16 MiB of text"));
+  // Anchors inside of anchors are copies too.
+  EXPECT_THAT(yaml_error(repeated("&a [", 40) + text + repeated("]", 40)),
+              HasSubstr("more than 16 MiB of text"));
+}
+
+TEST(Node, TextIsUtf8) {
+  for (const char* good : {"\xC2\x80", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
+                           "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_EQ(scalar_node(good, "--x").text(), good);
+  }
+  // A tail alone, a cut sequence, longer than needed, a surrogate, beyond U+10FFFF, no lead byte.
+  for (const char* bad :
+       {"\x80", "a\xC2", "\xC2g", "\xE2\x82", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF",
+        "\xED\xA0\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "\xFF"}) {
+    EXPECT_EQ(input_error([&] { scalar_node(bad, "--x"); }), "--x: text that is not UTF-8");
+  }
+  EXPECT_EQ(yaml_error("a: 1\nb: caf\xE9 5\n"), "f.yaml:2: text that is not UTF-8");
+  EXPECT_EQ(yaml_error("a: 1\ncaf\xE9: 5\n"), "f.yaml:2: text that is not UTF-8");
 }
 
 TEST(Node, EmptyDocuments) {

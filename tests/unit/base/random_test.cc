@@ -93,6 +93,18 @@ TEST(RandomStream, RangesHold) {
   EXPECT_EQ(s.below(1), 0u);
 }
 
+// Each of six values is as likely as the others: chi-square with 5 degrees of freedom exceeds 30
+// by chance once in 10^5.
+TEST(RandomStream, BelowASmallNumberIsEven) {
+  RandomStream s(4, "die");
+  constexpr int kDraws = 60'000;
+  std::array<int, 6> seen{};
+  for (int i = 0; i < kDraws; ++i) ++seen[s.below(6)];
+  double chi_square = 0;
+  for (int n : seen) chi_square += (n - kDraws / 6.0) * (n - kDraws / 6.0) / (kDraws / 6.0);
+  EXPECT_LT(chi_square, 30);
+}
+
 // 3 * 2^62 does not divide 2^64: taken modulo, a number below 2^62 would come with chance 1/2, not
 // 1/3.
 TEST(RandomStream, BelowHasNoBias) {

@@ -39,6 +39,12 @@ TEST(Sweep, RefusalsNameTheFault) {
   EXPECT_NE(refusal("{a: 1}"), "");
 }
 
+TEST(Sweep, AHugeStepEndsTheRange) {
+  EXPECT_EQ(read("2-4*9223372036854775807"), (Sweep{2}));
+  EXPECT_EQ(read("2-4+9223372036854775807"), (Sweep{2}));
+  EXPECT_EQ(read("1-1000*1000"), (Sweep{1, 1000}));
+}
+
 TEST(Sweep, IsNotCountedUpToAHugeEnd) {
   EXPECT_THROW(read_sweep(parse_yaml("1-100000000", "s.yaml"), 1, 100'000'000), InputError);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "fuzz/refusal.h"
 #include "orrery/base/dtype.h"
 #include "orrery/base/node.h"
 #include "orrery/base/units.h"
@@ -20,16 +21,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     orrery::to_text(orrery::FlopsPerSecond(*v));
   }
   orrery::parse_dtype(text);
-  const orrery::Node node = orrery::scalar_node(text, "--flag");
-  try {
-    if (!std::isfinite(node.as_double())) std::abort();
-    node.as_int();
-  } catch (const orrery::InputError&) {
-  }
-  orrery::Node root;
-  try {
+  orrery::read_or_refuse([&] {
+    const orrery::Node node = orrery::scalar_node(text, "--flag");
+    orrery::read_or_refuse([&] {
+      if (!std::isfinite(node.as_double())) std::abort();
+      node.as_int();
+    });
+    orrery::Node root;
     orrery::set_path(root, text, node);
-  } catch (const orrery::InputError&) {
-  }
+  });
   return 0;
 }

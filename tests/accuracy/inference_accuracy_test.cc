@@ -1,0 +1,44 @@
+// Errors on measured requests and batches; skipped where the tables are absent.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "orrery/validate/inference.h"
+
+namespace orrery {
+namespace {
+
+double median_error(const ValidationReport& report, const std::string& table,
+                    const std::string& metric, const std::string& fitted = "") {
+  std::vector<const ValidationRow*> rows;
+  for (const ValidationRow& r : report.rows) {
+    if (r.by.at("table") != table || r.by.at("metric") != metric) continue;
+    if (!fitted.empty() && r.by.at("fitted") != fitted) continue;
+    rows.push_back(&r);
+  }
+  const ErrorSummary s = summarise(rows);
+  fmt::print("{} {} {}: n {}, median {:.1f} %, bias {:+.1f} %, inside 90 %: {:.0f} %\n", table,
+             metric, fitted.empty() ? "all" : "fitted " + fitted, s.n, s.median, s.bias,
+             s.coverage90);
+  return s.median;
+}
+
+TEST(Accuracy, SingleRequestsAndBatches) {
+  const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data/inference";
+  if (!std::filesystem::exists(data))
+    GTEST_SKIP() << data << " is absent: no measured rows to compare with";
+  const ValidationReport report = validate_inference(data, "", Bundle());
+  EXPECT_LE(median_error(report, "single_request", "decode"), 12);
+  EXPECT_LE(median_error(report, "single_request", "prefill"), 15);
+  EXPECT_LE(median_error(report, "offline_throughput", "throughput"), 25);
+  for (const char* fitted : {"yes", "no"}) {
+    median_error(report, "single_request", "decode", fitted);
+    median_error(report, "single_request", "prefill", fitted);
+    median_error(report, "offline_throughput", "throughput", fitted);
+    median_error(report, "serving_steady", "tpot", fitted);
+  }
+}
+
+}  // namespace
+}  // namespace orrery

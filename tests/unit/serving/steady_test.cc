@@ -1,0 +1,126 @@
+// Closed forms of a batch and a closed loop, on steps with simple times.
+#include "orrery/serving/steady.h"
+
+#include <gtest/gtest.h>
+
+#include "orrery/model/catalog.h"
+
+namespace orrery {
+namespace {
+
+// One microsecond for each token (rows of a GEMM of the down projection), nothing else: a step of n
+// tokens takes 32 layers x n us.
+class TokensTakeTime : public KernelModel {
+ public:
+  KernelTime predict(const Op& op) const override {
+    const auto* g = std::get_if<Gemm>(&op);
+    const bool counted = g && g->k == 14336;
+    const Seconds t = counted ? microseconds(static_cast<double>(g->m)) : Seconds(0);
+    return {{t, 0, 0, Origin::kMeasured}, Seconds(0), Seconds(0), Bound::kMemory};
+  }
+  std::string provenance(const Op&) const override { return "fake"; }
+};
+
+class NoNetwork : public NetworkModel {
+ public:
+  CollectiveTime predict(const Collective&) const override { return {}; }
+  std::string provenance(const Collective&) const override { return "fake"; }
+};
+
+class Steady : public testing::Test {
+ protected:
+  Steady() {
+    engine.execution.decode_graphs = false;
+    engine.execution.launch = Seconds(0);
+    engine.scheduler.max_num_batched_tokens = 1000;
+  }
+  SteadyResult run(const SteadyWorkload& w, std::int64_t capacity = 1000) const {
+    const StepModel steps(model, plan, precision, engine, kernels, network);
+    return steady_state(steps, engine, plan, w, capacity, false);
+  }
+  static double steps_of(Seconds t) { return t / microseconds(32); }  // in tokens
+
+  Architecture model = load_model("llama-3-8b");
+  ParallelPlan plan;
+  Precision precision = native_precision(model);
+  EngineProfile engine;
+  TokensTakeTime kernels;
+  NoNetwork network;
+};
+
+TEST_F(Steady, OneRequest) {
+  const SteadyResult r = run({1, 500, 11});
+  EXPECT_NEAR(steps_of(r.ttft.value), 500, 1e-6);
+  EXPECT_NEAR(steps_of(r.tpot.value), 1, 1e-6);
+  EXPECT_NEAR(steps_of(r.e2e.value), 510, 1e-6);
+  EXPECT_EQ(r.output_tokens, 11);
+}
+
+TEST_F(Steady, OneOutputTokenNeedsNoDecode) {
+  const SteadyResult r = run({1, 500, 1});
+  EXPECT_EQ(r.tpot.value, Seconds(0));
+  EXPECT_EQ(r.e2e.value, r.ttft.value);
+}
+
+TEST_F(Steady, CachedPromptTokensAreNotComputed) {
+  SteadyWorkload w{1, 500, 1};
+  w.past = 400;
+  EXPECT_NEAR(steps_of(run(w).ttft.value), 100, 1e-6);
+}
+
+TEST_F(Steady, ABatchIsPrefilledInStepsOfTheBudget) {
+  const SteadyResult r = run({5, 400, 2});  // two prompts a step: steps of 800, 800, 400 tokens
+  EXPECT_EQ(r.prefill_steps, 3);
+  EXPECT_NEAR(steps_of(r.prefill.value), 2000, 1e-6);
+  EXPECT_NEAR(steps_of(r.ttft.value), (2 * 800 + 2 * 1600 + 2000) / 5.0, 1e-6);
+  EXPECT_NEAR(steps_of(r.tpot.value), 5, 1e-6);
+}
+
+TEST_F(Steady, ALongPromptIsCutIntoChunks) {
+  const SteadyResult r = run({1, 3500, 1});
+  EXPECT_EQ(r.prefill_steps, 4);
+  EXPECT_NEAR(steps_of(r.ttft.value), 3500, 1e-6);
+}
+
+TEST_F(Steady, WavesWhenMemoryHoldsFewer) {
+  const SteadyResult all = run({4, 100, 11}, 4), half = run({4, 100, 11}, 2);
+  EXPECT_EQ(all.waves, 1);
+  EXPECT_EQ(half.waves, 2);
+  EXPECT_EQ(half.running, 2);
+  const SteadyResult two = run({2, 100, 11}, 2);
+  EXPECT_NEAR(half.makespan.value / two.makespan.value, 2, 1e-9);
+  // Half of the requests wait for a whole wave: 200 tokens of prefill and ten steps of two.
+  EXPECT_NEAR(steps_of(half.ttft.value), 200 + 0.5 * (200 + 10 * 2), 1e-6);
+  EXPECT_NEAR(steps_of(all.ttft.value), 400, 1e-6);
+}
+
+TEST_F(Steady, AFullPipelineIsPacedByItsSlowestStage) {
+  const SteadyResult one = run({8, 100, 11});
+  plan.pp = 4;
+  const SteadyResult four = run({8, 100, 11});
+  // Four batches of two sequences in flight, a stage has a quarter of the layers: 4 x 2/4 of 8/8.
+  EXPECT_NEAR(four.tpot.value / one.tpot.value, 0.25, 1e-6);
+  const SteadyResult alone = run({1, 100, 11});
+  EXPECT_NEAR(steps_of(alone.tpot.value), 1, 1e-6);  // through all stages, one after the other
+}
+
+TEST_F(Steady, AClosedLoopIsInterruptedByNewcomers) {
+  SteadyWorkload w{10, 100, 50};
+  w.closed_loop = true;
+  w.requests_per_user = 0;
+  const SteadyResult r = run(w);
+  EXPECT_NEAR(steps_of(r.tpot.value), 10 + 9.0 / 50 * 100, 1e-6);
+  EXPECT_GT(r.ttft.value, microseconds(32 * 100));
+  w.requests = 1;
+  EXPECT_NEAR(steps_of(run(w).ttft.value), 100, 1e-6);
+}
+
+TEST_F(Steady, TheFirstWaveOfAClosedLoopWaitsForItsPrefills) {
+  SteadyWorkload w{10, 100, 50};
+  w.closed_loop = true;
+  w.requests_per_user = 1;  // nothing but the first wave: all prompts in one step of 1000 tokens
+  EXPECT_NEAR(steps_of(run(w).ttft.value), 1000, 1e-6);
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,153 @@
+// The composition of a step from kernels with fixed times.
+#include "orrery/step/step_model.h"
+
+#include <gtest/gtest.h>
+
+#include "orrery/model/catalog.h"
+
+namespace orrery {
+namespace {
+
+// Every kernel takes 10 us, every collective 5 us, whatever it is.
+class TenMicroseconds : public KernelModel {
+ public:
+  KernelTime predict(const Op&) const override {
+    return {{microseconds(10), 0.1, 0.0, Origin::kMeasured},
+            microseconds(1),
+            microseconds(2),
+            Bound::kMemory};
+  }
+  std::string provenance(const Op&) const override { return "fake"; }
+};
+
+class FiveMicroseconds : public NetworkModel {
+ public:
+  CollectiveTime predict(const Collective& c) const override {
+    CollectiveTime t{};
+    if (c.ranks > 1) t.time = {microseconds(5), 0, 0, Origin::kMeasured};
+    return t;
+  }
+  std::string provenance(const Collective&) const override { return "fake"; }
+};
+
+class Step : public testing::Test {
+ protected:
+  StepTime time(const Batch& batch) const {
+    return StepModel(model, plan, precision, engine, kernels, network).time(batch, true);
+  }
+  static Batch decode(std::int64_t n) { return {{{n, 1, 1000, true}}}; }
+  static double us(Seconds t) { return t / microseconds(1); }
+
+  Architecture model = load_model("llama-3-8b");
+  ParallelPlan plan;
+  Precision precision = native_precision(model);
+  EngineProfile engine;
+  TenMicroseconds kernels;
+  FiveMicroseconds network;
+};
+
+TEST_F(Step, IsTheSumOfItsKernels) {
+  const StepTime t = time(decode(4));
+  double calls = 0;
+  for (const StepTerm& term : t.terms) calls += term.op.count;
+  EXPECT_NEAR(us(t.kernels), calls * 10, 1e-6);
+  EXPECT_NEAR(us(t.total.value), calls * 10, 1e-6);
+  EXPECT_EQ(t.exposed, Seconds(0));
+}
+
+TEST_F(Step, FusibleKernelsDisappearWhereTheEngineFuses) {
+  engine.execution.fused = false;
+  const StepTime apart = time(decode(4));
+  engine.execution.fused = true;
+  const StepTime fused = time(decode(4));
+  EXPECT_NEAR(us(apart.total.value - fused.total.value), 32 * 10,
+              1e-6);  // one rotary kernel a layer
+}
+
+TEST_F(Step, EagerLaunchesSetThePaceWhenTheyAreSlower) {
+  engine.execution.decode_graphs = false;
+  engine.execution.launch = microseconds(30);
+  const StepTime t = time(decode(4));
+  EXPECT_FALSE(t.replayed);
+  EXPECT_NEAR(us(t.total.value), us(t.kernels) * 3, 1e-6);
+  engine.execution.launch = microseconds(3);
+  EXPECT_EQ(time(decode(4)).exposed, Seconds(0));
+}
+
+TEST_F(Step, GapsCountInEagerStepsOnly) {
+  engine.execution.kernel_gap = microseconds(10);
+  EXPECT_EQ(time(decode(4)).exposed, Seconds(0));  // replayed from a graph
+  engine.execution.decode_graphs = false;
+  const StepTime t = time(decode(4));
+  EXPECT_NEAR(us(t.total.value), 2 * us(t.kernels), 1e-6);
+}
+
+TEST_F(Step, HostTimeIsAddedOrHidden) {
+  engine.execution.host_per_step = milliseconds(1);
+  engine.execution.host_per_sequence = microseconds(100);
+  engine.execution.host_overlapped = false;
+  const StepTime after = time(decode(4));
+  EXPECT_NEAR(us(after.exposed), 1400, 1e-6);
+  EXPECT_NEAR(us(after.serial_host), 1400, 1e-6);
+  engine.execution.host_overlapped = true;
+  EXPECT_EQ(time(decode(4)).exposed, Seconds(0));
+  engine.execution.host_per_step = milliseconds(100);
+  EXPECT_NEAR(us(time(decode(4)).total.value), 100400, 1e-6);
+}
+
+TEST_F(Step, PrefillHasAFloor) {
+  engine.execution.prefill_floor = milliseconds(60);
+  EXPECT_NEAR(us(time({{{1, 100, 0, true}}}).total.value), 60000, 1e-6);
+  EXPECT_LT(us(time(decode(1)).total.value), 60000);
+}
+
+TEST_F(Step, GraphsPadTheBatchToACapturedSize) {
+  const auto rows_of = [](const StepTime& t) {
+    for (const StepTerm& term : t.terms) {
+      if (const auto* g = std::get_if<Gemm>(&term.op.op)) return g->m;
+    }
+    return std::int64_t{0};
+  };
+  EXPECT_EQ(rows_of(time(decode(3))), 4);
+  EXPECT_EQ(rows_of(time(decode(9))), 16);
+  EXPECT_EQ(rows_of(time(decode(257))), 272);
+  EXPECT_EQ(rows_of(time(decode(513))), 513);  // above the largest graph
+  engine.execution.decode_graphs = false;
+  EXPECT_EQ(rows_of(time(decode(9))), 9);
+}
+
+TEST_F(Step, CollectivesAddTheirTimeAndTheEnginesLatency) {
+  plan.tp = 4;
+  const StepTime t = time(decode(4));
+  double collectives = 0;
+  for (const StepTerm& term : t.terms) {
+    if (std::holds_alternative<Collective>(term.op.op)) collectives += term.op.count;
+  }
+  ASSERT_GE(collectives, 64);  // two a layer
+  EXPECT_NEAR(us(t.communication), collectives * 5, 1e-6);
+  engine.execution.collective_latency = microseconds(3);
+  EXPECT_NEAR(us(time(decode(4)).communication), collectives * (5 + 3 * 2), 1e-6);  // log2(4)
+}
+
+TEST_F(Step, StagesOneByOneCountTheHeadOnce) {
+  const StepModel whole(model, plan, precision, engine, kernels, network);
+  plan.pp = 4;
+  ParallelPlan four = plan;
+  const StepModel stages(model, four, precision, engine, kernels, network);
+  const Seconds alone = stages.through_all_stages(decode(1)).value;
+  plan.pp = 1;
+  const Seconds one = whole.time(decode(1)).total.value;
+  // The same kernels plus three or four sends of 5 us.
+  EXPECT_GE(us(alone), us(one));
+  EXPECT_LE(us(alone), us(one) + 4 * 5 + 1e-6);
+}
+
+TEST_F(Step, SharedErrorsOfAFamilyStayWhatTheyAre) {
+  engine.step_error = 0;
+  const StepTime t = time(decode(4));
+  EXPECT_LE(t.total.shared, 0.1 + 1e-12);  // several families of 10 % each: at most 10 %
+  EXPECT_GT(t.total.shared, 0.05);
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,98 @@
+#include "orrery/validate/inference_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include "orrery/validate/report.h"
+
+namespace orrery {
+namespace {
+
+class Rows : public testing::Test {
+ protected:
+  void write(const std::string& table, const std::string& text) const {
+    std::ofstream(dir / (table + ".csv")) << text;
+  }
+  void SetUp() override {
+    dir = std::filesystem::temp_directory_path() / ("orrery-rows-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(dir);
+  }
+  void TearDown() override { std::filesystem::remove_all(dir); }
+
+  std::filesystem::path dir;
+  Catalog catalog;
+  std::vector<MeasuredRow> rows;
+  std::vector<RefusedRow> refused;
+};
+
+constexpr const char* kSingle =
+    "source,model,family,precision,system,n_gpus,framework,version,tp,pp,batch,isl,osl,prefill_ms,"
+    "tpot_ms,suspect,note,source_ref,group\n";
+
+TEST_F(Rows, ReadsASingleRequest) {
+  write("single_request", std::string(kSingle) +
+                              "splitwise-sim,llama-2-70b,dense-gqa,fp16,h100-sxm-80gb,8,vllm,?,8,1,"
+                              "2,512,128,77,30,,,ref1,g\n");
+  read_inference_rows(dir, "single_request", catalog, rows, refused);
+  ASSERT_EQ(rows.size(), 1u);
+  const MeasuredRow& r = rows[0];
+  EXPECT_EQ(r.engine, "vllm-2023");
+  EXPECT_EQ(r.scenario.hardware.gpu, "h100-sxm");
+  EXPECT_EQ(r.scenario.parallel.tp, Sweep{8});
+  EXPECT_EQ(r.scenario.workload.batch, Sweep{2});
+  ASSERT_EQ(r.figures.size(), 2u);
+  EXPECT_EQ(r.figures[0].metric, "prefill");
+  EXPECT_EQ(r.figures[0].value, 77);
+  EXPECT_EQ(r.figures[1].answer_name, "tpot");
+}
+
+TEST_F(Rows, LeavesSuspectsOutAndRefusesWithAReason) {
+  write("single_request",
+        std::string(kSingle) +
+            "x,llama-2-7b,dense,fp16,h100-sxm-80gb,1,vllm,0.9,1,1,1,128,128,,8,far_below,,ref1,g\n"
+            "x,llama-2-7b,dense,fp16,no-such-chip,1,vllm,0.9,1,1,1,128,128,,8,,,ref2,g\n"
+            "x,llama-2-7b,dense,fp16,h100-sxm-80gb,1,onnx,1,1,1,1,128,128,,8,,,ref3,g\n");
+  read_inference_rows(dir, "single_request", catalog, rows, refused);
+  EXPECT_TRUE(rows.empty());
+  ASSERT_EQ(refused.size(), 2u);
+  EXPECT_EQ(refused[0].row, "ref2");
+  EXPECT_NE(refused[0].why.find("no-such-chip"), std::string::npos);
+  EXPECT_NE(refused[1].why.find("onnx"), std::string::npos);
+}
+
+TEST_F(Rows, LlamaCppSplitsByLayersAndStatesItsPromptChunk) {
+  write("offline_throughput",
+        "source,model,family,precision,system,n_gpus,framework,version,scenario,tp,pp,batch,isl,"
+        "osl,output_tok_s,suspect,note,source_ref,group\n"
+        "a,llama-2-7b,dense,fp16,a100-sxm-40gb,4,llama.cpp,mid-2024,static "
+        "batch,,,1,128,128,50,,\"file column Batch Size 16 is the prompt chunk\",r,g\n"
+        "a,llama-2-7b,dense,fp16,a100-sxm-40gb,4,vllm,1,saturated,1,1,1,128,128,50,,,r2,g\n");
+  read_inference_rows(dir, "offline_throughput", catalog, rows, refused);
+  ASSERT_EQ(rows.size(), 1u);  // saturated rows are no fixed batch
+  EXPECT_EQ(rows[0].scenario.parallel.pp, Sweep{4});
+  EXPECT_EQ(rows[0].scenario.engine.overrides.at("scheduler").at("max_num_batched_tokens").as_int(),
+            16);
+}
+
+TEST(Engines, ByFrameworkVersionAndMaker) {
+  const Catalog catalog;
+  const Gpu h100 = catalog.gpu("h100-sxm"), mi300 = catalog.gpu("mi300x");
+  EXPECT_EQ(engine_of_row("vllm", "0.19.0", "", h100), "vllm");
+  EXPECT_EQ(engine_of_row("vllm", "0.5.1", "", h100), "vllm-2024");
+  EXPECT_EQ(engine_of_row("vllm", "mid-2024 (not stated)", "", mi300), "vllm-2024-rocm");
+  EXPECT_EQ(engine_of_row("trtllm", "0.9.0/tensorrt", "", h100), "trtllm-2024");
+  EXPECT_EQ(engine_of_row("trtllm", "1.2.0rc6", "", h100), "trtllm");
+  EXPECT_THROW(engine_of_row("sambaflow", "", "", h100), NoData);
+}
+
+TEST(Split, TwoThirdsOfTheGroupsFit) {
+  int fit = 0;
+  for (int i = 0; i < 3000; ++i) fit += fits_engines("group " + std::to_string(i)) ? 1 : 0;
+  EXPECT_NEAR(fit, 2000, 120);
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,68 @@
+#include "orrery/validate/report.h"
+
+#include <gtest/gtest.h>
+
+namespace orrery {
+namespace {
+
+ValidationRow row(const std::string& metric, double measured, double predicted, double low90,
+                  double high90) {
+  return {{{"table", "t"}, {"metric", metric}, {"system", "h100"}, {"fitted", "no"}},
+          "ref",
+          measured,
+          predicted,
+          predicted,
+          predicted,
+          low90,
+          high90,
+          Origin::kMeasured};
+}
+
+TEST(Report, ErrorsByHand) {
+  const ValidationRow a = row("decode", 100, 110, 90, 120), b = row("decode", 100, 80, 70, 90),
+                      c = row("decode", 50, 50, 50, 50);
+  const ErrorSummary s = summarise({&a, &b, &c});
+  EXPECT_EQ(s.n, 3u);
+  EXPECT_NEAR(s.mape, 10, 1e-12);  // 10, 20, 0
+  EXPECT_NEAR(s.median, 10, 1e-12);
+  EXPECT_NEAR(s.p90, 18, 1e-12);  // between 10 and 20
+  EXPECT_NEAR(s.bias, -10.0 / 3, 1e-12);
+  EXPECT_NEAR(s.coverage90, 200.0 / 3, 1e-9);  // a and c
+  EXPECT_NEAR(s.coverage50, 100.0 / 3, 1e-9);  // c alone
+}
+
+TEST(Report, JsonHasTheAgreedForm) {
+  ValidationReport report;
+  report.area = "inference";
+  report.rows = {row("decode", 100, 110, 90, 120), row("prefill", 10, 10, 9, 11)};
+  report.refused = {{"r7", "no engine"}};
+  const auto j = to_json(report);
+  EXPECT_EQ(j["area"], "inference");
+  EXPECT_EQ(j["rows"], 2);
+  EXPECT_EQ(j["refused"][0]["row"], "r7");
+  EXPECT_EQ(j["refused"][0]["why"], "no engine");
+  EXPECT_EQ(j["pooled"]["n"], 2);
+  EXPECT_DOUBLE_EQ(j["pooled"]["mape"].get<double>(), 5);
+  for (const char* key : {"n", "mape", "median", "p90", "bias", "coverage50", "coverage90"}) {
+    EXPECT_TRUE(j["pooled"].contains(key)) << key;
+  }
+  bool found = false;
+  for (const auto& g : j["groups"]) {
+    if (g["by"] == nlohmann::ordered_json{{"metric", "decode"}, {"table", "t"}}) {
+      found = true;
+      EXPECT_EQ(g["n"], 1);
+    }
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(Report, CsvQuotesWhatNeedsIt) {
+  ValidationReport report;
+  report.rows = {row("decode", 100, 110, 90, 120)};
+  report.rows[0].row = "a,\"b\"";
+  const std::string csv = to_csv(report);
+  EXPECT_NE(csv.find("\"a,\"\"b\"\"\",100,110,"), std::string::npos) << csv;
+}
+
+}  // namespace
+}  // namespace orrery

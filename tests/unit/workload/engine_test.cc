@@ -1,0 +1,59 @@
+#include "orrery/workload/engine.h"
+
+#include <gtest/gtest.h>
+
+namespace orrery {
+namespace {
+
+TEST(Engine, EveryProfileReadsWithItsFit) {
+  const Bundle bundle;
+  ASSERT_GE(engine_ids(bundle).size(), 12u);
+  for (const std::string& id : engine_ids(bundle)) {
+    const EngineProfile e = load_engine(id, bundle);
+    EXPECT_EQ(e.id, id);
+    EXPECT_FALSE(e.sources.empty()) << id;
+  }
+}
+
+TEST(Engine, FittedConstantsLieOverTheFacts) {
+  const Bundle bundle;
+  const EngineProfile plain = load_engine("vllm-2023", bundle, false),
+                      fitted = load_engine("vllm-2023", bundle);
+  EXPECT_TRUE(plain.calibration.empty());
+  EXPECT_FALSE(fitted.calibration.empty());
+  EXPECT_EQ(plain.scheduler.max_num_batched_tokens, fitted.scheduler.max_num_batched_tokens);
+  EXPECT_NE(plain.execution.host_per_sequence, fitted.execution.host_per_sequence);
+}
+
+TEST(Engine, AliasesAndTheNearestName) {
+  const Bundle bundle;
+  EXPECT_EQ(load_engine("TensorRT-LLM", bundle).id, "trtllm");
+  try {
+    load_engine("sglan", bundle);
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("did you mean 'sglang'"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Engine, PadsToTheCapturedSizes) {
+  EngineProfile e;
+  for (const auto& [tokens, padded] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1},
+                                                          {2, 2},
+                                                          {3, 4},
+                                                          {4, 4},
+                                                          {5, 8},
+                                                          {8, 8},
+                                                          {250, 256},
+                                                          {257, 272},
+                                                          {512, 512},
+                                                          {513, 513}}) {
+    EXPECT_EQ(padded_tokens(e, tokens), padded) << tokens;
+  }
+  e.execution.decode_graphs = false;
+  EXPECT_EQ(padded_tokens(e, 5), 5);
+}
+
+}  // namespace
+}  // namespace orrery
