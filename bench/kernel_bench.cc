@@ -1,37 +1,58 @@
-// One kernel's time after warm-up, and making the model of a GPU (reading its surfaces).
+// One lookup in a warm kernel model: what a step is a sum of.
 #include <benchmark/benchmark.h>
 
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/kernel_model.h"
 
-namespace orrery {
 namespace {
 
-void lookup(benchmark::State& state, const Op& op) {
-  const auto model = make_kernel_model(Catalog().gpu("h100-sxm"), {}, Bundle());
-  for (auto _ : state) benchmark::DoNotOptimize(model->predict(op));
+using namespace orrery;
+
+Op product() {
+  Gemm g;
+  g.m = 48, g.n = 6144, g.k = 4096;
+  return g;
+}
+Op decode() {
+  DecodeAttention a;
+  a.batch = 32, a.context = 1500, a.heads = 32, a.kv_heads = 8;
+  return a;
+}
+Op prefill() {
+  PrefillAttention a;
+  a.batch = 2, a.new_tokens = 1024, a.heads = 32, a.kv_heads = 8;
+  return a;
+}
+Op experts() {
+  MoeExperts m;
+  m.tokens = 64, m.hidden = 4096, m.intermediate = 1536, m.experts = 128, m.top_k = 8;
+  return m;
+}
+Op norm() {
+  Elementwise e;
+  e.rows = 48, e.width = 4096;
+  e.read = e.written = Bytes(2.0 * 48 * 4096);
+  return e;
 }
 
-void BM_KernelGemm(benchmark::State& state) { lookup(state, Gemm{64, 7168, 8192}); }
-BENCHMARK(BM_KernelGemm);
-
-void BM_KernelDecodeAttention(benchmark::State& state) {
-  lookup(state, DecodeAttention{64, 2048, 8, 1});
+void BM_KernelLookup(benchmark::State& state, Op (*make)()) {
+  const auto model = make_kernel_model(Catalog().gpu("h100-sxm"), KernelClasses{}, Bundle());
+  Op op = make();
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(op);
+    benchmark::DoNotOptimize(model->predict(op));
+  }
 }
-BENCHMARK(BM_KernelDecodeAttention);
+BENCHMARK_CAPTURE(BM_KernelLookup, gemm, product);
+BENCHMARK_CAPTURE(BM_KernelLookup, decode_attention, decode);
+BENCHMARK_CAPTURE(BM_KernelLookup, prefill_attention, prefill);
+BENCHMARK_CAPTURE(BM_KernelLookup, moe, experts);
+BENCHMARK_CAPTURE(BM_KernelLookup, norm, norm);
 
-void BM_KernelMoe(benchmark::State& state) {
-  MoeExperts op;
-  op.tokens = 64, op.hidden = 4096, op.intermediate = 14336, op.experts = 8, op.top_k = 2;
-  lookup(state, op);
-}
-BENCHMARK(BM_KernelMoe);
-
-void BM_KernelModelFromNothing(benchmark::State& state) {
+void BM_MakeKernelModel(benchmark::State& state) {
   const Gpu gpu = Catalog().gpu("h100-sxm");
-  for (auto _ : state) benchmark::DoNotOptimize(make_kernel_model(gpu, {}, Bundle()));
+  for (auto _ : state) benchmark::DoNotOptimize(make_kernel_model(gpu, KernelClasses{}, Bundle()));
 }
-BENCHMARK(BM_KernelModelFromNothing)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_MakeKernelModel)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace orrery

@@ -1,10 +1,10 @@
 // Softmax attention: prefill (causal or full) and decode (paged).
 //
-// Prefill: base = max(compute, memory), compute over query blocks of 128 rows with whole diagonal
-// blocks and whole waves. Coordinates: log2 of new tokens, of sequences x heads, of heads per kv
-// head. Decode: base = max(compute with heads packed to 16 rows, memory). Coordinates: log2 of
-// visible keys, of sequences x kv heads, of heads per kv head. A class for each pair of number
-// formats (arithmetic, KV), head size and windowed or not.
+// Prefill: base = setup + max(compute, memory), compute over query blocks of 128 rows with whole
+// diagonal blocks and whole waves. Coordinates: log2 of new tokens, of sequences x heads, of heads
+// per kv head. Decode: base = setup + max(compute with heads packed to 16 rows, memory).
+// Coordinates: log2 of visible keys, of sequences x kv heads, of heads per kv head. A class for
+// each pair of number formats (arithmetic, KV), head size and variant.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -36,30 +36,45 @@ int format_index(Dtype dtype, Dtype kv) {
   return dtype == Dtype::kFp8 ? 2 : kv == Dtype::kFp8 || kv == Dtype::kInt8 ? 1 : 0;
 }
 
-int class_index(Dtype dtype, Dtype kv, int head_dim, bool windowed) {
-  return (format_index(dtype, kv) * static_cast<int>(kHeadDims.size()) + head_dim_index(head_dim)) *
-             2 +
-         (windowed ? 1 : 0);
+// Kernels that differ by more than their sizes: a window of keys, small or large; many heads on one
+// kv head (TRT-LLM's decode kernels take up to 32; more go to one that reads the cache for
+// each head).
+enum class Variant { kPlain, kWindow, kWideWindow, kManyHeads };
+constexpr std::array<std::string_view, 4> kVariants = {"", "_window", "_wide_window",
+                                                       "_many_heads"};
+constexpr std::int64_t kWideWindow = 512;
+constexpr int kManyHeads = 32;
+
+int class_index(int format, int head_dim, Variant variant) {
+  return (format * static_cast<int>(kHeadDims.size()) + head_dim) *
+             static_cast<int>(kVariants.size()) +
+         static_cast<int>(variant);
 }
 
-std::string class_name(int format, int head_dim, bool windowed) {
+std::string class_name(int format, int head_dim, Variant variant) {
   return fmt::format("{}_{}{}", kFormats[static_cast<std::size_t>(format)],
-                     kHeadDims[static_cast<std::size_t>(head_dim)], windowed ? "_window" : "");
+                     kHeadDims[static_cast<std::size_t>(head_dim)],
+                     kVariants[static_cast<std::size_t>(variant)]);
 }
 
-// Its own class, then the same without a window, other head sizes, 16-bit formats.
+// Its own class, then the plain variant, 16-bit formats, other head sizes.
 std::vector<KernelFamily::KernelClass> make_classes() {
   std::vector<KernelFamily::KernelClass> all;
-  for (int f = 0; f < 3; ++f) {
+  for (int f = 0; f < static_cast<int>(kFormats.size()); ++f) {
     for (int d = 0; d < static_cast<int>(kHeadDims.size()); ++d) {
-      for (bool windowed : {false, true}) {
+      for (int v = 0; v < static_cast<int>(kVariants.size()); ++v) {
+        const auto variant = static_cast<Variant>(v);
         KernelFamily::KernelClass c;
-        c.choices.push_back({class_name(f, d, windowed), 1, 0});
-        if (windowed) c.choices.push_back({class_name(f, d, false), 1.1, 0.15});
-        if (f != 0) c.choices.push_back({class_name(0, d, windowed), 1, 0.2});
-        if (f != 0 && windowed) c.choices.push_back({class_name(0, d, false), 1.1, 0.25});
+        c.choices.push_back({class_name(f, d, variant), 1, 0});
+        if (variant == Variant::kWideWindow)
+          c.choices.push_back({class_name(f, d, Variant::kWindow), 1, 0.15});
+        if (variant != Variant::kPlain)
+          c.choices.push_back({class_name(f, d, Variant::kPlain), 1.1, 0.15});
+        if (f != 0) c.choices.push_back({class_name(0, d, variant), 1, 0.2});
+        if (f != 0 && variant != Variant::kPlain)
+          c.choices.push_back({class_name(0, d, Variant::kPlain), 1.1, 0.25});
         for (int other : {1, 0, 3, 2}) {  // 128 is measured everywhere
-          if (other != d) c.choices.push_back({class_name(0, other, false), 1, 0.25});
+          if (other != d) c.choices.push_back({class_name(0, other, Variant::kPlain), 1, 0.25});
         }
         all.push_back(std::move(c));
       }
@@ -74,6 +89,28 @@ Dtype read_dtype(std::string_view text) { return text == "fp8" ? Dtype::kFp8 : D
 // FA2 is the default.
 bool is_fallback(std::string_view source) { return source == "triton"; }
 
+Variant variant_of(std::int64_t window) {
+  return window == 0            ? Variant::kPlain
+         : window > kWideWindow ? Variant::kWideWindow
+                                : Variant::kWindow;
+}
+Variant variant_of(const PrefillAttention& a) { return variant_of(a.window); }
+Variant variant_of(const DecodeAttention& a) {
+  return a.heads > kManyHeads * a.kv_heads ? Variant::kManyHeads : variant_of(a.window);
+}
+
+template <class A>
+int class_of_attention(const A& a) {
+  return class_index(format_index(a.dtype, a.kv_dtype), head_dim_index(a.head_dim), variant_of(a));
+}
+
+// What a call takes to fill the GPU and drain it, beside its work; from a search as in gemm.cc.
+constexpr Seconds kSetup = microseconds(2);
+
+// Kernels skip what lies before a window block by block, and split a call by all keys: time grows
+// up to this many windows.
+constexpr double kMostWindows = 8;
+
 double q(std::int64_t n) { return static_cast<double>(n); }
 
 class PrefillFamily : public KernelFamily {
@@ -84,15 +121,14 @@ class PrefillFamily : public KernelFamily {
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14},
             {0, 2, 4, 5, 6, 7, 8, 9, 10, 12, 14},
-            {0, 2, 3, 4, 6}};
+            {0, 1, 2, 3, 4, 5, 6}};
   }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
-    const auto& a = std::get<PrefillAttention>(op);
-    return class_index(a.dtype, a.kv_dtype, a.head_dim, a.window > 0);
+    return class_of_attention(std::get<PrefillAttention>(op));
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool) const override {
+  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
     const auto& a = std::get<PrefillAttention>(op);
     constexpr double kBlock = 128;
     KernelPoint p;
@@ -111,9 +147,9 @@ class PrefillFamily : public KernelFamily {
     // Few long blocks: no more than one block runs on a unit at a time.
     const double waves =
         std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
-    const Seconds moved = move_time(bytes(op), if_cached(bytes(op), gpu), gpu);
-    p.base = std::max({p.compute * waste * waves, moved, Seconds(1e-9)});
-    p.least = std::max(p.compute, moved);
+    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
+    p.base = kSetup + std::max(p.compute * waste * waves, move_time(bytes(op), cached, gpu));
+    p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
     p.x = {std::log2(n), std::log2(q(a.batch) * a.heads), std::log2(1.0 * a.heads / a.kv_heads), 0};
     return p;
   }
@@ -137,8 +173,7 @@ class PrefillFamily : public KernelFamily {
     a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
     s.op = a;
     s.framework = row.text(row.column("framework"));
-    s.kernel_class =
-        class_name(format_index(a.dtype, a.kv_dtype), head_dim_index(a.head_dim), a.window > 0);
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
     s.shape = hash_text(fmt::format("{} {} {} {}", a.heads, a.kv_heads, a.head_dim, a.batch));
     return true;
   }
@@ -154,13 +189,12 @@ class DecodeFamily : public KernelFamily {
   bool accepts(const Op& op) const override { return std::holds_alternative<DecodeAttention>(op); }
   std::vector<std::vector<double>> axes() const override {
     return {{1, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17},
-            {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14},
-            {0, 1, 2, 3, 4, 6}};
+            {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 17},
+            {0, 1, 2, 3, 4, 5, 7}};
   }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
-    const auto& a = std::get<DecodeAttention>(op);
-    return class_index(a.dtype, a.kv_dtype, a.head_dim, a.window > 0);
+    return class_of_attention(std::get<DecodeAttention>(op));
   }
 
   KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
@@ -171,11 +205,11 @@ class DecodeFamily : public KernelFamily {
     p.memory = bytes(op) / gpu.memory.bandwidth;
     const double group = 1.0 * a.heads / a.kv_heads;
     const double waste = std::ceil(group / kRows) * kRows / group;
-    const Seconds moved = move_time(bytes(op), warm ? if_cached(bytes(op), gpu) : Bytes(0), gpu);
-    p.base = std::max({p.compute * waste, moved, Seconds(1e-9)});
-    p.least = std::max(p.compute, moved);
-    const double visible = a.window > 0 ? std::min(a.context, q(a.window)) : a.context;
-    p.x = {std::log2(visible), std::log2(q(a.batch) * a.kv_heads), std::log2(group), 0};
+    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : Bytes(0);
+    p.base = kSetup + std::max(p.compute * waste, move_time(bytes(op), cached, gpu));
+    p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
+    const double keys = a.window > 0 ? std::min(a.context, kMostWindows * q(a.window)) : a.context;
+    p.x = {std::log2(keys), std::log2(q(a.batch) * a.kv_heads), std::log2(group), 0};
     return p;
   }
 
@@ -196,8 +230,7 @@ class DecodeFamily : public KernelFamily {
     a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
     s.op = a;
     s.framework = row.text(row.column("framework"));
-    s.kernel_class =
-        class_name(format_index(a.dtype, a.kv_dtype), head_dim_index(a.head_dim), a.window > 0);
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
     s.shape = hash_text(fmt::format("{} {} {} {}", a.heads, a.kv_heads, a.head_dim, a.batch));
     return true;
   }

@@ -1,11 +1,11 @@
 // Memory-bound work: norms, activations, adds, rotary, quantisation, sampling, and embedding
 // lookups.
 //
-// time = floor + bytes / (efficiency * bandwidth); the operands of a decode step stay in the L2. No
-// surface: the two constants are those of data/layers (norms, activation, rotary, add on A100,
-// H100, A40, RTX 4090, RTX PRO 6000): 1.9 to 2.6 us a call, 0.75 of the bandwidth
-// (../shared/reference/composition.md).
+// time = floor + base * factor; base moves the operands, from the L2 where they stay in it (those
+// of a decode step do). Coordinate: the share that comes from the L2. One surface of two nodes
+// serves all GPUs and frameworks, fitted on layers (elementwise_fit.h).
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "orrery/kernel/families.h"
@@ -15,32 +15,35 @@ namespace {
 
 class ElementwiseFamily : public KernelFamily {
  public:
+  ElementwiseFamily() { classes_[0].choices = {{"memory_bound"}}; }
+
   std::string_view name() const override { return "elementwise"; }
   bool accepts(const Op& op) const override {
     return std::holds_alternative<Elementwise>(op) || std::holds_alternative<Embedding>(op);
   }
-  std::vector<std::vector<double>> axes() const override { return {}; }
-  std::span<const KernelClass> classes() const override { return {}; }
-  int class_of(const Op&) const override { return -1; }
+  std::vector<std::vector<double>> axes() const override { return {{0, 1}}; }
+  std::span<const KernelClass> classes() const override { return classes_; }
+  int class_of(const Op&) const override { return 0; }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool) const override {
+  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
     KernelPoint p;
     p.memory = bytes(op) / gpu.memory.bandwidth;
     // Embedding tables are far larger than any cache.
-    const Bytes cached =
-        std::holds_alternative<Embedding>(op) ? Bytes(0) : if_cached(bytes(op), gpu);
-    p.least = move_time(bytes(op), cached, gpu);
-    p.base = std::max(p.least, Seconds(1e-9));
+    const Bytes held = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
+    const Bytes cached = std::holds_alternative<Embedding>(op) ? Bytes(0) : held;
+    p.least = least_move_time(bytes(op), cached, gpu);
+    p.base = std::max(move_time(bytes(op), cached, gpu), Seconds(1e-9));
+    p.x = {bytes(op) > Bytes(0) ? cached / bytes(op) : 0, 0, 0, 0};
     return p;
   }
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1 / 0.75; }
-  Seconds analytical_floor() const override { return microseconds(2.0); }
-  Estimate<Seconds> analytical_error() const override {
-    return {Seconds(0), 0.15, 0.15, Origin::kFitted};
-  }
+  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.4; }
+  Seconds analytical_floor() const override { return microseconds(3); }
 
   std::vector<std::string> tables() const override { return {}; }
   bool read(const CsvReader&, std::string_view, KernelSample&) const override { return false; }
+
+ private:
+  std::array<KernelClass, 1> classes_;
 };
 
 }  // namespace

@@ -16,13 +16,40 @@ std::span<const KernelFamily* const> kernel_families() {
   return kAll;
 }
 
-Seconds move_time(Bytes bytes, Bytes cached, const Gpu& gpu) {
+namespace {
+
+constexpr double kLeastL2Speedup = 1.25, kMostL2Speedup = 5;
+
+Seconds move_at(Bytes bytes, Bytes cached, const Gpu& gpu, BytesPerSecond l2) {
   cached = std::min(cached, bytes);
-  return (bytes - cached) / gpu.memory.bandwidth + cached / (gpu.memory.bandwidth * kL2Speedup);
+  return (bytes - cached) / gpu.memory.bandwidth + cached / l2;
+}
+
+}  // namespace
+
+BytesPerSecond l2_bandwidth(const Gpu& gpu) {
+  const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
+  const BytesPerSecond by_units(clock ? kL2BytesPerClock * gpu.compute_units * clock->value() : 0);
+  return std::clamp(by_units, gpu.memory.bandwidth * kLeastL2Speedup,
+                    gpu.memory.bandwidth * kMostL2Speedup);
+}
+
+Seconds move_time(Bytes bytes, Bytes cached, const Gpu& gpu) {
+  return move_at(bytes, cached, gpu, l2_bandwidth(gpu));
+}
+
+Seconds least_move_time(Bytes bytes, Bytes cached, const Gpu& gpu) {
+  return move_at(bytes, cached, gpu, gpu.memory.bandwidth * kMostL2Speedup);
 }
 
 Bytes if_cached(Bytes bytes, const Gpu& gpu) {
   return gpu.l2 && bytes <= *gpu.l2 * 0.5 ? bytes : Bytes(0);
+}
+
+Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu) {
+  if (!gpu.l2) return Bytes(0);
+  constexpr double kAll = 0.9;
+  return bytes * std::clamp((kBeyondCache - bytes / *gpu.l2) / (kBeyondCache - kAll), 0.0, 1.0);
 }
 
 double wave_factor(double tiles, int units) {

@@ -31,10 +31,10 @@ struct KernelPoint {
   Seconds compute;  // FLOPs at the data sheet's peak
   Seconds memory;   // bytes at the data sheet's bandwidth
   Seconds base;     // what the surface multiplies: roofline with waves, tiles, cache; > 0
-  Seconds least;    // no prediction is below this: the roofline, operands that fit in the L2 at its
-                    // bandwidth
-  Seconds rest;     // by physics: kernels of the op that are no part of the measured call, added to
-                    // its time
+  Seconds
+      least;  // no prediction is below this: the roofline, operands that fit in the L2 at its best
+  Seconds rest;  // by physics: kernels of the op that are no part of the measured call, added to
+                 // its time
   std::array<double, kMostAxes>
       x{};  // coordinates, usually log2 of sizes; as many as the family has axes
 };
@@ -42,10 +42,8 @@ struct KernelPoint {
 // One measured call.
 struct KernelSample {
   Op op;
-  std::string system, framework, kernel_class;
-  Seconds time;
+  std::string framework, kernel_class;
   std::uint64_t shape = 0;  // samples with the same value are left out of the fit together
-  double weight = 1;        // 0: distrusted, not used
 };
 
 class KernelFamily {
@@ -81,11 +79,6 @@ class KernelFamily {
   // Without any surface: time = analytical_floor + base * analytical_inefficiency.
   virtual double analytical_inefficiency(const Op& op, const Gpu& gpu) const = 0;
   virtual Seconds analytical_floor() const = 0;
-  // How far that is off, relative: physics with constants of data sheets and papers. A family whose
-  // two constants are fitted on layers says so.
-  virtual Estimate<Seconds> analytical_error() const {
-    return {Seconds(0), 0.40, 0.20, Origin::kAnalytical};
-  }
 
   // Measured tables that the family is fitted on (file names without .csv.gz), and how a row is
   // read: false for rows that are not of this family or are known to be unsound (say which in a
@@ -100,15 +93,27 @@ std::span<const KernelFamily* const> kernel_families();
 // Shared physics
 // ---------------------------------------------------------------------------------------------
 
-// Time to move `bytes` of which `cached` come from the L2, at kL2Speedup times the device memory's
-// bandwidth.
-inline constexpr double kL2Speedup =
-    2.5;  // A100 to B200: 2.5 to 4.5 (published microbenchmarks); the least of them
+// Bandwidth of the L2 for a kernel that reads all of an operand from it: kL2BytesPerClock a clock
+// and compute unit, but 1.25 to 5 times the device memory's. From warm decode attention
+// (data/kernels): 1.1 times on H200, 1.4 on H100, 1.6 on B200, 4 to 5 on L40S; known
+// microbenchmarks of T4, V100 and RTX 4090 lie within 20 %.
+inline constexpr double kL2BytesPerClock = 18;
+BytesPerSecond l2_bandwidth(const Gpu& gpu);
+
+// Time to move `bytes` of which `cached` come from the L2.
 Seconds move_time(Bytes bytes, Bytes cached, const Gpu& gpu);
 
-// `bytes` if an operand of that size stays in the L2 between calls (it takes at most half of it),
-// else none.
+// The same at the best that any L2 was seen to give: for KernelPoint::least.
+Seconds least_move_time(Bytes bytes, Bytes cached, const Gpu& gpu);
+
+// Of an operand that a step made or will use again: `bytes` if it stays in the L2 until then (it
+// takes at most half of it), else none.
 Bytes if_cached(Bytes bytes, const Gpu& gpu);
+
+// Of an operand that a measuring loop reads again and again: all of it up to 0.9 of the L2, nothing
+// from 1.25 on.
+inline constexpr double kBeyondCache = 1.25;
+Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu);
 
 // Rounds tiles of a grid up to whole waves over the compute units: ceil(tiles/units)*units/tiles,
 // >= 1.

@@ -5,38 +5,30 @@
 #include <Eigen/Sparse>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
-#include "orrery/base/random.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/family.h"
+#include "orrery/kernel/elementwise_fit.h"
+#include "orrery/kernel/families.h"
+#include "orrery/kernel/samples.h"
 #include "orrery/kernel/surface.h"
 
 namespace orrery {
 namespace {
 
-constexpr double kFloorShare = 0.9;  // of the fastest call
-constexpr double kSmoothness = 0.3;  // weight of a second difference against one row
-constexpr double kHuber = 0.15;      // log error beyond which a row pulls no harder
-constexpr int kRounds = 3;           // of Huber weights
-constexpr std::size_t kLeastRows = 60;
+constexpr double kFloorShare = 0.9;   // of the fastest call
+constexpr double kSmoothness = 0.1;   // weight of a second difference against one row
+constexpr double kBeyondRows = 0.5;   // how far values may lie outside those of rows
+constexpr double kClearlyWork = 0.5;  // share of a time above the floor that tells an efficiency
+constexpr double kHuber = 0.15;       // log error beyond which a row pulls no harder
+constexpr int kRounds = 3;            // of Huber weights
+constexpr std::ptrdiff_t kLeastRows = 40;
 constexpr double kLeastError =
     0.02;  // repeatability of the measurements: 1 to 6 % between frameworks
-
-// What the fit needs of a sample: where it is on the grid, and its time.
-struct Point {
-  std::array<double, kMostAxes> x;
-  double base, least, time;
-  bool left_out;
-};
-
-struct ClassData {
-  std::vector<Point> points;
-  std::set<std::string> versions;
-};
 
 // Second differences along each axis on nodes of unequal distance, as rows of the penalty.
 void add_smoothness(const SurfaceAxes& axes, double weight,
@@ -63,29 +55,47 @@ void add_smoothness(const SurfaceAxes& axes, double weight,
   }
 }
 
-double predicted(const Surface& s, const SurfaceAxes& axes, const Point& p) {
+double predicted(const Surface& s, const SurfaceAxes& axes, const MeasuredPoint& p) {
   return std::max(s.floor.value() + p.base * std::exp(s.at(cell_at(axes, p.x))), p.least);
 }
 
+// `parent`: the surface of the class that would stand in for this one, or null. Where there are no
+// rows the surface follows its shape.
 Surface fit_class(const std::string& name, const SurfaceAxes& axes,
-                  const std::vector<Point>& points) {
+                  const std::vector<MeasuredPoint>& points, const Surface* parent) {
   Surface s;
   s.kernel_class = name;
-  double fastest = 1e9;
-  for (const Point& p : points) fastest = std::min(fastest, p.time);
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const MeasuredPoint& p : points) {
+    if (!p.left_out) fastest = std::min(fastest, p.time);
+  }
   const double floor = kFloorShare * fastest;
   s.floor = Seconds(floor);
+  // What the rows show of the surface; cells without rows stay near it.
+  double lowest = 0, highest = 0;
+  for (const MeasuredPoint& p : points) {
+    if (p.left_out || p.time - floor < kClearlyWork * p.time) continue;
+    lowest = std::min(lowest, std::log((p.time - floor) / p.base));
+    highest = std::max(highest, std::log((p.time - floor) / p.base));
+  }
   const auto n = static_cast<Eigen::Index>(axes.size());
+  std::vector<Eigen::Triplet<double>> smoothness;
+  add_smoothness(axes, kSmoothness, smoothness);
+  Eigen::VectorXd pull = Eigen::VectorXd::Zero(n);
+  if (parent) {
+    for (const auto& t : smoothness)
+      pull[t.row()] +=
+          t.value() * static_cast<double>(parent->values[static_cast<std::size_t>(t.col())]);
+  }
   std::vector<double> huber(points.size(), 1.0);
   Eigen::VectorXd solution = Eigen::VectorXd::Zero(n);
   for (int round = 0; round < kRounds; ++round) {
-    std::vector<Eigen::Triplet<double>> triplets;
-    Eigen::VectorXd right = Eigen::VectorXd::Zero(n);
-    add_smoothness(axes, kSmoothness, triplets);
+    std::vector<Eigen::Triplet<double>> triplets = smoothness;
+    Eigen::VectorXd right = pull;
     // Rows of one cell are gathered first: there are far more rows than cells.
     std::map<std::pair<int, int>, double> matrix;
     for (std::size_t i = 0; i < points.size(); ++i) {
-      const Point& p = points[i];
+      const MeasuredPoint& p = points[i];
       if (p.left_out) continue;
       const double work = p.time - floor;
       const double explained = work / p.time;
@@ -107,7 +117,10 @@ Surface fit_class(const std::string& name, const SurfaceAxes& axes,
     Eigen::SparseMatrix<double> normal(n, n);
     normal.setFromTriplets(triplets.begin(), triplets.end());
     for (Eigen::Index i = 0; i < n; ++i) normal.coeffRef(i, i) += 1e-9;
-    solution = Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>>(normal).solve(right);
+    solution = Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>>(normal)
+                   .solve(right)
+                   .cwiseMax(lowest - kBeyondRows)
+                   .cwiseMin(highest + kBeyondRows);
     s.values.assign(solution.data(), solution.data() + n);
     for (std::size_t i = 0; i < points.size(); ++i) {
       const double error = std::abs(std::log(predicted(s, axes, points[i]) / points[i].time));
@@ -121,11 +134,11 @@ Surface fit_class(const std::string& name, const SurfaceAxes& axes,
 
 // Errors on the rows left out; the surface's own error is such that 90 % of them lie in the 90 %
 // interval.
-KernelFitRow judge(Surface& s, const SurfaceAxes& axes, const std::vector<Point>& points) {
+KernelFitRow judge(Surface& s, const SurfaceAxes& axes, const std::vector<MeasuredPoint>& points) {
   KernelFitRow row;
   std::vector<double> percent, logs;
   double sum = 0;
-  for (const Point& p : points) {
+  for (const MeasuredPoint& p : points) {
     if (!p.left_out) {
       ++row.fitted;
       continue;
@@ -147,62 +160,60 @@ KernelFitRow judge(Surface& s, const SurfaceAxes& axes, const std::vector<Point>
   return row;
 }
 
+const KernelFamily::KernelClass* class_named(const KernelFamily& family, const std::string& name) {
+  for (const KernelFamily::KernelClass& c : family.classes()) {
+    if (c.choices.front().name == name) return &c;
+  }
+  return nullptr;
+}
+
+// The first of the class's substitutes that is fitted.
+const Surface* parent_of(const std::string& name, const KernelFamily& family,
+                         const SurfaceFile& fitted) {
+  const KernelFamily::KernelClass* c = class_named(family, name);
+  for (std::size_t i = 1; c && i < c->choices.size(); ++i) {
+    if (const Surface* s = fitted.find(c->choices[i].name)) return s;
+  }
+  return nullptr;
+}
+
+// Names of classes, substitutes before those for which they stand in.
+std::vector<std::string> parents_first(const KernelFamily& family,
+                                       const std::map<std::string, ClassSamples>& classes) {
+  std::vector<std::string> order;
+  std::set<std::string> seen;  // classes may stand in for each other
+  const auto visit = [&](const std::string& name, const auto& self) -> void {
+    if (!classes.contains(name) || !seen.insert(name).second) return;
+    if (const KernelFamily::KernelClass* c = class_named(family, name)) {
+      for (std::size_t i = 1; i < c->choices.size(); ++i) self(c->choices[i].name, self);
+    }
+    order.push_back(name);
+  };
+  for (const auto& [name, samples] : classes) visit(name, visit);
+  return order;
+}
+
 }  // namespace
 
 KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
                       const std::string& date, const Bundle& bundle) {
   KernelFit fit;
   const Catalog catalog(bundle);
-  std::map<std::string, std::optional<Gpu>> gpus;
-  auto gpu_of = [&](const std::string& system) -> const std::optional<Gpu>& {
-    auto it = gpus.find(system);
-    if (it == gpus.end()) {
-      try {
-        it = gpus.emplace(system, catalog.gpu(system)).first;
-      } catch (const InputError& e) {
-        fit.refused.push_back(e.what());
-        it = gpus.emplace(system, std::nullopt).first;
-      }
-    }
-    return it->second;
-  };
-
+  if (only.empty() || only == elementwise_family().name()) fit_elementwise(dir, date, bundle, fit);
   for (const KernelFamily* family : kernel_families()) {
     if (family->tables().empty() || (!only.empty() && family->name() != only)) continue;
     const SurfaceAxes axes{family->axes()};
-    // (framework, gpu) -> class -> samples
-    std::map<std::pair<std::string, std::string>, std::map<std::string, ClassData>> data;
-    for (const std::string& table : family->tables()) {
-      const std::filesystem::path path = dir / (table + ".csv.gz");
-      if (!std::filesystem::exists(path)) {
-        fit.refused.push_back(fmt::format("{}: no such table", path.string()));
-        continue;
-      }
-      CsvReader csv(path);
-      const int system = csv.column("system"), latency = csv.column("latency_us"),
-                version = csv.column("version");
-      while (csv.next()) {
-        KernelSample s;
-        if (!family->read(csv, table, s) || s.weight == 0) continue;
-        const auto& gpu = gpu_of(std::string(csv.text(system)));
-        if (!gpu) continue;
-        s.time = microseconds(csv.number(latency));
-        if (s.time <= Seconds(0)) continue;
-        const KernelPoint p = family->point(s.op, *gpu, true);
-        ClassData& c = data[{s.framework, gpu->id}][s.kernel_class];
-        const bool left_out =
-            s.shape % 10 == 0 || hash_text(fmt::format("{} {}", s.shape, describe(s.op))) % 20 == 0;
-        c.points.push_back({p.x, p.base.value(), p.least.value(), s.time.value(), left_out});
-        c.versions.emplace(csv.text(version));
-      }
-    }
+    FamilySamples data = read_samples(dir, *family, catalog, fit.refused);
     for (auto& [key, classes] : data) {
       SurfaceFile file;
       file.axes = axes;
       std::string errors;
-      for (auto& [name, c] : classes) {
-        if (c.points.size() < kLeastRows) continue;
-        Surface s = fit_class(name, axes, c.points);
+      for (const std::string& name : parents_first(*family, classes)) {
+        const ClassSamples& c = classes.at(name);
+        const auto fitted = std::count_if(c.points.begin(), c.points.end(),
+                                          [](const MeasuredPoint& p) { return !p.left_out; });
+        if (fitted < kLeastRows) continue;
+        Surface s = fit_class(name, axes, c.points, parent_of(name, *family, file));
         KernelFitRow row = judge(s, axes, c.points);
         row.family = family->name();
         row.framework = key.first;
@@ -210,9 +221,10 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
         row.kernel_class = name;
         errors += fmt::format(
             "# {}: version {}, {} rows fitted, {} left out: mape {:.1f} %, median {:.1f} %, bias "
-            "{:+.1f} %\n",
+            "{:+.1f} %{}\n",
             name, fmt::join(c.versions, " "), row.fitted, row.left_out, row.mape, row.median,
-            row.bias);
+            row.bias,
+            c.impossible ? fmt::format("; {} impossibly fast rows not used", c.impossible) : "");
         file.surfaces.push_back(std::move(s));
         fit.rows.push_back(std::move(row));
       }
@@ -220,9 +232,7 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
       file.comment =
           fmt::format("# Made by `orrery fit kernels --data DIR` from {} on {}: do not edit.\n{}",
                       fmt::join(family->tables(), ", "), date, errors);
-      fit.files.emplace_back(
-          fmt::format("kernels/{}/{}-{}.txt", family->name(), key.first, key.second),
-          to_text(file));
+      fit.files.emplace_back(surface_path(family->name(), key.first, key.second), to_text(file));
     }
   }
   return fit;

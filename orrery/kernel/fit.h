@@ -2,10 +2,11 @@
 //
 // For every class of a family on one GPU: floor = 0.9 x the fastest call; the surface is the
 // least-squares solution of log((time - floor)/base) on the grid, with a penalty on second
-// differences along each axis (which fills cells without rows) and Huber weights; a row counts by
-// how much of its time the surface explains. About a tenth of the shapes (chosen by hash; all rows
-// of a shape together) and a twentieth of the other rows are left out; the errors printed, and the
-// `own` and `shared` errors stored, are those on the rows left out.
+// differences along each axis (which fills cells without rows), Huber weights, and values near
+// those that rows show; a row counts by how much of its time the surface explains. About a tenth of
+// the shapes (chosen by hash; all rows of a shape together) and a twentieth of the other rows are
+// left out; the errors printed, and the `own` and `shared` errors stored, are those on the rows
+// left out.
 #pragma once
 
 #include <filesystem>
@@ -30,8 +31,8 @@ struct KernelFit {
       refused;  // tables that are absent, systems that the catalog does not know
 };
 
-// `dir`: tables in the layout of data/kernels. `family`: empty for all. `date` goes into the
-// recipe.
+// `dir`: tables in the layout of data/kernels; elementwise work is fitted on dir/../layers.
+// `family`: empty for all. `date` goes into the recipe.
 KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& family,
                       const std::string& date, const Bundle& bundle);
 

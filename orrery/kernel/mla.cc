@@ -63,9 +63,10 @@ class LatentCoreFamily : public KernelFamily {
         is_byte(a.kv_dtype) && gpu.supports(Dtype::kFp8) ? Dtype::kFp8 : arithmetic(op);
     p.compute = flops(op) / rate_for(arithmetic(op), gpu);
     p.memory = moved / gpu.memory.bandwidth;
-    const Seconds from_memory = move_time(moved, warm ? if_cached(moved, gpu) : Bytes(0), gpu);
+    const Bytes cached = warm ? cached_on_repeat(moved, gpu) : Bytes(0);
+    const Seconds from_memory = move_time(moved, cached, gpu);
     p.base = p.compute + from_memory;
-    p.least = std::max(flops(op) / rate_for(fastest, gpu), from_memory);
+    p.least = std::max(flops(op) / rate_for(fastest, gpu), least_move_time(moved, cached, gpu));
     p.x = {std::log2(static_cast<double>(a.batch)), std::log2(std::max(1.0, a.context)),
            std::log2(a.heads), 0};
     return p;
@@ -138,9 +139,10 @@ class AbsorbedProductFamily : public KernelFamily {
     p.memory = moved / gpu.memory.bandwidth;
     const double tiles = std::ceil(m / kTile) * std::ceil(n / kTile) * heads;
     const double padding = std::ceil(m / kTile) * kTile / m;
-    const Seconds from_memory = move_time(moved, warm ? if_cached(moved, gpu) : Bytes(0), gpu);
+    const Bytes cached = warm ? cached_on_repeat(moved, gpu) : Bytes(0);
+    const Seconds from_memory = move_time(moved, cached, gpu);
     p.base = std::max(p.compute * padding * wave_factor(tiles, gpu.compute_units), from_memory);
-    p.least = std::max(p.compute, from_memory);
+    p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
     p.x = {std::log2(m), std::log2(heads), std::log2(n), 0};
     return p;
   }

@@ -167,7 +167,8 @@ class MoeFamily : public KernelFamily {
     KernelPoint p;
     p.compute = work / rate_for(arithmetic(op), gpu);
     p.memory = moved / gpu.memory.bandwidth;
-    const Seconds from_memory = move_time(moved, warm ? if_cached(moved, gpu) : Bytes(0), gpu);
+    const Seconds from_memory =
+        move_time(moved, warm ? cached_on_repeat(moved, gpu) : Bytes(0), gpu);
     // Weights of a repeated call stay in the L2 up to about its size, at up to 4.5 times the
     // memory's rate (L40S).
     const bool cached = warm && gpu.l2 && moved <= *gpu.l2 * 0.9;

@@ -30,15 +30,21 @@ class Words {
   }
   void expect(std::string_view wanted) {
     const std::string_view w = word();
-    if (w != wanted) fail(fmt::format("expected '{}', got '{}'", wanted, w.substr(0, 40)));
+    if (w != wanted) fail(fmt::format("expected '{}', got '{}'", wanted, shown(w)));
   }
   double number() {
     const std::string_view w = word();
     double v = 0;
     const auto [rest, error] = std::from_chars(w.data(), w.data() + w.size(), v);
     if (error != std::errc() || rest != w.data() + w.size() || !std::isfinite(v)) {
-      fail(fmt::format("expected a number, got '{}'", w.substr(0, 40)));
+      fail(fmt::format("expected a number, got '{}'", shown(w)));
     }
+    return v;
+  }
+  double number_within(double most) {
+    const double v = number();
+    if (std::abs(v) > most)
+      fail(fmt::format("expected a number of -{} to {}, got {}", most, most, v));
     return v;
   }
   int count(int most) {
@@ -57,6 +63,14 @@ class Words {
       out.append(at_, stop).push_back('\n');
       at_ = stop;
     }
+  }
+  // A word for a message: its beginning, without what a terminal cannot show.
+  static std::string shown(std::string_view w) {
+    std::string out(w.substr(0, 40));
+    for (char& c : out) {
+      if (c < 0x20 || c == 0x7F) c = '?';
+    }
+    return out;
   }
   [[noreturn]] void fail(std::string_view message) const {
     throw InputError(fmt::format("{}:{}: {}", name_, line_, message));
@@ -120,6 +134,11 @@ const Surface* SurfaceFile::find(std::string_view kernel_class) const {
   return nullptr;
 }
 
+std::string surface_path(std::string_view family, std::string_view framework,
+                         std::string_view gpu) {
+  return fmt::format("kernels/{}/{}-{}.txt", family, framework, gpu);
+}
+
 SurfaceFile parse_surfaces(std::string_view text, const std::string& name) {
   Words words(text, name);
   SurfaceFile file;
@@ -136,6 +155,13 @@ SurfaceFile parse_surfaces(std::string_view text, const std::string& name) {
       if (i > 0 && axis[i] <= axis[i - 1]) words.fail("axis nodes must increase");
     }
   }
+  // The largest family has 1,100 points; more is no surface, and memory must not follow a typing
+  // error.
+  constexpr std::size_t kMostPoints = 100'000;
+  if (file.axes.size() > kMostPoints) {
+    words.fail(
+        fmt::format("a grid of {} points; expected at most {}", file.axes.size(), kMostPoints));
+  }
   while (!words.at_end()) {
     words.expect("class");
     Surface& s = file.surfaces.emplace_back();
@@ -148,9 +174,10 @@ SurfaceFile parse_surfaces(std::string_view text, const std::string& name) {
     s.shared = words.number();
     if (s.floor < Seconds(0) || s.own < 0 || s.shared < 0)
       words.fail("floor and errors must not be negative");
+    constexpr double kMostValue = 20'000;  // a factor of e^20
     s.values.reserve(file.axes.size());
     for (std::size_t i = 0; i < file.axes.size(); ++i)
-      s.values.push_back(static_cast<float>(words.number() / 1000));
+      s.values.push_back(static_cast<float>(words.number_within(kMostValue) / 1000));
   }
   return file;
 }
@@ -161,8 +188,7 @@ std::string to_text(const SurfaceFile& file) {
   for (const auto& axis : file.axes.nodes) out += fmt::format(" {}", axis.size());
   out += "\n";
   for (const auto& axis : file.axes.nodes) {
-    for (std::size_t i = 0; i < axis.size(); ++i)
-      out += fmt::format("{}{:g}", i ? " " : "", axis[i]);
+    for (std::size_t i = 0; i < axis.size(); ++i) out += fmt::format("{}{}", i ? " " : "", axis[i]);
     out += "\n";
   }
   for (const Surface& s : file.surfaces) {

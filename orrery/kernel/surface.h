@@ -52,6 +52,9 @@ struct SurfaceFile {
   const Surface* find(std::string_view kernel_class) const;
 };
 
+// Below catalog/: "kernels/gemm/vllm-h100-sxm.txt".
+std::string surface_path(std::string_view family, std::string_view framework, std::string_view gpu);
+
 // InputError with file and line if the text is malformed.
 SurfaceFile parse_surfaces(std::string_view text, const std::string& name);
 std::string to_text(const SurfaceFile& file);

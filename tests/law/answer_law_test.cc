@@ -81,10 +81,8 @@ TEST(AnswerLaw, TpotNeverBeatsMemory) {
   EXPECT_GT(asked, 300);
 }
 
-// More requests together never yield less a second, until memory is full. Measured kernels are not
-// smooth: a step between two measured sizes may cost a little more than its share.
+// More requests together never yield less a second, until memory is full.
 TEST(AnswerLaw, ThroughputDoesNotFallWithBatch) {
-  constexpr double kSlack = 0.97;
   for (const char* id : {"llama-2-7b", "llama-3-8b", "mistral-7b", "gemma-2-9b", "qwen3-14b",
                          "mixtral-8x7b", "deepseek-v2-lite"}) {
     for (const std::string& gpu : kGpus) {
@@ -93,7 +91,7 @@ TEST(AnswerLaw, ThroughputDoesNotFallWithBatch) {
       double before = 0;
       for (const Point& p : totals(s).points) {
         if (!p.feasibility.fits || p.at["batch"].get<double>() > value(p, "max_concurrency")) break;
-        EXPECT_GE(value(p, "output_throughput"), before * kSlack)
+        EXPECT_GE(value(p, "output_throughput"), before)
             << id << " on " << gpu << " " << p.at.dump();
         before = value(p, "output_throughput");
       }

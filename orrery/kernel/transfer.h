@@ -1,0 +1,53 @@
+// Which measured surface serves a kernel class on a GPU, and how far it may be trusted there.
+//
+// A GPU without a sweep takes the surface of its nearest measured relative, whole: blending in a
+// far generation costs accuracy. The relative's surface multiplies this GPU's own physics.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "orrery/base/estimate.h"
+#include "orrery/hardware/gpu.h"
+#include "orrery/kernel/family.h"
+#include "orrery/kernel/surface.h"
+
+namespace orrery {
+
+// How unlike two GPUs are as far as kernels care: another generation first (maker, architecture or
+// compute capability's first number: a consumer-class Blackwell is no B200), then the kind of
+// memory, then what decides tiling (shared memory), the arithmetic of a unit, the balance of
+// arithmetic and bandwidth, and power (throttling). 0 for a GPU and itself; at least
+// kOtherGeneration between architectures.
+inline constexpr double kOtherGeneration = 3;
+double distance(const Gpu& a, const Gpu& b);
+
+// A GPU with a file of the family and framework.
+struct MeasuredGpu {
+  std::string id;
+  bool own = false;  // it is the GPU asked about itself
+  double distance = 0;
+};
+
+// The surface that serves a class. Without a surface physics does, and the errors say nothing.
+struct ServingSurface {
+  const Surface* surface = nullptr;
+  const SurfaceFile* file = nullptr;
+  std::string gpu;             // it was measured on
+  double factor = 1;           // on the surface's time, floor excluded
+  double own = 0, shared = 0;  // relative errors
+  Origin origin = Origin::kAnalytical;
+};
+
+// The best of `measured` (nearest first) and of the class's choices: the sum of the errors by
+// transfer and by substitution decides. So its own sweep of the class; then the class on a relative
+// of the generation; then a substitute on this GPU; then both on any relative. `load` gives the
+// file of a GPU's id.
+ServingSurface choose_surface(
+    std::string_view family, const KernelFamily::KernelClass& wanted,
+    std::span<const MeasuredGpu> measured,
+    const std::function<const SurfaceFile&(const std::string& gpu)>& load);
+
+}  // namespace orrery

@@ -1,0 +1,94 @@
+#include <gtest/gtest.h>
+
+#include "orrery/hardware/catalog.h"
+#include "orrery/kernel/families.h"
+
+namespace orrery {
+namespace {
+
+Gpu small_gpu() {
+  Gpu g = Catalog().gpu("h100-sxm");
+  g.memory.bandwidth = BytesPerSecond(1e12);
+  g.l2 = Bytes(10e6);
+  g.compute_units = 100;
+  g.peak_clock = Hertz(1e9);
+  return g;
+}
+
+TEST(WaveFactor, RoundsTilesUpToWholeWaves) {
+  EXPECT_DOUBLE_EQ(wave_factor(100, 100), 1);
+  EXPECT_DOUBLE_EQ(wave_factor(101, 100), 200.0 / 101);
+  EXPECT_DOUBLE_EQ(wave_factor(25, 100), 4);
+  EXPECT_DOUBLE_EQ(wave_factor(0, 100), 1);
+  EXPECT_DOUBLE_EQ(wave_factor(5, 0), 1);
+}
+
+TEST(MoveTime, CachedBytesComeFromTheL2) {
+  // 18 bytes x 100 units x 1 GHz = 1.8 TB/s.
+  const Gpu g = small_gpu();
+  EXPECT_DOUBLE_EQ(l2_bandwidth(g).value(), 1.8e12);
+  EXPECT_DOUBLE_EQ(move_time(Bytes(4e6), Bytes(0), g).value(), 4e-6);
+  EXPECT_DOUBLE_EQ(move_time(Bytes(4e6), Bytes(1.8e6), g).value(), 2.2e-6 + 1e-6);
+  EXPECT_DOUBLE_EQ(move_time(Bytes(1.8e6), Bytes(9e6), g).value(), 1e-6);  // no more than all
+  EXPECT_DOUBLE_EQ(least_move_time(Bytes(4e6), Bytes(3e6), g).value(), 1e-6 + 3e6 / 5e12);
+}
+
+TEST(MoveTime, L2IsFasterThanTheMemoryWithinLimits) {
+  Gpu g = small_gpu();
+  g.peak_clock = Hertz(0.1e9);
+  EXPECT_DOUBLE_EQ(l2_bandwidth(g).value(), 1.25e12);
+  g.peak_clock = Hertz(10e9);
+  EXPECT_DOUBLE_EQ(l2_bandwidth(g).value(), 5e12);
+  g.peak_clock.reset();
+  g.boost_clock.reset();
+  EXPECT_DOUBLE_EQ(l2_bandwidth(g).value(), 1.25e12);
+}
+
+TEST(Cached, HalfTheL2InAStepNineTenthsOnRepeat) {
+  const Gpu g = small_gpu();
+  EXPECT_DOUBLE_EQ(if_cached(Bytes(5e6), g).value(), 5e6);
+  EXPECT_DOUBLE_EQ(if_cached(Bytes(5.1e6), g).value(), 0);
+  EXPECT_DOUBLE_EQ(cached_on_repeat(Bytes(9e6), g).value(), 9e6);
+  EXPECT_NEAR(cached_on_repeat(Bytes(10.75e6), g).value(), 10.75e6 / 2, 1);  // half way to 12.5 MB
+  EXPECT_DOUBLE_EQ(cached_on_repeat(Bytes(12.6e6), g).value(), 0);
+  Gpu none = g;
+  none.l2.reset();
+  EXPECT_DOUBLE_EQ(if_cached(Bytes(1), none).value(), 0);
+  EXPECT_DOUBLE_EQ(cached_on_repeat(Bytes(1), none).value(), 0);
+}
+
+TEST(GemmFamily, WeightsOfAStepAreNeverWarm) {
+  const Gpu g = Catalog().gpu("l40s");  // 96 MiB of L2
+  Gemm op;
+  op.m = 1, op.n = 2048, op.k = 2048;  // 8 MiB of weights, six copies fit
+  const KernelPoint cold = gemm_family().point(op, g, false),
+                    warm = gemm_family().point(op, g, true);
+  EXPECT_GE(cold.base, Bytes(8.0 * 1024 * 1024) / g.memory.bandwidth);
+  EXPECT_LT(warm.base, cold.base * 0.5);
+  EXPECT_GE(cold.least, Bytes(8.0 * 1024 * 1024) / g.memory.bandwidth);
+}
+
+TEST(DecodeFamily, TheCacheOfAStepIsNeverWarm) {
+  const Gpu g = Catalog().gpu("l40s");
+  DecodeAttention op;
+  op.batch = 1, op.context = 4096, op.heads = 32, op.kv_heads = 8;
+  // 4096 keys and values of 8 heads of 128 in 16 bits: 16.8 MB.
+  const Bytes cache(2.0 * 4096 * 8 * 128 * 2);
+  EXPECT_GE(decode_attention_family().point(op, g, false).least, cache / g.memory.bandwidth);
+  EXPECT_LT(decode_attention_family().point(op, g, true).base, cache / g.memory.bandwidth * 0.5);
+}
+
+TEST(PrefillFamily, PadsQueriesToBlocks) {
+  const Gpu g = Catalog().gpu("h100-sxm");
+  PrefillAttention op;
+  op.batch = 1000, op.heads = op.kv_heads = 32, op.new_tokens = 1;
+  const KernelPoint one = prefill_attention_family().point(op, g, false);
+  op.new_tokens = 128;
+  const KernelPoint full = prefill_attention_family().point(op, g, false);
+  // One query costs the block of 128 x 128 pairs that a whole block costs.
+  EXPECT_GT(full.compute.value() / one.compute.value(), 1000);
+  EXPECT_GE(one.base.value(), full.compute.value());
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,125 @@
+#include "orrery/kernel/surface.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+SurfaceFile sample() {
+  SurfaceFile f;
+  f.comment = "# made by hand\n# twice\n";
+  f.axes.nodes = {{0, 2}, {1, 2, 4}};
+  f.surfaces.push_back(
+      {"bf16", microseconds(2.5), 0.06, 0.02, {0.1f, 0.2f, 0.3f, -0.1f, 0.f, 1.f}});
+  f.surfaces.push_back({"fp8", microseconds(4), 0.1, 0.05, {1, 1, 1, 1, 1, 1}});
+  return f;
+}
+
+std::string message_of(const std::string& text) {
+  try {
+    parse_surfaces(text, "x.txt");
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(SurfaceText, RoundTrip) {
+  const std::string text = to_text(sample());
+  const SurfaceFile read = parse_surfaces(text, "x.txt");
+  EXPECT_EQ(read.comment, sample().comment);
+  EXPECT_EQ(read.axes.nodes, sample().axes.nodes);
+  ASSERT_EQ(read.surfaces.size(), 2u);
+  EXPECT_EQ(read.surfaces[0].kernel_class, "bf16");
+  EXPECT_DOUBLE_EQ(read.surfaces[0].floor.value(), 2.5e-6);
+  EXPECT_DOUBLE_EQ(read.surfaces[0].own, 0.06);
+  EXPECT_EQ(read.surfaces[0].values, sample().surfaces[0].values);
+  EXPECT_EQ(to_text(read), text);
+}
+
+TEST(SurfaceText, FindsByName) {
+  const SurfaceFile f = sample();
+  EXPECT_EQ(f.find("fp8"), &f.surfaces[1]);
+  EXPECT_EQ(f.find("fp"), nullptr);
+}
+
+TEST(SurfaceText, ErrorsNameTheLine) {
+  EXPECT_NE(message_of("orrery-kernels 2\n").find("x.txt:1: expected '1', got '2'"),
+            std::string::npos);
+  EXPECT_NE(
+      message_of("orrery-kernels 1\naxes 1 2\n3 2\n").find("x.txt:3: axis nodes must increase"),
+      std::string::npos);
+  EXPECT_NE(message_of("orrery-kernels 1\n# c\naxes 5\n")
+                .find("x.txt:3: expected a whole number of 1 to 4"),
+            std::string::npos);
+  const std::string head = "orrery-kernels 1\naxes 1 2\n0 1\n";
+  EXPECT_NE(
+      message_of(head + "class a floor -1 own 0 shared 0\n0 0\n").find("must not be negative"),
+      std::string::npos);
+  EXPECT_NE(message_of(head + "class a floor 1 own 0 shared 0\n0 nan\n")
+                .find("x.txt:5: expected a number, got 'nan'"),
+            std::string::npos);
+  EXPECT_NE(message_of(head + "class a floor 1 own 0 shared 0\n0")
+                .find("x.txt:5: the file ends too early"),
+            std::string::npos);
+  EXPECT_NE(message_of(head + "klass a").find("x.txt:4: expected 'class', got 'klass'"),
+            std::string::npos);
+}
+
+TEST(SurfaceText, RefusesAHugeGridUnread) {
+  // 64^4 points of one class would be 67 MB.
+  std::string text = "orrery-kernels 1\naxes 4 64 64 64 64\n";
+  for (int a = 0; a < 4; ++a) {
+    for (int i = 0; i < 64; ++i) text += std::to_string(i) + " ";
+    text += "\n";
+  }
+  EXPECT_NE(message_of(text + "class a floor 1 own 0 shared 0\n").find("x.txt:"),
+            std::string::npos);
+}
+
+TEST(SurfaceText, RefusesNumbersBeyondFloat) {
+  const std::string head = "orrery-kernels 1\naxes 1 1\n0\nclass a floor 1 own 0 shared 0\n";
+  EXPECT_NE(message_of(head + "1e300\n").find("x.txt:5:"), std::string::npos);
+}
+
+// Bilinear by hand: nodes {0, 2} x {1, 2, 4}, values 0.1 0.2 0.3 / -0.1 0 1.
+TEST(SurfaceCell, InterpolatesBetweenNodes) {
+  const SurfaceFile f = sample();
+  const Surface& s = f.surfaces[0];
+  auto at = [&](double x, double y) { return s.at(cell_at(f.axes, std::array{x, y, 0.0, 0.0})); };
+  EXPECT_NEAR(at(0, 1), 0.1, 1e-7);
+  EXPECT_NEAR(at(2, 4), 1.0, 1e-7);
+  EXPECT_NEAR(at(0, 2), 0.2, 1e-7);
+  EXPECT_NEAR(at(1, 1), 0.0, 1e-7);
+  EXPECT_NEAR(at(0, 3), 0.25, 1e-7);
+  // A quarter up the first axis, half between 2 and 4: 0.75 * 0.25 + 0.25 * 0.5.
+  EXPECT_NEAR(at(0.5, 3), 0.3125, 1e-7);
+}
+
+TEST(SurfaceCell, IsConstantBeyondTheGrid) {
+  const SurfaceFile f = sample();
+  const Surface& s = f.surfaces[0];
+  auto at = [&](double x, double y) { return s.at(cell_at(f.axes, std::array{x, y, 0.0, 0.0})); };
+  EXPECT_NEAR(at(-100, -5), 0.1, 1e-7);
+  EXPECT_NEAR(at(100, 100), 1.0, 1e-7);
+  EXPECT_NEAR(at(1, 100), 0.65, 1e-7);
+}
+
+TEST(SurfaceCell, WeightsSumToOne) {
+  SurfaceAxes axes{{{0, 1, 5}, {0}, {-2, 2}, {1, 2, 3}}};
+  const SurfaceCell cell = cell_at(axes, std::array{0.3, 9.0, 1.0, 2.2});
+  EXPECT_EQ(cell.count, 8u);  // an axis of one node adds no corner
+  double sum = 0;
+  for (std::size_t i = 0; i < cell.count; ++i) {
+    EXPECT_LT(cell.index[i], axes.size());
+    sum += cell.weight[i];
+  }
+  EXPECT_NEAR(sum, 1, 1e-12);
+}
+
+}  // namespace
+}  // namespace orrery
