@@ -1,14 +1,17 @@
-// orrery validate: predictions against measured tables. orrery fit: parameters from measured
-// tables.
+// orrery validate: predictions against measured tables.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/output.h"
 #include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/validate/inference.h"
+#include "orrery/validate/layers.h"
 #include "orrery/validate/report.h"
+#include "orrery/validate/steps.h"
 
 namespace orrery::cli {
 namespace {
@@ -52,7 +55,7 @@ void print_report(const ValidationReport& report) {
 void add_validate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("validate", "errors against measured rows");
   auto o = std::make_shared<ValidateOptions>();
-  app->add_option("AREA", o->area, "inference")->required();
+  app->add_option("AREA", o->area, "inference, layers or steps")->required();
   app->add_option("--data", o->data,
                   "folder in the layout of the shared data, such as data/inference")
       ->required()
@@ -62,12 +65,24 @@ void add_validate(CLI::App& program, Context& context) {
       ->check(CLI::IsMember({"table", "json", "md", "csv"}))
       ->type_name("FORMAT");
   app->callback([o, &context] {
-    const std::vector<std::string> areas = {"inference"};
-    if (o->area != "inference") {
-      throw InputError(fmt::format("validate: expected inference, got '{}'{}", o->area,
-                                   did_you_mean(o->area, areas)));
+    struct Area {
+      const char* name;
+      ValidationReport (*validate)(const std::filesystem::path&, const std::string&, const Bundle&);
+    };
+    constexpr std::array<Area, 3> kAreas = {{
+        {"inference", validate_inference},
+        {"layers", validate_layers},
+        {"steps", validate_steps},
+    }};
+    const auto area = std::find_if(kAreas.begin(), kAreas.end(),
+                                   [&](const Area& a) { return a.name == o->area; });
+    if (area == kAreas.end()) {
+      std::vector<std::string> names;
+      for (const Area& a : kAreas) names.emplace_back(a.name);
+      throw InputError(fmt::format("validate: expected {}, got '{}'{}", fmt::join(names, ", "),
+                                   o->area, did_you_mean(o->area, names)));
     }
-    const ValidationReport report = validate_inference(o->data, o->table, context.bundle());
+    const ValidationReport report = area->validate(o->data, o->table, context.bundle());
     if (o->output == "json") {
       fmt::print("{}\n", to_json(report).dump(1));
     } else if (o->output == "md") {

@@ -17,6 +17,7 @@ std::size_t index(Dtype dtype) { return static_cast<std::size_t>(dtype); }
 
 void declare_memory(Fields& f, GpuMemory& m) {
   f.add("kind", m.kind, "kind of memory");
+  f.add("inline_ecc", m.inline_ecc, "check bits lie in the same chips and cost bandwidth");
   f.add("capacity", m.capacity, "nominal capacity").range(kGiga, 100 * kTera).required();
   f.add("usable", m.usable, "what the driver hands to a program").range(kGiga, 100 * kTera);
   f.add("bandwidth", m.bandwidth, "peak bandwidth").range(kGiga, kPeta).required();

@@ -27,6 +27,9 @@ struct GpuMemory {
   // reserves.
   std::optional<Bytes> usable;
   BytesPerSecond bandwidth{};  // data-sheet peak
+  // Check bits lie in the same chips and cost bandwidth: GDDR boards for servers and workstations
+  // as they are shipped. HBM has bits of its own for them, GeForce boards have none.
+  bool inline_ecc = false;
 };
 
 // The link to GPUs of the same node or rack; kind is empty where there is none.

@@ -20,9 +20,9 @@ namespace {
 
 constexpr double kLeastL2Speedup = 1.25, kMostL2Speedup = 5;
 
-Seconds move_at(Bytes bytes, Bytes cached, const Gpu& gpu, BytesPerSecond l2) {
+Seconds move_at(Bytes bytes, Bytes cached, BytesPerSecond memory, BytesPerSecond l2) {
   cached = std::min(cached, bytes);
-  return (bytes - cached) / gpu.memory.bandwidth + cached / l2;
+  return (bytes - cached) / memory + cached / l2;
 }
 
 }  // namespace
@@ -35,11 +35,13 @@ BytesPerSecond l2_bandwidth(const Gpu& gpu) {
 }
 
 Seconds move_time(Bytes bytes, Bytes cached, const Gpu& gpu) {
-  return move_at(bytes, cached, gpu, l2_bandwidth(gpu));
+  const bool plain_gddr = gpu.memory.kind.starts_with("GDDR") && !gpu.memory.inline_ecc;
+  return move_at(bytes, cached, gpu.memory.bandwidth * (plain_gddr ? kPlainGddrGain : 1),
+                 l2_bandwidth(gpu));
 }
 
 Seconds least_move_time(Bytes bytes, Bytes cached, const Gpu& gpu) {
-  return move_at(bytes, cached, gpu, gpu.memory.bandwidth * kMostL2Speedup);
+  return move_at(bytes, cached, gpu.memory.bandwidth, gpu.memory.bandwidth * kMostL2Speedup);
 }
 
 Bytes if_cached(Bytes bytes, const Gpu& gpu) {

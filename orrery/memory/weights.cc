@@ -1,5 +1,7 @@
 #include "orrery/memory/weights.h"
 
+#include <utility>
+
 namespace orrery {
 namespace {
 
@@ -8,10 +10,12 @@ struct Held {
   double matrices = 0;  // Precision::weights
   double experts = 0;   // Precision::experts
   double plain = 0;     // Precision::activations
+  double mixers = 0;    // Precision::mixer_weights()
   Held& operator+=(const Held& o) {
     matrices += o.matrices;
     experts += o.experts;
     plain += o.plain;
+    mixers += o.mixers;
     return *this;
   }
 };
@@ -101,6 +105,7 @@ struct MlpOnRank {
 Held layer_on_rank(const LayerSpec& layer, const Architecture& model, const ParallelPlan& plan) {
   const double hidden = model.hidden;
   Held held = std::visit(MixerOnRank{hidden, plan.tp}, layer.mixer);
+  held.mixers = std::exchange(held.matrices, 0);
   held += std::visit(MlpOnRank{hidden, plan}, layer.mlp);
   held.plain += layer.norms * norm_elements(model.norm, hidden);
   return held;
@@ -126,7 +131,7 @@ Bytes stage_weights(const Architecture& model, const ParallelPlan& plan, const P
   for (std::size_t spec = 0; spec < model.layers.specs().size(); ++spec) {
     const Held one = layer_on_rank(model.layers.specs()[spec], model, plan);
     const double count = model.layers.count(static_cast<int>(spec), range.first, range.last);
-    held += {one.matrices * count, one.experts * count, one.plain * count};
+    held += {one.matrices * count, one.experts * count, one.plain * count, one.mixers * count};
   }
   if (first) {
     held.plain += table + hidden * (model.position_rows + model.token_types) +
@@ -141,6 +146,7 @@ Bytes stage_weights(const Architecture& model, const ParallelPlan& plan, const P
     if (model.pooler) held.plain += hidden * hidden + hidden + 2 * hidden + 2;
   }
   return held.matrices * facts(precision.weights).weight +
+         held.mixers * facts(precision.mixer_weights()).weight +
          held.experts * facts(precision.experts).weight +
          lm_head *
              facts(model.tied_embeddings ? plain_format(precision.activations) : precision.lm_head)

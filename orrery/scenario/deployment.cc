@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace orrery {
@@ -47,6 +48,7 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
   if (!asked.quantization.empty()) {
     p.weights = format_of(asked.quantization);
     p.experts = p.weights;
+    p.mixers.reset();
     if (p.weights == Format::kQ4K)
       p.lm_head = p.weights;  // GGUF quantises the output matrix too (to 6 bits)
   } else if (!is_plain(p.weights) || !is_plain(p.experts)) {
@@ -71,6 +73,12 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
 
 Deployment make_deployment(const Scenario& s, const Architecture& model, const Gpu& gpu,
                            const EngineProfile& engine) {
+  if (engine.kind != "serving") {
+    throw InputError(
+        fmt::format("engine.profile: {} is for {}; expected one that serves, such as "
+                    "vllm, sglang or trtllm",
+                    engine.id, engine.kind));
+  }
   Deployment d;
   d.gpu = gpu;
   d.engine = engine;
@@ -90,6 +98,14 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
       *t *= x.older_host_factor;
     }
   }
+  auto& kernels = d.engine.kernels;
+  if (kernels.unit_bandwidth > BytesPerSecond(0) && d.gpu.compute_units > 0) {
+    kernels.memory_factor *=
+        std::max(1.0, d.gpu.memory.bandwidth / (kernels.unit_bandwidth * d.gpu.compute_units));
+  }
+  // Kernels that split mixed batches: see EngineProfile::Kernels.
+  const int sm = d.gpu.sm_version;
+  if (sm == 90 || sm == 100 || sm == 103) d.engine.kernels.mixed_decode_exponent = 0;
   d.precision = choose_precision(s, model, d.gpu, d.notes);
   const auto& k = d.engine.kernels;
   d.classes = {k.gemm, k.attention, k.moe, k.mla, k.linear_attention};

@@ -23,12 +23,15 @@ Family family_of(const Op& op) {
 
 // The engine's own kernels against the measured class: by what bounds the call, blended where both
 // count.
-double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const KernelTime& t) {
+double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const KernelTime& t,
+                     bool mixed) {
   const double c = t.compute.value(), m = t.memory.value();
   const double compute_share = c + m > 0 ? c * c / (c * c + m * m) : 0;
   double factor =
       std::pow(k.compute_factor, compute_share) * std::pow(k.memory_factor, 1 - compute_share);
   if (std::holds_alternative<PrefillAttention>(op.op)) factor *= k.prefill_attention_factor;
+  const auto* decode = std::get_if<DecodeAttention>(&op.op);
+  if (decode && mixed) factor *= mixed_decode_factor(k, *decode);
   return factor;
 }
 
@@ -38,6 +41,10 @@ bool decode_only(const Batch& batch) {
 }
 
 }  // namespace
+
+double mixed_decode_factor(const EngineProfile::Kernels& kernels, const DecodeAttention& decode) {
+  return std::pow(1.0 * decode.heads / decode.kv_heads, kernels.mixed_decode_exponent);
+}
 
 StepModel::StepModel(const Architecture& model, const ParallelPlan& plan,
                      const Precision& precision, const EngineProfile& engine,
@@ -63,6 +70,8 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   if (step.replayed) options.padding = padded_tokens(engine_, per_group) - per_group;
   const Program program = forward_program(model_, plan_, precision_, batch, options);
 
+  const bool mixed = !decoding && std::any_of(batch.groups.begin(), batch.groups.end(),
+                                              [](const SequenceGroup& g) { return g.decoding(); });
   EstimateSum<Seconds> sum;
   double launched = 0;
   for (const ProgramOp& op : program.ops) {
@@ -76,7 +85,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
     } else {
       const KernelTime t = kernels_.predict(op.op);
       term.bound = t.bound;
-      term.time = t.time.scaled(op.count * engine_factor(engine_.kernels, op, t));
+      term.time = t.time.scaled(op.count * engine_factor(engine_.kernels, op, t, mixed));
       const Seconds least = std::max(t.compute, t.memory) * op.count;
       // Whatever the engine's factor says, the data sheet's roofline holds.
       if (t.compute > t.memory) term.time.value = std::max(term.time.value, least);

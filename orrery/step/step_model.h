@@ -76,4 +76,8 @@ class StepModel {
   double expert_skew_;
 };
 
+// How much longer decode attention takes in a step that also carries a prefill
+// (EngineProfile::Kernels::mixed_decode_exponent).
+double mixed_decode_factor(const EngineProfile::Kernels& kernels, const DecodeAttention& decode);
+
 }  // namespace orrery

@@ -21,42 +21,44 @@ constexpr double kHuber = 0.5;  // logarithmic error beyond which a row pulls no
 constexpr double kPull = 0.02;  // weight of a constant's distance from the profile's own value
 constexpr int kMostEvaluations = 600;
 
-// A constant that rows may fit. Times are fitted in units of `scale` seconds; all by their
-// logarithm.
+// A constant that rows may fit, by its logarithm.
 struct Constant {
   const char* key;     // below the profile
-  double scale;        // 0: a plain factor
+  const char* unit;    // empty: a plain factor
+  double scale;        // of the unit
   double least, most;  // in that unit
   double usual = 1;    // where the search starts if the profile has zero
 };
 
-constexpr Constant kMemoryFactor{"kernels.memory_factor", 0, 0.7, 20};
-constexpr Constant kComputeFactor{"kernels.compute_factor", 0, 0.7, 20};
-constexpr Constant kPrefillAttention{"kernels.prefill_attention_factor", 0, 0.7, 3};
-constexpr Constant kHostPerStep{"execution.host_per_step", 1e-6, 10, 20000, 500};
-constexpr Constant kHostPerSequence{"execution.host_per_sequence", 1e-6, 0.1, 1000, 10};
-constexpr Constant kHostPerLayer{"execution.host_per_layer", 1e-6, 1, 1000, 20};
-constexpr Constant kKernelGap{"execution.kernel_gap", 1e-6, 0.05, 100, 3};
-constexpr Constant kOlderHost{"execution.older_host_factor", 0, 0.7, 3};
-constexpr Constant kCollective{"execution.collective_latency", 1e-6, 0.01, 100, 1};
+constexpr Constant kMemoryFactor{"kernels.memory_factor", "", 1, 0.7, 20};
+constexpr Constant kComputeFactor{"kernels.compute_factor", "", 1, 0.7, 20};
+constexpr Constant kPrefillAttention{"kernels.prefill_attention_factor", "", 1, 0.7, 3};
+constexpr Constant kUnitBandwidth{"kernels.unit_bandwidth", "GB/s", 1e9, 2, 100};
+constexpr Constant kHostPerStep{"execution.host_per_step", "us", 1e-6, 10, 20000, 500};
+constexpr Constant kHostPerSequence{"execution.host_per_sequence", "us", 1e-6, 0.1, 1000, 10};
+constexpr Constant kHostPerLayer{"execution.host_per_layer", "us", 1e-6, 1, 1000, 20};
+constexpr Constant kKernelGap{"execution.kernel_gap", "us", 1e-6, 0.05, 100, 3};
+constexpr Constant kOlderHost{"execution.older_host_factor", "", 1, 0.7, 3};
+constexpr Constant kCollective{"execution.collective_latency", "us", 1e-6, 0.01, 100, 1};
 
 double value_of(const EngineProfile& e, const Constant& c) {
   const std::map<std::string, double> values = {
       {kMemoryFactor.key, e.kernels.memory_factor},
       {kComputeFactor.key, e.kernels.compute_factor},
       {kPrefillAttention.key, e.kernels.prefill_attention_factor},
+      {kUnitBandwidth.key, e.kernels.unit_bandwidth.value()},
       {kHostPerStep.key, e.execution.host_per_step.value()},
       {kHostPerSequence.key, e.execution.host_per_sequence.value()},
       {kHostPerLayer.key, e.execution.host_per_layer.value()},
       {kKernelGap.key, e.execution.kernel_gap.value()},
       {kOlderHost.key, e.execution.older_host_factor},
       {kCollective.key, e.execution.collective_latency.value()}};
-  const double value = values.at(c.key) / (c.scale > 0 ? c.scale : 1);
+  const double value = values.at(c.key) / c.scale;
   return value > 0 ? std::clamp(value, c.least, c.most) : c.usual;
 }
 
 std::string text_of(const Constant& c, double v) {
-  return c.scale > 0 ? fmt::format("{:.4g} us", v) : fmt::format("{:.4g}", v);
+  return *c.unit ? fmt::format("{:.4g} {}", v, c.unit) : fmt::format("{:.4g}", v);
 }
 
 class EngineFit {
@@ -71,6 +73,7 @@ class EngineFit {
       const Gpu gpu = runner_.catalog().gpu(r.scenario.hardware.gpu);
       (gpu.sm_version < 90 ? older : newer) = true;
     }
+    if (profile.kernels.unit_bandwidth > BytesPerSecond(0)) constants_.push_back(kUnitBandwidth);
     if (batches) constants_.push_back(kHostPerSequence);
     constants_.push_back(kKernelGap);
     if (!profile.execution.decode_graphs) constants_.push_back(kHostPerLayer);

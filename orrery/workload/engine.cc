@@ -7,6 +7,7 @@ namespace orrery {
 void declare(Fields& f, EngineProfile& e) {
   f.add("id", e.id, "short name");
   f.add("name", e.name, "full name");
+  f.add("kind", e.kind, "what it is for").one_of({"serving", "training"});
   f.add("version", e.version, "version that the constants describe");
   f.add("calibration", e.calibration, "what the fitted constants were fitted on");
   f.add("aliases", e.aliases, "other names");
@@ -30,9 +31,15 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("memory_factor", k.memory_factor,
               "memory-bound kernels take this many times the measured class's time")
             .range(0.3, 20);
+        g.add("unit_bandwidth", k.unit_bandwidth,
+              "memory-bound kernels read no more than this per compute unit; 0: no limit")
+            .range(0, 1e12);
         g.add("prefill_attention_factor", k.prefill_attention_factor,
               "prefill attention takes this many times the measured class's time")
             .range(0.3, 20);
+        g.add("mixed_decode_exponent", k.mixed_decode_exponent,
+              "decode attention beside a prefill takes (heads per KV head)^this as long as alone")
+            .range(0, 1);
       },
       "which kernels run");
   f.group(

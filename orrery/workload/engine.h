@@ -1,6 +1,8 @@
 // A serving engine as a set of constants: which kernels it runs, what its host side costs, how it
 // fills memory.
 //
+// Engines that train have profiles of the same form; serving questions refuse them.
+//
 // Profiles are catalog/engines/<id>.yaml. A number there is a documented default of the engine, or
 // fitted by `orrery fit engines` on measured rows of that engine: those are kept apart in
 // catalog/engines/fitted/<id>.yaml, which is laid over the first (its `calibration` says on what).
@@ -28,6 +30,7 @@ namespace orrery {
 
 struct EngineProfile {
   std::string id, name, version, calibration;
+  std::string kind = "serving";  // or "training"
   std::vector<std::string> aliases, sources;
 
   // Whose measured kernels serve each family ("vllm", "sglang", "trtllm").
@@ -37,7 +40,16 @@ struct EngineProfile {
     std::string collectives = "vllm";
     // The engine's kernels take this many times as long as the measured class, by what bounds them.
     double compute_factor = 1, memory_factor = 1;
+    // Kernels that keep too little in flight read no more than this a second and compute unit: what
+    // the GPU's bandwidth exceeds it by multiplies memory_factor. 0: no limit.
+    BytesPerSecond unit_bandwidth;
     double prefill_attention_factor = 1;  // prefill attention alone (older engines)
+    // Decode attention of a step that also carries a prefill takes (heads per KV head)^this as long
+    // as alone: FlashAttention 2 runs both in one call, which neither splits the keys of a sequence
+    // nor packs heads that share a KV head. On Hopper and data-centre Blackwell other kernels do,
+    // and it does not apply. 0.5 from data/layers attention_mixed (factors of 2.0 at 4 heads a KV
+    // head, 2.8 at 8).
+    double mixed_decode_exponent = 0;
   } kernels;
 
   struct Execution {

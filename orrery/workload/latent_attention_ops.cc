@@ -37,7 +37,7 @@ double mean_keys(const SequenceGroup& g, std::int64_t window) {
 // in fp8 where the model runs in fp8 (DeepSeek-V3.2).
 void add_indexer(OpList& ops, const RankStep& step, const LatentAttention& a,
                  const SparseIndexer& x) {
-  const Format format = step.precision.weights;
+  const Format format = step.precision.mixer_weights();
   const std::int64_t width = std::int64_t{x.heads} * x.head_dim;
   ops.gemm("indexer_q", kPart, step.tokens(), width,
            a.q_lora_rank > 0 ? a.q_lora_rank : step.hidden(), format);
@@ -90,7 +90,7 @@ void add_indexer(OpList& ops, const RankStep& step, const LatentAttention& a,
 // Products that make queries and the new latents, their norms, rotary embedding and the cache
 // write.
 void add_inputs(OpList& ops, const RankStep& step, const LatentAttention& a, std::int64_t heads) {
-  const Format format = step.precision.weights;
+  const Format format = step.precision.mixer_weights();
   const std::int64_t q = heads * (a.qk_nope_dim + a.qk_rope_dim);
   const std::int64_t latent = std::int64_t{a.kv_lora_rank} + a.qk_rope_dim;
   ops.quantise("qkv_quantise", kPart, step.tokens(), step.hidden(), step.element(), format);
@@ -137,7 +137,7 @@ void add_expanded(OpList& ops, const RankStep& step, const LatentAttention& a, s
   }
   if (keys == 0) return;
   ops.gemm("kv_b_proj", kPart, std::llround(keys), heads * (a.qk_nope_dim + a.value_dim),
-           a.kv_lora_rank, step.precision.weights);
+           a.kv_lora_rank, step.precision.mixer_weights());
   for (const SequenceGroup& g : step.batch.groups) {
     if (absorbed(a, g) || g.sequences == 0) continue;
     LatentAttentionCore c = core(step, a, heads);
@@ -187,8 +187,9 @@ void add_latent_attention(OpList& ops, const RankStep& step, const LatentAttenti
   add_expanded(ops, step, a, heads);
   add_absorbed(ops, step, a, heads);
   const std::int64_t out = heads * a.value_dim;
-  ops.quantise("o_quantise", kPart, step.tokens(), out, step.element(), step.precision.weights);
-  ops.gemm("o_proj", kPart, step.tokens(), step.hidden(), out, step.precision.weights);
+  ops.quantise("o_quantise", kPart, step.tokens(), out, step.element(),
+               step.precision.mixer_weights());
+  ops.gemm("o_proj", kPart, step.tokens(), step.hidden(), out, step.precision.mixer_weights());
 }
 
 }  // namespace orrery

@@ -34,12 +34,13 @@ void add_core(OpList& ops, const RankStep& step, LinearAttentionCore core) {
 void add_output(OpList& ops, const RankStep& step, std::int64_t width) {
   ops.elementwise("mixer_norm", kPart, Elementwise::Kind::kNorm, step.tokens(), width,
                   step.element(), 2, 1);
-  ops.quantise("o_quantise", kPart, step.tokens(), width, step.element(), step.precision.weights);
-  ops.gemm("o_proj", kPart, step.tokens(), step.hidden(), width, step.precision.weights);
+  ops.quantise("o_quantise", kPart, step.tokens(), width, step.element(),
+               step.precision.mixer_weights());
+  ops.gemm("o_proj", kPart, step.tokens(), step.hidden(), width, step.precision.mixer_weights());
 }
 
 void add_input(OpList& ops, const RankStep& step, std::int64_t width) {
-  const Format format = step.precision.weights;
+  const Format format = step.precision.mixer_weights();
   ops.quantise("in_quantise", kPart, step.tokens(), step.hidden(), step.element(), format);
   ops.gemm("in_proj", kPart, step.tokens(), width, step.hidden(), format);
 }

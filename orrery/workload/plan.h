@@ -1,6 +1,8 @@
 // How a deployment is split over devices, in which number formats, and whether a model allows it.
 #pragma once
 
+#include <optional>
+
 #include "orrery/base/dtype.h"
 #include "orrery/model/architecture.h"
 #include "orrery/workload/format.h"
@@ -25,11 +27,15 @@ struct Precision {
   Dtype activations = Dtype::kBf16;  // 16-bit residual stream
   Dtype attention = Dtype::kBf16;    // arithmetic of attention
   Dtype kv_cache = Dtype::kBf16;
+  // Projections of attention and other mixers where they are stored apart from `weights`.
+  std::optional<Format> mixers = std::nullopt;
+  Format mixer_weights() const { return mixers.value_or(weights); }
 };
 
 // The precision a checkpoint is served in if nothing is asked: its own quantisation, attention in
 // 16 bits (a checkpoint in fp32 is cast to fp16, as vLLM does). The LM head stays in 16 bits, and
-// so do the dense projections of a MoE model of which only the experts are quantised (gpt-oss).
+// so do the dense projections of a MoE model of which only the experts are quantised (gpt-oss), and
+// attention that the checkpoint names as left out (Llama 3.1 405B FP8).
 // NoData: a quantisation that no Format stands for.
 Precision native_precision(const Architecture& model);
 

@@ -61,7 +61,9 @@ Precision native_precision(const Architecture& model) {
   const bool experts_only =
       has_experts(model) &&
       (model.quantization.format == WeightFormat::kMxfp4 || skips_attention(model.quantization));
-  if (!experts_only) p.weights = p.experts;
+  if (experts_only) return p;
+  p.weights = p.experts;
+  if (skips_attention(model.quantization)) p.mixers = plain_format(plain);
   return p;
 }
 

@@ -123,7 +123,7 @@ void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAtten
   const std::int64_t qkv = std::int64_t{r.heads} * a.head_dim +
                            std::int64_t{r.kv_heads} * (a.head_dim + a.value_dim) +
                            (a.output_gate ? out : 0);
-  const Format format = step.precision.weights;
+  const Format format = step.precision.mixer_weights();
 
   ops.quantise("qkv_quantise", kPart, step.tokens(), step.hidden(), step.element(), format);
   ops.gemm("qkv_proj", kPart, step.tokens(), qkv, step.hidden(), format);

@@ -49,6 +49,20 @@ TEST(Weights, QuantisedFormatsCountTheirScales) {
   EXPECT_NEAR(gb("gpt-oss-120b", {.experts = Format::kMxfp4}), 65.2, 0.6);
 }
 
+// Llama 3.1 405B FP8 keeps attention in 16 bits: 126 layers of 2 * 16384^2 + 2 * 16384 * 1024
+// elements have a byte more than in a checkpoint that is fp8 throughout.
+TEST(Weights, AttentionThatTheCheckpointLeavesOutStaysWide) {
+  const Architecture model = load_model("llama-3.1-405b-fp8");
+  const Precision stored = native_precision(model);
+  Precision narrow = stored;
+  narrow.mixers.reset();
+  EXPECT_EQ(stored.weights, Format::kFp8);
+  EXPECT_EQ(stored.mixer_weights(), Format::kBf16);
+  const double attention = 126 * (2.0 * 16384 * 16384 + 2.0 * 16384 * 1024);
+  EXPECT_NEAR(all_stages(model, {}, stored) - all_stages(model, {}, narrow), attention,
+              attention * 0.001);
+}
+
 TEST(Weights, TensorParallelRanksShareMatricesAndCopyNorms) {
   const Architecture model = load_model("llama-3-70b");
   const double whole = stage_weights(model, {}, {}, 0).value();
