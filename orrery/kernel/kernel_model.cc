@@ -33,6 +33,7 @@ const std::string& framework_of(const KernelClasses& c, std::string_view family)
   if (family == "moe") return c.moe;
   if (family.starts_with("mla")) return c.mla;
   if (family == "linear_attention") return c.linear_attention;
+  if (family == "row_kernels") return c.rows;
   return c.gemm;
 }
 
@@ -42,6 +43,7 @@ class SurfaceKernelModel : public KernelModel {
                      TierChoice tier)
       : gpu_(gpu), bundle_(bundle) {
     for (const KernelFamily* family : kernel_families()) {
+      if (framework_of(classes, family->name()).empty()) continue;
       FamilyModel& m = families_.emplace_back();
       m.family = family;
       m.framework = framework_of(classes, family->name());
@@ -52,7 +54,6 @@ class SurfaceKernelModel : public KernelModel {
         serve_any_gpu(m, load_file(*family, for_any_gpu));
         continue;
       }
-      if (gpu.vendor != "nvidia") continue;
       const std::vector<MeasuredGpu> measured = measured_gpus(*family, m.framework, tier);
       const auto load = [&](const std::string& id) -> const SurfaceFile& {
         return load_file(*family, surface_path(family->name(), m.framework, id));
@@ -144,7 +145,7 @@ class SurfaceKernelModel : public KernelModel {
     }
   }
 
-  // GPUs with a file of this family and framework, nearest first.
+  // GPUs of the same maker with a file of this family and framework, nearest first.
   std::vector<MeasuredGpu> measured_gpus(const KernelFamily& family, const std::string& framework,
                                          TierChoice tier) const {
     std::vector<MeasuredGpu> out;
@@ -155,7 +156,9 @@ class SurfaceKernelModel : public KernelModel {
       const std::string id = path.substr(prefix.size(), path.size() - prefix.size() - 4);
       const bool own = id == gpu_.id;
       if (own && tier == TierChoice::kTransferred) continue;
-      out.push_back({id, own, own ? 0 : distance(gpu_, catalog.gpu(id))});
+      const Gpu relative = catalog.gpu(id);
+      if (relative.vendor != gpu_.vendor) continue;  // other libraries, other kernels
+      out.push_back({id, own, own ? 0 : distance(gpu_, relative)});
     }
     std::sort(out.begin(), out.end(), [](const MeasuredGpu& a, const MeasuredGpu& b) {
       return std::tuple(!a.own, a.distance, a.id) < std::tuple(!b.own, b.distance, b.id);
