@@ -8,6 +8,7 @@
 #include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/validate/inference.h"
+#include "orrery/validate/neusight.h"
 #include "orrery/validate/report.h"
 
 namespace orrery::cli {
@@ -52,7 +53,7 @@ void print_report(const ValidationReport& report) {
 void add_validate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("validate", "errors against measured rows");
   auto o = std::make_shared<ValidateOptions>();
-  app->add_option("AREA", o->area, "inference")->required();
+  app->add_option("AREA", o->area, "inference or neusight")->required();
   app->add_option("--data", o->data,
                   "folder in the layout of the shared data, such as data/inference")
       ->required()
@@ -62,12 +63,14 @@ void add_validate(CLI::App& program, Context& context) {
       ->check(CLI::IsMember({"table", "json", "md", "csv"}))
       ->type_name("FORMAT");
   app->callback([o, &context] {
-    const std::vector<std::string> areas = {"inference"};
-    if (o->area != "inference") {
-      throw InputError(fmt::format("validate: expected inference, got '{}'{}", o->area,
+    const std::vector<std::string> areas = {"inference", "neusight"};
+    if (o->area != "inference" && o->area != "neusight") {
+      throw InputError(fmt::format("validate: expected inference or neusight, got '{}'{}", o->area,
                                    did_you_mean(o->area, areas)));
     }
-    const ValidationReport report = validate_inference(o->data, o->table, context.bundle());
+    const ValidationReport report = o->area == "neusight"
+                                        ? validate_neusight(o->data, context.bundle())
+                                        : validate_inference(o->data, o->table, context.bundle());
     if (o->output == "json") {
       fmt::print("{}\n", to_json(report).dump(1));
     } else if (o->output == "md") {

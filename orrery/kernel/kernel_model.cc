@@ -22,6 +22,28 @@ constexpr double kAnalyticalOwn = 0.20;
 // Memory-bound products reach 0.77 to 0.88 of the bandwidth on every NVIDIA GPU (data/kernels).
 constexpr double kStreaming = 1 / 0.82;
 
+// Gradients' products and elementwise kernels on the surfaces of forward ones: other operand
+// layouts, sums over rows. The gradients of 41 layers of data/training/neusight_ops take 0.8 to 1.2
+// times what the forward's surface gives for their sizes.
+constexpr double kGradientError = 0.12;
+
+// FlashAttention's backward pass: 2.5 times the forward's FLOPs, at a lower rate: the ratio of the
+// rates as training runs show it (../shared/reference/training.md), the mean of the three
+// elsewhere. Not measured kernel by kernel: wide.
+constexpr double kBackwardFlops = 2.5;
+constexpr double kAttentionBackwardError = 0.20;
+double backward_factor(const Gpu& gpu) {
+  if (gpu.architecture == "ampere") return 1.49;
+  if (gpu.architecture == "hopper") return 1.28;
+  return gpu.architecture == "blackwell" ? 1.36 : 1.38;
+}
+
+bool is_gradient(const Op& op) {
+  if (const auto* g = std::get_if<Gemm>(&op)) return g->gradient;
+  if (const auto* e = std::get_if<Elementwise>(&op)) return e->gradient;
+  return false;
+}
+
 struct FamilyModel {
   const KernelFamily* family = nullptr;
   std::string framework;
@@ -65,6 +87,47 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   KernelTime predict(const Op& op) const override {
+    if (const auto* backward = std::get_if<AttentionBackward>(&op))
+      return attention_backward(*backward);
+    KernelTime t = forward(op);
+    if (is_gradient(op)) t.time.shared = std::hypot(t.time.shared, kGradientError);
+    return t;
+  }
+
+  std::string provenance(const Op& op) const override {
+    if (const auto* backward = std::get_if<AttentionBackward>(&op))
+      return fmt::format("{:.2f} times the forward pass: {}",
+                         kBackwardFlops * backward_factor(gpu_), provenance(backward->forward));
+    for (const FamilyModel& m : families_) {
+      const int index = m.family->accepts(op) ? m.family->class_of(op) : -1;
+      if (index < 0) continue;
+      const ServingSurface& s = m.classes[static_cast<std::size_t>(index)];
+      if (!s.surface) break;
+      if (s.gpu.empty())
+        return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
+                           m.family->name());
+      return fmt::format("{} {} of {} measured on {}", m.framework, s.surface->kernel_class,
+                         m.family->name(), s.gpu);
+    }
+    return fmt::format("data sheet of {} and physics", gpu_.id);
+  }
+
+ private:
+  KernelTime attention_backward(const AttentionBackward& backward) const {
+    const Op op = backward;
+    KernelTime t = forward(backward.forward);
+    t.compute = flops(op) / rate_for(arithmetic(op), gpu_);
+    t.memory = bytes(op) / gpu_.memory.bandwidth;
+    t.time = t.time.scaled(kBackwardFlops * backward_factor(gpu_));
+    t.time.value = std::max({t.time.value, t.compute, t.memory});
+    t.time.shared = std::hypot(t.time.shared, kAttentionBackwardError);
+    t.time.origin = std::max(t.time.origin, Origin::kTransferred);
+    if (t.bound != Bound::kLaunch)
+      t.bound = t.compute > t.memory ? Bound::kCompute : Bound::kMemory;
+    return t;
+  }
+
+  KernelTime forward(const Op& op) const {
     for (const FamilyModel& m : families_) {
       if (!m.family->accepts(op)) continue;
       const KernelPoint p = m.family->point(op, gpu_, false);
@@ -93,22 +156,6 @@ class SurfaceKernelModel : public KernelModel {
     return by_roofline(op);
   }
 
-  std::string provenance(const Op& op) const override {
-    for (const FamilyModel& m : families_) {
-      const int index = m.family->accepts(op) ? m.family->class_of(op) : -1;
-      if (index < 0) continue;
-      const ServingSurface& s = m.classes[static_cast<std::size_t>(index)];
-      if (!s.surface) break;
-      if (s.gpu.empty())
-        return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
-                           m.family->name());
-      return fmt::format("{} {} of {} measured on {}", m.framework, s.surface->kernel_class,
-                         m.family->name(), s.gpu);
-    }
-    return fmt::format("data sheet of {} and physics", gpu_.id);
-  }
-
- private:
   // The surface holds for operands as they were measured: those that fit stay in the L2. A call of
   // a step, whose weights come from memory, takes at least that time, and at least what streaming
   // its operands takes. What is slow for another reason (few blocks, latency) is not made slower.

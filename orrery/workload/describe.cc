@@ -36,9 +36,9 @@ std::string_view elementwise_name(Elementwise::Kind kind) {
 
 struct Description {
   std::string operator()(const Gemm& g) const {
-    return fmt::format("gemm {} {}[{}, {}] x [{}, {}]", facts(g.format).name,
+    return fmt::format("gemm {} {}[{}, {}] x [{}, {}]{}", facts(g.format).name,
                        g.batch > 1 ? fmt::format("{} x ", g.batch) : std::string(), g.m, g.k, g.k,
-                       g.n);
+                       g.n, g.gradient ? " (gradient)" : "");
   }
 
   std::string operator()(const PrefillAttention& a) const {
@@ -75,7 +75,8 @@ struct Description {
   }
 
   std::string operator()(const Elementwise& e) const {
-    return fmt::format("{} [{}, {}]", elementwise_name(e.kind), e.rows, e.width);
+    return fmt::format("{}{} [{}, {}]", elementwise_name(e.kind), e.gradient ? " gradient" : "",
+                       e.rows, e.width);
   }
 
   std::string operator()(const Embedding& e) const {
@@ -84,6 +85,15 @@ struct Description {
 
   std::string operator()(const Collective& c) const {
     return fmt::format("{} of {} over {} ranks", to_text(c.kind), to_text(c.bytes), c.ranks);
+  }
+
+  std::string operator()(const AttentionBackward& a) const {
+    return "backward of " + (*this)(a.forward);
+  }
+
+  std::string operator()(const OptimizerStep& o) const {
+    return fmt::format("optimizer step of {} parameters, {:.4g} B each", o.parameters,
+                       (o.read + o.written).value());
   }
 };
 

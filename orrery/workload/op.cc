@@ -80,6 +80,8 @@ struct FlopCount {
   double operator()(const Elementwise&) const { return 0; }
   double operator()(const Embedding&) const { return 0; }
   double operator()(const Collective&) const { return 0; }
+  double operator()(const AttentionBackward& a) const { return 2.5 * (*this)(a.forward); }
+  double operator()(const OptimizerStep&) const { return 0; }
 };
 
 struct ByteCount {
@@ -143,6 +145,21 @@ struct ByteCount {
     return 2 * real(e.tokens) * real(e.hidden) * bytes_per_element(e.dtype);
   }
   Bytes operator()(const Collective&) const { return {}; }
+  Bytes operator()(const AttentionBackward& b) const {
+    const PrefillAttention& a = b.forward;
+    const double queries = real(a.new_tokens) * a.heads;
+    const Bytes stream = stream_bytes(a.dtype);
+    // Queries and their gradient; outputs and their gradient; the sum in 32 bits.
+    const Bytes of_queries =
+        queries * ((2 * a.head_dim + 2 * a.value_dim) * stream + 2.0 * a.head_dim * Bytes(4));
+    // Keys and values, and their gradients.
+    const Bytes of_keys = keys_read(a) * a.kv_heads * (a.head_dim + a.value_dim) *
+                          (bytes_per_element(a.kv_dtype) + stream);
+    return real(a.batch) * (of_queries + of_keys);
+  }
+  Bytes operator()(const OptimizerStep& o) const {
+    return real(o.parameters) * (o.read + o.written);
+  }
 };
 
 struct ArithmeticFormat {
@@ -155,6 +172,8 @@ struct ArithmeticFormat {
   Dtype operator()(const Elementwise&) const { return Dtype::kFp32; }
   Dtype operator()(const Embedding&) const { return Dtype::kFp32; }
   Dtype operator()(const Collective&) const { return Dtype::kFp32; }
+  Dtype operator()(const AttentionBackward& a) const { return a.forward.dtype; }
+  Dtype operator()(const OptimizerStep&) const { return Dtype::kFp32; }
 };
 
 struct KindName {
@@ -167,6 +186,8 @@ struct KindName {
   std::string_view operator()(const Elementwise&) const { return "elementwise"; }
   std::string_view operator()(const Embedding&) const { return "embedding"; }
   std::string_view operator()(const Collective&) const { return "collective"; }
+  std::string_view operator()(const AttentionBackward&) const { return "attention_backward"; }
+  std::string_view operator()(const OptimizerStep&) const { return "optimizer"; }
 };
 
 }  // namespace
@@ -175,6 +196,43 @@ Flops flops(const Op& op) { return Flops(std::visit(FlopCount{}, op)); }
 Bytes bytes(const Op& op) { return std::visit(ByteCount{}, op); }
 Dtype arithmetic(const Op& op) { return std::visit(ArithmeticFormat{}, op); }
 std::string_view kind_name(const Op& op) { return std::visit(KindName{}, op); }
+
+GemmGradients gradients(const Gemm& forward) {
+  GemmGradients g{forward, forward};
+  g.first.n = forward.k;
+  g.first.k = forward.n;
+  g.second.m = forward.k;
+  g.second.k = forward.m;
+  g.second.weight = false;
+  g.first.gradient = g.second.gradient = true;
+  return g;
+}
+
+Elementwise gradient(const Elementwise& forward) {
+  Elementwise g = forward;
+  g.gradient = true;
+  switch (forward.kind) {
+    case Elementwise::Kind::kAdd:
+      g.read = g.written = Bytes(0);
+      break;
+    case Elementwise::Kind::kRotary:
+    case Elementwise::Kind::kCopy:
+      break;
+    default:
+      g.read = forward.read + forward.written;
+      g.written = forward.read;
+  }
+  return g;
+}
+
+OptimizerStep adam_step(std::int64_t parameters, Dtype weight, Dtype gradient,
+                        std::optional<Dtype> master, Dtype moments) {
+  const Bytes stored = bytes_per_element(weight);
+  const Bytes states = 2 * bytes_per_element(moments);
+  const Bytes updated = master ? bytes_per_element(*master) : stored;
+  return {parameters, bytes_per_element(gradient) + updated + states,
+          updated + states + (master ? stored : Bytes(0))};
+}
 
 double attended_pairs(std::int64_t new_tokens, std::int64_t past, std::int64_t window,
                       bool causal) {

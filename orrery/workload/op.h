@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -26,6 +27,9 @@ struct Gemm {
   // Whether the second operand is a weight (read from memory at the format's size) or an
   // activation.
   bool weight = true;
+  // A gradient's product: the same sizes as any, but operands in other layouts than those that
+  // were measured (KernelModel widens its error).
+  bool gradient = false;
 };
 
 // Attention of `new_tokens` queries a sequence over `past + new_tokens` keys. Causal: query i sees
@@ -78,6 +82,22 @@ struct MoeExperts {
   Format format = Format::kBf16;
 };
 
+// Gradients of queries, keys and values of an attention that was computed without keeping its
+// scores (FlashAttention: Dao et al. 2022, Algorithm 4). FLOPs 2.5 times the forward's: five
+// products a pair instead of two, one of them the recomputed scores. Reads queries, outputs and
+// their gradients, keys and values; writes the three gradients; gradients of queries are summed up
+// in 32 bits (read and written once).
+struct AttentionBackward {
+  PrefillAttention forward;
+};
+
+// One step of an optimizer over `parameters` weights of a rank: elementwise, no FLOPs. The bytes of
+// a parameter follow from the formats (adam_step).
+struct OptimizerStep {
+  std::int64_t parameters = 1;
+  Bytes read{14}, written{14};  // a parameter
+};
+
 // Recurrent token mixers, whole kernels between the projections: convolution, gates, recurrence.
 // FLOPs a token and value head: 2*k_dim*v_dim for each pass over the state (three in the delta
 // rule: read by key, update, read by query; two in Mamba-2), and 2*conv a channel. Chunked prefill
@@ -109,7 +129,8 @@ struct Elementwise {
   };
   Kind kind = Kind::kNorm;
   std::int64_t rows = 1, width = 1;
-  Bytes read, written;  // in all
+  Bytes read, written;    // in all
+  bool gradient = false;  // the backward kernel; its bytes are its own
 };
 
 // Gathers `tokens` rows of `hidden` elements from a table.
@@ -132,7 +153,8 @@ struct Collective {
 };
 
 using Op = std::variant<Gemm, PrefillAttention, DecodeAttention, LatentAttentionCore, MoeExperts,
-                        LinearAttentionCore, Elementwise, Embedding, Collective>;
+                        LinearAttentionCore, Elementwise, Embedding, Collective, AttentionBackward,
+                        OptimizerStep>;
 
 // FLOPs of the op; 0 for elementwise work, embeddings and collectives.
 Flops flops(const Op& op);
@@ -144,13 +166,31 @@ Bytes bytes(const Op& op);
 Dtype arithmetic(const Op& op);
 
 // "gemm", "attention_prefill", "attention_decode", "mla", "moe", "linear_attention", "elementwise",
-// "embedding", "collective".
+// "embedding", "collective", "attention_backward", "optimizer".
 std::string_view kind_name(const Op& op);
 
 // The op's sizes for a person: "gemm bf16 [128, 4096] x [4096, 6144]".
 std::string describe(const Op& op);
 
 std::string_view to_text(Collective::Kind kind);
+
+// The products of the gradients of a product [m, k] x [k, n]: of the first operand
+// ([m, n] x [n, k]) and of the second ([k, m] x [m, n]).
+struct GemmGradients {
+  Gemm first, second;
+};
+GemmGradients gradients(const Gemm& forward);
+
+// The backward kernel of elementwise work: it reads the gradients of the results and the operands,
+// and writes the operands' gradients. An add has none (no bytes); copies and rotary embeddings only
+// move the gradient.
+Elementwise gradient(const Elementwise& forward);
+
+// Fused Adam in mixed precision: reads gradient, master weight (where it is kept beside the weight)
+// and two moments, writes the moments, the master weight and the weight. bf16 weights and gradients
+// with fp32 states: 14 bytes read and 14 written.
+OptimizerStep adam_step(std::int64_t parameters, Dtype weight, Dtype gradient,
+                        std::optional<Dtype> master, Dtype moments);
 
 // Query-key pairs that causal (or full) attention computes for one sequence and head, window
 // included.
