@@ -52,7 +52,8 @@ class BatchedGemmFamily : public KernelFamily {
       padded = std::min(padded, waste * wave_factor(tiles, gpu.compute_units) * t.penalty);
     }
     const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
-    p.base = kSetup + std::max(p.compute * padded, move_time(bytes(op), cached, gpu));
+    const Seconds limited = std::max(p.compute, flops(op) / sustained_fp32(gpu));
+    p.base = kSetup + std::max(limited * padded, move_time(bytes(op), cached, gpu));
     p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
     p.x = {std::log2(m), std::log2(n), std::log2(k), std::log2(batch)};
     return p;

@@ -127,7 +127,7 @@ std::string eager_gpu_name(std::string_view name) {
        {"v100_pcie_32gb", "v100-32g-pcie"},
        {"p100_pcie_16gb", "p100-pcie"},
        {"h100_sxm", "h100-sxm"},
-       {"mi250", "mi250"}}};
+       {"mi250", "mi210"}}};  // a process runs on one of its dies, each of which is an MI210
   for (const auto& [from, to] : kNames) {
     if (name == from) return std::string(to);
   }

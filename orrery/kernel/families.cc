@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <string>
 
 namespace orrery {
 
@@ -58,6 +60,17 @@ Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu) {
 double wave_factor(double tiles, int units) {
   if (tiles <= 0 || units <= 0) return 1;
   return std::ceil(tiles / units) * units / tiles;
+}
+
+FlopsPerSecond sustained_fp32(const Gpu& gpu) {
+  constexpr double kShare = 0.8;
+  if (!gpu.power) return FlopsPerSecond(std::numeric_limits<double>::infinity());
+  const std::string& a = gpu.architecture;
+  const double picojoules = a == "pascal"                                   ? 22
+                            : a == "volta" || a == "turing"                 ? 14
+                            : a == "ampere" || a == "cdna1" || a == "cdna2" ? 10
+                                                                            : 6;
+  return FlopsPerSecond(kShare * gpu.power->value() / (picojoules * 1e-12));
 }
 
 FlopsPerSecond rate_for(Dtype arithmetic, const Gpu& gpu) {
