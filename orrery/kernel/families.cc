@@ -10,14 +10,22 @@
 namespace orrery {
 
 std::span<const KernelFamily* const> kernel_families() {
-  // The first that accepts an op serves it: products of many small matrices come before gemm. Those
+  // The first that accepts an op serves it: narrower families come before wider ones. Those
   // whose framework is not chosen are passed over (KernelClasses::rows).
-  static const std::array<const KernelFamily*, 10> kAll = {
-      &batched_gemm_family(),      &row_kernel_family(),
-      &absorbed_product_family(),  &gemm_family(),
-      &prefill_attention_family(), &decode_attention_family(),
-      &latent_core_family(),       &moe_family(),
-      &linear_attention_family(),  &elementwise_family()};
+  static const std::array<const KernelFamily*, 14> kAll = {&batched_gemm_family(),
+                                                           &row_kernel_family(),
+                                                           &quantise_family(),
+                                                           &encoder_attention_family(),
+                                                           &wide_ep_family(),
+                                                           &absorbed_product_family(),
+                                                           &gemm_family(),
+                                                           &prefill_attention_family(),
+                                                           &decode_attention_family(),
+                                                           &latent_core_family(),
+                                                           &moe_family(),
+                                                           &linear_attention_family(),
+                                                           &causal_convolution_family(),
+                                                           &elementwise_family()};
   return kAll;
 }
 

@@ -19,6 +19,7 @@ Family family_of(const Op& op) {
     Family operator()(const Collective&) const { return Family::kCollective; }
     Family operator()(const AttentionBackward&) const { return Family::kAttention; }
     Family operator()(const OptimizerStep&) const { return Family::kElementwise; }
+    Family operator()(const CausalConvolution&) const { return Family::kAttention; }
   };
   return std::visit(Visitor{}, op);
 }

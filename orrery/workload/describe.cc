@@ -34,6 +34,24 @@ std::string_view elementwise_name(Elementwise::Kind kind) {
   return "elementwise";
 }
 
+std::string_view recurrence_name(LinearAttentionCore::Kind kind) {
+  switch (kind) {
+    case LinearAttentionCore::Kind::kGatedDeltaNet:
+      return "gated_delta_net";
+    case LinearAttentionCore::Kind::kMamba2:
+      return "mamba2";
+    case LinearAttentionCore::Kind::kKimiDelta:
+      return "kimi_delta";
+  }
+  return "recurrence";
+}
+
+std::string_view dispatch_text(MoeExperts::Dispatched d) {
+  return d == MoeExperts::Dispatched::kNo       ? ""
+         : d == MoeExperts::Dispatched::kDecode ? ", dispatched (decode)"
+                                                : ", dispatched (prefill)";
+}
+
 struct Description {
   std::string operator()(const Gemm& g) const {
     return fmt::format("gemm {} {}[{}, {}] x [{}, {}]{}", facts(g.format).name,
@@ -61,17 +79,17 @@ struct Description {
   }
 
   std::string operator()(const MoeExperts& m) const {
-    return fmt::format("moe {}: {} tokens, {} of {} experts, {} x {}, tp {}, ep {}{}",
+    return fmt::format("moe {}: {} tokens, {} of {} experts, {} x {}, tp {}, ep {}{}{}",
                        facts(m.format).name, m.tokens, m.top_k, m.experts, m.hidden, m.intermediate,
                        m.tp, m.ep,
-                       m.skew > 0 ? fmt::format(", power law {}", m.skew) : std::string());
+                       m.skew > 0 ? fmt::format(", power law {}", m.skew) : std::string(),
+                       dispatch_text(m.dispatched));
   }
 
   std::string operator()(const LinearAttentionCore& a) const {
     return fmt::format("{} {} {}: {} x {} new, keys {} x {}, values {} x {}",
-                       a.kind == LinearAttentionCore::Kind::kMamba2 ? "mamba2" : "gated_delta_net",
-                       a.decode ? "decode" : "prefill", to_text(a.dtype), a.batch, a.new_tokens,
-                       a.k_heads, a.k_dim, a.v_heads, a.v_dim);
+                       recurrence_name(a.kind), a.decode ? "decode" : "prefill", to_text(a.dtype),
+                       a.batch, a.new_tokens, a.k_heads, a.k_dim, a.v_heads, a.v_dim);
   }
 
   std::string operator()(const Elementwise& e) const {
@@ -89,6 +107,12 @@ struct Description {
 
   std::string operator()(const AttentionBackward& a) const {
     return "backward of " + (*this)(a.forward);
+  }
+
+  std::string operator()(const CausalConvolution& c) const {
+    return fmt::format("causal_convolution {} {}: {} x {} new, {} channels, window {}{}",
+                       c.decode ? "decode" : "prefill", to_text(c.dtype), c.batch, c.new_tokens,
+                       c.channels, c.window, c.split ? ", split" : "");
   }
 
   std::string operator()(const OptimizerStep& o) const {

@@ -73,7 +73,7 @@ struct FlopCount {
   double operator()(const LinearAttentionCore& a) const {
     const double tokens = real(a.batch) * real(a.new_tokens);
     const double state = 1.0 * a.v_heads * a.k_dim * a.v_dim;
-    const int products = a.kind == LinearAttentionCore::Kind::kGatedDeltaNet ? 3 : 2;
+    const int products = a.kind == LinearAttentionCore::Kind::kMamba2 ? 2 : 3;
     return 2 * tokens * (products * state + a.conv * channels(a));
   }
 
@@ -82,6 +82,7 @@ struct FlopCount {
   double operator()(const Collective&) const { return 0; }
   double operator()(const AttentionBackward& a) const { return 2.5 * (*this)(a.forward); }
   double operator()(const OptimizerStep&) const { return 0; }
+  double operator()(const CausalConvolution&) const { return 0; }
 };
 
 struct ByteCount {
@@ -157,6 +158,11 @@ struct ByteCount {
                           (bytes_per_element(a.kv_dtype) + stream);
     return real(a.batch) * (of_queries + of_keys);
   }
+  Bytes operator()(const CausalConvolution& c) const {
+    const double windows = c.decode ? 2 * real(c.batch) * (c.window - 1) : 0;
+    return (2 * real(c.batch) * real(c.new_tokens) + windows) * real(c.channels) *
+           bytes_per_element(c.dtype);
+  }
   Bytes operator()(const OptimizerStep& o) const {
     return real(o.parameters) * (o.read + o.written);
   }
@@ -174,6 +180,7 @@ struct ArithmeticFormat {
   Dtype operator()(const Collective&) const { return Dtype::kFp32; }
   Dtype operator()(const AttentionBackward& a) const { return a.forward.dtype; }
   Dtype operator()(const OptimizerStep&) const { return Dtype::kFp32; }
+  Dtype operator()(const CausalConvolution&) const { return Dtype::kFp32; }
 };
 
 struct KindName {
@@ -188,6 +195,7 @@ struct KindName {
   std::string_view operator()(const Collective&) const { return "collective"; }
   std::string_view operator()(const AttentionBackward&) const { return "attention_backward"; }
   std::string_view operator()(const OptimizerStep&) const { return "optimizer"; }
+  std::string_view operator()(const CausalConvolution&) const { return "causal_convolution"; }
 };
 
 }  // namespace

@@ -80,6 +80,9 @@ struct MoeExperts {
   bool gated = true;
   double skew = 0;  // exponent of the power law of expert loads; 0: balanced
   Format format = Format::kBf16;
+  // Whether the tokens were sent to the rank by an all-to-all before (wide expert parallelism), so
+  // that the op neither routes nor sums up; prefill and decode then have kernels of their own.
+  enum class Dispatched { kNo, kPrefill, kDecode } dispatched = Dispatched::kNo;
 };
 
 // Gradients of queries, keys and values of an attention that was computed without keeping its
@@ -100,16 +103,27 @@ struct OptimizerStep {
 
 // Recurrent token mixers, whole kernels between the projections: convolution, gates, recurrence.
 // FLOPs a token and value head: 2*k_dim*v_dim for each pass over the state (three in the delta
-// rule: read by key, update, read by query; two in Mamba-2), and 2*conv a channel. Chunked prefill
-// kernels do more arithmetic in larger products; that is not counted. The state is kept in fp32; a
-// decode step reads and writes it, a prefill writes it once.
+// rule, gated or Kimi's: read by key, update, read by query; two in Mamba-2), and 2*conv a channel.
+// Chunked prefill kernels do more arithmetic in larger products; that is not counted. The state is
+// kept in fp32; a decode step reads and writes it, a prefill writes it once.
 struct LinearAttentionCore {
-  enum class Kind { kGatedDeltaNet, kMamba2 } kind = Kind::kGatedDeltaNet;
+  enum class Kind { kGatedDeltaNet, kMamba2, kKimiDelta } kind = Kind::kGatedDeltaNet;
   bool decode = false;
   std::int64_t batch = 1, new_tokens = 1;
   int k_heads = 1, k_dim = 128;  // Mamba-2: groups, state
   int v_heads = 1, v_dim = 128;  // Mamba-2: heads, head_dim
   int conv = 4;
+  Dtype dtype = Dtype::kBf16;
+};
+
+// The causal convolution in front of a recurrent mixer, alone: each of `channels` over a window of
+// `window` tokens. Moves the channels in and out; a decode step also reads and writes the windows
+// of its sequences. No FLOPs. `split`: queries, keys and values are convolved one after the other.
+struct CausalConvolution {
+  bool decode = false;
+  std::int64_t batch = 1, new_tokens = 1, channels = 1;
+  int window = 4;
+  bool split = false;
   Dtype dtype = Dtype::kBf16;
 };
 
@@ -154,7 +168,7 @@ struct Collective {
 
 using Op = std::variant<Gemm, PrefillAttention, DecodeAttention, LatentAttentionCore, MoeExperts,
                         LinearAttentionCore, Elementwise, Embedding, Collective, AttentionBackward,
-                        OptimizerStep>;
+                        OptimizerStep, CausalConvolution>;
 
 // FLOPs of the op; 0 for elementwise work, embeddings and collectives.
 Flops flops(const Op& op);
@@ -166,7 +180,8 @@ Bytes bytes(const Op& op);
 Dtype arithmetic(const Op& op);
 
 // "gemm", "attention_prefill", "attention_decode", "mla", "moe", "linear_attention", "elementwise",
-// "embedding", "collective", "attention_backward", "optimizer".
+// "embedding", "collective", "attention_backward", "optimizer",
+// "causal_convolution".
 std::string_view kind_name(const Op& op);
 
 // The op's sizes for a person: "gemm bf16 [128, 4096] x [4096, 6144]".
