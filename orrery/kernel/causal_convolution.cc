@@ -2,7 +2,7 @@
 //
 // Memory-bound: base = setup + time to move the channels in and out (and, decoding, the window of
 // each sequence). Coordinates: log2 of sequences, of new tokens, of channels. Classes: prefill and
-// decode; KDA's prefill call is three convolutions (queries, keys, values) and has its own.
+// decode for each mixer; KDA's prefill call is three convolutions (queries, keys, values).
 #include <array>
 #include <cmath>
 
@@ -17,9 +17,12 @@ namespace {
 class CausalConvolutionFamily : public KernelFamily {
  public:
   CausalConvolutionFamily() {
-    classes_[0].choices = {{"prefill"}};
-    classes_[1].choices = {{"decode"}};
-    classes_[2].choices = {{"prefill_three"}, {"prefill", 1.2, 0.25}};
+    classes_[0].choices = {{"gdn_prefill"}, {"mamba2_prefill", 1, 0.3}};
+    classes_[1].choices = {{"gdn_decode"}, {"mamba2_decode", 1, 0.2}};
+    classes_[2].choices = {{"mamba2_prefill"}, {"gdn_prefill", 1, 0.3}};
+    classes_[3].choices = {{"mamba2_decode"}, {"gdn_decode", 1, 0.2}};
+    classes_[4].choices = {{"kda_prefill"}, {"gdn_prefill", 1.2, 0.25}};
+    classes_[5].choices = {{"kda_decode"}, {"gdn_decode", 1, 0.2}};
   }
 
   std::string_view name() const override { return "causal_convolution"; }
@@ -32,7 +35,10 @@ class CausalConvolutionFamily : public KernelFamily {
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     const auto& c = std::get<CausalConvolution>(op);
-    return c.decode ? 1 : c.split ? 2 : 0;
+    const int mixer = c.mixer == LinearAttentionCore::Kind::kMamba2      ? 2
+                      : c.mixer == LinearAttentionCore::Kind::kKimiDelta ? 4
+                                                                         : 0;
+    return mixer + (c.decode ? 1 : 0);
   }
 
   KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
@@ -59,12 +65,15 @@ class CausalConvolutionFamily : public KernelFamily {
       return false;  // `verify`: several tokens of a draft, another kernel
     CausalConvolution c;
     c.decode = phase == "generation";
-    c.split = source.ends_with("qkv3");
+    const std::string_view table = row.text(row.column("table"));
+    c.mixer = table == "mamba2" ? LinearAttentionCore::Kind::kMamba2
+              : table == "kda"  ? LinearAttentionCore::Kind::kKimiDelta
+                                : LinearAttentionCore::Kind::kGatedDeltaNet;
     c.batch = row.integer(row.column("batch"));
     c.new_tokens = c.decode ? 1 : row.integer(row.column("seq"));
     c.window = static_cast<int>(row.integer(row.column("d_conv")));
     const double values = row.number(row.column("v_heads")) * row.number(row.column("v_dim"));
-    const double keys = row.text(row.column("table")) == "mamba2"
+    const double keys = table == "mamba2"
                             ? row.number(row.column("n_groups")) * row.number(row.column("d_state"))
                             : row.number(row.column("k_heads")) * row.number(row.column("k_dim"));
     c.channels = static_cast<std::int64_t>(2 * keys + values);
@@ -77,7 +86,7 @@ class CausalConvolutionFamily : public KernelFamily {
 
  private:
   static constexpr Seconds kSetup = microseconds(1);
-  std::array<KernelClass, 3> classes_;
+  std::array<KernelClass, 6> classes_;
 };
 
 }  // namespace

@@ -110,9 +110,9 @@ struct Description {
   }
 
   std::string operator()(const CausalConvolution& c) const {
-    return fmt::format("causal_convolution {} {}: {} x {} new, {} channels, window {}{}",
-                       c.decode ? "decode" : "prefill", to_text(c.dtype), c.batch, c.new_tokens,
-                       c.channels, c.window, c.split ? ", split" : "");
+    return fmt::format("causal_convolution of {} {} {}: {} x {} new, {} channels, window {}",
+                       recurrence_name(c.mixer), c.decode ? "decode" : "prefill", to_text(c.dtype),
+                       c.batch, c.new_tokens, c.channels, c.window);
   }
 
   std::string operator()(const OptimizerStep& o) const {

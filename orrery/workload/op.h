@@ -118,12 +118,13 @@ struct LinearAttentionCore {
 
 // The causal convolution in front of a recurrent mixer, alone: each of `channels` over a window of
 // `window` tokens. Moves the channels in and out; a decode step also reads and writes the windows
-// of its sequences. No FLOPs. `split`: queries, keys and values are convolved one after the other.
+// of its sequences. No FLOPs. Which mixer it serves tells its kernel: Kimi's convolves queries,
+// keys and values one after the other.
 struct CausalConvolution {
   bool decode = false;
   std::int64_t batch = 1, new_tokens = 1, channels = 1;
   int window = 4;
-  bool split = false;
+  LinearAttentionCore::Kind mixer = LinearAttentionCore::Kind::kGatedDeltaNet;
   Dtype dtype = Dtype::kBf16;
 };
 
