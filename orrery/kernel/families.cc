@@ -12,7 +12,7 @@ namespace orrery {
 std::span<const KernelFamily* const> kernel_families() {
   // The first that accepts an op serves it: narrower families come before wider ones. Those
   // whose framework is not chosen are passed over (KernelClasses::rows).
-  static const std::array<const KernelFamily*, 14> kAll = {&batched_gemm_family(),
+  static const std::array<const KernelFamily*, 15> kAll = {&batched_gemm_family(),
                                                            &row_kernel_family(),
                                                            &quantise_family(),
                                                            &encoder_attention_family(),
@@ -25,6 +25,7 @@ std::span<const KernelFamily* const> kernel_families() {
                                                            &moe_family(),
                                                            &linear_attention_family(),
                                                            &causal_convolution_family(),
+                                                           &sparse_attention_family(),
                                                            &elementwise_family()};
   return kAll;
 }

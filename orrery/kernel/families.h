@@ -19,5 +19,6 @@ const KernelFamily& encoder_attention_family();
 const KernelFamily& quantise_family();
 const KernelFamily& causal_convolution_family();
 const KernelFamily& wide_ep_family();
+const KernelFamily& sparse_attention_family();
 
 }  // namespace orrery

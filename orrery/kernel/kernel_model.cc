@@ -53,7 +53,7 @@ struct FamilyModel {
 const std::string& framework_of(const KernelClasses& c, std::string_view family) {
   if (family.starts_with("attention")) return c.attention;
   if (family.starts_with("moe")) return c.moe;
-  if (family.starts_with("mla")) return c.mla;
+  if (family.starts_with("mla") || family == "sparse_attention") return c.mla;
   if (family == "linear_attention" || family == "causal_convolution") return c.linear_attention;
   if (family == "row_kernels") return c.rows;
   return c.gemm;

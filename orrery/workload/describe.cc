@@ -46,6 +46,22 @@ std::string_view recurrence_name(LinearAttentionCore::Kind kind) {
   return "recurrence";
 }
 
+std::string_view sparse_name(SparseAttentionBlock::Kind kind) {
+  switch (kind) {
+    case SparseAttentionBlock::Kind::kDsa:
+      return "dsa";
+    case SparseAttentionBlock::Kind::kDsaReuse:
+      return "dsa_reuse";
+    case SparseAttentionBlock::Kind::kCsa:
+      return "csa";
+    case SparseAttentionBlock::Kind::kHca:
+      return "hca";
+    case SparseAttentionBlock::Kind::kMsa:
+      return "msa";
+  }
+  return "sparse";
+}
+
 std::string_view dispatch_text(MoeExperts::Dispatched d) {
   return d == MoeExperts::Dispatched::kNo       ? ""
          : d == MoeExperts::Dispatched::kDecode ? ", dispatched (decode)"
@@ -107,6 +123,12 @@ struct Description {
 
   std::string operator()(const AttentionBackward& a) const {
     return "backward of " + (*this)(a.forward);
+  }
+
+  std::string operator()(const SparseAttentionBlock& a) const {
+    return fmt::format("{} block {} {} kv {}: {} x {} new + {} past, heads {}, width {}",
+                       sparse_name(a.kind), a.decode ? "decode" : "prefill", facts(a.format).name,
+                       to_text(a.kv_dtype), a.batch, a.new_tokens, a.past, a.heads, a.hidden);
   }
 
   std::string operator()(const CausalConvolution& c) const {

@@ -46,6 +46,21 @@ double channels(const LinearAttentionCore& a) {
   return 2.0 * a.k_heads * a.k_dim + 1.0 * a.v_heads * a.v_dim;
 }
 
+double projection_weights(const SparseAttentionBlock& a) {
+  const double queries = 1.0 * a.heads * a.head_dim;
+  const double q = a.q_rank > 0 ? a.q_rank * (a.hidden + queries) : a.hidden * queries;
+  const double indexer = 1.0 * a.index_heads * a.index_dim * (a.q_rank > 0 ? a.q_rank : a.hidden);
+  return q + 1.0 * a.hidden * a.entry + 1.0 * a.heads * a.value_dim * a.hidden + indexer;
+}
+
+// Cached entries in sight of the mean query of a sequence, and those that it reads.
+double entries_in_sight(const SparseAttentionBlock& a) {
+  return std::max(1.0, (real(a.past) + (real(a.new_tokens) + 1) / 2) / a.compress);
+}
+double entries_read(const SparseAttentionBlock& a) {
+  return std::min(entries_in_sight(a), real(a.top_k));
+}
+
 struct FlopCount {
   double operator()(const Gemm& g) const {
     return 2 * real(g.batch) * real(g.m) * real(g.n) * real(g.k);
@@ -83,6 +98,11 @@ struct FlopCount {
   double operator()(const AttentionBackward& a) const { return 2.5 * (*this)(a.forward); }
   double operator()(const OptimizerStep&) const { return 0; }
   double operator()(const CausalConvolution&) const { return 0; }
+  double operator()(const SparseAttentionBlock& a) const {
+    const double attention = 2.0 * a.heads * a.entry * entries_read(a);
+    const double indexer = 1.0 * a.index_heads * a.index_dim * entries_in_sight(a);
+    return 2 * real(a.batch) * real(a.new_tokens) * (projection_weights(a) + attention + indexer);
+  }
 };
 
 struct ByteCount {
@@ -158,6 +178,16 @@ struct ByteCount {
                           (bytes_per_element(a.kv_dtype) + stream);
     return real(a.batch) * (of_queries + of_keys);
   }
+  Bytes operator()(const SparseAttentionBlock& a) const {
+    const double all = (real(a.past) + real(a.new_tokens)) / a.compress;
+    const double read = std::min(all, real(a.new_tokens) * entries_read(a));
+    const Bytes cache =
+        read * a.entry * bytes_per_element(a.kv_dtype) +
+        (a.index_heads > 0 ? all * a.index_dim : 0) * bytes_per_element(Dtype::kFp8);
+    const double tokens = real(a.batch) * real(a.new_tokens);
+    return projection_weights(a) * facts(a.format).weight + real(a.batch) * cache +
+           2 * tokens * a.hidden * bytes_per_element(Dtype::kBf16);
+  }
   Bytes operator()(const CausalConvolution& c) const {
     const double windows = c.decode ? 2 * real(c.batch) * (c.window - 1) : 0;
     return (2 * real(c.batch) * real(c.new_tokens) + windows) * real(c.channels) *
@@ -181,6 +211,7 @@ struct ArithmeticFormat {
   Dtype operator()(const AttentionBackward& a) const { return a.forward.dtype; }
   Dtype operator()(const OptimizerStep&) const { return Dtype::kFp32; }
   Dtype operator()(const CausalConvolution&) const { return Dtype::kFp32; }
+  Dtype operator()(const SparseAttentionBlock& a) const { return facts(a.format).arithmetic; }
 };
 
 struct KindName {
@@ -196,6 +227,7 @@ struct KindName {
   std::string_view operator()(const AttentionBackward&) const { return "attention_backward"; }
   std::string_view operator()(const OptimizerStep&) const { return "optimizer"; }
   std::string_view operator()(const CausalConvolution&) const { return "causal_convolution"; }
+  std::string_view operator()(const SparseAttentionBlock&) const { return "sparse_attention"; }
 };
 
 }  // namespace

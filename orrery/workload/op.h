@@ -101,6 +101,32 @@ struct OptimizerStep {
   Bytes read{14}, written{14};  // a parameter
 };
 
+// A whole block of sparse attention on one rank: norms, projections, rotary embedding, the choice
+// of keys (indexer), attention over the chosen ones and the output projection. Queries attend to at
+// most top_k of the cached entries; one entry stands for `compress` tokens and is `entry` elements
+// wide (latent and rotary key of one shared kv head, or keys and values of all kv heads).
+// FLOPs: projections of every token, attention over the chosen entries, scores of the indexer over
+// all. Reads weights and, a sequence, the index keys of the context once and for every query the
+// chosen entries, but no entry twice.
+struct SparseAttentionBlock {
+  enum class Kind {
+    kDsa,       // DeepSeek-V3.2, GLM-5: indexer over all tokens
+    kDsaReuse,  // takes an earlier layer's choice (GLM-5.2)
+    kCsa,       // DeepSeek-V4: entries compressed by 4, then chosen
+    kHca,       // DeepSeek-V4: compressed by 128, all read
+    kMsa        // MiniMax-M3: blocks of keys are chosen
+  } kind = Kind::kDsa;
+  bool decode = false;
+  std::int64_t batch = 1, new_tokens = 1, past = 0;
+  int heads = 1;                        // of the rank
+  int hidden = 7168, q_rank = 1536;     // q_rank 0: queries are projected directly
+  int head_dim = 192, value_dim = 128;  // of a head, as projected
+  int entry = 576, top_k = 2048, compress = 1;
+  int index_heads = 64, index_dim = 128;  // 0 heads: no indexer
+  Format format = Format::kBf16;          // of the projections
+  Dtype kv_dtype = Dtype::kBf16;
+};
+
 // Recurrent token mixers, whole kernels between the projections: convolution, gates, recurrence.
 // FLOPs a token and value head: 2*k_dim*v_dim for each pass over the state (three in the delta
 // rule, gated or Kimi's: read by key, update, read by query; two in Mamba-2), and 2*conv a channel.
@@ -169,7 +195,7 @@ struct Collective {
 
 using Op = std::variant<Gemm, PrefillAttention, DecodeAttention, LatentAttentionCore, MoeExperts,
                         LinearAttentionCore, Elementwise, Embedding, Collective, AttentionBackward,
-                        OptimizerStep, CausalConvolution>;
+                        OptimizerStep, CausalConvolution, SparseAttentionBlock>;
 
 // FLOPs of the op; 0 for elementwise work, embeddings and collectives.
 Flops flops(const Op& op);
@@ -182,7 +208,7 @@ Dtype arithmetic(const Op& op);
 
 // "gemm", "attention_prefill", "attention_decode", "mla", "moe", "linear_attention", "elementwise",
 // "embedding", "collective", "attention_backward", "optimizer",
-// "causal_convolution".
+// "causal_convolution", "sparse_attention".
 std::string_view kind_name(const Op& op);
 
 // The op's sizes for a person: "gemm bf16 [128, 4096] x [4096, 6144]".
