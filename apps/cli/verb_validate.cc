@@ -10,6 +10,7 @@
 #include "orrery/base/error.h"
 #include "orrery/validate/inference.h"
 #include "orrery/validate/layers.h"
+#include "orrery/validate/neusight.h"
 #include "orrery/validate/report.h"
 #include "orrery/validate/steps.h"
 
@@ -55,7 +56,7 @@ void print_report(const ValidationReport& report) {
 void add_validate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("validate", "errors against measured rows");
   auto o = std::make_shared<ValidateOptions>();
-  app->add_option("AREA", o->area, "inference, layers or steps")->required();
+  app->add_option("AREA", o->area, "inference, layers, steps or neusight")->required();
   app->add_option("--data", o->data,
                   "folder in the layout of the shared data, such as data/inference")
       ->required()
@@ -69,10 +70,12 @@ void add_validate(CLI::App& program, Context& context) {
       const char* name;
       ValidationReport (*validate)(const std::filesystem::path&, const std::string&, const Bundle&);
     };
-    constexpr std::array<Area, 3> kAreas = {{
+    constexpr std::array<Area, 4> kAreas = {{
         {"inference", validate_inference},
         {"layers", validate_layers},
         {"steps", validate_steps},
+        {"neusight", [](const std::filesystem::path& dir, const std::string&,
+                        const Bundle& bundle) { return validate_neusight(dir, bundle); }},
     }};
     const auto area = std::find_if(kAreas.begin(), kAreas.end(),
                                    [&](const Area& a) { return a.name == o->area; });

@@ -82,23 +82,24 @@ class CsvReader::Source {
   const char* end_ = nullptr;
 };
 
-CsvReader::CsvReader(const std::filesystem::path& path)
+CsvReader::CsvReader(const std::filesystem::path& path, Repeated repeated)
     : source_(std::make_unique<Source>(path)), name_(path.string()) {
-  read_header();
+  read_header(repeated);
 }
 
 CsvReader::CsvReader(std::string_view text_in, std::string name)
     : source_(std::make_unique<Source>(text_in)), name_(std::move(name)) {
-  read_header();
+  read_header(Repeated::kRefused);
 }
 
-void CsvReader::read_header() {
+void CsvReader::read_header(Repeated repeated) {
   if (!next()) throw InputError(fmt::format("{}: empty table", name_));
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     std::string_view cell = text(static_cast<int>(i));
     if (i == 0 && cell.starts_with("\xEF\xBB\xBF")) cell.remove_prefix(3);  // byte order mark
     header_.emplace_back(cell);
   }
+  if (repeated == Repeated::kFirst) return;
   std::vector<std::string> sorted = header_;
   std::sort(sorted.begin(), sorted.end());
   const auto same = std::adjacent_find(sorted.begin(), sorted.end());

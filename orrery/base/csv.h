@@ -7,7 +7,7 @@
 // Quotes as in RFC 4180: a quoted cell may hold commas, doubled quotes and line ends. Empty lines
 // are passed over. Errors are InputErrors with file:line and the column's name: a row that has not
 // as many cells as the header, a row of more than 1 MiB, text that is not UTF-8, a name twice in
-// the header, a damaged or cut gzip.
+// the header (unless allowed), a damaged or cut gzip.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,10 @@ namespace orrery {
 
 class CsvReader {
  public:
+  // Whether a header may name a column twice; the first is then the one of that name.
+  enum class Repeated { kRefused, kFirst };
   // Opens a file, plain or gzip (told by its content), and reads its header.
-  explicit CsvReader(const std::filesystem::path& path);
+  explicit CsvReader(const std::filesystem::path& path, Repeated repeated = Repeated::kRefused);
   // Reads from a text in memory, which must outlive the reader; `name` is what messages call it.
   CsvReader(std::string_view text, std::string name);
   ~CsvReader();
@@ -51,7 +53,7 @@ class CsvReader {
 
  private:
   class Source;
-  void read_header();
+  void read_header(Repeated repeated);
   bool read_line();
   void split();
 

@@ -1,5 +1,5 @@
-// Memory-bound work: norms, activations, adds, rotary, quantisation, sampling, and embedding
-// lookups.
+// Memory-bound work: norms, activations, adds, rotary, quantisation, sampling, embedding lookups,
+// and the optimizer's step.
 //
 // time = floor + base * factor; base moves the operands, from the L2 where they stay in it (those
 // of a decode step do). Coordinate: the share that comes from the L2. One surface of two nodes
@@ -19,7 +19,8 @@ class ElementwiseFamily : public KernelFamily {
 
   std::string_view name() const override { return "elementwise"; }
   bool accepts(const Op& op) const override {
-    return std::holds_alternative<Elementwise>(op) || std::holds_alternative<Embedding>(op);
+    return std::holds_alternative<Elementwise>(op) || std::holds_alternative<Embedding>(op) ||
+           std::holds_alternative<OptimizerStep>(op);
   }
   std::vector<std::vector<double>> axes() const override { return {{0, 1}}; }
   std::span<const KernelClass> classes() const override { return classes_; }
@@ -28,9 +29,9 @@ class ElementwiseFamily : public KernelFamily {
   KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
     KernelPoint p;
     p.memory = bytes(op) / gpu.memory.bandwidth;
-    // Embedding tables are far larger than any cache.
+    // Embedding tables and optimizer states are far larger than any cache.
     const Bytes held = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
-    const Bytes cached = std::holds_alternative<Embedding>(op) ? Bytes(0) : held;
+    const Bytes cached = std::holds_alternative<Elementwise>(op) ? held : Bytes(0);
     p.least = least_move_time(bytes(op), cached, gpu);
     p.base = std::max(move_time(bytes(op), cached, gpu), Seconds(1e-9));
     p.x = {bytes(op) > Bytes(0) ? cached / bytes(op) : 0, 0, 0, 0};

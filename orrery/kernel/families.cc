@@ -4,15 +4,29 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <string>
 
 namespace orrery {
 
 std::span<const KernelFamily* const> kernel_families() {
-  // The first that accepts an op serves it: products of many small matrices come before gemm.
-  static const std::array<const KernelFamily*, 8> kAll = {
-      &absorbed_product_family(), &gemm_family(),        &prefill_attention_family(),
-      &decode_attention_family(), &latent_core_family(), &moe_family(),
-      &linear_attention_family(), &elementwise_family()};
+  // The first that accepts an op serves it: narrower families come before wider ones. Those
+  // whose framework is not chosen are passed over (KernelClasses::rows).
+  static const std::array<const KernelFamily*, 15> kAll = {&batched_gemm_family(),
+                                                           &row_kernel_family(),
+                                                           &quantise_family(),
+                                                           &encoder_attention_family(),
+                                                           &wide_ep_family(),
+                                                           &absorbed_product_family(),
+                                                           &gemm_family(),
+                                                           &prefill_attention_family(),
+                                                           &decode_attention_family(),
+                                                           &latent_core_family(),
+                                                           &moe_family(),
+                                                           &linear_attention_family(),
+                                                           &causal_convolution_family(),
+                                                           &sparse_attention_family(),
+                                                           &elementwise_family()};
   return kAll;
 }
 
@@ -57,6 +71,17 @@ Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu) {
 double wave_factor(double tiles, int units) {
   if (tiles <= 0 || units <= 0) return 1;
   return std::ceil(tiles / units) * units / tiles;
+}
+
+FlopsPerSecond sustained_fp32(const Gpu& gpu) {
+  constexpr double kShare = 0.8;
+  if (!gpu.power) return FlopsPerSecond(std::numeric_limits<double>::infinity());
+  const std::string& a = gpu.architecture;
+  const double picojoules = a == "pascal"                                   ? 22
+                            : a == "volta" || a == "turing"                 ? 14
+                            : a == "ampere" || a == "cdna1" || a == "cdna2" ? 10
+                                                                            : 6;
+  return FlopsPerSecond(kShare * gpu.power->value() / (picojoules * 1e-12));
 }
 
 FlopsPerSecond rate_for(Dtype arithmetic, const Gpu& gpu) {

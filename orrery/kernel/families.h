@@ -13,5 +13,12 @@ const KernelFamily& absorbed_product_family();
 const KernelFamily& moe_family();
 const KernelFamily& linear_attention_family();
 const KernelFamily& elementwise_family();
+const KernelFamily& batched_gemm_family();
+const KernelFamily& row_kernel_family();
+const KernelFamily& encoder_attention_family();
+const KernelFamily& quantise_family();
+const KernelFamily& causal_convolution_family();
+const KernelFamily& wide_ep_family();
+const KernelFamily& sparse_attention_family();
 
 }  // namespace orrery

@@ -125,6 +125,12 @@ Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu);
 // >= 1.
 double wave_factor(double tiles, int units);
 
+// The rate of fp32 products (ordinary units) that a card's power allows for long: 80 % of it over
+// the energy of a FLOP, which falls with the process: 22 pJ (16 nm; P4), 14 (12 nm; T4), 10 (7 and
+// 8 nm), 6 (5 nm and below, by the trend). Binds on small cards only: a P4 holds half of its peak,
+// a T4 half, an L4 a third. No limit where power is not known.
+FlopsPerSecond sustained_fp32(const Gpu& gpu);
+
 // The peak rate for an op of this number format; formats without hardware are widened
 // (Gpu::compute_dtype).
 FlopsPerSecond rate_for(Dtype arithmetic, const Gpu& gpu);

@@ -12,6 +12,7 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/kernel/eager_fit.h"
 #include "orrery/kernel/elementwise_fit.h"
 #include "orrery/kernel/families.h"
 #include "orrery/kernel/samples.h"
@@ -59,18 +60,24 @@ double predicted(const Surface& s, const SurfaceAxes& axes, const MeasuredPoint&
   return std::max(s.floor.value() + p.base * std::exp(s.at(cell_at(axes, p.x))), p.least);
 }
 
-// `parent`: the surface of the class that would stand in for this one, or null. Where there are no
-// rows the surface follows its shape.
-Surface fit_class(const std::string& name, const SurfaceAxes& axes,
-                  const std::vector<MeasuredPoint>& points, const Surface* parent) {
-  Surface s;
-  s.kernel_class = name;
+Seconds floor_of(const std::vector<MeasuredPoint>& points) {
   double fastest = std::numeric_limits<double>::infinity();
   for (const MeasuredPoint& p : points) {
     if (!p.left_out) fastest = std::min(fastest, p.time);
   }
-  const double floor = kFloorShare * fastest;
-  s.floor = Seconds(floor);
+  return Seconds(kFloorShare * fastest);
+}
+
+}  // namespace
+
+// Where there are no rows the surface follows the shape of `parent`.
+Surface fit_surface(const std::string& name, const SurfaceAxes& axes,
+                    const std::vector<MeasuredPoint>& points, Seconds floor_time,
+                    const Surface* parent) {
+  Surface s;
+  s.kernel_class = name;
+  s.floor = floor_time;
+  const double floor = floor_time.value();
   // What the rows show of the surface; cells without rows stay near it.
   double lowest = 0, highest = 0;
   for (const MeasuredPoint& p : points) {
@@ -134,7 +141,8 @@ Surface fit_class(const std::string& name, const SurfaceAxes& axes,
 
 // Errors on the rows left out; the surface's own error is such that 90 % of them lie in the 90 %
 // interval.
-KernelFitRow judge(Surface& s, const SurfaceAxes& axes, const std::vector<MeasuredPoint>& points) {
+KernelFitRow judge_surface(Surface& s, const SurfaceAxes& axes,
+                           const std::vector<MeasuredPoint>& points) {
   KernelFitRow row;
   std::vector<double> percent, logs;
   double sum = 0;
@@ -159,6 +167,8 @@ KernelFitRow judge(Surface& s, const SurfaceAxes& axes, const std::vector<Measur
   s.shared = std::max(kLeastError, std::abs(quantile(logs, 0.5)));
   return row;
 }
+
+namespace {
 
 const KernelFamily::KernelClass* class_named(const KernelFamily& family, const std::string& name) {
   for (const KernelFamily::KernelClass& c : family.classes()) {
@@ -199,6 +209,10 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
                       const std::string& date, const Bundle& bundle) {
   KernelFit fit;
   const Catalog catalog(bundle);
+  if (has_eager_tables(dir)) {
+    fit_eager(dir, only, date, bundle, fit);
+    return fit;
+  }
   if (only.empty() || only == elementwise_family().name()) fit_elementwise(dir, date, bundle, fit);
   for (const KernelFamily* family : kernel_families()) {
     if (family->tables().empty() || (!only.empty() && family->name() != only)) continue;
@@ -213,8 +227,9 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
         const auto fitted = std::count_if(c.points.begin(), c.points.end(),
                                           [](const MeasuredPoint& p) { return !p.left_out; });
         if (fitted < kLeastRows) continue;
-        Surface s = fit_class(name, axes, c.points, parent_of(name, *family, file));
-        KernelFitRow row = judge(s, axes, c.points);
+        Surface s =
+            fit_surface(name, axes, c.points, floor_of(c.points), parent_of(name, *family, file));
+        KernelFitRow row = judge_surface(s, axes, c.points);
         row.family = family->name();
         row.framework = key.first;
         row.gpu = key.second;

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/kernel/samples.h"
+#include "orrery/kernel/surface.h"
 
 namespace orrery {
 
@@ -31,7 +33,17 @@ struct KernelFit {
       refused;  // tables that are absent, systems that the catalog does not know
 };
 
-// `dir`: tables in the layout of data/kernels; elementwise work is fitted on dir/../layers.
+// The surface of one class from its points; those left out are not used. `parent`: the surface of
+// the class that would stand in for this one, or null.
+Surface fit_surface(const std::string& name, const SurfaceAxes& axes,
+                    const std::vector<MeasuredPoint>& points, Seconds floor, const Surface* parent);
+
+// Errors on the points left out; sets the surface's `own` and `shared`. Names are not filled in.
+KernelFitRow judge_surface(Surface& s, const SurfaceAxes& axes,
+                           const std::vector<MeasuredPoint>& points);
+
+// `dir`: tables in the layout of data/kernels or of data/training/neusight_kernels (eager_fit.h);
+// elementwise work is fitted on dir/../layers.
 // `family`: empty for all. `date` goes into the recipe.
 KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& family,
                       const std::string& date, const Bundle& bundle);

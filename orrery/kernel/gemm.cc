@@ -131,7 +131,10 @@ class GemmFamily : public KernelFamily {
     const Bytes cached =
         if_cached(activations, gpu) +
         (warm && g.weight ? cached_on_repeat(weights * kCopies, gpu) / kCopies : Bytes(0));
-    p.base = kSetup + std::max(p.compute * padded, move_time(bytes(op), cached, gpu));
+    const Seconds limited = arithmetic(op) == Dtype::kFp32
+                                ? std::max(p.compute, flops(op) / sustained_fp32(gpu))
+                                : p.compute;
+    p.base = kSetup + std::max(limited * padded, move_time(bytes(op), cached, gpu));
     p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
     p.x = {std::log2(m), std::log2(n * batch), std::log2(k), 0};
     return p;

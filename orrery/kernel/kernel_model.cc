@@ -22,6 +22,28 @@ constexpr double kAnalyticalOwn = 0.20;
 // Memory-bound products reach 0.77 to 0.88 of the bandwidth on every NVIDIA GPU (data/kernels).
 constexpr double kStreaming = 1 / 0.82;
 
+// Gradients' products and elementwise kernels on the surfaces of forward ones: other operand
+// layouts, sums over rows. Both gradients of a linear layer together take 0.82 to 0.98 of two
+// forward products (medians by GPU; V100, A100, MI100, MI210; data/training/neusight_ops).
+constexpr double kGradientError = 0.12;
+
+// FlashAttention's backward pass: 2.5 times the forward's FLOPs, at a lower rate: the ratio of the
+// rates as training runs show it (../shared/reference/training.md), the mean of the three
+// elsewhere. Not measured kernel by kernel: wide.
+constexpr double kBackwardFlops = 2.5;
+constexpr double kAttentionBackwardError = 0.20;
+double backward_factor(const Gpu& gpu) {
+  if (gpu.architecture == "ampere") return 1.49;
+  if (gpu.architecture == "hopper") return 1.28;
+  return gpu.architecture == "blackwell" ? 1.36 : 1.38;
+}
+
+bool is_gradient(const Op& op) {
+  if (const auto* g = std::get_if<Gemm>(&op)) return g->gradient;
+  if (const auto* e = std::get_if<Elementwise>(&op)) return e->gradient;
+  return false;
+}
+
 struct FamilyModel {
   const KernelFamily* family = nullptr;
   std::string framework;
@@ -30,9 +52,10 @@ struct FamilyModel {
 
 const std::string& framework_of(const KernelClasses& c, std::string_view family) {
   if (family.starts_with("attention")) return c.attention;
-  if (family == "moe") return c.moe;
-  if (family.starts_with("mla")) return c.mla;
-  if (family == "linear_attention") return c.linear_attention;
+  if (family.starts_with("moe")) return c.moe;
+  if (family.starts_with("mla") || family == "sparse_attention") return c.mla;
+  if (family == "linear_attention" || family == "causal_convolution") return c.linear_attention;
+  if (family == "row_kernels") return c.rows;
   return c.gemm;
 }
 
@@ -42,6 +65,7 @@ class SurfaceKernelModel : public KernelModel {
                      TierChoice tier)
       : gpu_(gpu), bundle_(bundle) {
     for (const KernelFamily* family : kernel_families()) {
+      if (framework_of(classes, family->name()).empty()) continue;
       FamilyModel& m = families_.emplace_back();
       m.family = family;
       m.framework = framework_of(classes, family->name());
@@ -52,7 +76,6 @@ class SurfaceKernelModel : public KernelModel {
         serve_any_gpu(m, load_file(*family, for_any_gpu));
         continue;
       }
-      if (gpu.vendor != "nvidia") continue;
       const std::vector<MeasuredGpu> measured = measured_gpus(*family, m.framework, tier);
       const auto load = [&](const std::string& id) -> const SurfaceFile& {
         return load_file(*family, surface_path(family->name(), m.framework, id));
@@ -64,6 +87,47 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   KernelTime predict(const Op& op) const override {
+    if (const auto* backward = std::get_if<AttentionBackward>(&op))
+      return attention_backward(*backward);
+    KernelTime t = forward(op);
+    if (is_gradient(op)) t.time.shared = std::hypot(t.time.shared, kGradientError);
+    return t;
+  }
+
+  std::string provenance(const Op& op) const override {
+    if (const auto* backward = std::get_if<AttentionBackward>(&op))
+      return fmt::format("{:.2f} times the forward pass: {}",
+                         kBackwardFlops * backward_factor(gpu_), provenance(backward->forward));
+    for (const FamilyModel& m : families_) {
+      const int index = m.family->accepts(op) ? m.family->class_of(op) : -1;
+      if (index < 0) continue;
+      const ServingSurface& s = m.classes[static_cast<std::size_t>(index)];
+      if (!s.surface) break;
+      if (s.gpu.empty())
+        return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
+                           m.family->name());
+      return fmt::format("{} {} of {} measured on {}", m.framework, s.surface->kernel_class,
+                         m.family->name(), s.gpu);
+    }
+    return fmt::format("data sheet of {} and physics", gpu_.id);
+  }
+
+ private:
+  KernelTime attention_backward(const AttentionBackward& backward) const {
+    const Op op = backward;
+    KernelTime t = forward(backward.forward);
+    t.compute = flops(op) / rate_for(arithmetic(op), gpu_);
+    t.memory = bytes(op) / gpu_.memory.bandwidth;
+    t.time = t.time.scaled(kBackwardFlops * backward_factor(gpu_));
+    t.time.value = std::max({t.time.value, t.compute, t.memory});
+    t.time.shared = std::hypot(t.time.shared, kAttentionBackwardError);
+    t.time.origin = std::max(t.time.origin, Origin::kTransferred);
+    if (t.bound != Bound::kLaunch)
+      t.bound = t.compute > t.memory ? Bound::kCompute : Bound::kMemory;
+    return t;
+  }
+
+  KernelTime forward(const Op& op) const {
     for (const FamilyModel& m : families_) {
       if (!m.family->accepts(op)) continue;
       const KernelPoint p = m.family->point(op, gpu_, false);
@@ -92,22 +156,6 @@ class SurfaceKernelModel : public KernelModel {
     return by_roofline(op);
   }
 
-  std::string provenance(const Op& op) const override {
-    for (const FamilyModel& m : families_) {
-      const int index = m.family->accepts(op) ? m.family->class_of(op) : -1;
-      if (index < 0) continue;
-      const ServingSurface& s = m.classes[static_cast<std::size_t>(index)];
-      if (!s.surface) break;
-      if (s.gpu.empty())
-        return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
-                           m.family->name());
-      return fmt::format("{} {} of {} measured on {}", m.framework, s.surface->kernel_class,
-                         m.family->name(), s.gpu);
-    }
-    return fmt::format("data sheet of {} and physics", gpu_.id);
-  }
-
- private:
   // The surface holds for operands as they were measured: those that fit stay in the L2. A call of
   // a step, whose weights come from memory, takes at least that time, and at least what streaming
   // its operands takes. What is slow for another reason (few blocks, latency) is not made slower.
@@ -144,7 +192,7 @@ class SurfaceKernelModel : public KernelModel {
     }
   }
 
-  // GPUs with a file of this family and framework, nearest first.
+  // GPUs of the same maker with a file of this family and framework, nearest first.
   std::vector<MeasuredGpu> measured_gpus(const KernelFamily& family, const std::string& framework,
                                          TierChoice tier) const {
     std::vector<MeasuredGpu> out;
@@ -155,7 +203,9 @@ class SurfaceKernelModel : public KernelModel {
       const std::string id = path.substr(prefix.size(), path.size() - prefix.size() - 4);
       const bool own = id == gpu_.id;
       if (own && tier == TierChoice::kTransferred) continue;
-      out.push_back({id, own, own ? 0 : distance(gpu_, catalog.gpu(id))});
+      const Gpu relative = catalog.gpu(id);
+      if (relative.vendor != gpu_.vendor) continue;  // other libraries, other kernels
+      out.push_back({id, own, own ? 0 : distance(gpu_, relative)});
     }
     std::sort(out.begin(), out.end(), [](const MeasuredGpu& a, const MeasuredGpu& b) {
       return std::tuple(!a.own, a.distance, a.id) < std::tuple(!b.own, b.distance, b.id);

@@ -36,6 +36,9 @@ struct KernelTime {
 struct KernelClasses {
   std::string gemm = "vllm", attention = "vllm", moe = "vllm", mla = "vllm",
               linear_attention = "vllm";
+  // Norms, softmax and pointwise work of a framework that launches each on its own ("pytorch");
+  // empty: the fused kernels of serving engines, one model for all (elementwise.cc).
+  std::string rows = "";
 };
 
 class KernelModel {

@@ -1,4 +1,5 @@
-// Recurrent token mixers between the projections: the short convolution and the gated delta rule.
+// Recurrent token mixers between the projections: the short convolution and the delta rule, gated
+// (GDN) or with a gate a channel (Kimi, KDA).
 //
 // The tables time the two kernels in rows of their own. The delta rule is what the surface is
 // fitted on; the convolution is memory-bound and added by physics (KernelPoint::rest): it moves its
@@ -31,6 +32,8 @@ class LinearAttentionFamily : public KernelFamily {
     classes_[1].choices = {{"gdn_decode"}};
     classes_[2].choices = {{"gdn_prefill", 1, 0.3}};
     classes_[3].choices = {{"gdn_decode", 1, 0.3}};
+    classes_[4].choices = {{"kda_prefill"}, {"gdn_prefill", 1.2, 0.3}};
+    classes_[5].choices = {{"kda_decode"}, {"gdn_decode", 1, 0.2}};
   }
 
   std::string_view name() const override { return "linear_attention"; }
@@ -45,7 +48,10 @@ class LinearAttentionFamily : public KernelFamily {
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     const auto& a = std::get<LinearAttentionCore>(op);
-    return (a.kind == LinearAttentionCore::Kind::kMamba2 ? 2 : 0) + (a.decode ? 1 : 0);
+    const int kind = a.kind == LinearAttentionCore::Kind::kMamba2      ? 2
+                     : a.kind == LinearAttentionCore::Kind::kKimiDelta ? 4
+                                                                       : 0;
+    return kind + (a.decode ? 1 : 0);
   }
 
   KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
@@ -79,13 +85,14 @@ class LinearAttentionFamily : public KernelFamily {
   std::vector<std::string> tables() const override { return {"linear_attention"}; }
 
   bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    // KDA and speculative verification have no op; the Mamba-2 table holds the convolution alone.
-    const std::string_view phase = row.text(row.column("phase"));
-    if (row.text(row.column("table")) != "gdn" || (phase != "context" && phase != "generation"))
-      return false;
+    // Speculative verification has no op; the Mamba-2 table holds the convolution alone.
+    const std::string_view phase = row.text(row.column("phase")),
+                           table = row.text(row.column("table"));
+    if (table == "mamba2" || (phase != "context" && phase != "generation")) return false;
     if (row.text(row.column("kernel_source")).starts_with("causal_conv1d"))
-      return false;  // see above
+      return false;  // causal_convolution.cc
     LinearAttentionCore a;
+    if (table == "kda") a.kind = LinearAttentionCore::Kind::kKimiDelta;
     a.decode = phase == "generation";
     a.batch = row.integer(row.column("batch"));
     a.new_tokens = a.decode ? 1 : row.integer(row.column("seq"));
@@ -96,13 +103,13 @@ class LinearAttentionFamily : public KernelFamily {
     a.conv = static_cast<int>(row.integer(row.column("d_conv")));
     s.framework = row.text(row.column("framework"));
     s.op = a;
-    s.kernel_class = classes_[a.decode ? 1 : 0].choices.front().name;
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
     s.shape = hash_text(fmt::format("{} {} {} {}", a.decode, a.batch, a.k_heads, a.v_heads));
     return true;
   }
 
  private:
-  std::array<KernelClass, 4> classes_;
+  std::array<KernelClass, 6> classes_;
 };
 
 }  // namespace

@@ -17,6 +17,10 @@ Family family_of(const Op& op) {
     Family operator()(const Elementwise&) const { return Family::kElementwise; }
     Family operator()(const Embedding&) const { return Family::kElementwise; }
     Family operator()(const Collective&) const { return Family::kCollective; }
+    Family operator()(const AttentionBackward&) const { return Family::kAttention; }
+    Family operator()(const OptimizerStep&) const { return Family::kElementwise; }
+    Family operator()(const CausalConvolution&) const { return Family::kAttention; }
+    Family operator()(const SparseAttentionBlock&) const { return Family::kMla; }
   };
   return std::visit(Visitor{}, op);
 }

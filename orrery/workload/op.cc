@@ -46,6 +46,21 @@ double channels(const LinearAttentionCore& a) {
   return 2.0 * a.k_heads * a.k_dim + 1.0 * a.v_heads * a.v_dim;
 }
 
+double projection_weights(const SparseAttentionBlock& a) {
+  const double queries = 1.0 * a.heads * a.head_dim;
+  const double q = a.q_rank > 0 ? a.q_rank * (a.hidden + queries) : a.hidden * queries;
+  const double indexer = 1.0 * a.index_heads * a.index_dim * (a.q_rank > 0 ? a.q_rank : a.hidden);
+  return q + 1.0 * a.hidden * a.entry + 1.0 * a.heads * a.value_dim * a.hidden + indexer;
+}
+
+// Cached entries in sight of the mean query of a sequence, and those that it reads.
+double entries_in_sight(const SparseAttentionBlock& a) {
+  return std::max(1.0, (real(a.past) + (real(a.new_tokens) + 1) / 2) / a.compress);
+}
+double entries_read(const SparseAttentionBlock& a) {
+  return std::min(entries_in_sight(a), real(a.top_k));
+}
+
 struct FlopCount {
   double operator()(const Gemm& g) const {
     return 2 * real(g.batch) * real(g.m) * real(g.n) * real(g.k);
@@ -73,13 +88,21 @@ struct FlopCount {
   double operator()(const LinearAttentionCore& a) const {
     const double tokens = real(a.batch) * real(a.new_tokens);
     const double state = 1.0 * a.v_heads * a.k_dim * a.v_dim;
-    const int products = a.kind == LinearAttentionCore::Kind::kGatedDeltaNet ? 3 : 2;
+    const int products = a.kind == LinearAttentionCore::Kind::kMamba2 ? 2 : 3;
     return 2 * tokens * (products * state + a.conv * channels(a));
   }
 
   double operator()(const Elementwise&) const { return 0; }
   double operator()(const Embedding&) const { return 0; }
   double operator()(const Collective&) const { return 0; }
+  double operator()(const AttentionBackward& a) const { return 2.5 * (*this)(a.forward); }
+  double operator()(const OptimizerStep&) const { return 0; }
+  double operator()(const CausalConvolution&) const { return 0; }
+  double operator()(const SparseAttentionBlock& a) const {
+    const double attention = 2.0 * a.heads * a.entry * entries_read(a);
+    const double indexer = 1.0 * a.index_heads * a.index_dim * entries_in_sight(a);
+    return 2 * real(a.batch) * real(a.new_tokens) * (projection_weights(a) + attention + indexer);
+  }
 };
 
 struct ByteCount {
@@ -143,6 +166,36 @@ struct ByteCount {
     return 2 * real(e.tokens) * real(e.hidden) * bytes_per_element(e.dtype);
   }
   Bytes operator()(const Collective&) const { return {}; }
+  Bytes operator()(const AttentionBackward& b) const {
+    const PrefillAttention& a = b.forward;
+    const double queries = real(a.new_tokens) * a.heads;
+    const Bytes stream = stream_bytes(a.dtype);
+    // Queries and their gradient; outputs and their gradient; the sum in 32 bits.
+    const Bytes of_queries =
+        queries * ((2 * a.head_dim + 2 * a.value_dim) * stream + 2.0 * a.head_dim * Bytes(4));
+    // Keys and values, and their gradients.
+    const Bytes of_keys = keys_read(a) * a.kv_heads * (a.head_dim + a.value_dim) *
+                          (bytes_per_element(a.kv_dtype) + stream);
+    return real(a.batch) * (of_queries + of_keys);
+  }
+  Bytes operator()(const SparseAttentionBlock& a) const {
+    const double all = (real(a.past) + real(a.new_tokens)) / a.compress;
+    const double read = std::min(all, real(a.new_tokens) * entries_read(a));
+    const Bytes cache =
+        read * a.entry * bytes_per_element(a.kv_dtype) +
+        (a.index_heads > 0 ? all * a.index_dim : 0) * bytes_per_element(Dtype::kFp8);
+    const double tokens = real(a.batch) * real(a.new_tokens);
+    return projection_weights(a) * facts(a.format).weight + real(a.batch) * cache +
+           2 * tokens * a.hidden * bytes_per_element(Dtype::kBf16);
+  }
+  Bytes operator()(const CausalConvolution& c) const {
+    const double windows = c.decode ? 2 * real(c.batch) * (c.window - 1) : 0;
+    return (2 * real(c.batch) * real(c.new_tokens) + windows) * real(c.channels) *
+           bytes_per_element(c.dtype);
+  }
+  Bytes operator()(const OptimizerStep& o) const {
+    return real(o.parameters) * (o.read + o.written);
+  }
 };
 
 struct ArithmeticFormat {
@@ -155,6 +208,10 @@ struct ArithmeticFormat {
   Dtype operator()(const Elementwise&) const { return Dtype::kFp32; }
   Dtype operator()(const Embedding&) const { return Dtype::kFp32; }
   Dtype operator()(const Collective&) const { return Dtype::kFp32; }
+  Dtype operator()(const AttentionBackward& a) const { return a.forward.dtype; }
+  Dtype operator()(const OptimizerStep&) const { return Dtype::kFp32; }
+  Dtype operator()(const CausalConvolution&) const { return Dtype::kFp32; }
+  Dtype operator()(const SparseAttentionBlock& a) const { return facts(a.format).arithmetic; }
 };
 
 struct KindName {
@@ -167,6 +224,10 @@ struct KindName {
   std::string_view operator()(const Elementwise&) const { return "elementwise"; }
   std::string_view operator()(const Embedding&) const { return "embedding"; }
   std::string_view operator()(const Collective&) const { return "collective"; }
+  std::string_view operator()(const AttentionBackward&) const { return "attention_backward"; }
+  std::string_view operator()(const OptimizerStep&) const { return "optimizer"; }
+  std::string_view operator()(const CausalConvolution&) const { return "causal_convolution"; }
+  std::string_view operator()(const SparseAttentionBlock&) const { return "sparse_attention"; }
 };
 
 }  // namespace
@@ -175,6 +236,43 @@ Flops flops(const Op& op) { return Flops(std::visit(FlopCount{}, op)); }
 Bytes bytes(const Op& op) { return std::visit(ByteCount{}, op); }
 Dtype arithmetic(const Op& op) { return std::visit(ArithmeticFormat{}, op); }
 std::string_view kind_name(const Op& op) { return std::visit(KindName{}, op); }
+
+GemmGradients gradients(const Gemm& forward) {
+  GemmGradients g{forward, forward};
+  g.first.n = forward.k;
+  g.first.k = forward.n;
+  g.second.m = forward.k;
+  g.second.k = forward.m;
+  g.second.weight = false;
+  g.first.gradient = g.second.gradient = true;
+  return g;
+}
+
+Elementwise gradient(const Elementwise& forward) {
+  Elementwise g = forward;
+  g.gradient = true;
+  switch (forward.kind) {
+    case Elementwise::Kind::kAdd:
+      g.read = g.written = Bytes(0);
+      break;
+    case Elementwise::Kind::kRotary:
+    case Elementwise::Kind::kCopy:
+      break;
+    default:
+      g.read = forward.read + forward.written;
+      g.written = forward.read;
+  }
+  return g;
+}
+
+OptimizerStep adam_step(std::int64_t parameters, Dtype weight, Dtype gradient,
+                        std::optional<Dtype> master, Dtype moments) {
+  const Bytes stored = bytes_per_element(weight);
+  const Bytes states = 2 * bytes_per_element(moments);
+  const Bytes updated = master ? bytes_per_element(*master) : stored;
+  return {parameters, bytes_per_element(gradient) + updated + states,
+          updated + states + (master ? stored : Bytes(0))};
+}
 
 double attended_pairs(std::int64_t new_tokens, std::int64_t past, std::int64_t window,
                       bool causal) {

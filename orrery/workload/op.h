@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -26,6 +27,9 @@ struct Gemm {
   // Whether the second operand is a weight (read from memory at the format's size) or an
   // activation.
   bool weight = true;
+  // A gradient's product: the same sizes as any, but operands in other layouts than those that
+  // were measured (KernelModel widens its error).
+  bool gradient = false;
 };
 
 // Attention of `new_tokens` queries a sequence over `past + new_tokens` keys. Causal: query i sees
@@ -76,20 +80,77 @@ struct MoeExperts {
   bool gated = true;
   double skew = 0;  // exponent of the power law of expert loads; 0: balanced
   Format format = Format::kBf16;
+  // Whether the tokens were sent to the rank by an all-to-all before (wide expert parallelism), so
+  // that the op neither routes nor sums up; prefill and decode then have kernels of their own.
+  enum class Dispatched { kNo, kPrefill, kDecode } dispatched = Dispatched::kNo;
+};
+
+// Gradients of queries, keys and values of an attention that was computed without keeping its
+// scores (FlashAttention: Dao et al. 2022, Algorithm 4). FLOPs 2.5 times the forward's: five
+// products a pair instead of two, one of them the recomputed scores. Reads queries, outputs and
+// their gradients, keys and values; writes the three gradients; gradients of queries are summed up
+// in 32 bits (read and written once).
+struct AttentionBackward {
+  PrefillAttention forward;
+};
+
+// One step of an optimizer over `parameters` weights of a rank: elementwise, no FLOPs. The bytes of
+// a parameter follow from the formats (adam_step).
+struct OptimizerStep {
+  std::int64_t parameters = 1;
+  Bytes read{14}, written{14};  // a parameter
+};
+
+// A whole block of sparse attention on one rank: norms, projections, rotary embedding, the choice
+// of keys (indexer), attention over the chosen ones and the output projection. Queries attend to at
+// most top_k of the cached entries; one entry stands for `compress` tokens and is `entry` elements
+// wide (latent and rotary key of one shared kv head, or keys and values of all kv heads).
+// FLOPs: projections of every token, attention over the chosen entries, scores of the indexer over
+// all. Reads weights and, a sequence, the index keys of the context once and for every query the
+// chosen entries, but no entry twice.
+struct SparseAttentionBlock {
+  enum class Kind {
+    kDsa,       // DeepSeek-V3.2, GLM-5: indexer over all tokens
+    kDsaReuse,  // takes an earlier layer's choice (GLM-5.2)
+    kCsa,       // DeepSeek-V4: entries compressed by 4, then chosen
+    kHca,       // DeepSeek-V4: compressed by 128, all read
+    kMsa        // MiniMax-M3: blocks of keys are chosen
+  } kind = Kind::kDsa;
+  bool decode = false;
+  std::int64_t batch = 1, new_tokens = 1, past = 0;
+  int heads = 1;                        // of the rank
+  int hidden = 7168, q_rank = 1536;     // q_rank 0: queries are projected directly
+  int head_dim = 192, value_dim = 128;  // of a head, as projected
+  int entry = 576, top_k = 2048, compress = 1;
+  int index_heads = 64, index_dim = 128;  // 0 heads: no indexer
+  Format format = Format::kBf16;          // of the projections
+  Dtype kv_dtype = Dtype::kBf16;
 };
 
 // Recurrent token mixers, whole kernels between the projections: convolution, gates, recurrence.
 // FLOPs a token and value head: 2*k_dim*v_dim for each pass over the state (three in the delta
-// rule: read by key, update, read by query; two in Mamba-2), and 2*conv a channel. Chunked prefill
-// kernels do more arithmetic in larger products; that is not counted. The state is kept in fp32; a
-// decode step reads and writes it, a prefill writes it once.
+// rule, gated or Kimi's: read by key, update, read by query; two in Mamba-2), and 2*conv a channel.
+// Chunked prefill kernels do more arithmetic in larger products; that is not counted. The state is
+// kept in fp32; a decode step reads and writes it, a prefill writes it once.
 struct LinearAttentionCore {
-  enum class Kind { kGatedDeltaNet, kMamba2 } kind = Kind::kGatedDeltaNet;
+  enum class Kind { kGatedDeltaNet, kMamba2, kKimiDelta } kind = Kind::kGatedDeltaNet;
   bool decode = false;
   std::int64_t batch = 1, new_tokens = 1;
   int k_heads = 1, k_dim = 128;  // Mamba-2: groups, state
   int v_heads = 1, v_dim = 128;  // Mamba-2: heads, head_dim
   int conv = 4;
+  Dtype dtype = Dtype::kBf16;
+};
+
+// The causal convolution in front of a recurrent mixer, alone: each of `channels` over a window of
+// `window` tokens. Moves the channels in and out; a decode step also reads and writes the windows
+// of its sequences. No FLOPs. Which mixer it serves tells its kernel: Kimi's convolves queries,
+// keys and values one after the other.
+struct CausalConvolution {
+  bool decode = false;
+  std::int64_t batch = 1, new_tokens = 1, channels = 1;
+  int window = 4;
+  LinearAttentionCore::Kind mixer = LinearAttentionCore::Kind::kGatedDeltaNet;
   Dtype dtype = Dtype::kBf16;
 };
 
@@ -109,7 +170,8 @@ struct Elementwise {
   };
   Kind kind = Kind::kNorm;
   std::int64_t rows = 1, width = 1;
-  Bytes read, written;  // in all
+  Bytes read, written;    // in all
+  bool gradient = false;  // the backward kernel; its bytes are its own
 };
 
 // Gathers `tokens` rows of `hidden` elements from a table.
@@ -132,7 +194,8 @@ struct Collective {
 };
 
 using Op = std::variant<Gemm, PrefillAttention, DecodeAttention, LatentAttentionCore, MoeExperts,
-                        LinearAttentionCore, Elementwise, Embedding, Collective>;
+                        LinearAttentionCore, Elementwise, Embedding, Collective, AttentionBackward,
+                        OptimizerStep, CausalConvolution, SparseAttentionBlock>;
 
 // FLOPs of the op; 0 for elementwise work, embeddings and collectives.
 Flops flops(const Op& op);
@@ -144,13 +207,32 @@ Bytes bytes(const Op& op);
 Dtype arithmetic(const Op& op);
 
 // "gemm", "attention_prefill", "attention_decode", "mla", "moe", "linear_attention", "elementwise",
-// "embedding", "collective".
+// "embedding", "collective", "attention_backward", "optimizer",
+// "causal_convolution", "sparse_attention".
 std::string_view kind_name(const Op& op);
 
 // The op's sizes for a person: "gemm bf16 [128, 4096] x [4096, 6144]".
 std::string describe(const Op& op);
 
 std::string_view to_text(Collective::Kind kind);
+
+// The products of the gradients of a product [m, k] x [k, n]: of the first operand
+// ([m, n] x [n, k]) and of the second ([k, m] x [m, n]).
+struct GemmGradients {
+  Gemm first, second;
+};
+GemmGradients gradients(const Gemm& forward);
+
+// The backward kernel of elementwise work: it reads the gradients of the results and the operands,
+// and writes the operands' gradients. An add has none (no bytes); copies and rotary embeddings only
+// move the gradient.
+Elementwise gradient(const Elementwise& forward);
+
+// Fused Adam in mixed precision: reads gradient, master weight (where it is kept beside the weight)
+// and two moments, writes the moments, the master weight and the weight. bf16 weights and gradients
+// with fp32 states: 14 bytes read and 14 written.
+OptimizerStep adam_step(std::int64_t parameters, Dtype weight, Dtype gradient,
+                        std::optional<Dtype> master, Dtype moments);
 
 // Query-key pairs that causal (or full) attention computes for one sequence and head, window
 // included.

@@ -1,0 +1,49 @@
+// Models as eager PyTorch runs them in fp32 with unfused attention (Hugging Face transformers 4.2x,
+// torch 2.1): the kernels of a forward and a backward pass, op by op.
+//
+// Backward passes move what torch's autograd formulas read and write: softmax and dropout and
+// powers in several kernels of their own. Sums of a residual stream's gradients are adds; gradients
+// are not accumulated onto older ones (set_to_none). Compiled: pointwise chains are one kernel each
+// and take the softmax or norm that follows in (inference only).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/units.h"
+#include "orrery/workload/op.h"
+
+namespace orrery {
+
+struct EagerShape {
+  enum class Kind { kBert, kGpt2, kOpt, kSwitch } kind = Kind::kGpt2;
+  std::int64_t layers = 1, hidden = 1, heads = 1, head_dim = 64, ffn = 1, vocab = 1;
+};
+
+// "bert_large", "gpt2_large", "gpt3_xl", "gpt3_27", "opt_13", "switchxl4": the models of
+// data/training/neusight_labels. InputError for others. Switch: encoder and decoder of `layers`
+// each, in every second one 4 experts of 64 tokens a sequence instead of the dense product.
+EagerShape eager_shape(std::string_view model);
+
+struct EagerOp {
+  Op op;
+  double times = 1;
+};
+
+struct EagerPass {
+  std::vector<EagerOp> ops;
+  Seconds host;  // the GPU waits for the host (experts that ask how many tokens they have)
+};
+
+struct EagerPasses {
+  EagerPass forward, backward;
+};
+
+// `train`: dropout in the forward pass, and a backward pass. `compiled`: see above. `shards`:
+// heads, feed-forward columns and rows are divided by it (tensor parallelism).
+EagerPasses eager_passes(const EagerShape& model, std::int64_t batch, std::int64_t tokens,
+                         bool train, bool compiled, std::int64_t shards = 1);
+
+}  // namespace orrery

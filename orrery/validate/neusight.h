@@ -1,0 +1,21 @@
+// `orrery validate neusight`: whole models in fp32 eager PyTorch against measured inference and
+// training passes, beside the predictions of NeuSight (Lee et al., ASPLOS 2025) on the same rows.
+//
+// A row's prediction is the sum of its kernels (eager_models.h) by the `pytorch` classes of the
+// catalog: measured where the GPU has a sweep, else transferred. Training is forward and backward
+// without optimizer. Rows over several GPUs are refused.
+#pragma once
+
+#include <filesystem>
+
+#include "orrery/base/bundle.h"
+#include "orrery/validate/report.h"
+
+namespace orrery {
+
+// `dir`: data/training, with neusight_labels.csv. The report has every row twice: `by` holds
+// device, mode, model, subset (eager or fused) and predictor: orrery, or neusight where it has a
+// prediction.
+ValidationReport validate_neusight(const std::filesystem::path& dir, const Bundle& bundle);
+
+}  // namespace orrery
