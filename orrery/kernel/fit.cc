@@ -196,14 +196,15 @@ std::vector<std::string> parents_first(const KernelFamily& family,
 }  // namespace
 
 KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
-                      const std::string& date, const Bundle& bundle) {
+                      const std::string& date, const Bundle& bundle,
+                      const std::set<std::string>& gpus) {
   KernelFit fit;
   const Catalog catalog(bundle);
   if (only.empty() || only == elementwise_family().name()) fit_elementwise(dir, date, bundle, fit);
   for (const KernelFamily* family : kernel_families()) {
     if (family->tables().empty() || (!only.empty() && family->name() != only)) continue;
     const SurfaceAxes axes{family->axes()};
-    FamilySamples data = read_samples(dir, *family, catalog, fit.refused);
+    FamilySamples data = read_samples(dir, *family, catalog, fit.refused, gpus);
     for (auto& [key, classes] : data) {
       SurfaceFile file;
       file.axes = axes;

@@ -65,29 +65,14 @@ class SurfaceKernelModel : public KernelModel {
 
   KernelTime predict(const Op& op) const override {
     for (const FamilyModel& m : families_) {
-      if (!m.family->accepts(op)) continue;
-      const KernelPoint p = m.family->point(op, gpu_, false);
-      const int index = m.family->class_of(op);
-      const ServingSurface* served =
-          index >= 0 ? &m.classes[static_cast<std::size_t>(index)] : nullptr;
-      KernelTime t;
-      t.compute = p.compute;
-      t.memory = p.memory;
-      Seconds floor, work;
-      if (served && served->surface) {
-        floor = served->surface->floor;
-        work = served_work(*m.family, op, p, *served);
-        t.time = {floor + work, served->shared, served->own, served->origin};
-      } else {
-        floor = m.family->analytical_floor();
-        work = p.base * m.family->analytical_inefficiency(op, gpu_);
-        t.time = {floor + work, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical};
-      }
-      t.time.value = std::max(t.time.value, p.least) + p.rest;
-      t.bound = floor > work           ? Bound::kLaunch
-                : p.compute > p.memory ? Bound::kCompute
-                                       : Bound::kMemory;
-      return t;
+      if (m.family->accepts(op)) return predict(m, op, false);
+    }
+    return by_roofline(op);
+  }
+
+  KernelTime predict_repeated(const Op& op, std::string_view family) const override {
+    for (const FamilyModel& m : families_) {
+      if (m.family->name() == family) return predict(m, op, true);
     }
     return by_roofline(op);
   }
@@ -108,12 +93,43 @@ class SurfaceKernelModel : public KernelModel {
   }
 
  private:
+  KernelTime predict(const FamilyModel& m, const Op& op, bool repeated) const {
+    const KernelPoint p = m.family->point(op, gpu_, repeated);
+    const int index = m.family->class_of(op);
+    const ServingSurface* served =
+        index >= 0 ? &m.classes[static_cast<std::size_t>(index)] : nullptr;
+    KernelTime t;
+    t.compute = p.compute;
+    t.memory = p.memory;
+    Seconds floor, work;
+    if (served && served->surface) {
+      floor = served->surface->floor;
+      work =
+          repeated ? p.base * surface_factor(*served, p) : served_work(*m.family, op, p, *served);
+      t.time = {floor + work, served->shared, served->own, served->origin};
+    } else {
+      floor = m.family->analytical_floor();
+      work = p.base * m.family->analytical_inefficiency(op, gpu_);
+      t.time = {floor + work, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical};
+    }
+    t.time.value = std::max(t.time.value, p.least);
+    if (!repeated) t.time.value += p.rest;
+    t.bound = floor > work           ? Bound::kLaunch
+              : p.compute > p.memory ? Bound::kCompute
+                                     : Bound::kMemory;
+    return t;
+  }
+
+  static double surface_factor(const ServingSurface& s, const KernelPoint& p) {
+    return std::exp(s.surface->at(cell_at(s.file->axes, p.x))) * s.factor;
+  }
+
   // The surface holds for operands as they were measured: those that fit stay in the L2. A call of
   // a step, whose weights come from memory, takes at least that time, and at least what streaming
   // its operands takes. What is slow for another reason (few blocks, latency) is not made slower.
   Seconds served_work(const KernelFamily& family, const Op& op, const KernelPoint& cold,
                       const ServingSurface& s) const {
-    const double surface = std::exp(s.surface->at(cell_at(s.file->axes, cold.x))) * s.factor;
+    const double surface = surface_factor(s, cold);
     const bool fits = gpu_.l2 && cold.memory * gpu_.memory.bandwidth <= *gpu_.l2 * kBeyondCache;
     if (!fits || s.origin == Origin::kFitted) return cold.base * surface;
     const Seconds measured = family.point(op, gpu_, true).base * surface;

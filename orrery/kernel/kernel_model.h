@@ -44,6 +44,12 @@ class KernelModel {
   // The time of any op but a Collective. NoData: the GPU has no peak for the op's number format.
   // Thread-safe; no allocation.
   virtual KernelTime predict(const Op& op) const = 0;
+  // The same for a call that is repeated on the same operands, as a sweep measures it: what fits
+  // stays in the L2, and kernels that the measured call does not contain are no part of the time.
+  // `family`: of the table that the call stands in (KernelFamily::name).
+  virtual KernelTime predict_repeated(const Op& op, std::string_view family) const {
+    return static_cast<void>(family), predict(op);  // of models that know no cache
+  }
   // The class and sweep that `op` is predicted from, for notes: "vllm 0.24.0 bf16 on h100-sxm".
   virtual std::string provenance(const Op& op) const = 0;
 };
