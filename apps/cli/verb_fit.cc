@@ -7,7 +7,6 @@
 #include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/kernel/fit.h"
-#include "orrery/kernel/transfer_report.h"
 #include "orrery/network/network_fit.h"
 #include "orrery/validate/fit_engines.h"
 
@@ -16,7 +15,6 @@ namespace {
 
 struct FitOptions {
   std::string area, data, family, out = "catalog", date;
-  bool transfer = false;
 };
 
 void write_below(const std::string& out, const std::string& path, const std::string& text) {
@@ -37,20 +35,6 @@ void fit_kernel_surfaces(const FitOptions& o, const Bundle& bundle) {
   for (const auto& [path, text] : fit.files) write_below(o.out, path, text);
   for (const std::string& why : fit.refused) fmt::print(stderr, "left out: {}\n", why);
   fmt::print("{} files written below {}\n", fit.files.size(), o.out);
-}
-
-void print_transfer(const FitOptions& o, const Bundle& bundle) {
-  std::vector<std::string> refused;
-  fmt::print("{:<17} {:<12} {:<12} {:>8} {:>7} {:>6} {:>5} {:>6} {:>6} {:>6} {:>5}\n", "family",
-             "gpu", "from", "distance", "classes", "rows", "mape", "median", "bias", "shared",
-             "own");
-  for (const TransferRow& r : transfer_report(o.data, o.family, bundle, refused)) {
-    fmt::print(
-        "{:<17} {:<12} {:<12} {:>8.2f} {:>7} {:>6} {:>5.1f} {:>6.1f} {:>+6.1f} {:>6.2f} {:>5.2f}\n",
-        r.family, r.gpu, r.relative, r.distance, r.classes, r.rows, r.mape, r.median, r.bias,
-        r.shared, r.own);
-  }
-  for (const std::string& why : refused) fmt::print(stderr, "left out: {}\n", why);
 }
 
 void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
@@ -88,12 +72,9 @@ void add_fit(CLI::App& program, Context& context) {
   app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD); not for network")
       ->type_name("DATE");
   app->add_option("--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
-  app->add_flag("--transfer", o->transfer,
-                "kernels: fit nothing; predict each GPU's left-out rows from its relatives");
   app->callback([o, &context] {
     const std::vector<std::string> areas = {"kernels", "network", "engines"};
     if (o->area == "network") return fit_network_constants(*o, context.bundle());
-    if (o->area == "kernels" && o->transfer) return print_transfer(*o, context.bundle());
     if (o->date.empty()) throw InputError("fit: --date is missing; it is written into the recipe");
     if (o->area == "kernels") return fit_kernel_surfaces(*o, context.bundle());
     if (o->area == "engines") return fit_engine_constants(*o, context.bundle());

@@ -22,10 +22,16 @@ constexpr double kAnalyticalOwn = 0.20;
 // Memory-bound products reach 0.77 to 0.88 of the bandwidth on every NVIDIA GPU (data/kernels).
 constexpr double kStreaming = 1 / 0.82;
 
+// Whose kernels the other frameworks take up when a GPU is new.
+const std::string kMaker = "trtllm";
+
 struct FamilyModel {
   const KernelFamily* family = nullptr;
   std::string framework;
   std::vector<ServingSurface> classes;  // by KernelFamily::class_of
+  // Where this generation replaced the framework's kernel by TensorRT-LLM's: that one, on the
+  // relative. The faster of the two serves.
+  std::vector<ServingSurface> replacing;
 };
 
 const std::string& framework_of(const KernelClasses& c, std::string_view family) {
@@ -53,12 +59,16 @@ class SurfaceKernelModel : public KernelModel {
         continue;
       }
       if (gpu.vendor != "nvidia") continue;
-      const std::vector<MeasuredGpu> measured = measured_gpus(*family, m.framework, tier);
-      const auto load = [&](const std::string& id) -> const SurfaceFile& {
-        return load_file(*family, surface_path(family->name(), m.framework, id));
-      };
+      m.classes = serve(*family, m.framework, tier);
+      const auto replaced = [&](const ServingSurface& s) { return replacement(*family, s); };
+      if (std::none_of(m.classes.begin(), m.classes.end(), replaced)) continue;
+      if (m.framework != kMaker) m.replacing = serve(*family, kMaker, tier);
       for (std::size_t i = 0; i < m.classes.size(); ++i) {
-        m.classes[i] = choose_surface(family->name(), family->classes()[i], measured, load);
+        if (replaced(m.classes[i])) {
+          widen_replaced(m.classes[i]);
+        } else if (!m.replacing.empty()) {
+          m.replacing[i] = {};
+        }
       }
     }
   }
@@ -86,13 +96,40 @@ class SurfaceKernelModel : public KernelModel {
       if (s.gpu.empty())
         return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
                            m.family->name());
-      return fmt::format("{} {} of {} measured on {}", m.framework, s.surface->kernel_class,
-                         m.family->name(), s.gpu);
+      std::string text = fmt::format("{} {} of {} measured on {}", m.framework,
+                                     s.surface->kernel_class, m.family->name(), s.gpu);
+      if (const char* what = replacement(*m.family, s)) {
+        text += fmt::format(" (this generation replaced {})", what);
+      }
+      return text;
     }
     return fmt::format("data sheet of {} and physics", gpu_.id);
   }
 
  private:
+  // The surface for each class of a family from a framework's files.
+  std::vector<ServingSurface> serve(const KernelFamily& family, const std::string& framework,
+                                    TierChoice tier) {
+    const std::vector<MeasuredGpu> measured = measured_gpus(family, framework, tier);
+    const auto load = [&](const std::string& id) -> const SurfaceFile& {
+      return load_file(family, surface_path(family.name(), framework, id));
+    };
+    std::vector<ServingSurface> classes;
+    for (const KernelFamily::KernelClass& wanted : family.classes()) {
+      ServingSurface& s =
+          classes.emplace_back(choose_surface(family.name(), wanted, measured, load));
+      if (!s.surface || s.gpu == gpu_.id) continue;
+      if (!relatives_.contains(s.gpu)) relatives_.emplace(s.gpu, Catalog(bundle_).gpu(s.gpu));
+      s.relative = &relatives_.at(s.gpu);
+    }
+    return classes;
+  }
+
+  const char* replacement(const KernelFamily& family, const ServingSurface& s) const {
+    return s.relative ? replacement_of(family.name(), s.surface->kernel_class, gpu_, *s.relative)
+                      : nullptr;
+  }
+
   KernelTime predict(const FamilyModel& m, const Op& op, bool repeated) const {
     const KernelPoint p = m.family->point(op, gpu_, repeated);
     const int index = m.family->class_of(op);
@@ -104,8 +141,17 @@ class SurfaceKernelModel : public KernelModel {
     Seconds floor, work;
     if (served && served->surface) {
       floor = served->surface->floor;
-      work =
-          repeated ? p.base * surface_factor(*served, p) : served_work(*m.family, op, p, *served);
+      work = work_of(*m.family, op, p, *served, repeated);
+      if (!m.replacing.empty()) {
+        const ServingSurface& other = m.replacing[static_cast<std::size_t>(index)];
+        if (other.surface) {
+          const Seconds its_work = work_of(*m.family, op, p, other, repeated);
+          if (other.surface->floor + its_work < floor + work) {
+            floor = other.surface->floor;
+            work = its_work;
+          }
+        }
+      }
       t.time = {floor + work, served->shared, served->own, served->origin};
     } else {
       floor = m.family->analytical_floor();
@@ -120,8 +166,18 @@ class SurfaceKernelModel : public KernelModel {
     return t;
   }
 
-  static double surface_factor(const ServingSurface& s, const KernelPoint& p) {
-    return std::exp(s.surface->at(cell_at(s.file->axes, p.x))) * s.factor;
+  Seconds work_of(const KernelFamily& family, const Op& op, const KernelPoint& p,
+                  const ServingSurface& s, bool repeated) const {
+    return repeated ? p.base * surface_factor(family, op, s, p) : served_work(family, op, p, s);
+  }
+
+  // What the surface makes of `base` on this GPU.
+  double surface_factor(const KernelFamily& family, const Op& op, const ServingSurface& s,
+                        const KernelPoint& p) const {
+    const double there = std::exp(s.surface->at(cell_at(s.file->axes, p.x)));
+    if (!s.relative) return there * s.factor;
+    return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative) *
+           s.factor;
   }
 
   // The surface holds for operands as they were measured: those that fit stay in the L2. A call of
@@ -129,7 +185,7 @@ class SurfaceKernelModel : public KernelModel {
   // its operands takes. What is slow for another reason (few blocks, latency) is not made slower.
   Seconds served_work(const KernelFamily& family, const Op& op, const KernelPoint& cold,
                       const ServingSurface& s) const {
-    const double surface = surface_factor(s, cold);
+    const double surface = surface_factor(family, op, s, cold);
     const bool fits = gpu_.l2 && cold.memory * gpu_.memory.bandwidth <= *gpu_.l2 * kBeyondCache;
     if (!fits || s.origin == Origin::kFitted) return cold.base * surface;
     const Seconds measured = family.point(op, gpu_, true).base * surface;
@@ -156,7 +212,7 @@ class SurfaceKernelModel : public KernelModel {
   static void serve_any_gpu(FamilyModel& m, const SurfaceFile& file) {
     for (std::size_t i = 0; i < m.classes.size(); ++i) {
       const Surface* s = file.find(m.family->classes()[i].choices.front().name);
-      if (s) m.classes[i] = {s, &file, "", 1, s->own, s->shared, Origin::kFitted};
+      if (s) m.classes[i] = {s, &file, "", 1, s->own, s->shared, Origin::kFitted, nullptr};
     }
   }
 
@@ -196,6 +252,7 @@ class SurfaceKernelModel : public KernelModel {
   Bundle bundle_;
   std::vector<FamilyModel> families_;
   std::map<std::string, std::unique_ptr<SurfaceFile>> files_;
+  std::map<std::string, Gpu> relatives_;
 };
 
 }  // namespace
