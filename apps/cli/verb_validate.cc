@@ -17,6 +17,7 @@ struct ValidateOptions {
   std::string area, data, table, output = "table";
   std::string tier = "best", rows;
   std::vector<std::string> fit_on;
+  std::size_t points = 0;
 };
 
 std::string group_name(const std::map<std::string, std::string>& by) {
@@ -85,6 +86,7 @@ void validate_kernel_rows(const ValidateOptions& o, const Bundle& bundle) {
   }
   v.tier = *tier;
   v.fit_on = o.fit_on;
+  v.points = o.points;
   if (!o.rows.empty()) v.all_rows = o.rows == "all";
   if (o.output != "csv") return print(validate_kernels(o.data, v, bundle), o.output);
   fmt::print("{}", csv_header(kernel_row_keys()));
@@ -118,6 +120,10 @@ void add_validate(CLI::App& program, Context& context) {
                   "the other systems")
       ->delimiter(',')
       ->type_name("SYSTEMS");
+  app->add_option("--points", o->points,
+                  "kernels: so many of the rows of each kernel class and GPU, drawn by hash, "
+                  "calibrate it; the others judge [0]")
+      ->type_name("N");
   app->add_option("-o,--output", o->output, "table, json, md or csv (one line a row) [table]")
       ->check(CLI::IsMember({"table", "json", "md", "csv"}))
       ->type_name("FORMAT");

@@ -32,17 +32,17 @@ Bundle Bundle::replacing(std::string folder, std::map<std::string, std::string> 
   replacement->prefix = std::move(folder) + "/";
   replacement->files = {files.begin(), files.end()};
   Bundle bundle = *this;
-  bundle.replacement_ = std::move(replacement);
+  bundle.replacements_.insert(bundle.replacements_.begin(), std::move(replacement));
   return bundle;
 }
 
 std::optional<Bundle::File> Bundle::find(std::string_view path) const {
   if (leads_out(path)) return std::nullopt;
-  if (replacement_ && path.starts_with(replacement_->prefix)) {
-    const auto at = replacement_->files.find(path);
-    if (at == replacement_->files.end()) return std::nullopt;
-    return File{at->first, at->second,
-                std::shared_ptr<const std::string>(replacement_, &at->second)};
+  for (const auto& replaced : replacements_) {
+    if (!path.starts_with(replaced->prefix)) continue;
+    const auto at = replaced->files.find(path);
+    if (at == replaced->files.end()) return std::nullopt;
+    return File{at->first, at->second, std::shared_ptr<const std::string>(replaced, &at->second)};
   }
   std::error_code error;
   if (const fs::path real = overlay_ / path;
@@ -62,8 +62,9 @@ std::optional<Bundle::File> Bundle::find(std::string_view path) const {
 std::vector<std::string> Bundle::list(std::string_view folder, std::string_view ending) const {
   std::vector<std::string> paths;
   const std::string prefix = std::string(folder) + "/";
-  if (replacement_ && prefix.starts_with(replacement_->prefix)) {
-    for (const auto& [path, text] : replacement_->files) {
+  for (const auto& replaced : replacements_) {
+    if (!prefix.starts_with(replaced->prefix)) continue;
+    for (const auto& [path, text] : replaced->files) {
       if (path.starts_with(prefix) && path.ends_with(ending)) paths.push_back(path);
     }
     return paths;

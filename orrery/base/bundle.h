@@ -44,12 +44,11 @@ class Bundle {
 
  private:
   std::filesystem::path overlay_;
-  // Of replacing(); null: nothing is replaced.
   struct Replacement {
     std::string prefix;  // "kernels/"
     std::map<std::string, std::string, std::less<>> files;
   };
-  std::shared_ptr<const Replacement> replacement_;
+  std::vector<std::shared_ptr<const Replacement>> replacements_;  // of replacing(), last one first
 };
 
 }  // namespace orrery

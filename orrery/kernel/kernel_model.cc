@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "orrery/hardware/catalog.h"
+#include "orrery/kernel/calibration.h"
 #include "orrery/kernel/family.h"
 #include "orrery/kernel/surface.h"
 #include "orrery/kernel/transfer.h"
@@ -32,6 +33,8 @@ struct FamilyModel {
   // Where this generation replaced the framework's kernel by TensorRT-LLM's: that one, on the
   // relative. The faster of the two serves.
   std::vector<ServingSurface> replacing;
+  // Measured points of this GPU that correct a class, null for those without; empty: none at all.
+  std::vector<const Calibration*> calibrations;
 };
 
 const std::string& framework_of(const KernelClasses& c, std::string_view family) {
@@ -58,18 +61,8 @@ class SurfaceKernelModel : public KernelModel {
         serve_any_gpu(m, load_file(*family, for_any_gpu));
         continue;
       }
-      if (gpu.vendor != "nvidia") continue;
-      m.classes = serve(*family, m.framework, tier);
-      const auto replaced = [&](const ServingSurface& s) { return replacement(*family, s); };
-      if (std::none_of(m.classes.begin(), m.classes.end(), replaced)) continue;
-      if (m.framework != kMaker) m.replacing = serve(*family, kMaker, tier);
-      for (std::size_t i = 0; i < m.classes.size(); ++i) {
-        if (replaced(m.classes[i])) {
-          widen_replaced(m.classes[i]);
-        } else if (!m.replacing.empty()) {
-          m.replacing[i] = {};
-        }
-      }
+      if (gpu.vendor == "nvidia") serve_surfaces(m, tier);
+      calibrate(m);
     }
   }
 
@@ -92,21 +85,56 @@ class SurfaceKernelModel : public KernelModel {
       const int index = m.family->accepts(op) ? m.family->class_of(op) : -1;
       if (index < 0) continue;
       const ServingSurface& s = m.classes[static_cast<std::size_t>(index)];
-      if (!s.surface) break;
+      const Calibration* points = calibration_of(m, op);
+      const std::string calibrated =
+          points ? fmt::format(", corrected by {} points measured on it", points->points.size())
+                 : "";
+      if (!s.surface) return fmt::format("data sheet of {} and physics{}", gpu_.id, calibrated);
       if (s.gpu.empty())
         return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
                            m.family->name());
-      std::string text = fmt::format("{} {} of {} measured on {}", m.framework,
-                                     s.surface->kernel_class, m.family->name(), s.gpu);
-      if (const char* what = replacement(*m.family, s)) {
-        text += fmt::format(" (this generation replaced {})", what);
-      }
-      return text;
+      const char* replaced = replacement(*m.family, s);
+      return fmt::format("{} {} of {} measured on {}{}{}", m.framework, s.surface->kernel_class,
+                         m.family->name(), s.gpu,
+                         replaced ? fmt::format(" (this generation replaced {})", replaced) : "",
+                         calibrated);
     }
     return fmt::format("data sheet of {} and physics", gpu_.id);
   }
 
  private:
+  // Its own surfaces or a relative's, and what replaced the relative's kernels.
+  void serve_surfaces(FamilyModel& m, TierChoice tier) {
+    m.classes = serve(*m.family, m.framework, tier);
+    const auto replaced = [&](const ServingSurface& s) { return replacement(*m.family, s); };
+    if (std::none_of(m.classes.begin(), m.classes.end(), replaced)) return;
+    if (m.framework != kMaker) m.replacing = serve(*m.family, kMaker, tier);
+    for (std::size_t i = 0; i < m.classes.size(); ++i) {
+      if (replaced(m.classes[i])) {
+        widen_replaced(m.classes[i]);
+      } else if (!m.replacing.empty()) {
+        m.replacing[i] = {};
+      }
+    }
+  }
+
+  // Classes without a sweep of their own are corrected where points were measured.
+  void calibrate(FamilyModel& m) {
+    const auto text = bundle_.find(calibration_path(m.family->name(), m.framework, gpu_.id));
+    if (!text) return;
+    auto file = std::make_unique<CalibrationFile>(parse_calibration(text->content, text->name));
+    m.calibrations.resize(m.classes.size());
+    for (std::size_t i = 0; i < m.classes.size(); ++i) {
+      if (m.classes[i].origin == Origin::kMeasured) continue;
+      const Calibration* c = file->find(m.family->classes()[i].choices.front().name);
+      if (c && c->places != m.family->axes().size() + 1)
+        throw InputError(
+            fmt::format("{}: its places are not those of the family; make it again", text->name));
+      m.calibrations[i] = c;
+    }
+    calibrations_.push_back(std::move(file));
+  }
+
   // The surface for each class of a family from a framework's files.
   std::vector<ServingSurface> serve(const KernelFamily& family, const std::string& framework,
                                     TierChoice tier) {
@@ -132,6 +160,28 @@ class SurfaceKernelModel : public KernelModel {
 
   KernelTime predict(const FamilyModel& m, const Op& op, bool repeated) const {
     const KernelPoint p = m.family->point(op, gpu_, repeated);
+    KernelTime t = uncalibrated(m, op, p, repeated);
+    if (const Calibration* c = calibration_of(m, op)) {
+      // It was made for repeated calls: what they are off by, a call of a step is too.
+      const KernelPoint warm = repeated ? p : m.family->point(op, gpu_, true);
+      const Seconds its_time = repeated ? t.time.value : uncalibrated(m, op, warm, true).time.value;
+      const double factor = c->factor(calibration_place(its_time, warm));
+      t.time = {std::max(t.time.value * factor, p.least), c->shared, c->own, Origin::kTransferred};
+    }
+    if (!repeated) t.time.value += p.rest;
+    return t;
+  }
+
+  // The measured points of this GPU that correct the class of an op, or null.
+  static const Calibration* calibration_of(const FamilyModel& m, const Op& op) {
+    if (m.calibrations.empty()) return nullptr;
+    const int index = m.family->class_of(op);
+    return index < 0 ? nullptr : m.calibrations[static_cast<std::size_t>(index)];
+  }
+
+  // `p`: of the same op, repeated or not. Without KernelPoint::rest.
+  KernelTime uncalibrated(const FamilyModel& m, const Op& op, const KernelPoint& p,
+                          bool repeated) const {
     const int index = m.family->class_of(op);
     const ServingSurface* served =
         index >= 0 ? &m.classes[static_cast<std::size_t>(index)] : nullptr;
@@ -159,7 +209,6 @@ class SurfaceKernelModel : public KernelModel {
       t.time = {floor + work, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical};
     }
     t.time.value = std::max(t.time.value, p.least);
-    if (!repeated) t.time.value += p.rest;
     t.bound = floor > work           ? Bound::kLaunch
               : p.compute > p.memory ? Bound::kCompute
                                      : Bound::kMemory;
@@ -253,6 +302,7 @@ class SurfaceKernelModel : public KernelModel {
   std::vector<FamilyModel> families_;
   std::map<std::string, std::unique_ptr<SurfaceFile>> files_;
   std::map<std::string, Gpu> relatives_;
+  std::vector<std::unique_ptr<CalibrationFile>> calibrations_;
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 //   measured     this GPU and class have a sweep: physics times a fitted efficiency surface
 //   transferred  another GPU's surface for this class, on this GPU's data sheet
 //   analytical   physics with cited constants only
+// A few points measured on this GPU correct the lower two (calibration.h); both are then called
+// transferred.
 // Whatever the tier, a time is never below the op's roofline max(flops/peak, bytes/bandwidth),
 // except for the part of its operands that can be resident in the L2 cache.
 #pragma once

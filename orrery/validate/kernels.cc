@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <memory>
+#include <tuple>
 #include <unordered_map>
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
+#include "orrery/base/random.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/kernel/calibrate.h"
+#include "orrery/kernel/calibration.h"
 #include "orrery/kernel/family.h"
 #include "orrery/kernel/fit.h"
 #include "orrery/kernel/kernel_model.h"
@@ -142,52 +148,56 @@ class KernelJudge {
     bundle_ = bundle_.replacing("kernels", std::move(files));
   }
 
+  // Draws the rows that calibrate and replaces the bundle's calibrations by theirs.
+  void calibrate(const KernelFamily& family, const std::string& table,
+                 const std::filesystem::path& file) {
+    last_drawn_.clear();
+    using Drawn = std::map<std::uint64_t, MeasuredCall>;  // by the hash of the row
+    std::map<ClassOfGpu, std::pair<const Gpu*, Drawn>> classes;
+    each_row(family, table, file, nullptr, [&](const Row& row) {
+      auto& [gpu, drawn] = classes[class_of(row)];
+      gpu = &row.gpu;
+      const std::uint64_t hash = draw(row.sample);
+      if (drawn.size() == options_.points && hash >= drawn.rbegin()->first) return;
+      drawn.try_emplace(hash, MeasuredCall{row.sample, Seconds(row.measured)});
+      if (drawn.size() > options_.points) drawn.erase(std::prev(drawn.end()));
+    });
+    std::map<std::string, std::pair<const Gpu*, std::vector<MeasuredCall>>> gpus;
+    for (const auto& [key, entry] : classes) {
+      const auto& [gpu, drawn] = entry;
+      last_drawn_[key] = drawn.rbegin()->first;
+      auto& [its_gpu, calls] = gpus[gpu->id];
+      its_gpu = gpu;
+      for (const auto& [hash, call] : drawn) calls.push_back(call);
+    }
+    for (const auto& [id, entry] : gpus) {
+      const PointFit fit = orrery::calibrate(family, *entry.first, entry.second, bundle_, tier());
+      calibrations_.insert(fit.files.begin(), fit.files.end());
+    }
+    bundle_ = bundle_.replacing("calibration", calibrations_);
+    models_.clear();
+  }
+
   void judge(const KernelFamily& family, const std::string& table,
              const std::filesystem::path& file) {
-    CsvReader csv(file);
-    const int system = csv.column("system"), latency = csv.column("latency_us");
-    const DtypeColumns dtype(csv);
     std::string key;
-    while (csv.next()) {
-      const System& s = system_of(csv.text(system));
-      if (!s.gpu) {
-        refused_.add(table, csv.line(), s.why);
-        continue;
+    each_row(family, table, file, &refused_, [&](const Row& row) {
+      if (options_.points > 0) {
+        const auto drawn = last_drawn_.find(class_of(row));
+        if (drawn != last_drawn_.end() && draw(row.sample) <= drawn->second) return;
       }
-      if (fit_on_.contains(s.gpu->id)) continue;
-      KernelSample sample;
-      if (!family.read(csv, table, sample)) {
-        refused_.add(table, csv.line(),
-                     fmt::format("no kernel class of {}, or known to be unsound", family.name()));
-        continue;
+      const KernelTime t =
+          model_of(row.gpu, row.sample.framework).predict_repeated(row.sample.op, family.name());
+      if (const char* why = not_of_tier(t.time.origin)) {
+        refused_.add(table, row.csv.line(), why);
+        return;
       }
-      if (!all_rows_ && !is_left_out(sample)) continue;
-      const double measured = microseconds(csv.number(latency)).value();
-      if (measured <= 0) {
-        refused_.add(table, csv.line(), "no time");
-        continue;
-      }
-      try {
-        const KernelPoint p = family.point(sample.op, *s.gpu, true);
-        if (measured < p.least.value() * kImpossible) {
-          refused_.add(table, csv.line(), "faster than the hardware can be");
-          continue;
-        }
-        const KernelTime t =
-            model_of(*s.gpu, sample.framework).predict_repeated(sample.op, family.name());
-        if (const char* why = not_of_tier(t.time.origin)) {
-          refused_.add(table, csv.line(), why);
-          continue;
-        }
-        key.assign(table).append("\n").append(csv.text(system)).append("\n");
-        key.append(sample.framework).append("\n").append(to_text(t.time.origin)).append("\n");
-        const std::size_t before = key.size();
-        dtype.append(csv, key);
-        count(key, std::string_view(key).substr(before), csv, system, sample, measured, t);
-      } catch (const NoData& e) {
-        refused_.add(table, csv.line(), e.what());
-      }
-    }
+      key.assign(table).append("\n").append(row.system).append("\n");
+      key.append(row.sample.framework).append("\n").append(to_text(t.time.origin)).append("\n");
+      const std::size_t before = key.size();
+      row.dtype.append(row.csv, key);
+      count(key, std::string_view(key).substr(before), row, t);
+    });
   }
 
   void refuse_table(const std::string& table, std::size_t rows, const std::string& why) {
@@ -203,6 +213,64 @@ class KernelJudge {
   }
 
  private:
+  // A row that may judge.
+  struct Row {
+    const CsvReader& csv;
+    std::string_view system;
+    const Gpu& gpu;
+    const KernelSample& sample;
+    double measured;  // s
+    const DtypeColumns& dtype;
+  };
+
+  // `refused`: null in a first pass over the table.
+  template <class Use>
+  void each_row(const KernelFamily& family, const std::string& table,
+                const std::filesystem::path& file, Refusals* refused, const Use& use) {
+    CsvReader csv(file);
+    const int system = csv.column("system"), latency = csv.column("latency_us");
+    const DtypeColumns dtype(csv);
+    const auto refuse = [&](const std::string& why) {
+      if (refused) refused->add(table, csv.line(), why);
+    };
+    while (csv.next()) {
+      const System& s = system_of(csv.text(system));
+      if (!s.gpu) {
+        refuse(s.why);
+        continue;
+      }
+      if (fit_on_.contains(s.gpu->id)) continue;
+      KernelSample sample;
+      if (!family.read(csv, table, sample)) {
+        refuse(fmt::format("no kernel class of {}, or known to be unsound", family.name()));
+        continue;
+      }
+      if (!all_rows_ && !is_left_out(sample)) continue;
+      const double measured = microseconds(csv.number(latency)).value();
+      if (measured <= 0) {
+        refuse("no time");
+        continue;
+      }
+      try {
+        if (measured < family.point(sample.op, *s.gpu, true).least.value() * kImpossible) {
+          refuse("faster than the hardware can be");
+          continue;
+        }
+        use(Row{csv, csv.text(system), *s.gpu, sample, measured, dtype});
+      } catch (const NoData& e) {
+        refuse(e.what());
+      }
+    }
+  }
+
+  using ClassOfGpu = std::tuple<std::string, std::string, std::string>;
+  static ClassOfGpu class_of(const Row& row) {
+    return {row.gpu.id, row.sample.framework, row.sample.kernel_class};
+  }
+  static std::uint64_t draw(const KernelSample& s) {
+    return hash_text(fmt::format("point {} {}", s.shape, describe(s.op)));
+  }
+
   struct System {
     std::optional<Gpu> gpu;
     std::string why;  // there is none
@@ -223,13 +291,16 @@ class KernelJudge {
   const KernelModel& model_of(const Gpu& gpu, const std::string& framework) {
     std::unique_ptr<KernelModel>& model = models_[{gpu.id, framework}];
     if (!model) {
-      const TierChoice tier = options_.tier == JudgedTier::kTransferred  ? TierChoice::kTransferred
-                              : options_.tier == JudgedTier::kAnalytical ? TierChoice::kAnalytical
-                                                                         : TierChoice::kBest;
       model = make_kernel_model(gpu, {framework, framework, framework, framework, framework},
-                                bundle_, tier);
+                                bundle_, tier());
     }
     return *model;
+  }
+
+  TierChoice tier() const {
+    return options_.tier == JudgedTier::kTransferred  ? TierChoice::kTransferred
+           : options_.tier == JudgedTier::kAnalytical ? TierChoice::kAnalytical
+                                                      : TierChoice::kBest;
   }
 
   const char* not_of_tier(Origin origin) const {
@@ -240,12 +311,12 @@ class KernelJudge {
     return nullptr;
   }
 
-  void count(const std::string& key, std::string_view dtype, const CsvReader& csv, int system,
-             const KernelSample& sample, double measured, const KernelTime& t) {
+  void count(const std::string& key, std::string_view dtype, const Row& r, const KernelTime& t) {
+    const double measured = r.measured;
     const auto make = [&] {
       Key by = {{"table", key.substr(0, key.find('\n'))},
-                {"system", std::string(csv.text(system))},
-                {"framework", sample.framework},
+                {"system", std::string(r.system)},
+                {"framework", r.sample.framework},
                 {"tier", std::string(to_text(t.time.origin))}};
       if (!dtype.empty()) by.emplace("dtype", dtype);
       return by;
@@ -261,7 +332,7 @@ class KernelJudge {
     if (!each_) return;
     ValidationRow row;
     row.by = make();
-    row.row = fmt::format("{}:{}", row.by.at("table"), csv.line());
+    row.row = fmt::format("{}:{}", row.by.at("table"), r.csv.line());
     row.measured = measured;
     row.predicted = predicted;
     row.low50 = t.time.quantile(0.25).value();
@@ -281,6 +352,8 @@ class KernelJudge {
   bool all_rows_ = false;
   std::map<std::string, System> systems_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<KernelModel>> models_;
+  std::map<ClassOfGpu, std::uint64_t> last_drawn_;  // of the table's classes
+  std::map<std::string, std::string> calibrations_;
   Groups groups_;
   Refusals refused_;
 };
@@ -329,6 +402,8 @@ const std::set<std::string>& kernel_row_keys() {
 ErrorReport validate_kernels(const std::filesystem::path& dir, const KernelValidation& options,
                              const Bundle& bundle,
                              const std::function<void(const ValidationRow&)>& each) {
+  if (options.points > kMostCalibrationPoints)
+    throw InputError(fmt::format("validate: --points: at most {}", kMostCalibrationPoints));
   if (!std::filesystem::is_directory(dir))
     throw InputError(fmt::format("{}: no such directory", dir.string()));
   struct Judged {
@@ -357,7 +432,11 @@ ErrorReport validate_kernels(const std::filesystem::path& dir, const KernelValid
   }
   KernelJudge judge(dir, options, bundle, each);
   if (!options.fit_on.empty()) judge.fit_again(families);
-  for (const Judged& j : judged) judge.judge(*j.family, j.table, *table_file(dir, j.table));
+  for (const Judged& j : judged) {
+    const std::filesystem::path file = *table_file(dir, j.table);
+    if (options.points > 0) judge.calibrate(*j.family, j.table, file);
+    judge.judge(*j.family, j.table, file);
+  }
   for (const std::string& table : tables) {
     if (!options.table.empty() || std::any_of(judged.begin(), judged.end(),
                                               [&](const Judged& j) { return j.table == table; }))

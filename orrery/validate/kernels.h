@@ -35,6 +35,9 @@ struct KernelValidation {
   // the folder keeps its surfaces of the catalog.
   std::vector<std::string> fit_on;
   std::optional<bool> all_rows;  // default: with fit_on all, otherwise those left out
+  // So many of the rows of each kernel class and GPU, drawn by a hash of the shape, calibrate it
+  // (calibration.h); the others judge. At most kMostCalibrationPoints.
+  std::size_t points = 0;
 };
 
 // `each`: called for every row that judges, where not null; kernel_row_keys() names the keys of its
