@@ -1,13 +1,15 @@
 // orrery fit: parameters from measured tables, written as text below a catalog directory.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "apps/cli/output.h"
 #include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/kernel/calibrate.h"
 #include "orrery/kernel/fit.h"
-#include "orrery/kernel/transfer_report.h"
 #include "orrery/network/network_fit.h"
 #include "orrery/validate/fit_engines.h"
 
@@ -16,7 +18,7 @@ namespace {
 
 struct FitOptions {
   std::string area, data, family, out = "catalog", date;
-  bool transfer = false;
+  std::string gpu, from, framework;  // of points
 };
 
 void write_below(const std::string& out, const std::string& path, const std::string& text) {
@@ -39,20 +41,6 @@ void fit_kernel_surfaces(const FitOptions& o, const Bundle& bundle) {
   fmt::print("{} files written below {}\n", fit.files.size(), o.out);
 }
 
-void print_transfer(const FitOptions& o, const Bundle& bundle) {
-  std::vector<std::string> refused;
-  fmt::print("{:<17} {:<12} {:<12} {:>8} {:>7} {:>6} {:>5} {:>6} {:>6} {:>6} {:>5}\n", "family",
-             "gpu", "from", "distance", "classes", "rows", "mape", "median", "bias", "shared",
-             "own");
-  for (const TransferRow& r : transfer_report(o.data, o.family, bundle, refused)) {
-    fmt::print(
-        "{:<17} {:<12} {:<12} {:>8.2f} {:>7} {:>6} {:>5.1f} {:>6.1f} {:>+6.1f} {:>6.2f} {:>5.2f}\n",
-        r.family, r.gpu, r.relative, r.distance, r.classes, r.rows, r.mape, r.median, r.bias,
-        r.shared, r.own);
-  }
-  for (const std::string& why : refused) fmt::print(stderr, "left out: {}\n", why);
-}
-
 void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
   fmt::print("{:<18} {:>8} {:>10} {:>10}\n", "engine", "figures", "median", "fitted");
   for (const FittedEngine& e : fit_engines(o.data, o.date, bundle)) {
@@ -64,6 +52,23 @@ void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
                e.error_after);
     write_below(o.out, "engines/fitted/" + e.engine + ".yaml", e.yaml);
   }
+}
+
+void fit_points(const FitOptions& o, const Bundle& bundle) {
+  if (o.gpu.empty() || o.from.empty())
+    throw InputError("fit points: expected --gpu GPU and --from FILE (a table of measured calls)");
+  const Gpu gpu = Catalog(bundle).gpu(o.gpu);
+  const PointFit fit = calibrate_from(o.from, gpu, o.framework, bundle);
+  fmt::print("{:<17} {:<9} {:<18} {:>6} {:>7} {:>6}\n", "family", "engine", "class", "points",
+             "before", "after");
+  for (const CalibratedClass& c : fit.classes) {
+    fmt::print("{:<17} {:<9} {:<18} {:>6} {:>7.1f} {:>6.1f}\n", c.family, c.framework,
+               c.kernel_class, c.points, c.before, c.after);
+  }
+  for (const std::string& why : fit.refused) fmt::print(stderr, "left out: {}\n", why);
+  if (fit.files.empty()) throw InputError(fmt::format("{}: no row calibrates {}", o.from, gpu.id));
+  for (const auto& [path, text] : fit.files) write_below(o.out, path, text);
+  fmt::print("{} files written below {}\n", fit.files.size(), o.out);
 }
 
 void fit_network_constants(const FitOptions& o, const Bundle& bundle) {
@@ -78,27 +83,39 @@ void add_fit(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "fit", "makes fitted parameters of catalog/ again from measured tables");
   auto o = std::make_shared<FitOptions>();
-  app->add_option("AREA", o->area, "kernels, network or engines")->required();
+  app->add_option("AREA", o->area,
+                  "kernels, network, engines, or points (also without AREA: --gpu and --from)");
   app->add_option(
          "--data", o->data,
          "folder of tables: data/kernels (kernels), data (network), data/inference (engines)")
-      ->required()
       ->type_name("DIR");
   app->add_option("--family", o->family, "only this kernel family")->type_name("NAME");
-  app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD); not for network")
+  app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD); kernels and engines")
       ->type_name("DATE");
-  app->add_option("--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
-  app->add_flag("--transfer", o->transfer,
-                "kernels: fit nothing; predict each GPU's left-out rows from its relatives");
+  app->add_option("--gpu", o->gpu, "points: the GPU that they were measured on")->type_name("GPU");
+  app->add_option("--from", o->from,
+                  "points: a table of measured calls in the columns of data/kernels (one kernel "
+                  "family, 8 to 64 rows a kernel class)")
+      ->type_name("FILE");
+  app->add_option("--framework", o->framework,
+                  "points: whose kernels they are, where the table does not say [vllm]")
+      ->type_name("NAME");
+  app->add_option("-o,--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
   app->callback([o, &context] {
-    const std::vector<std::string> areas = {"kernels", "network", "engines"};
+    const std::vector<std::string> areas = {"kernels", "network", "engines", "points"};
+    if (o->area == "points" || (o->area.empty() && !o->from.empty()))
+      return fit_points(*o, context.bundle());
+    if (o->area.empty())
+      throw InputError("fit: expected kernels, network, engines or points, or --gpu and --from");
+    if (std::find(areas.begin(), areas.end(), o->area) == areas.end()) {
+      throw InputError(fmt::format("fit: expected kernels, network, engines or points, got '{}'{}",
+                                   o->area, did_you_mean(o->area, areas)));
+    }
+    if (o->data.empty()) throw InputError("fit: --data is missing");
     if (o->area == "network") return fit_network_constants(*o, context.bundle());
-    if (o->area == "kernels" && o->transfer) return print_transfer(*o, context.bundle());
     if (o->date.empty()) throw InputError("fit: --date is missing; it is written into the recipe");
     if (o->area == "kernels") return fit_kernel_surfaces(*o, context.bundle());
-    if (o->area == "engines") return fit_engine_constants(*o, context.bundle());
-    throw InputError(fmt::format("fit: expected kernels, network or engines, got '{}'{}", o->area,
-                                 did_you_mean(o->area, areas)));
+    fit_engine_constants(*o, context.bundle());
   });
 }
 

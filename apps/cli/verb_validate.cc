@@ -1,14 +1,14 @@
 // orrery validate: predictions against measured tables.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/output.h"
 #include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/validate/inference.h"
+#include "orrery/validate/kernels.h"
 #include "orrery/validate/layers.h"
 #include "orrery/validate/neusight.h"
 #include "orrery/validate/report.h"
@@ -19,36 +19,87 @@ namespace {
 
 struct ValidateOptions {
   std::string area, data, table, output = "table";
+  std::string tier = "best", rows;
+  std::vector<std::string> fit_on;
+  std::size_t points = 0;
 };
 
-std::string group_name(const nlohmann::ordered_json& by) {
+std::string group_name(const std::map<std::string, std::string>& by) {
   std::string name;
-  for (const auto& [key, value] : by.items())
-    name += (name.empty() ? "" : " ") + value.get<std::string>();
+  for (const auto& [key, value] : by) name += (name.empty() ? "" : " ") + value;
   return name;
 }
 
-void print_report(const ValidationReport& report) {
-  const auto j = to_json(report);
+void print_table(const ErrorReport& report) {
   // A long name has a line of its own, so that none is wider than 80 columns.
-  constexpr std::size_t kNameWidth = 30;
-  const std::string head = fmt::format("{:<30} {:>5} {:>7} {:>7} {:>7} {:>7} {:>5} {:>5}", "group",
-                                       "n", "mape", "median", "p90", "bias", "in50", "in90");
-  auto line = [](std::string name, const nlohmann::ordered_json& g) {
+  constexpr std::size_t kNameWidth = 22;
+  const bool roofline = report.pooled.roofline.has_value();
+  fmt::print("{}: errors in percent of the measured value\n", report.area);
+  fmt::print("{:<22} {:>8} {:>6} {:>6} {:>6} {:>6} {:>4} {:>4} {:>8}\n", "group", "n", "mape",
+             "median", "p90", "bias", "in50", "in90", roofline ? "roofline" : "");
+  auto line = [](std::string name, const ErrorGroup& g) {
     if (name.size() > kNameWidth) {
       fmt::print("{}\n", name);
       name.clear();
     }
-    fmt::print("{:<30} {:>5} {:>7.1f} {:>7.1f} {:>7.1f} {:>+7.1f} {:>5.0f} {:>5.0f}\n", name,
-               g["n"].get<int>(), g["mape"].get<double>(), g["median"].get<double>(),
-               g["p90"].get<double>(), g["bias"].get<double>(), g["coverage50"].get<double>(),
-               g["coverage90"].get<double>());
+    const ErrorSummary& s = g.errors;
+    fmt::print("{:<22} {:>8} {:>6.1f} {:>6.1f} {:>6.1f} {:>+6.1f} {:>4.0f} {:>4.0f} {:>8}\n", name,
+               s.n, s.mape, s.median, s.p90, s.bias, s.coverage50, s.coverage90,
+               g.roofline ? fmt::format("{:.1f}", *g.roofline) : "");
   };
-  fmt::print("{}: errors in percent of the measured value\n{}\n", report.area, head);
-  for (const auto& g : j["groups"]) line(group_name(g["by"]), g);
-  line("all", j["pooled"]);
-  if (!report.refused.empty())
-    fmt::print("{} rows refused (-o json says why)\n", report.refused.size());
+  for (const ErrorGroup& g : report.groups) {
+    if (!g.detail) line(group_name(g.by), g);
+  }
+  line("all", report.pooled);
+  std::size_t refused = 0;
+  for (const RefusedRow& r : report.refused) refused += r.rows;
+  if (refused > 0) fmt::print("{} rows refused (-o json says why)\n", refused);
+}
+
+void print(const ErrorReport& report, const std::string& output) {
+  if (output == "json") {
+    fmt::print("{}\n", to_json(report).dump(1));
+  } else if (output == "md") {
+    fmt::print("{}", to_markdown(report));
+  } else {
+    print_table(report);
+  }
+}
+
+using RowsOf = ValidationReport (*)(const std::filesystem::path& dir, const std::string& table,
+                                    const Bundle& bundle);
+
+void validate_rows(RowsOf rows_of, const ValidateOptions& o, const Bundle& bundle) {
+  const ValidationReport report = rows_of(o.data, o.table, bundle);
+  if (o.output == "csv") {
+    fmt::print("{}", to_csv(report));
+  } else if (o.output == "md") {
+    fmt::print("{}", to_markdown(report));
+  } else {
+    print(grouped(report), o.output);
+  }
+}
+
+void validate_kernel_rows(const ValidateOptions& o, const Bundle& bundle) {
+  KernelValidation v;
+  v.table = o.table;
+  const auto tier = parse_judged_tier(o.tier);
+  if (!tier) {
+    const std::vector<std::string> tiers = {"best", "measured", "transferred", "analytical"};
+    throw InputError(
+        fmt::format("validate: --tier: expected best, measured, transferred or analytical, got "
+                    "'{}'{}",
+                    o.tier, did_you_mean(o.tier, tiers)));
+  }
+  v.tier = *tier;
+  v.fit_on = o.fit_on;
+  v.points = o.points;
+  if (!o.rows.empty()) v.all_rows = o.rows == "all";
+  if (o.output != "csv") return print(validate_kernels(o.data, v, bundle), o.output);
+  fmt::print("{}", csv_header(kernel_row_keys()));
+  validate_kernels(o.data, v, bundle, [](const ValidationRow& row) {
+    fmt::print("{}", csv_line(kernel_row_keys(), row));
+  });
 }
 
 }  // namespace
@@ -56,45 +107,45 @@ void print_report(const ValidationReport& report) {
 void add_validate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("validate", "errors against measured rows");
   auto o = std::make_shared<ValidateOptions>();
-  app->add_option("AREA", o->area, "inference, layers, steps or neusight")->required();
+  app->add_option("AREA", o->area, "kernels, layers, steps, inference or neusight")->required();
   app->add_option("--data", o->data,
                   "folder in the layout of the shared data, such as data/inference")
       ->required()
       ->type_name("DIR");
   app->add_option("--table", o->table, "only this table")->type_name("NAME");
+  app->add_option("--tier", o->tier,
+                  "kernels: measured, transferred (no file of the row's own GPU is used), "
+                  "analytical (physics only) or the best there is [best]")
+      ->type_name("TIER");
+  app->add_option("--rows", o->rows,
+                  "kernels: judge the rows that the fit leaves out, or all (tables that no fit has "
+                  "seen) [left-out; with --fit-on all]")
+      ->check(CLI::IsMember({"left-out", "all"}))
+      ->type_name("ROWS");
+  app->add_option("--fit-on", o->fit_on,
+                  "kernels: fit again on DIR's rows of these systems alone (a,b,...), and judge "
+                  "the other systems")
+      ->delimiter(',')
+      ->type_name("SYSTEMS");
+  app->add_option("--points", o->points,
+                  "kernels: so many of the rows of each kernel class and GPU, drawn by hash, "
+                  "calibrate it; the others judge [0]")
+      ->type_name("N");
   app->add_option("-o,--output", o->output, "table, json, md or csv (one line a row) [table]")
       ->check(CLI::IsMember({"table", "json", "md", "csv"}))
       ->type_name("FORMAT");
   app->callback([o, &context] {
-    struct Area {
-      const char* name;
-      ValidationReport (*validate)(const std::filesystem::path&, const std::string&, const Bundle&);
-    };
-    constexpr std::array<Area, 4> kAreas = {{
-        {"inference", validate_inference},
-        {"layers", validate_layers},
-        {"steps", validate_steps},
-        {"neusight", [](const std::filesystem::path& dir, const std::string&,
-                        const Bundle& bundle) { return validate_neusight(dir, bundle); }},
-    }};
-    const auto area = std::find_if(kAreas.begin(), kAreas.end(),
-                                   [&](const Area& a) { return a.name == o->area; });
-    if (area == kAreas.end()) {
-      std::vector<std::string> names;
-      for (const Area& a : kAreas) names.emplace_back(a.name);
-      throw InputError(fmt::format("validate: expected {}, got '{}'{}", fmt::join(names, ", "),
-                                   o->area, did_you_mean(o->area, names)));
+    if (o->area == "kernels") return validate_kernel_rows(*o, context.bundle());
+    std::vector<std::string> names = {"kernels"};
+    for (const auto& [name, rows_of] : {std::pair<const char*, RowsOf>{"layers", validate_layers},
+                                        {"steps", validate_steps},
+                                        {"inference", validate_inference},
+                                        {"neusight", validate_neusight}}) {
+      if (o->area == name) return validate_rows(rows_of, *o, context.bundle());
+      names.emplace_back(name);
     }
-    const ValidationReport report = area->validate(o->data, o->table, context.bundle());
-    if (o->output == "json") {
-      fmt::print("{}\n", to_json(report).dump(1));
-    } else if (o->output == "md") {
-      fmt::print("{}", to_markdown(report));
-    } else if (o->output == "csv") {
-      fmt::print("{}", to_csv(report));
-    } else {
-      print_report(report);
-    }
+    throw InputError(fmt::format("validate: expected {}, got '{}'{}", fmt::join(names, ", "),
+                                 o->area, did_you_mean(o->area, names)));
   });
 }
 

@@ -27,8 +27,23 @@ Bundle::Bundle(fs::path overlay) : overlay_(std::move(overlay)) {
   }
 }
 
+Bundle Bundle::replacing(std::string folder, std::map<std::string, std::string> files) const {
+  auto replacement = std::make_shared<Replacement>();
+  replacement->prefix = std::move(folder) + "/";
+  replacement->files = {files.begin(), files.end()};
+  Bundle bundle = *this;
+  bundle.replacements_.insert(bundle.replacements_.begin(), std::move(replacement));
+  return bundle;
+}
+
 std::optional<Bundle::File> Bundle::find(std::string_view path) const {
   if (leads_out(path)) return std::nullopt;
+  for (const auto& replaced : replacements_) {
+    if (!path.starts_with(replaced->prefix)) continue;
+    const auto at = replaced->files.find(path);
+    if (at == replaced->files.end()) return std::nullopt;
+    return File{at->first, at->second, std::shared_ptr<const std::string>(replaced, &at->second)};
+  }
   std::error_code error;
   if (const fs::path real = overlay_ / path;
       !overlay_.empty() && fs::is_regular_file(real, error)) {
@@ -47,6 +62,13 @@ std::optional<Bundle::File> Bundle::find(std::string_view path) const {
 std::vector<std::string> Bundle::list(std::string_view folder, std::string_view ending) const {
   std::vector<std::string> paths;
   const std::string prefix = std::string(folder) + "/";
+  for (const auto& replaced : replacements_) {
+    if (!prefix.starts_with(replaced->prefix)) continue;
+    for (const auto& [path, text] : replaced->files) {
+      if (path.starts_with(prefix) && path.ends_with(ending)) paths.push_back(path);
+    }
+    return paths;
+  }
   for (const BundledFile& f : bundled_files()) {
     if (f.path.starts_with(prefix) && f.path.ends_with(ending)) paths.emplace_back(f.path);
   }

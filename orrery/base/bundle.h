@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +27,9 @@ class Bundle {
   // InputError if `overlay` is no directory; an empty path is no overlay.
   explicit Bundle(std::filesystem::path overlay);
 
+  // The same facts, but below `folder` ("kernels") there are these files alone: path -> text.
+  Bundle replacing(std::string folder, std::map<std::string, std::string> files) const;
+
   struct File {
     std::string name;          // for messages: "catalog/gpus/h100-sxm.yaml" or the real path
     std::string_view content;  // valid as long as a copy of this File lives
@@ -40,6 +44,11 @@ class Bundle {
 
  private:
   std::filesystem::path overlay_;
+  struct Replacement {
+    std::string prefix;  // "kernels/"
+    std::map<std::string, std::string, std::less<>> files;
+  };
+  std::vector<std::shared_ptr<const Replacement>> replacements_;  // of replacing(), last one first
 };
 
 }  // namespace orrery

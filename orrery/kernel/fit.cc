@@ -206,7 +206,8 @@ std::vector<std::string> parents_first(const KernelFamily& family,
 }  // namespace
 
 KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
-                      const std::string& date, const Bundle& bundle) {
+                      const std::string& date, const Bundle& bundle,
+                      const std::set<std::string>& gpus) {
   KernelFit fit;
   const Catalog catalog(bundle);
   if (has_eager_tables(dir)) {
@@ -217,7 +218,7 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
   for (const KernelFamily* family : kernel_families()) {
     if (family->tables().empty() || (!only.empty() && family->name() != only)) continue;
     const SurfaceAxes axes{family->axes()};
-    FamilySamples data = read_samples(dir, *family, catalog, fit.refused);
+    FamilySamples data = read_samples(dir, *family, catalog, fit.refused, gpus);
     for (auto& [key, classes] : data) {
       SurfaceFile file;
       file.axes = axes;

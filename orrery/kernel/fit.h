@@ -10,6 +10,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,10 @@ KernelFitRow judge_surface(Surface& s, const SurfaceAxes& axes,
 
 // `dir`: tables in the layout of data/kernels or of data/training/neusight_kernels (eager_fit.h);
 // elementwise work is fitted on dir/../layers.
-// `family`: empty for all. `date` goes into the recipe.
+// `family`: empty for all. `date` goes into the recipe. `gpus`: only on rows of these ids; empty:
+// of all.
 KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& family,
-                      const std::string& date, const Bundle& bundle);
+                      const std::string& date, const Bundle& bundle,
+                      const std::set<std::string>& gpus = {});
 
 }  // namespace orrery

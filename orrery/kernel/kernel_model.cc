@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "orrery/hardware/catalog.h"
+#include "orrery/kernel/calibration.h"
 #include "orrery/kernel/family.h"
 #include "orrery/kernel/surface.h"
 #include "orrery/kernel/transfer.h"
@@ -44,10 +45,18 @@ bool is_gradient(const Op& op) {
   return false;
 }
 
+// Whose kernels the other frameworks take up when a GPU is new.
+const std::string kMaker = "trtllm";
+
 struct FamilyModel {
   const KernelFamily* family = nullptr;
   std::string framework;
   std::vector<ServingSurface> classes;  // by KernelFamily::class_of
+  // Where this generation replaced the framework's kernel by TensorRT-LLM's: that one, on the
+  // relative. The faster of the two serves.
+  std::vector<ServingSurface> replacing;
+  // Measured points of this GPU that correct a class, null for those without; empty: none at all.
+  std::vector<const Calibration*> calibrations;
 };
 
 const std::string& framework_of(const KernelClasses& c, std::string_view family) {
@@ -76,13 +85,8 @@ class SurfaceKernelModel : public KernelModel {
         serve_any_gpu(m, load_file(*family, for_any_gpu));
         continue;
       }
-      const std::vector<MeasuredGpu> measured = measured_gpus(*family, m.framework, tier);
-      const auto load = [&](const std::string& id) -> const SurfaceFile& {
-        return load_file(*family, surface_path(family->name(), m.framework, id));
-      };
-      for (std::size_t i = 0; i < m.classes.size(); ++i) {
-        m.classes[i] = choose_surface(family->name(), family->classes()[i], measured, load);
-      }
+      serve_surfaces(m, tier);
+      calibrate(m);
     }
   }
 
@@ -94,6 +98,13 @@ class SurfaceKernelModel : public KernelModel {
     return t;
   }
 
+  KernelTime predict_repeated(const Op& op, std::string_view family) const override {
+    for (const FamilyModel& m : families_) {
+      if (m.family->name() == family) return predict(m, op, true);
+    }
+    return by_roofline(op);
+  }
+
   std::string provenance(const Op& op) const override {
     if (const auto* backward = std::get_if<AttentionBackward>(&op))
       return fmt::format("{:.2f} times the forward pass: {}",
@@ -102,12 +113,19 @@ class SurfaceKernelModel : public KernelModel {
       const int index = m.family->accepts(op) ? m.family->class_of(op) : -1;
       if (index < 0) continue;
       const ServingSurface& s = m.classes[static_cast<std::size_t>(index)];
-      if (!s.surface) break;
+      const Calibration* points = calibration_of(m, op);
+      const std::string calibrated =
+          points ? fmt::format(", corrected by {} points measured on it", points->points.size())
+                 : "";
+      if (!s.surface) return fmt::format("data sheet of {} and physics{}", gpu_.id, calibrated);
       if (s.gpu.empty())
         return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
                            m.family->name());
-      return fmt::format("{} {} of {} measured on {}", m.framework, s.surface->kernel_class,
-                         m.family->name(), s.gpu);
+      const char* replaced = replacement(*m.family, s);
+      return fmt::format("{} {} of {} measured on {}{}{}", m.framework, s.surface->kernel_class,
+                         m.family->name(), s.gpu,
+                         replaced ? fmt::format(" (this generation replaced {})", replaced) : "",
+                         calibrated);
     }
     return fmt::format("data sheet of {} and physics", gpu_.id);
   }
@@ -129,31 +147,135 @@ class SurfaceKernelModel : public KernelModel {
 
   KernelTime forward(const Op& op) const {
     for (const FamilyModel& m : families_) {
-      if (!m.family->accepts(op)) continue;
-      const KernelPoint p = m.family->point(op, gpu_, false);
-      const int index = m.family->class_of(op);
-      const ServingSurface* served =
-          index >= 0 ? &m.classes[static_cast<std::size_t>(index)] : nullptr;
-      KernelTime t;
-      t.compute = p.compute;
-      t.memory = p.memory;
-      Seconds floor, work;
-      if (served && served->surface) {
-        floor = served->surface->floor;
-        work = served_work(*m.family, op, p, *served);
-        t.time = {floor + work, served->shared, served->own, served->origin};
-      } else {
-        floor = m.family->analytical_floor();
-        work = p.base * m.family->analytical_inefficiency(op, gpu_);
-        t.time = {floor + work, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical};
-      }
-      t.time.value = std::max(t.time.value, p.least) + p.rest;
-      t.bound = floor > work           ? Bound::kLaunch
-                : p.compute > p.memory ? Bound::kCompute
-                                       : Bound::kMemory;
-      return t;
+      if (m.family->accepts(op)) return predict(m, op, false);
     }
     return by_roofline(op);
+  }
+
+  // Its own surfaces or a relative's, and what replaced the relative's kernels.
+  void serve_surfaces(FamilyModel& m, TierChoice tier) {
+    m.classes = serve(*m.family, m.framework, tier);
+    const auto replaced = [&](const ServingSurface& s) { return replacement(*m.family, s); };
+    if (std::none_of(m.classes.begin(), m.classes.end(), replaced)) return;
+    if (m.framework != kMaker) m.replacing = serve(*m.family, kMaker, tier);
+    for (std::size_t i = 0; i < m.classes.size(); ++i) {
+      if (replaced(m.classes[i])) {
+        widen_replaced(m.classes[i]);
+      } else if (!m.replacing.empty()) {
+        m.replacing[i] = {};
+      }
+    }
+  }
+
+  // Classes without a sweep of their own are corrected where points were measured.
+  void calibrate(FamilyModel& m) {
+    const auto text = bundle_.find(calibration_path(m.family->name(), m.framework, gpu_.id));
+    if (!text) return;
+    auto file = std::make_unique<CalibrationFile>(parse_calibration(text->content, text->name));
+    m.calibrations.resize(m.classes.size());
+    for (std::size_t i = 0; i < m.classes.size(); ++i) {
+      if (m.classes[i].origin == Origin::kMeasured) continue;
+      const Calibration* c = file->find(m.family->classes()[i].choices.front().name);
+      if (c && c->places != m.family->axes().size() + 1)
+        throw InputError(
+            fmt::format("{}: its places are not those of the family; make it again", text->name));
+      m.calibrations[i] = c;
+    }
+    calibrations_.push_back(std::move(file));
+  }
+
+  // The surface for each class of a family from a framework's files.
+  std::vector<ServingSurface> serve(const KernelFamily& family, const std::string& framework,
+                                    TierChoice tier) {
+    const std::vector<MeasuredGpu> measured = measured_gpus(family, framework, tier);
+    const auto load = [&](const std::string& id) -> const SurfaceFile& {
+      return load_file(family, surface_path(family.name(), framework, id));
+    };
+    std::vector<ServingSurface> classes;
+    for (const KernelFamily::KernelClass& wanted : family.classes()) {
+      ServingSurface& s =
+          classes.emplace_back(choose_surface(family.name(), wanted, measured, load));
+      if (!s.surface || s.gpu == gpu_.id) continue;
+      if (!relatives_.contains(s.gpu)) relatives_.emplace(s.gpu, Catalog(bundle_).gpu(s.gpu));
+      s.relative = &relatives_.at(s.gpu);
+    }
+    return classes;
+  }
+
+  const char* replacement(const KernelFamily& family, const ServingSurface& s) const {
+    return s.relative ? replacement_of(family.name(), s.surface->kernel_class, gpu_, *s.relative)
+                      : nullptr;
+  }
+
+  KernelTime predict(const FamilyModel& m, const Op& op, bool repeated) const {
+    const KernelPoint p = m.family->point(op, gpu_, repeated);
+    KernelTime t = uncalibrated(m, op, p, repeated);
+    if (const Calibration* c = calibration_of(m, op)) {
+      // It was made for repeated calls: what they are off by, a call of a step is too.
+      const KernelPoint warm = repeated ? p : m.family->point(op, gpu_, true);
+      const Seconds its_time = repeated ? t.time.value : uncalibrated(m, op, warm, true).time.value;
+      const double factor = c->factor(calibration_place(its_time, warm));
+      t.time = {std::max(t.time.value * factor, p.least), c->shared, c->own, Origin::kTransferred};
+    }
+    if (!repeated) t.time.value += p.rest;
+    return t;
+  }
+
+  // The measured points of this GPU that correct the class of an op, or null.
+  static const Calibration* calibration_of(const FamilyModel& m, const Op& op) {
+    if (m.calibrations.empty()) return nullptr;
+    const int index = m.family->class_of(op);
+    return index < 0 ? nullptr : m.calibrations[static_cast<std::size_t>(index)];
+  }
+
+  // `p`: of the same op, repeated or not. Without KernelPoint::rest.
+  KernelTime uncalibrated(const FamilyModel& m, const Op& op, const KernelPoint& p,
+                          bool repeated) const {
+    const int index = m.family->class_of(op);
+    const ServingSurface* served =
+        index >= 0 ? &m.classes[static_cast<std::size_t>(index)] : nullptr;
+    KernelTime t;
+    t.compute = p.compute;
+    t.memory = p.memory;
+    Seconds floor, work;
+    if (served && served->surface) {
+      floor = served->surface->floor;
+      work = work_of(*m.family, op, p, *served, repeated);
+      if (!m.replacing.empty()) {
+        const ServingSurface& other = m.replacing[static_cast<std::size_t>(index)];
+        if (other.surface) {
+          const Seconds its_work = work_of(*m.family, op, p, other, repeated);
+          if (other.surface->floor + its_work < floor + work) {
+            floor = other.surface->floor;
+            work = its_work;
+          }
+        }
+      }
+      t.time = {floor + work, served->shared, served->own, served->origin};
+    } else {
+      floor = m.family->analytical_floor();
+      work = p.base * m.family->analytical_inefficiency(op, gpu_);
+      t.time = {floor + work, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical};
+    }
+    t.time.value = std::max(t.time.value, p.least);
+    t.bound = floor > work           ? Bound::kLaunch
+              : p.compute > p.memory ? Bound::kCompute
+                                     : Bound::kMemory;
+    return t;
+  }
+
+  Seconds work_of(const KernelFamily& family, const Op& op, const KernelPoint& p,
+                  const ServingSurface& s, bool repeated) const {
+    return repeated ? p.base * surface_factor(family, op, s, p) : served_work(family, op, p, s);
+  }
+
+  // What the surface makes of `base` on this GPU.
+  double surface_factor(const KernelFamily& family, const Op& op, const ServingSurface& s,
+                        const KernelPoint& p) const {
+    const double there = std::exp(s.surface->at(cell_at(s.file->axes, p.x)));
+    if (!s.relative) return there * s.factor;
+    return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative) *
+           s.factor;
   }
 
   // The surface holds for operands as they were measured: those that fit stay in the L2. A call of
@@ -161,7 +283,7 @@ class SurfaceKernelModel : public KernelModel {
   // its operands takes. What is slow for another reason (few blocks, latency) is not made slower.
   Seconds served_work(const KernelFamily& family, const Op& op, const KernelPoint& cold,
                       const ServingSurface& s) const {
-    const double surface = std::exp(s.surface->at(cell_at(s.file->axes, cold.x))) * s.factor;
+    const double surface = surface_factor(family, op, s, cold);
     const bool fits = gpu_.l2 && cold.memory * gpu_.memory.bandwidth <= *gpu_.l2 * kBeyondCache;
     if (!fits || s.origin == Origin::kFitted) return cold.base * surface;
     const Seconds measured = family.point(op, gpu_, true).base * surface;
@@ -188,7 +310,7 @@ class SurfaceKernelModel : public KernelModel {
   static void serve_any_gpu(FamilyModel& m, const SurfaceFile& file) {
     for (std::size_t i = 0; i < m.classes.size(); ++i) {
       const Surface* s = file.find(m.family->classes()[i].choices.front().name);
-      if (s) m.classes[i] = {s, &file, "", 1, s->own, s->shared, Origin::kFitted};
+      if (s) m.classes[i] = {s, &file, "", 1, s->own, s->shared, Origin::kFitted, nullptr};
     }
   }
 
@@ -230,6 +352,8 @@ class SurfaceKernelModel : public KernelModel {
   Bundle bundle_;
   std::vector<FamilyModel> families_;
   std::map<std::string, std::unique_ptr<SurfaceFile>> files_;
+  std::map<std::string, Gpu> relatives_;
+  std::vector<std::unique_ptr<CalibrationFile>> calibrations_;
 };
 
 }  // namespace

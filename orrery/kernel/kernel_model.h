@@ -5,6 +5,8 @@
 //   measured     this GPU and class have a sweep: physics times a fitted efficiency surface
 //   transferred  another GPU's surface for this class, on this GPU's data sheet
 //   analytical   physics with cited constants only
+// A few points measured on this GPU correct the lower two (calibration.h); both are then called
+// transferred.
 // Whatever the tier, a time is never below the op's roofline max(flops/peak, bytes/bandwidth),
 // except for the part of its operands that can be resident in the L2 cache.
 #pragma once
@@ -47,6 +49,12 @@ class KernelModel {
   // The time of any op but a Collective. NoData: the GPU has no peak for the op's number format.
   // Thread-safe; no allocation.
   virtual KernelTime predict(const Op& op) const = 0;
+  // The same for a call that is repeated on the same operands, as a sweep measures it: what fits
+  // stays in the L2, and kernels that the measured call does not contain are no part of the time.
+  // `family`: of the table that the call stands in (KernelFamily::name).
+  virtual KernelTime predict_repeated(const Op& op, std::string_view family) const {
+    return static_cast<void>(family), predict(op);  // of models that know no cache
+  }
   // The class and sweep that `op` is predicted from, for notes: "vllm 0.24.0 bf16 on h100-sxm".
   virtual std::string provenance(const Op& op) const = 0;
 };

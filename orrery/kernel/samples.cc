@@ -9,14 +9,29 @@
 
 namespace orrery {
 
+bool is_left_out(const KernelSample& s) {
+  return s.shape % 10 == 0 || hash_text(fmt::format("{} {}", s.shape, describe(s.op))) % 20 == 0;
+}
+
+std::optional<std::filesystem::path> table_file(const std::filesystem::path& dir,
+                                                std::string_view table) {
+  for (const char* ending : {".csv.gz", ".csv"}) {
+    std::filesystem::path path = dir / (std::string(table) + ending);
+    if (std::filesystem::is_regular_file(path)) return path;
+  }
+  return std::nullopt;
+}
+
 FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily& family,
-                           const Catalog& catalog, std::vector<std::string>& refused) {
-  std::map<std::string, std::optional<Gpu>> gpus;
+                           const Catalog& catalog, std::vector<std::string>& refused,
+                           const std::set<std::string>& gpus) {
+  std::map<std::string, std::optional<Gpu>> known;
   auto gpu_of = [&](const std::string& system) -> const std::optional<Gpu>& {
-    const auto [it, is_new] = gpus.try_emplace(system);
+    const auto [it, is_new] = known.try_emplace(system);
     if (is_new) {
       try {
         it->second = catalog.gpu(system);
+        if (!gpus.empty() && !gpus.contains(it->second->id)) it->second.reset();
       } catch (const InputError& e) {
         refused.push_back(e.what());
       }
@@ -25,29 +40,27 @@ FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily&
   };
   FamilySamples out;
   for (const std::string& table : family.tables()) {
-    const std::filesystem::path path = dir / (table + ".csv.gz");
-    if (!std::filesystem::exists(path)) {
-      refused.push_back(fmt::format("{}: no such table", path.string()));
+    const auto path = table_file(dir, table);
+    if (!path) {
+      refused.push_back(fmt::format("{}: no such table", (dir / (table + ".csv.gz")).string()));
       continue;
     }
-    CsvReader csv(path);
+    CsvReader csv(*path);
     const int system = csv.column("system"), latency = csv.column("latency_us"),
               version = csv.column("version");
     while (csv.next()) {
-      KernelSample s;
-      if (!family.read(csv, table, s)) continue;
       const std::optional<Gpu>& gpu = gpu_of(std::string(csv.text(system)));
+      KernelSample s;
+      if (!gpu || !family.read(csv, table, s)) continue;
       const Seconds time = microseconds(csv.number(latency));
-      if (!gpu || time <= Seconds(0)) continue;
+      if (time <= Seconds(0)) continue;
       const KernelPoint p = family.point(s.op, *gpu, true);
       ClassSamples& c = out[{s.framework, gpu->id}][s.kernel_class];
       if (time < p.least * kImpossible) {
         ++c.impossible;
         continue;
       }
-      const bool left_out =
-          s.shape % 10 == 0 || hash_text(fmt::format("{} {}", s.shape, describe(s.op))) % 20 == 0;
-      c.points.push_back({p.x, p.base.value(), p.least.value(), time.value(), left_out});
+      c.points.push_back({p.x, p.base.value(), p.least.value(), time.value(), is_left_out(s)});
       c.versions.emplace(csv.text(version));
     }
   }

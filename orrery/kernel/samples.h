@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -34,13 +35,22 @@ struct ClassSamples {
 // times the memory bandwidth) must teach nothing. The margin is for clocks above the data sheet's.
 inline constexpr double kImpossible = 0.95;
 
+// Whether the fit leaves a row out: about a tenth of the shapes, whole, and a twentieth of the
+// other rows. It depends on the shape alone, so that a row is left out on every GPU.
+bool is_left_out(const KernelSample& sample);
+
+// The table's file in `dir`: "gemm.csv.gz" or "gemm.csv"; nothing if there is neither.
+std::optional<std::filesystem::path> table_file(const std::filesystem::path& dir,
+                                                std::string_view table);
+
 // All points of a family by framework and GPU id, then by kernel class.
 using FamilySamples =
     std::map<std::pair<std::string, std::string>, std::map<std::string, ClassSamples>>;
 
 // `dir`: tables in the layout of data/kernels. Absent tables and systems that the catalog does not
-// know are added to `refused`.
+// know are added to `refused`. `gpus`: only rows of these ids; empty: of all.
 FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily& family,
-                           const Catalog& catalog, std::vector<std::string>& refused);
+                           const Catalog& catalog, std::vector<std::string>& refused,
+                           const std::set<std::string>& gpus = {});
 
 }  // namespace orrery

@@ -8,26 +8,30 @@
 namespace orrery {
 namespace {
 
-// Relative errors of a relative's surface, shared by all ops of the family and of each op its own:
-// from a GPU of the same generation and near to it, and from another generation. Rounded from
-// `orrery fit kernels --transfer` (docs/kernels.md): H100, H200, B200 and B300 from each other;
-// A100 and L40S from the rest.
+// Relative error (one standard deviation of the logarithm) of what a relative's surface gives: from
+// a sister of the same generation, and from the nearest GPU of another one, at the distance of
+// Hopper and B200. Rounded from `orrery validate kernels --tier transferred` and --fit-on
+// (docs/kernels.md): H100, H200, B200 and B300 from each other; B200 from Hopper. Set between what
+// half and what nine tenths of the rows ask for, since the tails are longer than a normal's.
 struct TransferError {
   std::string_view family;
-  double shared, own, far_shared, far_own;
+  double near, far;
 };
 constexpr std::array<TransferError, 7> kErrors = {{
-    {"gemm", 0.08, 0.09, 0.20, 0.28},
-    {"attention_prefill", 0.12, 0.10, 0.35, 0.40},
-    {"attention_decode", 0.09, 0.08, 0.35, 0.35},
-    {"moe", 0.11, 0.08, 0.30, 0.38},
-    {"mla", 0.09, 0.06, 0.45, 0.60},
-    {"mla_bmm", 0.08, 0.06, 0.25, 0.25},
-    {"linear_attention", 0.08, 0.10, 0.30, 0.30},
+    {"gemm", 0.088, 0.26},
+    {"attention_prefill", 0.080, 0.27},
+    {"attention_decode", 0.060, 0.29},
+    {"moe", 0.118, 0.29},
+    {"mla", 0.077, 0.21},
+    {"mla_bmm", 0.069, 0.24},
+    {"linear_attention", 0.10, 0.55},
 }};
+constexpr double kSharedPart = 0.6, kOwnPart = 0.8;  // of the error; in quadrature they make it
+constexpr double kFarDistance = 4.3;                 // of B200 and H200
+constexpr double kReplacedFactor = 1.15;             // a known replacement widens the error
 
 const TransferError& error_of(std::string_view family) {
-  static constexpr TransferError kUnknown = {"", 0.10, 0.10, 0.35, 0.40};
+  static constexpr TransferError kUnknown = {"", 0.10, 0.40};
   for (const TransferError& e : kErrors) {
     if (e.family == family) return e;
   }
@@ -37,6 +41,61 @@ const TransferError& error_of(std::string_view family) {
 bool same_generation(const Gpu& a, const Gpu& b) {
   return a.vendor == b.vendor && a.architecture == b.architecture &&
          a.sm_version / 10 == b.sm_version / 10;
+}
+
+// Kernels that a generation brought in place of others (README of data/kernels): what is carried
+// over to it is another kernel's efficiency.
+struct Replacement {
+  std::string_view family, classes;  // those whose name begins so
+  std::string_view architecture;
+  int sm_version;
+  const char* what;
+};
+constexpr std::array<Replacement, 7> kReplacements = {{
+    {"attention_prefill", "", "hopper", 90, "FlashAttention 2 by 3"},
+    {"attention_decode", "", "hopper", 90, "FlashAttention 2 by 3"},
+    {"attention_prefill", "", "blackwell", 100, "FlashAttention 3 by TensorRT-LLM's kernels"},
+    {"attention_decode", "", "blackwell", 100, "FlashAttention 3 by TensorRT-LLM's kernels"},
+    {"mla", "", "blackwell", 100, "FlashMLA and FlashAttention 3 by TensorRT-LLM's kernels"},
+    {"moe", "", "blackwell", 100, "Triton and CUTLASS kernels by TensorRT-LLM's"},
+    {"gemm", "fp8", "blackwell", 100, "Hopper's fp8 kernels"},
+}};
+
+// Within a generation: what kernels reach of their limits at best, as time over base. Time beyond
+// that is latency (few blocks, dependent steps), which has no reason to follow bandwidth or peak.
+// From H100 and H200 predicted from each other: 1.0 to 1.3 for memory and 1.2 to 2.2 for
+// arithmetic change the errors by less than one point.
+constexpr double kMemoryLimit = 1.0, kComputeLimit = 1.6;
+
+// Dense products run into the power limit: dynamic power grows with the cube of the clock, so that
+// the clock follows the cube root of the power that a FLOP/s may take. A100 (1.28 W per TFLOP/s of
+// bf16) is not held back, H100 (0.71) reaches 0.93 of its share of the peak: the limit begins at
+// about 0.9.
+constexpr double kFullPower = 0.9e-12;  // W per FLOP/s
+
+double power_ceiling(const Gpu& gpu) {
+  if (!gpu.power) return 1;
+  return std::cbrt(
+      std::min(1.0, gpu.power->value() / rate_for(Dtype::kBf16, gpu).value() / kFullPower));
+}
+
+// Softmax takes an exponential for each pair of query and key: 16 a clock and unit since Volta, 32
+// on Blackwell Ultra (NVIDIA, "Inside Blackwell Ultra"). Tensor cores have outgrown them: the share
+// is the time of the exponentials over that of the products. Kernels overlap the two in part; the
+// weight is that of the smallest error between B200 and B300 (0.4 to 1.5 differ by a point).
+constexpr double kSoftmaxWeight = 0.8;
+constexpr double kLatentPairWidth = 192 + 128;  // expanded heads of DeepSeek V2 and V3
+
+double softmax_share(const Op& op, const Gpu& gpu) {
+  double width = 0;  // multiply-adds of a pair
+  if (const auto* a = std::get_if<PrefillAttention>(&op)) width = a->head_dim + a->value_dim;
+  if (const auto* a = std::get_if<LatentAttentionCore>(&op); a && !a->decode)
+    width = kLatentPairWidth;
+  const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
+  if (width == 0 || !clock || gpu.compute_units == 0) return 0;
+  const double exponentials =
+      (gpu.sm_version == 103 ? 32.0 : 16.0) * gpu.compute_units * clock->value();
+  return rate_for(arithmetic(op), gpu).value() / (2 * width) / exponentials;
 }
 
 // |log| of a ratio of which a data sheet gives one side only.
@@ -62,25 +121,58 @@ double distance(const Gpu& a, const Gpu& b) {
   return d;
 }
 
+double transfer_error(std::string_view family, double distance) {
+  const TransferError& error = error_of(family);
+  const double far = error.far * std::max(1.0, distance / kFarDistance);
+  return distance < kOtherGeneration ? std::min(error.near * (1 + distance), far) : far;
+}
+
+void widen_replaced(ServingSurface& s) {
+  s.own *= kReplacedFactor;
+  s.shared *= kReplacedFactor;
+}
+
+double carried_over(double there, const Op& op, const KernelPoint& here_point, const Gpu& here,
+                    const KernelPoint& relative_point, const Gpu& relative) {
+  // How far the op is bound by arithmetic, 0 to 1.
+  const double compute = relative_point.compute.value(), memory = relative_point.memory.value();
+  const double arithmetic = compute * compute / (compute * compute + memory * memory);
+  double factor = 1;
+  if (std::holds_alternative<Gemm>(op) || std::holds_alternative<MoeExperts>(op)) {
+    factor = power_ceiling(relative) / power_ceiling(here);
+  } else {
+    factor = (1 + kSoftmaxWeight * softmax_share(op, here)) /
+             (1 + kSoftmaxWeight * softmax_share(op, relative));
+  }
+  factor = std::pow(factor, arithmetic);
+  if (!same_generation(here, relative)) return there * factor;
+  const double reached = kMemoryLimit * std::pow(kComputeLimit / kMemoryLimit, arithmetic);
+  return std::min(there, reached) * factor +
+         std::max(0.0, there - reached) * (relative_point.base / here_point.base);
+}
+
+const char* replacement_of(std::string_view family, std::string_view kernel_class, const Gpu& here,
+                           const Gpu& relative) {
+  if (same_generation(here, relative)) return nullptr;
+  for (const Replacement& r : kReplacements) {
+    if (r.family == family && kernel_class.starts_with(r.classes) &&
+        r.architecture == here.architecture && r.sm_version / 10 == here.sm_version / 10)
+      return r.what;
+  }
+  return nullptr;
+}
+
 ServingSurface choose_surface(
     std::string_view family, const KernelFamily::KernelClass& wanted,
     std::span<const MeasuredGpu> measured,
     const std::function<const SurfaceFile&(const std::string& gpu)>& load) {
-  const TransferError& error = error_of(family);
   ServingSurface best;
   double best_penalty = std::numeric_limits<double>::infinity();
   for (const KernelFamily::Choice& choice : wanted.choices) {
     for (const MeasuredGpu& m : measured) {
-      double shared = 0, own = 0;
-      if (!m.own) {
-        // Within a generation the error grows with the distance, up to that of another one.
-        const bool near = m.distance < kOtherGeneration;
-        shared =
-            near ? std::min(error.shared * (1 + m.distance), error.far_shared) : error.far_shared;
-        own = near ? error.own : error.far_own;
-      }
+      const double error = m.own ? 0 : transfer_error(family, m.distance);
       // The distance decides between relatives of the same error.
-      const double penalty = shared + choice.error + 0.01 * m.distance;
+      const double penalty = error + choice.error + 0.01 * m.distance;
       if (penalty >= best_penalty) continue;
       const SurfaceFile& file = load(m.id);
       const Surface* surface = file.find(choice.name);
@@ -90,8 +182,9 @@ ServingSurface choose_surface(
       best.file = &file;
       best.gpu = m.id;
       best.factor = choice.factor;
-      best.own = std::hypot(surface->own, own);
-      best.shared = std::hypot(surface->shared, shared, choice.error);
+      // The errors of transfer are those of whole predictions: the surface's own are among them.
+      best.own = std::max(surface->own, error * kOwnPart);
+      best.shared = std::hypot(std::max(surface->shared, error * kSharedPart), choice.error);
       best.origin = m.own && choice.error == 0 ? Origin::kMeasured : Origin::kTransferred;
     }
   }

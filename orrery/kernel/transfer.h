@@ -39,7 +39,26 @@ struct ServingSurface {
   double factor = 1;           // on the surface's time, floor excluded
   double own = 0, shared = 0;  // relative errors
   Origin origin = Origin::kAnalytical;
+  const Gpu* relative = nullptr;  // `gpu`, if it is not the GPU asked about
 };
+
+// Relative error of what a relative at that distance gives.
+double transfer_error(std::string_view family, double distance);
+
+// For a kernel class that is known to be replaced.
+void widen_replaced(ServingSurface& s);
+
+// Time over base on `here` from that on a relative, both for a repeated call. Within a generation
+// what is above the kernels' best is latency and stays as long as it is; across generations all of
+// it follows the data sheet. Products that are bound by arithmetic follow the power limit, softmax
+// the rate of exponentials.
+double carried_over(double there, const Op& op, const KernelPoint& here_point, const Gpu& here,
+                    const KernelPoint& relative_point, const Gpu& relative);
+
+// What replaced a kernel class on `here` since the generation of `relative` ("FlashAttention 3 by
+// TensorRT-LLM's kernels"); null: nothing that is known.
+const char* replacement_of(std::string_view family, std::string_view kernel_class, const Gpu& here,
+                           const Gpu& relative);
 
 // The best of `measured` (nearest first) and of the class's choices: the sum of the errors by
 // transfer and by substitution decides. So its own sweep of the class; then the class on a relative

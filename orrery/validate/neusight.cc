@@ -36,7 +36,10 @@ Estimate<Seconds> time_of(const EagerPasses& passes, const KernelModel& kernels)
 
 }  // namespace
 
-ValidationReport validate_neusight(const std::filesystem::path& dir, const Bundle& bundle) {
+ValidationReport validate_neusight(const std::filesystem::path& dir, const std::string& table,
+                                   const Bundle& bundle) {
+  if (!table.empty() && table != "neusight_labels")
+    throw InputError(fmt::format("expected the table neusight_labels, got '{}'", table));
   ValidationReport report;
   report.area = "neusight";
   const Catalog catalog(bundle);

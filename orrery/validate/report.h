@@ -9,10 +9,13 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "orrery/base/estimate.h"
+#include "orrery/validate/errors.h"
 
 namespace orrery {
 
@@ -27,12 +30,7 @@ struct ValidationRow {
 
 struct RefusedRow {
   std::string row, why;
-};
-
-struct ErrorSummary {
-  std::size_t n = 0;
-  double mape = 0, median = 0, p90 = 0, bias = 0;  // percent
-  double coverage50 = 0, coverage90 = 0;           // percent of rows
+  std::size_t rows = 1;  // refused for this reason; more than one: `row` names the first
 };
 
 struct ValidationReport {
@@ -43,9 +41,31 @@ struct ValidationReport {
 
 ErrorSummary summarise(const std::vector<const ValidationRow*>& rows);
 
-// {"area", "rows", "refused": [{"row", "why"}], "pooled": G, "groups": [{"by": {...}, ...G}]}; one
-// group for each distinct `by`, and one for each (table, metric) and (table, metric, fitted).
+// The errors of a report in groups, without the rows.
+struct ErrorGroup {
+  std::map<std::string, std::string> by;
+  ErrorSummary errors;
+  std::optional<double> roofline;  // mape of max(flops/peak, bytes/bandwidth) on the same rows
+  bool detail = false;             // left out of tables for people: there are hundreds
+};
+struct ErrorReport {
+  std::string area;
+  std::vector<RefusedRow> refused;
+  ErrorGroup pooled;
+  std::vector<ErrorGroup> groups;
+};
+
+// One group for each distinct `by`, and one for each (table, metric) and (table, metric, fitted).
+ErrorReport grouped(const ValidationReport& report);
+
+// {"area", "rows", "refused": [{"row", "why"}], "pooled": G, "groups": [{"by": {...}, ...G}]};
+// where many rows are refused for one reason the entry has "rows", and where the roofline is known
+// G has "roofline_mape".
+nlohmann::ordered_json to_json(const ErrorReport& report);
 nlohmann::ordered_json to_json(const ValidationReport& report);
+
+// One Markdown table for each `table` of the groups, details left out; then what was refused.
+std::string to_markdown(const ErrorReport& report);
 
 // Tables for docs/accuracy.md: for each table and metric the errors in all, by whether the rows
 // fitted, by engine, system and family; then why rows were refused.
@@ -53,5 +73,8 @@ std::string to_markdown(const ValidationReport& report);
 
 // One line a row: the keys of `by`, row, measured, predicted, interval, tier.
 std::string to_csv(const ValidationReport& report);
+// The same line by line, where there are too many rows to keep. `names`: the keys of `by`.
+std::string csv_header(const std::set<std::string>& names);
+std::string csv_line(const std::set<std::string>& names, const ValidationRow& row);
 
 }  // namespace orrery

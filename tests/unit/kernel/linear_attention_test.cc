@@ -24,7 +24,7 @@ TEST(LinearAttention, ConvolutionIsAddedByPhysics) {
   EXPECT_NEAR(p.rest.value(), 2e-6 + 2.0 * 65536 * 8192 * 2 / (0.7 * 3.35e12), 1e-9);
 }
 
-TEST(LinearAttention, ReadsTheDeltaRuleAlone) {
+TEST(LinearAttention, ReadsTheDeltaRules) {
   const std::string text =
       "system,framework,version,kernel_source,table,op,phase,model,d_model,d_conv,k_heads,k_dim,v_"
       "heads,v_dim,d_state,"
@@ -47,7 +47,8 @@ TEST(LinearAttention, ReadsTheDeltaRuleAlone) {
   ASSERT_TRUE(csv.next());
   EXPECT_FALSE(linear_attention_family().read(csv, "linear_attention", s));
   ASSERT_TRUE(csv.next());
-  EXPECT_FALSE(linear_attention_family().read(csv, "linear_attention", s));
+  ASSERT_TRUE(linear_attention_family().read(csv, "linear_attention", s));
+  EXPECT_EQ(s.kernel_class, "kda_prefill");
 }
 
 TEST(LinearAttention, PredictsAboveTheRooflineAndLinearlyFarOutside) {
