@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "orrery/base/error.h"
+#include "orrery/base/estimate.h"
+#include "orrery/base/quantile.h"
 
 namespace orrery {
 namespace {
@@ -15,10 +17,13 @@ namespace {
 // From a search on Hopper predicted from Ampere and Ada with 32 points a class, all families;
 // factors of 1.5 change the errors by about one point.
 constexpr double kConstant = 0.7, kSlope = 0.25, kLocal = 0.75;
-constexpr double kOctaves = 2.5;      // one unit of distance
+constexpr double kOctaves = 3;        // one unit of distance
 constexpr double kNoise = 0.28;       // of a measurement and of neighbours, in units of the error
 constexpr double kLeastNoise = 0.03;  // repeatability of measurements
-constexpr double kPriorPoints = 4;    // what the stated error counts for in the error left
+constexpr double kOutlier = 1.5;      // a point further off than so many deviations pulls less
+constexpr int kRounds = 3;            // of that
+constexpr double kPriorPoints = 1;    // what the stated error counts for in the error left
+constexpr double kSharedPart = 0.3, kOwnPart = 0.95;  // of the error left
 constexpr double kMostLog = 2;
 
 double covariance(const Calibration& c, const CalibrationPlace& a, const CalibrationPlace& b) {
@@ -62,34 +67,42 @@ Calibration fit_calibration(std::string kernel_class, std::span<const Calibratio
     c.centre[i] = as_written(c.centre[i]);
   }
   const auto n = static_cast<Eigen::Index>(samples.size());
-  const double noise = std::max(kLeastNoise, kNoise * error);
   for (const CalibrationSample& s : samples) {
     Calibration::Point& p = c.points.emplace_back();
     for (std::size_t i = 0; i < places; ++i) p.place[i] = as_written(s.place[i]);
   }
-  Eigen::MatrixXd k(n, n);
+  Eigen::MatrixXd process(n, n);
   Eigen::VectorXd y(n);
   for (Eigen::Index i = 0; i < n; ++i) {
     y[i] = samples[static_cast<std::size_t>(i)].log_error;
     for (Eigen::Index j = 0; j < n; ++j) {
-      k(i, j) = covariance(c, c.points[static_cast<std::size_t>(i)].place,
-                           c.points[static_cast<std::size_t>(j)].place);
+      process(i, j) = covariance(c, c.points[static_cast<std::size_t>(i)].place,
+                                 c.points[static_cast<std::size_t>(j)].place);
     }
-    k(i, i) += noise * noise;
   }
-  const Eigen::MatrixXd inverse = k.inverse();
-  const Eigen::VectorXd weights = inverse * y;
-  // Each point from the others: weight / (inverse's diagonal).
-  double sum = kPriorPoints * error * error;
-  for (Eigen::Index i = 0; i < n; ++i) {
-    c.points[static_cast<std::size_t>(i)].weight = as_written(weights[i]);
-    const double missed = weights[i] / inverse(i, i);
-    sum += std::min(missed * missed, 4 * error * error);
+  const double least_noise = std::max(kLeastNoise, kNoise * error);
+  Eigen::VectorXd noise = Eigen::VectorXd::Constant(n, least_noise * least_noise);
+  Eigen::VectorXd weights;
+  std::vector<double> missed(samples.size());  // each point predicted from the others
+  for (int round = 0; round <= kRounds; ++round) {
+    const Eigen::MatrixXd inverse = (process + Eigen::MatrixXd(noise.asDiagonal())).inverse();
+    weights = inverse * y;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const double miss = weights[i] / inverse(i, i);
+      const double expected = 1 / std::sqrt(inverse(i, i));
+      missed[static_cast<std::size_t>(i)] = std::abs(miss);
+      noise[i] *= std::pow(std::max(1.0, std::abs(miss) / (kOutlier * expected)), 2);
+    }
   }
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    c.points[i].weight = as_written(weights[static_cast<Eigen::Index>(i)]);
   const double count = static_cast<double>(n);
-  const double left = std::min(error, std::sqrt(sum / (count + kPriorPoints)));
-  c.shared = as_written(std::max(0.02, left / std::sqrt(count)));
-  c.own = as_written(std::max(kLeastNoise, left));
+  const double spread =
+      quantile(missed, 0.5) / normal_quantile(0.75) * quantile(missed, 0.9) / normal_quantile(0.95);
+  const double left =
+      std::sqrt((kPriorPoints * error * error + count * spread) / (count + kPriorPoints));
+  c.shared = as_written(left * kSharedPart);
+  c.own = as_written(std::max(kLeastNoise, left * kOwnPart));
   return c;
 }
 

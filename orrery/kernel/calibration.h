@@ -2,14 +2,14 @@
 //
 // For each kernel class the measured calls (8 to 64) say by what factor predictions are off, and
 // where. The logarithm of the factor is a Gaussian process over the place of a call (size of the
-// prediction, and the family's coordinates, in units of kOctaves octaves):
+// prediction, and the family's coordinates, in units of three octaves):
 //
 //   covariance(z, z') = s^2 (kConstant^2 + kSlope^2 z.z' + kLocal^2 exp(-|z - z'|^2 / 2))
 //
 // with s the error that the prediction states and a measurement's noise on the diagonal: a constant
 // where there are few points, slopes where they suffice, and the neighbours' own errors; all of it
-// shrinks to nothing as the stated error does. The error left is that of each point predicted from
-// the others.
+// shrinks to nothing as the stated error does. A point that its neighbours contradict pulls less.
+// The error left is that of each point predicted from the others.
 //
 // calibration/<family>/<framework>-<gpu>.txt, below a catalog directory (--catalog DIR):
 //   orrery-calibration 1
