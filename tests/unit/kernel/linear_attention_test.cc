@@ -47,7 +47,9 @@ TEST(LinearAttention, ReadsTheDeltaRuleAlone) {
   ASSERT_TRUE(csv.next());
   EXPECT_FALSE(linear_attention_family().read(csv, "linear_attention", s));
   ASSERT_TRUE(csv.next());
-  EXPECT_FALSE(linear_attention_family().read(csv, "linear_attention", s));
+  ASSERT_TRUE(linear_attention_family().read(csv, "linear_attention", s));
+  EXPECT_EQ(std::get<LinearAttentionCore>(s.op).kind, LinearAttentionCore::Kind::kKimiDelta);
+  EXPECT_EQ(s.kernel_class, "kda_prefill");
 }
 
 TEST(LinearAttention, PredictsAboveTheRooflineAndLinearlyFarOutside) {
