@@ -25,9 +25,10 @@ FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily&
   };
   FamilySamples out;
   for (const std::string& table : family.tables()) {
-    const std::filesystem::path path = dir / (table + ".csv.gz");
+    std::filesystem::path path = dir / (table + ".csv.gz");
+    if (!std::filesystem::exists(path)) path.replace_extension();  // a sweep's, not packed
     if (!std::filesystem::exists(path)) {
-      refused.push_back(fmt::format("{}: no such table", path.string()));
+      refused.push_back(fmt::format("{}.csv.gz: no such table", (dir / table).string()));
       continue;
     }
     CsvReader csv(path);

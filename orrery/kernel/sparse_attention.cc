@@ -110,6 +110,10 @@ class SparseAttentionFamily : public KernelFamily {
     if (source == "dsa_nsa" || source == "FLASHINFER_MLA_SPARSE") return false;
     const std::string_view table = row.text(row.column("table")),
                            model = row.text(row.column("model"));
+    // TensorRT-LLM's MSA prefill waits for the host (3.6 ms a call and more a sequence on
+    // Blackwell) or runs a reference implementation (Hopper).
+    if (table == "msa_context_module" && row.text(row.column("framework")) == "trtllm")
+      return false;
     Block b;
     if (table.starts_with("dsa")) {
       const bool reuse = source.find("skip_indexer") != std::string_view::npos;
