@@ -79,3 +79,10 @@ if(house IN_LIST ORRERY_SUITES)
     add_dependencies(all_tests header_checks)
   endif()
 endif()
+
+# The sweep of a user's GPU (tools/sweep): the parts that need neither GPU nor torch.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(Python3_FOUND)
+  add_test(NAME sweep COMMAND ${Python3_EXECUTABLE} -B -m unittest
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/tools/sweep)
+endif()

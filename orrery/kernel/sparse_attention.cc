@@ -2,10 +2,10 @@
 // (MiniMax-M3).
 //
 // base = setup + compute + memory of the block (its kernels run one after the other). Coordinates:
-// log2 of the new tokens of all sequences, of a sequence's context, of the rank's heads. A class
-// for each kind, phase, format of the projections and of the cache. The table names models, not
-// sizes: those of DeepSeek-V4 and MiniMax-M3 are inferred (see `read`), so that the surfaces of
-// these kinds hold what they get wrong, and `least` is half of the roofline.
+// log2 of the new tokens of all sequences, of a sequence's context, of the rank's heads, of
+// sequences. A class for each kind, phase, format of the projections and of the cache. The table
+// names models, not sizes: those of DeepSeek-V4 and MiniMax-M3 are inferred (see `read`), so that
+// the surfaces of these kinds hold what they get wrong, and `least` is half of the roofline.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,7 +19,10 @@ namespace orrery {
 namespace {
 
 using Block = SparseAttentionBlock;
-constexpr std::array<std::string_view, 5> kKinds = {"dsa", "dsa_reuse", "csa", "hca", "msa"};
+// The last: DSA's prefill of contexts that are not longer than the choice, as dense attention.
+constexpr std::array<std::string_view, 6> kKinds = {"dsa", "dsa_reuse", "csa",
+                                                    "hca", "msa",       "dsa_dense"};
+constexpr std::size_t kDense = 5;
 constexpr std::array<std::string_view, 3> kFormats = {"bf16", "fp8_block", "nvfp4"};
 
 struct ClassKey {
@@ -36,11 +39,17 @@ struct ClassKey {
   }
 };
 
+bool is_dense(const Block& b) {
+  return !b.decode && (b.kind == Block::Kind::kDsa || b.kind == Block::Kind::kDsaReuse) &&
+         b.past + b.new_tokens <= b.top_k;
+}
+
 ClassKey key_of(const Block& b) {
   const std::size_t format = b.format == Format::kNvfp4                                  ? 2
                              : b.format == Format::kFp8Block || b.format == Format::kFp8 ? 1
                                                                                          : 0;
-  return {static_cast<std::size_t>(b.kind), b.decode, format, b.kv_dtype == Dtype::kFp8};
+  return {is_dense(b) ? kDense : static_cast<std::size_t>(b.kind), b.decode, format,
+          b.kv_dtype == Dtype::kFp8};
 }
 
 class SparseAttentionFamily : public KernelFamily {
@@ -56,6 +65,7 @@ class SparseAttentionFamily : public KernelFamily {
             for (std::size_t other = 0; other < kFormats.size(); ++other) {
               if (other != f) c.choices.push_back({ClassKey{k, decode, other, fp8}.name(), 1, 0.2});
             }
+            if (k == kDense) c.choices.push_back({ClassKey{0, decode, f, fp8}.name(), 1, 0.3});
             classes_.push_back(std::move(c));
           }
         }
@@ -66,9 +76,10 @@ class SparseAttentionFamily : public KernelFamily {
   std::string_view name() const override { return "sparse_attention"; }
   bool accepts(const Op& op) const override { return std::holds_alternative<Block>(op); }
   std::vector<std::vector<double>> axes() const override {
-    return {{0, 2, 4, 6, 8, 9, 10, 11, 12, 13, 14, 16},
-            {0, 4, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20},
-            {0, 2, 3, 4, 5, 6, 7}};
+    return {{0, 4, 8, 10, 12, 13, 14, 16},
+            {0, 9, 11, 13, 14, 16, 18, 20},
+            {1, 4, 5.5, 7},
+            {0, 3, 6, 10}};
   }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
@@ -85,7 +96,7 @@ class SparseAttentionFamily : public KernelFamily {
     p.least = 0.5 * std::max(p.compute, least_move_time(bytes(op), cached, gpu));
     p.x = {std::log2(static_cast<double>(b.batch) * static_cast<double>(b.new_tokens)),
            std::log2(static_cast<double>(b.past) + static_cast<double>(b.new_tokens)),
-           std::log2(b.heads), 0};
+           std::log2(b.heads), std::log2(static_cast<double>(b.batch))};
     return p;
   }
 
@@ -99,6 +110,10 @@ class SparseAttentionFamily : public KernelFamily {
     if (source == "dsa_nsa" || source == "FLASHINFER_MLA_SPARSE") return false;
     const std::string_view table = row.text(row.column("table")),
                            model = row.text(row.column("model"));
+    // TensorRT-LLM's MSA prefill waits for the host (3.6 ms a call and more a sequence on
+    // Blackwell) or runs a reference implementation (Hopper).
+    if (table == "msa_context_module" && row.text(row.column("framework")) == "trtllm")
+      return false;
     Block b;
     if (table.starts_with("dsa")) {
       const bool reuse = source.find("skip_indexer") != std::string_view::npos;
@@ -137,6 +152,9 @@ class SparseAttentionFamily : public KernelFamily {
     b.past = row.integer(row.column("past"));
     b.heads = static_cast<int>(row.integer(row.column("heads")));
     if (b.kind == Block::Kind::kMsa) b.entry = 2 * 128 * std::max(1, b.heads / 16);
+    // SGLang chooses by the context; the other one is measured beyond that.
+    const bool dense_kernel = source.find("dense_mha") != std::string_view::npos;
+    if (source.starts_with("sglang_dsa") && !b.decode && dense_kernel != is_dense(b)) return false;
     const std::string_view gemm = row.text(row.column("gemm_type"));
     b.format = gemm == "nvfp4"       ? Format::kNvfp4
                : gemm == "fp8_block" ? Format::kFp8Block

@@ -24,7 +24,7 @@ TEST(LinearAttention, ConvolutionIsAddedByPhysics) {
   EXPECT_NEAR(p.rest.value(), 2e-6 + 2.0 * 65536 * 8192 * 2 / (0.7 * 3.35e12), 1e-9);
 }
 
-TEST(LinearAttention, ReadsTheDeltaRules) {
+TEST(LinearAttention, ReadsTheDeltaRuleAlone) {
   const std::string text =
       "system,framework,version,kernel_source,table,op,phase,model,d_model,d_conv,k_heads,k_dim,v_"
       "heads,v_dim,d_state,"
@@ -48,6 +48,7 @@ TEST(LinearAttention, ReadsTheDeltaRules) {
   EXPECT_FALSE(linear_attention_family().read(csv, "linear_attention", s));
   ASSERT_TRUE(csv.next());
   ASSERT_TRUE(linear_attention_family().read(csv, "linear_attention", s));
+  EXPECT_EQ(std::get<LinearAttentionCore>(s.op).kind, LinearAttentionCore::Kind::kKimiDelta);
   EXPECT_EQ(s.kernel_class, "kda_prefill");
 }
 

@@ -1,0 +1,149 @@
+"""What the sweep measures: tables, their columns and the points of each. Pure Python, no torch.
+
+The columns are those of the tables that `orrery fit kernels` reads (docs/kernels.md), so that a
+folder written here is fitted like any other. Backward kernels and the optimizer have tables of
+their own.
+"""
+
+import itertools
+
+COMMON = ["system", "framework", "version", "kernel_source"]
+COLUMNS = {
+    "gemm": COMMON + ["dtype", "m", "n", "k", "latency_us", "power_w"],
+    "gemm_backward": COMMON + ["dtype", "m", "n", "k", "latency_us", "power_w"],
+    "attention_prefill": COMMON
+    + ["attn_dtype", "kv_dtype", "batch", "heads", "kv_heads", "head_dim", "window", "isl", "past"]
+    + ["latency_us", "power_w"],
+    "attention_backward": COMMON
+    + ["attn_dtype", "kv_dtype", "batch", "heads", "kv_heads", "head_dim", "window", "isl", "past"]
+    + ["latency_us", "power_w"],
+    "attention_decode": COMMON
+    + ["attn_dtype", "kv_dtype", "batch", "heads", "kv_heads", "head_dim", "window", "kv_len"]
+    + ["latency_us", "power_w"],
+    "moe": COMMON
+    + ["dtype", "hidden", "inter", "topk", "experts", "tp", "ep", "distribution", "tokens"]
+    + ["latency_us", "power_w"],
+    "elementwise": COMMON + ["op", "dtype", "rows", "width", "latency_us", "power_w"],
+    "elementwise_backward": COMMON + ["op", "dtype", "rows", "width", "latency_us", "power_w"],
+    "optimizer": COMMON + ["op", "state", "parameters", "latency_us", "power_w"],
+    "composition": COMMON
+    + ["mode", "run", "layers", "hidden", "heads", "batch", "tokens"]
+    + ["latency_us", "kernels_us", "power_w"],
+}
+# Measured, never part of what identifies a row.
+MEASURED = {"latency_us", "kernels_us", "power_w", "version", "kernel_source", "system"}
+
+ELEMENTWISE_OPS = ["add", "silu_mul", "rms_norm", "layer_norm", "softmax", "rotary", "copy",
+                   "embedding"]
+BACKWARD_OPS = ["silu_mul", "rms_norm", "layer_norm", "softmax"]
+
+
+def key(table, row):
+    """What identifies a row of a table: its columns that are not measured, as text."""
+    return tuple(str(row[c]) for c in COLUMNS[table] if c not in MEASURED)
+
+
+def _rows(table, dtype_column, dtype, names, products, **fixed):
+    for values in products:
+        row = {"framework": "pytorch", dtype_column: dtype, **fixed}
+        row.update(zip(names, values))
+        yield row
+
+
+def gemm_points(dtypes):
+    """Shapes on a grid that covers the layers of models from 0.5 to 400 billion parameters."""
+    rows = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
+    shapes = [(256, 2048), (1024, 1024), (2048, 2048), (1536, 7168), (4096, 4096), (6144, 4096),
+              (4096, 14336), (28672, 4096), (8192, 8192), (1024, 8192), (8192, 1024),
+              (7168, 2048), (2048, 7168), (57344, 8192), (8192, 28672), (32000, 4096),
+              (128256, 4096), (128, 4096), (4096, 128), (12288, 1536)]
+    for dtype in dtypes:
+        products = [(m, n, k) for (n, k), m in itertools.product(shapes, rows)
+                    if m * n * k <= 2**43]
+        yield from _rows("gemm", "dtype", dtype, ["m", "n", "k"], products)
+
+
+def gemm_backward_points(dtypes):
+    shapes = [(4096, 4096), (6144, 4096), (28672, 4096), (4096, 14336), (8192, 8192),
+              (1024, 4096), (32000, 4096)]
+    for dtype in dtypes:
+        products = [(m, n, k) for (n, k), m in itertools.product(shapes, [1024, 4096, 8192, 16384])]
+        yield from _rows("gemm_backward", "dtype", dtype, ["m", "n", "k"], products)
+
+
+HEADS = [(32, 8, 128), (64, 8, 128), (16, 16, 128), (32, 32, 64), (8, 1, 128), (8, 2, 256)]
+
+
+def _attention(table, tokens, dtype, most_tokens, length):
+    for (heads, kv_heads, dim), batch, n in itertools.product(HEADS, [1, 4, 16, 64], tokens):
+        if batch * n > most_tokens:
+            continue
+        row = {"framework": "pytorch", "attn_dtype": dtype, "kv_dtype": dtype, "batch": batch,
+               "heads": heads, "kv_heads": kv_heads, "head_dim": dim, "window": 0, length: n}
+        if length == "isl":
+            row["past"] = 0
+        yield row
+
+
+def attention_prefill_points(dtype):
+    tokens = [1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]
+    yield from _attention("attention_prefill", tokens, dtype, 65536, "isl")
+
+
+def attention_backward_points(dtype):
+    yield from _attention("attention_backward", [512, 1024, 2048, 4096, 8192, 16384], dtype, 32768,
+                          "isl")
+
+
+def attention_decode_points(dtype):
+    contexts = [16, 128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 131072]
+    yield from _attention("attention_decode", contexts, dtype, 2**20, "kv_len")
+
+
+def moe_points(dtype):
+    layers = [(4096, 14336, 2, 8), (2048, 768, 8, 128), (7168, 2048, 8, 64)]
+    for (hidden, inter, topk, experts), tokens in itertools.product(
+            layers, [1, 4, 16, 64, 256, 1024, 4096, 16384]):
+        yield {"framework": "pytorch", "dtype": dtype, "hidden": hidden, "inter": inter,
+               "topk": topk, "experts": experts, "tp": 1, "ep": 1, "distribution": "balanced",
+               "tokens": tokens}
+
+
+def elementwise_points(dtype, table="elementwise"):
+    ops = ELEMENTWISE_OPS if table == "elementwise" else BACKWARD_OPS
+    for op, rows, width in itertools.product(ops, [1, 16, 256, 1024, 4096, 16384, 65536],
+                                             [1024, 4096, 14336]):
+        yield {"framework": "pytorch", "op": op, "dtype": dtype, "rows": rows, "width": width}
+
+
+def optimizer_points():
+    for state, parameters in itertools.product(["fp32", "bf16"],
+                                               [10**6, 10**7, 10**8, 5 * 10**8]):
+        yield {"framework": "pytorch", "op": "adam_fused", "state": state,
+               "parameters": parameters}
+
+
+def composition_points():
+    for mode, run, (batch, tokens) in itertools.product(
+            ["inference", "training"], ["eager", "compiled", "graph"],
+            [(1, 512), (8, 512), (2, 4096)]):
+        yield {"framework": "pytorch", "mode": mode, "run": run, "layers": 4, "hidden": 2048,
+               "heads": 16, "batch": batch, "tokens": tokens}
+
+
+def points(dtypes):
+    """All rows to measure, by table, in the order of their worth: a sweep that is cut short has
+    the most needed ones. `dtypes`: what the GPU multiplies, such as bfloat16, fp8, float32."""
+    half = "bfloat16" if "bfloat16" in dtypes else "float16" if "float16" in dtypes else "float32"
+    return {
+        "gemm": list(gemm_points(dtypes)),
+        "attention_decode": list(attention_decode_points(half)),
+        "attention_prefill": list(attention_prefill_points(half)),
+        "elementwise": list(elementwise_points(half)),
+        "composition": list(composition_points()),
+        "gemm_backward": list(gemm_backward_points([d for d in dtypes if d != "fp8"])),
+        "attention_backward": list(attention_backward_points(half)),
+        "elementwise_backward": list(elementwise_points(half, "elementwise_backward")),
+        "optimizer": list(optimizer_points()),
+        "moe": list(moe_points(half)),
+    }
