@@ -40,16 +40,9 @@ FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily&
   };
   FamilySamples out;
   for (const std::string& table : family.tables()) {
-<<<<<<< HEAD
     const auto path = table_file(dir, table);
     if (!path) {
       refused.push_back(fmt::format("{}: no such table", (dir / (table + ".csv.gz")).string()));
-=======
-    std::filesystem::path path = dir / (table + ".csv.gz");
-    if (!std::filesystem::exists(path)) path.replace_extension();  // a sweep's, not packed
-    if (!std::filesystem::exists(path)) {
-      refused.push_back(fmt::format("{}.csv.gz: no such table", (dir / table).string()));
->>>>>>> fam
       continue;
     }
     CsvReader csv(*path);

@@ -65,18 +65,28 @@ constexpr std::array<Replacement, 7> kReplacements = {{
 // that is latency (few blocks, dependent steps), which has no reason to follow bandwidth or peak.
 // From H100 and H200 predicted from each other: 1.0 to 1.3 for memory and 1.2 to 2.2 for
 // arithmetic change the errors by less than one point.
-constexpr double kMemoryLimit = 1.0, kComputeLimit = 1.6;
+constexpr double kMemoryLimit = 1 / 0.82, kComputeLimit = 1.6;
 
 // Dense products run into the power limit: dynamic power grows with the cube of the clock, so that
 // the clock follows the cube root of the power that a FLOP/s may take. A100 (1.28 W per TFLOP/s of
 // bf16) is not held back, H100 (0.71) reaches 0.93 of its share of the peak: the limit begins at
 // about 0.9.
 constexpr double kFullPower = 0.9e-12;  // W per FLOP/s
+// Boards with GDDR share less of their power with the tensor cores and are held back earlier and
+// harder: L40S (0.97) reaches 0.57 of its peak, RTX PRO 6000 (1.19) 0.65, RTX 4090 (2.7) all of it
+// (data/kernels, data/layers). The law holds from one such board to another.
+constexpr double kFullPowerGddr = 3e-12;
 
-double power_ceiling(const Gpu& gpu) {
-  if (!gpu.power) return 1;
-  return std::cbrt(
-      std::min(1.0, gpu.power->value() / rate_for(Dtype::kBf16, gpu).value() / kFullPower));
+// How much faster `here` is than `relative`, each measured by its peak.
+double power_gain(const Gpu& here, const Gpu& relative) {
+  if (!here.power || !relative.power) return 1;
+  const auto held = [](const Gpu& g, double full) {
+    return std::min(1.0, g.power->value() / rate_for(Dtype::kBf16, g).value() / full);
+  };
+  const auto gddr = [](const Gpu& g) { return g.memory.kind.starts_with("GDDR"); };
+  if (gddr(here) && gddr(relative))
+    return std::sqrt(held(here, kFullPowerGddr) / held(relative, kFullPowerGddr));
+  return std::cbrt(held(here, kFullPower) / held(relative, kFullPower));
 }
 
 // Softmax takes an exponential for each pair of query and key: 16 a clock and unit since Volta, 32
@@ -139,7 +149,7 @@ double carried_over(double there, const Op& op, const KernelPoint& here_point, c
   const double arithmetic = compute * compute / (compute * compute + memory * memory);
   double factor = 1;
   if (std::holds_alternative<Gemm>(op) || std::holds_alternative<MoeExperts>(op)) {
-    factor = power_ceiling(relative) / power_ceiling(here);
+    factor = 1 / power_gain(here, relative);
   } else {
     factor = (1 + kSoftmaxWeight * softmax_share(op, here)) /
              (1 + kSoftmaxWeight * softmax_share(op, relative));
