@@ -40,13 +40,12 @@ const KernelFamily& family_of(const CsvReader& csv, const std::filesystem::path&
       if (family->name() == kind.family) return *family;
     }
   }
-  std::string known;
+  std::vector<std::string> known;
   for (const TableKind& kind : table_kinds())
-    known += fmt::format("\n  {}: {}", kind.family, fmt::join(kind.columns, ", "));
+    known.push_back(fmt::format("{} ({})", kind.family, fmt::join(kind.columns, " ")));
   throw InputError(
-      fmt::format("{}: no kernel family has these columns; expected latency_us and those of one of"
-                  "{}",
-                  path.string(), known));
+      fmt::format("{}: no kernel family has these columns; expected latency_us and those of {}",
+                  path.string(), fmt::join(known, ", ")));
 }
 
 // What a column that is absent would hold.

@@ -28,13 +28,13 @@ enum class JudgedTier { kBest, kMeasured, kTransferred, kAnalytical };
 std::optional<JudgedTier> parse_judged_tier(std::string_view text);  // "best", "measured", ...
 
 struct KernelValidation {
-  std::string table;  // empty: all that a family is fitted on
+  std::string table{};  // empty: all that a family is fitted on
   JudgedTier tier = JudgedTier::kBest;
   // The cross-generation protocol: surfaces are fitted again, on the folder's rows of these systems
   // alone (ids or the tables' names), and rows of all other systems judge. A system without rows in
   // the folder keeps its surfaces of the catalog.
-  std::vector<std::string> fit_on;
-  std::optional<bool> all_rows;  // default: with fit_on all, otherwise those left out
+  std::vector<std::string> fit_on{};
+  std::optional<bool> all_rows{};  // default: with fit_on all, otherwise those left out
   // So many of the rows of each kernel class and GPU, drawn by a hash of the shape, calibrate it
   // (calibration.h); the others judge. At most kMostCalibrationPoints.
   std::size_t points = 0;

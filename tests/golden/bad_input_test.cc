@@ -232,4 +232,31 @@ TEST(Spellings, UnderscoresAndShortNamesAreTaken) {
 }
 
 }  // namespace
+TEST(BadValidation, KernelTiersSystemsAndFolders) {
+  const Scratch s;
+  s.file("gemm.csv",
+         "system,framework,version,kernel_source,dtype,m,n,k,latency_us\n"
+         "h100_sxm,vllm,1,default,bfloat16,64,4096,4096,20\n");
+  const std::string validate = "validate kernels --data '" + s.path().string() + "' ";
+  expect_refused(validate + "--tier transfered", kBadInput,
+                 AllOf(HasSubstr("--tier"), HasSubstr("did you mean 'transferred'")));
+  expect_refused(validate + "--fit-on h100_sxn", kBadInput, HasSubstr("did you mean 'h100-sxm'"));
+  expect_refused(validate + "--table gemn", kBadInput, HasSubstr("did you mean 'gemm'"));
+  expect_refused("validate kernels --data /no/such/folder", kBadInput,
+                 HasSubstr("/no/such/folder: no such directory"));
+  expect_refused("validate kernel --data .", kBadInput, HasSubstr("did you mean 'kernels'"));
+}
+
+TEST(BadFit, PointsWithoutATable) {
+  const Scratch s;
+  expect_refused("fit points --gpu mi300x", kBadInput, HasSubstr("--from"));
+  expect_refused("fit --gpu mi300x --from /no/such.csv", kBadInput, HasSubstr("/no/such.csv"));
+  expect_refused("fit --gpu mi300y --from '" + s.file("p.csv", "m,latency_us\n1,2\n") + "'",
+                 kBadInput, HasSubstr("did you mean"));
+  expect_refused("fit --gpu mi300x --from '" + s.file("p.csv", "m,latency_us\n1,2\n") + "'",
+                 kBadInput, HasSubstr("gemm (dtype m n k)"));
+  expect_refused("fit", kBadInput, HasSubstr("expected kernels"));
+  expect_refused("fit kernels", kBadInput, HasSubstr("--data"));
+}
+
 }  // namespace orrery::golden

@@ -84,5 +84,18 @@ TEST_F(BundleOverlay, AnOverlayThatIsNotThereIsAnError) {
               testing::EndsWith("no such directory"));
 }
 
+TEST(Bundle, ReplacingAFolderHidesIt) {
+  const Bundle bundle = Bundle()
+                            .replacing("kernels", {{"kernels/gemm/x-y.txt", "text"}})
+                            .replacing("calibration", {});
+  ASSERT_TRUE(bundle.find("kernels/gemm/x-y.txt"));
+  EXPECT_EQ(bundle.find("kernels/gemm/x-y.txt")->content, "text");
+  EXPECT_FALSE(bundle.find("kernels/gemm/vllm-h100-sxm.txt"));
+  EXPECT_TRUE(Bundle().find("kernels/gemm/vllm-h100-sxm.txt"));
+  EXPECT_EQ(bundle.list("kernels/gemm", ".txt"), std::vector<std::string>{"kernels/gemm/x-y.txt"});
+  EXPECT_TRUE(bundle.list("calibration/gemm", ".txt").empty());
+  EXPECT_TRUE(bundle.find("gpus/h100-sxm.yaml"));
+}
+
 }  // namespace
 }  // namespace orrery

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "orrery/hardware/catalog.h"
+#include "orrery/kernel/families.h"
 
 namespace orrery {
 namespace {
@@ -97,6 +99,69 @@ TEST_F(ChooseSurface, TheNearestOfEqualsServes) {
 TEST_F(ChooseSurface, NothingFits) {
   measure("own", 0, {"int8"});
   EXPECT_EQ(choose(), "none");
+}
+
+// Decode attention on H100 and H200, which differ in bandwidth alone (3.35 and 4.8 TB/s).
+class CarriedOver : public testing::Test {
+ protected:
+  double time_ratio(double there) const {
+    const KernelPoint on_h100 = family_.point(op_, h100_, true),
+                      on_h200 = family_.point(op_, h200_, true);
+    const double here = carried_over(there, op_, on_h200, h200_, on_h100, h100_);
+    return here * on_h200.base.value() / (there * on_h100.base.value());
+  }
+  static DecodeAttention decode() {
+    DecodeAttention a;
+    a.batch = 256, a.heads = 32, a.kv_heads = 8, a.head_dim = a.value_dim = 128, a.context = 8192;
+    return a;
+  }
+
+  const Gpu h100_ = Catalog().gpu("h100-sxm"), h200_ = Catalog().gpu("h200-sxm");
+  const KernelFamily& family_ = decode_attention_family();
+  const Op op_ = decode();
+};
+
+TEST_F(CarriedOver, StreamingFollowsBandwidth) { EXPECT_NEAR(time_ratio(1.0), 3.35 / 4.8, 0.01); }
+
+TEST_F(CarriedOver, LatencyDoesNot) {
+  // Nine tenths of the time are neither bytes nor FLOPs.
+  EXPECT_NEAR(time_ratio(10), 0.9 + 0.1 * 3.35 / 4.8, 0.01);
+}
+
+TEST_F(CarriedOver, ToItselfNothingChanges) {
+  const KernelPoint p = family_.point(op_, h100_, true);
+  for (double there : {0.8, 1.3, 20.0})
+    EXPECT_DOUBLE_EQ(carried_over(there, op_, p, h100_, p, h100_), there);
+}
+
+TEST(CarriedOverProducts, FollowThePowerLimit) {
+  // B200 has 0.44 W per TFLOP/s, H100 0.71; both are below 0.9.
+  const Gpu h100 = Catalog().gpu("h100-sxm"), b200 = Catalog().gpu("b200-sxm");
+  Gemm g;
+  g.m = g.n = g.k = 16384;
+  const Op op = g;
+  const KernelPoint there = gemm_family().point(op, h100, true),
+                    here = gemm_family().point(op, b200, true);
+  EXPECT_NEAR(carried_over(1.3, op, here, b200, there, h100) / 1.3,
+              std::cbrt((700 / 989.4) / (1000.0 / 2250)), 0.01);
+}
+
+TEST(ReplacementOf, NamesKernelsOfAGeneration) {
+  const Catalog c;
+  const Gpu a100 = c.gpu("a100-80g-sxm"), h100 = c.gpu("h100-sxm"), b200 = c.gpu("b200-sxm"),
+            b300 = c.gpu("b300-sxm"), rtx = c.gpu("rtx-pro-6000");
+  EXPECT_TRUE(replacement_of("attention_decode", "bf16_128", h100, a100));
+  EXPECT_TRUE(replacement_of("moe", "fp8", b200, h100));
+  EXPECT_TRUE(replacement_of("gemm", "fp8_block", b200, h100));
+  EXPECT_FALSE(replacement_of("gemm", "bf16", b200, h100));
+  EXPECT_FALSE(replacement_of("moe", "fp8", b300, b200));
+  EXPECT_FALSE(replacement_of("moe", "fp8", rtx, h100));  // consumer-class: other kernels
+}
+
+TEST(TransferError, GrowsWithDistance) {
+  EXPECT_LT(transfer_error("gemm", 0.2), transfer_error("gemm", 1));
+  EXPECT_LT(transfer_error("gemm", 1), transfer_error("gemm", 4));
+  EXPECT_LT(transfer_error("gemm", 4), transfer_error("gemm", 8));
 }
 
 }  // namespace
