@@ -41,6 +41,7 @@ std::string perfetto_trace(std::span<const Answer> answers);
 // the columns that any of them has; nested keys as "peaks_tflop_s.bf16".
 std::string facts_text(const std::vector<nlohmann::ordered_json>& rows, Format format);
 
+std::string escaped_html(const std::string& text);
 // Text as one field of a csv line or of a Markdown table.
 std::string csv_field(const std::string& text);
 std::string markdown_row(std::span<const std::string> cells);

@@ -12,23 +12,6 @@ using Json = nlohmann::ordered_json;
 
 std::string cell(const Json& v) { return v.is_string() ? v.get<std::string>() : v.dump(); }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
-
 void add_once(std::vector<std::string>& names, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
@@ -44,6 +27,23 @@ std::vector<std::string> metric_names(std::span<const Answer> answers) {
 }
 
 }  // namespace
+
+std::string escaped_html(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
+  }
+  return out;
+}
 
 std::string jsonl(std::span<const Answer> answers, bool breakdown) {
   std::string out;
@@ -139,7 +139,7 @@ void add_metrics(std::string& out, const Point& p) {
   out += "<table><tr><th>metric<th class=\"n\">value<th>unit<th>90 % interval<th>origin</tr>\n";
   for (const Metric& m : p.metrics) {
     out += fmt::format("<tr><td>{}<td class=\"n\">{}<td>{}<td>{}<td class=\"dim\">{}</tr>\n",
-                       escaped(m.name), number(m.value), escaped(m.unit), interval90(m),
+                       escaped_html(m.name), number(m.value), escaped_html(m.unit), interval90(m),
                        to_text(m.origin));
   }
   out += "</table>\n";
@@ -151,7 +151,7 @@ void add_memory(std::string& out, const Point& p) {
   out += "<h3>Memory per GPU</h3><table>\n";
   for (const MemoryRow& m : p.memory) {
     const double share = std::min(m.size / p.memory_capacity, 1.0);
-    out += fmt::format("<tr><td>{}<td class=\"n\">{:.3f} GB<td>{}</tr>\n", escaped(m.name),
+    out += fmt::format("<tr><td>{}<td class=\"n\">{:.3f} GB<td>{}</tr>\n", escaped_html(m.name),
                        m.size.value() / 1e9, bar(share * kBarOfCapacity));
   }
   out += fmt::format("<tr><td>capacity<td class=\"n\">{:.3f} GB<td></tr></table>\n",
@@ -170,22 +170,22 @@ void add_kernels(std::string& out, const Point& p) {
         "<tr><td>{}<td>{}<br><span class=\"dim\">{}</span><td class=\"n\">{}<td class=\"n\">{}<td "
         "class=\"n\">{:.1f} %"
         "<td>{}<td>{}<td class=\"n\">{}<td class=\"dim\">{}</tr>\n",
-        k.phase, escaped(k.name), escaped(k.sizes), number(k.calls), to_text(k.time.value),
-        k.share * 100, bar(k.share * kBarOfStep), k.bound,
+        k.phase, escaped_html(k.name), escaped_html(k.sizes), number(k.calls),
+        to_text(k.time.value), k.share * 100, bar(k.share * kBarOfStep), k.bound,
         k.of_peak > 0 ? fmt::format("{:.0f} %", k.of_peak * 100) : "", to_text(k.time.origin));
   }
   out += "</table>\n";
 }
 
 void add_point(std::string& out, const Point& p) {
-  if (!p.feasibility.fits) out += fmt::format("<p class=\"bad\">{}</p>\n", escaped(misfit(p)));
-  if (!p.limit.empty()) out += fmt::format("<p>{}</p>\n", escaped(p.limit));
+  if (!p.feasibility.fits) out += fmt::format("<p class=\"bad\">{}</p>\n", escaped_html(misfit(p)));
+  if (!p.limit.empty()) out += fmt::format("<p>{}</p>\n", escaped_html(p.limit));
   add_metrics(out, p);
   add_memory(out, p);
   add_kernels(out, p);
   if (p.notes.empty()) return;
   out += "<h3>Assumed</h3><ul>\n";
-  for (const std::string& n : p.notes) out += "<li>" + escaped(n) + "\n";
+  for (const std::string& n : p.notes) out += "<li>" + escaped_html(n) + "\n";
   out += "</ul>\n";
 }
 
@@ -193,7 +193,7 @@ void add_point(std::string& out, const Point& p) {
 void add_summary(std::string& out, const Answer& a) {
   const std::vector<std::string> names = metric_names({&a, 1});
   out += "<table><tr>";
-  for (const auto& [key, value] : a.points[0].at.items()) out += "<th>" + escaped(key);
+  for (const auto& [key, value] : a.points[0].at.items()) out += "<th>" + escaped_html(key);
   const std::vector<std::string> shown = {"ttft",   "tpot", "e2e", "output_throughput",
                                           "memory", "time"};
   for (const std::string& n : shown) {
@@ -202,12 +202,12 @@ void add_summary(std::string& out, const Answer& a) {
     for (const Point& p : a.points) {
       if (const Metric* m = p.find(n)) unit = m->unit;
     }
-    out += fmt::format("<th class=\"n\">{} {}", escaped(n), escaped(unit));
+    out += fmt::format("<th class=\"n\">{} {}", escaped_html(n), escaped_html(unit));
   }
   out += "</tr>\n";
   for (const Point& p : a.points) {
     out += "<tr>";
-    for (const auto& [key, value] : p.at.items()) out += "<td>" + escaped(cell(value));
+    for (const auto& [key, value] : p.at.items()) out += "<td>" + escaped_html(cell(value));
     for (const std::string& n : shown) {
       if (std::find(names.begin(), names.end(), n) == names.end()) continue;
       const Metric* m = p.find(n);
@@ -221,22 +221,22 @@ void add_summary(std::string& out, const Answer& a) {
 }  // namespace
 
 std::string html(std::span<const Answer> answers) {
-  std::string out =
-      fmt::format(fmt::runtime(kPageHead), answers.empty() ? "" : escaped(answers[0].scenario));
+  std::string out = fmt::format(fmt::runtime(kPageHead),
+                                answers.empty() ? "" : escaped_html(answers[0].scenario));
   for (const Answer& a : answers) {
-    out += fmt::format("<h1>{}</h1>\n", escaped(a.scenario));
+    out += fmt::format("<h1>{}</h1>\n", escaped_html(a.scenario));
     if (a.resolved.contains("question"))
-      out += fmt::format("<p>{}</p>\n", escaped(cell(a.resolved["question"])));
+      out += fmt::format("<p>{}</p>\n", escaped_html(cell(a.resolved["question"])));
     const bool sweep = a.points.size() > 1;
     if (sweep) add_summary(out, a);
     for (const Point& p : a.points) {
-      const std::string where = escaped(place(p));
+      const std::string where = escaped_html(place(p));
       out += sweep ? "<details><summary>" + where + "</summary>\n" : "<h2>" + where + "</h2>\n";
       add_point(out, p);
       if (sweep) out += "</details>\n";
     }
     if (!a.resolved.is_null())
-      out += "<details><summary>Configuration</summary><pre>" + escaped(a.resolved.dump(1)) +
+      out += "<details><summary>Configuration</summary><pre>" + escaped_html(a.resolved.dump(1)) +
              "</pre></details>\n";
   }
   out +=

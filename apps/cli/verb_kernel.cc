@@ -1,9 +1,11 @@
-// orrery kernel: the time of one op on one GPU.
+// orrery kernel: the time of single ops on one or several GPUs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/output.h"
+#include "apps/cli/roofline.h"
 #include "apps/cli/verbs.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/kernel_model.h"
@@ -24,7 +26,8 @@ struct KernelQuestion {
 
 void declare(Fields& f, KernelQuestion& q) {
   f.add("op", q.op, "which kernel").one_of({"gemm", "prefill", "decode", "moe"});
-  f.add("gpu", q.gpu, "GPU id, or path to a YAML file of its facts").required();
+  f.add("gpu", q.gpu, "GPU ids, or paths to YAML files of their facts, with commas between")
+      .required();
   f.add("framework", q.framework, "whose measured kernels").one_of({"vllm", "sglang", "trtllm"});
   f.add("format", q.format, "number format of the operands: bf16, fp8, ...").alias("dtype");
   f.add("kv_dtype", q.kv_dtype, "format of the KV cache; empty: bf16");
@@ -78,31 +81,110 @@ Op make_op(const KernelQuestion& q, std::int64_t m, std::int64_t context) {
   return moe;
 }
 
-void answer(const KernelQuestion& q, const OutputOptions& output, const Bundle& bundle) {
-  const Gpu gpu = Catalog(bundle).gpu(q.gpu);
-  const auto model = make_kernel_model(
-      gpu, {q.framework, q.framework, q.framework, q.framework, q.framework}, bundle);
-  Answer a;
-  a.scenario = "kernel " + q.op;
+struct Line {
+  std::string gpu, sizes, bound, provenance;
+  std::int64_t m = 0, context = 0;
+  KernelTime time;
+  Flops work;
+  Bytes moved;
+  // Share of the time at the data sheet's limits; operands from the cache may exceed it.
+  double efficiency() const { return std::max(time.compute, time.memory) / time.time.value; }
+};
+
+std::vector<Line> predict(const KernelQuestion& q, const Gpu& gpu, const Bundle& bundle) {
+  KernelClasses classes;
+  classes.gemm = classes.attention = classes.moe = classes.mla = classes.linear_attention =
+      q.framework;
+  const auto model = make_kernel_model(gpu, classes, bundle);
   const Sweep contexts = q.op == "prefill" || q.op == "decode" ? q.context : Sweep{0};
+  std::vector<Line> lines;
   for (std::int64_t m : q.m) {
     for (std::int64_t context : contexts) {
       const Op op = make_op(q, m, context);
       const KernelTime t = model->predict(op);
-      Point p;
-      p.at = {{"op", q.op}, {"gpu", gpu.id}, {"m", m}};
-      if (context > 0) p.at["context"] = context;
-      p.at["sizes"] = describe(op);
-      p.metrics.push_back(metric("time", "us", t.time, 1e-6));
-      p.metrics.push_back(exact_metric("compute_roofline", "us", t.compute.value() * 1e6));
-      p.metrics.push_back(exact_metric("memory_roofline", "us", t.memory.value() * 1e6));
-      p.metrics.push_back(rate_metric("rate", "TFLOP/s", flops(op).value() / 1e12, t.time));
-      p.metrics.push_back(rate_metric("bandwidth", "GB/s", bytes(op).value() / 1e9, t.time));
-      p.notes = {fmt::format("bound by {}", to_text(t.bound)), model->provenance(op)};
-      a.points.push_back(std::move(p));
+      lines.push_back({gpu.id, describe(op), std::string(to_text(t.bound)), model->provenance(op),
+                       m, context, t, flops(op), bytes(op)});
     }
   }
-  print({&a, 1}, output);
+  return lines;
+}
+
+Answer as_answer(const KernelQuestion& q, const std::vector<Line>& lines) {
+  Answer a;
+  a.scenario = "kernel " + q.op;
+  for (const Line& line : lines) {
+    const KernelTime& t = line.time;
+    Point p;
+    p.at = {{"op", q.op}, {"gpu", line.gpu}, {"m", line.m}};
+    if (line.context > 0) p.at["context"] = line.context;
+    p.at["sizes"] = line.sizes;
+    p.metrics.push_back(metric("time", "us", t.time, 1e-6));
+    p.metrics.push_back(exact_metric("compute_roofline", "us", t.compute.value() * 1e6));
+    p.metrics.push_back(exact_metric("memory_roofline", "us", t.memory.value() * 1e6));
+    p.metrics.push_back(rate_metric("efficiency", "% of the roofline",
+                                    100 * std::max(t.compute, t.memory).value(), t.time));
+    p.metrics.push_back(rate_metric("rate", "TFLOP/s", line.work.value() / 1e12, t.time));
+    p.metrics.push_back(rate_metric("bandwidth", "GB/s", line.moved.value() / 1e9, t.time));
+    p.notes = {fmt::format("bound by {}", line.bound), line.provenance};
+    a.points.push_back(std::move(p));
+  }
+  return a;
+}
+
+void print_table(const KernelQuestion& q, const std::vector<Line>& lines) {
+  const bool contexts = q.op == "prefill" || q.op == "decode";
+  fmt::print("{:<16} {:>7} {}{:>9} {:>20}  {:<8}{:>6} {:>8}  {}\n", "gpu", "m",
+             contexts ? fmt::format("{:>8} ", "context") : "", "time us", "90 % interval", "bound",
+             "peak", "TFLOP/s", "tier");
+  std::vector<std::string> sources;
+  for (const Line& line : lines) {
+    const Metric us = metric("time", "us", line.time.time, 1e-6);
+    fmt::print("{:<16} {:>7} {}{:>9} {:>20}  {:<8}{:>5.0f}% {:>8}  {}\n", line.gpu, line.m,
+               contexts ? fmt::format("{:>8} ", line.context) : "", number(us.value),
+               interval90(us), line.bound, 100 * line.efficiency(),
+               number(line.work.value() / line.time.time.value.value() / 1e12),
+               to_text(line.time.time.origin));
+    const std::string source = fmt::format("{}: {}", line.gpu, line.provenance);
+    if (std::find(sources.begin(), sources.end(), source) == sources.end())
+      sources.push_back(source);
+  }
+  for (const std::string& source : sources) fmt::print("{}\n", source);
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    out.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return out;
+}
+
+void answer(const KernelQuestion& q, const OutputOptions& output, const std::string& roofline,
+            const Bundle& bundle) {
+  const Catalog catalog(bundle);
+  std::vector<Line> lines;
+  std::vector<Roofline> rooflines;
+  for (const std::string& name : split_list(q.gpu)) {
+    const Gpu gpu = catalog.gpu(name);
+    const std::vector<Line> here = predict(q, gpu, bundle);
+    const Dtype dtype = gpu.compute_dtype(arithmetic(make_op(q, q.m[0], q.context[0])));
+    Roofline& r = rooflines.emplace_back(
+        Roofline{gpu.id, std::string(to_text(dtype)), gpu.peak(dtype), gpu.memory.bandwidth, {}});
+    for (const Line& line : here) {
+      r.points.push_back({fmt::format("{} {}", q.op, line.sizes),
+                          line.work.value() / line.moved.value(),
+                          (line.work / line.time.time.value).value()});
+    }
+    lines.insert(lines.end(), here.begin(), here.end());
+  }
+  if (!roofline.empty())
+    write_file(roofline, roofline_page("Roofline: " + q.op, rooflines), "--roofline");
+  const Answer a = as_answer(q, lines);
+  if (output.format != Format::kTable) return print({&a, 1}, output);
+  if (!output.html.empty()) write_file(output.html, html({&a, 1}), "--html");
+  print_table(q, lines);
 }
 
 }  // namespace
@@ -115,6 +197,7 @@ void add_kernel(CLI::App& program, Context& context) {
     Fields fields;
     Node document;
     OutputOptions output;
+    std::string roofline;
   };
   auto state = std::make_shared<State>();
   declare(state->fields, state->defaults);
@@ -123,6 +206,7 @@ void add_kernel(CLI::App& program, Context& context) {
     std::string names = f.name() == "op" ? "OP" : "--" + f.name();
     for (char& c : names) c = c == '_' ? '-' : c;
     if (f.name().size() == 1) names = "-" + f.name() + "," + names;
+    for (const std::string& alias : f.aliases()) names += ",--" + alias;
     std::string help = f.doc();
     if (!f.choices().empty()) help += fmt::format(" ({})", fmt::join(f.choices(), ", "));
     if (f.type() == Field::Type::kList) help += fmt::format(" [{}]", f.json()[0].dump());
@@ -133,21 +217,24 @@ void add_kernel(CLI::App& program, Context& context) {
              set_path(state->document, key, scalar_node(text, names));
            },
            help)
-        ->type_name(f.type() == Field::Type::kList  ? "N[,N|N-N*2...]"
-                    : f.type() == Field::Type::kInt ? "N"
-                                                    : "NAME");
+        ->type_name(f.name() == "gpu"                ? "NAME[,NAME...]"
+                    : f.type() == Field::Type::kList ? "N[,N|N-N*2...]"
+                    : f.type() == Field::Type::kInt  ? "N"
+                                                     : "NAME");
   }
   add_output_flags(*app, state->output, false);
+  app->add_option("--roofline", state->roofline, "draw the kernels on the roofline of their GPUs")
+      ->type_name("FILE");
   app->footer(
       "Examples:\n"
-      "  orrery kernel gemm --gpu h100-sxm -m 1-4096*2 -n 8192 -k 8192\n"
+      "  orrery kernel gemm --gpu h100-sxm,b200-sxm -m 1-4096*2 -n 8192 -k 8192\n"
       "  orrery kernel decode --gpu a100-80g-sxm -m 64 --context 4096 --kv-heads 4");
   app->callback([state, &context] {
     KernelQuestion q;
     Fields fields;
     declare(fields, q);
     fields.read(state->document);
-    answer(q, state->output, context.bundle());
+    answer(q, state->output, state->roofline, context.bundle());
   });
 }
 
