@@ -79,7 +79,8 @@ TEST(Calibration, MalformedTextIsRefused) {
   EXPECT_NO_THROW(parse_calibration(head + line + "1 2\n1 2 0.5\n", "t"));
   for (const std::string& bad :
        {std::string("orrery-kernels 1\n"), head + "klass\n", head + line, head + line + "1 2\n",
-        head + line + "1 2\n1 2\n", head + line + "1 2\n1 2 nan\n", head + line + "1 2\n1 2 3 4\n",
+        head + line + "1 2\n1 2\n", head + line + "1 2\n1 2 nan\n",
+        head + line + "1 2\n1 2 1e300\n", head + line + "1 2\n1 2 3 4\n",
         head + "class a own -1 shared 0.1 scale 0.1 points 1 places 2\n1 2\n1 2 3\n",
         head + "class a own 1 shared 0.1 scale 0.1 points 999999 places 2\n",
         head + "class a own 1 shared 0.1 scale 0.1 points 1 places 9\n"}) {
