@@ -74,14 +74,22 @@ double wave_factor(double tiles, int units) {
 }
 
 FlopsPerSecond sustained_fp32(const Gpu& gpu) {
-  constexpr double kShare = 0.8;
-  if (!gpu.power) return FlopsPerSecond(std::numeric_limits<double>::infinity());
+  constexpr double kShare = 0.8, kWideUnit = 0.8, kWideLanes = 96;
+  FlopsPerSecond rate(std::numeric_limits<double>::infinity());
   const std::string& a = gpu.architecture;
-  const double picojoules = a == "pascal"                                   ? 22
-                            : a == "volta" || a == "turing"                 ? 14
-                            : a == "ampere" || a == "cdna1" || a == "cdna2" ? 10
-                                                                            : 6;
-  return FlopsPerSecond(kShare * gpu.power->value() / (picojoules * 1e-12));
+  const double picojoules = a == "pascal"                   ? 22
+                            : a == "volta" || a == "turing" ? 14
+                            : a == "ampere"                 ? 12
+                            : a == "cdna1" || a == "cdna2"  ? 7
+                                                            : 6;
+  if (gpu.power) rate = FlopsPerSecond(kShare * gpu.power->value() / (picojoules * 1e-12));
+  const std::optional<Hertz>& clock = gpu.boost_clock ? gpu.boost_clock : gpu.peak_clock;
+  if (gpu.vendor == "nvidia" && clock && gpu.supports(Dtype::kFp32)) {
+    const FlopsPerSecond peak = gpu.peak(Dtype::kFp32);
+    const double lanes = peak.value() / (2 * clock->value() * gpu.compute_units);
+    if (lanes > kWideLanes) rate = std::min(rate, peak * kWideUnit);
+  }
+  return rate;
 }
 
 FlopsPerSecond rate_for(Dtype arithmetic, const Gpu& gpu) {

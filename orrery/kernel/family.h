@@ -125,10 +125,13 @@ Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu);
 // >= 1.
 double wave_factor(double tiles, int units);
 
-// The rate of fp32 products (ordinary units) that a card's power allows for long: 80 % of it over
-// the energy of a FLOP, which falls with the process: 22 pJ (16 nm; P4), 14 (12 nm; T4), 10 (7 and
-// 8 nm), 6 (5 nm and below, by the trend). Binds on small cards only: a P4 holds half of its peak,
-// a T4 half, an L4 a third. No limit where power is not known.
+// The rate of fp32 products that a card's power allows for long: 80 % of it over the energy of a
+// FLOP, by what cards at their power limit were measured to hold: 22 pJ on Pascal (P4), 14 on Volta
+// and Turing (T4), 12 on Ampere (A100 PCIe: 16.5 TFLOP/s at 250 W, 18.8 at 300 W), 7 on CDNA
+// (matrix units); 6 on later ones, by the trend of the processes. A P4 and a T4 hold half of their
+// peak, an L4 a third; no limit where power is not known.
+// Units of 128 lanes (GP104, GA10x, Ada, Hopper) are fed from a shared memory as wide as that of 64
+// lanes: 80 % of their peak (P4 in short calls: 85 %; H100 by analogy).
 FlopsPerSecond sustained_fp32(const Gpu& gpu);
 
 // The peak rate for an op of this number format; formats without hardware are widened

@@ -114,7 +114,7 @@ class Recorder {
 };
 
 struct Sizes {
-  std::int64_t batch, tokens, heads, inner, ffn;  // of one rank
+  std::int64_t batch, tokens, heads, inner, ffn, vocab;  // of one rank
   std::int64_t rows() const { return batch * tokens; }
   std::int64_t score_rows() const { return batch * heads * tokens; }
 };
@@ -176,7 +176,7 @@ void bert(Recorder& r, const EagerShape& m, const Sizes& s) {
   r.linear(s.rows(), m.hidden, m.hidden, true);
   r.activation(s.rows(), m.hidden);
   r.layer_norm(s.rows(), m.hidden);
-  r.linear(s.rows(), m.vocab, m.hidden, true);
+  r.linear(s.rows(), s.vocab, m.hidden, true);
 }
 
 // GELU by tanh, written out in Python: four scalings, a power, a sum, a product.
@@ -206,7 +206,7 @@ void gpt2(Recorder& r, const EagerShape& m, const Sizes& s) {
   r.dropout(s.rows(), m.hidden);
   r.repeat(1);
   r.layer_norm(s.rows(), m.hidden);
-  r.linear(s.rows(), m.vocab, m.hidden, false);
+  r.linear(s.rows(), s.vocab, m.hidden, false);
 }
 
 void opt(Recorder& r, const EagerShape& m, const Sizes& s) {
@@ -227,7 +227,7 @@ void opt(Recorder& r, const EagerShape& m, const Sizes& s) {
   r.dropout(s.rows(), m.hidden);
   r.repeat(1);
   r.layer_norm(s.rows(), m.hidden);
-  r.linear(s.rows(), m.vocab, m.hidden, false);
+  r.linear(s.rows(), s.vocab, m.hidden, false);
 }
 
 // The root-mean-square norm of T5, in Python: square, mean, two products.
@@ -272,7 +272,7 @@ void switch_transformer(Recorder& r, const EagerShape& m, const Sizes& s) {
   feed_forward(s.batch * kExpertCapacity);
   for (int i = 0; i < 2; ++i) r.copy(s.batch * kExpertCapacity, m.hidden);
   r.repeat(1);
-  r.linear(s.rows(), m.vocab, m.hidden, false);
+  r.linear(s.rows(), s.vocab, m.hidden, false);
 }
 
 }  // namespace
@@ -295,7 +295,8 @@ EagerShape eager_shape(std::string_view model) {
 EagerPasses eager_passes(const EagerShape& m, std::int64_t batch, std::int64_t tokens, bool train,
                          bool compiled, std::int64_t shards) {
   Recorder r(train, compiled);
-  const Sizes s{batch, tokens, m.heads / shards, m.heads * m.head_dim / shards, m.ffn / shards};
+  const Sizes s{batch,          tokens,          m.heads / shards, m.heads * m.head_dim / shards,
+                m.ffn / shards, m.vocab / shards};
   switch (m.kind) {
     case EagerShape::Kind::kBert:
       bert(r, m, s);

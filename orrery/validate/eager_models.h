@@ -42,7 +42,7 @@ struct EagerPasses {
 };
 
 // `train`: dropout in the forward pass, and a backward pass. `compiled`: see above. `shards`:
-// heads, feed-forward columns and rows are divided by it (tensor parallelism).
+// heads, feed-forward columns and the vocabulary are divided by it (tensor parallelism).
 EagerPasses eager_passes(const EagerShape& model, std::int64_t batch, std::int64_t tokens,
                          bool train, bool compiled, std::int64_t shards = 1);
 
