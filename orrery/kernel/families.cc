@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 namespace orrery {
 
@@ -14,6 +15,27 @@ std::span<const KernelFamily* const> kernel_families() {
       &decode_attention_family(), &latent_core_family(), &moe_family(),
       &linear_attention_family(), &elementwise_family()};
   return kAll;
+}
+
+std::vector<double> log2_of(std::span<const int> sizes) {
+  std::vector<double> out;
+  for (int s : sizes) out.push_back(std::log2(s));
+  return out;
+}
+
+std::vector<AxisSmoothness> tuned(std::vector<AxisSmoothness> v, const char* name) {
+  const char* e = std::getenv(name);
+  if (!e) return v;
+  char* at = const_cast<char*>(e);
+  for (auto& a : v) {
+    a.flat = std::strtod(at, &at);
+    if (*at) ++at;
+    a.straight = std::strtod(at, &at);
+    if (*at) ++at;
+    a.twist = std::strtod(at, &at);
+    if (*at) ++at;
+  }
+  return v;
 }
 
 namespace {

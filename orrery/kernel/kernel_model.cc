@@ -113,7 +113,7 @@ class SurfaceKernelModel : public KernelModel {
   // its operands takes. What is slow for another reason (few blocks, latency) is not made slower.
   Seconds served_work(const KernelFamily& family, const Op& op, const KernelPoint& cold,
                       const ServingSurface& s) const {
-    const double surface = std::exp(s.surface->at(cell_at(s.file->axes, cold.x))) * s.factor;
+    const double surface = std::exp(s.file->at(*s.surface, cold)) * s.factor;
     const bool fits = gpu_.l2 && cold.memory * gpu_.memory.bandwidth <= *gpu_.l2 * kBeyondCache;
     if (!fits || s.origin == Origin::kFitted) return cold.base * surface;
     const Seconds measured = family.point(op, gpu_, true).base * surface;
@@ -169,7 +169,8 @@ class SurfaceKernelModel : public KernelModel {
     if (slot) return *slot;
     const auto text = bundle_.find(path);
     slot = std::make_unique<SurfaceFile>(parse_surfaces(text->content, text->name));
-    if (slot->axes.nodes != family.axes()) {
+    if (slot->axes.nodes != family.axes() ||
+        slot->series_axes.nodes != family.series_axes()) {
       throw InputError(
           fmt::format("{}: its axes are not those of the family; fit it again", text->name));
     }

@@ -97,7 +97,8 @@ class LinearAttentionFamily : public KernelFamily {
     s.framework = row.text(row.column("framework"));
     s.op = a;
     s.kernel_class = classes_[a.decode ? 1 : 0].choices.front().name;
-    s.shape = hash_text(fmt::format("{} {} {} {}", a.decode, a.batch, a.k_heads, a.v_heads));
+    s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", a.decode, a.batch, a.new_tokens,
+                                    a.k_heads, a.k_dim, a.v_heads, a.v_dim));
     return true;
   }
 

@@ -99,7 +99,8 @@ class LatentCoreFamily : public KernelFamily {
     a.kv_dtype = *kv;
     s.op = a;
     s.kernel_class = kCoreClasses[core_class(a)];
-    s.shape = hash_text(fmt::format("{} {} {}", a.decode, a.batch, a.heads));
+    s.shape = hash_text(
+        fmt::format("{} {} {} {} {}", a.decode, a.batch, a.heads, a.new_tokens, a.context));
     return true;
   }
 
@@ -165,7 +166,7 @@ class AbsorbedProductFamily : public KernelFamily {
     s.framework = row.text(row.column("framework"));
     s.op = g;
     s.kernel_class = kProductClasses[dtype == "fp8" ? 1 : 0];
-    s.shape = hash_text(fmt::format("{} {}", op, g.batch));
+    s.shape = hash_text(fmt::format("{} {} {}", op, g.batch, g.m));
     return true;
   }
 

@@ -9,6 +9,8 @@
 
 namespace orrery {
 
+bool is_left_out(std::uint64_t shape) { return shape % 100 < 15; }
+
 FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily& family,
                            const Catalog& catalog, std::vector<std::string>& refused) {
   std::map<std::string, std::optional<Gpu>> gpus;
@@ -45,9 +47,8 @@ FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily&
         ++c.impossible;
         continue;
       }
-      const bool left_out =
-          s.shape % 10 == 0 || hash_text(fmt::format("{} {}", s.shape, describe(s.op))) % 20 == 0;
-      c.points.push_back({p.x, p.base.value(), p.least.value(), time.value(), left_out});
+      c.points.push_back(
+          {p, p.base.value(), p.least.value(), time.value(), is_left_out(s.shape)});
       c.versions.emplace(csv.text(version));
     }
   }

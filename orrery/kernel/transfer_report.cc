@@ -21,7 +21,7 @@ std::vector<double> log_errors(const ClassSamples& samples, const ServingSurface
   std::vector<double> logs;
   for (const MeasuredPoint& p : samples.points) {
     if (!p.left_out) continue;
-    const double work = p.base * std::exp(s.surface->at(cell_at(s.file->axes, p.x))) * s.factor;
+    const double work = p.base * std::exp(s.file->at(*s.surface, p)) * s.factor;
     logs.push_back(std::log(std::max(s.surface->floor.value() + work, p.least) / p.time));
   }
   return logs;
