@@ -9,7 +9,6 @@
 #include <array>
 #include <cmath>
 
-
 #include <fmt/format.h>
 
 #include "orrery/base/random.h"
@@ -128,7 +127,7 @@ class PrefillFamily : public KernelFamily {
                      12288, 16384})};
   }
   std::vector<AxisSmoothness> smoothness() const override {
-    return tuned({{0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}});
+    return {{0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}};
   }
   Exchange exchange() const override { return {0, 2, 0.1}; }
   std::span<const KernelClass> classes() const override { return classes_; }
@@ -204,7 +203,7 @@ class DecodeFamily : public KernelFamily {
             {1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}};
   }
   std::vector<AxisSmoothness> smoothness() const override {
-    return tuned({{0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}});
+    return {{0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}};
   }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {

@@ -4,16 +4,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 
 namespace orrery {
 
 std::span<const KernelFamily* const> kernel_families() {
   // The first that accepts an op serves it: products of many small matrices come before gemm.
-  static const std::array<const KernelFamily*, 8> kAll = {
-      &absorbed_product_family(), &gemm_family(),        &prefill_attention_family(),
-      &decode_attention_family(), &latent_core_family(), &moe_family(),
-      &linear_attention_family(), &elementwise_family()};
+  static const std::array<const KernelFamily*, 9> kAll = {&absorbed_product_family(),
+                                                          &gemm_family(),
+                                                          &prefill_attention_family(),
+                                                          &decode_attention_family(),
+                                                          &latent_core_family(),
+                                                          &latent_module_family(),
+                                                          &moe_family(),
+                                                          &linear_attention_family(),
+                                                          &elementwise_family()};
   return kAll;
 }
 
@@ -21,21 +25,6 @@ std::vector<double> log2_of(std::span<const int> sizes) {
   std::vector<double> out;
   for (int s : sizes) out.push_back(std::log2(s));
   return out;
-}
-
-std::vector<AxisSmoothness> tuned(std::vector<AxisSmoothness> v, const char* name) {
-  const char* e = std::getenv(name);
-  if (!e) return v;
-  char* at = const_cast<char*>(e);
-  for (auto& a : v) {
-    a.flat = std::strtod(at, &at);
-    if (*at) ++at;
-    a.straight = std::strtod(at, &at);
-    if (*at) ++at;
-    a.twist = std::strtod(at, &at);
-    if (*at) ++at;
-  }
-  return v;
 }
 
 namespace {

@@ -38,11 +38,11 @@ struct KernelPoint : SurfacePlace {
 
 // How stiff a fitted surface is along one axis, against one row of weight 1 (grid_fit.h).
 struct AxisSmoothness {
-  double flat = 0.002;    // of (difference of neighbours)^2 a unit of distance
-  double straight = 0.1;  // of (deviation from the line between both neighbours)^2
+  double flat = 0.001;      // of (difference of neighbours)^2 a unit of distance
+  double straight = 0.003;  // of (deviation from the line between both neighbours)^2
   // With another axis, the geometric mean of both: of (mixed difference over a cell)^2. A surface
   // that is a sum of functions of one coordinate each, jumps and all, costs nothing.
-  double twist = 0;
+  double twist = 0.04;
 };
 
 // Two axes whose sizes do the same to a kernel (sequences and heads): of (difference of two nodes
@@ -118,7 +118,6 @@ std::vector<double> log2_of(std::span<const int> sizes);
 inline std::vector<double> log2_of(std::initializer_list<int> sizes) {
   return log2_of(std::span(sizes.begin(), sizes.size()));
 }
-std::vector<AxisSmoothness> tuned(std::vector<AxisSmoothness> v, const char* name = "SM");
 
 // All families, in a fixed order (families.cc).
 std::span<const KernelFamily* const> kernel_families();

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <optional>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "orrery/base/estimate.h"
@@ -23,20 +22,18 @@
 namespace orrery {
 namespace {
 
-double tune(const char* name, double v) {
-  const char* e = std::getenv(name);
-  return e ? std::atof(e) : v;
-}
-const double kFloorShare = tune("FLOOR", 0.6);   // of the fastest call
-constexpr double kBeyondRows = 0.5;   // how far values may lie outside those of rows
-constexpr double kClearlyWork = 0.5;  // share of a time above the floor that tells an efficiency
-const double kHuber = tune("HUBER", 0.05);       // log error beyond which a row pulls no harder
-const int kRounds = (int)tune("ROUNDS", 4);            // of Huber weights
-const double kSeriesRidge = tune("SRIDGE", 0.003);    // of a series to its surface
+constexpr double kFloorShare = 0.6;     // of the fastest call
+constexpr double kBeyondRows = 0.5;     // how far values may lie outside those of rows
+constexpr double kClearlyWork = 0.5;    // share of a time above the floor that tells an efficiency
+constexpr double kHuber = 0.05;         // log error beyond which a row pulls no harder
+constexpr int kRounds = 4;              // of Huber weights
+constexpr double kSeriesRidge = 0.003;  // of a series to its surface
 constexpr std::ptrdiff_t kLeastRows = 40;
 constexpr std::size_t kLeastSeriesRows = 6;
-constexpr double kLeastError =
-    0.02;  // repeatability of the measurements: 1 to 6 % between frameworks
+constexpr double kLeastOwn = 0.01;  // neighbouring rows of the best series differ as much
+// Errors have heavier tails than a normal distribution: sigma is this much (in logs) that which
+// the 90 % point of the errors gives, the rest that of their median.
+constexpr double kOfNinety = 0.5;
 
 double predicted(const SurfaceFile& file, const Surface& s, const MeasuredPoint& p) {
   return std::max(s.floor.value() + p.base * std::exp(file.at(s, p)), p.least);
@@ -76,7 +73,8 @@ struct Fitting {
         const double explained = (of[i]->time - floor) / of[i]->time;
         double at = 0;
         for (std::size_t c = 0; c < of_rows[i].cell.count; ++c)
-          at += of_rows[i].cell.weight[c] * values[static_cast<Eigen::Index>(of_rows[i].cell.index[c])];
+          at += of_rows[i].cell.weight[c] *
+                values[static_cast<Eigen::Index>(of_rows[i].cell.index[c])];
         const double v =
             std::max(floor + of[i]->base * std::exp(at + offset[i]), of[i]->least) / of[i]->time;
         const double error = round == 0 ? 0 : std::abs(std::log(v));
@@ -124,8 +122,8 @@ Surface fit_class(const std::string& name, const GridFit& grid, const GridFit* s
   shapes[name].values = s.values;
   extend_constant(grid.axes(), known, s.values);
   for (float& v : s.values) {
-    v = written(std::clamp(static_cast<double>(v), fit.lowest - kBeyondRows,
-                           fit.highest + kBeyondRows));
+    v = written(
+        std::clamp(static_cast<double>(v), fit.lowest - kBeyondRows, fit.highest + kBeyondRows));
   }
   if (!series_grid) return s;
   std::map<std::uint64_t, std::vector<const MeasuredPoint*>> by_key;
@@ -143,16 +141,29 @@ Surface fit_class(const std::string& name, const GridFit& grid, const GridFit* s
     s.series.push_back({key, fit.solve(*series_grid, of, rows, offset, {})});
     extend_constant(series_grid->axes(), supported_nodes(series_grid->axes(), rows),
                     s.series.back().values);
-    for (float& v : s.series.back().values) v = written(std::clamp(static_cast<double>(v), -2.0, 2.0));
+    for (float& v : s.series.back().values)
+      v = written(std::clamp(static_cast<double>(v), -2.0, 2.0));
   }
   return s;
 }
 
-// Errors on the rows left out; the surface's own error is such that 90 % of them lie in the 90 %
-// interval.
+// The own error that makes, with `shared`, intervals of these errors' spread.
+double own_error(const std::vector<double>& logs, double shared) {
+  std::vector<double> absolute;
+  for (double l : logs) absolute.push_back(std::abs(l));
+  const double ninety = quantile(absolute, 0.9) / normal_quantile(0.95),
+               fifty = quantile(absolute, 0.5) / normal_quantile(0.75);
+  const double sigma = std::pow(ninety, kOfNinety) * std::pow(fifty, 1 - kOfNinety);
+  return std::max(kLeastOwn, std::sqrt(std::max(0.0, sigma * sigma - shared * shared)));
+}
+
+// Errors on the rows left out, and from them those of the surface: shared is their median, own such
+// that both together give the intervals.
 KernelFitRow judge(const SurfaceFile& file, Surface& s, const std::vector<MeasuredPoint>& points) {
+  constexpr std::size_t kLeastOfRegime = 20;
   KernelFitRow row;
   std::vector<double> percent, logs;
+  std::array<std::vector<double>, 4> by_regime;
   double sum = 0;
   for (const MeasuredPoint& p : points) {
     if (!p.left_out) {
@@ -162,6 +173,7 @@ KernelFitRow judge(const SurfaceFile& file, Surface& s, const std::vector<Measur
     const double v = predicted(file, s, p);
     percent.push_back(100 * std::abs(v / p.time - 1));
     logs.push_back(std::log(p.time / v));
+    by_regime[Surface::regime_of(s.floor.value() / v)].push_back(logs.back());
     sum += 100 * (v / p.time - 1);
   }
   row.left_out = percent.size();
@@ -169,10 +181,12 @@ KernelFitRow judge(const SurfaceFile& file, Surface& s, const std::vector<Measur
   for (double p : percent) row.mape += p / static_cast<double>(percent.size());
   row.median = quantile(percent, 0.5);
   row.bias = sum / static_cast<double>(percent.size());
-  std::vector<double> absolute;
-  for (double l : logs) absolute.push_back(std::abs(l));
-  s.own = std::max(kLeastError, quantile(absolute, 0.9) / normal_quantile(0.95));
-  s.shared = std::max(kLeastError, std::abs(quantile(logs, 0.5)));
+  s.shared = std::abs(quantile(logs, 0.5));
+  s.own = own_error(logs, s.shared);
+  for (std::size_t r = 0; r < s.regimes.size(); ++r) {
+    if (by_regime[r].size() >= kLeastOfRegime)
+      s.regimes[r] = own_error(by_regime[r], s.shared) / s.own;
+  }
   return row;
 }
 
@@ -223,11 +237,8 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
     if (!family->series_axes().empty())
       series_grid.emplace(SurfaceAxes{family->series_axes()}, family->series_smoothness(),
                           Exchange{}, kSeriesRidge);
-    FILE* dump = std::getenv("DUMP") ? std::fopen(std::getenv("DUMP"), "a") : nullptr;
     FamilySamples data = read_samples(dir, *family, catalog, fit.refused);
     for (auto& [key, classes] : data) {
-      if (const char* only_gpu = std::getenv("GPUS"))
-        if (!std::strstr(only_gpu, key.second.c_str())) continue;
       SurfaceFile file;
       file.axes = {family->axes()};
       file.series_axes = {family->series_axes()};
@@ -241,15 +252,6 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
         Surface s = fit_class(name, grid, series_grid ? &*series_grid : nullptr, c.points,
                               parent_of(name, *family, file), shapes);
         KernelFitRow row = judge(file, s, c.points);
-        if (dump) {
-          for (const auto& p : c.points) {
-            if (!p.left_out && !std::getenv("DUMPALL")) continue;
-            const double v = predicted(file, s, p);
-            fmt::print(dump, "{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{},{:.3f},{:.3f},{:.6g},{:.6g},{:.6g},{:.5f},{:.5f},{:.4f}\n",
-                       family->name(), key.first, key.second, name, p.left_out ? 1 : 0, p.x[0], p.x[1], p.x[2], p.x[3],
-                       p.series, p.along[0], p.along[1], p.time, p.base, v, s.own, s.shared, s.floor.value() / v);
-          }
-        }
         row.family = family->name();
         row.framework = key.first;
         row.gpu = key.second;

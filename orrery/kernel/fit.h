@@ -1,12 +1,13 @@
 // `orrery fit kernels`: efficiency surfaces from measured tables.
 //
-// For every class of a family on one GPU: floor = 0.9 x the fastest call; the surface is the
-// least-squares solution of log((time - floor)/base) on the grid, with a penalty on second
-// differences along each axis (which fills cells without rows), Huber weights, and values near
-// those that rows show; a row counts by how much of its time the surface explains. About a tenth of
-// the shapes (chosen by hash; all rows of a shape together) and a twentieth of the other rows are
-// left out; the errors printed, and the `own` and `shared` errors stored, are those on the rows
-// left out.
+// For every class of a family on one GPU: floor = 0.6 x the fastest call; the surface is the
+// least-squares solution of log((time - floor)/base) on the grid with Huber weights and penalties
+// on roughness (grid_fit.h), each row counting by how much of its time the surface explains. Nodes
+// that no row is near to take the value of the nearest that has one. Where a family has series,
+// those of each shape are fitted to what the surface leaves.
+//
+// About 15 % of the shapes are left out (samples.h): single points of the sweeps' grids. The errors
+// printed, and the `own` and `shared` errors stored, are those on the rows left out.
 #pragma once
 
 #include <filesystem>

@@ -4,8 +4,6 @@
 #include <array>
 #include <cmath>
 #include <utility>
-#include <cstdlib>
-#include <cstdio>
 
 namespace orrery {
 namespace {
@@ -40,10 +38,9 @@ GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Excha
       add_square<2>({{{i, -1.0}, {i + stride, 1.0}}}, smoothness[a].flat / gap(k), triplets);
       if (k == 0) continue;
       const double left = gap(k - 1), right = gap(k);
-      add_square<3>({{{i - stride, right / (left + right)},
-                      {i, -1.0},
-                      {i + stride, left / (left + right)}}},
-                    smoothness[a].straight, triplets);
+      add_square<3>(
+          {{{i - stride, right / (left + right)}, {i, -1.0}, {i + stride, left / (left + right)}}},
+          smoothness[a].straight, triplets);
     }
   }
   std::vector<std::size_t> strides(axes_.nodes.size());
@@ -67,7 +64,7 @@ GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Excha
   }
   if (exchange.weight > 0) {
     const std::vector<double>&first = axes_.nodes[exchange.first],
-               &second = axes_.nodes[exchange.second];
+          &second = axes_.nodes[exchange.second];
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t at = i / strides[exchange.first] % first.size(),
                         from = i / strides[exchange.second] % second.size();
@@ -75,10 +72,10 @@ GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Excha
       const double wanted = second[from] - (first[at + 1] - first[at]);
       for (std::size_t to = 0; to < from; ++to) {
         if (std::abs(second[to] - wanted) > 0.01) continue;
-        add_square<2>({{{i, 1.0},
-                        {i + strides[exchange.first] - (from - to) * strides[exchange.second],
-                         -1.0}}},
-                      exchange.weight, triplets);
+        add_square<2>(
+            {{{i, 1.0},
+              {i + strides[exchange.first] - (from - to) * strides[exchange.second], -1.0}}},
+            exchange.weight, triplets);
       }
     }
   }
@@ -90,8 +87,8 @@ GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Excha
 
 Eigen::VectorXd GridFit::solve(std::span<const GridRow> rows, const Eigen::VectorXd& prior,
                                const Eigen::VectorXd& start) const {
-  const double kTolerance = std::getenv("TOL") ? std::atof(std::getenv("TOL")) : 1e-4;
-  const int kMostSteps = std::getenv("STEPS") ? std::atoi(std::getenv("STEPS")) : 400;
+  constexpr double kTolerance = 1e-4;
+  constexpr int kMostSteps = 400;
   const auto n = static_cast<Eigen::Index>(axes_.size());
   Eigen::VectorXd right =
       prior.size() == n ? Eigen::VectorXd(penalty_ * prior) : Eigen::VectorXd::Zero(n);
@@ -115,9 +112,7 @@ Eigen::VectorXd GridFit::solve(std::span<const GridRow> rows, const Eigen::Vecto
   solver.setTolerance(kTolerance);
   solver.setMaxIterations(kMostSteps);
   solver.compute(normal);
-  Eigen::VectorXd out = solver.solveWithGuess(right, start);
-  if (std::getenv("CGLOG")) std::fprintf(stderr, "cg %ld %g\n", (long)solver.iterations(), solver.error());
-  return out;
+  return solver.solveWithGuess(right, start);
 }
 
 std::vector<bool> supported_nodes(const SurfaceAxes& axes, std::span<const GridRow> rows) {
@@ -127,15 +122,18 @@ std::vector<bool> supported_nodes(const SurfaceAxes& axes, std::span<const GridR
       if (r.cell.weight[c] > 0) seen[r.cell.index[c]] = true;
     }
   }
-  std::vector<bool> out = seen;
+  std::vector<int> neighbours(seen.size());
   std::size_t stride = axes.size();
   for (const auto& nodes : axes.nodes) {
     stride /= nodes.size();
     for (std::size_t i = 0; i < seen.size(); ++i) {
       const std::size_t k = i / stride % nodes.size();
-      if ((k > 0 && seen[i - stride]) || (k + 1 < nodes.size() && seen[i + stride])) out[i] = true;
+      if (k > 0 && seen[i - stride]) ++neighbours[i];
+      if (k + 1 < nodes.size() && seen[i + stride]) ++neighbours[i];
     }
   }
+  std::vector<bool> out = seen;
+  for (std::size_t i = 0; i < seen.size(); ++i) out[i] = seen[i] || neighbours[i] > 0;
   return out;
 }
 

@@ -38,7 +38,8 @@ class GridFit {
   Eigen::SparseMatrix<double> penalty_;
 };
 
-// Nodes that rows tell something of: those of the rows' cells and their neighbours along an axis.
+// Nodes that rows tell something of: those of the rows' cells, and those next to them along an
+// axis.
 std::vector<bool> supported_nodes(const SurfaceAxes& axes, std::span<const GridRow> rows);
 
 // Gives every other node the value of the nearest such node along the last axis, then along the one

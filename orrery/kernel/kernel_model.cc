@@ -77,7 +77,12 @@ class SurfaceKernelModel : public KernelModel {
       if (served && served->surface) {
         floor = served->surface->floor;
         work = served_work(*m.family, op, p, *served);
-        t.time = {floor + work, served->shared, served->own, served->origin};
+        // Of the surface's own error the part of this regime; the rest is that of the transfer.
+        const Surface& s = *served->surface;
+        const double own = s.own_at(floor / (floor + work));
+        const double spread =
+            std::sqrt(std::max(0.0, served->own * served->own - s.own * s.own + own * own));
+        t.time = {floor + work, served->shared, spread, served->origin};
       } else {
         floor = m.family->analytical_floor();
         work = p.base * m.family->analytical_inefficiency(op, gpu_);
@@ -169,8 +174,7 @@ class SurfaceKernelModel : public KernelModel {
     if (slot) return *slot;
     const auto text = bundle_.find(path);
     slot = std::make_unique<SurfaceFile>(parse_surfaces(text->content, text->name));
-    if (slot->axes.nodes != family.axes() ||
-        slot->series_axes.nodes != family.series_axes()) {
+    if (slot->axes.nodes != family.axes() || slot->series_axes.nodes != family.series_axes()) {
       throw InputError(
           fmt::format("{}: its axes are not those of the family; fit it again", text->name));
     }

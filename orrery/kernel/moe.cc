@@ -166,10 +166,11 @@ class MoeFamily : public KernelFamily {
   std::vector<std::vector<double>> series_axes() const override {
     return {{0, 1, 2, 3, 4, 5},
             {0, 1, 2, 3, 4, 5, 6, 7, 8},
-            log2_of({1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192, 16384, 32768, 65536})};
+            log2_of({1,   2,   4,    8,    16,   32,   64,   128,  192,   256,   384,
+                     512, 768, 1024, 1536, 2048, 3072, 4096, 8192, 16384, 32768, 65536})};
   }
   std::vector<AxisSmoothness> series_smoothness() const override {
-    return tuned({{0.003, 0.01, 0.03}, {0.003, 0.01, 0.03}, {0.003, 0.01, 0.03}}, "SSM");
+    return {{0.003, 0.01, 0.03}, {0.003, 0.01, 0.03}, {0.003, 0.01, 0.03}};
   }
 
   std::span<const KernelClass> classes() const override { return classes_; }

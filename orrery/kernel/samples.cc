@@ -47,8 +47,7 @@ FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily&
         ++c.impossible;
         continue;
       }
-      c.points.push_back(
-          {p, p.base.value(), p.least.value(), time.value(), is_left_out(s.shape)});
+      c.points.push_back({p, p.base.value(), p.least.value(), time.value(), is_left_out(s.shape)});
       c.versions.emplace(csv.text(version));
     }
   }

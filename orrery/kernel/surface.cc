@@ -23,10 +23,10 @@ std::string packed(const std::vector<float>& values, std::size_t row) {
     int n = 0;
     do digits[n++] = static_cast<char>(v % kBase);
     while ((v /= kBase) > 0);
-    while (n-- > 0)
-      out.push_back(static_cast<char>(kFirstDigit + digits[n] + (n > 0 ? kBase : 0)));
+    while (n-- > 0) out.push_back(static_cast<char>(kFirstDigit + digits[n] + (n > 0 ? kBase : 0)));
   };
-  long value = 0, first = 0, zeros = 0;
+  std::vector<long> above(row);
+  long left = 0, above_left = 0, zeros = 0;
   const auto end_run = [&] {
     if (zeros > 2) {
       out.push_back(kRun);
@@ -38,9 +38,10 @@ std::string packed(const std::vector<float>& values, std::size_t row) {
   };
   for (std::size_t i = 0; i < values.size(); ++i) {
     const long v = std::lround(static_cast<double>(values[i]) / kValueStep);
-    const long difference = v - (i % row == 0 ? first : value);
-    value = v;
-    if (i % row == 0) first = v;
+    if (i % row == 0) left = above_left = 0;
+    const long difference = v - (left + above[i % row] - above_left);
+    above_left = above[i % row];
+    left = above[i % row] = v;
     if (difference == 0) {
       ++zeros;
       continue;
@@ -127,12 +128,15 @@ class Words {
   std::vector<float> packed(std::size_t count, std::size_t row) {
     std::vector<float> out;
     out.reserve(count);
-    long value = 0, first = 0;
+    std::vector<long> above(row);  // the row before
+    long left = 0, above_left = 0;
     const auto add = [&](long difference) {
-      if (out.size() % row == 0) value = first;
-      value += difference;
-      if (out.size() % row == 0) first = value;
+      const std::size_t at = out.size() % row;
+      if (at == 0) left = above_left = 0;
+      const long value = left + above[at] - above_left + difference;
       if (std::abs(value) > kMostSteps) fail("a value beyond all physics");
+      above_left = above[at];
+      left = above[at] = value;
       out.push_back(static_cast<float>(static_cast<double>(value) * kValueStep));
     };
     while (out.size() < count) {
@@ -240,9 +244,9 @@ float written(double value) {
 double SurfaceFile::at(const Surface& surface, const SurfacePlace& place) const {
   double v = surface.at(cell_at(axes, place.x));
   if (place.series == 0 || surface.series.empty()) return v;
-  const auto found = std::lower_bound(
-      surface.series.begin(), surface.series.end(), place.series,
-      [](const SurfaceSeries& s, std::uint64_t key) { return s.key < key; });
+  const auto found =
+      std::lower_bound(surface.series.begin(), surface.series.end(), place.series,
+                       [](const SurfaceSeries& s, std::uint64_t key) { return s.key < key; });
   if (found == surface.series.end() || found->key != place.series) return v;
   return v + value_at(found->values, cell_at(series_axes, place.along));
 }
@@ -252,8 +256,7 @@ namespace {
 SurfaceAxes read_axes(Words& words, int most) {
   SurfaceAxes out;
   const int axes = words.count(most);
-  for (int a = 0; a < axes; ++a)
-    out.nodes.emplace_back(static_cast<std::size_t>(words.count(64)));
+  for (int a = 0; a < axes; ++a) out.nodes.emplace_back(static_cast<std::size_t>(words.count(64)));
   for (auto& axis : out.nodes) {
     for (std::size_t i = 0; i < axis.size(); ++i) {
       axis[i] = words.number();
@@ -296,8 +299,8 @@ SurfaceFile parse_surfaces(std::string_view text, const std::string& name) {
       file.series_axes = read_axes(words, kMostSeriesAxes);
       continue;
     }
-    const bool is_series = word == "series" && !file.series_axes.nodes.empty() &&
-                           !file.surfaces.empty();
+    const bool is_series =
+        word == "series" && !file.series_axes.nodes.empty() && !file.surfaces.empty();
     values += is_series ? file.series_axes.size() : points;
     if (values > kMostValues) words.fail("more values than a file may have");
     if (is_series) {
@@ -317,6 +320,11 @@ SurfaceFile parse_surfaces(std::string_view text, const std::string& name) {
     s.own = words.number();
     words.expect("shared");
     s.shared = words.number();
+    words.expect("regimes");
+    for (double& r : s.regimes) {
+      r = words.number();
+      if (r < 0 || r > 100) words.fail("a regime's factor must lie in 0 to 100");
+    }
     if (s.floor < Seconds(0) || s.own < 0 || s.shared < 0)
       words.fail("floor and errors must not be negative");
     s.values = words.packed(points, row);
@@ -328,8 +336,9 @@ std::string to_text(const SurfaceFile& file) {
   std::string out = "orrery-kernels 2\n" + file.comment + "axes " + axes_text(file.axes);
   if (!file.series_axes.nodes.empty()) out += "series-axes " + axes_text(file.series_axes);
   for (const Surface& s : file.surfaces) {
-    out += fmt::format("class {} floor {:.4g} own {:.3g} shared {:.3g}\n", s.kernel_class,
-                       s.floor.value() * 1e6, s.own, s.shared);
+    out += fmt::format("class {} floor {:.4g} own {:.3g} shared {:.3g} regimes {:.2g}\n",
+                       s.kernel_class, s.floor.value() * 1e6, s.own, s.shared,
+                       fmt::join(s.regimes, " "));
     out += wrapped(packed(s.values, file.axes.nodes.back().size()));
     for (const SurfaceSeries& x : s.series) {
       out += fmt::format("series {}\n", x.key);

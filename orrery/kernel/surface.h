@@ -3,8 +3,8 @@
 // A surface gives log(time without floor / base) on a tensor grid, multilinear between the nodes
 // and constant beyond them: far outside the measured sizes the physics of `base` decides alone.
 //
-// To that a *series* may be added: a small surface of its own for one discrete shape (the experts of
-// one model, say), along `along`. Shapes without one are served by the surface alone.
+// To that a *series* may be added: a small surface of its own for one discrete shape (the experts
+// of one model, say), along `along`. Shapes without one are served by the surface alone.
 //
 // catalog/kernels/<family>/<framework>-<gpu>.txt:
 //   orrery-kernels 2
@@ -13,13 +13,15 @@
 //   0 2 3 4 ...                    nodes, one line an axis
 //   series-axes 2 14 27            the same for the series; only where the family has them
 //   ...
-//   class bf16 floor 2.41 own 0.061 shared 0.02      floor in us; relative errors
+//   class bf16 floor 2.41 own 0.061 shared 0.02 regimes 1 0.9 0.8 0.5   floor in us; relative
+//                                  errors, and factors on own
 //   packed values                  row-major, wrapped lines
 //   series 12345 packed values     key of the shape
 //   class ...
 //
-// Packed values: whole multiples of kValueStep, each as the difference to its predecessor (for the
-// first of a row of the last axis: to the first of the row before). A difference d is the number
+// Packed values: whole multiples of kValueStep, each as the difference to left + above - above
+// left, where a row is one of the last axis, above it the row before, and 0 what is not there. A
+// difference d is the number
 // 2d or -2d-1, in base 45, highest digit first: '!' to 'M' the last digit, 'N' to 'z' those before.
 // '{' and a number: so many differences of 0.
 #pragma once
@@ -69,7 +71,14 @@ struct Surface {
   Seconds floor;
   double own = 0.1, shared = 0.05;
   std::vector<float> values;
-  std::vector<SurfaceSeries> series;  // by key
+  std::vector<SurfaceSeries> series = {};  // by key
+  // Factors on `own` by the floor's share of a time: below 0.05, 0.2, 0.5, and above.
+  std::array<double, 4> regimes{1, 1, 1, 1};
+
+  double own_at(double floor_share) const { return own * regimes[regime_of(floor_share)]; }
+  static std::size_t regime_of(double floor_share) {
+    return floor_share < 0.05 ? 0u : floor_share < 0.2 ? 1u : floor_share < 0.5 ? 2u : 3u;
+  }
 
   double at(const SurfaceCell& cell) const;
 };
