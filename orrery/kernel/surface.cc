@@ -161,7 +161,7 @@ class Words {
  private:
   long digits() {
     long v = 0;
-    while (at_ != end_) {
+    while (!at_end()) {  // a line may end within a number
       const int digit = *at_ - kFirstDigit;
       if (digit < 0 || digit >= 2 * kBase) fail("expected a digit of a packed value");
       ++at_;
