@@ -134,6 +134,20 @@ std::vector<bool> supported_nodes(const SurfaceAxes& axes, std::span<const GridR
   }
   std::vector<bool> out = seen;
   for (std::size_t i = 0; i < seen.size(); ++i) out[i] = seen[i] || neighbours[i] > 0;
+  // What lies between such nodes is known too.
+  stride = axes.size();
+  for (const auto& nodes : axes.nodes) {
+    stride /= nodes.size();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (!out[i]) continue;
+      const std::size_t left = nodes.size() - 1 - i / stride % nodes.size();
+      for (std::size_t d = left; d > 1; --d) {
+        if (!out[i + d * stride]) continue;
+        for (std::size_t between = 1; between < d; ++between) out[i + between * stride] = true;
+        break;
+      }
+    }
+  }
   return out;
 }
 
