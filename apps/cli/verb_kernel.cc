@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/help.h"
 #include "apps/cli/output.h"
 #include "apps/cli/roofline.h"
 #include "apps/cli/verbs.h"
@@ -131,24 +132,28 @@ Answer as_answer(const KernelQuestion& q, const std::vector<Line>& lines) {
   return a;
 }
 
+// Attention has a column for the context in place of the rate: 80 columns.
 void print_table(const KernelQuestion& q, const std::vector<Line>& lines) {
   const bool contexts = q.op == "prefill" || q.op == "decode";
-  fmt::print("{:<16} {:>7} {}{:>9} {:>20}  {:<8}{:>6} {:>8}  {}\n", "gpu", "m",
-             contexts ? fmt::format("{:>8} ", "context") : "", "time us", "90 % interval", "bound",
-             "peak", "TFLOP/s", "tier");
+  fmt::print("{:<18} {:>7} {}{:>9} {:>7}  {:<8}{:>5} {} {}\n", "gpu", "m",
+             contexts ? fmt::format("{:>8} ", "context") : "", "time us", "90 %", "bound", "peak",
+             contexts ? "" : fmt::format("{:>8} ", "TFLOP/s"), "tier");
   std::vector<std::string> sources;
   for (const Line& line : lines) {
     const Metric us = metric("time", "us", line.time.time, 1e-6);
-    fmt::print("{:<16} {:>7} {}{:>9} {:>20}  {:<8}{:>5.0f}% {:>8}  {}\n", line.gpu, line.m,
-               contexts ? fmt::format("{:>8} ", line.context) : "", number(us.value),
-               interval90(us), line.bound, 100 * line.efficiency(),
-               number(line.work.value() / line.time.time.value.value() / 1e12),
-               to_text(line.time.time.origin));
+    const Estimate<Seconds>& time = line.time.time;
+    fmt::print(
+        "{:<18} {:>7} {}{:>9} {:>7}  {:<8}{:>4.0f}% {} {}\n", line.gpu, line.m,
+        contexts ? fmt::format("{:>8} ", line.context) : "", number(us.value),
+        fmt::format("+-{:.0f}%", 100 * (us.high90 - us.low90) / (2 * us.value)), line.bound,
+        100 * line.efficiency(),
+        contexts ? "" : fmt::format("{:>8} ", number((line.work / time.value).value() / 1e12)),
+        to_text(time.origin));
     const std::string source = fmt::format("{}: {}", line.gpu, line.provenance);
     if (std::find(sources.begin(), sources.end(), source) == sources.end())
       sources.push_back(source);
   }
-  for (const std::string& source : sources) fmt::print("{}\n", source);
+  for (const std::string& source : sources) fmt::print("{}", wrapped(source, 80, "  "));
 }
 
 std::vector<std::string> split_list(const std::string& text) {

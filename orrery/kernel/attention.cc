@@ -39,9 +39,9 @@ int format_index(Dtype dtype, Dtype kv) {
 // Kernels that differ by more than their sizes: a window of keys, small or large; many heads on one
 // kv head (TRT-LLM's decode kernels take up to 32; more go to one that reads the cache for
 // each head).
-enum class Variant { kPlain, kWindow, kWideWindow, kManyHeads };
-constexpr std::array<std::string_view, 4> kVariants = {"", "_window", "_wide_window",
-                                                       "_many_heads"};
+enum class Variant { kPlain, kWindow, kWideWindow, kManyHeads, kManyHeadsWindow };
+constexpr std::array<std::string_view, 5> kVariants = {"", "_window", "_wide_window", "_many_heads",
+                                                       "_many_heads_window"};
 constexpr std::int64_t kWideWindow = 512;
 constexpr int kManyHeads = 32;
 
@@ -66,7 +66,7 @@ std::vector<KernelFamily::KernelClass> make_classes() {
         const auto variant = static_cast<Variant>(v);
         KernelFamily::KernelClass c;
         c.choices.push_back({class_name(f, d, variant), 1, 0});
-        if (variant == Variant::kWideWindow)
+        if (variant == Variant::kWideWindow || variant == Variant::kManyHeadsWindow)
           c.choices.push_back({class_name(f, d, Variant::kWindow), 1, 0.15});
         if (variant != Variant::kPlain)
           c.choices.push_back({class_name(f, d, Variant::kPlain), 1.1, 0.15});
@@ -96,7 +96,8 @@ Variant variant_of(std::int64_t window) {
 }
 Variant variant_of(const PrefillAttention& a) { return variant_of(a.window); }
 Variant variant_of(const DecodeAttention& a) {
-  return a.heads > kManyHeads * a.kv_heads ? Variant::kManyHeads : variant_of(a.window);
+  if (a.heads <= kManyHeads * a.kv_heads) return variant_of(a.window);
+  return a.window > 0 ? Variant::kManyHeadsWindow : Variant::kManyHeads;
 }
 
 template <class A>
@@ -119,10 +120,16 @@ class PrefillFamily : public KernelFamily {
   std::string_view name() const override { return "attention_prefill"; }
   bool accepts(const Op& op) const override { return std::holds_alternative<PrefillAttention>(op); }
   std::vector<std::vector<double>> axes() const override {
-    return {{0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14},
-            {0, 2, 4, 5, 6, 7, 8, 9, 10, 12, 14},
-            {0, 1, 2, 3, 4, 5, 6}};
+    return {{0, 1, 2, 3, 4, 6},
+            log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
+            {0, 1, 2, 3, 4, 5, 6, 7, 8},
+            log2_of({1, 16, 32, 64, 128, 256, 512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 10240,
+                     12288, 16384})};
   }
+  std::vector<AxisSmoothness> smoothness() const override {
+    return {{0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}};
+  }
+  Exchange exchange() const override { return {0, 2, 0.1}; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     return class_of_attention(std::get<PrefillAttention>(op));
@@ -150,7 +157,8 @@ class PrefillFamily : public KernelFamily {
     const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
     p.base = kSetup + std::max(p.compute * waste * waves, move_time(bytes(op), cached, gpu));
     p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
-    p.x = {std::log2(n), std::log2(q(a.batch) * a.heads), std::log2(1.0 * a.heads / a.kv_heads), 0};
+    p.x = {std::log2(a.kv_heads), std::log2(1.0 * a.heads / a.kv_heads), std::log2(q(a.batch)),
+           std::log2(n)};
     return p;
   }
 
@@ -174,7 +182,8 @@ class PrefillFamily : public KernelFamily {
     s.op = a;
     s.framework = row.text(row.column("framework"));
     s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
-    s.shape = hash_text(fmt::format("{} {} {} {}", a.heads, a.kv_heads, a.head_dim, a.batch));
+    s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", a.batch, a.heads, a.kv_heads,
+                                    a.head_dim, a.window, a.new_tokens, a.past));
     return true;
   }
 
@@ -188,9 +197,13 @@ class DecodeFamily : public KernelFamily {
   std::string_view name() const override { return "attention_decode"; }
   bool accepts(const Op& op) const override { return std::holds_alternative<DecodeAttention>(op); }
   std::vector<std::vector<double>> axes() const override {
-    return {{1, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17},
-            {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 17},
-            {0, 1, 2, 3, 4, 5, 7}};
+    return {{0, 1, 2, 3, 4, 6},
+            log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
+            {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+            {1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}};
+  }
+  std::vector<AxisSmoothness> smoothness() const override {
+    return {{0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}};
   }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
@@ -209,7 +222,7 @@ class DecodeFamily : public KernelFamily {
     p.base = kSetup + std::max(p.compute * waste, move_time(bytes(op), cached, gpu));
     p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
     const double keys = a.window > 0 ? std::min(a.context, kMostWindows * q(a.window)) : a.context;
-    p.x = {std::log2(keys), std::log2(q(a.batch) * a.kv_heads), std::log2(group), 0};
+    p.x = {std::log2(a.kv_heads), std::log2(group), std::log2(q(a.batch)), std::log2(keys)};
     return p;
   }
 
@@ -231,7 +244,8 @@ class DecodeFamily : public KernelFamily {
     s.op = a;
     s.framework = row.text(row.column("framework"));
     s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
-    s.shape = hash_text(fmt::format("{} {} {} {}", a.heads, a.kv_heads, a.head_dim, a.batch));
+    s.shape = hash_text(fmt::format("{} {} {} {} {} {}", a.batch, a.heads, a.kv_heads, a.head_dim,
+                                    a.window, a.context));
     return true;
   }
 

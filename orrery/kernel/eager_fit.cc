@@ -172,7 +172,7 @@ void fit_eager(const std::filesystem::path& dir, const std::string& only, const 
           continue;
         }
         const bool left_out = hash_text(describe(t.op)) % 10 == 0;
-        c.points.push_back({p.x, p.base.value(), p.least.value(), kernel.value(), left_out});
+        c.points.push_back({p, p.base.value(), p.least.value(), kernel.value(), left_out});
       }
     }
   }
@@ -183,8 +183,8 @@ void fit_eager(const std::filesystem::path& dir, const std::string& only, const 
       std::string errors;
       for (auto& [name, c] : classes) {
         if (c.points.size() < kLeastRows) continue;
-        Surface s = fit_surface(name, file.axes, c.points, kKernelFloor, nullptr);
-        KernelFitRow row = judge_surface(s, file.axes, c.points);
+        Surface s = fit_surface(name, *family, c.points, kKernelFloor);
+        KernelFitRow row = judge_surface(file, s, c.points);
         row.family = family->name();
         row.framework = kFramework;
         row.gpu = id;

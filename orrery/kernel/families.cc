@@ -12,7 +12,7 @@ namespace orrery {
 std::span<const KernelFamily* const> kernel_families() {
   // The first that accepts an op serves it: narrower families come before wider ones. Those
   // whose framework is not chosen are passed over (KernelClasses::rows).
-  static const std::array<const KernelFamily*, 15> kAll = {&batched_gemm_family(),
+  static const std::array<const KernelFamily*, 16> kAll = {&batched_gemm_family(),
                                                            &row_kernel_family(),
                                                            &quantise_family(),
                                                            &encoder_attention_family(),
@@ -22,12 +22,19 @@ std::span<const KernelFamily* const> kernel_families() {
                                                            &prefill_attention_family(),
                                                            &decode_attention_family(),
                                                            &latent_core_family(),
+                                                           &latent_module_family(),
                                                            &moe_family(),
                                                            &linear_attention_family(),
                                                            &causal_convolution_family(),
                                                            &sparse_attention_family(),
                                                            &elementwise_family()};
   return kAll;
+}
+
+std::vector<double> log2_of(std::span<const int> sizes) {
+  std::vector<double> out;
+  for (int s : sizes) out.push_back(std::log2(s));
+  return out;
 }
 
 namespace {

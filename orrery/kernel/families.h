@@ -9,6 +9,7 @@ const KernelFamily& gemm_family();
 const KernelFamily& prefill_attention_family();
 const KernelFamily& decode_attention_family();
 const KernelFamily& latent_core_family();
+const KernelFamily& latent_module_family();
 const KernelFamily& absorbed_product_family();
 const KernelFamily& moe_family();
 const KernelFamily& linear_attention_family();

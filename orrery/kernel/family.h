@@ -20,14 +20,13 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/units.h"
 #include "orrery/hardware/gpu.h"
+#include "orrery/kernel/surface.h"
 #include "orrery/workload/op.h"
 
 namespace orrery {
 
-inline constexpr std::size_t kMostAxes = 4;
-
-// One op on one GPU.
-struct KernelPoint {
+// One op on one GPU, and where it is on the surface of its class.
+struct KernelPoint : SurfacePlace {
   Seconds compute;  // FLOPs at the data sheet's peak
   Seconds memory;   // bytes at the data sheet's bandwidth
   Seconds base;     // what the surface multiplies: roofline with waves, tiles, cache; > 0
@@ -35,15 +34,30 @@ struct KernelPoint {
       least;  // no prediction is below this: the roofline, operands that fit in the L2 at its best
   Seconds rest;  // by physics: kernels of the op that are no part of the measured call, added to
                  // its time
-  std::array<double, kMostAxes>
-      x{};  // coordinates, usually log2 of sizes; as many as the family has axes
+};
+
+// How stiff a fitted surface is along one axis, against one row of weight 1 (grid_fit.h).
+struct AxisSmoothness {
+  double flat = 0.001;      // of (difference of neighbours)^2 a unit of distance
+  double straight = 0.003;  // of (deviation from the line between both neighbours)^2
+  // With another axis, the geometric mean of both: of (mixed difference over a cell)^2. A surface
+  // that is a sum of functions of one coordinate each, jumps and all, costs nothing.
+  double twist = 0.04;
+};
+
+// Two axes whose sizes do the same to a kernel (sequences and heads): of (difference of two nodes
+// with the same sum of both coordinates)^2.
+struct Exchange {
+  std::size_t first = 0, second = 0;
+  double weight = 0;
 };
 
 // One measured call.
 struct KernelSample {
   Op op;
   std::string framework, kernel_class;
-  std::uint64_t shape = 0;  // samples with the same value are left out of the fit together
+  std::uint64_t shape = 0;  // of all sizes, not of formats: rows with the same value are left out
+                            // of the fit together
 };
 
 class KernelFamily {
@@ -55,6 +69,18 @@ class KernelFamily {
 
   // Nodes of the surface along each coordinate, increasing; the same for all classes and GPUs.
   virtual std::vector<std::vector<double>> axes() const = 0;
+
+  // Nodes of the series that discrete shapes may have (surface.h); empty: the family has none.
+  virtual std::vector<std::vector<double>> series_axes() const { return {}; }
+
+  // How the fit smooths along each axis, and along each of the series.
+  virtual std::vector<AxisSmoothness> smoothness() const {
+    return std::vector<AxisSmoothness>(axes().size());
+  }
+  virtual Exchange exchange() const { return {}; }
+  virtual std::vector<AxisSmoothness> series_smoothness() const {
+    return std::vector<AxisSmoothness>(series_axes().size());
+  }
 
   // The kernel classes of the family, and for each which surfaces may serve it, best first: its
   // own, then substitutes. A substitute takes `factor` times as long with a shared relative error
@@ -86,6 +112,12 @@ class KernelFamily {
   virtual std::vector<std::string> tables() const = 0;
   virtual bool read(const CsvReader& row, std::string_view table, KernelSample& sample) const = 0;
 };
+
+// Nodes at these sizes.
+std::vector<double> log2_of(std::span<const int> sizes);
+inline std::vector<double> log2_of(std::initializer_list<int> sizes) {
+  return log2_of(std::span(sizes.begin(), sizes.size()));
+}
 
 // All families, in a fixed order (families.cc).
 std::span<const KernelFamily* const> kernel_families();

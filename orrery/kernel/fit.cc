@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Sparse>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "orrery/base/estimate.h"
@@ -15,145 +16,174 @@
 #include "orrery/kernel/eager_fit.h"
 #include "orrery/kernel/elementwise_fit.h"
 #include "orrery/kernel/families.h"
+#include "orrery/kernel/grid_fit.h"
 #include "orrery/kernel/samples.h"
 #include "orrery/kernel/surface.h"
 
 namespace orrery {
 namespace {
 
-constexpr double kFloorShare = 0.9;   // of the fastest call
-constexpr double kSmoothness = 0.1;   // weight of a second difference against one row
-constexpr double kBeyondRows = 0.5;   // how far values may lie outside those of rows
-constexpr double kClearlyWork = 0.5;  // share of a time above the floor that tells an efficiency
-constexpr double kHuber = 0.15;       // log error beyond which a row pulls no harder
-constexpr int kRounds = 3;            // of Huber weights
+constexpr double kFloorShare = 0.6;     // of the fastest call
+constexpr double kBeyondRows = 0.5;     // how far values may lie outside those of rows
+constexpr double kClearlyWork = 0.5;    // share of a time above the floor that tells an efficiency
+constexpr double kHuber = 0.05;         // log error beyond which a row pulls no harder
+constexpr int kRounds = 4;              // of Huber weights
+constexpr double kSeriesRidge = 0.003;  // of a series to its surface
 constexpr std::ptrdiff_t kLeastRows = 40;
-constexpr double kLeastError =
-    0.02;  // repeatability of the measurements: 1 to 6 % between frameworks
+constexpr std::size_t kLeastSeriesRows = 6;
+constexpr double kLeastOwn = 0.01;  // neighbouring rows of the best series differ as much
+// Errors have heavier tails than a normal distribution: sigma is this much (in logs) that which
+// the 90 % point of the errors gives, the rest that of their median.
+constexpr double kOfNinety = 0.5;
 
-// Second differences along each axis on nodes of unequal distance, as rows of the penalty.
-void add_smoothness(const SurfaceAxes& axes, double weight,
-                    std::vector<Eigen::Triplet<double>>& triplets) {
-  std::size_t stride = axes.size();
-  for (const std::vector<double>& nodes : axes.nodes) {
-    stride /= nodes.size();
-    if (nodes.size() < 2) continue;
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      const std::size_t k = i / stride % nodes.size();
-      auto add = [&](std::vector<std::pair<std::size_t, double>> row, double w) {
-        for (const auto& [a, va] : row) {
-          for (const auto& [b, vb] : row)
-            triplets.emplace_back(static_cast<int>(a), static_cast<int>(b), w * va * vb);
-        }
-      };
-      if (k + 1 < nodes.size())
-        add({{i, -1}, {i + stride, 1}}, weight * 0.02);  // and a little flatness
-      if (k == 0 || k + 1 >= nodes.size()) continue;
-      const double left = nodes[k] - nodes[k - 1], right = nodes[k + 1] - nodes[k];
-      add({{i - stride, right / (left + right)}, {i, -1}, {i + stride, left / (left + right)}},
-          weight);
+double predicted(const SurfaceFile& file, const Surface& s, const MeasuredPoint& p) {
+  return std::max(s.floor.value() + p.base * std::exp(file.at(s, p)), p.least);
+}
+
+// One class's rows while its surface is fitted.
+struct Fitting {
+  std::vector<const MeasuredPoint*> points;
+  std::vector<GridRow> rows;  // of the points
+  double floor = 0;
+  double lowest = 0, highest = 0;  // what rows show of the surface; the rest stays near it
+
+  Fitting(const std::vector<MeasuredPoint>& all, std::optional<Seconds> known_floor) {
+    double fastest = std::numeric_limits<double>::infinity();
+    for (const MeasuredPoint& p : all) {
+      if (p.left_out) continue;
+      points.push_back(&p);
+      fastest = std::min(fastest, p.time);
+    }
+    floor = known_floor ? known_floor->value() : kFloorShare * fastest;
+    for (const MeasuredPoint* p : points) {
+      if (p->time - floor < kClearlyWork * p->time) continue;
+      lowest = std::min(lowest, target(*p));
+      highest = std::max(highest, target(*p));
     }
   }
-}
+  double target(const MeasuredPoint& p) const { return std::log((p.time - floor) / p.base); }
 
-double predicted(const Surface& s, const SurfaceAxes& axes, const MeasuredPoint& p) {
-  return std::max(s.floor.value() + p.base * std::exp(s.at(cell_at(axes, p.x))), p.least);
-}
-
-Seconds floor_of(const std::vector<MeasuredPoint>& points) {
-  double fastest = std::numeric_limits<double>::infinity();
-  for (const MeasuredPoint& p : points) {
-    if (!p.left_out) fastest = std::min(fastest, p.time);
+  // The values that explain `rows`; rows far off pull no harder than those at kHuber.
+  std::vector<float> solve(const GridFit& grid, const std::vector<const MeasuredPoint*>& of,
+                           std::vector<GridRow>& of_rows, const std::vector<double>& offset,
+                           const Eigen::VectorXd& prior) const {
+    const auto n = static_cast<Eigen::Index>(grid.axes().size());
+    Eigen::VectorXd values = prior.size() == n ? prior : Eigen::VectorXd::Zero(n);
+    for (int round = 0; round < kRounds; ++round) {
+      for (std::size_t i = 0; i < of_rows.size(); ++i) {
+        const double explained = (of[i]->time - floor) / of[i]->time;
+        double at = 0;
+        for (std::size_t c = 0; c < of_rows[i].cell.count; ++c)
+          at += of_rows[i].cell.weight[c] *
+                values[static_cast<Eigen::Index>(of_rows[i].cell.index[c])];
+        const double v =
+            std::max(floor + of[i]->base * std::exp(at + offset[i]), of[i]->least) / of[i]->time;
+        const double error = round == 0 ? 0 : std::abs(std::log(v));
+        of_rows[i].weight = explained * explained * (error > kHuber ? kHuber / error : 1);
+      }
+      values = grid.solve(of_rows, prior, values);
+    }
+    std::vector<float> out;
+    for (double v : values) out.push_back(static_cast<float>(v));
+    return out;
   }
-  return Seconds(kFloorShare * fastest);
+};
+
+// A class's surface before it is made constant where no rows tell of it.
+struct FittedShape {
+  std::vector<float> values;
+  std::vector<bool> supported;
+};
+
+// `parent`: the surface of the class that would stand in for this one, or null. Where there are no
+// rows the surface follows its shape.
+Surface fit_class(const std::string& name, const GridFit& grid, const GridFit* series_grid,
+                  const std::vector<MeasuredPoint>& points, const Surface* parent,
+                  std::map<std::string, FittedShape>& shapes, std::optional<Seconds> floor = {}) {
+  Fitting fit(points, floor);
+  Surface s;
+  s.kernel_class = name;
+  s.floor = Seconds(fit.floor);
+  for (const MeasuredPoint* p : fit.points)
+    fit.rows.push_back({cell_at(grid.axes(), p->x), fit.target(*p), 1});
+  Eigen::VectorXd prior;
+  if (parent) {
+    const std::vector<float>& its = shapes.at(parent->kernel_class).values;
+    prior.resize(static_cast<Eigen::Index>(its.size()));
+    for (std::size_t i = 0; i < its.size(); ++i)
+      prior[static_cast<Eigen::Index>(i)] = static_cast<double>(its[i]);
+  }
+  s.values = fit.solve(grid, fit.points, fit.rows, std::vector<double>(fit.rows.size()), prior);
+  std::vector<bool>& known = shapes[name].supported;
+  known = supported_nodes(grid.axes(), fit.rows);
+  if (parent) {
+    const std::vector<bool>& its = shapes.at(parent->kernel_class).supported;
+    for (std::size_t i = 0; i < known.size(); ++i) known[i] = known[i] || its[i];
+  }
+  shapes[name].values = s.values;
+  extend_constant(grid.axes(), known, s.values);
+  for (float& v : s.values) {
+    v = written(
+        std::clamp(static_cast<double>(v), fit.lowest - kBeyondRows, fit.highest + kBeyondRows));
+  }
+  if (!series_grid) return s;
+  std::map<std::uint64_t, std::vector<const MeasuredPoint*>> by_key;
+  for (const MeasuredPoint* p : fit.points) {
+    if (p->series != 0) by_key[p->series].push_back(p);
+  }
+  for (const auto& [key, of] : by_key) {
+    if (of.size() < kLeastSeriesRows) continue;
+    std::vector<GridRow> rows;
+    std::vector<double> offset;
+    for (const MeasuredPoint* p : of) {
+      offset.push_back(s.at(cell_at(grid.axes(), p->x)));
+      rows.push_back({cell_at(series_grid->axes(), p->along), fit.target(*p) - offset.back(), 1});
+    }
+    s.series.push_back({key, fit.solve(*series_grid, of, rows, offset, {})});
+    extend_constant(series_grid->axes(), supported_nodes(series_grid->axes(), rows),
+                    s.series.back().values);
+    for (float& v : s.series.back().values)
+      v = written(std::clamp(static_cast<double>(v), -2.0, 2.0));
+  }
+  return s;
+}
+
+// The own error that makes, with `shared`, intervals of these errors' spread.
+double own_error(const std::vector<double>& logs, double shared) {
+  std::vector<double> absolute;
+  for (double l : logs) absolute.push_back(std::abs(l));
+  const double ninety = quantile(absolute, 0.9) / normal_quantile(0.95),
+               fifty = quantile(absolute, 0.5) / normal_quantile(0.75);
+  const double sigma = std::pow(ninety, kOfNinety) * std::pow(fifty, 1 - kOfNinety);
+  return std::max(kLeastOwn, std::sqrt(std::max(0.0, sigma * sigma - shared * shared)));
 }
 
 }  // namespace
 
-// Where there are no rows the surface follows the shape of `parent`.
-Surface fit_surface(const std::string& name, const SurfaceAxes& axes,
-                    const std::vector<MeasuredPoint>& points, Seconds floor_time,
-                    const Surface* parent) {
-  Surface s;
-  s.kernel_class = name;
-  s.floor = floor_time;
-  const double floor = floor_time.value();
-  // What the rows show of the surface; cells without rows stay near it.
-  double lowest = 0, highest = 0;
-  for (const MeasuredPoint& p : points) {
-    if (p.left_out || p.time - floor < kClearlyWork * p.time) continue;
-    lowest = std::min(lowest, std::log((p.time - floor) / p.base));
-    highest = std::max(highest, std::log((p.time - floor) / p.base));
-  }
-  const auto n = static_cast<Eigen::Index>(axes.size());
-  std::vector<Eigen::Triplet<double>> smoothness;
-  add_smoothness(axes, kSmoothness, smoothness);
-  Eigen::VectorXd pull = Eigen::VectorXd::Zero(n);
-  if (parent) {
-    for (const auto& t : smoothness)
-      pull[t.row()] +=
-          t.value() * static_cast<double>(parent->values[static_cast<std::size_t>(t.col())]);
-  }
-  std::vector<double> huber(points.size(), 1.0);
-  Eigen::VectorXd solution = Eigen::VectorXd::Zero(n);
-  for (int round = 0; round < kRounds; ++round) {
-    std::vector<Eigen::Triplet<double>> triplets = smoothness;
-    Eigen::VectorXd right = pull;
-    // Rows of one cell are gathered first: there are far more rows than cells.
-    std::map<std::pair<int, int>, double> matrix;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      const MeasuredPoint& p = points[i];
-      if (p.left_out) continue;
-      const double work = p.time - floor;
-      const double explained = work / p.time;
-      const double w = huber[i] * explained * explained;
-      const SurfaceCell cell = cell_at(axes, p.x);
-      const double target = std::log(work / p.base);
-      for (std::size_t a = 0; a < cell.count; ++a) {
-        if (cell.weight[a] == 0) continue;
-        right[static_cast<Eigen::Index>(cell.index[a])] += w * cell.weight[a] * target;
-        for (std::size_t b = 0; b < cell.count; ++b) {
-          if (cell.weight[b] != 0) {
-            matrix[{static_cast<int>(cell.index[a]), static_cast<int>(cell.index[b])}] +=
-                w * cell.weight[a] * cell.weight[b];
-          }
-        }
-      }
-    }
-    for (const auto& [at, v] : matrix) triplets.emplace_back(at.first, at.second, v);
-    Eigen::SparseMatrix<double> normal(n, n);
-    normal.setFromTriplets(triplets.begin(), triplets.end());
-    for (Eigen::Index i = 0; i < n; ++i) normal.coeffRef(i, i) += 1e-9;
-    solution = Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>>(normal)
-                   .solve(right)
-                   .cwiseMax(lowest - kBeyondRows)
-                   .cwiseMin(highest + kBeyondRows);
-    s.values.assign(solution.data(), solution.data() + n);
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      const double error = std::abs(std::log(predicted(s, axes, points[i]) / points[i].time));
-      huber[i] = error > kHuber ? kHuber / error : 1;
-    }
-  }
-  for (float& v : s.values)
-    v = static_cast<float>(std::lround(v * 1000)) / 1000.0f;  // as it is written
-  return s;
+Surface fit_surface(const std::string& name, const KernelFamily& family,
+                    const std::vector<MeasuredPoint>& points, Seconds floor) {
+  std::map<std::string, FittedShape> shapes;
+  return fit_class(name, GridFit({family.axes()}, family.smoothness(), family.exchange()), nullptr,
+                   points, nullptr, shapes, floor);
 }
 
-// Errors on the rows left out; the surface's own error is such that 90 % of them lie in the 90 %
-// interval.
-KernelFitRow judge_surface(Surface& s, const SurfaceAxes& axes,
+// Of the surface's errors shared is the median, own such that both together give the intervals.
+KernelFitRow judge_surface(const SurfaceFile& file, Surface& s,
                            const std::vector<MeasuredPoint>& points) {
+  constexpr std::size_t kLeastOfRegime = 20;
   KernelFitRow row;
   std::vector<double> percent, logs;
+  std::array<std::vector<double>, 4> by_regime;
   double sum = 0;
   for (const MeasuredPoint& p : points) {
     if (!p.left_out) {
       ++row.fitted;
       continue;
     }
-    const double v = predicted(s, axes, p);
+    const double v = predicted(file, s, p);
     percent.push_back(100 * std::abs(v / p.time - 1));
     logs.push_back(std::log(p.time / v));
+    by_regime[Surface::regime_of(s.floor.value() / v)].push_back(logs.back());
     sum += 100 * (v / p.time - 1);
   }
   row.left_out = percent.size();
@@ -161,10 +191,12 @@ KernelFitRow judge_surface(Surface& s, const SurfaceAxes& axes,
   for (double p : percent) row.mape += p / static_cast<double>(percent.size());
   row.median = quantile(percent, 0.5);
   row.bias = sum / static_cast<double>(percent.size());
-  std::vector<double> absolute;
-  for (double l : logs) absolute.push_back(std::abs(l));
-  s.own = std::max(kLeastError, quantile(absolute, 0.9) / normal_quantile(0.95));
-  s.shared = std::max(kLeastError, std::abs(quantile(logs, 0.5)));
+  s.shared = std::abs(quantile(logs, 0.5));
+  s.own = own_error(logs, s.shared);
+  for (std::size_t r = 0; r < s.regimes.size(); ++r) {
+    if (by_regime[r].size() >= kLeastOfRegime)
+      s.regimes[r] = own_error(by_regime[r], s.shared) / s.own;
+  }
   return row;
 }
 
@@ -217,20 +249,26 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
   if (only.empty() || only == elementwise_family().name()) fit_elementwise(dir, date, bundle, fit);
   for (const KernelFamily* family : kernel_families()) {
     if (family->tables().empty() || (!only.empty() && family->name() != only)) continue;
-    const SurfaceAxes axes{family->axes()};
+    const GridFit grid({family->axes()}, family->smoothness(), family->exchange());
+    std::optional<GridFit> series_grid;
+    if (!family->series_axes().empty())
+      series_grid.emplace(SurfaceAxes{family->series_axes()}, family->series_smoothness(),
+                          Exchange{}, kSeriesRidge);
     FamilySamples data = read_samples(dir, *family, catalog, fit.refused, gpus);
     for (auto& [key, classes] : data) {
       SurfaceFile file;
-      file.axes = axes;
+      file.axes = {family->axes()};
+      file.series_axes = {family->series_axes()};
       std::string errors;
+      std::map<std::string, FittedShape> shapes;  // by class
       for (const std::string& name : parents_first(*family, classes)) {
         const ClassSamples& c = classes.at(name);
         const auto fitted = std::count_if(c.points.begin(), c.points.end(),
                                           [](const MeasuredPoint& p) { return !p.left_out; });
         if (fitted < kLeastRows) continue;
-        Surface s =
-            fit_surface(name, axes, c.points, floor_of(c.points), parent_of(name, *family, file));
-        KernelFitRow row = judge_surface(s, axes, c.points);
+        Surface s = fit_class(name, grid, series_grid ? &*series_grid : nullptr, c.points,
+                              parent_of(name, *family, file), shapes);
+        KernelFitRow row = judge_surface(file, s, c.points);
         row.family = family->name();
         row.framework = key.first;
         row.gpu = key.second;

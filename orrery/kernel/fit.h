@@ -1,12 +1,13 @@
 // `orrery fit kernels`: efficiency surfaces from measured tables.
 //
-// For every class of a family on one GPU: floor = 0.9 x the fastest call; the surface is the
-// least-squares solution of log((time - floor)/base) on the grid, with a penalty on second
-// differences along each axis (which fills cells without rows), Huber weights, and values near
-// those that rows show; a row counts by how much of its time the surface explains. About a tenth of
-// the shapes (chosen by hash; all rows of a shape together) and a twentieth of the other rows are
-// left out; the errors printed, and the `own` and `shared` errors stored, are those on the rows
-// left out.
+// For every class of a family on one GPU: floor = 0.6 x the fastest call; the surface is the
+// least-squares solution of log((time - floor)/base) on the grid with Huber weights and penalties
+// on roughness (grid_fit.h), each row counting by how much of its time the surface explains. Nodes
+// that no row is near to take the value of the nearest that has one. Where a family has series,
+// those of each shape are fitted to what the surface leaves.
+//
+// About 15 % of the shapes are left out (samples.h): single points of the sweeps' grids. The errors
+// printed, and the `own` and `shared` errors stored, are those on the rows left out.
 #pragma once
 
 #include <filesystem>
@@ -34,13 +35,13 @@ struct KernelFit {
       refused;  // tables that are absent, systems that the catalog does not know
 };
 
-// The surface of one class from its points; those left out are not used. `parent`: the surface of
-// the class that would stand in for this one, or null.
-Surface fit_surface(const std::string& name, const SurfaceAxes& axes,
-                    const std::vector<MeasuredPoint>& points, Seconds floor, const Surface* parent);
+// The surface of one class from its points, without series; those left out are not used.
+Surface fit_surface(const std::string& name, const KernelFamily& family,
+                    const std::vector<MeasuredPoint>& points, Seconds floor);
 
-// Errors on the points left out; sets the surface's `own` and `shared`. Names are not filled in.
-KernelFitRow judge_surface(Surface& s, const SurfaceAxes& axes,
+// Errors on the points left out; sets the surface's `own`, `shared` and `regimes`. Names are not
+// filled in. `file`: the file that the surface is to be put in.
+KernelFitRow judge_surface(const SurfaceFile& file, Surface& s,
                            const std::vector<MeasuredPoint>& points);
 
 // `dir`: tables in the layout of data/kernels or of data/training/neusight_kernels (eager_fit.h);

@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -95,12 +97,21 @@ class GemmFamily : public KernelFamily {
   bool accepts(const Op& op) const override { return std::holds_alternative<Gemm>(op); }
 
   std::vector<std::vector<double>> axes() const override {
-    // Of m: beside 16, 64, 96, 128, 192, 256 and 512 a node for the next row, with which kernels
-    // change their tile.
-    const std::vector<double> m = {0,    3, 4,     4.08, 5,     6,  6.02, 6.58, 7,  7.01,
-                                   7.58, 8, 8.005, 9,    9.002, 10, 11,   12,   13, 15};
-    const std::vector<double> n_k = {5, 7, 9, 10, 11, 12, 13, 14, 16};
+    // The sizes of the sweeps. Of m: beside multiples of tiles a node for the next row, with which
+    // kernels change their tile.
+    static const std::vector<double> m =
+        log2_of({1,    2,    3,    4,    6,    8,    9,    12,    16,   17,   32,   33,
+                 48,   49,   64,   65,   80,   96,   97,   112,   128,  129,  160,  192,
+                 193,  224,  256,  257,  512,  513,  768,  1024,  1025, 1280, 1536, 1792,
+                 2048, 2049, 2560, 3072, 4096, 4097, 8192, 16384, 32768});
+    static const std::vector<double> n_k =
+        log2_of({32,   64,   128,  256,  512,  768,  1024,  1536,  2048,  2560,  3072,
+                 3584, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384, 51200, 65536});
     return {m, n_k, n_k};
+  }
+
+  std::vector<AxisSmoothness> smoothness() const override {
+    return {{0.001, 0.003, 0.1}, {0.001, 0.003, 0.1}, {0.001, 0.003, 0.1}};
   }
 
   std::span<const KernelClass> classes() const override { return classes_; }
@@ -173,7 +184,7 @@ class GemmFamily : public KernelFamily {
     g.format = known->second;
     s.op = g;
     s.kernel_class = kClassNames[static_cast<std::size_t>(class_index(g.format))];
-    s.shape = hash_text(std::to_string(g.n) + "x" + std::to_string(g.k));
+    s.shape = hash_text(fmt::format("{} {} {}", g.m, g.n, g.k));
     return true;
   }
 

@@ -4,14 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <tuple>
+#include <deque>
 
-#include "orrery/hardware/catalog.h"
-#include "orrery/kernel/calibration.h"
 #include "orrery/kernel/family.h"
-#include "orrery/kernel/surface.h"
-#include "orrery/kernel/transfer.h"
+#include "orrery/kernel/served_family.h"
 
 namespace orrery {
 namespace {
@@ -45,20 +41,6 @@ bool is_gradient(const Op& op) {
   return false;
 }
 
-// Whose kernels the other frameworks take up when a GPU is new.
-const std::string kMaker = "trtllm";
-
-struct FamilyModel {
-  const KernelFamily* family = nullptr;
-  std::string framework;
-  std::vector<ServingSurface> classes;  // by KernelFamily::class_of
-  // Where this generation replaced the framework's kernel by TensorRT-LLM's: that one, on the
-  // relative. The faster of the two serves.
-  std::vector<ServingSurface> replacing;
-  // Measured points of this GPU that correct a class, null for those without; empty: none at all.
-  std::vector<const Calibration*> calibrations;
-};
-
 const std::string& framework_of(const KernelClasses& c, std::string_view family) {
   if (family.starts_with("attention")) return c.attention;
   if (family.starts_with("moe")) return c.moe;
@@ -72,21 +54,10 @@ class SurfaceKernelModel : public KernelModel {
  public:
   SurfaceKernelModel(const Gpu& gpu, const KernelClasses& classes, const Bundle& bundle,
                      TierChoice tier)
-      : gpu_(gpu), bundle_(bundle) {
+      : gpu_(gpu), store_(gpu, bundle, tier) {
     for (const KernelFamily* family : kernel_families()) {
-      if (framework_of(classes, family->name()).empty()) continue;
-      FamilyModel& m = families_.emplace_back();
-      m.family = family;
-      m.framework = framework_of(classes, family->name());
-      m.classes.resize(family->classes().size());
-      if (tier == TierChoice::kAnalytical) continue;
-      const std::string for_any_gpu = surface_path(family->name(), "any", "gpu");
-      if (bundle.find(for_any_gpu)) {
-        serve_any_gpu(m, load_file(*family, for_any_gpu));
-        continue;
-      }
-      serve_surfaces(m, tier);
-      calibrate(m);
+      const std::string& framework = framework_of(classes, family->name());
+      if (!framework.empty()) families_.emplace_back(*family, framework, store_);
     }
   }
 
@@ -99,8 +70,8 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   KernelTime predict_repeated(const Op& op, std::string_view family) const override {
-    for (const FamilyModel& m : families_) {
-      if (m.family->name() == family) return predict(m, op, true);
+    for (const ServedFamily& m : families_) {
+      if (m.family().name() == family) return predict(m, op, true);
     }
     return by_roofline(op);
   }
@@ -109,23 +80,21 @@ class SurfaceKernelModel : public KernelModel {
     if (const auto* backward = std::get_if<AttentionBackward>(&op))
       return fmt::format("{:.2f} times the forward pass: {}",
                          kBackwardFlops * backward_factor(gpu_), provenance(backward->forward));
-    for (const FamilyModel& m : families_) {
-      const int index = m.family->accepts(op) ? m.family->class_of(op) : -1;
-      if (index < 0) continue;
-      const ServingSurface& s = m.classes[static_cast<std::size_t>(index)];
-      const Calibration* points = calibration_of(m, op);
-      const std::string calibrated =
-          points ? fmt::format(", corrected by {} points measured on it", points->points.size())
-                 : "";
-      if (!s.surface) return fmt::format("data sheet of {} and physics{}", gpu_.id, calibrated);
+    for (const ServedFamily& m : families_) {
+      const ServedFamily::Class* c = m.family().accepts(op) ? m.of(op) : nullptr;
+      if (!c) continue;
+      const ServingSurface& s = c->served;
+      const std::string points = c->points ? fmt::format(", corrected by {} points measured on it",
+                                                         c->points->points.size())
+                                           : "";
+      if (!s.surface) return fmt::format("data sheet of {} and physics{}", gpu_.id, points);
       if (s.gpu.empty())
         return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
-                           m.family->name());
-      const char* replaced = replacement(*m.family, s);
-      return fmt::format("{} {} of {} measured on {}{}{}", m.framework, s.surface->kernel_class,
-                         m.family->name(), s.gpu,
-                         replaced ? fmt::format(" (this generation replaced {})", replaced) : "",
-                         calibrated);
+                           m.family().name());
+      const std::string replaced =
+          c->replaced ? fmt::format(" (this generation replaced {})", c->replaced) : "";
+      return fmt::format("{} {} of {} measured on {}{}{}", m.framework(), s.surface->kernel_class,
+                         m.family().name(), s.gpu, replaced, points);
     }
     return fmt::format("data sheet of {} and physics", gpu_.id);
   }
@@ -146,115 +115,56 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   KernelTime forward(const Op& op) const {
-    for (const FamilyModel& m : families_) {
-      if (m.family->accepts(op)) return predict(m, op, false);
+    for (const ServedFamily& m : families_) {
+      if (m.family().accepts(op)) return predict(m, op, false);
     }
     return by_roofline(op);
   }
 
-  // Its own surfaces or a relative's, and what replaced the relative's kernels.
-  void serve_surfaces(FamilyModel& m, TierChoice tier) {
-    m.classes = serve(*m.family, m.framework, tier);
-    const auto replaced = [&](const ServingSurface& s) { return replacement(*m.family, s); };
-    if (std::none_of(m.classes.begin(), m.classes.end(), replaced)) return;
-    if (m.framework != kMaker) m.replacing = serve(*m.family, kMaker, tier);
-    for (std::size_t i = 0; i < m.classes.size(); ++i) {
-      if (replaced(m.classes[i])) {
-        widen_replaced(m.classes[i]);
-      } else if (!m.replacing.empty()) {
-        m.replacing[i] = {};
-      }
-    }
-  }
-
-  // Classes without a sweep of their own are corrected where points were measured.
-  void calibrate(FamilyModel& m) {
-    const auto text = bundle_.find(calibration_path(m.family->name(), m.framework, gpu_.id));
-    if (!text) return;
-    auto file = std::make_unique<CalibrationFile>(parse_calibration(text->content, text->name));
-    m.calibrations.resize(m.classes.size());
-    for (std::size_t i = 0; i < m.classes.size(); ++i) {
-      if (m.classes[i].origin == Origin::kMeasured) continue;
-      const Calibration* c = file->find(m.family->classes()[i].choices.front().name);
-      if (c && c->places != m.family->axes().size() + 1)
-        throw InputError(
-            fmt::format("{}: its places are not those of the family; make it again", text->name));
-      m.calibrations[i] = c;
-    }
-    calibrations_.push_back(std::move(file));
-  }
-
-  // The surface for each class of a family from a framework's files.
-  std::vector<ServingSurface> serve(const KernelFamily& family, const std::string& framework,
-                                    TierChoice tier) {
-    const std::vector<MeasuredGpu> measured = measured_gpus(family, framework, tier);
-    const auto load = [&](const std::string& id) -> const SurfaceFile& {
-      return load_file(family, surface_path(family.name(), framework, id));
-    };
-    std::vector<ServingSurface> classes;
-    for (const KernelFamily::KernelClass& wanted : family.classes()) {
-      ServingSurface& s =
-          classes.emplace_back(choose_surface(family.name(), wanted, measured, load));
-      if (!s.surface || s.gpu == gpu_.id) continue;
-      if (!relatives_.contains(s.gpu)) relatives_.emplace(s.gpu, Catalog(bundle_).gpu(s.gpu));
-      s.relative = &relatives_.at(s.gpu);
-    }
-    return classes;
-  }
-
-  const char* replacement(const KernelFamily& family, const ServingSurface& s) const {
-    return s.relative ? replacement_of(family.name(), s.surface->kernel_class, gpu_, *s.relative)
-                      : nullptr;
-  }
-
-  KernelTime predict(const FamilyModel& m, const Op& op, bool repeated) const {
-    const KernelPoint p = m.family->point(op, gpu_, repeated);
-    KernelTime t = uncalibrated(m, op, p, repeated);
-    if (const Calibration* c = calibration_of(m, op)) {
+  KernelTime predict(const ServedFamily& m, const Op& op, bool repeated) const {
+    const KernelPoint p = m.family().point(op, gpu_, repeated);
+    const ServedFamily::Class* c = m.of(op);
+    KernelTime t = uncalibrated(m.family(), c, op, p, repeated);
+    if (c && c->points) {
       // It was made for repeated calls: what they are off by, a call of a step is too.
-      const KernelPoint warm = repeated ? p : m.family->point(op, gpu_, true);
-      const Seconds its_time = repeated ? t.time.value : uncalibrated(m, op, warm, true).time.value;
-      const double factor = c->factor(calibration_place(its_time, warm));
-      t.time = {std::max(t.time.value * factor, p.least), c->shared, c->own, Origin::kTransferred};
+      const KernelPoint warm = repeated ? p : m.family().point(op, gpu_, true);
+      const Seconds its_time =
+          repeated ? t.time.value : uncalibrated(m.family(), c, op, warm, true).time.value;
+      const double factor = c->points->factor(calibration_place(its_time, warm));
+      t.time = {std::max(t.time.value * factor, p.least), c->points->shared, c->points->own,
+                Origin::kTransferred};
     }
     if (!repeated) t.time.value += p.rest;
     return t;
   }
 
-  // The measured points of this GPU that correct the class of an op, or null.
-  static const Calibration* calibration_of(const FamilyModel& m, const Op& op) {
-    if (m.calibrations.empty()) return nullptr;
-    const int index = m.family->class_of(op);
-    return index < 0 ? nullptr : m.calibrations[static_cast<std::size_t>(index)];
-  }
-
   // `p`: of the same op, repeated or not. Without KernelPoint::rest.
-  KernelTime uncalibrated(const FamilyModel& m, const Op& op, const KernelPoint& p,
-                          bool repeated) const {
-    const int index = m.family->class_of(op);
-    const ServingSurface* served =
-        index >= 0 ? &m.classes[static_cast<std::size_t>(index)] : nullptr;
+  KernelTime uncalibrated(const KernelFamily& family, const ServedFamily::Class* c, const Op& op,
+                          const KernelPoint& p, bool repeated) const {
     KernelTime t;
     t.compute = p.compute;
     t.memory = p.memory;
     Seconds floor, work;
-    if (served && served->surface) {
-      floor = served->surface->floor;
-      work = work_of(*m.family, op, p, *served, repeated);
-      if (!m.replacing.empty()) {
-        const ServingSurface& other = m.replacing[static_cast<std::size_t>(index)];
-        if (other.surface) {
-          const Seconds its_work = work_of(*m.family, op, p, other, repeated);
-          if (other.surface->floor + its_work < floor + work) {
-            floor = other.surface->floor;
-            work = its_work;
-          }
+    if (c && c->served.surface) {
+      const ServingSurface& served = c->served;
+      floor = served.surface->floor;
+      work = work_of(family, op, p, served, repeated);
+      if (c->replacing.surface) {
+        const Seconds its_work = work_of(family, op, p, c->replacing, repeated);
+        if (c->replacing.surface->floor + its_work < floor + work) {
+          floor = c->replacing.surface->floor;
+          work = its_work;
         }
       }
-      t.time = {floor + work, served->shared, served->own, served->origin};
+      // Of the surface's own error the part of this regime; the rest is that of the transfer.
+      const Surface& s = *served.surface;
+      const double here = s.own_at(floor / (floor + work));
+      const double spread =
+          std::sqrt(std::max(0.0, served.own * served.own - s.own * s.own + here * here));
+      t.time = {floor + work, served.shared, spread, served.origin};
     } else {
-      floor = m.family->analytical_floor();
-      work = p.base * m.family->analytical_inefficiency(op, gpu_);
+      floor = family.analytical_floor();
+      work = p.base * family.analytical_inefficiency(op, gpu_);
       t.time = {floor + work, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical};
     }
     t.time.value = std::max(t.time.value, p.least);
@@ -272,7 +182,7 @@ class SurfaceKernelModel : public KernelModel {
   // What the surface makes of `base` on this GPU.
   double surface_factor(const KernelFamily& family, const Op& op, const ServingSurface& s,
                         const KernelPoint& p) const {
-    const double there = std::exp(s.surface->at(cell_at(s.file->axes, p.x)));
+    const double there = std::exp(s.file->at(*s.surface, p));
     if (!s.relative) return there * s.factor;
     return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative) *
            s.factor;
@@ -306,54 +216,9 @@ class SurfaceKernelModel : public KernelModel {
     return t;
   }
 
-  // One file for all GPUs and frameworks (elementwise work).
-  static void serve_any_gpu(FamilyModel& m, const SurfaceFile& file) {
-    for (std::size_t i = 0; i < m.classes.size(); ++i) {
-      const Surface* s = file.find(m.family->classes()[i].choices.front().name);
-      if (s) m.classes[i] = {s, &file, "", 1, s->own, s->shared, Origin::kFitted, nullptr};
-    }
-  }
-
-  // GPUs of the same maker with a file of this family and framework, nearest first.
-  std::vector<MeasuredGpu> measured_gpus(const KernelFamily& family, const std::string& framework,
-                                         TierChoice tier) const {
-    std::vector<MeasuredGpu> out;
-    const std::string prefix = fmt::format("kernels/{}/{}-", family.name(), framework);
-    const Catalog catalog(bundle_);
-    for (const std::string& path : bundle_.list(fmt::format("kernels/{}", family.name()), ".txt")) {
-      if (!path.starts_with(prefix)) continue;
-      const std::string id = path.substr(prefix.size(), path.size() - prefix.size() - 4);
-      const bool own = id == gpu_.id;
-      if (own && tier == TierChoice::kTransferred) continue;
-      const Gpu relative = catalog.gpu(id);
-      if (relative.vendor != gpu_.vendor) continue;  // other libraries, other kernels
-      out.push_back({id, own, own ? 0 : distance(gpu_, relative)});
-    }
-    std::sort(out.begin(), out.end(), [](const MeasuredGpu& a, const MeasuredGpu& b) {
-      return std::tuple(!a.own, a.distance, a.id) < std::tuple(!b.own, b.distance, b.id);
-    });
-    return out;
-  }
-
-  // The parsed file at `path` of the bundle, where there is one.
-  const SurfaceFile& load_file(const KernelFamily& family, const std::string& path) {
-    std::unique_ptr<SurfaceFile>& slot = files_[path];
-    if (slot) return *slot;
-    const auto text = bundle_.find(path);
-    slot = std::make_unique<SurfaceFile>(parse_surfaces(text->content, text->name));
-    if (slot->axes.nodes != family.axes()) {
-      throw InputError(
-          fmt::format("{}: its axes are not those of the family; fit it again", text->name));
-    }
-    return *slot;
-  }
-
-  Gpu gpu_;
-  Bundle bundle_;
-  std::vector<FamilyModel> families_;
-  std::map<std::string, std::unique_ptr<SurfaceFile>> files_;
-  std::map<std::string, Gpu> relatives_;
-  std::vector<std::unique_ptr<CalibrationFile>> calibrations_;
+  const Gpu gpu_;
+  const SurfaceStore store_;
+  std::deque<ServedFamily> families_;
 };
 
 }  // namespace

@@ -42,7 +42,10 @@ class LinearAttentionFamily : public KernelFamily {
   }
 
   std::vector<std::vector<double>> axes() const override {
-    return {{0, 2, 3, 4, 5, 6, 7, 10}, {0, 4, 5, 6, 7, 8, 9, 10, 12, 15}, {1, 2, 3, 4, 5, 6, 7}};
+    return {{0, 1, 2, 3, 4},
+            log2_of({2, 4, 6, 8, 12, 16, 24, 32, 48, 64}),
+            {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
+            {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}};
   }
 
   std::span<const KernelClass> classes() const override { return classes_; }
@@ -69,8 +72,8 @@ class LinearAttentionFamily : public KernelFamily {
     p.least = cached ? p.compute : std::max(p.compute, p.memory);
     p.rest = kConvolutionFloor + 2 * tokens * channels * bytes_per_element(a.dtype) /
                                      (gpu.memory.bandwidth * kConvolutionShare);
-    p.x = {std::log2(static_cast<double>(a.batch)), std::log2(static_cast<double>(a.new_tokens)),
-           std::log2(a.v_heads), 0};
+    p.x = {std::log2(a.k_heads), std::log2(a.v_heads), std::log2(static_cast<double>(a.batch)),
+           std::log2(static_cast<double>(a.new_tokens))};
     return p;
   }
 
@@ -104,7 +107,8 @@ class LinearAttentionFamily : public KernelFamily {
     s.framework = row.text(row.column("framework"));
     s.op = a;
     s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
-    s.shape = hash_text(fmt::format("{} {} {} {}", a.decode, a.batch, a.k_heads, a.v_heads));
+    s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", a.decode, a.batch, a.new_tokens,
+                                    a.k_heads, a.k_dim, a.v_heads, a.v_dim));
     return true;
   }
 

@@ -45,8 +45,10 @@ class LatentCoreFamily : public KernelFamily {
   }
 
   std::vector<std::vector<double>> axes() const override {
-    return {
-        {0, 2, 4, 5, 6, 7, 8, 10}, {0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17}, {0, 2, 4, 5, 6, 7}};
+    return {{0, 1, 2, 3, 4, 5, 6, 7},
+            {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
+            log2_of({1,    2,    4,    8,    16,   32,    64,    128,   256,   512,   1024,  1536,
+                     2048, 3072, 4096, 6144, 8192, 10240, 12288, 16384, 32768, 65536, 131072})};
   }
 
   std::span<const KernelClass> classes() const override { return classes_; }
@@ -67,8 +69,8 @@ class LatentCoreFamily : public KernelFamily {
     const Seconds from_memory = move_time(moved, cached, gpu);
     p.base = p.compute + from_memory;
     p.least = std::max(flops(op) / rate_for(fastest, gpu), least_move_time(moved, cached, gpu));
-    p.x = {std::log2(static_cast<double>(a.batch)), std::log2(std::max(1.0, a.context)),
-           std::log2(a.heads), 0};
+    p.x = {std::log2(a.heads), std::log2(static_cast<double>(a.batch)),
+           std::log2(std::max(1.0, a.context)), 0};
     return p;
   }
 
@@ -99,7 +101,8 @@ class LatentCoreFamily : public KernelFamily {
     a.kv_dtype = *kv;
     s.op = a;
     s.kernel_class = kCoreClasses[core_class(a)];
-    s.shape = hash_text(fmt::format("{} {} {}", a.decode, a.batch, a.heads));
+    s.shape = hash_text(
+        fmt::format("{} {} {} {} {}", a.decode, a.batch, a.heads, a.new_tokens, a.context));
     return true;
   }
 
@@ -123,9 +126,12 @@ class AbsorbedProductFamily : public KernelFamily {
   }
 
   std::vector<std::vector<double>> axes() const override {
-    return {{0, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}, {0, 1, 2, 3, 4, 5, 6, 7}, {7, 9}};
+    return {{7, 9}, {0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}};
   }
 
+  std::vector<AxisSmoothness> smoothness() const override {
+    return {{0.002, 0.1, 0}, {0.002, 0.1, 0}, {0.002, 0.1, 0}};
+  }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override { return arithmetic(op) == Dtype::kFp8 ? 1 : 0; }
 
@@ -143,7 +149,7 @@ class AbsorbedProductFamily : public KernelFamily {
     const Seconds from_memory = move_time(moved, cached, gpu);
     p.base = std::max(p.compute * padding * wave_factor(tiles, gpu.compute_units), from_memory);
     p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
-    p.x = {std::log2(m), std::log2(heads), std::log2(n), 0};
+    p.x = {std::log2(n), std::log2(heads), std::log2(m), 0};
     return p;
   }
 
@@ -165,7 +171,7 @@ class AbsorbedProductFamily : public KernelFamily {
     s.framework = row.text(row.column("framework"));
     s.op = g;
     s.kernel_class = kProductClasses[dtype == "fp8" ? 1 : 0];
-    s.shape = hash_text(fmt::format("{} {}", op, g.batch));
+    s.shape = hash_text(fmt::format("{} {} {}", op, g.batch, g.m));
     return true;
   }
 

@@ -142,6 +142,14 @@ bool is_unsound(std::string_view system, std::string_view framework, std::string
   return false;
 }
 
+// The experts of one model; never 0.
+std::uint64_t series_key(const MoeExperts& m) {
+  std::uint64_t key = 0;
+  for (const int size : {m.hidden, m.intermediate, m.experts, m.top_k})
+    key = (key << 16) ^ static_cast<std::uint64_t>(size);
+  return key;
+}
+
 class MoeFamily : public KernelFamily {
  public:
   std::string_view name() const override { return "moe"; }
@@ -152,6 +160,17 @@ class MoeFamily : public KernelFamily {
             {0, 3, 6, 7.5, 9.5},
             {6, 8.5, 10.5, 13},
             {11, 12.7}};
+  }
+
+  // A series for each model's experts, along tokens and the share of a rank (tp or ep).
+  std::vector<std::vector<double>> series_axes() const override {
+    return {{0, 1, 2, 3, 4, 5},
+            {0, 1, 2, 3, 4, 5, 6, 7, 8},
+            log2_of({1,   2,   4,    8,    16,   32,   64,   128,  192,   256,   384,
+                     512, 768, 1024, 1536, 2048, 3072, 4096, 8192, 16384, 32768, 65536})};
+  }
+  std::vector<AxisSmoothness> series_smoothness() const override {
+    return {{0.003, 0.01, 0.03}, {0.003, 0.01, 0.03}, {0.003, 0.01, 0.03}};
   }
 
   std::span<const KernelClass> classes() const override { return classes_; }
@@ -179,6 +198,8 @@ class MoeFamily : public KernelFamily {
     p.base = kSetup + p.compute + from_memory + passes / gpu.memory.bandwidth;
     p.x = {std::log2(tokens * m.top_k / m.experts), std::log2(1.0 * m.experts / m.ep),
            std::log2(1.0 * m.intermediate / m.tp), std::log2(hidden)};
+    p.series = series_key(m);
+    p.along = {std::log2(m.tp), std::log2(m.ep), std::log2(tokens)};
     return p;
   }
 
@@ -217,8 +238,8 @@ class MoeFamily : public KernelFamily {
     }
     s.op = m;
     s.kernel_class = classes_[class_index(m)].choices.front().name;
-    s.shape = hash_text(
-        fmt::format("{} {} {} {} {} {}", m.hidden, m.intermediate, m.top_k, m.experts, m.tp, m.ep));
+    s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", m.hidden, m.intermediate, m.top_k,
+                                    m.experts, m.tp, m.ep, m.tokens));
     return true;
   }
 

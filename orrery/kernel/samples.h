@@ -17,11 +17,9 @@ namespace orrery {
 
 // One measured call: where it is on the grid, its physics on the GPU that it was measured on, and
 // its time, in seconds.
-struct MeasuredPoint {
-  std::array<double, kMostAxes> x;
+struct MeasuredPoint : SurfacePlace {
   double base, least, time;
-  bool left_out;  // of the fit: about a tenth of the shapes (by hash) and a twentieth of the other
-                  // rows
+  bool left_out;  // of the fit
 };
 
 struct ClassSamples {
@@ -35,8 +33,9 @@ struct ClassSamples {
 // times the memory bandwidth) must teach nothing. The margin is for clocks above the data sheet's.
 inline constexpr double kImpossible = 0.95;
 
-// Whether the fit leaves a row out: about a tenth of the shapes, whole, and a twentieth of the
-// other rows. It depends on the shape alone, so that a row is left out on every GPU.
+// Whether the fit leaves a row out: about 15 % of the shapes (KernelSample::shape), the same on
+// every GPU, framework and number format. Single points of the sweeps' grids, so that their
+// neighbours are usually there, as in data/kernels itself.
 bool is_left_out(const KernelSample& sample);
 
 // The table's file in `dir`: "gemm.csv.gz" or "gemm.csv"; nothing if there is neither.

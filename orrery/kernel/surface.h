@@ -3,16 +3,31 @@
 // A surface gives log(time without floor / base) on a tensor grid, multilinear between the nodes
 // and constant beyond them: far outside the measured sizes the physics of `base` decides alone.
 //
+// To that a *series* may be added: a small surface of its own for one discrete shape (the experts
+// of one model, say), along `along`. Shapes without one are served by the surface alone.
+//
 // catalog/kernels/<family>/<framework>-<gpu>.txt:
-//   orrery-kernels 1
+//   orrery-kernels 2
 //   # recipe and errors, for people
 //   axes 3 14 9 9                  number of axes and nodes of each
 //   0 2 3 4 ...                    nodes, one line an axis
-//   class bf16 floor 2.41 own 0.061 shared 0.02      floor in us; relative errors
-//   -12 40 ...                     1000 * values, row-major, wrapped lines
+//   series-axes 2 14 27            the same for the series; only where the family has them
+//   ...
+//   class bf16 floor 2.41 own 0.061 shared 0.02 regimes 1 0.9 0.8 0.5   floor in us; relative
+//                                  errors, and factors on own
+//   packed values                  row-major, wrapped lines
+//   series 12345 packed values     key of the shape
 //   class ...
+//
+// Packed values: whole multiples of kValueStep, each as the difference to left + above - above
+// left, where a row is one of the last axis, above it the row before, and 0 what is not there. A
+// difference d is the number
+// 2d or -2d-1, in base 45, highest digit first: '!' to 'M' the last digit, 'N' to 'z' those before.
+// '{' and a number: so many differences of 0.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +36,17 @@
 #include "orrery/base/units.h"
 
 namespace orrery {
+
+inline constexpr std::size_t kMostAxes = 4;
+inline constexpr std::size_t kMostSeriesAxes = 3;
+inline constexpr double kValueStep = 0.01;
+
+// Where a call is on a surface.
+struct SurfacePlace {
+  std::array<double, kMostAxes> x{};  // as many as the family has axes, usually log2 of sizes
+  std::uint64_t series = 0;           // key of its discrete shape; 0: none
+  std::array<double, kMostSeriesAxes> along{};
+};
 
 struct SurfaceAxes {
   std::vector<std::vector<double>> nodes;
@@ -35,25 +61,43 @@ struct SurfaceCell {
 };
 SurfaceCell cell_at(const SurfaceAxes& axes, std::span<const double> x);
 
+struct SurfaceSeries {
+  std::uint64_t key = 0;
+  std::vector<float> values;
+};
+
 struct Surface {
   std::string kernel_class;
   Seconds floor;
   double own = 0.1, shared = 0.05;
   std::vector<float> values;
+  std::vector<SurfaceSeries> series = {};  // by key
+  // Factors on `own` by the floor's share of a time: below 0.05, 0.2, 0.5, and above.
+  std::array<double, 4> regimes{1, 1, 1, 1};
+
+  double own_at(double floor_share) const { return own * regimes[regime_of(floor_share)]; }
+  static std::size_t regime_of(double floor_share) {
+    return floor_share < 0.05 ? 0u : floor_share < 0.2 ? 1u : floor_share < 0.5 ? 2u : 3u;
+  }
 
   double at(const SurfaceCell& cell) const;
 };
 
 struct SurfaceFile {
   std::string comment;  // lines beginning with '#'
-  SurfaceAxes axes;
+  SurfaceAxes axes, series_axes;
   std::vector<Surface> surfaces;
 
   const Surface* find(std::string_view kernel_class) const;
+  // log(time without floor / base), series included, of one of its surfaces.
+  double at(const Surface& surface, const SurfacePlace& place) const;
 };
 
 // Below catalog/: "kernels/gemm/vllm-h100-sxm.txt".
 std::string surface_path(std::string_view family, std::string_view framework, std::string_view gpu);
+
+// Rounds to what the text holds.
+float written(double value);
 
 // InputError with file and line if the text is malformed.
 SurfaceFile parse_surfaces(std::string_view text, const std::string& name);

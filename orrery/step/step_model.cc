@@ -12,6 +12,7 @@ Family family_of(const Op& op) {
     Family operator()(const PrefillAttention&) const { return Family::kAttention; }
     Family operator()(const DecodeAttention&) const { return Family::kAttention; }
     Family operator()(const LatentAttentionCore&) const { return Family::kMla; }
+    Family operator()(const MlaModule&) const { return Family::kMla; }
     Family operator()(const MoeExperts&) const { return Family::kMoe; }
     Family operator()(const LinearAttentionCore&) const { return Family::kAttention; }
     Family operator()(const Elementwise&) const { return Family::kElementwise; }

@@ -15,9 +15,10 @@
 
 namespace orrery {
 
-// `dir`: data/training, with neusight_labels.csv, which is the only `table`. The report has every row twice: `by` holds
-// device, mode, model, subset (eager, fused, distributed) and predictor: orrery, or neusight where
-// it has a prediction.
-ValidationReport validate_neusight(const std::filesystem::path& dir, const Bundle& bundle);
+// `dir`: data/training, with neusight_labels.csv, which is the only `table`. The report has every
+// row twice: `by` holds device, mode, model, subset (eager, fused, distributed) and predictor:
+// orrery, or neusight where it has a prediction.
+ValidationReport validate_neusight(const std::filesystem::path& dir, const std::string& table,
+                                   const Bundle& bundle);
 
 }  // namespace orrery

@@ -94,6 +94,9 @@ struct Description {
                        a.batch, a.new_tokens, a.context, a.heads, a.kv_lora_rank, a.qk_rope_dim);
   }
 
+  std::string operator()(const MlaModule& m) const {
+    return fmt::format("{}, hidden {}, {}", (*this)(m.core), m.hidden, facts(m.format).name);
+  }
   std::string operator()(const MoeExperts& m) const {
     return fmt::format("moe {}: {} tokens, {} of {} experts, {} x {}, tp {}, ep {}{}{}",
                        facts(m.format).name, m.tokens, m.top_k, m.experts, m.hidden, m.intermediate,

@@ -81,6 +81,13 @@ struct FlopCount {
     return 2 * real(a.batch) * a.heads * (scores + values) * latent_pairs(a);
   }
 
+  double operator()(const MlaModule& m) const {
+    double sum = (*this)(m.core);
+    const MlaProjections p = projections(m);
+    for (std::size_t i = 0; i < p.count; ++i) sum += (*this)(p.products[i]);
+    return sum;
+  }
+
   double operator()(const MoeExperts& m) const {
     return 2 * busiest_slots(m) * (m.gated ? 3 : 2) * m.hidden * m.intermediate / m.tp;
   }
@@ -139,6 +146,13 @@ struct ByteCount {
     const double expanded = 1.0 * a.heads * (a.qk_nope_dim + a.value_dim) + a.qk_rope_dim;
     return real(a.batch) * (queries * (qk + a.value_dim) + a.context * expanded) *
            stream_bytes(a.dtype);
+  }
+
+  Bytes operator()(const MlaModule& m) const {
+    Bytes sum = (*this)(m.core);
+    const MlaProjections p = projections(m);
+    for (std::size_t i = 0; i < p.count; ++i) sum = sum + (*this)(p.products[i]);
+    return sum;
   }
 
   Bytes operator()(const MoeExperts& m) const {
@@ -203,6 +217,7 @@ struct ArithmeticFormat {
   Dtype operator()(const PrefillAttention& a) const { return a.dtype; }
   Dtype operator()(const DecodeAttention& a) const { return a.dtype; }
   Dtype operator()(const LatentAttentionCore& a) const { return a.dtype; }
+  Dtype operator()(const MlaModule& m) const { return facts(m.format).arithmetic; }
   Dtype operator()(const MoeExperts& m) const { return facts(m.format).arithmetic; }
   Dtype operator()(const LinearAttentionCore& a) const { return a.dtype; }
   Dtype operator()(const Elementwise&) const { return Dtype::kFp32; }
@@ -219,6 +234,7 @@ struct KindName {
   std::string_view operator()(const PrefillAttention&) const { return "attention_prefill"; }
   std::string_view operator()(const DecodeAttention&) const { return "attention_decode"; }
   std::string_view operator()(const LatentAttentionCore&) const { return "mla"; }
+  std::string_view operator()(const MlaModule&) const { return "mla_module"; }
   std::string_view operator()(const MoeExperts&) const { return "moe"; }
   std::string_view operator()(const LinearAttentionCore&) const { return "linear_attention"; }
   std::string_view operator()(const Elementwise&) const { return "elementwise"; }
@@ -231,6 +247,26 @@ struct KindName {
 };
 
 }  // namespace
+
+MlaProjections projections(const MlaModule& m) {
+  const LatentAttentionCore& a = m.core;
+  const std::int64_t rows = a.batch * a.new_tokens;
+  MlaProjections p;
+  const auto add = [&](std::int64_t n, std::int64_t k, std::int64_t batch, Format format) {
+    Gemm& g = p.products[p.count++];
+    g.m = rows, g.n = n, g.k = k, g.batch = batch, g.format = format;
+  };
+  add(m.q_lora_rank + a.kv_lora_rank + a.qk_rope_dim, m.hidden, 1, m.format);
+  add(std::int64_t{a.heads} * (a.qk_nope_dim + a.qk_rope_dim), m.q_lora_rank, 1, m.format);
+  if (a.decode) {
+    add(a.kv_lora_rank, a.qk_nope_dim, a.heads, Format::kBf16);
+    add(a.value_dim, a.kv_lora_rank, a.heads, Format::kBf16);
+  } else {
+    add(std::int64_t{a.heads} * (a.qk_nope_dim + a.value_dim), a.kv_lora_rank, 1, m.format);
+  }
+  add(m.hidden, std::int64_t{a.heads} * a.value_dim, 1, m.format);
+  return p;
+}
 
 Flops flops(const Op& op) { return Flops(std::visit(FlopCount{}, op)); }
 Bytes bytes(const Op& op) { return std::visit(ByteCount{}, op); }

@@ -6,6 +6,7 @@
 // utilisations do. Bytes are the least traffic: every operand read once, every result written once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -65,6 +66,22 @@ struct LatentAttentionCore {
   int kv_lora_rank = 512, qk_nope_dim = 128, qk_rope_dim = 64, value_dim = 128;
   Dtype dtype = Dtype::kBf16, kv_dtype = Dtype::kBf16;
 };
+
+// The whole multi-head latent attention of a layer as one op: projections, norms, rotary, core and
+// output projection. For kernels that are measured so; the programs of a step list its parts.
+struct MlaModule {
+  LatentAttentionCore core;
+  int hidden = 7168, q_lora_rank = 1536;
+  Format format = Format::kBf16;  // of the projections
+};
+
+// Its matrix products: down to the latents, query up, key and value up (decode: absorbed into
+// query and output, a matrix a head), output.
+struct MlaProjections {
+  std::array<Gemm, 5> products;
+  std::size_t count = 0;
+};
+MlaProjections projections(const MlaModule& m);
 
 // Routed experts of a MoE layer on the busiest rank: routing from logits, permutation, the expert
 // products and the weighted sum. `tokens` are those of the whole group of tp*ep ranks that share
@@ -193,9 +210,9 @@ struct Collective {
   Bytes bytes;
 };
 
-using Op = std::variant<Gemm, PrefillAttention, DecodeAttention, LatentAttentionCore, MoeExperts,
-                        LinearAttentionCore, Elementwise, Embedding, Collective, AttentionBackward,
-                        OptimizerStep, CausalConvolution, SparseAttentionBlock>;
+using Op = std::variant<Gemm, PrefillAttention, DecodeAttention, LatentAttentionCore, MlaModule,
+                        MoeExperts, LinearAttentionCore, Elementwise, Embedding, Collective,
+                        AttentionBackward, OptimizerStep, CausalConvolution, SparseAttentionBlock>;
 
 // FLOPs of the op; 0 for elementwise work, embeddings and collectives.
 Flops flops(const Op& op);
@@ -206,8 +223,8 @@ Bytes bytes(const Op& op);
 // The number format whose peak rate bounds the op's arithmetic; fp32 for ops without FLOPs.
 Dtype arithmetic(const Op& op);
 
-// "gemm", "attention_prefill", "attention_decode", "mla", "moe", "linear_attention", "elementwise",
-// "embedding", "collective", "attention_backward", "optimizer",
+// "gemm", "attention_prefill", "attention_decode", "mla", "mla_module", "moe", "linear_attention",
+// "elementwise", "embedding", "collective", "attention_backward", "optimizer",
 // "causal_convolution", "sparse_attention".
 std::string_view kind_name(const Op& op);
 

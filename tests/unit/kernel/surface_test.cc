@@ -14,8 +14,8 @@ SurfaceFile sample() {
   f.comment = "# made by hand\n# twice\n";
   f.axes.nodes = {{0, 2}, {1, 2, 4}};
   f.surfaces.push_back(
-      {"bf16", microseconds(2.5), 0.06, 0.02, {0.1f, 0.2f, 0.3f, -0.1f, 0.f, 1.f}});
-  f.surfaces.push_back({"fp8", microseconds(4), 0.1, 0.05, {1, 1, 1, 1, 1, 1}});
+      {"bf16", microseconds(2.5), 0.06, 0.02, {0.1f, 0.2f, 0.3f, -0.1f, 0.f, 1.f}, {}});
+  f.surfaces.push_back({"fp8", microseconds(4), 0.1, 0.05, {1, 1, 1, 1, 1, 1}, {}});
   return f;
 }
 
@@ -48,22 +48,22 @@ TEST(SurfaceText, FindsByName) {
 }
 
 TEST(SurfaceText, ErrorsNameTheLine) {
-  EXPECT_NE(message_of("orrery-kernels 2\n").find("x.txt:1: expected '1', got '2'"),
+  EXPECT_NE(message_of("orrery-kernels 3\n").find("x.txt:1: expected '2', got '3'"),
             std::string::npos);
   EXPECT_NE(
-      message_of("orrery-kernels 1\naxes 1 2\n3 2\n").find("x.txt:3: axis nodes must increase"),
+      message_of("orrery-kernels 2\naxes 1 2\n3 2\n").find("x.txt:3: axis nodes must increase"),
       std::string::npos);
-  EXPECT_NE(message_of("orrery-kernels 1\n# c\naxes 5\n")
+  EXPECT_NE(message_of("orrery-kernels 2\n# c\naxes 5\n")
                 .find("x.txt:3: expected a whole number of 1 to 4"),
             std::string::npos);
-  const std::string head = "orrery-kernels 1\naxes 1 2\n0 1\n";
-  EXPECT_NE(
-      message_of(head + "class a floor -1 own 0 shared 0\n0 0\n").find("must not be negative"),
-      std::string::npos);
-  EXPECT_NE(message_of(head + "class a floor 1 own 0 shared 0\n0 nan\n")
-                .find("x.txt:5: expected a number, got 'nan'"),
+  const std::string head = "orrery-kernels 2\naxes 1 2\n0 1\n";
+  EXPECT_NE(message_of(head + "class a floor -1 own 0 shared 0 regimes 1 1 1 1\n0 0\n")
+                .find("must not be negative"),
             std::string::npos);
-  EXPECT_NE(message_of(head + "class a floor 1 own 0 shared 0\n0")
+  EXPECT_NE(message_of(head + "class a floor 1 own 0 shared 0 regimes 1 1 1 1\n! }\n")
+                .find("x.txt:5: expected a digit"),
+            std::string::npos);
+  EXPECT_NE(message_of(head + "class a floor 1 own 0 shared 0 regimes 1 1 1 1\n!")
                 .find("x.txt:5: the file ends too early"),
             std::string::npos);
   EXPECT_NE(message_of(head + "klass a").find("x.txt:4: expected 'class', got 'klass'"),
@@ -72,18 +72,52 @@ TEST(SurfaceText, ErrorsNameTheLine) {
 
 TEST(SurfaceText, RefusesAHugeGridUnread) {
   // 64^4 points of one class would be 67 MB.
-  std::string text = "orrery-kernels 1\naxes 4 64 64 64 64\n";
+  std::string text = "orrery-kernels 2\naxes 4 64 64 64 64\n";
   for (int a = 0; a < 4; ++a) {
     for (int i = 0; i < 64; ++i) text += std::to_string(i) + " ";
     text += "\n";
   }
-  EXPECT_NE(message_of(text + "class a floor 1 own 0 shared 0\n").find("x.txt:"),
+  EXPECT_NE(message_of(text + "class a floor 1 own 0 shared 0 regimes 1 1 1 1\n").find("x.txt:"),
             std::string::npos);
 }
 
-TEST(SurfaceText, RefusesNumbersBeyondFloat) {
-  const std::string head = "orrery-kernels 1\naxes 1 1\n0\nclass a floor 1 own 0 shared 0\n";
-  EXPECT_NE(message_of(head + "1e300\n").find("x.txt:5:"), std::string::npos);
+TEST(SurfaceText, RefusesValuesBeyondPhysicsAndRunsBeyondTheGrid) {
+  const std::string head =
+      "orrery-kernels 2\naxes 1 1\n0\nclass a floor 1 own 0 shared 0 regimes 1 1 1 1\n";
+  EXPECT_NE(message_of(head + "zzzzzz!\n").find("x.txt:5: a value beyond"), std::string::npos);
+  EXPECT_NE(message_of(head + "{%\n").find("x.txt:5: more values"), std::string::npos);
+}
+
+// By hand: steps of 0.01. First row 2, -1: differences 2 ('%' = 4) and -3 ('&' = 5); second row 2,
+// 24: 2 - 0 - 0 - 2 = 0 ('!'), 24 - 2 + 2 - (-1 ...): left + above - above left = 2 - 1 - 2 = -1,
+// so 25 = number 50 = 1 * 45 + 5 ('O' and '&').
+TEST(SurfaceText, PackedValuesByHand) {
+  const SurfaceFile f = parse_surfaces(
+      "orrery-kernels 2\naxes 2 2 2\n0 1\n0 1\n"
+      "class a floor 1 own 0 shared 0 regimes 1 1 1 1\n%&!O&\n",
+      "x.txt");
+  ASSERT_EQ(f.surfaces.size(), 1u);
+  const std::vector<float>& v = f.surfaces[0].values;
+  ASSERT_EQ(v.size(), 4u);
+  EXPECT_NEAR(v[0], 0.02, 1e-6);
+  EXPECT_NEAR(v[1], -0.01, 1e-6);
+  EXPECT_NEAR(v[2], 0.02, 1e-6);
+  EXPECT_NEAR(v[3], 0.24, 1e-6);
+}
+
+TEST(SurfaceText, SeriesAddToTheirShapes) {
+  SurfaceFile f = sample();
+  f.series_axes.nodes = {{0, 1}};
+  f.surfaces[0].series = {{7, {0.5f, 0.1f}}};
+  const SurfaceFile read = parse_surfaces(to_text(f), "x.txt");
+  SurfacePlace place;
+  place.x = {0, 1};
+  place.along = {0.5};
+  EXPECT_NEAR(read.at(read.surfaces[0], place), 0.1, 1e-6);
+  place.series = 8;  // a shape without one
+  EXPECT_NEAR(read.at(read.surfaces[0], place), 0.1, 1e-6);
+  place.series = 7;
+  EXPECT_NEAR(read.at(read.surfaces[0], place), 0.1 + 0.3, 1e-6);
 }
 
 // Bilinear by hand: nodes {0, 2} x {1, 2, 4}, values 0.1 0.2 0.3 / -0.1 0 1.

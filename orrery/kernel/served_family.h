@@ -1,0 +1,93 @@
+// Which surfaces serve one kernel family on one GPU. Files are large and most questions need few
+// classes, so a class is looked up, and its file read, when it is first asked for.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/bundle.h"
+#include "orrery/hardware/gpu.h"
+#include "orrery/kernel/calibration.h"
+#include "orrery/kernel/family.h"
+#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/transfer.h"
+
+namespace orrery {
+
+// What the families of one kernel model share: the GPU asked about, parsed files and other GPUs'
+// facts. Thread-safe.
+class SurfaceStore {
+ public:
+  SurfaceStore(const Gpu& gpu, const Bundle& bundle, TierChoice tier)
+      : gpu_(gpu), bundle_(bundle), tier_(tier) {}
+
+  const Gpu& gpu() const { return gpu_; }
+  TierChoice tier() const { return tier_; }
+  // The facts of a measured GPU.
+  const Gpu& relative(const std::string& id) const;
+  // GPUs of the same maker with a file of this family and framework, nearest first.
+  std::vector<MeasuredGpu> measured(const KernelFamily& family, std::string_view framework) const;
+  // The file at `path`, null if there is none. InputError: malformed, or of other axes than the
+  // family's.
+  const SurfaceFile* surfaces(const KernelFamily& family, const std::string& path) const;
+  const CalibrationFile* calibration(const KernelFamily& family, const std::string& path) const;
+
+ private:
+  const Gpu gpu_;
+  const Bundle bundle_;
+  const TierChoice tier_;
+  mutable std::recursive_mutex mutex_;
+  mutable std::map<std::string, Gpu> gpus_;
+  mutable std::map<std::string, std::unique_ptr<SurfaceFile>> files_;
+  mutable std::map<std::string, std::unique_ptr<CalibrationFile>> calibrations_;
+};
+
+class ServedFamily {
+ public:
+  // Borrows the store. `framework`: whose kernels.
+  ServedFamily(const KernelFamily& family, std::string framework, const SurfaceStore& store);
+
+  // What serves one class. Without a surface physics does.
+  struct Class {
+    ServingSurface served;
+    // Where this generation replaced the framework's kernel by TensorRT-LLM's: that one, on the
+    // relative. The faster of the two serves.
+    ServingSurface replacing;
+    const char* replaced = nullptr;       // what was replaced, for notes
+    const Calibration* points = nullptr;  // measured points of this GPU that correct it
+  };
+
+  const KernelFamily& family() const { return family_; }
+  const std::string& framework() const { return framework_; }
+  // What serves the class of `op`; null if it has none.
+  const Class* of(const Op& op) const {
+    const int index = family_.class_of(op);
+    if (index < 0) return nullptr;
+    const Slot& slot = slots_[static_cast<std::size_t>(index)];
+    if (!slot.ready.load(std::memory_order_acquire)) look_up(static_cast<std::size_t>(index));
+    return &slot.found;
+  }
+
+ private:
+  struct Slot {
+    std::atomic<bool> ready = false;
+    Class found;
+  };
+  void look_up(std::size_t index) const;
+  Class find(const KernelFamily::KernelClass& wanted) const;
+  ServingSurface choose(const KernelFamily::KernelClass& wanted,
+                        const std::string& framework) const;
+
+  const KernelFamily& family_;
+  const std::string framework_;
+  const SurfaceStore& store_;
+  mutable std::mutex mutex_;
+  mutable std::vector<Slot> slots_;
+};
+
+}  // namespace orrery
