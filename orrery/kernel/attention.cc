@@ -22,6 +22,8 @@ constexpr std::array<std::string_view, 3> kFormats = {"bf16", "fp8kv",
                                                       "fp8"};  // both 16 bit; KV in fp8; both fp8
 
 int head_dim_index(int head_dim) {
+  const auto* exact = std::find(kHeadDims.begin(), kHeadDims.end(), head_dim);
+  if (exact != kHeadDims.end()) return static_cast<int>(exact - kHeadDims.begin());
   int best = 0;
   for (int i = 1; i < static_cast<int>(kHeadDims.size()); ++i) {
     if (std::abs(std::log2(1.0 * head_dim / kHeadDims[static_cast<std::size_t>(i)])) <
@@ -142,7 +144,7 @@ class PrefillFamily : public KernelFamily {
     p.compute = flops(op) / rate_for(a.dtype, gpu);
     p.memory = bytes(op) / gpu.memory.bandwidth;
     // Blocks of queries, each against whole blocks of keys.
-    const double n = q(a.new_tokens), blocks = std::ceil(n / kBlock);
+    const double n = q(a.new_tokens), blocks = ceiling(n / kBlock);
     const double padded_tokens = blocks * kBlock;
     double pairs = attended_pairs(a.new_tokens, a.past, a.window, a.causal);
     if (a.causal && a.window == 0)
@@ -217,7 +219,7 @@ class DecodeFamily : public KernelFamily {
     p.compute = flops(op) / rate_for(a.dtype, gpu);
     p.memory = bytes(op) / gpu.memory.bandwidth;
     const double group = 1.0 * a.heads / a.kv_heads;
-    const double waste = std::ceil(group / kRows) * kRows / group;
+    const double waste = ceiling(group / kRows) * kRows / group;
     const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : Bytes(0);
     p.base = kSetup + std::max(p.compute * waste, move_time(bytes(op), cached, gpu));
     p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));

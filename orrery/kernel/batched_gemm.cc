@@ -47,7 +47,7 @@ class BatchedGemmFamily : public KernelFamily {
     p.memory = bytes(op) / gpu.memory.bandwidth;
     double padded = 1e30;
     for (const Tile& t : kTiles) {
-      const double tiles = std::ceil(m / t.m) * std::ceil(n / t.n) * batch;
+      const double tiles = ceiling(m / t.m) * ceiling(n / t.n) * batch;
       const double waste = tiles * t.m * t.n / (m * n * batch);
       padded = std::min(padded, waste * wave_factor(tiles, gpu.compute_units) * t.penalty);
     }

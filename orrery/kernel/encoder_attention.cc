@@ -50,7 +50,7 @@ class EncoderAttentionFamily : public KernelFamily {
     KernelPoint p;
     p.compute = flops(op) / rate_for(a.dtype, gpu);
     p.memory = bytes(op) / gpu.memory.bandwidth;
-    const double blocks = std::ceil(n / kBlock);
+    const double blocks = ceiling(n / kBlock);
     const double tiles = sequences * a.heads * blocks;
     const double waves =
         std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);

@@ -75,9 +75,8 @@ Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu) {
   return bytes * std::clamp((kBeyondCache - bytes / *gpu.l2) / (kBeyondCache - kAll), 0.0, 1.0);
 }
 
-double wave_factor(double tiles, int units) {
-  if (tiles <= 0 || units <= 0) return 1;
-  return std::ceil(tiles / units) * units / tiles;
+bool KernelFamily::warm_differs(const Op& op, const Gpu& gpu) const {
+  return gpu.l2 && bytes(op) <= *gpu.l2 * kBeyondCache;
 }
 
 FlopsPerSecond sustained_fp32(const Gpu& gpu) {

@@ -101,6 +101,8 @@ class KernelFamily {
   // when it was measured, so that operands which fit stay in the L2; in a step weights come from
   // memory.
   virtual KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const = 0;
+  // False where `warm` changes nothing, which saves asking twice.
+  virtual bool warm_differs(const Op& op, const Gpu& gpu) const;
 
   // Without any surface: time = analytical_floor + base * analytical_inefficiency.
   virtual double analytical_inefficiency(const Op& op, const Gpu& gpu) const = 0;
@@ -153,9 +155,18 @@ Bytes if_cached(Bytes bytes, const Gpu& gpu);
 inline constexpr double kBeyondCache = 1.25;
 Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu);
 
+// std::ceil for x >= 0 without a call into the library: a product asks a dozen times.
+inline double ceiling(double x) {
+  if (x >= 0x1p52) return x;
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
+  return whole < x ? whole + 1 : whole;
+}
+
 // Rounds tiles of a grid up to whole waves over the compute units: ceil(tiles/units)*units/tiles,
 // >= 1.
-double wave_factor(double tiles, int units);
+inline double wave_factor(double tiles, int units) {
+  return tiles <= 0 || units <= 0 ? 1 : ceiling(tiles / units) * units / tiles;
+}
 
 // The rate of fp32 products that a card's power allows for long: 80 % of it over the energy of a
 // FLOP, by what cards at their power limit were measured to hold: 22 pJ on Pascal (P4), 14 on Volta

@@ -122,13 +122,16 @@ class GemmFamily : public KernelFamily {
     const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
                  k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
     KernelPoint p;
-    p.compute = flops(op) /
-                (rate_for(arithmetic(op), gpu) * (g.format == Format::kQ4K ? kBlockInt8Share : 1));
-    p.memory = bytes(op) / gpu.memory.bandwidth;
+    const Bytes moved = bytes(op);
+    const Dtype dtype = arithmetic(op);
+    p.compute =
+        flops(op) / (rate_for(dtype, gpu) * (g.format == Format::kQ4K ? kBlockInt8Share : 1));
+    p.memory = moved / gpu.memory.bandwidth;
     double padded = 1e30;
+    const double outputs = m * n * batch;
     for (const Tile& t : kTiles) {
-      const double tiles = std::ceil(m / t.m) * std::ceil(n / t.n) * batch;
-      const double waste = tiles * t.m * t.n / (m * n * batch);
+      const double tiles = ceiling(m / t.m) * ceiling(n / t.n) * batch;
+      const double waste = tiles * t.m * t.n / outputs;
       // A product with little work per wave is split along k: half a wave is the worst that is
       // lost.
       const double waves = std::min(1 + kWaveLoss * (wave_factor(tiles, gpu.compute_units) - 1),
@@ -137,18 +140,22 @@ class GemmFamily : public KernelFamily {
     }
     // Operands and results of a decode step stay in the cache; weights do not, unless the call is
     // repeated on them.
-    const Bytes weights = k * n * batch * facts(g.format).weight;
-    const Bytes activations = bytes(op) - (g.weight ? weights : Bytes(0));
+    const Bytes weights = weights_of(g);
+    const Bytes activations = moved - (g.weight ? weights : Bytes(0));
     const Bytes cached =
         if_cached(activations, gpu) +
         (warm && g.weight ? cached_on_repeat(weights * kCopies, gpu) / kCopies : Bytes(0));
-    const Seconds limited = arithmetic(op) == Dtype::kFp32
-                                ? std::max(p.compute, flops(op) / sustained_fp32(gpu))
-                                : p.compute;
-    p.base = kSetup + std::max(limited * padded, move_time(bytes(op), cached, gpu));
-    p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
+    const Seconds limited =
+        dtype == Dtype::kFp32 ? std::max(p.compute, flops(op) / sustained_fp32(gpu)) : p.compute;
+    p.base = kSetup + std::max(limited * padded, move_time(moved, cached, gpu));
+    p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
     p.x = {std::log2(m), std::log2(n * batch), std::log2(k), 0};
     return p;
+  }
+
+  bool warm_differs(const Op& op, const Gpu& gpu) const override {
+    const auto& g = std::get<Gemm>(op);
+    return g.weight && gpu.l2 && weights_of(g) * kCopies < *gpu.l2 * kBeyondCache;
   }
 
   // Memory-bound bf16 products reach 0.77 to 0.88 of the data sheet on every NVIDIA GPU,
@@ -194,6 +201,11 @@ class GemmFamily : public KernelFamily {
   // for the least error on left-out shapes of six classes.
   static constexpr Seconds kSetup = microseconds(3);
   static constexpr double kWaveLoss = 0.3;
+  static Bytes weights_of(const Gemm& g) {
+    return static_cast<double>(g.k) * static_cast<double>(g.n) * static_cast<double>(g.batch) *
+           facts(g.format).weight;
+  }
+
   static constexpr double kCopies = 6;  // of the weight that the measuring loop cycles through
   std::array<KernelClass, kClassNames.size()> classes_;
 };

@@ -194,8 +194,7 @@ class SurfaceKernelModel : public KernelModel {
   Seconds served_work(const KernelFamily& family, const Op& op, const KernelPoint& cold,
                       const ServingSurface& s) const {
     const double surface = surface_factor(family, op, s, cold);
-    const bool fits = gpu_.l2 && cold.memory * gpu_.memory.bandwidth <= *gpu_.l2 * kBeyondCache;
-    if (!fits || s.origin == Origin::kFitted) return cold.base * surface;
+    if (s.origin == Origin::kFitted || !family.warm_differs(op, gpu_)) return cold.base * surface;
     const Seconds measured = family.point(op, gpu_, true).base * surface;
     return std::max(measured, cold.base * std::min(surface, kStreaming));
   }

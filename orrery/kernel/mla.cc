@@ -143,8 +143,8 @@ class AbsorbedProductFamily : public KernelFamily {
     KernelPoint p;
     p.compute = flops(op) / rate_for(arithmetic(op), gpu);
     p.memory = moved / gpu.memory.bandwidth;
-    const double tiles = std::ceil(m / kTile) * std::ceil(n / kTile) * heads;
-    const double padding = std::ceil(m / kTile) * kTile / m;
+    const double tiles = ceiling(m / kTile) * ceiling(n / kTile) * heads;
+    const double padding = ceiling(m / kTile) * kTile / m;
     const Bytes cached = warm ? cached_on_repeat(moved, gpu) : Bytes(0);
     const Seconds from_memory = move_time(moved, cached, gpu);
     p.base = std::max(p.compute * padding * wave_factor(tiles, gpu.compute_units), from_memory);

@@ -198,7 +198,9 @@ SurfaceCell cell_at(const SurfaceAxes& axes, std::span<const double> x) {
     std::size_t low = 0;
     double fraction = 0;
     if (nodes.size() > 1) {
-      while (low + 2 < nodes.size() && x[a] >= nodes[low + 1]) ++low;
+      // The last node at or below x, without branches on x.
+      for (std::size_t span = nodes.size() - 1; span > 1; span -= span / 2)
+        low += x[a] >= nodes[low + span / 2] ? span / 2 : 0;
       fraction = std::clamp((x[a] - nodes[low]) / (nodes[low + 1] - nodes[low]), 0.0, 1.0);
     }
     for (std::size_t i = 0; i < cell.count; ++i) cell.index[i] = cell.index[i] * nodes.size() + low;
