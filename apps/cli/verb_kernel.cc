@@ -29,7 +29,8 @@ void declare(Fields& f, KernelQuestion& q) {
   f.add("op", q.op, "which kernel").one_of({"gemm", "prefill", "decode", "moe"});
   f.add("gpu", q.gpu, "GPU ids, or paths to YAML files of their facts, with commas between")
       .required();
-  f.add("framework", q.framework, "whose measured kernels").one_of({"vllm", "sglang", "trtllm"});
+  f.add("framework", q.framework, "whose measured kernels")
+      .one_of({"vllm", "sglang", "trtllm", "pytorch"});
   f.add("format", q.format, "number format of the operands: bf16, fp8, ...").alias("dtype");
   f.add("kv_dtype", q.kv_dtype, "format of the KV cache; empty: bf16");
   add_sweep(f, "m", q.m, 1, 100'000'000, "gemm: rows; attention: sequences; moe: tokens");
@@ -96,6 +97,7 @@ std::vector<Line> predict(const KernelQuestion& q, const Gpu& gpu, const Bundle&
   KernelClasses classes;
   classes.gemm = classes.attention = classes.moe = classes.mla = classes.linear_attention =
       q.framework;
+  if (q.framework == "pytorch") classes.rows = q.framework;
   const auto model = make_kernel_model(gpu, classes, bundle);
   const Sweep contexts = q.op == "prefill" || q.op == "decode" ? q.context : Sweep{0};
   std::vector<Line> lines;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/cli/help.h"
 #include "apps/cli/output.h"
@@ -86,8 +87,9 @@ std::string list_line(const std::string& kind, const Json& j) {
                        j["architecture"].get<std::string>(), j["memory_gb"].get<double>(),
                        j["bandwidth_gb_s"].get<double>(), peak);
   }
-  return fmt::format("{:<20} {} ({})", id, j["name"].get<std::string>(),
-                     j["version"].get<std::string>());
+  return fmt::format("{:<20} {} ({}){}", id, j["name"].get<std::string>(),
+                     j["version"].get<std::string>(),
+                     j["kind"] == "training" ? ", for training" : "");
 }
 
 std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
@@ -142,25 +144,29 @@ void print_facts(const Json& facts, const std::string& prefix) {
 Json show(const std::string& name, const Bundle& bundle) {
   const Catalog catalog(bundle);
   // A name is looked for in all kinds; the first that knows it answers.
-  try {
-    return gpu_facts(catalog.gpu(name));
-  } catch (const InputError&) {
-  }
   const std::vector<std::string> engines = engine_ids(bundle);
   if (std::find(engines.begin(), engines.end(), canonical_name(name)) != engines.end()) {
     return engine_facts(load_engine(name, bundle));
   }
-  try {
+  const auto known_to = [](const auto& facts) -> std::optional<Json> {
+    try {
+      return facts();
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
+  };
+  if (const auto gpu = known_to([&] { return gpu_facts(catalog.gpu(name)); })) return *gpu;
+  const auto model = known_to([&] {
     const Architecture m = load_model(name, bundle);
     return model_facts(m, m.id);
-  } catch (const InputError&) {
-    std::vector<std::string> known = catalog.gpu_ids();
-    const auto models = model_ids(bundle);
-    known.insert(known.end(), models.begin(), models.end());
-    known.insert(known.end(), engines.begin(), engines.end());
-    throw InputError(
-        fmt::format("no model, GPU or engine is called '{}'{}", name, did_you_mean(name, known)));
-  }
+  });
+  if (model) return *model;
+  std::vector<std::string> known = catalog.gpu_ids();
+  const auto models = model_ids(bundle);
+  known.insert(known.end(), models.begin(), models.end());
+  known.insert(known.end(), engines.begin(), engines.end());
+  throw InputError(
+      fmt::format("no model, GPU or engine is called '{}'{}", name, did_you_mean(name, known)));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ struct Fabric {
 };
 
 // The keys of a fabric file.
-void declare(Fields& fields, Fabric& fabric);
+void declare(Fields& f, Fabric& x);
 
 // Reads and checks a fabric file; InputError with file:line:key.
 Fabric read_fabric(const Node& document);

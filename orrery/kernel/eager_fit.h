@@ -27,8 +27,8 @@ std::string eager_gpu_name(std::string_view name);
 // Whether `dir` holds such tables.
 bool has_eager_tables(const std::filesystem::path& dir);
 
-// Adds rows and files of the families (of one if `family` is not empty) to `fit`.
-void fit_eager(const std::filesystem::path& dir, const std::string& family, const std::string& date,
+// Adds rows and files of the families (of one if `only` is not empty) to `fit`.
+void fit_eager(const std::filesystem::path& dir, const std::string& only, const std::string& date,
                const Bundle& bundle, KernelFit& fit);
 
 }  // namespace orrery

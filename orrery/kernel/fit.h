@@ -46,9 +46,9 @@ KernelFitRow judge_surface(const SurfaceFile& file, Surface& s,
 
 // `dir`: tables in the layout of data/kernels or of data/training/neusight_kernels (eager_fit.h);
 // elementwise work is fitted on dir/../layers.
-// `family`: empty for all. `date` goes into the recipe. `gpus`: only on rows of these ids; empty:
-// of all.
-KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& family,
+// `only`: of one family; empty: of all. `date` goes into the recipe. `gpus`: only on rows of these
+// ids; empty: of all.
+KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
                       const std::string& date, const Bundle& bundle,
                       const std::set<std::string>& gpus = {});
 

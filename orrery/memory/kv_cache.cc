@@ -9,7 +9,8 @@ constexpr double kStateBytes = 4;         // fp32
 constexpr double kIndexerScaleBytes = 4;  // one fp32 a token
 
 double whole_blocks(std::int64_t tokens, std::int64_t block) {
-  return static_cast<double>((tokens + block - 1) / block * block);
+  const std::int64_t blocks = (tokens + block - 1) / block;
+  return static_cast<double>(blocks * block);
 }
 
 }  // namespace

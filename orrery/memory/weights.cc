@@ -114,7 +114,8 @@ Held layer_on_rank(const LayerSpec& layer, const Architecture& model, const Para
 // Rows of embedding and LM head are padded to whole 64 (vLLM, Megatron).
 double vocabulary_on_rank(const Architecture& model, int tp) {
   constexpr int kRows = 64;
-  return static_cast<double>((model.vocab + kRows - 1) / kRows * kRows) / tp;
+  const auto groups = (model.vocab + kRows - 1) / kRows;
+  return static_cast<double>(groups * kRows) / tp;
 }
 
 }  // namespace

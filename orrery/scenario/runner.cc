@@ -203,8 +203,8 @@ const NetworkModel& Runner::network(const Gpu& gpu, const std::string& node,
 }
 
 const KernelModel& Runner::kernels(const Gpu& gpu, const KernelClasses& c, TierChoice tier) {
-  const std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}", gpu.id, c.gemm, c.attention, c.moe,
-                                      c.mla, c.linear_attention, static_cast<int>(tier));
+  const std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", gpu.id, c.gemm, c.attention, c.moe,
+                                      c.mla, c.linear_attention, c.rows, static_cast<int>(tier));
   auto& slot = kernels_[key];
   if (!slot) slot = make_kernel_model(gpu, c, bundle_, tier);
   return *slot;
