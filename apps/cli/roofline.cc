@@ -18,7 +18,8 @@ constexpr std::array<const char*, 6> kColours = {"#1f5fa8", "#c2571a", "#3a7d34"
 
 // A logarithmic axis from one power of ten to another, on `from`..`to` pixels.
 struct Axis {
-  double low, high, from, to;
+  int low, high;  // powers of ten
+  double from, to;
   double at(double v) const {
     const double share = (std::log10(v) - low) / (high - low);
     return from + std::clamp(share, 0.0, 1.0) * (to - from);
@@ -26,20 +27,21 @@ struct Axis {
 };
 
 Axis axis(double least, double most, double from, double to) {
-  const double low = std::floor(std::log10(least)), high = std::ceil(std::log10(most));
+  const int low = static_cast<int>(std::floor(std::log10(least)));
+  const int high = static_cast<int>(std::ceil(std::log10(most)));
   return {low, std::max(high, low + 1), from, to};
 }
 
 std::string grid(const Axis& x, const Axis& y) {
   std::string svg;
-  for (double d = x.low; d <= x.high; ++d) {
+  for (int d = x.low; d <= x.high; ++d) {
     const double at = x.at(std::pow(10, d));
     svg += fmt::format("<line class=grid x1='{0:.1f}' y1='{1}' x2='{0:.1f}' y2='{2}'/>", at, kTop,
                        kHeight - kBottom);
     svg += fmt::format("<text x='{:.1f}' y='{}' text-anchor=middle>{:g}</text>", at,
                        kHeight - kBottom + 18, std::pow(10, d));
   }
-  for (double d = y.low; d <= y.high; ++d) {
+  for (int d = y.low; d <= y.high; ++d) {
     const double at = y.at(std::pow(10, d));
     svg += fmt::format("<line class=grid x1='{1}' y1='{0:.1f}' x2='{2}' y2='{0:.1f}'/>", at, kLeft,
                        kWidth - kRight);

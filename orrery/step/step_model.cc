@@ -100,7 +100,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
     }
     launched += op.count;
     sum.add(family_of(op.op), term.time);
-    if (with_terms) step.terms.push_back(std::move(term));
+    if (with_terms) step.terms.push_back(term);
   }
 
   step.launches = step.replayed ? x.graph_launch * program.layers
