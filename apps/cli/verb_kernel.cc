@@ -180,8 +180,7 @@ void answer(const KernelQuestion& q, const OutputOptions& output, const std::str
     Roofline& r = rooflines.emplace_back(
         Roofline{gpu.id, std::string(to_text(dtype)), gpu.peak(dtype), gpu.memory.bandwidth, {}});
     for (const Line& line : here) {
-      r.points.push_back({fmt::format("{} {}", q.op, line.sizes),
-                          line.work.value() / line.moved.value(),
+      r.points.push_back({line.sizes, line.work.value() / line.moved.value(),
                           (line.work / line.time.time.value).value()});
     }
     lines.insert(lines.end(), here.begin(), here.end());
