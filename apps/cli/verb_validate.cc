@@ -12,6 +12,7 @@
 #include "orrery/validate/layers.h"
 #include "orrery/validate/neusight.h"
 #include "orrery/validate/report.h"
+#include "orrery/validate/serving.h"
 #include "orrery/validate/steps.h"
 
 namespace orrery::cli {
@@ -107,7 +108,7 @@ void validate_kernel_rows(const ValidateOptions& o, const Bundle& bundle) {
 void add_validate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("validate", "errors against measured rows");
   auto o = std::make_shared<ValidateOptions>();
-  app->add_option("AREA", o->area, "kernels, layers, steps, inference or neusight")->required();
+  app->add_option("AREA", o->area, "kernels, layers, steps, inference, serving or neusight")->required();
   app->add_option("--data", o->data,
                   "folder in the layout of the shared data, such as data/inference")
       ->required()
@@ -140,6 +141,7 @@ void add_validate(CLI::App& program, Context& context) {
     for (const auto& [name, rows_of] : {std::pair<const char*, RowsOf>{"layers", validate_layers},
                                         {"steps", validate_steps},
                                         {"inference", validate_inference},
+                                        {"serving", validate_serving},
                                         {"neusight", validate_neusight}}) {
       if (o->area == name) return validate_rows(rows_of, *o, context.bundle());
       names.emplace_back(name);

@@ -1,0 +1,85 @@
+#include "orrery/serving/block_pool.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace orrery {
+
+BlockPool::BlockPool(std::int64_t blocks, bool caching)
+    : blocks_(static_cast<std::size_t>(blocks) + 1), free_(0), caching_(caching) {
+  const auto end = static_cast<BlockId>(blocks);
+  blocks_[index(end)].before = blocks_[index(end)].after = end;
+  for (BlockId b = 0; b < end; ++b) append(b);
+  if (caching) table_.resize(std::bit_ceil(2 * static_cast<std::size_t>(blocks) + 2));
+}
+
+void BlockPool::append(BlockId block) {
+  const auto end = static_cast<BlockId>(size());
+  Block& b = blocks_[index(block)];
+  b.before = blocks_[index(end)].before;
+  b.after = end;
+  blocks_[index(b.before)].after = block;
+  blocks_[index(end)].before = block;
+  ++free_;
+}
+
+void BlockPool::unlink(BlockId block) {
+  const Block& b = blocks_[index(block)];
+  blocks_[index(b.before)].after = b.after;
+  blocks_[index(b.after)].before = b.before;
+  --free_;
+}
+
+BlockId BlockPool::take() {
+  const BlockId block = blocks_[index(static_cast<BlockId>(size()))].after;
+  unlink(block);
+  Block& b = blocks_[index(block)];
+  if (b.hash != 0) forget(b.hash);
+  b.hash = 0;
+  b.users = 1;
+  return block;
+}
+
+void BlockPool::release(BlockId block) {
+  if (--blocks_[index(block)].users == 0) append(block);
+}
+
+void BlockPool::share(BlockId block) {
+  if (blocks_[index(block)].users++ == 0) unlink(block);
+}
+
+std::size_t BlockPool::slot_of(std::uint64_t hash) const {
+  const std::size_t mask = table_.size() - 1;
+  std::size_t i = static_cast<std::size_t>(hash) & mask;
+  while (table_[i].block >= 0 && table_[i].hash != hash) i = (i + 1) & mask;
+  return i;
+}
+
+BlockId BlockPool::find(std::uint64_t hash) const {
+  return caching_ ? table_[slot_of(hash)].block : -1;
+}
+
+void BlockPool::publish(BlockId block, std::uint64_t hash) {
+  if (!caching_ || blocks_[index(block)].hash != 0) return;
+  Entry& e = table_[slot_of(hash)];
+  if (e.block >= 0) return;
+  e = {hash, block};
+  blocks_[index(block)].hash = hash;
+}
+
+void BlockPool::forget(std::uint64_t hash) {
+  const std::size_t mask = table_.size() - 1;
+  std::size_t hole = slot_of(hash);
+  table_[hole].block = -1;
+  // Entries that were pushed past the hole move back into it.
+  for (std::size_t i = (hole + 1) & mask; table_[i].block >= 0; i = (i + 1) & mask) {
+    const std::size_t home = static_cast<std::size_t>(table_[i].hash) & mask;
+    if (((i - home) & mask) >= ((i - hole) & mask)) {
+      table_[hole] = table_[i];
+      table_[i].block = -1;
+      hole = i;
+    }
+  }
+}
+
+}  // namespace orrery

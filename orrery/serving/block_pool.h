@@ -1,0 +1,66 @@
+// Paged KV memory of one replica, as vLLM V1 keeps it: blocks of a fixed number of tokens,
+// reference counts, one queue of free blocks, and a hash index for prefix caching.
+//
+// - A block is taken from the head of the free queue; what was cached in it is forgotten then.
+// - A sequence gives its blocks back from last to first, to the tail: its last blocks are reused
+//   before its prefix.
+// - A full block is known by a hash of all tokens up to its end. A later prompt with the same hash
+//   shares the block: its count goes up and it leaves the free queue.
+// - Of two blocks with the same hash the first is found (vLLM does not merge them either).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace orrery {
+
+using BlockId = std::int32_t;
+
+class BlockPool {
+ public:
+  // REQUIRES blocks >= 0. `caching`: full blocks can be found again.
+  BlockPool(std::int64_t blocks, bool caching);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(blocks_.size()) - 1; }
+  std::int64_t free() const { return free_; }
+  bool caching() const { return caching_; }
+
+  // The head of the free queue. REQUIRES free() > 0.
+  BlockId take();
+  // One user less; a block without users goes to the tail of the free queue.
+  void release(BlockId block);
+
+  // The block cached under `hash`, or -1.
+  BlockId find(std::uint64_t hash) const;
+  // One user more of a cached block.
+  void share(BlockId block);
+  // Whether sharing it takes it out of the free queue.
+  bool idle(BlockId block) const { return blocks_[index(block)].users == 0; }
+  // Makes a full block findable, unless another one is under the same hash.
+  void publish(BlockId block, std::uint64_t hash);
+
+ private:
+  struct Block {
+    std::uint64_t hash = 0;  // 0: not findable
+    std::int32_t users = 0;
+    BlockId before = -1, after = -1;  // in the free queue
+  };
+  static std::size_t index(BlockId b) { return static_cast<std::size_t>(b); }
+  void append(BlockId block);
+  void unlink(BlockId block);
+  std::size_t slot_of(std::uint64_t hash) const;
+  void forget(std::uint64_t hash);
+
+  std::vector<Block> blocks_;  // the last is the end of the free queue
+  std::int64_t free_ = 0;
+  bool caching_;
+  // Open addressing with linear probing, at most half full; deletion shifts back.
+  struct Entry {
+    std::uint64_t hash = 0;
+    BlockId block = -1;
+  };
+  std::vector<Entry> table_;
+};
+
+}  // namespace orrery

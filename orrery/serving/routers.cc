@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "orrery/base/error.h"
+#include "orrery/serving/router.h"
+
+namespace orrery {
+namespace {
+
+class RoundRobin : public Router {
+ public:
+  std::size_t route(const Request&, std::span<const Replica> replicas) override {
+    return next_++ % replicas.size();
+  }
+
+ private:
+  std::size_t next_ = 0;
+};
+
+class Random : public Router {
+ public:
+  explicit Random(std::uint64_t seed) : stream_(seed, "router") {}
+  std::size_t route(const Request&, std::span<const Replica> replicas) override {
+    return static_cast<std::size_t>(stream_.below(replicas.size()));
+  }
+
+ private:
+  RandomStream stream_;
+};
+
+class LeastOutstanding : public Router {
+ public:
+  std::size_t route(const Request&, std::span<const Replica> replicas) override {
+    const auto least = std::min_element(
+        replicas.begin(), replicas.end(),
+        [](const Replica& a, const Replica& b) { return a.outstanding() < b.outstanding(); });
+    return static_cast<std::size_t>(least - replicas.begin());
+  }
+};
+
+// The less loaded of two drawn at random (Mitzenmacher 2001).
+class PowerOfTwo : public Router {
+ public:
+  explicit PowerOfTwo(std::uint64_t seed) : stream_(seed, "router") {}
+  std::size_t route(const Request&, std::span<const Replica> replicas) override {
+    const auto a = static_cast<std::size_t>(stream_.below(replicas.size()));
+    const auto b = static_cast<std::size_t>(stream_.below(replicas.size()));
+    return replicas[b].outstanding() < replicas[a].outstanding() ? b : a;
+  }
+
+ private:
+  RandomStream stream_;
+};
+
+// Requests of one session stay together; those without one go round.
+class SessionAffinity : public Router {
+ public:
+  std::size_t route(const Request& r, std::span<const Replica> replicas) override {
+    return static_cast<std::size_t>(r.session >= 0 ? static_cast<std::uint64_t>(r.session)
+                                                   : next_++) %
+           replicas.size();
+  }
+
+ private:
+  std::uint64_t next_ = 0;
+};
+
+template <class R>
+std::unique_ptr<Router> plain(std::uint64_t) {
+  return std::make_unique<R>();
+}
+template <class R>
+std::unique_ptr<Router> seeded(std::uint64_t seed) {
+  return std::make_unique<R>(seed);
+}
+
+}  // namespace
+
+const std::vector<RouterKind>& router_kinds() {
+  static const std::vector<RouterKind> kinds = {
+      {"round-robin", "one after the other", plain<RoundRobin>},
+      {"random", "any", seeded<Random>},
+      {"least-outstanding", "fewest unfinished requests", plain<LeastOutstanding>},
+      {"power-of-two", "the less loaded of two drawn at random", seeded<PowerOfTwo>},
+      {"session", "requests of one session stay together", plain<SessionAffinity>},
+  };
+  return kinds;
+}
+
+std::unique_ptr<Router> make_router(std::string_view name, std::uint64_t seed) {
+  std::vector<std::string> names;
+  for (const RouterKind& k : router_kinds()) {
+    if (k.name == name) return k.make(seed);
+    names.emplace_back(k.name);
+  }
+  throw InputError(fmt::format("unknown router '{}'{}", name, did_you_mean(name, names)));
+}
+
+}  // namespace orrery

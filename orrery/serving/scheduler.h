@@ -1,0 +1,45 @@
+// Batch schedulers: which sequences compute how many tokens in the next step.
+//
+// A scheduler is asked whenever the engine can take a step; it moves sequences between
+// EngineState::waiting and running, takes and evicts KV blocks, and fills `work`. It reads no
+// clock. A sequence whose last token is being made (Sequence::wanted() == 0) stays in `running`
+// until the engine removes it.
+//
+// Adding one: a file that implements Scheduler, and a line in schedulers.cc (docs/serving.md).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/serving/engine_state.h"
+
+namespace orrery {
+
+struct StepPlan {
+  std::vector<Work> work;     // in the order of the batch
+  std::vector<Slot> evicted;  // in this step
+  std::vector<Slot> stalled;  // running, ready to decode, left out in favour of prompts
+
+  void clear() { work.clear(), evicted.clear(), stalled.clear(); }
+};
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  virtual void plan(EngineState& engine, StepPlan& plan) = 0;
+};
+
+// One declared scheduler.
+struct SchedulerKind {
+  std::string_view name, doc;
+  std::unique_ptr<Scheduler> (*make)();
+};
+const std::vector<SchedulerKind>& scheduler_kinds();
+// InputError naming the nearest.
+std::unique_ptr<Scheduler> make_scheduler(std::string_view name);
+
+std::unique_ptr<Scheduler> make_vllm_v1();
+
+}  // namespace orrery

@@ -1,0 +1,31 @@
+// How long a step takes: what a simulation asks the rest of the library.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "orrery/serving/sim_time.h"
+
+namespace orrery {
+
+// A part of a prompt (or of an evicted sequence) that a step computes.
+struct PromptChunk {
+  std::int32_t new_tokens = 0, past = 0;
+  bool sampled = true;  // it is the last one: the step yields a token
+};
+
+// What a step computes.
+struct StepShape {
+  std::int64_t decodes = 0;      // sequences that compute one token after a cached past
+  std::int64_t decode_past = 0;  // sum of their cached tokens
+  std::span<const PromptChunk> chunks;
+};
+
+class StepTimer {
+ public:
+  virtual ~StepTimer() = default;
+  // REQUIRES decodes > 0 or a chunk.
+  virtual SimTime time(const StepShape& step) = 0;
+};
+
+}  // namespace orrery

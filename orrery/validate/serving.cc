@@ -1,0 +1,128 @@
+#include "orrery/validate/serving.h"
+
+#include <algorithm>
+
+#include "orrery/base/error.h"
+#include "orrery/base/quantile.h"
+#include "orrery/serving/simulation.h"
+#include "orrery/serving/step_clock.h"
+#include "orrery/validate/engine_run.h"
+
+namespace orrery {
+namespace {
+
+double mean(const std::vector<double>& x) {
+  double sum = 0;
+  for (double v : x) sum += v;
+  return sum / static_cast<double>(x.size());
+}
+
+struct Figures {
+  std::vector<double> ttft, tpot, e2e;  // of requests, ms
+  void add(double first, double last, std::int64_t output) {
+    ttft.push_back(first * 1e3);
+    e2e.push_back(last * 1e3);
+    if (output > 1) tpot.push_back((last - first) / static_cast<double>(output - 1) * 1e3);
+  }
+};
+
+SimulationConfig config_of(const EngineRun& run) {
+  const EngineProfile& e = run.deployment.engine;
+  SimulationConfig c;
+  auto& l = c.replica.limits;
+  l.max_num_batched_tokens = e.scheduler.max_num_batched_tokens;
+  l.max_num_seqs = e.scheduler.max_num_seqs;
+  l.max_model_len = run.max_model_len;
+  l.block_size = static_cast<std::int32_t>(e.memory.block_size);
+  c.replica.kv_blocks = run.memory().kv_blocks();
+  return c;
+}
+
+// The run's figures with all step times multiplied by `scale`.
+Figures simulated(const EngineRun& run, const RequestLoad& load, double scale) {
+  StepClock clock(run.steps(), scale);
+  const SimulationResult r = simulate(config_of(run), load, clock);
+  Figures f;
+  for (const RequestRecord& q : r.records) {
+    if (q.outcome == Outcome::kDone) f.add(q.ttft(), q.e2e(), q.output);
+  }
+  return f;
+}
+
+void validate_run(const std::filesystem::path& dir, const Bundle& bundle,
+                  ValidationReport& report) {
+  const EngineRun run(dir, bundle);
+  std::vector<RunRequest> requests = run.requests;
+  std::sort(requests.begin(), requests.end(),
+            [](const RunRequest& a, const RunRequest& b) { return a.queued < b.queued; });
+  RequestLoad load;
+  Figures measured;
+  for (const RunRequest& r : requests) {
+    Request q;
+    q.arrival = sim_seconds(r.queued);
+    q.input = static_cast<std::int32_t>(r.input);
+    q.output = static_cast<std::int32_t>(r.output);
+    load.requests.push_back(q);
+    measured.add(r.first - r.queued, r.last - r.queued, r.output);
+  }
+  const auto error = run.steps().time({{{32, 1, 1024}}}).total;
+  const auto at = [&](double p) { return simulated(run, load, error.quantile(p) / error.value); };
+  const Figures predicted = simulated(run, load, 1);
+  const Figures low50 = at(0.25), high50 = at(0.75), low90 = at(0.05), high90 = at(0.95);
+  const auto row = [&](const char* metric, auto of, Origin origin) {
+    ValidationRow v;
+    v.by = {{"table", run.name},
+            {"metric", metric},
+            {"system", run.gpu.id},
+            {"engine", run.deployment.engine.id},
+            {"fitted", "no"}};
+    v.row = run.name + ":" + metric;
+    v.measured = of(measured);
+    v.predicted = of(predicted);
+    v.low50 = of(low50), v.high50 = of(high50), v.low90 = of(low90), v.high90 = of(high90);
+    v.origin = origin;
+    report.rows.push_back(std::move(v));
+  };
+  row("ttft mean", [](const Figures& f) { return mean(f.ttft); }, error.origin);
+  row("ttft p99", [](const Figures& f) { return quantile(f.ttft, 0.99); }, error.origin);
+  row("tpot mean", [](const Figures& f) { return mean(f.tpot); }, error.origin);
+  row("tpot p99", [](const Figures& f) { return quantile(f.tpot, 0.99); }, error.origin);
+  row("e2e mean", [](const Figures& f) { return mean(f.e2e); }, error.origin);
+  row("e2e p99", [](const Figures& f) { return quantile(f.e2e, 0.99); }, error.origin);
+  if (!run.kv_blocks) return;
+  const double blocks = static_cast<double>(run.memory().kv_blocks());
+  report.rows.push_back({{{"table", run.name},
+                          {"metric", "KV blocks"},
+                          {"system", run.gpu.id},
+                          {"engine", run.deployment.engine.id},
+                          {"fitted", "no"}},
+                         run.name + ":KV blocks",
+                         static_cast<double>(*run.kv_blocks),
+                         blocks,
+                         blocks,
+                         blocks,
+                         blocks,
+                         blocks,
+                         Origin::kAnalytical});
+}
+
+}  // namespace
+
+ValidationReport validate_serving(const std::filesystem::path& dir, const std::string& table,
+                                  const Bundle& bundle) {
+  ValidationReport report;
+  report.area = "serving";
+  const std::filesystem::path below = dir / "request_level";
+  for (const auto& run : run_folders(std::filesystem::is_directory(below) ? below : dir, table)) {
+    try {
+      validate_run(run, bundle, report);
+    } catch (const NoData& e) {
+      report.refused.push_back({run.filename().string(), e.what()});
+    } catch (const Infeasible& e) {
+      report.refused.push_back({run.filename().string(), e.what()});
+    }
+  }
+  return report;
+}
+
+}  // namespace orrery
