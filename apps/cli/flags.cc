@@ -78,12 +78,14 @@ void ScenarioFlags::add_flag(CLI::App& app, const Field& field, const std::strin
       ->type_name(type_name(field));
 }
 
-ScenarioFlags::ScenarioFlags(CLI::App& app) {
+ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of) {
   declare(scenario_fields_, scenario_);
   declare(engine_fields_, engine_);
   for (const Field& f : scenario_fields_.all()) {
+    const bool of_service = f.name() == "load" || f.name() == "cluster" || f.name() == "slo";
     if (f.group()) {
-      add_leaves(app, *f.group(), f.name() + ".", f.doc());
+      if (of_service == (of == Of::kService) || !(of_service || f.name() == "workload"))
+        add_leaves(app, *f.group(), f.name() + ".", f.doc());
     } else if (f.name() == "model") {
       add_flag(app, f, f.name(), "-m,--model", "what is asked about");
     }
@@ -112,6 +114,8 @@ void ScenarioFlags::add_leaves(CLI::App& app, const Fields& fields, const std::s
   for (const Field& f : fields.all()) {
     if (f.group() || f.type() == Field::Type::kGroup) continue;
     std::string names = prefix == "engine." ? "--engine" : flag_names(f);
+    // "--slo-ttft": a limit is no metric.
+    if (prefix == "slo.") names = "--slo-" + flag_name(f.name()).substr(2);
     if (f.name() == "gpu") names = "-g," + names;
     add_flag(app, f, prefix + f.name(), names, group);
   }
@@ -161,6 +165,8 @@ Scenario ScenarioFlags::scenario() const {
     throw InputError(fmt::format(
         "{} missing, as in: orrery estimate --model llama-3-8b --gpu h100-sxm", missing));
   }
+  if (of_ == Of::kService && !document.find("load"))
+    set_path(document, "load.seed", scalar_node("0", ""));
   return read_scenario(document);
 }
 

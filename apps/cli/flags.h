@@ -23,8 +23,10 @@ namespace orrery::cli {
 
 class ScenarioFlags {
  public:
+  // What the flags ask for: a workload in closed form, or a service under load.
+  enum class Of { kWorkload, kService };
   // Adds the flags of the scenario and of the engine to `app`, and --set.
-  explicit ScenarioFlags(CLI::App& app);
+  explicit ScenarioFlags(CLI::App& app, Of of = Of::kWorkload);
 
   // What was given, laid over `document`: --set first, then flags.
   void apply(Node& document) const;
@@ -50,6 +52,7 @@ class ScenarioFlags {
   Scenario scenario_;  // holds the defaults that the declarations show
   EngineProfile engine_;
   Fields scenario_fields_, engine_fields_;
+  Of of_;
   std::deque<Given> given_;
   std::vector<std::string> assignments_;  // of --set
 };

@@ -108,7 +108,8 @@ void validate_kernel_rows(const ValidateOptions& o, const Bundle& bundle) {
 void add_validate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("validate", "errors against measured rows");
   auto o = std::make_shared<ValidateOptions>();
-  app->add_option("AREA", o->area, "kernels, layers, steps, inference, serving or neusight")->required();
+  app->add_option("AREA", o->area, "kernels, layers, steps, inference, serving or neusight")
+      ->required();
   app->add_option("--data", o->data,
                   "folder in the layout of the shared data, such as data/inference")
       ->required()

@@ -216,6 +216,7 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
     model = with_kv_heads(std::move(model), scenario.model_overrides.kv_heads);
   const Deployment base =
       make_deployment(scenario, model, gpu(scenario.hardware.gpu), engine(scenario.engine.profile));
+  if (scenario.simulated) return simulate_service(scenario, model, base, options);
   check_sweep(scenario);
   const std::vector<Load> loads = loads_of(scenario.workload);
   Answer answer;

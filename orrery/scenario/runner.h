@@ -11,6 +11,7 @@
 #include "orrery/model/architecture.h"
 #include "orrery/network/network_model.h"
 #include "orrery/scenario/answer.h"
+#include "orrery/scenario/deployment.h"
 #include "orrery/scenario/scenario.h"
 
 namespace orrery {
@@ -19,6 +20,8 @@ struct RunOptions {
   bool breakdown = true;  // fill Point::kernels
   bool memory_only = false;
   TierChoice tier = TierChoice::kBest;
+  bool intervals = true;       // of simulated services: two more simulations
+  bool find_max_rate = false;  // instead of load.rate: the highest that meets the SLO
 };
 
 // Keeps what it has read between scenarios (facts, kernel surfaces); not thread-safe.
@@ -35,6 +38,8 @@ class Runner {
   const Bundle& bundle() const { return bundle_; }
 
  private:
+  Answer simulate_service(const Scenario& scenario, const Architecture& model,
+                          const Deployment& deployment, const RunOptions& options);
   const Architecture& architecture(const std::string& name);
   const Gpu& gpu(const std::string& name);
   const EngineProfile& engine(const std::string& id);

@@ -137,6 +137,7 @@ void declare(Fields& f, Scenario& s) {
             .range(0, 3);
       },
       "what is asked of it");
+  declare(f, s.service);
 }
 
 Scenario read_scenario(const Node& document) {
@@ -144,6 +145,14 @@ Scenario read_scenario(const Node& document) {
   Fields fields;
   declare(fields, s);
   fields.read(document);
+  s.simulated = document.find("load") != nullptr;
+  if (!s.simulated) return s;
+  if (const Node* w = document.find("workload")) {
+    for (const char* key : {"isl", "osl", "batch", "closed_loop", "requests_per_user", "past"}) {
+      if (const Node* n = w->find(key))
+        n->fail("a scenario with a load is simulated: its lengths stand in load.isl and load.osl");
+    }
+  }
   return s;
 }
 

@@ -6,6 +6,12 @@
 //   engine: {profile: vllm}
 //   workload: {isl: [1024, 8192], osl: 128, batch: 1-64*2}
 //
+// A service under load is simulated (orrery/serving/simulation.h):
+//
+//   load: {arrivals: poisson, rate: [2, 4], requests: 1000, isl: "uniform(128, 512)", osl: 128}
+//   cluster: {replicas: 4, router: least-outstanding}
+//   slo: {ttft: 500 ms, tpot: 50 ms}
+//
 // Every face builds a Scenario. Numbers marked as swept may be lists or ranges; the answer has a
 // point for each combination, in the order tp, pp, isl, osl, batch with the last running fastest.
 #pragma once
@@ -15,6 +21,7 @@
 #include <vector>
 
 #include "orrery/base/fields.h"
+#include "orrery/scenario/service.h"
 #include "orrery/scenario/sweep.h"
 #include "orrery/workload/engine.h"
 
@@ -57,6 +64,10 @@ struct Scenario {
     double expert_skew = 0;          // exponent of the power law of expert loads
     std::int64_t past = 0;           // tokens of the prompt that are already cached (prefix hit)
   } workload;
+
+  // Asked instead of a workload by files that have a `load`, and by `orrery simulate`.
+  ServiceScenario service;
+  bool simulated = false;
 };
 
 void declare(Fields& fields, Scenario& scenario);

@@ -7,7 +7,7 @@ namespace orrery {
 
 const std::vector<SchedulerKind>& scheduler_kinds() {
   static const std::vector<SchedulerKind> kinds = {
-      {"vllm", "vLLM V1: one token budget for prompts and decodes", make_vllm_v1},
+      {"vllm", "vLLM V1 (0.19): one token budget for prompts and decodes", make_vllm_v1},
   };
   return kinds;
 }

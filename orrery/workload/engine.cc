@@ -86,6 +86,10 @@ void declare(Fields& f, EngineProfile& e) {
       "scheduler",
       [&](Fields& g) {
         auto& s = e.scheduler;
+        g.add("policy", s.policy, "batch scheduler of simulations: vllm, ...").alias("scheduler");
+        g.add("async_scheduling", s.async_scheduling, "the next step is planned while one runs");
+        g.add("prefix_caching", s.prefix_caching, "full KV blocks are found again by later prompts")
+            .alias("enable_prefix_caching");
         g.add("continuous", s.continuous, "continuous batching; false: a static batch");
         g.add("chunked_prefill", s.chunked_prefill, "prompts are computed in chunks")
             .alias("enable_chunked_prefill");

@@ -85,6 +85,9 @@ struct EngineProfile {
   } memory;
 
   struct Scheduler {
+    std::string policy = "vllm";   // the batch scheduler that simulations run
+    bool async_scheduling = true;  // the next step is planned while one runs
+    bool prefix_caching = true;
     bool continuous = true;  // false: a static batch runs until its last member is done
     bool chunked_prefill = true;
     std::int64_t max_num_batched_tokens = 8192;

@@ -1,0 +1,122 @@
+#include "orrery/scenario/service.h"
+
+#include <fmt/format.h>
+
+#include "orrery/serving/router.h"
+#include "orrery/serving/trace.h"
+
+namespace orrery {
+namespace {
+
+template <class Kind>
+std::vector<std::string> names_of(const std::vector<Kind>& kinds) {
+  std::vector<std::string> names;
+  for (const Kind& k : kinds) names.emplace_back(k.name);
+  return names;
+}
+
+// A text that Lengths reads, refused where it stands.
+void add_lengths(Fields& f, std::string name, std::string& value, std::string doc) {
+  f.custom(
+      std::move(name), Field::Type::kText,
+      [&value](const Node& n) {
+        try {
+          Lengths::parse(n.text());
+        } catch (const InputError& e) {
+          n.fail(e.what());
+        }
+        value = n.text();
+      },
+      [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
+}
+
+}  // namespace
+
+void declare(Fields& f, ServiceScenario& s) {
+  f.group(
+      "load",
+      [&](Fields& g) {
+        g.add("requests", s.requests, "requests sent; of a trace the first so many, 0: all")
+            .unit("requests")
+            .range(0, 1e8);
+        g.add("arrivals", s.arrivals, "when they arrive").one_of(names_of(arrival_kinds()));
+        g.add("rate", s.rate, "mean arrivals a second; several make a sweep").range(1e-9, 1e9);
+        g.add("burstiness", s.arrival.burstiness, "gamma: 1 as poisson, below 1 burstier")
+            .range(1e-3, 1e6);
+        g.add("end_rate", s.arrival.end_rate, "ramp: arrivals a second at its end")
+            .range(1e-9, 1e9);
+        g.add("period", s.arrival.period, "ramp, diurnal: seconds").range(1e-3, 1e9);
+        g.add("amplitude", s.arrival.amplitude, "diurnal: swing of the rate, 0 to 1").range(0, 1);
+        g.add("max_concurrency", s.max_concurrency,
+              "closed loop: at most so many requests under way; 0: no limit")
+            .range(0, 1e8);
+        add_lengths(g, "isl", s.isl,
+                    "prompt tokens: 1024, uniform(128, 512), lognormal(1155, 1.1), zipf(a, b, s)");
+        add_lengths(g, "osl", s.osl, "output tokens, likewise");
+        g.add("shared_prefix", s.shared_prefix, "leading tokens that prompts of a group share")
+            .unit("tokens")
+            .range(0, 1 << 24);
+        g.add("prefix_groups", s.prefix_groups, "groups of prompts with a prefix of their own")
+            .range(1, 1e6);
+        g.add("trace", s.trace, "file of requests (formats: docs/serving.md)");
+        g.add("time_scale", s.time_scale, "a trace's arrivals are multiplied by it")
+            .range(1e-6, 1e6);
+        g.add("length_scale", s.length_scale, "a trace's lengths are multiplied by it")
+            .range(1e-6, 1e6);
+        g.add("warmup", s.warmup, "first requests that are not counted").range(0, 1e8);
+        g.add("cooldown", s.cooldown, "last requests that are not counted").range(0, 1e8);
+        g.add("seed", s.seed, "of all random numbers").range(0, 9e15);
+      },
+      "what is sent to the service");
+  f.group(
+      "cluster",
+      [&](Fields& g) {
+        g.add("replicas", s.replicas, "engines, each with its own GPUs").range(1, 1e5);
+        g.add("router", s.router, "which replica a request goes to")
+            .one_of(names_of(router_kinds()));
+      },
+      "what serves it");
+  f.group(
+      "slo",
+      [&](Fields& g) {
+        g.add("ttft", s.slo.ttft, "longest time to the first token; 0 s: no limit");
+        g.add("tpot", s.slo.tpot, "longest time between later tokens; 0 s: no limit");
+        g.add("e2e", s.slo.e2e, "longest time to the last token; 0 s: no limit");
+        g.add("percentile", s.slo.percentile, "of each that must meet its limit").range(0, 100);
+      },
+      "what is asked of its latency");
+}
+
+RequestLoad load_of(const ServiceScenario& s, double rate, std::vector<std::string>& notes) {
+  LoadSpec spec;
+  spec.requests = s.requests;
+  spec.arrivals = s.arrivals;
+  spec.parameters = s.arrival;
+  spec.parameters.rate = rate;
+  spec.seed = static_cast<std::uint64_t>(s.seed);
+  if (s.trace.empty()) {
+    if (s.requests == 0) throw InputError("load.requests: 0 requests; 0 is for traces (all)");
+    spec.input = Lengths::parse(s.isl);
+    spec.output = Lengths::parse(s.osl);
+    spec.shared_prefix = static_cast<std::int32_t>(s.shared_prefix);
+    spec.prefix_groups = s.prefix_groups;
+    return make_load(spec);
+  }
+  TraceOptions options;
+  options.time_scale = s.time_scale;
+  options.length_scale = s.length_scale;
+  options.requests = s.requests;
+  Trace trace = read_trace(s.trace, options);
+  if (!trace.has_arrivals) {
+    set_arrivals(spec, trace.load);
+    notes.push_back(
+        fmt::format("{} has no arrivals: {} at {} a second", s.trace, s.arrivals, rate));
+  }
+  if (trace.zero_lengths > 0) {
+    notes.push_back(fmt::format("{} requests of {} without prompt or output were left out",
+                                trace.zero_lengths, s.trace));
+  }
+  return std::move(trace.load);
+}
+
+}  // namespace orrery

@@ -1,0 +1,43 @@
+// The part of a Scenario that asks for a simulated service: its load, its replicas, its targets.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orrery/base/fields.h"
+#include "orrery/serving/load.h"
+
+namespace orrery {
+
+struct ServiceScenario {
+  std::int64_t requests = 1000;
+  std::string arrivals = "poisson";
+  std::vector<double> rate = {1};  // swept
+  ArrivalParameters arrival;       // its rate is not read
+  std::int64_t max_concurrency = 0;
+  std::string isl = "1024", osl = "128";  // as Lengths reads them
+  std::int64_t shared_prefix = 0, prefix_groups = 1;
+  std::string trace;
+  double time_scale = 1, length_scale = 1;
+  std::int64_t warmup = 0, cooldown = 0;  // requests at the start and end that are not counted
+  std::int64_t seed = 0;
+
+  std::int64_t replicas = 1;
+  std::string router = "round-robin";
+
+  struct Slo {
+    Seconds ttft, tpot, e2e;  // 0: none
+    double percentile = 99;   // of each, that must meet it
+    bool any() const { return ttft > Seconds(0) || tpot > Seconds(0) || e2e > Seconds(0); }
+  } slo;
+};
+
+// The groups `load`, `cluster` and `slo`.
+void declare(Fields& fields, ServiceScenario& service);
+
+// Requests at `rate` (ignored where a trace has arrivals). InputError: lengths, arrivals, a trace
+// that cannot be read. `notes` gets what was left out of a trace.
+RequestLoad load_of(const ServiceScenario& service, double rate, std::vector<std::string>& notes);
+
+}  // namespace orrery

@@ -1,0 +1,159 @@
+#include "orrery/scenario/service_answer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/base/quantile.h"
+#include "orrery/serving/step_clock.h"
+
+namespace orrery {
+namespace {
+
+// The counted requests' times, ms.
+struct Times {
+  std::vector<double> ttft, tpot, e2e, queued;
+  std::int64_t counted = 0, good = 0;
+  double input = 0, output = 0;
+  SimTime first = kNever, last;
+};
+
+bool within(double seconds, Seconds limit) {
+  return limit == Seconds(0) || seconds <= limit.value();
+}
+
+Times times_of(const ServiceScenario& s, const SimulationResult& r) {
+  Times t;
+  const auto n = static_cast<std::int64_t>(r.records.size());
+  for (std::int64_t i = s.warmup; i < n - s.cooldown; ++i) {
+    const RequestRecord& q = r.records[static_cast<std::size_t>(i)];
+    ++t.counted;
+    if (q.outcome != Outcome::kDone) continue;
+    t.ttft.push_back(q.ttft() * 1e3);
+    t.e2e.push_back(q.e2e() * 1e3);
+    t.queued.push_back((q.scheduled - q.arrival).seconds() * 1e3);
+    if (q.output > 1) t.tpot.push_back(q.tpot() * 1e3);
+    t.good += within(q.ttft(), s.slo.ttft) && within(q.e2e(), s.slo.e2e) &&
+              (q.output < 2 || within(q.tpot(), s.slo.tpot));
+    t.input += q.input;
+    t.output += q.output;
+    t.first = std::min(t.first, q.arrival);
+    t.last = std::max(t.last, q.finished);
+  }
+  return t;
+}
+
+void add_distribution(std::vector<Metric>& m, const std::string& name, std::vector<double> sample) {
+  if (sample.empty()) return;
+  std::sort(sample.begin(), sample.end());
+  double sum = 0;
+  for (double v : sample) sum += v;
+  const auto put = [&](const char* what, double v) {
+    m.push_back(exact_metric(name + what, "ms", v));
+  };
+  put("", sum / static_cast<double>(sample.size()));
+  for (const auto& [what, p] : {std::pair{"_p50", 0.5}, {"_p90", 0.9}, {"_p99", 0.99}})
+    put(what, quantile(sample, p));
+}
+
+// The interval's 50 % bounds from its 90 % ones: errors of steps are log-normal.
+double half_way(double value, double bound) {
+  constexpr double kRatio = 0.6744897501960817 / 1.6448536269514722;  // normal quantiles 0.75, 0.95
+  return value > 0 && bound > 0 ? value * std::pow(bound / value, kRatio)
+                                : value + (bound - value) * kRatio;
+}
+
+}  // namespace
+
+bool meets_slo(const ServiceScenario& s, const SimulationResult& r) {
+  const Times t = times_of(s, r);
+  if (t.counted == 0 || static_cast<std::int64_t>(t.e2e.size()) < t.counted) return false;
+  const double p = s.slo.percentile / 100;
+  const auto met = [p](const std::vector<double>& sample, Seconds limit) {
+    return sample.empty() || within(quantile(sample, p) * 1e-3, limit);
+  };
+  return met(t.ttft, s.slo.ttft) && met(t.tpot, s.slo.tpot) && met(t.e2e, s.slo.e2e);
+}
+
+std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationConfig& config,
+                                    const SimulationResult& r) {
+  const Times t = times_of(s, r);
+  const ReplicaCounts sum = r.total();
+  std::vector<Metric> m;
+  const auto put = [&](const char* name, const char* unit, double v) {
+    m.push_back(exact_metric(name, unit, v));
+  };
+  add_distribution(m, "ttft", t.ttft);
+  add_distribution(m, "tpot", t.tpot);
+  if (r.gaps.count() > 0) {
+    put("itl", "ms", r.gaps.mean() * 1e3);
+    put("itl_p50", "ms", r.gaps.quantile(0.5) * 1e3);
+    put("itl_p90", "ms", r.gaps.quantile(0.9) * 1e3);
+    put("itl_p99", "ms", r.gaps.quantile(0.99) * 1e3);
+    put("itl_max", "ms", r.gaps.largest() * 1e3);
+  }
+  add_distribution(m, "e2e", t.e2e);
+  add_distribution(m, "queue", t.queued);
+  const auto done = static_cast<double>(t.e2e.size());
+  const double span = done > 0 ? (t.last - t.first).seconds() : 0;
+  if (span > 0) {
+    put("duration", "s", span);
+    put("request_throughput", "requests/s", done / span);
+    put("output_throughput", "tokens/s", t.output / span);
+    put("total_throughput", "tokens/s", (t.input + t.output) / span);
+  }
+  if (s.slo.any() && t.counted > 0) {
+    put("slo_attainment", "%", 100 * static_cast<double>(t.good) / static_cast<double>(t.counted));
+    if (span > 0) put("goodput", "requests/s", static_cast<double>(t.good) / span);
+  }
+  const double whole = r.end.seconds() * static_cast<double>(r.replicas.size());
+  if (whole > 0) {
+    put("busy", "%", 100 * sum.busy.seconds() / whole);
+    put("running", "sequences",
+        static_cast<double>(sum.output_tokens) /
+            static_cast<double>(std::max<std::int64_t>(sum.steps, 1)));
+    put("kv_use", "%",
+        100 * sum.used_block_seconds /
+            (sum.busy.seconds() * static_cast<double>(config.replica.kv_blocks)));
+  }
+  put("steps", "", static_cast<double>(sum.steps));
+  put("evictions", "", static_cast<double>(sum.evictions));
+  put("stalls", "", static_cast<double>(sum.stalls));
+  if (config.replica.prefix_caching && t.input > 0)
+    put("prefix_hits", "%", 100 * static_cast<double>(sum.cached_tokens) / t.input);
+  put("requests", "", static_cast<double>(t.counted));
+  put("rejected", "", static_cast<double>(t.counted) - done);
+  return m;
+}
+
+std::vector<Metric> simulated_metrics(const ServiceScenario& service,
+                                      const SimulationConfig& config, const RequestLoad& load,
+                                      const StepModel& steps, bool intervals) {
+  // What the steps' uncertainty is: of a middling decode step.
+  const Estimate<Seconds> typical =
+      steps.time({{{std::min<std::int64_t>(32, config.replica.limits.max_num_seqs), 1, 1024}}})
+          .total;
+  const auto at = [&](double scale) {
+    StepClock clock(steps, scale);
+    return service_metrics(service, config, simulate(config, load, clock));
+  };
+  std::vector<Metric> metrics = at(1);
+  for (Metric& m : metrics) m.origin = typical.origin;
+  if (!intervals) return metrics;
+  const std::vector<Metric> fast = at(typical.quantile(0.05) / typical.value),
+                            slow = at(typical.quantile(0.95) / typical.value);
+  const auto named = [](const std::vector<Metric>& in, const Metric& m) {
+    const auto it =
+        std::find_if(in.begin(), in.end(), [&](const Metric& o) { return o.name == m.name; });
+    return it == in.end() ? m.value : it->value;
+  };
+  for (Metric& m : metrics) {
+    const double a = named(fast, m), b = named(slow, m);
+    m.low90 = std::min({a, b, m.value});
+    m.high90 = std::max({a, b, m.value});
+    m.low50 = half_way(m.value, m.low90);
+    m.high50 = half_way(m.value, m.high90);
+  }
+  return metrics;
+}
+
+}  // namespace orrery

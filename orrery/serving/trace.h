@@ -1,0 +1,42 @@
+// Reads request traces. The format is told by the header (CSV) or by the keys of the first line
+// (JSONL):
+//
+//   ours        arrival_s,input_tokens,output_tokens[,session_id][,images][,block_ids]
+//   Azure       TIMESTAMP,ContextTokens,GeneratedTokens          times as 2023-11-16
+//   18:17:03.9799600 BurstGPT    Timestamp,...,Request tokens,Response tokens,...  seconds VIDUR
+//   arrived_at,num_prefill_tokens,num_decode_tokens Splitwise
+//   ...,arrival_timestamp,...,prompt_size,token_size Mooncake    {"timestamp": ms, "input_length",
+//   "output_length", "hash_ids": [of 512 tokens]} Bailian     {"chat_id", "timestamp": s,
+//   "input_length", "output_length", "hash_ids": [of 16]} LLMServingSim  {"input_toks",
+//   "output_toks", "arrival_time_ns"}
+//
+// CSV may be gzip. The first arrival becomes time 0.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "orrery/serving/request.h"
+
+namespace orrery {
+
+struct TraceOptions {
+  double time_scale = 1;                  // arrivals are multiplied by it: 0.5 doubles the rate
+  double length_scale = 1;                // prompts and outputs likewise, rounded, at least 1
+  std::int64_t requests = 0;              // the first so many; 0: all
+  std::optional<std::int32_t> id_tokens;  // tokens of a block id, where the file does not imply it
+};
+
+struct Trace {
+  RequestLoad load;
+  bool has_arrivals = true;       // false: lengths only, all arrivals 0
+  std::int64_t zero_lengths = 0;  // requests without prompt or output, left out
+};
+
+// InputError with file and line: no known format, a time that is negative, not a number or before
+// the one above it, a length that is no whole number or above 2^24.
+Trace read_trace(const std::filesystem::path& path, const TraceOptions& options = {});
+
+}  // namespace orrery
