@@ -214,12 +214,13 @@ class DecodeFamily : public KernelFamily {
 
   KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
     const auto& a = std::get<DecodeAttention>(op);
-    constexpr double kRows = 16;  // query heads of one kv head are packed into tiles of 16 rows
+    // Query heads of one kv head, and the queries of a sequence, are packed into tiles of 16 rows.
+    constexpr double kRows = 16;
     KernelPoint p;
     p.compute = flops(op) / rate_for(a.dtype, gpu);
     p.memory = bytes(op) / gpu.memory.bandwidth;
-    const double group = 1.0 * a.heads / a.kv_heads;
-    const double waste = ceiling(group / kRows) * kRows / group;
+    const double group = 1.0 * a.heads / a.kv_heads, rows = group * a.queries;
+    const double waste = ceiling(rows / kRows) * kRows / rows;
     const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : Bytes(0);
     p.base = kSetup + std::max(p.compute * waste, move_time(bytes(op), cached, gpu));
     p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));

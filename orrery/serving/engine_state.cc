@@ -33,7 +33,7 @@ Slot EngineState::enter(std::uint32_t request) {
   s.request = request;
   s.prompt = s.tokens = r.input;
   s.target = r.input + r.output;
-  s.computed = s.published = s.made = s.found = 0;
+  s.computed = s.published = s.made = s.found = s.drafts = 0;
   s.entered = false;
   s.last_token = {};
   s.priority = r.priority;
@@ -104,7 +104,9 @@ bool EngineState::grow(Sequence& s, std::int32_t new_tokens) {
   if (more > pool_.free()) return false;
   for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(pool_.take());
   if (pool_.caching()) {
-    const auto full = static_cast<std::int32_t>(tokens / limits_.block_size);
+    // Drafts may be rejected: blocks that hold some are not yet known.
+    const auto full = static_cast<std::int32_t>(std::min<std::int64_t>(tokens, s.tokens) /
+                                                limits_.block_size);
     for (; s.published < full; ++s.published) {
       pool_.publish(s.blocks[static_cast<std::size_t>(s.published)], block_hash(s, s.published));
     }
@@ -115,7 +117,7 @@ bool EngineState::grow(Sequence& s, std::int32_t new_tokens) {
 void EngineState::evict(Slot slot) {
   Sequence& s = sequences_[slot];
   release_blocks(s);
-  s.computed = s.published = 0;
+  s.computed = s.published = s.drafts = 0;
   if (limits_.priority) {
     enqueue(slot);
   } else {

@@ -36,13 +36,15 @@ struct Sequence {
   std::int32_t made = 0;      // output tokens that are out
   std::int32_t found = 0;     // tokens that the prefix cache held when it was last admitted
   std::int32_t priority = 0;
+  std::int32_t drafts = 0;     // proposed tokens after `tokens`, to be verified by its next step
   std::int32_t published = 0;  // leading blocks that the prefix cache knows
   bool entered = false;        // it was part of a step before
   SimTime arrival, last_token;
   std::vector<BlockId> blocks;
 
-  // Tokens still to compute: 1 for one that decodes, 0 when its last token is being made.
-  std::int32_t wanted() const { return tokens == target ? 0 : tokens - computed; }
+  // Tokens still to compute: 1 and its drafts for one that decodes, 0 when its last token is being
+  // made.
+  std::int32_t wanted() const { return tokens == target ? 0 : tokens + drafts - computed; }
 };
 
 // A sequence's share of a step.

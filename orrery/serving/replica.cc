@@ -11,7 +11,9 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       load_(load),
       timer_(timer),
       observer_(observer),
-      state_(config.limits, config.kv_blocks, config.prefix_caching, load) {}
+      state_(config.limits, config.kv_blocks, config.prefix_caching, load) {
+  if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
+}
 
 void Replica::enter(std::uint32_t request) {
   state_.enter(request);
@@ -44,10 +46,15 @@ bool Replica::plan(SimTime now, Step& step) {
     Sequence& s = state_.at(w.slot);
     const std::int32_t past = s.computed;
     s.computed += w.new_tokens;
-    const bool caught_up = s.computed == s.tokens;
+    const std::int32_t drafts = s.computed - s.tokens;  // below 0: not caught up
+    const bool caught_up = drafts >= 0;
     if (w.new_tokens == 1 && past > 0) {
       ++shape.decodes;
       shape.decode_past += past;
+    } else if (drafts > 0) {
+      ++shape.verifies;
+      shape.verify_tokens += w.new_tokens;
+      shape.verify_past += past;
     } else {
       chunks_.push_back({w.new_tokens, past, caught_up});
     }
@@ -59,13 +66,33 @@ bool Replica::plan(SimTime now, Step& step) {
       observer_.scheduled(s.request, now, cached);
     }
     if (!caught_up) continue;
-    ++s.tokens;
-    step.tokens.push_back(w.slot);
+    step.tokens.push_back({w.slot, make_tokens(s, drafts)});
   }
   shape.chunks = chunks_;
   step.decode_only = chunks_.empty();
   step.duration = timer_.time(shape);
   return true;
+}
+
+std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
+  std::int32_t made = 1;
+  if (acceptance_) {
+    if (drafts > 0) {
+      const std::int32_t accepted = acceptance_->accepted(s.request, s.tokens - s.prompt, drafts);
+      ++counts_.verifications;
+      counts_.drafts += drafts;
+      counts_.accepted += accepted;
+      made = std::min(accepted + 1, s.target - s.tokens);
+    }
+    // Rejected drafts are rolled back. Those to come never ask for more than the whole pool.
+    s.computed = s.tokens + made - 1;
+    const std::int64_t slots =
+        state_.pool().size() * config_.limits.block_size - (s.tokens + made);
+    s.drafts = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(slots, 0, config_.speculation.verified()));
+  }
+  s.tokens += made;
+  return made;
 }
 
 void Replica::start(Step& step, SimTime now) {
@@ -82,12 +109,13 @@ void Replica::end_step() {
   const SimTime now = step.end;
   first_ = 1 - first_;
   --count_;
-  counts_.output_tokens += static_cast<std::int64_t>(step.tokens.size());
-  for (Slot slot : step.tokens) {
+  for (const auto [slot, made] : step.tokens) {
     Sequence& s = state_.at(slot);
+    counts_.output_tokens += made;
     observer_.token(s.request, now, s.last_token, s.last_token.ps == 0);
     s.last_token = now;
-    if (++s.made == s.target - s.prompt) finish(slot, now);
+    s.made += made;
+    if (s.made == s.target - s.prompt) finish(slot, now);
   }
   if (count_ > 0) start(steps_[first_], now);
 }

@@ -9,11 +9,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "orrery/serving/engine_state.h"
 #include "orrery/serving/scheduler.h"
+#include "orrery/serving/speculation.h"
 #include "orrery/serving/step_timer.h"
 
 namespace orrery {
@@ -23,6 +25,7 @@ struct ReplicaConfig {
   std::int64_t kv_blocks = 0;
   bool prefix_caching = true;
   bool async = true;
+  Speculation speculation;
 };
 
 // What a replica tells of its work.
@@ -32,7 +35,8 @@ class ReplicaObserver {
   virtual void scheduled(std::uint32_t request, SimTime now, std::int32_t cached) = 0;
   virtual void evicted(std::uint32_t request) = 0;
   virtual void stalled(std::uint32_t request) = 0;
-  // `first`: its first token; `before`: when the one before came.
+  // Its next token, or several that a step made together. `first`: the first of all; `before`: when
+  // the one before came.
   virtual void token(std::uint32_t request, SimTime now, SimTime before, bool first) = 0;
   virtual void finished(std::uint32_t request, SimTime now) = 0;
 };
@@ -43,6 +47,9 @@ struct ReplicaCounts {
   std::int64_t output_tokens = 0;
   std::int64_t evictions = 0, stalls = 0;
   std::int64_t cached_tokens = 0;  // prompt tokens found in the prefix cache
+  // Speculative decoding: sequences' steps with drafts, drafts verified, drafts accepted (before
+  // the end of the output cuts them off).
+  std::int64_t verifications = 0, drafts = 0, accepted = 0;
   SimTime busy;                    // sum of steps
   double used_block_seconds = 0;   // integral of blocks in use over busy time
 };
@@ -68,12 +75,18 @@ class Replica {
   const ReplicaCounts& counts() const { return counts_; }
 
  private:
+  struct Made {
+    Slot slot;
+    std::int32_t tokens;
+  };
   struct Step {
-    std::vector<Slot> tokens;  // sequences that it makes a token of
+    std::vector<Made> tokens;  // of sequences that get any
     SimTime duration, end;
     bool decode_only = true;
   };
   bool plan(SimTime now, Step& step);
+  // What a sequence that computes its last token and `drafts` makes.
+  std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
   void start(Step& step, SimTime now);
   void finish(Slot slot, SimTime now);
 
@@ -83,6 +96,7 @@ class Replica {
   StepTimer& timer_;
   ReplicaObserver& observer_;
   EngineState state_;
+  std::optional<Acceptance> acceptance_;
   StepPlan plan_;
   std::vector<PromptChunk> chunks_;
   std::array<Step, 2> steps_;  // the running one first, then the one planned behind it

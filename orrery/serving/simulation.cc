@@ -156,6 +156,9 @@ ReplicaCounts SimulationResult::total() const {
     sum.evictions += r.evictions;
     sum.stalls += r.stalls;
     sum.cached_tokens += r.cached_tokens;
+    sum.verifications += r.verifications;
+    sum.drafts += r.drafts;
+    sum.accepted += r.accepted;
     sum.busy += r.busy;
     sum.used_block_seconds += r.used_block_seconds;
   }

@@ -18,34 +18,51 @@ double context_of(std::size_t node) {
 }  // namespace
 
 SimTime StepClock::time(const StepShape& step) {
-  const double mean =
-      step.decodes > 0 ? static_cast<double>(step.decode_past) / static_cast<double>(step.decodes)
-                       : 0;
-  if (step.chunks.empty()) return sim_seconds(decode_time(step.decodes, mean) * scale_);
+  const auto mean = [](std::int64_t sum, std::int64_t n) {
+    return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) : 0;
+  };
+  const Counts counts = {step.decodes, step.verifies, step.verify_tokens};
+  if (step.chunks.empty()) {
+    const double context =
+        mean(step.decode_past + step.verify_past, step.decodes + step.verifies);
+    if (step.verifies > 0)
+      return sim_seconds(table_time(counts, verify_[counts], context) * scale_);
+    const auto n = static_cast<std::size_t>(step.decodes);
+    if (n >= decode_.size()) decode_.resize(n + 1);
+    return sim_seconds(table_time(counts, decode_[n], context) * scale_);
+  }
   batch_.groups.clear();
   for (const PromptChunk& c : step.chunks)
     batch_.groups.push_back({1, c.new_tokens, static_cast<double>(c.past), c.sampled});
-  if (step.decodes > 0) batch_.groups.push_back({step.decodes, 1, mean, true});
+  add_decodes(counts, mean(step.decode_past, step.decodes), mean(step.verify_past, step.verifies));
   return sim_seconds(steps_.time(batch_).total.value.value() * scale_);
 }
 
-double StepClock::decode_time(std::int64_t sequences, double context) {
-  const auto n = static_cast<std::size_t>(sequences);
-  if (n >= decode_.size()) decode_.resize(n + 1);
+void StepClock::add_decodes(const Counts& counts, double decode_past, double verify_past) {
+  const auto [decodes, verifies, tokens] = counts;
+  if (decodes > 0) batch_.groups.push_back({decodes, 1, decode_past, true});
+  if (verifies == 0) return;
+  // Sequences with one token more than the others, so that the sum is right.
+  const std::int64_t each = tokens / verifies, longer = tokens % verifies;
+  if (longer > 0) batch_.groups.push_back({longer, each + 1, verify_past, true, true});
+  batch_.groups.push_back({verifies - longer, each, verify_past, true, true});
+}
+
+double StepClock::table_time(const Counts& counts, std::vector<float>& row, double context) {
   const int octave = std::max(0, std::ilogb(context));
   const double within = (std::ldexp(context, -octave) - 1) * (1 << kNodeBits);
   const auto step = static_cast<std::size_t>(within);
   const std::size_t below = (static_cast<std::size_t>(octave) << kNodeBits) + step;
-  std::vector<float>& row = decode_[n];
   if (row.size() < below + 2) row.resize(below + 2);
-  const double a = node(sequences, row, below), b = node(sequences, row, below + 1);
+  const double a = node(counts, row, below), b = node(counts, row, below + 1);
   return a + (b - a) * (within - static_cast<double>(step));
 }
 
-double StepClock::node(std::int64_t sequences, std::vector<float>& row, std::size_t index) {
+double StepClock::node(const Counts& counts, std::vector<float>& row, std::size_t index) {
   float& v = row[index];
   if (v == 0) {
-    batch_.groups.assign({{sequences, 1, context_of(index), true}});
+    batch_.groups.clear();
+    add_decodes(counts, context_of(index), context_of(index));
     v = static_cast<float>(steps_.time(batch_).total.value.value());
   }
   return static_cast<double>(v);

@@ -2,11 +2,14 @@
 //
 // Steps that only decode depend on two numbers, sequences and cached tokens: a table by the number
 // of sequences and by the mean context, 16 nodes an octave, filled where it is asked, linear
-// between the nodes (tests: within 0.5 % of the step room). Steps that carry prompts are asked of
-// the step room as they are.
+// between the nodes (tests: within 0.5 % of the step room). Steps that also verify drafts have such
+// a table for every number of decoding sequences, verifying ones and tokens of these. Steps that
+// carry prompts are asked of the step room as they are.
 #pragma once
 
-#include <memory>
+#include <array>
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "orrery/serving/step_timer.h"
@@ -23,13 +26,17 @@ class StepClock : public StepTimer {
   SimTime time(const StepShape& step) override;
 
  private:
-  double decode_time(std::int64_t sequences, double context);
-  double node(std::int64_t sequences, std::vector<float>& row, std::size_t index);
+  // Of steps without chunks: their counts, and a mean context.
+  using Counts = std::array<std::int64_t, 3>;  // decodes, verifies, verify_tokens
+  double table_time(const Counts& counts, std::vector<float>& row, double context);
+  double node(const Counts& counts, std::vector<float>& row, std::size_t index);
+  void add_decodes(const Counts& counts, double decode_past, double verify_past);
 
   const StepModel& steps_;
   double scale_;
   std::vector<std::vector<float>>
       decode_;  // seconds, by sequences and context node; 0: not asked yet
+  std::map<Counts, std::vector<float>> verify_;  // likewise
   Batch batch_;
 };
 

@@ -18,13 +18,16 @@ struct PromptChunk {
 struct StepShape {
   std::int64_t decodes = 0;      // sequences that compute one token after a cached past
   std::int64_t decode_past = 0;  // sum of their cached tokens
+  std::int64_t verifies = 0;     // sequences that verify drafts after a cached past
+  std::int64_t verify_tokens = 0;  // of all of them: each its last token and its drafts
+  std::int64_t verify_past = 0;
   std::span<const PromptChunk> chunks;
 };
 
 class StepTimer {
  public:
   virtual ~StepTimer() = default;
-  // REQUIRES decodes > 0 or a chunk.
+  // REQUIRES decodes > 0, verifies > 0 or a chunk.
   virtual SimTime time(const StepShape& step) = 0;
 };
 

@@ -42,7 +42,7 @@ double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const
 
 bool decode_only(const Batch& batch) {
   return std::all_of(batch.groups.begin(), batch.groups.end(),
-                     [](const SequenceGroup& g) { return g.new_tokens == 1; });
+                     [](const SequenceGroup& g) { return g.new_tokens == 1 || g.verify; });
 }
 
 }  // namespace

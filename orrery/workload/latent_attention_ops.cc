@@ -30,7 +30,8 @@ double mean_keys(const SequenceGroup& g, std::int64_t window) {
     return attended_pairs(g.new_tokens, std::llround(g.past), window, true) /
            static_cast<double>(g.new_tokens);
   }
-  return window > 0 ? std::min(g.past + 1, static_cast<double>(window)) : g.past + 1;
+  const double keys = g.past + 0.5 * static_cast<double>(g.new_tokens + 1);
+  return window > 0 ? std::min(keys, static_cast<double>(window)) : keys;
 }
 
 // Every rank holds the whole indexer. Its scores are attention without values; the keys are cached
@@ -47,14 +48,15 @@ void add_indexer(OpList& ops, const RankStep& step, const LatentAttention& a,
   const Dtype dtype =
       facts(format).arithmetic == Dtype::kFp8 ? Dtype::kFp8 : step.precision.attention;
   std::int64_t decoding = 0;
-  double decode_keys = 0, pairs = 0;
+  double decode_keys = 0, decode_tokens = 0, pairs = 0;
   for (const SequenceGroup& g : step.batch.groups) {
     if (g.sequences == 0) continue;
     const double tokens = static_cast<double>(g.sequences) * static_cast<double>(g.new_tokens);
     pairs += tokens * mean_keys(g, 0);
     if (g.decoding()) {
       decoding += g.sequences;
-      decode_keys += tokens * mean_keys(g, 0);
+      decode_tokens += tokens;
+      decode_keys += static_cast<double>(g.sequences) * mean_keys(g, 0);
     } else {
       ops.add("indexer_prefill", kPart,
               PrefillAttention{.batch = g.sequences,
@@ -77,7 +79,8 @@ void add_indexer(OpList& ops, const RankStep& step, const LatentAttention& a,
                             .head_dim = x.head_dim,
                             .value_dim = 0,
                             .dtype = dtype,
-                            .kv_dtype = dtype});
+                            .kv_dtype = dtype,
+                            .queries = decode_tokens / static_cast<double>(decoding)});
   }
   // Picks top_k of the fp32 scores of each token.
   const double rows = static_cast<double>(step.tokens() - step.batch.padding);
@@ -154,7 +157,7 @@ void add_absorbed(OpList& ops, const RankStep& step, const LatentAttention& a, s
   for (const SequenceGroup& g : step.batch.groups) {
     if (!absorbed(a, g)) continue;
     tokens += g.sequences * g.new_tokens;
-    if (!g.decoding()) continue;
+    if (!g.decoding() || g.verify) continue;
     decoding += g.sequences;
     keys += static_cast<double>(g.sequences) * mean_keys(g, a.sparse_top_k);
   }
@@ -169,6 +172,14 @@ void add_absorbed(OpList& ops, const RankStep& step, const LatentAttention& a, s
     c.batch = g.sequences * g.new_tokens;
     c.context = mean_keys(g, a.sparse_top_k);
     ops.add("attn_prefill", kPart, c);
+  }
+  for (const SequenceGroup& g : step.batch.groups) {
+    if (!g.decoding() || !g.verify || g.sequences == 0) continue;
+    LatentAttentionCore v = c;
+    v.batch = g.sequences;
+    v.new_tokens = g.new_tokens;
+    v.context = mean_keys(g, a.sparse_top_k);
+    ops.add("attn_decode", kPart, v);
   }
   if (decoding > 0) {
     c.batch = decoding;

@@ -10,17 +10,19 @@ namespace {
 
 constexpr Part kPart = Part::kAttention;
 
-// A call for each prefill group, one for all decoding sequences.
+// A call for each prefill group and each group that verifies drafts (token after token, its states
+// read and written once), one for all decoding sequences.
 void add_core(OpList& ops, const RankStep& step, LinearAttentionCore core) {
   core.dtype = step.precision.activations;
   std::int64_t decoding = 0;
   for (const SequenceGroup& g : step.batch.groups) {
-    if (g.decoding()) {
+    if (g.decoding() && !g.verify) {
       decoding += g.sequences;
     } else if (g.sequences > 0) {
+      core.decode = g.decoding();
       core.batch = g.sequences;
       core.new_tokens = g.new_tokens;
-      ops.add("mixer_prefill", kPart, core);
+      ops.add(core.decode ? "mixer_decode" : "mixer_prefill", kPart, core);
     }
   }
   if (decoding == 0) return;

@@ -72,7 +72,8 @@ struct FlopCount {
   }
 
   double operator()(const DecodeAttention& a) const {
-    return 2 * real(a.batch) * a.heads * (a.head_dim + a.value_dim) * visible(a.context, a.window);
+    return 2 * real(a.batch) * a.queries * a.heads * (a.head_dim + a.value_dim) *
+           visible(a.context, a.window);
   }
 
   double operator()(const LatentAttentionCore& a) const {
@@ -130,7 +131,7 @@ struct ByteCount {
   Bytes operator()(const DecodeAttention& a) const {
     const double width = a.head_dim + a.value_dim;
     return real(a.batch) *
-           (a.heads * width * stream_bytes(a.dtype) +
+           (a.queries * a.heads * width * stream_bytes(a.dtype) +
             visible(a.context, a.window) * a.kv_heads * width * bytes_per_element(a.kv_dtype));
   }
 

@@ -46,13 +46,15 @@ struct PrefillAttention {
   Dtype dtype = Dtype::kBf16, kv_dtype = Dtype::kBf16;
 };
 
-// One new token a sequence over `context` keys (the new one counted); else as PrefillAttention.
+// `queries` new tokens a sequence (1, or more where drafts are verified) over `context` keys each;
+// a key is read once for all queries and heads of its group. Else as PrefillAttention.
 struct DecodeAttention {
   std::int64_t batch = 1;
-  double context = 1;  // mean over the batch; need not be whole
+  double context = 1;  // the new one counted; mean over the batch; need not be whole
   int heads = 1, kv_heads = 1, head_dim = 128, value_dim = 128;
   std::int64_t window = 0;
   Dtype dtype = Dtype::kBf16, kv_dtype = Dtype::kBf16;
+  double queries = 1;  // mean over the batch
 };
 
 // The core of multi-head latent attention. Prefill works on expanded heads (nope + rope wide);

@@ -69,7 +69,7 @@ void add_layers(OpList& ops, const RankStep& step, const LayerSpec& layer, int c
 
 void add_lm_head(OpList& ops, const RankStep& step) {
   const Architecture& model = step.model;
-  const std::int64_t rows = step.batch.sampled;
+  const std::int64_t rows = step.batch.logits;
   if (!model.lm_head || rows == 0) return;
   const std::int64_t shard = (std::int64_t{model.vocab} + step.tp() - 1) / step.tp();
   ops.gemm("lm_head", Part::kLmHead, rows, shard, step.hidden(), step.precision.lm_head);
@@ -109,7 +109,7 @@ double stage_work(const RankStep& step, int stage) {
     work += count * static_cast<double>(one.active()) * static_cast<double>(step.tokens());
   }
   if (stage == step.plan.pp - 1 && step.model.lm_head) {
-    work += static_cast<double>(step.batch.sampled) * step.model.vocab * step.model.hidden;
+    work += static_cast<double>(step.batch.logits) * step.model.vocab * step.model.hidden;
   }
   return work;
 }

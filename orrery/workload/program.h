@@ -49,13 +49,16 @@ namespace orrery {
 
 // Sequences of a step that are alike: `new_tokens` are computed after `past` cached ones.
 // new_tokens 1 with past > 0 is decoding. `sampled`: the step yields a next token for each (not for
-// a prefill chunk that is not the last).
+// a prefill chunk that is not the last). `verify`: the new tokens are a decoded one and drafts of
+// speculative decoding after it: attention runs as in decode, each cached key is read once for all
+// of them, and every one needs logits.
 struct SequenceGroup {
   std::int64_t sequences = 1;
   std::int64_t new_tokens = 1;
   double past = 0;  // mean
   bool sampled = true;
-  bool decoding() const { return new_tokens == 1 && past > 0; }
+  bool verify = false;
+  bool decoding() const { return past > 0 && (new_tokens == 1 || verify); }
 };
 
 // One step's batch on the whole deployment. Under attention dp it is divided among the groups; the

@@ -71,7 +71,9 @@ RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding) {
   for (const SequenceGroup& g : rank.groups) {
     rank.tokens += g.sequences * g.new_tokens;
     rank.sequences += g.sequences;
-    if (g.sampled) rank.sampled += g.sequences;
+    if (!g.sampled) continue;
+    rank.sampled += g.sequences;
+    rank.logits += g.sequences * (g.verify ? g.new_tokens : 1);
   }
   return rank;
 }

@@ -17,6 +17,7 @@ struct RankBatch {
   std::int64_t padding = 0;
   std::int64_t all_tokens = 0;  // of all dp groups, with padding
   std::int64_t sampled = 0;     // sequences that yield a token
+  std::int64_t logits = 0;      // rows of the LM head: of those, and of verified drafts
   std::int64_t sequences = 0;
 };
 

@@ -63,21 +63,23 @@ void add_chunked_prefill(OpList& ops, const PrefillAttention& op, const Sequence
   add_prefill(ops, op, g.sequences, rest % chunk, 0);
 }
 
-// Keys that one decoded token of `g` reads.
+// Keys that one decoded token of `g` reads; of verified drafts the mean.
 double decode_keys(const SequenceGroup& g, const SoftmaxAttention& a) {
   const double chunk = a.window;
   const bool chunked = a.window > 0 && a.window_kind == WindowKind::kChunked;
-  return chunked ? std::fmod(g.past, chunk) + 1 : g.past + 1;
+  const double own = 0.5 * static_cast<double>(g.new_tokens + 1);
+  return chunked ? std::fmod(g.past, chunk) + own : g.past + own;
 }
 
 void add_decode(OpList& ops, const RankStep& step, const SoftmaxAttention& a, DecodeAttention op) {
-  std::int64_t sequences = 0;
+  std::int64_t sequences = 0, tokens = 0;
   double keys = 0, clipped = 0;
   int groups = 0;
   for (const SequenceGroup& g : step.batch.groups) {
     if (!g.decoding() || g.sequences == 0) continue;
     const double n = static_cast<double>(g.sequences), k = decode_keys(g, a);
     sequences += g.sequences;
+    tokens += g.sequences * g.new_tokens;
     keys += n * k;
     clipped += n * (op.window > 0 ? std::min(k, static_cast<double>(op.window)) : k);
     ++groups;
@@ -86,6 +88,7 @@ void add_decode(OpList& ops, const RankStep& step, const SoftmaxAttention& a, De
   op.batch = sequences;
   // With different contexts the mean is that of the keys read, a window applied to each.
   op.context = (groups == 1 ? keys : clipped) / static_cast<double>(sequences);
+  op.queries = static_cast<double>(tokens) / static_cast<double>(sequences);
   ops.add("attn_decode", kPart, op);
 }
 
