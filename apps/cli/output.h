@@ -37,6 +37,13 @@ std::string markdown(const Answer& answer, bool breakdown);
 std::string html(std::span<const Answer> answers);
 std::string perfetto_trace(std::span<const Answer> answers);
 
+// A simulated point in other tools' forms (output_service.cc): the result file of vLLM's
+// `bench serve`, AIPerf's profile_export_aiperf.json, and its requests as csv or jsonl.
+std::string vllm_result(const Point& point);
+std::string aiperf_result(const Point& point);
+std::string requests_csv(const Point& point);
+std::string requests_jsonl(const Point& point);
+
 // Facts (objects of scalars, lists and small objects) as json, jsonl, csv or md: a row each, with
 // the columns that any of them has; nested keys as "peaks_tflop_s.bf16".
 std::string facts_text(const std::vector<nlohmann::ordered_json>& rows, Format format);

@@ -25,12 +25,39 @@ std::string spread90(const Estimate<Seconds>& t) {
   return fmt::format("+-{:.0f}%", t.sigma() * 164.5);
 }
 
+// Metrics that come as a distribution (ttft, ttft_p50, ttft_p90, ttft_p99): one line each.
+bool in_distribution(const Point& p, std::string_view name) {
+  const auto end = name.rfind("_p");
+  if (p.find(fmt::format("{}_p99", name))) return true;
+  return end != name.npos && p.find(fmt::format("{}_p99", name.substr(0, end)));
+}
+
+std::string distributions_of(const Point& p, const Style& style) {
+  constexpr std::string_view kLine = "{:<8} {:>10} {:>10} {:>10} {:>10} {:<4} {}";
+  std::string out;
+  for (const Metric& m : p.metrics) {
+    const Metric* p99 = p.find(m.name + "_p99");
+    if (!p99) continue;
+    if (out.empty()) {
+      out = style.dim(trimmed(fmt::format(fmt::runtime(kLine), "", "mean", "p50", "p90", "p99", "",
+                                          "mean, 90 % interval"))) +
+            "\n";
+    }
+    const auto at = [&](const char* what) { return number(p.find(m.name + what)->value); };
+    out += trimmed(fmt::format(fmt::runtime(kLine), m.name, number(m.value), at("_p50"), at("_p90"),
+                               number(p99->value), m.unit, interval90(m))) +
+           "\n";
+  }
+  return out.empty() ? out : out + "\n";
+}
+
 std::string metrics_of(const Point& p, const Style& style) {
   constexpr std::string_view kLine = "{:<20} {:>10} {:<10}  {:<20} {}";
-  std::string out;
+  std::string out = distributions_of(p, style);
   if (p.metrics.empty()) return out;
   out += style.dim(fmt::format(fmt::runtime(kLine), "", "", "", "90 % interval", "origin")) + "\n";
   for (const Metric& m : p.metrics) {
+    if (in_distribution(p, m.name)) continue;
     out += fmt::format(fmt::runtime(kLine), m.name, number(m.value), m.unit, interval90(m),
                        to_text(m.origin)) +
            "\n";
@@ -104,8 +131,9 @@ std::string sweep_table(const Answer& a, std::size_t columns, const Style& style
   }
   std::vector<std::string>
       names;  // of metrics, the first point that fits has them in order of interest
-  for (const char* name : {"ttft", "tpot", "output_throughput", "memory", "max_concurrency", "e2e",
-                           "time", "rate", "bandwidth", "kv_cache_per_request"}) {
+  for (const char* name :
+       {"ttft", "ttft_p99", "tpot", "tpot_p99", "goodput", "output_throughput", "memory",
+        "max_concurrency", "e2e", "time", "rate", "bandwidth", "kv_cache_per_request"}) {
     for (const Point& p : a.points) {
       if (p.find(name) && (names.empty() || names.back() != name)) names.push_back(name);
     }

@@ -2,6 +2,7 @@
 // notes. Faces only render Answers.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -51,6 +52,16 @@ struct MemoryRow {
   Bytes size;
 };
 
+// One request of a simulated service.
+struct RequestRow {
+  double arrival = 0;  // seconds
+  std::int64_t input = 0, output = 0;
+  double queue = 0, ttft = 0, tpot = 0, e2e = 0;  // ms; tpot 0 for a single token
+  std::int64_t cached = 0, evictions = 0, stalls = 0;
+  std::int64_t replica = 0;
+  std::string outcome;  // "done", "too long", "never fits", "unfinished"
+};
+
 struct Feasibility {
   bool fits = true;
   std::string reason;  // when it does not: the numbers and the largest contributors
@@ -62,10 +73,11 @@ struct Point {
   Feasibility feasibility;
   std::vector<Metric> metrics;
   std::vector<KernelRow> kernels;
-  std::vector<MemoryRow> memory;   // per GPU
-  Bytes memory_capacity;           // per GPU
-  std::string limit;               // what limits it, and what would help: one line
-  std::vector<std::string> notes;  // assumptions and defaults taken
+  std::vector<MemoryRow> memory;     // per GPU
+  Bytes memory_capacity;             // per GPU
+  std::string limit;                 // what limits it, and what would help: one line
+  std::vector<std::string> notes;    // assumptions and defaults taken
+  std::vector<RequestRow> requests;  // of a simulated service, on request
 
   const Metric* find(std::string_view name) const;
 };

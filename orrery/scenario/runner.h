@@ -21,6 +21,7 @@ struct RunOptions {
   bool memory_only = false;
   TierChoice tier = TierChoice::kBest;
   bool intervals = true;       // of simulated services: two more simulations
+  bool requests = false;       // fill Point::requests
   bool find_max_rate = false;  // instead of load.rate: the highest that meets the SLO
 };
 

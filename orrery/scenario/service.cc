@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "orrery/serving/router.h"
 #include "orrery/serving/trace.h"
 
@@ -30,6 +32,36 @@ void add_lengths(Fields& f, std::string name, std::string& value, std::string do
       [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
 }
 
+// Numbers as a YAML list or as "2,4,8".
+void add_rates(Fields& f, std::string name, std::vector<double>& value, std::string doc) {
+  f.custom(
+      std::move(name), Field::Type::kList,
+      [&value](const Node& n) {
+        std::vector<double> rates;
+        const auto add = [&](const Node& at, std::string_view text) {
+          double v = 0;
+          const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+          if (error != std::errc() || end != text.data() + text.size() || !(v >= 1e-9 && v <= 1e9))
+            at.fail(fmt::format("expected requests a second from 1e-9 to 1e9, got '{}'", text));
+          rates.push_back(v);
+        };
+        if (n.is_list()) {
+          for (const Node& item : n.items()) add(item, item.text());
+        } else {
+          std::string_view rest = n.text();
+          while (true) {
+            const auto comma = rest.find(',');
+            add(n, rest.substr(0, comma));
+            if (comma == rest.npos) break;
+            rest.remove_prefix(comma + 1);
+          }
+        }
+        if (rates.empty()) n.fail("expected at least one rate");
+        value = std::move(rates);
+      },
+      [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
+}
+
 }  // namespace
 
 void declare(Fields& f, ServiceScenario& s) {
@@ -40,7 +72,7 @@ void declare(Fields& f, ServiceScenario& s) {
             .unit("requests")
             .range(0, 1e8);
         g.add("arrivals", s.arrivals, "when they arrive").one_of(names_of(arrival_kinds()));
-        g.add("rate", s.rate, "mean arrivals a second; several make a sweep").range(1e-9, 1e9);
+        add_rates(g, "rate", s.rate, "mean arrivals a second; several make a sweep");
         g.add("burstiness", s.arrival.burstiness, "gamma: 1 as poisson, below 1 burstier")
             .range(1e-3, 1e6);
         g.add("end_rate", s.arrival.end_rate, "ramp: arrivals a second at its end")

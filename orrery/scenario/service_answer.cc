@@ -62,6 +62,10 @@ double half_way(double value, double bound) {
                                 : value + (bound - value) * kRatio;
 }
 
+void append(std::vector<Metric>& metrics, Point& point) {
+  point.metrics.insert(point.metrics.end(), metrics.begin(), metrics.end());
+}
+
 }  // namespace
 
 bool meets_slo(const ServiceScenario& s, const SimulationResult& r) {
@@ -125,20 +129,50 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
   return m;
 }
 
-std::vector<Metric> simulated_metrics(const ServiceScenario& service,
-                                      const SimulationConfig& config, const RequestLoad& load,
-                                      const StepModel& steps, bool intervals) {
+std::vector<RequestRow> request_rows(const SimulationResult& r) {
+  constexpr const char* kOutcomes[] = {"done", "too long", "never fits", "unfinished"};
+  std::vector<RequestRow> rows;
+  rows.reserve(r.records.size());
+  for (const RequestRecord& q : r.records) {
+    RequestRow row;
+    row.arrival = q.arrival.seconds();
+    row.input = q.input;
+    row.output = q.output;
+    row.outcome = kOutcomes[static_cast<std::size_t>(q.outcome)];
+    row.replica = q.replica;
+    if (q.outcome == Outcome::kDone) {
+      row.queue = (q.scheduled - q.arrival).seconds() * 1e3;
+      row.ttft = q.ttft() * 1e3;
+      row.tpot = q.output > 1 ? q.tpot() * 1e3 : 0;
+      row.e2e = q.e2e() * 1e3;
+      row.cached = q.cached;
+      row.evictions = q.evictions;
+      row.stalls = q.stalls;
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void answer_service(const ServiceScenario& service, const SimulationConfig& config,
+                    const RequestLoad& load, const StepModel& steps, bool intervals, bool requests,
+                    Point& point) {
   // What the steps' uncertainty is: of a middling decode step.
   const Estimate<Seconds> typical =
       steps.time({{{std::min<std::int64_t>(32, config.replica.limits.max_num_seqs), 1, 1024}}})
           .total;
-  const auto at = [&](double scale) {
+  const auto run = [&](double scale) {
     StepClock clock(steps, scale);
-    return service_metrics(service, config, simulate(config, load, clock));
+    return simulate(config, load, clock);
   };
-  std::vector<Metric> metrics = at(1);
-  for (Metric& m : metrics) m.origin = typical.origin;
-  if (!intervals) return metrics;
+  const auto at = [&](double scale) { return service_metrics(service, config, run(scale)); };
+  const SimulationResult result = run(1);
+  if (requests) point.requests = request_rows(result);
+  std::vector<Metric> metrics = service_metrics(service, config, result);
+  for (Metric& m : metrics) {
+    if (m.name != "requests") m.origin = typical.origin;
+  }
+  if (!intervals) return append(metrics, point);
   const std::vector<Metric> fast = at(typical.quantile(0.05) / typical.value),
                             slow = at(typical.quantile(0.95) / typical.value);
   const auto named = [](const std::vector<Metric>& in, const Metric& m) {
@@ -153,7 +187,7 @@ std::vector<Metric> simulated_metrics(const ServiceScenario& service,
     m.low50 = half_way(m.value, m.low90);
     m.high50 = half_way(m.value, m.high90);
   }
-  return metrics;
+  append(metrics, point);
 }
 
 }  // namespace orrery

@@ -129,8 +129,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         if (options.find_max_rate)
           p.metrics.push_back(exact_metric("max_rate", "requests/s", rate));
         const RequestLoad load = load_of(s.service, rate, p.notes);
-        for (Metric& m : simulated_metrics(s.service, config, load, steps, options.intervals))
-          p.metrics.push_back(std::move(m));
+        answer_service(s.service, config, load, steps, options.intervals, options.requests, p);
         answer.points.push_back(std::move(p));
         if (options.find_max_rate) break;
       }

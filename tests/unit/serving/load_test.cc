@@ -1,0 +1,182 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "orrery/base/error.h"
+#include "orrery/base/quantile.h"
+#include "orrery/serving/gap_histogram.h"
+#include "orrery/serving/load.h"
+
+namespace orrery {
+namespace {
+
+std::vector<double> drawn(const char* text, int n = 20001) {
+  const Lengths l = Lengths::parse(text);
+  std::vector<double> out;
+  for (int i = 0; i < n; ++i) out.push_back(l.at((i + 0.5) / n));
+  return out;
+}
+
+double mean(const std::vector<double>& x) {
+  return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+}
+
+TEST(Lengths, OneOfSeveralIsEquallyOften) {
+  const Lengths l = Lengths::parse("128 | 512|1024");
+  EXPECT_EQ(l.at(0.0), 128);
+  EXPECT_EQ(l.at(0.34), 512);
+  EXPECT_EQ(l.at(0.999), 1024);
+  EXPECT_DOUBLE_EQ(l.mean(), 1664.0 / 3);
+}
+
+TEST(Lengths, UniformReachesBothEnds) {
+  const Lengths l = Lengths::parse("uniform(3, 5)");
+  EXPECT_EQ(l.at(0), 3);
+  EXPECT_EQ(l.at(0.5), 4);
+  EXPECT_EQ(l.at(0.9999), 5);
+}
+
+TEST(Lengths, LognormalHasItsMeanAndMedian) {
+  const std::vector<double> x = drawn("lognormal(1000, 0.8)");
+  EXPECT_NEAR(mean(x), 1000, 5);
+  // The median of a lognormal distribution is its mean times exp(-sigma^2/2).
+  EXPECT_NEAR(quantile(x, 0.5), 1000 * std::exp(-0.32), 1);
+}
+
+TEST(Lengths, ZipfFavoursTheShortest) {
+  const std::vector<double> x = drawn("zipf(10, 12, 1)");
+  // Weights 1, 1/2, 1/3.
+  const double share = static_cast<double>(std::count(x.begin(), x.end(), 10.0)) / 20001;
+  EXPECT_NEAR(share, 6.0 / 11, 1e-3);
+  EXPECT_NEAR(Lengths::parse("zipf(10, 12, 1)").mean(), mean(x), 1e-3);
+}
+
+TEST(Lengths, MalformedTextIsRefused) {
+  for (const char* text : {"", "0", "1.5", "-3", "uniform(5, 3)", "uniform(1)", "lognormal(0, 1)",
+                           "zipf(1, 2)", "nan", "1e99", "uniform(1, 2", "normal(1, 2)", "12 13"}) {
+    EXPECT_THROW(Lengths::parse(text), InputError) << text;
+  }
+}
+
+// Mean and coefficient of variation of the gaps.
+std::pair<double, double> gaps(const char* kind, ArrivalParameters p, int n = 40000) {
+  const auto process = make_arrivals(kind, p);
+  RandomStream random(7, "test");
+  double now = 0, sum = 0, squares = 0;
+  for (int i = 0; i < n; ++i) {
+    const double next = process->next(now, random), gap = next - now;
+    EXPECT_GE(gap, 0);
+    sum += gap, squares += gap * gap;
+    now = next;
+  }
+  const double m = sum / n;
+  return {m, std::sqrt(squares / n - m * m) / m};
+}
+
+TEST(Arrivals, PoissonGapsAreAsSpreadAsTheirMean) {
+  const auto [mean, cv] = gaps("poisson", {.rate = 4});
+  EXPECT_NEAR(mean, 0.25, 0.005);
+  EXPECT_NEAR(cv, 1, 0.02);
+}
+
+TEST(Arrivals, BurstinessSetsTheSpread) {
+  // A gamma distribution of shape 1/4 varies by 1/sqrt(1/4) = 2 times its mean.
+  const auto [mean, cv] = gaps("gamma", {.rate = 4, .burstiness = 0.25});
+  EXPECT_NEAR(mean, 0.25, 0.01);
+  EXPECT_NEAR(cv, 2, 0.1);
+}
+
+TEST(Arrivals, EvenGapsDoNotVary) {
+  const auto [mean, cv] = gaps("even", {.rate = 4}, 100);
+  EXPECT_NEAR(mean, 0.25, 1e-12);
+  EXPECT_NEAR(cv, 0, 1e-6);
+}
+
+TEST(Arrivals, RampDoublesItsRate) {
+  ArrivalParameters p{.rate = 10, .end_rate = 20, .period = 1000};
+  const auto process = make_arrivals("ramp", p);
+  RandomStream random(1, "test");
+  int early = 0, late = 0;
+  for (double now = 0; now < 2000;) {
+    now = process->next(now, random);
+    early += now < 100;
+    late += now >= 1900 && now < 2000;
+  }
+  EXPECT_NEAR(early, 100 * 10.5, 4 * std::sqrt(1050));  // the rate rises from 10 to 11 there
+  EXPECT_NEAR(late, 2000, 4 * std::sqrt(2000));
+}
+
+TEST(Arrivals, DiurnalPeaksAQuarterIntoItsPeriod) {
+  const auto process = make_arrivals("diurnal", {.rate = 10, .period = 400, .amplitude = 0.8});
+  RandomStream random(1, "test");
+  int peak = 0, trough = 0;
+  for (double now = 0; now < 4000;) {
+    now = process->next(now, random);
+    const double phase = std::fmod(now, 400) / 400;
+    peak += phase > 0.2 && phase < 0.3;
+    trough += phase > 0.7 && phase < 0.8;
+  }
+  // 400 s each at about 18 and 2 requests a second.
+  EXPECT_NEAR(peak, 400 * 17.9, 400);
+  EXPECT_NEAR(trough, 400 * 2.1, 150);
+}
+
+TEST(Arrivals, UnknownKindNamesTheNearest) {
+  try {
+    make_arrivals("poison", {});
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("'poisson'"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Load, TheRateLeavesLengthsAsTheyAre) {
+  LoadSpec spec;
+  spec.requests = 50;
+  spec.input = Lengths::parse("uniform(1, 1000)");
+  spec.output = Lengths::parse("lognormal(100, 1)");
+  const RequestLoad slow = make_load(spec);
+  spec.parameters.rate = 10;
+  const RequestLoad fast = make_load(spec);
+  for (std::size_t i = 0; i < 50; ++i) {
+    EXPECT_EQ(slow.requests[i].input, fast.requests[i].input);
+    EXPECT_EQ(slow.requests[i].output, fast.requests[i].output);
+    // Common random numbers: the same arrivals ten times as fast.
+    EXPECT_NEAR(slow.requests[i].arrival.seconds(), 10 * fast.requests[i].arrival.seconds(), 1e-9);
+  }
+}
+
+TEST(Load, PromptsOfAGroupShareTheirPrefixIds) {
+  LoadSpec spec;
+  spec.requests = 100;
+  spec.input = Lengths::parse("10");
+  spec.shared_prefix = 64;
+  spec.prefix_groups = 2;
+  const RequestLoad load = make_load(spec);
+  std::set<std::uint64_t> firsts;
+  for (const Request& r : load.requests) {
+    EXPECT_EQ(r.input, 65);
+    ASSERT_EQ(r.ids, 4u);
+    firsts.insert(load.ids[r.first_id]);
+  }
+  EXPECT_EQ(firsts.size(), 2u);
+}
+
+TEST(GapHistogram, QuantilesAreWithinABucket) {
+  GapHistogram h;
+  std::vector<double> x;
+  for (int i = 1; i <= 9999; ++i) {
+    const double s = 1e-3 * std::pow(1.0007, i);
+    x.push_back(s);
+    h.add(sim_seconds(s));
+  }
+  for (double p : {0.0, 0.1, 0.5, 0.9, 0.99, 1.0})
+    EXPECT_NEAR(h.quantile(p) / quantile(x, p), 1, 0.004) << p;
+  EXPECT_NEAR(h.mean() / mean(x), 1, 1e-9);
+  EXPECT_NEAR(h.largest(), x.back(), 1e-9);
+}
+
+}  // namespace
+}  // namespace orrery
