@@ -19,7 +19,33 @@ EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, 
                          const RequestLoad& load)
     : limits_(limits), pool_(kv_blocks, prefix_caching), load_(load) {}
 
-Slot EngineState::enter(std::uint32_t request) {
+Slot EngineState::enter(std::uint32_t request, std::int32_t output) {
+  const Slot slot = make(request, output);
+  enqueue(slot);
+  return slot;
+}
+
+Slot EngineState::adopt(std::uint32_t request) {
+  const Slot slot = make(request, load_.requests[request].output);
+  Sequence& s = sequences_[slot];
+  ++s.tokens;
+  s.made = 1;
+  s.uncounted = 0;
+  s.entered = true;
+  return slot;
+}
+
+bool EngineState::take_prompt_blocks(Slot slot) {
+  Sequence& s = sequences_[slot];
+  const std::int32_t cached = cached_prefix(s);
+  if (blocks_for(s.tokens) - cached / limits_.block_size > free_beside_prefix()) return false;
+  take_prefix(s);
+  grow(s, s.prompt - s.computed);
+  s.computed = s.prompt;
+  return true;
+}
+
+Slot EngineState::make(std::uint32_t request, std::int32_t output) {
   Slot slot;
   if (unused_.empty()) {
     slot = static_cast<Slot>(sequences_.size());
@@ -32,13 +58,15 @@ Slot EngineState::enter(std::uint32_t request) {
   Sequence& s = sequences_[slot];
   s.request = request;
   s.prompt = s.tokens = r.input;
-  s.target = r.input + r.output;
+  s.target = r.input + output;
   s.computed = s.published = s.made = s.found = s.drafts = 0;
   s.entered = false;
+  s.uncounted = r.input;
+  s.in_flight = 0;
+  s.parked = false;
   s.last_token = {};
   s.priority = r.priority;
   s.arrival = r.arrival;
-  enqueue(slot);
   return slot;
 }
 
@@ -63,15 +91,23 @@ void EngineState::leave(Slot slot) {
 
 // Blocks within the identified part of a prompt are known by its ids, which are chained; all others
 // by the request.
-std::uint64_t EngineState::block_hash(const Sequence& s, std::int32_t block) const {
-  const Request& r = load_.requests[s.request];
+std::uint64_t EngineState::block_hash(std::uint32_t request, std::int32_t block) const {
+  const Request& r = load_.requests[request];
   const std::int64_t last = (std::int64_t{block} + 1) * limits_.block_size - 1;
   const std::int64_t id = last / load_.id_tokens;
   const auto place = static_cast<std::uint64_t>(block);
   // An id at the end of a prompt may stand for fewer tokens.
   if (id < r.ids && last < r.input)
     return mixed(mixed(load_.ids[r.first_id + static_cast<std::uint32_t>(id)]) + place);
-  return mixed(mixed(~std::uint64_t{s.request}) + place);
+  return mixed(mixed(~std::uint64_t{request}) + place);
+}
+
+std::int32_t EngineState::cached_prompt(std::uint32_t request) const {
+  if (!pool_.caching()) return 0;
+  const std::int32_t most = (load_.requests[request].input - 1) / limits_.block_size;
+  std::int32_t n = 0;
+  while (n < most && pool_.find(block_hash(request, n)) >= 0) ++n;
+  return n * limits_.block_size;
 }
 
 std::int32_t EngineState::cached_prefix(const Sequence& s) {
@@ -80,7 +116,7 @@ std::int32_t EngineState::cached_prefix(const Sequence& s) {
   if (!pool_.caching()) return 0;
   const std::int32_t most = (s.tokens - 1) / limits_.block_size;
   for (std::int32_t i = 0; i < most; ++i) {
-    const BlockId b = pool_.find(block_hash(s, i));
+    const BlockId b = pool_.find(block_hash(s.request, i));
     if (b < 0) break;
     prefix_.push_back(b);
     prefix_idle_ += pool_.idle(b);
@@ -105,10 +141,11 @@ bool EngineState::grow(Sequence& s, std::int32_t new_tokens) {
   for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(pool_.take());
   if (pool_.caching()) {
     // Drafts may be rejected: blocks that hold some are not yet known.
-    const auto full = static_cast<std::int32_t>(std::min<std::int64_t>(tokens, s.tokens) /
-                                                limits_.block_size);
+    const auto full =
+        static_cast<std::int32_t>(std::min<std::int64_t>(tokens, s.tokens) / limits_.block_size);
     for (; s.published < full; ++s.published) {
-      pool_.publish(s.blocks[static_cast<std::size_t>(s.published)], block_hash(s, s.published));
+      pool_.publish(s.blocks[static_cast<std::size_t>(s.published)],
+                    block_hash(s.request, s.published));
     }
   }
   return true;
@@ -118,6 +155,15 @@ void EngineState::evict(Slot slot) {
   Sequence& s = sequences_[slot];
   release_blocks(s);
   s.computed = s.published = s.drafts = 0;
+  if (s.in_flight > 0) {
+    s.parked = true;
+  } else {
+    unpark(slot);
+  }
+}
+
+void EngineState::unpark(Slot slot) {
+  at(slot).parked = false;
   if (limits_.priority) {
     enqueue(slot);
   } else {

@@ -38,13 +38,19 @@ struct Sequence {
   std::int32_t priority = 0;
   std::int32_t drafts = 0;     // proposed tokens after `tokens`, to be verified by its next step
   std::int32_t published = 0;  // leading blocks that the prefix cache knows
-  bool entered = false;        // it was part of a step before
+  std::int32_t uncounted = 0;  // prompt tokens that no step has taken up (Replica::prompt_ahead)
+  // Steps under way that make tokens of it, where it must wait for them (pipeline stages).
+  std::int32_t in_flight = 0;
+  bool parked = false;   // evicted with steps in flight: in no list until they have ended
+  bool entered = false;  // it was part of a step before
   SimTime arrival, last_token;
   std::vector<BlockId> blocks;
 
   // Tokens still to compute: 1 and its drafts for one that decodes, 0 when its last token is being
-  // made.
-  std::int32_t wanted() const { return tokens == target ? 0 : tokens + drafts - computed; }
+  // made, or one that it must wait for.
+  std::int32_t wanted() const {
+    return tokens == target || in_flight > 0 ? 0 : tokens + drafts - computed;
+  }
 };
 
 // A sequence's share of a step.
@@ -70,10 +76,19 @@ class EngineState {
     return (tokens + limits_.block_size - 1) / limits_.block_size;
   }
 
-  // A request becomes a sequence, at the end of `waiting`, or before those of lower priority.
-  Slot enter(std::uint32_t request);
+  // A request becomes a sequence of `output` tokens, at the end of `waiting`, or before those of
+  // lower priority.
+  Slot enter(std::uint32_t request, std::int32_t output);
+  // A sequence whose prompt was computed elsewhere, its first token made: in no list.
+  Slot adopt(std::uint32_t request);
+  // Takes blocks for the prompt of an adopted sequence and counts it as computed; false, and
+  // nothing taken, if there are too few. Sequence::found: tokens that the prefix cache held.
+  bool take_prompt_blocks(Slot slot);
   // A done sequence gives everything back.
   void leave(Slot slot);
+
+  // Leading prompt tokens of a request that the prefix cache holds; nothing is taken.
+  std::int32_t cached_prompt(std::uint32_t request) const;
 
   // Leading tokens of a sequence without KV cache that the prefix cache holds: whole blocks, at
   // least one token is left to compute.
@@ -87,9 +102,12 @@ class EngineState {
   bool grow(Sequence& s, std::int32_t new_tokens);
   // Its KV cache is given back, to be computed again; it waits at the head.
   void evict(Slot slot);
+  // A parked one waits at the head.
+  void unpark(Slot slot);
 
  private:
-  std::uint64_t block_hash(const Sequence& s, std::int32_t block) const;
+  Slot make(std::uint32_t request, std::int32_t output);
+  std::uint64_t block_hash(std::uint32_t request, std::int32_t block) const;
   void enqueue(Slot slot);
   void release_blocks(Sequence& s);
 

@@ -4,30 +4,52 @@
 
 namespace orrery {
 
+ReplicaCounts& ReplicaCounts::operator+=(const ReplicaCounts& r) {
+  steps += r.steps;
+  decode_steps += r.decode_steps;
+  prompt_tokens += r.prompt_tokens;
+  output_tokens += r.output_tokens;
+  evictions += r.evictions;
+  stalls += r.stalls;
+  cached_tokens += r.cached_tokens;
+  verifications += r.verifications;
+  drafts += r.drafts;
+  accepted += r.accepted;
+  busy += r.busy;
+  used_block_seconds += r.used_block_seconds;
+  return *this;
+}
+
 Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
-                 const RequestLoad& load, StepTimer& timer, ReplicaObserver& observer)
+                 const RequestLoad& load, ReplicaObserver& observer)
     : config_(config),
       scheduler_(std::move(scheduler)),
       load_(load),
-      timer_(timer),
       observer_(observer),
       state_(config.limits, config.kv_blocks, config.prefix_caching, load) {
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
+  steps_.resize(depth());
+}
+
+std::size_t Replica::depth() const {
+  if (config_.stages > 1) return static_cast<std::size_t>(config_.stages);
+  return config_.async ? 2 : 1;
 }
 
 void Replica::enter(std::uint32_t request) {
-  state_.enter(request);
+  const Request& r = load_.requests[request];
+  state_.enter(request, config_.role == Role::kPrefill ? 1 : r.output);
+  prompt_ahead_ += r.input;
   ++outstanding_;
 }
 
-void Replica::dispatch(SimTime now) {
-  const std::size_t depth = config_.async ? 2 : 1;
-  while (count_ < depth) {
-    Step& step = steps_[(first_ + count_) % 2];
-    if (!plan(now, step)) return;
-    if (count_++ == 0) start(step, now);
-  }
+void Replica::plan_ahead(SimTime now) {
+  if (planned() || count_ == steps_.size()) return;
+  resume();
+  if (plan(now, steps_[(first_ + count_) % steps_.size()])) ++count_;
 }
+
+StepShape Replica::shape() const { return steps_[(first_ + started_) % steps_.size()].shape; }
 
 // Fills `step`; false when nothing can be computed.
 bool Replica::plan(SimTime now, Step& step) {
@@ -39,8 +61,9 @@ bool Replica::plan(SimTime now, Step& step) {
   counts_.stalls += static_cast<std::int64_t>(plan_.stalled.size());
   if (plan_.work.empty()) return false;
 
-  StepShape shape;
-  chunks_.clear();
+  StepShape& shape = step.shape;
+  shape = {};
+  step.chunks.clear();
   step.tokens.clear();
   for (const Work& w : plan_.work) {
     Sequence& s = state_.at(w.slot);
@@ -56,7 +79,7 @@ bool Replica::plan(SimTime now, Step& step) {
       shape.verify_tokens += w.new_tokens;
       shape.verify_past += past;
     } else {
-      chunks_.push_back({w.new_tokens, past, caught_up});
+      step.chunks.push_back({w.new_tokens, past, caught_up});
     }
     if (past < s.prompt) counts_.prompt_tokens += std::min(s.prompt - past, w.new_tokens);
     if (!s.entered) {
@@ -64,13 +87,19 @@ bool Replica::plan(SimTime now, Step& step) {
       const std::int32_t cached = s.found;
       counts_.cached_tokens += cached;
       observer_.scheduled(s.request, now, cached);
+      s.uncounted -= cached;
+      prompt_ahead_ -= cached;
+    }
+    if (s.uncounted > 0) {
+      const std::int32_t taken = std::min(s.uncounted, w.new_tokens);
+      s.uncounted -= taken;
+      prompt_ahead_ -= taken;
     }
     if (!caught_up) continue;
     step.tokens.push_back({w.slot, make_tokens(s, drafts)});
+    if (config_.stages > 1) ++s.in_flight;
   }
-  shape.chunks = chunks_;
-  step.decode_only = chunks_.empty();
-  step.duration = timer_.time(shape);
+  shape.chunks = step.chunks;
   return true;
 }
 
@@ -86,8 +115,7 @@ std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
     }
     // Rejected drafts are rolled back. Those to come never ask for more than the whole pool.
     s.computed = s.tokens + made - 1;
-    const std::int64_t slots =
-        state_.pool().size() * config_.limits.block_size - (s.tokens + made);
+    const std::int64_t slots = state_.pool().size() * config_.limits.block_size - (s.tokens + made);
     s.drafts = static_cast<std::int32_t>(
         std::clamp<std::int64_t>(slots, 0, config_.speculation.verified()));
   }
@@ -95,19 +123,19 @@ std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
   return made;
 }
 
-void Replica::start(Step& step, SimTime now) {
-  step.end = now + step.duration;
+void Replica::start(SimTime duration) {
+  const Step& step = steps_[(first_ + started_++) % steps_.size()];
   ++counts_.steps;
-  counts_.decode_steps += step.decode_only;
-  counts_.busy += step.duration;
+  counts_.decode_steps += step.chunks.empty();
+  counts_.busy += duration;
   counts_.used_block_seconds +=
-      step.duration.seconds() * static_cast<double>(state_.pool().size() - state_.pool().free());
+      duration.seconds() * static_cast<double>(state_.pool().size() - state_.pool().free());
 }
 
-void Replica::end_step() {
+void Replica::end_step(SimTime now) {
   Step& step = steps_[first_];
-  const SimTime now = step.end;
-  first_ = 1 - first_;
+  first_ = (first_ + 1) % steps_.size();
+  --started_;
   --count_;
   for (const auto [slot, made] : step.tokens) {
     Sequence& s = state_.at(slot);
@@ -115,9 +143,13 @@ void Replica::end_step() {
     observer_.token(s.request, now, s.last_token, s.last_token.ps == 0);
     s.last_token = now;
     s.made += made;
-    if (s.made == s.target - s.prompt) finish(slot, now);
+    if (config_.stages > 1) --s.in_flight;
+    if (s.made == s.target - s.prompt) {
+      finish(slot, now);
+    } else if (s.parked && s.in_flight == 0) {
+      state_.unpark(slot);
+    }
   }
-  if (count_ > 0) start(steps_[first_], now);
 }
 
 void Replica::finish(Slot slot, SimTime now) {
@@ -126,12 +158,69 @@ void Replica::finish(Slot slot, SimTime now) {
   const auto at = std::find(running.begin(), running.end(), slot);
   if (at != running.end()) {
     running.erase(at);
-  } else {  // evicted while its last token was being made
+  } else if (!state_.at(slot).parked) {  // evicted while its last token was being made
     state_.waiting.erase(std::find(state_.waiting.begin(), state_.waiting.end(), slot));
   }
-  observer_.finished(state_.at(slot).request, now);
-  state_.leave(slot);
+  const std::uint32_t request = state_.at(slot).request;
   --outstanding_;
+  if (config_.role == Role::kPrefill && load_.requests[request].output > 1) {
+    held_.push_back({request, slot});
+    observer_.prefilled(request, now);
+    return;
+  }
+  observer_.finished(request, now);
+  state_.leave(slot);
+}
+
+void Replica::expect(std::uint32_t request, SimTime first_token) {
+  const Slot slot = state_.adopt(request);
+  state_.at(slot).last_token = first_token;
+  expected_.push_back(slot);
+  ++outstanding_;
+}
+
+void Replica::take_blocks(SimTime now) {
+  while (!expected_.empty() && state_.take_prompt_blocks(expected_.front())) {
+    const Slot slot = expected_.front();
+    expected_.pop_front();
+    const Sequence& s = state_.at(slot);
+    held_.push_back({s.request, slot});
+    counts_.cached_tokens += s.found;
+    observer_.allocated(s.request, now, s.prompt - s.found);
+  }
+}
+
+std::vector<Replica::Held>::const_iterator Replica::find(const std::vector<Held>& in,
+                                                         std::uint32_t request) {
+  return std::find_if(in.begin(), in.end(),
+                      [request](const Held& h) { return h.request == request; });
+}
+
+bool Replica::holds(std::uint32_t request) const { return find(held_, request) != held_.end(); }
+
+void Replica::continue_with(std::uint32_t request) {
+  const auto at = find(held_, request);
+  resumed_.push_back(at->slot);
+  held_.erase(at);
+}
+
+void Replica::release(std::uint32_t request) {
+  const auto at = find(held_, request);
+  state_.leave(at->slot);
+  held_.erase(at);
+}
+
+// Sequences whose KV cache came from elsewhere run before any newcomer.
+void Replica::resume() {
+  while (!resumed_.empty() && running() < config_.limits.max_num_seqs) {
+    state_.running.push_back(resumed_.front());
+    resumed_.pop_front();
+  }
+}
+
+void Replica::list_requests(std::vector<std::uint32_t>& out) const {
+  for (Slot s : state_.running) out.push_back(state_.at(s).request);
+  for (Slot s : state_.waiting) out.push_back(state_.at(s).request);
 }
 
 }  // namespace orrery

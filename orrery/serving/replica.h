@@ -1,16 +1,22 @@
-// One engine: a queue, a scheduler, KV memory, and a GPU that runs steps one after the other.
+// One rank of an engine: a queue, a scheduler, KV memory, and the steps that it plans. (An engine
+// has one rank, or several with sequences of their own: attention data parallel; engine.h.)
 //
 // Synchronous: a step is planned when the one before has ended and its tokens are known.
 // Asynchronous (vLLM's default): step n+1 is planned when step n starts, with placeholders for the
 // tokens that n makes; requests that arrive during step n join step n+2, and memory of sequences
 // that step n ends is free for the step after next. Host time is part of the step's time.
+// Pipelined: as many steps are under way as there are stages; a sequence waits for a token that one
+// of them makes, chunks of a prompt follow each other (vLLM's batch queue).
+//
+// With prefill and decode apart, a replica that prefills ends a request with its first token and
+// holds its KV cache until it is called for; one that decodes takes blocks for it first, gets the
+// KV cache, and goes on from there. If it must evict the sequence, it computes the prompt itself.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "orrery/serving/engine_state.h"
@@ -20,11 +26,16 @@
 
 namespace orrery {
 
+enum class Role : std::uint8_t { kServe, kPrefill, kDecode };
+
 struct ReplicaConfig {
   SchedulerLimits limits;
   std::int64_t kv_blocks = 0;
   bool prefix_caching = true;
-  bool async = true;
+  bool async = true;  // not with several stages
+  Role role = Role::kServe;
+  std::int32_t ranks = 1;   // of attention data parallel; limits and kv_blocks are those of one
+  std::int32_t stages = 1;  // pipeline
   Speculation speculation;
 };
 
@@ -39,6 +50,10 @@ class ReplicaObserver {
   // the one before came.
   virtual void token(std::uint32_t request, SimTime now, SimTime before, bool first) = 0;
   virtual void finished(std::uint32_t request, SimTime now) = 0;
+  // Prefill and decode apart: the prompt is done, its KV cache can be fetched.
+  virtual void prefilled(std::uint32_t request, SimTime now) = 0;
+  // Blocks for `tokens` prompt tokens are there, what else there is was in the prefix cache.
+  virtual void allocated(std::uint32_t request, SimTime now, std::int32_t tokens) = 0;
 };
 
 struct ReplicaCounts {
@@ -50,27 +65,45 @@ struct ReplicaCounts {
   // Speculative decoding: sequences' steps with drafts, drafts verified, drafts accepted (before
   // the end of the output cuts them off).
   std::int64_t verifications = 0, drafts = 0, accepted = 0;
-  SimTime busy;                    // sum of steps
-  double used_block_seconds = 0;   // integral of blocks in use over busy time
+  SimTime busy;                   // sum of steps
+  double used_block_seconds = 0;  // integral of blocks in use over busy time
+
+  ReplicaCounts& operator+=(const ReplicaCounts& other);
 };
 
 class Replica {
  public:
-  // Borrows load, timer and observer.
+  // Borrows load and observer.
   Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
-          const RequestLoad& load, StepTimer& timer, ReplicaObserver& observer);
+          const RequestLoad& load, ReplicaObserver& observer);
 
   // A request joins the queue.
   void enter(std::uint32_t request);
-  // Takes up work if a step can be planned now.
-  void dispatch(SimTime now);
-  // When the running step ends; kNever when idle.
-  SimTime next() const { return count_ > 0 ? steps_[first_].end : kNever; }
-  // Ends the running step: tokens come out, sequences finish; the next step starts.
-  void end_step();
+
+  // Plans steps: one that has not started, if there can be one.
+  void plan_ahead(SimTime now);
+  // The first step that has not started; its shape until the next call of plan_ahead.
+  bool planned() const { return count_ > started_; }
+  StepShape shape() const;
+  // It starts, and will last so long.
+  void start(SimTime duration);
+  // The oldest of the started steps ends: tokens come out, sequences finish.
+  void end_step(SimTime now);
+
+  // Prefill and decode apart.
+  void expect(std::uint32_t request, SimTime first_token);  // will decode here; waits for blocks
+  void take_blocks(SimTime now);              // for those that wait, in order, while there are any
+  void continue_with(std::uint32_t request);  // its KV cache is here
+  void release(std::uint32_t request);        // its KV cache was fetched
+  bool holds(std::uint32_t request) const;    // whether it waits for either
 
   std::int64_t outstanding() const { return outstanding_; }  // requests not finished
   std::int64_t waiting() const { return static_cast<std::int64_t>(state_.waiting.size()); }
+  std::int64_t running() const { return static_cast<std::int64_t>(state_.running.size()); }
+  // Prompt tokens of its requests that no step has taken up.
+  std::int64_t prompt_ahead() const { return prompt_ahead_; }
+  // Those that wait or run, in order.
+  void list_requests(std::vector<std::uint32_t>& out) const;
   const EngineState& state() const { return state_; }
   const ReplicaCounts& counts() const { return counts_; }
 
@@ -81,27 +114,34 @@ class Replica {
   };
   struct Step {
     std::vector<Made> tokens;  // of sequences that get any
-    SimTime duration, end;
-    bool decode_only = true;
+    StepShape shape;
+    std::vector<PromptChunk> chunks;
   };
+  struct Held {
+    std::uint32_t request;
+    Slot slot;
+  };
+  std::size_t depth() const;
   bool plan(SimTime now, Step& step);
   // What a sequence that computes its last token and `drafts` makes.
   std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
-  void start(Step& step, SimTime now);
   void finish(Slot slot, SimTime now);
+  void resume();
+  static std::vector<Held>::const_iterator find(const std::vector<Held>& in, std::uint32_t request);
 
   ReplicaConfig config_;
   std::unique_ptr<Scheduler> scheduler_;
   const RequestLoad& load_;
-  StepTimer& timer_;
   ReplicaObserver& observer_;
   EngineState state_;
   std::optional<Acceptance> acceptance_;
   StepPlan plan_;
-  std::vector<PromptChunk> chunks_;
-  std::array<Step, 2> steps_;  // the running one first, then the one planned behind it
-  std::size_t first_ = 0, count_ = 0;
-  std::int64_t outstanding_ = 0;
+  std::vector<Step> steps_;  // a ring: those that run, then one that is planned behind them
+  std::size_t first_ = 0, started_ = 0, count_ = 0;
+  std::int64_t outstanding_ = 0, prompt_ahead_ = 0;
+  std::vector<Held> held_;     // prefilled, or with blocks: until their KV cache has moved
+  std::deque<Slot> expected_;  // to decode here, without blocks yet
+  std::deque<Slot> resumed_;   // KV cache here, waiting for max_num_seqs
   ReplicaCounts counts_;
 };
 

@@ -1,4 +1,5 @@
-// Which replica a request goes to. A router sees queue lengths as they are now; it reads no clock.
+// Which engine a request goes to. A router sees the engines that take requests, as they are now; it
+// reads no clock.
 //
 // Adding one: a class in a file of its own and a line in routers.cc (docs/serving.md).
 #pragma once
@@ -10,16 +11,23 @@
 #include <vector>
 
 #include "orrery/base/random.h"
-#include "orrery/serving/replica.h"
+#include "orrery/serving/engine.h"
 #include "orrery/serving/request.h"
 
 namespace orrery {
 
+struct Arrival {
+  const Request& request;
+  std::uint32_t index;  // of the request in the load
+  SimTime now;
+};
+
 class Router {
  public:
   virtual ~Router() = default;
-  // REQUIRES at least one replica.
-  virtual std::size_t route(const Request& request, std::span<const Replica> replicas) = 0;
+  // The place in `engines` of the one chosen. REQUIRES at least one engine. Engines come and go,
+  // but keep their order.
+  virtual std::size_t route(const Arrival& arrival, std::span<const Engine* const> engines) = 0;
 };
 
 struct RouterKind {
@@ -29,5 +37,9 @@ struct RouterKind {
 const std::vector<RouterKind>& router_kinds();
 // InputError naming the nearest.
 std::unique_ptr<Router> make_router(std::string_view name, std::uint64_t seed);
+
+std::unique_ptr<Router> make_prefix_router(std::uint64_t seed);
+std::unique_ptr<Router> make_slo_router(std::uint64_t seed);
+std::unique_ptr<Router> make_weighted_router(std::uint64_t seed);
 
 }  // namespace orrery

@@ -11,8 +11,8 @@ namespace {
 
 class RoundRobin : public Router {
  public:
-  std::size_t route(const Request&, std::span<const Replica> replicas) override {
-    return next_++ % replicas.size();
+  std::size_t route(const Arrival&, std::span<const Engine* const> engines) override {
+    return next_++ % engines.size();
   }
 
  private:
@@ -22,8 +22,8 @@ class RoundRobin : public Router {
 class Random : public Router {
  public:
   explicit Random(std::uint64_t seed) : stream_(seed, "router") {}
-  std::size_t route(const Request&, std::span<const Replica> replicas) override {
-    return static_cast<std::size_t>(stream_.below(replicas.size()));
+  std::size_t route(const Arrival&, std::span<const Engine* const> engines) override {
+    return static_cast<std::size_t>(stream_.below(engines.size()));
   }
 
  private:
@@ -32,11 +32,11 @@ class Random : public Router {
 
 class LeastOutstanding : public Router {
  public:
-  std::size_t route(const Request&, std::span<const Replica> replicas) override {
+  std::size_t route(const Arrival&, std::span<const Engine* const> engines) override {
     const auto least = std::min_element(
-        replicas.begin(), replicas.end(),
-        [](const Replica& a, const Replica& b) { return a.outstanding() < b.outstanding(); });
-    return static_cast<std::size_t>(least - replicas.begin());
+        engines.begin(), engines.end(),
+        [](const Engine* a, const Engine* b) { return a->outstanding() < b->outstanding(); });
+    return static_cast<std::size_t>(least - engines.begin());
   }
 };
 
@@ -44,10 +44,10 @@ class LeastOutstanding : public Router {
 class PowerOfTwo : public Router {
  public:
   explicit PowerOfTwo(std::uint64_t seed) : stream_(seed, "router") {}
-  std::size_t route(const Request&, std::span<const Replica> replicas) override {
-    const auto a = static_cast<std::size_t>(stream_.below(replicas.size()));
-    const auto b = static_cast<std::size_t>(stream_.below(replicas.size()));
-    return replicas[b].outstanding() < replicas[a].outstanding() ? b : a;
+  std::size_t route(const Arrival&, std::span<const Engine* const> engines) override {
+    const auto a = static_cast<std::size_t>(stream_.below(engines.size()));
+    const auto b = static_cast<std::size_t>(stream_.below(engines.size()));
+    return engines[b]->outstanding() < engines[a]->outstanding() ? b : a;
   }
 
  private:
@@ -57,10 +57,10 @@ class PowerOfTwo : public Router {
 // Requests of one session stay together; those without one go round.
 class SessionAffinity : public Router {
  public:
-  std::size_t route(const Request& r, std::span<const Replica> replicas) override {
-    return static_cast<std::size_t>(r.session >= 0 ? static_cast<std::uint64_t>(r.session)
-                                                   : next_++) %
-           replicas.size();
+  std::size_t route(const Arrival& a, std::span<const Engine* const> engines) override {
+    return static_cast<std::size_t>(
+               a.request.session >= 0 ? static_cast<std::uint64_t>(a.request.session) : next_++) %
+           engines.size();
   }
 
  private:
@@ -85,6 +85,9 @@ const std::vector<RouterKind>& router_kinds() {
       {"least-outstanding", "fewest unfinished requests", plain<LeastOutstanding>},
       {"power-of-two", "the less loaded of two drawn at random", seeded<PowerOfTwo>},
       {"session", "requests of one session stay together", plain<SessionAffinity>},
+      {"prefix", "the longest cached prefix; among equals the fewest requests", make_prefix_router},
+      {"slo", "the least predicted time to the first token", make_slo_router},
+      {"weighted", "the least (4 * waiting + running) / KV memory", make_weighted_router},
   };
   return kinds;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <queue>
 
 #include "orrery/base/error.h"
@@ -11,46 +12,93 @@
 namespace orrery {
 namespace {
 
+// What happens, in the order of things that happen at the same time.
+enum class What : std::uint8_t { kStarted, kFailed, kRestarted, kScale, kTransferred, kStepEnd };
+
+struct Event {
+  SimTime time;
+  What what;
+  std::uint32_t id, life;  // an engine and its life, or a request
+  std::uint64_t sequence;
+  bool operator<(const Event& o) const {  // the earliest is on top
+    if (time != o.time) return time > o.time;
+    return what != o.what ? what > o.what : sequence > o.sequence;
+  }
+};
+
+std::vector<PoolConfig> pools_of(const SimulationConfig& config) {
+  std::vector<PoolConfig> pools = {config};
+  pools.insert(pools.end(), config.others.begin(), config.others.end());
+  return pools;
+}
+
 class Simulation : public ReplicaObserver {
  public:
-  Simulation(const SimulationConfig& config, const RequestLoad& load, StepTimer& timer)
-      : config_(config), load_(load), router_(make_router(config.router, config.seed)) {
-    if (config.replicas < 1) throw InputError("a service needs at least one replica");
-    replicas_.reserve(static_cast<std::size_t>(config.replicas));
-    for (std::int64_t i = 0; i < config.replicas; ++i)
-      replicas_.emplace_back(config.replica, make_scheduler(config.scheduler), load, timer, *this);
+  Simulation(const SimulationConfig& config, const RequestLoad& load,
+             std::span<StepTimer* const> timers)
+      : config_(config),
+        load_(load),
+        pools_(checked(pools_of(config))),
+        router_(make_router(config.router, config.seed)),
+        decode_router_(make_router(config.decode_router, config.seed + 1)),
+        autoscaler_(make_autoscaler(config.autoscale)),
+        fleet_(pools_, timers, autoscaler_ ? config.autoscale.most : 0, load, *this),
+        links_(config.transfer, fleet_.size()) {
     result_.records.resize(load.requests.size());
+    for (const PoolConfig& p : pools_) apart_ |= p.replica.role != Role::kServe;
+    check_parts();
   }
 
   SimulationResult run() {
     check_load();
-    // Requests enter a queue request_overhead after they were sent.
-    std::size_t next = 0;
-    while (true) {
-      const SimTime arrival = next_entry(next);
-      const SimTime step = ends_.empty() ? kNever : ends_.top().time;
-      if (arrival == kNever && step == kNever) break;
-      if (arrival <= step) {
-        enter(next++, arrival);
+    if (autoscaler_) push(config_.autoscale.interval, What::kScale, 0, 0);
+    for (std::size_t i = 0; i < fleet_.size(); ++i) {
+      failure_draws_.emplace_back(config_.seed, fmt::format("failures/{}", i));
+      if (fleet_.status(i) == EngineStatus::kUp) expect_failure(i, {});
+    }
+    count_engines();
+    while (working()) {
+      // Requests enter a queue request_overhead after they were sent.
+      const SimTime arrival = next_entry();
+      if (arrival == kNever && moving_ == 0)
+        throw std::logic_error("simulation: requests wait and nothing runs");
+      if (events_.empty() || arrival <= events_.top().time) {
+        enter(next_++, arrival);
       } else {
-        end_step();
+        const Event event = events_.top();
+        events_.pop();
+        take(event);
       }
     }
-    if (outstanding_ > 0 || next < load_.requests.size())
-      throw std::logic_error("simulation: requests wait and nothing runs");
-    for (const Replica& r : replicas_) result_.replicas.push_back(r.counts());
+    result_.replicas = fleet_.counts();
+    result_.engine_seconds = fleet_.engine_seconds(result_.end);
+    result_.gpu_seconds = fleet_.gpu_seconds(result_.end);
     return std::move(result_);
   }
 
  private:
-  struct End {
-    SimTime time;
-    std::uint64_t sequence;
-    std::uint32_t replica;
-    bool operator<(const End& o) const {  // the earliest is on top
-      return time != o.time ? time > o.time : sequence > o.sequence;
+  static std::vector<PoolConfig> checked(std::vector<PoolConfig> pools) {
+    for (const PoolConfig& p : pools) {
+      if (p.replicas < 1) throw InputError("a service needs at least one replica");
+      if (p.replica.ranks < 1 || p.replica.stages < 1)
+        throw InputError("an engine has at least one rank and one stage");
     }
-  };
+    return pools;
+  }
+
+  void check_parts() const {
+    const auto has = [&](Role role) {
+      return std::any_of(pools_.begin(), pools_.end(),
+                         [role](const PoolConfig& p) { return p.replica.role == role; });
+    };
+    if (apart_ && (has(Role::kServe) || !has(Role::kPrefill) || !has(Role::kDecode)))
+      throw InputError("prefill and decode apart: needs replicas for both, and no others");
+    if (apart_ && (autoscaler_ || config_.failures.mean_time.ps > 0))
+      throw InputError("prefill and decode apart: neither autoscaling nor failures are simulated");
+    if (apart_ && !config_.transfer.time)
+      throw InputError("prefill and decode apart: no time for KV transfers is given");
+    if (autoscaler_ && pools_.size() > 1) throw InputError("autoscale: of one pool alone");
+  }
 
   void check_load() const {
     const auto late = [](const Request& a, const Request& b) { return a.arrival > b.arrival; };
@@ -62,13 +110,17 @@ class Simulation : public ReplicaObserver {
     }
   }
 
+  bool working() const { return outstanding_ > 0 || next_ < load_.requests.size(); }
+
   // When the next request is in a queue; kNever if there is none or it must wait for another to
   // end.
-  SimTime next_entry(std::size_t next) const {
-    if (next == load_.requests.size()) return kNever;
+  SimTime next_entry() const {
+    if (next_ == load_.requests.size()) return kNever;
     if (config_.max_concurrency > 0 && outstanding_ >= config_.max_concurrency) return kNever;
-    return std::max(load_.requests[next].arrival, released_) + config_.request_overhead;
+    return std::max(load_.requests[next_].arrival, released_) + config_.request_overhead;
   }
+
+  // ---- requests ----
 
   void enter(std::size_t index, SimTime now) {
     const Request& r = load_.requests[index];
@@ -77,40 +129,223 @@ class Simulation : public ReplicaObserver {
     record.queued = now;
     record.input = r.input;
     record.output = r.output;
-    const SchedulerLimits& l = config_.replica.limits;
-    const std::int64_t tokens = std::int64_t{r.input} + r.output;
-    if (l.max_model_len > 0 && tokens > l.max_model_len) {
+    const std::int64_t longest = config_.replica.limits.max_model_len;
+    if (longest > 0 && std::int64_t{r.input} + r.output > longest) {
       record.outcome = Outcome::kTooLong;
       return;
     }
-    // The last token is never cached.
-    if ((tokens - 1 + l.block_size - 1) / l.block_size > config_.replica.kv_blocks) {
+    if (!fits_somewhere(r)) {
       record.outcome = Outcome::kNeverFits;
       return;
     }
-    const std::size_t to = router_->route(r, replicas_);
-    record.replica = static_cast<std::int32_t>(to);
     ++outstanding_;
-    Replica& replica = replicas_[to];
-    const bool idle = replica.next() == kNever;
-    replica.enter(static_cast<std::uint32_t>(index));
-    replica.dispatch(now);
-    if (idle) push_end(to);
+    send(static_cast<std::uint32_t>(index), now);
   }
 
-  void end_step() {
-    const End end = ends_.top();
-    ends_.pop();
-    Replica& replica = replicas_[end.replica];
-    replica.end_step();
-    replica.dispatch(end.time);
-    push_end(end.replica);
+  // The last token is never cached; one that prefills caches the prompt alone.
+  static bool fits(const ReplicaConfig& c, const Request& r) {
+    const std::int64_t tokens =
+        c.role == Role::kPrefill ? r.input : std::int64_t{r.input} + r.output - 1;
+    return (tokens + c.limits.block_size - 1) / c.limits.block_size <= c.kv_blocks;
   }
 
-  void push_end(std::size_t replica) {
-    const SimTime next = replicas_[replica].next();
-    if (next != kNever) ends_.push({next, sequence_++, static_cast<std::uint32_t>(replica)});
+  bool fits_somewhere(const Request& r) const {
+    const auto in = [&](Role role) {
+      return std::any_of(pools_.begin(), pools_.end(), [&](const PoolConfig& p) {
+        return p.replica.role == role && fits(p.replica, r);
+      });
+    };
+    if (!apart_) return in(Role::kServe);
+    return in(Role::kPrefill) && (r.output == 1 || in(Role::kDecode));
   }
+
+  // The engine that a router chooses among those up in which the request fits; size() if there is
+  // none.
+  std::size_t choose(Router& router, Role role, std::uint32_t request, SimTime now) {
+    const Arrival arrival{load_.requests[request], request, now};
+    std::span<const Engine* const> engines = fleet_.up(role);
+    std::span<const std::uint32_t> places = fleet_.places(role);
+    if (pools_.size() > 1) {
+      fitting_.clear();
+      fitting_places_.clear();
+      for (std::size_t i = 0; i < engines.size(); ++i) {
+        if (!fits(engines[i]->config(), arrival.request)) continue;
+        fitting_.push_back(engines[i]);
+        fitting_places_.push_back(places[i]);
+      }
+      engines = fitting_;
+      places = fitting_places_;
+    }
+    return engines.empty() ? fleet_.size() : places[router.route(arrival, engines)];
+  }
+
+  void send(std::uint32_t request, SimTime now) {
+    const std::size_t to = choose(*router_, apart_ ? Role::kPrefill : Role::kServe, request, now);
+    if (to == fleet_.size()) {
+      parked_.push_back(request);
+      return;
+    }
+    RequestRecord& record = result_.records[request];
+    (apart_ ? record.prefill_replica : record.replica) = static_cast<std::int32_t>(to);
+    act(to, now, [&](Engine& e) { e.enter(request); });
+  }
+
+  // Something changes for an engine; it takes up work.
+  template <class Change>
+  void act(std::size_t i, SimTime now, const Change& change) {
+    Engine& e = fleet_.at(i);
+    const SimTime before = e.next();
+    change(e);
+    e.dispatch(now);
+    // The oldest step under way stays so until it ends.
+    if (before == kNever) push_end(i);
+  }
+
+  void push_end(std::size_t i) {
+    const SimTime end = fleet_.at(i).next();
+    if (end != kNever) push(end, What::kStepEnd, i, fleet_.life(i));
+  }
+
+  void push(SimTime time, What what, std::size_t id, std::uint32_t life) {
+    events_.push({time, what, static_cast<std::uint32_t>(id), life, sequence_++});
+    moving_ += moves(what);
+  }
+  static bool moves(What what) { return what != What::kFailed && what != What::kScale; }
+
+  void take(const Event& event) {
+    moving_ -= moves(event.what);
+    switch (event.what) {
+      case What::kStepEnd:
+        if (event.life == fleet_.life(event.id)) end_step(event.id, event.time);
+        break;
+      case What::kTransferred:
+        transferred(event.id, event.time);
+        break;
+      case What::kScale:
+        scale(event.time);
+        break;
+      case What::kFailed:
+        if (event.life == fleet_.life(event.id)) fail(event.id, event.time);
+        break;
+      case What::kStarted:
+      case What::kRestarted:
+        come_up(event.id, event.time);
+        break;
+    }
+  }
+
+  void end_step(std::size_t i, SimTime now) {
+    Engine& e = fleet_.at(i);
+    e.end_step();
+    e.dispatch(now);
+    push_end(i);
+    // Prompts that it finished go on elsewhere.
+    for (std::uint32_t request : prefilled_) {
+      const std::size_t to = choose(*decode_router_, Role::kDecode, request, now);
+      result_.records[request].replica = static_cast<std::int32_t>(to);
+      act(to, now, [&](Engine& d) { d.expect(request, now); });
+    }
+    prefilled_.clear();
+    if (fleet_.status(i) == EngineStatus::kDraining && e.outstanding() == 0)
+      fleet_.set(i, EngineStatus::kOff, now);
+  }
+
+  void transferred(std::uint32_t request, SimTime now) {
+    RequestRecord& record = result_.records[request];
+    record.transfer = now - record.first_token;
+    act(static_cast<std::size_t>(record.prefill_replica), now,
+        [&](Engine& e) { e.release(request); });
+    act(static_cast<std::size_t>(record.replica), now,
+        [&](Engine& e) { e.continue_with(request); });
+  }
+
+  // ---- the fleet ----
+
+  void come_up(std::size_t i, SimTime now) {
+    fleet_.set(i, EngineStatus::kUp, now);
+    expect_failure(i, now);
+    std::deque<std::uint32_t> parked;
+    parked.swap(parked_);
+    for (std::uint32_t request : parked) send(request, now);
+  }
+
+  void expect_failure(std::size_t i, SimTime now) {
+    const double mean = config_.failures.mean_time.seconds();
+    if (mean <= 0) return;
+    constexpr double kLatest = 50 * 86400.0;
+    const double after = failure_draws_[i].exponential() * mean;
+    if (after < kLatest) push(now + sim_seconds(after), What::kFailed, i, fleet_.life(i));
+  }
+
+  void fail(std::size_t i, SimTime now) {
+    ++result_.failures;
+    std::vector<std::uint32_t> lost;
+    fleet_.at(i).list_requests(lost);
+    fleet_.set(i, EngineStatus::kFailed, now);
+    push(now + config_.failures.restart, What::kRestarted, i, 0);
+    for (std::uint32_t request : lost) {
+      RequestRecord& record = result_.records[request];
+      ++record.retries;
+      record.scheduled = record.first_token = {};
+      record.cached = 0;
+      send(request, now);
+    }
+  }
+
+  void scale(SimTime now) {
+    push(now + config_.autoscale.interval, What::kScale, 0, 0);
+    FleetLoad load;
+    load.engines = present();
+    load.outstanding = outstanding_;
+    load.waiting = static_cast<std::int64_t>(parked_.size());
+    const auto up = fleet_.up(Role::kServe);
+    for (const Engine* e : up) {
+      load.waiting += e->waiting();
+      load.kv_use += e->kv_use() / static_cast<double>(up.size());
+    }
+    const Autoscale& a = config_.autoscale;
+    const std::int64_t wanted = std::clamp(autoscaler_->wanted(load), a.least, a.most);
+    if (wanted > load.engines) {
+      grow(wanted - load.engines, now);
+    } else if (wanted < load.engines && (changed_ == SimTime{} || now - changed_ >= a.cool_down)) {
+      shrink(load.engines - wanted, now);
+    }
+    count_engines();
+  }
+
+  void grow(std::int64_t by, SimTime now) {
+    changed_ = now;
+    for (; by > 0; --by) {
+      const std::size_t draining = fleet_.first(EngineStatus::kDraining);
+      if (draining < fleet_.size()) {
+        fleet_.set(draining, EngineStatus::kUp, now);
+        continue;
+      }
+      const std::size_t off = fleet_.first(EngineStatus::kOff);
+      if (off == fleet_.size()) return;
+      ++result_.starts;
+      fleet_.set(off, EngineStatus::kStarting, now);
+      push(now + config_.autoscale.start_up, What::kStarted, off, 0);
+    }
+  }
+
+  void shrink(std::int64_t by, SimTime now) {
+    for (; by > 0 && fleet_.count(EngineStatus::kUp) > 1; --by) {
+      const std::size_t i = fleet_.last(EngineStatus::kUp);
+      changed_ = now;
+      fleet_.set(i, EngineStatus::kDraining, now);
+      if (fleet_.at(i).outstanding() == 0) fleet_.set(i, EngineStatus::kOff, now);
+    }
+  }
+
+  // Up, starting or failed: those that serve or soon will.
+  std::int64_t present() const {
+    return fleet_.count(EngineStatus::kUp) + fleet_.count(EngineStatus::kStarting) +
+           fleet_.count(EngineStatus::kFailed);
+  }
+  void count_engines() { result_.most_engines = std::max(result_.most_engines, present()); }
+
+  // ---- what engines tell ----
 
   void scheduled(std::uint32_t request, SimTime now, std::int32_t cached) override {
     result_.records[request].scheduled = now;
@@ -132,15 +367,38 @@ class Simulation : public ReplicaObserver {
     if (config_.max_concurrency > 0 && outstanding_ == config_.max_concurrency) released_ = now;
     --outstanding_;
   }
+  void prefilled(std::uint32_t request, SimTime) override { prefilled_.push_back(request); }
+  void allocated(std::uint32_t request, SimTime now, std::int32_t tokens) override {
+    const RequestRecord& r = result_.records[request];
+    const KvLinks::Booking b =
+        links_.book(static_cast<std::size_t>(r.prefill_replica),
+                    static_cast<std::size_t>(r.replica), tokens, r.scheduled, r.first_token, now);
+    ++result_.transfers;
+    result_.transferred_tokens += tokens;
+    result_.link_seconds += b.duration.seconds();
+    push(b.end, What::kTransferred, request, 0);
+  }
 
   SimulationConfig config_;
   const RequestLoad& load_;
-  std::unique_ptr<Router> router_;
-  std::vector<Replica> replicas_;
-  std::priority_queue<End> ends_;
+  std::vector<PoolConfig> pools_;
+  bool apart_ = false;  // prefill and decode
+  std::unique_ptr<Router> router_, decode_router_;
+  std::unique_ptr<Autoscaler> autoscaler_;
+  Fleet fleet_;
+  KvLinks links_;
+  std::vector<RandomStream> failure_draws_;
+  std::priority_queue<Event> events_;
   std::uint64_t sequence_ = 0;
+  std::int64_t moving_ = 0;  // events that bring the simulation on by themselves
+  std::size_t next_ = 0;     // request to enter
   std::int64_t outstanding_ = 0;
   SimTime released_;  // when the limit on requests last let one go
+  SimTime changed_;   // when the fleet last did
+  std::vector<std::uint32_t> prefilled_;
+  std::deque<std::uint32_t> parked_;  // while no engine takes requests
+  std::vector<const Engine*> fitting_;
+  std::vector<std::uint32_t> fitting_places_;
   SimulationResult result_;
 };
 
@@ -148,26 +406,20 @@ class Simulation : public ReplicaObserver {
 
 ReplicaCounts SimulationResult::total() const {
   ReplicaCounts sum;
-  for (const ReplicaCounts& r : replicas) {
-    sum.steps += r.steps;
-    sum.decode_steps += r.decode_steps;
-    sum.prompt_tokens += r.prompt_tokens;
-    sum.output_tokens += r.output_tokens;
-    sum.evictions += r.evictions;
-    sum.stalls += r.stalls;
-    sum.cached_tokens += r.cached_tokens;
-    sum.verifications += r.verifications;
-    sum.drafts += r.drafts;
-    sum.accepted += r.accepted;
-    sum.busy += r.busy;
-    sum.used_block_seconds += r.used_block_seconds;
-  }
+  for (const ReplicaCounts& r : replicas) sum += r;
   return sum;
 }
 
 SimulationResult simulate(const SimulationConfig& config, const RequestLoad& load,
+                          std::span<StepTimer* const> timers) {
+  if (timers.size() != config.pools()) throw std::logic_error("simulate: one timer for each pool");
+  return Simulation(config, load, timers).run();
+}
+
+SimulationResult simulate(const SimulationConfig& config, const RequestLoad& load,
                           StepTimer& timer) {
-  return Simulation(config, load, timer).run();
+  const std::vector<StepTimer*> timers(config.pools(), &timer);
+  return simulate(config, load, timers);
 }
 
 }  // namespace orrery

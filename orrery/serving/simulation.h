@@ -1,44 +1,65 @@
 // Discrete-event simulation of a service: requests arrive, a router deals them to replicas, each
-// replica runs step after step.
+// replica (an Engine) runs step after step.
 //
-// Events are ordered by (time, arrivals before step ends, sequence): the same input gives the same
-// bytes. Requests that can never run (longer than the model's context or than the whole KV cache)
-// are turned away and counted, never waited for.
+// Events are ordered by (time; arrivals, changes of the fleet, KV transfers, step ends; sequence):
+// the same input gives the same bytes. Requests that can never run (longer than the model's context
+// or than the whole KV cache) are turned away and counted, never waited for.
+//
+// Prefill and decode apart: pools with Role::kPrefill and Role::kDecode. A request goes to an
+// engine that prefills, which makes its first token; then to one that decodes, chosen by the second
+// router; its KV cache follows (kv_transfer.h), and stays with the first engine until it has moved.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "orrery/serving/autoscaler.h"
+#include "orrery/serving/fleet.h"
 #include "orrery/serving/gap_histogram.h"
-#include "orrery/serving/replica.h"
+#include "orrery/serving/kv_transfer.h"
 #include "orrery/serving/request.h"
 #include "orrery/serving/step_timer.h"
 
 namespace orrery {
 
-struct SimulationConfig {
-  ReplicaConfig replica;
-  std::string scheduler = "vllm";
-  std::int64_t replicas = 1;
+// The first pool of engines, and what they do together.
+struct SimulationConfig : PoolConfig {
+  std::vector<PoolConfig> others;  // further pools, behind the same router
   std::string router = "round-robin";
+  std::string decode_router = "least-outstanding";
+  KvTransfer transfer;  // used between pools that prefill and pools that decode
+  Autoscale autoscale;  // of a single pool
+  Failures failures;    // not where prefill and decode are apart
   std::uint64_t seed = 0;
   // At most so many requests are sent and not yet answered; the next goes out when one ends, or at
   // its arrival if that is later. 0: no limit.
   std::int64_t max_concurrency = 0;
   SimTime request_overhead;  // from a request's arrival until it is in the engine's queue
+
+  std::size_t pools() const { return 1 + others.size(); }
 };
 
 struct SimulationResult {
-  std::vector<RequestRecord> records;  // in the order of the load
-  std::vector<ReplicaCounts> replicas;
-  GapHistogram gaps;  // between a request's tokens (ITL)
-  SimTime end;        // the last token of all
+  std::vector<RequestRecord> records;          // in the order of the load
+  std::vector<ReplicaCounts> replicas;         // pool by pool
+  GapHistogram gaps;                           // between a request's tokens (ITL)
+  SimTime end;                                 // the last token of all
+  double engine_seconds = 0, gpu_seconds = 0;  // of engines that were not off, until then
+  std::int64_t most_engines = 0;               // present at once
+  std::int64_t starts = 0, failures = 0;       // of engines, after the beginning
+  std::int64_t transfers = 0, transferred_tokens = 0;
+  double link_seconds = 0;  // sum of what transfers alone would take
   ReplicaCounts total() const;
 };
 
-// InputError: unknown names, a load out of order, no replica. Internal error if the simulation
-// cannot go on though requests wait (a scheduler that plans nothing).
+// `timers`: one for each pool. InputError: unknown names, a load out of order, no replica, parts
+// that do not go together. Internal error if the simulation cannot go on though requests wait (a
+// scheduler that plans nothing).
+SimulationResult simulate(const SimulationConfig& config, const RequestLoad& load,
+                          std::span<StepTimer* const> timers);
+// The same timer for all pools.
 SimulationResult simulate(const SimulationConfig& config, const RequestLoad& load,
                           StepTimer& timer);
 

@@ -16,19 +16,25 @@ struct PromptChunk {
 
 // What a step computes.
 struct StepShape {
-  std::int64_t decodes = 0;      // sequences that compute one token after a cached past
-  std::int64_t decode_past = 0;  // sum of their cached tokens
-  std::int64_t verifies = 0;     // sequences that verify drafts after a cached past
+  std::int64_t decodes = 0;        // sequences that compute one token after a cached past
+  std::int64_t decode_past = 0;    // sum of their cached tokens
+  std::int64_t verifies = 0;       // sequences that verify drafts after a cached past
   std::int64_t verify_tokens = 0;  // of all of them: each its last token and its drafts
   std::int64_t verify_past = 0;
   std::span<const PromptChunk> chunks;
+  // Of attention data parallel: this is the slowest rank's step, and all ranks compute so many
+  // tokens. 0: there is one rank.
+  std::int64_t wave_tokens = 0;
 };
 
 class StepTimer {
  public:
   virtual ~StepTimer() = default;
   // REQUIRES decodes > 0, verifies > 0 or a chunk.
+  // With pipeline stages: of the slowest stage.
   virtual SimTime time(const StepShape& step) = 0;
+  // Through all stages.
+  virtual SimTime latency(const StepShape& step) { return time(step); }
 };
 
 }  // namespace orrery

@@ -1,0 +1,102 @@
+#include "orrery/serving/fleet.h"
+
+#include <algorithm>
+
+namespace orrery {
+
+Fleet::Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers,
+             std::int64_t most, const RequestLoad& load, ReplicaObserver& observer)
+    : pools_(pools.begin(), pools.end()),
+      timers_(timers.begin(), timers.end()),
+      load_(load),
+      observer_(observer) {
+  for (std::size_t p = 0; p < pools_.size(); ++p) {
+    const std::int64_t room = std::max(pools_[p].replicas, most);
+    for (std::int64_t i = 0; i < room; ++i) {
+      Node& node = nodes_.emplace_back();
+      node.pool = p;
+      if (i >= pools_[p].replicas) continue;
+      node.status = EngineStatus::kUp;
+      make_engine(node);
+    }
+  }
+  list();
+}
+
+void Fleet::make_engine(Node& node) {
+  const PoolConfig& p = pools_[node.pool];
+  node.engine =
+      std::make_unique<Engine>(p.replica, p.scheduler, load_, *timers_[node.pool], observer_);
+}
+
+void Fleet::list() {
+  for (List& l : lists_) l.engines.clear(), l.places.clear();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].status != EngineStatus::kUp) continue;
+    List& l = lists_[index(pool(i).replica.role)];
+    l.engines.push_back(nodes_[i].engine.get());
+    l.places.push_back(static_cast<std::uint32_t>(i));
+  }
+}
+
+std::int64_t Fleet::count(EngineStatus status) const {
+  return std::count_if(nodes_.begin(), nodes_.end(),
+                       [status](const Node& n) { return n.status == status; });
+}
+
+std::size_t Fleet::first(EngineStatus status) const {
+  const auto at = std::find_if(nodes_.begin(), nodes_.end(),
+                               [status](const Node& n) { return n.status == status; });
+  return static_cast<std::size_t>(at - nodes_.begin());
+}
+
+std::size_t Fleet::last(EngineStatus status) const {
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    if (nodes_[i].status == status) return i;
+  }
+  return nodes_.size();
+}
+
+void Fleet::set(std::size_t i, EngineStatus status, SimTime now) {
+  Node& node = nodes_[i];
+  if (node.status == EngineStatus::kOff) node.on_since = now;
+  if (status == EngineStatus::kOff) node.on_seconds += (now - node.on_since).seconds();
+  node.status = status;
+  const bool alive = status == EngineStatus::kUp || status == EngineStatus::kDraining;
+  if (!alive && node.engine) {
+    node.before += node.engine->counts();
+    node.engine.reset();
+    ++node.life;
+  }
+  if (alive && !node.engine) make_engine(node);
+  list();
+}
+
+std::vector<ReplicaCounts> Fleet::counts() const {
+  std::vector<ReplicaCounts> all;
+  for (const Node& n : nodes_) {
+    ReplicaCounts c = n.before;
+    if (n.engine) c += n.engine->counts();
+    all.push_back(c);
+  }
+  return all;
+}
+
+double Fleet::on_seconds(const Node& node, SimTime end) const {
+  const bool on = node.status != EngineStatus::kOff && end > node.on_since;
+  return node.on_seconds + (on ? (end - node.on_since).seconds() : 0);
+}
+
+double Fleet::engine_seconds(SimTime end) const {
+  double sum = 0;
+  for (const Node& n : nodes_) sum += on_seconds(n, end);
+  return sum;
+}
+
+double Fleet::gpu_seconds(SimTime end) const {
+  double sum = 0;
+  for (const Node& n : nodes_) sum += on_seconds(n, end) * static_cast<double>(pools_[n.pool].gpus);
+  return sum;
+}
+
+}  // namespace orrery

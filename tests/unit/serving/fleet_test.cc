@@ -1,0 +1,163 @@
+// Elastic fleets, failures, pools that differ.
+#include <gtest/gtest.h>
+
+#include "orrery/base/error.h"
+#include "orrery/serving/simulation.h"
+#include "tests/unit/serving/service_fixture.h"
+
+namespace orrery {
+namespace {
+
+SimulationResult run(const SimulationConfig& config, std::vector<Request> requests) {
+  PlainTimer timer;
+  return simulate(config, load_of(std::move(requests)), timer);
+}
+
+SimulationConfig elastic() {
+  SimulationConfig c = plain_service();
+  c.router = "least-outstanding";
+  c.gpus = 2;
+  c.autoscale.policy = "outstanding";
+  c.autoscale.target = 1;
+  c.autoscale.most = 3;
+  c.autoscale.interval = ms(100);
+  c.autoscale.start_up = ms(50);
+  c.autoscale.cool_down = ms(400);
+  return c;
+}
+
+TEST(Fleet, GrowsWithItsLoadAndShrinksAgain) {
+  // Two requests of 25 steps of 10 ms (and a step of 11) from 0 on: at 100 ms a second engine is
+  // asked for, at 150 it takes requests.
+  const Request q = request_at({}, 1, 26);
+  Request probe = request_at(ms(149), 1, 2);
+  Request probe2 = request_at(ms(151), 1, 100);
+  const SimulationResult r = run(elastic(), {q, q, probe, probe2});
+  EXPECT_EQ(r.records[2].replica, 0);
+  EXPECT_EQ(r.records[3].replica, 1);
+  EXPECT_EQ(r.most_engines, 3);  // at 200 three are unfinished
+  EXPECT_EQ(r.starts, 2);
+}
+
+TEST(Fleet, CountsTheTimeOfEnginesThatAreNotOff) {
+  SimulationConfig c = elastic();
+  // Two until 272 ms, then one more at 2000 ms that ends at 2011.
+  const Request q = request_at({}, 1, 26);
+  const SimulationResult r = run(c, {q, q, request_at(ms(2000), 1, 1)});
+  // The second engine is asked for at 100 and dropped at the first tick at least 400 ms later with
+  // one request or none: 500.
+  EXPECT_EQ(r.end, ms(2011));
+  EXPECT_NEAR(r.engine_seconds, 2.011 + 0.4, 1e-9);
+  EXPECT_NEAR(r.gpu_seconds, 2 * r.engine_seconds, 1e-9);
+}
+
+TEST(Fleet, AnEngineThatIsToGoEndsItsRequestsFirst) {
+  SimulationConfig c = elastic();
+  c.autoscale.policy = "queue";
+  c.autoscale.least = 1;
+  c.replicas = 3;
+  const Request q = request_at({}, 1, 60);  // to 600 ms
+  const SimulationResult r = run(c, {q, q, q, request_at(ms(301), 1, 2)});
+  for (const RequestRecord& x : r.records) EXPECT_EQ(x.outcome, Outcome::kDone);
+  // At 100 the third takes no more, at 500 the second; each goes off when it is done at 601. The
+  // first has a prompt token more.
+  EXPECT_EQ(r.records[3].replica, 0);
+  EXPECT_NEAR(r.engine_seconds, 2 * 0.601 + 0.602, 1e-9);
+}
+
+TEST(Fleet, WhatCannotBeIsRefused) {
+  const auto refused = [](auto change) {
+    SimulationConfig c = elastic();
+    change(c);
+    EXPECT_THROW(run(c, {}), InputError);
+  };
+  refused([](SimulationConfig& c) { c.autoscale.most = 0; });
+  refused([](SimulationConfig& c) { c.autoscale.target = 0; });
+  refused([](SimulationConfig& c) { c.autoscale.interval = {}; });
+  refused([](SimulationConfig& c) { c.others = {plain_service()}; });
+}
+
+TEST(Fleet, PoliciesByHand) {
+  const auto wanted = [](const char* policy, double target, const FleetLoad& load) {
+    Autoscale a;
+    a.policy = policy;
+    a.target = target;
+    return make_autoscaler(a)->wanted(load);
+  };
+  EXPECT_EQ(wanted("outstanding", 8, {2, 17, 0, 0}), 3);
+  EXPECT_EQ(wanted("outstanding", 8, {2, 16, 0, 0}), 2);
+  EXPECT_EQ(wanted("kv-use", 0.5, {4, 0, 0, 0.75}), 6);
+  EXPECT_EQ(wanted("queue", 2, {4, 0, 9, 0}), 5);
+  EXPECT_EQ(wanted("queue", 2, {4, 0, 8, 0}), 4);
+  EXPECT_EQ(wanted("queue", 2, {4, 20, 0, 0}), 3);
+}
+
+TEST(Fleet, RequestsOfAFailedEngineStartAgain) {
+  std::vector<Request> requests;
+  for (int i = 0; i < 200; ++i) requests.push_back(request_at(ms(20 * i), 5, 10));
+  SimulationConfig c = plain_service();
+  c.replicas = 2;
+  c.failures.mean_time = ms(700);
+  c.failures.restart = ms(300);
+  const SimulationResult r = run(c, requests), again = run(c, requests);
+  std::int64_t retries = 0, output = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const RequestRecord& q = r.records[i];
+    ASSERT_EQ(q.outcome, Outcome::kDone);
+    EXPECT_LT(q.first_token, q.finished);
+    EXPECT_EQ(q.finished, again.records[i].finished);
+    retries += q.retries;
+    output += q.output;
+  }
+  EXPECT_GT(r.failures, 2);
+  EXPECT_GE(retries, r.failures / 2);
+  // Tokens of lost attempts are made again.
+  EXPECT_GT(r.total().output_tokens, output);
+}
+
+TEST(Fleet, WithoutAnEngineRequestsWaitForTheRestart) {
+  SimulationConfig c = plain_service();
+  c.failures.mean_time = ms(100);
+  c.failures.restart = ms(1000);
+  c.seed = 1;
+  // 300 ms of work: an engine that fails every 100 ms on average ends it after some attempts.
+  const SimulationResult r = run(c, {request_at({}, 5, 30)});
+  const RequestRecord& q = r.records[0];
+  EXPECT_EQ(q.outcome, Outcome::kDone);
+  EXPECT_EQ(q.retries, r.failures);
+  ASSERT_GT(q.retries, 0);
+  EXPECT_GE(q.finished, ms(1000 * q.retries + 305));
+  EXPECT_EQ(q.finished - q.first_token, ms(290));
+}
+
+TEST(Pools, ARequestGoesWhereItFits) {
+  SimulationConfig c = plain_service();
+  c.replica.kv_blocks = 2;
+  PoolConfig large = plain_service();
+  c.others = {large};
+  const Request small = request_at({}, 5, 2), big = request_at({}, 100, 2);
+  const SimulationResult r = run(c, {small, small, big, big});
+  EXPECT_EQ(r.records[0].replica, 0);
+  EXPECT_EQ(r.records[1].replica, 1);
+  EXPECT_EQ(r.records[2].replica, 1);
+  EXPECT_EQ(r.records[3].replica, 1);
+}
+
+TEST(Pools, EachHasItsOwnSpeed) {
+  SimulationConfig c = plain_service();
+  c.others = {plain_service()};
+  PlainTimer fast;
+  class Slow : public PlainTimer {
+   public:
+    SimTime time(const StepShape& s) override { return {2 * PlainTimer::time(s).ps}; }
+  } slow;
+  StepTimer* timers[] = {&fast, &slow};
+  const Request q = request_at({}, 5, 1);
+  const SimulationResult r = simulate(c, load_of({q, q}), timers);
+  EXPECT_EQ(r.records[0].finished, ms(15));
+  EXPECT_EQ(r.records[1].finished, ms(30));
+  EXPECT_EQ(r.replicas.size(), 2u);
+}
+
+}  // namespace
+}  // namespace orrery

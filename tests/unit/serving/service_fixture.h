@@ -1,0 +1,53 @@
+// Services small enough to follow by hand: a step takes 10 ms and 1 ms for each prompt token in it.
+#pragma once
+
+#include <vector>
+
+#include "orrery/serving/simulation.h"
+
+namespace orrery {
+
+inline SimTime ms(std::int64_t n) { return {n * 1'000'000'000}; }
+
+class PlainTimer : public StepTimer {
+ public:
+  SimTime time(const StepShape& step) override {
+    shapes.push_back(step);
+    SimTime t = ms(10);
+    for (const PromptChunk& c : step.chunks) t += ms(c.new_tokens);
+    return t;
+  }
+  SimTime latency(const StepShape& step) override {
+    const SimTime t = time(step);
+    shapes.pop_back();
+    return {t.ps * stages};
+  }
+
+  std::int64_t stages = 1;
+  std::vector<StepShape> shapes;  // asked for; their chunks are gone
+};
+
+inline Request request_at(SimTime arrival, std::int32_t input, std::int32_t output) {
+  Request r;
+  r.arrival = arrival;
+  r.input = input;
+  r.output = output;
+  return r;
+}
+
+inline RequestLoad load_of(std::vector<Request> requests) {
+  RequestLoad load;
+  load.requests = std::move(requests);
+  return load;
+}
+
+// One synchronous engine with blocks of 16 tokens, without prefix cache.
+inline SimulationConfig plain_service() {
+  SimulationConfig c;
+  c.replica.kv_blocks = 1000;
+  c.replica.prefix_caching = false;
+  c.replica.async = false;
+  return c;
+}
+
+}  // namespace orrery
