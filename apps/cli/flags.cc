@@ -55,6 +55,9 @@ bool is_engine_flag(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
+// Groups of a service whose flags carry the group's name: "--slo-ttft", "--lora-rank".
+bool is_prefixed(std::string_view group) { return group == "slo" || group == "speculation"; }
+
 }  // namespace
 
 void ScenarioFlags::add_flag(CLI::App& app, const Field& field, const std::string& path,
@@ -82,7 +85,7 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of) {
   declare(scenario_fields_, scenario_);
   declare(engine_fields_, engine_);
   for (const Field& f : scenario_fields_.all()) {
-    const bool of_service = f.name() == "load" || f.name() == "cluster" || f.name() == "slo";
+    const bool of_service = f.name() == "load" || f.name() == "cluster" || is_prefixed(f.name());
     if (f.group()) {
       if (of_service == (of == Of::kService) || !(of_service || f.name() == "workload"))
         add_leaves(app, *f.group(), f.name() + ".", f.doc());
@@ -114,8 +117,8 @@ void ScenarioFlags::add_leaves(CLI::App& app, const Fields& fields, const std::s
   for (const Field& f : fields.all()) {
     if (f.group() || f.type() == Field::Type::kGroup) continue;
     std::string names = prefix == "engine." ? "--engine" : flag_names(f);
-    // "--slo-ttft": a limit is no metric.
-    if (prefix == "slo.") names = "--slo-" + flag_name(f.name()).substr(2);
+    const std::string owner = prefix.substr(0, prefix.size() - 1);
+    if (is_prefixed(owner)) names = flag_name(owner + "-" + f.name());
     if (f.name() == "gpu") names = "-g," + names;
     add_flag(app, f, prefix + f.name(), names, group);
   }

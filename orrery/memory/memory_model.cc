@@ -107,18 +107,18 @@ Bytes MemoryModel::kv_of_model(std::int64_t tokens) const {
 
 Bytes MemoryModel::kv_pool() const { return full().kv_cache; }
 
-std::int64_t MemoryModel::kv_blocks() const {
+std::int64_t MemoryModel::kv_blocks(Bytes taken, Bytes beside_block) const {
   std::int64_t least = std::int64_t{1} << 30;
   for (int stage = 0; stage < plan_.pp; ++stage) {
     const MemoryBreakdown m = stage_load(stage, 0, 0);
     const StageLayers range = stage_layers(model_.layers.size(), plan_.pp, stage);
-    Bytes block;
+    Bytes block = beside_block;
     for (std::size_t spec = 0; spec < model_.layers.specs().size(); ++spec) {
       block += layer_kv(model_.layers.specs()[spec].mixer, plan_.tp, precision_, memory_.block_size,
                         memory_.block_size) *
                model_.layers.count(static_cast<int>(spec), range.first, range.last);
     }
-    const Bytes room = m.capacity - m.reserve - m.total();
+    const Bytes room = m.capacity - m.reserve - m.total() - taken;
     if (room <= Bytes(0)) return 0;
     if (block > Bytes(0)) least = std::min(least, static_cast<std::int64_t>(room / block));
   }

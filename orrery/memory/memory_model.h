@@ -81,7 +81,9 @@ class MemoryModel {
   Bytes kv_pool() const;
   // Whole blocks in the pool: memory * utilization less everything else, over the bytes of a block
   // in all layers (vLLM). Windows and recurrent state are not counted. 0 when nothing fits.
-  std::int64_t kv_blocks() const;
+  // `taken`: of the room, for other things (a drafter's weights, adapters); `beside_block`: what
+  // goes with every block (a drafter's cache).
+  std::int64_t kv_blocks(Bytes taken = Bytes(0), Bytes beside_block = Bytes(0)) const;
   // Most sequences of `tokens` tokens that the whole deployment holds at once by memory alone
   // (max_num_seqs not applied); 0 when not one fits; never more than 2^30.
   std::int64_t max_concurrency(std::int64_t tokens) const;

@@ -12,6 +12,7 @@
 #include "orrery/network/network_model.h"
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/deployment.h"
+#include "orrery/scenario/drafter.h"
 #include "orrery/scenario/scenario.h"
 #include "orrery/serving/request.h"
 
@@ -43,6 +44,10 @@ class Runner {
  private:
   Answer simulate_service(const Scenario& scenario, const Architecture& model,
                           const Deployment& deployment, const RunOptions& options);
+  // nullptr: nothing but the target runs.
+  std::shared_ptr<const Drafter> drafter(const Scenario& scenario, const Architecture& model,
+                                         const Deployment& deployment, const ParallelPlan& plan,
+                                         const RunOptions& options);
   const Architecture& architecture(const std::string& name);
   const Gpu& gpu(const std::string& name);
   const EngineProfile& engine(const std::string& id);

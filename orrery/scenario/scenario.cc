@@ -11,6 +11,8 @@
 namespace orrery {
 
 namespace {
+// Of a service under load alone.
+constexpr const char* kServiceGroups[] = {"speculation"};
 constexpr std::int64_t kLongestContext = 100'000'000;
 constexpr int kMostHeads = 100'000;
 constexpr std::int64_t kMostRanks = 100'000;
@@ -164,7 +166,13 @@ Scenario read_scenario(const Node& document) {
   declare(fields, s);
   fields.read(document);
   s.simulated = document.find("load") != nullptr;
-  if (!s.simulated) return s;
+  if (!s.simulated) {
+    for (const char* group : kServiceGroups) {
+      if (const Node* n = document.find(group))
+        n->fail(fmt::format("{} is simulated: it needs a load", group));
+    }
+    return s;
+  }
   if (const Node* w = document.find("workload")) {
     for (const char* key : kSteadyKeys) {
       if (const Node* n = w->find(key))

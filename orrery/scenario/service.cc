@@ -117,6 +117,7 @@ void declare(Fields& f, ServiceScenario& s) {
         g.add("percentile", s.slo.percentile, "of each that must meet its limit").range(0, 100);
       },
       "what is asked of its latency");
+  declare(f, s.speculation);
 }
 
 RequestLoad load_of(const ServiceScenario& s, double rate, std::vector<std::string>& notes) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "orrery/base/fields.h"
+#include "orrery/scenario/techniques.h"
 #include "orrery/serving/load.h"
 
 namespace orrery {
@@ -26,6 +27,8 @@ struct ServiceScenario {
   std::int64_t replicas = 1;
   std::string router = "round-robin";
 
+  SpeculationChoice speculation;
+
   struct Slo {
     Seconds ttft, tpot, e2e;  // 0: none
     double percentile = 99;   // of each, that must meet it
@@ -33,7 +36,7 @@ struct ServiceScenario {
   } slo;
 };
 
-// The groups `load`, `cluster` and `slo`.
+// The groups `load`, `cluster`, `slo` and those of techniques.h.
 void declare(Fields& fields, ServiceScenario& service);
 
 // Requests at `rate` (ignored where a trace has arrivals). InputError: lengths, arrivals, a trace

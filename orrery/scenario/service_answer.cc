@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "orrery/base/quantile.h"
-#include "orrery/serving/step_clock.h"
+#include "orrery/scenario/technique_metrics.h"
 
 namespace orrery {
 namespace {
@@ -124,6 +124,7 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
   put("stalls", "", static_cast<double>(sum.stalls));
   if (config.replica.prefix_caching && t.input > 0)
     put("prefix_hits", "%", 100 * static_cast<double>(sum.cached_tokens) / t.input);
+  add_technique_metrics(config, r, m);
   put("requests", "", static_cast<double>(t.counted));
   put("rejected", "", static_cast<double>(t.counted) - done);
   return m;
@@ -155,20 +156,21 @@ std::vector<RequestRow> request_rows(const SimulationResult& r) {
 }
 
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
-                    const RequestLoad& load, const StepModel& steps, bool intervals, bool requests,
-                    Point& point) {
+                    const RequestLoad& load, const StepModel& steps, const MakeClock& clock,
+                    const PlainService* plain, bool intervals, bool requests, Point& point) {
   // What the steps' uncertainty is: of a middling decode step.
   const Estimate<Seconds> typical =
       steps.time({{{std::min<std::int64_t>(32, config.replica.limits.max_num_seqs), 1, 1024}}})
           .total;
-  const auto run = [&](double scale) {
-    StepClock clock(steps, scale);
-    return simulate(config, load, clock);
-  };
+  const auto run = [&](double scale) { return simulate(config, load, *clock(scale)); };
   const auto at = [&](double scale) { return service_metrics(service, config, run(scale)); };
   const SimulationResult result = run(1);
   if (requests) point.requests = request_rows(result);
   std::vector<Metric> metrics = service_metrics(service, config, result);
+  if (plain) {
+    const SimulationResult alone = simulate(plain->config, load, *plain->clock(1));
+    add_comparison(service, alone, result, metrics);
+  }
   for (Metric& m : metrics) {
     if (m.name != "requests") m.origin = typical.origin;
   }

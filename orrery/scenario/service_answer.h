@@ -1,6 +1,9 @@
 // A simulated service as an Answer's point.
 #pragma once
 
+#include <functional>
+#include <memory>
+
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/service.h"
 #include "orrery/serving/simulation.h"
@@ -18,11 +21,22 @@ bool meets_slo(const ServiceScenario& service, const SimulationResult& result);
 // The requests of one simulation.
 std::vector<RequestRow> request_rows(const SimulationResult& result);
 
+// Makes the clock of a simulation; all its times are multiplied by `scale`.
+using MakeClock = std::function<std::unique_ptr<StepTimer>(double scale)>;
+
+// A service without the techniques that are asked about, to compare with.
+struct PlainService {
+  SimulationConfig config;
+  MakeClock clock;
+};
+
 // Simulates the load three times: with step times as predicted, and with their 5 % and 95 %
 // quantiles, which give every metric's interval (queueing multiplies errors of steps). `intervals`
-// false: once, and no intervals. Adds metrics, and requests if asked, to `point`.
+// false: once, and no intervals. Adds metrics, and requests if asked, to `point`. `steps` tells how
+// uncertain times are. `plain`: if there, simulated once with the same load; metrics say how much
+// faster or slower requests are than there.
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
-                    const RequestLoad& load, const StepModel& steps, bool intervals, bool requests,
-                    Point& point);
+                    const RequestLoad& load, const StepModel& steps, const MakeClock& clock,
+                    const PlainService* plain, bool intervals, bool requests, Point& point);
 
 }  // namespace orrery

@@ -6,13 +6,14 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/service_answer.h"
+#include "orrery/serving/drafting_clock.h"
 #include "orrery/serving/step_clock.h"
 
 namespace orrery {
 namespace {
 
 SimulationConfig config_of(const Scenario& s, const Deployment& d, const Architecture& model,
-                           const MemoryModel& memory) {
+                           std::int64_t kv_blocks) {
   SimulationConfig c;
   const auto& scheduler = d.engine.scheduler;
   c.scheduler = scheduler.policy;
@@ -23,7 +24,7 @@ SimulationConfig config_of(const Scenario& s, const Deployment& d, const Archite
   c.request_overhead = sim_time(d.engine.execution.request_overhead);
   c.replica.async = scheduler.async_scheduling;
   c.replica.prefix_caching = scheduler.prefix_caching;
-  c.replica.kv_blocks = memory.kv_blocks();
+  c.replica.kv_blocks = kv_blocks;
   auto& l = c.replica.limits;
   l.max_num_batched_tokens = scheduler.max_num_batched_tokens;
   l.max_num_seqs = scheduler.max_num_seqs;
@@ -33,9 +34,12 @@ SimulationConfig config_of(const Scenario& s, const Deployment& d, const Archite
   return c;
 }
 
-// What fills the memory of a GPU of the service.
-void add_memory(Point& p, const MemoryBreakdown& m, const SimulationConfig& c) {
+// What fills the memory of a GPU of the service; `beside`: taken from the room for the KV cache.
+void add_memory(Point& p, MemoryBreakdown m, std::vector<MemoryRow> beside,
+                const SimulationConfig& c) {
+  for (const MemoryRow& b : beside) m.kv_cache = std::max(Bytes(0), m.kv_cache - b.size);
   for (const MemoryItem& item : m.items()) p.memory.push_back({std::string(item.name), item.size});
+  for (MemoryRow& b : beside) p.memory.push_back(std::move(b));
   p.memory.push_back({"reserve", m.reserve});
   p.memory_capacity = m.capacity;
   p.metrics.push_back(
@@ -45,15 +49,15 @@ void add_memory(Point& p, const MemoryBreakdown& m, const SimulationConfig& c) {
 
 // The highest rate that meets the SLO, within 1 %: doubled or halved until it lies between two
 // rates, then bisected. The same seed throughout, so that rates differ by nothing but their rate.
-double max_rate(const Scenario& s, const SimulationConfig& config, const StepModel& steps) {
+double max_rate(const Scenario& s, const SimulationConfig& config, const MakeClock& make_clock) {
   if (!s.service.slo.any())
     throw InputError("the highest rate that meets an SLO needs one: slo.ttft, slo.tpot or slo.e2e");
   if (!s.service.trace.empty() || s.service.max_concurrency > 0)
     throw InputError("the highest rate is sought with generated arrivals, without max_concurrency");
-  StepClock clock(steps);
+  const std::unique_ptr<StepTimer> clock = make_clock(1);
   std::vector<std::string> notes;
   const auto good = [&](double rate) {
-    return meets_slo(s.service, simulate(config, load_of(s.service, rate, notes), clock));
+    return meets_slo(s.service, simulate(config, load_of(s.service, rate, notes), *clock));
   };
   constexpr double kLeast = 1e-3, kMost = 1e6, kClose = 1.01;
   double low = 1, high = 1;
@@ -112,8 +116,19 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
           continue;
         }
         const MemoryModel memory(model, plan, d.precision, d.engine, d.gpu);
-        const SimulationConfig config = config_of(s, d, model, memory);
-        add_memory(p, memory.full(), config);
+        const std::shared_ptr<const Drafter> draft = drafter(s, model, d, plan, options);
+        std::vector<MemoryRow> beside;
+        Bytes block;
+        if (draft) {
+          beside.push_back({"drafter", draft->weights});
+          block = draft->block;
+          p.notes.push_back(drafter_note(s.service.speculation, *draft));
+        }
+        Bytes taken;
+        for (const MemoryRow& b : beside) taken += b.size;
+        SimulationConfig config = config_of(s, d, model, memory.kv_blocks(taken, block));
+        config.replica.speculation = s.service.speculation.engine(config.seed);
+        add_memory(p, memory.full(), std::move(beside), config);
         if (config.replica.kv_blocks < 1) {
           p.feasibility = {false, memory.load(1, 1).summary()};
           p.at["rate"] = rate;
@@ -124,12 +139,25 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
                               kernels(d.gpu, d.classes, options.tier),
                               network(d.gpu, s.hardware.node, plan, d.engine.kernels.collectives),
                               s.workload.expert_skew);
-        if (options.find_max_rate) rate = max_rate(s, config, steps);
+        const MakeClock plain_clock = [&](double scale) {
+          return std::make_unique<StepClock>(steps, scale);
+        };
+        const MakeClock clock = [&](double scale) -> std::unique_ptr<StepTimer> {
+          if (!draft) return plain_clock(scale);
+          std::unique_ptr<StepTimer> drafting;
+          if (draft->steps) drafting = std::make_unique<StepClock>(*draft->steps, scale);
+          return std::make_unique<DraftingClock>(config.replica.speculation, plain_clock(scale),
+                                                 std::move(drafting), draft->share);
+        };
+        std::optional<PlainService> plain;
+        if (draft) plain = {config_of(s, d, model, memory.kv_blocks()), plain_clock};
+        if (options.find_max_rate) rate = max_rate(s, config, clock);
         p.at["rate"] = rate;
         if (options.find_max_rate)
           p.metrics.push_back(exact_metric("max_rate", "requests/s", rate));
         const RequestLoad load = options.load ? *options.load : load_of(s.service, rate, p.notes);
-        answer_service(s.service, config, load, steps, options.intervals, options.requests, p);
+        answer_service(s.service, config, load, steps, clock, plain ? &*plain : nullptr,
+                       options.intervals, options.requests, p);
         answer.points.push_back(std::move(p));
         if (options.find_max_rate) break;
       }

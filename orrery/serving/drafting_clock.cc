@@ -1,14 +1,17 @@
 #include "orrery/serving/drafting_clock.h"
 
+#include <utility>
+
 namespace orrery {
 
-DraftingClock::DraftingClock(const Speculation& speculation, StepTimer& target, StepTimer& drafter)
-    : speculation_(speculation), target_(target), drafter_(&drafter) {}
+DraftingClock::DraftingClock(const Speculation& speculation, std::unique_ptr<StepTimer> target,
+                             std::unique_ptr<StepTimer> drafter, double share)
+    : speculation_(speculation),
+      target_(std::move(target)),
+      drafter_(std::move(drafter)),
+      share_(share) {}
 
-DraftingClock::DraftingClock(const Speculation& speculation, StepTimer& target, double share)
-    : speculation_(speculation), target_(target), share_(share) {}
-
-SimTime DraftingClock::time(const StepShape& step) { return target_.time(step) + drafting(step); }
+SimTime DraftingClock::time(const StepShape& step) { return target_->time(step) + drafting(step); }
 
 SimTime DraftingClock::drafting(const StepShape& step) {
   StepShape later;  // sequences that get a token, each with its past
@@ -20,7 +23,7 @@ SimTime DraftingClock::drafting(const StepShape& step) {
     later.decode_past += c.past + c.new_tokens;
   }
   if (!drafter_ && (share_ == 0 || later.decodes == 0)) return {};
-  if (!drafter_) return sim_seconds(target_.time(later).seconds() * share_ * speculation_.drafts);
+  if (!drafter_) return sim_seconds(target_->time(later).seconds() * share_ * speculation_.drafts);
 
   const SimTime first = drafter_->time(step);
   if (later.decodes == 0 || speculation_.drafts == 1) return first;

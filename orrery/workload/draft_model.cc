@@ -32,7 +32,13 @@ Architecture mtp_head(const Architecture& target) {
 }
 
 Architecture medusa_head(const Architecture& target) {
-  return with_layers(target, {}, "Medusa head");
+  LayerSpec nothing;  // a plan needs a layer to place
+  nothing.mixer = NoMixer{};
+  nothing.mlp = NoMlp{};
+  nothing.norms = 0;
+  LayerStack one;
+  one.append(nothing);
+  return with_layers(target, std::move(one), "Medusa head");
 }
 
 }  // namespace orrery

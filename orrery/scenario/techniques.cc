@@ -1,0 +1,58 @@
+#include "orrery/scenario/techniques.h"
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+
+void declare(Fields& f, SpeculationChoice& s) {
+  f.group(
+      "speculation",
+      [&](Fields& g) {
+        g.add("method", s.method,
+              "who drafts: a draft model, one extra layer (eagle, mtp), extra LM heads (medusa), "
+              "look-up in the prompt (ngram)")
+            .one_of({"none", "draft_model", "eagle", "mtp", "medusa", "ngram"});
+        g.add("model", s.model, "draft_model: as model");
+        g.add("tokens", s.tokens, "drafts of a sequence and step; of a tree its depth")
+            .unit("tokens")
+            .range(1, 64)
+            .alias("num_speculative_tokens");
+        g.add("tree_tokens", s.tree_tokens,
+              "drafts verified in all where they form a tree; 0: a chain")
+            .unit("tokens")
+            .range(0, 1024);
+        g.add("acceptance", s.acceptance,
+              "probability that a draft is accepted after those before it: of the first, second, "
+              "...; later ones take the last")
+            .range(0, 1);
+        g.add("decay", s.decay, "each position after those of acceptance takes this times as much")
+            .range(0, 1);
+        g.add("spread", s.spread, "requests differ: a factor on acceptance within 1 +- this")
+            .range(0, 1);
+        g.add("cost", s.cost,
+              "a pass of the drafter in plain decode steps of the target; absent: from its layers")
+            .range(0, 10);
+      },
+      "speculative decoding");
+}
+
+Speculation SpeculationChoice::engine(std::uint64_t seed) const {
+  Speculation s;
+  if (!on()) return s;
+  if (method == "draft_model" && model.empty() && !cost)
+    throw InputError("speculation.method draft_model: speculation.model says which");
+  if (method != "draft_model" && !model.empty())
+    throw InputError("speculation.model: only method draft_model has one");
+  if (acceptance.empty()) throw InputError("speculation.acceptance: expected a probability");
+  if (tree_tokens > 0 && tree_tokens < tokens)
+    throw InputError("speculation.tree_tokens: a tree has at least one token at each depth");
+  s.drafts = static_cast<std::int32_t>(tokens);
+  s.tree_tokens = static_cast<std::int32_t>(tree_tokens);
+  s.acceptance = acceptance;
+  s.decay = decay;
+  s.spread = spread;
+  s.seed = seed;
+  return s;
+}
+
+}  // namespace orrery

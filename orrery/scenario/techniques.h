@@ -1,0 +1,33 @@
+// The parts of a Scenario that say which techniques a simulated service uses.
+//
+//   speculation: {method: draft_model, model: llama-2-7b, tokens: 5, acceptance: 0.7}
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orrery/base/fields.h"
+#include "orrery/serving/speculation.h"
+
+namespace orrery {
+
+// Speculative decoding (orrery/serving/speculation.h).
+struct SpeculationChoice {
+  std::string method = "none";
+  std::string model;  // of draft_model
+  std::int64_t tokens = 4, tree_tokens = 0;
+  std::vector<double> acceptance = {0.7};
+  double decay = 1, spread = 0;
+  std::optional<double> cost;
+
+  bool on() const { return method != "none"; }
+  // What the engine simulates. InputError: a method that lacks what it needs.
+  Speculation engine(std::uint64_t seed) const;
+};
+
+// The group `speculation`.
+void declare(Fields& fields, SpeculationChoice& speculation);
+
+}  // namespace orrery
