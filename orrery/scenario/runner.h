@@ -14,6 +14,7 @@
 #include "orrery/scenario/deployment.h"
 #include "orrery/scenario/drafter.h"
 #include "orrery/scenario/scenario.h"
+#include "orrery/scenario/served_pool.h"
 #include "orrery/serving/request.h"
 
 namespace orrery {
@@ -48,6 +49,11 @@ class Runner {
   std::shared_ptr<const Drafter> drafter(const Scenario& scenario, const Architecture& model,
                                          const Deployment& deployment, const ParallelPlan& plan,
                                          const RunOptions& options);
+  // A pool beside the first one, which has `first` and `plan`. Infeasible: it does not fit.
+  std::shared_ptr<const ServedPool> served_pool(const Scenario& scenario, const Architecture& model,
+                                                const Deployment& first, const ParallelPlan& plan,
+                                                const PoolChoice& choice,
+                                                const RunOptions& options);
   const Architecture& architecture(const std::string& name);
   const Gpu& gpu(const std::string& name);
   const EngineProfile& engine(const std::string& id);

@@ -4,7 +4,6 @@
 
 #include <charconv>
 
-#include "orrery/serving/router.h"
 #include "orrery/serving/trace.h"
 
 namespace orrery {
@@ -98,16 +97,12 @@ void declare(Fields& f, ServiceScenario& s) {
         g.add("warmup", s.warmup, "first requests that are not counted").range(0, 1e8);
         g.add("cooldown", s.cooldown, "last requests that are not counted").range(0, 1e8);
         g.add("seed", s.seed, "of all random numbers").range(0, 9e15);
+        g.add("repeat", s.repeat,
+              "seeds simulated; figures are their mean, intervals hold its 90 % confidence")
+            .range(1, 10000);
       },
       "what is sent to the service");
-  f.group(
-      "cluster",
-      [&](Fields& g) {
-        g.add("replicas", s.replicas, "engines, each with its own GPUs").range(1, 1e5);
-        g.add("router", s.router, "which replica a request goes to")
-            .one_of(names_of(router_kinds()));
-      },
-      "what serves it");
+  declare(f, s.cluster);
   f.group(
       "slo",
       [&](Fields& g) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "orrery/base/fields.h"
+#include "orrery/scenario/cluster_choice.h"
 #include "orrery/scenario/techniques.h"
 #include "orrery/serving/load.h"
 
@@ -24,9 +25,9 @@ struct ServiceScenario {
   std::int64_t warmup = 0, cooldown = 0;  // requests at the start and end that are not counted
   std::int64_t seed = 0;
 
-  std::int64_t replicas = 1;
-  std::string router = "round-robin";
+  std::int64_t repeat = 1;  // seeds simulated: seed, seed + 1, ...
 
+  ClusterChoice cluster;
   SpeculationChoice speculation;
 
   struct Slo {
@@ -36,7 +37,7 @@ struct ServiceScenario {
   } slo;
 };
 
-// The groups `load`, `cluster`, `slo` and those of techniques.h.
+// The groups `load`, `slo` and those of cluster_choice.h and techniques.h.
 void declare(Fields& fields, ServiceScenario& service);
 
 // Requests at `rate` (ignored where a trace has arrivals). InputError: lengths, arrivals, a trace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "orrery/base/quantile.h"
+#include "orrery/scenario/cluster_metrics.h"
 #include "orrery/scenario/technique_metrics.h"
 
 namespace orrery {
@@ -66,6 +67,19 @@ void append(std::vector<Metric>& metrics, Point& point) {
   point.metrics.insert(point.metrics.end(), metrics.begin(), metrics.end());
 }
 
+// What the same engines would do if each of them did both prefill and decode.
+void add_collocated(const std::vector<Metric>& together, std::vector<Metric>& metrics) {
+  const auto find = [](const std::vector<Metric>& in, std::string_view name) {
+    return std::find_if(in.begin(), in.end(), [&](const Metric& m) { return m.name == name; });
+  };
+  for (const char* name : {"ttft", "ttft_p50", "ttft_p90", "ttft_p99", "tpot", "tpot_p50",
+                           "tpot_p90", "tpot_p99", "goodput"}) {
+    const auto at = find(together, name);
+    if (at == together.end()) continue;
+    metrics.push_back(exact_metric("collocated_" + at->name, at->unit, at->value));
+  }
+}
+
 }  // namespace
 
 bool meets_slo(const ServiceScenario& s, const SimulationResult& r) {
@@ -109,15 +123,12 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
     put("slo_attainment", "%", 100 * static_cast<double>(t.good) / static_cast<double>(t.counted));
     if (span > 0) put("goodput", "requests/s", static_cast<double>(t.good) / span);
   }
-  const double whole = r.end.seconds() * static_cast<double>(r.replicas.size());
-  if (whole > 0) {
-    put("busy", "%", 100 * sum.busy.seconds() / whole);
+  if (r.engine_seconds > 0) {
+    put("busy", "%", 100 * sum.busy.seconds() / r.engine_seconds);
     put("running", "sequences",
         static_cast<double>(sum.output_tokens) /
             static_cast<double>(std::max<std::int64_t>(sum.steps, 1)));
-    put("kv_use", "%",
-        100 * sum.used_block_seconds /
-            (sum.busy.seconds() * static_cast<double>(config.replica.kv_blocks)));
+    put("kv_use", "%", 100 * kv_use(config, r));
   }
   put("steps", "", static_cast<double>(sum.steps));
   put("evictions", "", static_cast<double>(sum.evictions));
@@ -125,6 +136,7 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
   if (config.replica.prefix_caching && t.input > 0)
     put("prefix_hits", "%", 100 * static_cast<double>(sum.cached_tokens) / t.input);
   add_technique_metrics(config, r, m);
+  add_cluster_metrics(config, r, m);
   put("requests", "", static_cast<double>(t.counted));
   put("rejected", "", static_cast<double>(t.counted) - done);
   return m;
@@ -156,20 +168,25 @@ std::vector<RequestRow> request_rows(const SimulationResult& r) {
 }
 
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
-                    const RequestLoad& load, const StepModel& steps, const MakeClock& clock,
+                    const RequestLoad& load, const StepModel& steps, const MakeClocks& clocks,
                     const PlainService* plain, bool intervals, bool requests, Point& point) {
   // What the steps' uncertainty is: of a middling decode step.
   const Estimate<Seconds> typical =
       steps.time({{{std::min<std::int64_t>(32, config.replica.limits.max_num_seqs), 1, 1024}}})
           .total;
-  const auto run = [&](double scale) { return simulate(config, load, *clock(scale)); };
+  const auto run = [&](double scale) { return simulate(config, load, clocks(scale).view()); };
   const auto at = [&](double scale) { return service_metrics(service, config, run(scale)); };
   const SimulationResult result = run(1);
   if (requests) point.requests = request_rows(result);
   std::vector<Metric> metrics = service_metrics(service, config, result);
   if (plain) {
-    const SimulationResult alone = simulate(plain->config, load, *plain->clock(1));
+    const SimulationResult alone = simulate(plain->config, load, plain->clocks(1).view());
     add_comparison(service, alone, result, metrics);
+  }
+  if (config.replica.role == Role::kPrefill) {
+    const SimulationConfig together = collocated(config);
+    add_collocated(service_metrics(service, together, simulate(together, load, clocks(1).view())),
+                   metrics);
   }
   for (Metric& m : metrics) {
     if (m.name != "requests") m.origin = typical.origin;

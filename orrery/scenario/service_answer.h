@@ -21,13 +21,28 @@ bool meets_slo(const ServiceScenario& service, const SimulationResult& result);
 // The requests of one simulation.
 std::vector<RequestRow> request_rows(const SimulationResult& result);
 
-// Makes the clock of a simulation; all its times are multiplied by `scale`.
+// The clocks of a simulation's pools.
+class Clocks {
+ public:
+  void add(std::unique_ptr<StepTimer> clock) {
+    view_.push_back(clock.get());
+    owned_.push_back(std::move(clock));
+  }
+  const std::vector<StepTimer*>& view() const { return view_; }
+
+ private:
+  std::vector<std::unique_ptr<StepTimer>> owned_;
+  std::vector<StepTimer*> view_;
+};
+
+// Makes the clock of a pool, or of all; all its times are multiplied by `scale`. Thread-safe.
 using MakeClock = std::function<std::unique_ptr<StepTimer>(double scale)>;
+using MakeClocks = std::function<Clocks(double scale)>;
 
 // A service without the techniques that are asked about, to compare with.
 struct PlainService {
   SimulationConfig config;
-  MakeClock clock;
+  MakeClocks clocks;
 };
 
 // Simulates the load three times: with step times as predicted, and with their 5 % and 95 %
@@ -36,7 +51,7 @@ struct PlainService {
 // uncertain times are. `plain`: if there, simulated once with the same load; metrics say how much
 // faster or slower requests are than there.
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
-                    const RequestLoad& load, const StepModel& steps, const MakeClock& clock,
+                    const RequestLoad& load, const StepModel& steps, const MakeClocks& clocks,
                     const PlainService* plain, bool intervals, bool requests, Point& point);
 
 }  // namespace orrery

@@ -4,8 +4,11 @@
 #include <cmath>
 
 #include "orrery/memory/memory_model.h"
+#include "orrery/scenario/cluster_metrics.h"
 #include "orrery/scenario/runner.h"
+#include "orrery/scenario/served_pool.h"
 #include "orrery/scenario/service_answer.h"
+#include "orrery/scenario/service_repeat.h"
 #include "orrery/serving/drafting_clock.h"
 #include "orrery/serving/step_clock.h"
 
@@ -13,25 +16,48 @@ namespace orrery {
 namespace {
 
 SimulationConfig config_of(const Scenario& s, const Deployment& d, const Architecture& model,
-                           std::int64_t kv_blocks) {
+                           const ParallelPlan& plan, std::int64_t kv_blocks) {
+  const ClusterChoice& cluster = s.service.cluster;
   SimulationConfig c;
-  const auto& scheduler = d.engine.scheduler;
-  c.scheduler = scheduler.policy;
-  c.replicas = s.service.replicas;
-  c.router = s.service.router;
+  static_cast<PoolConfig&>(c) = pool_config(s, d, model, plan, cluster.replicas, kv_blocks);
+  c.router = cluster.router;
   c.seed = static_cast<std::uint64_t>(s.service.seed);
   c.max_concurrency = s.service.max_concurrency;
   c.request_overhead = sim_time(d.engine.execution.request_overhead);
-  c.replica.async = scheduler.async_scheduling;
-  c.replica.prefix_caching = scheduler.prefix_caching;
-  c.replica.kv_blocks = kv_blocks;
-  auto& l = c.replica.limits;
-  l.max_num_batched_tokens = scheduler.max_num_batched_tokens;
-  l.max_num_seqs = scheduler.max_num_seqs;
-  l.chunked_prefill = scheduler.chunked_prefill;
-  l.block_size = static_cast<std::int32_t>(d.engine.memory.block_size);
-  l.max_model_len = s.workload.max_model_len > 0 ? s.workload.max_model_len : model.max_context;
+  c.autoscale.policy = cluster.autoscale.policy;
+  c.autoscale.target = cluster.autoscale.target;
+  c.autoscale.least = cluster.autoscale.least;
+  c.autoscale.most = cluster.autoscale.most;
+  c.autoscale.interval = sim_time(cluster.autoscale.interval);
+  c.autoscale.start_up = sim_time(cluster.autoscale.start_up);
+  c.autoscale.cool_down = sim_time(cluster.autoscale.cool_down);
+  c.failures.mean_time = sim_time(cluster.failures.mean_time);
+  c.failures.restart = sim_time(cluster.failures.restart);
   return c;
+}
+
+// Further pools, and where prefill and decode are apart the transfers between them.
+void add_pools(const Scenario& s, const Bundle& bundle, const Catalog& catalog,
+               const Architecture& model, const Deployment& d, const ParallelPlan& plan,
+               const MemoryModel& memory,
+               const std::vector<std::shared_ptr<const ServedPool>>& pools, SimulationConfig& c,
+               Point& p) {
+  for (const auto& pool : pools) {
+    c.others.push_back(pool->config);
+    p.notes.push_back(fmt::format("further pool: {} engines of {} {} (tp {}, pp {}, dp {})",
+                                  pool->config.replicas, pool->plan.devices(),
+                                  pool->deployment.gpu.id, pool->plan.tp, pool->plan.pp,
+                                  pool->plan.dp));
+  }
+  const auto& apart = s.service.cluster.disaggregation;
+  if (!apart.on()) return;
+  c.replica.role = Role::kPrefill;
+  c.others.front().replica.role = Role::kDecode;
+  c.decode_router = apart.router;
+  const ServedPool& decode = *pools.front();
+  c.transfer = kv_transfer(catalog, bundle, s.hardware.node, model, {d, plan, memory, c.replicas},
+                           {decode.deployment, decode.plan, *decode.memory, decode.config.replicas},
+                           apart.transfer == "layerwise", p.notes);
 }
 
 // What fills the memory of a GPU of the service; `beside`: taken from the room for the KV cache.
@@ -42,22 +68,22 @@ void add_memory(Point& p, MemoryBreakdown m, std::vector<MemoryRow> beside,
   for (MemoryRow& b : beside) p.memory.push_back(std::move(b));
   p.memory.push_back({"reserve", m.reserve});
   p.memory_capacity = m.capacity;
-  p.metrics.push_back(
-      exact_metric("kv_tokens", "tokens",
-                   static_cast<double>(c.replica.kv_blocks) * c.replica.limits.block_size));
+  p.metrics.push_back(exact_metric(
+      "kv_tokens", "tokens",
+      static_cast<double>(c.replica.kv_blocks * c.replica.ranks) * c.replica.limits.block_size));
 }
 
 // The highest rate that meets the SLO, within 1 %: doubled or halved until it lies between two
 // rates, then bisected. The same seed throughout, so that rates differ by nothing but their rate.
-double max_rate(const Scenario& s, const SimulationConfig& config, const MakeClock& make_clock) {
+double max_rate(const Scenario& s, const SimulationConfig& config, const MakeClocks& make_clocks) {
   if (!s.service.slo.any())
     throw InputError("the highest rate that meets an SLO needs one: slo.ttft, slo.tpot or slo.e2e");
   if (!s.service.trace.empty() || s.service.max_concurrency > 0)
     throw InputError("the highest rate is sought with generated arrivals, without max_concurrency");
-  const std::unique_ptr<StepTimer> clock = make_clock(1);
+  const Clocks clocks = make_clocks(1);
   std::vector<std::string> notes;
   const auto good = [&](double rate) {
-    return meets_slo(s.service, simulate(config, load_of(s.service, rate, notes), *clock));
+    return meets_slo(s.service, simulate(config, load_of(s.service, rate, notes), clocks.view()));
   };
   constexpr double kLeast = 1e-3, kMost = 1e6, kClose = 1.01;
   double low = 1, high = 1;
@@ -85,15 +111,21 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
                                 const RunOptions& options) {
   if (model.kind == Kind::kEncoder)
     throw NoData(fmt::format("{} is an encoder: only decoders are simulated", model.id));
-  if (s.parallel.dp > 1) throw NoData("parallel.dp: attention data parallel is not simulated");
+  const ClusterChoice& cluster = s.service.cluster;
+  if (cluster.disaggregation.on() && !cluster.pools.empty())
+    throw InputError("cluster.pools: not beside disaggregation.decode");
+  std::vector<std::string> further = cluster.pools;
+  if (cluster.disaggregation.on()) further = {cluster.disaggregation.decode};
   Answer answer;
   answer.scenario = s.name;
   answer.resolved = d.resolved(s);
   const std::size_t layouts = s.parallel.tp.size() * s.parallel.pp.size();
   for (std::int64_t tp : s.parallel.tp) {
     for (std::int64_t pp : s.parallel.pp) {
-      if (pp > 1) throw NoData("parallel.pp: pipeline stages are not simulated");
-      const ParallelPlan plan{static_cast<int>(tp), static_cast<int>(pp), 1, s.parallel.ep};
+      if (s.service.speculation.on() && (pp > 1 || !further.empty()))
+        throw NoData("speculation: neither with pipeline stages nor with several pools");
+      const ParallelPlan plan{static_cast<int>(tp), static_cast<int>(pp), s.parallel.dp,
+                              s.parallel.ep};
       Point base;
       base.notes = d.notes;
       try {
@@ -107,7 +139,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         Point p = base;
         p.at = {{"model", model.id},
                 {"gpu", d.gpu.id},
-                {"gpus", plan.devices() * s.service.replicas},
+                {"gpus", plan.devices() * cluster.replicas},
                 {"tp", tp},
                 {"pp", pp}};
         if (!p.feasibility.fits) {
@@ -126,7 +158,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         }
         Bytes taken;
         for (const MemoryRow& b : beside) taken += b.size;
-        SimulationConfig config = config_of(s, d, model, memory.kv_blocks(taken, block));
+        SimulationConfig config = config_of(s, d, model, plan, memory.kv_blocks(taken, block));
         config.replica.speculation = s.service.speculation.engine(config.seed);
         add_memory(p, memory.full(), std::move(beside), config);
         if (config.replica.kv_blocks < 1) {
@@ -135,6 +167,13 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
           answer.points.push_back(std::move(p));
           continue;
         }
+        std::vector<std::shared_ptr<const ServedPool>> pools;
+        for (const std::string& text : further) {
+          pools.push_back(served_pool(s, model, d, plan, PoolChoice::parse(text), options));
+          p.at["gpus"] = p.at["gpus"].get<std::int64_t>() +
+                         pools.back()->config.replicas * pools.back()->plan.devices();
+        }
+        add_pools(s, bundle_, catalog_, model, d, plan, memory, pools, config, p);
         const StepModel steps(model, plan, d.precision, d.engine,
                               kernels(d.gpu, d.classes, options.tier),
                               network(d.gpu, s.hardware.node, plan, d.engine.kernels.collectives),
@@ -149,15 +188,32 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
           return std::make_unique<DraftingClock>(config.replica.speculation, plain_clock(scale),
                                                  std::move(drafting), draft->share);
         };
+        const auto with_pools = [&](const MakeClock& first) -> MakeClocks {
+          return [&pools, first](double scale) {
+            Clocks all;
+            all.add(first(scale));
+            for (const auto& pool : pools)
+              all.add(std::make_unique<StepClock>(*pool->steps, scale));
+            return all;
+          };
+        };
+        const MakeClocks clocks = with_pools(clock);
         std::optional<PlainService> plain;
-        if (draft) plain = {config_of(s, d, model, memory.kv_blocks()), plain_clock};
-        if (options.find_max_rate) rate = max_rate(s, config, clock);
+        if (draft) {
+          plain = {config_of(s, d, model, plan, memory.kv_blocks()), with_pools(plain_clock)};
+        }
+        if (options.find_max_rate) rate = max_rate(s, config, clocks);
         p.at["rate"] = rate;
         if (options.find_max_rate)
           p.metrics.push_back(exact_metric("max_rate", "requests/s", rate));
+        if (options.find_max_rate && config.replica.role == Role::kPrefill) {
+          p.metrics.push_back(exact_metric("collocated_max_rate", "requests/s",
+                                           max_rate(s, collocated(config), clocks)));
+        }
         const RequestLoad load = options.load ? *options.load : load_of(s.service, rate, p.notes);
-        answer_service(s.service, config, load, steps, clock, plain ? &*plain : nullptr,
+        answer_service(s.service, config, load, steps, clocks, plain ? &*plain : nullptr,
                        options.intervals, options.requests, p);
+        if (!options.load) repeat_service(s.service, rate, config, clocks, p);
         answer.points.push_back(std::move(p));
         if (options.find_max_rate) break;
       }

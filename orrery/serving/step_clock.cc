@@ -1,5 +1,6 @@
 #include "orrery/serving/step_clock.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -23,8 +24,7 @@ SimTime StepClock::time(const StepShape& step) {
   };
   const Counts counts = {step.decodes, step.verifies, step.verify_tokens};
   if (step.chunks.empty()) {
-    const double context =
-        mean(step.decode_past + step.verify_past, step.decodes + step.verifies);
+    const double context = mean(step.decode_past + step.verify_past, step.decodes + step.verifies);
     if (step.verifies > 0)
       return sim_seconds(table_time(counts, verify_[counts], context) * scale_);
     const auto n = static_cast<std::size_t>(step.decodes);
@@ -35,7 +35,28 @@ SimTime StepClock::time(const StepShape& step) {
   for (const PromptChunk& c : step.chunks)
     batch_.groups.push_back({1, c.new_tokens, static_cast<double>(c.past), c.sampled});
   add_decodes(counts, mean(step.decode_past, step.decodes), mean(step.verify_past, step.verifies));
-  return sim_seconds(steps_.time(batch_).total.value.value() * scale_);
+  return sim_seconds(asked(step.wave_tokens) * scale_);
+}
+
+SimTime StepClock::latency(const StepShape& step) {
+  if (steps_.plan().pp == 1) return time(step);
+  if (!through_) {
+    through_ = std::make_unique<StepClock>(steps_, scale_);
+    through_->all_stages_ = true;
+    through_->batch_ = batch_;
+  }
+  return through_->time(step);
+}
+
+double StepClock::asked(std::int64_t wave_tokens) {
+  const std::int64_t dp = steps_.plan().dp;
+  batch_.all_tokens = 0;
+  if (dp > 1) batch_.all_tokens = wave_tokens > 0 ? wave_tokens : batch_.tokens() * dp;
+  if (all_stages_) return steps_.through_all_stages(batch_).value.value();
+  const StepTime t = steps_.time(batch_);
+  if (steps_.plan().pp == 1) return t.total.value.value();
+  // The host works for one step while the stages compute others.
+  return std::max(t.total.value - t.serial_host, t.serial_host).value();
 }
 
 void StepClock::add_decodes(const Counts& counts, double decode_past, double verify_past) {
@@ -63,7 +84,7 @@ double StepClock::node(const Counts& counts, std::vector<float>& row, std::size_
   if (v == 0) {
     batch_.groups.clear();
     add_decodes(counts, context_of(index), context_of(index));
-    v = static_cast<float>(steps_.time(batch_).total.value.value());
+    v = static_cast<float>(asked(0));
   }
   return static_cast<double>(v);
 }

@@ -5,11 +5,16 @@
 // between the nodes (tests: within 0.5 % of the step room). Steps that also verify drafts have such
 // a table for every number of decoding sequences, verifying ones and tokens of these. Steps that
 // carry prompts are asked of the step room as they are.
+//
+// Under attention data parallel a step is that of the slowest rank. Decode steps are padded to its
+// tokens on all ranks, as vLLM does where graphs are replayed; with prompts, the experts compute
+// the tokens that the ranks really have.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "orrery/serving/step_timer.h"
@@ -24,6 +29,7 @@ class StepClock : public StepTimer {
   explicit StepClock(const StepModel& steps, double scale = 1) : steps_(steps), scale_(scale) {}
 
   SimTime time(const StepShape& step) override;
+  SimTime latency(const StepShape& step) override;
 
  private:
   // Of steps without chunks: their counts, and a mean context.
@@ -32,8 +38,13 @@ class StepClock : public StepTimer {
   double node(const Counts& counts, std::vector<float>& row, std::size_t index);
   void add_decodes(const Counts& counts, double decode_past, double verify_past);
 
+  // Seconds of batch_.
+  double asked(std::int64_t wave_tokens);
+
   const StepModel& steps_;
   double scale_;
+  bool all_stages_ = false;
+  std::unique_ptr<StepClock> through_;  // the same for all stages; made when it is asked for
   std::vector<std::vector<float>>
       decode_;  // seconds, by sequences and context node; 0: not asked yet
   std::map<Counts, std::vector<float>> verify_;  // likewise

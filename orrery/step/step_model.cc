@@ -66,7 +66,8 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   const auto& x = engine_.execution;
   StepTime step;
   const bool decoding = decode_only(batch);
-  const std::int64_t per_group = (batch.tokens() + plan_.dp - 1) / plan_.dp;
+  const std::int64_t per_group =
+      batch.all_tokens > 0 ? batch.tokens() : (batch.tokens() + plan_.dp - 1) / plan_.dp;
   step.replayed = decoding && x.decode_graphs && per_group <= x.graph_tokens;
 
   ProgramOptions options;

@@ -63,6 +63,8 @@ class StepModel {
   // full pipeline.
   StepTime time(const Batch& batch, bool with_terms = false, int stage = -1) const;
 
+  const ParallelPlan& plan() const { return plan_; }
+
   // One batch alone through all stages, one after the other; the host's serial work comes once.
   Estimate<Seconds> through_all_stages(const Batch& batch) const;
 

@@ -65,6 +65,9 @@ struct SequenceGroup {
 // program is that of the busiest.
 struct Batch {
   std::vector<SequenceGroup> groups;
+  // Above 0: `groups` are those of the busiest dp group alone, and so many tokens are computed by
+  // all groups together.
+  std::int64_t all_tokens = 0;
   std::int64_t tokens() const;
   std::int64_t sequences() const;
 };

@@ -53,9 +53,9 @@ RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding) {
   check(batch, padding);
   RankBatch rank;
   rank.padding = padding;
-  rank.all_tokens = batch.tokens() + padding * dp;
+  rank.all_tokens = std::max(batch.all_tokens, batch.tokens()) + padding * dp;
   rank.groups = batch.groups;
-  if (dp > 1) {
+  if (dp > 1 && batch.all_tokens == 0) {
     std::stable_sort(
         rank.groups.begin(), rank.groups.end(),
         [](const SequenceGroup& a, const SequenceGroup& b) { return a.new_tokens > b.new_tokens; });

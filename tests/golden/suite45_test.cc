@@ -144,6 +144,20 @@ TEST(Suite45, I5_1SpeculativeDecoding) {
   EXPECT_LT(value(p, "speedup_p10"), value(p, "speedup_p90"));
 }
 
+TEST(Suite45, I5_3PrefillAndDecodeApart) {
+  const Answer a = answer_of("I5.3");
+  // 335.5 MB of KV cache a prompt, over four links of 300 GB/s.
+  const double least = 335.5e6 / 4 / 300e9 * 1e3;
+  for (const Point& p : a.points) {
+    expect_between(value(p, "kv_transfer"), least, 100 * least);
+    EXPECT_GE(value(p, "kv_transfer") * 1.001, value(p, "kv_transfer_alone"));
+    EXPECT_LE(value(p, "goodput"), value(p, "request_throughput") * 1.001);
+    // Decodes wait for nobody's prompt.
+    EXPECT_LT(value(p, "tpot_p99"), value(p, "collocated_tpot_p99"));
+  }
+  EXPECT_GT(value(a.points.back(), "goodput"), value(a.points.back(), "collocated_goodput"));
+}
+
 TEST(Suite45, I5_4FourBitWeights) {
   const Answer int4 = answer_of("I5.4"), bf16 = answer_of("I5.4-bf16");
   expect_between(value(int4.points.at(0), "weights"), 34.5, 40);

@@ -1,0 +1,64 @@
+// The parts of a Scenario that say what serves a simulated load.
+//
+//   cluster: {replicas: 4, router: prefix, pools: ["2*a100-80g-sxm:tp4"]}
+//   disaggregation: {decode: "4:tp2", transfer: layerwise}
+//   autoscale: {policy: outstanding, target: 16, most: 8, start_up: 90 s}
+//
+// The scenario's own GPU and layout are the first pool, of cluster.replicas engines. Further pools
+// are written as text: [REPLICAS*][GPU], then what differs from the first pool, each after a colon:
+//
+//   2*a100-80g-sxm:tp4     two engines of four A100
+//   4:tp2                  four of the scenario's own GPU, two each
+//   h100-sxm:pp2:seqs64    one; seqs and tokens are max_num_seqs and max_num_batched_tokens
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/fields.h"
+#include "orrery/base/units.h"
+
+namespace orrery {
+
+struct PoolChoice {
+  std::int64_t replicas = 1;
+  std::string gpu;  // empty: the first pool's
+  std::optional<int> tp, pp, dp, ep;
+  std::optional<std::int64_t> seqs, tokens;
+
+  // InputError that says what is wrong with the text.
+  static PoolChoice parse(std::string_view text);
+};
+
+struct ClusterChoice {
+  std::int64_t replicas = 1;
+  std::string router = "round-robin";
+  std::vector<std::string> pools;
+
+  struct Disaggregation {
+    std::string decode;  // a pool; empty: prefill and decode together
+    std::string transfer = "whole";
+    std::string router = "least-outstanding";
+    bool on() const { return !decode.empty(); }
+  } disaggregation;
+
+  struct Autoscaling {
+    std::string policy = "none";
+    double target = 8;
+    std::int64_t least = 1, most = 16;
+    Seconds interval = Seconds(10), start_up = Seconds(60), cool_down = Seconds(300);
+  } autoscale;
+
+  struct Failing {
+    Seconds mean_time;  // 0: never
+    Seconds restart = Seconds(120);
+  } failures;
+};
+
+// The groups `cluster`, `disaggregation`, `autoscale` and `failures`.
+void declare(Fields& fields, ClusterChoice& cluster);
+
+}  // namespace orrery

@@ -1,0 +1,215 @@
+// Clusters of simulated services: how they are written, and what comes out.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tbb/global_control.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "orrery/scenario/cluster_choice.h"
+#include "orrery/scenario/runner.h"
+
+namespace orrery {
+namespace {
+
+Scenario question(const std::string& rest, const char* model = "llama-3-8b",
+                  const char* gpu = "h100-sxm") {
+  return read_scenario(
+      parse_yaml(fmt::format("model: {}\nhardware: {{gpu: {}}}\n{}", model, gpu, rest), "s.yaml"));
+}
+
+Point answer(const std::string& rest, const char* model = "llama-3-8b",
+             const char* gpu = "h100-sxm", bool intervals = false) {
+  static Runner runner{Bundle()};
+  RunOptions options;
+  options.intervals = intervals;
+  return runner.run(question(rest, model, gpu), options).points.at(0);
+}
+
+double value(const Point& p, std::string_view name) {
+  const Metric* m = p.find(name);
+  EXPECT_NE(m, nullptr) << name;
+  return m ? m->value : 0;
+}
+
+TEST(PoolChoice, ReadsItsParts) {
+  PoolChoice p = PoolChoice::parse("2*a100-80g-sxm:tp4:pp2:dp3:ep6:seqs64:tokens4096");
+  EXPECT_EQ(p.replicas, 2);
+  EXPECT_EQ(p.gpu, "a100-80g-sxm");
+  EXPECT_EQ(p.tp, 4);
+  EXPECT_EQ(p.pp, 2);
+  EXPECT_EQ(p.dp, 3);
+  EXPECT_EQ(p.ep, 6);
+  EXPECT_EQ(p.seqs, 64);
+  EXPECT_EQ(p.tokens, 4096);
+  p = PoolChoice::parse("4:tp2");
+  EXPECT_EQ(p.replicas, 4);
+  EXPECT_EQ(p.gpu, "");
+  EXPECT_FALSE(p.pp);
+  p = PoolChoice::parse("h100-sxm");
+  EXPECT_EQ(p.replicas, 1);
+  EXPECT_EQ(p.gpu, "h100-sxm");
+}
+
+TEST(PoolChoice, MalformedTextIsRefused) {
+  for (const char* text : {"", ":tp2", "0*h100-sxm", "-1*x", "2*x:tp", "2*x:tp0", "x:tpx", "x:zz2",
+                           "x:", "99999999999999999999*x", "x::tp2"})
+    EXPECT_THROW(PoolChoice::parse(text), InputError) << text;
+}
+
+TEST(Cluster, BadPoolsAreRefusedWhereTheyStand) {
+  try {
+    question("load: {rate: 1}\ndisaggregation: {decode: \"1:pt2\"}\n");
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("disaggregation.decode"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW(question("load: {rate: 1}\ncluster: {pools: [\"a:b:c\"]}\n"), InputError);
+  EXPECT_THROW(answer("load: {requests: 1}\ncluster: {pools: [\"h1000-sxm\"]}\n"), InputError);
+  EXPECT_THROW(answer("load: {requests: 1}\ncluster: {pools: [1]}\ndisaggregation: {decode: 1}\n"),
+               InputError);
+  EXPECT_THROW(answer("load: {requests: 1}\ncluster: {pools: [\"1:tp3\"]}\n"), Infeasible);
+}
+
+// One request at a time passes through all stages: the closed form.
+TEST(Cluster, PipelineStagesAgreeWithTheClosedForm) {
+  const Point simulated = answer(
+      "parallel: {pp: 2}\nload: {requests: 5, isl: 512, osl: 64, max_concurrency: 1, arrivals: "
+      "at-once}\n");
+  const Point closed = answer("parallel: {pp: 2}\nworkload: {isl: 512, osl: 64, batch: 1}\n");
+  EXPECT_NEAR(value(simulated, "tpot") / value(closed, "tpot"), 1, 0.005);
+  // The closed form takes the slowest stage for all.
+  EXPECT_LE(value(simulated, "ttft"), value(closed, "ttft"));
+  EXPECT_GT(value(simulated, "ttft"), 0.95 * value(closed, "ttft"));
+}
+
+// Two stages with a batch each make more tokens than one stage alone, and less than twice as many.
+TEST(Cluster, PipelineStagesAddThroughput) {
+  const char* load = "load: {requests: 300, isl: 1024, osl: 64, rate: 1000}\n";
+  const double one = value(answer(load), "output_throughput");
+  const double two = value(answer(std::string("parallel: {pp: 2}\n") + load), "output_throughput");
+  EXPECT_GT(two / one, 1.5);
+  EXPECT_LT(two / one, 2.1);
+}
+
+TEST(Cluster, DataParallelRanksAgreeWithTheClosedForm) {
+  // 64 sequences on 8 ranks.
+  const Point simulated = answer(
+      "parallel: {dp: 8, ep: 8}\nload: {requests: 64, isl: 16, osl: 200, arrivals: "
+      "at-once}\n",
+      "deepseek-v3", "h200-sxm");
+  const Point closed =
+      answer("parallel: {dp: 8, ep: 8}\nworkload: {isl: 16, osl: 200, batch: 64}\n", "deepseek-v3",
+             "h200-sxm");
+  EXPECT_NEAR(value(simulated, "tpot") / value(closed, "tpot"), 1, 0.02);
+  // Each rank has its own KV memory.
+  EXPECT_GT(value(simulated, "kv_tokens"), 8 * 30000);
+}
+
+TEST(Cluster, KvTransfersTakeTheirTime) {
+  const char* load = "load: {requests: 50, isl: 1024, osl: 8, rate: 1}\n";
+  // 80 layers * 2 * 8 heads * 128 * 2 B * 1024 tokens = 335.5 MB, on 4 GPUs in one node: NVLink 3
+  // has 300 GB/s each way.
+  const Point node = answer(std::string("parallel: {tp: 4}\ndisaggregation: {decode: 1}\n") + load,
+                            "llama-2-70b", "a100-80g-sxm");
+  const double least = 335.5e6 / 4 / 300e9 * 1e3;
+  EXPECT_GT(value(node, "kv_transfer_alone"), least);
+  EXPECT_LT(value(node, "kv_transfer_alone"), 4 * least);
+  EXPECT_GE(value(node, "kv_transfer"), value(node, "kv_transfer_alone") * 0.999);
+  // 8 and 8 GPUs are two nodes: 25 GB/s each.
+  const Point nodes = answer(std::string("parallel: {tp: 8}\ndisaggregation: {decode: 1}\n") + load,
+                             "llama-2-70b", "a100-80g-sxm");
+  EXPECT_GT(value(nodes, "kv_transfer_alone"), 335.5e6 / 8 / 25e9 * 1e3);
+  EXPECT_LT(value(nodes, "kv_transfer_alone"), 4 * 335.5e6 / 8 / 25e9 * 1e3);
+  EXPECT_EQ(nodes.at["gpus"], 16);
+}
+
+TEST(Cluster, LayerByLayerHidesTheTransfer) {
+  const auto ask = [](const char* transfer) {
+    return value(answer(fmt::format("parallel: {{tp: 8}}\ndisaggregation: {{decode: 1, transfer: "
+                                    "{}}}\nload: {{requests: 50, isl: 1024, osl: 8, rate: 0.5}}\n",
+                                    transfer),
+                        "llama-2-70b", "a100-80g-sxm"),
+                 "kv_transfer_p50");
+  };
+  // 80 layers: one is left.
+  EXPECT_NEAR(ask("layerwise"), ask("whole") / 80, ask("whole") / 800);
+}
+
+TEST(Cluster, DecodesAreNotDisturbedByPromptsWhereTheyAreApart) {
+  const Point p = answer(
+      "disaggregation: {decode: 1}\nload: {requests: 400, isl: 4096, osl: 128, rate: 10}\nslo: "
+      "{tpot: 20 ms}\n");
+  EXPECT_LT(value(p, "tpot_p99"), value(p, "collocated_tpot_p99"));
+  EXPECT_GT(value(p, "prefill_busy"), 10);
+  EXPECT_LE(value(p, "goodput"), value(p, "request_throughput"));
+  EXPECT_GT(value(p, "collocated_goodput"), 0);
+}
+
+TEST(Cluster, FasterPoolsTakeMore) {
+  const Point slow = answer("cluster: {replicas: 2}\nload: {requests: 400, rate: 12}\n",
+                            "llama-3-8b", "a100-80g-sxm");
+  const Point mixed = answer(
+      "cluster: {replicas: 1, pools: [h100-sxm], router: slo}\nload: {requests: 400, rate: 12}\n",
+      "llama-3-8b", "a100-80g-sxm");
+  EXPECT_LT(value(mixed, "ttft"), value(slow, "ttft"));
+  EXPECT_LT(value(mixed, "tpot"), value(slow, "tpot"));
+}
+
+TEST(Cluster, ElasticFleetsUseFewerGpuHours) {
+  const char* load = "load: {requests: 2000, rate: 2, arrivals: ramp, end_rate: 30, period: 100}\n";
+  const Point fixed = answer(std::string("cluster: {replicas: 4}\n") + load);
+  const Point elastic = answer(
+      std::string("autoscale: {policy: outstanding, target: 16, most: 4, start_up: 5 s, interval: "
+                  "2 s}\n") +
+      load);
+  EXPECT_LT(value(elastic, "engines"), 4);
+  EXPECT_GT(value(elastic, "most_engines"), 1);
+  EXPECT_GT(value(elastic, "ttft"), value(fixed, "ttft"));
+  EXPECT_EQ(value(elastic, "rejected"), 0);
+}
+
+TEST(Cluster, FailuresCostTimeAndNoRequest) {
+  const char* load = "cluster: {replicas: 2}\nload: {requests: 1000, rate: 10}\n";
+  const Point p = answer(std::string("failures: {mean_time: 20 s, restart: 5 s}\n") + load);
+  EXPECT_GT(value(p, "failures"), 2);
+  EXPECT_GT(value(p, "retries"), 0);
+  EXPECT_EQ(value(p, "rejected"), 0);
+  EXPECT_GT(value(p, "e2e_p99"), value(answer(load), "e2e_p99"));
+}
+
+TEST(Repeat, FiguresAreMeansOverTheSeeds) {
+  const auto ask = [](int seed, int repeat, bool intervals) {
+    return answer(
+        fmt::format("load: {{requests: 100, rate: 20, seed: {}, repeat: {}}}\n", seed, repeat),
+        "llama-3-8b", "h100-sxm", intervals);
+  };
+  double sum = 0, squares = 0;
+  for (int seed = 0; seed < 4; ++seed) {
+    const double v = value(ask(seed, 1, false), "ttft");
+    sum += v;
+    squares += v * v;
+  }
+  const Metric m = *ask(0, 4, false).find("ttft");
+  EXPECT_NEAR(m.value, sum / 4, 1e-9 * sum);
+  // Student's t: 2.353 at 3 degrees of freedom.
+  const double error = std::sqrt((squares - sum * sum / 4) / 3 / 4);
+  EXPECT_NEAR(m.high90 - m.value, 2.353 * error, 1e-6);
+  EXPECT_NEAR(m.value - m.low90, 2.353 * error, 1e-6);
+  const Metric wide = *ask(0, 4, true).find("ttft");
+  EXPECT_GT(wide.high90 - wide.value, m.high90 - m.value);
+}
+
+TEST(Repeat, TheSameOnAnyNumberOfThreads) {
+  const auto ask = [](std::size_t threads) {
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+    return to_json(answer("load: {requests: 200, rate: 20, repeat: 6}\n", "llama-3-8b", "h100-sxm",
+                          true),
+                   true)
+        .dump();
+  };
+  EXPECT_EQ(ask(1), ask(4));
+}
+
+}  // namespace
+}  // namespace orrery
