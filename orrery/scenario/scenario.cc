@@ -12,7 +12,7 @@ namespace orrery {
 
 namespace {
 // Of a service under load alone.
-constexpr const char* kServiceGroups[] = {"speculation"};
+constexpr const char* kServiceGroups[] = {"speculation", "lora"};
 constexpr std::int64_t kLongestContext = 100'000'000;
 constexpr int kMostHeads = 100'000;
 constexpr std::int64_t kMostRanks = 100'000;

@@ -28,6 +28,7 @@ struct ServiceScenario {
   std::string router = "round-robin";
 
   SpeculationChoice speculation;
+  LoraChoice lora;
 
   struct Slo {
     Seconds ttft, tpot, e2e;  // 0: none

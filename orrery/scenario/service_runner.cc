@@ -4,10 +4,12 @@
 #include <cmath>
 
 #include "orrery/memory/memory_model.h"
+#include "orrery/scenario/host_copy.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/service_answer.h"
 #include "orrery/serving/drafting_clock.h"
 #include "orrery/serving/step_clock.h"
+#include "orrery/workload/lora_ops.h"
 
 namespace orrery {
 namespace {
@@ -124,10 +126,28 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
           block = draft->block;
           p.notes.push_back(drafter_note(s.service.speculation, *draft));
         }
+        const LoraChoice& lora = s.service.lora;
+        AdapterSize adapter;
+        if (lora.on()) {
+          if (d.engine.scheduler.policy != "vllm")
+            throw NoData("lora: adapters are scheduled by the vllm policy only");
+          adapter = adapter_size(model, plan, d.precision, static_cast<int>(lora.rank));
+          beside.push_back({"adapters", adapter.bytes * static_cast<double>(lora.on_gpu())});
+        }
         Bytes taken;
         for (const MemoryRow& b : beside) taken += b.size;
         SimulationConfig config = config_of(s, d, model, memory.kv_blocks(taken, block));
         config.replica.speculation = s.service.speculation.engine(config.seed);
+        if (lora.on()) {
+          const Seconds load = host_copy_time(d.gpu, adapter.bytes, adapter.tensors);
+          config.replica.limits.max_loras = lora.on_gpu();
+          config.replica.adapter_load = sim_time(load);
+          p.metrics.push_back(
+              exact_metric("adapter_size", "MB per GPU", adapter.bytes.value() / 1e6));
+          p.metrics.push_back(exact_metric("adapter_load", "ms", load.value() * 1e3));
+          p.notes.push_back(
+              "adapters: a step waits for those it must load; all others are in host memory");
+        }
         add_memory(p, memory.full(), std::move(beside), config);
         if (config.replica.kv_blocks < 1) {
           p.feasibility = {false, memory.load(1, 1).summary()};
@@ -140,7 +160,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
                               network(d.gpu, s.hardware.node, plan, d.engine.kernels.collectives),
                               s.workload.expert_skew);
         const MakeClock plain_clock = [&](double scale) {
-          return std::make_unique<StepClock>(steps, scale);
+          return std::make_unique<StepClock>(steps, scale, static_cast<int>(lora.rank));
         };
         const MakeClock clock = [&](double scale) -> std::unique_ptr<StepTimer> {
           if (!draft) return plain_clock(scale);
@@ -150,7 +170,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
                                                  std::move(drafting), draft->share);
         };
         std::optional<PlainService> plain;
-        if (draft) plain = {config_of(s, d, model, memory.kv_blocks()), plain_clock};
+        if (draft || lora.on()) plain = {config_of(s, d, model, memory.kv_blocks()), plain_clock};
         if (options.find_max_rate) rate = max_rate(s, config, clock);
         p.at["rate"] = rate;
         if (options.find_max_rate)

@@ -26,18 +26,28 @@ void add_technique_metrics(const SimulationConfig& config, const SimulationResul
     put("acceptance_rate", "%",
         100 * static_cast<double>(sum.accepted) / static_cast<double>(sum.drafts));
   }
+  if (config.replica.limits.max_loras > 0 && sum.steps > 0) {
+    const double loading =
+        config.replica.adapter_load.seconds() * static_cast<double>(sum.adapter_loads);
+    put("adapter_loads", "", static_cast<double>(sum.adapter_loads));
+    put("adapter_loading", "% of busy", 100 * loading / sum.busy.seconds());
+  }
 }
 
 void add_comparison(const ServiceScenario& s, const SimulationResult& plain,
                     const SimulationResult& r, std::vector<Metric>& metrics) {
   std::vector<double> tpot, e2e;
+  double plain_tpot = 0, own_tpot = 0;
   const auto n = static_cast<std::int64_t>(r.records.size());
   for (std::int64_t i = s.warmup; i < n - s.cooldown; ++i) {
     const auto index = static_cast<std::size_t>(i);
     const RequestRecord &a = plain.records[index], &b = r.records[index];
     if (a.outcome != Outcome::kDone || b.outcome != Outcome::kDone) continue;
     e2e.push_back(a.e2e() / b.e2e());
-    if (b.output > 1 && b.tpot() > 0) tpot.push_back(a.tpot() / b.tpot());
+    if (b.output < 2 || b.tpot() == 0) continue;
+    tpot.push_back(a.tpot() / b.tpot());
+    plain_tpot += a.tpot();
+    own_tpot += b.tpot();
   }
   const auto put = [&](const char* name, double v) {
     metrics.push_back(exact_metric(name, "x", v));
@@ -50,6 +60,8 @@ void add_comparison(const ServiceScenario& s, const SimulationResult& plain,
       put(name, quantile(tpot, p));
   }
   if (!e2e.empty()) put("speedup_e2e", mean(e2e));
+  if (plain_tpot > 0)
+    metrics.push_back(exact_metric("tpot_overhead", "%", 100 * (own_tpot / plain_tpot - 1)));
 }
 
 }  // namespace orrery

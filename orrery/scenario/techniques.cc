@@ -36,6 +36,24 @@ void declare(Fields& f, SpeculationChoice& s) {
       "speculative decoding");
 }
 
+void declare(Fields& f, LoraChoice& l) {
+  f.group(
+      "lora",
+      [&](Fields& g) {
+        g.add("adapters", l.adapters,
+              "adapters of the service, one of them for each request; 0: none")
+            .range(0, 1e6);
+        g.add("rank", l.rank, "their rank").range(1, 1024).alias("max_lora_rank");
+        g.add("slots", l.slots, "adapters on the GPU, and in one step; 0: all")
+            .range(0, 4096)
+            .alias("max_loras");
+        g.add("alpha", l.alpha,
+              "popularity: the n-th adapter gets requests in proportion to n^-alpha; 0: all alike")
+            .range(0, 10);
+      },
+      "low-rank adapters");
+}
+
 Speculation SpeculationChoice::engine(std::uint64_t seed) const {
   Speculation s;
   if (!on()) return s;

@@ -3,6 +3,7 @@
 //   speculation: {method: draft_model, model: llama-2-7b, tokens: 5, acceptance: 0.7}
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,7 +28,18 @@ struct SpeculationChoice {
   Speculation engine(std::uint64_t seed) const;
 };
 
-// The group `speculation`.
+// Low-rank adapters, one a request (orrery/serving/adapters.h).
+struct LoraChoice {
+  std::int64_t adapters = 0;  // 0: none
+  std::int64_t rank = 16, slots = 0;
+  double alpha = 0;
+
+  bool on() const { return adapters > 0; }
+  std::int64_t on_gpu() const { return slots > 0 ? std::min(slots, adapters) : adapters; }
+};
+
+// The groups `speculation` and `lora`.
 void declare(Fields& fields, SpeculationChoice& speculation);
+void declare(Fields& fields, LoraChoice& lora);
 
 }  // namespace orrery

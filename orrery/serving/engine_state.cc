@@ -13,6 +13,11 @@ std::uint64_t mixed(std::uint64_t x) {
   return (x ^ (x >> 31)) | 1;
 }
 
+// Prompts of different adapters share nothing: their keys and values differ.
+std::uint64_t adapter_key(std::int32_t adapter) {
+  return adapter < 0 ? 0 : mixed(static_cast<std::uint64_t>(adapter));
+}
+
 }  // namespace
 
 EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, bool prefix_caching,
@@ -37,6 +42,7 @@ Slot EngineState::enter(std::uint32_t request) {
   s.entered = false;
   s.last_token = {};
   s.priority = r.priority;
+  s.adapter = r.adapter;
   s.arrival = r.arrival;
   enqueue(slot);
   return slot;
@@ -70,7 +76,9 @@ std::uint64_t EngineState::block_hash(const Sequence& s, std::int32_t block) con
   const auto place = static_cast<std::uint64_t>(block);
   // An id at the end of a prompt may stand for fewer tokens.
   if (id < r.ids && last < r.input)
-    return mixed(mixed(load_.ids[r.first_id + static_cast<std::uint32_t>(id)]) + place);
+    return mixed(
+        mixed(load_.ids[r.first_id + static_cast<std::uint32_t>(id)] + adapter_key(s.adapter)) +
+        place);
   return mixed(mixed(~std::uint64_t{s.request}) + place);
 }
 
@@ -105,8 +113,8 @@ bool EngineState::grow(Sequence& s, std::int32_t new_tokens) {
   for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(pool_.take());
   if (pool_.caching()) {
     // Drafts may be rejected: blocks that hold some are not yet known.
-    const auto full = static_cast<std::int32_t>(std::min<std::int64_t>(tokens, s.tokens) /
-                                                limits_.block_size);
+    const auto full =
+        static_cast<std::int32_t>(std::min<std::int64_t>(tokens, s.tokens) / limits_.block_size);
     for (; s.published < full; ++s.published) {
       pool_.publish(s.blocks[static_cast<std::size_t>(s.published)], block_hash(s, s.published));
     }

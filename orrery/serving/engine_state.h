@@ -20,8 +20,9 @@ struct SchedulerLimits {
   std::int64_t long_prefill_token_threshold = 0;  // 0: none
   std::int32_t block_size = 16;                   // tokens
   bool chunked_prefill = true;
-  bool reserve_full = true;  // a newcomer's whole present sequence must fit in free blocks
-  bool priority = false;     // lower Request::priority first; false: first come, first served
+  bool reserve_full = true;    // a newcomer's whole present sequence must fit in free blocks
+  std::int64_t max_loras = 0;  // different adapters that run together; 0: there are none
+  bool priority = false;       // lower Request::priority first; false: first come, first served
 };
 
 using Slot = std::uint32_t;  // of a sequence on its replica
@@ -36,6 +37,7 @@ struct Sequence {
   std::int32_t made = 0;      // output tokens that are out
   std::int32_t found = 0;     // tokens that the prefix cache held when it was last admitted
   std::int32_t priority = 0;
+  std::int32_t adapter = -1;
   std::int32_t drafts = 0;     // proposed tokens after `tokens`, to be verified by its next step
   std::int32_t published = 0;  // leading blocks that the prefix cache knows
   bool entered = false;        // it was part of a step before

@@ -11,7 +11,8 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       load_(load),
       timer_(timer),
       observer_(observer),
-      state_(config.limits, config.kv_blocks, config.prefix_caching, load) {
+      state_(config.limits, config.kv_blocks, config.prefix_caching, load),
+      slots_(config.limits.max_loras) {
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
 }
 
@@ -70,8 +71,21 @@ bool Replica::plan(SimTime now, Step& step) {
   }
   shape.chunks = chunks_;
   step.decode_only = chunks_.empty();
-  step.duration = timer_.time(shape);
+  SimTime loading;
+  if (config_.limits.max_loras > 0) {
+    loading = bring_in_adapters();
+    shape.adapters = adapters_.size();
+  }
+  step.duration = timer_.time(shape) + loading;
   return true;
+}
+
+SimTime Replica::bring_in_adapters() {
+  adapters_.clear();
+  for (const Work& w : plan_.work) adapters_.add(state_.at(w.slot).adapter);
+  const std::int64_t loads = slots_.bring_in(adapters_);
+  counts_.adapter_loads += loads;
+  return {config_.adapter_load.ps * loads};
 }
 
 std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
@@ -86,8 +100,7 @@ std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
     }
     // Rejected drafts are rolled back. Those to come never ask for more than the whole pool.
     s.computed = s.tokens + made - 1;
-    const std::int64_t slots =
-        state_.pool().size() * config_.limits.block_size - (s.tokens + made);
+    const std::int64_t slots = state_.pool().size() * config_.limits.block_size - (s.tokens + made);
     s.drafts = static_cast<std::int32_t>(
         std::clamp<std::int64_t>(slots, 0, config_.speculation.verified()));
   }

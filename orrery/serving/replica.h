@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/serving/adapters.h"
 #include "orrery/serving/engine_state.h"
 #include "orrery/serving/scheduler.h"
 #include "orrery/serving/speculation.h"
@@ -26,6 +27,9 @@ struct ReplicaConfig {
   bool prefix_caching = true;
   bool async = true;
   Speculation speculation;
+  // Adapters (limits.max_loras of them are on the GPU): a step that needs one that is not there
+  // waits until it has been copied from the host (vLLM loads them before the step).
+  SimTime adapter_load;
 };
 
 // What a replica tells of its work.
@@ -50,8 +54,9 @@ struct ReplicaCounts {
   // Speculative decoding: sequences' steps with drafts, drafts verified, drafts accepted (before
   // the end of the output cuts them off).
   std::int64_t verifications = 0, drafts = 0, accepted = 0;
-  SimTime busy;                    // sum of steps
-  double used_block_seconds = 0;   // integral of blocks in use over busy time
+  std::int64_t adapter_loads = 0;
+  SimTime busy;                   // sum of steps
+  double used_block_seconds = 0;  // integral of blocks in use over busy time
 };
 
 class Replica {
@@ -85,6 +90,8 @@ class Replica {
     bool decode_only = true;
   };
   bool plan(SimTime now, Step& step);
+  // Adapters that the planned step uses; the time it takes to load those that are missing.
+  SimTime bring_in_adapters();
   // What a sequence that computes its last token and `drafts` makes.
   std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
   void start(Step& step, SimTime now);
@@ -97,6 +104,8 @@ class Replica {
   ReplicaObserver& observer_;
   EngineState state_;
   std::optional<Acceptance> acceptance_;
+  AdapterSlots slots_;
+  AdapterSet adapters_;  // of the step that is planned
   StepPlan plan_;
   std::vector<PromptChunk> chunks_;
   std::array<Step, 2> steps_;  // the running one first, then the one planned behind it

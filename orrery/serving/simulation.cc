@@ -156,6 +156,7 @@ ReplicaCounts SimulationResult::total() const {
     sum.evictions += r.evictions;
     sum.stalls += r.stalls;
     sum.cached_tokens += r.cached_tokens;
+    sum.adapter_loads += r.adapter_loads;
     sum.verifications += r.verifications;
     sum.drafts += r.drafts;
     sum.accepted += r.accepted;

@@ -2,9 +2,9 @@
 //
 // Steps that only decode depend on two numbers, sequences and cached tokens: a table by the number
 // of sequences and by the mean context, 16 nodes an octave, filled where it is asked, linear
-// between the nodes (tests: within 0.5 % of the step room). Steps that also verify drafts have such
-// a table for every number of decoding sequences, verifying ones and tokens of these. Steps that
-// carry prompts are asked of the step room as they are.
+// between the nodes (tests: within 0.5 % of the step room). Steps that also verify drafts or
+// use adapters have such a table for every number of decoding sequences, verifying ones, tokens of
+// these, and adapters. Steps that carry prompts are asked of the step room as they are.
 #pragma once
 
 #include <array>
@@ -21,13 +21,17 @@ namespace orrery {
 class StepClock : public StepTimer {
  public:
   // `scale`: all times are multiplied by it (how uncertain times are).
-  explicit StepClock(const StepModel& steps, double scale = 1) : steps_(steps), scale_(scale) {}
+  // `lora_rank`: of the adapters.
+  explicit StepClock(const StepModel& steps, double scale = 1, int lora_rank = 0)
+      : steps_(steps), scale_(scale) {
+    batch_.lora_rank = lora_rank;
+  }
 
   SimTime time(const StepShape& step) override;
 
  private:
   // Of steps without chunks: their counts, and a mean context.
-  using Counts = std::array<std::int64_t, 3>;  // decodes, verifies, verify_tokens
+  using Counts = std::array<std::int64_t, 4>;  // decodes, verifies, verify_tokens, adapters
   double table_time(const Counts& counts, std::vector<float>& row, double context);
   double node(const Counts& counts, std::vector<float>& row, std::size_t index);
   void add_decodes(const Counts& counts, double decode_past, double verify_past);
@@ -36,7 +40,7 @@ class StepClock : public StepTimer {
   double scale_;
   std::vector<std::vector<float>>
       decode_;  // seconds, by sequences and context node; 0: not asked yet
-  std::map<Counts, std::vector<float>> verify_;  // likewise
+  std::map<Counts, std::vector<float>> others_;  // likewise
   Batch batch_;
 };
 

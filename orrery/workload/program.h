@@ -24,6 +24,7 @@
 //   shared_activation, shared_down_proj, shared_gate, shared_add
 // - formats: ..._quantise before products whose measured kernel does not quantise its input itself
 //   (int8, mxfp4_fp8, int4_fp8)
+// - adapters: lora_{qkv,o,up,down}_{shrink,expand}
 // - end: final_norm, lm_head, logits_all_gather, sample; of encoders: pooler
 // - between stages: pp_send
 //
@@ -65,6 +66,9 @@ struct SequenceGroup {
 // program is that of the busiest.
 struct Batch {
   std::vector<SequenceGroup> groups;
+  // Low-rank adapters in use: how many different ones, and their rank (lora_ops.h).
+  std::int64_t adapters = 0;
+  int lora_rank = 0;
   std::int64_t tokens() const;
   std::int64_t sequences() const;
 };

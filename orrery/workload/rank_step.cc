@@ -53,6 +53,8 @@ RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding) {
   check(batch, padding);
   RankBatch rank;
   rank.padding = padding;
+  rank.adapters = batch.adapters;
+  rank.lora_rank = batch.lora_rank;
   rank.all_tokens = batch.tokens() + padding * dp;
   rank.groups = batch.groups;
   if (dp > 1) {
