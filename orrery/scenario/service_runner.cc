@@ -175,7 +175,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         p.at["rate"] = rate;
         if (options.find_max_rate)
           p.metrics.push_back(exact_metric("max_rate", "requests/s", rate));
-        const RequestLoad load = load_of(s.service, rate, p.notes);
+        const RequestLoad load = options.load ? *options.load : load_of(s.service, rate, p.notes);
         answer_service(s.service, config, load, steps, clock, plain ? &*plain : nullptr,
                        options.intervals, options.requests, p);
         answer.points.push_back(std::move(p));

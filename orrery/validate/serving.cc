@@ -1,12 +1,17 @@
 #include "orrery/validate/serving.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "orrery/base/error.h"
 #include "orrery/base/quantile.h"
+#include "orrery/scenario/runner.h"
 #include "orrery/serving/simulation.h"
 #include "orrery/serving/step_clock.h"
 #include "orrery/validate/engine_run.h"
+#include "orrery/validate/inference_rows.h"
 
 namespace orrery {
 namespace {
@@ -106,12 +111,81 @@ void validate_run(const std::filesystem::path& dir, const Bundle& bundle,
                          Origin::kAnalytical});
 }
 
+// A closed-loop row as a simulation: ten requests for each user, all users at once; lengths within
+// the tenth of the mean that the benchmark draws them from.
+constexpr std::int64_t kRequestsPerUser = 10;
+
+Scenario as_service(const MeasuredRow& row) {
+  Scenario s = row.scenario;
+  s.simulated = true;
+  auto& w = s.workload;
+  ServiceScenario& v = s.service;
+  const std::int64_t users = w.batch.at(0);
+  v.arrivals = "at-once";
+  v.max_concurrency = users;
+  v.requests = kRequestsPerUser * users;
+  const auto lengths = [&](std::int64_t mean) {
+    const double m = static_cast<double>(mean);
+    return fmt::format("uniform({}, {})", std::max<std::int64_t>(1, std::llround(m * 8 / 9)),
+                       std::llround(m * 10 / 9));
+  };
+  v.isl = lengths(w.isl.at(0));
+  v.osl = lengths(w.osl.at(0));
+  return s;
+}
+
+void validate_steady(const std::filesystem::path& dir, const Bundle& bundle,
+                     ValidationReport& report) {
+  Runner runner(bundle);
+  std::vector<MeasuredRow> rows;
+  read_inference_rows(dir, "serving_steady", runner.catalog(), rows, report.refused);
+  RunOptions options;
+  options.breakdown = options.intervals = false;
+  for (const MeasuredRow& row : rows) {
+    try {
+      // Relative intervals are those of the closed form: a third of the simulations.
+      const Answer answer = runner.run(as_service(row), options),
+                   steady = runner.run(row.scenario, options);
+      const Point& point = answer.points.at(0);
+      if (!point.feasibility.fits) throw Infeasible(point.feasibility.reason);
+      for (const MeasuredFigure& figure : row.figures) {
+        const Metric* m = point.find(figure.answer_name);
+        const Metric* c = steady.points.at(0).find(figure.answer_name);
+        if (!m || !c) throw NoData(fmt::format("the answer has no {}", figure.answer_name));
+        const double scale = m->value / c->value;
+        report.rows.push_back({{{"table", row.table},
+                                {"metric", figure.metric},
+                                {"system", row.system},
+                                {"framework", row.framework},
+                                {"engine", row.engine},
+                                {"family", row.family},
+                                {"fitted", fits_engines(row.group) ? "yes" : "no"}},
+                               row.reference,
+                               figure.value,
+                               m->value,
+                               c->low50 * scale,
+                               c->high50 * scale,
+                               c->low90 * scale,
+                               c->high90 * scale,
+                               m->origin});
+      }
+    } catch (const std::runtime_error& e) {
+      report.refused.push_back({row.reference, e.what()});
+    }
+  }
+}
+
 }  // namespace
 
 ValidationReport validate_serving(const std::filesystem::path& dir, const std::string& table,
                                   const Bundle& bundle) {
   ValidationReport report;
   report.area = "serving";
+  if (std::filesystem::exists(dir / "serving_steady.csv") &&
+      (table.empty() || table == "serving_steady")) {
+    validate_steady(dir, bundle, report);
+    if (!table.empty()) return report;
+  }
   const std::filesystem::path below = dir / "request_level";
   for (const auto& run : run_folders(std::filesystem::is_directory(below) ? below : dir, table)) {
     try {
