@@ -11,8 +11,6 @@
 namespace orrery {
 
 namespace {
-// Of a service under load alone.
-constexpr const char* kServiceGroups[] = {"speculation", "lora"};
 constexpr std::int64_t kLongestContext = 100'000'000;
 constexpr int kMostHeads = 100'000;
 constexpr std::int64_t kMostRanks = 100'000;
@@ -20,7 +18,7 @@ constexpr std::int64_t kMostRanks = 100'000;
 // Keys of `workload` that a simulated service has in `load`, and groups that only it has.
 constexpr const char* kSteadyKeys[] = {"isl",         "osl",  "batch",
                                        "closed_loop", "past", "requests_per_user"};
-constexpr const char* kServiceGroups[] = {"load", "cluster", "slo"};
+constexpr const char* kServiceGroups[] = {"load", "cluster", "slo", "speculation", "lora", "kv"};
 
 // A format by any of its names; empty: none chosen. Refused where it stands.
 template <class Parse>

@@ -120,6 +120,7 @@ void declare(Fields& f, ServiceScenario& s) {
       "what is asked of its latency");
   declare(f, s.speculation);
   declare(f, s.lora);
+  declare(f, s.kv);
 }
 
 namespace {

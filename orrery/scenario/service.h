@@ -29,6 +29,7 @@ struct ServiceScenario {
 
   SpeculationChoice speculation;
   LoraChoice lora;
+  KvChoice kv;
 
   struct Slo {
     Seconds ttft, tpot, e2e;  // 0: none

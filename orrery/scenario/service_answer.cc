@@ -113,7 +113,7 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
   if (whole > 0) {
     put("busy", "%", 100 * sum.busy.seconds() / whole);
     put("running", "sequences",
-        static_cast<double>(sum.output_tokens) /
+        static_cast<double>(sum.sequence_steps) /
             static_cast<double>(std::max<std::int64_t>(sum.steps, 1)));
     put("kv_use", "%",
         100 * sum.used_block_seconds /

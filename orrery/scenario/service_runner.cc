@@ -4,12 +4,10 @@
 #include <cmath>
 
 #include "orrery/memory/memory_model.h"
-#include "orrery/scenario/host_copy.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/service_answer.h"
-#include "orrery/serving/drafting_clock.h"
+#include "orrery/scenario/service_techniques.h"
 #include "orrery/serving/step_clock.h"
-#include "orrery/workload/lora_ops.h"
 
 namespace orrery {
 namespace {
@@ -118,37 +116,12 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
           continue;
         }
         const MemoryModel memory(model, plan, d.precision, d.engine, d.gpu);
-        const std::shared_ptr<const Drafter> draft = drafter(s, model, d, plan, options);
-        std::vector<MemoryRow> beside;
-        Bytes block;
-        if (draft) {
-          beside.push_back({"drafter", draft->weights});
-          block = draft->block;
-          p.notes.push_back(drafter_note(s.service.speculation, *draft));
-        }
-        const LoraChoice& lora = s.service.lora;
-        AdapterSize adapter;
-        if (lora.on()) {
-          if (d.engine.scheduler.policy != "vllm")
-            throw NoData("lora: adapters are scheduled by the vllm policy only");
-          adapter = adapter_size(model, plan, d.precision, static_cast<int>(lora.rank));
-          beside.push_back({"adapters", adapter.bytes * static_cast<double>(lora.on_gpu())});
-        }
-        Bytes taken;
-        for (const MemoryRow& b : beside) taken += b.size;
-        SimulationConfig config = config_of(s, d, model, memory.kv_blocks(taken, block));
-        config.replica.speculation = s.service.speculation.engine(config.seed);
-        if (lora.on()) {
-          const Seconds load = host_copy_time(d.gpu, adapter.bytes, adapter.tensors);
-          config.replica.limits.max_loras = lora.on_gpu();
-          config.replica.adapter_load = sim_time(load);
-          p.metrics.push_back(
-              exact_metric("adapter_size", "MB per GPU", adapter.bytes.value() / 1e6));
-          p.metrics.push_back(exact_metric("adapter_load", "ms", load.value() * 1e3));
-          p.notes.push_back(
-              "adapters: a step waits for those it must load; all others are in host memory");
-        }
-        add_memory(p, memory.full(), std::move(beside), config);
+        const ServiceTechniques techniques(s, model, d, plan, memory,
+                                           drafter(s, model, d, plan, options));
+        SimulationConfig config = config_of(s, d, model, techniques.kv_blocks());
+        if (config.replica.kv_blocks > 0) techniques.apply(config);
+        techniques.describe(p);
+        add_memory(p, memory.full(), techniques.beside(), config);
         if (config.replica.kv_blocks < 1) {
           p.feasibility = {false, memory.load(1, 1).summary()};
           p.at["rate"] = rate;
@@ -159,18 +132,12 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
                               kernels(d.gpu, d.classes, options.tier),
                               network(d.gpu, s.hardware.node, plan, d.engine.kernels.collectives),
                               s.workload.expert_skew);
-        const MakeClock plain_clock = [&](double scale) {
-          return std::make_unique<StepClock>(steps, scale, static_cast<int>(lora.rank));
-        };
-        const MakeClock clock = [&](double scale) -> std::unique_ptr<StepTimer> {
-          if (!draft) return plain_clock(scale);
-          std::unique_ptr<StepTimer> drafting;
-          if (draft->steps) drafting = std::make_unique<StepClock>(*draft->steps, scale);
-          return std::make_unique<DraftingClock>(config.replica.speculation, plain_clock(scale),
-                                                 std::move(drafting), draft->share);
-        };
+        const MakeClock clock = techniques.clock(steps);
         std::optional<PlainService> plain;
-        if (draft || lora.on()) plain = {config_of(s, d, model, memory.kv_blocks()), plain_clock};
+        if (techniques.compared()) {
+          plain = {config_of(s, d, model, memory.kv_blocks()),
+                   [&](double scale) { return std::make_unique<StepClock>(steps, scale); }};
+        }
         if (options.find_max_rate) rate = max_rate(s, config, clock);
         p.at["rate"] = rate;
         if (options.find_max_rate)

@@ -12,6 +12,28 @@ double mean(const std::vector<double>& v) {
   return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
 }
 
+// Fragmentation, and traffic of the host tier.
+void add_memory_metrics(const SimulationConfig& config, const ReplicaCounts& sum,
+                        std::vector<Metric>& metrics) {
+  const ReplicaConfig& r = config.replica;
+  const auto put = [&](const char* name, double v) {
+    metrics.push_back(exact_metric(name, "%", v));
+  };
+  if (sum.used_block_seconds > 0) {
+    put("kv_waste", 100 * sum.slack_token_seconds / (sum.used_block_seconds * r.limits.block_size));
+  }
+  if (r.kv.reserve != KvOptions::Reserve::kNothing && sum.busy.seconds() > 0) {
+    put("kv_stranded",
+        100 * sum.stranded_block_seconds / (sum.busy.seconds() * static_cast<double>(r.kv_blocks)));
+  }
+  if (r.kv.host_blocks > 0 && sum.busy.seconds() > 0) {
+    put("host_hits", 100 * static_cast<double>(sum.host_fetches * r.limits.block_size) /
+                         static_cast<double>(sum.prompt_tokens + sum.cached_tokens));
+    put("host_copy", 100 * r.host_block_copy.seconds() * static_cast<double>(sum.host_fetches) /
+                         sum.busy.seconds());
+  }
+}
+
 }  // namespace
 
 void add_technique_metrics(const SimulationConfig& config, const SimulationResult& r,
@@ -32,6 +54,7 @@ void add_technique_metrics(const SimulationConfig& config, const SimulationResul
     put("adapter_loads", "", static_cast<double>(sum.adapter_loads));
     put("adapter_loading", "% of busy", 100 * loading / sum.busy.seconds());
   }
+  add_memory_metrics(config, sum, metrics);
 }
 
 void add_comparison(const ServiceScenario& s, const SimulationResult& plain,

@@ -21,8 +21,14 @@ std::uint64_t adapter_key(std::int32_t adapter) {
 }  // namespace
 
 EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, bool prefix_caching,
-                         const RequestLoad& load)
-    : limits_(limits), pool_(kv_blocks, prefix_caching), load_(load) {}
+                         const RequestLoad& load, const KvOptions& kv)
+    : limits_(limits),
+      pool_(kv_blocks, prefix_caching),
+      load_(load),
+      host_(kv.host_blocks),
+      reserve_(kv.reserve) {
+  if (reserve_ != KvOptions::Reserve::kNothing) extents_.emplace(kv_blocks);
+}
 
 Slot EngineState::enter(std::uint32_t request) {
   Slot slot;
@@ -59,6 +65,14 @@ void EngineState::enqueue(Slot slot) {
 
 void EngineState::release_blocks(Sequence& s) {
   for (auto b = s.blocks.rbegin(); b != s.blocks.rend(); ++b) pool_.release(*b);
+  const auto blocks = static_cast<std::int64_t>(s.blocks.size());
+  held_blocks_ -= blocks;
+  held_tokens_ -= s.computed;
+  if (s.extent >= 0) {
+    extents_->release(s.extent, blocks);
+    s.extent = -1;
+    stranded_ = 0;
+  }
   s.blocks.clear();
 }
 
@@ -84,6 +98,7 @@ std::uint64_t EngineState::block_hash(const Sequence& s, std::int32_t block) con
 
 std::int32_t EngineState::cached_prefix(const Sequence& s) {
   prefix_.clear();
+  host_prefix_.clear();
   prefix_idle_ = 0;
   if (!pool_.caching()) return 0;
   const std::int32_t most = (s.tokens - 1) / limits_.block_size;
@@ -93,24 +108,58 @@ std::int32_t EngineState::cached_prefix(const Sequence& s) {
     prefix_.push_back(b);
     prefix_idle_ += pool_.idle(b);
   }
-  return static_cast<std::int32_t>(prefix_.size()) * limits_.block_size;
+  for (auto i = static_cast<std::int32_t>(prefix_.size()); host_.on() && i < most; ++i) {
+    const std::uint64_t hash = block_hash(s, i);
+    if (!host_.has(hash)) break;
+    host_prefix_.push_back(hash);
+  }
+  return static_cast<std::int32_t>(prefix_.size() + host_prefix_.size()) * limits_.block_size;
 }
 
 void EngineState::take_prefix(Sequence& s) {
   for (BlockId b : prefix_) pool_.share(b);
   s.blocks.insert(s.blocks.end(), prefix_.begin(), prefix_.end());
+  for (std::uint64_t hash : host_prefix_) host_.touch(hash);  // none makes room for another
+  for (std::uint64_t hash : host_prefix_) {
+    s.blocks.push_back(take_block());
+    pool_.publish(s.blocks.back(), hash);
+  }
+  fetched_ += static_cast<std::int64_t>(host_prefix_.size());
   s.published = static_cast<std::int32_t>(s.blocks.size());
-  s.computed = s.found = s.published * limits_.block_size;
+  s.found = s.published * limits_.block_size;
+  held_blocks_ += s.published;
+  compute(s, s.found);
 }
 
 std::int64_t EngineState::free_beside_prefix() const { return pool_.free() - prefix_idle_; }
 
+BlockId EngineState::take_block() {
+  if (!host_.on()) return pool_.take();
+  std::uint64_t forgotten;
+  const BlockId block = pool_.take(&forgotten);
+  if (forgotten != 0) host_.keep(forgotten);
+  return block;
+}
+
+bool EngineState::take_extent(Sequence& s) {
+  const std::int64_t blocks = blocks_for(
+      reserve_ == KvOptions::Reserve::kMaxModelLen ? limits_.max_model_len : s.target - 1);
+  s.extent = extents_->take(blocks);
+  stranded_ = s.extent < 0 && extents_->free() >= blocks ? extents_->free() : 0;
+  if (s.extent < 0) return false;
+  for (std::int64_t i = 0; i < blocks; ++i) s.blocks.push_back(pool_.take());
+  held_blocks_ += blocks;
+  return true;
+}
+
 bool EngineState::grow(Sequence& s, std::int32_t new_tokens) {
+  if (extents_ && s.extent < 0 && !take_extent(s)) return false;
   const auto have = static_cast<std::int64_t>(s.blocks.size());
   const std::int64_t tokens = std::int64_t{s.computed} + new_tokens;
   const std::int64_t more = blocks_for(tokens) - have;
   if (more > pool_.free()) return false;
-  for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(pool_.take());
+  for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(take_block());
+  held_blocks_ += std::max<std::int64_t>(more, 0);
   if (pool_.caching()) {
     // Drafts may be rejected: blocks that hold some are not yet known.
     const auto full =

@@ -11,7 +11,7 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       load_(load),
       timer_(timer),
       observer_(observer),
-      state_(config.limits, config.kv_blocks, config.prefix_caching, load),
+      state_(config.limits, config.kv_blocks, config.prefix_caching, load, config.kv),
       slots_(config.limits.max_loras) {
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
 }
@@ -46,7 +46,7 @@ bool Replica::plan(SimTime now, Step& step) {
   for (const Work& w : plan_.work) {
     Sequence& s = state_.at(w.slot);
     const std::int32_t past = s.computed;
-    s.computed += w.new_tokens;
+    state_.compute(s, w.new_tokens);
     const std::int32_t drafts = s.computed - s.tokens;  // below 0: not caught up
     const bool caught_up = drafts >= 0;
     if (w.new_tokens == 1 && past > 0) {
@@ -76,6 +76,12 @@ bool Replica::plan(SimTime now, Step& step) {
     loading = bring_in_adapters();
     shape.adapters = adapters_.size();
   }
+  if (state_.host().on()) {
+    const std::int64_t blocks = state_.fetched();
+    counts_.host_fetches += blocks;
+    counts_.host_keeps = state_.host().kept();
+    loading.ps += config_.host_block_copy.ps * blocks;
+  }
   step.duration = timer_.time(shape) + loading;
   return true;
 }
@@ -99,7 +105,7 @@ std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
       made = std::min(accepted + 1, s.target - s.tokens);
     }
     // Rejected drafts are rolled back. Those to come never ask for more than the whole pool.
-    s.computed = s.tokens + made - 1;
+    state_.compute(s, s.tokens + made - 1 - s.computed);
     const std::int64_t slots = state_.pool().size() * config_.limits.block_size - (s.tokens + made);
     s.drafts = static_cast<std::int32_t>(
         std::clamp<std::int64_t>(slots, 0, config_.speculation.verified()));
@@ -113,8 +119,11 @@ void Replica::start(Step& step, SimTime now) {
   ++counts_.steps;
   counts_.decode_steps += step.decode_only;
   counts_.busy += step.duration;
+  const double seconds = step.duration.seconds();
   counts_.used_block_seconds +=
-      step.duration.seconds() * static_cast<double>(state_.pool().size() - state_.pool().free());
+      seconds * static_cast<double>(state_.pool().size() - state_.pool().free());
+  counts_.slack_token_seconds += seconds * static_cast<double>(state_.slack());
+  counts_.stranded_block_seconds += seconds * static_cast<double>(state_.stranded());
 }
 
 void Replica::end_step() {
@@ -122,6 +131,7 @@ void Replica::end_step() {
   const SimTime now = step.end;
   first_ = 1 - first_;
   --count_;
+  counts_.sequence_steps += static_cast<std::int64_t>(step.tokens.size());
   for (const auto [slot, made] : step.tokens) {
     Sequence& s = state_.at(slot);
     counts_.output_tokens += made;

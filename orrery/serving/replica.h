@@ -30,6 +30,8 @@ struct ReplicaConfig {
   // Adapters (limits.max_loras of them are on the GPU): a step that needs one that is not there
   // waits until it has been copied from the host (vLLM loads them before the step).
   SimTime adapter_load;
+  KvOptions kv;
+  SimTime host_block_copy;  // of a block from host memory; steps wait for those they need
 };
 
 // What a replica tells of its work.
@@ -55,8 +57,12 @@ struct ReplicaCounts {
   // the end of the output cuts them off).
   std::int64_t verifications = 0, drafts = 0, accepted = 0;
   std::int64_t adapter_loads = 0;
-  SimTime busy;                   // sum of steps
-  double used_block_seconds = 0;  // integral of blocks in use over busy time
+  std::int64_t sequence_steps = 0;  // sequences that got a token, over all steps
+  SimTime busy;                     // sum of steps
+  // Integrals over busy time: blocks in use, tokens of room in them that hold none, free blocks
+  // that a waiting sequence could not use (EngineState::stranded).
+  double used_block_seconds = 0, slack_token_seconds = 0, stranded_block_seconds = 0;
+  std::int64_t host_fetches = 0, host_keeps = 0;  // blocks copied from and to the host
 };
 
 class Replica {

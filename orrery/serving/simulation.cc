@@ -157,11 +157,16 @@ ReplicaCounts SimulationResult::total() const {
     sum.stalls += r.stalls;
     sum.cached_tokens += r.cached_tokens;
     sum.adapter_loads += r.adapter_loads;
+    sum.sequence_steps += r.sequence_steps;
     sum.verifications += r.verifications;
     sum.drafts += r.drafts;
     sum.accepted += r.accepted;
     sum.busy += r.busy;
     sum.used_block_seconds += r.used_block_seconds;
+    sum.slack_token_seconds += r.slack_token_seconds;
+    sum.stranded_block_seconds += r.stranded_block_seconds;
+    sum.host_fetches += r.host_fetches;
+    sum.host_keeps += r.host_keeps;
   }
   return sum;
 }

@@ -21,10 +21,10 @@ namespace orrery {
 class StepClock : public StepTimer {
  public:
   // `scale`: all times are multiplied by it (how uncertain times are).
-  // `lora_rank`: of the adapters.
-  explicit StepClock(const StepModel& steps, double scale = 1, int lora_rank = 0)
+  // `lora`: what the adapters are like.
+  explicit StepClock(const StepModel& steps, double scale = 1, const LoraShape& lora = {})
       : steps_(steps), scale_(scale) {
-    batch_.lora_rank = lora_rank;
+    batch_.lora = lora;
   }
 
   SimTime time(const StepShape& step) override;

@@ -93,12 +93,12 @@ class VllmV1 : public Scheduler {
       if (!l.chunked_prefill && wanted > budget_) break;
       std::int64_t n = std::min<std::int64_t>(wanted, budget_);
       if (l.long_prefill_token_threshold > 0) n = std::min(n, l.long_prefill_token_threshold);
-      const std::int64_t hit = cached / l.block_size;
       const std::int64_t needed =
-          engine.blocks_for(l.reserve_full ? std::int64_t{s.tokens} : cached + n) - hit;
+          engine.blocks_for(l.reserve_full ? std::int64_t{s.tokens} : cached + n) -
+          engine.prefix_blocks();
       if (needed > engine.free_beside_prefix()) break;
       engine.take_prefix(s);
-      engine.grow(s, static_cast<std::int32_t>(n));
+      if (!engine.grow(s, static_cast<std::int32_t>(n))) break;  // no hole for its extent
       engine.waiting.pop_front();
       engine.running.push_back(slot);
       adapters_.add(s.adapter);

@@ -17,7 +17,7 @@ struct Adapted {
 
 // Calls `use` for every adapted product of the layer.
 template <class Use>
-void each_product(const Architecture& model, int tp, const LayerSpec& layer, Use use) {
+void each_product(const Architecture& model, int tp, const LayerSpec& layer, bool mlp, Use use) {
   if (const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer)) {
     const std::int64_t heads = a->heads / tp, kv = kv_heads_per_rank(a->kv_heads, tp);
     use(Adapted{"lora_qkv_shrink", "lora_qkv_expand", Part::kAttention, model.hidden,
@@ -27,7 +27,7 @@ void each_product(const Architecture& model, int tp, const LayerSpec& layer, Use
   } else if (!std::holds_alternative<NoMixer>(layer.mixer)) {
     throw NoData(fmt::format("{}: adapters are modelled beside softmax attention only", model.id));
   }
-  if (const auto* m = std::get_if<DenseMlp>(&layer.mlp)) {
+  if (const auto* m = std::get_if<DenseMlp>(&layer.mlp); m && mlp) {
     const std::int64_t inner = m->intermediate / tp;
     use(Adapted{"lora_up_shrink", "lora_up_expand", Part::kMlp, model.hidden,
                 (m->gated ? 2 : 1) * inner, m->gated ? 2 : 1});
@@ -40,10 +40,10 @@ void each_product(const Architecture& model, int tp, const LayerSpec& layer, Use
 void add_lora(OpList& ops, const RankStep& step, const LayerSpec& layer) {
   const auto adapters = static_cast<double>(step.batch.adapters);
   if (adapters == 0) return;
-  const std::int64_t rank = step.batch.lora_rank;
+  const std::int64_t rank = step.batch.lora.rank;
   const double rows = static_cast<double>(step.tokens());
   constexpr Bytes kAccumulator{4};
-  each_product(step.model, step.tp(), layer, [&](const Adapted& p) {
+  each_product(step.model, step.tp(), layer, step.batch.lora.mlp, [&](const Adapted& p) {
     const double inner = static_cast<double>(p.slices * rank);
     const double in = static_cast<double>(p.in), out = static_cast<double>(p.out);
     const Bytes between = rows * inner * kAccumulator;
@@ -60,14 +60,14 @@ void add_lora(OpList& ops, const RankStep& step, const LayerSpec& layer) {
 }
 
 AdapterSize adapter_size(const Architecture& model, const ParallelPlan& plan,
-                         const Precision& precision, int rank) {
+                         const Precision& precision, const LoraShape& shape) {
   AdapterSize size;
   double elements = 0;
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
     const int layers = model.layers.count(static_cast<int>(i));
-    each_product(model, plan.tp, model.layers.specs()[i], [&](const Adapted& p) {
-      elements +=
-          1.0 * layers * rank * (static_cast<double>(p.slices * p.in) + static_cast<double>(p.out));
+    each_product(model, plan.tp, model.layers.specs()[i], shape.mlp, [&](const Adapted& p) {
+      elements += 1.0 * layers * shape.rank *
+                  (static_cast<double>(p.slices * p.in) + static_cast<double>(p.out));
       size.tensors += std::int64_t{2} * layers * p.slices;
     });
   }

@@ -22,13 +22,13 @@ namespace orrery {
 // attention.
 void add_lora(OpList& ops, const RankStep& step, const LayerSpec& layer);
 
-// An adapter of `rank` on one GPU: bytes at the activations' format, and tensors (a copy each to
+// An adapter on one GPU: bytes at the activations' format, and tensors (a copy each to
 // load it). NoData as above.
 struct AdapterSize {
   Bytes bytes;
   std::int64_t tensors = 0;
 };
 AdapterSize adapter_size(const Architecture& model, const ParallelPlan& plan,
-                         const Precision& precision, int rank);
+                         const Precision& precision, const LoraShape& shape);
 
 }  // namespace orrery

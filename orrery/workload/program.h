@@ -62,13 +62,18 @@ struct SequenceGroup {
   bool decoding() const { return past > 0 && (new_tokens == 1 || verify); }
 };
 
+// Low-rank adapters of one kind.
+struct LoraShape {
+  int rank = 0;
+  bool mlp = true;  // beside the MLP's projections too, not only attention's
+};
+
 // One step's batch on the whole deployment. Under attention dp it is divided among the groups; the
 // program is that of the busiest.
 struct Batch {
   std::vector<SequenceGroup> groups;
-  // Low-rank adapters in use: how many different ones, and their rank (lora_ops.h).
-  std::int64_t adapters = 0;
-  int lora_rank = 0;
+  std::int64_t adapters = 0;  // different ones in use (lora_ops.h)
+  LoraShape lora = {};
   std::int64_t tokens() const;
   std::int64_t sequences() const;
 };

@@ -54,7 +54,7 @@ RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding) {
   RankBatch rank;
   rank.padding = padding;
   rank.adapters = batch.adapters;
-  rank.lora_rank = batch.lora_rank;
+  rank.lora = batch.lora;
   rank.all_tokens = batch.tokens() + padding * dp;
   rank.groups = batch.groups;
   if (dp > 1) {

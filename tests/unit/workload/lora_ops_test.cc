@@ -15,7 +15,7 @@ using namespace reading;
 Batch with_adapters(std::int64_t sequences, std::int64_t adapters, int rank) {
   Batch b = decode(sequences, 100);
   b.adapters = adapters;
-  b.lora_rank = rank;
+  b.lora.rank = rank;
   return b;
 }
 
@@ -40,14 +40,17 @@ TEST(LoraOps, TwoKernelsForEachProduct) {
 }
 
 TEST(LoraOps, SizeOfAnAdapter) {
-  const AdapterSize one = adapter_size(load_model("llama-2-7b"), {}, {}, 16);
+  const AdapterSize one = adapter_size(load_model("llama-2-7b"), {}, {}, {16, true});
   const double layer = 3 * 4096 + 12288 + (4096 + 4096) + (2 * 4096 + 22016) + (11008 + 4096);
   EXPECT_EQ(one.bytes, Bytes(2.0 * 32 * 16 * layer));  // 80 MB
   EXPECT_EQ(one.tensors, 32 * 2 * 7);
+  const AdapterSize attention = adapter_size(load_model("llama-2-7b"), {}, {}, {8, false});
+  EXPECT_EQ(attention.bytes, Bytes(2.0 * 32 * 8 * (3 * 4096 + 12288 + 4096 + 4096)));
+  EXPECT_EQ(attention.tensors, 32 * 2 * 4);
 }
 
 TEST(LoraOps, TensorParallelRanksHoldTheOuterSidesInParts) {
-  const AdapterSize part = adapter_size(load_model("llama-2-7b"), {4, 1, 1, 1}, {}, 16);
+  const AdapterSize part = adapter_size(load_model("llama-2-7b"), {4, 1, 1, 1}, {}, {16, true});
   const double layer = 3 * 4096 + 3072 + (1024 + 4096) + (2 * 4096 + 5504) + (2752 + 4096);
   EXPECT_EQ(part.bytes, Bytes(2.0 * 32 * 16 * layer));
 }
@@ -56,7 +59,7 @@ TEST(LoraOps, ExpertsKeepTheirWeightsAndOtherMixersAreRefused) {
   const Program p = forward_program(load_model("mixtral-8x7b"), {}, {}, with_adapters(8, 3, 16));
   EXPECT_EQ(count(p, "lora_qkv_shrink"), 32);
   EXPECT_EQ(count(p, "lora_up_shrink"), 0);
-  EXPECT_THROW(adapter_size(load_model("deepseek-v3"), {8, 1, 1, 1}, {}, 16), NoData);
+  EXPECT_THROW(adapter_size(load_model("deepseek-v3"), {8, 1, 1, 1}, {}, {16, true}), NoData);
 }
 
 }  // namespace
