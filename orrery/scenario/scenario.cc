@@ -19,7 +19,7 @@ constexpr std::int64_t kMostRanks = 100'000;
 constexpr const char* kSteadyKeys[] = {"isl",         "osl",  "batch",
                                        "closed_loop", "past", "requests_per_user"};
 constexpr const char* kServiceGroups[] = {"load",     "cluster", "disaggregation", "autoscale",
-                                          "failures", "slo",     "speculation"};
+                                          "failures", "slo",     "speculation",    "lora", "kv"};
 
 // A format by any of its names; empty: none chosen. Refused where it stands.
 template <class Parse>

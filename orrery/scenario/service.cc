@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "orrery/serving/adapters.h"
 #include "orrery/serving/trace.h"
 
 namespace orrery {
@@ -113,9 +114,13 @@ void declare(Fields& f, ServiceScenario& s) {
       },
       "what is asked of its latency");
   declare(f, s.speculation);
+  declare(f, s.lora);
+  declare(f, s.kv);
 }
 
-RequestLoad load_of(const ServiceScenario& s, double rate, std::vector<std::string>& notes) {
+namespace {
+
+RequestLoad requests_of(const ServiceScenario& s, double rate, std::vector<std::string>& notes) {
   LoadSpec spec;
   spec.requests = s.requests;
   spec.arrivals = s.arrivals;
@@ -145,6 +150,15 @@ RequestLoad load_of(const ServiceScenario& s, double rate, std::vector<std::stri
                                 trace.zero_lengths, s.trace));
   }
   return std::move(trace.load);
+}
+
+}  // namespace
+
+RequestLoad load_of(const ServiceScenario& s, double rate, std::vector<std::string>& notes) {
+  RequestLoad load = requests_of(s, rate, notes);
+  if (s.lora.on())
+    assign_adapters(load, s.lora.adapters, s.lora.alpha, static_cast<std::uint64_t>(s.seed));
+  return load;
 }
 
 }  // namespace orrery

@@ -29,6 +29,8 @@ struct ServiceScenario {
 
   ClusterChoice cluster;
   SpeculationChoice speculation;
+  LoraChoice lora;
+  KvChoice kv;
 
   struct Slo {
     Seconds ttft, tpot, e2e;  // 0: none

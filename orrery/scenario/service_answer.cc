@@ -126,7 +126,7 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
   if (r.engine_seconds > 0) {
     put("busy", "%", 100 * sum.busy.seconds() / r.engine_seconds);
     put("running", "sequences",
-        static_cast<double>(sum.output_tokens) /
+        static_cast<double>(sum.sequence_steps) /
             static_cast<double>(std::max<std::int64_t>(sum.steps, 1)));
     put("kv_use", "%", 100 * kv_use(config, r));
   }

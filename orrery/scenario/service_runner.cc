@@ -9,7 +9,7 @@
 #include "orrery/scenario/served_pool.h"
 #include "orrery/scenario/service_answer.h"
 #include "orrery/scenario/service_repeat.h"
-#include "orrery/serving/drafting_clock.h"
+#include "orrery/scenario/service_techniques.h"
 #include "orrery/serving/step_clock.h"
 
 namespace orrery {
@@ -122,8 +122,11 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
   const std::size_t layouts = s.parallel.tp.size() * s.parallel.pp.size();
   for (std::int64_t tp : s.parallel.tp) {
     for (std::int64_t pp : s.parallel.pp) {
-      if (s.service.speculation.on() && (pp > 1 || !further.empty()))
-        throw NoData("speculation: neither with pipeline stages nor with several pools");
+      if (s.service.speculation.on() && pp > 1)
+        throw NoData("speculation: not simulated with pipeline stages");
+      if (!further.empty() && (s.service.speculation.on() || s.service.lora.on() ||
+                               s.service.kv.contiguous() || s.service.kv.host_memory > Bytes(0)))
+        throw NoData("speculation, lora and kv: not simulated with several pools");
       const ParallelPlan plan{static_cast<int>(tp), static_cast<int>(pp), s.parallel.dp,
                               s.parallel.ep};
       Point base;
@@ -148,19 +151,12 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
           continue;
         }
         const MemoryModel memory(model, plan, d.precision, d.engine, d.gpu);
-        const std::shared_ptr<const Drafter> draft = drafter(s, model, d, plan, options);
-        std::vector<MemoryRow> beside;
-        Bytes block;
-        if (draft) {
-          beside.push_back({"drafter", draft->weights});
-          block = draft->block;
-          p.notes.push_back(drafter_note(s.service.speculation, *draft));
-        }
-        Bytes taken;
-        for (const MemoryRow& b : beside) taken += b.size;
-        SimulationConfig config = config_of(s, d, model, plan, memory.kv_blocks(taken, block));
-        config.replica.speculation = s.service.speculation.engine(config.seed);
-        add_memory(p, memory.full(), std::move(beside), config);
+        const ServiceTechniques techniques(s, model, d, plan, memory,
+                                           drafter(s, model, d, plan, options));
+        SimulationConfig config = config_of(s, d, model, plan, techniques.kv_blocks());
+        if (config.replica.kv_blocks > 0) techniques.apply(config);
+        techniques.describe(p);
+        add_memory(p, memory.full(), techniques.beside(), config);
         if (config.replica.kv_blocks < 1) {
           p.feasibility = {false, memory.load(1, 1).summary()};
           p.at["rate"] = rate;
@@ -178,16 +174,6 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
                               kernels(d.gpu, d.classes, options.tier),
                               network(d.gpu, s.hardware.node, plan, d.engine.kernels.collectives),
                               s.workload.expert_skew);
-        const MakeClock plain_clock = [&](double scale) {
-          return std::make_unique<StepClock>(steps, scale);
-        };
-        const MakeClock clock = [&](double scale) -> std::unique_ptr<StepTimer> {
-          if (!draft) return plain_clock(scale);
-          std::unique_ptr<StepTimer> drafting;
-          if (draft->steps) drafting = std::make_unique<StepClock>(*draft->steps, scale);
-          return std::make_unique<DraftingClock>(config.replica.speculation, plain_clock(scale),
-                                                 std::move(drafting), draft->share);
-        };
         const auto with_pools = [&](const MakeClock& first) -> MakeClocks {
           return [&pools, first](double scale) {
             Clocks all;
@@ -197,10 +183,12 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
             return all;
           };
         };
-        const MakeClocks clocks = with_pools(clock);
+        const MakeClocks clocks = with_pools(techniques.clock(steps));
         std::optional<PlainService> plain;
-        if (draft) {
-          plain = {config_of(s, d, model, plan, memory.kv_blocks()), with_pools(plain_clock)};
+        if (techniques.compared()) {
+          plain = {config_of(s, d, model, plan, memory.kv_blocks()), with_pools([&](double scale) {
+                     return std::make_unique<StepClock>(steps, scale);
+                   })};
         }
         if (options.find_max_rate) rate = max_rate(s, config, clocks);
         p.at["rate"] = rate;

@@ -12,6 +12,28 @@ double mean(const std::vector<double>& v) {
   return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
 }
 
+// Fragmentation, and traffic of the host tier.
+void add_memory_metrics(const SimulationConfig& config, const ReplicaCounts& sum,
+                        std::vector<Metric>& metrics) {
+  const ReplicaConfig& r = config.replica;
+  const auto put = [&](const char* name, double v) {
+    metrics.push_back(exact_metric(name, "%", v));
+  };
+  if (sum.used_block_seconds > 0) {
+    put("kv_waste", 100 * sum.slack_token_seconds / (sum.used_block_seconds * r.limits.block_size));
+  }
+  if (r.kv.reserve != KvOptions::Reserve::kNothing && sum.busy.seconds() > 0) {
+    put("kv_stranded",
+        100 * sum.stranded_block_seconds / (sum.busy.seconds() * static_cast<double>(r.kv_blocks)));
+  }
+  if (r.kv.host_blocks > 0 && sum.busy.seconds() > 0) {
+    put("host_hits", 100 * static_cast<double>(sum.host_fetches * r.limits.block_size) /
+                         static_cast<double>(sum.prompt_tokens + sum.cached_tokens));
+    put("host_copy", 100 * r.host_block_copy.seconds() * static_cast<double>(sum.host_fetches) /
+                         sum.busy.seconds());
+  }
+}
+
 }  // namespace
 
 void add_technique_metrics(const SimulationConfig& config, const SimulationResult& r,
@@ -26,18 +48,29 @@ void add_technique_metrics(const SimulationConfig& config, const SimulationResul
     put("acceptance_rate", "%",
         100 * static_cast<double>(sum.accepted) / static_cast<double>(sum.drafts));
   }
+  if (config.replica.limits.max_loras > 0 && sum.steps > 0) {
+    const double loading =
+        config.replica.adapter_load.seconds() * static_cast<double>(sum.adapter_loads);
+    put("adapter_loads", "", static_cast<double>(sum.adapter_loads));
+    put("adapter_loading", "% of busy", 100 * loading / sum.busy.seconds());
+  }
+  add_memory_metrics(config, sum, metrics);
 }
 
 void add_comparison(const ServiceScenario& s, const SimulationResult& plain,
                     const SimulationResult& r, std::vector<Metric>& metrics) {
   std::vector<double> tpot, e2e;
+  double plain_tpot = 0, own_tpot = 0;
   const auto n = static_cast<std::int64_t>(r.records.size());
   for (std::int64_t i = s.warmup; i < n - s.cooldown; ++i) {
     const auto index = static_cast<std::size_t>(i);
     const RequestRecord &a = plain.records[index], &b = r.records[index];
     if (a.outcome != Outcome::kDone || b.outcome != Outcome::kDone) continue;
     e2e.push_back(a.e2e() / b.e2e());
-    if (b.output > 1 && b.tpot() > 0) tpot.push_back(a.tpot() / b.tpot());
+    if (b.output < 2 || b.tpot() == 0) continue;
+    tpot.push_back(a.tpot() / b.tpot());
+    plain_tpot += a.tpot();
+    own_tpot += b.tpot();
   }
   const auto put = [&](const char* name, double v) {
     metrics.push_back(exact_metric(name, "x", v));
@@ -50,6 +83,8 @@ void add_comparison(const ServiceScenario& s, const SimulationResult& plain,
       put(name, quantile(tpot, p));
   }
   if (!e2e.empty()) put("speedup_e2e", mean(e2e));
+  if (plain_tpot > 0)
+    metrics.push_back(exact_metric("tpot_overhead", "%", 100 * (own_tpot / plain_tpot - 1)));
 }
 
 }  // namespace orrery

@@ -36,6 +36,42 @@ void declare(Fields& f, SpeculationChoice& s) {
       "speculative decoding");
 }
 
+void declare(Fields& f, LoraChoice& l) {
+  f.group(
+      "lora",
+      [&](Fields& g) {
+        g.add("adapters", l.adapters,
+              "adapters of the service, one of them for each request; 0: none")
+            .range(0, 1e6);
+        g.add("rank", l.rank, "their rank").range(1, 1024).alias("max_lora_rank");
+        g.add("slots", l.slots, "adapters on the GPU, and in one step; 0: all")
+            .range(0, 4096)
+            .alias("max_loras");
+        g.add("alpha", l.alpha,
+              "popularity: the n-th adapter gets requests in proportion to n^-alpha; 0: all alike")
+            .range(0, 10);
+        g.add("targets", l.targets, "the projections that they adapt").one_of({"all", "attention"});
+      },
+      "low-rank adapters");
+}
+
+void declare(Fields& f, KvChoice& k) {
+  f.group(
+      "kv",
+      [&](Fields& g) {
+        g.add("allocator", k.allocator,
+              "blocks as they are needed, or one reserved extent a sequence")
+            .one_of({"paged", "contiguous"});
+        g.add("reserve", k.reserve,
+              "contiguous: room for max_model_len tokens, or for the request's prompt and output")
+            .one_of({"max_model_len", "request"});
+        g.add("host_memory", k.host_memory,
+              "of a replica's host, for blocks that the prefix cache on the GPU gives up; 0 GB: "
+              "none");
+      },
+      "KV memory");
+}
+
 Speculation SpeculationChoice::engine(std::uint64_t seed) const {
   Speculation s;
   if (!on()) return s;

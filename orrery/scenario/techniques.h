@@ -3,6 +3,7 @@
 //   speculation: {method: draft_model, model: llama-2-7b, tokens: 5, acceptance: 0.7}
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "orrery/base/fields.h"
 #include "orrery/serving/speculation.h"
+#include "orrery/workload/program.h"
 
 namespace orrery {
 
@@ -27,7 +29,30 @@ struct SpeculationChoice {
   Speculation engine(std::uint64_t seed) const;
 };
 
-// The group `speculation`.
+// Low-rank adapters, one a request (orrery/serving/adapters.h).
+struct LoraChoice {
+  std::int64_t adapters = 0;  // 0: none
+  std::int64_t rank = 16, slots = 0;
+  double alpha = 0;
+  std::string targets = "all";
+
+  bool on() const { return adapters > 0; }
+  LoraShape shape() const { return {static_cast<int>(rank), targets == "all"}; }
+  std::int64_t on_gpu() const { return slots > 0 ? std::min(slots, adapters) : adapters; }
+};
+
+// KV memory of a replica (orrery/serving/engine_state.h, KvOptions).
+struct KvChoice {
+  std::string allocator = "paged";
+  std::string reserve = "max_model_len";
+  Bytes host_memory;
+
+  bool contiguous() const { return allocator == "contiguous"; }
+};
+
+// The groups `speculation`, `lora` and `kv`.
 void declare(Fields& fields, SpeculationChoice& speculation);
+void declare(Fields& fields, LoraChoice& lora);
+void declare(Fields& fields, KvChoice& kv);
 
 }  // namespace orrery

@@ -30,10 +30,11 @@ void BlockPool::unlink(BlockId block) {
   --free_;
 }
 
-BlockId BlockPool::take() {
+BlockId BlockPool::take(std::uint64_t* forgotten) {
   const BlockId block = blocks_[index(static_cast<BlockId>(size()))].after;
   unlink(block);
   Block& b = blocks_[index(block)];
+  if (forgotten) *forgotten = b.hash;
   if (b.hash != 0) forget(b.hash);
   b.hash = 0;
   b.users = 1;

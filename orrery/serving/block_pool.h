@@ -26,8 +26,9 @@ class BlockPool {
   std::int64_t free() const { return free_; }
   bool caching() const { return caching_; }
 
-  // The head of the free queue. REQUIRES free() > 0.
-  BlockId take();
+  // The head of the free queue. `forgotten`: what was cached in it until now, 0 if nothing.
+  // REQUIRES free() > 0.
+  BlockId take(std::uint64_t* forgotten = nullptr);
   // One user less; a block without users goes to the tail of the free queue.
   void release(BlockId block);
 

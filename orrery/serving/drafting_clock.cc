@@ -25,7 +25,9 @@ SimTime DraftingClock::drafting(const StepShape& step) {
   if (!drafter_ && (share_ == 0 || later.decodes == 0)) return {};
   if (!drafter_) return sim_seconds(target_->time(later).seconds() * share_ * speculation_.drafts);
 
-  const SimTime first = drafter_->time(step);
+  StepShape all = step;
+  all.adapters = 0;  // the target's
+  const SimTime first = drafter_->time(all);
   if (later.decodes == 0 || speculation_.drafts == 1) return first;
   const std::int64_t wide = speculation_.tree_tokens / speculation_.drafts;
   if (wide > 1) {

@@ -47,8 +47,11 @@ bool Engine::start_wave(SimTime now) {
     unused_.push_back(std::move(wave.ranks));
     return false;
   }
-  const auto [shape, pace] = slowest();
-  const SimTime latency = config_.stages > 1 ? timer_.latency(shape) : pace;
+  const auto [shape, computing] = slowest();
+  SimTime loading;
+  for (std::uint32_t i : wave.ranks) loading = std::max(loading, ranks_[i].loading());
+  const SimTime pace = computing + loading;
+  const SimTime latency = config_.stages > 1 ? timer_.latency(shape) + loading : pace;
   entered_ = std::max(now, entered_ + pace_);
   pace_ = pace;
   last_end_ = wave.end = std::max(entered_ + latency, last_end_ + pace);
@@ -166,7 +169,9 @@ void Engine::list_requests(std::vector<std::uint32_t>& out) const {
 ReplicaCounts Engine::counts() const {
   ReplicaCounts sum;
   for (const Replica& r : ranks_) sum += r.counts();
-  sum.used_block_seconds /= static_cast<double>(ranks_.size());
+  for (double* integral :
+       {&sum.used_block_seconds, &sum.slack_token_seconds, &sum.stranded_block_seconds})
+    *integral /= static_cast<double>(ranks_.size());
   sum.steps = steps_;
   sum.decode_steps = decode_steps_;
   sum.busy = busy_;

@@ -13,11 +13,22 @@ std::uint64_t mixed(std::uint64_t x) {
   return (x ^ (x >> 31)) | 1;
 }
 
+// Prompts of different adapters share nothing: their keys and values differ.
+std::uint64_t adapter_key(std::int32_t adapter) {
+  return adapter < 0 ? 0 : mixed(static_cast<std::uint64_t>(adapter));
+}
+
 }  // namespace
 
 EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, bool prefix_caching,
-                         const RequestLoad& load)
-    : limits_(limits), pool_(kv_blocks, prefix_caching), load_(load) {}
+                         const RequestLoad& load, const KvOptions& kv)
+    : limits_(limits),
+      pool_(kv_blocks, prefix_caching),
+      load_(load),
+      host_(kv.host_blocks),
+      reserve_(kv.reserve) {
+  if (reserve_ != KvOptions::Reserve::kNothing) extents_.emplace(kv_blocks);
+}
 
 Slot EngineState::enter(std::uint32_t request, std::int32_t output) {
   const Slot slot = make(request, output);
@@ -41,7 +52,7 @@ bool EngineState::take_prompt_blocks(Slot slot) {
   if (blocks_for(s.tokens) - cached / limits_.block_size > free_beside_prefix()) return false;
   take_prefix(s);
   grow(s, s.prompt - s.computed);
-  s.computed = s.prompt;
+  compute(s, s.prompt - s.computed);
   return true;
 }
 
@@ -66,6 +77,7 @@ Slot EngineState::make(std::uint32_t request, std::int32_t output) {
   s.parked = false;
   s.last_token = {};
   s.priority = r.priority;
+  s.adapter = r.adapter;
   s.arrival = r.arrival;
   return slot;
 }
@@ -81,6 +93,14 @@ void EngineState::enqueue(Slot slot) {
 
 void EngineState::release_blocks(Sequence& s) {
   for (auto b = s.blocks.rbegin(); b != s.blocks.rend(); ++b) pool_.release(*b);
+  const auto blocks = static_cast<std::int64_t>(s.blocks.size());
+  held_blocks_ -= blocks;
+  held_tokens_ -= s.computed;
+  if (s.extent >= 0) {
+    extents_->release(s.extent, blocks);
+    s.extent = -1;
+    stranded_ = 0;
+  }
   s.blocks.clear();
 }
 
@@ -98,7 +118,9 @@ std::uint64_t EngineState::block_hash(std::uint32_t request, std::int32_t block)
   const auto place = static_cast<std::uint64_t>(block);
   // An id at the end of a prompt may stand for fewer tokens.
   if (id < r.ids && last < r.input)
-    return mixed(mixed(load_.ids[r.first_id + static_cast<std::uint32_t>(id)]) + place);
+    return mixed(
+        mixed(load_.ids[r.first_id + static_cast<std::uint32_t>(id)] + adapter_key(r.adapter)) +
+        place);
   return mixed(mixed(~std::uint64_t{request}) + place);
 }
 
@@ -112,6 +134,7 @@ std::int32_t EngineState::cached_prompt(std::uint32_t request) const {
 
 std::int32_t EngineState::cached_prefix(const Sequence& s) {
   prefix_.clear();
+  host_prefix_.clear();
   prefix_idle_ = 0;
   if (!pool_.caching()) return 0;
   const std::int32_t most = (s.tokens - 1) / limits_.block_size;
@@ -121,24 +144,58 @@ std::int32_t EngineState::cached_prefix(const Sequence& s) {
     prefix_.push_back(b);
     prefix_idle_ += pool_.idle(b);
   }
-  return static_cast<std::int32_t>(prefix_.size()) * limits_.block_size;
+  for (auto i = static_cast<std::int32_t>(prefix_.size()); host_.on() && i < most; ++i) {
+    const std::uint64_t hash = block_hash(s.request, i);
+    if (!host_.has(hash)) break;
+    host_prefix_.push_back(hash);
+  }
+  return static_cast<std::int32_t>(prefix_.size() + host_prefix_.size()) * limits_.block_size;
 }
 
 void EngineState::take_prefix(Sequence& s) {
   for (BlockId b : prefix_) pool_.share(b);
   s.blocks.insert(s.blocks.end(), prefix_.begin(), prefix_.end());
+  for (std::uint64_t hash : host_prefix_) host_.touch(hash);  // none makes room for another
+  for (std::uint64_t hash : host_prefix_) {
+    s.blocks.push_back(take_block());
+    pool_.publish(s.blocks.back(), hash);
+  }
+  fetched_ += static_cast<std::int64_t>(host_prefix_.size());
   s.published = static_cast<std::int32_t>(s.blocks.size());
-  s.computed = s.found = s.published * limits_.block_size;
+  s.found = s.published * limits_.block_size;
+  held_blocks_ += s.published;
+  compute(s, s.found);
 }
 
 std::int64_t EngineState::free_beside_prefix() const { return pool_.free() - prefix_idle_; }
 
+BlockId EngineState::take_block() {
+  if (!host_.on()) return pool_.take();
+  std::uint64_t forgotten;
+  const BlockId block = pool_.take(&forgotten);
+  if (forgotten != 0) host_.keep(forgotten);
+  return block;
+}
+
+bool EngineState::take_extent(Sequence& s) {
+  const std::int64_t blocks = blocks_for(
+      reserve_ == KvOptions::Reserve::kMaxModelLen ? limits_.max_model_len : s.target - 1);
+  s.extent = extents_->take(blocks);
+  stranded_ = s.extent < 0 && extents_->free() >= blocks ? extents_->free() : 0;
+  if (s.extent < 0) return false;
+  for (std::int64_t i = 0; i < blocks; ++i) s.blocks.push_back(pool_.take());
+  held_blocks_ += blocks;
+  return true;
+}
+
 bool EngineState::grow(Sequence& s, std::int32_t new_tokens) {
+  if (extents_ && s.extent < 0 && !take_extent(s)) return false;
   const auto have = static_cast<std::int64_t>(s.blocks.size());
   const std::int64_t tokens = std::int64_t{s.computed} + new_tokens;
   const std::int64_t more = blocks_for(tokens) - have;
   if (more > pool_.free()) return false;
-  for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(pool_.take());
+  for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(take_block());
+  held_blocks_ += std::max<std::int64_t>(more, 0);
   if (pool_.caching()) {
     // Drafts may be rejected: blocks that hold some are not yet known.
     const auto full =

@@ -4,10 +4,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "orrery/serving/block_pool.h"
+#include "orrery/serving/extents.h"
+#include "orrery/serving/host_tier.h"
 #include "orrery/serving/request.h"
 
 namespace orrery {
@@ -20,8 +24,17 @@ struct SchedulerLimits {
   std::int64_t long_prefill_token_threshold = 0;  // 0: none
   std::int32_t block_size = 16;                   // tokens
   bool chunked_prefill = true;
-  bool reserve_full = true;  // a newcomer's whole present sequence must fit in free blocks
-  bool priority = false;     // lower Request::priority first; false: first come, first served
+  bool reserve_full = true;    // a newcomer's whole present sequence must fit in free blocks
+  std::int64_t max_loras = 0;  // different adapters that run together; 0: there are none
+  bool priority = false;       // lower Request::priority first; false: first come, first served
+};
+
+// What KV memory is beside a pool of blocks.
+struct KvOptions {
+  // Contiguous: a sequence reserves, when it starts, an extent for its prompt and output, or for
+  // max_model_len tokens (extents.h). REQUIRES no prefix caching.
+  enum class Reserve { kNothing, kRequest, kMaxModelLen } reserve = Reserve::kNothing;
+  std::int64_t host_blocks = 0;  // kept in host memory (host_tier.h). REQUIRES prefix caching
 };
 
 using Slot = std::uint32_t;  // of a sequence on its replica
@@ -36,8 +49,10 @@ struct Sequence {
   std::int32_t made = 0;      // output tokens that are out
   std::int32_t found = 0;     // tokens that the prefix cache held when it was last admitted
   std::int32_t priority = 0;
+  std::int32_t adapter = -1;
   std::int32_t drafts = 0;     // proposed tokens after `tokens`, to be verified by its next step
   std::int32_t published = 0;  // leading blocks that the prefix cache knows
+  std::int64_t extent = -1;    // start of its contiguous memory
   std::int32_t uncounted = 0;  // prompt tokens that no step has taken up (Replica::prompt_ahead)
   // Steps under way that make tokens of it, where it must wait for them (pipeline stages).
   std::int32_t in_flight = 0;
@@ -62,7 +77,7 @@ struct Work {
 class EngineState {
  public:
   EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, bool prefix_caching,
-              const RequestLoad& load);
+              const RequestLoad& load, const KvOptions& kv = {});
 
   const SchedulerLimits& limits() const { return limits_; }
   Sequence& at(Slot slot) { return sequences_[slot]; }
@@ -87,26 +102,42 @@ class EngineState {
   // A done sequence gives everything back.
   void leave(Slot slot);
 
-  // Leading prompt tokens of a request that the prefix cache holds; nothing is taken.
+  // Leading prompt tokens of a request that the prefix cache holds on the GPU; nothing is taken.
   std::int32_t cached_prompt(std::uint32_t request) const;
 
-  // Leading tokens of a sequence without KV cache that the prefix cache holds: whole blocks, at
-  // least one token is left to compute.
+  // Leading tokens of a sequence without KV cache that the prefix cache holds, on the GPU or after
+  // those in host memory: whole blocks, at least one token is left to compute.
   std::int32_t cached_prefix(const Sequence& s);
   // Takes what cached_prefix found last, for this sequence.
   void take_prefix(Sequence& s);
+  // Of these in blocks of the GPU; what is in host memory needs new blocks.
+  std::int64_t prefix_blocks() const { return static_cast<std::int64_t>(prefix_.size()); }
   // Blocks that taking it leaves free for others.
   std::int64_t free_beside_prefix() const;
 
-  // Blocks for `new_tokens` beyond those computed; false, and nothing taken, if there are too few.
+  // Blocks for `new_tokens` beyond those computed; false, and nothing taken, if there are too few,
+  // or no hole is large enough for its extent.
   bool grow(Sequence& s, std::int32_t new_tokens);
   // Its KV cache is given back, to be computed again; it waits at the head.
   void evict(Slot slot);
   // A parked one waits at the head.
   void unpark(Slot slot);
+  // A step computes `tokens` of it; fewer than 0: rolled back.
+  void compute(Sequence& s, std::int32_t tokens) { s.computed += tokens, held_tokens_ += tokens; }
+
+  // Tokens that fit in sequences' blocks beside those computed: internal fragmentation.
+  std::int64_t slack() const { return held_blocks_ * limits_.block_size - held_tokens_; }
+  // Free blocks that were enough for the sequence next in line, but in holes too small for it:
+  // external fragmentation. 0 while nobody waits for them.
+  std::int64_t stranded() const { return stranded_; }
+  const HostTier& host() const { return host_; }
+  // Blocks copied from the host since it was last asked.
+  std::int64_t fetched() { return std::exchange(fetched_, 0); }
 
  private:
   Slot make(std::uint32_t request, std::int32_t output);
+  BlockId take_block();
+  bool take_extent(Sequence& s);
   std::uint64_t block_hash(std::uint32_t request, std::int32_t block) const;
   void enqueue(Slot slot);
   void release_blocks(Sequence& s);
@@ -116,8 +147,14 @@ class EngineState {
   const RequestLoad& load_;
   std::vector<Sequence> sequences_;
   std::vector<Slot> unused_;
-  std::vector<BlockId> prefix_;   // what cached_prefix found
-  std::int64_t prefix_idle_ = 0;  // of these in the free queue
+  std::vector<BlockId> prefix_;             // what cached_prefix found
+  std::int64_t prefix_idle_ = 0;            // of these in the free queue
+  std::vector<std::uint64_t> host_prefix_;  // likewise, in host memory
+  HostTier host_;
+  KvOptions::Reserve reserve_;
+  std::optional<Extents> extents_;
+  std::int64_t held_blocks_ = 0, held_tokens_ = 0;  // sums over sequences
+  std::int64_t stranded_ = 0, fetched_ = 0;
 };
 
 }  // namespace orrery

@@ -17,6 +17,12 @@ ReplicaCounts& ReplicaCounts::operator+=(const ReplicaCounts& r) {
   accepted += r.accepted;
   busy += r.busy;
   used_block_seconds += r.used_block_seconds;
+  slack_token_seconds += r.slack_token_seconds;
+  stranded_block_seconds += r.stranded_block_seconds;
+  adapter_loads += r.adapter_loads;
+  sequence_steps += r.sequence_steps;
+  host_fetches += r.host_fetches;
+  host_keeps += r.host_keeps;
   return *this;
 }
 
@@ -26,7 +32,8 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       scheduler_(std::move(scheduler)),
       load_(load),
       observer_(observer),
-      state_(config.limits, config.kv_blocks, config.prefix_caching, load) {
+      state_(config.limits, config.kv_blocks, config.prefix_caching, load, config.kv),
+      slots_(config.limits.max_loras) {
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
   steps_.resize(depth());
 }
@@ -50,6 +57,7 @@ void Replica::plan_ahead(SimTime now) {
 }
 
 StepShape Replica::shape() const { return steps_[(first_ + started_) % steps_.size()].shape; }
+SimTime Replica::loading() const { return steps_[(first_ + started_) % steps_.size()].loading; }
 
 // Fills `step`; false when nothing can be computed.
 bool Replica::plan(SimTime now, Step& step) {
@@ -68,7 +76,7 @@ bool Replica::plan(SimTime now, Step& step) {
   for (const Work& w : plan_.work) {
     Sequence& s = state_.at(w.slot);
     const std::int32_t past = s.computed;
-    s.computed += w.new_tokens;
+    state_.compute(s, w.new_tokens);
     const std::int32_t drafts = s.computed - s.tokens;  // below 0: not caught up
     const bool caught_up = drafts >= 0;
     if (w.new_tokens == 1 && past > 0) {
@@ -100,7 +108,26 @@ bool Replica::plan(SimTime now, Step& step) {
     if (config_.stages > 1) ++s.in_flight;
   }
   shape.chunks = step.chunks;
+  step.loading = {};
+  if (config_.limits.max_loras > 0) {
+    step.loading = bring_in_adapters();
+    shape.adapters = adapters_.size();
+  }
+  if (state_.host().on()) {
+    const std::int64_t blocks = state_.fetched();
+    counts_.host_fetches += blocks;
+    counts_.host_keeps = state_.host().kept();
+    step.loading.ps += config_.host_block_copy.ps * blocks;
+  }
   return true;
+}
+
+SimTime Replica::bring_in_adapters() {
+  adapters_.clear();
+  for (const Work& w : plan_.work) adapters_.add(state_.at(w.slot).adapter);
+  const std::int64_t loads = slots_.bring_in(adapters_);
+  counts_.adapter_loads += loads;
+  return {config_.adapter_load.ps * loads};
 }
 
 std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
@@ -114,7 +141,7 @@ std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
       made = std::min(accepted + 1, s.target - s.tokens);
     }
     // Rejected drafts are rolled back. Those to come never ask for more than the whole pool.
-    s.computed = s.tokens + made - 1;
+    state_.compute(s, s.tokens + made - 1 - s.computed);
     const std::int64_t slots = state_.pool().size() * config_.limits.block_size - (s.tokens + made);
     s.drafts = static_cast<std::int32_t>(
         std::clamp<std::int64_t>(slots, 0, config_.speculation.verified()));
@@ -128,8 +155,11 @@ void Replica::start(SimTime duration) {
   ++counts_.steps;
   counts_.decode_steps += step.chunks.empty();
   counts_.busy += duration;
+  const double seconds = duration.seconds();
   counts_.used_block_seconds +=
-      duration.seconds() * static_cast<double>(state_.pool().size() - state_.pool().free());
+      seconds * static_cast<double>(state_.pool().size() - state_.pool().free());
+  counts_.slack_token_seconds += seconds * static_cast<double>(state_.slack());
+  counts_.stranded_block_seconds += seconds * static_cast<double>(state_.stranded());
 }
 
 void Replica::end_step(SimTime now) {
@@ -137,6 +167,7 @@ void Replica::end_step(SimTime now) {
   first_ = (first_ + 1) % steps_.size();
   --started_;
   --count_;
+  counts_.sequence_steps += static_cast<std::int64_t>(step.tokens.size());
   for (const auto [slot, made] : step.tokens) {
     Sequence& s = state_.at(slot);
     counts_.output_tokens += made;

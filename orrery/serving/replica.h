@@ -19,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#include "orrery/serving/adapters.h"
 #include "orrery/serving/engine_state.h"
 #include "orrery/serving/scheduler.h"
 #include "orrery/serving/speculation.h"
@@ -37,6 +38,11 @@ struct ReplicaConfig {
   std::int32_t ranks = 1;   // of attention data parallel; limits and kv_blocks are those of one
   std::int32_t stages = 1;  // pipeline
   Speculation speculation;
+  // Adapters (limits.max_loras of them are on the GPU): a step that needs one that is not there
+  // waits until it has been copied from the host (vLLM loads them before the step).
+  SimTime adapter_load;
+  KvOptions kv;
+  SimTime host_block_copy;  // of a block from host memory; steps wait for those they need
 };
 
 // What a replica tells of its work.
@@ -65,8 +71,13 @@ struct ReplicaCounts {
   // Speculative decoding: sequences' steps with drafts, drafts verified, drafts accepted (before
   // the end of the output cuts them off).
   std::int64_t verifications = 0, drafts = 0, accepted = 0;
-  SimTime busy;                   // sum of steps
-  double used_block_seconds = 0;  // integral of blocks in use over busy time
+  std::int64_t adapter_loads = 0;
+  std::int64_t sequence_steps = 0;  // sequences that got a token, over all steps
+  SimTime busy;                     // sum of steps
+  // Integrals over busy time: blocks in use, tokens of room in them that hold none, free blocks
+  // that a waiting sequence could not use (EngineState::stranded).
+  double used_block_seconds = 0, slack_token_seconds = 0, stranded_block_seconds = 0;
+  std::int64_t host_fetches = 0, host_keeps = 0;  // blocks copied from and to the host
 
   ReplicaCounts& operator+=(const ReplicaCounts& other);
 };
@@ -85,6 +96,8 @@ class Replica {
   // The first step that has not started; its shape until the next call of plan_ahead.
   bool planned() const { return count_ > started_; }
   StepShape shape() const;
+  // What it first waits for: adapters and KV blocks that come from the host.
+  SimTime loading() const;
   // It starts, and will last so long.
   void start(SimTime duration);
   // The oldest of the started steps ends: tokens come out, sequences finish.
@@ -116,6 +129,7 @@ class Replica {
     std::vector<Made> tokens;  // of sequences that get any
     StepShape shape;
     std::vector<PromptChunk> chunks;
+    SimTime loading;
   };
   struct Held {
     std::uint32_t request;
@@ -123,6 +137,8 @@ class Replica {
   };
   std::size_t depth() const;
   bool plan(SimTime now, Step& step);
+  // Adapters that the planned step uses; the time it takes to load those that are missing.
+  SimTime bring_in_adapters();
   // What a sequence that computes its last token and `drafts` makes.
   std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
   void finish(Slot slot, SimTime now);
@@ -135,6 +151,8 @@ class Replica {
   ReplicaObserver& observer_;
   EngineState state_;
   std::optional<Acceptance> acceptance_;
+  AdapterSlots slots_;
+  AdapterSet adapters_;  // of the step that is planned
   StepPlan plan_;
   std::vector<Step> steps_;  // a ring: those that run, then one that is planned behind them
   std::size_t first_ = 0, started_ = 0, count_ = 0;

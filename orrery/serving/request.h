@@ -14,6 +14,7 @@ struct Request {
   std::int32_t input = 1, output = 1;  // tokens; output is produced in full (no stop token)
   std::int32_t session = -1;           // requests of one conversation share it; -1: none
   std::int32_t priority = 0;           // lower goes first
+  std::int32_t adapter = -1;           // that answers it; -1: the base model
   // Identity of its prompt: ids [first_id, first_id + ids) of the load, one for each
   // RequestLoad::id_tokens tokens. Two prompts share as many leading tokens as they share leading
   // ids; what has no id is shared with nobody.

@@ -22,11 +22,11 @@ SimTime StepClock::time(const StepShape& step) {
   const auto mean = [](std::int64_t sum, std::int64_t n) {
     return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) : 0;
   };
-  const Counts counts = {step.decodes, step.verifies, step.verify_tokens};
+  const Counts counts = {step.decodes, step.verifies, step.verify_tokens, step.adapters};
   if (step.chunks.empty()) {
     const double context = mean(step.decode_past + step.verify_past, step.decodes + step.verifies);
-    if (step.verifies > 0)
-      return sim_seconds(table_time(counts, verify_[counts], context) * scale_);
+    if (step.verifies > 0 || step.adapters > 0)
+      return sim_seconds(table_time(counts, others_[counts], context) * scale_);
     const auto n = static_cast<std::size_t>(step.decodes);
     if (n >= decode_.size()) decode_.resize(n + 1);
     return sim_seconds(table_time(counts, decode_[n], context) * scale_);
@@ -60,7 +60,8 @@ double StepClock::asked(std::int64_t wave_tokens) {
 }
 
 void StepClock::add_decodes(const Counts& counts, double decode_past, double verify_past) {
-  const auto [decodes, verifies, tokens] = counts;
+  const auto [decodes, verifies, tokens, adapters] = counts;
+  batch_.adapters = adapters;
   if (decodes > 0) batch_.groups.push_back({decodes, 1, decode_past, true});
   if (verifies == 0) return;
   // Sequences with one token more than the others, so that the sum is right.

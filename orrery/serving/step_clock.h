@@ -2,9 +2,9 @@
 //
 // Steps that only decode depend on two numbers, sequences and cached tokens: a table by the number
 // of sequences and by the mean context, 16 nodes an octave, filled where it is asked, linear
-// between the nodes (tests: within 0.5 % of the step room). Steps that also verify drafts have such
-// a table for every number of decoding sequences, verifying ones and tokens of these. Steps that
-// carry prompts are asked of the step room as they are.
+// between the nodes (tests: within 0.5 % of the step room). Steps that also verify drafts or
+// use adapters have such a table for every number of decoding sequences, verifying ones, tokens of
+// these, and adapters. Steps that carry prompts are asked of the step room as they are.
 //
 // Under attention data parallel a step is that of the slowest rank. Decode steps are padded to its
 // tokens on all ranks, as vLLM does where graphs are replayed; with prompts, the experts compute
@@ -26,14 +26,18 @@ namespace orrery {
 class StepClock : public StepTimer {
  public:
   // `scale`: all times are multiplied by it (how uncertain times are).
-  explicit StepClock(const StepModel& steps, double scale = 1) : steps_(steps), scale_(scale) {}
+  // `lora`: what the adapters are like.
+  explicit StepClock(const StepModel& steps, double scale = 1, const LoraShape& lora = {})
+      : steps_(steps), scale_(scale) {
+    batch_.lora = lora;
+  }
 
   SimTime time(const StepShape& step) override;
   SimTime latency(const StepShape& step) override;
 
  private:
   // Of steps without chunks: their counts, and a mean context.
-  using Counts = std::array<std::int64_t, 3>;  // decodes, verifies, verify_tokens
+  using Counts = std::array<std::int64_t, 4>;  // decodes, verifies, verify_tokens, adapters
   double table_time(const Counts& counts, std::vector<float>& row, double context);
   double node(const Counts& counts, std::vector<float>& row, std::size_t index);
   void add_decodes(const Counts& counts, double decode_past, double verify_past);
@@ -47,7 +51,7 @@ class StepClock : public StepTimer {
   std::unique_ptr<StepClock> through_;  // the same for all stages; made when it is asked for
   std::vector<std::vector<float>>
       decode_;  // seconds, by sequences and context node; 0: not asked yet
-  std::map<Counts, std::vector<float>> verify_;  // likewise
+  std::map<Counts, std::vector<float>> others_;  // likewise
   Batch batch_;
 };
 

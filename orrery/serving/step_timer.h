@@ -22,6 +22,7 @@ struct StepShape {
   std::int64_t verify_tokens = 0;  // of all of them: each its last token and its drafts
   std::int64_t verify_past = 0;
   std::span<const PromptChunk> chunks;
+  std::int64_t adapters = 0;  // different ones of its sequences
   // Of attention data parallel: this is the slowest rank's step, and all ranks compute so many
   // tokens. 0: there is one rank.
   std::int64_t wave_tokens = 0;

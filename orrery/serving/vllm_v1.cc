@@ -4,9 +4,11 @@
 // has to compute: a decode 1, an unfinished prompt a chunk. Where blocks lack, the last of the
 // running (first come, first served) or the one of lowest priority gives up its own and is
 // computed again later. Newcomers are taken only in a step without evictions, in order, while
-// budget, max_num_seqs and free blocks last; the first that does not fit stops the rest.
+// budget, max_num_seqs and free blocks last; the first that does not fit stops the rest. One whose
+// adapter would be more than max_loras is passed over.
 #include <algorithm>
 
+#include "orrery/serving/adapters.h"
 #include "orrery/serving/scheduler.h"
 
 namespace orrery {
@@ -76,29 +78,48 @@ class VllmV1 : public Scheduler {
 
   void admit(EngineState& engine, StepPlan& plan) {
     const SchedulerLimits& l = engine.limits();
+    if (l.max_loras > 0) gather_adapters(engine);
     while (!engine.waiting.empty() && budget_ > 0 &&
            static_cast<std::int64_t>(engine.running.size()) < l.max_num_seqs) {
       const Slot slot = engine.waiting.front();
       Sequence& s = engine.at(slot);
+      if (l.max_loras > 0 && !adapter_fits(s, l)) {
+        engine.waiting.pop_front();
+        passed_over_.push_back(slot);
+        continue;
+      }
       const std::int32_t cached = engine.cached_prefix(s);
       const std::int32_t wanted = s.tokens - cached;
       if (!l.chunked_prefill && wanted > budget_) break;
       std::int64_t n = std::min<std::int64_t>(wanted, budget_);
       if (l.long_prefill_token_threshold > 0) n = std::min(n, l.long_prefill_token_threshold);
-      const std::int64_t hit = cached / l.block_size;
       const std::int64_t needed =
-          engine.blocks_for(l.reserve_full ? std::int64_t{s.tokens} : cached + n) - hit;
+          engine.blocks_for(l.reserve_full ? std::int64_t{s.tokens} : cached + n) -
+          engine.prefix_blocks();
       if (needed > engine.free_beside_prefix()) break;
       engine.take_prefix(s);
-      engine.grow(s, static_cast<std::int32_t>(n));
+      if (!engine.grow(s, static_cast<std::int32_t>(n))) break;  // no hole for its extent
       engine.waiting.pop_front();
       engine.running.push_back(slot);
+      adapters_.add(s.adapter);
       plan.work.push_back({slot, static_cast<std::int32_t>(n)});
       budget_ -= n;
     }
+    engine.waiting.insert(engine.waiting.begin(), passed_over_.begin(), passed_over_.end());
+    passed_over_.clear();
+  }
+
+  void gather_adapters(const EngineState& engine) {
+    adapters_.clear();
+    for (Slot slot : engine.running) adapters_.add(engine.at(slot).adapter);
+  }
+  bool adapter_fits(const Sequence& s, const SchedulerLimits& l) const {
+    return s.adapter < 0 || adapters_.size() < l.max_loras || adapters_.has(s.adapter);
   }
 
   std::int64_t budget_ = 0;
+  AdapterSet adapters_;  // of the running
+  std::vector<Slot> passed_over_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/parameters.h"
+#include "orrery/workload/lora_ops.h"
 #include "orrery/workload/mixer_ops.h"
 #include "orrery/workload/mlp_ops.h"
 #include "orrery/workload/rank_step.h"
@@ -58,6 +59,7 @@ void add_layers(OpList& ops, const RankStep& step, const LayerSpec& layer, int c
   ops.repeat(count);
   add_mixer(ops, step, layer.mixer);
   add_mlp(ops, step, layer.mlp);
+  add_lora(ops, step, layer);
   if (parallel) elementwise("residual_add", Elementwise::Kind::kAdd, 1, 2, 1);
   if (step.tp() > 1 && blocks > 0) {
     ops.repeat(1.0 * count * (parallel ? 1 : blocks));

@@ -24,6 +24,7 @@
 //   shared_activation, shared_down_proj, shared_gate, shared_add
 // - formats: ..._quantise before products whose measured kernel does not quantise its input itself
 //   (int8, mxfp4_fp8, int4_fp8)
+// - adapters: lora_{qkv,o,up,down}_{shrink,expand}
 // - end: final_norm, lm_head, logits_all_gather, sample; of encoders: pooler
 // - between stages: pp_send
 //
@@ -61,10 +62,18 @@ struct SequenceGroup {
   bool decoding() const { return past > 0 && (new_tokens == 1 || verify); }
 };
 
+// Low-rank adapters of one kind.
+struct LoraShape {
+  int rank = 0;
+  bool mlp = true;  // beside the MLP's projections too, not only attention's
+};
+
 // One step's batch on the whole deployment. Under attention dp it is divided among the groups; the
 // program is that of the busiest.
 struct Batch {
   std::vector<SequenceGroup> groups;
+  std::int64_t adapters = 0;  // different ones in use (lora_ops.h)
+  LoraShape lora = {};
   // Above 0: `groups` are those of the busiest dp group alone, and so many tokens are computed by
   // all groups together.
   std::int64_t all_tokens = 0;

@@ -53,6 +53,8 @@ RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding) {
   check(batch, padding);
   RankBatch rank;
   rank.padding = padding;
+  rank.adapters = batch.adapters;
+  rank.lora = batch.lora;
   rank.all_tokens = std::max(batch.all_tokens, batch.tokens()) + padding * dp;
   rank.groups = batch.groups;
   if (dp > 1 && batch.all_tokens == 0) {

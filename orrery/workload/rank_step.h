@@ -19,6 +19,8 @@ struct RankBatch {
   std::int64_t sampled = 0;     // sequences that yield a token
   std::int64_t logits = 0;      // rows of the LM head: of those, and of verified drafts
   std::int64_t sequences = 0;
+  std::int64_t adapters = 0;
+  LoraShape lora = {};
 };
 
 // The busiest dp group's share: sequences are dealt to the groups in turn, those with most new

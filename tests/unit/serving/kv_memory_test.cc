@@ -1,0 +1,195 @@
+// KV memory beside the paged pool: contiguous extents, fragmentation, the host tier.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "orrery/serving/extents.h"
+#include "orrery/serving/host_tier.h"
+#include "orrery/serving/simulation.h"
+
+namespace orrery {
+namespace {
+
+TEST(Extents, FirstFitAndHolesGrowTogether) {
+  Extents e(100);
+  EXPECT_EQ(e.take(30), 0);
+  EXPECT_EQ(e.take(30), 30);
+  EXPECT_EQ(e.take(30), 60);
+  EXPECT_EQ(e.take(20), -1);
+  e.release(0, 30);
+  e.release(60, 30);  // joins the rest behind it
+  EXPECT_EQ(e.free(), 70);
+  EXPECT_EQ(e.largest(), 40);
+  EXPECT_EQ(e.take(50), -1);  // external fragmentation
+  EXPECT_EQ(e.take(10), 0);
+  e.release(30, 30);
+  EXPECT_EQ(e.largest(), 90);
+}
+
+// Against a map of single blocks.
+RC_GTEST_PROP(Extents, NeverOverlapAndNeverLoseABlock, ()) {
+  constexpr std::int64_t kSize = 60;
+  Extents e(kSize);
+  std::vector<bool> taken(kSize);
+  std::vector<std::pair<std::int64_t, std::int64_t>> held;
+  const auto steps = *rc::gen::inRange(1, 80);
+  for (int i = 0; i < steps; ++i) {
+    if (held.empty() || *rc::gen::inRange(0, 2) == 0) {
+      const std::int64_t n = *rc::gen::inRange(1, 25);
+      const std::int64_t start = e.take(n);
+      std::int64_t hole = 0, most = 0;
+      for (bool b : taken) most = std::max(most, hole = b ? 0 : hole + 1);
+      RC_ASSERT((start >= 0) == (most >= n));
+      if (start < 0) continue;
+      for (std::int64_t b = start; b < start + n; ++b) {
+        RC_ASSERT(!taken[static_cast<std::size_t>(b)]);
+        taken[static_cast<std::size_t>(b)] = true;
+      }
+      held.emplace_back(start, n);
+    } else {
+      const auto at = *rc::gen::inRange<std::size_t>(0, held.size());
+      const auto [start, n] = held[at];
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(at));
+      e.release(start, n);
+      for (std::int64_t b = start; b < start + n; ++b) taken[static_cast<std::size_t>(b)] = false;
+    }
+    RC_ASSERT(e.free() == std::count(taken.begin(), taken.end(), false));
+  }
+}
+
+TEST(HostTier, DropsTheBlockThatWasUsedLongestAgo) {
+  HostTier host(2);
+  host.keep(11);
+  host.keep(12);
+  host.touch(11);
+  host.keep(13);
+  EXPECT_TRUE(host.has(11));
+  EXPECT_FALSE(host.has(12));
+  EXPECT_TRUE(host.has(13));
+  host.keep(13);  // known already: no copy
+  EXPECT_EQ(host.kept(), 3);
+}
+
+class Milliseconds : public StepTimer {
+ public:
+  SimTime time(const StepShape& step) override {
+    most = std::max(most, step.decodes);
+    return sim_seconds(1e-3);
+  }
+  std::int64_t most = 0;
+};
+
+RequestLoad requests(std::size_t n, std::int32_t input, std::int32_t output) {
+  RequestLoad load;
+  load.requests.resize(n);
+  for (Request& r : load.requests) r.input = input, r.output = output;
+  return load;
+}
+
+TEST(Contiguous, AnExtentOfMaxModelLenForEach) {
+  SimulationConfig c;
+  c.replica.kv_blocks = 32;  // 512 tokens: two of 256
+  c.replica.limits.max_model_len = 256;
+  c.replica.prefix_caching = false;
+  c.replica.kv.reserve = KvOptions::Reserve::kMaxModelLen;
+  Milliseconds timer;
+  const SimulationResult r = simulate(c, requests(5, 16, 17), timer);
+  EXPECT_EQ(timer.most, 2);
+  EXPECT_EQ(r.total().evictions, 0);
+  // A sequence has computed 16 tokens in its first step, 32 in its last: 24 of 256 on average.
+  const double reserved = r.total().used_block_seconds * 16;
+  EXPECT_NEAR(r.total().slack_token_seconds / reserved, 1 - 24.0 / 256, 1e-9);
+}
+
+TEST(Contiguous, AnExtentForTheRequest) {
+  SimulationConfig c;
+  c.replica.kv_blocks = 32;
+  c.replica.prefix_caching = false;
+  c.replica.kv.reserve = KvOptions::Reserve::kRequest;
+  Milliseconds timer;
+  const SimulationResult r = simulate(c, requests(40, 16, 17), timer);
+  EXPECT_EQ(timer.most, 16);  // 2 blocks each
+  EXPECT_EQ(r.total().output_tokens, 40 * 17);
+}
+
+TEST(Contiguous, HolesTooSmallForTheNextAreStranded) {
+  // Four of 8 blocks fill the pool; the first and third end early and leave 16 blocks in two holes.
+  RequestLoad load = requests(5, 112, 17);
+  load.requests[1].output = load.requests[3].output = 17;
+  load.requests[0].input = load.requests[2].input = 126;
+  load.requests[0].output = load.requests[2].output = 3;
+  load.requests[4].input = 200;
+  load.requests[4].output = 40;  // 15 blocks
+  SimulationConfig c;
+  c.replica.kv_blocks = 32;
+  c.replica.prefix_caching = false;
+  c.replica.kv.reserve = KvOptions::Reserve::kRequest;
+  Milliseconds timer;
+  const SimulationResult r = simulate(c, load, timer);
+  EXPECT_GT(r.total().stranded_block_seconds, 0);
+  // In blocks it would have been admitted when the first two ended.
+  c.replica.kv.reserve = KvOptions::Reserve::kNothing;
+  const SimulationResult paged = simulate(c, load, timer);
+  EXPECT_LT(paged.records[4].scheduled, r.records[4].scheduled);
+  EXPECT_EQ(paged.total().stranded_block_seconds, 0);
+}
+
+TEST(Paged, WasteIsTheRestOfTheLastBlock) {
+  // One sequence of 17 to 32 tokens in two blocks, then alone at its end: mean of 15, 14, ..., 0.
+  SimulationConfig c;
+  c.replica.kv_blocks = 100;
+  Milliseconds timer;
+  const SimulationResult r = simulate(c, requests(1, 17, 16), timer);
+  EXPECT_NEAR(r.total().slack_token_seconds / (r.total().used_block_seconds * 16), 7.5 / 32, 1e-9);
+}
+
+TEST(Host, PrefixesThatTheGpuForgotComeBackByCopy) {
+  // Two conversations of 10 blocks in a pool of 12: each forgets the other.
+  RequestLoad load = requests(3, 160, 2);
+  for (std::uint64_t i = 0; i < 20; ++i) load.ids.push_back(i + 1);
+  for (std::size_t i = 0; i < 3; ++i) {
+    load.requests[i].ids = 10;
+    load.requests[i].first_id = i == 1 ? 10 : 0;
+    load.requests[i].arrival = sim_seconds(static_cast<double>(i));
+  }
+  SimulationConfig c;
+  c.replica.kv_blocks = 12;
+  Milliseconds timer;
+  const SimulationResult cold = simulate(c, load, timer);
+  EXPECT_LT(cold.records[2].cached, 48);  // the two blocks that were never taken, at most
+
+  c.replica.kv.host_blocks = 100;
+  c.replica.host_block_copy = sim_seconds(1e-4);
+  const SimulationResult warm = simulate(c, load, timer);
+  EXPECT_EQ(warm.records[2].cached, 144);  // one token at least is computed: 9 of 10 blocks
+  const std::int64_t fetched = warm.total().host_fetches;
+  EXPECT_GE(fetched, 7);
+  EXPECT_LE(fetched, 9);
+  EXPECT_EQ(warm.records[2].first_token - load.requests[2].arrival,
+            sim_seconds(1e-3 + 1e-4 * static_cast<double>(fetched)));
+  EXPECT_GE(warm.total().host_keeps, fetched);
+}
+
+TEST(Host, RandomPressureLosesNoRequest) {
+  RequestLoad load = requests(200, 1, 1);
+  for (std::uint64_t i = 0; i < 64; ++i) load.ids.push_back(i + 1);
+  for (std::size_t i = 0; i < load.requests.size(); ++i) {
+    Request& r = load.requests[i];
+    r.first_id = static_cast<std::uint32_t>(i * 7 % 8) * 8;
+    r.ids = 8;
+    r.input = 130 + static_cast<std::int32_t>(i * 31 % 60);
+    r.output = 1 + static_cast<std::int32_t>(i * 17 % 50);
+  }
+  SimulationConfig c;
+  c.replica.kv_blocks = 40;
+  c.replica.kv.host_blocks = 30;
+  c.replica.host_block_copy = sim_seconds(1e-5);
+  Milliseconds timer;
+  const SimulationResult r = simulate(c, load, timer);
+  for (const RequestRecord& q : r.records) EXPECT_EQ(q.outcome, Outcome::kDone);
+  EXPECT_GT(r.total().host_fetches, 0);
+}
+
+}  // namespace
+}  // namespace orrery
