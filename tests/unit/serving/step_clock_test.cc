@@ -1,0 +1,101 @@
+// The clock's tables and its waves against the step room.
+#include "orrery/serving/step_clock.h"
+
+#include <gtest/gtest.h>
+
+#include "orrery/hardware/catalog.h"
+#include "orrery/hardware/cluster.h"
+#include "orrery/model/catalog.h"
+
+namespace orrery {
+namespace {
+
+class Deployed {
+ public:
+  Deployed(const char* model, const char* gpu, const ParallelPlan& plan)
+      : model_(load_model(model, Bundle())),
+        plan_(plan),
+        precision_(native_precision(model_)),
+        engine_(load_engine("vllm", Bundle())),
+        kernels_(make_kernel_model(Catalog().gpu(gpu), {}, Bundle())),
+        network_(make_network_model(Cluster(Catalog(), Catalog().gpu(gpu), plan.devices(), ""),
+                                    plan, "vllm", Bundle())),
+        steps(model_, plan_, precision_, engine_, *kernels_, *network_) {}
+
+  double seconds(const Batch& batch) const { return steps.time(batch).total.value.value(); }
+
+ private:
+  Architecture model_;
+  ParallelPlan plan_;
+  Precision precision_;
+  EngineProfile engine_;
+  std::unique_ptr<KernelModel> kernels_;
+  std::unique_ptr<NetworkModel> network_;
+
+ public:
+  const StepModel steps;
+};
+
+StepShape decodes(std::int64_t n, std::int64_t past) {
+  StepShape s;
+  s.decodes = n;
+  s.decode_past = past;
+  return s;
+}
+
+TEST(StepClock, DecodeTablesAreWithinHalfAPercent) {
+  const Deployed d("llama-3-8b", "h100-sxm", {});
+  StepClock clock(d.steps);
+  for (std::int64_t n : {1, 3, 17, 64, 255}) {
+    for (std::int64_t past : {1, 100, 777, 1500, 3001, 30000}) {
+      const double exact = d.seconds({{{n, 1, static_cast<double>(past)}}});
+      EXPECT_NEAR(clock.time(decodes(n, n * past)).seconds() / exact, 1, 0.005) << n << " " << past;
+    }
+  }
+}
+
+TEST(StepClock, MixedStepsAreAskedAsTheyAre) {
+  const Deployed d("llama-3-8b", "h100-sxm", {});
+  StepClock clock(d.steps, 2);  // twice as slow
+  StepShape s = decodes(9, 9 * 700);
+  const PromptChunk chunks[] = {{512, 0, true}, {1000, 333, false}};
+  s.chunks = chunks;
+  const double exact =
+      d.seconds({{{1, 512, 0, true}, {1, 1000, 333, false}, {9, 1, 700, true}}});
+  EXPECT_NEAR(clock.time(s).seconds(), 2 * exact, 1e-11);
+}
+
+TEST(StepClock, StagesPaceAndAreAllPassed) {
+  const Deployed whole("llama-3-8b", "h100-sxm", {});
+  const Deployed d("llama-3-8b", "h100-sxm", {1, 4, 1, 1});
+  StepClock clock(d.steps), alone(whole.steps);
+  const StepShape s = decodes(64, 64 * 1024);
+  EXPECT_GT(clock.latency(s), clock.time(s));
+  EXPECT_LE(clock.latency(s).seconds(), 4 * clock.time(s).seconds() * 1.001);  // the slowest of 4
+  EXPECT_GT(clock.latency(s), alone.time(s));  // messages between the stages
+  EXPECT_LT(clock.time(s).seconds(), 0.5 * alone.time(s).seconds());
+  EXPECT_EQ(alone.latency(s), alone.time(s));
+}
+
+// A wave of equal ranks is the step of the whole deployment; the experts of an uneven one have less
+// to do than if all ranks were as busy, and more than for the busiest alone.
+TEST(StepClock, WavesCountTheTokensOfAllRanks) {
+  const Deployed d("deepseek-v3", "h200-sxm", {1, 1, 8, 8});
+  StepClock clock(d.steps);
+  EXPECT_NEAR(clock.time(decodes(16, 16 * 1024)).seconds() / d.seconds({{{128, 1, 1024}}}), 1,
+              0.005);
+  const PromptChunk chunk{2048};
+  StepShape s;
+  s.chunks = {&chunk, 1};
+  const auto at = [&](std::int64_t wave_tokens) {
+    s.wave_tokens = wave_tokens;
+    return clock.time(s).seconds();
+  };
+  EXPECT_NEAR(at(8 * 2048), d.seconds({{{8, 2048, 0}}}), 1e-11);
+  EXPECT_NEAR(at(0), at(8 * 2048), 1e-11);  // nothing said: all ranks alike
+  EXPECT_LT(at(2048 + 7), at(4 * 2048));
+  EXPECT_LT(at(4 * 2048), at(8 * 2048));
+}
+
+}  // namespace
+}  // namespace orrery
