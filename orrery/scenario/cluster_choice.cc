@@ -152,6 +152,10 @@ void declare(Fields& f, ClusterChoice& c) {
       [&](Fields& g) {
         g.add("mean_time", c.failures.mean_time, "of a replica between failures; 0 s: never");
         g.add("restart", c.failures.restart, "until a failed replica is back");
+        g.add("at", c.failures.at,
+              "times at which a replica fails, the first, then the second, ...")
+            .unit("s")
+            .range(0, 1e7);
       },
       "failures of replicas");
 }

@@ -55,6 +55,7 @@ struct ClusterChoice {
   struct Failing {
     Seconds mean_time;  // 0: never
     Seconds restart = Seconds(120);
+    std::vector<double> at;  // s
   } failures;
 };
 

@@ -72,7 +72,7 @@ void add_cluster_metrics(const SimulationConfig& config, const SimulationResult&
     put("engine_starts", "", static_cast<double>(r.starts));
     put("gpu_hours", "h", r.gpu_seconds / 3600);
   }
-  if (config.failures.mean_time > SimTime{}) {
+  if (config.failures.any()) {
     double retries = 0;
     for (const RequestRecord& q : r.records) retries += q.retries;
     put("failures", "", static_cast<double>(r.failures));

@@ -33,6 +33,7 @@ SimulationConfig config_of(const Scenario& s, const Deployment& d, const Archite
   c.autoscale.cool_down = sim_time(cluster.autoscale.cool_down);
   c.failures.mean_time = sim_time(cluster.failures.mean_time);
   c.failures.restart = sim_time(cluster.failures.restart);
+  for (double at : cluster.failures.at) c.failures.at.push_back(sim_seconds(at));
   return c;
 }
 

@@ -30,6 +30,10 @@ struct PoolConfig {
 struct Failures {
   SimTime mean_time;  // 0: never
   SimTime restart = sim_seconds(120);
+  // One more at each of these times: of the first engine that is up, then of the second, ...
+  std::vector<SimTime> at;
+
+  bool any() const { return mean_time.ps > 0 || !at.empty(); }
 };
 
 enum class EngineStatus : std::uint8_t { kOff, kStarting, kUp, kDraining, kFailed };

@@ -15,6 +15,8 @@ namespace {
 // What happens, in the order of things that happen at the same time.
 enum class What : std::uint8_t { kStarted, kFailed, kRestarted, kScale, kTransferred, kStepEnd };
 
+constexpr std::uint32_t kGiven = UINT32_MAX;  // the life of an engine that fails at a given time
+
 struct Event {
   SimTime time;
   What what;
@@ -56,6 +58,8 @@ class Simulation : public ReplicaObserver {
       failure_draws_.emplace_back(config_.seed, fmt::format("failures/{}", i));
       if (fleet_.status(i) == EngineStatus::kUp) expect_failure(i, {});
     }
+    for (std::size_t k = 0; k < config_.failures.at.size(); ++k)
+      push(config_.failures.at[k], What::kFailed, k, kGiven);
     count_engines();
     while (working()) {
       // Requests enter a queue request_overhead after they were sent.
@@ -93,7 +97,7 @@ class Simulation : public ReplicaObserver {
     };
     if (apart_ && (has(Role::kServe) || !has(Role::kPrefill) || !has(Role::kDecode)))
       throw InputError("prefill and decode apart: needs replicas for both, and no others");
-    if (apart_ && (autoscaler_ || config_.failures.mean_time.ps > 0))
+    if (apart_ && (autoscaler_ || config_.failures.any()))
       throw InputError("prefill and decode apart: neither autoscaling nor failures are simulated");
     if (apart_ && !config_.transfer.time)
       throw InputError("prefill and decode apart: no time for KV transfers is given");
@@ -225,7 +229,12 @@ class Simulation : public ReplicaObserver {
         scale(event.time);
         break;
       case What::kFailed:
-        if (event.life == fleet_.life(event.id)) fail(event.id, event.time);
+        if (event.life == kGiven) {
+          const auto up = fleet_.places(Role::kServe);
+          if (!up.empty()) fail(up[event.id % up.size()], event.time);
+        } else if (event.life == fleet_.life(event.id)) {
+          fail(event.id, event.time);
+        }
         break;
       case What::kStarted:
       case What::kRestarted:

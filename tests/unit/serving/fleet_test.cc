@@ -130,6 +130,27 @@ TEST(Fleet, WithoutAnEngineRequestsWaitForTheRestart) {
   EXPECT_EQ(q.finished - q.first_token, ms(290));
 }
 
+TEST(Fleet, FailuresAtGivenTimes) {
+  SimulationConfig c = plain_service();
+  c.replicas = 2;
+  c.failures.at = {ms(20)};
+  c.failures.restart = ms(50);
+  // Both have a prompt until 15. The first engine's request begins again on the second, joining the
+  // step from 25 on, which ends at 40; a later request finds the first one up again.
+  const Request q = request_at({}, 5, 4);
+  const SimulationResult r =
+      run(c, {q, q, request_at(ms(69), 5, 1), request_at(ms(71), 5, 1), request_at(ms(72), 5, 1)});
+  EXPECT_EQ(r.failures, 1);
+  EXPECT_EQ(r.records[0].retries, 1);
+  EXPECT_EQ(r.records[0].replica, 1);
+  EXPECT_EQ(r.records[0].scheduled, ms(25));
+  EXPECT_EQ(r.records[0].first_token, ms(40));
+  EXPECT_EQ(r.records[0].finished, ms(70));
+  EXPECT_EQ(r.records[1].finished, ms(50));
+  EXPECT_EQ(r.records[2].replica, 1);
+  EXPECT_EQ(r.records[3].replica + r.records[4].replica, 1);
+}
+
 TEST(Pools, ARequestGoesWhereItFits) {
   SimulationConfig c = plain_service();
   c.replica.kv_blocks = 2;
