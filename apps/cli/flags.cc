@@ -57,7 +57,8 @@ bool is_engine_flag(std::string_view name) {
 
 // Groups of a service whose flags carry the group's name: "--slo-ttft", "--lora-rank".
 bool is_prefixed(std::string_view group) {
-  return group == "slo" || group == "speculation" || group == "lora" || group == "kv";
+  return group == "slo" || group == "speculation" || group == "lora" || group == "kv" ||
+         group == "neighbour";
 }
 
 }  // namespace

@@ -18,6 +18,8 @@
 
 namespace orrery {
 
+struct Neighbour;
+
 struct RunOptions {
   bool breakdown = true;  // fill Point::kernels
   bool memory_only = false;
@@ -48,6 +50,9 @@ class Runner {
   std::shared_ptr<const Drafter> drafter(const Scenario& scenario, const Architecture& model,
                                          const Deployment& deployment, const ParallelPlan& plan,
                                          const RunOptions& options);
+  // nullptr: the GPUs are not shared.
+  std::shared_ptr<const Neighbour> neighbour(const Scenario& scenario, const Deployment& deployment,
+                                             const ParallelPlan& plan, const RunOptions& options);
   const Architecture& architecture(const std::string& name);
   const Gpu& gpu(const std::string& name);
   const EngineProfile& engine(const std::string& id);

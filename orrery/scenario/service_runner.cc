@@ -4,16 +4,17 @@
 #include <cmath>
 
 #include "orrery/memory/memory_model.h"
+#include "orrery/scenario/neighbour.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/service_answer.h"
+#include "orrery/scenario/service_config.h"
 #include "orrery/scenario/service_techniques.h"
 #include "orrery/serving/step_clock.h"
 
 namespace orrery {
-namespace {
 
-SimulationConfig config_of(const Scenario& s, const Deployment& d, const Architecture& model,
-                           std::int64_t kv_blocks) {
+SimulationConfig service_config(const Scenario& s, const Deployment& d, const Architecture& model,
+                                std::int64_t kv_blocks) {
   SimulationConfig c;
   const auto& scheduler = d.engine.scheduler;
   c.scheduler = scheduler.policy;
@@ -33,6 +34,8 @@ SimulationConfig config_of(const Scenario& s, const Deployment& d, const Archite
   l.max_model_len = s.workload.max_model_len > 0 ? s.workload.max_model_len : model.max_context;
   return c;
 }
+
+namespace {
 
 // What fills the memory of a GPU of the service; `beside`: taken from the room for the KV cache.
 void add_memory(Point& p, MemoryBreakdown m, std::vector<MemoryRow> beside,
@@ -118,7 +121,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         const MemoryModel memory(model, plan, d.precision, d.engine, d.gpu);
         const ServiceTechniques techniques(s, model, d, plan, memory,
                                            drafter(s, model, d, plan, options));
-        SimulationConfig config = config_of(s, d, model, techniques.kv_blocks());
+        SimulationConfig config = service_config(s, d, model, techniques.kv_blocks());
         if (config.replica.kv_blocks > 0) techniques.apply(config);
         techniques.describe(p);
         add_memory(p, memory.full(), techniques.beside(), config);
@@ -132,10 +135,10 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
                               kernels(d.gpu, d.classes, options.tier),
                               network(d.gpu, s.hardware.node, plan, d.engine.kernels.collectives),
                               s.workload.expert_skew);
-        const MakeClock clock = techniques.clock(steps);
+        MakeClock clock = techniques.clock(steps);
         std::optional<PlainService> plain;
         if (techniques.compared()) {
-          plain = {config_of(s, d, model, memory.kv_blocks()),
+          plain = {service_config(s, d, model, memory.kv_blocks()),
                    [&](double scale) { return std::make_unique<StepClock>(steps, scale); }};
         }
         if (options.find_max_rate) rate = max_rate(s, config, clock);
@@ -143,6 +146,13 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         if (options.find_max_rate)
           p.metrics.push_back(exact_metric("max_rate", "requests/s", rate));
         const RequestLoad load = options.load ? *options.load : load_of(s.service, rate, p.notes);
+        if (const auto beside = neighbour(s, d, plan, options)) {
+          if (options.find_max_rate) throw NoData("neighbour: not with the search for a rate");
+          const Sharer own{model, plan, d, memory, config, load, clock};
+          const double stretch = share_with(own, *beside, s.service.neighbour, p);
+          plain = {config, clock};
+          clock = [clock, stretch](double scale) { return clock(scale * stretch); };
+        }
         answer_service(s.service, config, load, steps, clock, plain ? &*plain : nullptr,
                        options.intervals, options.requests, p);
         answer.points.push_back(std::move(p));

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "orrery/base/error.h"
 #include "orrery/scenario/runner.h"
 
 namespace orrery {
@@ -25,6 +26,7 @@ Answer answer(const Scenario& s) {
 
 Point only_point(const std::string& path) { return answer(scenario(path)).points.at(0); }
 
+// NaN fails every bound.
 double value(const Point& p, std::string_view metric) {
   const Metric* m = p.find(metric);
   EXPECT_NE(m, nullptr) << metric;
@@ -103,6 +105,25 @@ TEST(SuiteTechniques, I5_5AdaptersCostAFewPercentAndSwitchingMore) {
     EXPECT_GT(value(few.points[i], "adapter_loads"), value(all.points[i], "adapter_loads"));
     EXPECT_GT(value(few.points[i], "ttft"), value(all.points[i], "ttft"));
   }
+}
+
+TEST(SuiteTechniques, P_I4_1TwoModelsOnOneGpu) {
+  Scenario s = scenario("suite28/P-I4.1");
+  const Point mps = answer(s).points.at(0);
+  s.service.neighbour.sharing = "time_slicing";
+  const Point turns = answer(s).points.at(0);
+  expect_between(value(mps, "tpot_overhead"), 5, 100);
+  expect_between(value(mps, "neighbour_tpot_overhead"), 5, 100);
+  EXPECT_GT(value(turns, "stretch"), value(mps, "stretch"));
+  EXPECT_NEAR(mps.find("stretch")->high90, value(turns, "stretch"), 1e-9);
+  // 0.45 of 85 GB each: 0.524 MB a token beside 13.5 GB, 0.131 beside 16.1 and more activations.
+  expect_between(value(mps, "kv_tokens"), 0.36e5, 0.48e5);
+  expect_between(value(mps, "neighbour_kv_tokens"), 1.3e5, 1.8e5);
+  s.service.neighbour.rate = 0.01;  // hardly ever there
+  s.service.neighbour.requests = 10;
+  expect_between(value(answer(s).points.at(0), "tpot_overhead"), 0, 5);
+  s.service.neighbour.utilization = 0.6;
+  EXPECT_THROW(answer(s), Infeasible);
 }
 
 TEST(SuiteTechniques, P_I5_7AHostTierSparesPrefills) {
