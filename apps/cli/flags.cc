@@ -57,8 +57,8 @@ bool is_engine_flag(std::string_view name) {
 
 // Groups of a service whose flags carry the group's name: "--slo-ttft", "--lora-rank".
 bool is_prefixed(std::string_view group) {
-  constexpr std::string_view kGroups[] = {"slo",       "speculation", "lora",    "kv",
-                                          "disaggregation", "autoscale", "failures"};
+  constexpr std::string_view kGroups[] = {"slo",       "speculation",    "lora",      "kv",
+                                          "neighbour", "disaggregation", "autoscale", "failures"};
   return std::find(std::begin(kGroups), std::end(kGroups), group) != std::end(kGroups);
 }
 

@@ -19,6 +19,8 @@
 
 namespace orrery {
 
+struct Neighbour;
+
 struct RunOptions {
   bool breakdown = true;  // fill Point::kernels
   bool memory_only = false;
@@ -54,6 +56,9 @@ class Runner {
                                                 const Deployment& first, const ParallelPlan& plan,
                                                 const PoolChoice& choice,
                                                 const RunOptions& options);
+  // nullptr: the GPUs are not shared.
+  std::shared_ptr<const Neighbour> neighbour(const Scenario& scenario, const Deployment& deployment,
+                                             const ParallelPlan& plan, const RunOptions& options);
   const Architecture& architecture(const std::string& name);
   const Gpu& gpu(const std::string& name);
   const EngineProfile& engine(const std::string& id);

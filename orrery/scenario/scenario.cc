@@ -18,8 +18,9 @@ constexpr std::int64_t kMostRanks = 100'000;
 // Keys of `workload` that a simulated service has in `load`, and groups that only it has.
 constexpr const char* kSteadyKeys[] = {"isl",         "osl",  "batch",
                                        "closed_loop", "past", "requests_per_user"};
-constexpr const char* kServiceGroups[] = {"load",     "cluster", "disaggregation", "autoscale",
-                                          "failures", "slo",     "speculation",    "lora", "kv"};
+constexpr const char* kServiceGroups[] = {"load",     "cluster",  "disaggregation", "autoscale",
+                                          "failures", "slo",      "speculation",    "lora",
+                                          "kv",       "neighbour"};
 
 // A format by any of its names; empty: none chosen. Refused where it stands.
 template <class Parse>

@@ -116,6 +116,7 @@ void declare(Fields& f, ServiceScenario& s) {
   declare(f, s.speculation);
   declare(f, s.lora);
   declare(f, s.kv);
+  declare(f, s.neighbour);
 }
 
 namespace {

@@ -31,6 +31,7 @@ struct ServiceScenario {
   SpeculationChoice speculation;
   LoraChoice lora;
   KvChoice kv;
+  NeighbourChoice neighbour;
 
   struct Slo {
     Seconds ttft, tpot, e2e;  // 0: none

@@ -5,18 +5,19 @@
 
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/cluster_metrics.h"
+#include "orrery/scenario/neighbour.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/served_pool.h"
 #include "orrery/scenario/service_answer.h"
+#include "orrery/scenario/service_config.h"
 #include "orrery/scenario/service_repeat.h"
 #include "orrery/scenario/service_techniques.h"
 #include "orrery/serving/step_clock.h"
 
 namespace orrery {
-namespace {
 
-SimulationConfig config_of(const Scenario& s, const Deployment& d, const Architecture& model,
-                           const ParallelPlan& plan, std::int64_t kv_blocks) {
+SimulationConfig service_config(const Scenario& s, const Deployment& d, const Architecture& model,
+                                const ParallelPlan& plan, std::int64_t kv_blocks) {
   const ClusterChoice& cluster = s.service.cluster;
   SimulationConfig c;
   static_cast<PoolConfig&>(c) = pool_config(s, d, model, plan, cluster.replicas, kv_blocks);
@@ -36,6 +37,8 @@ SimulationConfig config_of(const Scenario& s, const Deployment& d, const Archite
   for (double at : cluster.failures.at) c.failures.at.push_back(sim_seconds(at));
   return c;
 }
+
+namespace {
 
 // Further pools, and where prefill and decode are apart the transfers between them.
 void add_pools(const Scenario& s, const Bundle& bundle, const Catalog& catalog,
@@ -154,7 +157,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         const MemoryModel memory(model, plan, d.precision, d.engine, d.gpu);
         const ServiceTechniques techniques(s, model, d, plan, memory,
                                            drafter(s, model, d, plan, options));
-        SimulationConfig config = config_of(s, d, model, plan, techniques.kv_blocks());
+        SimulationConfig config = service_config(s, d, model, plan, techniques.kv_blocks());
         if (config.replica.kv_blocks > 0) techniques.apply(config);
         techniques.describe(p);
         add_memory(p, memory.full(), techniques.beside(), config);
@@ -184,12 +187,13 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
             return all;
           };
         };
-        const MakeClocks clocks = with_pools(techniques.clock(steps));
+        const MakeClock clock = techniques.clock(steps);
+        MakeClocks clocks = with_pools(clock);
         std::optional<PlainService> plain;
         if (techniques.compared()) {
-          plain = {config_of(s, d, model, plan, memory.kv_blocks()), with_pools([&](double scale) {
-                     return std::make_unique<StepClock>(steps, scale);
-                   })};
+          plain = {
+              service_config(s, d, model, plan, memory.kv_blocks()),
+              with_pools([&](double scale) { return std::make_unique<StepClock>(steps, scale); })};
         }
         if (options.find_max_rate) rate = max_rate(s, config, clocks);
         p.at["rate"] = rate;
@@ -200,6 +204,14 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
                                            max_rate(s, collocated(config), clocks)));
         }
         const RequestLoad load = options.load ? *options.load : load_of(s.service, rate, p.notes);
+        if (const auto beside = neighbour(s, d, plan, options)) {
+          if (options.find_max_rate) throw NoData("neighbour: not with the search for a rate");
+          if (!further.empty()) throw NoData("neighbour: not with several pools");
+          const Sharer own{model, plan, d, memory, config, load, clock};
+          const double stretch = share_with(own, *beside, s.service.neighbour, p);
+          plain = {config, clocks};
+          clocks = with_pools([clock, stretch](double scale) { return clock(scale * stretch); });
+        }
         answer_service(s.service, config, load, steps, clocks, plain ? &*plain : nullptr,
                        options.intervals, options.requests, p);
         if (!options.load) repeat_service(s.service, rate, config, clocks, p);

@@ -72,6 +72,23 @@ void declare(Fields& f, KvChoice& k) {
       "KV memory");
 }
 
+void declare(Fields& f, NeighbourChoice& n) {
+  f.group(
+      "neighbour",
+      [&](Fields& g) {
+        g.add("model", n.model, "as model; empty: the GPUs are not shared");
+        g.add("sharing", n.sharing, "turns of the whole GPU, or kernels side by side")
+            .one_of({"time_slicing", "mps"});
+        g.add("utilization", n.utilization, "share of the GPUs' memory that its engine may fill")
+            .range(0.01, 1);
+        g.add("rate", n.rate, "its arrivals a second").range(1e-9, 1e9);
+        g.add("requests", n.requests, "its requests").range(1, 1e8);
+        g.add("isl", n.isl, "its prompt tokens, as load.isl");
+        g.add("osl", n.osl, "its output tokens, as load.osl");
+      },
+      "another model on the same GPUs");
+}
+
 Speculation SpeculationChoice::engine(std::uint64_t seed) const {
   Speculation s;
   if (!on()) return s;

@@ -50,9 +50,22 @@ struct KvChoice {
   bool contiguous() const { return allocator == "contiguous"; }
 };
 
-// The groups `speculation`, `lora` and `kv`.
+// Another model on the same GPUs (orrery/serving/shared_gpu.h), under the same engine.
+struct NeighbourChoice {
+  std::string model;
+  std::string sharing = "time_slicing";
+  double utilization = 0.45;
+  double rate = 1;
+  std::int64_t requests = 500;
+  std::string isl = "1024", osl = "128";
+
+  bool on() const { return !model.empty(); }
+};
+
+// The groups `speculation`, `lora`, `kv` and `neighbour`.
 void declare(Fields& fields, SpeculationChoice& speculation);
 void declare(Fields& fields, LoraChoice& lora);
 void declare(Fields& fields, KvChoice& kv);
+void declare(Fields& fields, NeighbourChoice& neighbour);
 
 }  // namespace orrery

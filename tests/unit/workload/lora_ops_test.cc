@@ -5,7 +5,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
-#include "reading.h"
+#include "tests/unit/workload/reading.h"
 
 namespace orrery {
 namespace {

@@ -4,7 +4,7 @@
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
 #include "orrery/workload/draft_model.h"
-#include "reading.h"
+#include "tests/unit/workload/reading.h"
 
 namespace orrery {
 namespace {

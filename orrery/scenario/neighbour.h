@@ -1,0 +1,51 @@
+// Another model on the same GPUs, served beside the one that is asked about
+// (orrery/serving/shared_gpu.h).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "orrery/memory/memory_model.h"
+#include "orrery/scenario/answer.h"
+#include "orrery/scenario/deployment.h"
+#include "orrery/scenario/scenario.h"
+#include "orrery/scenario/service_answer.h"
+#include "orrery/serving/shared_gpu.h"
+#include "orrery/step/step_model.h"
+
+namespace orrery {
+
+// A service on the GPUs, with all that its step times borrow.
+struct Neighbour {
+  Scenario scenario;
+  Architecture model;
+  Deployment deployment;
+  ParallelPlan plan;
+  std::unique_ptr<MemoryModel> memory;
+  std::unique_ptr<StepModel> steps;
+  SimulationConfig config;
+  RequestLoad load;
+};
+
+// What a service used of its GPU while it ran: weights once and the KV cache in use once a step,
+// 2 FLOPs a token and active parameter.
+GpuDemand gpu_demand(const Architecture& model, const ParallelPlan& plan,
+                     const Precision& precision, const MemoryModel& memory, const Gpu& gpu,
+                     std::int64_t block_size, const SimulationResult& alone);
+
+// The service that is asked about, as a tenant.
+struct Sharer {
+  const Architecture& model;
+  const ParallelPlan& plan;
+  const Deployment& deployment;
+  const MemoryModel& memory;
+  const SimulationConfig& config;
+  const RequestLoad& load;
+  const MakeClock& clock;
+};
+
+// How many times as long steps of `own` take beside `other`; metrics of that and of the other.
+double share_with(const Sharer& own, const Neighbour& other, const NeighbourChoice& choice,
+                  Point& point);
+
+}  // namespace orrery
