@@ -25,8 +25,7 @@ Acceptance::Acceptance(const Speculation& s)
   for (std::int32_t i = 0; i < s.drafts; ++i) by_position_.push_back(acceptance_at(s, i));
 }
 
-std::int32_t Acceptance::accepted(std::uint32_t request, std::int32_t made,
-                                  std::int32_t verified) {
+std::int32_t Acceptance::accepted(std::uint32_t request, std::int32_t made, std::int32_t verified) {
   // Of a tree that was cut by the token budget the upper levels are left, in proportion.
   auto depth = static_cast<std::int32_t>(by_position_.size());
   if (tree_tokens_ > 0) {
