@@ -70,7 +70,7 @@ Case random_case(std::mt19937_64& random, const std::string& scheduler) {
   l.long_prefill_token_threshold = draw(0, 3) == 0 ? draw(1, 20) : 0;
   l.chunked_prefill = draw(0, 3) > 0;
   l.reserve_full = draw(0, 3) > 0;
-  const int order = draw(0, 5);
+  const int order = draw(0, 3);
   l.order = order == 0 ? QueueOrder::kPriority : order == 1 ? QueueOrder::kSjf : QueueOrder::kFcfs;
   c.config.async = draw(0, 1) == 1;
   c.config.prefix_caching = draw(0, 1) == 1;
