@@ -74,6 +74,7 @@ void EngineState::enqueue(Slot slot) {
 void EngineState::release_blocks(Sequence& s) {
   for (auto b = s.blocks.rbegin(); b != s.blocks.rend(); ++b) pool_.release(*b);
   s.blocks.clear();
+  s.room = 0;
 }
 
 void EngineState::leave(Slot slot) {
@@ -113,6 +114,7 @@ void EngineState::take_prefix(Sequence& s) {
   s.blocks.insert(s.blocks.end(), prefix_.begin(), prefix_.end());
   s.published = static_cast<std::int32_t>(s.blocks.size());
   s.computed = s.found = s.published * limits_.block_size;
+  measure(s);
 }
 
 std::int64_t EngineState::free_beside_prefix() const { return pool_.free() - prefix_idle_; }
@@ -121,11 +123,16 @@ bool EngineState::reserve(Sequence& s, std::int64_t tokens) {
   const std::int64_t more = blocks_for(tokens) - static_cast<std::int64_t>(s.blocks.size());
   if (more > pool_.free()) return false;
   for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(pool_.take());
+  measure(s);
   return true;
 }
 
-bool EngineState::grow(Sequence& s, std::int32_t new_tokens) {
-  const std::int32_t tokens = s.computed + new_tokens;
+void EngineState::measure(Sequence& s) const {
+  s.room = static_cast<std::int32_t>(s.blocks.size()) * limits_.block_size;
+  s.next_full = pool_.caching() ? (s.published + 1) * limits_.block_size : INT32_MAX;
+}
+
+bool EngineState::grow_blocks(Sequence& s, std::int32_t tokens) {
   if (!reserve(s, tokens)) return false;
   if (pool_.caching()) {
     // A token that is still being made has no known block.
@@ -133,6 +140,7 @@ bool EngineState::grow(Sequence& s, std::int32_t new_tokens) {
     for (; s.published < full; ++s.published) {
       pool_.publish(s.blocks[static_cast<std::size_t>(s.published)], block_hash(s, s.published));
     }
+    measure(s);
   }
   return true;
 }

@@ -49,6 +49,8 @@ struct Sequence {
   std::int32_t found = 0;     // tokens that the prefix cache held when it was last admitted
   std::int32_t priority = 0;
   std::int32_t published = 0;  // leading blocks that the prefix cache knows
+  std::int32_t room = 0;       // tokens that its blocks hold
+  std::int32_t next_full = 0;  // tokens with which the next block to publish is full
   bool entered = false;        // it was part of a step before
   SimTime arrival, last_token;
   std::vector<BlockId> blocks;
@@ -98,7 +100,10 @@ class EngineState {
   std::int64_t free_beside_prefix() const;
 
   // Blocks for `new_tokens` beyond those computed; false, and nothing taken, if there are too few.
-  bool grow(Sequence& s, std::int32_t new_tokens);
+  bool grow(Sequence& s, std::int32_t new_tokens) {
+    const std::int32_t tokens = s.computed + new_tokens;
+    return (tokens <= s.room && tokens < s.next_full) || grow_blocks(s, tokens);
+  }
   // Blocks for the first `tokens`, to be filled later; false, and nothing taken, likewise.
   bool reserve(Sequence& s, std::int64_t tokens);
   // The head of `waiting` runs: it takes what cached_prefix found last, and blocks for `new_tokens`
@@ -116,6 +121,9 @@ class EngineState {
   std::uint64_t block_hash(const Sequence& s, std::int32_t block) const;
   void enqueue(Slot slot);
   bool goes_before(Slot a, Slot b) const;
+  bool grow_blocks(Sequence& s, std::int32_t tokens);
+  // Its blocks, or those published, have changed.
+  void measure(Sequence& s) const;
   void release_blocks(Sequence& s);
 
   SchedulerLimits limits_;
