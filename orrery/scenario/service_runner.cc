@@ -20,6 +20,7 @@ SimulationConfig config_of(const Scenario& s, const Deployment& d, const Archite
   c.router = s.service.router;
   c.seed = static_cast<std::uint64_t>(s.service.seed);
   c.max_concurrency = s.service.max_concurrency;
+  c.frontend_per_request = sim_time(d.engine.execution.frontend_per_request);
   c.request_overhead = sim_time(d.engine.execution.request_overhead);
   c.replica.async = scheduler.async_scheduling;
   c.replica.prefix_caching = scheduler.prefix_caching;

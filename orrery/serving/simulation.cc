@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <queue>
 
 #include "orrery/base/error.h"
@@ -66,14 +67,32 @@ class Simulation : public ReplicaObserver {
   // end.
   SimTime next_entry(std::size_t next) const {
     if (next == load_.requests.size()) return kNever;
-    if (config_.max_concurrency > 0 && outstanding_ >= config_.max_concurrency) return kNever;
-    return std::max(load_.requests[next].arrival, released_) + config_.request_overhead;
+    const SimTime sent = sent_at(next);
+    if (sent == kNever) return kNever;
+    return std::max(sent, admitted_) + config_.frontend_per_request + config_.request_overhead;
+  }
+
+  // When its client sends it.
+  SimTime sent_at(std::size_t index) const {
+    const SimTime arrival = load_.requests[index].arrival;
+    if (config_.max_concurrency == 0 ||
+        static_cast<std::int64_t>(index) < config_.max_concurrency)
+      return arrival;
+    return released_.empty() ? kNever : std::max(arrival, released_.front());
+  }
+  // One that ends lets another be sent.
+  void release(SimTime now) {
+    if (config_.max_concurrency > 0) released_.push_back(now);
   }
 
   void enter(std::size_t index, SimTime now) {
     const Request& r = load_.requests[index];
     RequestRecord& record = result_.records[index];
-    record.arrival = now - config_.request_overhead;
+    record.arrival = sent_at(index);
+    admitted_ = now - config_.request_overhead;
+    if (config_.max_concurrency > 0 &&
+        static_cast<std::int64_t>(index) >= config_.max_concurrency)
+      released_.pop_front();
     record.queued = now;
     record.input = r.input;
     record.output = r.output;
@@ -81,12 +100,12 @@ class Simulation : public ReplicaObserver {
     const std::int64_t tokens = std::int64_t{r.input} + r.output;
     if (l.max_model_len > 0 && tokens > l.max_model_len) {
       record.outcome = Outcome::kTooLong;
-      return;
+      return release(now);
     }
     // The last token is never cached.
     if ((tokens - 1 + l.block_size - 1) / l.block_size > config_.replica.kv_blocks) {
       record.outcome = Outcome::kNeverFits;
-      return;
+      return release(now);
     }
     const std::size_t to = router_->route(r, replicas_);
     record.replica = static_cast<std::int32_t>(to);
@@ -129,7 +148,7 @@ class Simulation : public ReplicaObserver {
     result_.records[request].finished = now;
     result_.records[request].outcome = Outcome::kDone;
     result_.end = std::max(result_.end, now);
-    if (config_.max_concurrency > 0 && outstanding_ == config_.max_concurrency) released_ = now;
+    release(now);
     --outstanding_;
   }
 
@@ -140,7 +159,8 @@ class Simulation : public ReplicaObserver {
   std::priority_queue<End> ends_;
   std::uint64_t sequence_ = 0;
   std::int64_t outstanding_ = 0;
-  SimTime released_;  // when the limit on requests last let one go
+  std::deque<SimTime> released_;  // when requests ended in whose place none was sent yet
+  SimTime admitted_;              // when the front end was done with the last request
   SimulationResult result_;
 };
 

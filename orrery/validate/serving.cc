@@ -111,29 +111,6 @@ void validate_run(const std::filesystem::path& dir, const Bundle& bundle,
                          Origin::kAnalytical});
 }
 
-// A closed-loop row as a simulation: ten requests for each user, all users at once; lengths within
-// the tenth of the mean that the benchmark draws them from.
-constexpr std::int64_t kRequestsPerUser = 10;
-
-Scenario as_service(const MeasuredRow& row) {
-  Scenario s = row.scenario;
-  s.simulated = true;
-  auto& w = s.workload;
-  ServiceScenario& v = s.service;
-  const std::int64_t users = w.batch.at(0);
-  v.arrivals = "at-once";
-  v.max_concurrency = users;
-  v.requests = kRequestsPerUser * users;
-  const auto lengths = [&](std::int64_t mean) {
-    const double m = static_cast<double>(mean);
-    return fmt::format("uniform({}, {})", std::max<std::int64_t>(1, std::llround(m * 8 / 9)),
-                       std::llround(m * 10 / 9));
-  };
-  v.isl = lengths(w.isl.at(0));
-  v.osl = lengths(w.osl.at(0));
-  return s;
-}
-
 void validate_steady(const std::filesystem::path& dir, const Bundle& bundle,
                      ValidationReport& report) {
   Runner runner(bundle);
@@ -141,10 +118,13 @@ void validate_steady(const std::filesystem::path& dir, const Bundle& bundle,
   read_inference_rows(dir, "serving_steady", runner.catalog(), rows, report.refused);
   RunOptions options;
   options.breakdown = options.intervals = false;
+  const char* scratch = std::getenv("ORRERY_SCRATCH");
   for (const MeasuredRow& row : rows) {
+    if (scratch && (row.engine + "|" + row.system + "|" + row.scenario.model).find(scratch) == std::string::npos) continue;
+    if (const char* every = std::getenv("ORRERY_EVERY"); every && (&row - rows.data()) % std::atoi(every)) continue;
     try {
       // Relative intervals are those of the closed form: a third of the simulations.
-      const Answer answer = runner.run(as_service(row), options),
+      const Answer answer = runner.run(simulated_service(row), options),
                    steady = runner.run(row.scenario, options);
       const Point& point = answer.points.at(0);
       if (!point.feasibility.fits) throw Infeasible(point.feasibility.reason);
