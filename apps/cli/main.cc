@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
   add_estimate(program, context);
   add_memory(program, context);
   add_simulate(program, context);
+  add_compare(program, context);
   add_kernel(program, context);
   add_run(program, context);
   add_list(program, context);

@@ -125,10 +125,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
 }
 
 nlohmann::ordered_json Deployment::resolved(const Scenario& scenario) const {
-  Scenario copy = scenario;
-  Fields scenario_fields;
-  declare(scenario_fields, copy);
-  nlohmann::ordered_json out = scenario_fields.json();
+  nlohmann::ordered_json out = to_json(scenario);
   EngineProfile profile = engine;
   Fields engine_fields;
   declare(engine_fields, profile);

@@ -13,6 +13,7 @@
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/deployment.h"
 #include "orrery/scenario/scenario.h"
+#include "orrery/serving/request.h"
 
 namespace orrery {
 
@@ -20,9 +21,10 @@ struct RunOptions {
   bool breakdown = true;  // fill Point::kernels
   bool memory_only = false;
   TierChoice tier = TierChoice::kBest;
-  bool intervals = true;       // of simulated services: two more simulations
-  bool requests = false;       // fill Point::requests
-  bool find_max_rate = false;  // instead of load.rate: the highest that meets the SLO
+  bool intervals = true;              // of simulated services: two more simulations
+  bool requests = false;              // fill Point::requests
+  const RequestLoad* load = nullptr;  // simulated instead of the scenario's own, if given
+  bool find_max_rate = false;         // instead of load.rate: the highest that meets the SLO
 };
 
 // Keeps what it has read between scenarios (facts, kernel surfaces); not thread-safe.

@@ -15,6 +15,11 @@ constexpr std::int64_t kLongestContext = 100'000'000;
 constexpr int kMostHeads = 100'000;
 constexpr std::int64_t kMostRanks = 100'000;
 
+// Keys of `workload` that a simulated service has in `load`, and groups that only it has.
+constexpr const char* kSteadyKeys[] = {"isl",         "osl",  "batch",
+                                       "closed_loop", "past", "requests_per_user"};
+constexpr const char* kServiceGroups[] = {"load", "cluster", "slo"};
+
 // A format by any of its names; empty: none chosen. Refused where it stands.
 template <class Parse>
 void add_format(Fields& fields, std::string name, std::string& value, Parse parse,
@@ -140,6 +145,19 @@ void declare(Fields& f, Scenario& s) {
   declare(f, s.service);
 }
 
+nlohmann::ordered_json to_json(const Scenario& scenario) {
+  Scenario copy = scenario;
+  Fields fields;
+  declare(fields, copy);
+  nlohmann::ordered_json out = fields.json();
+  if (scenario.simulated) {
+    for (const char* key : kSteadyKeys) out["workload"].erase(key);
+  } else {
+    for (const char* group : kServiceGroups) out.erase(group);
+  }
+  return out;
+}
+
 Scenario read_scenario(const Node& document) {
   Scenario s;
   Fields fields;
@@ -148,7 +166,7 @@ Scenario read_scenario(const Node& document) {
   s.simulated = document.find("load") != nullptr;
   if (!s.simulated) return s;
   if (const Node* w = document.find("workload")) {
-    for (const char* key : {"isl", "osl", "batch", "closed_loop", "requests_per_user", "past"}) {
+    for (const char* key : kSteadyKeys) {
       if (const Node* n = w->find(key))
         n->fail("a scenario with a load is simulated: its lengths stand in load.isl and load.osl");
     }

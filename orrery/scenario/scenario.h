@@ -17,6 +17,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,9 @@ struct Scenario {
 };
 
 void declare(Fields& fields, Scenario& scenario);
+
+// A document that read_scenario reads back as the same question: without what it does not ask.
+nlohmann::ordered_json to_json(const Scenario& scenario);
 
 // InputError with file:line:key.
 Scenario read_scenario(const Node& document);

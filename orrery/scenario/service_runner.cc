@@ -29,6 +29,9 @@ SimulationConfig config_of(const Scenario& s, const Deployment& d, const Archite
   l.max_num_batched_tokens = scheduler.max_num_batched_tokens;
   l.max_num_seqs = scheduler.max_num_seqs;
   l.chunked_prefill = scheduler.chunked_prefill;
+  l.long_prefill_token_threshold = scheduler.long_prefill_token_threshold;
+  l.mixed_chunk = scheduler.mixed_chunk;
+  l.order = queue_order(scheduler.order);
   l.block_size = static_cast<std::int32_t>(d.engine.memory.block_size);
   l.max_model_len = s.workload.max_model_len > 0 ? s.workload.max_model_len : model.max_context;
   return c;
@@ -129,7 +132,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         p.at["rate"] = rate;
         if (options.find_max_rate)
           p.metrics.push_back(exact_metric("max_rate", "requests/s", rate));
-        const RequestLoad load = load_of(s.service, rate, p.notes);
+        const RequestLoad load = options.load ? *options.load : load_of(s.service, rate, p.notes);
         answer_service(s.service, config, load, steps, options.intervals, options.requests, p);
         answer.points.push_back(std::move(p));
         if (options.find_max_rate) break;

@@ -1,6 +1,10 @@
 #include "orrery/serving/engine_state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "orrery/base/error.h"
 
 namespace orrery {
 namespace {
@@ -14,6 +18,14 @@ std::uint64_t mixed(std::uint64_t x) {
 }
 
 }  // namespace
+
+QueueOrder queue_order(std::string_view name) {
+  if (name == "fcfs") return QueueOrder::kFcfs;
+  if (name == "priority") return QueueOrder::kPriority;
+  if (name == "sjf") return QueueOrder::kSjf;
+  const std::vector<std::string> names = {"fcfs", "priority", "sjf"};
+  throw InputError(fmt::format("unknown queue order '{}'{}", name, did_you_mean(name, names)));
+}
 
 EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, bool prefix_caching,
                          const RequestLoad& load)
@@ -31,7 +43,7 @@ Slot EngineState::enter(std::uint32_t request) {
   const Request& r = load_.requests[request];
   Sequence& s = sequences_[slot];
   s.request = request;
-  s.prompt = s.tokens = r.input;
+  s.prompt = s.tokens = s.start = r.input;
   s.target = r.input + r.output;
   s.computed = s.published = s.made = s.found = 0;
   s.entered = false;
@@ -42,13 +54,21 @@ Slot EngineState::enter(std::uint32_t request) {
   return slot;
 }
 
+bool EngineState::goes_before(Slot a, Slot b) const {
+  const Sequence &x = at(a), &y = at(b);
+  if (limits_.order == QueueOrder::kPriority && x.priority != y.priority)
+    return x.priority < y.priority;
+  if (limits_.order == QueueOrder::kSjf && x.tokens != y.tokens) return x.tokens < y.tokens;
+  return x.request < y.request;
+}
+
 void EngineState::enqueue(Slot slot) {
-  auto before = waiting.end();
-  if (limits_.priority) {
-    before = std::find_if(waiting.begin(), waiting.end(),
-                          [&](Slot other) { return at(other).priority > at(slot).priority; });
+  if (limits_.order == QueueOrder::kFcfs) {
+    waiting.push_back(slot);
+    return;
   }
-  waiting.insert(before, slot);
+  const auto before = [this](Slot a, Slot b) { return goes_before(a, b); };
+  waiting.insert(std::upper_bound(waiting.begin(), waiting.end(), slot, before), slot);
 }
 
 void EngineState::release_blocks(Sequence& s) {
@@ -97,17 +117,50 @@ void EngineState::take_prefix(Sequence& s) {
 
 std::int64_t EngineState::free_beside_prefix() const { return pool_.free() - prefix_idle_; }
 
-bool EngineState::grow(Sequence& s, std::int32_t new_tokens) {
-  const auto have = static_cast<std::int64_t>(s.blocks.size());
-  const std::int64_t tokens = std::int64_t{s.computed} + new_tokens;
-  const std::int64_t more = blocks_for(tokens) - have;
+bool EngineState::reserve(Sequence& s, std::int64_t tokens) {
+  const std::int64_t more = blocks_for(tokens) - static_cast<std::int64_t>(s.blocks.size());
   if (more > pool_.free()) return false;
   for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(pool_.take());
+  return true;
+}
+
+bool EngineState::grow(Sequence& s, std::int32_t new_tokens) {
+  const std::int32_t tokens = s.computed + new_tokens;
+  if (!reserve(s, tokens)) return false;
   if (pool_.caching()) {
-    const auto full = static_cast<std::int32_t>(tokens / limits_.block_size);
+    // A token that is still being made has no known block.
+    const std::int32_t full = std::min(tokens, s.prompt + s.made) / limits_.block_size;
     for (; s.published < full; ++s.published) {
       pool_.publish(s.blocks[static_cast<std::size_t>(s.published)], block_hash(s, s.published));
     }
+  }
+  return true;
+}
+
+Slot EngineState::admit(std::int32_t new_tokens) {
+  const Slot slot = waiting.front();
+  Sequence& s = at(slot);
+  s.start = s.tokens;
+  take_prefix(s);
+  grow(s, new_tokens);
+  waiting.pop_front();
+  running.push_back(slot);
+  return slot;
+}
+
+Slot EngineState::evict_running(std::size_t i, std::vector<Slot>& evicted) {
+  const Slot slot = running[i];
+  running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+  evict(slot);
+  evicted.push_back(slot);
+  return slot;
+}
+
+bool EngineState::grow_evicting(std::size_t i, std::int32_t new_tokens,
+                                std::vector<Slot>& evicted) {
+  while (!grow(at(running[i]), new_tokens)) {
+    evict_running(running.size() - 1, evicted);
+    if (i == running.size()) return false;
   }
   return true;
 }
@@ -116,10 +169,10 @@ void EngineState::evict(Slot slot) {
   Sequence& s = sequences_[slot];
   release_blocks(s);
   s.computed = s.published = 0;
-  if (limits_.priority) {
-    enqueue(slot);
-  } else {
+  if (limits_.order == QueueOrder::kFcfs) {
     waiting.push_front(slot);
+  } else {
+    enqueue(slot);
   }
 }
 

@@ -5,12 +5,22 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "orrery/serving/block_pool.h"
 #include "orrery/serving/request.h"
 
 namespace orrery {
+
+// Which of those that wait goes first.
+enum class QueueOrder : std::uint8_t {
+  kFcfs,      // as they arrived; an evicted one goes to the head
+  kPriority,  // lowest Request::priority, then as they arrived; evicted ones too
+  kSjf,       // fewest tokens to compute, then as they arrived; evicted ones too
+};
+// "fcfs", "priority" or "sjf". InputError.
+QueueOrder queue_order(std::string_view name);
 
 // Limits that a scheduler works under; names and meaning as in vLLM.
 struct SchedulerLimits {
@@ -21,7 +31,8 @@ struct SchedulerLimits {
   std::int32_t block_size = 16;                   // tokens
   bool chunked_prefill = true;
   bool reserve_full = true;  // a newcomer's whole present sequence must fit in free blocks
-  bool priority = false;     // lower Request::priority first; false: first come, first served
+  bool mixed_chunk = false;  // SGLang: decodes join the steps that carry prompts
+  QueueOrder order = QueueOrder::kFcfs;
 };
 
 using Slot = std::uint32_t;  // of a sequence on its replica
@@ -34,6 +45,7 @@ struct Sequence {
   std::int32_t tokens = 0;    // prompt and output, a token that a running step makes included
   std::int32_t computed = 0;  // of which the KV cache is there, or being made by a running step
   std::int32_t made = 0;      // output tokens that are out
+  std::int32_t start = 0;     // prompt and output when it was last admitted
   std::int32_t found = 0;     // tokens that the prefix cache held when it was last admitted
   std::int32_t priority = 0;
   std::int32_t published = 0;  // leading blocks that the prefix cache knows
@@ -43,6 +55,10 @@ struct Sequence {
 
   // Tokens still to compute: 1 for one that decodes, 0 when its last token is being made.
   std::int32_t wanted() const { return tokens == target ? 0 : tokens - computed; }
+  // Since it was admitted a token of it has been planned: it computes one token a step.
+  bool decodes() const { return tokens > start; }
+  // Tokens in the KV cache when it is done: the last one is never computed.
+  std::int32_t cached_at_end() const { return target - 1; }
 };
 
 // A sequence's share of a step.
@@ -68,7 +84,7 @@ class EngineState {
     return (tokens + limits_.block_size - 1) / limits_.block_size;
   }
 
-  // A request becomes a sequence, at the end of `waiting`, or before those of lower priority.
+  // A request becomes a sequence, at its place in `waiting`.
   Slot enter(std::uint32_t request);
   // A done sequence gives everything back.
   void leave(Slot slot);
@@ -83,12 +99,23 @@ class EngineState {
 
   // Blocks for `new_tokens` beyond those computed; false, and nothing taken, if there are too few.
   bool grow(Sequence& s, std::int32_t new_tokens);
-  // Its KV cache is given back, to be computed again; it waits at the head.
+  // Blocks for the first `tokens`, to be filled later; false, and nothing taken, likewise.
+  bool reserve(Sequence& s, std::int64_t tokens);
+  // The head of `waiting` runs: it takes what cached_prefix found last, and blocks for `new_tokens`
+  // more. REQUIRES that they are there.
+  Slot admit(std::int32_t new_tokens);
+  // The i-th of `running` is evicted, and listed. Returns it.
+  Slot evict_running(std::size_t i, std::vector<Slot>& evicted);
+  // grow for the i-th of `running`; while blocks lack, the last one is evicted. False if that was
+  // itself.
+  bool grow_evicting(std::size_t i, std::int32_t new_tokens, std::vector<Slot>& evicted);
+  // Its KV cache is given back, to be computed again; it waits at the head (QueueOrder).
   void evict(Slot slot);
 
  private:
   std::uint64_t block_hash(const Sequence& s, std::int32_t block) const;
   void enqueue(Slot slot);
+  bool goes_before(Slot a, Slot b) const;
   void release_blocks(Sequence& s);
 
   SchedulerLimits limits_;

@@ -27,14 +27,23 @@ void Replica::dispatch(SimTime now) {
   }
 }
 
-// Fills `step`; false when nothing can be computed.
-bool Replica::plan(SimTime now, Step& step) {
+void Replica::ask() {
   plan_.clear();
   scheduler_->plan(state_, plan_);
   for (Slot s : plan_.evicted) observer_.evicted(state_.at(s).request);
   for (Slot s : plan_.stalled) observer_.stalled(state_.at(s).request);
   counts_.evictions += static_cast<std::int64_t>(plan_.evicted.size());
   counts_.stalls += static_cast<std::int64_t>(plan_.stalled.size());
+}
+
+// Fills `step`; false when nothing can be computed. A plan that only evicts is followed by another,
+// at once or, while a step is under way, when that has ended.
+bool Replica::plan(SimTime now, Step& step) {
+  if (asked_) return false;
+  do {
+    ask();
+  } while (count_ == 0 && plan_.work.empty() && !plan_.evicted.empty());
+  asked_ = count_ > 0 && plan_.work.empty();
   if (plan_.work.empty()) return false;
 
   StepShape shape;
@@ -82,6 +91,7 @@ void Replica::end_step() {
   const SimTime now = step.end;
   first_ = 1 - first_;
   --count_;
+  asked_ = false;
   counts_.output_tokens += static_cast<std::int64_t>(step.tokens.size());
   for (Slot slot : step.tokens) {
     Sequence& s = state_.at(slot);

@@ -73,6 +73,7 @@ class Replica {
     SimTime duration, end;
     bool decode_only = true;
   };
+  void ask();
   bool plan(SimTime now, Step& step);
   void start(Step& step, SimTime now);
   void finish(Slot slot, SimTime now);
@@ -87,6 +88,7 @@ class Replica {
   std::vector<PromptChunk> chunks_;
   std::array<Step, 2> steps_;  // the running one first, then the one planned behind it
   std::size_t first_ = 0, count_ = 0;
+  bool asked_ = false;  // and nothing to plan until the running step ends
   std::int64_t outstanding_ = 0;
   ReplicaCounts counts_;
 };

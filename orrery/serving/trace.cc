@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
@@ -85,7 +86,7 @@ class Collector {
 
 // "12 13-17 40": ids and runs of ids.
 std::vector<std::uint64_t> read_runs(std::string_view text, const std::string& where) {
-  constexpr std::uint64_t kLongestRun = 1 << 20;
+  constexpr std::uint64_t kMostIds = 1 << 20;  // of a request
   std::vector<std::uint64_t> ids;
   const char *at = text.data(), *end = at + text.size();
   while (at != end) {
@@ -99,7 +100,7 @@ std::vector<std::uint64_t> read_runs(std::string_view text, const std::string& w
     if (r.ec == std::errc() && r.ptr != end && *r.ptr == '-')
       r = std::from_chars(r.ptr + 1, end, last);
     if (r.ec != std::errc() || (r.ptr != end && *r.ptr != ' ') || last < first ||
-        last - first > kLongestRun) {
+        last - first >= kMostIds - ids.size()) {
       throw InputError(fmt::format(
           "{}: block ids: expected numbers and runs such as '12 13-17', got '{}'", where, text));
     }
@@ -133,7 +134,7 @@ struct Columns {
   bool dates = false;
 };
 
-Columns columns_of(const CsvReader& csv, const std::filesystem::path& path) {
+Columns columns_of(const CsvReader& csv, const std::string& name) {
   struct Known {
     const char *arrival, *input, *output;
     bool dates;
@@ -154,17 +155,16 @@ Columns columns_of(const CsvReader& csv, const std::filesystem::path& path) {
   throw InputError(fmt::format(
       "{}: not a trace that is known; expected columns arrival_s, input_tokens, output_tokens, or "
       "those of the Azure, BurstGPT, VIDUR or Splitwise traces",
-      path.string()));
+      name));
 }
 
-void read_csv(const std::filesystem::path& path, const TraceOptions& options, Trace& trace) {
-  CsvReader csv(path);
-  const Columns c = columns_of(csv, path);
+void read_csv(CsvReader& csv, const std::string& name, const TraceOptions& options, Trace& trace) {
+  const Columns c = columns_of(csv, name);
   Collector collector(trace, options);
   bool first = true, known_size = false;
   double start = 0;
   while (!collector.full() && csv.next()) {
-    const std::string where = fmt::format("{}:{}", path.string(), csv.line());
+    const std::string where = fmt::format("{}:{}", name, csv.line());
     Line line;
     const bool timed = c.arrival && !csv.empty(*c.arrival);
     if (first) trace.has_arrivals = timed;
@@ -194,13 +194,13 @@ void read_csv(const std::filesystem::path& path, const TraceOptions& options, Tr
   }
 }
 
-void read_jsonl(const std::filesystem::path& path, const TraceOptions& options, Trace& trace) {
-  std::ifstream in(path);
+void read_jsonl(std::istream& in, const std::string& name, const TraceOptions& options,
+                Trace& trace) {
   Collector collector(trace, options);
   std::string text;
   for (int number = 1; !collector.full() && std::getline(in, text); ++number) {
     if (text.find_first_not_of(" \t\r") == text.npos) continue;
-    const std::string where = fmt::format("{}:{}", path.string(), number);
+    const std::string where = fmt::format("{}:{}", name, number);
     try {
       const auto j = nlohmann::json::parse(text);
       const auto num = [&](const char* key) { return j.at(key).get<double>(); };
@@ -228,22 +228,44 @@ void read_jsonl(const std::filesystem::path& path, const TraceOptions& options, 
   }
 }
 
+bool is_json(const std::string& name) {
+  return name.ends_with(".jsonl") || name.ends_with(".json");
+}
+
+Trace checked(Trace trace, const std::string& name, const TraceOptions& options) {
+  if (options.id_tokens) trace.load.id_tokens = *options.id_tokens;
+  if (trace.load.requests.empty())
+    throw InputError(fmt::format("{}: the trace has no requests with tokens", name));
+  return trace;
+}
+
 }  // namespace
 
 Trace read_trace(const std::filesystem::path& path, const TraceOptions& options) {
+  const std::string name = path.string();
   if (!std::filesystem::is_regular_file(path))
-    throw InputError(fmt::format("{}: no such file", path.string()));
+    throw InputError(fmt::format("{}: no such file", name));
   Trace trace;
-  const auto name = path.filename().string();
-  if (name.ends_with(".jsonl") || name.ends_with(".json")) {
-    read_jsonl(path, options, trace);
+  if (is_json(name)) {
+    std::ifstream in(path);
+    read_jsonl(in, name, options, trace);
   } else {
-    read_csv(path, options, trace);
+    CsvReader csv(path);
+    read_csv(csv, name, options, trace);
   }
-  if (options.id_tokens) trace.load.id_tokens = *options.id_tokens;
-  if (trace.load.requests.empty())
-    throw InputError(fmt::format("{}: the trace has no requests with tokens", path.string()));
-  return trace;
+  return checked(std::move(trace), name, options);
+}
+
+Trace parse_trace(std::string_view text, const std::string& name, const TraceOptions& options) {
+  Trace trace;
+  if (is_json(name)) {
+    std::istringstream in{std::string(text)};
+    read_jsonl(in, name, options, trace);
+  } else {
+    CsvReader csv(text, name);
+    read_csv(csv, name, options, trace);
+  }
+  return checked(std::move(trace), name, options);
 }
 
 }  // namespace orrery

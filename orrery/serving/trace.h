@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "orrery/serving/request.h"
 
@@ -38,5 +39,7 @@ struct Trace {
 // InputError with file and line: no known format, a time that is negative, not a number or before
 // the one above it, a length that is no whole number or above 2^24.
 Trace read_trace(const std::filesystem::path& path, const TraceOptions& options = {});
+// The same from a text; `name` is what messages call it, and its ending (.jsonl, .csv) its form.
+Trace parse_trace(std::string_view text, const std::string& name, const TraceOptions& options = {});
 
 }  // namespace orrery

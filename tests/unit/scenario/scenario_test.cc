@@ -62,15 +62,28 @@ TEST(Scenario, WritesWhatItReads) {
   Scenario s =
       read(std::string(kLeast) +
            "workload: {isl: [16, 32], expert_skew: 0.5}\nmodel_overrides: {kv_heads: 4}\n");
-  Fields fields;
-  declare(fields, s);
-  const auto j = fields.json();
+  const auto j = to_json(s);
   EXPECT_EQ(j["workload"]["isl"], (std::vector<int>{16, 32}));
   EXPECT_EQ(j["model_overrides"]["kv_heads"], 4);
-  Scenario again = read_scenario(parse_json(j.dump(), "again.json"));
-  Fields fields_again;
-  declare(fields_again, again);
-  EXPECT_EQ(fields_again.json().dump(), j.dump());
+  EXPECT_EQ(to_json(read_scenario(parse_json(j.dump(), "again.json"))).dump(), j.dump());
+}
+
+TEST(Scenario, ALoadIsSimulated) {
+  const Scenario s = read(std::string(kLeast) +
+                          "load: {rate: [2, 4.5], isl: 'uniform(10, 20)', arrivals: gamma}\n"
+                          "slo: {ttft: 500 ms}\n");
+  EXPECT_TRUE(s.simulated);
+  EXPECT_EQ(s.service.rate, (std::vector<double>{2, 4.5}));
+  const auto j = to_json(s);
+  EXPECT_FALSE(j["workload"].contains("isl"));
+  EXPECT_EQ(to_json(read_scenario(parse_json(j.dump(), "again.json"))).dump(), j.dump());
+}
+
+TEST(Scenario, ALoadAndAWorkloadContradict) {
+  EXPECT_THROW(read(std::string(kLeast) + "load: {rate: 2}\nworkload: {isl: 100}\n"), InputError);
+  EXPECT_THROW(read(std::string(kLeast) + "load: {isl: 'normal(3, 4)'}\n"), InputError);
+  EXPECT_THROW(read(std::string(kLeast) + "load: {rate: [0]}\n"), InputError);
+  EXPECT_THROW(read(std::string(kLeast) + "load: {arrivals: poison}\n"), InputError);
 }
 
 }  // namespace

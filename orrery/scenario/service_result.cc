@@ -1,0 +1,236 @@
+#include "orrery/scenario/service_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/error.h"
+#include "orrery/base/node.h"
+#include "orrery/base/quantile.h"
+#include "orrery/serving/load.h"
+
+namespace orrery {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uintmax_t kLargestFile = 1u << 30;
+
+std::int32_t tokens(double v) {
+  if (!(v >= 1 && v <= 1 << 24))
+    throw InputError(fmt::format("a length of {} tokens: expected 1 to {}", v, 1 << 24));
+  return static_cast<std::int32_t>(std::lround(v));
+}
+
+// One answered request; times in seconds.
+struct Answered {
+  double start, input, output, ttft, e2e;
+};
+
+void add_distribution(ServiceResult& r, const std::string& name, const std::vector<double>& ms) {
+  if (ms.empty()) return;
+  double sum = 0;
+  for (double v : ms) sum += v;
+  r.figures[name] = sum / static_cast<double>(ms.size());
+  r.figures[name + "_p50"] = quantile(ms, 0.5);
+  r.figures[name + "_p90"] = quantile(ms, 0.9);
+  r.figures[name + "_p99"] = quantile(ms, 0.99);
+}
+
+// Load and figures from single requests.
+void add_requests(ServiceResult& r, std::vector<Answered> all) {
+  if (all.empty()) throw InputError("no request was answered");
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Answered& a, const Answered& b) { return a.start < b.start; });
+  std::vector<double> ttft, tpot, e2e;
+  double output = 0, end = 0;
+  for (const Answered& a : all) {
+    Request q;
+    q.arrival = sim_seconds(a.start - all.front().start);
+    q.input = tokens(a.input);
+    q.output = tokens(a.output);
+    r.load.requests.push_back(q);
+    ttft.push_back(a.ttft * 1e3);
+    e2e.push_back(a.e2e * 1e3);
+    if (q.output > 1) tpot.push_back((a.e2e - a.ttft) / (q.output - 1) * 1e3);
+    output += q.output;
+    end = std::max(end, a.start + a.e2e);
+  }
+  add_distribution(r, "ttft", ttft);
+  add_distribution(r, "tpot", tpot);
+  add_distribution(r, "e2e", e2e);
+  const double span = end - all.front().start;
+  if (span > 0) {
+    r.figures["output_throughput"] = output / span;
+    r.figures["request_throughput"] = static_cast<double>(all.size()) / span;
+  }
+}
+
+ServiceResult read_vllm(const json& j) {
+  ServiceResult r;
+  r.tool = "vllm";
+  r.model = j.value("model_id", "");
+  if (const auto c = j.find("max_concurrency"); c != j.end() && c->is_number())
+    r.max_concurrency = c->get<std::int64_t>();
+  const auto list = [&](const char* key) {
+    const auto it = j.find(key);
+    return it == j.end() || !it->is_array() ? std::vector<double>()
+                                            : it->get<std::vector<double>>();
+  };
+  const std::vector<double> starts = list("start_times"), inputs = list("input_lens"),
+                            outputs = list("output_lens");
+  const std::size_t n = inputs.size();
+  r.exact_load = n > 0 && outputs.size() == n && starts.size() == n;
+  if (r.exact_load) {
+    const double first = *std::min_element(starts.begin(), starts.end());
+    for (std::size_t i = 0; i < n; ++i) {
+      if (outputs[i] < 1) continue;  // failed
+      Request q;
+      q.arrival = sim_seconds(starts[i] - first);
+      q.input = tokens(inputs[i]);
+      q.output = tokens(outputs[i]);
+      r.load.requests.push_back(q);
+    }
+    std::stable_sort(r.load.requests.begin(), r.load.requests.end(),
+                     [](const Request& a, const Request& b) { return a.arrival < b.arrival; });
+    // What a limit on concurrency held back is in the start times.
+    r.max_concurrency = 0;
+  } else {
+    LoadSpec spec;
+    spec.requests = j.at("completed").get<std::int64_t>();
+    if (spec.requests < 1) throw InputError("no request was answered");
+    const auto count = static_cast<double>(spec.requests);
+    spec.input =
+        Lengths::parse(fmt::format("{}", tokens(j.at("total_input_tokens").get<double>() / count)));
+    spec.output = Lengths::parse(
+        fmt::format("{}", tokens(j.at("total_output_tokens").get<double>() / count)));
+    const json& rate = j.at("request_rate");
+    if (rate.is_number()) {
+      spec.arrivals = "gamma";
+      spec.parameters.rate = rate.get<double>();
+      spec.parameters.burstiness = j.value("burstiness", 1.0);
+    } else {
+      spec.arrivals = "at-once";
+    }
+    r.load = make_load(spec);
+  }
+  const auto take = [&](const char* key, const char* name) {
+    if (const auto it = j.find(key); it != j.end() && it->is_number())
+      r.figures[name] = it->get<double>();
+  };
+  take("mean_ttft_ms", "ttft"), take("median_ttft_ms", "ttft_p50"), take("p99_ttft_ms", "ttft_p99");
+  take("mean_tpot_ms", "tpot"), take("median_tpot_ms", "tpot_p50"), take("p99_tpot_ms", "tpot_p99");
+  take("mean_itl_ms", "itl"), take("median_itl_ms", "itl_p50"), take("p99_itl_ms", "itl_p99");
+  take("mean_e2el_ms", "e2e"), take("median_e2el_ms", "e2e_p50"), take("p99_e2el_ms", "e2e_p99");
+  take("request_throughput", "request_throughput");
+  take("output_throughput", "output_throughput");
+  return r;
+}
+
+ServiceResult read_guidellm(const json& j) {
+  ServiceResult r;
+  r.tool = "guidellm";
+  std::vector<Answered> all;
+  for (const json& q : j.at("benchmarks").at(0).at("requests").at("successful")) {
+    all.push_back({q.at("request_start_time").get<double>(), q.at("prompt_tokens").get<double>(),
+                   q.at("output_tokens").get<double>(),
+                   q.at("time_to_first_token_ms").get<double>() * 1e-3,
+                   q.at("request_latency").get<double>()});
+  }
+  add_requests(r, std::move(all));
+  return r;
+}
+
+ServiceResult read_aiperf(const std::string& text) {
+  ServiceResult r;
+  r.tool = "aiperf";
+  std::vector<Answered> all;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.find_first_not_of(" \r\t") == line.npos) continue;
+    const json j = json::parse(line);
+    const json& m = j.at("metrics");
+    const auto value = [&](const char* key) { return m.at(key).at("value").get<double>(); };
+    all.push_back({j.at("metadata").at("request_start_ns").get<double>() * 1e-9,
+                   value("input_sequence_length"), value("output_sequence_length"),
+                   value("time_to_first_token") * 1e-3, value("request_latency") * 1e-3});
+  }
+  add_requests(r, std::move(all));
+  return r;
+}
+
+}  // namespace
+
+ServiceResult read_service_result(const std::filesystem::path& path) {
+  const std::string text = read_text_file(path, kLargestFile);
+  try {
+    if (path.extension() == ".jsonl") return read_aiperf(text);
+    const json j = json::parse(text);
+    if (j.contains("benchmarks")) return read_guidellm(j);
+    if (j.contains("mean_ttft_ms")) return read_vllm(j);
+  } catch (const json::exception& e) {
+    throw InputError(fmt::format("{}: {}", path.string(), e.what()));
+  } catch (const InputError& e) {
+    throw InputError(fmt::format("{}: {}", path.string(), e.what()));
+  }
+  throw InputError(fmt::format(
+      "{}: expected the result of vLLM's bench serve (mean_ttft_ms), AIPerf's profile_export.jsonl "
+      "or GuideLLM's benchmarks.json",
+      path.string()));
+}
+
+Comparison compare(const ServiceResult& measured, const Point& predicted) {
+  Comparison c;
+  for (const Metric& m : predicted.metrics) {
+    const auto it = measured.figures.find(m.name);
+    if (it != measured.figures.end() && it->second > 0)
+      c.figures.push_back({m.name, m.unit, it->second, m});
+  }
+  const auto find = [&](std::string_view name) -> const ComparedFigure* {
+    const auto it = std::find_if(c.figures.begin(), c.figures.end(),
+                                 [&](const ComparedFigure& f) { return f.name == name; });
+    return it == c.figures.end() ? nullptr : &*it;
+  };
+  const ComparedFigure *ttft = find("ttft"), *tpot = find("tpot");
+  const auto value = [&](std::string_view name) {
+    const Metric* m = predicted.find(name);
+    return m ? m->value : 0;
+  };
+  const bool saturated = value("evictions") > 0 || value("kv_use") > 90;
+  const bool tpot_off = tpot && !tpot->within(), ttft_off = ttft && !ttft->within();
+  if (ttft_off && saturated) {
+    c.causes.push_back(
+        "the KV cache is full in the prediction: compare kv_tokens with the engine's own log "
+        "(\"GPU KV cache size\") and set engine.utilization or the memory constants");
+  }
+  if (tpot_off && tpot->difference() < 0) {
+    c.causes.push_back(
+        value("running") < 32
+            ? "steps take longer than their kernels with few sequences: host time (eager mode, a "
+              "slow CPU, the API server); set engine.host_per_step"
+            : "steps take longer than their kernels: another kernel or format than the one assumed "
+              "(see the notes), a throttled GPU, or a slower link between GPUs");
+  }
+  if (tpot_off && tpot->difference() > 0) {
+    c.causes.push_back(
+        "the service is faster: a newer kernel or format than assumed, speculative decoding, or "
+        "prefix hits that the load does not show");
+  }
+  if (ttft_off && !tpot_off) {
+    c.causes.push_back(
+        ttft->difference() < 0
+            ? "steps are right and first tokens come later: tokeniser, front end or network "
+              "before the engine (engine.request_overhead), or arrivals burstier than stated"
+            : "steps are right and first tokens come earlier: prefix hits, or requests that were "
+              "sent later than stated");
+  }
+  return c;
+}
+
+}  // namespace orrery
