@@ -101,10 +101,11 @@ void add_fit(CLI::App& program, Context& context) {
       "fit", "makes fitted parameters of catalog/ again from measured tables");
   auto o = std::make_shared<FitOptions>();
   app->add_option("AREA", o->area,
-                  "kernels, network, engines, services, layers, or points (also without AREA: --gpu and --from)");
-  app->add_option(
-         "--data", o->data,
-         "folder of tables: data/kernels (kernels), data (network), data/inference (engines, services), data/layers (layers)")
+                  "kernels, network, engines, services, layers, or points (also without AREA: "
+                  "--gpu and --from)");
+  app->add_option("--data", o->data,
+                  "folder of tables: data/kernels (kernels), data (network), data/inference "
+                  "(engines, services), data/layers (layers)")
       ->type_name("DIR");
   app->add_option("--family", o->family, "only this kernel family")->type_name("NAME");
   app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD); kernels and engines")
@@ -119,14 +120,18 @@ void add_fit(CLI::App& program, Context& context) {
       ->type_name("NAME");
   app->add_option("-o,--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
   app->callback([o, &context] {
-    const std::vector<std::string> areas = {"kernels", "network", "engines", "services", "layers", "points"};
+    const std::vector<std::string> areas = {"kernels",  "network", "engines",
+                                            "services", "layers",  "points"};
     if (o->area == "points" || (o->area.empty() && !o->from.empty()))
       return fit_points(*o, context.bundle());
     if (o->area.empty())
-      throw InputError("fit: expected kernels, network, engines, services, layers or points, or --gpu and --from");
+      throw InputError(
+          "fit: expected kernels, network, engines, services, layers or points, or --gpu and "
+          "--from");
     if (std::find(areas.begin(), areas.end(), o->area) == areas.end()) {
-      throw InputError(fmt::format("fit: expected kernels, network, engines, services, layers or points, got '{}'{}",
-                                   o->area, did_you_mean(o->area, areas)));
+      throw InputError(fmt::format(
+          "fit: expected kernels, network, engines, services, layers or points, got '{}'{}",
+          o->area, did_you_mean(o->area, areas)));
     }
     if (o->data.empty()) throw InputError("fit: --data is missing");
     if (o->area == "network") return fit_network_constants(*o, context.bundle());

@@ -48,9 +48,9 @@ std::optional<LayerPlace> layer_place(const Op& op) {
   if (const auto* e = std::get_if<Elementwise>(&op)) {
     if (e->gradient || e->rows < 1) return std::nullopt;
     const double bytes_a_row = (e->read + e->written).value() / static_cast<double>(e->rows);
-    return LayerPlace{{Kind::kRows,
-                       {static_cast<std::int64_t>(e->kind), e->width, std::llround(bytes_a_row)}},
-                      static_cast<double>(e->rows)};
+    return LayerPlace{
+        {Kind::kRows, {static_cast<std::int64_t>(e->kind), e->width, std::llround(bytes_a_row)}},
+        static_cast<double>(e->rows)};
   }
   if (const auto* e = std::get_if<Embedding>(&op))
     return LayerPlace{{Kind::kEmbedding, {e->hidden, 0, 0}}, static_cast<double>(e->tokens)};
@@ -74,9 +74,8 @@ std::optional<LayerPlace> layer_place(const Op& op) {
 std::optional<Estimate<Seconds>> LayerTimes::time(const Op& op) const {
   const auto place = layer_place(op);
   if (!place) return std::nullopt;
-  const auto layer = std::find_if(layers.begin(), layers.end(), [&](const MeasuredLayer& l) {
-    return l.shape == place->shape;
-  });
+  const auto layer = std::find_if(layers.begin(), layers.end(),
+                                  [&](const MeasuredLayer& l) { return l.shape == place->shape; });
   if (layer == layers.end()) return std::nullopt;
   const bool grid = !layer->y.empty();
   // Times of projections step with the tile; those of attention are powers of its sizes.
@@ -84,14 +83,16 @@ std::optional<Estimate<Seconds>> LayerTimes::time(const Op& op) const {
   if (!x) return std::nullopt;
   double us = 0;
   if (!grid) {
-    const double a = layer->us[x->below], b = layer->us[std::min(x->below + 1, layer->us.size() - 1)];
+    const double a = layer->us[x->below],
+                 b = layer->us[std::min(x->below + 1, layer->us.size() - 1)];
     us = a + (b - a) * x->share;
   } else {
     const auto y = cell_of(layer->y, std::max(place->y, layer->y.front()), kPastOffset, true);
     if (!y) return std::nullopt;
     const std::size_t columns = layer->y.size();
     const auto log_at = [&](std::size_t i, std::size_t j) {
-      return std::log(layer->us[std::min(i, layer->x.size() - 1) * columns + std::min(j, columns - 1)]);
+      return std::log(
+          layer->us[std::min(i, layer->x.size() - 1) * columns + std::min(j, columns - 1)]);
     };
     const auto along = [&](std::size_t i) {
       const double a = log_at(i, y->below), b = log_at(i, y->below + 1);
@@ -135,9 +136,13 @@ LayerTimes parse_layer_times(std::string_view text, const std::string& name) {
   };
   while (next()) {
     std::istringstream head(line);
-    std::string kind, form;
+    std::string kind, first, form;
     MeasuredLayer l;
-    head >> kind >> l.shape.sizes[0] >> l.shape.sizes[1] >> l.shape.sizes[2] >> form;
+    head >> kind >> first >> l.shape.sizes[1] >> l.shape.sizes[2] >> form;
+    if (const auto format = kind == "gemm" ? parse_format(first) : std::nullopt)
+      l.shape.sizes[0] = static_cast<std::int64_t>(*format);
+    else if (!(std::istringstream(first) >> l.shape.sizes[0]))
+      fail("expected KIND SIZE SIZE SIZE points N, or grid N M");
     std::size_t n = 0, m = 0;
     head >> n;
     const bool grid = form == "grid";
@@ -181,7 +186,10 @@ std::string to_text(const LayerTimes& times) {
   };
   for (const MeasuredLayer& l : times.layers) {
     const auto& s = l.shape.sizes;
-    out += fmt::format("{} {} {} {} ", kKinds[static_cast<std::size_t>(l.shape.kind)], s[0], s[1],
+    const std::string first = l.shape.kind == LayerShape::Kind::kGemm
+                                  ? std::string(facts(static_cast<Format>(s[0])).name)
+                                  : std::to_string(s[0]);
+    out += fmt::format("{} {} {} {} ", kKinds[static_cast<std::size_t>(l.shape.kind)], first, s[1],
                        s[2]);
     if (l.y.empty()) {
       out += fmt::format("points {}\n", l.x.size());

@@ -9,7 +9,7 @@
 // catalog/layers/<gpu>.txt, made by `orrery fit layers`:
 //   orrery-layers 1
 //   # recipe, for people
-//   gemm 0 6144 4096 points 3            number format, n, k
+//   gemm bf16 6144 4096 points 3         number format, n, k
 //   1 52.1 2 52.3 4 52.9                 rows and us, increasing
 //   rows 1 8192 24576 points ...         kind of elementwise work, width, bytes a row
 //   embedding 4096 0 0 points ...        width

@@ -75,8 +75,7 @@ class Simulation : public ReplicaObserver {
   // When its client sends it.
   SimTime sent_at(std::size_t index) const {
     const SimTime arrival = load_.requests[index].arrival;
-    if (config_.max_concurrency == 0 ||
-        static_cast<std::int64_t>(index) < config_.max_concurrency)
+    if (config_.max_concurrency == 0 || static_cast<std::int64_t>(index) < config_.max_concurrency)
       return arrival;
     return released_.empty() ? kNever : std::max(arrival, released_.front());
   }
@@ -90,8 +89,7 @@ class Simulation : public ReplicaObserver {
     RequestRecord& record = result_.records[index];
     record.arrival = sent_at(index);
     admitted_ = now - config_.request_overhead;
-    if (config_.max_concurrency > 0 &&
-        static_cast<std::int64_t>(index) >= config_.max_concurrency)
+    if (config_.max_concurrency > 0 && static_cast<std::int64_t>(index) >= config_.max_concurrency)
       released_.pop_front();
     record.queued = now;
     record.input = r.input;

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <nlopt.hpp>
 #include <optional>
 #include <tuple>
 
@@ -19,7 +18,7 @@ namespace orrery {
 namespace {
 
 constexpr std::size_t kLeastRows = 6, kMostRows = 48;
-constexpr int kRounds = 2, kMostEvaluations = 300;
+constexpr int kRounds = 2, kPasses = 2, kGrid = 9, kHalvings = 4;
 constexpr double kHuber = 0.5;       // logarithmic error beyond which a row pulls no harder
 constexpr double kPull = 0.01;       // weight of a constant's distance from where it started
 constexpr double kTtftWeight = 0.4;  // a TTFT beside a TPOT
@@ -32,7 +31,7 @@ struct Constant {
 };
 const std::vector<Constant> kConstants = {
     {"execution.host_per_step", "us", 500, 10, 8000},
-    {"execution.frontend_per_token", "us", 20, 1, 200},
+    {"execution.frontend_per_token", "us", 20, 1, 60},
     {"execution.request_overhead", "us", 10000, 100, 200000},
     {"execution.prefill_floor", "us", 20000, 100, 200000},
     {"execution.collective_latency", "us", 0.5, 0.01, 20},
@@ -113,29 +112,35 @@ class ServiceFit {
     }
     double pull = 0;
     for (std::size_t i = 0; i < x.size(); ++i)
-      pull += kPull * std::abs(x[i] - std::log(kConstants[i].start)) / static_cast<double>(x.size());
+      pull +=
+          kPull * std::abs(x[i] - std::log(kConstants[i].start)) / static_cast<double>(x.size());
     return sum / std::max(n, 1.0) + pull;
   }
 
-  // From `x`; without the rows of `left_out` (empty: with all).
+  // From `x`; without the rows of `left_out` (empty: with all). One constant after the other, each
+  // over its whole range: most have no effect until they exceed something else.
   std::vector<double> fit(std::vector<double> x, const std::string& left_out) {
     left_out_ = left_out;
-    nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(x.size()));
-    std::vector<double> lower, upper;
-    for (const Constant& c : kConstants) {
-      lower.push_back(std::log(c.least));
-      upper.push_back(std::log(c.most));
+    for (int pass = 0; pass < kPasses; ++pass) {
+      for (std::size_t i = 0; i < kConstants.size(); ++i) {
+        const double least = std::log(kConstants[i].least), most = std::log(kConstants[i].most);
+        double step = (most - least) / (kGrid - 1), best = x[i], best_loss = loss(x);
+        const auto attempt = [&](double v) {
+          if (v < least || v > most) return;
+          std::vector<double> at = x;
+          at[i] = v;
+          if (const double l = loss(at); l < best_loss) best_loss = l, best = v;
+        };
+        for (int k = 0; k < kGrid; ++k) attempt(least + step * k);
+        for (int k = 0; k < kHalvings; ++k) {
+          const double centre = best;
+          step /= 2;
+          attempt(centre - step);
+          attempt(centre + step);
+        }
+        x[i] = best;
+      }
     }
-    search.set_lower_bounds(lower);
-    search.set_upper_bounds(upper);
-    search.set_initial_step(0.7);
-    search.set_maxeval(kMostEvaluations);
-    search.set_ftol_rel(2e-4);
-    search.set_min_objective([](const std::vector<double>& at, std::vector<double>&,
-                                void* data) { return static_cast<ServiceFit*>(data)->loss(at); },
-                             this);
-    double best = 0;
-    search.optimize(x, best);
     return x;
   }
 
@@ -171,7 +176,8 @@ std::string recipe(const FittedServices& f, const std::vector<double>& x, const 
       "# Made by `orrery fit services` from data/inference/serving_steady on {}: do not edit.\n"
       "# {} rows of the groups that fit (the others judge). Median error of TPOT {:.1f} % before, "
       "{:.1f} % after,\n"
-      "# {:.1f} % with the row's model and system left out; of TTFT {:.1f} %, {:.1f} %, {:.1f} %.\n",
+      "# {:.1f} % with the row's model and system left out; of TTFT {:.1f} %, {:.1f} %, {:.1f} "
+      "%.\n",
       date, f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out, f.ttft_before, f.ttft_after,
       f.ttft_left_out);
   for (const char* group : {"execution", "kernels"}) {
@@ -180,7 +186,8 @@ std::string recipe(const FittedServices& f, const std::vector<double>& x, const 
       const std::string key = kConstants[i].key;
       const std::size_t dot = key.find('.');
       if (key.substr(0, dot) == group)
-        out += fmt::format("  {}: {}\n", key.substr(dot + 1), text_of(kConstants[i], std::exp(x[i])));
+        out +=
+            fmt::format("  {}: {}\n", key.substr(dot + 1), text_of(kConstants[i], std::exp(x[i])));
     }
   }
   return out;

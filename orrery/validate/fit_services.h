@@ -1,8 +1,8 @@
-// `orrery fit services`: what today's engines take besides their kernels, on GPUs of one class, from
-// measured closed loops (data/inference/serving_steady.csv).
+// `orrery fit services`: what today's engines take besides their kernels, on GPUs of one class,
+// from measured closed loops (data/inference/serving_steady.csv).
 //
 // At most six constants for each engine and GPU class (engine_gpu_class), found by the least mean
-// absolute logarithmic error of TPOT and TTFT (TTFT counts half), each (model, system) counting as
+// absolute logarithmic error of TPOT and TTFT (of less weight), each (model, system) counting as
 // the square root of its rows, with a weak pull towards what the profile has. Only rows of groups
 // that `fits_engines` are used; at most kMostRows of a class, spread evenly.
 //
@@ -24,8 +24,8 @@ namespace orrery {
 
 struct FittedServices {
   std::string engine, gpu_class;
-  std::string yaml;       // text of catalog/engines/fitted/<engine>-<gpu class>.yaml
-  std::size_t rows = 0;   // fitted on
+  std::string yaml;      // text of catalog/engines/fitted/<engine>-<gpu class>.yaml
+  std::size_t rows = 0;  // fitted on
   double tpot_before = 0, tpot_after = 0, tpot_left_out = 0;  // median absolute errors, percent
   double ttft_before = 0, ttft_after = 0, ttft_left_out = 0;
   std::string skipped;  // why nothing was fitted; empty otherwise

@@ -141,7 +141,9 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
   bool blocks = false;
   for (const char* family : {"deepseek", "glm-5", "minimax", "qwen3"})
     blocks |= s.model.starts_with(family);
-  const auto format = [&](std::string name) { return blocks && name == "fp8" ? "fp8_block" : name; };
+  const auto format = [&](std::string name) {
+    return blocks && name == "fp8" ? "fp8_block" : name;
+  };
   if (const std::string gemm = format(get("gemm_quant")); !own && parse_format(gemm))
     s.precision.quantization = gemm;
   if (const std::string moe = format(get("moe_quant")); !own && parse_format(moe))
@@ -150,8 +152,8 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
   // FLASHINFER_MOE_MXFP4_MXFP8).
   const Gpu gpu = catalog.gpu(r.system);
   if (own && engine_gpu_class(gpu) == "blackwell") s.precision.moe_quantization = "mxfp4_fp8";
-  // Quantised models there run with an fp8 KV cache: many rows hold more sequences than a 16-bit one
-  // would (70B tp1 at 64 users, MiniMax tp2 at 512).
+  // Quantised models there run with an fp8 KV cache: many rows hold more sequences than a 16-bit
+  // one would (70B tp1 at 64 users, MiniMax tp2 at 512).
   const std::string precision = get("precision");
   if (r.framework == "vllm" && (precision == "fp8" || precision == "fp4"))
     s.precision.kv_cache_dtype = "fp8";

@@ -35,8 +35,8 @@ struct MeasuredRow {
   std::vector<MeasuredFigure> figures;
 };
 
-// A closed-loop row of serving_steady as a simulation: ten requests for each user, all users at once;
-// lengths within the tenth of the mean that the benchmark draws them from.
+// A closed-loop row of serving_steady as a simulation: ten requests for each user, all users at
+// once; lengths within the tenth of the mean that the benchmark draws them from.
 Scenario simulated_service(const MeasuredRow& row);
 
 // `group` decides which rows may fit engine constants: two thirds of the groups, by a hash of the

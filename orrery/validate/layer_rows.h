@@ -76,7 +76,8 @@ class LayerSubject {
     Scenario scenario;
     scenario.model = model_.id;
     scenario.hardware.gpu = gpu_->id;
-    const Deployment d = make_deployment(scenario, model_, *gpu_, load_engine("vllm", *gpu_, bundle_));
+    const Deployment d =
+        make_deployment(scenario, model_, *gpu_, load_engine("vllm", *gpu_, bundle_));
     engine_ = d.engine;
     precision_.activations = precision_.attention = precision_.kv_cache =
         row.dtype == "fp16" ? Dtype::kFp16 : Dtype::kBf16;

@@ -14,9 +14,9 @@ namespace {
 
 constexpr double kMicro = 1e-6;
 
-void add(ValidationReport& report, const LayerRow& row, const LayerSubject& subject, std::string_view table,
-         const std::string& metric, bool fitted, const std::string& reference,
-         const Estimate<Seconds>& e) {
+void add(ValidationReport& report, const LayerRow& row, const LayerSubject& subject,
+         std::string_view table, const std::string& metric, bool fitted,
+         const std::string& reference, const Estimate<Seconds>& e) {
   const auto us = [&e](double p) { return e.quantile(p).value() / kMicro; };
   report.rows.push_back({{{"table", std::string(table)},
                           {"metric", metric},
