@@ -250,8 +250,15 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
     FittedServices f;
     std::tie(f.engine, f.gpu_class) = key;
     f.rows = rows.size();
+    const bool one_group = std::all_of(rows.begin(), rows.end(), [&](const Row& r) {
+      return r.left_out_with == rows.front().left_out_with;
+    });
     if (rows.size() < kLeastRows) {
       f.skipped = fmt::format("{} rows, at least {} are needed", rows.size(), kLeastRows);
+      results.push_back(std::move(f));
+    } else if (one_group) {
+      f.skipped =
+          fmt::format("all rows are {}: nothing would judge the fit", rows[0].left_out_with);
       results.push_back(std::move(f));
     } else {
       results.push_back(fit_class(runner, std::move(rows), std::move(f), date));

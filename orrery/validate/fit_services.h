@@ -10,6 +10,9 @@
 // closed form's, times what the simulation differed by at the last constants. Simulated again and
 // fitted again, kRounds times.
 //
+// A class of which only one model on one system was measured is not fitted: what is a model's own
+// and what the engine's could not be told apart.
+//
 // The errors reported are those of every (model, system) left out: fitted on the others, judged on
 // it.
 #pragma once
