@@ -12,6 +12,8 @@
 #include "orrery/kernel/fit.h"
 #include "orrery/network/network_fit.h"
 #include "orrery/validate/fit_engines.h"
+#include "orrery/validate/fit_layers.h"
+#include "orrery/validate/fit_services.h"
 
 namespace orrery::cli {
 namespace {
@@ -54,6 +56,21 @@ void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
   }
 }
 
+void fit_service_constants(const FitOptions& o, const Bundle& bundle) {
+  fmt::print("{:<8} {:<10} {:>5}  {:>6} {:>6} {:>8}  {:>6} {:>6} {:>8}\n", "engine", "gpus", "rows",
+             "tpot", "fitted", "left out", "ttft", "fitted", "left out");
+  for (const FittedServices& f : fit_services(o.data, o.date, bundle)) {
+    if (!f.skipped.empty()) {
+      fmt::print("{:<8} {:<10} {}\n", f.engine, f.gpu_class, f.skipped);
+      continue;
+    }
+    fmt::print("{:<8} {:<10} {:>5}  {:>6.1f} {:>6.1f} {:>8.1f}  {:>6.1f} {:>6.1f} {:>8.1f}\n",
+               f.engine, f.gpu_class, f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out,
+               f.ttft_before, f.ttft_after, f.ttft_left_out);
+    write_below(o.out, fmt::format("engines/fitted/{}-{}.yaml", f.engine, f.gpu_class), f.yaml);
+  }
+}
+
 void fit_points(const FitOptions& o, const Bundle& bundle) {
   if (o.gpu.empty() || o.from.empty())
     throw InputError("fit points: expected --gpu GPU and --from FILE (a table of measured calls)");
@@ -84,10 +101,11 @@ void add_fit(CLI::App& program, Context& context) {
       "fit", "makes fitted parameters of catalog/ again from measured tables");
   auto o = std::make_shared<FitOptions>();
   app->add_option("AREA", o->area,
-                  "kernels, network, engines, or points (also without AREA: --gpu and --from)");
-  app->add_option(
-         "--data", o->data,
-         "folder of tables: data/kernels (kernels), data (network), data/inference (engines)")
+                  "kernels, network, engines, services, layers, or points (also without AREA: "
+                  "--gpu and --from)");
+  app->add_option("--data", o->data,
+                  "folder of tables: data/kernels (kernels), data (network), data/inference "
+                  "(engines, services), data/layers (layers)")
       ->type_name("DIR");
   app->add_option("--family", o->family, "only this kernel family")->type_name("NAME");
   app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD); kernels and engines")
@@ -102,19 +120,29 @@ void add_fit(CLI::App& program, Context& context) {
       ->type_name("NAME");
   app->add_option("-o,--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
   app->callback([o, &context] {
-    const std::vector<std::string> areas = {"kernels", "network", "engines", "points"};
+    const std::vector<std::string> areas = {"kernels",  "network", "engines",
+                                            "services", "layers",  "points"};
     if (o->area == "points" || (o->area.empty() && !o->from.empty()))
       return fit_points(*o, context.bundle());
     if (o->area.empty())
-      throw InputError("fit: expected kernels, network, engines or points, or --gpu and --from");
+      throw InputError(
+          "fit: expected kernels, network, engines, services, layers or points, or --gpu and "
+          "--from");
     if (std::find(areas.begin(), areas.end(), o->area) == areas.end()) {
-      throw InputError(fmt::format("fit: expected kernels, network, engines or points, got '{}'{}",
-                                   o->area, did_you_mean(o->area, areas)));
+      throw InputError(fmt::format(
+          "fit: expected kernels, network, engines, services, layers or points, got '{}'{}",
+          o->area, did_you_mean(o->area, areas)));
     }
     if (o->data.empty()) throw InputError("fit: --data is missing");
     if (o->area == "network") return fit_network_constants(*o, context.bundle());
     if (o->date.empty()) throw InputError("fit: --date is missing; it is written into the recipe");
     if (o->area == "kernels") return fit_kernel_surfaces(*o, context.bundle());
+    if (o->area == "layers") {
+      const auto files = fit_layers(o->data, o->date, context.bundle());
+      for (const auto& [path, text] : files) write_below(o->out, path, text);
+      return fmt::print("{} files written below {}\n", files.size(), o->out);
+    }
+    if (o->area == "services") return fit_service_constants(*o, context.bundle());
     fit_engine_constants(*o, context.bundle());
   });
 }

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <optional>
 
 #include "orrery/kernel/family.h"
+#include "orrery/kernel/layer_times.h"
 #include "orrery/kernel/served_family.h"
 
 namespace orrery {
@@ -55,6 +57,10 @@ class SurfaceKernelModel : public KernelModel {
   SurfaceKernelModel(const Gpu& gpu, const KernelClasses& classes, const Bundle& bundle,
                      TierChoice tier)
       : gpu_(gpu), store_(gpu, bundle, tier) {
+    if (tier == TierChoice::kBest && classes.gemm == "vllm") {
+      if (const auto file = bundle.find(layer_times_path(gpu.id)))
+        layers_ = parse_layer_times(file->content, file->name);
+    }
     for (const KernelFamily* family : kernel_families()) {
       const std::string& framework = framework_of(classes, family->name());
       if (!framework.empty()) families_.emplace_back(*family, framework, store_);
@@ -65,6 +71,11 @@ class SurfaceKernelModel : public KernelModel {
     if (const auto* backward = std::get_if<AttentionBackward>(&op))
       return attention_backward(*backward);
     KernelTime t = forward(op);
+    if (layers_) {
+      if (const auto measured = layers_->time(op)) {
+        t.time = *measured;
+      }
+    }
     if (is_gradient(op)) t.time.shared = std::hypot(t.time.shared, kGradientError);
     return t;
   }
@@ -77,6 +88,7 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   std::string provenance(const Op& op) const override {
+    if (layers_ && layers_->time(op)) return fmt::format("layers of vLLM measured on {}", gpu_.id);
     if (const auto* backward = std::get_if<AttentionBackward>(&op))
       return fmt::format("{:.2f} times the forward pass: {}",
                          kBackwardFlops * backward_factor(gpu_), provenance(backward->forward));
@@ -218,6 +230,7 @@ class SurfaceKernelModel : public KernelModel {
   const Gpu gpu_;
   const SurfaceStore store_;
   std::deque<ServedFamily> families_;
+  std::optional<LayerTimes> layers_;  // of the engine whose layers were measured: vLLM
 };
 
 }  // namespace

@@ -2,7 +2,8 @@
 //
 // A KernelModel is made for a GPU and a choice of kernel classes (which framework's kernel runs for
 // each family). It picks the best tier for each op by itself and names it:
-//   measured     this GPU and class have a sweep: physics times a fitted efficiency surface
+//   measured     this GPU and class have a sweep: physics times a fitted efficiency surface; or the
+//                very layer was measured in an engine (layer_times.h)
 //   transferred  another GPU's surface for this class, on this GPU's data sheet
 //   analytical   physics with cited constants only
 // A few points measured on this GPU correct the lower two (calibration.h); both are then called

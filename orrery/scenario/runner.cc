@@ -186,9 +186,10 @@ const Gpu& Runner::gpu(const std::string& name) {
   return it->second;
 }
 
-const EngineProfile& Runner::engine(const std::string& id) {
-  auto it = engines_.find(id);
-  if (it == engines_.end()) it = engines_.emplace(id, load_engine(id, bundle_)).first;
+const EngineProfile& Runner::engine(const std::string& id, const Gpu& gpu) {
+  const std::string key = fmt::format("{}|{}", id, engine_gpu_class(gpu));
+  auto it = engines_.find(key);
+  if (it == engines_.end()) it = engines_.emplace(key, load_engine(id, gpu, bundle_)).first;
   return it->second;
 }
 
@@ -215,7 +216,8 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
   if (scenario.model_overrides.kv_heads > 0)
     model = with_kv_heads(std::move(model), scenario.model_overrides.kv_heads);
   const Deployment base =
-      make_deployment(scenario, model, gpu(scenario.hardware.gpu), engine(scenario.engine.profile));
+      make_deployment(scenario, model, gpu(scenario.hardware.gpu),
+                      engine(scenario.engine.profile, gpu(scenario.hardware.gpu)));
   if (scenario.simulated) return simulate_service(scenario, model, base, options);
   check_sweep(scenario);
   const std::vector<Load> loads = loads_of(scenario.workload);

@@ -61,7 +61,7 @@ class Runner {
                                              const ParallelPlan& plan, const RunOptions& options);
   const Architecture& architecture(const std::string& name);
   const Gpu& gpu(const std::string& name);
-  const EngineProfile& engine(const std::string& id);
+  const EngineProfile& engine(const std::string& id, const Gpu& gpu);
   const KernelModel& kernels(const Gpu& gpu, const KernelClasses& classes, TierChoice tier);
   const NetworkModel& network(const Gpu& gpu, const std::string& node, const ParallelPlan& plan,
                               const std::string& stack);

@@ -24,6 +24,7 @@ SimulationConfig service_config(const Scenario& s, const Deployment& d, const Ar
   c.router = cluster.router;
   c.seed = static_cast<std::uint64_t>(s.service.seed);
   c.max_concurrency = s.service.max_concurrency;
+  c.frontend_per_request = sim_time(d.engine.execution.frontend_per_request);
   c.request_overhead = sim_time(d.engine.execution.request_overhead);
   c.autoscale.policy = cluster.autoscale.policy;
   c.autoscale.target = cluster.autoscale.target;

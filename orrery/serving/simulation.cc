@@ -120,8 +120,21 @@ class Simulation : public ReplicaObserver {
   // end.
   SimTime next_entry() const {
     if (next_ == load_.requests.size()) return kNever;
-    if (config_.max_concurrency > 0 && outstanding_ >= config_.max_concurrency) return kNever;
-    return std::max(load_.requests[next_].arrival, released_) + config_.request_overhead;
+    const SimTime sent = sent_at(next_);
+    if (sent == kNever) return kNever;
+    return std::max(sent, admitted_) + config_.frontend_per_request + config_.request_overhead;
+  }
+
+  // When its client sends it.
+  SimTime sent_at(std::size_t index) const {
+    const SimTime arrival = load_.requests[index].arrival;
+    if (config_.max_concurrency == 0 || static_cast<std::int64_t>(index) < config_.max_concurrency)
+      return arrival;
+    return released_.empty() ? kNever : std::max(arrival, released_.front());
+  }
+  // One that ends lets another be sent.
+  void release(SimTime now) {
+    if (config_.max_concurrency > 0) released_.push_back(now);
   }
 
   // ---- requests ----
@@ -129,18 +142,21 @@ class Simulation : public ReplicaObserver {
   void enter(std::size_t index, SimTime now) {
     const Request& r = load_.requests[index];
     RequestRecord& record = result_.records[index];
-    record.arrival = now - config_.request_overhead;
+    record.arrival = sent_at(index);
+    admitted_ = now - config_.request_overhead;
+    if (config_.max_concurrency > 0 && static_cast<std::int64_t>(index) >= config_.max_concurrency)
+      released_.pop_front();
     record.queued = now;
     record.input = r.input;
     record.output = r.output;
     const std::int64_t longest = config_.replica.limits.max_model_len;
     if (longest > 0 && std::int64_t{r.input} + r.output > longest) {
       record.outcome = Outcome::kTooLong;
-      return;
+      return release(now);
     }
     if (!fits_somewhere(r)) {
       record.outcome = Outcome::kNeverFits;
-      return;
+      return release(now);
     }
     ++outstanding_;
     send(static_cast<std::uint32_t>(index), now);
@@ -373,7 +389,7 @@ class Simulation : public ReplicaObserver {
     result_.records[request].finished = now;
     result_.records[request].outcome = Outcome::kDone;
     result_.end = std::max(result_.end, now);
-    if (config_.max_concurrency > 0 && outstanding_ == config_.max_concurrency) released_ = now;
+    release(now);
     --outstanding_;
   }
   void prefilled(std::uint32_t request, SimTime) override { prefilled_.push_back(request); }
@@ -402,7 +418,8 @@ class Simulation : public ReplicaObserver {
   std::int64_t moving_ = 0;  // events that bring the simulation on by themselves
   std::size_t next_ = 0;     // request to enter
   std::int64_t outstanding_ = 0;
-  SimTime released_;  // when the limit on requests last let one go
+  std::deque<SimTime> released_;  // when requests ended in whose place none was sent yet
+  SimTime admitted_;              // when the front end was done with the last request
   SimTime changed_;   // when the fleet last did
   std::vector<std::uint32_t> prefilled_;
   std::deque<std::uint32_t> parked_;  // while no engine takes requests

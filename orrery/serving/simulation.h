@@ -36,7 +36,9 @@ struct SimulationConfig : PoolConfig {
   // At most so many requests are sent and not yet answered; the next goes out when one ends, or at
   // its arrival if that is later. 0: no limit.
   std::int64_t max_concurrency = 0;
-  SimTime request_overhead;  // from a request's arrival until it is in the engine's queue
+  // From a request's arrival until it is in the engine's queue: what the front end takes for one
+  // after the other, and what it waits besides.
+  SimTime frontend_per_request, request_overhead;
 
   std::size_t pools() const { return 1 + others.size(); }
 };

@@ -173,7 +173,7 @@ SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
   r.waves = full + (rest > 0 ? 1 : 0);
   r.prefill_step = prefill.typical;
   r.prefill_steps = prefill.steps;
-  r.prefill = plus(prefill.all, overhead);
+  r.prefill = prefill.all;
   const Estimate<Seconds> one_wave = plus(prefill.all, decode);
   r.makespan = plus(one_wave.scaled(static_cast<double>(full)), overhead);
   if (rest > 0)
@@ -182,7 +182,7 @@ SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
   const double waited = static_cast<double>(r.waves - 1) / 2;
   r.ttft = plus(plus(prefill.mean, overhead), one_wave.scaled(waited));
   if (w.osl > 1) r.tpot = decode.scaled(1 / later);
-  r.e2e = plus(plus(r.prefill, decode), one_wave.scaled(waited));
+  r.e2e = plus(plus(plus(r.prefill, overhead), decode), one_wave.scaled(waited));
   r.output_tokens = static_cast<double>(w.requests * w.osl);
   r.input_tokens = static_cast<double>(w.requests * w.isl);
   return r;

@@ -37,7 +37,8 @@ struct SteadyWorkload {
 
 struct SteadyResult {
   Estimate<Seconds> ttft, tpot, e2e;  // tpot is zero for osl 1
-  Estimate<Seconds> prefill;          // until the last member of a wave has its first token
+  // Until the last member of a wave has its first token; without request_overhead.
+  Estimate<Seconds> prefill;
   Estimate<Seconds> makespan;  // all requests (batch), or one request's residence (closed loop)
   double output_tokens = 0;    // produced during `makespan`
   double input_tokens = 0;

@@ -29,12 +29,13 @@ Family family_of(const Op& op) {
 // The engine's own kernels against the measured class: by what bounds the call, blended where both
 // count.
 double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const KernelTime& t,
-                     bool mixed) {
+                     bool prefill, bool mixed) {
   const double c = t.compute.value(), m = t.memory.value();
   const double compute_share = c + m > 0 ? c * c / (c * c + m * m) : 0;
   double factor =
       std::pow(k.compute_factor, compute_share) * std::pow(k.memory_factor, 1 - compute_share);
   if (std::holds_alternative<PrefillAttention>(op.op)) factor *= k.prefill_attention_factor;
+  if (prefill && std::holds_alternative<MoeExperts>(op.op)) factor *= k.moe_prefill_factor;
   const auto* decode = std::get_if<DecodeAttention>(&op.op);
   if (decode && mixed) factor *= mixed_decode_factor(k, *decode);
   return factor;
@@ -91,7 +92,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
     } else {
       const KernelTime t = kernels_.predict(op.op);
       term.bound = t.bound;
-      term.time = t.time.scaled(op.count * engine_factor(engine_.kernels, op, t, mixed));
+      term.time = t.time.scaled(op.count * engine_factor(engine_.kernels, op, t, !decoding, mixed));
       const Seconds least = std::max(t.compute, t.memory) * op.count;
       // Whatever the engine's factor says, the data sheet's roofline holds.
       if (t.compute > t.memory) term.time.value = std::max(term.time.value, least);
@@ -112,7 +113,8 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   const Seconds gaps = step.replayed ? Seconds(0) : x.kernel_gap * launched;
   Seconds paced = std::max(gpu + gaps, step.launches);
   if (!decoding) paced = std::max(paced, x.prefill_floor);
-  const Seconds whole = x.host_overlapped ? std::max(paced, step.host) : paced + step.host;
+  Seconds whole = x.host_overlapped ? std::max(paced, step.host) : paced + step.host;
+  whole = std::max(whole, x.frontend_per_token * static_cast<double>(program.sequences));
   // Time that the kernels do not explain has the uncertainty of the engine's fitted constants.
   constexpr double kHostError =
       0.25;  // spread of host times between machines (docs/composition.md)

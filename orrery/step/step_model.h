@@ -14,6 +14,7 @@
 //   launches = launch * kernels + host_per_layer * layers    eager
 //            = graph_launch * layers                         replayed
 //   host = host_per_step + host_per_sequence * sequences
+// and no step is shorter than the front end needs for its tokens, frontend_per_token * sequences.
 //
 // Measured on layers and whole services (../docs/composition.md): with the right kernel class the
 // sum alone is within 5 % where graphs are replayed; old eager engines are host-bound for small

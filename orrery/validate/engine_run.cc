@@ -45,7 +45,7 @@ EngineRun::EngineRun(const std::filesystem::path& dir, const Bundle& bundle)
     scenario.hardware.gpu = gpu.id;
     scenario.engine.profile = "vllm";
     deployment =
-        make_deployment(scenario, model, gpu, load_engine(scenario.engine.profile, bundle));
+        make_deployment(scenario, model, gpu, load_engine(scenario.engine.profile, gpu, bundle));
     auto& limits = deployment.engine.scheduler;
     limits.max_num_batched_tokens = arguments.at("max_num_batched_tokens").get<std::int64_t>();
     limits.max_num_seqs = arguments.at("max_num_seqs").get<std::int64_t>();

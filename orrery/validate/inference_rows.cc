@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <functional>
 
 #include "orrery/base/random.h"
@@ -136,10 +137,26 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
   // Where the source names the formats of projections and experts, they decide; gpt-oss is listed
   // under nvfp4 but is released, and run, with mxfp4 experts only.
   const bool own = s.model.starts_with("gpt-oss");
-  if (const std::string gemm = get("gemm_quant"); !own && parse_format(gemm))
+  // The fp8 checkpoints of these families have block scales, though the source says fp8 of some.
+  bool blocks = false;
+  for (const char* family : {"deepseek", "glm-5", "minimax", "qwen3"})
+    blocks |= s.model.starts_with(family);
+  const auto format = [&](std::string name) {
+    return blocks && name == "fp8" ? "fp8_block" : name;
+  };
+  if (const std::string gemm = format(get("gemm_quant")); !own && parse_format(gemm))
     s.precision.quantization = gemm;
-  if (const std::string moe = get("moe_quant"); !own && parse_format(moe))
+  if (const std::string moe = format(get("moe_quant")); !own && parse_format(moe))
     s.precision.moe_quantization = moe;
+  // gpt-oss on data-centre Blackwell: experts' activations in mxfp8 (InferenceX sets vLLM's
+  // FLASHINFER_MOE_MXFP4_MXFP8).
+  const Gpu gpu = catalog.gpu(r.system);
+  if (own && engine_gpu_class(gpu) == "blackwell") s.precision.moe_quantization = "mxfp4_fp8";
+  // Quantised models there run with an fp8 KV cache: many rows hold more sequences than a 16-bit
+  // one would (70B tp1 at 64 users, MiniMax tp2 at 512).
+  const std::string precision = get("precision");
+  if (r.framework == "vllm" && (precision == "fp8" || precision == "fp4"))
+    s.precision.kv_cache_dtype = "fp8";
   if (get("isl").empty() || get("osl").empty() || get("concurrency").empty())
     throw NoData("the row does not state its lengths or concurrency");
   w.closed_loop = true;
@@ -195,6 +212,26 @@ std::string engine_of_row(std::string_view framework, std::string_view version,
     if (framework == known) return known;
   }
   throw NoData(fmt::format("no engine profile describes '{}' on {}", framework, gpu.id));
+}
+
+Scenario simulated_service(const MeasuredRow& row) {
+  constexpr std::int64_t kRequestsPerUser = 10;
+  Scenario s = row.scenario;
+  s.simulated = true;
+  auto& w = s.workload;
+  ServiceScenario& v = s.service;
+  const std::int64_t users = w.batch.at(0);
+  v.arrivals = "at-once";
+  v.max_concurrency = users;
+  v.requests = kRequestsPerUser * users;
+  const auto lengths = [&](std::int64_t mean) {
+    const double m = static_cast<double>(mean);
+    return fmt::format("uniform({}, {})", std::max<std::int64_t>(1, std::llround(m * 8 / 9)),
+                       std::llround(m * 10 / 9));
+  };
+  v.isl = lengths(w.isl.at(0));
+  v.osl = lengths(w.osl.at(0));
+  return s;
 }
 
 bool fits_engines(std::string_view group) { return hash_text(group) % 3 != 0; }

@@ -35,6 +35,10 @@ struct MeasuredRow {
   std::vector<MeasuredFigure> figures;
 };
 
+// A closed-loop row of serving_steady as a simulation: ten requests for each user, all users at
+// once; lengths within the tenth of the mean that the benchmark draws them from.
+Scenario simulated_service(const MeasuredRow& row);
+
 // `group` decides which rows may fit engine constants: two thirds of the groups, by a hash of the
 // group's name.
 bool fits_engines(std::string_view group);

@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/quantile.h"
+#include "orrery/kernel/layer_times.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/serving/simulation.h"
 #include "orrery/serving/step_clock.h"
@@ -54,9 +55,8 @@ Figures simulated(const EngineRun& run, const RequestLoad& load, double scale) {
   return f;
 }
 
-void validate_run(const std::filesystem::path& dir, const Bundle& bundle,
-                  ValidationReport& report) {
-  const EngineRun run(dir, bundle);
+// `table`: what the rows are called.
+void validate_run(const EngineRun& run, const std::string& table, ValidationReport& report) {
   std::vector<RunRequest> requests = run.requests;
   std::sort(requests.begin(), requests.end(),
             [](const RunRequest& a, const RunRequest& b) { return a.queued < b.queued; });
@@ -76,12 +76,12 @@ void validate_run(const std::filesystem::path& dir, const Bundle& bundle,
   const Figures low50 = at(0.25), high50 = at(0.75), low90 = at(0.05), high90 = at(0.95);
   const auto row = [&](const char* metric, auto of, Origin origin) {
     ValidationRow v;
-    v.by = {{"table", run.name},
+    v.by = {{"table", table},
             {"metric", metric},
             {"system", run.gpu.id},
             {"engine", run.deployment.engine.id},
             {"fitted", "no"}};
-    v.row = run.name + ":" + metric;
+    v.row = table + ":" + metric;
     v.measured = of(measured);
     v.predicted = of(predicted);
     v.low50 = of(low50), v.high50 = of(high50), v.low90 = of(low90), v.high90 = of(high90);
@@ -96,12 +96,12 @@ void validate_run(const std::filesystem::path& dir, const Bundle& bundle,
   row("e2e p99", [](const Figures& f) { return quantile(f.e2e, 0.99); }, error.origin);
   if (!run.kv_blocks) return;
   const double blocks = static_cast<double>(run.memory().kv_blocks());
-  report.rows.push_back({{{"table", run.name},
+  report.rows.push_back({{{"table", table},
                           {"metric", "KV blocks"},
                           {"system", run.gpu.id},
                           {"engine", run.deployment.engine.id},
                           {"fitted", "no"}},
-                         run.name + ":KV blocks",
+                         table + ":KV blocks",
                          static_cast<double>(*run.kv_blocks),
                          blocks,
                          blocks,
@@ -109,29 +109,6 @@ void validate_run(const std::filesystem::path& dir, const Bundle& bundle,
                          blocks,
                          blocks,
                          Origin::kAnalytical});
-}
-
-// A closed-loop row as a simulation: ten requests for each user, all users at once; lengths within
-// the tenth of the mean that the benchmark draws them from.
-constexpr std::int64_t kRequestsPerUser = 10;
-
-Scenario as_service(const MeasuredRow& row) {
-  Scenario s = row.scenario;
-  s.simulated = true;
-  auto& w = s.workload;
-  ServiceScenario& v = s.service;
-  const std::int64_t users = w.batch.at(0);
-  v.arrivals = "at-once";
-  v.max_concurrency = users;
-  v.requests = kRequestsPerUser * users;
-  const auto lengths = [&](std::int64_t mean) {
-    const double m = static_cast<double>(mean);
-    return fmt::format("uniform({}, {})", std::max<std::int64_t>(1, std::llround(m * 8 / 9)),
-                       std::llround(m * 10 / 9));
-  };
-  v.isl = lengths(w.isl.at(0));
-  v.osl = lengths(w.osl.at(0));
-  return s;
 }
 
 void validate_steady(const std::filesystem::path& dir, const Bundle& bundle,
@@ -144,7 +121,7 @@ void validate_steady(const std::filesystem::path& dir, const Bundle& bundle,
   for (const MeasuredRow& row : rows) {
     try {
       // Relative intervals are those of the closed form: a third of the simulations.
-      const Answer answer = runner.run(as_service(row), options),
+      const Answer answer = runner.run(simulated_service(row), options),
                    steady = runner.run(row.scenario, options);
       const Point& point = answer.points.at(0);
       if (!point.feasibility.fits) throw Infeasible(point.feasibility.reason);
@@ -189,7 +166,13 @@ ValidationReport validate_serving(const std::filesystem::path& dir, const std::s
   const std::filesystem::path below = dir / "request_level";
   for (const auto& run : run_folders(std::filesystem::is_directory(below) ? below : dir, table)) {
     try {
-      validate_run(run, bundle, report);
+      const EngineRun as_is(run, bundle);
+      validate_run(as_is, as_is.name, report);
+      // The same as if no layer had been measured on this GPU.
+      if (bundle.find(layer_times_path(as_is.gpu.id))) {
+        const EngineRun transferred(run, bundle.replacing("layers", {}));
+        validate_run(transferred, as_is.name + " (transferred)", report);
+      }
     } catch (const NoData& e) {
       report.refused.push_back({run.filename().string(), e.what()});
     } catch (const Infeasible& e) {

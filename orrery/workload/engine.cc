@@ -37,6 +37,9 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("prefill_attention_factor", k.prefill_attention_factor,
               "prefill attention takes this many times the measured class's time")
             .range(0.3, 20);
+        g.add("moe_prefill_factor", k.moe_prefill_factor,
+              "routed experts of a step with a prefill take this many times the measured time")
+            .range(0.3, 20);
         g.add("mixed_decode_exponent", k.mixed_decode_exponent,
               "decode attention beside a prefill takes (heads per KV head)^this as long as alone")
             .range(0, 1);
@@ -60,6 +63,10 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("host_overlapped", x.host_overlapped, "host time hides behind the GPU");
         g.add("prefill_floor", x.prefill_floor, "least time of a step that carries a prefill");
         g.add("request_overhead", x.request_overhead, "before a request's first token, once");
+        g.add("frontend_per_request", x.frontend_per_request,
+              "the front end admits one request after the other, this long each");
+        g.add("frontend_per_token", x.frontend_per_token,
+              "the front end delivers one token after the other, this long each");
         g.add("older_host_factor", x.older_host_factor,
               "host times beside GPUs older than Hopper, relative")
             .range(0.5, 5);
@@ -156,6 +163,27 @@ EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_f
                                  did_you_mean(id, names)));
   }
   if (with_fit) read("engines/fitted/" + e.id + ".yaml");
+  return e;
+}
+
+std::string_view engine_gpu_class(const Gpu& gpu) {
+  if (gpu.vendor != "nvidia") return "";
+  if (gpu.sm_version == 90) return "hopper";
+  return gpu.sm_version >= 100 && gpu.sm_version < 110 ? "blackwell" : "";
+}
+
+EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bundle,
+                          bool with_fit) {
+  EngineProfile e = load_engine(id, bundle, with_fit);
+  const std::string_view gpu_class = engine_gpu_class(gpu);
+  if (gpu_class.empty()) return e;
+  Fields fields;
+  declare(fields, e);
+  for (const char* folder : {"by-gpu", "fitted"}) {
+    if (!with_fit && std::string_view(folder) == "fitted") continue;
+    const auto file = bundle.find(fmt::format("engines/{}/{}-{}.yaml", folder, e.id, gpu_class));
+    if (file) fields.read(parse_yaml(file->content, file->name));
+  }
   return e;
 }
 

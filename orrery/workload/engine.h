@@ -25,6 +25,7 @@
 #include "orrery/base/bundle.h"
 #include "orrery/base/fields.h"
 #include "orrery/base/units.h"
+#include "orrery/hardware/gpu.h"
 
 namespace orrery {
 
@@ -44,6 +45,9 @@ struct EngineProfile {
     // the GPU's bandwidth exceeds it by multiplies memory_factor. 0: no limit.
     BytesPerSecond unit_bandwidth;
     double prefill_attention_factor = 1;  // prefill attention alone (older engines)
+    // Routed experts of a step that carries a prefill (many tokens an expert) take this many times
+    // the measured class's time: an older version's kernels, unequal ranks.
+    double moe_prefill_factor = 1;
     // Decode attention of a step that also carries a prefill takes (heads per KV head)^this as long
     // as alone: FlashAttention 2 runs both in one call, which neither splits the keys of a sequence
     // nor packs heads that share a KV head. On Hopper and data-centre Blackwell other kernels do,
@@ -68,6 +72,12 @@ struct EngineProfile {
     Seconds prefill_floor = microseconds(0);  // least time of a step that carries a prefill
     Seconds request_overhead =
         microseconds(0);  // once a request, before its first token (tokenise, queue)
+    // The front end (API server, detokeniser) is one process: it admits one request after the
+    // other, this long each, and a step's tokens take it this long each; a step does not end before
+    // the one before is delivered (tokens do not pile up: SGLang's first tokens would be late by
+    // half of the request, which they are not).
+    Seconds frontend_per_request = microseconds(0);
+    Seconds frontend_per_token = microseconds(0);
     // Host times are those of a host of the Hopper era (2022 and later); CPUs that stand beside
     // older GPUs take this many times as long.
     double older_host_factor = 1.5;
@@ -111,6 +121,14 @@ void declare(Fields& fields, EngineProfile& engine);
 // By id or alias, with its fitted constants unless `with_fit` is false. InputError naming the
 // nearest.
 EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_fit = true);
+// The same on the GPUs of one class: what the engine runs differently there
+// (catalog/engines/by-gpu/<id>-<class>.yaml) and what was fitted there (fitted/<id>-<class>.yaml)
+// is laid over it.
+EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bundle,
+                          bool with_fit = true);
+// "hopper" (H100, H200, ...), "blackwell" (B200, B300, GB200: data centre only); empty: others,
+// which have no files of their own.
+std::string_view engine_gpu_class(const Gpu& gpu);
 std::vector<std::string> engine_ids(const Bundle& bundle);
 
 // The tokens that a decode step of `tokens` runs with: padded up to the next captured graph size

@@ -84,9 +84,11 @@ TEST_F(Layers, AFolderWithoutTablesIsAnError) {
 // computes prompts, so neither it nor the next is a row.
 TEST_F(Layers, TakesSecondsThatOnlyDecode) {
   write("h100-sxm_x/config.json",
-        R"({"engine_kwargs": {"model": "llama-3-8b", "tensor_parallel_size": 1}})");
-  std::string requests = "id,arrival_s,input_toks,output_toks,first_token_s,last_token_s\n";
-  for (int i = 0; i < 8; ++i) requests += std::to_string(i) + ",0,1000,200,0.5,4.5\n";
+        R"({"engine_kwargs": {"model": "llama-3-8b", "tensor_parallel_size": 1,
+            "max_num_batched_tokens": 8192, "max_num_seqs": 1024, "max_model_len": null}})");
+  std::string requests =
+      "id,arrival_s,input_toks,output_toks,queued_s,scheduled_s,first_token_s,last_token_s\n";
+  for (int i = 0; i < 8; ++i) requests += std::to_string(i) + ",0,1000,200,0,0,0.5,4.5\n";
   write("h100-sxm_x/requests.csv.gz", requests);
   write("h100-sxm_x/timeseries.csv.gz",
         "t,prompt_throughput,gen_throughput,running\n"

@@ -55,5 +55,20 @@ TEST(Engine, PadsToTheCapturedSizes) {
   EXPECT_EQ(padded_tokens(e, 5), 5);
 }
 
+// What an engine runs differently on one class of GPUs is laid over its profile there alone.
+TEST(Engine, GpuClassesHaveFilesOfTheirOwn) {
+  const Bundle bundle;
+  Gpu gpu;
+  gpu.vendor = "nvidia";
+  gpu.sm_version = 100;
+  EXPECT_EQ(engine_gpu_class(gpu), "blackwell");
+  EXPECT_EQ(load_engine("trtllm", gpu, bundle).kernels.moe, "vllm");
+  EXPECT_GT(load_engine("vllm", gpu, bundle).execution.request_overhead, Seconds(0));
+  EXPECT_EQ(load_engine("vllm", gpu, bundle, false).execution.request_overhead, Seconds(0));
+  gpu.sm_version = 120;  // workstation cards
+  EXPECT_EQ(engine_gpu_class(gpu), "");
+  EXPECT_EQ(load_engine("trtllm", gpu, bundle).kernels.moe, "trtllm");
+}
+
 }  // namespace
 }  // namespace orrery

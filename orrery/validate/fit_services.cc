@@ -1,0 +1,270 @@
+#include "orrery/validate/fit_services.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "orrery/base/quantile.h"
+#include "orrery/scenario/runner.h"
+#include "orrery/validate/inference_rows.h"
+#include "orrery/validate/report.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::size_t kLeastRows = 6, kMostRows = 48;
+constexpr int kRounds = 2, kPasses = 2, kGrid = 9, kHalvings = 4;
+constexpr double kHuber = 0.5;       // logarithmic error beyond which a row pulls no harder
+constexpr double kPull = 0.01;       // weight of a constant's distance from where it started
+constexpr double kTtftWeight = 0.4;  // a TTFT beside a TPOT
+
+// A constant, by its logarithm.
+struct Constant {
+  const char* key;   // below the profile
+  const char* unit;  // empty: a plain factor
+  double start, least, most;
+};
+const std::vector<Constant> kConstants = {
+    {"execution.host_per_step", "us", 500, 10, 8000},
+    {"execution.frontend_per_token", "us", 20, 1, 60},
+    {"execution.request_overhead", "us", 10000, 100, 200000},
+    {"execution.prefill_floor", "us", 20000, 100, 200000},
+    {"execution.collective_latency", "us", 0.5, 0.01, 20},
+    {"kernels.moe_prefill_factor", "", 1, 0.7, 4},
+};
+
+// Rows that ../shared/reference/composition.md names as not to be trusted.
+bool distrusted(const MeasuredRow& row) {
+  return row.scenario.model.starts_with("qwen3-235b") ||
+         (row.engine == "sglang" && row.scenario.workload.batch[0] >= 512);
+}
+
+std::string text_of(const Constant& c, double v) {
+  return *c.unit ? fmt::format("{:.4g} {}", v, c.unit) : fmt::format("{:.4g}", v);
+}
+
+struct Row {
+  MeasuredRow row;
+  std::string left_out_with;  // model and system
+  double weight = 1;
+  // Of TPOT and TTFT: log(simulated / closed form) at the last constants.
+  std::optional<double> correction[2];
+};
+
+using Errors = std::array<std::optional<double>, 2>;  // log(predicted / measured): TPOT, TTFT
+constexpr const char* kFigures[2] = {"tpot", "ttft"};
+
+class ServiceFit {
+ public:
+  ServiceFit(Runner& runner, std::vector<Row> rows) : runner_(runner), rows_(std::move(rows)) {}
+
+  std::vector<Row>& rows() { return rows_; }
+
+  void simulate(const std::vector<double>& x) {
+    for (Row& r : rows_) {
+      set(r.row.scenario, x);
+      for (auto& c : r.correction) c.reset();
+      try {
+        const Answer closed = runner_.run(r.row.scenario, options_);
+        const Answer simulated = runner_.run(simulated_service(r.row), options_);
+        for (std::size_t i = 0; i < 2; ++i) {
+          const Metric *a = closed.points.at(0).find(kFigures[i]),
+                       *b = simulated.points.at(0).find(kFigures[i]);
+          if (a && b && a->value > 0 && b->value > 0)
+            r.correction[i] = std::log(b->value / a->value);
+        }
+      } catch (const std::runtime_error&) {  // refused: `orrery validate` reports it
+      }
+    }
+  }
+
+  Errors errors(Row& r, const std::vector<double>& x) {
+    Errors out;
+    if (!r.correction[0] && !r.correction[1]) return out;
+    set(r.row.scenario, x);
+    const Answer closed = runner_.run(r.row.scenario, options_);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Metric* m = closed.points.at(0).find(kFigures[i]);
+      for (const MeasuredFigure& f : r.row.figures) {
+        if (m && r.correction[i] && f.answer_name == kFigures[i])
+          out[i] = std::log(m->value / f.value) + *r.correction[i];
+      }
+    }
+    return out;
+  }
+
+  double loss(const std::vector<double>& x) {
+    double sum = 0, n = 0;
+    for (Row& r : rows_) {
+      if (r.left_out_with == left_out_) continue;
+      const Errors e = errors(r, x);
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (!e[i]) continue;
+        const double a = std::abs(*e[i]), w = r.weight * (i == 1 ? kTtftWeight : 1);
+        sum += w * (a < kHuber ? a : kHuber * (1 + std::log(a / kHuber)));
+        n += w;
+      }
+    }
+    double pull = 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      pull +=
+          kPull * std::abs(x[i] - std::log(kConstants[i].start)) / static_cast<double>(x.size());
+    return sum / std::max(n, 1.0) + pull;
+  }
+
+  // From `x`; without the rows of `left_out` (empty: with all). One constant after the other, each
+  // over its whole range: most have no effect until they exceed something else.
+  std::vector<double> fit(std::vector<double> x, const std::string& left_out) {
+    left_out_ = left_out;
+    for (int pass = 0; pass < kPasses; ++pass) {
+      for (std::size_t i = 0; i < kConstants.size(); ++i) {
+        const double least = std::log(kConstants[i].least), most = std::log(kConstants[i].most);
+        double step = (most - least) / (kGrid - 1), best = x[i], best_loss = loss(x);
+        const auto attempt = [&](double v) {
+          if (v < least || v > most) return;
+          std::vector<double> at = x;
+          at[i] = v;
+          if (const double l = loss(at); l < best_loss) best_loss = l, best = v;
+        };
+        for (int k = 0; k < kGrid; ++k) attempt(least + step * k);
+        for (int k = 0; k < kHalvings; ++k) {
+          const double centre = best;
+          step /= 2;
+          attempt(centre - step);
+          attempt(centre + step);
+        }
+        x[i] = best;
+      }
+    }
+    return x;
+  }
+
+ private:
+  static void set(Scenario& s, const std::vector<double>& x) {
+    for (std::size_t i = 0; i < kConstants.size(); ++i)
+      set_path(s.engine.overrides, kConstants[i].key,
+               scalar_node(text_of(kConstants[i], std::exp(x[i])), "fit"));
+  }
+
+  Runner& runner_;
+  std::vector<Row> rows_;
+  std::string left_out_;
+  RunOptions options_ = [] {
+    RunOptions o;
+    o.breakdown = o.intervals = false;
+    return o;
+  }();
+};
+
+// Absolute errors in percent, of both figures.
+struct Percents {
+  std::vector<double> of[2];
+  void add(const Errors& e) {
+    for (std::size_t i = 0; i < 2; ++i)
+      if (e[i]) of[i].push_back(100 * std::abs(std::expm1(*e[i])));
+  }
+  double median(std::size_t i) const { return of[i].empty() ? 0 : quantile(of[i], 0.5); }
+};
+
+std::string recipe(const FittedServices& f, const std::vector<double>& x, const std::string& date) {
+  std::string out = fmt::format(
+      "# Made by `orrery fit services` from data/inference/serving_steady on {}: do not edit.\n"
+      "# {} rows of the groups that fit (the others judge). Median error of TPOT {:.1f} % before, "
+      "{:.1f} % after,\n"
+      "# {:.1f} % with the row's model and system left out; of TTFT {:.1f} %, {:.1f} %, {:.1f} "
+      "%.\n",
+      date, f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out, f.ttft_before, f.ttft_after,
+      f.ttft_left_out);
+  for (const char* group : {"execution", "kernels"}) {
+    out += fmt::format("{}:\n", group);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::string key = kConstants[i].key;
+      const std::size_t dot = key.find('.');
+      if (key.substr(0, dot) == group)
+        out +=
+            fmt::format("  {}: {}\n", key.substr(dot + 1), text_of(kConstants[i], std::exp(x[i])));
+    }
+  }
+  return out;
+}
+
+FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f,
+                         const std::string& date) {
+  // An even spread over the table, which is sorted by what was run.
+  std::vector<Row> some;
+  const std::size_t n = std::min(rows.size(), kMostRows);
+  for (std::size_t i = 0; i < n; ++i) some.push_back(std::move(rows[i * rows.size() / n]));
+  f.rows = n;
+  std::map<std::string, double> groups;
+  for (const Row& r : some) groups[r.left_out_with] += 1;
+  for (Row& r : some) r.weight = 1 / std::sqrt(groups.at(r.left_out_with));
+  ServiceFit fit(runner, std::move(some));
+  std::vector<double> x;
+  for (const Constant& c : kConstants) x.push_back(std::log(c.start));
+  Percents before, after, left_out;
+  for (int round = 0; round < kRounds; ++round) {
+    fit.simulate(x);
+    if (round == 0)
+      for (Row& r : fit.rows()) before.add(fit.errors(r, x));
+    x = fit.fit(x, "");
+  }
+  fit.simulate(x);
+  for (Row& r : fit.rows()) after.add(fit.errors(r, x));
+  for (const auto& [group, count] : groups) {
+    if (groups.size() == 1) break;
+    const std::vector<double> others = fit.fit(x, group);
+    for (Row& r : fit.rows())
+      if (r.left_out_with == group) left_out.add(fit.errors(r, others));
+  }
+  f.tpot_before = before.median(0), f.ttft_before = before.median(1);
+  f.tpot_after = after.median(0), f.ttft_after = after.median(1);
+  f.tpot_left_out = left_out.median(0), f.ttft_left_out = left_out.median(1);
+  f.yaml = recipe(f, x, date);
+  return f;
+}
+
+}  // namespace
+
+std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const std::string& date,
+                                         const Bundle& bundle) {
+  Runner runner(bundle);
+  std::vector<MeasuredRow> read;
+  std::vector<RefusedRow> refused;
+  read_inference_rows(dir, "serving_steady", runner.catalog(), read, refused);
+  std::map<std::pair<std::string, std::string>, std::vector<Row>> classes;
+  for (MeasuredRow& row : read) {
+    const std::string gpu_class(engine_gpu_class(runner.catalog().gpu(row.system)));
+    if (gpu_class.empty() || !fits_engines(row.group) || distrusted(row)) continue;
+    Row r;
+    r.left_out_with = row.scenario.model + " on " + row.system;
+    r.row = std::move(row);
+    classes[{r.row.engine, gpu_class}].push_back(std::move(r));
+  }
+  std::vector<FittedServices> results;
+  for (auto& [key, rows] : classes) {
+    FittedServices f;
+    std::tie(f.engine, f.gpu_class) = key;
+    f.rows = rows.size();
+    const bool one_group = std::all_of(rows.begin(), rows.end(), [&](const Row& r) {
+      return r.left_out_with == rows.front().left_out_with;
+    });
+    if (rows.size() < kLeastRows) {
+      f.skipped = fmt::format("{} rows, at least {} are needed", rows.size(), kLeastRows);
+      results.push_back(std::move(f));
+    } else if (one_group) {
+      f.skipped =
+          fmt::format("all rows are {}: nothing would judge the fit", rows[0].left_out_with);
+      results.push_back(std::move(f));
+    } else {
+      results.push_back(fit_class(runner, std::move(rows), std::move(f), date));
+    }
+  }
+  return results;
+}
+
+}  // namespace orrery

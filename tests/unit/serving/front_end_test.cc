@@ -1,0 +1,59 @@
+// What the front end adds: requests pass it one after the other, then wait the overhead.
+#include <gtest/gtest.h>
+
+#include "orrery/serving/simulation.h"
+
+namespace orrery {
+namespace {
+
+class TenMilliseconds : public StepTimer {
+ public:
+  SimTime time(const StepShape&) override { return sim_seconds(0.01); }
+};
+
+RequestLoad one_token_requests(int n) {
+  RequestLoad load;
+  load.requests.resize(static_cast<std::size_t>(n));
+  return load;
+}
+
+// Two users, 2 ms a request in the front end and 5 ms besides; steps of 10 ms.
+//   request 0  sent 0, admitted 2, queued 7, step 7 to 17
+//   request 1  sent 0, admitted 4, queued 9, step 17 to 27
+//   request 2  sent 17 when 0 ended, queued 24, step 27 to 37
+//   request 3  sent 27, queued 34, step 37 to 47
+TEST(FrontEnd, RequestsPassOneAfterTheOther) {
+  SimulationConfig config;
+  config.replica.kv_blocks = 100;
+  config.max_concurrency = 2;
+  config.frontend_per_request = sim_seconds(0.002);
+  config.request_overhead = sim_seconds(0.005);
+  TenMilliseconds timer;
+  const RequestLoad load = one_token_requests(4);
+  const SimulationResult r = simulate(config, load, timer);
+  const double sent[] = {0, 0, 0.017, 0.027}, queued[] = {0.007, 0.009, 0.024, 0.034},
+               ttft[] = {0.017, 0.027, 0.020, 0.020};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(r.records[i].arrival.seconds(), sent[i], 1e-12) << i;
+    EXPECT_NEAR(r.records[i].queued.seconds(), queued[i], 1e-12) << i;
+    EXPECT_NEAR(r.records[i].ttft(), ttft[i], 1e-12) << i;
+  }
+}
+
+// A request that can never run does not keep its user from sending the next.
+TEST(FrontEnd, RejectedRequestsLetTheNextBeSent) {
+  SimulationConfig config;
+  config.replica.kv_blocks = 100;
+  config.replica.limits.max_model_len = 10;
+  config.max_concurrency = 1;
+  RequestLoad load = one_token_requests(3);
+  load.requests[1].input = 11;
+  TenMilliseconds timer;
+  const SimulationResult r = simulate(config, load, timer);
+  EXPECT_EQ(r.records[1].outcome, Outcome::kTooLong);
+  EXPECT_EQ(r.records[2].outcome, Outcome::kDone);
+  EXPECT_NEAR(r.records[2].finished.seconds(), 0.02, 1e-12);
+}
+
+}  // namespace
+}  // namespace orrery
