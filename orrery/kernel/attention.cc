@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -120,7 +121,7 @@ class PrefillFamily : public KernelFamily {
  public:
   PrefillFamily() : classes_(make_classes()) {}
   std::string_view name() const override { return "attention_prefill"; }
-  bool accepts(const Op& op) const override { return std::holds_alternative<PrefillAttention>(op); }
+  OpKinds kinds() const override { return kinds_of<PrefillAttention>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 6},
             log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
@@ -159,8 +160,8 @@ class PrefillFamily : public KernelFamily {
     const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
     p.base = kSetup + std::max(p.compute * waste * waves, move_time(bytes(op), cached, gpu));
     p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
-    p.x = {std::log2(a.kv_heads), std::log2(1.0 * a.heads / a.kv_heads), std::log2(q(a.batch)),
-           std::log2(n)};
+    p.x = {quick_log2(a.kv_heads), quick_log2(1.0 * a.heads / a.kv_heads), quick_log2(q(a.batch)),
+           quick_log2(n)};
     return p;
   }
 
@@ -197,7 +198,7 @@ class DecodeFamily : public KernelFamily {
  public:
   DecodeFamily() : classes_(make_classes()) {}
   std::string_view name() const override { return "attention_decode"; }
-  bool accepts(const Op& op) const override { return std::holds_alternative<DecodeAttention>(op); }
+  OpKinds kinds() const override { return kinds_of<DecodeAttention>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 6},
             log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
@@ -224,7 +225,7 @@ class DecodeFamily : public KernelFamily {
     p.base = kSetup + std::max(p.compute * waste, move_time(bytes(op), cached, gpu));
     p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
     const double keys = a.window > 0 ? std::min(a.context, kMostWindows * q(a.window)) : a.context;
-    p.x = {std::log2(a.kv_heads), std::log2(group), std::log2(q(a.batch)), std::log2(keys)};
+    p.x = {quick_log2(a.kv_heads), quick_log2(group), quick_log2(q(a.batch)), quick_log2(keys)};
     return p;
   }
 

@@ -22,10 +22,7 @@ class ElementwiseFamily : public KernelFamily {
   ElementwiseFamily() { classes_[0].choices = {{"memory_bound"}}; }
 
   std::string_view name() const override { return "elementwise"; }
-  bool accepts(const Op& op) const override {
-    return std::holds_alternative<Elementwise>(op) || std::holds_alternative<Embedding>(op) ||
-           std::holds_alternative<OptimizerStep>(op);
-  }
+  OpKinds kinds() const override { return kinds_of<Elementwise, Embedding, OptimizerStep>(); }
   std::vector<std::vector<double>> axes() const override { return {{0, 1}}; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op&) const override { return 0; }

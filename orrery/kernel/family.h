@@ -60,12 +60,21 @@ struct KernelSample {
                             // of the fit together
 };
 
+// A set of alternatives of Op, one bit each.
+using OpKinds = std::uint32_t;
+template <class... Ops>
+constexpr OpKinds kinds_of() {
+  return ((OpKinds{1} << Op(Ops{}).index()) | ...);
+}
+
 class KernelFamily {
  public:
   virtual ~KernelFamily() = default;
 
   virtual std::string_view name() const = 0;  // of its files: "gemm"
-  virtual bool accepts(const Op& op) const = 0;
+  // The kinds of ops it serves (kinds_of), and whether this one of them.
+  virtual OpKinds kinds() const = 0;
+  virtual bool accepts(const Op& op) const { return kinds() >> op.index() & 1; }
 
   // Nodes of the surface along each coordinate, increasing; the same for all classes and GPUs.
   virtual std::vector<std::vector<double>> axes() const = 0;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -94,7 +95,7 @@ class GemmFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "gemm"; }
-  bool accepts(const Op& op) const override { return std::holds_alternative<Gemm>(op); }
+  OpKinds kinds() const override { return kinds_of<Gemm>(); }
 
   std::vector<std::vector<double>> axes() const override {
     // The sizes of the sweeps. Of m: beside multiples of tiles a node for the next row, with which
@@ -127,17 +128,18 @@ class GemmFamily : public KernelFamily {
     p.compute =
         flops(op) / (rate_for(dtype, gpu) * (g.format == Format::kQ4K ? kBlockInt8Share : 1));
     p.memory = moved / gpu.memory.bandwidth;
-    double padded = 1e30;
-    const double outputs = m * n * batch;
+    const double units = std::max(gpu.compute_units, 1);
+    double cost = 1e300;  // of the best tile shape, in outputs at the full rate
+#pragma GCC unroll 6
     for (const Tile& t : kTiles) {
       const double tiles = ceiling(m / t.m) * ceiling(n / t.n) * batch;
-      const double waste = tiles * t.m * t.n / outputs;
+      const double whole_waves = ceiling(tiles / units) * units;
       // A product with little work per wave is split along k: half a wave is the worst that is
       // lost.
-      const double waves = std::min(1 + kWaveLoss * (wave_factor(tiles, gpu.compute_units) - 1),
-                                    std::max(1.0, 0.5 * gpu.compute_units / tiles + 1));
-      padded = std::min(padded, waste * waves * t.penalty);
+      const double run = std::min(tiles + kWaveLoss * (whole_waves - tiles), tiles + 0.5 * units);
+      cost = std::min(cost, run * (t.m * t.n * t.penalty));
     }
+    const double padded = cost / (m * n * batch);
     // Operands and results of a decode step stay in the cache; weights do not, unless the call is
     // repeated on them.
     const Bytes weights = weights_of(g);
@@ -149,7 +151,7 @@ class GemmFamily : public KernelFamily {
         dtype == Dtype::kFp32 ? std::max(p.compute, flops(op) / sustained_fp32(gpu)) : p.compute;
     p.base = kSetup + std::max(limited * padded, move_time(moved, cached, gpu));
     p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
-    p.x = {std::log2(m), std::log2(n * batch), std::log2(k), 0};
+    p.x = {quick_log2(m), quick_log2(n * batch), quick_log2(k), 0};
     return p;
   }
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/kernel/family.h"
 #include "orrery/kernel/served_family.h"
 
@@ -57,7 +59,11 @@ class SurfaceKernelModel : public KernelModel {
       : gpu_(gpu), store_(gpu, bundle, tier) {
     for (const KernelFamily* family : kernel_families()) {
       const std::string& framework = framework_of(classes, family->name());
-      if (!framework.empty()) families_.emplace_back(*family, framework, store_);
+      if (framework.empty()) continue;
+      const ServedFamily& served = families_.emplace_back(*family, framework, store_);
+      for (std::size_t kind = 0; kind < by_kind_.size(); ++kind) {
+        if (family->kinds() >> kind & 1) by_kind_[kind].push_back(&served);
+      }
     }
   }
 
@@ -115,8 +121,8 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   KernelTime forward(const Op& op) const {
-    for (const ServedFamily& m : families_) {
-      if (m.family().accepts(op)) return predict(m, op, false);
+    for (const ServedFamily* m : by_kind_[op.index()]) {
+      if (m->family().accepts(op)) return predict(*m, op, false);
     }
     return by_roofline(op);
   }
@@ -148,20 +154,16 @@ class SurfaceKernelModel : public KernelModel {
     if (c && c->served.surface) {
       const ServingSurface& served = c->served;
       floor = served.surface->floor;
-      work = work_of(family, op, p, served, repeated);
+      work = work_of(family, op, p, *c, served, repeated);
       if (c->replacing.surface) {
-        const Seconds its_work = work_of(family, op, p, c->replacing, repeated);
+        const Seconds its_work = work_of(family, op, p, *c, c->replacing, repeated);
         if (c->replacing.surface->floor + its_work < floor + work) {
           floor = c->replacing.surface->floor;
           work = its_work;
         }
       }
-      // Of the surface's own error the part of this regime; the rest is that of the transfer.
-      const Surface& s = *served.surface;
-      const double here = s.own_at(floor / (floor + work));
-      const double spread =
-          std::sqrt(std::max(0.0, served.own * served.own - s.own * s.own + here * here));
-      t.time = {floor + work, served.shared, spread, served.origin};
+      const Seconds time = floor + work;
+      t.time = {time, served.shared, c->own[Surface::regime_of(floor / time)], served.origin};
     } else {
       floor = family.analytical_floor();
       work = p.base * family.analytical_inefficiency(op, gpu_);
@@ -174,15 +176,17 @@ class SurfaceKernelModel : public KernelModel {
     return t;
   }
 
+  // `s`: one of those of `c`.
   Seconds work_of(const KernelFamily& family, const Op& op, const KernelPoint& p,
-                  const ServingSurface& s, bool repeated) const {
-    return repeated ? p.base * surface_factor(family, op, s, p) : served_work(family, op, p, s);
+                  const ServedFamily::Class& c, const ServingSurface& s, bool repeated) const {
+    const double surface = surface_factor(family, op, c, s, p);
+    return repeated ? p.base * surface : served_work(family, op, p, s, surface);
   }
 
   // What the surface makes of `base` on this GPU.
-  double surface_factor(const KernelFamily& family, const Op& op, const ServingSurface& s,
-                        const KernelPoint& p) const {
-    const double there = std::exp(s.file->at(*s.surface, p));
+  double surface_factor(const KernelFamily& family, const Op& op, const ServedFamily::Class& c,
+                        const ServingSurface& s, const KernelPoint& p) const {
+    const double there = quick_exp(c.lookup->at(*s.surface, p));
     if (!s.relative) return there * s.factor;
     return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative) *
            s.factor;
@@ -192,8 +196,7 @@ class SurfaceKernelModel : public KernelModel {
   // a step, whose weights come from memory, takes at least that time, and at least what streaming
   // its operands takes. What is slow for another reason (few blocks, latency) is not made slower.
   Seconds served_work(const KernelFamily& family, const Op& op, const KernelPoint& cold,
-                      const ServingSurface& s) const {
-    const double surface = surface_factor(family, op, s, cold);
+                      const ServingSurface& s, double surface) const {
     if (s.origin == Origin::kFitted || !family.warm_differs(op, gpu_)) return cold.base * surface;
     const Seconds measured = family.point(op, gpu_, true).base * surface;
     return std::max(measured, cold.base * std::min(surface, kStreaming));
@@ -218,6 +221,7 @@ class SurfaceKernelModel : public KernelModel {
   const Gpu gpu_;
   const SurfaceStore store_;
   std::deque<ServedFamily> families_;
+  std::array<std::vector<const ServedFamily*>, std::variant_size_v<Op>> by_kind_;  // may accept it
 };
 
 }  // namespace

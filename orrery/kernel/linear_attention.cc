@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -37,9 +38,7 @@ class LinearAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "linear_attention"; }
-  bool accepts(const Op& op) const override {
-    return std::holds_alternative<LinearAttentionCore>(op);
-  }
+  OpKinds kinds() const override { return kinds_of<LinearAttentionCore>(); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4},
@@ -72,8 +71,8 @@ class LinearAttentionFamily : public KernelFamily {
     p.least = cached ? p.compute : std::max(p.compute, p.memory);
     p.rest = kConvolutionFloor + 2 * tokens * channels * bytes_per_element(a.dtype) /
                                      (gpu.memory.bandwidth * kConvolutionShare);
-    p.x = {std::log2(a.k_heads), std::log2(a.v_heads), std::log2(static_cast<double>(a.batch)),
-           std::log2(static_cast<double>(a.new_tokens))};
+    p.x = {quick_log2(a.k_heads), quick_log2(a.v_heads), quick_log2(static_cast<double>(a.batch)),
+           quick_log2(static_cast<double>(a.new_tokens))};
     return p;
   }
 

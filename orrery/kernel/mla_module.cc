@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -60,7 +61,7 @@ class LatentModuleFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "mla_module"; }
-  bool accepts(const Op& op) const override { return std::holds_alternative<MlaModule>(op); }
+  OpKinds kinds() const override { return kinds_of<MlaModule>(); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 5, 6, 7},
@@ -90,7 +91,7 @@ class LatentModuleFamily : public KernelFamily {
     }
     const double length =
         a.decode ? std::max(1.0, a.context - 1) : static_cast<double>(a.new_tokens);
-    p.x = {std::log2(a.heads), std::log2(static_cast<double>(a.batch)), std::log2(length), 0};
+    p.x = {quick_log2(a.heads), quick_log2(static_cast<double>(a.batch)), quick_log2(length), 0};
     return p;
   }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/kernel/families.h"
 
 namespace orrery {
@@ -23,7 +24,7 @@ class RowKernelFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "row_kernels"; }
-  bool accepts(const Op& op) const override { return std::holds_alternative<Elementwise>(op); }
+  OpKinds kinds() const override { return kinds_of<Elementwise>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 6, 8, 10, 12, 14, 17, 20}, {0, 4, 6, 8, 9, 10, 11, 12, 13, 14}};
   }
@@ -47,8 +48,8 @@ class RowKernelFamily : public KernelFamily {
     const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
     p.base = kSetup + move_time(bytes(op), cached, gpu);
     p.least = least_move_time(bytes(op), cached, gpu);
-    p.x = {std::log2(static_cast<double>(std::max<std::int64_t>(e.rows, 1))),
-           std::log2(static_cast<double>(std::max<std::int64_t>(e.width, 1))), 0, 0};
+    p.x = {quick_log2(static_cast<double>(std::max<std::int64_t>(e.rows, 1))),
+           quick_log2(static_cast<double>(std::max<std::int64_t>(e.width, 1))), 0, 0};
     return p;
   }
 

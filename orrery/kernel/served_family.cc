@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "orrery/base/error.h"
@@ -87,8 +88,22 @@ void ServedFamily::look_up(std::size_t index) const {
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[index];
   if (slot.ready.load(std::memory_order_relaxed)) return;
-  if (store_.tier() != TierChoice::kAnalytical) slot.found = find(family_.classes()[index]);
+  if (store_.tier() != TierChoice::kAnalytical) {
+    slot.found = find(family_.classes()[index]);
+    if (slot.found.served.surface) prepare(slot.found);
+  }
   slot.ready.store(true, std::memory_order_release);
+}
+
+void ServedFamily::prepare(Class& c) const {
+  if (!lookup_) lookup_.emplace(family_.axes(), family_.series_axes());
+  c.lookup = &*lookup_;
+  const Surface& s = *c.served.surface;
+  for (std::size_t regime = 0; regime < c.own.size(); ++regime) {
+    const double here = s.own * s.regimes[regime];
+    c.own[regime] =
+        std::sqrt(std::max(0.0, c.served.own * c.served.own - s.own * s.own + here * here));
+  }
 }
 
 ServedFamily::Class ServedFamily::find(const KernelFamily::KernelClass& wanted) const {
