@@ -1,6 +1,11 @@
-// log2 and exp for the innermost formulas: a table and a short series each, a few nanoseconds where
-// the library takes ten. The same digits on every machine (the library's differ with the
-// processor's instructions). Relative error below 1e-13; log2 of a power of two is exact.
+// For the innermost formulas.
+//
+// log2 and exp: a table and a short series each, a few nanoseconds where the library takes ten. The
+// same digits on every machine (the library's differ with the processor's instructions). Relative
+// error below 1e-13; log2 of a power of two is exact.
+//
+// Two: a pair of numbers that the processor computes with at once. Operators work on each; with a
+// double, on it and each.
 #pragma once
 
 #include <algorithm>
@@ -49,6 +54,15 @@ inline constexpr auto kPower = [] {
 }();
 
 }  // namespace quick_math
+
+using Two = double __attribute__((vector_size(16)));
+inline Two minimum(Two a, Two b) { return a < b ? a : b; }
+
+// Of 0 <= x < 2^51; beyond, x within its rounding error.
+inline Two ceiling(Two x) {
+  const Two nearest = x + 0x1.8p52 - 0x1.8p52;  // no digits after the point are left
+  return nearest + (nearest < x ? Two{1, 1} : Two{0, 0});
+}
 
 // REQUIRES x > 0, no denormal number. Zero gives about -1023.
 inline double quick_log2(double x) {

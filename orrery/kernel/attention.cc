@@ -142,8 +142,9 @@ class PrefillFamily : public KernelFamily {
     const auto& a = std::get<PrefillAttention>(op);
     constexpr double kBlock = 128;
     KernelPoint p;
+    const Bytes moved = bytes(op);
     p.compute = flops(op) / rate_for(a.dtype, gpu);
-    p.memory = bytes(op) / gpu.memory.bandwidth;
+    p.memory = moved / gpu.memory.bandwidth;
     // Blocks of queries, each against whole blocks of keys.
     const double n = q(a.new_tokens), blocks = ceiling(n / kBlock);
     const double padded_tokens = blocks * kBlock;
@@ -157,9 +158,9 @@ class PrefillFamily : public KernelFamily {
     // Few long blocks: no more than one block runs on a unit at a time.
     const double waves =
         std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
-    p.base = kSetup + std::max(p.compute * waste * waves, move_time(bytes(op), cached, gpu));
-    p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
+    const Bytes cached = warm ? cached_on_repeat(moved, gpu) : if_cached(moved, gpu);
+    p.base = kSetup + std::max(p.compute * waste * waves, move_time(moved, cached, gpu));
+    p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
     p.x = {quick_log2(a.kv_heads), quick_log2(1.0 * a.heads / a.kv_heads), quick_log2(q(a.batch)),
            quick_log2(n)};
     return p;
@@ -217,13 +218,14 @@ class DecodeFamily : public KernelFamily {
     const auto& a = std::get<DecodeAttention>(op);
     constexpr double kRows = 16;  // query heads of one kv head are packed into tiles of 16 rows
     KernelPoint p;
+    const Bytes moved = bytes(op);
     p.compute = flops(op) / rate_for(a.dtype, gpu);
-    p.memory = bytes(op) / gpu.memory.bandwidth;
+    p.memory = moved / gpu.memory.bandwidth;
     const double group = 1.0 * a.heads / a.kv_heads;
     const double waste = ceiling(group / kRows) * kRows / group;
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : Bytes(0);
-    p.base = kSetup + std::max(p.compute * waste, move_time(bytes(op), cached, gpu));
-    p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
+    const Bytes cached = warm ? cached_on_repeat(moved, gpu) : Bytes(0);
+    p.base = kSetup + std::max(p.compute * waste, move_time(moved, cached, gpu));
+    p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
     const double keys = a.window > 0 ? std::min(a.context, kMostWindows * q(a.window)) : a.context;
     p.x = {quick_log2(a.kv_heads), quick_log2(group), quick_log2(q(a.batch)), quick_log2(keys)};
     return p;

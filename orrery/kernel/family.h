@@ -167,8 +167,8 @@ Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu);
 // std::ceil for x >= 0 without a call into the library: a product asks a dozen times.
 inline double ceiling(double x) {
   if (x >= 0x1p52) return x;
-  const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
-  return whole < x ? whole + 1 : whole;
+  const auto whole = static_cast<std::int64_t>(x);
+  return static_cast<double>(whole + (static_cast<double>(whole) < x));  // no branch on x
 }
 
 // Rounds tiles of a grid up to whole waves over the compute units: ceil(tiles/units)*units/tiles,

@@ -19,17 +19,15 @@ namespace {
 // Tile shapes of a block and what a smaller one costs in operand traffic (relative rate).
 // Tensor-core kernels of cuBLAS and CUTLASS use these shapes; the penalties are rounded from their
 // operand reuse.
-struct Tile {
-  double m, n, penalty;
+// Two shapes a line.
+struct Tiles {
+  Two m, n, penalty;
 };
 // The last two are those of decode steps: operands swapped, so that the few rows fill the
 // instruction's 8 columns.
-constexpr std::array<Tile, 6> kTiles = {{{128, 256, 1.0},
-                                         {128, 128, 1.05},
-                                         {64, 128, 1.15},
-                                         {64, 64, 1.35},
-                                         {16, 128, 2.0},
-                                         {8, 128, 2.5}}};
+constexpr std::array<Tiles, 3> kTiles = {{{{128, 128}, {256, 128}, {1.0, 1.05}},
+                                          {{64, 64}, {128, 64}, {1.15, 1.35}},
+                                          {{16, 8}, {128, 128}, {2.0, 2.5}}}};
 
 // llama.cpp multiplies 4-bit blocks in int8 with a scale per 32 values: 15 to 23 % of the int8 peak
 // reached on A100, A40, RTX 3090 and 4090 (prompt processing of Llama-3-8B, data/inference), a
@@ -129,17 +127,17 @@ class GemmFamily : public KernelFamily {
         flops(op) / (rate_for(dtype, gpu) * (g.format == Format::kQ4K ? kBlockInt8Share : 1));
     p.memory = moved / gpu.memory.bandwidth;
     const double units = std::max(gpu.compute_units, 1);
-    double cost = 1e300;  // of the best tile shape, in outputs at the full rate
-#pragma GCC unroll 6
-    for (const Tile& t : kTiles) {
-      const double tiles = ceiling(m / t.m) * ceiling(n / t.n) * batch;
-      const double whole_waves = ceiling(tiles / units) * units;
+    Two costs = {1e300, 1e300};  // of the best shapes, in outputs at the full rate
+#pragma GCC unroll 3
+    for (const Tiles& t : kTiles) {
+      const Two tiles = ceiling(m / t.m) * ceiling(n / t.n) * batch;
+      const Two whole_waves = ceiling(tiles / units) * units;
       // A product with little work per wave is split along k: half a wave is the worst that is
       // lost.
-      const double run = std::min(tiles + kWaveLoss * (whole_waves - tiles), tiles + 0.5 * units);
-      cost = std::min(cost, run * (t.m * t.n * t.penalty));
+      const Two run = minimum(tiles + kWaveLoss * (whole_waves - tiles), tiles + 0.5 * units);
+      costs = minimum(costs, run * t.m * t.n * t.penalty);
     }
-    const double padded = cost / (m * n * batch);
+    const double padded = std::min(costs[0], costs[1]) / (m * n * batch);
     // Operands and results of a decode step stay in the cache; weights do not, unless the call is
     // repeated on them.
     const Bytes weights = weights_of(g);

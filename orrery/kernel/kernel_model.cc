@@ -68,9 +68,8 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   KernelTime predict(const Op& op) const override {
-    if (const auto* backward = std::get_if<AttentionBackward>(&op))
-      return attention_backward(*backward);
-    KernelTime t = forward(op);
+    const auto* backward = std::get_if<AttentionBackward>(&op);
+    KernelTime t = backward ? attention_backward(*backward) : forward(op);
     if (is_gradient(op)) t.time.shared = std::hypot(t.time.shared, kGradientError);
     return t;
   }
@@ -163,13 +162,16 @@ class SurfaceKernelModel : public KernelModel {
         }
       }
       const Seconds time = floor + work;
-      t.time = {time, served.shared, c->own[Surface::regime_of(floor / time)], served.origin};
+      t.time.value = time;
+      t.time.shared = served.shared;
+      t.time.own = c->own[Surface::regime_of(floor / time)];
+      t.time.origin = served.origin;
     } else {
       floor = family.analytical_floor();
       work = p.base * family.analytical_inefficiency(op, gpu_);
       t.time = {floor + work, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical};
     }
-    t.time.value = std::max(t.time.value, p.least);
+    if (t.time.value < p.least) t.time.value = p.least;
     t.bound = floor > work           ? Bound::kLaunch
               : p.compute > p.memory ? Bound::kCompute
                                      : Bound::kMemory;

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "orrery/base/error.h"
+#include "orrery/base/quick_math.h"
 
 namespace orrery {
 namespace {
@@ -271,23 +274,22 @@ std::vector<SurfaceLookup::Axis> SurfaceLookup::prepared(
 namespace {
 // Which of `count` buckets a coordinate lies in; the first and the last go on without end.
 inline std::size_t bucket_of(double x, double first, double per_unit, std::size_t count) {
-  const double bucket = (x - first) * per_unit;
-  return bucket > 0 ? static_cast<std::size_t>(std::min(bucket, static_cast<double>(count - 1)))
-                    : 0;
+  const double bucket = std::max(0.0, (x - first) * per_unit);
+  return static_cast<std::size_t>(
+      static_cast<std::int32_t>(std::min(bucket, static_cast<double>(count - 1))));
 }
 }  // namespace
 
 SurfaceLookup::Axis::Axis(const std::vector<double>& of, std::size_t its_stride)
-    : first(of.front()),
-      buckets_per_unit(kBuckets / (of.back() - of.front())),
-      last(of.size() - 2),
-      stride(its_stride) {
+    : first(of.front()), buckets_per_unit(kBuckets / (of.back() - of.front())), stride(its_stride) {
+  const std::size_t last = of.size() - 1;  // beyond it the surface is constant
   std::array<std::size_t, kBuckets> in_bucket{};
   for (std::size_t i = 0; i < of.size(); ++i) {
     nodes[i].x = of[i];
-    if (i <= last) nodes[i].per_unit = 1 / (of[i + 1] - of[i]);
-    if (i > 0 && i <= last) ++in_bucket[bucket_of(of[i], first, buckets_per_unit, kBuckets)];
+    if (i < last) nodes[i].per_unit = 1 / (of[i + 1] - of[i]);
+    if (i > 0 && i < last) ++in_bucket[bucket_of(of[i], first, buckets_per_unit, kBuckets)];
   }
+  nodes[last].x = std::numeric_limits<double>::infinity();  // ends every search
   std::size_t below = 0;  // nodes after the first in the buckets before
   for (std::size_t b = 0; b < kBuckets; ++b) {
     begin[b] = static_cast<std::uint8_t>(below);
@@ -298,16 +300,17 @@ SurfaceLookup::Axis::Axis(const std::vector<double>& of, std::size_t its_stride)
 
 namespace {
 
-using Pair = double __attribute__((vector_size(16)));
-
 // Values of two neighbours on the last axis, between those on the other axes.
 template <std::size_t kOthers>
-inline Pair between(const float* values, const std::size_t* stride, const double* fraction) {
+inline Two between(const float* values, const std::size_t* stride, const double* fraction) {
   if constexpr (kOthers == 0) {
-    return Pair{static_cast<double>(values[0]), static_cast<double>(values[1])};
+    using Floats = float __attribute__((vector_size(8)));
+    Floats both;
+    std::memcpy(&both, values, sizeof(both));
+    return __builtin_convertvector(both, Two);
   } else {
-    const Pair low = between<kOthers - 1>(values, stride + 1, fraction + 1);
-    const Pair high = between<kOthers - 1>(values + *stride, stride + 1, fraction + 1);
+    const Two low = between<kOthers - 1>(values, stride + 1, fraction + 1);
+    const Two high = between<kOthers - 1>(values + *stride, stride + 1, fraction + 1);
     return low + *fraction * (high - low);
   }
 }
@@ -322,14 +325,13 @@ double SurfaceLookup::value_at(const std::vector<Axis>& axes, const float* value
     const Axis& axis = axes[a];
     std::size_t low =
         axis.begin[bucket_of(x[a], axis.first, axis.buckets_per_unit, Axis::kBuckets)];
-    for (std::size_t step = 0; step < axis.most_steps; ++step)
-      low += low < axis.last && x[a] >= axis.nodes[low + 1].x ? 1 : 0;
+    for (std::size_t step = 0; step < axis.most_steps; ++step) low += x[a] >= axis.nodes[low + 1].x;
     const Node& node = axis.nodes[low];
     fractions[a] = std::clamp((x[a] - node.x) * node.per_unit, 0.0, 1.0);
     strides[a] = axis.stride;
     values += low * axis.stride;
   }
-  Pair pair{};
+  Two pair{};
   switch (axes.size()) {
     case 1:
       pair = between<0>(values, strides, fractions);

@@ -114,7 +114,6 @@ class SurfaceLookup {
     Axis(const std::vector<double>& nodes, std::size_t stride);
     static constexpr std::size_t kBuckets = 256, kMostNodes = 64;
     double first = 0, buckets_per_unit = 0;
-    std::size_t last = 0;        // index of the last node but one
     std::size_t most_steps = 0;  // nodes in a bucket
     std::size_t stride = 0;      // from a node's values to the next one's
     std::array<std::uint8_t, kBuckets> begin{};
