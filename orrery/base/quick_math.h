@@ -74,7 +74,9 @@ inline double quick_log2(double x) {
   const std::size_t i = ((bits & kFraction) + (std::uint64_t{1} << 44)) >> 45;
   const quick_math::Mantissa& near = quick_math::kMantissa[i];
   const double r = (mantissa - (1 + static_cast<double>(i) * 0x1p-7)) * near.reciprocal;
-  const double ln = r * (1 - r * (1.0 / 2 - r * (1.0 / 3 - r * (1.0 / 4 - r * (1.0 / 5)))));
+  // The series by pairs: short chains of operations that wait for each other.
+  const double square = r * r;
+  const double ln = r - square * ((1.0 / 2 - r * (1.0 / 3)) + square * (1.0 / 4 - r * (1.0 / 5)));
   return exponent + (near.log2 + ln * std::numbers::log2e);
 }
 
@@ -86,8 +88,9 @@ inline double quick_exp(double x) {
   constexpr double kRound = 0x1.8p52;
   const double k = x * kPerUnit + kRound - kRound;
   const double r = x - k * (1 / kPerUnit);
+  const double square = r * r;
   const double series =
-      1 + r * (1 + r * (1.0 / 2 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120)))));
+      (1 + r) + square * ((1.0 / 2 + r * (1.0 / 6)) + square * (1.0 / 24 + r * (1.0 / 120)));
   const auto whole = static_cast<std::int64_t>(k);
   const auto exponent = static_cast<std::uint64_t>((whole >> 6) + 1023) << 52;
   return std::bit_cast<double>(exponent) *

@@ -9,6 +9,7 @@
 //   double ms = t / milliseconds(1);
 #pragma once
 
+#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,12 +25,7 @@ class Quantity {
   // The number in base units: seconds, bytes, FLOPs, joules and their quotients.
   constexpr double value() const { return value_; }
 
-  // Each by itself: g++ makes branches of what it derives from <=>, and std::max slow.
-  friend constexpr bool operator==(Quantity a, Quantity b) { return a.value_ == b.value_; }
-  friend constexpr bool operator<(Quantity a, Quantity b) { return a.value_ < b.value_; }
-  friend constexpr bool operator>(Quantity a, Quantity b) { return a.value_ > b.value_; }
-  friend constexpr bool operator<=(Quantity a, Quantity b) { return a.value_ <= b.value_; }
-  friend constexpr bool operator>=(Quantity a, Quantity b) { return a.value_ >= b.value_; }
+  constexpr auto operator<=>(const Quantity&) const = default;
   constexpr Quantity& operator+=(Quantity o) { return value_ += o.value_, *this; }
   constexpr Quantity& operator-=(Quantity o) { return value_ -= o.value_, *this; }
   constexpr Quantity& operator*=(double k) { return value_ *= k, *this; }
