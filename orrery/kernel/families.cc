@@ -12,7 +12,7 @@ namespace orrery {
 std::span<const KernelFamily* const> kernel_families() {
   // The first that accepts an op serves it: narrower families come before wider ones. Those
   // whose framework is not chosen are passed over (KernelClasses::rows).
-  static const std::array<const KernelFamily*, 16> kAll = {&batched_gemm_family(),
+  static const std::array<const KernelFamily*, 18> kAll = {&batched_gemm_family(),
                                                            &row_kernel_family(),
                                                            &quantise_family(),
                                                            &encoder_attention_family(),
@@ -27,7 +27,9 @@ std::span<const KernelFamily* const> kernel_families() {
                                                            &linear_attention_family(),
                                                            &causal_convolution_family(),
                                                            &sparse_attention_family(),
-                                                           &elementwise_family()};
+                                                           &elementwise_family(),
+                                                           &gemm_gradient_family(),
+                                                           &attention_backward_family()};
   return kAll;
 }
 

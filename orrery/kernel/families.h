@@ -21,5 +21,7 @@ const KernelFamily& quantise_family();
 const KernelFamily& causal_convolution_family();
 const KernelFamily& wide_ep_family();
 const KernelFamily& sparse_attention_family();
+const KernelFamily& gemm_gradient_family();
+const KernelFamily& attention_backward_family();
 
 }  // namespace orrery

@@ -19,6 +19,9 @@
 
 namespace orrery {
 
+// The framework of tools/sweep: torch's own kernels.
+inline constexpr const char* kTorch = "pytorch";
+
 // What the families of one kernel model share: the GPU asked about, parsed files and other GPUs'
 // facts. Thread-safe.
 class SurfaceStore {
@@ -58,7 +61,8 @@ class ServedFamily {
     // Where this generation replaced the framework's kernel by TensorRT-LLM's: that one, on the
     // relative. The faster of the two serves.
     ServingSurface replacing;
-    const char* replaced = nullptr;       // what was replaced, for notes
+    const char* replaced = nullptr;  // what was replaced, for notes
+    bool of_torch = false;           // served by torch's sweep of this GPU, not by the framework's
     const Calibration* points = nullptr;  // measured points of this GPU that correct it
   };
 
@@ -80,6 +84,8 @@ class ServedFamily {
   };
   void look_up(std::size_t index) const;
   Class find(const KernelFamily::KernelClass& wanted) const;
+  // The best surface of a sweep of this very GPU by torch; without a surface: none.
+  ServingSurface own_of_torch(const KernelFamily::KernelClass& wanted) const;
   ServingSurface choose(const KernelFamily::KernelClass& wanted,
                         const std::string& framework) const;
 

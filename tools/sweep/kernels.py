@@ -99,10 +99,12 @@ def _forward_of(op, rows, width, dtype, grad):
     if op == "softmax":
         return lambda: F.softmax(x, dim=-1), (x,)
     if op == "rotary":
-        cos, sin = (_randn(rows, width // 2, dtype=dtype) for _ in range(2))
+        dim = min(128, width)  # of a head; all heads of a row turn alike
+        heads = x.view(rows, width // dim, dim)
+        cos, sin = (_randn(rows, 1, dim // 2, dtype=dtype) for _ in range(2))
 
         def rotate():
-            a, b = x.chunk(2, dim=-1)
+            a, b = heads.chunk(2, dim=-1)
             return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
         return rotate, (x,)
     if op == "copy":

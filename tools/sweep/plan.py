@@ -112,7 +112,7 @@ def attention_decode_points(dtype):
 
 
 def moe_points(dtype):
-    layers = [(4096, 14336, 2, 8), (2048, 768, 8, 128), (7168, 2048, 8, 64)]
+    layers = [(4096, 14336, 2, 8), (2048, 768, 8, 128), (7168, 2048, 8, 64), (5120, 1536, 6, 160)]
     for (hidden, inter, topk, experts), tokens in itertools.product(
             layers, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]):
         yield {"framework": "pytorch", "dtype": dtype, "hidden": hidden, "inter": inter,
@@ -123,7 +123,7 @@ def moe_points(dtype):
 def elementwise_points(dtype, table="elementwise"):
     ops = ELEMENTWISE_OPS if table == "elementwise" else BACKWARD_OPS
     for op, rows, width in itertools.product(ops, [1, 16, 64, 256, 1024, 4096, 16384, 65536],
-                                             [256, 1024, 2048, 4096, 8192, 14336]):
+                                             [256, 1024, 2048, 4096, 6144, 8192, 14336]):
         yield {"framework": "pytorch", "op": op, "dtype": dtype, "rows": rows, "width": width}
 
 
