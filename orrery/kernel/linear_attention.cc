@@ -8,8 +8,7 @@
 //
 // base = compute + memory of the delta rule. Coordinates: log2 of sequences, of new tokens, of
 // value heads. Prefill walks a sequence in chunks, sequences and heads in parallel: the surface
-// holds what parallelism is lost. Mamba-2 has no measured scan: it is served by the delta rule's
-// surface on its own bytes and FLOPs.
+// holds what parallelism is lost. Mamba-2 is another family (state_space.cc).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,15 +29,14 @@ class LinearAttentionFamily : public KernelFamily {
   LinearAttentionFamily() {
     classes_[0].choices = {{"gdn_prefill"}};
     classes_[1].choices = {{"gdn_decode"}};
-    classes_[2].choices = {{"gdn_prefill", 1, 0.3}};
-    classes_[3].choices = {{"gdn_decode", 1, 0.3}};
-    classes_[4].choices = {{"kda_prefill"}, {"gdn_prefill", 1.2, 0.3}};
-    classes_[5].choices = {{"kda_decode"}, {"gdn_decode", 1, 0.2}};
+    classes_[2].choices = {{"kda_prefill"}, {"gdn_prefill", 1.2, 0.3}};
+    classes_[3].choices = {{"kda_decode"}, {"gdn_decode", 1, 0.2}};
   }
 
   std::string_view name() const override { return "linear_attention"; }
   bool accepts(const Op& op) const override {
-    return std::holds_alternative<LinearAttentionCore>(op);
+    const auto* a = std::get_if<LinearAttentionCore>(&op);
+    return a && a->kind != LinearAttentionCore::Kind::kMamba2;
   }
 
   std::vector<std::vector<double>> axes() const override {
@@ -51,10 +49,7 @@ class LinearAttentionFamily : public KernelFamily {
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     const auto& a = std::get<LinearAttentionCore>(op);
-    const int kind = a.kind == LinearAttentionCore::Kind::kMamba2      ? 2
-                     : a.kind == LinearAttentionCore::Kind::kKimiDelta ? 4
-                                                                       : 0;
-    return kind + (a.decode ? 1 : 0);
+    return (a.kind == LinearAttentionCore::Kind::kKimiDelta ? 2 : 0) + (a.decode ? 1 : 0);
   }
 
   KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
@@ -113,7 +108,7 @@ class LinearAttentionFamily : public KernelFamily {
   }
 
  private:
-  std::array<KernelClass, 6> classes_;
+  std::array<KernelClass, 4> classes_;
 };
 
 }  // namespace

@@ -224,6 +224,9 @@ class Whole(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
+        no_disk = unittest.mock.patch("os.fsync")  # thousands of rows
+        no_disk.start()
+        self.addCleanup(no_disk.stop)
         self.out = folder.name
 
     def sweep(self, gpu, *flags, fails=()):
