@@ -135,7 +135,8 @@ TEST_F(SweepFit, TimesOfAKnownLawComeBack) {
   EXPECT_TRUE(fit.refused.empty()) << fit.refused.front();
   for (const KernelFitRow& row : fit.rows) {
     // Of rows and width alone the surface cannot tell what stays in the cache.
-    EXPECT_LT(row.median, row.family == "row_kernels" ? 8 : 4) << row.family << ' ' << row.kernel_class;
+    EXPECT_LT(row.median, row.family == "row_kernels" ? 8 : 4)
+        << row.family << ' ' << row.kernel_class;
     EXPECT_GT(row.fitted, 5 * row.left_out / 2) << row.family << ' ' << row.kernel_class;
   }
   const auto model = served(fit);
