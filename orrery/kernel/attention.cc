@@ -68,6 +68,7 @@ std::vector<KernelFamily::KernelClass> make_classes() {
       for (int v = 0; v < static_cast<int>(kVariants.size()); ++v) {
         const auto variant = static_cast<Variant>(v);
         KernelFamily::KernelClass c;
+        c.of_torch = 0.2;  // FlashAttention 2 where engines have its successors
         c.choices.push_back({class_name(f, d, variant), 1, 0});
         if (variant == Variant::kWideWindow || variant == Variant::kManyHeadsWindow)
           c.choices.push_back({class_name(f, d, Variant::kWindow), 1, 0.15});

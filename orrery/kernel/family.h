@@ -101,6 +101,9 @@ class KernelFamily {
   };
   struct KernelClass {
     std::vector<Choice> choices;
+    // Shared relative error of torch's kernel of the class, measured on the very GPU, in place of
+    // the engine's own; 0: it never stands in.
+    double of_torch = 0;
   };
   virtual std::span<const KernelClass> classes() const = 0;
   // Index into classes(); -1: no class, the op is served by physics alone.
@@ -121,6 +124,8 @@ class KernelFamily {
   // read: false for rows that are not of this family or are known to be unsound (say which in a
   // comment).
   virtual std::vector<std::string> tables() const = 0;
+  // Whether only a sweep of a user's GPU has its tables (sweep_rows.h).
+  virtual bool of_sweeps() const { return false; }
   virtual bool read(const CsvReader& row, std::string_view table, KernelSample& sample) const = 0;
 };
 

@@ -19,6 +19,7 @@
 #include "orrery/kernel/grid_fit.h"
 #include "orrery/kernel/samples.h"
 #include "orrery/kernel/surface.h"
+#include "orrery/kernel/sweep_rows.h"
 
 namespace orrery {
 namespace {
@@ -246,9 +247,23 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
     fit_eager(dir, only, date, bundle, fit);
     return fit;
   }
-  if (only.empty() || only == elementwise_family().name()) fit_elementwise(dir, date, bundle, fit);
+  const bool is_sweep = check_sweep(dir, fit.refused);
+  if (only.empty() || only == elementwise_family().name()) {
+    if (is_sweep) {
+      fit_swept_elementwise(dir, date, bundle, gpus, fit);
+    } else {
+      fit_elementwise(dir, date, bundle, fit);
+    }
+  }
   for (const KernelFamily* family : kernel_families()) {
-    if (family->tables().empty() || (!only.empty() && family->name() != only)) continue;
+    if (family == &elementwise_family() || family->tables().empty()) continue;
+    if (only.empty() ? family->of_sweeps() && !is_sweep : family->name() != only) continue;
+    // A sweep has no tables of the other families.
+    const std::vector<std::string> tables = family->tables();
+    if (is_sweep && only.empty() &&
+        std::none_of(tables.begin(), tables.end(),
+                     [&](const std::string& table) { return table_file(dir, table); }))
+      continue;
     const GridFit grid({family->axes()}, family->smoothness(), family->exchange());
     std::optional<GridFit> series_grid;
     if (!family->series_axes().empty())

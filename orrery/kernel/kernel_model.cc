@@ -44,6 +44,9 @@ bool is_gradient(const Op& op) {
 }
 
 const std::string& framework_of(const KernelClasses& c, std::string_view family) {
+  // Gradients are PyTorch's, whatever engine serves.
+  static const std::string torch = "pytorch";
+  if (family == "gemm_gradient" || family == "attention_backward") return torch;
   if (family.starts_with("attention")) return c.attention;
   if (family.starts_with("moe")) return c.moe;
   if (family.starts_with("mla") || family == "sparse_attention") return c.mla;
@@ -68,6 +71,7 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   KernelTime predict(const Op& op) const override {
+    if (const ServedFamily* measured = measured_gradient(op)) return predict(*measured, op, false);
     const auto* backward = std::get_if<AttentionBackward>(&op);
     KernelTime t = backward ? attention_backward(*backward) : forward(op);
     if (is_gradient(op)) t.time.shared = std::hypot(t.time.shared, kGradientError);
@@ -82,29 +86,45 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   std::string provenance(const Op& op) const override {
+    if (const ServedFamily* measured = measured_gradient(op)) return provenance(*measured, op);
     if (const auto* backward = std::get_if<AttentionBackward>(&op))
       return fmt::format("{:.2f} times the forward pass: {}",
                          kBackwardFlops * backward_factor(gpu_), provenance(backward->forward));
     for (const ServedFamily& m : families_) {
-      const ServedFamily::Class* c = m.family().accepts(op) ? m.of(op) : nullptr;
-      if (!c) continue;
-      const ServingSurface& s = c->served;
-      const std::string points = c->points ? fmt::format(", corrected by {} points measured on it",
-                                                         c->points->points.size())
-                                           : "";
-      if (!s.surface) return fmt::format("data sheet of {} and physics{}", gpu_.id, points);
-      if (s.gpu.empty())
-        return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
-                           m.family().name());
-      const std::string replaced =
-          c->replaced ? fmt::format(" (this generation replaced {})", c->replaced) : "";
-      return fmt::format("{} {} of {} measured on {}{}{}", m.framework(), s.surface->kernel_class,
-                         m.family().name(), s.gpu, replaced, points);
+      if (m.family().accepts(op) && m.of(op)) return provenance(m, op);
     }
     return fmt::format("data sheet of {} and physics", gpu_.id);
   }
 
  private:
+  std::string provenance(const ServedFamily& m, const Op& op) const {
+    const ServedFamily::Class* c = m.of(op);
+    const ServingSurface& s = c->served;
+    const std::string points =
+        c->points ? fmt::format(", corrected by {} points measured on it", c->points->points.size())
+                  : "";
+    if (!s.surface) return fmt::format("data sheet of {} and physics{}", gpu_.id, points);
+    if (s.gpu.empty()) {
+      return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
+                         m.family().name());
+    }
+    const std::string replaced =
+        c->replaced ? fmt::format(" (this generation replaced {})", c->replaced) : "";
+    return fmt::format("{} {} of {} measured on {}{}{}", c->of_torch ? kTorch : m.framework(),
+                       s.surface->kernel_class, m.family().name(), s.gpu, replaced, points);
+  }
+
+  // The family that has a surface of this gradient, from a sweep; null: none, or no gradient.
+  const ServedFamily* measured_gradient(const Op& op) const {
+    if (!is_gradient(op) && !std::holds_alternative<AttentionBackward>(op)) return nullptr;
+    for (const ServedFamily* m : by_kind_[op.index()]) {
+      const ServedFamily::Class* c = m->family().accepts(op) ? m->of(op) : nullptr;
+      if (c && c->served.surface && c->served.surface->kernel_class.ends_with("gradient"))
+        return m;
+    }
+    return nullptr;
+  }
+
   KernelTime attention_backward(const AttentionBackward& backward) const {
     const Op op = backward;
     KernelTime t = forward(backward.forward);

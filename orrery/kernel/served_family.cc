@@ -109,14 +109,28 @@ void ServedFamily::prepare(Class& c) const {
 ServedFamily::Class ServedFamily::find(const KernelFamily::KernelClass& wanted) const {
   Class c;
   const std::string& name = wanted.choices.front().name;
-  // One file for all GPUs and frameworks (elementwise work).
+  // One file for all GPUs and frameworks (elementwise work), unless this GPU has a sweep.
   if (const SurfaceFile* any =
           store_.surfaces(family_, surface_path(family_.name(), "any", "gpu"))) {
-    if (const Surface* s = any->find(name))
-      c.served = {s, any, "", 1, s->own, s->shared, Origin::kFitted, nullptr};
+    c.served = own_of_torch(wanted);
+    c.of_torch = c.served.surface;
+    for (const KernelFamily::Choice& choice : wanted.choices) {
+      const Surface* s = c.served.surface ? nullptr : any->find(choice.name);
+      if (s) c.served = {s, any, "", 1, s->own, s->shared, Origin::kFitted, nullptr};
+    }
     return c;
   }
   c.served = choose(wanted, framework_);
+  if (wanted.of_torch > 0 && framework_ != kTorch && c.served.origin != Origin::kMeasured) {
+    ServingSurface torch = own_of_torch(wanted);
+    torch.shared = std::hypot(torch.shared, wanted.of_torch);
+    if (torch.surface && (!c.served.surface || std::hypot(torch.shared, torch.own) <
+                                                   std::hypot(c.served.shared, c.served.own))) {
+      torch.origin = Origin::kTransferred;
+      c.served = torch;
+      c.of_torch = true;
+    }
+  }
   if (c.served.relative) {
     c.replaced = replacement_of(family_.name(), c.served.surface->kernel_class, store_.gpu(),
                                 *c.served.relative);
@@ -132,6 +146,15 @@ ServedFamily::Class ServedFamily::find(const KernelFamily::KernelClass& wanted) 
     if (file) c.points = file->find(name);
   }
   return c;
+}
+
+ServingSurface ServedFamily::own_of_torch(const KernelFamily::KernelClass& wanted) const {
+  std::vector<MeasuredGpu> gpus = store_.measured(family_, kTorch);
+  std::erase_if(gpus, [](const MeasuredGpu& g) { return !g.own; });
+  const auto load = [&](const std::string& id) -> const SurfaceFile& {
+    return *store_.surfaces(family_, surface_path(family_.name(), kTorch, id));
+  };
+  return choose_surface(family_.name(), wanted, gpus, load);
 }
 
 ServingSurface ServedFamily::choose(const KernelFamily::KernelClass& wanted,

@@ -22,6 +22,9 @@
 
 namespace orrery {
 
+// The framework of tools/sweep: torch's own kernels.
+inline constexpr const char* kTorch = "pytorch";
+
 // What the families of one kernel model share: the GPU asked about, parsed files and other GPUs'
 // facts. Thread-safe.
 class SurfaceStore {
@@ -62,6 +65,7 @@ class ServedFamily {
     // relative. The faster of the two serves.
     ServingSurface replacing;
     const char* replaced = nullptr;         // what was replaced, for notes
+    bool of_torch = false;  // served by torch's sweep of this GPU, not by the framework's
     const Calibration* points = nullptr;    // measured points of this GPU that correct it
     const SurfaceLookup* lookup = nullptr;  // on the family's axes
     // Own error of a prediction by Surface::regime_of: of the surface's own the part of the regime;
@@ -88,6 +92,8 @@ class ServedFamily {
   void look_up(std::size_t index) const;
   Class find(const KernelFamily::KernelClass& wanted) const;
   void prepare(Class& c) const;
+  // The best surface of a sweep of this very GPU by torch; without a surface: none.
+  ServingSurface own_of_torch(const KernelFamily::KernelClass& wanted) const;
   ServingSurface choose(const KernelFamily::KernelClass& wanted,
                         const std::string& framework) const;
 

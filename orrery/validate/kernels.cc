@@ -291,7 +291,9 @@ class KernelJudge {
   const KernelModel& model_of(const Gpu& gpu, const std::string& framework) {
     std::unique_ptr<KernelModel>& model = models_[{gpu.id, framework}];
     if (!model) {
-      model = make_kernel_model(gpu, {framework, framework, framework, framework, framework},
+      model = make_kernel_model(gpu,
+                                {framework, framework, framework, framework, framework,
+                                 framework == "pytorch" ? framework : ""},
                                 bundle_, tier());
     }
     return *model;
