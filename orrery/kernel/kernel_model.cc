@@ -119,8 +119,7 @@ class SurfaceKernelModel : public KernelModel {
     if (!is_gradient(op) && !std::holds_alternative<AttentionBackward>(op)) return nullptr;
     for (const ServedFamily* m : by_kind_[op.index()]) {
       const ServedFamily::Class* c = m->family().accepts(op) ? m->of(op) : nullptr;
-      if (c && c->served.surface && c->served.surface->kernel_class.ends_with("gradient"))
-        return m;
+      if (c && c->served.surface && c->served.surface->kernel_class.ends_with("gradient")) return m;
     }
     return nullptr;
   }
