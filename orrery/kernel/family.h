@@ -52,6 +52,11 @@ struct Exchange {
   double weight = 0;
 };
 
+// Ends the name of a class of rows that serve other GPUs in place of the class it begins with: a
+// sweep of the GPU's that was made as other GPUs' were, where the newest was not. Such rows are
+// fitted, but never judge.
+inline constexpr std::string_view kForOthers = "@others";
+
 // One measured call.
 struct KernelSample {
   Op op;

@@ -245,6 +245,10 @@ class KernelJudge {
         refuse(fmt::format("no kernel class of {}, or known to be unsound", family.name()));
         continue;
       }
+      if (sample.kernel_class.ends_with(kForOthers)) {
+        refuse("another version's call, which serves other GPUs");
+        continue;
+      }
       if (!all_rows_ && !is_left_out(sample)) continue;
       const double measured = microseconds(csv.number(latency)).value();
       if (measured <= 0) {
