@@ -134,6 +134,7 @@ class PrefillFamily : public KernelFamily {
     return {{0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}};
   }
   Exchange exchange() const override { return {0, 2, 0.1}; }
+  bool edges() const override { return true; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     return class_of_attention(std::get<PrefillAttention>(op));
@@ -210,6 +211,7 @@ class DecodeFamily : public KernelFamily {
   std::vector<AxisSmoothness> smoothness() const override {
     return {{0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}};
   }
+  bool edges() const override { return true; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     return class_of_attention(std::get<DecodeAttention>(op));

@@ -92,6 +92,9 @@ class KernelFamily {
     return std::vector<AxisSmoothness>(axes().size());
   }
   virtual Exchange exchange() const { return {}; }
+  // Whether kernels change where products of sizes cross a line (bytes that outgrow the cache,
+  // blocks that no longer fill the GPU): the fit then looks for such lines (boosted_trees.h).
+  virtual bool edges() const { return false; }
   virtual std::vector<AxisSmoothness> series_smoothness() const {
     return std::vector<AxisSmoothness>(series_axes().size());
   }
