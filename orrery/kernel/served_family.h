@@ -64,8 +64,8 @@ class ServedFamily {
     // Where this generation replaced the framework's kernel by TensorRT-LLM's: that one, on the
     // relative. The faster of the two serves.
     ServingSurface replacing;
-    const char* replaced = nullptr;         // what was replaced, for notes
-    bool of_torch = false;  // served by torch's sweep of this GPU, not by the framework's
+    const char* replaced = nullptr;  // what was replaced, for notes
+    bool of_torch = false;           // served by torch's sweep of this GPU, not by the framework's
     const Calibration* points = nullptr;    // measured points of this GPU that correct it
     const SurfaceLookup* lookup = nullptr;  // on the family's axes
     // Own error of a prediction by Surface::regime_of: of the surface's own the part of the regime;
