@@ -64,8 +64,7 @@ BoostedTrees::Tree BoostedTrees::grow(const std::vector<std::vector<std::uint8_t
                                       std::vector<double>& fitted,
                                       const TreeSettings& settings) const {
   struct Part {  // of `order`, the rows of one node
-    int node;
-    std::size_t begin, end;
+    std::size_t node, begin, end;
   };
   Tree tree(1);
   std::vector<std::uint32_t> order(pull.size());
@@ -114,12 +113,12 @@ BoostedTrees::Tree BoostedTrees::grow(const std::vector<std::vector<std::uint8_t
             order.begin() + static_cast<std::ptrdiff_t>(part.end),
             [&](std::uint32_t i) { return bins[best.feature][i] <= best.bin; });
         const auto cut = static_cast<std::size_t>(middle - order.begin());
-        best.left = static_cast<int>(tree.size());
+        best.left = tree.size();
         tree.resize(tree.size() + 2);
         next.push_back({best.left, part.begin, cut});
         next.push_back({best.left + 1, cut, part.end});
       }
-      tree[static_cast<std::size_t>(part.node)] = best;
+      tree[part.node] = best;
     }
   }
   return tree;
@@ -132,8 +131,7 @@ std::vector<double> BoostedTrees::operator()(
   for (const Tree& tree : trees_) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       const Node* n = &tree.front();
-      while (!n->leaf)
-        n = &tree[static_cast<std::size_t>(n->left + (bins[n->feature][i] <= n->bin ? 0 : 1))];
+      while (!n->leaf) n = &tree[n->left + (bins[n->feature][i] <= n->bin ? 0u : 1u)];
       out[i] += n->value;
     }
   }

@@ -6,6 +6,7 @@
 // run.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -33,7 +34,7 @@ class BoostedTrees {
   struct Node {
     std::uint8_t feature = 0, bin = 0;  // left: bins up to this one
     bool leaf = true;
-    int left = 0;  // of the tree's nodes; the right one follows it
+    std::size_t left = 0;  // of the tree's nodes; the right one follows it
     double value = 0;
   };
   using Tree = std::vector<Node>;

@@ -319,8 +319,8 @@ inline Two between(const float* values, const std::size_t* stride, const double*
 
 double SurfaceLookup::value_at(const std::vector<Axis>& axes, const float* values,
                                const double* x) {
-  std::size_t strides[kMostAxes];
-  double fractions[kMostAxes];
+  std::size_t strides[kMostAxes] = {};
+  double fractions[kMostAxes] = {};
   for (std::size_t a = 0; a < axes.size(); ++a) {
     const Axis& axis = axes[a];
     std::size_t low =

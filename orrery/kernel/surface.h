@@ -111,7 +111,7 @@ class SurfaceLookup {
   // Finds the last node at or below x: the range is cut into equal buckets, and for each it is
   // known where to begin. No branch depends on x.
   struct Axis {
-    Axis(const std::vector<double>& nodes, std::size_t stride);
+    Axis(const std::vector<double>& of, std::size_t its_stride);
     static constexpr std::size_t kBuckets = 256, kMostNodes = 64;
     double first = 0, buckets_per_unit = 0;
     std::size_t most_steps = 0;  // nodes in a bucket
