@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -67,6 +68,7 @@ std::vector<KernelFamily::KernelClass> make_classes() {
       for (int v = 0; v < static_cast<int>(kVariants.size()); ++v) {
         const auto variant = static_cast<Variant>(v);
         KernelFamily::KernelClass c;
+        c.of_torch = 0.2;  // FlashAttention 2 where engines have its successors
         c.choices.push_back({class_name(f, d, variant), 1, 0});
         if (variant == Variant::kWideWindow || variant == Variant::kManyHeadsWindow)
           c.choices.push_back({class_name(f, d, Variant::kWindow), 1, 0.15});
@@ -120,7 +122,7 @@ class PrefillFamily : public KernelFamily {
  public:
   PrefillFamily() : classes_(make_classes()) {}
   std::string_view name() const override { return "attention_prefill"; }
-  bool accepts(const Op& op) const override { return std::holds_alternative<PrefillAttention>(op); }
+  OpKinds kinds() const override { return kinds_of<PrefillAttention>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 6},
             log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
@@ -132,6 +134,7 @@ class PrefillFamily : public KernelFamily {
     return {{0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}};
   }
   Exchange exchange() const override { return {0, 2, 0.1}; }
+  bool edges() const override { return true; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     return class_of_attention(std::get<PrefillAttention>(op));
@@ -141,8 +144,9 @@ class PrefillFamily : public KernelFamily {
     const auto& a = std::get<PrefillAttention>(op);
     constexpr double kBlock = 128;
     KernelPoint p;
+    const Bytes moved = bytes(op);
     p.compute = flops(op) / rate_for(a.dtype, gpu);
-    p.memory = bytes(op) / gpu.memory.bandwidth;
+    p.memory = moved / gpu.memory.bandwidth;
     // Blocks of queries, each against whole blocks of keys.
     const double n = q(a.new_tokens), blocks = ceiling(n / kBlock);
     const double padded_tokens = blocks * kBlock;
@@ -156,11 +160,11 @@ class PrefillFamily : public KernelFamily {
     // Few long blocks: no more than one block runs on a unit at a time.
     const double waves =
         std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
-    p.base = kSetup + std::max(p.compute * waste * waves, move_time(bytes(op), cached, gpu));
-    p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
-    p.x = {std::log2(a.kv_heads), std::log2(1.0 * a.heads / a.kv_heads), std::log2(q(a.batch)),
-           std::log2(n)};
+    const Bytes cached = warm ? cached_on_repeat(moved, gpu) : if_cached(moved, gpu);
+    p.base = kSetup + std::max(p.compute * waste * waves, move_time(moved, cached, gpu));
+    p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
+    p.x = {quick_log2(a.kv_heads), quick_log2(1.0 * a.heads / a.kv_heads), quick_log2(q(a.batch)),
+           quick_log2(n)};
     return p;
   }
 
@@ -197,7 +201,7 @@ class DecodeFamily : public KernelFamily {
  public:
   DecodeFamily() : classes_(make_classes()) {}
   std::string_view name() const override { return "attention_decode"; }
-  bool accepts(const Op& op) const override { return std::holds_alternative<DecodeAttention>(op); }
+  OpKinds kinds() const override { return kinds_of<DecodeAttention>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 6},
             log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
@@ -207,6 +211,7 @@ class DecodeFamily : public KernelFamily {
   std::vector<AxisSmoothness> smoothness() const override {
     return {{0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}, {0.001, 0.003, 0.04}};
   }
+  bool edges() const override { return true; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     return class_of_attention(std::get<DecodeAttention>(op));
@@ -217,15 +222,16 @@ class DecodeFamily : public KernelFamily {
     // Query heads of one kv head, and the queries of a sequence, are packed into tiles of 16 rows.
     constexpr double kRows = 16;
     KernelPoint p;
+    const Bytes moved = bytes(op);
     p.compute = flops(op) / rate_for(a.dtype, gpu);
-    p.memory = bytes(op) / gpu.memory.bandwidth;
+    p.memory = moved / gpu.memory.bandwidth;
     const double group = 1.0 * a.heads / a.kv_heads, rows = group * a.queries;
     const double waste = ceiling(rows / kRows) * kRows / rows;
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : Bytes(0);
-    p.base = kSetup + std::max(p.compute * waste, move_time(bytes(op), cached, gpu));
-    p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
+    const Bytes cached = warm ? cached_on_repeat(moved, gpu) : Bytes(0);
+    p.base = kSetup + std::max(p.compute * waste, move_time(moved, cached, gpu));
+    p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
     const double keys = a.window > 0 ? std::min(a.context, kMostWindows * q(a.window)) : a.context;
-    p.x = {std::log2(a.kv_heads), std::log2(group), std::log2(q(a.batch)), std::log2(keys)};
+    p.x = {quick_log2(a.kv_heads), quick_log2(group), quick_log2(q(a.batch)), quick_log2(keys)};
     return p;
   }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/kernel/families.h"
 
 namespace orrery {
@@ -26,6 +27,7 @@ class BatchedGemmFamily : public KernelFamily {
   BatchedGemmFamily() { classes_[0].choices = {{"fp32"}}; }
 
   std::string_view name() const override { return "batched_gemm"; }
+  OpKinds kinds() const override { return kinds_of<Gemm>(); }
   bool accepts(const Op& op) const override {
     const auto* g = std::get_if<Gemm>(&op);
     return g && g->batch > 1 && (g->format == Format::kFp32 || g->format == Format::kTf32);
@@ -55,7 +57,7 @@ class BatchedGemmFamily : public KernelFamily {
     const Seconds limited = std::max(p.compute, flops(op) / sustained_fp32(gpu));
     p.base = kSetup + std::max(limited * padded, move_time(bytes(op), cached, gpu));
     p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
-    p.x = {std::log2(m), std::log2(n), std::log2(k), std::log2(batch)};
+    p.x = {quick_log2(m), quick_log2(n), quick_log2(k), quick_log2(batch)};
     return p;
   }
 

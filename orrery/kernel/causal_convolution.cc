@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -26,9 +27,7 @@ class CausalConvolutionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "causal_convolution"; }
-  bool accepts(const Op& op) const override {
-    return std::holds_alternative<CausalConvolution>(op);
-  }
+  OpKinds kinds() const override { return kinds_of<CausalConvolution>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 2, 3, 4, 5, 6, 7, 8, 10}, {0, 2, 4, 6, 8, 10, 12, 13, 15}, {8, 10, 11, 12, 13, 14}};
   }
@@ -48,8 +47,8 @@ class CausalConvolutionFamily : public KernelFamily {
     const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
     p.base = kSetup + move_time(bytes(op), cached, gpu);
     p.least = least_move_time(bytes(op), cached, gpu);
-    p.x = {std::log2(static_cast<double>(c.batch)), std::log2(static_cast<double>(c.new_tokens)),
-           std::log2(static_cast<double>(c.channels)), 0};
+    p.x = {quick_log2(static_cast<double>(c.batch)), quick_log2(static_cast<double>(c.new_tokens)),
+           quick_log2(static_cast<double>(c.channels)), 0};
     return p;
   }
 

@@ -136,9 +136,11 @@ std::string eager_gpu_name(std::string_view name) {
 
 bool has_eager_tables(const std::filesystem::path& dir) {
   const auto tables = eager_tables();
-  return std::any_of(tables.begin(), tables.end(), [&](const EagerTable& t) {
-    return std::filesystem::exists(dir / fmt::format("{}.csv.gz", t.name));
-  });
+  // A sweep's `elementwise` is another table.
+  return !std::filesystem::exists(dir / "device.json") &&
+         std::any_of(tables.begin(), tables.end(), [&](const EagerTable& t) {
+           return std::filesystem::exists(dir / fmt::format("{}.csv.gz", t.name));
+         });
 }
 
 void fit_eager(const std::filesystem::path& dir, const std::string& only, const std::string& date,

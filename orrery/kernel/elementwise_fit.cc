@@ -179,7 +179,58 @@ Constants fit_constants(const PointsByGpu& data) {
   return best;
 }
 
+constexpr std::size_t kLeastSwept = 12;  // rows for three constants
+
+// The surface that constants make.
+Surface surface_of(const std::string& kernel_class, const Constants& constants) {
+  Surface s;
+  s.kernel_class = kernel_class;
+  s.floor = Seconds(constants.floor);
+  s.values = {static_cast<float>(constants.streamed), static_cast<float>(constants.cached)};
+  return s;
+}
+
 }  // namespace
+
+void fit_swept_elementwise(const std::filesystem::path& dir, const std::string& date,
+                           const Bundle& bundle, const std::set<std::string>& gpus,
+                           KernelFit& fit) {
+  const KernelFamily& family = elementwise_family();
+  for (const auto& [key, classes] : read_samples(dir, family, Catalog(bundle), fit.refused, gpus)) {
+    SurfaceFile file;
+    file.axes.nodes = family.axes();
+    std::string errors;
+    for (const auto& [name, samples] : classes) {
+      PointsByGpu data;
+      for (const MeasuredPoint& p : samples.points)
+        data[key].push_back({p.base, p.least, p.time, p.x[0], p.left_out});
+      const auto fitted = std::count_if(samples.points.begin(), samples.points.end(),
+                                        [](const MeasuredPoint& p) { return !p.left_out; });
+      if (fitted < static_cast<std::ptrdiff_t>(kLeastSwept)) continue;
+      Constants constants = fit_constants(data);
+      // Where no operand stays in the cache that constant is free.
+      const bool cached = std::any_of(samples.points.begin(), samples.points.end(),
+                                      [](const MeasuredPoint& p) { return p.x[0] > 0; });
+      if (!cached) constants.cached = constants.streamed;
+      Surface s = surface_of(name, constants);
+      KernelFitRow row = judge_surface(file, s, samples.points);
+      row.family = family.name();
+      row.framework = key.first;
+      row.gpu = key.second;
+      row.kernel_class = name;
+      errors += fmt::format(
+          "# {}: {} rows fitted, {} left out: mape {:.1f} %, median {:.1f} %, bias {:+.1f} %\n",
+          name, row.fitted, row.left_out, row.mape, row.median, row.bias);
+      file.surfaces.push_back(std::move(s));
+      fit.rows.push_back(std::move(row));
+    }
+    if (file.surfaces.empty()) continue;
+    file.comment =
+        fmt::format("# Made by `orrery fit kernels --data DIR` from {} on {}: do not edit.\n{}",
+                    fmt::join(family.tables(), ", "), date, errors);
+    fit.files.emplace_back(surface_path(family.name(), key.first, key.second), to_text(file));
+  }
+}
 
 void fit_elementwise(const std::filesystem::path& dir, const std::string& date,
                      const Bundle& bundle, KernelFit& fit) {
@@ -196,10 +247,7 @@ void fit_elementwise(const std::filesystem::path& dir, const std::string& date,
   const Constants constants = fit_constants(data);
   SurfaceFile file;
   file.axes.nodes = elementwise_family().axes();
-  Surface s;
-  s.kernel_class = elementwise_family().classes()[0].choices[0].name;
-  s.floor = Seconds(constants.floor);
-  s.values = {static_cast<float>(constants.streamed), static_cast<float>(constants.cached)};
+  Surface s = surface_of(elementwise_family().classes()[0].choices[0].name, constants);
   std::string errors;
   constexpr double kOfSources = 0.9;
   std::vector<double> medians, spreads;  // of log(measured / predicted), by source

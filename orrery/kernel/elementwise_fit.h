@@ -1,5 +1,5 @@
 // Floor and efficiencies of memory-bound kernels: one surface of two nodes for every GPU and
-// framework.
+// framework, or, from a sweep of a user's GPU (sweep_rows.h), one of its own for each class.
 //
 // The least mean |log(predicted / measured)| over two thirds of the sizes (by hash), all sources
 // counting alike:
@@ -16,6 +16,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,11 @@
 
 namespace orrery {
 
-// Adds the rows by source and GPU, and the file, to `fit`. `dir`: data/kernels, beside data/layers;
-// absent tables are refused.
+// Adds the rows by source and GPU, and the file, to `fit`. `dir`: data/kernels, beside data/layers
+// (absent tables are refused), or what a sweep left.
 void fit_elementwise(const std::filesystem::path& dir, const std::string& date,
                      const Bundle& bundle, KernelFit& fit);
+void fit_swept_elementwise(const std::filesystem::path& dir, const std::string& date,
+                           const Bundle& bundle, const std::set<std::string>& gpus, KernelFit& fit);
 
 }  // namespace orrery

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -27,6 +28,7 @@ class EncoderAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "attention_encoder"; }
+  OpKinds kinds() const override { return kinds_of<PrefillAttention>(); }
   bool accepts(const Op& op) const override {
     const auto* a = std::get_if<PrefillAttention>(&op);
     return a && !a->causal;
@@ -58,7 +60,7 @@ class EncoderAttentionFamily : public KernelFamily {
     const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
     p.base = kSetup + std::max(p.compute * waste * waves, move_time(bytes(op), cached, gpu));
     p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
-    p.x = {std::log2(n), std::log2(sequences * a.heads), 0, 0};
+    p.x = {quick_log2(n), quick_log2(sequences * a.heads), 0, 0};
     return p;
   }
 

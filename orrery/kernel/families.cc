@@ -12,7 +12,7 @@ namespace orrery {
 std::span<const KernelFamily* const> kernel_families() {
   // The first that accepts an op serves it: narrower families come before wider ones. Those
   // whose framework is not chosen are passed over (KernelClasses::rows).
-  static const std::array<const KernelFamily*, 16> kAll = {&batched_gemm_family(),
+  static const std::array<const KernelFamily*, 19> kAll = {&batched_gemm_family(),
                                                            &row_kernel_family(),
                                                            &quantise_family(),
                                                            &encoder_attention_family(),
@@ -24,10 +24,13 @@ std::span<const KernelFamily* const> kernel_families() {
                                                            &latent_core_family(),
                                                            &latent_module_family(),
                                                            &moe_family(),
+                                                           &state_space_family(),
                                                            &linear_attention_family(),
                                                            &causal_convolution_family(),
                                                            &sparse_attention_family(),
-                                                           &elementwise_family()};
+                                                           &elementwise_family(),
+                                                           &gemm_gradient_family(),
+                                                           &attention_backward_family()};
   return kAll;
 }
 

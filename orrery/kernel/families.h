@@ -13,6 +13,7 @@ const KernelFamily& latent_module_family();
 const KernelFamily& absorbed_product_family();
 const KernelFamily& moe_family();
 const KernelFamily& linear_attention_family();
+const KernelFamily& state_space_family();
 const KernelFamily& elementwise_family();
 const KernelFamily& batched_gemm_family();
 const KernelFamily& row_kernel_family();
@@ -21,5 +22,7 @@ const KernelFamily& quantise_family();
 const KernelFamily& causal_convolution_family();
 const KernelFamily& wide_ep_family();
 const KernelFamily& sparse_attention_family();
+const KernelFamily& gemm_gradient_family();
+const KernelFamily& attention_backward_family();
 
 }  // namespace orrery

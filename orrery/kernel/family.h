@@ -52,6 +52,11 @@ struct Exchange {
   double weight = 0;
 };
 
+// Ends the name of a class of rows that serve other GPUs in place of the class it begins with: a
+// sweep of the GPU's that was made as other GPUs' were, where the newest was not. Such rows are
+// fitted, but never judge.
+inline constexpr std::string_view kForOthers = "@others";
+
 // One measured call.
 struct KernelSample {
   Op op;
@@ -60,12 +65,21 @@ struct KernelSample {
                             // of the fit together
 };
 
+// A set of alternatives of Op, one bit each.
+using OpKinds = std::uint32_t;
+template <class... Ops>
+constexpr OpKinds kinds_of() {
+  return ((OpKinds{1} << Op(Ops{}).index()) | ...);
+}
+
 class KernelFamily {
  public:
   virtual ~KernelFamily() = default;
 
   virtual std::string_view name() const = 0;  // of its files: "gemm"
-  virtual bool accepts(const Op& op) const = 0;
+  // The kinds of ops it serves (kinds_of), and whether this one of them.
+  virtual OpKinds kinds() const = 0;
+  virtual bool accepts(const Op& op) const { return kinds() >> op.index() & 1; }
 
   // Nodes of the surface along each coordinate, increasing; the same for all classes and GPUs.
   virtual std::vector<std::vector<double>> axes() const = 0;
@@ -78,6 +92,9 @@ class KernelFamily {
     return std::vector<AxisSmoothness>(axes().size());
   }
   virtual Exchange exchange() const { return {}; }
+  // Whether kernels change where products of sizes cross a line (bytes that outgrow the cache,
+  // blocks that no longer fill the GPU): the fit then looks for such lines (boosted_trees.h).
+  virtual bool edges() const { return false; }
   virtual std::vector<AxisSmoothness> series_smoothness() const {
     return std::vector<AxisSmoothness>(series_axes().size());
   }
@@ -92,6 +109,9 @@ class KernelFamily {
   };
   struct KernelClass {
     std::vector<Choice> choices;
+    // Shared relative error of torch's kernel of the class, measured on the very GPU, in place of
+    // the engine's own; 0: it never stands in.
+    double of_torch = 0;
   };
   virtual std::span<const KernelClass> classes() const = 0;
   // Index into classes(); -1: no class, the op is served by physics alone.
@@ -112,6 +132,8 @@ class KernelFamily {
   // read: false for rows that are not of this family or are known to be unsound (say which in a
   // comment).
   virtual std::vector<std::string> tables() const = 0;
+  // Whether only a sweep of a user's GPU has its tables (sweep_rows.h).
+  virtual bool of_sweeps() const { return false; }
   virtual bool read(const CsvReader& row, std::string_view table, KernelSample& sample) const = 0;
 };
 
@@ -158,8 +180,8 @@ Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu);
 // std::ceil for x >= 0 without a call into the library: a product asks a dozen times.
 inline double ceiling(double x) {
   if (x >= 0x1p52) return x;
-  const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
-  return whole < x ? whole + 1 : whole;
+  const auto whole = static_cast<std::int64_t>(x);
+  return static_cast<double>(whole + (static_cast<double>(whole) < x));  // no branch on x
 }
 
 // Rounds tiles of a grid up to whole waves over the compute units: ceil(tiles/units)*units/tiles,

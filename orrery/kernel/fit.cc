@@ -13,12 +13,14 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/kernel/boosted_trees.h"
 #include "orrery/kernel/eager_fit.h"
 #include "orrery/kernel/elementwise_fit.h"
 #include "orrery/kernel/families.h"
 #include "orrery/kernel/grid_fit.h"
 #include "orrery/kernel/samples.h"
 #include "orrery/kernel/surface.h"
+#include "orrery/kernel/sweep_rows.h"
 
 namespace orrery {
 namespace {
@@ -89,6 +91,52 @@ struct Fitting {
   }
 };
 
+// What a kernel may change with: the coordinates, logs of sizes, and the sums of two and more of
+// them, logs of products (bytes, work, blocks of a launch).
+std::vector<double> traits_of(std::span<const double> x) {
+  std::vector<double> out;
+  for (unsigned of = 1; of < 1u << x.size(); ++of) {
+    double sum = 0;
+    for (std::size_t a = 0; a < x.size(); ++a) sum += of >> a & 1 ? x[a] : 0;
+    out.push_back(sum);
+  }
+  return out;
+}
+
+// Adds to the values of the nodes what boosted trees see in the rows. Nodes between rows follow
+// them, instead of a plain line: the solver smooths what is left.
+Eigen::VectorXd tree_prior(const SurfaceAxes& axes, const Fitting& fit, Eigen::VectorXd prior) {
+  const std::size_t n = axes.nodes.size(), traits = (1u << n) - 1;
+  if (prior.size() == 0) prior = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(axes.size()));
+  std::vector<std::vector<double>> of_rows(traits), of_nodes(traits);
+  std::vector<double> target, weight;
+  for (std::size_t i = 0; i < fit.points.size(); ++i) {
+    const MeasuredPoint& p = *fit.points[i];
+    const std::vector<double> t = traits_of({p.x.data(), n});
+    for (std::size_t f = 0; f < traits; ++f) of_rows[f].push_back(t[f]);
+    double at = 0;
+    const SurfaceCell& cell = fit.rows[i].cell;
+    for (std::size_t c = 0; c < cell.count; ++c)
+      at += cell.weight[c] * prior[static_cast<Eigen::Index>(cell.index[c])];
+    target.push_back(fit.target(p) - at);
+    const double explained = (p.time - fit.floor) / p.time;
+    weight.push_back(explained * explained);
+  }
+  std::vector<double> x(n);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    std::size_t stride = axes.size();
+    for (std::size_t a = 0; a < n; ++a) {
+      stride /= axes.nodes[a].size();
+      x[a] = axes.nodes[a][i / stride % axes.nodes[a].size()];
+    }
+    const std::vector<double> t = traits_of(x);
+    for (std::size_t f = 0; f < traits; ++f) of_nodes[f].push_back(t[f]);
+  }
+  const std::vector<double> seen = BoostedTrees(of_rows, target, weight)(of_nodes);
+  for (std::size_t i = 0; i < seen.size(); ++i) prior[static_cast<Eigen::Index>(i)] += seen[i];
+  return prior;
+}
+
 // A class's surface before it is made constant where no rows tell of it.
 struct FittedShape {
   std::vector<float> values;
@@ -97,9 +145,10 @@ struct FittedShape {
 
 // `parent`: the surface of the class that would stand in for this one, or null. Where there are no
 // rows the surface follows its shape.
-Surface fit_class(const std::string& name, const GridFit& grid, const GridFit* series_grid,
-                  const std::vector<MeasuredPoint>& points, const Surface* parent,
-                  std::map<std::string, FittedShape>& shapes, std::optional<Seconds> floor = {}) {
+Surface fit_class(const std::string& name, const KernelFamily& family, const GridFit& grid,
+                  const GridFit* series_grid, const std::vector<MeasuredPoint>& points,
+                  const Surface* parent, std::map<std::string, FittedShape>& shapes,
+                  std::optional<Seconds> floor = {}) {
   Fitting fit(points, floor);
   Surface s;
   s.kernel_class = name;
@@ -113,6 +162,7 @@ Surface fit_class(const std::string& name, const GridFit& grid, const GridFit* s
     for (std::size_t i = 0; i < its.size(); ++i)
       prior[static_cast<Eigen::Index>(i)] = static_cast<double>(its[i]);
   }
+  if (family.edges()) prior = tree_prior(grid.axes(), fit, std::move(prior));
   s.values = fit.solve(grid, fit.points, fit.rows, std::vector<double>(fit.rows.size()), prior);
   std::vector<bool>& known = shapes[name].supported;
   known = supported_nodes(grid.axes(), fit.rows);
@@ -163,8 +213,8 @@ double own_error(const std::vector<double>& logs, double shared) {
 Surface fit_surface(const std::string& name, const KernelFamily& family,
                     const std::vector<MeasuredPoint>& points, Seconds floor) {
   std::map<std::string, FittedShape> shapes;
-  return fit_class(name, GridFit({family.axes()}, family.smoothness(), family.exchange()), nullptr,
-                   points, nullptr, shapes, floor);
+  return fit_class(name, family, GridFit({family.axes()}, family.smoothness(), family.exchange()),
+                   nullptr, points, nullptr, shapes, floor);
 }
 
 // Of the surface's errors shared is the median, own such that both together give the intervals.
@@ -246,9 +296,23 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
     fit_eager(dir, only, date, bundle, fit);
     return fit;
   }
-  if (only.empty() || only == elementwise_family().name()) fit_elementwise(dir, date, bundle, fit);
+  const bool is_sweep = check_sweep(dir, fit.refused);
+  if (only.empty() || only == elementwise_family().name()) {
+    if (is_sweep) {
+      fit_swept_elementwise(dir, date, bundle, gpus, fit);
+    } else {
+      fit_elementwise(dir, date, bundle, fit);
+    }
+  }
   for (const KernelFamily* family : kernel_families()) {
-    if (family->tables().empty() || (!only.empty() && family->name() != only)) continue;
+    if (family == &elementwise_family() || family->tables().empty()) continue;
+    if (only.empty() ? family->of_sweeps() && !is_sweep : family->name() != only) continue;
+    // A sweep has no tables of the other families.
+    const std::vector<std::string> tables = family->tables();
+    if (is_sweep && only.empty() &&
+        std::none_of(tables.begin(), tables.end(),
+                     [&](const std::string& table) { return table_file(dir, table); }))
+      continue;
     const GridFit grid({family->axes()}, family->smoothness(), family->exchange());
     std::optional<GridFit> series_grid;
     if (!family->series_axes().empty())
@@ -266,7 +330,7 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
         const auto fitted = std::count_if(c.points.begin(), c.points.end(),
                                           [](const MeasuredPoint& p) { return !p.left_out; });
         if (fitted < kLeastRows) continue;
-        Surface s = fit_class(name, grid, series_grid ? &*series_grid : nullptr, c.points,
+        Surface s = fit_class(name, *family, grid, series_grid ? &*series_grid : nullptr, c.points,
                               parent_of(name, *family, file), shapes);
         KernelFitRow row = judge_surface(file, s, c.points);
         row.family = family->name();

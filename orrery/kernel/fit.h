@@ -3,7 +3,9 @@
 // For every class of a family on one GPU: floor = 0.6 x the fastest call; the surface is the
 // least-squares solution of log((time - floor)/base) on the grid with Huber weights and penalties
 // on roughness (grid_fit.h), each row counting by how much of its time the surface explains. Nodes
-// that no row is near to take the value of the nearest that has one. Where a family has series,
+// that no row is near to take the value of the nearest that has one. Of families with edges
+// (family.h) boosted trees are fitted first, and the grid to what they leave; only the sum is kept.
+// Where a family has series,
 // those of each shape are fitted to what the surface leaves.
 //
 // About 15 % of the shapes are left out (samples.h): single points of the sweeps' grids. The errors

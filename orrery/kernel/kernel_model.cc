@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <optional>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/kernel/family.h"
 #include "orrery/kernel/layer_times.h"
 #include "orrery/kernel/served_family.h"
@@ -44,6 +46,9 @@ bool is_gradient(const Op& op) {
 }
 
 const std::string& framework_of(const KernelClasses& c, std::string_view family) {
+  // Gradients are PyTorch's, whatever engine serves.
+  static const std::string torch = "pytorch";
+  if (family == "gemm_gradient" || family == "attention_backward") return torch;
   if (family.starts_with("attention")) return c.attention;
   if (family.starts_with("moe")) return c.moe;
   if (family.starts_with("mla") || family == "sparse_attention") return c.mla;
@@ -63,18 +68,20 @@ class SurfaceKernelModel : public KernelModel {
     }
     for (const KernelFamily* family : kernel_families()) {
       const std::string& framework = framework_of(classes, family->name());
-      if (!framework.empty()) families_.emplace_back(*family, framework, store_);
+      if (framework.empty()) continue;
+      const ServedFamily& served = families_.emplace_back(*family, framework, store_);
+      for (std::size_t kind = 0; kind < by_kind_.size(); ++kind) {
+        if (family->kinds() >> kind & 1) by_kind_[kind].push_back(&served);
+      }
     }
   }
 
   KernelTime predict(const Op& op) const override {
-    if (const auto* backward = std::get_if<AttentionBackward>(&op))
-      return attention_backward(*backward);
-    KernelTime t = forward(op);
+    if (const ServedFamily* measured = measured_gradient(op)) return predict(*measured, op, false);
+    const auto* backward = std::get_if<AttentionBackward>(&op);
+    KernelTime t = backward ? attention_backward(*backward) : forward(op);
     if (layers_) {
-      if (const auto measured = layers_->time(op)) {
-        t.time = *measured;
-      }
+      if (const auto measured = layers_->time(op)) t.time = *measured;
     }
     if (is_gradient(op)) t.time.shared = std::hypot(t.time.shared, kGradientError);
     return t;
@@ -89,29 +96,44 @@ class SurfaceKernelModel : public KernelModel {
 
   std::string provenance(const Op& op) const override {
     if (layers_ && layers_->time(op)) return fmt::format("layers of vLLM measured on {}", gpu_.id);
+    if (const ServedFamily* measured = measured_gradient(op)) return provenance(*measured, op);
     if (const auto* backward = std::get_if<AttentionBackward>(&op))
       return fmt::format("{:.2f} times the forward pass: {}",
                          kBackwardFlops * backward_factor(gpu_), provenance(backward->forward));
     for (const ServedFamily& m : families_) {
-      const ServedFamily::Class* c = m.family().accepts(op) ? m.of(op) : nullptr;
-      if (!c) continue;
-      const ServingSurface& s = c->served;
-      const std::string points = c->points ? fmt::format(", corrected by {} points measured on it",
-                                                         c->points->points.size())
-                                           : "";
-      if (!s.surface) return fmt::format("data sheet of {} and physics{}", gpu_.id, points);
-      if (s.gpu.empty())
-        return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
-                           m.family().name());
-      const std::string replaced =
-          c->replaced ? fmt::format(" (this generation replaced {})", c->replaced) : "";
-      return fmt::format("{} {} of {} measured on {}{}{}", m.framework(), s.surface->kernel_class,
-                         m.family().name(), s.gpu, replaced, points);
+      if (m.family().accepts(op) && m.of(op)) return provenance(m, op);
     }
     return fmt::format("data sheet of {} and physics", gpu_.id);
   }
 
  private:
+  std::string provenance(const ServedFamily& m, const Op& op) const {
+    const ServedFamily::Class* c = m.of(op);
+    const ServingSurface& s = c->served;
+    const std::string points =
+        c->points ? fmt::format(", corrected by {} points measured on it", c->points->points.size())
+                  : "";
+    if (!s.surface) return fmt::format("data sheet of {} and physics{}", gpu_.id, points);
+    if (s.gpu.empty()) {
+      return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
+                         m.family().name());
+    }
+    const std::string replaced =
+        c->replaced ? fmt::format(" (this generation replaced {})", c->replaced) : "";
+    return fmt::format("{} {} of {} measured on {}{}{}", c->of_torch ? kTorch : m.framework(),
+                       s.surface->kernel_class, m.family().name(), s.gpu, replaced, points);
+  }
+
+  // The family that has a surface of this gradient, from a sweep; null: none, or no gradient.
+  const ServedFamily* measured_gradient(const Op& op) const {
+    if (!is_gradient(op) && !std::holds_alternative<AttentionBackward>(op)) return nullptr;
+    for (const ServedFamily* m : by_kind_[op.index()]) {
+      const ServedFamily::Class* c = m->family().accepts(op) ? m->of(op) : nullptr;
+      if (c && c->served.surface && c->served.surface->kernel_class.ends_with("gradient")) return m;
+    }
+    return nullptr;
+  }
+
   KernelTime attention_backward(const AttentionBackward& backward) const {
     const Op op = backward;
     KernelTime t = forward(backward.forward);
@@ -127,8 +149,8 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   KernelTime forward(const Op& op) const {
-    for (const ServedFamily& m : families_) {
-      if (m.family().accepts(op)) return predict(m, op, false);
+    for (const ServedFamily* m : by_kind_[op.index()]) {
+      if (m->family().accepts(op)) return predict(*m, op, false);
     }
     return by_roofline(op);
   }
@@ -160,41 +182,42 @@ class SurfaceKernelModel : public KernelModel {
     if (c && c->served.surface) {
       const ServingSurface& served = c->served;
       floor = served.surface->floor;
-      work = work_of(family, op, p, served, repeated);
+      work = work_of(family, op, p, *c, served, repeated);
       if (c->replacing.surface) {
-        const Seconds its_work = work_of(family, op, p, c->replacing, repeated);
+        const Seconds its_work = work_of(family, op, p, *c, c->replacing, repeated);
         if (c->replacing.surface->floor + its_work < floor + work) {
           floor = c->replacing.surface->floor;
           work = its_work;
         }
       }
-      // Of the surface's own error the part of this regime; the rest is that of the transfer.
-      const Surface& s = *served.surface;
-      const double here = s.own_at(floor / (floor + work));
-      const double spread =
-          std::sqrt(std::max(0.0, served.own * served.own - s.own * s.own + here * here));
-      t.time = {floor + work, served.shared, spread, served.origin};
+      const Seconds time = floor + work;
+      t.time.value = time;
+      t.time.shared = served.shared;
+      t.time.own = c->own[Surface::regime_of(floor / time)];
+      t.time.origin = served.origin;
     } else {
       floor = family.analytical_floor();
       work = p.base * family.analytical_inefficiency(op, gpu_);
       t.time = {floor + work, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical};
     }
-    t.time.value = std::max(t.time.value, p.least);
+    if (t.time.value < p.least) t.time.value = p.least;
     t.bound = floor > work           ? Bound::kLaunch
               : p.compute > p.memory ? Bound::kCompute
                                      : Bound::kMemory;
     return t;
   }
 
+  // `s`: one of those of `c`.
   Seconds work_of(const KernelFamily& family, const Op& op, const KernelPoint& p,
-                  const ServingSurface& s, bool repeated) const {
-    return repeated ? p.base * surface_factor(family, op, s, p) : served_work(family, op, p, s);
+                  const ServedFamily::Class& c, const ServingSurface& s, bool repeated) const {
+    const double surface = surface_factor(family, op, c, s, p);
+    return repeated ? p.base * surface : served_work(family, op, p, s, surface);
   }
 
   // What the surface makes of `base` on this GPU.
-  double surface_factor(const KernelFamily& family, const Op& op, const ServingSurface& s,
-                        const KernelPoint& p) const {
-    const double there = std::exp(s.file->at(*s.surface, p));
+  double surface_factor(const KernelFamily& family, const Op& op, const ServedFamily::Class& c,
+                        const ServingSurface& s, const KernelPoint& p) const {
+    const double there = quick_exp(c.lookup->at(*s.surface, p));
     if (!s.relative) return there * s.factor;
     return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative) *
            s.factor;
@@ -204,8 +227,7 @@ class SurfaceKernelModel : public KernelModel {
   // a step, whose weights come from memory, takes at least that time, and at least what streaming
   // its operands takes. What is slow for another reason (few blocks, latency) is not made slower.
   Seconds served_work(const KernelFamily& family, const Op& op, const KernelPoint& cold,
-                      const ServingSurface& s) const {
-    const double surface = surface_factor(family, op, s, cold);
+                      const ServingSurface& s, double surface) const {
     if (s.origin == Origin::kFitted || !family.warm_differs(op, gpu_)) return cold.base * surface;
     const Seconds measured = family.point(op, gpu_, true).base * surface;
     return std::max(measured, cold.base * std::min(surface, kStreaming));
@@ -231,6 +253,7 @@ class SurfaceKernelModel : public KernelModel {
   const SurfaceStore store_;
   std::deque<ServedFamily> families_;
   std::optional<LayerTimes> layers_;  // of the engine whose layers were measured: vLLM
+  std::array<std::vector<const ServedFamily*>, std::variant_size_v<Op>> by_kind_;  // may accept it
 };
 
 }  // namespace

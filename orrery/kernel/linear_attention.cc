@@ -6,16 +6,19 @@
 // channels in and out at kConvolutionShare of the bandwidth (0.65 to 0.75 measured with SGLang and
 // vLLM, Hopper and Blackwell).
 //
-// base = compute + memory of the delta rule. Coordinates: log2 of sequences, of new tokens, of
-// value heads. Prefill walks a sequence in chunks, sequences and heads in parallel: the surface
-// holds what parallelism is lost. Mamba-2 has no measured scan: it is served by the delta rule's
-// surface on its own bytes and FLOPs.
+// base = compute + memory of the delta rule. Decode streams the state. Prefill walks a sequence in
+// chunks, sequences and heads in parallel, in products too small for a faster tensor core to make
+// faster: its compute goes by units and clock, kFlopsPerClock each (TensorRT-LLM: 260 on H100, 237
+// on H200, 239 on B200, beside about one and a half times the memory's time; vLLM's kernel five
+// times as many). The surface holds what parallelism is lost. Coordinates: log2 of heads, of
+// sequences, of new tokens. Mamba-2 is another family (state_space.cc).
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -23,6 +26,8 @@ namespace orrery {
 namespace {
 
 constexpr double kConvolutionShare = 0.7;
+constexpr double kFlopsPerClock = 250;
+constexpr double kOfPeak = 0.06;  // the same on H100, for GPUs whose clock is not known
 constexpr Seconds kConvolutionFloor = microseconds(2);  // SGLang and vLLM, decode of one sequence
 
 class LinearAttentionFamily : public KernelFamily {
@@ -30,15 +35,15 @@ class LinearAttentionFamily : public KernelFamily {
   LinearAttentionFamily() {
     classes_[0].choices = {{"gdn_prefill"}};
     classes_[1].choices = {{"gdn_decode"}};
-    classes_[2].choices = {{"gdn_prefill", 1, 0.3}};
-    classes_[3].choices = {{"gdn_decode", 1, 0.3}};
-    classes_[4].choices = {{"kda_prefill"}, {"gdn_prefill", 1.2, 0.3}};
-    classes_[5].choices = {{"kda_decode"}, {"gdn_decode", 1, 0.2}};
+    classes_[2].choices = {{"kda_prefill"}, {"gdn_prefill", 1.2, 0.3}};
+    classes_[3].choices = {{"kda_decode"}, {"gdn_decode", 1, 0.2}};
   }
 
   std::string_view name() const override { return "linear_attention"; }
+  OpKinds kinds() const override { return kinds_of<LinearAttentionCore>(); }
   bool accepts(const Op& op) const override {
-    return std::holds_alternative<LinearAttentionCore>(op);
+    const auto* a = std::get_if<LinearAttentionCore>(&op);
+    return a && a->kind != LinearAttentionCore::Kind::kMamba2;
   }
 
   std::vector<std::vector<double>> axes() const override {
@@ -51,10 +56,7 @@ class LinearAttentionFamily : public KernelFamily {
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     const auto& a = std::get<LinearAttentionCore>(op);
-    const int kind = a.kind == LinearAttentionCore::Kind::kMamba2      ? 2
-                     : a.kind == LinearAttentionCore::Kind::kKimiDelta ? 4
-                                                                       : 0;
-    return kind + (a.decode ? 1 : 0);
+    return (a.kind == LinearAttentionCore::Kind::kKimiDelta ? 2 : 0) + (a.decode ? 1 : 0);
   }
 
   KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
@@ -68,20 +70,19 @@ class LinearAttentionFamily : public KernelFamily {
     // The state of a repeated call stays in the L2 up to about its size (L40S: 4.5 times the
     // memory's rate); a decode step reads and writes it.
     const bool cached = warm && gpu.l2 && moved * (a.decode ? 0.5 : 1) <= *gpu.l2 * 0.9;
-    p.base = p.compute + move_time(moved, cached ? moved : Bytes(0), gpu);
+    p.base =
+        (a.decode ? p.compute : walk(a, gpu)) + move_time(moved, cached ? moved : Bytes(0), gpu);
     p.least = cached ? p.compute : std::max(p.compute, p.memory);
     p.rest = kConvolutionFloor + 2 * tokens * channels * bytes_per_element(a.dtype) /
                                      (gpu.memory.bandwidth * kConvolutionShare);
-    p.x = {std::log2(a.k_heads), std::log2(a.v_heads), std::log2(static_cast<double>(a.batch)),
-           std::log2(static_cast<double>(a.new_tokens))};
+    p.x = {quick_log2(a.k_heads), quick_log2(a.v_heads), quick_log2(static_cast<double>(a.batch)),
+           quick_log2(static_cast<double>(a.new_tokens))};
     return p;
   }
 
-  // Prefill is bound by the walk over chunks and its small products, an order of magnitude from
-  // either limit on Hopper (Triton); decode streams the state at half to four fifths of the
-  // bandwidth.
+  // Decode streams the state at half to four fifths of the bandwidth.
   double analytical_inefficiency(const Op& op, const Gpu&) const override {
-    return std::get<LinearAttentionCore>(op).decode ? 1.6 : 5;
+    return std::get<LinearAttentionCore>(op).decode ? 1.6 : 1.2;
   }
   Seconds analytical_floor() const override { return microseconds(6); }
 
@@ -113,7 +114,15 @@ class LinearAttentionFamily : public KernelFamily {
   }
 
  private:
-  std::array<KernelClass, 6> classes_;
+  static Seconds walk(const LinearAttentionCore& a, const Gpu& gpu) {
+    const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
+    const FlopsPerSecond peak = rate_for(a.dtype, gpu);
+    const FlopsPerSecond rate =
+        clock ? FlopsPerSecond(kFlopsPerClock * gpu.compute_units * clock->value())
+              : peak * kOfPeak;
+    return flops(a) / std::min(peak, rate);
+  }
+  std::array<KernelClass, 4> classes_;
 };
 
 }  // namespace

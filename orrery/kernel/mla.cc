@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -40,9 +41,7 @@ class LatentCoreFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "mla"; }
-  bool accepts(const Op& op) const override {
-    return std::holds_alternative<LatentAttentionCore>(op);
-  }
+  OpKinds kinds() const override { return kinds_of<LatentAttentionCore>(); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 5, 6, 7},
@@ -69,8 +68,8 @@ class LatentCoreFamily : public KernelFamily {
     const Seconds from_memory = move_time(moved, cached, gpu);
     p.base = p.compute + from_memory;
     p.least = std::max(flops(op) / rate_for(fastest, gpu), least_move_time(moved, cached, gpu));
-    p.x = {std::log2(a.heads), std::log2(static_cast<double>(a.batch)),
-           std::log2(std::max(1.0, a.context)), 0};
+    p.x = {quick_log2(a.heads), quick_log2(static_cast<double>(a.batch)),
+           quick_log2(std::max(1.0, a.context)), 0};
     return p;
   }
 
@@ -120,6 +119,7 @@ class AbsorbedProductFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "mla_bmm"; }
+  OpKinds kinds() const override { return kinds_of<Gemm>(); }
   bool accepts(const Op& op) const override {
     const auto* g = std::get_if<Gemm>(&op);
     return g && g->batch > 1;
@@ -149,7 +149,7 @@ class AbsorbedProductFamily : public KernelFamily {
     const Seconds from_memory = move_time(moved, cached, gpu);
     p.base = std::max(p.compute * padding * wave_factor(tiles, gpu.compute_units), from_memory);
     p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
-    p.x = {std::log2(n), std::log2(heads), std::log2(m), 0};
+    p.x = {quick_log2(n), quick_log2(heads), quick_log2(m), 0};
     return p;
   }
 

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -153,7 +154,7 @@ std::uint64_t series_key(const MoeExperts& m) {
 class MoeFamily : public KernelFamily {
  public:
   std::string_view name() const override { return "moe"; }
-  bool accepts(const Op& op) const override { return std::holds_alternative<MoeExperts>(op); }
+  OpKinds kinds() const override { return kinds_of<MoeExperts>(); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{-6, -3, -1, 0, 1, 2, 3, 5, 6.5, 8, 12},
@@ -196,10 +197,10 @@ class MoeFamily : public KernelFamily {
         work.value() / (2.0 * (m.gated ? 3 : 2) * m.hidden * m.intermediate / m.tp);
     const Bytes passes((kTokenBytes * tokens + kSlotBytes * slots) * hidden);
     p.base = kSetup + p.compute + from_memory + passes / gpu.memory.bandwidth;
-    p.x = {std::log2(tokens * m.top_k / m.experts), std::log2(1.0 * m.experts / m.ep),
-           std::log2(1.0 * m.intermediate / m.tp), std::log2(hidden)};
+    p.x = {quick_log2(tokens * m.top_k / m.experts), quick_log2(1.0 * m.experts / m.ep),
+           quick_log2(1.0 * m.intermediate / m.tp), quick_log2(hidden)};
     p.series = series_key(m);
-    p.along = {std::log2(m.tp), std::log2(m.ep), std::log2(tokens)};
+    p.along = {quick_log2(m.tp), quick_log2(m.ep), quick_log2(tokens)};
     return p;
   }
 

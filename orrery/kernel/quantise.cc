@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -19,6 +20,7 @@ class QuantiseFamily : public KernelFamily {
   QuantiseFamily() { classes_[0].choices = {{"fp8_static"}}; }
 
   std::string_view name() const override { return "quantise"; }
+  OpKinds kinds() const override { return kinds_of<Elementwise>(); }
   bool accepts(const Op& op) const override {
     const auto* e = std::get_if<Elementwise>(&op);
     return e && e->kind == Elementwise::Kind::kQuantise;
@@ -36,7 +38,7 @@ class QuantiseFamily : public KernelFamily {
     const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
     p.base = kSetup + move_time(bytes(op), cached, gpu);
     p.least = least_move_time(bytes(op), cached, gpu);
-    p.x = {std::log2(static_cast<double>(e.rows)), std::log2(static_cast<double>(e.width)), 0, 0};
+    p.x = {quick_log2(static_cast<double>(e.rows)), quick_log2(static_cast<double>(e.width)), 0, 0};
     return p;
   }
   double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.4; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "orrery/base/error.h"
@@ -87,21 +88,49 @@ void ServedFamily::look_up(std::size_t index) const {
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[index];
   if (slot.ready.load(std::memory_order_relaxed)) return;
-  if (store_.tier() != TierChoice::kAnalytical) slot.found = find(family_.classes()[index]);
+  if (store_.tier() != TierChoice::kAnalytical) {
+    slot.found = find(family_.classes()[index]);
+    if (slot.found.served.surface) prepare(slot.found);
+  }
   slot.ready.store(true, std::memory_order_release);
+}
+
+void ServedFamily::prepare(Class& c) const {
+  if (!lookup_) lookup_.emplace(family_.axes(), family_.series_axes());
+  c.lookup = &*lookup_;
+  const Surface& s = *c.served.surface;
+  for (std::size_t regime = 0; regime < c.own.size(); ++regime) {
+    const double here = s.own * s.regimes[regime];
+    c.own[regime] =
+        std::sqrt(std::max(0.0, c.served.own * c.served.own - s.own * s.own + here * here));
+  }
 }
 
 ServedFamily::Class ServedFamily::find(const KernelFamily::KernelClass& wanted) const {
   Class c;
   const std::string& name = wanted.choices.front().name;
-  // One file for all GPUs and frameworks (elementwise work).
+  // One file for all GPUs and frameworks (elementwise work), unless this GPU has a sweep.
   if (const SurfaceFile* any =
           store_.surfaces(family_, surface_path(family_.name(), "any", "gpu"))) {
-    if (const Surface* s = any->find(name))
-      c.served = {s, any, "", 1, s->own, s->shared, Origin::kFitted, nullptr};
+    c.served = own_of_torch(wanted);
+    c.of_torch = c.served.surface;
+    for (const KernelFamily::Choice& choice : wanted.choices) {
+      const Surface* s = c.served.surface ? nullptr : any->find(choice.name);
+      if (s) c.served = {s, any, "", 1, s->own, s->shared, Origin::kFitted, nullptr};
+    }
     return c;
   }
   c.served = choose(wanted, framework_);
+  if (wanted.of_torch > 0 && framework_ != kTorch && c.served.origin != Origin::kMeasured) {
+    ServingSurface torch = own_of_torch(wanted);
+    torch.shared = std::hypot(torch.shared, wanted.of_torch);
+    if (torch.surface && (!c.served.surface || std::hypot(torch.shared, torch.own) <
+                                                   std::hypot(c.served.shared, c.served.own))) {
+      torch.origin = Origin::kTransferred;
+      c.served = torch;
+      c.of_torch = true;
+    }
+  }
   if (c.served.relative) {
     c.replaced = replacement_of(family_.name(), c.served.surface->kernel_class, store_.gpu(),
                                 *c.served.relative);
@@ -117,6 +146,15 @@ ServedFamily::Class ServedFamily::find(const KernelFamily::KernelClass& wanted) 
     if (file) c.points = file->find(name);
   }
   return c;
+}
+
+ServingSurface ServedFamily::own_of_torch(const KernelFamily::KernelClass& wanted) const {
+  std::vector<MeasuredGpu> gpus = store_.measured(family_, kTorch);
+  std::erase_if(gpus, [](const MeasuredGpu& g) { return !g.own; });
+  const auto load = [&](const std::string& id) -> const SurfaceFile& {
+    return *store_.surfaces(family_, surface_path(family_.name(), kTorch, id));
+  };
+  return choose_surface(family_.name(), wanted, gpus, load);
 }
 
 ServingSurface ServedFamily::choose(const KernelFamily::KernelClass& wanted,

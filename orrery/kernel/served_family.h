@@ -2,10 +2,12 @@
 // classes, so a class is looked up, and its file read, when it is first asked for.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +17,13 @@
 #include "orrery/kernel/calibration.h"
 #include "orrery/kernel/family.h"
 #include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/surface.h"
 #include "orrery/kernel/transfer.h"
 
 namespace orrery {
+
+// The framework of tools/sweep: torch's own kernels.
+inline constexpr const char* kTorch = "pytorch";
 
 // What the families of one kernel model share: the GPU asked about, parsed files and other GPUs'
 // facts. Thread-safe.
@@ -58,8 +64,13 @@ class ServedFamily {
     // Where this generation replaced the framework's kernel by TensorRT-LLM's: that one, on the
     // relative. The faster of the two serves.
     ServingSurface replacing;
-    const char* replaced = nullptr;       // what was replaced, for notes
-    const Calibration* points = nullptr;  // measured points of this GPU that correct it
+    const char* replaced = nullptr;  // what was replaced, for notes
+    bool of_torch = false;           // served by torch's sweep of this GPU, not by the framework's
+    const Calibration* points = nullptr;    // measured points of this GPU that correct it
+    const SurfaceLookup* lookup = nullptr;  // on the family's axes
+    // Own error of a prediction by Surface::regime_of: of the surface's own the part of the regime;
+    // the rest is that of the transfer.
+    std::array<double, 4> own{};
   };
 
   const KernelFamily& family() const { return family_; }
@@ -80,6 +91,9 @@ class ServedFamily {
   };
   void look_up(std::size_t index) const;
   Class find(const KernelFamily::KernelClass& wanted) const;
+  void prepare(Class& c) const;
+  // The best surface of a sweep of this very GPU by torch; without a surface: none.
+  ServingSurface own_of_torch(const KernelFamily::KernelClass& wanted) const;
   ServingSurface choose(const KernelFamily::KernelClass& wanted,
                         const std::string& framework) const;
 
@@ -88,6 +102,7 @@ class ServedFamily {
   const SurfaceStore& store_;
   mutable std::mutex mutex_;
   mutable std::vector<Slot> slots_;
+  mutable std::optional<SurfaceLookup> lookup_;
 };
 
 }  // namespace orrery

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -74,7 +75,7 @@ class SparseAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "sparse_attention"; }
-  bool accepts(const Op& op) const override { return std::holds_alternative<Block>(op); }
+  OpKinds kinds() const override { return kinds_of<Block>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 8, 10, 12, 13, 14, 16},
             {0, 9, 11, 13, 14, 16, 18, 20},
@@ -94,9 +95,9 @@ class SparseAttentionFamily : public KernelFamily {
     const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : Bytes(0);
     p.base = kSetup + p.compute + move_time(bytes(op), cached, gpu);
     p.least = 0.5 * std::max(p.compute, least_move_time(bytes(op), cached, gpu));
-    p.x = {std::log2(static_cast<double>(b.batch) * static_cast<double>(b.new_tokens)),
-           std::log2(static_cast<double>(b.past) + static_cast<double>(b.new_tokens)),
-           std::log2(b.heads), std::log2(static_cast<double>(b.batch))};
+    p.x = {quick_log2(static_cast<double>(b.batch) * static_cast<double>(b.new_tokens)),
+           quick_log2(static_cast<double>(b.past) + static_cast<double>(b.new_tokens)),
+           quick_log2(b.heads), quick_log2(static_cast<double>(b.batch))};
     return p;
   }
 

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "orrery/base/error.h"
+#include "orrery/base/quick_math.h"
 
 namespace orrery {
 namespace {
@@ -225,6 +228,13 @@ double value_at(const std::vector<float>& values, const SurfaceCell& cell) {
 }
 }  // namespace
 
+const SurfaceSeries* Surface::find_series(std::uint64_t key) const {
+  const auto found =
+      std::lower_bound(series.begin(), series.end(), key,
+                       [](const SurfaceSeries& s, std::uint64_t wanted) { return s.key < wanted; });
+  return found != series.end() && found->key == key ? &*found : nullptr;
+}
+
 double Surface::at(const SurfaceCell& cell) const { return value_at(values, cell); }
 
 const Surface* SurfaceFile::find(std::string_view kernel_class) const {
@@ -245,12 +255,104 @@ float written(double value) {
 
 double SurfaceFile::at(const Surface& surface, const SurfacePlace& place) const {
   double v = surface.at(cell_at(axes, place.x));
-  if (place.series == 0 || surface.series.empty()) return v;
-  const auto found =
-      std::lower_bound(surface.series.begin(), surface.series.end(), place.series,
-                       [](const SurfaceSeries& s, std::uint64_t key) { return s.key < key; });
-  if (found == surface.series.end() || found->key != place.series) return v;
-  return v + value_at(found->values, cell_at(series_axes, place.along));
+  const SurfaceSeries* found = surface.find_series(place.series);
+  return found ? v + value_at(found->values, cell_at(series_axes, place.along)) : v;
+}
+
+SurfaceLookup::SurfaceLookup(const std::vector<std::vector<double>>& axes,
+                             const std::vector<std::vector<double>>& series_axes)
+    : axes_(prepared(axes)), series_axes_(prepared(series_axes)) {}
+
+std::vector<SurfaceLookup::Axis> SurfaceLookup::prepared(
+    const std::vector<std::vector<double>>& axes) {
+  std::vector<Axis> out;
+  std::size_t stride = SurfaceAxes{axes}.size();
+  for (const std::vector<double>& nodes : axes) out.emplace_back(nodes, stride /= nodes.size());
+  return out;
+}
+
+namespace {
+// Which of `count` buckets a coordinate lies in; the first and the last go on without end.
+inline std::size_t bucket_of(double x, double first, double per_unit, std::size_t count) {
+  const double bucket = std::max(0.0, (x - first) * per_unit);
+  return static_cast<std::size_t>(
+      static_cast<std::int32_t>(std::min(bucket, static_cast<double>(count - 1))));
+}
+}  // namespace
+
+SurfaceLookup::Axis::Axis(const std::vector<double>& of, std::size_t its_stride)
+    : first(of.front()), buckets_per_unit(kBuckets / (of.back() - of.front())), stride(its_stride) {
+  const std::size_t last = of.size() - 1;  // beyond it the surface is constant
+  std::array<std::size_t, kBuckets> in_bucket{};
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    nodes[i].x = of[i];
+    if (i < last) nodes[i].per_unit = 1 / (of[i + 1] - of[i]);
+    if (i > 0 && i < last) ++in_bucket[bucket_of(of[i], first, buckets_per_unit, kBuckets)];
+  }
+  nodes[last].x = std::numeric_limits<double>::infinity();  // ends every search
+  std::size_t below = 0;  // nodes after the first in the buckets before
+  for (std::size_t b = 0; b < kBuckets; ++b) {
+    begin[b] = static_cast<std::uint8_t>(below);
+    below += in_bucket[b];
+    most_steps = std::max(most_steps, in_bucket[b]);
+  }
+}
+
+namespace {
+
+// Values of two neighbours on the last axis, between those on the other axes.
+template <std::size_t kOthers>
+inline Two between(const float* values, const std::size_t* stride, const double* fraction) {
+  if constexpr (kOthers == 0) {
+    using Floats = float __attribute__((vector_size(8)));
+    Floats both;
+    std::memcpy(&both, values, sizeof(both));
+    return __builtin_convertvector(both, Two);
+  } else {
+    const Two low = between<kOthers - 1>(values, stride + 1, fraction + 1);
+    const Two high = between<kOthers - 1>(values + *stride, stride + 1, fraction + 1);
+    return low + *fraction * (high - low);
+  }
+}
+
+}  // namespace
+
+double SurfaceLookup::value_at(const std::vector<Axis>& axes, const float* values,
+                               const double* x) {
+  std::size_t strides[kMostAxes] = {};
+  double fractions[kMostAxes] = {};
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const Axis& axis = axes[a];
+    std::size_t low =
+        axis.begin[bucket_of(x[a], axis.first, axis.buckets_per_unit, Axis::kBuckets)];
+    for (std::size_t step = 0; step < axis.most_steps; ++step) low += x[a] >= axis.nodes[low + 1].x;
+    const Node& node = axis.nodes[low];
+    fractions[a] = std::clamp((x[a] - node.x) * node.per_unit, 0.0, 1.0);
+    strides[a] = axis.stride;
+    values += low * axis.stride;
+  }
+  Two pair{};
+  switch (axes.size()) {
+    case 1:
+      pair = between<0>(values, strides, fractions);
+      break;
+    case 2:
+      pair = between<1>(values, strides, fractions);
+      break;
+    case 3:
+      pair = between<2>(values, strides, fractions);
+      break;
+    default:
+      pair = between<3>(values, strides, fractions);
+  }
+  return pair[0] + fractions[axes.size() - 1] * (pair[1] - pair[0]);
+}
+
+double SurfaceLookup::at(const Surface& surface, const SurfacePlace& place) const {
+  const double v = value_at(axes_, surface.values.data(), place.x.data());
+  if (place.series == 0) return v;
+  const SurfaceSeries* series = surface.find_series(place.series);
+  return series ? v + value_at(series_axes_, series->values.data(), place.along.data()) : v;
 }
 
 namespace {

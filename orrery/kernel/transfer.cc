@@ -17,14 +17,15 @@ struct TransferError {
   std::string_view family;
   double near, far;
 };
-constexpr std::array<TransferError, 7> kErrors = {{
+constexpr std::array<TransferError, 8> kErrors = {{
     {"gemm", 0.088, 0.26},
     {"attention_prefill", 0.080, 0.27},
     {"attention_decode", 0.060, 0.29},
-    {"moe", 0.118, 0.29},
+    {"moe", 0.095, 0.29},
     {"mla", 0.077, 0.21},
-    {"mla_bmm", 0.069, 0.24},
-    {"linear_attention", 0.10, 0.55},
+    {"mla_module", 0.075, 0.37},
+    {"mla_bmm", 0.069, 0.26},
+    {"linear_attention", 0.12, 0.55},
 }};
 constexpr double kSharedPart = 0.6, kOwnPart = 0.8;  // of the error; in quadrature they make it
 constexpr double kFarDistance = 4.3;                 // of B200 and H200
@@ -67,21 +68,42 @@ constexpr std::array<Replacement, 7> kReplacements = {{
 // arithmetic change the errors by less than one point.
 constexpr double kMemoryLimit = 1 / 0.82, kComputeLimit = 1.6;
 
+// Base on `here` as it matters within a generation. The passes over tokens of a layer of experts
+// (routing, gather, scatter) follow the bandwidth from one generation to the next (moe.cc), not
+// within one: H200's large batches take 0.85 to 1 of H100's time.
+Seconds base_within(const Op& op, const KernelPoint& here, const KernelPoint& relative) {
+  if (!std::holds_alternative<MoeExperts>(op)) return here.base;
+  const Seconds kept =
+      relative.base + (here.compute - relative.compute) + (here.memory - relative.memory);
+  return here.base < relative.base ? std::clamp(kept, here.base, relative.base)
+                                   : std::clamp(kept, relative.base, here.base);
+}
+
+// How much of the change of compute + memory between two GPUs is that of compute, 0 to 1.
+double compute_change(const KernelPoint& here, const KernelPoint& relative) {
+  const auto change = [](Seconds a, Seconds b) { return std::abs(a.value() - b.value()); };
+  const double compute = change(here.compute, relative.compute),
+               memory = change(here.memory, relative.memory);
+  return compute + memory > 0 ? compute / (compute + memory) : 0;
+}
+
 // Dense products run into the power limit: dynamic power grows with the cube of the clock, so that
 // the clock follows the cube root of the power that a FLOP/s may take. A100 (1.28 W per TFLOP/s of
 // bf16) is not held back, H100 (0.71) reaches 0.93 of its share of the peak: the limit begins at
 // about 0.9.
-constexpr double kFullPower = 0.9e-12;  // W per FLOP/s
+constexpr double kFullPower = 0.9e-12;  // W per FLOP/s of bf16; of narrower formats by their width
 // Boards with GDDR share less of their power with the tensor cores and are held back earlier and
 // harder: L40S (0.97) reaches 0.57 of its peak, RTX PRO 6000 (1.19) 0.65, RTX 4090 (2.7) all of it
 // (data/kernels, data/layers). The law holds from one such board to another.
 constexpr double kFullPowerGddr = 3e-12;
 
-// How much faster `here` is than `relative`, each measured by its peak.
-double power_gain(const Gpu& here, const Gpu& relative) {
+// How much faster `here` is than `relative` in this number format, each measured by its peak.
+double power_gain(Dtype arithmetic, const Gpu& here, const Gpu& relative) {
   if (!here.power || !relative.power) return 1;
-  const auto held = [](const Gpu& g, double full) {
-    return std::min(1.0, g.power->value() / rate_for(Dtype::kBf16, g).value() / full);
+  const auto held = [&](const Gpu& g, double full) {
+    const Dtype used = g.compute_dtype(arithmetic);
+    const double width = bytes_per_element(used) / bytes_per_element(Dtype::kBf16);
+    return std::min(1.0, g.power->value() / rate_for(used, g).value() / (full * width));
   };
   const auto gddr = [](const Gpu& g) { return g.memory.kind.starts_with("GDDR"); };
   if (gddr(here) && gddr(relative))
@@ -147,18 +169,25 @@ double carried_over(double there, const Op& op, const KernelPoint& here_point, c
   // How far the op is bound by arithmetic, 0 to 1.
   const double compute = relative_point.compute.value(), memory = relative_point.memory.value();
   const double arithmetic = compute * compute / (compute * compute + memory * memory);
-  double factor = 1;
+  double factor = 1, softmax = 1;
   if (std::holds_alternative<Gemm>(op) || std::holds_alternative<MoeExperts>(op)) {
-    factor = 1 / power_gain(here, relative);
+    factor = 1 / power_gain(orrery::arithmetic(op), here, relative);
   } else {
-    factor = (1 + kSoftmaxWeight * softmax_share(op, here)) /
-             (1 + kSoftmaxWeight * softmax_share(op, relative));
+    softmax = 1 + kSoftmaxWeight * softmax_share(op, relative);
+    factor = (1 + kSoftmaxWeight * softmax_share(op, here)) / softmax;
   }
   factor = std::pow(factor, arithmetic);
   if (!same_generation(here, relative)) return there * factor;
-  const double reached = kMemoryLimit * std::pow(kComputeLimit / kMemoryLimit, arithmetic);
-  return std::min(there, reached) * factor +
-         std::max(0.0, there - reached) * (relative_point.base / here_point.base);
+  // What changes of base does so at its own limit; power and exponentials change the time of the
+  // arithmetic.
+  const auto limit = [](double share) {
+    return kMemoryLimit * std::pow(kComputeLimit / kMemoryLimit, share);
+  };
+  const double moved = std::min(there, limit(compute_change(here_point, relative_point)));
+  const double worked = std::min(there, limit(arithmetic) * std::pow(softmax, arithmetic));
+  const double carried = moved * (base_within(op, here_point, relative_point) / here_point.base) +
+                         (there - moved) * (relative_point.base / here_point.base);
+  return carried * (1 + (factor - 1) * worked / there);
 }
 
 const char* replacement_of(std::string_view family, std::string_view kernel_class, const Gpu& here,
@@ -185,7 +214,8 @@ ServingSurface choose_surface(
       const double penalty = error + choice.error + 0.01 * m.distance;
       if (penalty >= best_penalty) continue;
       const SurfaceFile& file = load(m.id);
-      const Surface* surface = file.find(choice.name);
+      const Surface* surface = m.own ? nullptr : file.find(choice.name + std::string(kForOthers));
+      if (!surface) surface = file.find(choice.name);
       if (!surface) continue;
       best_penalty = penalty;
       best.surface = surface;

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quick_math.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/families.h"
 
@@ -44,6 +45,7 @@ class WideEpFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "moe_wide_ep"; }
+  OpKinds kinds() const override { return kinds_of<MoeExperts>(); }
   bool accepts(const Op& op) const override {
     const auto* m = std::get_if<MoeExperts>(&op);
     return m && m->dispatched != MoeExperts::Dispatched::kNo;
@@ -69,8 +71,8 @@ class WideEpFamily : public KernelFamily {
     p.base = kSetup + p.compute + move_time(bytes(op), cached, gpu);
     // Not every expert that the expectation counts need be hit by a draw: half of the bytes.
     p.least = std::max(p.compute * 0.5, least_move_time(bytes(op), cached, gpu) * 0.5);
-    p.x = {std::log2(static_cast<double>(m.tokens) * m.top_k / m.experts),
-           std::log2(std::max(1.0, 1.0 * m.experts / m.ep)), std::log2(m.hidden), 0};
+    p.x = {quick_log2(static_cast<double>(m.tokens) * m.top_k / m.experts),
+           quick_log2(std::max(1.0, 1.0 * m.experts / m.ep)), quick_log2(m.hidden), 0};
     return p;
   }
 

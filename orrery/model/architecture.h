@@ -115,6 +115,7 @@ struct Mamba2 {
   int groups = 0;  // B and C are shared by heads/groups heads
   int conv = 0;
   bool conv_bias = false;
+  int chunk = 128;  // tokens that a prefill kernel computes at once
   bool operator==(const Mamba2&) const = default;
 };
 

@@ -14,6 +14,7 @@ Mamba2 read_mamba2(const HfConfig& c) {
   a.groups = c.size({"n_groups", "mamba_n_groups"}, limit::kHeads);
   a.conv = c.size({"conv_kernel"}, limit::kHeadDim);
   a.conv_bias = c.flag_or({"use_conv_bias"}, true);
+  a.chunk = c.size_or({"chunk_size"}, 128, limit::kContext);
   c.require_flag({"mamba_proj_bias"}, false, false);
   if (a.heads % a.groups != 0) {
     c.fail({"n_groups"}, fmt::format("{} groups do not divide {} heads", a.groups, a.heads));

@@ -70,7 +70,7 @@ std::shared_ptr<const Drafter> Runner::drafter(const Scenario& s, const Architec
     as_draft.precision.quantization.clear();
     as_draft.precision.moe_quantization.clear();
     out->deployment.precision =
-        make_deployment(as_draft, out->model, d.gpu, engine(s.engine.profile)).precision;
+        make_deployment(as_draft, out->model, d.gpu, engine(s.engine.profile, d.gpu)).precision;
   }
   check_plan(out->model, plan, out->deployment.precision);
   set_memory(choice, model, plan, *out);

@@ -69,7 +69,7 @@ std::shared_ptr<const Neighbour> Runner::neighbour(const Scenario& s, const Depl
   if (n->model.kind != Kind::kDecoder)
     throw NoData(fmt::format("neighbour.model: {} is no decoder", n->model.id));
   n->deployment =
-      make_deployment(n->scenario, n->model, of.gpu, engine(n->scenario.engine.profile));
+      make_deployment(n->scenario, n->model, of.gpu, engine(n->scenario.engine.profile, of.gpu));
   n->deployment.engine.memory.utilization = choice.utilization;
   n->plan = plan;
   check_plan(n->model, plan, n->deployment.precision);

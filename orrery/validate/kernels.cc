@@ -245,6 +245,10 @@ class KernelJudge {
         refuse(fmt::format("no kernel class of {}, or known to be unsound", family.name()));
         continue;
       }
+      if (sample.kernel_class.ends_with(kForOthers)) {
+        refuse("another version's call, which serves other GPUs");
+        continue;
+      }
       if (!all_rows_ && !is_left_out(sample)) continue;
       const double measured = microseconds(csv.number(latency)).value();
       if (measured <= 0) {
@@ -291,7 +295,9 @@ class KernelJudge {
   const KernelModel& model_of(const Gpu& gpu, const std::string& framework) {
     std::unique_ptr<KernelModel>& model = models_[{gpu.id, framework}];
     if (!model) {
-      model = make_kernel_model(gpu, {framework, framework, framework, framework, framework},
+      model = make_kernel_model(gpu,
+                                {framework, framework, framework, framework, framework,
+                                 framework == "pytorch" ? framework : ""},
                                 bundle_, tier());
     }
     return *model;

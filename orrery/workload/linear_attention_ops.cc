@@ -11,8 +11,11 @@ namespace {
 constexpr Part kPart = Part::kAttention;
 
 // A call for each prefill group and each group that verifies drafts (token after token, its states
-// read and written once), one for all decoding sequences.
-void add_core(OpList& ops, const RankStep& step, LinearAttentionCore core) {
+// read and written once), one for all decoding sequences. `core`: any op with `decode`, `batch`,
+// `new_tokens` and `dtype`.
+template <class Core>
+void add_core(OpList& ops, const RankStep& step, Core core, const char* prefill,
+              const char* decode) {
   core.dtype = step.precision.activations;
   std::int64_t decoding = 0;
   for (const SequenceGroup& g : step.batch.groups) {
@@ -22,14 +25,14 @@ void add_core(OpList& ops, const RankStep& step, LinearAttentionCore core) {
       core.decode = g.decoding();
       core.batch = g.sequences;
       core.new_tokens = g.new_tokens;
-      ops.add(core.decode ? "mixer_decode" : "mixer_prefill", kPart, core);
+      ops.add(core.decode ? decode : prefill, kPart, core);
     }
   }
   if (decoding == 0) return;
   core.decode = true;
   core.batch = decoding;
   core.new_tokens = 1;
-  ops.add("mixer_decode", kPart, core);
+  ops.add(decode, kPart, core);
 }
 
 // Norm of the output, scaled by the gate; then the output projection.
@@ -60,7 +63,7 @@ void add_gated_delta_net(OpList& ops, const RankStep& step, const GatedDeltaNet&
   core.k_heads = k_heads, core.k_dim = g.k_dim;
   core.v_heads = v_heads, core.v_dim = g.v_dim;
   core.conv = g.conv;
-  add_core(ops, step, core);
+  add_core(ops, step, core, "mixer_prefill", "mixer_decode");
   add_output(ops, step, v);
 }
 
@@ -72,8 +75,14 @@ void add_mamba2(OpList& ops, const RankStep& step, const Mamba2& m) {
   core.kind = LinearAttentionCore::Kind::kMamba2;
   core.k_heads = groups, core.k_dim = m.state;
   core.v_heads = heads, core.v_dim = m.head_dim;
-  core.conv = m.conv;
-  add_core(ops, step, core);
+  core.conv = 1;
+  core.chunk = m.chunk;
+  CausalConvolution convolution;
+  convolution.channels = inner + std::int64_t{2} * groups * m.state;
+  convolution.window = m.conv;
+  convolution.mixer = core.kind;
+  add_core(ops, step, convolution, "conv_prefill", "conv_decode");
+  add_core(ops, step, core, "mixer_prefill", "mixer_decode");
   add_output(ops, step, inner);
 }
 

@@ -12,7 +12,7 @@ void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer);
 // softmax_attention_ops.cc, latent_attention_ops.cc, linear_attention_ops.cc.
 void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& attention);
 void add_latent_attention(OpList& ops, const RankStep& step, const LatentAttention& attention);
-void add_gated_delta_net(OpList& ops, const RankStep& step, const GatedDeltaNet& mixer);
-void add_mamba2(OpList& ops, const RankStep& step, const Mamba2& mixer);
+void add_gated_delta_net(OpList& ops, const RankStep& step, const GatedDeltaNet& g);
+void add_mamba2(OpList& ops, const RankStep& step, const Mamba2& m);
 
 }  // namespace orrery

@@ -97,7 +97,7 @@ struct FlopCount {
     const double tokens = real(a.batch) * real(a.new_tokens);
     const double state = 1.0 * a.v_heads * a.k_dim * a.v_dim;
     const int products = a.kind == LinearAttentionCore::Kind::kMamba2 ? 2 : 3;
-    return 2 * tokens * (products * state + a.conv * channels(a));
+    return 2 * tokens * (products * state + (a.conv > 1 ? a.conv * channels(a) : 0));
   }
 
   double operator()(const Elementwise&) const { return 0; }

@@ -146,10 +146,11 @@ struct SparseAttentionBlock {
   Dtype kv_dtype = Dtype::kBf16;
 };
 
-// Recurrent token mixers, whole kernels between the projections: convolution, gates, recurrence.
-// FLOPs a token and value head: 2*k_dim*v_dim for each pass over the state (three in the delta
-// rule, gated or Kimi's: read by key, update, read by query; two in Mamba-2), and 2*conv a channel.
-// Chunked prefill kernels do more arithmetic in larger products; that is not counted. The state is
+// Recurrent token mixers, whole kernels between the projections: convolution (if conv > 1), gates,
+// recurrence. FLOPs a token and value head: 2*k_dim*v_dim for each pass over the state (three in
+// the delta rule, gated or Kimi's: read by key, update, read by query; two in Mamba-2), and 2*conv
+// a channel. Chunked prefill kernels do more arithmetic in larger products; that is not counted.
+// Mamba-2's convolution is an op of its own in programs (CausalConvolution). The state is
 // kept in fp32; a decode step reads and writes it, a prefill writes it once.
 struct LinearAttentionCore {
   enum class Kind { kGatedDeltaNet, kMamba2, kKimiDelta } kind = Kind::kGatedDeltaNet;
@@ -157,7 +158,8 @@ struct LinearAttentionCore {
   std::int64_t batch = 1, new_tokens = 1;
   int k_heads = 1, k_dim = 128;  // Mamba-2: groups, state
   int v_heads = 1, v_dim = 128;  // Mamba-2: heads, head_dim
-  int conv = 4;
+  int conv = 4;                  // width of the convolution; 1: none
+  int chunk = 128;               // tokens that a prefill computes at once; Mamba-2 only
   Dtype dtype = Dtype::kBf16;
 };
 

@@ -1,4 +1,4 @@
-#include "reference_simulator.h"
+#include "tests/law/reference_simulator.h"
 
 #include <algorithm>
 #include <list>

@@ -4,7 +4,7 @@
 // batching.
 #pragma once
 
-#include "serving_run.h"
+#include "tests/law/serving_run.h"
 
 namespace orrery::serving_run {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 
-#include "reference_simulator.h"
+#include "tests/law/reference_simulator.h"
 
 namespace orrery::serving_run {
 namespace {

@@ -1,4 +1,4 @@
-#include "serving_run.h"
+#include "tests/law/serving_run.h"
 
 #include <fmt/format.h>
 

@@ -136,8 +136,9 @@ RC_GTEST_PROP(StepLaw, StagesMakeTheWhole, ()) {
   RC_ASSERT(steps.through_all_stages(q.batch).value >= whole * 0.999);
 }
 
-// Twice the sequences, or twice what each holds, takes no less time. Kernels are not smooth: a
-// larger call may run a better one, by 3 % of a step at most in what was seen.
+// Twice the sequences, or twice what each holds, takes no less time. Kernels are not smooth: 10 %
+// of the measured products take over 2 % less time with twice the rows (data/kernels). Of a step
+// it is more than 3 % in one of a thousand draws.
 RC_GTEST_PROP(StepLaw, MoreWorkTakesMoreTime, ()) {
   const Question q = any_question();
   RC_PRE(q.model.id != "mixtral-8x7b");  // measured MoE kernels are not monotone
@@ -148,7 +149,7 @@ RC_GTEST_PROP(StepLaw, MoreWorkTakesMoreTime, ()) {
     larger.groups[0].past *= 2;
   }
   const EngineProfile engine = load_engine(q.engine, Bundle());
-  RC_ASSERT(time(q, engine, larger).total.value >= time(q, engine, q.batch).total.value * 0.97);
+  RC_ASSERT(time(q, engine, larger).total.value >= time(q, engine, q.batch).total.value * 0.95);
 }
 
 }  // namespace

@@ -7,14 +7,14 @@ import kernels
 
 
 class Block(torch.nn.Module):
-    def __init__(self, hidden, heads):
+    def __init__(self, hidden, heads, **where):
         super().__init__()
         self.heads = heads
-        self.norm1, self.norm2 = torch.nn.RMSNorm(hidden), torch.nn.RMSNorm(hidden)
-        self.qkv = torch.nn.Linear(hidden, 3 * hidden, bias=False)
-        self.out = torch.nn.Linear(hidden, hidden, bias=False)
-        self.up = torch.nn.Linear(hidden, 8 * hidden, bias=False)
-        self.down = torch.nn.Linear(4 * hidden, hidden, bias=False)
+        self.norm1, self.norm2 = (torch.nn.RMSNorm(hidden, **where) for _ in range(2))
+        self.qkv = torch.nn.Linear(hidden, 3 * hidden, bias=False, **where)
+        self.out = torch.nn.Linear(hidden, hidden, bias=False, **where)
+        self.up = torch.nn.Linear(hidden, 8 * hidden, bias=False, **where)
+        self.down = torch.nn.Linear(4 * hidden, hidden, bias=False, **where)
 
     def forward(self, x):
         b, s, h = x.shape
@@ -37,33 +37,38 @@ def parts(row, dtype):
     forward += [("attention_prefill", attention, layers)]
     forward += [("elementwise", {"op": op, "rows": t, "width": w, "dtype": dtype}, times * layers)
                 for op, w, times in work + [("add", h, 2), ("copy", h, 1)]]
-    backward = [("gemm_backward", {"m": t, "n": n, "k": k, "dtype": dtype}, layers)
-                for n, k in products]
+    backward = [("gemm_backward", {"m": t, "n": n, "k": k, "dtype": dtype, "gradient": gradient},
+                 layers) for n, k in products for gradient in ("input", "weight")]
     backward += [("attention_backward", attention, layers)]
     backward += [("elementwise_backward", {"op": op, "rows": t, "width": w, "dtype": dtype},
                   times * layers) for op, w, times in work]
+    # Where the stream parts, its gradients are added up.
+    backward += [("elementwise", {"op": op, "rows": t, "width": h, "dtype": dtype}, times * layers)
+                 for op, times in [("add", 2), ("copy", 1)]]
     return forward, backward
 
 
 def measure(row, device, dtype):
     """Microseconds of the whole, of the sum of its kernels, and watts."""
     torch.manual_seed(0)
-    model = torch.nn.Sequential(*[Block(row["hidden"], row["heads"]) for _ in range(row["layers"])])
-    model = model.to("cuda", kernels.TORCH[dtype])
-    x = torch.randn(row["batch"], row["tokens"], row["hidden"], device="cuda",
-                    dtype=kernels.TORCH[dtype])
+    where = {"device": kernels.WHERE, "dtype": kernels.TORCH[dtype]}
+    model = torch.nn.Sequential(*[Block(row["hidden"], row["heads"], **where)
+                                  for _ in range(row["layers"])])
+    x = torch.randn(row["batch"], row["tokens"], row["hidden"], **where)
     training = row["mode"] == "training"
-    run = torch.compile(model) if row["run"] == "compiled" else model
+    if row["run"] == "compiled":
+        torch._dynamo.reset()  # a program for each shape, and no limit on their number
+    run = torch.compile(model, dynamic=False) if row["run"] == "compiled" else model
 
     def step():
         if not training:
             with torch.no_grad():
                 return run(x)
-        model.zero_grad(set_to_none=False)
-        return run(x).sum().backward()
+        model.zero_grad(set_to_none=True)  # else gradients are cleared and added to
+        run(x).sum().backward()
 
     whole, how, _, watts = device.time([step], graph=row["run"] == "graph")
-    if row["run"] == "graph" and how != "graph":
+    if row["run"] == "graph" and how == "eager":
         raise RuntimeError("the step cannot be captured in a graph")
     forward, backward = parts(row, dtype)
     total = 0.0

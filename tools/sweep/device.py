@@ -1,95 +1,49 @@
 """The GPU: identity, clocks, power, and how a call is timed. Needs torch (CUDA or ROCm)."""
 
-import ctypes
 import statistics
 import time
 
 import torch
 
-NVML_REASONS = {0x4: "power", 0x8: "hw_slowdown", 0x20: "thermal", 0x40: "thermal",
-                0x80: "power brake"}
+import nvml
 
-
-class Nvml:
-    """The few calls of NVML that the sweep needs, by ctypes; absent on other makers' machines."""
-
-    def __init__(self, index):
-        self.handle = None
-        try:
-            self.lib = ctypes.CDLL("libnvidia-ml.so.1")
-            if self.lib.nvmlInit_v2() != 0:
-                return
-            handle = ctypes.c_void_p()
-            bus = getattr(torch.cuda.get_device_properties(index), "pci_bus_id", None)
-            properties = torch.cuda.get_device_properties(index)
-            if bus is not None:
-                name = f"{properties.pci_domain_id:08x}:{bus:02x}:{properties.pci_device_id:02x}.0"
-                status = self.lib.nvmlDeviceGetHandleByPciBusId_v2(name.encode(),
-                                                                  ctypes.byref(handle))
-            else:
-                status = self.lib.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle))
-            self.handle = handle if status == 0 else None
-        except OSError:
-            pass
-
-    def _uint(self, function, *arguments):
-        value = ctypes.c_uint()
-        status = getattr(self.lib, function)(self.handle, *arguments, ctypes.byref(value))
-        return value.value if status == 0 else None
-
-    def power_w(self):
-        milliwatts = self._uint("nvmlDeviceGetPowerUsage") if self.handle else None
-        return None if milliwatts is None else milliwatts / 1000
-
-    def reading(self):
-        if not self.handle:
-            return {}
-        out = {}
-        sm = 1  # NVML_CLOCK_SM
-        for name, value in [("sm_mhz", self._uint("nvmlDeviceGetClockInfo", sm)),
-                            ("sm_max_mhz", self._uint("nvmlDeviceGetMaxClockInfo", sm)),
-                            ("power_limit_mw", self._uint("nvmlDeviceGetEnforcedPowerLimit"))]:
-            if value is not None:
-                out[name] = value
-        reasons = ctypes.c_ulonglong()
-        if self.lib.nvmlDeviceGetCurrentClocksThrottleReasons(self.handle,
-                                                              ctypes.byref(reasons)) == 0:
-            out["throttle"] = sorted({text for bit, text in NVML_REASONS.items()
-                                      if reasons.value & bit})
-        busy = (ctypes.c_uint * 2)()
-        if self.lib.nvmlDeviceGetUtilizationRates(self.handle, ctypes.byref(busy)) == 0:
-            out["used_share"] = busy[0] / 100
-        count = ctypes.c_uint(64)
-        entries = (ctypes.c_ubyte * (24 * 64))()  # nvmlProcessInfo_t: pid first, 24 bytes each
-        if self.lib.nvmlDeviceGetComputeRunningProcesses_v3(self.handle, ctypes.byref(count),
-                                                            entries) == 0:
-            pids = [int.from_bytes(bytes(entries[24 * i:24 * i + 4]), "little")
-                    for i in range(count.value)]
-            # A container numbers its own processes differently: with one process we are it.
-            out["processes"] = pids if len(pids) > 1 else []
-        return out
+GRAPH_US = 300  # of work in a graph, at least
 
 
 class Device:
-    """`budget_s`: how long one point may be timed."""
+    """`budget_s`: how long one point may be timed. All work is launched on one stream that is not
+    the default one: a graph can then capture gradients too, whose kernels run on the stream that
+    the forward pass ran on."""
 
     def __init__(self, index=0, budget_s=0.06):
         if not torch.cuda.is_available():
             raise SystemExit("torch sees no GPU (neither CUDA nor ROCm)")
         torch.cuda.set_device(index)
+        self.stream = torch.cuda.Stream()
+        torch.cuda.set_stream(self.stream)
         self.index, self.budget_s = index, budget_s
         self.properties = torch.cuda.get_device_properties(index)
-        self.nvml = Nvml(index)
+        self.nvml = nvml.Nvml(index, getattr(self.properties, "uuid", None))
         self.l2 = getattr(self.properties, "L2_cache_size", 0) or 50 * 2**20
         self.version = torch.__version__
         self.is_rocm = torch.version.hip is not None
+        self.fp8 = self._fp8()
+
+    def _fp8(self):
+        """The 8-bit format that the GPU multiplies, or None."""
+        if not hasattr(torch, "_scaled_mm"):
+            return None
+        if self.is_rocm:
+            name = getattr(self.properties, "gcnArchName", "")
+            return (torch.float8_e4m3fnuz if name.startswith("gfx94")
+                    else torch.float8_e4m3fn if name.startswith(("gfx95", "gfx12")) else None)
+        capable = torch.cuda.get_device_capability(self.index) >= (8, 9)
+        return torch.float8_e4m3fn if capable else None
 
     def dtypes(self):
-        out = ["bfloat16"] if torch.cuda.is_bf16_supported() else ["float16"]
-        major, minor = torch.cuda.get_device_capability(self.index)
-        if hasattr(torch, "_scaled_mm") and not self.is_rocm and (major, minor) >= (8, 9):
-            out.append("fp8")
-        return out + ["float32"]
+        # torch.cuda.is_bf16_supported() is true where bf16 is emulated, too.
+        bf16 = self.is_rocm or torch.cuda.get_device_capability(self.index) >= (8, 0)
+        return ["bfloat16" if bf16 else "float16"] + (["fp8"] if self.fp8 else []) + ["float32"]
 
     def facts(self):
         p = self.properties
@@ -101,6 +55,22 @@ class Device:
         torch.cuda.synchronize()
         return self.nvml.reading()
 
+    def reading_under_load(self, call, milliseconds=200):
+        """NVML's reading while `call` runs again and again."""
+        once = max(self._events(call, 2), 1.0)
+        for _ in range(int(milliseconds * 1e3 / once)):
+            call()
+        time.sleep(milliseconds / 2e3)
+        reading = self.nvml.reading()
+        torch.cuda.synchronize()
+        reading.pop("used_share", None)  # it is us
+        return reading
+
+    def release(self):
+        """Frees memory after a row. RuntimeError: the GPU does not answer any more."""
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+
     def _events(self, call, repeats):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
@@ -111,18 +81,12 @@ class Device:
         return begin.elapsed_time(end) * 1e3 / repeats
 
     def graph_of(self, calls):
-        """The calls captured one after the other in a graph; None if they cannot be captured."""
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(2):
-                for call in calls:
-                    call()
-        torch.cuda.current_stream().wait_stream(stream)
+        """The calls captured one after the other in a graph; None if they cannot be captured. They
+        must have run before: what a first call sets up cannot be captured."""
         torch.cuda.synchronize()
         try:
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
+            with torch.cuda.graph(graph, stream=self.stream):
                 for call in calls:
                     call()
             return graph
@@ -133,11 +97,14 @@ class Device:
     def time(self, calls, graph=True):
         """Microseconds of one call, of several that do the same on other operands: median of some
         replays of a graph; how it was timed ("graph" or "eager"); the replays; watts or ''."""
-        captured = self.graph_of(calls) if graph else None
-        each = captured.replay if captured else lambda: [call() for call in calls]
-        n = len(calls)
-        for _ in range(2):
-            each()
+        run = lambda: [call() for call in calls]
+        run()
+        once = max(self._events(run, 2), 1.0)
+        # A replay takes the host some 10 us: short calls stand in the graph several times.
+        in_graph = calls * max(1, min(64, int(GRAPH_US / once)))
+        captured = self.graph_of(in_graph) if graph else None
+        each, n = (captured.replay, len(in_graph)) if captured else (run, len(calls))
+        each()
         once = max(self._events(each, 1), 1.0)
         inner = max(1, min(50, int(self.budget_s * 1e6 / 7 / once)))
         times, watts, begun = [], [], time.monotonic()
@@ -158,8 +125,7 @@ class Device:
     def launch_us(self):
         """Host time to launch a kernel, and time of one inside a replayed graph."""
         x = torch.zeros(1, device="cuda")
-        for _ in range(100):
-            x.add_(1)
+        self._events(lambda: x.add_(1), 100)
         torch.cuda.synchronize()
         begun = time.perf_counter()
         for _ in range(1000):
@@ -169,3 +135,43 @@ class Device:
         graph = self.graph_of([lambda: x.add_(1)] * 100)
         replayed = self._events(graph.replay, 20) / 100 if graph else None
         return host, replayed
+
+
+class Rehearsal:
+    """The CPU in place of a GPU: shows that every call runs. Its times mean nothing."""
+
+    l2, is_rocm, fp8 = 2**20, False, None
+
+    def __init__(self):
+        self.version = torch.__version__
+
+    def dtypes(self):
+        return ["float32"]
+
+    def facts(self):
+        return {"name": "cpu", "rehearsal": True, "torch": self.version}
+
+    def reading(self):
+        return {}
+
+    def reading_under_load(self, call):
+        call()
+        return {}
+
+    def release(self):
+        pass
+
+    def time(self, calls, graph=True):
+        calls[0]()
+        times = []
+        for _ in range(3):
+            begun = time.perf_counter()
+            calls[-1]()
+            times.append((time.perf_counter() - begun) * 1e6)
+        return statistics.median(times), "graph" if graph else "eager", times, ""
+
+    def bandwidth(self):
+        return 0.0
+
+    def launch_us(self):
+        return 0.0, None

@@ -8,8 +8,11 @@ TORCH = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.
 BYTES = {"bfloat16": 2, "float16": 2, "float32": 4, "fp8": 1}
 
 
+WHERE = "cuda"  # or "cpu", in a rehearsal
+
+
 def _randn(*shape, dtype="bfloat16", grad=False):
-    return torch.randn(*shape, device="cuda", dtype=TORCH[dtype]).requires_grad_(grad)
+    return torch.randn(*shape, device=WHERE, dtype=TORCH[dtype]).requires_grad_(grad)
 
 
 def _copies(device, weight_bytes):
@@ -21,15 +24,16 @@ def gemm(row, device):
     m, n, k, dtype = row["m"], row["n"], row["k"], row["dtype"]
     copies = _copies(device, n * k * BYTES[dtype])
     if dtype == "fp8":
-        fp8 = torch.float8_e4m3fn
+        fp8 = device.fp8
+        most = torch.finfo(fp8).max
         x = _randn(m, k)
         weights = [_randn(n, k).to(fp8).t() for _ in range(copies)]
-        one = torch.ones((), device="cuda")
+        one = torch.ones((), device=WHERE)
 
         def product(w):
-            scale = x.abs().amax().float() / 448
+            scale = x.abs().amax().float() / most
             return torch._scaled_mm((x / scale).to(fp8), w, scale_a=scale, scale_b=one,
-                                    out_dtype=torch.bfloat16)
+                                    out_dtype=torch.bfloat16, use_fast_accum=True)
         return [lambda w=w: product(w) for w in weights], "scaled_mm"
     x = _randn(m, k, dtype=dtype)
     return ([lambda w=w: F.linear(x, w) for w in [_randn(n, k, dtype=dtype)
@@ -37,10 +41,15 @@ def gemm(row, device):
 
 
 def gemm_backward(row, device):
-    """Both gradients of a linear layer."""
+    """One gradient of a linear layer."""
     m, n, k, dtype = row["m"], row["n"], row["k"], row["dtype"]
-    x, w, dy = (_randn(*s, dtype=dtype) for s in [(m, k), (n, k), (m, n)])
-    return [lambda: (dy @ w, dy.t() @ x)], "dgrad_wgrad"
+    dy = _randn(m, n, dtype=dtype)
+    if row["gradient"] == "input":
+        weights = [_randn(n, k, dtype=dtype)
+                   for _ in range(_copies(device, n * k * BYTES[dtype]))]
+        return [lambda w=w: dy @ w for w in weights], "dgrad"
+    x = _randn(m, k, dtype=dtype)
+    return [lambda: dy.t() @ x], "wgrad"
 
 
 def _qkv(row, queries, keys, grad=False):
@@ -90,16 +99,18 @@ def _forward_of(op, rows, width, dtype, grad):
     if op == "softmax":
         return lambda: F.softmax(x, dim=-1), (x,)
     if op == "rotary":
-        cos, sin = (_randn(rows, width // 2, dtype=dtype) for _ in range(2))
+        dim = min(128, width)  # of a head; all heads of a row turn alike
+        heads = x.view(rows, width // dim, dim)
+        cos, sin = (_randn(rows, 1, dim // 2, dtype=dtype) for _ in range(2))
 
         def rotate():
-            a, b = x.chunk(2, dim=-1)
+            a, b = heads.chunk(2, dim=-1)
             return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
         return rotate, (x,)
     if op == "copy":
         y = torch.empty_like(x)
         return lambda: y.copy_(x), (x,)
-    table, ids = _randn(32000, width, dtype=dtype), torch.randint(32000, (rows,), device="cuda")
+    table, ids = _randn(32000, width, dtype=dtype), torch.randint(32000, (rows,), device=WHERE)
     return lambda: F.embedding(ids, table), (x,)
 
 
@@ -117,9 +128,9 @@ def elementwise_backward(row, device):
 
 def optimizer(row, device):
     dtype = torch.float32 if row["state"] == "fp32" else torch.bfloat16
-    p = torch.zeros(row["parameters"], device="cuda", dtype=dtype, requires_grad=True)
+    p = torch.zeros(row["parameters"], device=WHERE, dtype=dtype, requires_grad=True)
     p.grad = torch.ones_like(p)
-    adam = torch.optim.AdamW([p], fused=True, capturable=True)
+    adam = torch.optim.AdamW([p], fused=True, capturable=WHERE == "cuda")
     return [adam.step], "adamw_fused"
 
 

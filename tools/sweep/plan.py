@@ -10,7 +10,9 @@ import itertools
 COMMON = ["system", "framework", "version", "kernel_source"]
 COLUMNS = {
     "gemm": COMMON + ["dtype", "m", "n", "k", "latency_us", "power_w"],
-    "gemm_backward": COMMON + ["dtype", "m", "n", "k", "latency_us", "power_w"],
+    # m, n, k: of the forward product; `gradient`: of the input ([m, n] x [n, k]) or of the weight
+    # ([n, m] x [m, k]).
+    "gemm_backward": COMMON + ["dtype", "gradient", "m", "n", "k", "latency_us", "power_w"],
     "attention_prefill": COMMON
     + ["attn_dtype", "kv_dtype", "batch", "heads", "kv_heads", "head_dim", "window", "isl", "past"]
     + ["latency_us", "power_w"],
@@ -58,24 +60,33 @@ def gemm_points(dtypes):
               (7168, 2048), (2048, 7168), (57344, 8192), (8192, 28672), (32000, 4096),
               (128256, 4096), (128, 4096), (4096, 128), (12288, 1536)]
     for dtype in dtypes:
+        # fp32 products take ten times as long: those of long prompts are left out.
+        most = 2**40 if dtype == "float32" else 2**43
         products = [(m, n, k) for (n, k), m in itertools.product(shapes, rows)
-                    if m * n * k <= 2**43]
+                    if m * n * k <= most]
         yield from _rows("gemm", "dtype", dtype, ["m", "n", "k"], products)
 
 
 def gemm_backward_points(dtypes):
     shapes = [(4096, 4096), (6144, 4096), (28672, 4096), (4096, 14336), (8192, 8192),
-              (1024, 4096), (32000, 4096)]
-    for dtype in dtypes:
-        products = [(m, n, k) for (n, k), m in itertools.product(shapes, [1024, 4096, 8192, 16384])]
-        yield from _rows("gemm_backward", "dtype", dtype, ["m", "n", "k"], products)
+              (1024, 4096), (32000, 4096), (2048, 2048), (2048, 768)]
+    for dtype, gradient in itertools.product(dtypes, ["input", "weight"]):
+        most = 2**39 if dtype == "float32" else 2**42
+        products = [(m, n, k)
+                    for (n, k), m in itertools.product(shapes, [256, 512, 1024, 2048, 4096, 8192,
+                                                                16384])
+                    if m * n * k <= most]
+        yield from _rows("gemm_backward", "dtype", dtype, ["m", "n", "k"], products,
+                         gradient=gradient)
 
 
-HEADS = [(32, 8, 128), (64, 8, 128), (16, 16, 128), (32, 32, 64), (8, 1, 128), (8, 2, 256)]
+# Heads, kv heads, size: at least two of every size, so that each has the rows that a fit needs.
+HEADS = [(32, 8, 128), (64, 8, 128), (16, 16, 128), (8, 1, 128), (32, 32, 64), (32, 8, 64),
+         (8, 2, 256), (16, 8, 256)]
 
 
-def _attention(table, tokens, dtype, most_tokens, length):
-    for (heads, kv_heads, dim), batch, n in itertools.product(HEADS, [1, 4, 16, 64], tokens):
+def _attention(table, tokens, batches, dtype, most_tokens, length):
+    for (heads, kv_heads, dim), batch, n in itertools.product(HEADS, batches, tokens):
         if batch * n > most_tokens:
             continue
         row = {"framework": "pytorch", "attn_dtype": dtype, "kv_dtype": dtype, "batch": batch,
@@ -87,23 +98,23 @@ def _attention(table, tokens, dtype, most_tokens, length):
 
 def attention_prefill_points(dtype):
     tokens = [1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]
-    yield from _attention("attention_prefill", tokens, dtype, 65536, "isl")
+    yield from _attention("attention_prefill", tokens, [1, 4, 16, 64], dtype, 65536, "isl")
 
 
 def attention_backward_points(dtype):
-    yield from _attention("attention_backward", [512, 1024, 2048, 4096, 8192, 16384], dtype, 32768,
-                          "isl")
+    tokens = [256, 512, 1024, 2048, 4096, 8192, 16384]
+    yield from _attention("attention_backward", tokens, [1, 2, 4, 8, 16, 64], dtype, 32768, "isl")
 
 
 def attention_decode_points(dtype):
     contexts = [16, 128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 131072]
-    yield from _attention("attention_decode", contexts, dtype, 2**20, "kv_len")
+    yield from _attention("attention_decode", contexts, [1, 4, 16, 64], dtype, 2**20, "kv_len")
 
 
 def moe_points(dtype):
-    layers = [(4096, 14336, 2, 8), (2048, 768, 8, 128), (7168, 2048, 8, 64)]
+    layers = [(4096, 14336, 2, 8), (2048, 768, 8, 128), (7168, 2048, 8, 64), (5120, 1536, 6, 160)]
     for (hidden, inter, topk, experts), tokens in itertools.product(
-            layers, [1, 4, 16, 64, 256, 1024, 4096, 16384]):
+            layers, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]):
         yield {"framework": "pytorch", "dtype": dtype, "hidden": hidden, "inter": inter,
                "topk": topk, "experts": experts, "tp": 1, "ep": 1, "distribution": "balanced",
                "tokens": tokens}
@@ -111,14 +122,14 @@ def moe_points(dtype):
 
 def elementwise_points(dtype, table="elementwise"):
     ops = ELEMENTWISE_OPS if table == "elementwise" else BACKWARD_OPS
-    for op, rows, width in itertools.product(ops, [1, 16, 256, 1024, 4096, 16384, 65536],
-                                             [1024, 4096, 14336]):
+    for op, rows, width in itertools.product(ops, [1, 16, 64, 256, 1024, 4096, 16384, 65536],
+                                             [256, 1024, 2048, 4096, 6144, 8192, 14336]):
         yield {"framework": "pytorch", "op": op, "dtype": dtype, "rows": rows, "width": width}
 
 
 def optimizer_points():
-    for state, parameters in itertools.product(["fp32", "bf16"],
-                                               [10**6, 10**7, 10**8, 5 * 10**8]):
+    sizes = [round(10 ** (e / 2)) for e in range(8, 18)] + [5 * 10**8]  # 10^4 to 5 10^8
+    for state, parameters in itertools.product(["fp32", "bf16"], sizes):
         yield {"framework": "pytorch", "op": "adam_fused", "state": state,
                "parameters": parameters}
 
@@ -147,3 +158,18 @@ def points(dtypes):
         "optimizer": list(optimizer_points()),
         "moe": list(moe_points(half)),
     }
+
+
+SMALL = {"m": 16, "n": 32, "k": 32, "batch": 2, "heads": 4, "kv_heads": 2, "head_dim": 16,
+         "isl": 16, "kv_len": 16, "rows": 16, "width": 64, "parameters": 1000, "hidden": 64,
+         "inter": 64, "topk": 2, "experts": 4, "tokens": 16, "layers": 1}
+
+
+def rehearsal(dtypes):
+    """One tiny row of every kind that `points` has: what differs in more than sizes."""
+    out = {}
+    for table, rows in points(dtypes).items():
+        small = [{c: SMALL.get(c, v) for c, v in row.items()} for row in rows]
+        small = [{**row, "framework": "rehearsal"} for row in small]
+        out[table] = list({key(table, row): row for row in small}.values())
+    return out

@@ -1,11 +1,18 @@
 """Tests of the parts of the sweep that need no GPU: python3 -m unittest, in this folder."""
 
+import contextlib
+import io
+import json
 import os
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import health
+import nvml
 import plan
+import sweep
 import tables
 
 
@@ -19,9 +26,22 @@ class Plan(unittest.TestCase):
             self.assertEqual(len({plan.key(name, r) for r in rows}), len(rows), name)
 
     def test_fits_into_twenty_minutes(self):
-        # 60 ms of timing a row and about as much to set it up.
-        rows = sum(len(r) for r in plan.points(["bfloat16", "fp8", "float32"]).values())
-        self.assertLess(rows * 0.45, 20 * 60)
+        # 60 ms of timing a row, three times as much to set it up and capture it; half a minute to
+        # compile a model.
+        points = plan.points(["bfloat16", "fp8", "float32"])
+        compiled = sum(r["run"] == "compiled" for r in points["composition"])
+        self.assertLess(sum(len(r) for r in points.values()) * 0.25 + compiled * 30, 19 * 60)
+
+    def test_a_rehearsal_has_one_small_row_of_every_kind(self):
+        points, rehearsal = plan.points(["float32"]), plan.rehearsal(["float32"])
+        self.assertEqual(set(points), set(rehearsal))
+        self.assertEqual({r["op"] for r in rehearsal["elementwise"]}, set(plan.ELEMENTWISE_OPS))
+        self.assertEqual(len(rehearsal["composition"]), 6)
+        self.assertEqual({r["gradient"] for r in rehearsal["gemm_backward"]}, {"input", "weight"})
+        for rows in rehearsal.values():
+            self.assertEqual({r["framework"] for r in rows}, {"rehearsal"})
+            for row in rows:
+                self.assertLessEqual(max(v for v in row.values() if isinstance(v, int)), 1000)
 
     def test_gemm_columns_are_those_of_the_measured_tables(self):
         self.assertEqual(plan.COLUMNS["gemm"][:9], ["system", "framework", "version",
@@ -66,24 +86,236 @@ class Tables(unittest.TestCase):
 
 class Health(unittest.TestCase):
     def test_a_free_gpu_at_its_clock_has_no_fault(self):
-        self.assertEqual(health.faults({"sm_mhz": 1980, "sm_max_mhz": 1980, "used_share": 0.0}), [])
-        self.assertEqual(health.faults({}), [])
+        fine = {"sm_mhz": 1980, "sm_max_mhz": 1980, "used_share": 0.0}
+        for loaded in (False, True):
+            self.assertEqual(health.faults(fine, loaded), [])
+            self.assertEqual(health.faults({}, loaded), [])
 
-    def test_sharing_heat_and_low_clocks_are_named(self):
-        self.assertIn("pid 7", health.faults({"processes": [7, 8]})[0])
-        self.assertIn("busy 40 %", health.faults({"used_share": 0.4})[0])
-        self.assertIn("thermal", health.faults({"throttle": ["thermal"]})[0])
-        self.assertIn("1200 of 1980", health.faults({"sm_mhz": 1200, "sm_max_mhz": 1980})[0])
+    def test_an_idle_gpu_may_rest_and_a_loaded_one_is_busy(self):
+        resting = {"sm_mhz": 345, "sm_max_mhz": 1980}
+        self.assertEqual(health.faults(resting, loaded=False), [])
+        self.assertIn("345 of 1980", health.faults(resting, loaded=True)[0])
+        self.assertIn("busy 40 %", health.faults({"used_share": 0.4}, loaded=False)[0])
+        self.assertEqual(health.faults({"used_share": 1.0}, loaded=True), [])
+
+    def test_sharing_and_heat_are_named(self):
+        self.assertIn("pid 7", health.faults({"processes": [7, 8]}, loaded=False)[0])
+        self.assertIn("thermal", health.faults({"throttle": ["thermal"]}, loaded=True)[0])
 
     def test_a_power_cap_is_no_fault(self):
         self.assertEqual(health.faults({"sm_mhz": 1200, "sm_max_mhz": 1980,
-                                        "throttle": ["power"]}), [])
+                                        "throttle": ["power"]}, loaded=True), [])
 
     def test_spread_and_drift(self):
         self.assertAlmostEqual(health.spread([1.0] * 9 + [2.0]), 1.0)
         self.assertEqual(health.spread([3.0] * 5), 0)
         self.assertIsNone(health.drift_fault(100, 104))
         self.assertIn("+20 %", health.drift_fault(100, 120))
+
+
+class NvmlLibrary:
+    """libnvidia-ml of a GPU at 1200 of 1980 MHz, held down by heat (0x20) and by power (0x4).
+    Without nvmlDeviceGetUtilizationRates, as in an old driver."""
+
+    def __init__(self, pids):
+        self.pids, self.asked = pids, None
+
+    def nvmlInit_v2(self):
+        return 0
+
+    def nvmlDeviceGetHandleByUUID(self, name, handle):
+        self.asked = name
+        handle._obj.value = 1
+        return 0
+
+    def nvmlDeviceGetHandleByIndex_v2(self, index, handle):
+        self.asked = index
+        handle._obj.value = 1
+        return 0
+
+    def nvmlDeviceGetPowerUsage(self, handle, value):
+        value._obj.value = 350500
+        return 0
+
+    def nvmlDeviceGetClockInfo(self, handle, clock, value):
+        value._obj.value = 1200
+        return 0
+
+    def nvmlDeviceGetMaxClockInfo(self, handle, clock, value):
+        value._obj.value = 1980
+        return 0
+
+    def nvmlDeviceGetEnforcedPowerLimit(self, handle, value):
+        return 3  # not supported
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle, value):
+        value._obj.value = 0x24
+        return 0
+
+    def nvmlDeviceGetComputeRunningProcesses_v3(self, handle, count, entries):
+        for i, pid in enumerate(self.pids):
+            entries[24 * i:24 * i + 4] = pid.to_bytes(4, "little")
+        count._obj.value = len(self.pids)
+        return 0
+
+
+class Nvml(unittest.TestCase):
+    def test_reads_clocks_power_and_reasons(self):
+        gpu = nvml.Nvml(0, "12ab", NvmlLibrary([]))
+        self.assertEqual(gpu.lib.asked, b"GPU-12ab")
+        self.assertAlmostEqual(gpu.power_w(), 350.5)
+        self.assertEqual(gpu.reading(), {"sm_mhz": 1200, "sm_max_mhz": 1980,
+                                         "throttle": ["power", "thermal"], "processes": []})
+
+    def test_only_others_processes_count(self):
+        of = lambda *pids: nvml.Nvml(0, "1", NvmlLibrary(pids)).reading()["processes"]
+        self.assertEqual(of(os.getpid()), [])
+        self.assertEqual(of(os.getpid(), 7), [7])
+        self.assertEqual(of(7), [])  # a container's number for us
+        self.assertEqual(of(7, 8), [7, 8])
+
+    def test_without_an_id_the_index_counts_unless_gpus_are_hidden(self):
+        with unittest.mock.patch.dict(os.environ):
+            os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+            self.assertEqual(nvml.Nvml(3, None, NvmlLibrary([])).lib.asked, 3)
+            os.environ["CUDA_VISIBLE_DEVICES"] = "5"
+            self.assertEqual(nvml.Nvml(0, None, NvmlLibrary([])).reading(), {})
+
+
+class Gpu:
+    """A GPU for `sweep.sweep`: every call takes 10 us; what it reads and when it dies is given."""
+
+    version = "2.5"
+
+    def __init__(self, idle=None, loaded=None, dies_after=None, times=None):
+        self.idle, self.loaded = idle or {}, loaded or {}
+        self.left, self.times = dies_after, iter(times or [])
+
+    def dtypes(self):
+        return ["float32"]
+
+    def facts(self):
+        return {"name": "G"}
+
+    def reading(self):
+        return self.idle
+
+    def reading_under_load(self, call):
+        return self.loaded
+
+    def release(self):
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    def time(self, calls, graph=True):
+        t = next(self.times, 10.0)
+        return t, "graph", [t] * 3, 100.0
+
+    def bandwidth(self):
+        return 1e12
+
+    def launch_us(self):
+        return 4.0, 2.0
+
+
+class Whole(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        no_disk = unittest.mock.patch("os.fsync")  # thousands of rows
+        no_disk.start()
+        self.addCleanup(no_disk.stop)
+        self.out = folder.name
+
+    def sweep(self, gpu, *flags, fails=()):
+        def build(table, row, device):
+            if row.get("op") in fails:
+                raise AttributeError(f"this torch has no {row['op']}")
+            return [lambda: None], "k"
+        kernels = types.SimpleNamespace(build=build)
+        composition = types.SimpleNamespace(measure=lambda row, device, dtype: (3.0, 2.0, 90.0))
+        o = sweep.parse(["--system", "g", "--out", self.out, *flags])
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            return sweep.sweep(o, gpu, kernels, composition)
+
+    def facts(self):
+        with open(os.path.join(self.out, "device.json"), encoding="utf-8") as f:
+            return json.load(f)
+
+    def lines(self, table):
+        with open(os.path.join(self.out, table + ".csv"), encoding="utf-8") as f:
+            return len(f.read().splitlines()) - 1
+
+    def test_all_tables_are_written(self):
+        self.assertEqual(self.sweep(Gpu()), 0)
+        self.assertEqual(self.facts()["state"], {"sound": True, "problems": []})
+        for name, rows in plan.points(["float32"]).items():
+            self.assertEqual(self.lines(name), len(rows), name)
+
+    def test_interrupted_it_goes_on_and_says_so_until_then(self):
+        self.assertEqual(self.sweep(Gpu(), "--minutes", "0"), 0)
+        self.assertEqual(self.facts()["state"]["problems"], ["not finished"])
+        self.assertEqual(self.sweep(Gpu(), "--tables", "moe"), 0)
+        self.assertEqual(self.lines("moe"), len(plan.points(["float32"])["moe"]))
+        self.assertEqual(self.sweep(Gpu(), "--tables", "moe"), 0)
+        self.assertEqual(self.lines("moe"), len(plan.points(["float32"])["moe"]))
+
+    def test_a_shared_or_hot_gpu_is_refused(self):
+        for gpu in (Gpu(idle={"used_share": 0.5}), Gpu(idle={"processes": [7, 8]}),
+                    Gpu(loaded={"throttle": ["thermal"]})):
+            with self.assertRaises(SystemExit):
+                self.sweep(gpu)
+            self.assertEqual(os.listdir(self.out), [])
+        self.assertEqual(self.sweep(Gpu(loaded={"throttle": ["thermal"]}), "--allow-bad-state",
+                                    "--tables", "moe"), 1)
+        self.assertIn("thermal", self.facts()["state"]["problems"][0])
+        # A sound continuation does not make the earlier rows sound.
+        self.assertEqual(self.sweep(Gpu(), "--tables", "moe"), 1)
+        self.assertFalse(self.facts()["state"]["sound"])
+
+    def test_drift_of_the_reference_is_unsound(self):
+        n = len(plan.points(["float32"])["optimizer"])
+        gpu = Gpu(times=[10.0] * (n + 1) + [13.0])
+        self.assertEqual(self.sweep(gpu, "--tables", "optimizer"), 1)
+        self.assertIn("+30 %", self.facts()["state"]["problems"][0])
+
+    def test_what_this_torch_has_not_is_left_out(self):
+        self.assertEqual(self.sweep(Gpu(), "--tables", "elementwise", fails=("rotary",)), 0)
+        rows = plan.points(["float32"])["elementwise"]
+        self.assertEqual(self.lines("elementwise"), sum(r["op"] != "rotary" for r in rows))
+
+    def test_a_gpu_that_fails_ends_the_sweep(self):
+        self.assertEqual(self.sweep(Gpu(dies_after=4), "--tables", "moe,gemm"), 1)
+        self.assertEqual(self.lines("gemm"), 5)
+        self.assertIn("illegal memory access", self.facts()["state"]["problems"][0])
+
+    def test_another_gpus_folder_is_refused(self):
+        self.sweep(Gpu(), "--tables", "moe")
+        other = Gpu()
+        other.facts = lambda: {"name": "H"}
+        with self.assertRaises(SystemExit):
+            self.sweep(other, "--tables", "moe")
+
+
+def torch_is_new():
+    try:
+        import torch
+    except ImportError:
+        return False
+    return [int(n) for n in torch.__version__.split(".")[:2]] >= [2, 5]
+
+
+@unittest.skipUnless(torch_is_new(), "needs torch 2.5")
+class Rehearsal(unittest.TestCase):
+    def test_every_call_runs(self):
+        with tempfile.TemporaryDirectory() as out, contextlib.redirect_stdout(io.StringIO()):
+            with unittest.mock.patch("sys.argv", ["sweep", "--system", "g", "--out", out,
+                                                  "--rehearsal"]):
+                self.assertEqual(sweep.main(), 0)
+            with open(os.path.join(out, "device.json"), encoding="utf-8") as f:
+                self.assertTrue(json.load(f)["rehearsal"])
 
 
 if __name__ == "__main__":

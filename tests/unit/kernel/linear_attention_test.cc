@@ -64,5 +64,57 @@ TEST(LinearAttention, PredictsAboveTheRooflineAndLinearlyFarOutside) {
   EXPECT_NEAR(twice, 2, 0.01);
 }
 
+LinearAttentionCore mamba(std::int64_t batch, std::int64_t tokens) {  // of Nemotron-Nano-9B
+  LinearAttentionCore a;
+  a.kind = LinearAttentionCore::Kind::kMamba2;
+  a.decode = tokens == 1;
+  a.batch = batch, a.new_tokens = tokens;
+  a.k_heads = 8, a.k_dim = 128, a.v_heads = 128, a.v_dim = 80;
+  a.conv = 1;
+  return a;
+}
+
+TEST(StateSpace, DecodeStreamsTheState) {
+  const Gpu gpu = Catalog().gpu("h100-sxm");
+  const auto model = make_kernel_model(gpu, {}, Bundle());
+  // 128 heads of 80 x 128 in fp32, read and written, at 0.8 of 3.35 TB/s: 3.91 us a sequence; the
+  // rest of the bytes (x, B, C, y: 45 KB) is half a percent.
+  const double slope = (model->predict(mamba(256, 1)).time.value.value() -
+                        model->predict(mamba(128, 1)).time.value.value()) /
+                       128;
+  EXPECT_NEAR(slope, 2 * 128 * 80 * 128 * 4 / (0.8 * 3.35e12), 0.01 * slope);
+  const KernelTime t = model->predict(mamba(256, 1));
+  EXPECT_EQ(t.time.origin, Origin::kAnalytical);
+  EXPECT_EQ(t.bound, Bound::kMemory);
+}
+
+TEST(StateSpace, PrefillMovesTheStatesOfItsChunks) {
+  const Gpu gpu = Catalog().gpu("h100-sxm");
+  // 8192 tokens, 64 chunks. States of 128 x 80 x 128 fp32 = 5.24 MB a chunk, four times (written,
+  // passed on, read): 1342 MB. x twice and y, 168 MB each: 503 MB. B and C twice: 67 MB. C B, 8 x
+  // 128 fp32 a token, in and out: 67 MB. Gates of 128 fp32, six times: 25 MB. 2005 MB in all at
+  // 3.35 TB/s, and the starts of four more kernels.
+  const double moved = 1342e6 + 503e6 + 67e6 + 67e6 + 25e6;
+  const KernelPoint p = state_space_family().point(mamba(1, 8192), gpu, false);
+  EXPECT_NEAR(p.base.value(), 8e-6 + moved / 3.35e12, 0.02 * p.base.value());
+  // With chunks of 256 half as many states, and 2.6 MFLOP a token more in the chunk.
+  LinearAttentionCore wide = mamba(1, 8192);
+  wide.chunk = 256;
+  EXPECT_LT(state_space_family().point(wide, gpu, false).base, p.base * 0.8);
+}
+
+TEST(StateSpace, IsAboveTheRooflineAndLinearInTokens) {
+  for (const char* id : {"h100-sxm", "mi300x", "l4"}) {
+    const auto model = make_kernel_model(Catalog().gpu(id), {}, Bundle());
+    for (std::int64_t tokens : {1, 2, 127, 128, 129, 4096, 1000000}) {
+      const KernelTime t = model->predict(mamba(4, tokens));
+      EXPECT_GE(t.time.value, std::max(t.compute, t.memory)) << id << ' ' << tokens;
+    }
+    const double twice =
+        model->predict(mamba(8, 2000000)).time.value / model->predict(mamba(8, 1000000)).time.value;
+    EXPECT_NEAR(twice, 2, 0.01) << id;
+  }
+}
+
 }  // namespace
 }  // namespace orrery

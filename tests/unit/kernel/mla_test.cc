@@ -63,6 +63,28 @@ TEST(LatentCore, ReadsCoresAndLeavesOutHostBoundRows) {
   EXPECT_FALSE(latent_core_family().read(csv, "mla_kernel", s));
 }
 
+TEST(LatentModule, AnOlderSweepOfB200ServesOthers) {
+  const std::string text =
+      "system,framework,version,kernel_source,table,model,phase,mla_dtype,kv_dtype,heads,tp_size,"
+      "batch,isl,past,gemm_type,latency_us\n"
+      "b200_sxm,vllm,0.24.0,x,t,deepseek-ai/DeepSeek-V3,decode,bfloat16,bfloat16,16,8,1,1,2,"
+      "bfloat16,40\n"
+      "b200_sxm,vllm,0.22.0,x,t,nvidia/DeepSeek-V3.1-NVFP4,decode,bfloat16,bfloat16,16,8,1,1,2,"
+      "bfloat16,76\n"
+      "h200_sxm,vllm,0.22.0,x,t,nvidia/DeepSeek-V3.1-NVFP4,decode,bfloat16,bfloat16,16,8,1,1,2,"
+      "bfloat16,86\n";
+  CsvReader csv(text, "mla_module.csv");
+  KernelSample s;
+  ASSERT_TRUE(csv.next());
+  ASSERT_TRUE(latent_module_family().read(csv, "mla_module", s));
+  EXPECT_EQ(s.kernel_class, "decode_bf16");
+  ASSERT_TRUE(csv.next());
+  ASSERT_TRUE(latent_module_family().read(csv, "mla_module", s));
+  EXPECT_EQ(s.kernel_class, "decode_bf16@others");
+  ASSERT_TRUE(csv.next());
+  EXPECT_FALSE(latent_module_family().read(csv, "mla_module", s));
+}
+
 TEST(LatentCore, PredictsAboveTheRooflineAndGrowsWithContext) {
   const Gpu gpu = Catalog().gpu("h100-sxm");
   KernelClasses classes;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <random>
 
 #include "orrery/base/error.h"
 
@@ -153,6 +154,34 @@ TEST(SurfaceCell, WeightsSumToOne) {
     sum += cell.weight[i];
   }
   EXPECT_NEAR(sum, 1, 1e-12);
+}
+
+// Two roads to one value: the weights of a cell, which the fit needs, and the quick look-up.
+TEST(SurfaceLookup, GivesWhatTheCellGives) {
+  SurfaceFile f;
+  f.axes.nodes = {{0, 11, 11.0007, 15}, {-2, 2}, {0, 1, 1.5, 7}, {1, 2, 3}};
+  f.series_axes.nodes = {{0, 1}, {0, 3, 9}};
+  std::mt19937 random{7};
+  const auto values = [&](std::size_t n) {
+    std::vector<float> v(n);
+    for (float& x : v) x = static_cast<float>(random()) / 4e9F;
+    return v;
+  };
+  const Surface s{.kernel_class = "x",
+                  .floor = Seconds(1e-6),
+                  .values = values(f.axes.size()),
+                  .series = {{5, values(f.series_axes.size())}}};
+  const SurfaceLookup lookup(f.axes.nodes, f.series_axes.nodes);
+  const auto coordinate = [&] { return static_cast<double>(random()) / 2e8 - 3; };  // -3 to 18
+  for (int i = 0; i < 2000; ++i) {
+    SurfacePlace place;
+    for (double& x : place.x) x = coordinate();
+    for (double& x : place.along) x = coordinate();
+    if (i % 7 == 0) place.x[0] = 11 + 0.0001 * (i % 9);
+    if (i % 5 == 0) place.x[2] = 1.5;  // on a node
+    place.series = static_cast<std::uint64_t>(i % 3 * 5);
+    EXPECT_NEAR(lookup.at(s, place), f.at(s, place), 1e-12);
+  }
 }
 
 }  // namespace

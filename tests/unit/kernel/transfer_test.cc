@@ -96,6 +96,15 @@ TEST_F(ChooseSurface, TheNearestOfEqualsServes) {
   EXPECT_EQ(choose(), "near fp8");
 }
 
+TEST_F(ChooseSurface, RowsForOthersServeOthersOnly) {
+  const std::string for_others = "fp8" + std::string(kForOthers);
+  measure("own", 0, {"fp8", for_others});
+  EXPECT_EQ(choose(), "own fp8");
+  measured_.clear();
+  measure("sister", 0.1, {"fp8", for_others});
+  EXPECT_EQ(choose(), "sister " + for_others);
+}
+
 TEST_F(ChooseSurface, NothingFits) {
   measure("own", 0, {"int8"});
   EXPECT_EQ(choose(), "none");
@@ -144,6 +153,38 @@ TEST(CarriedOverProducts, FollowThePowerLimit) {
                     here = gemm_family().point(op, b200, true);
   EXPECT_NEAR(carried_over(1.3, op, here, b200, there, h100) / 1.3,
               std::cbrt((700 / 989.4) / (1000.0 / 2250)), 0.01);
+}
+
+TEST(CarriedOverProducts, HoldTheirPowerByFormat) {
+  // B300 has 1.1 times B200's power and the same peak of bf16, but 1.4 to 1.6 times that of fp4.
+  const Gpu b200 = Catalog().gpu("b200-sxm"), b300 = Catalog().gpu("b300-sxm");
+  Gemm g;
+  g.m = g.n = g.k = 16384;
+  const auto carried = [&](Format format) {
+    g.format = format;
+    const Op op = g;
+    return carried_over(1.3, op, gemm_family().point(op, b300, true), b300,
+                        gemm_family().point(op, b200, true), b200) /
+           1.3;
+  };
+  const double power = b300.power->value() / b200.power->value();
+  const double peaks = b300.peak(Dtype::kFp4).value() / b200.peak(Dtype::kFp4).value();
+  EXPECT_NEAR(carried(Format::kBf16), 1 / std::cbrt(power), 0.01);
+  EXPECT_NEAR(carried(Format::kNvfp4), 1 / std::cbrt(power / peaks), 0.01);
+}
+
+TEST(CarriedOverExperts, PassesOverTokensStayWithinAGeneration) {
+  // Compute is the same on both, so that only the bytes of the products change.
+  const Gpu h100 = Catalog().gpu("h100-sxm"), h200 = Catalog().gpu("h200-sxm");
+  MoeExperts m;
+  m.tokens = 16384, m.hidden = 7168, m.intermediate = 2048, m.experts = 256, m.top_k = 8;
+  m.format = Format::kFp8Block;
+  const Op op = m;
+  const KernelPoint there = moe_family().point(op, h100, true),
+                    here = moe_family().point(op, h200, true);
+  const double carried = carried_over(1.2, op, here, h200, there, h100) * here.base.value();
+  EXPECT_NEAR(carried, 1.2 * (there.base - (there.memory - here.memory)).value(), 1e-9);
+  EXPECT_GT(carried, 1.2 * here.base.value());
 }
 
 TEST(ReplacementOf, NamesKernelsOfAGeneration) {

@@ -196,6 +196,12 @@ TEST(LinearOps, Mamba2CopiesGroupsWhenThereAreFew) {
   EXPECT_EQ(core.v_heads, 16);
   EXPECT_EQ(core.v_dim, 80);
   EXPECT_EQ(core.new_tokens, 50);
+  EXPECT_EQ(core.conv, 1);
+  const auto conv = first<CausalConvolution>(p, "conv_prefill");
+  EXPECT_EQ(conv.channels, 16 * 80 + 2 * 128);
+  EXPECT_EQ(conv.window, 4);
+  EXPECT_EQ(conv.mixer, LinearAttentionCore::Kind::kMamba2);
+  EXPECT_EQ(count(p, "conv_prefill"), count(p, "mixer_prefill"));
   EXPECT_EQ(count(p, "add_norm"), 56);  // one block a layer, one norm each
   EXPECT_EQ(count(p, "tp_all_reduce"), 56);
 }

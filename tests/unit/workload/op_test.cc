@@ -94,6 +94,9 @@ TEST(Ops, RecurrentCoresReadAndWriteTheirStateOnceAToken) {
                    3 * (state * 4 + 3 * channels * 2 + 100 * (channels + 256) * 2));
   g.kind = LinearAttentionCore::Kind::kMamba2;
   EXPECT_DOUBLE_EQ(flops(g).value(), 300 * 2 * (2 * state + 4 * channels));
+  g.conv = 1;  // no convolution, no window of inputs kept
+  EXPECT_DOUBLE_EQ(flops(g).value(), 300 * 2 * 2 * state);
+  EXPECT_DOUBLE_EQ(bytes(g).value(), 3 * (state * 4 + 100 * (channels + 256) * 2));
 }
 
 TEST(Ops, OthersMoveBytesAndCountNoFlops) {

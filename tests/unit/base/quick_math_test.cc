@@ -1,0 +1,45 @@
+#include "orrery/base/quick_math.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace orrery {
+namespace {
+
+TEST(QuickLog2, AgreesWithTheLibrary) {
+  for (double x = 1e-6; x < 1e18; x *= 1.00137) EXPECT_NEAR(quick_log2(x), std::log2(x), 1e-13);
+  for (double x = 0.99; x < 1.01; x += 1e-5) EXPECT_NEAR(quick_log2(x), std::log2(x), 1e-14);
+}
+
+TEST(QuickLog2, PowersOfTwoAreExact) {
+  for (int i = -40; i <= 60; ++i) EXPECT_EQ(quick_log2(std::exp2(i)), i);
+}
+
+TEST(QuickLog2, ZeroAndInfinityLieBeyondAllSizes) {
+  EXPECT_LT(quick_log2(0), -1000);
+  EXPECT_GT(quick_log2(std::numeric_limits<double>::infinity()), 1000);
+}
+
+TEST(QuickExp, AgreesWithTheLibrary) {
+  for (double x = -30; x < 30; x += 0.00317) EXPECT_NEAR(quick_exp(x) / std::exp(x), 1, 1e-13);
+  EXPECT_EQ(quick_exp(0), 1);
+}
+
+TEST(QuickExp, StaysFinite) {
+  EXPECT_TRUE(std::isfinite(quick_exp(1e300)));
+  EXPECT_GT(quick_exp(-1e300), 0);
+}
+
+TEST(Two, RoundsUpEachByItself) {
+  const Two up = ceiling(Two{2.0, 2.0000001});
+  EXPECT_EQ(up[0], 2);
+  EXPECT_EQ(up[1], 3);
+  const Two least = minimum(Two{1, 5}, Two{4, 2});
+  EXPECT_EQ(least[0], 1);
+  EXPECT_EQ(least[1], 2);
+}
+
+}  // namespace
+}  // namespace orrery
