@@ -32,6 +32,7 @@ ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& mode
       block_size_(d.engine.memory.block_size) {
   block_ = memory.kv_per_sequence(block_size_);
   if (drafter_) {
+    needs_vllm(d, "speculation");
     beside_.push_back({"drafter", drafter_->weights});
     block_ += drafter_->block;
   }

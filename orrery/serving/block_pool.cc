@@ -35,8 +35,7 @@ BlockId BlockPool::take(std::uint64_t* forgotten) {
   unlink(block);
   Block& b = blocks_[index(block)];
   if (forgotten) *forgotten = b.hash;
-  if (b.hash != 0) forget(b.hash);
-  b.hash = 0;
+  if (b.hash != 0) forget(block);
   b.users = 1;
   return block;
 }
@@ -61,16 +60,37 @@ BlockId BlockPool::find(std::uint64_t hash) const {
 }
 
 void BlockPool::publish(BlockId block, std::uint64_t hash) {
-  if (!caching_ || blocks_[index(block)].hash != 0) return;
+  Block& b = blocks_[index(block)];
+  if (!caching_ || b.hash != 0) return;
+  b.hash = hash;
   Entry& e = table_[slot_of(hash)];
-  if (e.block >= 0) return;
-  e = {hash, block};
-  blocks_[index(block)].hash = hash;
+  if (e.block < 0) {
+    e = {hash, block};
+    b.twin_before = b.twin_after = block;
+    return;
+  }
+  Block& first = blocks_[index(e.block)];
+  b.twin_after = e.block;
+  b.twin_before = first.twin_before;
+  blocks_[index(b.twin_before)].twin_after = block;
+  first.twin_before = block;
 }
 
-void BlockPool::forget(std::uint64_t hash) {
+void BlockPool::forget(BlockId block) {
+  Block& b = blocks_[index(block)];
+  const std::size_t slot = slot_of(b.hash);
+  b.hash = 0;
+  if (b.twin_after == block) {
+    erase(slot);
+    return;
+  }
+  if (table_[slot].block == block) table_[slot].block = b.twin_after;
+  blocks_[index(b.twin_before)].twin_after = b.twin_after;
+  blocks_[index(b.twin_after)].twin_before = b.twin_before;
+}
+
+void BlockPool::erase(std::size_t hole) {
   const std::size_t mask = table_.size() - 1;
-  std::size_t hole = slot_of(hash);
   table_[hole].block = -1;
   // Entries that were pushed past the hole move back into it.
   for (std::size_t i = (hole + 1) & mask; table_[i].block >= 0; i = (i + 1) & mask) {

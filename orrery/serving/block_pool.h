@@ -6,7 +6,8 @@
 //   before its prefix.
 // - A full block is known by a hash of all tokens up to its end. A later prompt with the same hash
 //   shares the block: its count goes up and it leaves the free queue.
-// - Of two blocks with the same hash the first is found (vLLM does not merge them either).
+// - Blocks with the same hash are not merged: the one that got it first is found, when it is taken
+//   the next.
 #pragma once
 
 #include <cstdint>
@@ -38,20 +39,22 @@ class BlockPool {
   void share(BlockId block);
   // Whether sharing it takes it out of the free queue.
   bool idle(BlockId block) const { return blocks_[index(block)].users == 0; }
-  // Makes a full block findable, unless another one is under the same hash.
+  // Makes a full block findable, behind others under the same hash. No effect on one that is.
   void publish(BlockId block, std::uint64_t hash);
 
  private:
   struct Block {
     std::uint64_t hash = 0;  // 0: not findable
     std::int32_t users = 0;
-    BlockId before = -1, after = -1;  // in the free queue
+    BlockId before = -1, after = -1;            // in the free queue
+    BlockId twin_before = -1, twin_after = -1;  // ring of the blocks with its hash
   };
   static std::size_t index(BlockId b) { return static_cast<std::size_t>(b); }
   void append(BlockId block);
   void unlink(BlockId block);
   std::size_t slot_of(std::uint64_t hash) const;
-  void forget(std::uint64_t hash);
+  void forget(BlockId block);
+  void erase(std::size_t slot);
 
   std::vector<Block> blocks_;  // the last is the end of the free queue
   std::int64_t free_ = 0;
@@ -59,7 +62,7 @@ class BlockPool {
   // Open addressing with linear probing, at most half full; deletion shifts back.
   struct Entry {
     std::uint64_t hash = 0;
-    BlockId block = -1;
+    BlockId block = -1;  // the first of its ring
   };
   std::vector<Entry> table_;
 };

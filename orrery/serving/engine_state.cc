@@ -1,6 +1,10 @@
 #include "orrery/serving/engine_state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "orrery/base/error.h"
 
 namespace orrery {
 namespace {
@@ -19,6 +23,14 @@ std::uint64_t adapter_key(std::int32_t adapter) {
 }
 
 }  // namespace
+
+QueueOrder queue_order(std::string_view name) {
+  if (name == "fcfs") return QueueOrder::kFcfs;
+  if (name == "priority") return QueueOrder::kPriority;
+  if (name == "sjf") return QueueOrder::kSjf;
+  const std::vector<std::string> names = {"fcfs", "priority", "sjf"};
+  throw InputError(fmt::format("unknown queue order '{}'{}", name, did_you_mean(name, names)));
+}
 
 EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, bool prefix_caching,
                          const RequestLoad& load, const KvOptions& kv)
@@ -68,7 +80,7 @@ Slot EngineState::make(std::uint32_t request, std::int32_t output) {
   const Request& r = load_.requests[request];
   Sequence& s = sequences_[slot];
   s.request = request;
-  s.prompt = s.tokens = r.input;
+  s.prompt = s.tokens = s.start = r.input;
   s.target = r.input + output;
   s.computed = s.published = s.made = s.found = s.drafts = 0;
   s.entered = false;
@@ -82,13 +94,21 @@ Slot EngineState::make(std::uint32_t request, std::int32_t output) {
   return slot;
 }
 
+bool EngineState::goes_before(Slot a, Slot b) const {
+  const Sequence &x = at(a), &y = at(b);
+  if (limits_.order == QueueOrder::kPriority && x.priority != y.priority)
+    return x.priority < y.priority;
+  if (limits_.order == QueueOrder::kSjf && x.tokens != y.tokens) return x.tokens < y.tokens;
+  return x.request < y.request;
+}
+
 void EngineState::enqueue(Slot slot) {
-  auto before = waiting.end();
-  if (limits_.priority) {
-    before = std::find_if(waiting.begin(), waiting.end(),
-                          [&](Slot other) { return at(other).priority > at(slot).priority; });
+  if (limits_.order == QueueOrder::kFcfs) {
+    waiting.push_back(slot);
+    return;
   }
-  waiting.insert(before, slot);
+  const auto before = [this](Slot a, Slot b) { return goes_before(a, b); };
+  waiting.insert(std::upper_bound(waiting.begin(), waiting.end(), slot, before), slot);
 }
 
 void EngineState::release_blocks(Sequence& s) {
@@ -102,6 +122,7 @@ void EngineState::release_blocks(Sequence& s) {
     stranded_ = 0;
   }
   s.blocks.clear();
+  s.room = 0;
 }
 
 void EngineState::leave(Slot slot) {
@@ -161,10 +182,11 @@ void EngineState::take_prefix(Sequence& s) {
     pool_.publish(s.blocks.back(), hash);
   }
   fetched_ += static_cast<std::int64_t>(host_prefix_.size());
-  s.published = static_cast<std::int32_t>(s.blocks.size());
+  s.published = static_cast<std::int32_t>(prefix_.size() + host_prefix_.size());
   s.found = s.published * limits_.block_size;
   held_blocks_ += s.published;
   compute(s, s.found);
+  measure(s);
 }
 
 std::int64_t EngineState::free_beside_prefix() const { return pool_.free() - prefix_idle_; }
@@ -177,33 +199,67 @@ BlockId EngineState::take_block() {
   return block;
 }
 
-bool EngineState::take_extent(Sequence& s) {
+bool EngineState::place(Sequence& s) {
+  if (!extents_ || s.extent >= 0) return true;
   const std::int64_t blocks = blocks_for(
-      reserve_ == KvOptions::Reserve::kMaxModelLen ? limits_.max_model_len : s.target - 1);
+      reserve_ == KvOptions::Reserve::kMaxModelLen ? limits_.max_model_len : s.cached_at_end());
   s.extent = extents_->take(blocks);
   stranded_ = s.extent < 0 && extents_->free() >= blocks ? extents_->free() : 0;
-  if (s.extent < 0) return false;
-  for (std::int64_t i = 0; i < blocks; ++i) s.blocks.push_back(pool_.take());
-  held_blocks_ += blocks;
-  return true;
+  return s.extent >= 0 && reserve(s, blocks * limits_.block_size);
 }
 
-bool EngineState::grow(Sequence& s, std::int32_t new_tokens) {
-  if (extents_ && s.extent < 0 && !take_extent(s)) return false;
-  const auto have = static_cast<std::int64_t>(s.blocks.size());
-  const std::int64_t tokens = std::int64_t{s.computed} + new_tokens;
-  const std::int64_t more = blocks_for(tokens) - have;
+bool EngineState::reserve(Sequence& s, std::int64_t tokens) {
+  const std::int64_t more = blocks_for(tokens) - static_cast<std::int64_t>(s.blocks.size());
   if (more > pool_.free()) return false;
   for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(take_block());
   held_blocks_ += std::max<std::int64_t>(more, 0);
+  measure(s);
+  return true;
+}
+
+void EngineState::measure(Sequence& s) const {
+  s.room = static_cast<std::int32_t>(s.blocks.size()) * limits_.block_size;
+  s.next_full = pool_.caching() ? (s.published + 1) * limits_.block_size : INT32_MAX;
+}
+
+bool EngineState::grow_blocks(Sequence& s, std::int32_t tokens) {
+  if (!reserve(s, tokens)) return false;
   if (pool_.caching()) {
-    // Drafts may be rejected: blocks that hold some are not yet known.
-    const auto full =
-        static_cast<std::int32_t>(std::min<std::int64_t>(tokens, s.tokens) / limits_.block_size);
+    // A token that is still being made, or a draft that may be rejected, has no known block.
+    const std::int32_t full = std::min(tokens, s.prompt + s.made) / limits_.block_size;
     for (; s.published < full; ++s.published) {
       pool_.publish(s.blocks[static_cast<std::size_t>(s.published)],
                     block_hash(s.request, s.published));
     }
+    measure(s);
+  }
+  return true;
+}
+
+Slot EngineState::admit(std::int32_t new_tokens) {
+  const Slot slot = waiting.front();
+  Sequence& s = at(slot);
+  s.start = s.tokens;
+  take_prefix(s);
+  grow(s, new_tokens);
+  waiting.pop_front();
+  running.push_back(slot);
+  return slot;
+}
+
+Slot EngineState::evict_running(std::size_t i, std::vector<Slot>& evicted) {
+  const Slot slot = running[i];
+  running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+  evict(slot);
+  evicted.push_back(slot);
+  return slot;
+}
+
+bool EngineState::grow_evicting(std::size_t i, std::int32_t new_tokens,
+                                std::vector<Slot>& evicted) {
+  while (!grow(at(running[i]), new_tokens)) {
+    evict_running(running.size() - 1, evicted);
+    if (i == running.size()) return false;
   }
   return true;
 }
@@ -221,10 +277,10 @@ void EngineState::evict(Slot slot) {
 
 void EngineState::unpark(Slot slot) {
   at(slot).parked = false;
-  if (limits_.priority) {
-    enqueue(slot);
-  } else {
+  if (limits_.order == QueueOrder::kFcfs) {
     waiting.push_front(slot);
+  } else {
+    enqueue(slot);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,15 @@
 
 namespace orrery {
 
+// Which of those that wait goes first.
+enum class QueueOrder : std::uint8_t {
+  kFcfs,      // as they arrived; an evicted one goes to the head
+  kPriority,  // lowest Request::priority, then as they arrived; evicted ones too
+  kSjf,       // fewest tokens to compute, then as they arrived; evicted ones too
+};
+// "fcfs", "priority" or "sjf". InputError.
+QueueOrder queue_order(std::string_view name);
+
 // Limits that a scheduler works under; names and meaning as in vLLM.
 struct SchedulerLimits {
   std::int64_t max_num_batched_tokens = 8192;
@@ -24,9 +34,10 @@ struct SchedulerLimits {
   std::int64_t long_prefill_token_threshold = 0;  // 0: none
   std::int32_t block_size = 16;                   // tokens
   bool chunked_prefill = true;
-  bool reserve_full = true;    // a newcomer's whole present sequence must fit in free blocks
+  bool reserve_full = true;  // a newcomer's whole present sequence must fit in free blocks
+  bool mixed_chunk = false;  // SGLang: decodes join the steps that carry prompts
+  QueueOrder order = QueueOrder::kFcfs;
   std::int64_t max_loras = 0;  // different adapters that run together; 0: there are none
-  bool priority = false;       // lower Request::priority first; false: first come, first served
 };
 
 // What KV memory is beside a pool of blocks.
@@ -47,12 +58,15 @@ struct Sequence {
   std::int32_t tokens = 0;    // prompt and output, a token that a running step makes included
   std::int32_t computed = 0;  // of which the KV cache is there, or being made by a running step
   std::int32_t made = 0;      // output tokens that are out
+  std::int32_t start = 0;     // prompt and output when it was last admitted
   std::int32_t found = 0;     // tokens that the prefix cache held when it was last admitted
   std::int32_t priority = 0;
   std::int32_t adapter = -1;
   std::int32_t drafts = 0;     // proposed tokens after `tokens`, to be verified by its next step
   std::int32_t published = 0;  // leading blocks that the prefix cache knows
   std::int64_t extent = -1;    // start of its contiguous memory
+  std::int32_t room = 0;       // tokens that its blocks hold
+  std::int32_t next_full = 0;  // tokens with which the next block to publish is full
   std::int32_t uncounted = 0;  // prompt tokens that no step has taken up (Replica::prompt_ahead)
   // Steps under way that make tokens of it, where it must wait for them (pipeline stages).
   std::int32_t in_flight = 0;
@@ -66,6 +80,10 @@ struct Sequence {
   std::int32_t wanted() const {
     return tokens == target || in_flight > 0 ? 0 : tokens + drafts - computed;
   }
+  // Since it was admitted a token of it has been planned: it computes one token a step.
+  bool decodes() const { return tokens > start; }
+  // Tokens in the KV cache when it is done: the last one is never computed.
+  std::int32_t cached_at_end() const { return target - 1; }
 };
 
 // A sequence's share of a step.
@@ -91,13 +109,13 @@ class EngineState {
     return (tokens + limits_.block_size - 1) / limits_.block_size;
   }
 
-  // A request becomes a sequence of `output` tokens, at the end of `waiting`, or before those of
-  // lower priority.
+  // A request becomes a sequence of `output` tokens, at its place in `waiting`.
   Slot enter(std::uint32_t request, std::int32_t output);
   // A sequence whose prompt was computed elsewhere, its first token made: in no list.
   Slot adopt(std::uint32_t request);
   // Takes blocks for the prompt of an adopted sequence and counts it as computed; false, and
   // nothing taken, if there are too few. Sequence::found: tokens that the prefix cache held.
+  // REQUIRES paged memory.
   bool take_prompt_blocks(Slot slot);
   // A done sequence gives everything back.
   void leave(Slot slot);
@@ -115,10 +133,25 @@ class EngineState {
   // Blocks that taking it leaves free for others.
   std::int64_t free_beside_prefix() const;
 
-  // Blocks for `new_tokens` beyond those computed; false, and nothing taken, if there are too few,
-  // or no hole is large enough for its extent.
-  bool grow(Sequence& s, std::int32_t new_tokens);
-  // Its KV cache is given back, to be computed again; it waits at the head.
+  // Blocks for `new_tokens` beyond those computed; false, and nothing taken, if there are too few.
+  bool grow(Sequence& s, std::int32_t new_tokens) {
+    const std::int32_t tokens = s.computed + new_tokens;
+    return (tokens <= s.room && tokens < s.next_full) || grow_blocks(s, tokens);
+  }
+  // Blocks for the first `tokens`, to be filled later; false, and nothing taken, likewise.
+  bool reserve(Sequence& s, std::int64_t tokens);
+  // The head of `waiting` runs: it takes what cached_prefix found last, and blocks for `new_tokens`
+  // more. REQUIRES that they are there.
+  Slot admit(std::int32_t new_tokens);
+  // The i-th of `running` is evicted, and listed. Returns it.
+  Slot evict_running(std::size_t i, std::vector<Slot>& evicted);
+  // grow for the i-th of `running`; while blocks lack, the last one is evicted. False if that was
+  // itself.
+  bool grow_evicting(std::size_t i, std::int32_t new_tokens, std::vector<Slot>& evicted);
+  // Contiguous memory: the extent that the sequence reserves; false if there is no hole for it.
+  // True where memory is paged.
+  bool place(Sequence& s);
+  // Its KV cache is given back, to be computed again; it waits at the head (QueueOrder).
   void evict(Slot slot);
   // A parked one waits at the head.
   void unpark(Slot slot);
@@ -137,9 +170,12 @@ class EngineState {
  private:
   Slot make(std::uint32_t request, std::int32_t output);
   BlockId take_block();
-  bool take_extent(Sequence& s);
   std::uint64_t block_hash(std::uint32_t request, std::int32_t block) const;
   void enqueue(Slot slot);
+  bool goes_before(Slot a, Slot b) const;
+  bool grow_blocks(Sequence& s, std::int32_t tokens);
+  // Its blocks, or those published, have changed.
+  void measure(Sequence& s) const;
   void release_blocks(Sequence& s);
 
   SchedulerLimits limits_;

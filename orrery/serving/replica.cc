@@ -59,14 +59,23 @@ void Replica::plan_ahead(SimTime now) {
 StepShape Replica::shape() const { return steps_[(first_ + started_) % steps_.size()].shape; }
 SimTime Replica::loading() const { return steps_[(first_ + started_) % steps_.size()].loading; }
 
-// Fills `step`; false when nothing can be computed.
-bool Replica::plan(SimTime now, Step& step) {
+void Replica::ask() {
   plan_.clear();
   scheduler_->plan(state_, plan_);
   for (Slot s : plan_.evicted) observer_.evicted(state_.at(s).request);
   for (Slot s : plan_.stalled) observer_.stalled(state_.at(s).request);
   counts_.evictions += static_cast<std::int64_t>(plan_.evicted.size());
   counts_.stalls += static_cast<std::int64_t>(plan_.stalled.size());
+}
+
+// Fills `step`; false when nothing can be computed. A plan that only evicts is followed by another,
+// at once or, while a step is under way, when that has ended.
+bool Replica::plan(SimTime now, Step& step) {
+  if (asked_) return false;
+  do {
+    ask();
+  } while (count_ == 0 && plan_.work.empty() && !plan_.evicted.empty());
+  asked_ = count_ > 0 && plan_.work.empty();
   if (plan_.work.empty()) return false;
 
   StepShape& shape = step.shape;
@@ -167,6 +176,7 @@ void Replica::end_step(SimTime now) {
   first_ = (first_ + 1) % steps_.size();
   --started_;
   --count_;
+  asked_ = false;
   counts_.sequence_steps += static_cast<std::int64_t>(step.tokens.size());
   for (const auto [slot, made] : step.tokens) {
     Sequence& s = state_.at(slot);

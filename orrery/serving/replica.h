@@ -136,6 +136,7 @@ class Replica {
     Slot slot;
   };
   std::size_t depth() const;
+  void ask();
   bool plan(SimTime now, Step& step);
   // Adapters that the planned step uses; the time it takes to load those that are missing.
   SimTime bring_in_adapters();
@@ -156,6 +157,7 @@ class Replica {
   StepPlan plan_;
   std::vector<Step> steps_;  // a ring: those that run, then one that is planned behind them
   std::size_t first_ = 0, started_ = 0, count_ = 0;
+  bool asked_ = false;  // and nothing to plan until the oldest running step ends
   std::int64_t outstanding_ = 0, prompt_ahead_ = 0;
   std::vector<Held> held_;     // prefilled, or with blocks: until their KV cache has moved
   std::deque<Slot> expected_;  // to decode here, without blocks yet

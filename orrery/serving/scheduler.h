@@ -41,5 +41,13 @@ const std::vector<SchedulerKind>& scheduler_kinds();
 std::unique_ptr<Scheduler> make_scheduler(std::string_view name);
 
 std::unique_ptr<Scheduler> make_vllm_v1();
+std::unique_ptr<Scheduler> make_vllm_v0();
+std::unique_ptr<Scheduler> make_sarathi();
+std::unique_ptr<Scheduler> make_orca();
+std::unique_ptr<Scheduler> make_static_batching();
+std::unique_ptr<Scheduler> make_sglang();
+std::unique_ptr<Scheduler> make_trtllm_no_evict();
+std::unique_ptr<Scheduler> make_trtllm_max_utilization();
+std::unique_ptr<Scheduler> make_lightllm();
 
 }  // namespace orrery

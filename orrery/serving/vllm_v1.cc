@@ -1,11 +1,23 @@
-// vLLM V1's scheduler (version 0.19; numbers are those of its source's order of work):
+// vLLM V1's scheduler (version 0.19).
 //
-// One token budget a step. Running sequences come first, in their order, each with what it still
-// has to compute: a decode 1, an unfinished prompt a chunk. Where blocks lack, the last of the
-// running (first come, first served) or the one of lowest priority gives up its own and is
-// computed again later. Newcomers are taken only in a step without evictions, in order, while
-// budget, max_num_seqs and free blocks last; the first that does not fit stops the rest. One whose
-// adapter would be more than max_loras is passed over.
+// One token budget a step, no phases. Running sequences come first, in their order, each with what
+// it still has to compute: a decode 1, an unfinished prompt a chunk; one with nothing to compute is
+// skipped. Where blocks lack, the last of the running (first come, first served; shortest first) or
+// the one of the highest priority number, latest arrived, gives up its blocks, and its budget if it
+// was planned in this step already; it is computed again later. If that was the sequence that
+// needed blocks, the others behind it wait for the next step. Newcomers are taken only in a step
+// without evictions, in order, while budget, max_num_seqs and free blocks last; the first that does
+// not fit stops the rest, and none evicts. One whose adapter would be more than max_loras is passed
+// over.
+//
+// Beyond this file: paged blocks, hashes, the order in which blocks are reused (block_pool.h);
+// placeholders of asynchronous scheduling (replica.h); graph padding and host time (the step room).
+// A prompt longer than the budget though chunking is off (vLLM refuses to start so) is computed
+// whole, alone among newcomers.
+//
+// Left out: structured output and encoder inputs, blocks of several KV cache groups, the null block
+// (one of the pool), and that vLLM skips a sequence for one step when one before it that had
+// nothing to compute is evicted.
 #include <algorithm>
 
 #include "orrery/serving/adapters.h"
@@ -23,30 +35,28 @@ class VllmV1 : public Scheduler {
   }
 
  private:
-  std::int32_t share(const EngineState& engine, const Sequence& s, std::int32_t wanted) const {
-    const SchedulerLimits& l = engine.limits();
-    std::int64_t n = std::min<std::int64_t>(wanted, budget_);
-    if (l.long_prefill_token_threshold > 0) n = std::min(n, l.long_prefill_token_threshold);
-    if (l.max_model_len > 0) n = std::min(n, l.max_model_len - 1 - s.computed);
-    return static_cast<std::int32_t>(std::max<std::int64_t>(n, 0));
+  static std::int64_t chunk(const SchedulerLimits& l, std::int64_t wanted) {
+    return l.long_prefill_token_threshold > 0 ? std::min(wanted, l.long_prefill_token_threshold)
+                                              : wanted;
   }
 
   void plan_running(EngineState& engine, StepPlan& plan) {
+    const SchedulerLimits& l = engine.limits();
     auto& running = engine.running;
     for (std::size_t i = 0; i < running.size() && budget_ > 0; ++i) {
       const Slot slot = running[i];
-      const std::int32_t n = share(engine, engine.at(slot), engine.at(slot).wanted());
+      const auto n =
+          static_cast<std::int32_t>(std::min(chunk(l, engine.at(slot).wanted()), budget_));
       if (n == 0) continue;
       bool evicted_itself = false;
       while (!evicted_itself && !engine.grow(engine.at(slot), n)) {
         const std::size_t at = victim(engine);
-        const Slot other = running[at];
-        evicted_itself = other == slot;
-        if (at < i) --i;
-        take_back(engine, plan, other);
-        running.erase(running.begin() + static_cast<std::ptrdiff_t>(at));
-        engine.evict(other);
-        plan.evicted.push_back(other);
+        evicted_itself = at == i;
+        if (at < i) {
+          --i;
+          take_back(plan, running[at]);
+        }
+        engine.evict_running(at, plan.evicted);
       }
       if (evicted_itself) break;
       plan.work.push_back({slot, n});
@@ -57,18 +67,16 @@ class VllmV1 : public Scheduler {
   // Whose blocks go first; index in running.
   static std::size_t victim(const EngineState& engine) {
     const auto& running = engine.running;
-    if (!engine.limits().priority) return running.size() - 1;
-    std::size_t worst = 0;
-    for (std::size_t i = 1; i < running.size(); ++i) {
-      const Sequence &a = engine.at(running[i]), &b = engine.at(running[worst]);
-      if (a.priority > b.priority || (a.priority == b.priority && a.arrival >= b.arrival))
-        worst = i;
-    }
-    return worst;
+    if (engine.limits().order != QueueOrder::kPriority) return running.size() - 1;
+    const auto worst = std::max_element(running.begin(), running.end(), [&](Slot a, Slot b) {
+      const Sequence &x = engine.at(a), &y = engine.at(b);
+      return x.priority != y.priority ? x.priority < y.priority : x.request < y.request;
+    });
+    return static_cast<std::size_t>(worst - running.begin());
   }
 
   // One that was planned in this step already gives its tokens back to the budget.
-  void take_back(const EngineState&, StepPlan& plan, Slot slot) {
+  void take_back(StepPlan& plan, Slot slot) {
     const auto at = std::find_if(plan.work.begin(), plan.work.end(),
                                  [slot](const Work& w) { return w.slot == slot; });
     if (at == plan.work.end()) return;
@@ -79,31 +87,31 @@ class VllmV1 : public Scheduler {
   void admit(EngineState& engine, StepPlan& plan) {
     const SchedulerLimits& l = engine.limits();
     if (l.max_loras > 0) gather_adapters(engine);
+    bool first = true;
     while (!engine.waiting.empty() && budget_ > 0 &&
            static_cast<std::int64_t>(engine.running.size()) < l.max_num_seqs) {
       const Slot slot = engine.waiting.front();
-      Sequence& s = engine.at(slot);
+      const Sequence& s = engine.at(slot);
       if (l.max_loras > 0 && !adapter_fits(s, l)) {
         engine.waiting.pop_front();
         passed_over_.push_back(slot);
         continue;
       }
       const std::int32_t cached = engine.cached_prefix(s);
-      const std::int32_t wanted = s.tokens - cached;
-      if (!l.chunked_prefill && wanted > budget_) break;
-      std::int64_t n = std::min<std::int64_t>(wanted, budget_);
-      if (l.long_prefill_token_threshold > 0) n = std::min(n, l.long_prefill_token_threshold);
-      const std::int64_t needed =
-          engine.blocks_for(l.reserve_full ? std::int64_t{s.tokens} : cached + n) -
-          engine.prefix_blocks();
-      if (needed > engine.free_beside_prefix()) break;
-      engine.take_prefix(s);
-      if (!engine.grow(s, static_cast<std::int32_t>(n))) break;  // no hole for its extent
-      engine.waiting.pop_front();
-      engine.running.push_back(slot);
+      std::int64_t n = chunk(l, s.tokens - cached);
+      if (l.chunked_prefill) {
+        n = std::min(n, budget_);
+      } else if (n > budget_ && (!first || n <= l.max_num_batched_tokens)) {
+        break;
+      }
+      const std::int64_t held = l.reserve_full ? std::int64_t{s.tokens} : cached + n;
+      if (engine.blocks_for(held) - engine.prefix_blocks() > engine.free_beside_prefix()) break;
+      if (!engine.place(engine.at(slot))) break;
       adapters_.add(s.adapter);
-      plan.work.push_back({slot, static_cast<std::int32_t>(n)});
+      plan.work.push_back(
+          {engine.admit(static_cast<std::int32_t>(n)), static_cast<std::int32_t>(n)});
       budget_ -= n;
+      first = false;
     }
     engine.waiting.insert(engine.waiting.begin(), passed_over_.begin(), passed_over_.end());
     passed_over_.clear();

@@ -86,13 +86,26 @@ void declare(Fields& f, EngineProfile& e) {
       "scheduler",
       [&](Fields& g) {
         auto& s = e.scheduler;
-        g.add("policy", s.policy, "batch scheduler of simulations: vllm, ...").alias("scheduler");
+        g.add("policy", s.policy,
+              "batch scheduler of simulations: vllm, vllm-v0, sarathi, orca, static, sglang, "
+              "trtllm, trtllm-max-utilization, lightllm")
+            .alias("scheduler");
+        g.add("order", s.order,
+              "which of the waiting goes first: as they arrived, by priority, "
+              "or the shortest prompt")
+            .one_of({"fcfs", "priority", "sjf"});
         g.add("async_scheduling", s.async_scheduling, "the next step is planned while one runs");
         g.add("prefix_caching", s.prefix_caching, "full KV blocks are found again by later prompts")
             .alias("enable_prefix_caching");
         g.add("continuous", s.continuous, "continuous batching; false: a static batch");
         g.add("chunked_prefill", s.chunked_prefill, "prompts are computed in chunks")
             .alias("enable_chunked_prefill");
+        g.add("long_prefill_token_threshold", s.long_prefill_token_threshold,
+              "most tokens of one prompt a step; 0: no limit")
+            .unit("tokens")
+            .range(0, 1e7);
+        g.add("mixed_chunk", s.mixed_chunk, "SGLang: decodes join the steps that carry prompts")
+            .alias("enable_mixed_chunk");
         g.add("max_num_batched_tokens", s.max_num_batched_tokens, "most tokens a step")
             .unit("tokens")
             .range(1, 1e7);

@@ -86,10 +86,13 @@ struct EngineProfile {
 
   struct Scheduler {
     std::string policy = "vllm";   // the batch scheduler that simulations run
+    std::string order = "fcfs";    // which of the waiting goes first
     bool async_scheduling = true;  // the next step is planned while one runs
     bool prefix_caching = true;
     bool continuous = true;  // false: a static batch runs until its last member is done
     bool chunked_prefill = true;
+    std::int64_t long_prefill_token_threshold = 0;  // most tokens of one prompt a step; 0: no limit
+    bool mixed_chunk = false;                       // SGLang: decodes beside prompts
     std::int64_t max_num_batched_tokens = 8192;
     std::int64_t max_num_seqs = 1024;
     // Smaller defaults on GPUs with less memory than `small_gpu_below` or of an older generation

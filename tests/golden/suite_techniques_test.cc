@@ -126,6 +126,37 @@ TEST(SuiteTechniques, P_I4_1TwoModelsOnOneGpu) {
   EXPECT_THROW(answer(s), Infeasible);
 }
 
+TEST(SuiteTechniques, P_I5_1TheSpreadOfRequests) {
+  const Point some = only_point("suite28/P-I5.1-70"), more = only_point("suite28/P-I5.1-85");
+  EXPECT_GT(value(more, "speedup_p50"), value(some, "speedup_p90"));
+  for (const Point* p : {&some, &more})
+    EXPECT_GT(value(*p, "speedup_p90"), 1.1 * value(*p, "speedup_p10"));
+}
+
+TEST(SuiteTechniques, P_I3_2EvictionsComeWithUtilisation) {
+  const Answer a = answer(scenario("suite28/P-I3.2"));
+  EXPECT_EQ(value(a.points[0], "evictions"), 0);
+  EXPECT_GT(value(a.points[2], "evictions"), 0);
+  for (const Point& p : a.points) EXPECT_LT(value(p, "kv_waste"), 5);
+}
+
+TEST(SuiteTechniques, P_I5_2MorePrefixesHitLess) {
+  double hits = 101, ttft = 0;
+  for (std::int64_t groups : {1, 50, 100, 200, 400}) {
+    Scenario s = scenario("suite28/P-I5.2");
+    s.service.prefix_groups = groups;
+    const Point p = answer(s).points.at(0);
+    EXPECT_LT(value(p, "prefix_hits"), hits) << groups;
+    EXPECT_GT(value(p, "ttft"), ttft) << groups;
+    hits = value(p, "prefix_hits");
+    ttft = value(p, "ttft");
+  }
+}
+
+TEST(SuiteTechniques, P_I5_6Adapters) {
+  expect_between(value(only_point("suite28/P-I5.6"), "tpot_overhead"), 2, 30);
+}
+
 TEST(SuiteTechniques, P_I5_7AHostTierSparesPrefills) {
   Scenario s = scenario("suite28/P-I5.7");
   const Point with = answer(s).points.at(0);

@@ -1,0 +1,175 @@
+// SGLang's scheduler (0.4 to 0.5).
+//
+// Prompts go first, in steps of their own (with mixed_chunk, beside the decodes): a prompt that was
+// cut into chunks goes on, then newcomers, within max_num_batched_tokens (its
+// chunked_prefill_size). Newcomers are ordered by the length of the prefix that the cache holds
+// (longest first) while no more than 128 wait; QueueOrder other than fcfs keeps its own order. A
+// newcomer is taken if its prompt and its output (at most 4096 tokens of it count) fit beside what
+// the running are expected to grow by: a share of their remaining output that starts at 0.7, falls
+// with every decode step to 0.098 in 600 steps, and rises after an eviction to
+// (output so far + 20 a sequence) / all output. After one that did not fit none is tried until a
+// sequence ends.
+//
+// Decodes: all that run. Where blocks lack, the one with the least output so far, of these the one
+// with the longest prompt, is evicted until there are enough; it waits at the head.
+//
+// The prefix cache is a radix tree with LRU leaves, here blocks known by their hash, which are
+// reused from the end of a prefix towards its beginning: the same prefixes are found, in whole
+// blocks. Left out: keeping requests back that share a prefix with one in the same batch.
+#include <algorithm>
+
+#include "orrery/serving/scheduler.h"
+
+namespace orrery {
+namespace {
+
+// sglang/srt/managers/schedule_policy.py, server_args.py, schedule_batch.py.
+constexpr std::size_t kMostSorted = 128;
+constexpr std::int64_t kMostOutput = 4096;
+constexpr double kFirstShare = 0.7, kLeastShare = 0.14 * kFirstShare;
+constexpr double kDecay = (kFirstShare - kLeastShare) / 600;
+constexpr double kTokensAhead = 20;
+
+class Sglang : public Scheduler {
+ public:
+  void plan(EngineState& engine, StepPlan& plan) override {
+    const auto running = engine.running.size();
+    if (running == 0) share_ = kFirstShare;
+    if (running < full_at_) full_at_ = 0;
+    budget_ = engine.limits().max_num_batched_tokens;
+    if (engine.limits().mixed_chunk) {
+      plan_decodes(engine, plan);
+      if (plan.evicted.empty()) plan_prompts(engine, plan);
+      return;
+    }
+    plan_prompts(engine, plan);
+    if (plan.work.empty()) {
+      plan_decodes(engine, plan);
+      return;
+    }
+    for (Slot slot : engine.running) {
+      if (engine.at(slot).decodes() && engine.at(slot).wanted() > 0) plan.stalled.push_back(slot);
+    }
+  }
+
+ private:
+  void plan_prompts(EngineState& engine, StepPlan& plan) {
+    for (Slot slot : engine.running) {
+      Sequence& s = engine.at(slot);
+      if (s.decodes() || budget_ <= 0) continue;
+      const auto n = static_cast<std::int32_t>(std::min<std::int64_t>(s.wanted(), budget_));
+      engine.grow(s, n);
+      plan.work.push_back({slot, n});
+      budget_ -= n;
+    }
+    if (engine.waiting.empty() || full_at_ > 0) return;
+    order_by_prefix(engine);
+    admit(engine, plan);
+  }
+
+  void order_by_prefix(EngineState& engine) {
+    auto& waiting = engine.waiting;
+    if (!engine.pool().caching() || engine.limits().order != QueueOrder::kFcfs ||
+        waiting.size() > kMostSorted || waiting.size() < 2)
+      return;
+    by_prefix_.clear();
+    for (Slot slot : waiting) by_prefix_.push_back({engine.cached_prefix(engine.at(slot)), slot});
+    std::stable_sort(by_prefix_.begin(), by_prefix_.end(),
+                     [](const Prefix& a, const Prefix& b) { return a.tokens > b.tokens; });
+    std::transform(by_prefix_.begin(), by_prefix_.end(), waiting.begin(),
+                   [](const Prefix& p) { return p.slot; });
+  }
+
+  static std::int64_t output_left(const Sequence& s) {
+    return std::min<std::int64_t>(s.target - s.tokens, kMostOutput);
+  }
+
+  void admit(EngineState& engine, StepPlan& plan) {
+    const SchedulerLimits& l = engine.limits();
+    double expected = 0;  // tokens that the running will grow by
+    for (Slot slot : engine.running)
+      expected += share_ * static_cast<double>(output_left(engine.at(slot)));
+    while (!engine.waiting.empty() && budget_ > 0) {
+      Sequence& s = engine.at(engine.waiting.front());
+      const std::int32_t cached = engine.cached_prefix(s), wanted = s.tokens - cached;
+      const std::int64_t free = engine.free_beside_prefix();
+      const bool alone = engine.running.empty();
+      const double room = static_cast<double>(free * l.block_size) - expected;
+      if (static_cast<std::int64_t>(engine.running.size()) >= l.max_num_seqs ||
+          engine.blocks_for(s.tokens) - cached / l.block_size > free ||
+          (!alone && static_cast<double>(wanted + output_left(s)) >= room)) {
+        full_at_ = engine.running.size();
+        return;
+      }
+      std::int64_t n = wanted;
+      if (n > budget_) {
+        if (l.chunked_prefill) {
+          n = budget_;
+        } else if (!plan.work.empty()) {
+          return;
+        }
+      }
+      plan.work.push_back(
+          {engine.admit(static_cast<std::int32_t>(n)), static_cast<std::int32_t>(n)});
+      engine.reserve(s, s.tokens);
+      expected += static_cast<double>(output_left(s));
+      budget_ -= n;
+    }
+  }
+
+  void plan_decodes(EngineState& engine, StepPlan& plan) {
+    auto& running = engine.running;
+    while (running.size() > 1 && needed(engine) > engine.pool().free()) retract(engine, plan);
+    for (Slot slot : running) {
+      Sequence& s = engine.at(slot);
+      if (!s.decodes() || s.wanted() == 0) continue;
+      engine.grow(s, 1);
+      plan.work.push_back({slot, 1});
+      --budget_;
+    }
+    share_ = std::max(share_ - kDecay, kLeastShare);
+  }
+
+  static std::int64_t needed(const EngineState& engine) {
+    std::int64_t n = 0;
+    for (Slot slot : engine.running) {
+      const Sequence& s = engine.at(slot);
+      if (s.decodes() && s.wanted() > 0)
+        n += engine.blocks_for(s.computed + 1) - static_cast<std::int64_t>(s.blocks.size());
+    }
+    return n;
+  }
+
+  void retract(EngineState& engine, StepPlan& plan) {
+    const auto& running = engine.running;
+    const auto least = std::min_element(running.begin(), running.end(), [&](Slot a, Slot b) {
+      const Sequence &x = engine.at(a), &y = engine.at(b);
+      const std::int32_t m = x.tokens - x.prompt, n = y.tokens - y.prompt;
+      return m != n ? m < n : x.prompt > y.prompt;
+    });
+    engine.evict_running(static_cast<std::size_t>(least - running.begin()), plan.evicted);
+    double made = 0, all = 0;
+    for (Slot slot : running) {
+      const Sequence& s = engine.at(slot);
+      made += s.tokens - s.prompt + kTokensAhead;
+      all += s.target - s.prompt;
+    }
+    share_ = std::min(1.0, made / all);
+    full_at_ = 0;
+  }
+
+  struct Prefix {
+    std::int32_t tokens;
+    Slot slot;
+  };
+  std::vector<Prefix> by_prefix_;
+  double share_ = kFirstShare;
+  std::size_t full_at_ = 0;  // so many ran when one did not fit; 0: not full
+  std::int64_t budget_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_sglang() { return std::make_unique<Sglang>(); }
+
+}  // namespace orrery

@@ -1,0 +1,172 @@
+// Laws of a simulated engine, on small random services.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <fmt/format.h>
+#include <map>
+
+#include "tests/law/reference_simulator.h"
+
+namespace orrery::serving_run {
+namespace {
+
+std::string describe(const Case& c) {
+  const SchedulerLimits& l = c.config.limits;
+  std::string text = fmt::format(
+      "{}: budget {}, seqs {}, threshold {}, chunked {}, reserve {}, order {}, async {}, caching "
+      "{}, {} blocks of {}\n",
+      c.scheduler, l.max_num_batched_tokens, l.max_num_seqs, l.long_prefill_token_threshold,
+      l.chunked_prefill, l.reserve_full, static_cast<int>(l.order), c.config.async,
+      c.config.prefix_caching, c.config.kv_blocks, l.block_size);
+  for (const Request& r : c.load.requests)
+    text += fmt::format("  at {}: {} -> {}, priority {}, {} ids\n", r.arrival.ps, r.input, r.output,
+                        r.priority, r.ids);
+  return text;
+}
+
+// The first thing in which two runs differ.
+std::string difference(const EngineRun& a, const EngineRun& b) {
+  for (std::size_t i = 0; i < std::max(a.steps.size(), b.steps.size()); ++i) {
+    const std::string x = i < a.steps.size() ? a.steps[i] : "none";
+    const std::string y = i < b.steps.size() ? b.steps[i] : "none";
+    if (x != y) return fmt::format("step {}: {} | {}", i, x, y);
+  }
+  for (std::size_t i = 0; i < a.requests.size(); ++i) {
+    const History &x = a.requests[i], &y = b.requests[i];
+    if (x == y) continue;
+    return fmt::format(
+        "request {}: scheduled {} | {}, cached {} | {}, evictions {} | {}, stalls {} "
+        "| {}, tokens {} | {}",
+        i, x.scheduled.ps, y.scheduled.ps, x.cached, y.cached, x.evictions, y.evictions, x.stalls,
+        y.stalls, x.tokens.size(), y.tokens.size());
+  }
+  return a == b ? "" : "order of admission or eviction, or sums";
+}
+
+class AgreesWithReference : public testing::TestWithParam<const char*> {};
+
+TEST_P(AgreesWithReference, OnAThousandSmallServices) {
+  int evictions = 0, hits = 0, stalls = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    std::mt19937_64 random(seed);
+    const Case c = random_case(random, GetParam());
+    const EngineRun fast = run(c), slow = reference_run(c);
+    ASSERT_EQ(difference(fast, slow), "") << "seed " << seed << ", " << describe(c);
+    for (const History& h : slow.requests) {
+      evictions += h.evictions;
+      hits += h.cached > 0;
+      stalls += h.stalls;
+    }
+  }
+  // The cases must contain what they are meant to test.
+  const std::string name = GetParam();
+  EXPECT_GT(hits, 100);
+  EXPECT_EQ(evictions > 100, name != "static");
+  EXPECT_EQ(stalls > 100, name == "vllm-v0" || name == "static");
+}
+
+INSTANTIATE_TEST_SUITE_P(Serving, AgreesWithReference,
+                         testing::Values("vllm", "vllm-v0", "sarathi", "static"),
+                         [](const auto& p) {
+                           std::string name = p.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+Case any_case() {
+  std::vector<std::string> names;
+  for (const SchedulerKind& k : scheduler_kinds()) names.emplace_back(k.name);
+  const std::string name = *rc::gen::elementOf(names);
+  std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
+  Case c = random_case(random, name);
+  c.config.limits.mixed_chunk = *rc::gen::arbitrary<bool>();
+  return c;
+}
+
+RC_GTEST_PROP(Serving, EveryRequestGetsAllItsTokensOnceAndInOrder, ()) {
+  const Case c = any_case();
+  const EngineRun r = run(c);
+  RC_LOG() << describe(c);
+  std::vector<bool> admitted(r.requests.size());
+  for (std::uint32_t i : r.admitted) {
+    RC_ASSERT(!admitted[i]);
+    admitted[i] = true;
+  }
+  for (std::size_t i = 0; i < r.requests.size(); ++i) {
+    const Request& q = c.load.requests[i];
+    const History& h = r.requests[i];
+    RC_ASSERT(h.finished);
+    RC_ASSERT(h.tokens.size() == static_cast<std::size_t>(q.output));
+    RC_ASSERT(h.scheduled >= q.arrival);
+    RC_ASSERT(h.tokens.front() > h.scheduled);
+    for (std::size_t t = 1; t < h.tokens.size(); ++t) RC_ASSERT(h.tokens[t] > h.tokens[t - 1]);
+    RC_ASSERT(h.cached < q.input);
+  }
+}
+
+RC_GTEST_PROP(Serving, BlocksAllComeBack, ()) {
+  const Case c = any_case();
+  RC_LOG() << describe(c);
+  RC_ASSERT(run(c).free_blocks == c.config.kv_blocks);
+}
+
+// Without evictions and a cache every prompt token is computed once.
+RC_GTEST_PROP(Serving, PromptTokensAreConserved, ()) {
+  const Case c = any_case();
+  RC_LOG() << describe(c);
+  const EngineRun r = run(c);
+  std::int64_t prompts = 0, cached = 0;
+  for (std::size_t i = 0; i < r.requests.size(); ++i) {
+    prompts += c.load.requests[i].input;
+    cached += r.requests[i].cached;
+  }
+  if (r.evicted.empty()) {
+    RC_ASSERT(r.prompt_tokens == prompts - cached);
+  } else {
+    RC_ASSERT(r.prompt_tokens >= prompts - cached);
+  }
+  if (!c.config.prefix_caching) RC_ASSERT(cached == 0);
+}
+
+// Steps follow each other without a gap while there is work: an engine that all requests reach at
+// once is busy from then until its end.
+RC_GTEST_PROP(Serving, WorkIsConserved, ()) {
+  Case c = any_case();
+  for (Request& q : c.load.requests) q.arrival = {1000};
+  RC_LOG() << describe(c);
+  const EngineRun r = run(c);
+  RC_ASSERT(r.busy == r.end.ps - 1000);
+}
+
+RC_GTEST_PROP(Serving, TheSameInputGivesTheSameRun, ()) {
+  const Case c = any_case();
+  RC_ASSERT(run(c) == run(c));
+}
+
+// One request alone: its first token needs its prompt, every other one a step.
+RC_GTEST_PROP(Serving, OneRequestAloneIsNeverEvicted, ()) {
+  Case c = any_case();
+  c.load.requests.resize(1);
+  RC_LOG() << describe(c);
+  const EngineRun r = run(c);
+  const Request& q = c.load.requests[0];
+  RC_ASSERT(r.evicted.empty());
+  RC_ASSERT(r.requests[0].scheduled == q.arrival);
+  const auto steps = static_cast<std::int64_t>(r.steps.size());
+  RC_ASSERT(steps >= q.output);
+  if (q.input <= c.config.limits.max_num_batched_tokens &&
+      c.config.limits.long_prefill_token_threshold == 0)
+    RC_ASSERT(steps == q.output);
+}
+
+// With all memory that could be asked for and no cache nothing is evicted.
+RC_GTEST_PROP(Serving, EnoughMemoryMeansNoEvictions, ()) {
+  Case c = any_case();
+  c.config.kv_blocks = 10'000;
+  c.config.prefix_caching = false;
+  RC_LOG() << describe(c);
+  RC_ASSERT(run(c).evicted.empty());
+}
+
+}  // namespace
+}  // namespace orrery::serving_run

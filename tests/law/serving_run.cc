@@ -1,0 +1,130 @@
+#include "tests/law/serving_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace orrery::serving_run {
+namespace {
+
+class Timer : public StepTimer {
+ public:
+  explicit Timer(EngineRun& run) : run_(run) {}
+  SimTime time(const StepShape& step) override {
+    run_.steps.push_back(text_of(step));
+    return {step_ps(step)};
+  }
+
+ private:
+  EngineRun& run_;
+};
+
+class Observer : public ReplicaObserver {
+ public:
+  explicit Observer(EngineRun& run) : run_(run) {}
+  void scheduled(std::uint32_t request, SimTime now, std::int32_t cached) override {
+    run_.admitted.push_back(request);
+    run_.requests[request].scheduled = now;
+    run_.requests[request].cached = cached;
+  }
+  void evicted(std::uint32_t request) override {
+    run_.evicted.push_back(request);
+    ++run_.requests[request].evictions;
+  }
+  void stalled(std::uint32_t request) override { ++run_.requests[request].stalls; }
+  void token(std::uint32_t request, SimTime now, SimTime before, bool first) override {
+    auto& tokens = run_.requests[request].tokens;
+    if (first != tokens.empty() || (!first && before != tokens.back()))
+      throw std::logic_error("a token out of order");
+    tokens.push_back(now);
+  }
+  void finished(std::uint32_t request, SimTime now) override {
+    run_.requests[request].finished = true;
+    run_.end = now;
+  }
+  void prefilled(std::uint32_t, SimTime) override {}
+  void allocated(std::uint32_t, SimTime, std::int32_t) override {}
+
+ private:
+  EngineRun& run_;
+};
+
+}  // namespace
+
+std::string text_of(const StepShape& s) {
+  std::string text = fmt::format("{} decodes of {}", s.decodes, s.decode_past);
+  for (const PromptChunk& c : s.chunks)
+    text += fmt::format(", {} after {}{}", c.new_tokens, c.past, c.sampled ? "" : " ..");
+  return text;
+}
+
+Case random_case(std::mt19937_64& random, const std::string& scheduler) {
+  const auto draw = [&](int least, int most) {
+    return least + static_cast<std::int32_t>(random() % static_cast<unsigned>(most - least + 1));
+  };
+  Case c;
+  c.scheduler = scheduler;
+  SchedulerLimits& l = c.config.limits;
+  l.block_size = draw(1, 6);
+  l.max_num_batched_tokens = draw(4, 50);
+  l.max_num_seqs = draw(1, 8);
+  l.long_prefill_token_threshold = draw(0, 3) == 0 ? draw(1, 20) : 0;
+  l.chunked_prefill = draw(0, 3) > 0;
+  l.reserve_full = draw(0, 3) > 0;
+  const int order = draw(0, 3);
+  l.order = order == 0 ? QueueOrder::kPriority : order == 1 ? QueueOrder::kSjf : QueueOrder::kFcfs;
+  c.config.async = draw(0, 1) == 1;
+  c.config.prefix_caching = draw(0, 1) == 1;
+
+  // Prompts are paths in a small tree, so that they share beginnings.
+  const int requests = draw(1, 14), spread = draw(1, 400'000);
+  c.load.id_tokens = draw(1, 5);
+  std::int64_t now = 0, most = 0;
+  for (int i = 0; i < requests; ++i) {
+    Request r;
+    now += draw(0, 2) == 0 ? 0 : draw(0, spread);
+    r.arrival = {now};
+    r.input = draw(0, 4) == 0 ? draw(1, 90) : draw(1, 25);
+    r.output = draw(1, 25);
+    r.priority = draw(0, 2);
+    r.first_id = static_cast<std::uint32_t>(c.load.ids.size());
+    r.ids = static_cast<std::uint32_t>(draw(0, r.input / c.load.id_tokens));
+    std::uint64_t node = 1;
+    for (std::uint32_t k = 0; k < r.ids; ++k) {
+      node = node * 8 + static_cast<std::uint64_t>(draw(0, 3) == 0);
+      c.load.ids.push_back(node);
+    }
+    most = std::max<std::int64_t>(most, r.input + r.output - 1);
+    c.load.requests.push_back(r);
+  }
+  // Just enough for the longest, up to several times as much.
+  c.config.kv_blocks = (most + l.block_size - 1) / l.block_size + draw(0, draw(0, 60));
+  return c;
+}
+
+EngineRun run(const Case& c) {
+  EngineRun out;
+  out.requests.resize(c.load.requests.size());
+  Timer timer(out);
+  Observer observer(out);
+  Engine engine(c.config, c.scheduler, c.load, timer, observer);
+  std::uint32_t next = 0;
+  while (next < c.load.requests.size() || engine.next() != kNever) {
+    const SimTime arrival = next < c.load.requests.size() ? c.load.requests[next].arrival : kNever;
+    SimTime now = engine.next();
+    if (arrival <= now) {
+      now = arrival;
+      engine.enter(next++);
+    } else {
+      engine.end_step();
+    }
+    engine.dispatch(now);
+  }
+  out.busy = engine.counts().busy.ps;
+  out.prompt_tokens = engine.counts().prompt_tokens;
+  out.free_blocks = engine.ranks().front().state().pool().free();
+  return out;
+}
+
+}  // namespace orrery::serving_run

@@ -1,0 +1,56 @@
+// Small random services, and one engine run alone with all that happens written down.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "orrery/serving/engine.h"
+
+namespace orrery::serving_run {
+
+struct Case {
+  std::string scheduler = "vllm";
+  ReplicaConfig config;
+  RequestLoad load;
+};
+
+// What became of a request.
+struct History {
+  SimTime scheduled{-1};
+  std::int32_t cached = 0, evictions = 0, stalls = 0;
+  std::vector<SimTime> tokens;  // when each came
+  bool finished = false;
+  bool operator==(const History&) const = default;
+};
+
+struct EngineRun {
+  std::vector<History> requests;
+  std::vector<std::uint32_t> admitted;  // requests in the order of their first step
+  std::vector<std::uint32_t> evicted;   // in order
+  std::vector<std::string> steps;       // shape of each, in the order in which they started
+  SimTime end;
+  std::int64_t busy = 0;           // ps, sum of steps
+  std::int64_t prompt_tokens = 0;  // computed
+  std::int64_t free_blocks = 0;    // at the end
+  bool operator==(const EngineRun&) const = default;
+};
+
+// How long a step takes here: any sum that tells shapes apart.
+inline std::int64_t step_ps(const StepShape& s) {
+  std::int64_t ps = 100'000 + 1'003 * s.decodes + 11 * s.decode_past;
+  for (const PromptChunk& c : s.chunks)
+    ps += 2'017 * c.new_tokens + 29 * c.past + (c.sampled ? 503 : 0);
+  return ps;
+}
+
+// The shape as text: decodes, the sum of their pasts, prompt chunks.
+std::string text_of(const StepShape& s);
+
+// A few requests, a small memory: evictions happen, every request can run.
+Case random_case(std::mt19937_64& random, const std::string& scheduler);
+
+EngineRun run(const Case& c);
+
+}  // namespace orrery::serving_run

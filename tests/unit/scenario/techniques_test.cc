@@ -1,0 +1,92 @@
+// Techniques of a service: what goes together, and what is refused with which words.
+#include "orrery/scenario/techniques.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "orrery/base/error.h"
+#include "orrery/scenario/runner.h"
+
+namespace orrery {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kService =
+    "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nload: {requests: 20, rate: 5}\n";
+
+Answer run(const std::string& more, const std::string& base = kService) {
+  static Runner runner{Bundle()};
+  RunOptions options;
+  options.intervals = false;
+  return runner.run(read_scenario(parse_yaml(base + more, "file.yaml")), options);
+}
+
+template <class Error = InputError>
+std::string refusal(const std::string& more, const std::string& base = kService) {
+  try {
+    run(more, base);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+double value(const Answer& a, std::string_view name) {
+  const Metric* m = a.points.at(0).find(name);
+  return m ? m->value : -1;
+}
+
+TEST(Techniques, NeedALoad) {
+  EXPECT_THAT(refusal("lora: {adapters: 3}\n",
+                      "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nworkload: {isl: 10}\n"),
+              HasSubstr("needs a load"));
+}
+
+TEST(Techniques, SpeculationRefusesWhatItLacks) {
+  EXPECT_THAT(refusal("speculation: {method: draft_model}\n"), HasSubstr("speculation.model"));
+  EXPECT_THAT(refusal("speculation: {method: eagle, model: llama-2-7b}\n"),
+              HasSubstr("only method draft_model"));
+  EXPECT_THAT(refusal("speculation: {method: egale}\n"), HasSubstr("eagle"));
+  EXPECT_THAT(refusal("speculation: {method: ngram, acceptance: 1.2}\n"), HasSubstr("acceptance"));
+  EXPECT_THAT(refusal("speculation: {method: ngram, tokens: 8, tree_tokens: 4}\n"),
+              HasSubstr("tree"));
+  EXPECT_THAT(refusal<NoData>("speculation: {method: mtp}\n"), HasSubstr("multi-token"));
+}
+
+TEST(Techniques, LookUpIsFreeAndADraftModelTakesMemory) {
+  const Answer plain = run(""), ngram = run("speculation: {method: ngram, acceptance: 0.5}\n"),
+               draft = run("speculation: {method: draft_model, model: llama-3.2-1b}\n");
+  EXPECT_EQ(value(ngram, "kv_tokens"), value(plain, "kv_tokens"));
+  EXPECT_LT(value(draft, "kv_tokens"), value(plain, "kv_tokens"));
+  EXPECT_GT(value(ngram, "speedup"), 1.2);
+  EXPECT_EQ(value(plain, "speedup"), -1);
+}
+
+TEST(Techniques, AShareOfAStepIsCharged) {
+  const Answer free = run("speculation: {method: eagle, cost: 0}\n"),
+               half = run("speculation: {method: eagle, cost: 0.5}\n");
+  // Four passes of half a step beside one that verifies: about a third of the speed.
+  EXPECT_NEAR(value(half, "speedup") / value(free, "speedup"), 1.0 / 3, 0.06);
+}
+
+TEST(Techniques, MemoryChoicesThatContradict) {
+  EXPECT_THAT(refusal("kv: {allocator: contiguous, host_memory: 10 GB}\n"),
+              HasSubstr("prefix cache"));
+  EXPECT_THAT(refusal<NoData>("kv: {allocator: contiguous}\nspeculation: {method: ngram}\n"),
+              HasSubstr("not with speculation"));
+  EXPECT_THAT(
+      refusal<Infeasible>("kv: {allocator: contiguous}\nworkload: {max_model_len: 10000000}\n"),
+      HasSubstr("not one sequence"));
+}
+
+TEST(Techniques, AdaptersTakeTheirRoomFromTheCache) {
+  const Answer plain = run(""), lora = run("lora: {adapters: 20, rank: 64, slots: 10}\n");
+  const double tokens = value(plain, "kv_tokens") - value(lora, "kv_tokens");
+  // 128 KiB a token; whole blocks.
+  EXPECT_NEAR(tokens * 131072, 10 * value(lora, "adapter_size") * 1e6, 17 * 131072);
+  EXPECT_GT(value(lora, "tpot_overhead"), 0);
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,99 @@
+// The paged pool: its free queue and its index of full blocks.
+#include "orrery/serving/block_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace orrery {
+namespace {
+
+TEST(BlockPool, FreeBlocksAreTakenInTheOrderInWhichTheyWereGivenBack) {
+  BlockPool pool(3, false);
+  EXPECT_EQ(pool.take(), 0);
+  EXPECT_EQ(pool.take(), 1);
+  pool.release(1);
+  pool.release(0);
+  EXPECT_EQ(pool.free(), 3);
+  EXPECT_EQ(pool.take(), 2);  // never used
+  EXPECT_EQ(pool.take(), 1);
+  EXPECT_EQ(pool.take(), 0);
+  EXPECT_EQ(pool.free(), 0);
+}
+
+TEST(BlockPool, AReleasedBlockIsFoundUntilItIsTakenAgain) {
+  BlockPool pool(2, true);
+  const BlockId a = pool.take();
+  pool.publish(a, 7);
+  pool.release(a);
+  EXPECT_EQ(pool.find(7), a);
+  pool.take();  // the other one
+  EXPECT_EQ(pool.find(7), a);
+  EXPECT_EQ(pool.take(), a);
+  EXPECT_EQ(pool.find(7), -1);
+}
+
+TEST(BlockPool, SharingTakesABlockOutOfTheFreeQueue) {
+  BlockPool pool(2, true);
+  const BlockId a = pool.take();
+  pool.publish(a, 7);
+  pool.release(a);
+  EXPECT_TRUE(pool.idle(a));
+  pool.share(a);
+  pool.share(a);
+  EXPECT_EQ(pool.free(), 1);
+  pool.release(a);
+  EXPECT_EQ(pool.free(), 1);  // one user is left
+  pool.release(a);
+  EXPECT_EQ(pool.free(), 2);
+}
+
+TEST(BlockPool, OfTwinsTheFirstIsFoundThenTheNext) {
+  BlockPool pool(3, true);
+  const BlockId a = pool.take(), b = pool.take(), c = pool.take();
+  for (BlockId block : {a, b, c}) pool.publish(block, 7);
+  EXPECT_EQ(pool.find(7), a);
+  pool.release(b);
+  EXPECT_EQ(pool.take(), b);  // from the middle: the first stays the first
+  EXPECT_EQ(pool.find(7), a);
+  pool.release(a);
+  EXPECT_EQ(pool.take(), a);
+  EXPECT_EQ(pool.find(7), c);
+  pool.release(c);
+  EXPECT_EQ(pool.take(), c);
+  EXPECT_EQ(pool.find(7), -1);
+}
+
+TEST(BlockPool, ABlockKeepsItsFirstHash) {
+  BlockPool pool(1, true);
+  const BlockId a = pool.take();
+  pool.publish(a, 7);
+  pool.publish(a, 8);
+  EXPECT_EQ(pool.find(7), a);
+  EXPECT_EQ(pool.find(8), -1);
+}
+
+TEST(BlockPool, WithoutCachingNothingIsFound) {
+  BlockPool pool(1, false);
+  const BlockId a = pool.take();
+  pool.publish(a, 7);
+  EXPECT_EQ(pool.find(7), -1);
+}
+
+// Hashes that fall on the same place of the table, taken out in every order.
+TEST(BlockPool, CollidingHashesAreToldApart) {
+  BlockPool pool(6, true);
+  std::vector<BlockId> blocks;
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    blocks.push_back(pool.take());
+    pool.publish(blocks.back(), 3 + (i << 40));
+  }
+  for (int gone : {2, 0, 5, 1, 4, 3}) {
+    pool.release(blocks[static_cast<std::size_t>(gone)]);
+    pool.take();
+    blocks[static_cast<std::size_t>(gone)] = -1;
+    for (std::uint64_t i = 0; i < 6; ++i) EXPECT_EQ(pool.find(3 + (i << 40)), blocks[i]);
+  }
+}
+
+}  // namespace
+}  // namespace orrery
