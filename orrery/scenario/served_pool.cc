@@ -103,7 +103,8 @@ std::shared_ptr<const ServedPool> Runner::served_pool(const Scenario& s, const A
   if (!choice.gpu.empty()) {
     Scenario own = s;
     own.hardware.gpu = choice.gpu;
-    pool->deployment = make_deployment(own, model, gpu(choice.gpu), engine(s.engine.profile, gpu(choice.gpu)));
+    pool->deployment =
+        make_deployment(own, model, gpu(choice.gpu), engine(s.engine.profile, gpu(choice.gpu)));
   }
   Deployment& d = pool->deployment;
   if (choice.seqs) d.engine.scheduler.max_num_seqs = *choice.seqs;

@@ -182,11 +182,11 @@ void EngineState::take_prefix(Sequence& s) {
     pool_.publish(s.blocks.back(), hash);
   }
   fetched_ += static_cast<std::int64_t>(host_prefix_.size());
-  s.published = static_cast<std::int32_t>(s.blocks.size());
+  s.published = static_cast<std::int32_t>(prefix_.size() + host_prefix_.size());
   s.found = s.published * limits_.block_size;
   held_blocks_ += s.published;
-  measure(s);
   compute(s, s.found);
+  measure(s);
 }
 
 std::int64_t EngineState::free_beside_prefix() const { return pool_.free() - prefix_idle_; }
@@ -199,19 +199,16 @@ BlockId EngineState::take_block() {
   return block;
 }
 
-bool EngineState::take_extent(Sequence& s) {
+bool EngineState::place(Sequence& s) {
+  if (!extents_ || s.extent >= 0) return true;
   const std::int64_t blocks = blocks_for(
-      reserve_ == KvOptions::Reserve::kMaxModelLen ? limits_.max_model_len : s.target - 1);
+      reserve_ == KvOptions::Reserve::kMaxModelLen ? limits_.max_model_len : s.cached_at_end());
   s.extent = extents_->take(blocks);
   stranded_ = s.extent < 0 && extents_->free() >= blocks ? extents_->free() : 0;
-  if (s.extent < 0) return false;
-  for (std::int64_t i = 0; i < blocks; ++i) s.blocks.push_back(pool_.take());
-  held_blocks_ += blocks;
-  return true;
+  return s.extent >= 0 && reserve(s, blocks * limits_.block_size);
 }
 
 bool EngineState::reserve(Sequence& s, std::int64_t tokens) {
-  if (extents_ && s.extent < 0 && !take_extent(s)) return false;
   const std::int64_t more = blocks_for(tokens) - static_cast<std::int64_t>(s.blocks.size());
   if (more > pool_.free()) return false;
   for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(take_block());
@@ -228,7 +225,7 @@ void EngineState::measure(Sequence& s) const {
 bool EngineState::grow_blocks(Sequence& s, std::int32_t tokens) {
   if (!reserve(s, tokens)) return false;
   if (pool_.caching()) {
-    // A token that is still being made has no known block, nor has a draft, which may be rejected.
+    // A token that is still being made, or a draft that may be rejected, has no known block.
     const std::int32_t full = std::min(tokens, s.prompt + s.made) / limits_.block_size;
     for (; s.published < full; ++s.published) {
       pool_.publish(s.blocks[static_cast<std::size_t>(s.published)],
@@ -239,15 +236,15 @@ bool EngineState::grow_blocks(Sequence& s, std::int32_t tokens) {
   return true;
 }
 
-bool EngineState::admit(std::int32_t new_tokens) {
+Slot EngineState::admit(std::int32_t new_tokens) {
   const Slot slot = waiting.front();
   Sequence& s = at(slot);
   s.start = s.tokens;
   take_prefix(s);
-  if (!grow(s, new_tokens)) return false;
+  grow(s, new_tokens);
   waiting.pop_front();
   running.push_back(slot);
-  return true;
+  return slot;
 }
 
 Slot EngineState::evict_running(std::size_t i, std::vector<Slot>& evicted) {

@@ -64,9 +64,9 @@ struct Sequence {
   std::int32_t adapter = -1;
   std::int32_t drafts = 0;     // proposed tokens after `tokens`, to be verified by its next step
   std::int32_t published = 0;  // leading blocks that the prefix cache knows
+  std::int64_t extent = -1;    // start of its contiguous memory
   std::int32_t room = 0;       // tokens that its blocks hold
   std::int32_t next_full = 0;  // tokens with which the next block to publish is full
-  std::int64_t extent = -1;    // start of its contiguous memory
   std::int32_t uncounted = 0;  // prompt tokens that no step has taken up (Replica::prompt_ahead)
   // Steps under way that make tokens of it, where it must wait for them (pipeline stages).
   std::int32_t in_flight = 0;
@@ -115,6 +115,7 @@ class EngineState {
   Slot adopt(std::uint32_t request);
   // Takes blocks for the prompt of an adopted sequence and counts it as computed; false, and
   // nothing taken, if there are too few. Sequence::found: tokens that the prefix cache held.
+  // REQUIRES paged memory.
   bool take_prompt_blocks(Slot slot);
   // A done sequence gives everything back.
   void leave(Slot slot);
@@ -132,8 +133,7 @@ class EngineState {
   // Blocks that taking it leaves free for others.
   std::int64_t free_beside_prefix() const;
 
-  // Blocks for `new_tokens` beyond those computed; false, and nothing taken, if there are too few,
-  // or no hole is large enough for its extent.
+  // Blocks for `new_tokens` beyond those computed; false, and nothing taken, if there are too few.
   bool grow(Sequence& s, std::int32_t new_tokens) {
     const std::int32_t tokens = s.computed + new_tokens;
     return (tokens <= s.room && tokens < s.next_full) || grow_blocks(s, tokens);
@@ -141,13 +141,16 @@ class EngineState {
   // Blocks for the first `tokens`, to be filled later; false, and nothing taken, likewise.
   bool reserve(Sequence& s, std::int64_t tokens);
   // The head of `waiting` runs: it takes what cached_prefix found last, and blocks for `new_tokens`
-  // more. REQUIRES that they are there. False if there is no hole for its extent.
-  bool admit(std::int32_t new_tokens);
+  // more. REQUIRES that they are there.
+  Slot admit(std::int32_t new_tokens);
   // The i-th of `running` is evicted, and listed. Returns it.
   Slot evict_running(std::size_t i, std::vector<Slot>& evicted);
   // grow for the i-th of `running`; while blocks lack, the last one is evicted. False if that was
   // itself.
   bool grow_evicting(std::size_t i, std::int32_t new_tokens, std::vector<Slot>& evicted);
+  // Contiguous memory: the extent that the sequence reserves; false if there is no hole for it.
+  // True where memory is paged.
+  bool place(Sequence& s);
   // Its KV cache is given back, to be computed again; it waits at the head (QueueOrder).
   void evict(Slot slot);
   // A parked one waits at the head.
@@ -167,7 +170,6 @@ class EngineState {
  private:
   Slot make(std::uint32_t request, std::int32_t output);
   BlockId take_block();
-  bool take_extent(Sequence& s);
   std::uint64_t block_hash(std::uint32_t request, std::int32_t block) const;
   void enqueue(Slot slot);
   bool goes_before(Slot a, Slot b) const;

@@ -22,11 +22,10 @@ class Orca : public Scheduler {
            static_cast<std::int64_t>(engine.running.size()) < engine.limits().max_num_seqs) {
       Sequence& s = engine.at(engine.waiting.front());
       const std::int32_t cached = engine.cached_prefix(s), n = s.tokens - cached;
-      const std::int64_t needed = engine.blocks_for(s.cached_at_end()) - engine.prefix_blocks();
+      const std::int64_t needed =
+          engine.blocks_for(s.cached_at_end()) - cached / engine.limits().block_size;
       if (needed > engine.free_beside_prefix()) return;
-      const Slot slot = engine.waiting.front();
-      if (!engine.admit(n)) return;
-      plan.work.push_back({slot, n});
+      plan.work.push_back({engine.admit(n), n});
       engine.reserve(s, s.cached_at_end());
     }
   }

@@ -75,7 +75,7 @@ bool Replica::plan(SimTime now, Step& step) {
   do {
     ask();
   } while (count_ == 0 && plan_.work.empty() && !plan_.evicted.empty());
-  asked_ = count_ > 0 && plan_.work.empty();
+  asked_ = config_.stages == 1 && count_ > 0 && plan_.work.empty();
   if (plan_.work.empty()) return false;
 
   StepShape& shape = step.shape;

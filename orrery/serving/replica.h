@@ -157,7 +157,7 @@ class Replica {
   StepPlan plan_;
   std::vector<Step> steps_;  // a ring: those that run, then one that is planned behind them
   std::size_t first_ = 0, started_ = 0, count_ = 0;
-  bool asked_ = false;  // and nothing to plan until the running step ends
+  bool asked_ = false;  // and nothing to plan until the oldest running step ends
   std::int64_t outstanding_ = 0, prompt_ahead_ = 0;
   std::vector<Held> held_;     // prefilled, or with blocks: until their KV cache has moved
   std::deque<Slot> expected_;  // to decode here, without blocks yet

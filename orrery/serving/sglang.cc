@@ -96,7 +96,7 @@ class Sglang : public Scheduler {
       const bool alone = engine.running.empty();
       const double room = static_cast<double>(free * l.block_size) - expected;
       if (static_cast<std::int64_t>(engine.running.size()) >= l.max_num_seqs ||
-          engine.blocks_for(s.tokens) - engine.prefix_blocks() > free ||
+          engine.blocks_for(s.tokens) - cached / l.block_size > free ||
           (!alone && static_cast<double>(wanted + output_left(s)) >= room)) {
         full_at_ = engine.running.size();
         return;
@@ -109,9 +109,8 @@ class Sglang : public Scheduler {
           return;
         }
       }
-      const Slot slot = engine.waiting.front();
-      if (!engine.admit(static_cast<std::int32_t>(n))) return;
-      plan.work.push_back({slot, static_cast<std::int32_t>(n)});
+      plan.work.push_back(
+          {engine.admit(static_cast<std::int32_t>(n)), static_cast<std::int32_t>(n)});
       engine.reserve(s, s.tokens);
       expected += static_cast<double>(output_left(s));
       budget_ -= n;

@@ -420,7 +420,7 @@ class Simulation : public ReplicaObserver {
   std::int64_t outstanding_ = 0;
   std::deque<SimTime> released_;  // when requests ended in whose place none was sent yet
   SimTime admitted_;              // when the front end was done with the last request
-  SimTime changed_;   // when the fleet last did
+  SimTime changed_;               // when the fleet last did
   std::vector<std::uint32_t> prefilled_;
   std::deque<std::uint32_t> parked_;  // while no engine takes requests
   std::vector<const Engine*> fitting_;

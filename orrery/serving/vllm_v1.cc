@@ -7,8 +7,8 @@
 // was planned in this step already; it is computed again later. If that was the sequence that
 // needed blocks, the others behind it wait for the next step. Newcomers are taken only in a step
 // without evictions, in order, while budget, max_num_seqs and free blocks last; the first that does
-// not fit stops the rest, and none evicts. One whose adapter would be
-// more than max_loras is passed over.
+// not fit stops the rest, and none evicts. One whose adapter would be more than max_loras is passed
+// over.
 //
 // Beyond this file: paged blocks, hashes, the order in which blocks are reused (block_pool.h);
 // placeholders of asynchronous scheduling (replica.h); graph padding and host time (the step room).
@@ -106,9 +106,10 @@ class VllmV1 : public Scheduler {
       }
       const std::int64_t held = l.reserve_full ? std::int64_t{s.tokens} : cached + n;
       if (engine.blocks_for(held) - engine.prefix_blocks() > engine.free_beside_prefix()) break;
-      if (!engine.admit(static_cast<std::int32_t>(n))) break;
+      if (!engine.place(engine.at(slot))) break;
       adapters_.add(s.adapter);
-      plan.work.push_back({slot, static_cast<std::int32_t>(n)});
+      plan.work.push_back(
+          {engine.admit(static_cast<std::int32_t>(n)), static_cast<std::int32_t>(n)});
       budget_ -= n;
       first = false;
     }

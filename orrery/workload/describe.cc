@@ -83,8 +83,7 @@ struct Description {
   }
 
   std::string operator()(const DecodeAttention& a) const {
-    const std::string queries =
-        a.queries == 1 ? "" : fmt::format("{:.6g} new over ", a.queries);
+    const std::string queries = a.queries == 1 ? "" : fmt::format("{:.6g} new over ", a.queries);
     return fmt::format("attention_decode {} kv {}: {} x {}{:.6g} keys, heads {}/{}, dim {}{}",
                        to_text(a.dtype), to_text(a.kv_dtype), a.batch, queries, a.context, a.heads,
                        a.kv_heads, a.head_dim, window_text(a.window));

@@ -123,7 +123,7 @@ EngineRun run(const Case& c) {
   }
   out.busy = engine.counts().busy.ps;
   out.prompt_tokens = engine.counts().prompt_tokens;
-  out.free_blocks = engine.ranks()[0].state().pool().free();
+  out.free_blocks = engine.ranks().front().state().pool().free();
   return out;
 }
 

@@ -29,7 +29,7 @@ struct EngineRun {
   std::vector<History> requests;
   std::vector<std::uint32_t> admitted;  // requests in the order of their first step
   std::vector<std::uint32_t> evicted;   // in order
-  std::vector<std::string> steps;       // shape of each, in the order in which they were planned
+  std::vector<std::string> steps;       // shape of each, in the order in which they started
   SimTime end;
   std::int64_t busy = 0;           // ps, sum of steps
   std::int64_t prompt_tokens = 0;  // computed

@@ -26,7 +26,7 @@ TEST(KernelModel, TiersAreNamed) {
             Origin::kTransferred);
   EXPECT_EQ(model_of("h100-sxm", TierChoice::kAnalytical)->predict(op).time.origin,
             Origin::kAnalytical);
-  EXPECT_EQ(model_of("rtx-4090")->predict(op).time.origin, Origin::kTransferred);
+  EXPECT_EQ(model_of("rtx-3090")->predict(op).time.origin, Origin::kTransferred);
   EXPECT_EQ(model_of("mi300x")->predict(op).time.origin, Origin::kAnalytical);
 }
 

@@ -79,7 +79,7 @@ TEST(Cluster, PipelineStagesAgreeWithTheClosedForm) {
   const Point closed = answer("parallel: {pp: 2}\nworkload: {isl: 512, osl: 64, batch: 1}\n");
   EXPECT_NEAR(value(simulated, "tpot") / value(closed, "tpot"), 1, 0.005);
   // The closed form takes the slowest stage for all.
-  EXPECT_LE(value(simulated, "ttft"), value(closed, "ttft"));
+  EXPECT_LE(value(simulated, "ttft"), value(closed, "ttft") * (1 + 1e-6));
   EXPECT_GT(value(simulated, "ttft"), 0.95 * value(closed, "ttft"));
 }
 

@@ -35,7 +35,8 @@ class Bench {
     for (char c : text) load_.ids.push_back(chain = chain * 31 + static_cast<std::uint64_t>(c));
     load_.requests.push_back(r);
     if (!engine_) engine_ = std::make_unique<EngineState>(limits_, blocks_, caching_, load_);
-    engine_->enter(static_cast<std::uint32_t>(load_.requests.size() - 1), output);
+    engine_->enter(static_cast<std::uint32_t>(load_.requests.size() - 1),
+                   load_.requests.back().output);
   }
 
   std::string step() {

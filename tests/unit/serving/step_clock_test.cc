@@ -60,8 +60,7 @@ TEST(StepClock, MixedStepsAreAskedAsTheyAre) {
   StepShape s = decodes(9, 9 * 700);
   const PromptChunk chunks[] = {{512, 0, true}, {1000, 333, false}};
   s.chunks = chunks;
-  const double exact =
-      d.seconds({{{1, 512, 0, true}, {1, 1000, 333, false}, {9, 1, 700, true}}});
+  const double exact = d.seconds({{{1, 512, 0, true}, {1, 1000, 333, false}, {9, 1, 700, true}}});
   EXPECT_NEAR(clock.time(s).seconds(), 2 * exact, 1e-11);
 }
 
