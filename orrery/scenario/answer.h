@@ -19,6 +19,8 @@ struct Metric {
   double value = 0;
   double low50 = 0, high50 = 0, low90 = 0, high90 = 0;  // equal to value when exact
   Origin origin = Origin::kExact;
+
+  bool has_interval() const { return low90 < high90; }
 };
 
 // `scale`: base units per `unit` (1e-3 for ms).

@@ -60,7 +60,7 @@ std::size_t Fleet::last(EngineStatus status) const {
 void Fleet::set(std::size_t i, EngineStatus status, SimTime now) {
   Node& node = nodes_[i];
   if (node.status == EngineStatus::kOff) node.on_since = now;
-  if (status == EngineStatus::kOff) node.on_seconds += (now - node.on_since).seconds();
+  if (status == EngineStatus::kOff) node.on_time += (now - node.on_since).time();
   node.status = status;
   const bool alive = status == EngineStatus::kUp || status == EngineStatus::kDraining;
   if (!alive && node.engine) {
@@ -82,20 +82,20 @@ std::vector<ReplicaCounts> Fleet::counts() const {
   return all;
 }
 
-double Fleet::on_seconds(const Node& node, SimTime end) const {
+Seconds Fleet::on_time(const Node& node, SimTime end) const {
   const bool on = node.status != EngineStatus::kOff && end > node.on_since;
-  return node.on_seconds + (on ? (end - node.on_since).seconds() : 0);
+  return node.on_time + (on ? (end - node.on_since).time() : Seconds(0));
 }
 
-double Fleet::engine_seconds(SimTime end) const {
-  double sum = 0;
-  for (const Node& n : nodes_) sum += on_seconds(n, end);
+Seconds Fleet::engine_time(SimTime end) const {
+  Seconds sum;
+  for (const Node& n : nodes_) sum += on_time(n, end);
   return sum;
 }
 
-double Fleet::gpu_seconds(SimTime end) const {
-  double sum = 0;
-  for (const Node& n : nodes_) sum += on_seconds(n, end) * static_cast<double>(pools_[n.pool].gpus);
+Seconds Fleet::gpu_time(SimTime end) const {
+  Seconds sum;
+  for (const Node& n : nodes_) sum += on_time(n, end) * static_cast<double>(pools_[n.pool].gpus);
   return sum;
 }
 

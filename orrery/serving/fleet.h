@@ -68,8 +68,8 @@ class Fleet {
   // Of all engines that ever ran at each place.
   std::vector<ReplicaCounts> counts() const;
   // Until `end`, of engines and of their GPUs, while they were not off.
-  double engine_seconds(SimTime end) const;
-  double gpu_seconds(SimTime end) const;
+  Seconds engine_time(SimTime end) const;
+  Seconds gpu_time(SimTime end) const;
 
  private:
   struct Node {
@@ -78,7 +78,7 @@ class Fleet {
     EngineStatus status = EngineStatus::kOff;
     std::uint32_t life = 0;
     SimTime on_since;
-    double on_seconds = 0;
+    Seconds on_time;
     ReplicaCounts before;  // of its earlier lives
   };
   struct List {
@@ -88,7 +88,7 @@ class Fleet {
   static std::size_t index(Role role) { return static_cast<std::size_t>(role); }
   void make_engine(Node& node);
   void list();
-  double on_seconds(const Node& node, SimTime end) const;
+  Seconds on_time(const Node& node, SimTime end) const;
 
   std::vector<PoolConfig> pools_;
   std::vector<StepTimer*> timers_;

@@ -75,8 +75,8 @@ class Simulation : public ReplicaObserver {
       }
     }
     result_.replicas = fleet_.counts();
-    result_.engine_seconds = fleet_.engine_seconds(result_.end);
-    result_.gpu_seconds = fleet_.gpu_seconds(result_.end);
+    result_.engine_time = fleet_.engine_time(result_.end);
+    result_.gpu_time = fleet_.gpu_time(result_.end);
     return std::move(result_);
   }
 
@@ -400,7 +400,7 @@ class Simulation : public ReplicaObserver {
                     static_cast<std::size_t>(r.replica), tokens, r.scheduled, r.first_token, now);
     ++result_.transfers;
     result_.transferred_tokens += tokens;
-    result_.link_seconds += b.duration.seconds();
+    result_.link_time += b.duration.time();
     push(b.end, What::kTransferred, request, 0);
   }
 

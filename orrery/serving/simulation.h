@@ -44,15 +44,15 @@ struct SimulationConfig : PoolConfig {
 };
 
 struct SimulationResult {
-  std::vector<RequestRecord> records;          // in the order of the load
-  std::vector<ReplicaCounts> replicas;         // pool by pool
-  GapHistogram gaps;                           // between a request's tokens (ITL)
-  SimTime end;                                 // the last token of all
-  double engine_seconds = 0, gpu_seconds = 0;  // of engines that were not off, until then
-  std::int64_t most_engines = 0;               // present at once
-  std::int64_t starts = 0, failures = 0;       // of engines, after the beginning
+  std::vector<RequestRecord> records;     // in the order of the load
+  std::vector<ReplicaCounts> replicas;    // pool by pool
+  GapHistogram gaps;                      // between a request's tokens (ITL)
+  SimTime end;                            // the last token of all
+  Seconds engine_time, gpu_time;          // of engines that were not off, until then
+  std::int64_t most_engines = 0;          // present at once
+  std::int64_t starts = 0, failures = 0;  // of engines, after the beginning
   std::int64_t transfers = 0, transferred_tokens = 0;
-  double link_seconds = 0;  // sum of what transfers alone would take
+  Seconds link_time;  // sum of what transfers alone would take
   ReplicaCounts total() const;
 };
 

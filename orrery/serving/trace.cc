@@ -232,8 +232,7 @@ bool is_json(const std::string& name) {
   return name.ends_with(".jsonl") || name.ends_with(".json");
 }
 
-Trace checked(Trace trace, const std::string& name, const TraceOptions& options) {
-  if (options.id_tokens) trace.load.id_tokens = *options.id_tokens;
+Trace checked(Trace trace, const std::string& name) {
   if (trace.load.requests.empty())
     throw InputError(fmt::format("{}: the trace has no requests with tokens", name));
   return trace;
@@ -253,7 +252,7 @@ Trace read_trace(const std::filesystem::path& path, const TraceOptions& options)
     CsvReader csv(path);
     read_csv(csv, name, options, trace);
   }
-  return checked(std::move(trace), name, options);
+  return checked(std::move(trace), name);
 }
 
 Trace parse_trace(std::string_view text, const std::string& name, const TraceOptions& options) {
@@ -265,7 +264,7 @@ Trace parse_trace(std::string_view text, const std::string& name, const TraceOpt
     CsvReader csv(text, name);
     read_csv(csv, name, options, trace);
   }
-  return checked(std::move(trace), name, options);
+  return checked(std::move(trace), name);
 }
 
 }  // namespace orrery

@@ -234,6 +234,24 @@ Scenario simulated_service(const MeasuredRow& row) {
   return s;
 }
 
+ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure, const Metric& m) {
+  return {{{"table", row.table},
+           {"metric", figure.metric},
+           {"system", row.system},
+           {"framework", row.framework},
+           {"engine", row.engine},
+           {"family", row.family},
+           {"fitted", fits_engines(row.group) ? "yes" : "no"}},
+          row.reference,
+          figure.value,
+          m.value,
+          m.low50,
+          m.high50,
+          m.low90,
+          m.high90,
+          m.origin};
+}
+
 bool fits_engines(std::string_view group) { return hash_text(group) % 3 != 0; }
 
 void read_inference_rows(const std::filesystem::path& dir, std::string_view table,

@@ -32,25 +32,13 @@ struct Figures {
   }
 };
 
-SimulationConfig config_of(const EngineRun& run) {
-  const EngineProfile& e = run.deployment.engine;
-  SimulationConfig c;
-  auto& l = c.replica.limits;
-  l.max_num_batched_tokens = e.scheduler.max_num_batched_tokens;
-  l.max_num_seqs = e.scheduler.max_num_seqs;
-  l.max_model_len = run.max_model_len;
-  l.block_size = static_cast<std::int32_t>(e.memory.block_size);
-  c.replica.kv_blocks = run.memory().kv_blocks();
-  return c;
-}
-
 // The run's figures with all step times multiplied by `scale`.
 Figures simulated(const EngineRun& run, const RequestLoad& load, double scale) {
   StepClock clock(run.steps(), scale);
-  const SimulationResult r = simulate(config_of(run), load, clock);
+  const SimulationResult r = simulate(run.config(), load, clock);
   Figures f;
   for (const RequestRecord& q : r.records) {
-    if (q.outcome == Outcome::kDone) f.add(q.ttft(), q.e2e(), q.output);
+    if (q.outcome == Outcome::kDone) f.add(q.ttft().value(), q.e2e().value(), q.output);
   }
   return f;
 }
@@ -129,22 +117,11 @@ void validate_steady(const std::filesystem::path& dir, const Bundle& bundle,
         const Metric* m = point.find(figure.answer_name);
         const Metric* c = steady.points.at(0).find(figure.answer_name);
         if (!m || !c) throw NoData(fmt::format("the answer has no {}", figure.answer_name));
+        Metric with_interval = *m;
         const double scale = m->value / c->value;
-        report.rows.push_back({{{"table", row.table},
-                                {"metric", figure.metric},
-                                {"system", row.system},
-                                {"framework", row.framework},
-                                {"engine", row.engine},
-                                {"family", row.family},
-                                {"fitted", fits_engines(row.group) ? "yes" : "no"}},
-                               row.reference,
-                               figure.value,
-                               m->value,
-                               c->low50 * scale,
-                               c->high50 * scale,
-                               c->low90 * scale,
-                               c->high90 * scale,
-                               m->origin});
+        with_interval.low50 = c->low50 * scale, with_interval.high50 = c->high50 * scale;
+        with_interval.low90 = c->low90 * scale, with_interval.high90 = c->high90 * scale;
+        report.rows.push_back(report_row(row, figure, with_interval));
       }
     } catch (const std::runtime_error& e) {
       report.refused.push_back({row.reference, e.what()});

@@ -36,7 +36,7 @@ TEST(FrontEnd, RequestsPassOneAfterTheOther) {
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_NEAR(r.records[i].arrival.seconds(), sent[i], 1e-12) << i;
     EXPECT_NEAR(r.records[i].queued.seconds(), queued[i], 1e-12) << i;
-    EXPECT_NEAR(r.records[i].ttft(), ttft[i], 1e-12) << i;
+    EXPECT_NEAR(r.records[i].ttft().value(), ttft[i], 1e-12) << i;
   }
 }
 

@@ -23,7 +23,7 @@ TEST(Simulation, OneRequestByHand) {
   EXPECT_EQ(q.scheduled, ms(100));
   EXPECT_EQ(q.first_token, ms(115));  // 10 ms and 5 prompt tokens
   EXPECT_EQ(q.finished, ms(135));     // two steps of 10 ms
-  EXPECT_DOUBLE_EQ(q.tpot(), 0.010);
+  EXPECT_DOUBLE_EQ(q.tpot().value(), 0.010);
   EXPECT_EQ(r.gaps.count(), 2);
   EXPECT_EQ(r.end, ms(135));
   const ReplicaCounts sum = r.total();
