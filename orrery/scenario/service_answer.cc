@@ -180,11 +180,19 @@ void set_interval(Metric& m, double a, double b) {
 
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
                     const RequestLoad& load, const StepSpread& spread, const MakeClocks& clocks,
-                    const PlainService* plain, bool intervals, bool requests, Point& point) {
-  const auto run = [&](double scale) { return simulate(config, load, clocks(scale).view()); };
-  const auto at = [&](double scale) { return service_metrics(service, config, run(scale)); };
-  const SimulationResult result = run(1);
-  if (requests) point.requests = request_rows(result);
+                    const PlainService* plain, const RunOptions& options, Point& point) {
+  const auto at = [&](double scale) {
+    return service_metrics(service, config, simulate(config, load, clocks(scale).view()));
+  };
+  StepLog log;
+  SimulationConfig logged = config;
+  if (options.steps) logged.steps = &log;
+  const SimulationResult result = simulate(logged, load, clocks(1).view());
+  if (options.requests) point.requests = request_rows(result);
+  for (const StepRecord& s : log) {
+    point.steps.push_back({s.start.seconds(), s.end.seconds(), s.engine, s.decodes, s.prompts,
+                           s.prompt_tokens, s.running, s.waiting, s.kv_use});
+  }
   std::vector<Metric> metrics = service_metrics(service, config, result);
   if (plain) {
     const SimulationResult alone = simulate(plain->config, load, plain->clocks(1).view());
@@ -198,7 +206,7 @@ void answer_service(const ServiceScenario& service, const SimulationConfig& conf
   for (Metric& m : metrics) {
     if (m.name != "requests") m.origin = spread.origin;
   }
-  if (intervals) {
+  if (options.intervals) {
     const std::vector<Metric> fast = at(spread.fast), slow = at(spread.slow);
     const auto named = [](const std::vector<Metric>& in, const Metric& m) {
       const auto it =

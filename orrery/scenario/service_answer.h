@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "orrery/scenario/answer.h"
+#include "orrery/scenario/runner.h"
 #include "orrery/scenario/service.h"
 #include "orrery/serving/simulation.h"
 #include "orrery/step/step_model.h"
@@ -58,10 +59,11 @@ void set_interval(Metric& m, double a, double b);
 
 // Simulates the load three times: with step times as predicted, and with all of them fast and slow,
 // which gives every metric's interval (queueing multiplies errors of steps). `intervals` false:
-// once, and no intervals. Adds metrics, and requests if asked, to `point`. `plain`: if there,
-// simulated once with the same load; metrics say how much faster or slower requests are than there.
+// once, and no intervals. Adds metrics, and requests and steps if asked, to `point`. `plain`: if
+// there, simulated once with the same load; metrics say how much faster or slower requests are than
+// there.
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
                     const RequestLoad& load, const StepSpread& spread, const MakeClocks& clocks,
-                    const PlainService* plain, bool intervals, bool requests, Point& point);
+                    const PlainService* plain, const RunOptions& options, Point& point);
 
 }  // namespace orrery

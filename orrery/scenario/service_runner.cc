@@ -27,6 +27,7 @@ SimulationConfig service_config(const Scenario& s, const Deployment& d, const Ar
   c.max_concurrency = s.service.max_concurrency;
   c.frontend_per_request = sim_time(d.engine.execution.frontend_per_request);
   c.request_overhead = sim_time(d.engine.execution.request_overhead);
+  c.overhead_per_prompt_token = sim_time(d.engine.execution.overhead_per_prompt_token);
   c.autoscale.policy = cluster.autoscale.policy;
   c.autoscale.target = cluster.autoscale.target;
   c.autoscale.least = cluster.autoscale.least;
@@ -179,8 +180,8 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
           plain = {config, clocks};
           clocks = with_pools([clock, stretch](double scale) { return clock(scale * stretch); });
         }
-        answer_service(s.service, config, load, spread, clocks, plain ? &*plain : nullptr,
-                       options.intervals, options.requests, p);
+        answer_service(s.service, config, load, spread, clocks, plain ? &*plain : nullptr, options,
+                       p);
         if (!options.load) repeat_service(s.service, rate, config, clocks, p);
         answer.points.push_back(std::move(p));
         if (options.find_max_rate) break;

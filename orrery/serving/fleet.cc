@@ -5,11 +5,12 @@
 namespace orrery {
 
 Fleet::Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers,
-             std::int64_t most, const RequestLoad& load, ReplicaObserver& observer)
+             std::int64_t most, const RequestLoad& load, ReplicaObserver& observer, StepLog* log)
     : pools_(pools.begin(), pools.end()),
       timers_(timers.begin(), timers.end()),
       load_(load),
-      observer_(observer) {
+      observer_(observer),
+      log_(log) {
   for (std::size_t p = 0; p < pools_.size(); ++p) {
     const std::int64_t room = std::max(pools_[p].replicas, most);
     for (std::int64_t i = 0; i < room; ++i) {
@@ -17,16 +18,18 @@ Fleet::Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> time
       node.pool = p;
       if (i >= pools_[p].replicas) continue;
       node.status = EngineStatus::kUp;
-      make_engine(node);
+      make_engine(nodes_.size() - 1);
     }
   }
   list();
 }
 
-void Fleet::make_engine(Node& node) {
+void Fleet::make_engine(std::size_t i) {
+  Node& node = nodes_[i];
   const PoolConfig& p = pools_[node.pool];
   node.engine =
       std::make_unique<Engine>(p.replica, p.scheduler, load_, *timers_[node.pool], observer_);
+  node.engine->log_to(log_, static_cast<std::uint32_t>(i));
 }
 
 void Fleet::list() {
@@ -68,7 +71,7 @@ void Fleet::set(std::size_t i, EngineStatus status, SimTime now) {
     node.engine.reset();
     ++node.life;
   }
-  if (alive && !node.engine) make_engine(node);
+  if (alive && !node.engine) make_engine(i);
   list();
 }
 

@@ -41,9 +41,9 @@ enum class EngineStatus : std::uint8_t { kOff, kStarting, kUp, kDraining, kFaile
 class Fleet {
  public:
   // Room for `most` engines of each pool; the first `replicas` are up, the others off. Borrows
-  // everything; timers: one for each pool.
+  // everything; timers: one for each pool. `log`: of all engines' steps; null: none.
   Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers, std::int64_t most,
-        const RequestLoad& load, ReplicaObserver& observer);
+        const RequestLoad& load, ReplicaObserver& observer, StepLog* log = nullptr);
 
   std::size_t size() const { return nodes_.size(); }
   // REQUIRES the engine is up or draining.
@@ -86,7 +86,7 @@ class Fleet {
     std::vector<std::uint32_t> places;
   };
   static std::size_t index(Role role) { return static_cast<std::size_t>(role); }
-  void make_engine(Node& node);
+  void make_engine(std::size_t i);
   void list();
   Seconds on_time(const Node& node, SimTime end) const;
 
@@ -94,6 +94,7 @@ class Fleet {
   std::vector<StepTimer*> timers_;
   const RequestLoad& load_;
   ReplicaObserver& observer_;
+  StepLog* log_;
   std::vector<Node> nodes_;
   List lists_[3];
 };

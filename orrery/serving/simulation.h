@@ -37,8 +37,10 @@ struct SimulationConfig : PoolConfig {
   // its arrival if that is later. 0: no limit.
   std::int64_t max_concurrency = 0;
   // From a request's arrival until it is in the engine's queue: what the front end takes for one
-  // after the other, and what it waits besides.
-  SimTime frontend_per_request, request_overhead;
+  // after the other, and what it waits besides, once and for each token of its prompt. Requests do
+  // not overtake each other.
+  SimTime frontend_per_request, request_overhead, overhead_per_prompt_token;
+  StepLog* steps = nullptr;  // every step is written there
 
   std::size_t pools() const { return 1 + others.size(); }
 };

@@ -49,8 +49,9 @@ bool fits_engines(std::string_view group);
 ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure,
                          const Metric& predicted);
 
-// Reads the rows of one table ("single_request", "offline_throughput", "serving_steady") that are
-// neither suspect nor out of the table's scope; each is either put in `rows` or in `refused`.
+// Reads the rows of one table ("single_request", "offline_throughput", "serving_steady",
+// "serving_rate") that are neither suspect nor out of the table's scope; each is either put in
+// `rows` or in `refused`.
 void read_inference_rows(const std::filesystem::path& dir, std::string_view table,
                          const Catalog& catalog, std::vector<MeasuredRow>& rows,
                          std::vector<RefusedRow>& refused);

@@ -34,6 +34,32 @@ TEST(Simulation, OneRequestByHand) {
   EXPECT_EQ(sum.busy, ms(35));
 }
 
+TEST(Simulation, EveryStepIsLogged) {
+  SimulationConfig c = plain_service();
+  c.replicas = 2;
+  StepLog log;
+  c.steps = &log;
+  RequestLoad load;
+  for (int i = 0; i < 40; ++i) load.requests.push_back(request_at(ms(7 * i), 5 + i, 3 + i % 5));
+  const SimulationResult r = run(c, load);
+  SimTime last[2];
+  std::int64_t tokens[2] = {0, 0}, prompt_tokens[2] = {0, 0};
+  for (const StepRecord& s : log) {
+    ASSERT_LT(s.engine, 2u);
+    EXPECT_GE(s.start, last[s.engine]);  // one after the other
+    EXPECT_GT(s.end, s.start);
+    EXPECT_GT(s.running, 0);
+    last[s.engine] = s.end;
+    tokens[s.engine] += s.decodes + s.prompts;  // no prompt is cut here
+    prompt_tokens[s.engine] += s.prompt_tokens;
+  }
+  EXPECT_EQ(static_cast<std::int64_t>(log.size()), r.total().steps);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(tokens[i], r.replicas[i].output_tokens);
+    EXPECT_EQ(prompt_tokens[i], r.replicas[i].prompt_tokens);
+  }
+}
+
 TEST(Simulation, ARequestIsInTheQueueAfterTheOverhead) {
   SimulationConfig c = plain_service();
   c.request_overhead = ms(7);
