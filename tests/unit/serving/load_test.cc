@@ -60,6 +60,20 @@ TEST(Lengths, MalformedTextIsRefused) {
   }
 }
 
+TEST(Lengths, RefusalsAreShortAndPrintable) {
+  for (const std::string& text : {std::string("5\x11=8 2|12"), std::string(9000, 'x'),
+                                  std::string("uniform(2, 1\n)"), "1.5" + std::string(9000, '0')}) {
+    try {
+      Lengths::parse(text);
+      ADD_FAILURE() << text;
+    } catch (const InputError& e) {
+      const std::string message = e.what();
+      EXPECT_LT(message.size(), 300u);
+      EXPECT_EQ(message.find_first_of("\x11\n"), message.npos);
+    }
+  }
+}
+
 // Mean and coefficient of variation of the gaps.
 std::pair<double, double> gaps(const char* kind, ArrivalParameters p, int n = 40000) {
   const auto process = make_arrivals(kind, p);
