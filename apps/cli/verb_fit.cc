@@ -100,7 +100,7 @@ void fit_network_constants(const FitOptions& o, const Bundle& bundle) {
     fmt::print("{:<12} {:<28} {:>12} {:>12} {:>12}\n", g.fabric, g.group + (g.alone ? " *" : ""),
                cell(g.small), cell(g.middle), cell(g.large));
   }
-  fmt::print("* no other group of its class: by the defaults\n");
+  fmt::print("* no other group of its class covers its sizes: by the defaults\n");
   for (const auto& [path, text] : fit.files) write_below(o.out, path, text);
   fmt::print("{} files written below {}\n", fit.files.size(), o.out);
 }

@@ -51,7 +51,7 @@ LibraryCurve fit_rows(const Rows& rows) {
     }
     // The width is the surest of the three.
     return sum / static_cast<double>(sizes.size()) +
-           kPrior * (0.1 * x[0] * x[0] + 4 * x[1] * x[1] + 0.3 * x[2] * x[2]);
+           kPrior * (0.1 * x[0] * x[0] + 2 * x[1] * x[1] + 0.3 * x[2] * x[2]);
   };
   nlopt::opt search(nlopt::LN_SBPLX, 3);
   search.set_lower_bounds(std::vector<double>{-3, -0.4, -3});
@@ -73,6 +73,17 @@ void add(KeptBackGroup& group, const MeasuredAcross& row, double log_error) {
   auto& c = row.bytes < kMiddle ? group.small : row.bytes < kLarge ? group.middle : group.large;
   c.mape += 100 * std::abs(std::exp(log_error) - 1);
   ++c.n;
+}
+
+// Whether the smallest message of the others is at most 16 times that of the group `out`.
+bool covered(const Rows& rows, const Rows& others, const std::string& out) {
+  constexpr double kReach = 16;
+  Bytes least(1e300), least_of_others(1e300);
+  for (const MeasuredAcross* row : rows) {
+    if (row->group == out) least = std::min(least, row->bytes);
+  }
+  for (const MeasuredAcross* row : others) least_of_others = std::min(least_of_others, row->bytes);
+  return least_of_others <= least * kReach;
 }
 
 // The sigma whose 90 % interval holds 90 % of the residuals.
@@ -111,15 +122,16 @@ AcrossFit fit_across(const std::string& fabric, const std::vector<MeasuredAcross
       for (const MeasuredAcross* row : members) {
         if (row->group != out) others.push_back(row);
       }
-      const LibraryCurve curve = others.empty() ? LibraryCurve() : fit_rows(others);
+      const bool alone = !covered(members, others, out);
+      const LibraryCurve curve = alone ? LibraryCurve() : fit_rows(others);
       KeptBackGroup& group = fit.kept_back.emplace_back();
-      group.fabric = fabric, group.group = out, group.alone = others.empty();
+      group.fabric = fabric, group.group = out, group.alone = alone;
       for (const MeasuredAcross* row : members) {
         if (row->group != out) continue;
         const double r = residual(curve, *row);
         add(group, *row, r);
         // Of a lone group the interval is that of its own fit: the defaults are for other fabrics.
-        residuals.push_back(std::abs(others.empty() ? residual(fitted.curve, *row) : r));
+        residuals.push_back(std::abs(alone ? residual(fitted.curve, *row) : r));
       }
       for (auto* c : {&group.small, &group.middle, &group.large}) {
         if (c->n > 0) c->mape /= static_cast<double>(c->n);

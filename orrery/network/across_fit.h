@@ -6,7 +6,7 @@
 // class of few sizes stays physical.
 //
 // Kept back in turn: each group (GPU, ranks, collective), predicted by the factors fitted to the
-// class's other groups, or by the defaults where it has none.
+// class's other groups, or by the defaults where no other covers its sizes (within a factor of 16).
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ namespace orrery {
 // 128 MiB, and from there on. n = 0: no rows of that size.
 struct KeptBackGroup {
   std::string fabric, group;
-  bool alone = false;  // the class has no other group
+  bool alone = false;  // no other group of the class covers its sizes
   struct Class {
     std::size_t n = 0;
     double mape = 0;

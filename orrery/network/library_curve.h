@@ -5,6 +5,12 @@
 //         start * L + W_i + pipelining * sqrt(start * L_i * W_i)
 //   W_i = max(bytes / (width * B_i), bisection bound),    L = the least of all L_i
 //
+// and where only rings are offered (all-gather, reduce-scatter, a forced ring), whose steps overlap
+// their latency with the transfer of other chunks,
+//
+//   T = min_i sqrt((start * L_i)^2 + W_i^2),   W_i with a width of at most 1: rings reach the
+//   ports' bandwidth
+//
 // L_i and B_i are the tuner's. A message starts after the latency of the quickest pair; the widest
 // pair carries a long one, and fills its own pipeline of chunks meanwhile (the square root). The
 // three factors belong to the fabric and its software, and are fitted (network_fit.h). The tuner's

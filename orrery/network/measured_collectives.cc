@@ -101,6 +101,10 @@ bool is_default(std::string_view tuning, std::string_view library) {
   return tuning.find("ALGO") == std::string_view::npos || library == "RCCL";
 }
 
+bool is_library_kind(std::string_view collective) {
+  return collective == "all_reduce" || collective == "all_gather" || collective == "reduce_scatter";
+}
+
 void add_across(MeasuredFabrics& tables, NodeOf& node_of, const Cluster& cluster, Kind kind,
                 int ranks, Bytes bytes, Seconds time) {
   const GroupLink link = cluster.link(ranks);
@@ -145,12 +149,15 @@ void read_measured(const std::filesystem::path& file, MeasuredFabrics& tables, N
       add(tables, node_of, std::string(m.system), row);
     }
     if (csv.integer(nodes) == 1 || csv.text(fabric) == "NVL72" ||
-        csv.text(collective) != "all_reduce" || tuned())
+        !is_library_kind(csv.text(collective)) || tuned())
       continue;
     const auto place = measured_place(node_of.catalog(), csv.text(gpu), row.ranks,
-                                      static_cast<int>(csv.integer(nodes)), csv.text(fabric));
-    if (place)
-      add_across(tables, node_of, *place, Kind::kAllReduce, row.ranks, row.bytes, row.time);
+                                      static_cast<int>(csv.integer(nodes)),
+                                      fabric_spelling(csv.text(fabric), csv.text(tuning)));
+    if (place) {
+      add_across(tables, node_of, *place, *kind_of(csv.text(collective)), row.ranks, row.bytes,
+                 row.time);
+    }
   }
 }
 

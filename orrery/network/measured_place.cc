@@ -28,10 +28,10 @@ Ports ports_of(std::string_view kind, int count, int gbit) {
     int gbit;
   };
   static constexpr Known kKnown[] = {
-      {"IB", "ib-edr", 100},      {"IB", "ib-hdr", 200},     {"IB", "ib-ndr", 400},
-      {"IB", "ib-xdr", 800},      {"RoCE", "roce-100", 100}, {"RoCE", "roce-200", 200},
-      {"RoCE", "roce-400", 400},  {"EFA", "efa-100", 100},   {"TCPXO", "tcpxo-200", 200},
-      {"TCPX", "tcpxo-200", 200},
+      {"IB", "ib-edr", 100},       {"IB", "ib-hdr", 200},        {"IB", "ib-ndr", 400},
+      {"IB", "ib-xdr", 800},       {"gIB", "roce-gib-400", 400}, {"RoCE", "roce-100", 100},
+      {"RoCE", "roce-200", 200},   {"RoCE", "roce-400", 400},    {"EFA", "efa-100", 100},
+      {"TCPXO", "tcpxo-200", 200}, {"TCPX", "tcpxo-200", 200},
   };
   const Known* best = nullptr;
   const auto distance = [gbit](const Known& k) {
@@ -66,6 +66,13 @@ Gpu gpu_of(const Catalog& catalog, std::string_view name) {
 }
 
 }  // namespace
+
+std::string fabric_spelling(std::string_view fabric, std::string_view tuning) {
+  const std::size_t end = fabric.find('_');
+  if (tuning.find("gIB") == tuning.npos || !fabric.starts_with("RoCE") || end == fabric.npos)
+    return std::string(fabric);
+  return "gIB" + std::string(fabric.substr(end));
+}
 
 std::optional<Cluster> measured_place(const Catalog& catalog, std::string_view gpu_name, int ranks,
                                       int nodes, std::string_view fabric) {

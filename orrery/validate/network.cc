@@ -202,7 +202,7 @@ void read_measured(const std::filesystem::path& file, Judge& judge) {
     Question q;
     q.row = row;
     q.gpu = csv.text(gpu);
-    q.fabric = csv.text(fabric);
+    q.fabric = fabric_spelling(csv.text(fabric), csv.text(tuning));
     q.collective = csv.text(collective);
     q.ranks = static_cast<int>(csv.integer(ranks));
     q.nodes = static_cast<int>(csv.integer(nodes));
