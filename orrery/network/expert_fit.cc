@@ -1,6 +1,7 @@
 #include "orrery/network/expert_fit.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "orrery/base/csv.h"
@@ -93,7 +94,9 @@ void fit_inside(const std::filesystem::path& data, NodeOf& node_of,
 // "tokens=128;hidden=7168;topk=8;bf16"
 std::int64_t value_of(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
-  return at == text.npos ? 0 : std::stoll(std::string(text.substr(at + key.size())));
+  std::int64_t v = 1;
+  if (at != text.npos) std::from_chars(text.data() + at + key.size(), text.data() + text.size(), v);
+  return v;
 }
 
 void fit_between(const std::filesystem::path& data, NodeOf& node_of,

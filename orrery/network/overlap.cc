@@ -9,12 +9,9 @@ constexpr int kChannelSms = 24, kInNetworkSms = 16;
 
 }  // namespace
 
-int library_sms(const Cluster& cluster, Collective::Kind kind) {
-  if (cluster.gpu().vendor != "nvidia") return 0;
-  const Fabric* fabric = cluster.scale_up();
-  const bool reduces_in_switch = kind == Collective::Kind::kAllReduce && fabric != nullptr &&
-                                 fabric->in_network_reduction && cluster.nodes() == 1;
-  return reduces_in_switch ? kInNetworkSms : kChannelSms;
+int library_sms(const Gpu& gpu, bool in_network) {
+  if (gpu.vendor != "nvidia") return 0;
+  return in_network ? kInNetworkSms : kChannelSms;
 }
 
 double compute_slowdown(int held, int all) {

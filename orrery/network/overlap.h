@@ -8,13 +8,12 @@
 // measured overlaps is at hand: this is counting, not a fit.
 #pragma once
 
-#include "orrery/hardware/cluster.h"
-#include "orrery/workload/op.h"
+#include "orrery/hardware/gpu.h"
 
 namespace orrery {
 
 // Multiprocessors that the library's kernel holds; 0 where nothing is known (not NVIDIA).
-int library_sms(const Cluster& cluster, Collective::Kind kind);
+int library_sms(const Gpu& gpu, bool in_network);
 
 // Factor of the time of a kernel bound by arithmetic. REQUIRES 0 <= held; held >= all gives the
 // factor of the last multiprocessor.

@@ -121,7 +121,7 @@ void answer_collective(const Asked& a, std::int64_t size, const Bundle& bundle, 
   p.at["limit"] = to_text(t.bound);
   add_time(p, t.time, bytes, t.bus_bandwidth);
   p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c).value() / kUs));
-  add_overlap(p, a.cluster, library_sms(a.cluster, c.kind));
+  add_overlap(p, a.cluster, library_sms(a.cluster.gpu(), choice.algorithm == "nvls"));
   p.limit = choice.reason;
   p.notes.push_back(a.network.provenance(c));
 }
