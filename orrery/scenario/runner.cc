@@ -212,6 +212,11 @@ const KernelModel& Runner::kernels(const Gpu& gpu, const KernelClasses& c, TierC
 }
 
 Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
+  if (scenario.communicates) {
+    const auto& h = scenario.hardware;
+    return {scenario.name, to_json(scenario),
+            answer_collectives(scenario.collective, h.gpu, h.node, bundle_)};
+  }
   Architecture model = architecture(scenario.model);
   if (scenario.model_overrides.kv_heads > 0)
     model = with_kv_heads(std::move(model), scenario.model_overrides.kv_heads);

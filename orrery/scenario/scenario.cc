@@ -38,12 +38,26 @@ void add_format(Fields& fields, std::string name, std::string& value, Parse pars
       [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
 }
 
+// A collective has no model and nothing that belongs to one.
+void check_collective(const Node& document, const Scenario& s) {
+  static const std::vector<std::string> kKeys = {"name", "question", "hardware", "collective"};
+  for (std::size_t i = 0; i < document.keys().size(); ++i) {
+    const std::string& key = document.keys()[i];
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+      document.items()[i].fail("a scenario with a collective has no such key; it has " +
+                               fmt::format("{}", fmt::join(kKeys, ", ")));
+    }
+  }
+  if (s.hardware.gpu.empty() && s.hardware.node.empty())
+    document.at("hardware").fail("a collective needs a node type (fabric) or a gpu");
+}
+
 }  // namespace
 
 void declare(Fields& f, Scenario& s) {
   f.add("name", s.name, "name of the scenario, repeated in the answer");
   f.add("question", s.question, "the question in a sentence");
-  f.add("model", s.model, "bundled id, Hugging Face id, or path to a config.json").required();
+  f.add("model", s.model, "bundled id, Hugging Face id, or path to a config.json");
   f.group(
       "model_overrides",
       [&](Fields& g) {
@@ -56,8 +70,9 @@ void declare(Fields& f, Scenario& s) {
   f.group(
        "hardware",
        [&](Fields& g) {
-         g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts").required();
-         g.add("node", s.hardware.node, "node type; empty: the usual one of the GPU");
+         g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts");
+         g.add("node", s.hardware.node, "node type; empty: the usual one of the GPU")
+             .alias("fabric");
        },
        "what it runs on")
       .required();
@@ -145,6 +160,9 @@ void declare(Fields& f, Scenario& s) {
       },
       "what is asked of it");
   declare(f, s.service);
+  f.group(
+      "collective", [&](Fields& g) { declare(g, s.collective); },
+      "a collective by itself, without a model");
 }
 
 nlohmann::ordered_json to_json(const Scenario& scenario) {
@@ -152,6 +170,13 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   Fields fields;
   declare(fields, copy);
   nlohmann::ordered_json out = fields.json();
+  if (scenario.communicates) {
+    return {{"name", out["name"]},
+            {"question", out["question"]},
+            {"hardware", out["hardware"]},
+            {"collective", out["collective"]}};
+  }
+  out.erase("collective");
   if (scenario.simulated) {
     for (const char* key : kSteadyKeys) out["workload"].erase(key);
   } else {
@@ -165,6 +190,13 @@ Scenario read_scenario(const Node& document) {
   Fields fields;
   declare(fields, s);
   fields.read(document);
+  s.communicates = document.find("collective") != nullptr;
+  if (s.communicates) {
+    check_collective(document, s);
+    return s;
+  }
+  document.at("model");
+  document.at("hardware").at("gpu");
   s.simulated = document.find("load") != nullptr;
   if (!s.simulated) {
     for (const char* group : kServiceGroups) {

@@ -12,6 +12,11 @@
 //   cluster: {replicas: 4, router: least-outstanding}
 //   slo: {ttft: 500 ms, tpot: 50 ms}
 //
+// A collective by itself needs no model (collective_question.h):
+//
+//   hardware: {node: hgx-h100}
+//   collective: {kind: all-reduce, bytes: 1K-16G*4, gpus: [8, 64]}
+//
 // Every face builds a Scenario. Numbers marked as swept may be lists or ranges; the answer has a
 // point for each combination, in the order tp, pp, isl, osl, batch with the last running fastest.
 #pragma once
@@ -22,6 +27,7 @@
 #include <vector>
 
 #include "orrery/base/fields.h"
+#include "orrery/scenario/collective_question.h"
 #include "orrery/scenario/service.h"
 #include "orrery/scenario/sweep.h"
 #include "orrery/workload/engine.h"
@@ -38,7 +44,7 @@ struct Scenario {
   } model_overrides;
 
   struct Hardware {
-    std::string gpu;
+    std::string gpu;   // empty for a collective: the first that the node is built with
     std::string node;  // empty: the usual one of the gpu
   } hardware;
 
@@ -69,6 +75,10 @@ struct Scenario {
   // Asked instead of a workload by files that have a `load`, and by `orrery simulate`.
   ServiceScenario service;
   bool simulated = false;
+
+  // Asked by files that have a `collective`; then there is no model, engine or workload.
+  CollectiveQuestion collective;
+  bool communicates = false;
 };
 
 void declare(Fields& fields, Scenario& scenario);

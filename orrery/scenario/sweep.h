@@ -22,4 +22,9 @@ Sweep read_sweep(const Node& node, std::int64_t least, std::int64_t most);
 Field& add_sweep(Fields& fields, std::string name, Sweep& value, std::int64_t least,
                  std::int64_t most, std::string doc);
 
+// The same for sizes in bytes: "65536", "64K", "1K-16G*4", "13.48 GB", "8 MiB". A bare prefix is
+// binary as in nccl-tests (1K = 1024); GB is 1e9 and GiB 2^30.
+Field& add_byte_sweep(Fields& fields, std::string name, Sweep& value, std::int64_t least,
+                      std::int64_t most, std::string doc);
+
 }  // namespace orrery

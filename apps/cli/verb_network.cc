@@ -1,0 +1,106 @@
+// orrery network: collectives, without a model.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/help.h"
+#include "apps/cli/output.h"
+#include "apps/cli/verbs.h"
+#include "orrery/scenario/runner.h"
+
+namespace orrery::cli {
+namespace {
+
+// The flags: every key of a scenario's `collective`, and where it runs.
+struct NetworkFlags {
+  Scenario defaults;
+  Fields fields;
+  Node document;  // what was given
+  OutputOptions output;
+};
+
+std::string type_name(const Field& f) {
+  if (f.type() == Field::Type::kList) return f.unit() == "bytes" ? "SIZES" : "N[,N|N-N*2...]";
+  return f.type() == Field::Type::kInt ? "N" : "NAME";
+}
+
+std::string help_of(const Field& f) {
+  std::string help = f.doc();
+  if (!f.choices().empty()) help += fmt::format(" ({})", fmt::join(f.choices(), ", "));
+  if (f.type() == Field::Type::kList) help += fmt::format(" [{}]", f.json()[0].dump());
+  if (!f.default_text().empty()) help += fmt::format(" [{}]", f.default_text());
+  return help;
+}
+
+void add_flags(CLI::App& app, const std::shared_ptr<NetworkFlags>& flags,
+               const std::string& group) {
+  for (const Field& f : flags->fields.find(group)->group()->all()) {
+    std::string names = f.name() == "kind" ? "COLLECTIVE" : "--" + f.name();
+    std::replace(names.begin(), names.end(), '_', '-');
+    for (const std::string& alias : f.aliases()) names += ",--" + alias;
+    if (f.name() == "gpu") names = "-g," + names;
+    app.add_option_function<std::string>(
+           names,
+           [flags, path = group + "." + f.name(), names](const std::string& text) {
+             set_path(flags->document, path, scalar_node(text, names));
+           },
+           help_of(f))
+        ->type_name(type_name(f));
+  }
+}
+
+std::string text_at(const Point& p, const char* key) {
+  const auto v = p.at.find(key);
+  if (v == p.at.end()) return "";
+  return v->is_string() ? v->get<std::string>() : v->dump();
+}
+
+// One line a point, 80 columns.
+void print_table(const Answer& a) {
+  fmt::print("{:>6} {:>12} {:>11} {:>19} {:>8} {:>8}  {}\n", "gpus", "bytes", "time us", "90 %",
+             "algbw", "busbw", "by");
+  std::vector<std::string> notes;
+  for (const Point& p : a.points) {
+    fmt::print("{:>6} {:>12} {:>11} {:>19} {:>8} {:>8}  {}\n", text_at(p, "gpus"),
+               text_at(p, "bytes"), number(p.find("time")->value), interval90(*p.find("time")),
+               number(p.find("algbw")->value), number(p.find("busbw")->value),
+               text_at(p, "algorithm"));
+    for (const std::string& note : p.notes) {
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    }
+  }
+  for (const std::string& note : notes) fmt::print("{}", wrapped(note, 80, "  "));
+}
+
+void answer(const NetworkFlags& flags, const Bundle& bundle) {
+  Node document = flags.document;
+  set_path(document, "name", scalar_node("command line", ""));
+  Runner runner(bundle);
+  const Answer a = runner.run(read_scenario(document));
+  if (flags.output.format != Format::kTable) return print({&a, 1}, flags.output);
+  if (!flags.output.html.empty()) write_file(flags.output.html, html({&a, 1}), "--html");
+  print_table(a);
+}
+
+}  // namespace
+
+void add_network(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand(
+      "network", "time and bandwidth of collectives: all-reduce, all-gather, all-to-all, ...");
+  auto flags = std::make_shared<NetworkFlags>();
+  declare(flags->fields, flags->defaults);
+  set_path(flags->document, "collective.kind", scalar_node("all-reduce", ""));
+  add_flags(*app, flags, "collective");
+  add_flags(*app, flags, "hardware");
+  add_output_flags(*app, flags->output, false);
+  app->footer(
+      "SIZES: 64K, 8 MiB, 1 GB, lists and ranges (1K-16G*4); a bare K, M, G is binary\n"
+      "as in nccl-tests.\n"
+      "Examples:\n"
+      "  orrery network all-reduce --bytes 1K-16G*4 --gpus 8,64,1024 --fabric h100-ib400\n"
+      "  orrery network all-to-all --bytes 256M --gpus 16 --gpu mi300x -o csv");
+  app->callback([flags, &context] { answer(*flags, context.bundle()); });
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,93 @@
+// NCCL's own cost model (2.30): which algorithm and protocol it takes for a collective.
+//
+//   time = latency + bytes / bandwidth, least over (algorithm, protocol)
+//
+// Its times are not predictions: they are 16 to 66 % low below 128 MiB. Use it to choose, and
+// cost.h to time. Latencies, caps and corrections are those of ../shared/reference/network.md,
+// "NCCL's own cost model", which gives no bandwidth for CollNet; CollNet is taken as a tree that
+// the network's switches add up, and is offered only where it is switched on.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/units.h"
+#include "orrery/workload/op.h"
+
+namespace orrery {
+
+enum class NcclAlgorithm { kTree, kRing, kCollNetDirect, kCollNetChain, kNvls, kNvlsTree, kPat };
+inline constexpr std::size_t kNcclAlgorithms = 7;
+enum class NcclProtocol { kLl, kLl128, kSimple };
+inline constexpr std::size_t kNcclProtocols = 3;
+
+// "tree", "ring", "collnet-direct", ...; "ll", "ll128", "simple". Parsed in any case, also with
+// NCCL's spelling ("NVLSTree", "LL128").
+std::string_view to_text(NcclAlgorithm algorithm);
+std::string_view to_text(NcclProtocol protocol);
+std::optional<NcclAlgorithm> parse_nccl_algorithm(std::string_view text);
+std::optional<NcclProtocol> parse_nccl_protocol(std::string_view text);
+const std::vector<std::string>& nccl_algorithm_names();
+const std::vector<std::string>& nccl_protocol_names();
+
+enum class NcclGeneration { kVolta, kAmpere, kHopper, kBlackwell };
+
+// What NCCL's search of the topology finds: channels and the bandwidth of each.
+struct NcclGraph {
+  NcclGeneration generation = NcclGeneration::kHopper;
+  int ranks_per_node = 8, nodes = 1;
+  bool nvlink = true;  // within the node; false: PCI Express
+  int channels = 12;
+  BytesPerSecond intra{}, inter{};  // of one channel, within and between nodes
+  int nvls_channels = 0;            // 0: the switch does not add up
+  BytesPerSecond nvls{};            // of one of these channels
+  Seconds nic_latency{};
+  bool amd_cpu = false;
+  bool collnet = false;     // the network's switches add up and NCCL_COLLNET_ENABLE is set
+  bool ll128 = true;        // close NICs; needs NVLink too
+  bool rings_only = false;  // RCCL across nodes
+
+  int ranks() const { return ranks_per_node * nodes; }
+};
+
+// Latency and algorithm bandwidth (bytes / bandwidth is a time) of one pair; available: whether
+// NCCL considers it for this collective and graph.
+struct NcclCost {
+  bool available = false;
+  Seconds latency;
+  BytesPerSecond bandwidth;
+};
+NcclCost nccl_cost(const NcclGraph& graph, Collective::Kind kind, NcclAlgorithm algorithm,
+                   NcclProtocol protocol);
+
+// All pairs, in the order of the enums.
+using NcclCosts = std::array<std::array<NcclCost, kNcclProtocols>, kNcclAlgorithms>;
+NcclCosts nccl_costs(const NcclGraph& graph, Collective::Kind kind);
+
+// The tuner's time of one pair for a message, with its corrections for trees and rings. REQUIRES
+// cost.available.
+Seconds nccl_time(const NcclGraph& graph, Collective::Kind kind, NcclAlgorithm algorithm,
+                  NcclProtocol protocol, const NcclCost& cost, Bytes bytes);
+
+// Restricts the choice, as NCCL_ALGO and NCCL_PROTO do.
+struct NcclForced {
+  std::optional<NcclAlgorithm> algorithm{};
+  std::optional<NcclProtocol> protocol{};
+  bool allows(NcclAlgorithm a, NcclProtocol p) const {
+    return (!algorithm || *algorithm == a) && (!protocol || *protocol == p);
+  }
+};
+
+struct NcclChoice {
+  NcclAlgorithm algorithm = NcclAlgorithm::kRing;
+  NcclProtocol protocol = NcclProtocol::kSimple;
+  Seconds time;
+};
+// The pair of the least time; nothing if none is available.
+std::optional<NcclChoice> nccl_choose(const NcclGraph& graph, Collective::Kind kind,
+                                      const NcclCosts& costs, Bytes bytes,
+                                      const NcclForced& forced = {});
+
+}  // namespace orrery
