@@ -10,6 +10,7 @@
 #include "orrery/validate/inference.h"
 #include "orrery/validate/kernels.h"
 #include "orrery/validate/layers.h"
+#include "orrery/validate/network.h"
 #include "orrery/validate/neusight.h"
 #include "orrery/validate/report.h"
 #include "orrery/validate/serving.h"
@@ -108,7 +109,8 @@ void validate_kernel_rows(const ValidateOptions& o, const Bundle& bundle) {
 void add_validate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("validate", "errors against measured rows");
   auto o = std::make_shared<ValidateOptions>();
-  app->add_option("AREA", o->area, "kernels, layers, steps, inference, serving or neusight")
+  app->add_option("AREA", o->area,
+                  "kernels, layers, steps, inference, serving, network or neusight")
       ->required();
   app->add_option("--data", o->data,
                   "folder in the layout of the shared data, such as data/inference")
@@ -143,6 +145,7 @@ void add_validate(CLI::App& program, Context& context) {
                                         {"steps", validate_steps},
                                         {"inference", validate_inference},
                                         {"serving", validate_serving},
+                                        {"network", validate_network},
                                         {"neusight", validate_neusight}}) {
       if (o->area == name) return validate_rows(rows_of, *o, context.bundle());
       names.emplace_back(name);

@@ -23,9 +23,11 @@ BytesPerSecond reached(const Gpu& gpu, const Fabric& fabric, int ranks) {
 }  // namespace
 
 Cluster::Cluster(const Catalog& catalog, Gpu gpu, int gpus, std::string_view node_type)
-    : gpu_(std::move(gpu)),
-      gpus_(gpus),
-      node_type_(catalog.node_type(node_type.empty() ? std::string_view(gpu_.node) : node_type)) {
+    : Cluster(catalog, gpu, gpus,
+              catalog.node_type(node_type.empty() ? std::string_view(gpu.node) : node_type)) {}
+
+Cluster::Cluster(const Catalog& catalog, Gpu gpu, int gpus, NodeType node_type)
+    : gpu_(std::move(gpu)), gpus_(gpus), node_type_(std::move(node_type)) {
   if (gpus < 1) throw InputError(fmt::format("a cluster needs at least one GPU, got {}", gpus));
   const NodeType& n = node_type_;
   if (!n.scale_up.empty()) scale_up_ = catalog.fabric(n.scale_up);

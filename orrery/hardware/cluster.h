@@ -27,6 +27,8 @@ class Cluster {
   // `gpus` GPUs in nodes of `node_type`, by default the one that the GPU names. InputError: unknown
   // names, gpus < 1. Infeasible: several nodes of a type that has no network.
   Cluster(const Catalog& catalog, Gpu gpu, int gpus, std::string_view node_type = "");
+  // The same with a node type that is in no file.
+  Cluster(const Catalog& catalog, Gpu gpu, int gpus, NodeType node_type);
 
   const Gpu& gpu() const { return gpu_; }
   const NodeType& node_type() const { return node_type_; }

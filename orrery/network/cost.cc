@@ -17,8 +17,6 @@ std::string_view to_text(CollectiveAlgorithm algorithm) {
       return "in-network";
     case CollectiveAlgorithm::kDirect:
       return "direct";
-    case CollectiveAlgorithm::kHierarchical:
-      return "hierarchical";
   }
   return "";
 }
@@ -40,10 +38,7 @@ double collective_steps(Collective::Kind kind, CollectiveAlgorithm algorithm, in
     case CollectiveAlgorithm::kRing:
       return (twice ? 2 : 1) * (ranks - 1);
     case CollectiveAlgorithm::kInNetwork:
-      return 1;
-    case CollectiveAlgorithm::kHierarchical:
-      if (kind == Collective::Kind::kAllToAll || kind == Collective::Kind::kSend) return 1;
-      return (twice ? 2 : 1) * std::log2(static_cast<double>(ranks));
+      return ranks;
   }
   return 0;
 }
@@ -53,7 +48,8 @@ Bytes collective_volume(Collective::Kind kind, CollectiveAlgorithm algorithm, in
   const double n = ranks;
   if (kind == Collective::Kind::kAllReduce) {
     if (algorithm == CollectiveAlgorithm::kOneShot) return bytes * (n - 1);
-    if (algorithm == CollectiveAlgorithm::kInNetwork) return bytes;
+    if (algorithm == CollectiveAlgorithm::kInNetwork)
+      return bytes * std::max(1.0, 8.0 / 7 * (n - 1) / n);
   }
   return bytes * bus_factor(kind, ranks);
 }
@@ -85,18 +81,6 @@ CurveTime curve_time(const CostCurve& curve, Collective::Kind kind, CollectiveAl
       curve.latency + curve.step * collective_steps(kind, algorithm, ranks),
       collective_volume(kind, algorithm, ranks, bytes) / (bandwidth * curve.efficiency_at(ranks)),
       curve.pipelining);
-}
-
-CurveTime hierarchical_time(const CostCurve& curve, Collective::Kind kind, int nodes, int inner,
-                            Bytes bytes, BytesPerSecond bandwidth, Seconds local) {
-  const auto algorithm = CollectiveAlgorithm::kHierarchical;
-  // An all-to-all has nothing in common between the ranks of a node: each sends all that leaves the
-  // node.
-  const bool shared = kind != Collective::Kind::kSend && kind != Collective::Kind::kAllToAll;
-  const Bytes volume = collective_volume(kind, algorithm, nodes, shared ? bytes / inner : bytes);
-  const Seconds between = volume / (bandwidth * curve.efficiency_at(nodes));
-  return curve_time(curve.latency + curve.step * collective_steps(kind, algorithm, nodes),
-                    overlapped(between, local), curve.pipelining);
 }
 
 Seconds overlapped(Seconds a, Seconds b) {

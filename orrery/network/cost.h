@@ -11,7 +11,9 @@
 // ../shared/reference/network.md).
 //
 // Volumes are what one rank must send, so that W with efficiency 1 is the least possible time:
-//   ring all-reduce 2(n-1)/n S;  two-shot the same;  one-shot (n-1) S;  in-network S
+//   ring all-reduce 2(n-1)/n S;  two-shot the same;  one-shot (n-1) S
+//   in-network S, and beyond 8 ranks 8/7 (n-1)/n S: its bus bandwidth stays, as NCCL counts
+//     (GB300 x8 841 GB/s, GB200 x72 839)
 //   all-gather, reduce-scatter, all-to-all (n-1)/n S;  broadcast, send S
 #pragma once
 
@@ -29,9 +31,8 @@ enum class CollectiveAlgorithm {
   kRing,       // 2(n-1) or n-1 sequential messages
   kInNetwork,  // the switch adds up (NVLink SHARP, "NVLS")
   kDirect,     // every rank sends to every other one: all-to-all, send
-  kHierarchical,  // inside the nodes and between them, overlapped
 };
-inline constexpr std::size_t kCollectiveAlgorithms = 6;
+inline constexpr std::size_t kCollectiveAlgorithms = 5;
 std::string_view to_text(CollectiveAlgorithm algorithm);
 
 // The constants of one algorithm for one kind of collective on one fabric.
@@ -46,8 +47,7 @@ struct CostCurve {
   double efficiency_at(int ranks) const;
 };
 
-// Sequential messages. kHierarchical counts `ranks` as nodes and takes a tree: 2 log2 for
-// all-reduce, log2 for the other rings' kinds, 1 for all-to-all and send; it grows smoothly.
+// Sequential messages; of kInNetwork one a rank.
 double collective_steps(Collective::Kind kind, CollectiveAlgorithm algorithm, int ranks);
 
 // Bytes that one rank must send for a buffer of `bytes`.
@@ -66,13 +66,6 @@ CurveTime curve_time(Seconds latency, Seconds transfer, double pipelining);
 // The whole of one algorithm on one fabric. REQUIRES ranks >= 2, bandwidth > 0.
 CurveTime curve_time(const CostCurve& curve, Collective::Kind kind, CollectiveAlgorithm algorithm,
                      int ranks, Bytes bytes, BytesPerSecond bandwidth);
-
-// An all-reduce, all-gather, ... of a group with `inner` ranks in each of `nodes` nodes: between
-// the nodes each rank moves its share over its own part of the ports (`bandwidth`), while `local`,
-// the transfer inside a node, runs beside it. For kAllToAll `bytes` is what one rank sends in all.
-// REQUIRES nodes >= 2.
-CurveTime hierarchical_time(const CostCurve& curve, Collective::Kind kind, int nodes, int inner,
-                            Bytes bytes, BytesPerSecond bandwidth, Seconds local);
 
 // Both transfers at once on two fabrics, pipelined: a little more than the longer one,
 // (a^4 + b^4)^(1/4). The exponent is such that two equal ones cost 1.19 (16 H100 on 8x400G: 425

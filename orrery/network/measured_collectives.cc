@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "orrery/base/csv.h"
+#include "orrery/network/measured_place.h"
+#include "orrery/network/nccl_graph.h"
 
 namespace orrery {
 namespace {
@@ -75,20 +79,6 @@ void read_frameworks(const std::filesystem::path& file, MeasuredFabrics& tables,
   }
 }
 
-// Networks that measured.csv has groups on, by its spelling of the fabric. The
-// bandwidth is that of one GPU's share of the node's ports.
-struct MeasuredNetwork {
-  std::string_view spelling, id;
-  BytesPerSecond per_gpu;
-};
-constexpr BytesPerSecond kGbit(1e9 / 8);
-const MeasuredNetwork kMeasuredNetworks[] = {
-    {"IB_NDR_8x400G", "ib-ndr", kGbit * 400},
-    {"RoCE_8x400G", "roce-400", kGbit * 400},
-    {"EFA_32x100G", "efa-100", kGbit * 400},
-    {"TCPXO_8x200G", "tcpxo-200", kGbit * 200},
-};
-
 // Groups inside a node that it has and the kernel tables lack; the fabric is that of `system`'s
 // usual node.
 struct MeasuredInside {
@@ -99,9 +89,36 @@ struct MeasuredInside {
 const MeasuredInside kMeasuredInside[] = {
     {"all_reduce", "xGMI", "MI300X", 8, "mi300x"},
     {"sendrecv", "NVSwitch", "H100_SXM", 2, "h100-sxm"},
+    {"all_reduce", "NVL72", "GB200", 72, "gb200"},
+    {"all_reduce", "NVL72", "GB300", 8, "gb300"},
     // Pairs have bridges, but a ring of four crosses the bus between them, which is slower.
     {"all_reduce", "NVLink_pair+PCIe", "H100_PCIe_NVLink_pairs", 4, "h100-pcie"},
 };
+
+// RCCL's largest rows of MI325X were taken with NCCL_ALGO=Ring, which is what it takes there
+// anyway.
+bool is_default(std::string_view tuning, std::string_view library) {
+  return tuning.find("ALGO") == std::string_view::npos || library == "RCCL";
+}
+
+bool is_library_kind(std::string_view collective) {
+  return collective == "all_reduce" || collective == "all_gather" || collective == "reduce_scatter";
+}
+
+void add_across(MeasuredFabrics& tables, NodeOf& node_of, const Cluster& cluster, Kind kind,
+                int ranks, Bytes bytes, Seconds time) {
+  const GroupLink link = cluster.link(ranks);
+  MeasuredAcross row{cluster.gpu().id,
+                     fmt::format("{} x{} {}", cluster.gpu().id, ranks, to_text(kind)),
+                     bytes,
+                     time,
+                     nccl_costs(nccl_graph(cluster, link), kind),
+                     bisection_bound(cluster, link, kind, bytes)};
+  FabricRows& table = tables[link.fabric->id];
+  table.fabric = node_of.catalog().fabric(link.fabric->id);
+  table.systems.insert(row.gpu);
+  table.across.push_back(std::move(row));
+}
 
 void read_measured(const std::filesystem::path& file, MeasuredFabrics& tables, NodeOf& node_of) {
   CsvReader csv(file);
@@ -110,43 +127,37 @@ void read_measured(const std::filesystem::path& file, MeasuredFabrics& tables, N
             fabric = csv.column("fabric"), tuning = csv.column("tuning"),
             bytes = csv.column("message_bytes"), time = csv.column("time_us"),
             in_place = csv.column("time_inplace_us");
+  // More queues and channels are what users of RoCE set; over InfiniBand both were measured.
+  const auto tuned = [&] {
+    return csv.text(fabric).starts_with("IB") && csv.text(tuning) != "default";
+  };
   while (csv.next()) {
     if (csv.empty(bytes) || csv.empty(time)) continue;
-    // Forced algorithms are experiments; more queues and channels are what users of RoCE set.
-    if (csv.text(tuning).find("ALGO") != std::string_view::npos) continue;
+    if (!is_default(csv.text(tuning), csv.text(library))) continue;
     MeasuredCollective row;
     row.ranks = static_cast<int>(csv.integer(ranks));
-    row.nodes = static_cast<int>(csv.integer(nodes));
     row.bytes = Bytes(csv.number(bytes));
     // An isolated slow out-of-place row is a first-touch cost (the table's README).
     row.time =
         microseconds(std::min(csv.number(time), csv.optional_number(in_place).value_or(1e30)));
-    if (row.nodes == 1) {
-      for (const MeasuredInside& m : kMeasuredInside) {
-        if (m.collective != csv.text(collective) || m.spelling != csv.text(fabric) ||
-            m.gpu != csv.text(gpu) || m.ranks != row.ranks) {
-          continue;
-        }
-        row.kind = *kind_of(m.collective);
-        add(tables, node_of, std::string(m.system), row);
+    for (const MeasuredInside& m : kMeasuredInside) {
+      if (m.collective != csv.text(collective) || m.spelling != csv.text(fabric) ||
+          m.gpu != csv.text(gpu) || m.ranks != row.ranks) {
+        continue;
       }
-      continue;
+      row.kind = *kind_of(m.collective);
+      add(tables, node_of, std::string(m.system), row);
     }
-    const auto known =
-        std::find_if(std::begin(kMeasuredNetworks), std::end(kMeasuredNetworks),
-                     [&](const MeasuredNetwork& m) { return m.spelling == csv.text(fabric); });
-    if (known == std::end(kMeasuredNetworks) || csv.text(library) != "NCCL" ||
-        csv.text(collective) != "all_reduce" ||
-        (known->id == "ib-ndr" && csv.text(tuning) != "default")) {
+    if (csv.integer(nodes) == 1 || csv.text(fabric) == "NVL72" ||
+        !is_library_kind(csv.text(collective)) || tuned())
       continue;
+    const auto place = measured_place(node_of.catalog(), csv.text(gpu), row.ranks,
+                                      static_cast<int>(csv.integer(nodes)),
+                                      fabric_spelling(csv.text(fabric), csv.text(tuning)));
+    if (place) {
+      add_across(tables, node_of, *place, *kind_of(csv.text(collective)), row.ranks, row.bytes,
+                 row.time);
     }
-    row.bandwidth = known->per_gpu;
-    const Cluster& node = node_of(std::string(csv.text(gpu)));
-    if (!tables.contains(node.scale_up()->id)) continue;  // its local transfers are not known
-    FabricRows& table = tables[std::string(known->id)];
-    table.fabric = node_of.catalog().fabric(known->id);
-    table.systems.insert(node.gpu().id);
-    table.rows.push_back(row);
   }
 }
 
@@ -154,7 +165,11 @@ void read_measured(const std::filesystem::path& file, MeasuredFabrics& tables, N
 
 const Cluster& NodeOf::operator()(const std::string& gpu) {
   auto it = clusters_.find(gpu);
-  if (it == clusters_.end()) it = clusters_.try_emplace(gpu, catalog_, catalog_.gpu(gpu), 8).first;
+  if (it == clusters_.end()) {
+    const Gpu kind = catalog_.gpu(gpu);
+    const int gpus = std::max(8, catalog_.node_type(kind.node).gpu_count);
+    it = clusters_.try_emplace(gpu, catalog_, kind, gpus).first;
+  }
   return it->second;
 }
 

@@ -12,8 +12,8 @@ namespace orrery {
 namespace {
 
 const std::vector<std::string> kStacks = {"library", "vllm", "trtllm", "sglang"};
-const std::vector<std::string> kAlgorithms = {"one-shot",   "two-shot", "ring",
-                                              "in-network", "direct",   "hierarchical"};
+const std::vector<std::string> kAlgorithms = {"one-shot", "two-shot", "ring", "in-network",
+                                              "direct"};
 const std::vector<std::string> kKinds = {"all_reduce", "all_gather", "reduce_scatter",
                                          "all_to_all", "broadcast",  "send"};
 
@@ -44,6 +44,20 @@ FittedCurve read_curve(const Node& node) {
   }
   std::copy(efficiency.begin(), efficiency.end(), curve.curve.efficiency.begin());
   return curve;
+}
+
+FittedAcross read_across(const Node& node) {
+  FittedAcross a;
+  Fields f;
+  f.add("gpus", a.gpus, "beginning of the GPUs' ids; empty: all");
+  f.add("start", a.curve.start, "factor of the latency").range(0.01, 1000).required();
+  f.add("width", a.curve.width, "factor of the bandwidth").range(0.01, 10).required();
+  f.add("pipelining", a.curve.pipelining, "weight of the square root").range(0, 100).required();
+  f.add("rows", a.rows, "rows fitted").range(0, 1e9);
+  f.add("left_out_error", a.left_out_error, "sigma of ln(predicted/measured), rows left out")
+      .range(0, 10);
+  f.read(node);
+  return a;
 }
 
 std::string_view kind_text(FabricKind kind) {
@@ -94,14 +108,21 @@ void declare(Fields& f, FabricConstants& c) {
        },
        [] { return nlohmann::ordered_json(); }, "one for each stack, algorithm and collective")
       .required();
+  f.custom(
+      "across", Field::Type::kList,
+      [&c](const Node& node) {
+        if (!node.is_list()) node.fail("expected a list");
+        for (const Node& item : node.items()) c.across.push_back(read_across(item));
+      },
+      [] { return nlohmann::ordered_json(); }, "the library's factors over several nodes");
 }
 
 std::string to_yaml(const FabricConstants& c) {
   std::string text = fmt::format("fabrics: [{}]\n", fmt::join(c.fabrics, ", "));
   if (!c.stands_for.empty())
     text += fmt::format("stands_for: [{}]\n", fmt::join(c.stands_for, ", "));
-  text += fmt::format("origin: {}\nmeasured_on: \"{}\"\nrecipe: \"{}\"\ncurves:\n",
-                      to_text(c.origin), c.measured_on, c.recipe);
+  text += fmt::format("origin: {}\nmeasured_on: \"{}\"\nrecipe: \"{}\"\ncurves:{}\n",
+                      to_text(c.origin), c.measured_on, c.recipe, c.curves.empty() ? " []" : "");
   for (const FittedCurve& f : c.curves) {
     text += fmt::format("  - {{stack: {}, algorithm: {}, collective: {},", f.stack,
                         to_text(f.algorithm), kKinds[static_cast<std::size_t>(f.kind)]);
@@ -113,6 +134,13 @@ std::string to_yaml(const FabricConstants& c) {
         in_microseconds(f.curve.latency), in_microseconds(f.curve.step), f.curve.pipelining,
         f.curve.efficiency[0], f.curve.efficiency[1], f.curve.efficiency[2], f.rows,
         f.left_out_error);
+  }
+  if (!c.across.empty()) text += "across:\n";
+  for (const FittedAcross& a : c.across) {
+    text += fmt::format(
+        "  - {{gpus: \"{}\", start: {:.4g}, width: {:.4g}, pipelining: {:.4g}, rows: {}, "
+        "left_out_error: {:.3f}}}\n",
+        a.gpus, a.curve.start, a.curve.width, a.curve.pipelining, a.rows, a.left_out_error);
   }
   return text;
 }
@@ -176,14 +204,13 @@ ConstantsMatch match_constants(const std::vector<FabricConstants>& all, const Fa
 
 CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,
                     const Fabric& fabric, Collective::Kind kind, int ranks, Bytes bytes,
-                    BytesPerSecond bandwidth) {
+                    BytesPerSecond bandwidth, std::optional<CollectiveAlgorithm> only) {
   CurveChoice best;
   const Collective::Kind wanted = curve_kind(kind);
   for (const FittedCurve& f : curves) {
-    if (f.kind != wanted || ranks < f.least_ranks ||
-        f.algorithm == CollectiveAlgorithm::kHierarchical)
-      continue;
+    if (f.kind != wanted || ranks < f.least_ranks) continue;
     const bool custom = f.stack != "library";
+    if (only && (custom || f.algorithm != *only)) continue;
     if (custom && (f.stack != stack || !has_custom_all_reduce(ranks) || !fabric.peer_to_peer))
       continue;
     if (f.algorithm == CollectiveAlgorithm::kInNetwork && !fabric.in_network_reduction) continue;
@@ -208,13 +235,11 @@ CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view sta
   return best;
 }
 
-const FittedCurve* hierarchical_curve(const std::vector<FittedCurve>& curves,
-                                      Collective::Kind kind) {
-  const FittedCurve* found = nullptr;
-  for (const FittedCurve& f : curves) {
-    if (f.algorithm != CollectiveAlgorithm::kHierarchical) continue;
-    if (f.kind == curve_kind(kind)) return &f;
-    if (f.kind == Collective::Kind::kAllReduce) found = &f;
+const FittedAcross* FabricConstants::across_of(std::string_view gpu) const {
+  const FittedAcross* found = nullptr;
+  for (const FittedAcross& a : across) {
+    if (gpu.starts_with(a.gpus) && (found == nullptr || a.gpus.size() > found->gpus.size()))
+      found = &a;
   }
   return found;
 }

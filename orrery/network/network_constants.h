@@ -3,6 +3,7 @@
 // (network_fit.h), or kept by hand where their `recipe` says so.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "orrery/base/fields.h"
 #include "orrery/hardware/fabric.h"
 #include "orrery/network/cost.h"
+#include "orrery/network/library_curve.h"
 
 namespace orrery {
 
@@ -19,14 +21,21 @@ namespace orrery {
 struct FittedCurve {
   std::string stack = "library";  // "library": NCCL or RCCL; or "vllm", "trtllm", "sglang"
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
-  // all_gather also serves broadcast, all_to_all send where there is no curve of it; a hierarchical
-  // all_reduce also serves all kinds that the file has no hierarchical curve of.
+  // all_gather also serves broadcast, all_to_all send where there is no curve of it.
   Collective::Kind kind = Collective::Kind::kAllReduce;
   int least_ranks = 2;  // not chosen for smaller groups
   CostCurve curve;
   std::int64_t rows = 0;  // measured rows fitted
   // The sigma whose 90 % interval holds 90 % of ln(predicted/measured) on rows left out of the fit.
   double left_out_error = 0;
+};
+
+// The library's factors over several nodes that this network connects.
+struct FittedAcross {
+  std::string gpus;  // beginning of the GPUs' ids; empty: all
+  LibraryCurve curve;
+  std::int64_t rows = 0;
+  double left_out_error = 0;  // as above; rows of groups left out, where there are several
 };
 
 struct FabricConstants {
@@ -39,6 +48,10 @@ struct FabricConstants {
   std::string measured_on;  // for notes: "h100-sxm, h200-sxm"
   std::string recipe;
   std::vector<FittedCurve> curves;
+  std::vector<FittedAcross> across;
+
+  // The factors for a GPU: those of the longest beginning of its id; nullptr if there are none.
+  const FittedAcross* across_of(std::string_view gpu) const;
 };
 
 void declare(Fields& fields, FabricConstants& constants);
@@ -79,6 +92,7 @@ class NetworkConstants {
 // The fastest curve for a group on one fabric. Curves of `stack` and of its library are tried; the
 // frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send
 // without a curve takes the all-to-all's constants, any other kind those of the ring all-reduce.
+// `only`: the library's curves of this algorithm alone.
 struct CurveChoice {
   CurveTime time;
   const FittedCurve* curve = nullptr;  // nullptr: no curve at all
@@ -86,10 +100,6 @@ struct CurveChoice {
 };
 CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,
                     const Fabric& fabric, Collective::Kind kind, int ranks, Bytes bytes,
-                    BytesPerSecond bandwidth);
-
-// The hierarchical curve for a kind, nullptr if the file has none.
-const FittedCurve* hierarchical_curve(const std::vector<FittedCurve>& curves,
-                                      Collective::Kind kind);
+                    BytesPerSecond bandwidth, std::optional<CollectiveAlgorithm> only = {});
 
 }  // namespace orrery

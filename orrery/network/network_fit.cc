@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "orrery/base/estimate.h"
+#include "orrery/network/across_fit.h"
 #include "orrery/network/measured_collectives.h"
 #include "orrery/network/network_constants.h"
 
@@ -202,27 +203,39 @@ void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKin
   }
 }
 
-// Groups over several nodes. The step is fitted where several numbers of nodes were measured;
-// otherwise it is the fabric's latency each way with the protocol's (three times: post, fly, poll).
-constexpr double kStepOverLatency = 3;
+// A rack's switch reduces like a board's, but starts later with every GPU beyond the board's eight.
+// Few sizes are measured, all large: that step and the share of the bandwidth are fitted, the rest
+// is the board's.
+constexpr double kRackPipelining = 0.1;
+const std::string kRack = "nvlink5-nvl72", kRackBoard = "nvlink5-nvswitch";
 
-// `local`: the transfer inside a node.
-void fit_between(const FabricRows& table, std::vector<FittedCurve>& curves, const Predict& local) {
-  std::set<int> node_counts;
+std::vector<FittedCurve> rack_curves(const FabricRows& table, std::vector<FittedCurve> board) {
   std::vector<const Row*> rows;
-  for (const Row& row : table.rows) {
-    node_counts.insert(row.nodes);
-    rows.push_back(&row);
+  for (const Row& row : table.rows) rows.push_back(&row);
+  for (FittedCurve& c : board) {
+    if (c.algorithm != Algorithm::kInNetwork) continue;
+    c.curve.pipelining = kRackPipelining;
+    c.rows = static_cast<std::int64_t>(rows.size());
+    double best = 1e300;
+    CostCurve found = c.curve;
+    const Seconds board_start = c.curve.latency;
+    for (double step = 0; step * kInNetworkRanks < board_start / microseconds(1); step += 0.1) {
+      for (double share = 0.45; share < 0.65; share += 0.0025) {
+        c.curve.step = microseconds(step);
+        c.curve.latency = board_start - c.curve.step * kInNetworkRanks;
+        c.curve.efficiency.fill(share);
+        double sum = 0;
+        for (const Row* r : rows) {
+          sum += std::abs(std::log(
+              curve_time(c.curve, r->kind, c.algorithm, r->ranks, r->bytes, r->bandwidth).total /
+              r->time));
+        }
+        if (sum < best) best = sum, found = c.curve;
+      }
+    }
+    c.curve = found;
   }
-  const std::size_t first = curves.size();
-  curves.push_back(blank("library", Algorithm::kHierarchical, CollectiveKind::kAllReduce));
-  curves.back().curve.step = std::min(table.fabric.latency * kStepOverLatency, microseconds(15));
-  const CurveSpace space(curves, first, node_counts.size() > 1, CurveSpace::Efficiency::kOne);
-  fit(curves, first, space, rows, [&](const Row& r) {
-    return hierarchical_time(curves[first].curve, r.kind, r.nodes, r.ranks / r.nodes, r.bytes,
-                             r.bandwidth, local(r))
-        .total;
-  });
+  return board;
 }
 
 // Which fabrics never measured take a file's constants (network_constants.h).
@@ -241,52 +254,52 @@ std::vector<std::string> stands_for(const std::string& fabric) {
 
 }  // namespace
 
-std::map<std::string, std::string> fit_network(const std::filesystem::path& data,
-                                               const Bundle& bundle) {
+NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle) {
   NodeOf node_of(bundle);
   const MeasuredFabrics tables = read_measured_collectives(data, node_of);
 
-  std::map<std::string, std::string> files;
+  NetworkFit result;
   std::map<std::string, std::vector<FittedCurve>> fitted;
-  const auto finish = [&](const std::string& id, const FabricRows& table,
-                          std::vector<FittedCurve> curves) {
+  std::vector<MeasuredAcross> all_across;
+  for (const auto& [id, table] : tables)
+    all_across.insert(all_across.end(), table.across.begin(), table.across.end());
+  const auto fit_table = [&](const std::string& id, const FabricRows& table) {
     FabricConstants c;
     c.fabrics = {id};
     c.stands_for = stands_for(id);
     c.measured_on = fmt::format("{}", fmt::join(table.systems, ", "));
-    c.recipe =
-        fmt::format("fit_network of {} rows; errors on every third message size left out in turn",
-                    table.rows.size());
-    c.curves = curves;
-    files["network/" + id + ".yaml"] = "# Made by `orrery fit network`.\n" + to_yaml(c);
-    fitted[id] = std::move(curves);
+    if (!table.across.empty()) {
+      c.recipe = fmt::format("fit_network of {} rows; errors on groups left out in turn",
+                             table.across.size());
+      AcrossFit across = fit_across(id, table.across, all_across);
+      c.across = std::move(across.classes);
+      std::move(across.kept_back.begin(), across.kept_back.end(),
+                std::back_inserter(result.kept_back));
+    } else {
+      c.recipe =
+          fmt::format("fit_network of {} rows; errors on every third message size left out in turn",
+                      table.rows.size());
+      if (id == kRack) {
+        c.curves = rack_curves(table, fitted.at(kRackBoard));
+        c.origin = Origin::kFitted;
+      } else {
+        for (const CollectiveKind kind :
+             {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+              CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll, CollectiveKind::kSend}) {
+          fit_inside(table, "library", kind, c.curves);
+        }
+        for (const char* stack : {"vllm", "trtllm", "sglang"})
+          fit_inside(table, stack, CollectiveKind::kAllReduce, c.curves);
+      }
+      fitted[id] = c.curves;
+    }
+    result.files["network/" + id + ".yaml"] = "# Made by `orrery fit network`.\n" + to_yaml(c);
   };
   for (const auto& [id, table] : tables) {
-    if (table.fabric.kind == FabricKind::kNic) continue;
-    std::vector<FittedCurve> curves;
-    for (const CollectiveKind kind :
-         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
-          CollectiveKind::kAllToAll, CollectiveKind::kSend}) {
-      fit_inside(table, "library", kind, curves);
-    }
-    for (const char* stack : {"vllm", "trtllm", "sglang"})
-      fit_inside(table, stack, CollectiveKind::kAllReduce, curves);
-    finish(id, table, std::move(curves));
+    if (id != kRack) fit_table(id, table);
   }
-  for (const auto& [id, table] : tables) {
-    if (table.fabric.kind != FabricKind::kNic) continue;
-    const Cluster& node = node_of(*table.systems.begin());
-    std::vector<FittedCurve> curves;
-    fit_between(table, curves, [&](const Row& row) {
-      const int inner = row.ranks / row.nodes;
-      const GroupLink link = node.link(inner);
-      return fastest(fitted[link.fabric->id], "library", *link.fabric, row.kind, inner, row.bytes,
-                     link.bandwidth)
-          .time.transfer;
-    });
-    finish(id, table, std::move(curves));
-  }
-  return files;
+  if (tables.contains(kRack) && fitted.contains(kRackBoard)) fit_table(kRack, tables.at(kRack));
+  return result;
 }
 
 }  // namespace orrery

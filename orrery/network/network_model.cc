@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "orrery/base/error.h"
 #include "orrery/network/cost.h"
+#include "orrery/network/library_curve.h"
+#include "orrery/network/nccl_graph.h"
 #include "orrery/network/network_constants.h"
 
 namespace orrery {
@@ -30,6 +34,25 @@ constexpr double kAnalyticalShared = 0.20, kAnalyticalOwn = 0.40;
 // Cards without peer-to-peer copies write to host memory and read back: half of the bandwidth.
 constexpr double kThroughHost = 0.5;
 
+// torch.distributed's launch (network_model.h).
+constexpr Seconds kPytorchLaunch = microseconds(19);
+
+// A pair of the tuner within a node that no curve was fitted for: forced trees and protocols.
+constexpr LibraryCurve kWithinNode{1.2, 0.97, 0.3};
+
+constexpr std::size_t kKinds = 6;
+bool is_point_to_point(Collective::Kind kind) {
+  return kind == Collective::Kind::kAllToAll || kind == Collective::Kind::kSend;
+}
+
+// What a group's place in the machine decides, worked out once.
+struct Route {
+  int ranks = 0, stride = 0;
+  GroupLink link;
+  NcclGraph graph;
+  std::array<NcclCosts, kKinds> costs{};  // by Collective::Kind
+};
+
 class CurveNetwork final : public NetworkModel {
  public:
   CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std::string stack,
@@ -42,23 +65,55 @@ class CurveNetwork final : public NetworkModel {
     unknown_.latency = kUnknownLatency;
     unknown_.step = kUnknownStep;
     unknown_.efficiency.fill(kUnknownEfficiency);
+    if (const FittedAcross* a = network_.constants.across_of(cluster_.gpu().id)) across_ = *a;
+    for (const auto& [ranks, stride] :
+         {std::pair{plan_.tp, 1}, std::pair{plan_.dp, plan_.tp * plan_.pp},
+          std::pair{plan_.tp * plan_.dp, plan_.pp}}) {
+      if (ranks > 1 && stride <= cluster_.gpus() / ranks) routes_.push_back(route(ranks, stride));
+    }
   }
   CurveNetwork(const CurveNetwork&) = delete;
   CurveNetwork& operator=(const CurveNetwork&) = delete;
 
-  CollectiveTime predict(const Collective& c) const override {
-    CollectiveTime result{{}, "none", CollectiveBound::kLatency, {}};
-    if (c.ranks <= 1 || c.bytes <= Bytes(0)) return result;
-    const int stride = group_stride(c);
-    const GroupLink link = group_link(c, stride);
-    const Choice choice =
-        link.nodes > 1 ? across_nodes(c, link, stride) : inside(c, link, c.ranks, stack_);
-    result.algorithm = to_text(choice.algorithm);
-    result.bound = choice.time.latency > choice.time.transfer ? CollectiveBound::kLatency
-                                                              : CollectiveBound::kBandwidth;
-    result.time = estimate(choice);
-    result.bus_bandwidth = c.bytes * bus_factor(c.kind, c.ranks) / choice.time.total;
-    return result;
+  CollectiveTime predict(const Collective& c) const override { return timed(c, {}); }
+
+  CollectiveTime predict(const Collective& c, const NcclForced& forced) const override {
+    if (c.ranks > 1 && (forced.algorithm || forced.protocol)) checked_choice(c, forced);
+    return timed(c, forced);
+  }
+
+  CollectiveChoice choice(const Collective& c, const NcclForced& forced) const override {
+    if (c.ranks <= 1 || c.bytes <= Bytes(0)) return {"none", "", "nothing to send"};
+    if (is_point_to_point(c.kind) && !forced.algorithm && !forced.protocol)
+      return {"direct", "", "every rank sends to its peers; NCCL has no other way"};
+    const CollectiveTime t = timed(c, forced);
+    if (t.algorithm == "one-shot" || t.algorithm == "two-shot")
+      return {t.algorithm, "", fmt::format("{}'s own kernel is faster than the library", stack_)};
+    const NcclChoice best = checked_choice(c, forced);
+    std::string reason =
+        forced.algorithm || forced.protocol
+            ? fmt::format("forced; the tuner reckons {}", to_text(best.time))
+            : fmt::format("least of the tuner's reckonings: {}", to_text(best.time));
+    Route scratch;
+    const Route& r = route_of(c, scratch);
+    std::optional<NcclChoice> second;
+    const NcclCosts& costs = r.costs[static_cast<std::size_t>(c.kind)];
+    for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
+      const auto algorithm = static_cast<NcclAlgorithm>(a);
+      if (algorithm == best.algorithm) continue;
+      const auto other = nccl_choose(r.graph, c.kind, costs, c.bytes, {algorithm, {}});
+      if (other && (!second || other->time < second->time)) second = other;
+    }
+    if (second) {
+      reason += fmt::format(", against {} for {} {}", to_text(second->time),
+                            to_text(second->algorithm), to_text(second->protocol));
+    }
+    return {to_text(best.algorithm), to_text(best.protocol), std::move(reason)};
+  }
+
+  Seconds bound(const Collective& c) const override {
+    if (c.ranks <= 1) return Seconds(0);
+    return bisection_bound(cluster_, group_link(c, group_stride(c)), c.kind, c.bytes);
   }
 
   std::string provenance(const Collective& c) const override {
@@ -66,7 +121,7 @@ class CurveNetwork final : public NetworkModel {
     const GroupLink link = group_link(c, group_stride(c));
     const NetworkConstants::Found& known = constants_of(*link.fabric);
     const std::string text = fmt::format("{} on {}", stack_, link.fabric->id);
-    if (known.constants.curves.empty())
+    if (link.nodes > 1 ? !across_.has_value() : known.constants.curves.empty())
       return text + ", data-sheet bandwidth at assumed efficiency";
     return fmt::format("{}, {} on {}", text,
                        known.origin == Origin::kTransferred ? "transferred from" : "measured",
@@ -76,7 +131,7 @@ class CurveNetwork final : public NetworkModel {
  private:
   struct Choice {
     CurveTime time;
-    CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
+    std::string_view algorithm;
     double error = 0;
     Origin origin = Origin::kAnalytical;
   };
@@ -106,50 +161,131 @@ class CurveNetwork final : public NetworkModel {
     return cluster_.link(stages ? std::max(plan_.pp, 2) : c.ranks, stride);
   }
 
+  Route route(int ranks, int stride) const {
+    Route r;
+    r.ranks = ranks, r.stride = stride;
+    r.link = cluster_.link(ranks, stride);
+    r.graph = nccl_graph(cluster_, r.link);
+    for (std::size_t k = 0; k < kKinds; ++k)
+      r.costs[k] = nccl_costs(r.graph, static_cast<Collective::Kind>(k));
+    return r;
+  }
+
+  // The route of a group: one of the plan's, or made in `scratch`.
+  const Route& route_of(const Collective& c, Route& scratch) const {
+    const int stride = group_stride(c);
+    for (const Route& r : routes_) {
+      if (r.ranks == c.ranks && r.stride == stride) return r;
+    }
+    scratch = route(c.ranks, stride);
+    return scratch;
+  }
+
+  NcclChoice checked_choice(const Collective& c, const NcclForced& forced) const {
+    Route scratch;
+    const Route& r = route_of(c, scratch);
+    const auto best =
+        nccl_choose(r.graph, c.kind, r.costs[static_cast<std::size_t>(c.kind)], c.bytes, forced);
+    if (best) return *best;
+    throw InputError(fmt::format("{}{}{} is not offered for {} of {} ranks on {} node{}",
+                                 forced.algorithm ? to_text(*forced.algorithm) : "",
+                                 forced.algorithm && forced.protocol ? " with " : "",
+                                 forced.protocol ? to_text(*forced.protocol) : "", to_text(c.kind),
+                                 c.ranks, r.graph.nodes, r.graph.nodes > 1 ? "s" : ""));
+  }
+
+  // REQUIRES that the pair is offered.
+  CollectiveTime timed(const Collective& c, const NcclForced& forced) const {
+    CollectiveTime result{{}, "none", CollectiveBound::kLatency, {}};
+    if (c.ranks <= 1 || c.bytes <= Bytes(0)) return result;
+    const int stride = group_stride(c);
+    const GroupLink link = group_link(c, stride);
+    Choice choice = link.nodes > 1 ? across_nodes(c, link, stride, forced)
+                                   : inside(c, link, c.ranks, stack_, forced);
+    if (stack_ == "pytorch" && c.kind != Collective::Kind::kSend) {
+      choice.time.latency += kPytorchLaunch;
+      choice.time.total += kPytorchLaunch;
+    }
+    result.algorithm = choice.algorithm;
+    result.bound = choice.time.latency > choice.time.transfer ? CollectiveBound::kLatency
+                                                              : CollectiveBound::kBandwidth;
+    result.time = estimate(choice);
+    result.bus_bandwidth = c.bytes * bus_factor(c.kind, c.ranks) / choice.time.total;
+    return result;
+  }
+
   const NetworkConstants::Found& constants_of(const Fabric& fabric) const {
     if (&fabric == cluster_.network()) return network_;
     return &fabric == cluster_.bridge() ? bridge_ : scale_up_;
   }
 
+  // The curve that a forced pair has within a node; nullopt: none was fitted.
+  static std::optional<CollectiveAlgorithm> curve_of(const NcclForced& forced) {
+    if (forced.algorithm == NcclAlgorithm::kRing && !forced.protocol)
+      return CollectiveAlgorithm::kRing;
+    if (forced.algorithm == NcclAlgorithm::kNvls) return CollectiveAlgorithm::kInNetwork;
+    return std::nullopt;
+  }
+
   // On one fabric.
-  Choice inside(const Collective& c, const GroupLink& link, int ranks,
-                std::string_view stack) const {
+  Choice inside(const Collective& c, const GroupLink& link, int ranks, std::string_view stack,
+                const NcclForced& forced) const {
     const NetworkConstants::Found& known = constants_of(*link.fabric);
+    const auto only = curve_of(forced);
     BytesPerSecond bandwidth = link.bandwidth;
     if (!link.fabric->peer_to_peer && known.origin >= Origin::kTransferred)
       bandwidth *= kThroughHost;
-    const CurveChoice best =
-        fastest(known.constants.curves, stack, *link.fabric, c.kind, ranks, c.bytes, bandwidth);
-    if (best.curve != nullptr) {
-      return {best.time, best.algorithm, best.curve->left_out_error, known.origin};
+    const CurveChoice best = fastest(known.constants.curves, stack, *link.fabric, c.kind, ranks,
+                                     c.bytes, bandwidth, only);
+    const bool is_forced = forced.algorithm || forced.protocol;
+    if (is_forced && (!only || best.curve == nullptr || best.algorithm != *only)) {
+      const NcclGraph graph = nccl_graph(cluster_, link);
+      return {library_time(kWithinNode, nccl_costs(graph, c.kind), c.bytes,
+                           bisection_bound(cluster_, link, c.kind, c.bytes), forced),
+              forced.algorithm ? to_text(*forced.algorithm) : "library", 0, Origin::kAnalytical};
     }
-    const bool direct = c.kind == Collective::Kind::kAllToAll || c.kind == Collective::Kind::kSend;
-    const auto algorithm = direct ? CollectiveAlgorithm::kDirect : CollectiveAlgorithm::kRing;
-    return {curve_time(unknown_, c.kind, algorithm, ranks, c.bytes, bandwidth), algorithm, 0,
-            Origin::kAnalytical};
+    if (best.curve != nullptr) {
+      return {best.time, to_text(best.algorithm), best.curve->left_out_error, known.origin};
+    }
+    const auto algorithm =
+        is_point_to_point(c.kind) ? CollectiveAlgorithm::kDirect : CollectiveAlgorithm::kRing;
+    return {curve_time(unknown_, c.kind, algorithm, ranks, c.bytes, bandwidth), to_text(algorithm),
+            0, Origin::kAnalytical};
   }
 
-  Choice across_nodes(const Collective& c, const GroupLink& link, int stride) const {
-    const NetworkConstants::Found& known = constants_of(*link.fabric);
-    const FittedCurve* fitted = hierarchical_curve(known.constants.curves, c.kind);
-    Choice choice{{},
-                  CollectiveAlgorithm::kHierarchical,
-                  fitted == nullptr ? 0 : fitted->left_out_error,
-                  fitted == nullptr ? Origin::kAnalytical : known.origin};
-    Seconds local;
-    if (link.ranks_per_node > 1 && c.kind != Collective::Kind::kSend) {
-      Collective within = c;
-      // Of an all-to-all only the part for the node's own ranks stays inside.
-      if (c.kind == Collective::Kind::kAllToAll) within.bytes = c.bytes / link.nodes;
-      const Choice inner = inside(within, cluster_.link(link.ranks_per_node, stride),
-                                  link.ranks_per_node, "library");
-      local = inner.time.transfer;
-      choice.error = std::hypot(choice.error, inner.error);
-      choice.origin = std::max(choice.origin, inner.origin);
+  Choice across_nodes(const Collective& c, const GroupLink& link, int stride,
+                      const NcclForced& forced) const {
+    const FittedAcross fallback;
+    const FittedAcross& fitted = across_ ? *across_ : fallback;
+    Choice choice{
+        {}, "direct", fitted.left_out_error, across_ ? network_.origin : Origin::kAnalytical};
+    if (!is_point_to_point(c.kind)) {
+      Route scratch;
+      const Route& r = route_of(c, scratch);
+      const NcclCosts& costs = r.costs[static_cast<std::size_t>(c.kind)];
+      choice.time = library_time(fitted.curve, costs, c.bytes,
+                                 bisection_bound(cluster_, link, c.kind, c.bytes), forced);
+      const auto best = nccl_choose(r.graph, c.kind, costs, c.bytes, forced);
+      choice.algorithm = to_text(best->algorithm);
+      return choice;
     }
-    choice.time =
-        hierarchical_time(fitted == nullptr ? unknown_ : fitted->curve, c.kind, link.nodes,
-                          link.ranks_per_node, c.bytes, link.bandwidth, local);
+    Seconds local;
+    Bytes leaving = c.bytes;
+    if (c.kind == Collective::Kind::kAllToAll) {
+      leaving *= static_cast<double>(link.nodes - 1) / link.nodes;
+      if (link.ranks_per_node > 1) {
+        // Of an all-to-all only the part for the node's own ranks stays inside.
+        Collective within = c;
+        within.bytes = c.bytes / link.nodes;
+        const Choice inner = inside(within, cluster_.link(link.ranks_per_node, stride),
+                                    link.ranks_per_node, "library", {});
+        local = inner.time.transfer;
+        choice.error = std::hypot(choice.error, inner.error);
+        choice.origin = std::max(choice.origin, inner.origin);
+      }
+    }
+    choice.time = point_to_point_time(fitted.curve, c.kind == Collective::Kind::kSend ? 2 : c.ranks,
+                                      leaving, link.bandwidth, local);
     return choice;
   }
 
@@ -169,6 +305,8 @@ class CurveNetwork final : public NetworkModel {
   ParallelPlan plan_;
   std::string stack_;
   NetworkConstants::Found scale_up_, bridge_, network_;
+  std::optional<FittedAcross> across_;  // of the network
+  std::vector<Route> routes_;           // of the plan's groups
   CostCurve unknown_;
 };
 
@@ -180,12 +318,13 @@ std::string_view to_text(CollectiveBound bound) {
 
 std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const ParallelPlan& plan,
                                                  std::string_view stack, const Bundle& bundle) {
-  static const std::vector<std::string> stacks = {"vllm", "trtllm", "sglang", "nccl", "rccl"};
+  static const std::vector<std::string> stacks = {"vllm", "trtllm", "sglang",
+                                                  "nccl", "rccl",   "pytorch"};
   const std::string name = canonical_name(stack);
   if (std::find(stacks.begin(), stacks.end(), name) == stacks.end()) {
-    throw InputError(
-        fmt::format("unknown communication stack '{}'{}; known: vllm, trtllm, sglang, nccl, rccl",
-                    stack, did_you_mean(stack, stacks)));
+    throw InputError(fmt::format(
+        "unknown communication stack '{}'{}; known: vllm, trtllm, sglang, nccl, rccl, pytorch",
+        stack, did_you_mean(stack, stacks)));
   }
   if (plan.devices() > cluster.gpus()) {
     throw Infeasible(

@@ -5,11 +5,12 @@
 // runs on the node's scale-up fabric (or on the bridge of a pair); a wider one also crosses the
 // network.
 //
-// The model (cost.h has the equations): the fastest of the algorithms that the stack has on this
+// The model. Within a node (cost.h): the fastest of the algorithms that the stack has on this
 // fabric, each with a latency per step, a bandwidth, and a term between the two for the pipelining
-// of chunks. Constants are fitted per fabric and stack (catalog/network/*.yaml, made by
-// network_fit.h). A fabric that was never measured takes its data sheet's bandwidth with documented
-// efficiencies and a wider interval.
+// of chunks. Over several nodes (library_curve.h): the library's algorithms with the latencies and
+// bandwidths of NCCL's tuner and three factors. Constants are fitted per fabric and stack
+// (catalog/network/*.yaml, made by network_fit.h). A fabric that was never measured takes its data
+// sheet's bandwidth with documented efficiencies and a wider interval.
 //
 // Always: no time is below the bytes that must leave a rank over the wires' bandwidth each way;
 // time grows with bytes.
@@ -23,6 +24,7 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/units.h"
 #include "orrery/hardware/cluster.h"
+#include "orrery/network/nccl_tuner.h"
 #include "orrery/workload/op.h"
 #include "orrery/workload/plan.h"
 
@@ -33,11 +35,18 @@ std::string_view to_text(CollectiveBound bound);
 
 struct CollectiveTime {
   Estimate<Seconds> time;
-  std::string_view algorithm;  // "one-shot", "ring", "hierarchical", ...; static text
+  std::string_view algorithm;  // "one-shot", "ring", "nvls-tree", "direct", ...; static text
   CollectiveBound bound = CollectiveBound::kLatency;  // which part is the larger one
   // nccl-tests' convention: bytes/time times 2(n-1)/n for all-reduce, (n-1)/n for all-gather,
   // reduce-scatter and all-to-all, 1 otherwise. 0 for one rank.
   BytesPerSecond bus_bandwidth;
+};
+
+// What runs, and why. algorithm and protocol are NCCL's own choice by its tuner where NCCL chooses;
+// protocol is empty elsewhere.
+struct CollectiveChoice {
+  std::string_view algorithm, protocol;
+  std::string reason;  // in a sentence
 };
 
 class NetworkModel {
@@ -46,14 +55,22 @@ class NetworkModel {
   // One call on an idle network, replayed from a graph: no launch gap in it. One rank or no bytes
   // take no time. REQUIRES ranks >= 1, bytes >= 0. Thread-safe; no allocation.
   virtual CollectiveTime predict(const Collective& collective) const = 0;
+  // The same with NCCL_ALGO and NCCL_PROTO set. InputError: NCCL does not offer that here.
+  virtual CollectiveTime predict(const Collective& collective, const NcclForced& forced) const = 0;
+  virtual CollectiveChoice choice(const Collective& collective,
+                                  const NcclForced& forced = {}) const = 0;
+  // Time below which no algorithm can be (bisection_bound of nccl_graph.h).
+  virtual Seconds bound(const Collective& collective) const = 0;
   // What the prediction of a group rests on, for notes: "vllm on nvlink4-nvswitch, measured on
   // h100-sxm".
   virtual std::string provenance(const Collective& collective) const = 0;
 };
 
-// `stack`: whose collectives run: "nccl" or "rccl" alone, or a framework with its own all-reduce
-// for small messages inside a node ("vllm", "trtllm", "sglang"). InputError: another stack.
-// Infeasible: the plan needs more devices than the cluster has.
+// `stack`: whose collectives run: "nccl" or "rccl" alone, a framework with its own all-reduce for
+// small messages inside a node ("vllm", "trtllm", "sglang"), or "pytorch": the library called
+// through torch.distributed, one call at a time, whose launch adds 19 us (H200 x8: 17 to 21 us at
+// every size up to 128 MiB, A100 x8 alike; measured.csv against collective_nccl). InputError:
+// another stack. Infeasible: the plan needs more devices than the cluster has.
 std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const ParallelPlan& plan,
                                                  std::string_view stack, const Bundle& bundle);
 

@@ -22,9 +22,7 @@ TEST(Cost, VolumesAreWhatARankMustSend) {
 TEST(Cost, StepsAreSequentialMessages) {
   EXPECT_EQ(collective_steps(Kind::kAllReduce, Algorithm::kRing, 8), 14);
   EXPECT_EQ(collective_steps(Kind::kReduceScatter, Algorithm::kRing, 8), 7);
-  EXPECT_EQ(collective_steps(Kind::kAllReduce, Algorithm::kInNetwork, 8), 1);
-  EXPECT_EQ(collective_steps(Kind::kAllReduce, Algorithm::kHierarchical, 8), 6);
-  EXPECT_EQ(collective_steps(Kind::kAllGather, Algorithm::kHierarchical, 8), 3);
+  EXPECT_EQ(collective_steps(Kind::kAllReduce, Algorithm::kInNetwork, 8), 8);
   EXPECT_EQ(collective_steps(Kind::kSend, Algorithm::kDirect, 8), 1);
 }
 
@@ -50,22 +48,6 @@ TEST(Cost, RingByHand) {
   EXPECT_NEAR(t.latency.value(), 10e-6, 1e-12);
   EXPECT_NEAR(t.transfer.value(), 90e-6, 1e-12);
   EXPECT_NEAR(t.total.value(), 115e-6, 1e-12);
-}
-
-TEST(Cost, HierarchicalMovesSharesBetweenNodes) {
-  CostCurve c;
-  c.latency = microseconds(10);
-  c.step = microseconds(5);
-  // 4 nodes of 8: each rank sends 2 * 3/4 of an eighth of 80 MB: 15 MB at 50 GB/s, 300 us; tree of
-  // 4 steps.
-  const CurveTime t =
-      hierarchical_time(c, Kind::kAllReduce, 4, 8, Bytes(80e6), BytesPerSecond(50e9), Seconds(0));
-  EXPECT_NEAR(t.latency.value(), 30e-6, 1e-12);
-  EXPECT_NEAR(t.transfer.value(), 300e-6, 1e-12);
-  // An all-to-all shares nothing: 3/4 of 80 MB leave each rank's node.
-  const CurveTime a =
-      hierarchical_time(c, Kind::kAllToAll, 4, 8, Bytes(80e6), BytesPerSecond(50e9), Seconds(0));
-  EXPECT_NEAR(a.transfer.value(), 1200e-6, 1e-12);
 }
 
 TEST(Cost, OverlappedIsAtLeastTheLonger) {

@@ -93,7 +93,8 @@ TEST(NetworkConstants, TheBundledFilesAreSound) {
   const auto all = load_network_constants(Bundle());
   EXPECT_GE(all.size(), 9u);
   for (const FabricConstants& c : all) {
-    EXPECT_FALSE(c.curves.empty()) << c.fabrics[0];
+    EXPECT_FALSE(c.curves.empty() && c.across.empty()) << c.fabrics[0];
+    for (const FittedAcross& a : c.across) EXPECT_GT(a.left_out_error, 0) << c.fabrics[0];
     for (const FittedCurve& f : c.curves) EXPECT_GT(f.left_out_error, 0) << c.fabrics[0];
   }
 }

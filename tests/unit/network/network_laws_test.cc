@@ -78,12 +78,8 @@ TEST(NetworkLaw, TimeGrowsWithRanksWhereTheAlgorithmStays) {
         double last = 0;
         for (int n = 2; n <= 128; ++n) {
           const double t =
-              f.algorithm == CollectiveAlgorithm::kHierarchical
-                  ? hierarchical_time(f.curve, f.kind, n, 8, Bytes(bytes), BytesPerSecond(1e11),
-                                      Seconds(0))
-                        .total.value()
-                  : curve_time(f.curve, f.kind, f.algorithm, n, Bytes(bytes), BytesPerSecond(1e11))
-                        .total.value();
+              curve_time(f.curve, f.kind, f.algorithm, n, Bytes(bytes), BytesPerSecond(1e11))
+                  .total.value();
           // The stored constants are rounded to four digits.
           EXPECT_GE(t, last * 0.9995)
               << constants.fabrics[0] << ' ' << f.stack << ' ' << to_text(f.algorithm) << ' '
@@ -99,9 +95,9 @@ TEST(NetworkLaw, TimeGrowsWithRanksWhereTheAlgorithmStays) {
 TEST(NetworkFit, MakesTheCatalogAgain) {
   const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data";
   if (!std::filesystem::exists(data)) GTEST_SKIP() << "no measured tables";
-  const auto files = fit_network(data, Bundle());
+  const auto files = fit_network(data, Bundle()).files;
   const std::vector<FabricConstants> stored = load_network_constants(Bundle());
-  EXPECT_EQ(files.size(), 10u);
+  EXPECT_EQ(files.size(), 12u);
   for (const auto& [name, text] : files) {
     const FabricConstants again = read_network_constants(parse_yaml(text, name));
     const auto same = std::find_if(stored.begin(), stored.end(), [&](const FabricConstants& c) {
@@ -109,6 +105,12 @@ TEST(NetworkFit, MakesTheCatalogAgain) {
     });
     ASSERT_NE(same, stored.end()) << name;
     ASSERT_EQ(same->curves.size(), again.curves.size()) << name;
+    ASSERT_EQ(same->across.size(), again.across.size()) << name;
+    for (std::size_t i = 0; i < again.across.size(); ++i) {
+      EXPECT_EQ(same->across[i].gpus, again.across[i].gpus);
+      EXPECT_NEAR(same->across[i].curve.start / again.across[i].curve.start, 1, 0.05) << name;
+      EXPECT_NEAR(same->across[i].left_out_error, again.across[i].left_out_error, 0.03) << name;
+    }
     for (std::size_t i = 0; i < again.curves.size(); ++i) {
       EXPECT_EQ(same->curves[i].rows, again.curves[i].rows) << name;
       EXPECT_NEAR(same->curves[i].left_out_error, again.curves[i].left_out_error, 0.03)

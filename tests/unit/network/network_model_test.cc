@@ -77,8 +77,7 @@ TEST(NetworkModel, DataParallelGroupsStrideOverTheNodes) {
       us(*across, CKind::kAllReduce, 4, 4e9, Group::kData) / us(*inside, CKind::kAllReduce, 4, 4e9);
   EXPECT_GT(ratio, 7);
   EXPECT_LT(ratio, 11);
-  EXPECT_EQ(across->predict({CKind::kAllReduce, Group::kData, 4, Bytes(4e9)}).algorithm,
-            "hierarchical");
+  EXPECT_EQ(across->predict({CKind::kAllReduce, Group::kData, 4, Bytes(4e9)}).algorithm, "ring");
   EXPECT_NE(across->provenance({CKind::kAllReduce, Group::kData, 4, Bytes(4e9)}).find("ib-ndr"),
             std::string::npos);
 }
@@ -102,8 +101,9 @@ TEST(NetworkModel, StagesInTwoNodesSendOverTheNetwork) {
 
 TEST(NetworkModel, ExpertGroupsSpanTensorAndDataRanks) {
   const auto m = network("h100-sxm", {.tp = 1, .dp = 16, .ep = 16});
-  EXPECT_EQ(m->predict({CKind::kAllToAll, Group::kExpert, 16, Bytes(1e8)}).algorithm,
-            "hierarchical");
+  // Half of the bytes leave the node, over 50 GB/s.
+  EXPECT_GE(m->predict({CKind::kAllToAll, Group::kExpert, 16, Bytes(1e8)}).time.value,
+            milliseconds(1));
   const auto one = network("h100-sxm", {.tp = 2, .dp = 4, .ep = 8});
   EXPECT_EQ(one->predict({CKind::kAllToAll, Group::kExpert, 8, Bytes(1e8)}).algorithm, "direct");
 }
