@@ -28,7 +28,9 @@ std::string type_name(const Field& f) {
 std::string help_of(const Field& f) {
   std::string help = f.doc();
   if (!f.choices().empty()) help += fmt::format(" ({})", fmt::join(f.choices(), ", "));
-  if (f.type() == Field::Type::kList) help += fmt::format(" [{}]", f.json()[0].dump());
+  if (f.type() == Field::Type::kList && !f.json().empty()) {
+    help += fmt::format(" [{}]", f.json()[0].dump());
+  }
   if (!f.default_text().empty()) help += fmt::format(" [{}]", f.default_text());
   return help;
 }
@@ -56,16 +58,34 @@ std::string text_at(const Point& p, const char* key) {
   return v->is_string() ? v->get<std::string>() : v->dump();
 }
 
+// A metric that a point may lack.
+std::string number_at(const Point& p, const char* name) {
+  const Metric* m = p.find(name);
+  return m == nullptr ? "" : number(m->value);
+}
+
 // One line a point, 80 columns.
 void print_table(const Answer& a) {
-  fmt::print("{:>6} {:>12} {:>11} {:>19} {:>8} {:>8}  {}\n", "gpus", "bytes", "time us", "90 %",
-             "algbw", "busbw", "by");
+  const bool replayed = !a.points.empty() && a.points[0].find("computing") != nullptr;
+  if (replayed) {
+    fmt::print("{:>6} {:>11} {:>19} {:>13} {:>11}  {}\n", "gpus", "time us", "90 %", "computing us",
+               "exposed us", "fidelity");
+  } else {
+    fmt::print("{:>6} {:>12} {:>11} {:>19} {:>8} {:>8}  {}\n", "gpus", "bytes", "time us", "90 %",
+               "algbw", "busbw", "by");
+  }
   std::vector<std::string> notes;
   for (const Point& p : a.points) {
-    fmt::print("{:>6} {:>12} {:>11} {:>19} {:>8} {:>8}  {}\n", text_at(p, "gpus"),
-               text_at(p, "bytes"), number(p.find("time")->value), interval90(*p.find("time")),
-               number(p.find("algbw")->value), number(p.find("busbw")->value),
-               text_at(p, "algorithm"));
+    const Metric& time = *p.find("time");
+    if (replayed) {
+      fmt::print("{:>6} {:>11} {:>19} {:>13} {:>11}  {}\n", text_at(p, "gpus"), number(time.value),
+                 interval90(time), number_at(p, "computing"), number_at(p, "exposed"),
+                 text_at(p, "fidelity"));
+    } else {
+      fmt::print("{:>6} {:>12} {:>11} {:>19} {:>8} {:>8}  {}\n", text_at(p, "gpus"),
+                 text_at(p, "bytes"), number(time.value), interval90(time), number_at(p, "algbw"),
+                 number_at(p, "busbw"), text_at(p, "algorithm"));
+    }
     for (const std::string& note : p.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }
@@ -99,7 +119,11 @@ void add_network(CLI::App& program, Context& context) {
       "as in nccl-tests.\n"
       "Examples:\n"
       "  orrery network all-reduce --bytes 1K-16G*4 --gpus 8,64,1024 --fabric h100-ib400\n"
-      "  orrery network all-to-all --bytes 256M --gpus 16 --gpu mi300x -o csv");
+      "  orrery network all-to-all --bytes 256M --gpus 16 --gpu mi300x -o csv\n"
+      "  orrery network all-reduce --bytes 1G --gpus 64 --gpu h100 --fidelity flow \\\n"
+      "    --degrade gpu3-rail3.leaf0=0.5\n"
+      "  orrery network --topology cluster.yaml --chakra traces/llama\n"
+      "  orrery network all-gather --bytes 1M --topology hgx.yml --as astra-sim");
   app->callback([flags, &context] { answer(*flags, context.bundle()); });
 }
 

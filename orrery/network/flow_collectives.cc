@@ -43,35 +43,53 @@ void add_ring(FlowPattern& p, Kind kind, const std::vector<int>& order, double s
   for (int i = 0; i < n; ++i) p.wait(first + (i + 1) % n, first + i, 1);
 }
 
-// Binary tree whose root is the first of `order`: children of i are 2i + 1 and 2i + 2.
-void add_tree(FlowPattern& p, const std::vector<int>& order, double share, int chunks, bool up,
-              bool down) {
-  const int n = static_cast<int>(order.size());
-  const auto at = [&](int i) { return order[static_cast<std::size_t>(i)]; };
-  std::vector<int> rise(order.size(), -1), fall(order.size(), -1);
-  for (int i = n - 1; up && i > 0; --i) {
-    const auto k = static_cast<std::size_t>(i);
-    rise[k] = p.send(at(i), at((i - 1) / 2), Bytes(share / chunks), chunks);
-    for (int child = 2 * i + 1; child <= 2 * i + 2 && child < n; ++child) {
-      p.wait(rise[k], rise[static_cast<std::size_t>(child)]);
-    }
-  }
-  for (int i = 1; down && i < n; ++i) {
-    const auto k = static_cast<std::size_t>(i);
+// Binary tree over `runs`, whose root is the first: the children of run i are 2i + 1 and 2i + 2.
+// The first rank of a run is its vertex, the others hang on it as a chain.
+void add_tree(FlowPattern& p, const std::vector<std::vector<int>>& runs, double share, int chunks,
+              bool up, bool down) {
+  const int n = static_cast<int>(runs.size());
+  const auto run = [&](int i) -> const std::vector<int>& {
+    return runs[static_cast<std::size_t>(i)];
+  };
+  const auto send = [&](int from, int to, const std::vector<int>& after) {
+    const int s = p.send(from, to, Bytes(share / chunks), chunks);
+    for (int other : after) p.wait(s, other);
+    return s;
+  };
+  std::vector<std::vector<int>> gathered(runs.size());  // streams into each vertex on the way up
+  for (int i = n - 1; up && i >= 0; --i) {
+    std::vector<int> chain;
+    for (std::size_t k = run(i).size(); k-- > 1;) chain = {send(run(i)[k], run(i)[k - 1], chain)};
+    auto& in = gathered[static_cast<std::size_t>(i)];
+    in.insert(in.end(), chain.begin(), chain.end());
+    if (i == 0) continue;
     const int parent = (i - 1) / 2;
-    fall[k] = p.send(at(parent), at(i), Bytes(share / chunks), chunks);
-    if (parent > 0) {
-      p.wait(fall[k], fall[static_cast<std::size_t>(parent)]);
-    } else if (up) {
-      for (int child = 1; child <= 2 && child < n; ++child) {
-        p.wait(fall[k], rise[static_cast<std::size_t>(child)]);
-      }
+    gathered[static_cast<std::size_t>(parent)].push_back(send(run(i)[0], run(parent)[0], in));
+  }
+  std::vector<std::vector<int>> came(runs.size());  // the stream into each vertex on the way down
+  came[0] = gathered[0];
+  for (int i = 0; down && i < n; ++i) {
+    const int parent = (i - 1) / 2;
+    if (i > 0) {
+      came[static_cast<std::size_t>(i)] = {
+          send(run(parent)[0], run(i)[0], came[static_cast<std::size_t>(parent)])};
     }
+    std::vector<int> chain = came[static_cast<std::size_t>(i)];
+    for (std::size_t k = 1; k < run(i).size(); ++k) chain = {send(run(i)[k - 1], run(i)[k], chain)};
   }
 }
 
-// The same ranks with inner vertices and leaves exchanged.
-std::vector<int> mirrored(const std::vector<int>& order) { return {order.rbegin(), order.rend()}; }
+// The ranks in runs of `inner`, each entered at the channel's one.
+std::vector<std::vector<int>> channel_runs(const std::vector<int>& ranks, int inner, int channel) {
+  std::vector<std::vector<int>> runs;
+  for (std::size_t base = 0; base < ranks.size(); base += static_cast<std::size_t>(inner)) {
+    runs.emplace_back();
+    for (int k = 0; k < inner; ++k) {
+      runs.back().push_back(ranks[base + static_cast<std::size_t>((channel + k) % inner)]);
+    }
+  }
+  return runs;
+}
 
 // Halving (reduce-scatter) with partners n/2, n/4, ... away and doubling (all-gather) back.
 void add_exchanges(FlowPattern& p, Kind kind, const std::vector<int>& ranks) {
@@ -111,14 +129,10 @@ void add_direct(FlowPattern& p, Kind kind, const std::vector<int>& ranks) {
   }
 }
 
-// The ring of a channel: every run of `inner` ranks entered at the channel's one.
-std::vector<int> channel_order(const std::vector<int>& ranks, int inner, int channel) {
+// One after the other: the ring of a channel.
+std::vector<int> joined_runs(const std::vector<std::vector<int>>& runs) {
   std::vector<int> order;
-  for (std::size_t base = 0; base < ranks.size(); base += static_cast<std::size_t>(inner)) {
-    for (int k = 0; k < inner; ++k) {
-      order.push_back(ranks[base + static_cast<std::size_t>((channel + k) % inner)]);
-    }
-  }
+  for (const auto& run : runs) order.insert(order.end(), run.begin(), run.end());
   return order;
 }
 
@@ -207,7 +221,7 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
                     c.channels, c.inner, c.chunks));
   }
   const Kind kind = c.kind;
-  const int chunks = c.chunks > 0 ? c.chunks : default_chunks(c.bytes, kMostChunks);
+  const int chunks = c.chunks > 0 ? c.chunks : default_chunks(c.bytes / c.channels, kMostChunks);
   const auto key = [&](int phase, int part) {
     return Key{groups, static_cast<int>(kind),        static_cast<int>(c.algorithm), phase,
                part,   c.inner * 100'000 + c.channels};
@@ -217,7 +231,8 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
   };
   for (const auto& ranks : groups_[static_cast<std::size_t>(groups)]) {
     const auto n = ranks.size();
-    const bool divided = c.algorithm == FlowAlgorithm::kHierarchical || c.channels > 1;
+    const bool divided = c.algorithm == FlowAlgorithm::kHierarchical ||
+                         c.algorithm == FlowAlgorithm::kTree || c.channels > 1;
     if (divided && n % static_cast<std::size_t>(c.inner) != 0) {
       throw InputError(fmt::format("a group of {} ranks is not made of runs of {}", n, c.inner));
     }
@@ -238,7 +253,8 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
       return single(parts, [&](FlowPattern& p, const std::vector<int>& ranks) {
         const double share = (both ? 0.5 : 1.0) / c.channels;
         for (int channel = 0; channel < c.channels; ++channel) {
-          const auto order = c.channels > 1 ? channel_order(ranks, c.inner, channel) : ranks;
+          const auto order =
+              c.channels > 1 ? joined_runs(channel_runs(ranks, c.inner, channel)) : ranks;
           add_ring(p, kind, order, share, parts);
           if (!both) continue;
           // The same ring the other way round, from the same first rank.
@@ -251,9 +267,16 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
     case FlowAlgorithm::kTree:
       if (kind != Kind::kAllReduce && kind != Kind::kBroadcast) refuse(c);
       return single(chunks, [&](FlowPattern& p, const std::vector<int>& ranks) {
-        if (kind == Kind::kBroadcast) return add_tree(p, ranks, 1, chunks, false, true);
-        add_tree(p, ranks, 0.5, chunks, true, true);
-        add_tree(p, mirrored(ranks), 0.5, chunks, true, true);
+        if (kind == Kind::kBroadcast) {
+          return add_tree(p, channel_runs(ranks, c.inner, 0), 1, chunks, false, true);
+        }
+        for (int channel = 0; channel < c.channels; ++channel) {
+          // The second tree has the first one's leaves as inner vertices.
+          auto runs = channel_runs(ranks, c.inner, channel);
+          add_tree(p, runs, 0.5 / c.channels, chunks, true, true);
+          std::reverse(runs.begin(), runs.end());
+          add_tree(p, runs, 0.5 / c.channels, chunks, true, true);
+        }
       });
     case FlowAlgorithm::kHalvingDoubling:
       if (kind != Kind::kAllReduce && kind != Kind::kAllGather && kind != Kind::kReduceScatter) {

@@ -17,7 +17,8 @@
 //   bidirectional   half of the buffer each way round
 //   tree            broadcast down a binary tree, reduce up it, in chunks; an all-reduce does both
 //                   on two trees, each with half of the buffer, the leaves of one being inner
-//                   vertices of the other (Sanders et al. 2009; NCCL)
+//                   vertices of the other (Sanders et al. 2009; NCCL). The vertices are runs of
+//                   `inner` ranks: a chain in each node; channels as those of a ring
 //   halving-doubling  log2 n exchanges of S/2, S/4, ... with partners n/2, n/4, ... away, and back
 //                   (Thakur et al. 2005); n a power of two
 //   direct          to every other rank at once, S/n each; an all-reduce in two such phases
@@ -55,7 +56,7 @@ struct FlowCollective {
   FlowAlgorithm algorithm = FlowAlgorithm::kRing;
   Bytes bytes;
   int inner = 1;     // ranks of a group next to each other in one node: channels, hierarchy
-  int channels = 1;  // of a ring, 1 .. inner
+  int channels = 1;  // of rings and trees, 1 .. inner
   int chunks = 0;  // of chains, trees and hierarchies; 0: of 512 KiB each (NCCL's slices), at most
                    // 64, of hierarchies at most 4
   std::string name;  // of the operations

@@ -122,6 +122,10 @@ void Topology::degrade(std::string_view text, double factor) {
   damaged_ = damaged_ || factor == 0;
 }
 
+void Topology::scale(double factor) {
+  for (Link& l : links_) l.bandwidth *= factor;
+}
+
 bool Topology::intact(const std::vector<LinkId>& path, std::size_t first) const {
   return std::all_of(path.begin() + static_cast<std::ptrdiff_t>(first), path.end(), [&](LinkId l) {
     return links_[static_cast<std::size_t>(l)].bandwidth > BytesPerSecond(0);

@@ -64,6 +64,9 @@ class Topology {
   // a factor outside [0, 1].
   void degrade(std::string_view text, double factor);
 
+  // Multiplies the bandwidth of all links. REQUIRES factor > 0.
+  void scale(double factor);
+
   // Appends the path from one GPU to another; nothing for from == to. InputError: no such GPU, or
   // no path is left (the message names both).
   void route(int from, int to, std::vector<LinkId>& path) const;

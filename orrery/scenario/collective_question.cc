@@ -35,10 +35,17 @@ void declare(Fields& f, CollectiveQuestion& q) {
         "distance between members of the group; groups side by side run at once")
       .range(1, kMostRanks);
   f.add("stack", q.stack, "whose collectives").one_of({"nccl", "rccl", "vllm", "trtllm", "sglang"});
+  declare(f, q.flow);
 }
 
 std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::string& gpu_name,
                                       const std::string& node, const Bundle& bundle) {
+  if (q.flow.asked()) {
+    return answer_flows(
+        q.flow,
+        {kind_of(q.kind), q.bytes, q.gpus, !q.gpus_given, q.stride, q.stack, gpu_name, node},
+        bundle);
+  }
   const Catalog catalog(bundle);
   const Gpu gpu = catalog.gpu(gpu_name.empty() ? catalog.node_type(node).gpus.at(0) : gpu_name);
   std::vector<Point> points;

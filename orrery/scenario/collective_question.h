@@ -13,6 +13,7 @@
 #include "orrery/base/fields.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/scenario/answer.h"
+#include "orrery/scenario/flow_question.h"
 #include "orrery/scenario/sweep.h"
 
 namespace orrery {
@@ -23,6 +24,8 @@ struct CollectiveQuestion {
   Sweep gpus = {8};          // of the group
   int stride = 1;            // between its members; all groups of the kind run at once
   std::string stack = "nccl";
+  bool gpus_given = false;  // set by read_scenario
+  FlowQuestion flow;
 };
 
 // The names of kinds, in the order of Collective::Kind.
