@@ -9,7 +9,8 @@ namespace {
 
 using namespace orrery;
 
-ClusterPlan hgx_h100(int nodes) {
+// Nodes of eight H100 on rails: one switch a rail, or a fat tree of leaves with 32 nodes.
+ClusterPlan hgx_h100(int nodes, bool fat_tree = false) {
   NodePlan n;
   n.count = nodes;
   n.bandwidth = BytesPerSecond(450e9);
@@ -20,6 +21,7 @@ ClusterPlan hgx_h100(int nodes) {
   ClusterPlan plan;
   plan.nodes = {n};
   plan.network.rails = true;
+  if (!fat_tree) plan.network.kind = NetworkPlan::Kind::kSwitch;
   return plan;
 }
 
@@ -47,12 +49,12 @@ void BM_RingOnRing(benchmark::State& state) {
 }
 BENCHMARK(BM_RingOnRing)->Arg(1024)->Arg(4096)->Arg(16384)->Unit(benchmark::kMillisecond);
 
-// The same on nodes of eight with rails and a fat tree, over one channel and over eight.
+// The same on nodes of eight: GPUs, channels, fat tree.
 void BM_RingOnNodes(benchmark::State& state) {
   const int gpus = static_cast<int>(state.range(0));
   FlowResult r;
   for (auto _ : state) {
-    const Topology t = cluster_topology(hgx_h100(gpus / 8));
+    const Topology t = cluster_topology(hgx_h100(gpus / 8, state.range(2) != 0));
     FlowProgram p;
     FlowCollectives collectives(p);
     FlowCollective c;
@@ -65,11 +67,12 @@ void BM_RingOnNodes(benchmark::State& state) {
   report(state, r);
 }
 BENCHMARK(BM_RingOnNodes)
-    ->Args({1024, 1})
-    ->Args({4096, 1})
-    ->Args({4096, 8})
-    ->Args({16384, 1})
-    ->Args({16384, 8})
+    ->Args({1024, 8, 0})
+    ->Args({4096, 1, 0})
+    ->Args({4096, 8, 0})
+    ->Args({16384, 8, 0})
+    ->Args({4096, 1, 1})
+    ->Args({4096, 8, 1})
     ->Unit(benchmark::kMillisecond);
 
 void BM_DirectAllToAll(benchmark::State& state) {

@@ -47,7 +47,7 @@ class FlowPattern {
   const std::vector<Wait>& waits() const { return waits_; }
   const std::vector<int>& members() const { return members_; }  // beside those of streams
 
-  static constexpr std::size_t kMostStreams = 20'000'000;
+  static constexpr std::size_t kMostStreams = 4'200'000;
 
  private:
   std::vector<Stream> streams_;

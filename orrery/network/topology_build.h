@@ -104,8 +104,9 @@ Topology cluster_topology(const ClusterPlan& plan);
 NodePlan plan_of(const Catalog& catalog, const NodeType& type);
 
 // A cluster of the catalog: whole nodes (the last one may hold GPUs beyond the cluster's; of a
-// single node only the cluster's GPUs are there), their ports on a full-bandwidth fat tree with 32
-// nodes a leaf, with rails where every GPU has a port of its own.
+// single node only the cluster's GPUs are there), their ports on one switch, or one for each rail
+// where every GPU has a port of its own. The catalog knows ports and not what stands behind them;
+// tiers and oversubscription are for topology files.
 ClusterPlan plan_of(const Cluster& cluster);
 
 }  // namespace orrery

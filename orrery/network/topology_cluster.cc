@@ -606,7 +606,7 @@ ClusterPlan plan_of(const Cluster& cluster) {
   ClusterPlan plan;
   plan.name = fmt::format("{} x {}", node.count, cluster.node_type().id);
   plan.network.rails = node.count > 1 && node.ports >= node.gpus;
-  if (node.count == 1) plan.network.kind = NetworkPlan::Kind::kNone;
+  plan.network.kind = node.count == 1 ? NetworkPlan::Kind::kNone : NetworkPlan::Kind::kSwitch;
   plan.nodes.push_back(std::move(node));
   return plan;
 }
