@@ -21,7 +21,10 @@ struct NetworkFlags {
 };
 
 std::string type_name(const Field& f) {
-  if (f.type() == Field::Type::kList) return f.unit() == "bytes" ? "SIZES" : "N[,N|N-N*2...]";
+  if (f.type() == Field::Type::kList) {
+    if (f.unit() == "links") return "LINKS";
+    return f.unit() == "bytes" ? "SIZES" : "N[,N|N-N*2...]";
+  }
   return f.type() == Field::Type::kInt ? "N" : "NAME";
 }
 

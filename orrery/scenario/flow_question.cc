@@ -304,17 +304,18 @@ Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& c
 
 bool FlowQuestion::asked() const {
   return fidelity == "flow" || !topology.empty() || !fail.empty() || !degrade.empty() ||
-         !flow_algorithm.empty() || !chakra.empty() || !as.empty();
+         !flow_algorithm.empty() || !chakra.empty() || as != "orrery";
 }
 
 void declare(Fields& f, FlowQuestion& q) {
   f.add("fidelity", q.fidelity,
-        "analytical, or flow (transfers share the links of a topology); empty: flow where one of "
-        "the keys below is given")
-      .one_of({"", "analytical", "flow"});
+        "analytical, or flow: transfers share the links of a topology; auto: flow where one of the "
+        "keys below is given")
+      .one_of({"auto", "analytical", "flow"});
   f.add("topology", q.topology, "file of a topology (docs/network-flow.md), or ASTRA-sim's");
-  f.add("fail", q.fail, "links that have failed: gpu3-rail3.leaf0, a->b for one direction");
-  f.add("degrade", q.degrade, "links with less bandwidth: LINK=FACTOR");
+  f.add("fail", q.fail, "links that have failed: gpu3-rail3.leaf0, a->b for one direction")
+      .unit("links");
+  f.add("degrade", q.degrade, "links with less bandwidth: LINK=FACTOR").unit("links");
   f.add("flow_algorithm", q.flow_algorithm,
         "at flow level: ring, bidirectional-ring, tree, halving-doubling, direct or hierarchical; "
         "empty: the fastest");
@@ -323,14 +324,15 @@ void declare(Fields& f, FlowQuestion& q) {
   f.add("overhead", q.overhead, "at flow level: software latency of every message").range(0, 1);
   f.add("chakra", q.chakra, "replay the Chakra traces PREFIX.0.et, PREFIX.1.et, ...");
   f.add("chakra_groups", q.chakra_groups, "file of the traces' communicator groups (JSON)");
-  f.add("as", q.as, "astra-sim: its answer to the same question as well").one_of({"", "astra-sim"});
+  f.add("as", q.as, "astra-sim: its answer to the same question as well")
+      .one_of({"orrery", "astra-sim"});
 }
 
 std::vector<Point> answer_flows(const FlowQuestion& q, const FlowContext& context,
                                 const Bundle& bundle) {
   const Catalog catalog(bundle);
   if (!q.chakra.empty()) {
-    if (!q.as.empty()) throw InputError("as astra-sim: single collectives only, no traces");
+    if (q.as != "orrery") throw InputError("as astra-sim: single collectives only, no traces");
     return {replay(q, context, catalog, bundle)};
   }
   if (q.fidelity == "analytical") {

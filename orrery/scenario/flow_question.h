@@ -20,8 +20,8 @@
 namespace orrery {
 
 struct FlowQuestion {
-  // Empty: flow where a topology, a trace, damage or an algorithm of the flow level is asked for.
-  std::string fidelity;
+  // "auto": flow where a topology, a trace, damage or an algorithm of the flow level is asked for.
+  std::string fidelity = "auto";
   std::string topology;              // file; empty: of the hardware
   std::vector<std::string> fail;     // links
   std::vector<std::string> degrade;  // "LINK=FACTOR"
@@ -30,7 +30,7 @@ struct FlowQuestion {
   Seconds overhead;                  // software, of every message
   std::string chakra;                // prefix of traces to replay
   std::string chakra_groups;         // file of communicator groups
-  std::string as;                    // "astra-sim": its answer too
+  std::string as = "orrery";         // "astra-sim": its answer too
 
   bool asked() const;
 };
