@@ -23,7 +23,10 @@ struct NetworkFlags {
 };
 
 std::string type_name(const Field& f) {
-  if (f.type() == Field::Type::kList) return f.unit() == "bytes" ? "SIZES" : "N[,N|N-N*2...]";
+  if (f.type() == Field::Type::kList) {
+    if (f.unit() == "links") return "LINKS";
+    return f.unit() == "bytes" ? "SIZES" : "N[,N|N-N*2...]";
+  }
   if (f.type() == Field::Type::kNumber) return "X";
   return f.type() == Field::Type::kInt ? "N" : "NAME";
 }
@@ -31,7 +34,9 @@ std::string type_name(const Field& f) {
 std::string help_of(const Field& f) {
   std::string help = f.doc();
   if (!f.choices().empty()) help += fmt::format(" ({})", fmt::join(f.choices(), ", "));
-  if (f.type() == Field::Type::kList) help += fmt::format(" [{}]", f.json()[0].dump());
+  if (f.type() == Field::Type::kList && !f.json().empty()) {
+    help += fmt::format(" [{}]", f.json()[0].dump());
+  }
   if (!f.default_text().empty()) help += fmt::format(" [{}]", f.default_text());
   return help;
 }
@@ -59,20 +64,43 @@ std::string text_at(const Point& p, const char* key) {
   return v->is_string() ? v->get<std::string>() : v->dump();
 }
 
+// A metric that a point may lack.
+std::string number_at(const Point& p, const char* name) {
+  const Metric* m = p.find(name);
+  return m == nullptr ? "" : number(m->value);
+}
+
+// Half the width of its interval, "+-12%"; empty without one.
+std::string width90(const Metric& m) {
+  if (!m.has_interval()) return "";
+  return fmt::format("+-{:.0f}%", 100 * (m.high90 - m.low90) / (2 * m.value));
+}
+
 // One line a point, 80 columns.
 void print_table(const Answer& a) {
-  const bool exchange = text_at(a.points[0], "collective").starts_with("moe-");
-  fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {:<16} {}\n", "gpus",
-             exchange ? "tokens" : "bytes", "time us", "90 %", "algbw", "busbw", "by",
-             "limited by");
+  const bool replayed = a.points[0].find("computing") != nullptr;
+  const bool exchange = !replayed && text_at(a.points[0], "collective").starts_with("moe-");
+  if (replayed) {
+    fmt::print("{:>6} {:>11} {:>19} {:>13} {:>11}  {}\n", "gpus", "time us", "90 %", "computing us",
+               "exposed us", "fidelity");
+  } else {
+    fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {:<16} {}\n", "gpus",
+               exchange ? "tokens" : "bytes", "time us", "90 %", "algbw", "busbw", "by",
+               "limited by");
+  }
   std::vector<std::string> notes;
   for (const Point& p : a.points) {
     const Metric& t = *p.find("time");
-    fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {:<16} {}\n", text_at(p, "gpus"),
-               text_at(p, exchange ? "tokens" : "bytes"), number(t.value),
-               fmt::format("+-{:.0f}%", 100 * (t.high90 - t.low90) / (2 * t.value)),
-               number(p.find("algbw")->value), number(p.find("busbw")->value),
-               text_at(p, "algorithm") + " " + text_at(p, "protocol"), text_at(p, "limit"));
+    if (replayed) {
+      fmt::print("{:>6} {:>11} {:>19} {:>13} {:>11}  {}\n", text_at(p, "gpus"), number(t.value),
+                 interval90(t), number_at(p, "computing"), number_at(p, "exposed"),
+                 text_at(p, "fidelity"));
+    } else {
+      fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {:<16} {}\n", text_at(p, "gpus"),
+                 text_at(p, exchange ? "tokens" : "bytes"), number(t.value), width90(t),
+                 number_at(p, "algbw"), number_at(p, "busbw"),
+                 text_at(p, "algorithm") + " " + text_at(p, "protocol"), text_at(p, "limit"));
+    }
     for (const std::string& note : p.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }
@@ -113,7 +141,11 @@ void add_network(CLI::App& program, Context& context) {
       "  orrery network all-reduce --bytes 1K-16G*4 --gpus 8,64,1024 --fabric h100-ib400\n"
       "  orrery network all-to-all --bytes 256M --gpus 16 --gpu mi300x -o csv\n"
       "  orrery network all-reduce --bytes 1G --gpus 64 -g h100-sxm --algorithm ring\n"
-      "  orrery network moe-dispatch --gpus 32 -g h800-sxm --tokens 128 --mode low-latency");
+      "  orrery network moe-dispatch --gpus 32 -g h800-sxm --tokens 128 --mode low-latency\n"
+      "  orrery network all-reduce --bytes 1G --gpus 64 --gpu h100 --fidelity flow \\\n"
+      "    --degrade gpu3-rail3.leaf0=0.5\n"
+      "  orrery network --topology cluster.yaml --chakra traces/llama\n"
+      "  orrery network all-gather --bytes 1M --topology hgx.yml --as astra-sim");
   app->callback([flags, &context] { answer(*flags, context.bundle()); });
 }
 

@@ -176,10 +176,17 @@ void declare(Fields& f, CollectiveQuestion& q) {
   f.add("sms", q.exchange.sms, "moe: multiprocessors of a normal kernel").range(1, 1000);
   f.add("imbalance", q.exchange.imbalance, "moe: load of the heaviest rank over the mean")
       .range(1, 1e4);
+  declare(f, q.flow);
 }
 
 std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::string& gpu_name,
                                       const std::string& node, const Bundle& bundle) {
+  if (q.flow.asked()) {
+    return answer_flows(
+        q.flow,
+        {kind_of(q.kind), q.bytes, q.gpus, !q.gpus_given, q.stride, q.stack, gpu_name, node},
+        bundle);
+  }
   const Catalog catalog(bundle);
   const Gpu gpu = catalog.gpu(gpu_name.empty() ? catalog.node_type(node).gpus.at(0) : gpu_name);
   std::vector<Point> points;

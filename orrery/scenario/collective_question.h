@@ -20,6 +20,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/network/expert_exchange.h"
 #include "orrery/scenario/answer.h"
+#include "orrery/scenario/flow_question.h"
 #include "orrery/scenario/sweep.h"
 
 namespace orrery {
@@ -39,6 +40,8 @@ struct CollectiveQuestion {
   std::string mode = "normal";
   ExpertExchange exchange;
   Sweep tokens = {4096};  // of one rank
+  bool gpus_given = false;  // set by read_scenario
+  FlowQuestion flow;
 };
 
 // The names of kinds: Collective::Kind's in its order, then moe-dispatch and moe-combine.

@@ -48,7 +48,7 @@ void check_collective(const Node& document, const Scenario& s) {
                                fmt::format("{}", fmt::join(kKeys, ", ")));
     }
   }
-  if (s.hardware.gpu.empty() && s.hardware.node.empty())
+  if (s.hardware.gpu.empty() && s.hardware.node.empty() && s.collective.flow.topology.empty())
     document.at("hardware").fail("a collective needs a node type (fabric) or a gpu");
 }
 
@@ -68,14 +68,13 @@ void declare(Fields& f, Scenario& s) {
       },
       "a variant of the model");
   f.group(
-       "hardware",
-       [&](Fields& g) {
-         g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts");
-         g.add("node", s.hardware.node, "node type; empty: the usual one of the GPU")
-             .alias("fabric");
-       },
-       "what it runs on")
-      .required();
+      "hardware",
+      [&](Fields& g) {
+        g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts");
+        g.add("node", s.hardware.node, "node type; empty: the usual one of the GPU")
+            .alias("fabric");
+      },
+      "what it runs on");
   f.group(
       "parallel",
       [&](Fields& g) {
@@ -193,6 +192,7 @@ Scenario read_scenario(const Node& document) {
   fields.read(document);
   s.communicates = document.find("collective") != nullptr;
   if (s.communicates) {
+    s.collective.gpus_given = document.at("collective").find("gpus") != nullptr;
     check_collective(document, s);
     return s;
   }

@@ -231,6 +231,33 @@ TEST(Spellings, UnderscoresAndShortNamesAreTaken) {
             expected);
 }
 
+TEST(BadNetwork, TopologiesAndTraces) {
+  const Scratch s;
+  const std::string ring =
+      "dimensions: [{kind: ring, size: 4, bandwidth: 1 GB/s, latency: 1 us}]\n";
+  const auto refused = [&](const std::string& arguments,
+                           const testing::Matcher<const std::string&>& message) {
+    expect_refused("network all-reduce " + arguments, kBadInput, message);
+  };
+  const std::string good = s.file("good.yaml", ring);
+  refused("--topology " + s.file("zero.yaml", with(ring, "1 GB/s", "0 GB/s")),
+          AllOf(HasSubstr("zero.yaml:1"), HasSubstr("bandwidth")));
+  refused("--topology " + s.file("apart.yaml",
+                                 "gpus: 3\nlinks: [{from: gpu0, to: gpu1, "
+                                 "bandwidth: 1 GB/s}]\n"),
+          HasSubstr("no path from gpu1 to gpu2"));
+  refused("--topology " + good + " --gpus 3", HasSubstr("do not divide 4 GPUs"));
+  refused("--topology " + good + " --gpus 1", HasSubstr("out of range"));
+  refused("--topology " + good + " --bytes 0", HasSubstr("--bytes"));
+  refused("--topology " + good + " --fail gpu0-gpu9", HasSubstr("gpu9"));
+  refused("--topology " + good + " --flow-algorithm rign", HasSubstr("did you mean 'ring'?"));
+  refused("--topology nowhere.yaml", HasSubstr("nowhere.yaml"));
+  refused("--topology " + good + " --chakra nowhere", HasSubstr("nowhere.0.et"));
+  s.file("bad.0.et", "abc");
+  refused("--topology " + good + " --chakra " + (s.path() / "bad").string(),
+          HasSubstr("bad.0.et: byte"));
+}
+
 }  // namespace
 TEST(BadValidation, KernelTiersSystemsAndFolders) {
   const Scratch s;

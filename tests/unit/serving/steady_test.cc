@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/model/catalog.h"
+#include "tests/unit/fake_network.h"
 
 namespace orrery {
 namespace {
@@ -19,12 +20,6 @@ class TokensTakeTime : public KernelModel {
     return {{t, 0, 0, Origin::kMeasured}, Seconds(0), Seconds(0), Bound::kMemory};
   }
   std::string provenance(const Op&) const override { return "fake"; }
-};
-
-class NoNetwork : public NetworkModel {
- public:
-  CollectiveTime predict(const Collective&) const override { return {}; }
-  std::string provenance(const Collective&) const override { return "fake"; }
 };
 
 class Steady : public testing::Test {
@@ -45,7 +40,7 @@ class Steady : public testing::Test {
   Precision precision = native_precision(model);
   EngineProfile engine;
   TokensTakeTime kernels;
-  NoNetwork network;
+  FakeNetwork network;
 };
 
 TEST_F(Steady, OneRequest) {

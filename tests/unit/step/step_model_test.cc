@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/model/catalog.h"
+#include "tests/unit/fake_network.h"
 
 namespace orrery {
 namespace {
@@ -20,14 +21,14 @@ class TenMicroseconds : public KernelModel {
   std::string provenance(const Op&) const override { return "fake"; }
 };
 
-class FiveMicroseconds : public NetworkModel {
+class FiveMicroseconds : public FakeNetwork {
  public:
+  using FakeNetwork::predict;
   CollectiveTime predict(const Collective& c) const override {
     CollectiveTime t{};
     if (c.ranks > 1) t.time = {microseconds(5), 0, 0, Origin::kMeasured};
     return t;
   }
-  std::string provenance(const Collective&) const override { return "fake"; }
 };
 
 class Step : public testing::Test {

@@ -1,0 +1,46 @@
+// astra_sim_time against what ASTRA-sim printed (data/network/astra_sim.csv): the congestion-aware
+// rows within 1 %.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "orrery/base/csv.h"
+#include "orrery/network/astra_sim.h"
+
+namespace orrery {
+namespace {
+
+TEST(AstraSimAccuracy, EveryCongestionAwareRowIsReproduced) {
+  const std::map<std::string, Collective::Kind, std::less<>> kinds = {
+      {"all_reduce", Collective::Kind::kAllReduce},
+      {"all_gather", Collective::Kind::kAllGather},
+      {"reduce_scatter", Collective::Kind::kReduceScatter},
+      {"all_to_all", Collective::Kind::kAllToAll}};
+  const std::map<std::string, Wiring, std::less<>> wirings = {
+      {"Ring", Wiring::kRing}, {"FullyConnected", Wiring::kMesh}, {"Switch", Wiring::kSwitch}};
+  CsvReader csv(ORRERY_SHARED_DIR "/data/network/astra_sim.csv");
+  const int backend = csv.column("backend"), topology = csv.column("topology"),
+            npus = csv.column("n_npus"), bandwidth = csv.column("bandwidth"),
+            latency = csv.column("latency_ns"), algorithm = csv.column("algorithm"),
+            collective = csv.column("collective"), bytes = csv.column("message_bytes"),
+            predicted = csv.column("predicted_ns");
+  int rows = 0;
+  double worst = 0;
+  while (csv.next()) {
+    if (csv.text(backend) != "congestion_aware") continue;
+    const AstraSimDimension d{wirings.find(csv.text(topology))->second,
+                              static_cast<int>(csv.integer(npus)), csv.number(bandwidth),
+                              csv.number(latency)};
+    const Seconds t =
+        astra_sim_time(kinds.find(csv.text(collective))->second,
+                       parse_flow_algorithm(csv.text(algorithm)), d, Bytes(csv.number(bytes)));
+    worst = std::max(worst, std::abs(t.value() * 1e9 / csv.number(predicted) - 1));
+    ++rows;
+  }
+  EXPECT_GT(rows, 300);
+  EXPECT_LT(worst, 0.01);
+}
+
+}  // namespace
+}  // namespace orrery

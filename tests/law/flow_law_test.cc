@@ -1,0 +1,274 @@
+// Laws of the flow level: the fast simulation against a slow obvious one on random programs, the
+// closed forms, and bounds that nothing may beat.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "orrery/network/cost.h"
+#include "orrery/network/flow_collectives.h"
+#include "orrery/network/flow_simulation.h"
+#include "orrery/network/topology_build.h"
+
+namespace orrery {
+namespace {
+
+using Kind = Collective::Kind;
+
+// One pattern, message by message: rates of all messages from nothing after every event.
+double reference_makespan(const Topology& t, const FlowPattern& p) {
+  struct Stream {
+    std::vector<LinkId> path;
+    double latency = 0, left = 0;
+    int sent = 0, arrived = 0;
+    bool sending = false;
+    std::vector<double> in_flight;  // arrival times
+  };
+  const auto& streams = p.streams();
+  std::vector<Stream> s(streams.size());
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    t.route(streams[i].from, streams[i].to, s[i].path);
+    for (LinkId l : s[i].path)
+      s[i].latency += t.links()[static_cast<std::size_t>(l)].latency.value();
+  }
+  double now = 0;
+  for (;;) {
+    // Begin what may begin.
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      if (s[i].sending || s[i].sent == streams[i].count) continue;
+      bool ready = true;
+      for (const auto& w : p.waits()) {
+        if (w.stream != static_cast<int>(i)) continue;
+        const auto o = static_cast<std::size_t>(w.other);
+        ready = ready && s[o].arrived >= std::min(s[i].sent - w.lag + 1, streams[o].count);
+      }
+      if (ready) s[i].sending = true, s[i].left = streams[i].bytes.value();
+    }
+    // Progressive filling: the link that gives its flows least, then the next.
+    std::vector<double> rate(s.size(), -1);
+    std::vector<double> room;
+    for (const Link& l : t.links()) room.push_back(l.bandwidth.value());
+    for (;;) {
+      double least = std::numeric_limits<double>::infinity();
+      std::size_t tightest = 0;
+      for (std::size_t l = 0; l < room.size(); ++l) {
+        int flows = 0;
+        for (std::size_t i = 0; i < s.size(); ++i) {
+          if (!s[i].sending || rate[i] >= 0) continue;
+          flows += static_cast<int>(
+              std::count(s[i].path.begin(), s[i].path.end(), static_cast<LinkId>(l)));
+        }
+        if (flows > 0 && room[l] / flows < least) least = room[l] / flows, tightest = l;
+      }
+      if (least == std::numeric_limits<double>::infinity()) break;
+      for (std::size_t i = 0; i < s.size(); ++i) {
+        const auto& path = s[i].path;
+        if (!s[i].sending || rate[i] >= 0 ||
+            std::find(path.begin(), path.end(), static_cast<LinkId>(tightest)) == path.end()) {
+          continue;
+        }
+        rate[i] = least;
+        for (LinkId l : path) room[static_cast<std::size_t>(l)] -= least;
+      }
+    }
+    // The next end of a message or arrival.
+    double step = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      if (s[i].sending) step = std::min(step, s[i].left / rate[i]);
+      for (double a : s[i].in_flight) step = std::min(step, a - now);
+    }
+    if (step == std::numeric_limits<double>::infinity()) return now;
+    step = std::max(step, 0.0);
+    now += step;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      if (s[i].sending) {
+        s[i].left -= rate[i] * step;
+        if (s[i].left <= 1e-9 * streams[i].bytes.value()) {
+          s[i].sending = false;
+          ++s[i].sent;
+          s[i].in_flight.push_back(now + s[i].latency);
+        }
+      }
+      auto& flying = s[i].in_flight;
+      const auto landed = std::remove_if(flying.begin(), flying.end(),
+                                         [&](double a) { return a <= now * (1 + 1e-12); });
+      s[i].arrived += static_cast<int>(flying.end() - landed);
+      flying.erase(landed, flying.end());
+    }
+  }
+}
+
+double makespan(const Topology& t, FlowPattern p, FlowOptions options = {}) {
+  FlowProgram program;
+  program.patterns.push_back(std::move(p));
+  program.ops.push_back(FlowOp::run("pattern", 0));
+  return simulate_flows(t, program, options).makespan.value();
+}
+
+Topology random_topology() {
+  const auto rate = [] {
+    return BytesPerSecond(*rc::gen::elementOf(std::vector<double>{1e9, 2e9, 7e9}));
+  };
+  const Seconds latency(*rc::gen::elementOf(std::vector<double>{0, 1e-6, 3e-4}));
+  const int a = *rc::gen::inRange(2, 5), b = *rc::gen::inRange(1, 4);
+  const auto wiring = [] {
+    return *rc::gen::elementOf(
+        std::vector<Wiring>{Wiring::kRing, Wiring::kLine, Wiring::kMesh, Wiring::kSwitch});
+  };
+  return dimensions_topology({{wiring(), a, rate(), latency}, {wiring(), b, rate(), latency}});
+}
+
+RC_GTEST_PROP(FlowLaw, EqualsTheObviousSimulation, ()) {
+  const Topology t = random_topology();
+  FlowPattern p;
+  const int streams = *rc::gen::inRange(1, 9);
+  for (int i = 0; i < streams; ++i) {
+    const int from = *rc::gen::inRange(0, t.gpus());
+    const int to = (from + *rc::gen::inRange(1, t.gpus())) % t.gpus();
+    p.send(from, to, Bytes(*rc::gen::elementOf(std::vector<double>{1e5, 1e6, 3.3e6})),
+           *rc::gen::inRange(1, 40));
+    if (i > 0 && *rc::gen::arbitrary<bool>()) {
+      p.wait(i, *rc::gen::inRange(0, i), *rc::gen::inRange(0, 3));
+    }
+  }
+  const double slow = reference_makespan(t, p), fast = makespan(t, p);
+  RC_ASSERT(std::abs(fast - slow) <= 1e-6 * slow);
+}
+
+FlowCollective of(Kind kind, FlowAlgorithm algorithm, double bytes) {
+  FlowCollective c;
+  c.kind = kind;
+  c.algorithm = algorithm;
+  c.bytes = Bytes(bytes);
+  return c;
+}
+double collective_time(const Topology& t, const FlowCollective& c) {
+  FlowProgram p;
+  FlowCollectives collectives(p);
+  collectives.add(c, collectives.groups(strided_groups(t.gpus(), 1, t.gpus())));
+  return simulate_flows(t, p).makespan.value();
+}
+
+constexpr double kBandwidth = 50e9, kLatency = 3e-6;
+Topology single_switch(int gpus) {
+  return dimensions_topology(
+      {{Wiring::kSwitch, gpus, BytesPerSecond(kBandwidth), Seconds(kLatency)}});
+}
+
+TEST(FlowLaw, TheAnalyticalEquationsHoldWithoutContention) {
+  CostCurve ring, direct;
+  ring.step = Seconds(kLatency);
+  direct.latency = Seconds(kLatency);
+  for (int n = 2; n <= 256; n *= 2) {
+    const Topology t = single_switch(n);
+    for (double bytes : {1e4, 1e6, 1e8}) {
+      const auto expect = [&](Kind kind, FlowAlgorithm flow, const CostCurve& curve,
+                              CollectiveAlgorithm analytical) {
+        const double by_hand =
+            curve_time(curve, kind, analytical, n, Bytes(bytes), BytesPerSecond(kBandwidth))
+                .total.value();
+        EXPECT_NEAR(collective_time(t, of(kind, flow, bytes)), by_hand, 0.03 * by_hand)
+            << to_text(kind) << ' ' << n << ' ' << bytes;
+      };
+      expect(Kind::kAllReduce, FlowAlgorithm::kRing, ring, CollectiveAlgorithm::kRing);
+      expect(Kind::kAllGather, FlowAlgorithm::kRing, ring, CollectiveAlgorithm::kRing);
+      expect(Kind::kReduceScatter, FlowAlgorithm::kRing, ring, CollectiveAlgorithm::kRing);
+      // All messages of an all-to-all are under way at once: one latency.
+      const double all_to_all = kLatency + (n - 1.0) / n * bytes / kBandwidth;
+      EXPECT_NEAR(collective_time(t, of(Kind::kAllToAll, FlowAlgorithm::kDirect, bytes)),
+                  all_to_all, 0.03 * all_to_all);
+    }
+  }
+}
+
+TEST(FlowLaw, ATreeFillsAndThenStreams) {
+  // A broadcast in c chunks down a binary tree of 2^k - 1: an inner vertex sends each chunk twice,
+  // so the last chunk leaves the root after 2 S / B and then falls k - 2 levels more.
+  for (int k = 3; k <= 8; ++k) {
+    FlowCollective c = of(Kind::kBroadcast, FlowAlgorithm::kTree, 1e8);
+    c.chunks = 50;
+    const double chunk = 2e8 / 50 / kBandwidth;
+    const double expected = 50 * chunk + (k - 2) * chunk + (k - 1) * kLatency;
+    EXPECT_NEAR(collective_time(single_switch((1 << k) - 1), c), expected, 0.03 * expected) << k;
+  }
+}
+
+RC_GTEST_PROP(FlowLaw, AllReduceIsReduceScatterAndAllGather, ()) {
+  const int n = *rc::gen::inRange(2, 40);
+  const double bytes = *rc::gen::inRange(1, 1'000'000'000);
+  const Topology t = single_switch(n);
+  const double both = collective_time(t, of(Kind::kReduceScatter, FlowAlgorithm::kRing, bytes)) +
+                      collective_time(t, of(Kind::kAllGather, FlowAlgorithm::kRing, bytes));
+  const double whole = collective_time(t, of(Kind::kAllReduce, FlowAlgorithm::kRing, bytes));
+  RC_ASSERT(std::abs(whole - both) <= 1e-9 * both);
+}
+
+RC_GTEST_PROP(FlowLaw, NothingBeatsACutAndMoreBytesTakeLonger, ()) {
+  NodePlan node;
+  node.count = *rc::gen::elementOf(std::vector<int>{1, 2, 4});
+  node.gpus = *rc::gen::elementOf(std::vector<int>{2, 4, 8});
+  node.bandwidth = BytesPerSecond(400e9);
+  node.latency = Seconds(1e-6);
+  node.inside =
+      *rc::gen::elementOf(std::vector<Inside>{Inside::kSwitch, Inside::kMesh, Inside::kBus});
+  node.ports = *rc::gen::elementOf(std::vector<int>{1, node.gpus});
+  node.port_bandwidth = BytesPerSecond(50e9);
+  node.port_latency = Seconds(3e-6);
+  ClusterPlan plan;
+  plan.nodes = {node};
+  plan.network.rails = node.ports > 1 && *rc::gen::arbitrary<bool>();
+  plan.network.tiers = {{2, *rc::gen::elementOf(std::vector<double>{1, 4})}};
+  const Topology t = cluster_topology(plan);
+  const int n = t.gpus();
+  const auto [kind, algorithm] = *rc::gen::elementOf(std::vector<std::pair<Kind, FlowAlgorithm>>{
+      {Kind::kAllReduce, FlowAlgorithm::kRing},
+      {Kind::kAllReduce, FlowAlgorithm::kTree},
+      {Kind::kAllReduce, FlowAlgorithm::kHierarchical},
+      {Kind::kAllReduce, FlowAlgorithm::kHalvingDoubling},
+      {Kind::kAllGather, FlowAlgorithm::kBidirectionalRing},
+      {Kind::kReduceScatter, FlowAlgorithm::kDirect},
+      {Kind::kAllToAll, FlowAlgorithm::kDirect}});
+  const double bytes = *rc::gen::inRange(1, 1'000'000'000);
+  FlowCollective c = of(kind, algorithm, bytes);
+  c.inner = node.gpus;
+  c.chunks = 4;
+  const double time = collective_time(t, c);
+  // What must leave a GPU, and a node of `gpus` among `count`, over their links.
+  const double factor = kind == Kind::kAllReduce ? 2 : 1;
+  double least = factor * (n - 1.0) / n * bytes / t.out_bandwidth(0).value();
+  if (node.count > 1) {
+    const double share = kind == Kind::kAllToAll ? node.gpus * (n - node.gpus) / double(n)
+                                                 : factor * (node.count - 1.0) / node.count;
+    least = std::max(least, share * bytes / (node.ports * 50e9));
+  }
+  RC_ASSERT(time >= least * (1 - 1e-9));
+  c.bytes = Bytes(2 * bytes);
+  RC_ASSERT(collective_time(t, c) >= time * (1 - 1e-9));
+}
+
+TEST(FlowLaw, SubgroupsOfASwitchDoNotDisturbEachOther) {
+  // Eight rings of 4 side by side take what one alone takes.
+  const Topology t = single_switch(32);
+  const auto time = [&](std::vector<std::vector<int>> groups) {
+    FlowProgram p;
+    FlowCollectives collectives(p);
+    collectives.add(of(Kind::kAllReduce, FlowAlgorithm::kRing, 1e8),
+                    collectives.groups(std::move(groups)));
+    return simulate_flows(t, p).makespan.value();
+  };
+  EXPECT_DOUBLE_EQ(time(strided_groups(4, 1, 32)), time({{0, 1, 2, 3}}));
+  EXPECT_DOUBLE_EQ(time(strided_groups(4, 8, 32)), time({{0, 8, 16, 24}}));
+}
+
+TEST(FlowLaw, TheSameInputGivesTheSameTimes) {
+  Topology t = single_switch(24);
+  t.degrade("gpu5", 0.7);
+  const FlowCollective c = of(Kind::kAllReduce, FlowAlgorithm::kTree, 12345678);
+  EXPECT_EQ(collective_time(t, c), collective_time(t, c));
+}
+
+}  // namespace
+}  // namespace orrery
