@@ -138,7 +138,11 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& program) {
     const std::string name = word.substr(0, word.find('='));
     return fmt::format("unknown flag '{}'{}", name, did_you_mean(name, flags_of(program)));
   }
-  return rest.empty() ? error.what() : fmt::format("unexpected argument '{}'", rest.front());
+  if (rest.empty()) return error.what();
+  const std::string& word = rest.front();
+  const bool scenario = word.ends_with(".yaml") || word.ends_with(".yml");
+  return fmt::format("unexpected argument '{}'{}", word,
+                     scenario ? " (a scenario file is answered by 'orrery run')" : "");
 }
 
 }  // namespace orrery::cli

@@ -179,7 +179,7 @@ std::string number(double v) {
 }
 
 std::string interval90(const Metric& m) {
-  if (m.origin == Origin::kExact) return "";
+  if (!m.has_interval()) return "";
   return fmt::format("[{}, {}]", number(m.low90), number(m.high90));
 }
 

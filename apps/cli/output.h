@@ -43,6 +43,10 @@ std::string vllm_result(const Point& point);
 std::string aiperf_result(const Point& point);
 std::string requests_csv(const Point& point);
 std::string requests_jsonl(const Point& point);
+// Of Point::steps: every step, as csv or for ui.perfetto.dev; and what happens in every second.
+std::string steps_csv(const Point& point);
+std::string steps_trace(const Point& point);
+std::string series_csv(const Point& point);
 
 // Facts (objects of scalars, lists and small objects) as json, jsonl, csv or md: a row each, with
 // the columns that any of them has; nested keys as "peaks_tflop_s.bf16".

@@ -11,20 +11,28 @@
 namespace orrery::cli {
 namespace {
 
-void write_files(const Answer& answer, const std::string& requests, const std::string& vllm,
-                 const std::string& aiperf) {
+struct ServiceFiles {
+  std::string requests, steps, series, vllm, aiperf;
+};
+
+void write_files(const Answer& answer, const ServiceFiles& to) {
   if (answer.points.size() != 1) {
-    throw InputError(fmt::format(
-        "--requests-file, --vllm-file and --aiperf-file hold one simulation; this is a sweep of {}",
-        answer.points.size()));
+    throw InputError(
+        fmt::format("--requests-file, --steps-file, --series-file, --vllm-file and --aiperf-file "
+                    "hold one simulation; this is a sweep of {}",
+                    answer.points.size()));
   }
   const Point& p = answer.points.front();
-  if (!requests.empty()) {
-    write_file(requests, requests.ends_with(".jsonl") ? requests_jsonl(p) : requests_csv(p),
+  if (!to.requests.empty()) {
+    write_file(to.requests, to.requests.ends_with(".jsonl") ? requests_jsonl(p) : requests_csv(p),
                "--requests-file");
   }
-  if (!vllm.empty()) write_file(vllm, vllm_result(p), "--vllm-file");
-  if (!aiperf.empty()) write_file(aiperf, aiperf_result(p), "--aiperf-file");
+  if (!to.steps.empty())
+    write_file(to.steps, to.steps.ends_with(".json") ? steps_trace(p) : steps_csv(p),
+               "--steps-file");
+  if (!to.series.empty()) write_file(to.series, series_csv(p), "--series-file");
+  if (!to.vllm.empty()) write_file(to.vllm, vllm_result(p), "--vllm-file");
+  if (!to.aiperf.empty()) write_file(to.aiperf, aiperf_result(p), "--aiperf-file");
 }
 
 }  // namespace
@@ -45,7 +53,7 @@ void add_simulate(CLI::App& program, Context& context) {
     ScenarioFlags flags;
     OutputOptions output;
     RunOptions options;
-    std::string requests, vllm, aiperf;  // files to write
+    ServiceFiles files;
   };
   auto verb = std::make_shared<Verb>(*app);
   app->add_flag("--intervals,!--no-intervals", verb->options.intervals,
@@ -55,15 +63,20 @@ void add_simulate(CLI::App& program, Context& context) {
   const auto file = [&](const char* flag, std::string& path, const char* doc) {
     app->add_option(flag, path, doc)->group("output")->type_name("FILE");
   };
-  file("--requests-file", verb->requests, "write every request, as csv, or jsonl by the name");
-  file("--vllm-file", verb->vllm, "write the result as vLLM's `bench serve --save-result` does");
-  file("--aiperf-file", verb->aiperf, "write the result as AIPerf's profile_export_aiperf.json");
+  ServiceFiles& files = verb->files;
+  file("--requests-file", files.requests, "write every request, as csv, or jsonl by the name");
+  file("--steps-file", files.steps,
+       "write every step, as csv, or by the name .json as a trace for ui.perfetto.dev");
+  file("--series-file", files.series, "write a csv with what happens in every second");
+  file("--vllm-file", files.vllm, "write the result as vLLM's `bench serve --save-result` does");
+  file("--aiperf-file", files.aiperf, "write the result as AIPerf's profile_export_aiperf.json");
   app->callback([verb, &context] {
-    const bool files = !verb->requests.empty() || !verb->vllm.empty() || !verb->aiperf.empty();
-    verb->options.requests = files;
+    const ServiceFiles& to = verb->files;
+    verb->options.requests = !to.requests.empty() || !to.vllm.empty() || !to.aiperf.empty();
+    verb->options.steps = !to.steps.empty() || !to.series.empty();
     Runner runner(context.bundle());
     const Answer answer = runner.run(verb->flags.scenario(), verb->options);
-    if (files) write_files(answer, verb->requests, verb->vllm, verb->aiperf);
+    if (verb->options.requests || verb->options.steps) write_files(answer, to);
     print({&answer, 1}, verb->output);
     bool fits = false;
     for (const Point& p : answer.points) fits |= p.feasibility.fits;

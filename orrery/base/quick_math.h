@@ -1,8 +1,9 @@
 // For the innermost formulas.
 //
 // log2 and exp: a table and a short series each, a few nanoseconds where the library takes ten. The
-// same digits on every machine (the library's differ with the processor's instructions). Relative
-// error below 1e-13; log2 of a power of two is exact.
+// same digits on every machine (the library's differ with the processor's instructions), whether of
+// a number, of each of two, or of a whole number (of small ones by a table). Relative error below
+// 1e-13; log2 of a power of two is exact.
 //
 // Two: a pair of numbers that the processor computes with at once. Operators work on each; with a
 // double, on it and each.
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <numbers>
@@ -56,32 +58,84 @@ inline constexpr auto kPower = [] {
 }  // namespace quick_math
 
 using Two = double __attribute__((vector_size(16)));
+inline Two both(double x) { return Two{x, x}; }
 inline Two minimum(Two a, Two b) { return a < b ? a : b; }
+inline Two maximum(Two a, Two b) { return a > b ? a : b; }
 
-// Of 0 <= x < 2^51; beyond, x within its rounding error.
-inline Two ceiling(Two x) {
-  const Two nearest = x + 0x1.8p52 - 0x1.8p52;  // no digits after the point are left
-  return nearest + (nearest < x ? Two{1, 1} : Two{0, 0});
+// The least whole numbers at or above 0 <= x < 2^51, where x is a multiple of 1/parts but for
+// rounding errors that are far smaller; `below_half`: (1 - 1/parts) / 2. Beyond, x within its
+// rounding error.
+inline Two ceiling(Two x, Two below_half) {
+  return (x + below_half) + 0x1.8p52 - 0x1.8p52;  // no digits after the point are left
 }
 
+namespace quick_math {
+// A number's bits, cut for log2.
+inline constexpr std::uint64_t kOne = 0x3FF0'0000'0000'0000, kFraction = 0x000F'FFFF'FFFF'FFFF;
+inline constexpr int kIndexBits = 45;  // below those that index the table
+inline constexpr std::uint64_t kHalf = std::uint64_t{1} << (kIndexBits - 1);
+inline constexpr std::uint64_t kIndex = ~((std::uint64_t{1} << kIndexBits) - 1);
+// The entry of the table for bits rounded to it: 1 + i/128.
+constexpr const Mantissa& entry(std::uint64_t rounded) {
+  return kMantissa[(rounded >> kIndexBits) - (kOne >> kIndexBits)];
+}
+// log2(1 + r), without the table's part, |r| <= 1/256. By pairs: short chains of operations that
+// wait for each other.
+template <class Number>
+constexpr Number log2_near_one(Number r) {
+  const Number square = r * r;
+  const Number ln = r - square * ((1.0 / 2 - r * (1.0 / 3)) + square * (1.0 / 4 - r * (1.0 / 5)));
+  return ln * std::numbers::log2e;
+}
+}  // namespace quick_math
+
 // REQUIRES x > 0, no denormal number. Zero gives about -1023.
-inline double quick_log2(double x) {
-  constexpr std::uint64_t kOne = 0x3FF0'0000'0000'0000, kFraction = 0x000F'FFFF'FFFF'FFFF;
+[[gnu::always_inline]] constexpr double quick_log2(double x) {
+  using namespace quick_math;
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const auto exponent = static_cast<std::int32_t>(bits >> 52) - 1023;
-  const double mantissa = std::bit_cast<double>((bits & kFraction) | kOne);
-  // The nearest of the table: mantissa = (1 + i/128) (1 + r), |r| <= 1/256.
-  const std::size_t i = ((bits & kFraction) + (std::uint64_t{1} << 44)) >> 45;
-  const quick_math::Mantissa& near = quick_math::kMantissa[i];
-  const double r = (mantissa - (1 + static_cast<double>(i) * 0x1p-7)) * near.reciprocal;
-  // The series by pairs: short chains of operations that wait for each other.
-  const double square = r * r;
-  const double ln = r - square * ((1.0 / 2 - r * (1.0 / 3)) + square * (1.0 / 4 - r * (1.0 / 5)));
-  return exponent + (near.log2 + ln * std::numbers::log2e);
+  // The nearest of the table: mantissa = (1 + i/128) (1 + r).
+  const std::uint64_t mantissa = (bits & kFraction) | kOne;
+  const std::uint64_t rounded = (mantissa + kHalf) & kIndex;
+  const Mantissa& near = entry(rounded);
+  const double r =
+      (std::bit_cast<double>(mantissa) - std::bit_cast<double>(rounded)) * near.reciprocal;
+  return exponent + (near.log2 + log2_near_one(r));
+}
+// The same of each of two.
+inline Two quick_log2(Two x) {
+  using namespace quick_math;
+  using Bits = std::uint64_t __attribute__((vector_size(16)));
+  const auto bits = std::bit_cast<Bits>(x);
+  // Bits of 2^52 + n, less 2^52 + 1023: n - 1023 without a conversion.
+  const Two exponent =
+      std::bit_cast<Two>((bits >> 52) | std::bit_cast<std::uint64_t>(0x1p52)) - (0x1p52 + 1023);
+  const Bits mantissa = (bits & kFraction) | kOne;
+  const Bits rounded = (mantissa + kHalf) & kIndex;
+  const Mantissa &first = entry(rounded[0]), &second = entry(rounded[1]);
+  const Two r = (std::bit_cast<Two>(mantissa) - std::bit_cast<Two>(rounded)) *
+                Two{first.reciprocal, second.reciprocal};
+  return exponent + (Two{first.log2, second.log2} + log2_near_one(r));
+}
+
+// Of a whole number.
+namespace quick_math {
+inline constexpr std::size_t kWholes = 1024;
+inline constexpr auto kLog2 = [] {
+  std::array<double, kWholes> table{};
+  for (std::size_t i = 1; i < kWholes; ++i) table[i] = quick_log2(static_cast<double>(i));
+  table[0] = quick_log2(0.0);
+  return table;
+}();
+}  // namespace quick_math
+template <std::integral Whole>
+inline double quick_log2(Whole n) {
+  const auto i = static_cast<std::uint64_t>(n);
+  return i < quick_math::kWholes ? quick_math::kLog2[i] : quick_log2(static_cast<double>(n));
 }
 
 // Beyond -700 and 700 as there.
-inline double quick_exp(double x) {
+[[gnu::always_inline]] inline double quick_exp(double x) {
   constexpr double kPerUnit = quick_math::kPowers * std::numbers::log2e;
   x = std::clamp(x, -700.0, 700.0);
   // x = k ln2/64 + r, |r| <= ln2/128. Adding 1.5 2^52 rounds to a whole number.

@@ -9,7 +9,6 @@
 //   double ms = t / milliseconds(1);
 #pragma once
 
-#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,7 +24,12 @@ class Quantity {
   // The number in base units: seconds, bytes, FLOPs, joules and their quotients.
   constexpr double value() const { return value_; }
 
-  constexpr auto operator<=>(const Quantity&) const = default;
+  friend constexpr bool operator==(Quantity a, Quantity b) { return a.value_ == b.value_; }
+  // One by one: of <=> compilers make three comparisons and branches.
+  friend constexpr bool operator<(Quantity a, Quantity b) { return a.value_ < b.value_; }
+  friend constexpr bool operator>(Quantity a, Quantity b) { return a.value_ > b.value_; }
+  friend constexpr bool operator<=(Quantity a, Quantity b) { return a.value_ <= b.value_; }
+  friend constexpr bool operator>=(Quantity a, Quantity b) { return a.value_ >= b.value_; }
   constexpr Quantity& operator+=(Quantity o) { return value_ += o.value_, *this; }
   constexpr Quantity& operator-=(Quantity o) { return value_ -= o.value_, *this; }
   constexpr Quantity& operator*=(double k) { return value_ *= k, *this; }

@@ -22,9 +22,8 @@ constexpr std::array<int, 5> kHeadDims = {64, 128, 192, 256, 512};
 constexpr std::array<std::string_view, 3> kFormats = {"bf16", "fp8kv",
                                                       "fp8"};  // both 16 bit; KV in fp8; both fp8
 
-int head_dim_index(int head_dim) {
-  const auto* exact = std::find(kHeadDims.begin(), kHeadDims.end(), head_dim);
-  if (exact != kHeadDims.end()) return static_cast<int>(exact - kHeadDims.begin());
+// The head size next to this one.
+int nearest_head_dim(int head_dim) {
   int best = 0;
   for (int i = 1; i < static_cast<int>(kHeadDims.size()); ++i) {
     if (std::abs(std::log2(1.0 * head_dim / kHeadDims[static_cast<std::size_t>(i)])) <
@@ -33,6 +32,17 @@ int head_dim_index(int head_dim) {
     }
   }
   return best;
+}
+
+int head_dim_index(int head_dim) {
+  switch (head_dim) {
+    case kHeadDims[1]:
+      return 1;
+    case kHeadDims[0]:
+      return 0;
+    default:
+      return nearest_head_dim(head_dim);
+  }
 }
 
 int format_index(Dtype dtype, Dtype kv) {
@@ -221,18 +231,25 @@ class DecodeFamily : public KernelFamily {
     const auto& a = std::get<DecodeAttention>(op);
     // Query heads of one kv head, and the queries of a sequence, are packed into tiles of 16 rows.
     constexpr double kRows = 16;
-    KernelPoint p;
-    const Bytes moved = bytes(op);
-    p.compute = flops(op) / rate_for(a.dtype, gpu);
-    p.memory = moved / gpu.memory.bandwidth;
+    const Bytes moved = bytes(a);
+    const Seconds compute = flops(a) / rate_for(a.dtype, gpu);
     const double group = 1.0 * a.heads / a.kv_heads, rows = group * a.queries;
-    const double waste = ceiling(rows / kRows) * kRows / rows;
-    const Bytes cached = warm ? cached_on_repeat(moved, gpu) : Bytes(0);
-    p.base = kSetup + std::max(p.compute * waste, move_time(moved, cached, gpu));
-    p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
+    const Seconds computed = compute * (ceiling(rows / kRows) * kRows / rows);
+    const Bytes cached = cached_on_repeat(moved, gpu);
+    const MoveRates rates(gpu);
+    const Two bases =
+        kSetup.value() + maximum(both(computed.value()), rates.times(moved, Bytes(0), cached));
+    const Seconds base(bases[0]), again(bases[1]);
+    const Seconds least = std::max(compute, rates.least(moved, warm ? cached : Bytes(0)));
     const double keys = a.window > 0 ? std::min(a.context, kMostWindows * q(a.window)) : a.context;
-    p.x = {quick_log2(a.kv_heads), quick_log2(group), quick_log2(q(a.batch)), quick_log2(keys)};
-    return p;
+    const double kv_heads = quick_log2(a.kv_heads);
+    return {{kv_heads, quick_log2(a.heads) - kv_heads, quick_log2(a.batch), quick_log2(keys)},
+            compute,
+            rates.by_sheet(moved),
+            warm ? again : base,
+            again,
+            least,
+            Seconds(0)};
   }
 
   double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.4; }

@@ -40,44 +40,6 @@ std::vector<double> log2_of(std::span<const int> sizes) {
   return out;
 }
 
-namespace {
-
-constexpr double kLeastL2Speedup = 1.25, kMostL2Speedup = 5;
-
-Seconds move_at(Bytes bytes, Bytes cached, BytesPerSecond memory, BytesPerSecond l2) {
-  cached = std::min(cached, bytes);
-  return (bytes - cached) / memory + cached / l2;
-}
-
-}  // namespace
-
-BytesPerSecond l2_bandwidth(const Gpu& gpu) {
-  const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
-  const BytesPerSecond by_units(clock ? kL2BytesPerClock * gpu.compute_units * clock->value() : 0);
-  return std::clamp(by_units, gpu.memory.bandwidth * kLeastL2Speedup,
-                    gpu.memory.bandwidth * kMostL2Speedup);
-}
-
-Seconds move_time(Bytes bytes, Bytes cached, const Gpu& gpu) {
-  const bool plain_gddr = gpu.memory.kind.starts_with("GDDR") && !gpu.memory.inline_ecc;
-  return move_at(bytes, cached, gpu.memory.bandwidth * (plain_gddr ? kPlainGddrGain : 1),
-                 l2_bandwidth(gpu));
-}
-
-Seconds least_move_time(Bytes bytes, Bytes cached, const Gpu& gpu) {
-  return move_at(bytes, cached, gpu.memory.bandwidth, gpu.memory.bandwidth * kMostL2Speedup);
-}
-
-Bytes if_cached(Bytes bytes, const Gpu& gpu) {
-  return gpu.l2 && bytes <= *gpu.l2 * 0.5 ? bytes : Bytes(0);
-}
-
-Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu) {
-  if (!gpu.l2) return Bytes(0);
-  constexpr double kAll = 0.9;
-  return bytes * std::clamp((kBeyondCache - bytes / *gpu.l2) / (kBeyondCache - kAll), 0.0, 1.0);
-}
-
 bool KernelFamily::warm_differs(const Op& op, const Gpu& gpu) const {
   return gpu.l2 && bytes(op) <= *gpu.l2 * kBeyondCache;
 }
@@ -99,10 +61,6 @@ FlopsPerSecond sustained_fp32(const Gpu& gpu) {
     if (lanes > kWideLanes) rate = std::min(rate, peak * kWideUnit);
   }
   return rate;
-}
-
-FlopsPerSecond rate_for(Dtype arithmetic, const Gpu& gpu) {
-  return gpu.supports(arithmetic) ? gpu.peak(arithmetic) : gpu.peak(gpu.compute_dtype(arithmetic));
 }
 
 }  // namespace orrery

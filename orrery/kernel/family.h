@@ -9,6 +9,7 @@
 // Adding a family: one file that implements KernelFamily, and one line in families.cc.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -18,6 +19,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/estimate.h"
+#include "orrery/base/quick_math.h"
 #include "orrery/base/units.h"
 #include "orrery/hardware/gpu.h"
 #include "orrery/kernel/surface.h"
@@ -27,9 +29,10 @@ namespace orrery {
 
 // One op on one GPU, and where it is on the surface of its class.
 struct KernelPoint : SurfacePlace {
-  Seconds compute;  // FLOPs at the data sheet's peak
-  Seconds memory;   // bytes at the data sheet's bandwidth
-  Seconds base;     // what the surface multiplies: roofline with waves, tiles, cache; > 0
+  Seconds compute;   // FLOPs at the data sheet's peak
+  Seconds memory;    // bytes at the data sheet's bandwidth
+  Seconds base;      // what the surface multiplies: roofline with waves, tiles, cache; > 0
+  Seconds repeated;  // base of the same call, repeated on the same operands; 0: to be asked for
   Seconds
       least;  // no prediction is below this: the roofline, operands that fit in the L2 at its best
   Seconds rest;  // by physics: kernels of the op that are no part of the measured call, added to
@@ -153,8 +156,13 @@ std::span<const KernelFamily* const> kernel_families();
 // and compute unit, but 1.25 to 5 times the device memory's. From warm decode attention
 // (data/kernels): 1.1 times on H200, 1.4 on H100, 1.6 on B200, 4 to 5 on L40S; known
 // microbenchmarks of T4, V100 and RTX 4090 lie within 20 %.
-inline constexpr double kL2BytesPerClock = 18;
-BytesPerSecond l2_bandwidth(const Gpu& gpu);
+inline constexpr double kL2BytesPerClock = 18, kLeastL2Speedup = 1.25, kMostL2Speedup = 5;
+inline BytesPerSecond l2_bandwidth(const Gpu& gpu) {
+  const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
+  const BytesPerSecond by_units(clock ? kL2BytesPerClock * gpu.compute_units * clock->value() : 0);
+  return std::max(gpu.memory.bandwidth * kLeastL2Speedup,
+                  std::min(gpu.memory.bandwidth * kMostL2Speedup, by_units));
+}
 
 // GDDR without ECC streams this much nearer to its data sheet than other memory: products of few
 // rows reach 0.94 of the bandwidth on RTX 4090 (data/layers), 0.77 to 0.88 with HBM (data/kernels),
@@ -162,20 +170,59 @@ BytesPerSecond l2_bandwidth(const Gpu& gpu);
 // surfaces hold the rest, so that one of L40S serves an RTX 4090.
 inline constexpr double kPlainGddrGain = 0.94 / 0.82;
 
-// Time to move `bytes` of which `cached` come from the L2.
-Seconds move_time(Bytes bytes, Bytes cached, const Gpu& gpu);
+// What moving bytes takes, for several questions about one call.
+class MoveRates {
+ public:
+  [[gnu::always_inline]] explicit MoveRates(const Gpu& gpu) {
+    const bool plain_gddr = !gpu.memory.inline_ecc && gpu.memory.kind.starts_with("GDDR");
+    sheet_ = Bytes(1) / gpu.memory.bandwidth;
+    memory_ = sheet_ * (plain_gddr ? 1 / kPlainGddrGain : 1);
+    l2_ = Bytes(1) / l2_bandwidth(gpu);
+  }
+  // Time to move `bytes` of which `cached` come from the L2.
+  Seconds time(Bytes bytes, Bytes cached) const {
+    cached = std::min(cached, bytes);
+    return (bytes - cached).value() * memory_ + cached.value() * l2_;
+  }
+  // The same, in seconds, for each of two parts that come from the L2.
+  Two times(Bytes bytes, Bytes cached, Bytes or_cached) const {
+    const Two all = both(bytes.value());
+    const Two from_l2 = minimum(Two{cached.value(), or_cached.value()}, all);
+    return (all - from_l2) * memory_.value() + from_l2 * l2_.value();
+  }
+  // By the data sheet, and the same at the best that any L2 was seen to give, for
+  // KernelPoint::least.
+  Seconds by_sheet(Bytes bytes) const { return bytes.value() * sheet_; }
+  Seconds least(Bytes bytes, Bytes cached) const {
+    return by_sheet(bytes - std::min(cached, bytes) * (1 - 1 / kMostL2Speedup));
+  }
 
-// The same at the best that any L2 was seen to give: for KernelPoint::least.
-Seconds least_move_time(Bytes bytes, Bytes cached, const Gpu& gpu);
+ private:
+  Seconds sheet_, memory_, l2_;  // a byte
+};
+inline Seconds move_time(Bytes bytes, Bytes cached, const Gpu& gpu) {
+  return MoveRates(gpu).time(bytes, cached);
+}
+inline Seconds least_move_time(Bytes bytes, Bytes cached, const Gpu& gpu) {
+  return MoveRates(gpu).least(bytes, cached);
+}
 
 // Of an operand that a step made or will use again: `bytes` if it stays in the L2 until then (it
 // takes at most half of it), else none.
-Bytes if_cached(Bytes bytes, const Gpu& gpu);
+[[gnu::always_inline]] inline Bytes if_cached(Bytes bytes, const Gpu& gpu) {
+  return gpu.l2 ? bytes * static_cast<double>(bytes <= *gpu.l2 * 0.5)
+                : Bytes(0);  // no branch on bytes
+}
 
 // Of an operand that a measuring loop reads again and again: all of it up to 0.9 of the L2, nothing
 // from 1.25 on.
-inline constexpr double kBeyondCache = 1.25;
-Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu);
+inline constexpr double kBeyondCache = 1.25, kAllCached = 0.9;
+[[gnu::always_inline]] inline Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu) {
+  if (!gpu.l2) return Bytes(0);
+  constexpr double kPerUnit = 1 / (kBeyondCache - kAllCached);
+  const double share = (kBeyondCache - bytes / *gpu.l2) * kPerUnit;
+  return bytes * minimum(maximum(both(share), both(0)), both(1))[0];  // no branch
+}
 
 // std::ceil for x >= 0 without a call into the library: a product asks a dozen times.
 inline double ceiling(double x) {
@@ -201,6 +248,9 @@ FlopsPerSecond sustained_fp32(const Gpu& gpu);
 
 // The peak rate for an op of this number format; formats without hardware are widened
 // (Gpu::compute_dtype).
-FlopsPerSecond rate_for(Dtype arithmetic, const Gpu& gpu);
+inline FlopsPerSecond rate_for(Dtype arithmetic, const Gpu& gpu) {
+  const std::optional<FlopsPerSecond>& its_own = gpu.peaks[static_cast<std::size_t>(arithmetic)];
+  return its_own ? *its_own : gpu.peak(gpu.compute_dtype(arithmetic));
+}
 
 }  // namespace orrery

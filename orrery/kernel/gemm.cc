@@ -21,13 +21,25 @@ namespace {
 // operand reuse.
 // Two shapes a line.
 struct Tiles {
-  Two m, n, penalty;
+  struct Shape {
+    double m, n, penalty;
+    double cost() const { return m * n * penalty; }
+  };
+  Tiles(const Shape& a, const Shape& b)
+      : per_m{1 / a.m, 1 / b.m},
+        per_n{1 / a.n, 1 / b.n},
+        below_half_m(0.5 - 0.5 * per_m),
+        below_half_n(0.5 - 0.5 * per_n),
+        cost{a.cost(), b.cost()} {}
+  Two per_m, per_n;                // tiles a unit of m and n
+  Two below_half_m, below_half_n;  // for ceiling
+  Two cost;                        // of a tile, in outputs at the full rate
 };
 // The last two are those of decode steps: operands swapped, so that the few rows fill the
 // instruction's 8 columns.
-constexpr std::array<Tiles, 3> kTiles = {{{{128, 128}, {256, 128}, {1.0, 1.05}},
-                                          {{64, 64}, {128, 64}, {1.15, 1.35}},
-                                          {{16, 8}, {128, 128}, {2.0, 2.5}}}};
+const std::array<Tiles, 3> kTiles = {{{{128, 256, 1.0}, {128, 128, 1.05}},
+                                      {{64, 128, 1.15}, {64, 64, 1.35}},
+                                      {{16, 128, 2.0}, {8, 128, 2.5}}}};
 
 // llama.cpp multiplies 4-bit blocks in int8 with a scale per 32 values: 15 to 23 % of the int8 peak
 // reached on A100, A40, RTX 3090 and 4090 (prompt processing of Llama-3-8B, data/inference), a
@@ -122,42 +134,46 @@ class GemmFamily : public KernelFamily {
     const auto& g = std::get<Gemm>(op);
     const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
                  k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
-    KernelPoint p;
-    const Bytes moved = bytes(op);
-    const Dtype dtype = arithmetic(op);
-    p.compute =
-        flops(op) / (rate_for(dtype, gpu) * (g.format == Format::kQ4K ? kBlockInt8Share : 1));
-    p.memory = moved / gpu.memory.bandwidth;
-    const double units = std::max(gpu.compute_units, 1);
-    Two costs = {1e300, 1e300};  // of the best shapes, in outputs at the full rate
+    const Bytes moved = bytes(g);
+    const FormatFacts& format = facts(g.format);
+    const Flops work = flops(g);
+    const Seconds compute = work / (rate_for(format.arithmetic, gpu) *
+                                    (g.format == Format::kQ4K ? kBlockInt8Share : 1));
+    const double units = std::max(gpu.compute_units, 1), per_unit = 1 / units;
+    const Two below_half = both(0.5 - 0.5 * per_unit);
+    Two costs = both(1e300);  // of the best shapes
 #pragma GCC unroll 3
     for (const Tiles& t : kTiles) {
-      const Two tiles = ceiling(m / t.m) * ceiling(n / t.n) * batch;
-      const Two whole_waves = ceiling(tiles / units) * units;
+      const Two tiles =
+          ceiling(m * t.per_m, t.below_half_m) * ceiling(n * t.per_n, t.below_half_n) * batch;
+      const Two whole_waves = ceiling(tiles * per_unit, below_half) * units;
       // A product with little work per wave is split along k: half a wave is the worst that is
       // lost.
       const Two run = minimum(tiles + kWaveLoss * (whole_waves - tiles), tiles + 0.5 * units);
-      costs = minimum(costs, run * t.m * t.n * t.penalty);
+      costs = minimum(costs, run * t.cost);
     }
     const double padded = std::min(costs[0], costs[1]) / (m * n * batch);
     // Operands and results of a decode step stay in the cache; weights do not, unless the call is
     // repeated on them.
-    const Bytes weights = weights_of(g);
-    const Bytes activations = moved - (g.weight ? weights : Bytes(0));
-    const Bytes cached =
-        if_cached(activations, gpu) +
-        (warm && g.weight ? cached_on_repeat(weights * kCopies, gpu) / kCopies : Bytes(0));
-    const Seconds limited =
-        dtype == Dtype::kFp32 ? std::max(p.compute, flops(op) / sustained_fp32(gpu)) : p.compute;
-    p.base = kSetup + std::max(limited * padded, move_time(moved, cached, gpu));
-    p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
-    p.x = {quick_log2(m), quick_log2(n * batch), quick_log2(k), 0};
-    return p;
-  }
-
-  bool warm_differs(const Op& op, const Gpu& gpu) const override {
-    const auto& g = std::get<Gemm>(op);
-    return g.weight && gpu.l2 && weights_of(g) * kCopies < *gpu.l2 * kBeyondCache;
+    const Bytes weights = static_cast<double>(g.weight) * (k * n * batch) * format.weight;
+    const Bytes cached = if_cached(moved - weights, gpu);
+    const Bytes cached_again = cached + cached_on_repeat(weights * kCopies, gpu) * (1 / kCopies);
+    Seconds computed = compute * padded;
+    if (format.arithmetic == Dtype::kFp32)
+      computed = std::max(computed, work / sustained_fp32(gpu) * padded);
+    const MoveRates rates(gpu);
+    const Two bases =
+        kSetup.value() + maximum(both(computed.value()), rates.times(moved, cached, cached_again));
+    const Seconds base(bases[0]), again(bases[1]);
+    const Seconds least = std::max(compute, rates.least(moved, warm ? cached_again : cached));
+    const Two x = quick_log2(Two{m, n * batch});
+    return {{x[0], x[1], quick_log2(k), 0},
+            compute,
+            rates.by_sheet(moved),
+            warm ? again : base,
+            again,
+            least,
+            Seconds(0)};
   }
 
   // Memory-bound bf16 products reach 0.77 to 0.88 of the data sheet on every NVIDIA GPU,
@@ -205,10 +221,6 @@ class GemmFamily : public KernelFamily {
   // for the least error on left-out shapes of six classes.
   static constexpr Seconds kSetup = microseconds(3);
   static constexpr double kWaveLoss = 0.3;
-  static Bytes weights_of(const Gemm& g) {
-    return static_cast<double>(g.k) * static_cast<double>(g.n) * static_cast<double>(g.batch) *
-           facts(g.format).weight;
-  }
 
   // The same cuBLAS call differs by 1 to 6 % between frameworks' runs (data/kernels).
   // Torch quantises activations in kernels of their own.

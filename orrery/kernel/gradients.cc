@@ -56,9 +56,6 @@ class GemmGradientFamily : public KernelFamily {
   KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
     return gemm_family().point(op, gpu, warm);
   }
-  bool warm_differs(const Op& op, const Gpu& gpu) const override {
-    return gemm_family().warm_differs(op, gpu);
-  }
   double analytical_inefficiency(const Op& op, const Gpu& gpu) const override {
     return gemm_family().analytical_inefficiency(op, gpu);
   }

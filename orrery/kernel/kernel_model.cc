@@ -44,6 +44,9 @@ bool is_gradient(const Op& op) {
   if (const auto* e = std::get_if<Elementwise>(&op)) return e->gradient;
   return false;
 }
+bool is_backward(const Op& op) {
+  return is_gradient(op) || std::holds_alternative<AttentionBackward>(op);
+}
 
 const std::string& framework_of(const KernelClasses& c, std::string_view family) {
   // Gradients are PyTorch's, whatever engine serves.
@@ -77,19 +80,22 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   KernelTime predict(const Op& op) const override {
-    if (const ServedFamily* measured = measured_gradient(op)) return predict(*measured, op, false);
-    const auto* backward = std::get_if<AttentionBackward>(&op);
-    KernelTime t = backward ? attention_backward(*backward) : forward(op);
-    if (layers_) {
-      if (const auto measured = layers_->time(op)) t.time = *measured;
+    KernelTime t;
+    if (is_backward(op)) {
+      backward(op, t);
+    } else {
+      forward(op, t);
+      if (layers_) of_layers(op, t);
     }
-    if (is_gradient(op)) t.time.shared = std::hypot(t.time.shared, kGradientError);
     return t;
   }
 
   KernelTime predict_repeated(const Op& op, std::string_view family) const override {
     for (const ServedFamily& m : families_) {
-      if (m.family().name() == family) return predict(m, op, true);
+      if (m.family().name() != family) continue;
+      KernelTime t;
+      predict(m, op, true, t);
+      return t;
     }
     return by_roofline(op);
   }
@@ -124,9 +130,14 @@ class SurfaceKernelModel : public KernelModel {
                        s.surface->kernel_class, m.family().name(), s.gpu, replaced, points);
   }
 
+  // What an engine was measured to run takes the measured time.
+  void of_layers(const Op& op, KernelTime& t) const {
+    if (const auto measured = layers_->time(op)) t.time = *measured;
+  }
+
   // The family that has a surface of this gradient, from a sweep; null: none, or no gradient.
   const ServedFamily* measured_gradient(const Op& op) const {
-    if (!is_gradient(op) && !std::holds_alternative<AttentionBackward>(op)) return nullptr;
+    if (!is_backward(op)) return nullptr;
     for (const ServedFamily* m : by_kind_[op.index()]) {
       const ServedFamily::Class* c = m->family().accepts(op) ? m->of(op) : nullptr;
       if (c && c->served.surface && c->served.surface->kernel_class.ends_with("gradient")) return m;
@@ -134,9 +145,25 @@ class SurfaceKernelModel : public KernelModel {
     return nullptr;
   }
 
-  KernelTime attention_backward(const AttentionBackward& backward) const {
+  // All that follows fills in a KernelTime where the caller has it: to build one and copy it is
+  // slow, since the processor must wait for the parts of what it has just written.
+
+  void backward(const Op& op, KernelTime& t) const {
+    if (const ServedFamily* measured = measured_gradient(op))
+      return predict(*measured, op, false, t);
+    const auto* attention = std::get_if<AttentionBackward>(&op);
+    if (attention) {
+      attention_backward(*attention, t);
+    } else {
+      forward(op, t);
+    }
+    if (layers_) of_layers(op, t);
+    if (!attention) t.time.shared = std::hypot(t.time.shared, kGradientError);
+  }
+
+  void attention_backward(const AttentionBackward& backward, KernelTime& t) const {
     const Op op = backward;
-    KernelTime t = forward(backward.forward);
+    forward(backward.forward, t);
     t.compute = flops(op) / rate_for(arithmetic(op), gpu_);
     t.memory = bytes(op) / gpu_.memory.bandwidth;
     t.time = t.time.scaled(kBackwardFlops * backward_factor(gpu_));
@@ -145,92 +172,97 @@ class SurfaceKernelModel : public KernelModel {
     t.time.origin = std::max(t.time.origin, Origin::kTransferred);
     if (t.bound != Bound::kLaunch)
       t.bound = t.compute > t.memory ? Bound::kCompute : Bound::kMemory;
-    return t;
   }
 
-  KernelTime forward(const Op& op) const {
+  [[gnu::always_inline]] void forward(const Op& op, KernelTime& t) const {
     for (const ServedFamily* m : by_kind_[op.index()]) {
-      if (m->family().accepts(op)) return predict(*m, op, false);
+      if (m->family().accepts(op)) return predict(*m, op, false, t);
     }
-    return by_roofline(op);
+    t = by_roofline(op);
   }
 
-  KernelTime predict(const ServedFamily& m, const Op& op, bool repeated) const {
+  [[gnu::always_inline]] void predict(const ServedFamily& m, const Op& op, bool repeated,
+                                      KernelTime& t) const {
     const KernelPoint p = m.family().point(op, gpu_, repeated);
     const ServedFamily::Class* c = m.of(op);
-    KernelTime t = uncalibrated(m.family(), c, op, p, repeated);
-    if (c && c->points) {
-      // It was made for repeated calls: what they are off by, a call of a step is too.
-      const KernelPoint warm = repeated ? p : m.family().point(op, gpu_, true);
-      const Seconds its_time =
-          repeated ? t.time.value : uncalibrated(m.family(), c, op, warm, true).time.value;
-      const double factor = c->points->factor(calibration_place(its_time, warm));
-      t.time = {std::max(t.time.value * factor, p.least), c->points->shared, c->points->own,
-                Origin::kTransferred};
-    }
+    uncalibrated(m.family(), c, op, p, repeated, t);
+    if (c && c->points) calibrate(m.family(), *c, op, p, repeated, t);
     if (!repeated) t.time.value += p.rest;
-    return t;
+  }
+
+  void calibrate(const KernelFamily& family, const ServedFamily::Class& c, const Op& op,
+                 const KernelPoint& p, bool repeated, KernelTime& t) const {
+    // It was made for repeated calls: what they are off by, a call of a step is too.
+    const KernelPoint warm = repeated ? p : family.point(op, gpu_, true);
+    KernelTime its = t;
+    if (!repeated) uncalibrated(family, &c, op, warm, true, its);
+    const double factor = c.points->factor(calibration_place(its.time.value, warm));
+    t.time = {std::max(t.time.value * factor, p.least), c.points->shared, c.points->own,
+              Origin::kTransferred};
   }
 
   // `p`: of the same op, repeated or not. Without KernelPoint::rest.
-  KernelTime uncalibrated(const KernelFamily& family, const ServedFamily::Class* c, const Op& op,
-                          const KernelPoint& p, bool repeated) const {
-    KernelTime t;
+  [[gnu::always_inline]] void uncalibrated(const KernelFamily& family, const ServedFamily::Class* c,
+                                           const Op& op, const KernelPoint& p, bool repeated,
+                                           KernelTime& t) const {
+    if (!c || !c->served.surface) return analytical(family, op, p, t);
+    const ServingSurface& served = c->served;
+    Seconds floor = served.surface->floor;
+    Seconds work = work_of(family, op, p, *c, served, repeated);
+    if (c->replacing.surface) {
+      const Seconds its_work = work_of(family, op, p, *c, c->replacing, repeated);
+      if (c->replacing.surface->floor + its_work < floor + work) {
+        floor = c->replacing.surface->floor;
+        work = its_work;
+      }
+    }
+    t.time.shared = served.shared;
+    t.time.own = c->own[Surface::regime_of(floor / (floor + work))];
+    t.time.origin = served.origin;
+    add_up(floor, work, p, t);
+  }
+
+  void analytical(const KernelFamily& family, const Op& op, const KernelPoint& p,
+                  KernelTime& t) const {
+    t.time.shared = kAnalyticalError;
+    t.time.own = kAnalyticalOwn;
+    t.time.origin = Origin::kAnalytical;
+    add_up(family.analytical_floor(), p.base * family.analytical_inefficiency(op, gpu_), p, t);
+  }
+
+  static void add_up(Seconds floor, Seconds work, const KernelPoint& p, KernelTime& t) {
+    t.time.value = std::max(floor + work, p.least);
     t.compute = p.compute;
     t.memory = p.memory;
-    Seconds floor, work;
-    if (c && c->served.surface) {
-      const ServingSurface& served = c->served;
-      floor = served.surface->floor;
-      work = work_of(family, op, p, *c, served, repeated);
-      if (c->replacing.surface) {
-        const Seconds its_work = work_of(family, op, p, *c, c->replacing, repeated);
-        if (c->replacing.surface->floor + its_work < floor + work) {
-          floor = c->replacing.surface->floor;
-          work = its_work;
-        }
-      }
-      const Seconds time = floor + work;
-      t.time.value = time;
-      t.time.shared = served.shared;
-      t.time.own = c->own[Surface::regime_of(floor / time)];
-      t.time.origin = served.origin;
-    } else {
-      floor = family.analytical_floor();
-      work = p.base * family.analytical_inefficiency(op, gpu_);
-      t.time = {floor + work, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical};
-    }
-    if (t.time.value < p.least) t.time.value = p.least;
-    t.bound = floor > work           ? Bound::kLaunch
-              : p.compute > p.memory ? Bound::kCompute
-                                     : Bound::kMemory;
-    return t;
+    // Which it is, no branch predictor can tell.
+    constexpr std::array kBounds = {Bound::kMemory, Bound::kCompute, Bound::kLaunch,
+                                    Bound::kLaunch};
+    t.bound = kBounds[std::size_t{p.compute > p.memory} + 2 * std::size_t{floor > work}];
   }
 
   // `s`: one of those of `c`.
-  Seconds work_of(const KernelFamily& family, const Op& op, const KernelPoint& p,
-                  const ServedFamily::Class& c, const ServingSurface& s, bool repeated) const {
-    const double surface = surface_factor(family, op, c, s, p);
-    return repeated ? p.base * surface : served_work(family, op, p, s, surface);
+  [[gnu::always_inline]] Seconds work_of(const KernelFamily& family, const Op& op,
+                                         const KernelPoint& p, const ServedFamily::Class& c,
+                                         const ServingSurface& s, bool repeated) const {
+    double surface = quick_exp(c.lookup->at(*s.surface, p));
+    if (s.relative) surface = carried(surface, family, op, p, s);
+    surface *= s.factor;
+    // The surface holds for operands as they were measured: those that fit stay in the L2. A call
+    // of a step, whose weights come from memory, takes at least that time, and at least what
+    // streaming its operands takes. What is slow for another reason (few blocks, latency) is not
+    // made slower.
+    if (repeated || s.origin == Origin::kFitted) return p.base * surface;
+    const Seconds again = p.repeated > Seconds(0) ? p.repeated : repeated_base(family, op, p);
+    return std::max(again * surface, p.base * std::min(surface, kStreaming));
   }
 
-  // What the surface makes of `base` on this GPU.
-  double surface_factor(const KernelFamily& family, const Op& op, const ServedFamily::Class& c,
-                        const ServingSurface& s, const KernelPoint& p) const {
-    const double there = quick_exp(c.lookup->at(*s.surface, p));
-    if (!s.relative) return there * s.factor;
-    return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative) *
-           s.factor;
+  double carried(double there, const KernelFamily& family, const Op& op, const KernelPoint& p,
+                 const ServingSurface& s) const {
+    return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative);
   }
 
-  // The surface holds for operands as they were measured: those that fit stay in the L2. A call of
-  // a step, whose weights come from memory, takes at least that time, and at least what streaming
-  // its operands takes. What is slow for another reason (few blocks, latency) is not made slower.
-  Seconds served_work(const KernelFamily& family, const Op& op, const KernelPoint& cold,
-                      const ServingSurface& s, double surface) const {
-    if (s.origin == Origin::kFitted || !family.warm_differs(op, gpu_)) return cold.base * surface;
-    const Seconds measured = family.point(op, gpu_, true).base * surface;
-    return std::max(measured, cold.base * std::min(surface, kStreaming));
+  Seconds repeated_base(const KernelFamily& family, const Op& op, const KernelPoint& cold) const {
+    return family.warm_differs(op, gpu_) ? family.point(op, gpu_, true).base : cold.base;
   }
 
   // Ops of no family: the roofline at the efficiencies that memory-bound and compute-bound kernels

@@ -8,6 +8,10 @@
 #include <cstring>
 #include <limits>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "orrery/base/error.h"
 #include "orrery/base/quick_math.h"
 
@@ -261,7 +265,9 @@ double SurfaceFile::at(const Surface& surface, const SurfacePlace& place) const 
 
 SurfaceLookup::SurfaceLookup(const std::vector<std::vector<double>>& axes,
                              const std::vector<std::vector<double>>& series_axes)
-    : axes_(prepared(axes)), series_axes_(prepared(series_axes)) {}
+    : axes_(prepared(axes)), series_axes_(prepared(series_axes)) {
+  for (const Axis& axis : axes_) crowded_ = crowded_ || axis.more_steps > 0;
+}
 
 std::vector<SurfaceLookup::Axis> SurfaceLookup::prepared(
     const std::vector<std::vector<double>>& axes) {
@@ -271,30 +277,24 @@ std::vector<SurfaceLookup::Axis> SurfaceLookup::prepared(
   return out;
 }
 
-namespace {
-// Which of `count` buckets a coordinate lies in; the first and the last go on without end.
-inline std::size_t bucket_of(double x, double first, double per_unit, std::size_t count) {
-  const double bucket = std::max(0.0, (x - first) * per_unit);
-  return static_cast<std::size_t>(
-      static_cast<std::int32_t>(std::min(bucket, static_cast<double>(count - 1))));
-}
-}  // namespace
-
 SurfaceLookup::Axis::Axis(const std::vector<double>& of, std::size_t its_stride)
-    : first(of.front()), buckets_per_unit(kBuckets / (of.back() - of.front())), stride(its_stride) {
-  const std::size_t last = of.size() - 1;  // beyond it the surface is constant
-  std::array<std::size_t, kBuckets> in_bucket{};
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    nodes[i].x = of[i];
-    if (i < last) nodes[i].per_unit = 1 / (of[i + 1] - of[i]);
-    if (i > 0 && i < last) ++in_bucket[bucket_of(of[i], first, buckets_per_unit, kBuckets)];
+    : first(of.front()),
+      last(of.back()),
+      buckets_per_unit(kBuckets / (of.back() - of.front())),
+      stride(its_stride) {
+  const std::size_t end = of.size() - 1;  // the last cell begins before it
+  std::array<std::size_t, kBuckets + 1> in_bucket{};
+  for (std::size_t i = 0; i < end; ++i) {
+    nodes[i] = {of[i], 1 / (of[i + 1] - of[i])};
+    if (i > 0) ++in_bucket[static_cast<std::size_t>((of[i] - first) * buckets_per_unit)];
   }
-  nodes[last].x = std::numeric_limits<double>::infinity();  // ends every search
+  for (std::size_t i = end; i < nodes.size(); ++i)
+    nodes[i].x = std::numeric_limits<double>::infinity();  // ends every search
   std::size_t below = 0;  // nodes after the first in the buckets before
-  for (std::size_t b = 0; b < kBuckets; ++b) {
+  for (std::size_t b = 0; b <= kBuckets; ++b) {
     begin[b] = static_cast<std::uint8_t>(below);
     below += in_bucket[b];
-    most_steps = std::max(most_steps, in_bucket[b]);
+    if (in_bucket[b] > 2) more_steps = std::max(more_steps, in_bucket[b] - 2);
   }
 }
 
@@ -304,10 +304,13 @@ namespace {
 template <std::size_t kOthers>
 inline Two between(const float* values, const std::size_t* stride, const double* fraction) {
   if constexpr (kOthers == 0) {
-    using Floats = float __attribute__((vector_size(8)));
-    Floats both;
+#ifdef __SSE2__  // g++ 12 converts one by one
+    double both;
     std::memcpy(&both, values, sizeof(both));
-    return __builtin_convertvector(both, Two);
+    return _mm_cvtps_pd(_mm_castpd_ps(_mm_set_sd(both)));
+#else
+    return Two{values[0], values[1]};
+#endif
   } else {
     const Two low = between<kOthers - 1>(values, stride + 1, fraction + 1);
     const Two high = between<kOthers - 1>(values + *stride, stride + 1, fraction + 1);
@@ -317,42 +320,60 @@ inline Two between(const float* values, const std::size_t* stride, const double*
 
 }  // namespace
 
-double SurfaceLookup::value_at(const std::vector<Axis>& axes, const float* values,
-                               const double* x) {
-  std::size_t strides[kMostAxes] = {};
-  double fractions[kMostAxes] = {};
-  for (std::size_t a = 0; a < axes.size(); ++a) {
+template <bool kCrowded, std::size_t kAxes>
+inline double SurfaceLookup::interpolated(const Axis* axes, const float* values, const double* x) {
+  std::size_t strides[kAxes];
+  double fractions[kAxes];
+#pragma GCC unroll 4
+  for (std::size_t a = 0; a < kAxes; ++a) {
     const Axis& axis = axes[a];
-    std::size_t low =
-        axis.begin[bucket_of(x[a], axis.first, axis.buckets_per_unit, Axis::kBuckets)];
-    for (std::size_t step = 0; step < axis.most_steps; ++step) low += x[a] >= axis.nodes[low + 1].x;
-    const Node& node = axis.nodes[low];
-    fractions[a] = std::clamp((x[a] - node.x) * node.per_unit, 0.0, 1.0);
+    const double within = std::min(std::max(axis.first, x[a]), axis.last);
+    std::size_t low = axis.begin[static_cast<std::size_t>(
+        static_cast<std::int64_t>((within - axis.first) * axis.buckets_per_unit))];
+    const Node* node = &axis.nodes[low];
+    low += std::size_t{within >= node[1].x} + std::size_t{within >= node[2].x};
+    if constexpr (kCrowded) {
+      for (std::size_t step = 0; step < axis.more_steps; ++step)
+        low += within >= axis.nodes[low + 1].x;
+    }
+    node = &axis.nodes[low];
+    fractions[a] = (within - node->x) * node->per_unit;
     strides[a] = axis.stride;
     values += low * axis.stride;
   }
-  Two pair{};
+  const Two pair = between<kAxes - 1>(values, strides, fractions);
+  return pair[0] + fractions[kAxes - 1] * (pair[1] - pair[0]);
+}
+
+template <bool kCrowded>
+inline double SurfaceLookup::value_at(const std::vector<Axis>& axes, const float* values,
+                                      const double* x) {
   switch (axes.size()) {
     case 1:
-      pair = between<0>(values, strides, fractions);
-      break;
+      return interpolated<kCrowded, 1>(axes.data(), values, x);
     case 2:
-      pair = between<1>(values, strides, fractions);
-      break;
+      return interpolated<kCrowded, 2>(axes.data(), values, x);
     case 3:
-      pair = between<2>(values, strides, fractions);
-      break;
+      return interpolated<kCrowded, 3>(axes.data(), values, x);
     default:
-      pair = between<3>(values, strides, fractions);
+      return interpolated<kCrowded, 4>(axes.data(), values, x);
   }
-  return pair[0] + fractions[axes.size() - 1] * (pair[1] - pair[0]);
 }
 
 double SurfaceLookup::at(const Surface& surface, const SurfacePlace& place) const {
-  const double v = value_at(axes_, surface.values.data(), place.x.data());
-  if (place.series == 0) return v;
+  if (crowded_) return crowded_at(surface, place);
+  const double v = value_at<false>(axes_, surface.values.data(), place.x.data());
+  return place.series == 0 ? v : v + series_at(surface, place);
+}
+
+double SurfaceLookup::crowded_at(const Surface& surface, const SurfacePlace& place) const {
+  const double v = value_at<true>(axes_, surface.values.data(), place.x.data());
+  return place.series == 0 ? v : v + series_at(surface, place);
+}
+
+double SurfaceLookup::series_at(const Surface& surface, const SurfacePlace& place) const {
   const SurfaceSeries* series = surface.find_series(place.series);
-  return series ? v + value_at(series_axes_, series->values.data(), place.along.data()) : v;
+  return series ? value_at<true>(series_axes_, series->values.data(), place.along.data()) : 0;
 }
 
 namespace {

@@ -43,6 +43,8 @@ inline constexpr double kValueStep = 0.01;
 
 // Where a call is on a surface.
 struct SurfacePlace {
+  SurfacePlace() = default;
+  SurfacePlace(double a, double b, double c, double d) : x{a, b, c, d} {}
   std::array<double, kMostAxes> x{};  // as many as the family has axes, usually log2 of sizes
   std::uint64_t series = 0;           // key of its discrete shape; 0: none
   std::array<double, kMostSeriesAxes> along{};
@@ -75,7 +77,6 @@ struct Surface {
   // Factors on `own` by the floor's share of a time: below 0.05, 0.2, 0.5, and above.
   std::array<double, 4> regimes{1, 1, 1, 1};
 
-  double own_at(double floor_share) const { return own * regimes[regime_of(floor_share)]; }
   static std::size_t regime_of(double floor_share) {
     return std::size_t{floor_share >= 0.05} + std::size_t{floor_share >= 0.2} +
            std::size_t{floor_share >= 0.5};
@@ -113,16 +114,25 @@ class SurfaceLookup {
   struct Axis {
     Axis(const std::vector<double>& of, std::size_t its_stride);
     static constexpr std::size_t kBuckets = 256, kMostNodes = 64;
-    double first = 0, buckets_per_unit = 0;
-    std::size_t most_steps = 0;  // nodes in a bucket
+    double first = 0, last = 0, buckets_per_unit = 0;
     std::size_t stride = 0;      // from a node's values to the next one's
-    std::array<std::uint8_t, kBuckets> begin{};
+    std::size_t more_steps = 0;  // nodes in a bucket beyond two
+    std::array<std::uint8_t, kBuckets + 1> begin{};
     std::array<Node, kMostNodes + 1> nodes{};
   };
+  double crowded_at(const Surface& surface, const SurfacePlace& place) const;
+  // What its series adds.
+  double series_at(const Surface& surface, const SurfacePlace& place) const;
   static std::vector<Axis> prepared(const std::vector<std::vector<double>>& axes);
-  static double value_at(const std::vector<Axis>& axes, const float* values, const double* x);
+  template <bool kCrowded>
+  [[gnu::always_inline]] static double value_at(const std::vector<Axis>& axes, const float* values,
+                                                const double* x);
+  template <bool kCrowded, std::size_t kAxes>
+  [[gnu::always_inline]] static double interpolated(const Axis* axes, const float* values,
+                                                    const double* x);
 
   std::vector<Axis> axes_, series_axes_;
+  bool crowded_ = false;  // has a bucket with more than two nodes
 };
 
 // Below catalog/: "kernels/gemm/vllm-h100-sxm.txt".

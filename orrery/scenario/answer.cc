@@ -42,7 +42,7 @@ Json to_json(const Point& p, bool breakdown) {
   Json metrics = Json::object();
   for (const Metric& m : p.metrics) {
     Json j = {{"unit", m.unit}, {"value", rounded(m.value)}};
-    if (m.origin != Origin::kExact) {
+    if (m.has_interval()) {
       j["interval50"] = {rounded(m.low50), rounded(m.high50)};
       j["interval90"] = {rounded(m.low90), rounded(m.high90)};
     }

@@ -19,6 +19,8 @@ struct Metric {
   double value = 0;
   double low50 = 0, high50 = 0, low90 = 0, high90 = 0;  // equal to value when exact
   Origin origin = Origin::kExact;
+
+  bool has_interval() const { return low90 < high90; }
 };
 
 // `scale`: base units per `unit` (1e-3 for ms).
@@ -62,6 +64,14 @@ struct RequestRow {
   std::string outcome;  // "done", "too long", "never fits", "unfinished"
 };
 
+// One step of a simulated service.
+struct StepRow {
+  double start = 0, end = 0;  // seconds
+  std::int64_t engine = 0, decodes = 0, prompts = 0, prompt_tokens = 0;
+  std::int64_t running = 0, waiting = 0;  // requests
+  double kv_use = 0;                      // share
+};
+
 struct Feasibility {
   bool fits = true;
   std::string reason;  // when it does not: the numbers and the largest contributors
@@ -78,6 +88,7 @@ struct Point {
   std::string limit;                 // what limits it, and what would help: one line
   std::vector<std::string> notes;    // assumptions and defaults taken
   std::vector<RequestRow> requests;  // of a simulated service, on request
+  std::vector<StepRow> steps;        // likewise
 
   const Metric* find(std::string_view name) const;
 };

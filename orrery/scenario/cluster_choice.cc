@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "orrery/base/error.h"
+#include "orrery/base/kinds.h"
 #include "orrery/serving/autoscaler.h"
 #include "orrery/serving/router.h"
 
@@ -42,13 +42,6 @@ bool set_part(PoolChoice& p, std::string_view part) {
   if (key == "seqs") return p.seqs = n, true;
   if (key == "tokens") return p.tokens = n, true;
   return false;
-}
-
-template <class Kind>
-std::vector<std::string> names_of(const std::vector<Kind>& kinds) {
-  std::vector<std::string> names;
-  for (const Kind& k : kinds) names.emplace_back(k.name);
-  return names;
 }
 
 // Pools are refused where they stand.

@@ -60,17 +60,17 @@ void add_cluster_metrics(const SimulationConfig& config, const SimulationResult&
     for (const auto& [name, p] :
          {std::pair{"kv_transfer_p50", 0.5}, {"kv_transfer_p90", 0.9}, {"kv_transfer_p99", 0.99}})
       put(name, "ms", quantile(ms, p));
-    put("kv_transfer_alone", "ms", 1e3 * r.link_seconds / static_cast<double>(r.transfers));
+    put("kv_transfer_alone", "ms", 1e3 * r.link_time.value() / static_cast<double>(r.transfers));
     for (const PoolSum& s : sums(config, r)) {
       put(s.pool->replica.role == Role::kPrefill ? "prefill_busy" : "decode_busy", "%",
           100 * s.busy / (s.engines * r.end.seconds()));
     }
   }
   if (config.autoscale.on() && r.end > SimTime{}) {
-    put("engines", "", r.engine_seconds / r.end.seconds());
+    put("engines", "", r.engine_time / r.end.time());
     put("most_engines", "", static_cast<double>(r.most_engines));
     put("engine_starts", "", static_cast<double>(r.starts));
-    put("gpu_hours", "h", r.gpu_seconds / 3600);
+    put("gpu_hours", "h", r.gpu_time.value() / 3600);
   }
   if (config.failures.any()) {
     double retries = 0;

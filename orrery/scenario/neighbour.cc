@@ -17,7 +17,7 @@ double mean_tpot(const SimulationResult& r) {
   double sum = 0, n = 0;
   for (const RequestRecord& q : r.records) {
     if (q.outcome != Outcome::kDone || q.output < 2) continue;
-    sum += q.tpot();
+    sum += q.tpot().value();
     ++n;
   }
   return n > 0 ? sum / n : 0;

@@ -27,6 +27,7 @@ struct RunOptions {
   TierChoice tier = TierChoice::kBest;
   bool intervals = true;              // of simulated services: two more simulations
   bool requests = false;              // fill Point::requests
+  bool steps = false;                 // fill Point::steps
   const RequestLoad* load = nullptr;  // simulated instead of the scenario's own, if given
   bool find_max_rate = false;         // instead of load.rate: the highest that meets the SLO
 };

@@ -4,18 +4,12 @@
 
 #include <charconv>
 
+#include "orrery/base/kinds.h"
 #include "orrery/serving/adapters.h"
 #include "orrery/serving/trace.h"
 
 namespace orrery {
 namespace {
-
-template <class Kind>
-std::vector<std::string> names_of(const std::vector<Kind>& kinds) {
-  std::vector<std::string> names;
-  for (const Kind& k : kinds) names.emplace_back(k.name);
-  return names;
-}
 
 // A text that Lengths reads, refused where it stands.
 void add_lengths(Fields& f, std::string name, std::string& value, std::string doc) {
@@ -77,7 +71,7 @@ void declare(Fields& f, ServiceScenario& s) {
             .range(1e-3, 1e6);
         g.add("end_rate", s.arrival.end_rate, "ramp: arrivals a second at its end")
             .range(1e-9, 1e9);
-        g.add("period", s.arrival.period, "ramp, diurnal: seconds").range(1e-3, 1e9);
+        g.add("period", s.arrival.period, "ramp: of its rise; diurnal: of a wave");
         g.add("amplitude", s.arrival.amplitude, "diurnal: swing of the rate, 0 to 1").range(0, 1);
         g.add("max_concurrency", s.max_concurrency,
               "closed loop: at most so many requests under way; 0: no limit")
@@ -157,6 +151,10 @@ RequestLoad requests_of(const ServiceScenario& s, double rate, std::vector<std::
 
 RequestLoad load_of(const ServiceScenario& s, double rate, std::vector<std::string>& notes) {
   RequestLoad load = requests_of(s, rate, notes);
+  const auto requests = static_cast<std::int64_t>(load.requests.size());
+  if (s.warmup + s.cooldown >= requests)
+    throw InputError(fmt::format("load.warmup {} and load.cooldown {} leave none of {} requests",
+                                 s.warmup, s.cooldown, requests));
   if (s.lora.on())
     assign_adapters(load, s.lora.adapters, s.lora.alpha, static_cast<std::uint64_t>(s.seed));
   return load;

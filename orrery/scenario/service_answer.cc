@@ -10,7 +10,9 @@
 namespace orrery {
 namespace {
 
-// The counted requests' times, ms.
+constexpr Seconds kMs = milliseconds(1);
+
+// The counted requests' times; samples in ms.
 struct Times {
   std::vector<double> ttft, tpot, e2e, queued;
   std::int64_t counted = 0, good = 0;
@@ -18,9 +20,7 @@ struct Times {
   SimTime first = kNever, last;
 };
 
-bool within(double seconds, Seconds limit) {
-  return limit == Seconds(0) || seconds <= limit.value();
-}
+bool within(Seconds time, Seconds limit) { return limit == Seconds(0) || time <= limit; }
 
 Times times_of(const ServiceScenario& s, const SimulationResult& r) {
   Times t;
@@ -29,10 +29,10 @@ Times times_of(const ServiceScenario& s, const SimulationResult& r) {
     const RequestRecord& q = r.records[static_cast<std::size_t>(i)];
     ++t.counted;
     if (q.outcome != Outcome::kDone) continue;
-    t.ttft.push_back(q.ttft() * 1e3);
-    t.e2e.push_back(q.e2e() * 1e3);
-    t.queued.push_back((q.scheduled - q.arrival).seconds() * 1e3);
-    if (q.output > 1) t.tpot.push_back(q.tpot() * 1e3);
+    t.ttft.push_back(q.ttft() / kMs);
+    t.e2e.push_back(q.e2e() / kMs);
+    t.queued.push_back((q.scheduled - q.arrival).time() / kMs);
+    if (q.output > 1) t.tpot.push_back(q.tpot() / kMs);
     t.good += within(q.ttft(), s.slo.ttft) && within(q.e2e(), s.slo.e2e) &&
               (q.output < 2 || within(q.tpot(), s.slo.tpot));
     t.input += q.input;
@@ -63,10 +63,6 @@ double half_way(double value, double bound) {
                                 : value + (bound - value) * kRatio;
 }
 
-void append(std::vector<Metric>& metrics, Point& point) {
-  point.metrics.insert(point.metrics.end(), metrics.begin(), metrics.end());
-}
-
 // What the same engines would do if each of them did both prefill and decode.
 void add_collocated(const std::vector<Metric>& together, std::vector<Metric>& metrics) {
   const auto find = [](const std::vector<Metric>& in, std::string_view name) {
@@ -87,7 +83,7 @@ bool meets_slo(const ServiceScenario& s, const SimulationResult& r) {
   if (t.counted == 0 || static_cast<std::int64_t>(t.e2e.size()) < t.counted) return false;
   const double p = s.slo.percentile / 100;
   const auto met = [p](const std::vector<double>& sample, Seconds limit) {
-    return sample.empty() || within(quantile(sample, p) * 1e-3, limit);
+    return sample.empty() || within(quantile(sample, p) * kMs, limit);
   };
   return met(t.ttft, s.slo.ttft) && met(t.tpot, s.slo.tpot) && met(t.e2e, s.slo.e2e);
 }
@@ -103,11 +99,11 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
   add_distribution(m, "ttft", t.ttft);
   add_distribution(m, "tpot", t.tpot);
   if (r.gaps.count() > 0) {
-    put("itl", "ms", r.gaps.mean() * 1e3);
-    put("itl_p50", "ms", r.gaps.quantile(0.5) * 1e3);
-    put("itl_p90", "ms", r.gaps.quantile(0.9) * 1e3);
-    put("itl_p99", "ms", r.gaps.quantile(0.99) * 1e3);
-    put("itl_max", "ms", r.gaps.largest() * 1e3);
+    put("itl", "ms", r.gaps.mean() / kMs);
+    put("itl_p50", "ms", r.gaps.quantile(0.5) / kMs);
+    put("itl_p90", "ms", r.gaps.quantile(0.9) / kMs);
+    put("itl_p99", "ms", r.gaps.quantile(0.99) / kMs);
+    put("itl_max", "ms", r.gaps.largest() / kMs);
   }
   add_distribution(m, "e2e", t.e2e);
   add_distribution(m, "queue", t.queued);
@@ -123,8 +119,8 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
     put("slo_attainment", "%", 100 * static_cast<double>(t.good) / static_cast<double>(t.counted));
     if (span > 0) put("goodput", "requests/s", static_cast<double>(t.good) / span);
   }
-  if (r.engine_seconds > 0) {
-    put("busy", "%", 100 * sum.busy.seconds() / r.engine_seconds);
+  if (r.engine_time > Seconds(0)) {
+    put("busy", "%", 100 * (sum.busy.time() / r.engine_time));
     put("running", "sequences",
         static_cast<double>(sum.sequence_steps) /
             static_cast<double>(std::max<std::int64_t>(sum.steps, 1)));
@@ -154,10 +150,10 @@ std::vector<RequestRow> request_rows(const SimulationResult& r) {
     row.outcome = kOutcomes[static_cast<std::size_t>(q.outcome)];
     row.replica = q.replica;
     if (q.outcome == Outcome::kDone) {
-      row.queue = (q.scheduled - q.arrival).seconds() * 1e3;
-      row.ttft = q.ttft() * 1e3;
-      row.tpot = q.output > 1 ? q.tpot() * 1e3 : 0;
-      row.e2e = q.e2e() * 1e3;
+      row.queue = (q.scheduled - q.arrival).time() / kMs;
+      row.ttft = q.ttft() / kMs;
+      row.tpot = q.output > 1 ? q.tpot() / kMs : 0;
+      row.e2e = q.e2e() / kMs;
       row.cached = q.cached;
       row.evictions = q.evictions;
       row.stalls = q.stalls;
@@ -167,17 +163,36 @@ std::vector<RequestRow> request_rows(const SimulationResult& r) {
   return rows;
 }
 
-void answer_service(const ServiceScenario& service, const SimulationConfig& config,
-                    const RequestLoad& load, const StepModel& steps, const MakeClocks& clocks,
-                    const PlainService* plain, bool intervals, bool requests, Point& point) {
-  // What the steps' uncertainty is: of a middling decode step.
+StepSpread step_spread(const StepModel& steps, const SimulationConfig& config) {
   const Estimate<Seconds> typical =
       steps.time({{{std::min<std::int64_t>(32, config.replica.limits.max_num_seqs), 1, 1024}}})
           .total;
-  const auto run = [&](double scale) { return simulate(config, load, clocks(scale).view()); };
-  const auto at = [&](double scale) { return service_metrics(service, config, run(scale)); };
-  const SimulationResult result = run(1);
-  if (requests) point.requests = request_rows(result);
+  return {typical.quantile(0.05) / typical.value, typical.quantile(0.95) / typical.value,
+          typical.origin};
+}
+
+void set_interval(Metric& m, double a, double b) {
+  m.low90 = std::min({a, b, m.value});
+  m.high90 = std::max({a, b, m.value});
+  m.low50 = half_way(m.value, m.low90);
+  m.high50 = half_way(m.value, m.high90);
+}
+
+void answer_service(const ServiceScenario& service, const SimulationConfig& config,
+                    const RequestLoad& load, const StepSpread& spread, const MakeClocks& clocks,
+                    const PlainService* plain, const RunOptions& options, Point& point) {
+  const auto at = [&](double scale) {
+    return service_metrics(service, config, simulate(config, load, clocks(scale).view()));
+  };
+  StepLog log;
+  SimulationConfig logged = config;
+  if (options.steps) logged.steps = &log;
+  const SimulationResult result = simulate(logged, load, clocks(1).view());
+  if (options.requests) point.requests = request_rows(result);
+  for (const StepRecord& s : log) {
+    point.steps.push_back({s.start.seconds(), s.end.seconds(), s.engine, s.decodes, s.prompts,
+                           s.prompt_tokens, s.running, s.waiting, s.kv_use});
+  }
   std::vector<Metric> metrics = service_metrics(service, config, result);
   if (plain) {
     const SimulationResult alone = simulate(plain->config, load, plain->clocks(1).view());
@@ -189,24 +204,18 @@ void answer_service(const ServiceScenario& service, const SimulationConfig& conf
                    metrics);
   }
   for (Metric& m : metrics) {
-    if (m.name != "requests") m.origin = typical.origin;
+    if (m.name != "requests") m.origin = spread.origin;
   }
-  if (!intervals) return append(metrics, point);
-  const std::vector<Metric> fast = at(typical.quantile(0.05) / typical.value),
-                            slow = at(typical.quantile(0.95) / typical.value);
-  const auto named = [](const std::vector<Metric>& in, const Metric& m) {
-    const auto it =
-        std::find_if(in.begin(), in.end(), [&](const Metric& o) { return o.name == m.name; });
-    return it == in.end() ? m.value : it->value;
-  };
-  for (Metric& m : metrics) {
-    const double a = named(fast, m), b = named(slow, m);
-    m.low90 = std::min({a, b, m.value});
-    m.high90 = std::max({a, b, m.value});
-    m.low50 = half_way(m.value, m.low90);
-    m.high50 = half_way(m.value, m.high90);
+  if (options.intervals) {
+    const std::vector<Metric> fast = at(spread.fast), slow = at(spread.slow);
+    const auto named = [](const std::vector<Metric>& in, const Metric& m) {
+      const auto it =
+          std::find_if(in.begin(), in.end(), [&](const Metric& o) { return o.name == m.name; });
+      return it == in.end() ? m.value : it->value;
+    };
+    for (Metric& m : metrics) set_interval(m, named(fast, m), named(slow, m));
   }
-  append(metrics, point);
+  point.metrics.insert(point.metrics.end(), metrics.begin(), metrics.end());
 }
 
 }  // namespace orrery

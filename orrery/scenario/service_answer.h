@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "orrery/scenario/answer.h"
+#include "orrery/scenario/runner.h"
 #include "orrery/scenario/service.h"
 #include "orrery/serving/simulation.h"
 #include "orrery/step/step_model.h"
@@ -45,13 +46,24 @@ struct PlainService {
   MakeClocks clocks;
 };
 
-// Simulates the load three times: with step times as predicted, and with their 5 % and 95 %
-// quantiles, which give every metric's interval (queueing multiplies errors of steps). `intervals`
-// false: once, and no intervals. Adds metrics, and requests if asked, to `point`. `steps` tells how
-// uncertain times are. `plain`: if there, simulated once with the same load; metrics say how much
-// faster or slower requests are than there.
+// How uncertain step times are, told by a middling decode step: its 5 % and 95 % quantiles over its
+// mean.
+struct StepSpread {
+  double fast = 1, slow = 1;
+  Origin origin = Origin::kExact;
+};
+StepSpread step_spread(const StepModel& steps, const SimulationConfig& config);
+
+// The 90 % interval from the figure's values with fast and slow steps, the 50 % one from it.
+void set_interval(Metric& m, double a, double b);
+
+// Simulates the load three times: with step times as predicted, and with all of them fast and slow,
+// which gives every metric's interval (queueing multiplies errors of steps). `intervals` false:
+// once, and no intervals. Adds metrics, and requests and steps if asked, to `point`. `plain`: if
+// there, simulated once with the same load; metrics say how much faster or slower requests are than
+// there.
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
-                    const RequestLoad& load, const StepModel& steps, const MakeClocks& clocks,
-                    const PlainService* plain, bool intervals, bool requests, Point& point);
+                    const RequestLoad& load, const StepSpread& spread, const MakeClocks& clocks,
+                    const PlainService* plain, const RunOptions& options, Point& point);
 
 }  // namespace orrery

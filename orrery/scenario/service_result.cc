@@ -72,7 +72,6 @@ void add_requests(ServiceResult& r, std::vector<Answered> all) {
 ServiceResult read_vllm(const json& j) {
   ServiceResult r;
   r.tool = "vllm";
-  r.model = j.value("model_id", "");
   if (const auto c = j.find("max_concurrency"); c != j.end() && c->is_number())
     r.max_concurrency = c->get<std::int64_t>();
   const auto list = [&](const char* key) {

@@ -15,7 +15,6 @@ namespace orrery {
 
 struct ServiceResult {
   std::string tool;  // "vllm", "aiperf", "guidellm"
-  std::string model;
   // The requests that were answered, as they were sent. Where the file has totals only: as many
   // requests of the mean lengths, at the file's rate (all at once if that is infinite).
   RequestLoad load;

@@ -10,6 +10,7 @@
 #include "orrery/scenario/served_pool.h"
 #include "orrery/scenario/service_answer.h"
 #include "orrery/scenario/service_config.h"
+#include "orrery/scenario/service_rate.h"
 #include "orrery/scenario/service_repeat.h"
 #include "orrery/scenario/service_techniques.h"
 #include "orrery/serving/step_clock.h"
@@ -26,6 +27,7 @@ SimulationConfig service_config(const Scenario& s, const Deployment& d, const Ar
   c.max_concurrency = s.service.max_concurrency;
   c.frontend_per_request = sim_time(d.engine.execution.frontend_per_request);
   c.request_overhead = sim_time(d.engine.execution.request_overhead);
+  c.overhead_per_prompt_token = sim_time(d.engine.execution.overhead_per_prompt_token);
   c.autoscale.policy = cluster.autoscale.policy;
   c.autoscale.target = cluster.autoscale.target;
   c.autoscale.least = cluster.autoscale.least;
@@ -76,38 +78,6 @@ void add_memory(Point& p, MemoryBreakdown m, std::vector<MemoryRow> beside,
   p.metrics.push_back(exact_metric(
       "kv_tokens", "tokens",
       static_cast<double>(c.replica.kv_blocks * c.replica.ranks) * c.replica.limits.block_size));
-}
-
-// The highest rate that meets the SLO, within 1 %: doubled or halved until it lies between two
-// rates, then bisected. The same seed throughout, so that rates differ by nothing but their rate.
-double max_rate(const Scenario& s, const SimulationConfig& config, const MakeClocks& make_clocks) {
-  if (!s.service.slo.any())
-    throw InputError("the highest rate that meets an SLO needs one: slo.ttft, slo.tpot or slo.e2e");
-  if (!s.service.trace.empty() || s.service.max_concurrency > 0)
-    throw InputError("the highest rate is sought with generated arrivals, without max_concurrency");
-  const Clocks clocks = make_clocks(1);
-  std::vector<std::string> notes;
-  const auto good = [&](double rate) {
-    return meets_slo(s.service, simulate(config, load_of(s.service, rate, notes), clocks.view()));
-  };
-  constexpr double kLeast = 1e-3, kMost = 1e6, kClose = 1.01;
-  double low = 1, high = 1;
-  if (good(low)) {
-    while (good(high *= 2)) {
-      low = high;
-      if (high > kMost) return high;
-    }
-  } else {
-    while (!good(low /= 2)) {
-      high = low;
-      if (low < kLeast) throw Infeasible("no rate meets the SLO: one request alone misses it");
-    }
-  }
-  while (high / low > kClose) {
-    const double middle = std::sqrt(low * high);
-    (good(middle) ? low : high) = middle;
-  }
-  return low;
 }
 
 }  // namespace
@@ -196,14 +166,11 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
               service_config(s, d, model, plan, memory.kv_blocks()),
               with_pools([&](double scale) { return std::make_unique<StepClock>(steps, scale); })};
         }
-        if (options.find_max_rate) rate = max_rate(s, config, clocks);
-        p.at["rate"] = rate;
-        if (options.find_max_rate)
-          p.metrics.push_back(exact_metric("max_rate", "requests/s", rate));
-        if (options.find_max_rate && config.replica.role == Role::kPrefill) {
-          p.metrics.push_back(exact_metric("collocated_max_rate", "requests/s",
-                                           max_rate(s, collocated(config), clocks)));
+        const StepSpread spread = step_spread(steps, config);
+        if (options.find_max_rate) {
+          rate = add_max_rates(s.service, config, clocks, spread, options.intervals, p);
         }
+        p.at["rate"] = rate;
         const RequestLoad load = options.load ? *options.load : load_of(s.service, rate, p.notes);
         if (const auto beside = neighbour(s, d, plan, options)) {
           if (options.find_max_rate) throw NoData("neighbour: not with the search for a rate");
@@ -213,8 +180,8 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
           plain = {config, clocks};
           clocks = with_pools([clock, stretch](double scale) { return clock(scale * stretch); });
         }
-        answer_service(s.service, config, load, steps, clocks, plain ? &*plain : nullptr,
-                       options.intervals, options.requests, p);
+        answer_service(s.service, config, load, spread, clocks, plain ? &*plain : nullptr, options,
+                       p);
         if (!options.load) repeat_service(s.service, rate, config, clocks, p);
         answer.points.push_back(std::move(p));
         if (options.find_max_rate) break;

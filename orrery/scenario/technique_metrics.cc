@@ -67,10 +67,10 @@ void add_comparison(const ServiceScenario& s, const SimulationResult& plain,
     const RequestRecord &a = plain.records[index], &b = r.records[index];
     if (a.outcome != Outcome::kDone || b.outcome != Outcome::kDone) continue;
     e2e.push_back(a.e2e() / b.e2e());
-    if (b.output < 2 || b.tpot() == 0) continue;
+    if (b.output < 2 || b.tpot() == Seconds(0)) continue;
     tpot.push_back(a.tpot() / b.tpot());
-    plain_tpot += a.tpot();
-    own_tpot += b.tpot();
+    plain_tpot += a.tpot().value();
+    own_tpot += b.tpot().value();
   }
   const auto put = [&](const char* name, double v) {
     metrics.push_back(exact_metric(name, "x", v));

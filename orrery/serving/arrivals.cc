@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "orrery/base/error.h"
+#include "orrery/base/kinds.h"
 
 namespace orrery {
 namespace {
@@ -75,7 +76,7 @@ class Ramp : public Thinned {
 
  protected:
   double rate(double t) const override {
-    return p_.rate + (p_.end_rate - p_.rate) * std::min(t / p_.period, 1.0);
+    return p_.rate + (p_.end_rate - p_.rate) * std::min(t / p_.period.value(), 1.0);
   }
 
  private:
@@ -88,7 +89,7 @@ class Diurnal : public Thinned {
 
  protected:
   double rate(double t) const override {
-    return p_.rate * (1 + p_.amplitude * std::sin(2 * std::numbers::pi * t / p_.period));
+    return p_.rate * (1 + p_.amplitude * std::sin(2 * std::numbers::pi * t / p_.period.value()));
   }
 
  private:
@@ -122,14 +123,9 @@ std::unique_ptr<ArrivalProcess> make_arrivals(std::string_view name, const Arriv
   need("rate", p.rate, 1e-9, 1e9);
   need("burstiness", p.burstiness, 1e-3, 1e6);
   need("end_rate", p.end_rate, 1e-9, 1e9);
-  need("period", p.period, 1e-3, 1e9);
+  need("period", p.period.value(), 1e-3, 1e9);
   need("amplitude", p.amplitude, 0, 1);
-  std::vector<std::string> names;
-  for (const ArrivalKind& k : arrival_kinds()) {
-    if (k.name == name) return k.make(p);
-    names.emplace_back(k.name);
-  }
-  throw InputError(fmt::format("unknown arrivals '{}'{}", name, did_you_mean(name, names)));
+  return kind_named(arrival_kinds(), "arrivals", name).make(p);
 }
 
 }  // namespace orrery

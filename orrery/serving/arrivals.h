@@ -9,15 +9,16 @@
 #include <vector>
 
 #include "orrery/base/random.h"
+#include "orrery/base/units.h"
 
 namespace orrery {
 
 struct ArrivalParameters {
-  double rate = 1;         // requests a second, in the mean (ramp: at the start)
-  double burstiness = 1;   // of gamma: 1 is Poisson, below 1 burstier (shape of the gaps; vLLM's)
-  double end_rate = 1;     // of ramp: after `period`, and from then on
-  double period = 3600;    // seconds: of diurnal's wave, of ramp's rise
-  double amplitude = 0.5;  // of diurnal: the rate swings by so much of itself, 0 to 1
+  double rate = 1;        // requests a second, in the mean (ramp: at the start)
+  double burstiness = 1;  // of gamma: 1 is Poisson, below 1 burstier (shape of the gaps; vLLM's)
+  double end_rate = 1;    // of ramp: after `period`, and from then on
+  Seconds period = Seconds(3600);  // of diurnal's wave, of ramp's rise
+  double amplitude = 0.5;          // of diurnal: the rate swings by so much of itself, 0 to 1
 };
 
 class ArrivalProcess {

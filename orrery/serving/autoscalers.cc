@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/base/kinds.h"
 #include "orrery/serving/autoscaler.h"
 
 namespace orrery {
@@ -75,20 +76,14 @@ const std::vector<AutoscalerKind>& autoscaler_kinds() {
 }
 
 std::unique_ptr<Autoscaler> make_autoscaler(const Autoscale& c) {
-  std::vector<std::string> names;
-  for (const AutoscalerKind& k : autoscaler_kinds()) {
-    names.emplace_back(k.name);
-    if (k.name != c.policy) continue;
-    if (!c.on()) return nullptr;
-    if (!(c.target > 0)) throw InputError("autoscale: its target must be above 0");
-    if (c.least < 1 || c.most < c.least)
-      throw InputError(fmt::format("autoscale: {} to {} replicas; expected 1 <= least <= most",
-                                   c.least, c.most));
-    if (c.interval.ps <= 0) throw InputError("autoscale: its interval must be above 0 s");
-    return k.make(c.target);
-  }
-  throw InputError(
-      fmt::format("unknown autoscale policy '{}'{}", c.policy, did_you_mean(c.policy, names)));
+  const AutoscalerKind& kind = kind_named(autoscaler_kinds(), "autoscale policy", c.policy);
+  if (!c.on()) return nullptr;
+  if (!(c.target > 0)) throw InputError("autoscale: its target must be above 0");
+  if (c.least < 1 || c.most < c.least)
+    throw InputError(
+        fmt::format("autoscale: {} to {} replicas; expected 1 <= least <= most", c.least, c.most));
+  if (c.interval.ps <= 0) throw InputError("autoscale: its interval must be above 0 s");
+  return kind.make(c.target);
 }
 
 }  // namespace orrery

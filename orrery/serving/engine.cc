@@ -55,12 +55,22 @@ bool Engine::start_wave(SimTime now) {
   entered_ = std::max(now, entered_ + pace_);
   pace_ = pace;
   last_end_ = wave.end = std::max(entered_ + latency, last_end_ + pace);
+  if (log_) record(shape, wave.end);
   for (std::uint32_t i : wave.ranks) ranks_[i].start(pace);
   busy_ += pace;
   ++steps_;
   decode_steps_ += shape.chunks.empty();
   waves_.push_back(std::move(wave));
   return true;
+}
+
+void Engine::record(const StepShape& shape, SimTime end) const {
+  StepRecord step{entered_, end, place_, shape.decodes + shape.verifies};
+  for (const PromptChunk& c : shape.chunks) ++step.prompts, step.prompt_tokens += c.new_tokens;
+  step.running = running();
+  step.waiting = waiting();
+  step.kv_use = kv_use();
+  log_->push_back(step);
 }
 
 std::pair<StepShape, SimTime> Engine::slowest() const {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "orrery/serving/replica.h"
+#include "orrery/serving/step_log.h"
 #include "orrery/serving/step_timer.h"
 
 namespace orrery {
@@ -29,6 +30,9 @@ class Engine {
   // Borrows load, timer and observer. InputError: an unknown scheduler.
   Engine(const ReplicaConfig& config, std::string_view scheduler, const RequestLoad& load,
          StepTimer& timer, ReplicaObserver& observer);
+
+  // From now on steps are written there (null: nowhere), as those of the engine `place`.
+  void log_to(StepLog* log, std::uint32_t place) { log_ = log, place_ = place; }
 
   // A request joins a queue.
   void enter(std::uint32_t request);
@@ -70,6 +74,7 @@ class Engine {
   bool start_wave(SimTime now);
   // Of the ranks' planned steps the slowest, with the tokens of all; and its time.
   std::pair<StepShape, SimTime> slowest() const;
+  void record(const StepShape& shape, SimTime end) const;
   std::size_t least_loaded() const;
   Replica& holder(std::uint32_t request);
 
@@ -82,6 +87,8 @@ class Engine {
   SimTime busy_;
   std::int64_t steps_ = 0, decode_steps_ = 0;
   mutable double prompt_token_seconds_ = 0;  // 0: not asked yet
+  StepLog* log_ = nullptr;
+  std::uint32_t place_ = 0;
 };
 
 }  // namespace orrery

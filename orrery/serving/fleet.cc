@@ -5,11 +5,12 @@
 namespace orrery {
 
 Fleet::Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers,
-             std::int64_t most, const RequestLoad& load, ReplicaObserver& observer)
+             std::int64_t most, const RequestLoad& load, ReplicaObserver& observer, StepLog* log)
     : pools_(pools.begin(), pools.end()),
       timers_(timers.begin(), timers.end()),
       load_(load),
-      observer_(observer) {
+      observer_(observer),
+      log_(log) {
   for (std::size_t p = 0; p < pools_.size(); ++p) {
     const std::int64_t room = std::max(pools_[p].replicas, most);
     for (std::int64_t i = 0; i < room; ++i) {
@@ -17,16 +18,18 @@ Fleet::Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> time
       node.pool = p;
       if (i >= pools_[p].replicas) continue;
       node.status = EngineStatus::kUp;
-      make_engine(node);
+      make_engine(nodes_.size() - 1);
     }
   }
   list();
 }
 
-void Fleet::make_engine(Node& node) {
+void Fleet::make_engine(std::size_t i) {
+  Node& node = nodes_[i];
   const PoolConfig& p = pools_[node.pool];
   node.engine =
       std::make_unique<Engine>(p.replica, p.scheduler, load_, *timers_[node.pool], observer_);
+  node.engine->log_to(log_, static_cast<std::uint32_t>(i));
 }
 
 void Fleet::list() {
@@ -60,7 +63,7 @@ std::size_t Fleet::last(EngineStatus status) const {
 void Fleet::set(std::size_t i, EngineStatus status, SimTime now) {
   Node& node = nodes_[i];
   if (node.status == EngineStatus::kOff) node.on_since = now;
-  if (status == EngineStatus::kOff) node.on_seconds += (now - node.on_since).seconds();
+  if (status == EngineStatus::kOff) node.on_time += (now - node.on_since).time();
   node.status = status;
   const bool alive = status == EngineStatus::kUp || status == EngineStatus::kDraining;
   if (!alive && node.engine) {
@@ -68,7 +71,7 @@ void Fleet::set(std::size_t i, EngineStatus status, SimTime now) {
     node.engine.reset();
     ++node.life;
   }
-  if (alive && !node.engine) make_engine(node);
+  if (alive && !node.engine) make_engine(i);
   list();
 }
 
@@ -82,20 +85,20 @@ std::vector<ReplicaCounts> Fleet::counts() const {
   return all;
 }
 
-double Fleet::on_seconds(const Node& node, SimTime end) const {
+Seconds Fleet::on_time(const Node& node, SimTime end) const {
   const bool on = node.status != EngineStatus::kOff && end > node.on_since;
-  return node.on_seconds + (on ? (end - node.on_since).seconds() : 0);
+  return node.on_time + (on ? (end - node.on_since).time() : Seconds(0));
 }
 
-double Fleet::engine_seconds(SimTime end) const {
-  double sum = 0;
-  for (const Node& n : nodes_) sum += on_seconds(n, end);
+Seconds Fleet::engine_time(SimTime end) const {
+  Seconds sum;
+  for (const Node& n : nodes_) sum += on_time(n, end);
   return sum;
 }
 
-double Fleet::gpu_seconds(SimTime end) const {
-  double sum = 0;
-  for (const Node& n : nodes_) sum += on_seconds(n, end) * static_cast<double>(pools_[n.pool].gpus);
+Seconds Fleet::gpu_time(SimTime end) const {
+  Seconds sum;
+  for (const Node& n : nodes_) sum += on_time(n, end) * static_cast<double>(pools_[n.pool].gpus);
   return sum;
 }
 

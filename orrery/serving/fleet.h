@@ -41,9 +41,9 @@ enum class EngineStatus : std::uint8_t { kOff, kStarting, kUp, kDraining, kFaile
 class Fleet {
  public:
   // Room for `most` engines of each pool; the first `replicas` are up, the others off. Borrows
-  // everything; timers: one for each pool.
+  // everything; timers: one for each pool. `log`: of all engines' steps; null: none.
   Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers, std::int64_t most,
-        const RequestLoad& load, ReplicaObserver& observer);
+        const RequestLoad& load, ReplicaObserver& observer, StepLog* log = nullptr);
 
   std::size_t size() const { return nodes_.size(); }
   // REQUIRES the engine is up or draining.
@@ -68,8 +68,8 @@ class Fleet {
   // Of all engines that ever ran at each place.
   std::vector<ReplicaCounts> counts() const;
   // Until `end`, of engines and of their GPUs, while they were not off.
-  double engine_seconds(SimTime end) const;
-  double gpu_seconds(SimTime end) const;
+  Seconds engine_time(SimTime end) const;
+  Seconds gpu_time(SimTime end) const;
 
  private:
   struct Node {
@@ -78,7 +78,7 @@ class Fleet {
     EngineStatus status = EngineStatus::kOff;
     std::uint32_t life = 0;
     SimTime on_since;
-    double on_seconds = 0;
+    Seconds on_time;
     ReplicaCounts before;  // of its earlier lives
   };
   struct List {
@@ -86,14 +86,15 @@ class Fleet {
     std::vector<std::uint32_t> places;
   };
   static std::size_t index(Role role) { return static_cast<std::size_t>(role); }
-  void make_engine(Node& node);
+  void make_engine(std::size_t i);
   void list();
-  double on_seconds(const Node& node, SimTime end) const;
+  Seconds on_time(const Node& node, SimTime end) const;
 
   std::vector<PoolConfig> pools_;
   std::vector<StepTimer*> timers_;
   const RequestLoad& load_;
   ReplicaObserver& observer_;
+  StepLog* log_;
   std::vector<Node> nodes_;
   List lists_[3];
 };

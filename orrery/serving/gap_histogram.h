@@ -22,16 +22,16 @@ class GapHistogram {
   }
 
   std::int64_t count() const { return count_; }
-  double mean() const { return count_ > 0 ? sum_ / static_cast<double>(count_) : 0; }
-  double largest() const { return largest_.seconds(); }
+  Seconds mean() const { return Seconds(count_ > 0 ? sum_ / static_cast<double>(count_) : 0); }
+  Seconds largest() const { return largest_.time(); }
 
-  // Seconds; 0 without any.
-  double quantile(double p) const {
+  // 0 without any.
+  Seconds quantile(double p) const {
     const double rank = p * static_cast<double>(count_ - 1);
     double before = 0;
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       before += static_cast<double>(counts_[i]);
-      if (before > rank) return std::min(middle(i), largest());
+      if (before > rank) return std::min(Seconds(middle(i)), largest());
     }
     return largest();
   }

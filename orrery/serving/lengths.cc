@@ -9,6 +9,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/estimate.h"
+#include "orrery/base/node_builder.h"
 
 namespace orrery {
 namespace {
@@ -26,7 +27,7 @@ std::string_view trimmed(std::string_view s) {
   throw InputError(fmt::format(
       "expected lengths such as 1024, '128 | 512', uniform(128, 512), lognormal(1155, 1.1) or "
       "zipf(128, 4096, 0.6), got '{}'",
-      text));
+      shortened(text)));
 }
 
 std::vector<double> numbers(std::string_view list, char separator, std::string_view whole) {
@@ -45,8 +46,8 @@ std::vector<double> numbers(std::string_view list, char separator, std::string_v
 
 void check_length(double v, std::string_view text) {
   if (!(v >= 1 && v <= kLongest && v == std::floor(v))) {
-    throw InputError(
-        fmt::format("'{}': lengths are whole numbers of tokens from 1 to {}", text, kLongest));
+    throw InputError(fmt::format("'{}': lengths are whole numbers of tokens from 1 to {}",
+                                 shortened(text), kLongest));
   }
 }
 
@@ -73,8 +74,9 @@ Lengths Lengths::parse(std::string_view text) {
   } else if (name == "lognormal" && v.size() == 2) {
     l.kind_ = Kind::kLognormal;
     if (!(v[0] >= 1 && v[0] <= kLongest && v[1] >= 0 && v[1] <= 5)) {
-      throw InputError(fmt::format(
-          "'{}': expected a mean from 1 to {} tokens and a deviation from 0 to 5", text, kLongest));
+      throw InputError(
+          fmt::format("'{}': expected a mean from 1 to {} tokens and a deviation from 0 to 5",
+                      shortened(text), kLongest));
     }
   } else if (name == "zipf" && v.size() == 3) {
     l.kind_ = Kind::kZipf;

@@ -48,10 +48,10 @@ struct RequestRecord {
   SimTime transfer;                   // from its first token until its KV cache had moved
   Outcome outcome = Outcome::kUnfinished;
 
-  double ttft() const { return (first_token - arrival).seconds(); }
-  double e2e() const { return (finished - arrival).seconds(); }
+  Seconds ttft() const { return (first_token - arrival).time(); }
+  Seconds e2e() const { return (finished - arrival).time(); }
   // Time between later tokens: (E2E - TTFT) / (output - 1). REQUIRES output > 1.
-  double tpot() const { return (finished - first_token).seconds() / (output - 1); }
+  Seconds tpot() const { return (finished - first_token).time() / (output - 1); }
 };
 
 }  // namespace orrery

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "orrery/base/error.h"
+#include "orrery/base/kinds.h"
 #include "orrery/serving/router.h"
 
 namespace orrery {
@@ -93,12 +94,7 @@ const std::vector<RouterKind>& router_kinds() {
 }
 
 std::unique_ptr<Router> make_router(std::string_view name, std::uint64_t seed) {
-  std::vector<std::string> names;
-  for (const RouterKind& k : router_kinds()) {
-    if (k.name == name) return k.make(seed);
-    names.emplace_back(k.name);
-  }
-  throw InputError(fmt::format("unknown router '{}'{}", name, did_you_mean(name, names)));
+  return kind_named(router_kinds(), "router", name).make(seed);
 }
 
 }  // namespace orrery

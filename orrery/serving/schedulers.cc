@@ -1,6 +1,4 @@
-#include <fmt/format.h>
-
-#include "orrery/base/error.h"
+#include "orrery/base/kinds.h"
 #include "orrery/serving/scheduler.h"
 
 namespace orrery {
@@ -22,12 +20,7 @@ const std::vector<SchedulerKind>& scheduler_kinds() {
 }
 
 std::unique_ptr<Scheduler> make_scheduler(std::string_view name) {
-  std::vector<std::string> names;
-  for (const SchedulerKind& k : scheduler_kinds()) {
-    if (k.name == name) return k.make();
-    names.emplace_back(k.name);
-  }
-  throw InputError(fmt::format("unknown scheduler '{}'{}", name, did_you_mean(name, names)));
+  return kind_named(scheduler_kinds(), "scheduler", name).make();
 }
 
 }  // namespace orrery

@@ -18,6 +18,7 @@ struct SimTime {
   friend constexpr SimTime operator-(SimTime a, SimTime b) { return {a.ps - b.ps}; }
   constexpr SimTime& operator+=(SimTime b) { return ps += b.ps, *this; }
   constexpr double seconds() const { return static_cast<double>(ps) * 1e-12; }
+  constexpr Seconds time() const { return Seconds(seconds()); }
 };
 
 inline constexpr SimTime kNever{INT64_MAX};

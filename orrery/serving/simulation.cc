@@ -44,7 +44,7 @@ class Simulation : public ReplicaObserver {
         router_(make_router(config.router, config.seed)),
         decode_router_(make_router(config.decode_router, config.seed + 1)),
         autoscaler_(make_autoscaler(config.autoscale)),
-        fleet_(pools_, timers, autoscaler_ ? config.autoscale.most : 0, load, *this),
+        fleet_(pools_, timers, autoscaler_ ? config.autoscale.most : 0, load, *this, config.steps),
         links_(config.transfer, fleet_.size()) {
     result_.records.resize(load.requests.size());
     for (const PoolConfig& p : pools_) apart_ |= p.replica.role != Role::kServe;
@@ -75,8 +75,8 @@ class Simulation : public ReplicaObserver {
       }
     }
     result_.replicas = fleet_.counts();
-    result_.engine_seconds = fleet_.engine_seconds(result_.end);
-    result_.gpu_seconds = fleet_.gpu_seconds(result_.end);
+    result_.engine_time = fleet_.engine_time(result_.end);
+    result_.gpu_time = fleet_.gpu_time(result_.end);
     return std::move(result_);
   }
 
@@ -122,7 +122,13 @@ class Simulation : public ReplicaObserver {
     if (next_ == load_.requests.size()) return kNever;
     const SimTime sent = sent_at(next_);
     if (sent == kNever) return kNever;
-    return std::max(sent, admitted_) + config_.frontend_per_request + config_.request_overhead;
+    return std::max(entered_, admitted(sent) + overhead(load_.requests[next_]));
+  }
+  SimTime admitted(SimTime sent) const {
+    return std::max(sent, admitted_) + config_.frontend_per_request;
+  }
+  SimTime overhead(const Request& r) const {
+    return config_.request_overhead + SimTime{config_.overhead_per_prompt_token.ps * r.input};
   }
 
   // When its client sends it.
@@ -143,7 +149,8 @@ class Simulation : public ReplicaObserver {
     const Request& r = load_.requests[index];
     RequestRecord& record = result_.records[index];
     record.arrival = sent_at(index);
-    admitted_ = now - config_.request_overhead;
+    admitted_ = admitted(record.arrival);
+    entered_ = now;
     if (config_.max_concurrency > 0 && static_cast<std::int64_t>(index) >= config_.max_concurrency)
       released_.pop_front();
     record.queued = now;
@@ -400,7 +407,7 @@ class Simulation : public ReplicaObserver {
                     static_cast<std::size_t>(r.replica), tokens, r.scheduled, r.first_token, now);
     ++result_.transfers;
     result_.transferred_tokens += tokens;
-    result_.link_seconds += b.duration.seconds();
+    result_.link_time += b.duration.time();
     push(b.end, What::kTransferred, request, 0);
   }
 
@@ -420,6 +427,7 @@ class Simulation : public ReplicaObserver {
   std::int64_t outstanding_ = 0;
   std::deque<SimTime> released_;  // when requests ended in whose place none was sent yet
   SimTime admitted_;              // when the front end was done with the last request
+  SimTime entered_;               // when the last one was queued
   SimTime changed_;               // when the fleet last did
   std::vector<std::uint32_t> prefilled_;
   std::deque<std::uint32_t> parked_;  // while no engine takes requests

@@ -37,22 +37,24 @@ struct SimulationConfig : PoolConfig {
   // its arrival if that is later. 0: no limit.
   std::int64_t max_concurrency = 0;
   // From a request's arrival until it is in the engine's queue: what the front end takes for one
-  // after the other, and what it waits besides.
-  SimTime frontend_per_request, request_overhead;
+  // after the other, and what it waits besides, once and for each token of its prompt. Requests do
+  // not overtake each other.
+  SimTime frontend_per_request, request_overhead, overhead_per_prompt_token;
+  StepLog* steps = nullptr;  // every step is written there
 
   std::size_t pools() const { return 1 + others.size(); }
 };
 
 struct SimulationResult {
-  std::vector<RequestRecord> records;          // in the order of the load
-  std::vector<ReplicaCounts> replicas;         // pool by pool
-  GapHistogram gaps;                           // between a request's tokens (ITL)
-  SimTime end;                                 // the last token of all
-  double engine_seconds = 0, gpu_seconds = 0;  // of engines that were not off, until then
-  std::int64_t most_engines = 0;               // present at once
-  std::int64_t starts = 0, failures = 0;       // of engines, after the beginning
+  std::vector<RequestRecord> records;     // in the order of the load
+  std::vector<ReplicaCounts> replicas;    // pool by pool
+  GapHistogram gaps;                      // between a request's tokens (ITL)
+  SimTime end;                            // the last token of all
+  Seconds engine_time, gpu_time;          // of engines that were not off, until then
+  std::int64_t most_engines = 0;          // present at once
+  std::int64_t starts = 0, failures = 0;  // of engines, after the beginning
   std::int64_t transfers = 0, transferred_tokens = 0;
-  double link_seconds = 0;  // sum of what transfers alone would take
+  Seconds link_time;  // sum of what transfers alone would take
   ReplicaCounts total() const;
 };
 

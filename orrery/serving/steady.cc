@@ -130,7 +130,10 @@ SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
   SteadyResult r;
   r.running = std::max<std::int64_t>(
       1, std::min({w.requests, capacity, engine.scheduler.max_num_seqs * plan.dp}));
-  const Estimate<Seconds> overhead{engine.execution.request_overhead, 0.3, 0, Origin::kFitted};
+  const auto& x = engine.execution;
+  const Estimate<Seconds> overhead{
+      x.request_overhead + x.overhead_per_prompt_token * static_cast<double>(w.isl), 0.3, 0,
+      Origin::kFitted};
   const double later = static_cast<double>(w.osl - 1);
   const double middle = static_cast<double>(w.isl) + later / 2;
   if (w.osl > 1) r.decode_step = wave.decode(r.running, middle, with_terms);

@@ -11,6 +11,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
+#include "orrery/base/node_builder.h"
 
 namespace orrery {
 namespace {
@@ -101,8 +102,9 @@ std::vector<std::uint64_t> read_runs(std::string_view text, const std::string& w
       r = std::from_chars(r.ptr + 1, end, last);
     if (r.ec != std::errc() || (r.ptr != end && *r.ptr != ' ') || last < first ||
         last - first >= kMostIds - ids.size()) {
-      throw InputError(fmt::format(
-          "{}: block ids: expected numbers and runs such as '12 13-17', got '{}'", where, text));
+      throw InputError(
+          fmt::format("{}: block ids: expected numbers and runs such as '12 13-17', got '{}'",
+                      where, shortened(text)));
     }
     for (std::uint64_t id = first; id <= last; ++id) ids.push_back(id);
     at = r.ptr;
@@ -114,12 +116,11 @@ std::vector<std::uint64_t> read_runs(std::string_view text, const std::string& w
 double read_date(std::string_view text, const std::string& where) {
   int y = 0, mo = 0, d = 0, h = 0, mi = 0;
   double s = 0;
-  int used = 0;
-  if (std::sscanf(std::string(text).c_str(), "%d-%d-%d %d:%d:%lf%n", &y, &mo, &d, &h, &mi, &s,
-                  &used) != 6 ||
-      mo < 1 || mo > 12 || d < 1 || d > 31) {
-    throw InputError(
-        fmt::format("{}: expected a time such as 2023-11-16 18:17:03.98, got '{}'", where, text));
+  if (std::sscanf(std::string(text).c_str(), "%d-%d-%d %d:%d:%lf", &y, &mo, &d, &h, &mi, &s) != 6 ||
+      y < 0 || y > 9999 || mo < 1 || mo > 12 || d < 1 || d > 31 || h < 0 || h > 24 || mi < 0 ||
+      mi > 59 || !(s >= 0 && s < 61)) {
+    throw InputError(fmt::format("{}: expected a time such as 2023-11-16 18:17:03.98, got '{}'",
+                                 where, shortened(text)));
   }
   y -= mo <= 2;
   const int era = y / 400, year = y - era * 400;
@@ -223,7 +224,7 @@ void read_jsonl(std::istream& in, const std::string& name, const TraceOptions& o
     } catch (const nlohmann::json::exception& e) {
       throw InputError(
           fmt::format("{}: expected a line of a Mooncake, Qwen-Bailian or LLMServingSim trace: {}",
-                      where, e.what()));
+                      where, shortened(e.what(), 200)));
     }
   }
 }
@@ -232,8 +233,7 @@ bool is_json(const std::string& name) {
   return name.ends_with(".jsonl") || name.ends_with(".json");
 }
 
-Trace checked(Trace trace, const std::string& name, const TraceOptions& options) {
-  if (options.id_tokens) trace.load.id_tokens = *options.id_tokens;
+Trace checked(Trace trace, const std::string& name) {
   if (trace.load.requests.empty())
     throw InputError(fmt::format("{}: the trace has no requests with tokens", name));
   return trace;
@@ -253,7 +253,7 @@ Trace read_trace(const std::filesystem::path& path, const TraceOptions& options)
     CsvReader csv(path);
     read_csv(csv, name, options, trace);
   }
-  return checked(std::move(trace), name, options);
+  return checked(std::move(trace), name);
 }
 
 Trace parse_trace(std::string_view text, const std::string& name, const TraceOptions& options) {
@@ -265,7 +265,7 @@ Trace parse_trace(std::string_view text, const std::string& name, const TraceOpt
     CsvReader csv(text, name);
     read_csv(csv, name, options, trace);
   }
-  return checked(std::move(trace), name, options);
+  return checked(std::move(trace), name);
 }
 
 }  // namespace orrery

@@ -15,7 +15,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,10 +23,9 @@
 namespace orrery {
 
 struct TraceOptions {
-  double time_scale = 1;                  // arrivals are multiplied by it: 0.5 doubles the rate
-  double length_scale = 1;                // prompts and outputs likewise, rounded, at least 1
-  std::int64_t requests = 0;              // the first so many; 0: all
-  std::optional<std::int32_t> id_tokens;  // tokens of a block id, where the file does not imply it
+  double time_scale = 1;      // arrivals are multiplied by it: 0.5 doubles the rate
+  double length_scale = 1;    // prompts and outputs likewise, rounded, at least 1
+  std::int64_t requests = 0;  // the first so many; 0: all
 };
 
 struct Trace {

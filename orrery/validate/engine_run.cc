@@ -40,7 +40,6 @@ EngineRun::EngineRun(const std::filesystem::path& dir, const Bundle& bundle)
     gpu = catalog.gpu(name.substr(0, name.find('_')));
     model = load_model(arguments.at("model").get<std::string>(), bundle);
     plan = {arguments.at("tensor_parallel_size").get<int>(), 1, 1, 1};
-    Scenario scenario;
     scenario.model = model.id;
     scenario.hardware.gpu = gpu.id;
     scenario.engine.profile = "vllm";
@@ -50,7 +49,7 @@ EngineRun::EngineRun(const std::filesystem::path& dir, const Bundle& bundle)
     limits.max_num_batched_tokens = arguments.at("max_num_batched_tokens").get<std::int64_t>();
     limits.max_num_seqs = arguments.at("max_num_seqs").get<std::int64_t>();
     if (const auto& length = arguments.at("max_model_len"); !length.is_null())
-      max_model_len = length.get<std::int64_t>();
+      scenario.workload.max_model_len = length.get<std::int64_t>();
     if (const auto cache = config.find("kv_cache"); cache != config.end())
       kv_blocks = cache->at("num_gpu_blocks").get<std::int64_t>();
     if (const auto hardware = config.find("hardware"); hardware != config.end())
@@ -67,6 +66,10 @@ EngineRun::EngineRun(const std::filesystem::path& dir, const Bundle& bundle)
   memory_ =
       std::make_unique<MemoryModel>(model, plan, deployment.precision, deployment.engine, gpu);
   requests = read_requests(dir / "requests.csv.gz");
+}
+
+SimulationConfig EngineRun::config() const {
+  return service_config(scenario, deployment, model, plan, memory_->kv_blocks());
 }
 
 std::vector<std::filesystem::path> run_folders(const std::filesystem::path& dir,

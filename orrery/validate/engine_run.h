@@ -14,6 +14,7 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/model/architecture.h"
 #include "orrery/scenario/deployment.h"
+#include "orrery/scenario/service_config.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {
@@ -35,10 +36,12 @@ class EngineRun {
   Architecture model;
   ParallelPlan plan;
   Deployment deployment;
-  std::int64_t max_model_len = 0;         // 0: not stated
+  Scenario scenario;                      // from the settings
   std::optional<std::int64_t> kv_blocks;  // that the engine reported
   std::vector<RunRequest> requests;
 
+  // The engine as it is simulated.
+  SimulationConfig config() const;
   const StepModel& steps() const { return *steps_; }
   const MemoryModel& memory() const { return *memory_; }
 

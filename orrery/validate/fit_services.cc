@@ -31,8 +31,9 @@ struct Constant {
 };
 const std::vector<Constant> kConstants = {
     {"execution.host_per_step", "us", 500, 10, 8000},
-    {"execution.frontend_per_token", "us", 20, 1, 60},
-    {"execution.request_overhead", "us", 10000, 100, 200000},
+    {"execution.request_overhead", "us", 5000, 100, 200000},
+    // At most what text costs: a tokeniser about 1 us, hashes of blocks 0.6 us, JSON and copies.
+    {"execution.overhead_per_prompt_token", "us", 1, 0.2, 2},
     {"execution.prefill_floor", "us", 20000, 100, 200000},
     {"execution.collective_latency", "us", 0.5, 0.01, 20},
     {"kernels.moe_prefill_factor", "", 1, 0.7, 4},

@@ -36,21 +36,7 @@ ValidationReport validate_inference(const std::filesystem::path& dir, const std:
       for (const MeasuredFigure& figure : row.figures) {
         const Metric* m = point.find(figure.answer_name);
         if (!m) throw NoData(fmt::format("the answer has no {}", figure.answer_name));
-        report.rows.push_back({{{"table", row.table},
-                                {"metric", figure.metric},
-                                {"system", row.system},
-                                {"framework", row.framework},
-                                {"engine", row.engine},
-                                {"family", row.family},
-                                {"fitted", fits_engines(row.group) ? "yes" : "no"}},
-                               row.reference,
-                               figure.value,
-                               m->value,
-                               m->low50,
-                               m->high50,
-                               m->low90,
-                               m->high90,
-                               m->origin});
+        report.rows.push_back(report_row(row, figure, *m));
       }
     } catch (const std::runtime_error& e) {
       report.refused.push_back({row.reference, e.what()});

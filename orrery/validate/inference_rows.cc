@@ -178,6 +178,40 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
   return r;
 }
 
+// Lengths of that mean, exponentially distributed (ten equal parts): conversations of which
+// vLLM's benchmark takes a sample, cut at 1,024 tokens.
+std::string conversation_lengths(double mean) {
+  std::string out;
+  for (int i = 0; i < 10; ++i)
+    out += fmt::format("{}{}", i ? " | " : "",
+                       std::max(1LL, std::llround(-mean * 1.035 * std::log(1 - (i + 0.5) / 10))));
+  return out;
+}
+
+// Requests that arrive at a rate.
+MeasuredRow serving_rate(const Get& get, const Catalog& catalog) {
+  if (!get("lora_adapters").empty()) throw NoData("S-LoRA's engines have no profile");
+  MeasuredRow r = common(get, "serving_rate", catalog);
+  Scenario& s = r.scenario;
+  ServiceScenario& v = s.service;
+  if (get("isl").empty() || get("num_requests").empty())
+    throw NoData("the row does not state its lengths");
+  s.simulated = true;
+  if (get("request_rate") == "inf") {
+    v.arrivals = "at-once";
+  } else {
+    v.rate = {number_of(get("request_rate"))};
+  }
+  v.requests = static_cast<std::int64_t>(number_of(get("num_requests")));
+  v.isl = conversation_lengths(number_of(get("isl")));
+  v.osl = conversation_lengths(number_of(get("osl")));
+  add_figure(r, get, "ttft_ms", "ttft", "ttft");
+  add_figure(r, get, "tpot_ms", "tpot", "tpot");
+  add_figure(r, get, "tpot_p99_ms", "tpot p99", "tpot_p99");
+  add_figure(r, get, "req_s", "throughput", "request_throughput");
+  return r;
+}
+
 }  // namespace
 
 std::string engine_of_row(std::string_view framework, std::string_view version,
@@ -194,6 +228,7 @@ std::string engine_of_row(std::string_view framework, std::string_view version,
     if (!nvidia && vendor_suffix != "?") return "vllm-2024" + vendor_suffix;
     if (dated || (major == 0 && minor >= 3 && minor <= 7)) return "vllm-2024";
     if (major == 0 && minor >= 0 && minor <= 2) return "vllm-2023";
+    if (major == 0 && minor >= 8 && minor <= 13) return "vllm-2025";
     return "vllm";
   }
   if (framework == "trtllm") {
@@ -234,6 +269,24 @@ Scenario simulated_service(const MeasuredRow& row) {
   return s;
 }
 
+ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure, const Metric& m) {
+  return {{{"table", row.table},
+           {"metric", figure.metric},
+           {"system", row.system},
+           {"framework", row.framework},
+           {"engine", row.engine},
+           {"family", row.family},
+           {"fitted", fits_engines(row.group) ? "yes" : "no"}},
+          row.reference,
+          figure.value,
+          m.value,
+          m.low50,
+          m.high50,
+          m.low90,
+          m.high90,
+          m.origin};
+}
+
 bool fits_engines(std::string_view group) { return hash_text(group) % 3 != 0; }
 
 void read_inference_rows(const std::filesystem::path& dir, std::string_view table,
@@ -241,6 +294,7 @@ void read_inference_rows(const std::filesystem::path& dir, std::string_view tabl
                          std::vector<RefusedRow>& refused) {
   const auto read_row = table == "single_request"       ? single_request
                         : table == "offline_throughput" ? offline_throughput
+                        : table == "serving_rate"       ? serving_rate
                                                         : serving_steady;
   CsvReader csv(dir / (std::string(table) + ".csv"));
   const Get get = [&csv](const char* name) -> std::string {

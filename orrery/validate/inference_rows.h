@@ -11,7 +11,9 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/scenario/answer.h"
 #include "orrery/scenario/scenario.h"
+#include "orrery/validate/report.h"
 
 namespace orrery {
 
@@ -43,9 +45,13 @@ Scenario simulated_service(const MeasuredRow& row);
 // group's name.
 bool fits_engines(std::string_view group);
 
-// Reads the rows of one table ("single_request", "offline_throughput", "serving_steady") that are
-// neither suspect nor out of the table's scope; each is either put in `rows` or in `refused`.
-struct RefusedRow;
+// One figure's row of a report; `predicted` holds the prediction and its intervals.
+ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure,
+                         const Metric& predicted);
+
+// Reads the rows of one table ("single_request", "offline_throughput", "serving_steady",
+// "serving_rate") that are neither suspect nor out of the table's scope; each is either put in
+// `rows` or in `refused`.
 void read_inference_rows(const std::filesystem::path& dir, std::string_view table,
                          const Catalog& catalog, std::vector<MeasuredRow>& rows,
                          std::vector<RefusedRow>& refused);

@@ -32,25 +32,13 @@ struct Figures {
   }
 };
 
-SimulationConfig config_of(const EngineRun& run) {
-  const EngineProfile& e = run.deployment.engine;
-  SimulationConfig c;
-  auto& l = c.replica.limits;
-  l.max_num_batched_tokens = e.scheduler.max_num_batched_tokens;
-  l.max_num_seqs = e.scheduler.max_num_seqs;
-  l.max_model_len = run.max_model_len;
-  l.block_size = static_cast<std::int32_t>(e.memory.block_size);
-  c.replica.kv_blocks = run.memory().kv_blocks();
-  return c;
-}
-
 // The run's figures with all step times multiplied by `scale`.
 Figures simulated(const EngineRun& run, const RequestLoad& load, double scale) {
   StepClock clock(run.steps(), scale);
-  const SimulationResult r = simulate(config_of(run), load, clock);
+  const SimulationResult r = simulate(run.config(), load, clock);
   Figures f;
   for (const RequestRecord& q : r.records) {
-    if (q.outcome == Outcome::kDone) f.add(q.ttft(), q.e2e(), q.output);
+    if (q.outcome == Outcome::kDone) f.add(q.ttft().value(), q.e2e().value(), q.output);
   }
   return f;
 }
@@ -111,40 +99,39 @@ void validate_run(const EngineRun& run, const std::string& table, ValidationRepo
                          Origin::kAnalytical});
 }
 
-void validate_steady(const std::filesystem::path& dir, const Bundle& bundle,
-                     ValidationReport& report) {
+// The relative intervals of a closed form instead of those of three simulations.
+Metric with_intervals_of(Metric m, const Metric& closed) {
+  const double scale = m.value / closed.value;
+  m.low50 = closed.low50 * scale, m.high50 = closed.high50 * scale;
+  m.low90 = closed.low90 * scale, m.high90 = closed.high90 * scale;
+  return m;
+}
+
+const Metric& metric_of(const Answer& answer, const std::string& name) {
+  const Metric* m = answer.points.at(0).find(name);
+  if (!m) throw NoData(fmt::format("the answer has no {}", name));
+  return *m;
+}
+
+void validate_rows(const std::filesystem::path& dir, const char* table, const Bundle& bundle,
+                   ValidationReport& report) {
   Runner runner(bundle);
   std::vector<MeasuredRow> rows;
-  read_inference_rows(dir, "serving_steady", runner.catalog(), rows, report.refused);
-  RunOptions options;
-  options.breakdown = options.intervals = false;
+  read_inference_rows(dir, table, runner.catalog(), rows, report.refused);
   for (const MeasuredRow& row : rows) {
     try {
-      // Relative intervals are those of the closed form: a third of the simulations.
-      const Answer answer = runner.run(simulated_service(row), options),
-                   steady = runner.run(row.scenario, options);
-      const Point& point = answer.points.at(0);
-      if (!point.feasibility.fits) throw Infeasible(point.feasibility.reason);
+      const bool closed = !row.scenario.simulated;  // a closed loop, which has a closed form
+      RunOptions options;
+      options.breakdown = false;
+      options.intervals = !closed;
+      const Answer answer = runner.run(closed ? simulated_service(row) : row.scenario, options);
+      if (const Point& p = answer.points.at(0); !p.feasibility.fits)
+        throw Infeasible(p.feasibility.reason);
+      const Answer form = closed ? runner.run(row.scenario, options) : Answer();
       for (const MeasuredFigure& figure : row.figures) {
-        const Metric* m = point.find(figure.answer_name);
-        const Metric* c = steady.points.at(0).find(figure.answer_name);
-        if (!m || !c) throw NoData(fmt::format("the answer has no {}", figure.answer_name));
-        const double scale = m->value / c->value;
-        report.rows.push_back({{{"table", row.table},
-                                {"metric", figure.metric},
-                                {"system", row.system},
-                                {"framework", row.framework},
-                                {"engine", row.engine},
-                                {"family", row.family},
-                                {"fitted", fits_engines(row.group) ? "yes" : "no"}},
-                               row.reference,
-                               figure.value,
-                               m->value,
-                               c->low50 * scale,
-                               c->high50 * scale,
-                               c->low90 * scale,
-                               c->high90 * scale,
-                               m->origin});
+        const Metric& m = metric_of(answer, figure.answer_name);
+        report.rows.push_back(report_row(
+            row, figure, closed ? with_intervals_of(m, metric_of(form, figure.answer_name)) : m));
       }
     } catch (const std::runtime_error& e) {
       report.refused.push_back({row.reference, e.what()});
@@ -158,13 +145,15 @@ ValidationReport validate_serving(const std::filesystem::path& dir, const std::s
                                   const Bundle& bundle) {
   ValidationReport report;
   report.area = "serving";
-  if (std::filesystem::exists(dir / "serving_steady.csv") &&
-      (table.empty() || table == "serving_steady")) {
-    validate_steady(dir, bundle, report);
+  for (const char* known : {"serving_steady", "serving_rate"}) {
+    if (!table.empty() && table != known) continue;
+    if (std::filesystem::exists(dir / fmt::format("{}.csv", known)))
+      validate_rows(dir, known, bundle, report);
     if (!table.empty()) return report;
   }
   const std::filesystem::path below = dir / "request_level";
-  for (const auto& run : run_folders(std::filesystem::is_directory(below) ? below : dir, table)) {
+  const std::string only = table == "request_level" ? "" : table;
+  for (const auto& run : run_folders(std::filesystem::is_directory(below) ? below : dir, only)) {
     try {
       const EngineRun as_is(run, bundle);
       validate_run(as_is, as_is.name, report);

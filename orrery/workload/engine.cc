@@ -62,7 +62,9 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("host_per_layer", x.host_per_layer, "host time each layer of an eager step");
         g.add("host_overlapped", x.host_overlapped, "host time hides behind the GPU");
         g.add("prefill_floor", x.prefill_floor, "least time of a step that carries a prefill");
-        g.add("request_overhead", x.request_overhead, "before a request's first token, once");
+        g.add("request_overhead", x.request_overhead, "before a request is queued, once");
+        g.add("overhead_per_prompt_token", x.overhead_per_prompt_token,
+              "before a request is queued, for each token of its prompt");
         g.add("frontend_per_request", x.frontend_per_request,
               "the front end admits one request after the other, this long each");
         g.add("frontend_per_token", x.frontend_per_token,

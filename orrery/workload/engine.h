@@ -70,8 +70,10 @@ struct EngineProfile {
     bool host_overlapped =
         false;  // scheduling of the next step hides behind this one (asynchronous)
     Seconds prefill_floor = microseconds(0);  // least time of a step that carries a prefill
-    Seconds request_overhead =
-        microseconds(0);  // once a request, before its first token (tokenise, queue)
+    // Once a request, before it is queued: HTTP, and for each token of its prompt text to parse and
+    // tokenise.
+    Seconds request_overhead = microseconds(0);
+    Seconds overhead_per_prompt_token = microseconds(0);
     // The front end (API server, detokeniser) is one process: it admits one request after the
     // other, this long each, and a step's tokens take it this long each; a step does not end before
     // the one before is delivered (tokens do not pile up: SGLang's first tokens would be late by

@@ -270,7 +270,13 @@ MlaProjections projections(const MlaModule& m) {
 }
 
 Flops flops(const Op& op) { return Flops(std::visit(FlopCount{}, op)); }
+Flops flops(const Gemm& g) { return Flops(FlopCount{}(g)); }
+Flops flops(const PrefillAttention& a) { return Flops(FlopCount{}(a)); }
+Flops flops(const DecodeAttention& a) { return Flops(FlopCount{}(a)); }
 Bytes bytes(const Op& op) { return std::visit(ByteCount{}, op); }
+Bytes bytes(const Gemm& g) { return ByteCount{}(g); }
+Bytes bytes(const PrefillAttention& a) { return ByteCount{}(a); }
+Bytes bytes(const DecodeAttention& a) { return ByteCount{}(a); }
 Dtype arithmetic(const Op& op) { return std::visit(ArithmeticFormat{}, op); }
 std::string_view kind_name(const Op& op) { return std::visit(KindName{}, op); }
 

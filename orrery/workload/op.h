@@ -220,9 +220,16 @@ using Op = std::variant<Gemm, PrefillAttention, DecodeAttention, LatentAttention
 
 // FLOPs of the op; 0 for elementwise work, embeddings and collectives.
 Flops flops(const Op& op);
+// Of a kind that is known, without asking for it.
+Flops flops(const Gemm& g);
+Flops flops(const PrefillAttention& a);
+Flops flops(const DecodeAttention& a);
 
 // Bytes that must cross the device's memory interface if nothing is cached; for collectives 0.
 Bytes bytes(const Op& op);
+Bytes bytes(const Gemm& g);
+Bytes bytes(const PrefillAttention& a);
+Bytes bytes(const DecodeAttention& a);
 
 // The number format whose peak rate bounds the op's arithmetic; fp32 for ops without FLOPs.
 Dtype arithmetic(const Op& op);

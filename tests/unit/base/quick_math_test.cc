@@ -17,8 +17,20 @@ TEST(QuickLog2, PowersOfTwoAreExact) {
   for (int i = -40; i <= 60; ++i) EXPECT_EQ(quick_log2(std::exp2(i)), i);
 }
 
+TEST(QuickLog2, OfTwoIsThatOfEach) {
+  for (double x = 1e-6; x < 1e18; x *= 1.00137) {
+    const Two both = quick_log2(Two{x, 3 / x});
+    EXPECT_EQ(both[0], quick_log2(x));
+    EXPECT_EQ(both[1], quick_log2(3 / x));
+  }
+}
+
+TEST(QuickLog2, OfWholeNumbersIsThatOfNumbers) {
+  for (int i = 0; i < 5000; ++i) EXPECT_EQ(quick_log2(i), quick_log2(static_cast<double>(i)));
+}
+
 TEST(QuickLog2, ZeroAndInfinityLieBeyondAllSizes) {
-  EXPECT_LT(quick_log2(0), -1000);
+  EXPECT_LT(quick_log2(0.0), -1000);
   EXPECT_GT(quick_log2(std::numeric_limits<double>::infinity()), 1000);
 }
 
@@ -33,9 +45,13 @@ TEST(QuickExp, StaysFinite) {
 }
 
 TEST(Two, RoundsUpEachByItself) {
-  const Two up = ceiling(Two{2.0, 2.0000001});
-  EXPECT_EQ(up[0], 2);
-  EXPECT_EQ(up[1], 3);
+  // Multiples of 1/132, wherever they lie between whole numbers.
+  const Two below_half = {(1 - 1.0 / 132) / 2, (1 - 1.0 / 132) / 2};
+  for (int i = 0; i < 1320; ++i) {
+    const Two up = ceiling(Two{i * (1.0 / 132), 1e9 + i / 132.0}, below_half);
+    EXPECT_EQ(up[0], (i + 131) / 132);
+    EXPECT_EQ(up[1], 1e9 + (i + 131) / 132);
+  }
   const Two least = minimum(Two{1, 5}, Two{4, 2});
   EXPECT_EQ(least[0], 1);
   EXPECT_EQ(least[1], 2);

@@ -78,6 +78,40 @@ TEST(DecodeFamily, TheCacheOfAStepIsNeverWarm) {
   EXPECT_LT(decode_attention_family().point(op, g, true).base, cache / g.memory.bandwidth * 0.5);
 }
 
+// A family that answers both questions at once gives what it gives when asked one by one.
+TEST(KernelPoint, RepeatedIsTheBaseOfTheRepeatedCall) {
+  const Gpu l40s = Catalog().gpu("l40s"), h100 = Catalog().gpu("h100-sxm");
+  for (const Gpu& g : {l40s, h100}) {
+    for (std::int64_t size : {1, 3, 17, 129, 700, 5000}) {
+      Gemm product;
+      product.m = size, product.n = 512 + size, product.k = 4096;
+      product.weight = size != 17;
+      DecodeAttention decode;
+      decode.batch = size, decode.context = 1000, decode.heads = 32, decode.kv_heads = 8;
+      for (const auto& [family, op] :
+           {std::pair<const KernelFamily&, Op>(gemm_family(), product),
+            std::pair<const KernelFamily&, Op>(decode_attention_family(), decode)}) {
+        const KernelPoint cold = family.point(op, g, false), warm = family.point(op, g, true);
+        EXPECT_GT(cold.repeated, Seconds(0));
+        EXPECT_EQ(cold.repeated, warm.base);
+        EXPECT_EQ(warm.repeated, warm.base);
+        EXPECT_LE(warm.base, cold.base);
+        EXPECT_EQ(cold.x, warm.x);
+      }
+    }
+  }
+}
+
+TEST(MoveRates, ThreeQuestionsAreAnsweredAsOneByOne) {
+  const Gpu g = small_gpu();
+  const MoveRates rates(g);
+  const Two times = rates.times(Bytes(4e6), Bytes(1.8e6), Bytes(9e6));
+  EXPECT_DOUBLE_EQ(times[0], 2.2e-6 + 1e-6);
+  EXPECT_DOUBLE_EQ(times[1], 4e6 / 1.8e12);
+  EXPECT_DOUBLE_EQ(rates.by_sheet(Bytes(4e6)).value(), 4e-6);
+  EXPECT_DOUBLE_EQ(rates.least(Bytes(4e6), Bytes(3e6)).value(), 1e-6 + 3e6 / 5e12);
+}
+
 TEST(PrefillFamily, PadsQueriesToBlocks) {
   const Gpu g = Catalog().gpu("h100-sxm");
   PrefillAttention op;

@@ -157,9 +157,9 @@ TEST(SurfaceCell, WeightsSumToOne) {
 }
 
 // Two roads to one value: the weights of a cell, which the fit needs, and the quick look-up.
-TEST(SurfaceLookup, GivesWhatTheCellGives) {
+void expect_what_the_cell_gives(const std::vector<double>& first_axis) {
   SurfaceFile f;
-  f.axes.nodes = {{0, 11, 11.0007, 15}, {-2, 2}, {0, 1, 1.5, 7}, {1, 2, 3}};
+  f.axes.nodes = {first_axis, {-2, 2}, {0, 1, 1.5, 7}, {1, 2, 3}};
   f.series_axes.nodes = {{0, 1}, {0, 3, 9}};
   std::mt19937 random{7};
   const auto values = [&](std::size_t n) {
@@ -178,10 +178,17 @@ TEST(SurfaceLookup, GivesWhatTheCellGives) {
     for (double& x : place.x) x = coordinate();
     for (double& x : place.along) x = coordinate();
     if (i % 7 == 0) place.x[0] = 11 + 0.0001 * (i % 9);
+    if (i % 35 == 0) place.x[0] = 15;
     if (i % 5 == 0) place.x[2] = 1.5;  // on a node
     place.series = static_cast<std::uint64_t>(i % 3 * 5);
     EXPECT_NEAR(lookup.at(s, place), f.at(s, place), 1e-12);
   }
+}
+
+TEST(SurfaceLookup, GivesWhatTheCellGives) { expect_what_the_cell_gives({0, 11, 11.0007, 15}); }
+
+TEST(SurfaceLookup, FindsItsNodeWhereTheyCrowd) {
+  expect_what_the_cell_gives({0, 11, 11.0001, 11.0002, 11.0004, 11.0005, 15});
 }
 
 }  // namespace

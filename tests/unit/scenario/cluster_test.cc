@@ -157,7 +157,8 @@ TEST(Cluster, FasterPoolsTakeMore) {
 }
 
 TEST(Cluster, ElasticFleetsUseFewerGpuHours) {
-  const char* load = "load: {requests: 2000, rate: 2, arrivals: ramp, end_rate: 30, period: 100}\n";
+  const char* load =
+      "load: {requests: 2000, rate: 2, arrivals: ramp, end_rate: 30, period: 100 s}\n";
   const Point fixed = answer(std::string("cluster: {replicas: 4}\n") + load);
   const Point elastic = answer(
       std::string("autoscale: {policy: outstanding, target: 16, most: 4, start_up: 5 s, interval: "

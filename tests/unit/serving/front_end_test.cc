@@ -36,8 +36,24 @@ TEST(FrontEnd, RequestsPassOneAfterTheOther) {
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_NEAR(r.records[i].arrival.seconds(), sent[i], 1e-12) << i;
     EXPECT_NEAR(r.records[i].queued.seconds(), queued[i], 1e-12) << i;
-    EXPECT_NEAR(r.records[i].ttft(), ttft[i], 1e-12) << i;
+    EXPECT_NEAR(r.records[i].ttft().value(), ttft[i], 1e-12) << i;
   }
+}
+
+// 1 us for each prompt token; the second, short, does not overtake the first.
+TEST(FrontEnd, LongPromptsWaitLonger) {
+  SimulationConfig config;
+  config.replica.kv_blocks = 1000;
+  config.overhead_per_prompt_token = sim_seconds(1e-6);
+  RequestLoad load = one_token_requests(3);
+  load.requests[0].input = 5000;
+  load.requests[2].arrival = sim_seconds(0.1);
+  load.requests[2].input = 2000;
+  TenMilliseconds timer;
+  const SimulationResult r = simulate(config, load, timer);
+  const double queued[] = {0.005, 0.005, 0.102};
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_NEAR(r.records[i].queued.seconds(), queued[i], 1e-12) << i;
 }
 
 // A request that can never run does not keep its user from sending the next.

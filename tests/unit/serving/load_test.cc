@@ -60,6 +60,20 @@ TEST(Lengths, MalformedTextIsRefused) {
   }
 }
 
+TEST(Lengths, RefusalsAreShortAndPrintable) {
+  for (const std::string& text : {std::string("5\x11=8 2|12"), std::string(9000, 'x'),
+                                  std::string("uniform(2, 1\n)"), "1.5" + std::string(9000, '0')}) {
+    try {
+      Lengths::parse(text);
+      ADD_FAILURE() << text;
+    } catch (const InputError& e) {
+      const std::string message = e.what();
+      EXPECT_LT(message.size(), 300u);
+      EXPECT_EQ(message.find_first_of("\x11\n"), message.npos);
+    }
+  }
+}
+
 // Mean and coefficient of variation of the gaps.
 std::pair<double, double> gaps(const char* kind, ArrivalParameters p, int n = 40000) {
   const auto process = make_arrivals(kind, p);
@@ -95,7 +109,7 @@ TEST(Arrivals, EvenGapsDoNotVary) {
 }
 
 TEST(Arrivals, RampDoublesItsRate) {
-  ArrivalParameters p{.rate = 10, .end_rate = 20, .period = 1000};
+  ArrivalParameters p{.rate = 10, .end_rate = 20, .period = Seconds(1000)};
   const auto process = make_arrivals("ramp", p);
   RandomStream random(1, "test");
   int early = 0, late = 0;
@@ -109,7 +123,8 @@ TEST(Arrivals, RampDoublesItsRate) {
 }
 
 TEST(Arrivals, DiurnalPeaksAQuarterIntoItsPeriod) {
-  const auto process = make_arrivals("diurnal", {.rate = 10, .period = 400, .amplitude = 0.8});
+  const auto process =
+      make_arrivals("diurnal", {.rate = 10, .period = Seconds(400), .amplitude = 0.8});
   RandomStream random(1, "test");
   int peak = 0, trough = 0;
   for (double now = 0; now < 4000;) {
@@ -173,9 +188,9 @@ TEST(GapHistogram, QuantilesAreWithinABucket) {
     h.add(sim_seconds(s));
   }
   for (double p : {0.0, 0.1, 0.5, 0.9, 0.99, 1.0})
-    EXPECT_NEAR(h.quantile(p) / quantile(x, p), 1, 0.004) << p;
-  EXPECT_NEAR(h.mean() / mean(x), 1, 1e-9);
-  EXPECT_NEAR(h.largest(), x.back(), 1e-9);
+    EXPECT_NEAR(h.quantile(p).value() / quantile(x, p), 1, 0.004) << p;
+  EXPECT_NEAR(h.mean().value() / mean(x), 1, 1e-9);
+  EXPECT_NEAR(h.largest().value(), x.back(), 1e-9);
 }
 
 }  // namespace

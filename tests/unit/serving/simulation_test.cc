@@ -23,7 +23,7 @@ TEST(Simulation, OneRequestByHand) {
   EXPECT_EQ(q.scheduled, ms(100));
   EXPECT_EQ(q.first_token, ms(115));  // 10 ms and 5 prompt tokens
   EXPECT_EQ(q.finished, ms(135));     // two steps of 10 ms
-  EXPECT_DOUBLE_EQ(q.tpot(), 0.010);
+  EXPECT_DOUBLE_EQ(q.tpot().value(), 0.010);
   EXPECT_EQ(r.gaps.count(), 2);
   EXPECT_EQ(r.end, ms(135));
   const ReplicaCounts sum = r.total();
@@ -32,6 +32,32 @@ TEST(Simulation, OneRequestByHand) {
   EXPECT_EQ(sum.prompt_tokens, 5);
   EXPECT_EQ(sum.output_tokens, 3);
   EXPECT_EQ(sum.busy, ms(35));
+}
+
+TEST(Simulation, EveryStepIsLogged) {
+  SimulationConfig c = plain_service();
+  c.replicas = 2;
+  StepLog log;
+  c.steps = &log;
+  RequestLoad load;
+  for (int i = 0; i < 40; ++i) load.requests.push_back(request_at(ms(7 * i), 5 + i, 3 + i % 5));
+  const SimulationResult r = run(c, load);
+  SimTime last[2];
+  std::int64_t tokens[2] = {0, 0}, prompt_tokens[2] = {0, 0};
+  for (const StepRecord& s : log) {
+    ASSERT_LT(s.engine, 2u);
+    EXPECT_GE(s.start, last[s.engine]);  // one after the other
+    EXPECT_GT(s.end, s.start);
+    EXPECT_GT(s.running, 0);
+    last[s.engine] = s.end;
+    tokens[s.engine] += s.decodes + s.prompts;  // no prompt is cut here
+    prompt_tokens[s.engine] += s.prompt_tokens;
+  }
+  EXPECT_EQ(static_cast<std::int64_t>(log.size()), r.total().steps);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(tokens[i], r.replicas[i].output_tokens);
+    EXPECT_EQ(prompt_tokens[i], r.replicas[i].prompt_tokens);
+  }
 }
 
 TEST(Simulation, ARequestIsInTheQueueAfterTheOverhead) {

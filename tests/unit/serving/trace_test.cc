@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 
@@ -135,6 +136,22 @@ TEST(Trace, ErrorsNameFileAndLine) {
   EXPECT_NE(TraceFile("g.jsonl", "{\n").error().find("g.jsonl:1"), std::string::npos);
   EXPECT_NE(TraceFile("h.csv", head).error().find("no requests"), std::string::npos);
   EXPECT_NE(TraceFile("i.csv", head + "0,5,5\n,5,5\n").error().find("i.csv:3"), std::string::npos);
+}
+
+// What stands in a refusal is cut and made fit for a terminal; no number of a date overflows.
+TEST(Trace, RefusalsAreShortAndPrintable) {
+  const std::string azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
+  const std::string ours = "arrival_s,input_tokens,output_tokens,block_ids\n";
+  for (const std::string& text :
+       {azure + "2023-11-30 23:=\x04" + "9,374,44\n", azure + std::string(5000, 'x') + ",374,44\n",
+        azure + "2023-11-30 2000000000:09:01,374,44\n",
+        azure + "2147483647-01-30 20:09:01,374,44\n", azure + "2023-11-30 20:-1:01,374,44\n",
+        azure + "2023-11-30 20:09:nan,374,44\n", ours + "0,5,5,7 \x01\n"}) {
+    const std::string error = TraceFile("a.csv", text).error();
+    EXPECT_FALSE(error.empty()) << text;
+    EXPECT_LT(error.size(), 300u);
+    EXPECT_TRUE(std::none_of(error.begin(), error.end(), [](char c) { return c >= 0 && c < 32; }));
+  }
 }
 
 }  // namespace

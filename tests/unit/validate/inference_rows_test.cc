@@ -81,6 +81,7 @@ TEST(Engines, ByFrameworkVersionAndMaker) {
   const Catalog catalog;
   const Gpu h100 = catalog.gpu("h100-sxm"), mi300 = catalog.gpu("mi300x");
   EXPECT_EQ(engine_of_row("vllm", "0.19.0", "", h100), "vllm");
+  EXPECT_EQ(engine_of_row("vllm", "0.8.5", "", h100), "vllm-2025");
   EXPECT_EQ(engine_of_row("vllm", "0.5.1", "", h100), "vllm-2024");
   EXPECT_EQ(engine_of_row("vllm", "mid-2024 (not stated)", "", mi300), "vllm-2024-rocm");
   EXPECT_EQ(engine_of_row("trtllm", "0.9.0/tensorrt", "", h100), "trtllm-2024");
