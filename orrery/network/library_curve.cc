@@ -30,15 +30,15 @@ CurveTime library_time(const LibraryCurve& curve, const NcclCosts& costs, Bytes 
     only_rings &= a == NcclAlgorithm::kRing;
   });
   CurveTime best{least * curve.start, {}, Seconds(1e300)};
-  each([&](NcclAlgorithm, const NcclCost& c) {
+  each([&](NcclAlgorithm a, const NcclCost& c) {
     const Seconds own = c.latency * curve.start;
+    const double width = a == NcclAlgorithm::kRing ? std::min(curve.width, 1.0) : curve.width;
+    const Seconds transfer = std::max(bytes / (c.bandwidth * width), bound);
     if (only_rings) {
-      const Seconds transfer = std::max(bytes / (c.bandwidth * std::min(curve.width, 1.0)), bound);
       const Seconds total(std::hypot(own.value(), transfer.value()));
       if (total < best.total) best = {own, transfer, total};
       return;
     }
-    const Seconds transfer = std::max(bytes / (c.bandwidth * curve.width), bound);
     const Seconds root(curve.pipelining * std::sqrt(own.value() * transfer.value()));
     const Seconds start = least * curve.start;
     if (start + transfer + root < best.total) best = {start, transfer, start + transfer + root};

@@ -3,18 +3,19 @@
 //
 //   T = min over the pairs (algorithm, protocol) i that are offered
 //         start * L + W_i + pipelining * sqrt(start * L_i * W_i)
-//   W_i = max(bytes / (width * B_i), bisection bound),    L = the least of all L_i
+//   W_i = max(bytes / (width_i * B_i), bisection bound),    L = the least of all L_i
 //
 // and where only rings are offered (all-gather, reduce-scatter, a forced ring), whose steps overlap
 // their latency with the transfer of other chunks,
 //
-//   T = min_i sqrt((start * L_i)^2 + W_i^2),   W_i with a width of at most 1: rings reach the
-//   ports' bandwidth
+//   T = min_i sqrt((start * L_i)^2 + W_i^2)
 //
-// L_i and B_i are the tuner's. A message starts after the latency of the quickest pair; the widest
-// pair carries a long one, and fills its own pipeline of chunks meanwhile (the square root). The
-// three factors belong to the fabric and its software, and are fitted (network_fit.h). The tuner's
-// own sum is 16 to 66 % low below 128 MiB; this one is within 2 to 9 % of whole curves.
+// L_i and B_i are the tuner's. width_i is the width, for rings at most 1: the tuner is too careful
+// with trees (over two nodes they pass more than a ring), not with rings, which reach the ports'
+// bandwidth. A message starts after the latency of the quickest pair; the widest pair carries a
+// long one, and fills its own pipeline of chunks meanwhile (the square root). The three factors
+// belong to the network and its software, and are fitted (across_fit.h). The tuner's own sum is 16
+// to 66 % low below 128 MiB.
 //
 // Always: T grows with bytes, and is never below the bound.
 #pragma once

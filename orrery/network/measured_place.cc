@@ -31,7 +31,7 @@ Ports ports_of(std::string_view kind, int count, int gbit) {
       {"IB", "ib-edr", 100},       {"IB", "ib-hdr", 200},        {"IB", "ib-ndr", 400},
       {"IB", "ib-xdr", 800},       {"gIB", "roce-gib-400", 400}, {"RoCE", "roce-100", 100},
       {"RoCE", "roce-200", 200},   {"RoCE", "roce-400", 400},    {"EFA", "efa-100", 100},
-      {"TCPXO", "tcpxo-200", 200}, {"TCPX", "tcpxo-200", 200},
+      {"TCPXO", "tcpxo-200", 200}, {"TCPX", "tcpx-200", 200},
   };
   const Known* best = nullptr;
   const auto distance = [gbit](const Known& k) {

@@ -249,6 +249,7 @@ std::vector<std::string> stands_for(const std::string& fabric) {
   if (fabric == "pcie5") return {"pcie6"};
   if (fabric == "ib-ndr") return {"ib", "nic"};
   if (fabric == "roce-400") return {"roce", "gaudi"};
+  if (fabric == "tcpxo-200") return {"tcpx"};
   if (fabric == "efa-100") return {"efa", "slingshot"};
   return {};
 }

@@ -68,7 +68,12 @@ class CurveNetwork final : public NetworkModel {
     unknown_.latency = kUnknownLatency;
     unknown_.step = kUnknownStep;
     unknown_.efficiency.fill(kUnknownEfficiency);
-    if (const FittedAcross* a = network_.constants.across_of(cluster_.gpu().id)) across_ = *a;
+    if (const FittedAcross* a = network_.constants.across_of(cluster_.gpu().id)) {
+      across_ = *a;
+      // Factors of NVIDIA's GPUs, for want of others.
+      if (a->gpus.empty() && cluster_.gpu().vendor != "nvidia")
+        network_.origin = std::max(network_.origin, Origin::kTransferred);
+    }
     for (const auto& [ranks, stride] :
          {std::pair{plan_.tp, 1}, std::pair{plan_.dp, plan_.tp * plan_.pp},
           std::pair{plan_.tp * plan_.dp, plan_.pp}}) {
