@@ -96,10 +96,13 @@ void print_table(const Answer& a) {
                  interval90(t), number_at(p, "computing"), number_at(p, "exposed"),
                  text_at(p, "fidelity"));
     } else {
-      fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {:<16} {}\n", text_at(p, "gpus"),
+      std::string by = text_at(p, "algorithm"), limit = text_at(p, "limit");
+      if (const std::string protocol = text_at(p, "protocol"); !protocol.empty())
+        by += " " + protocol;
+      if (!limit.empty()) by = fmt::format("{:<16} {}", by, limit);
+      fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {}\n", text_at(p, "gpus"),
                  text_at(p, exchange ? "tokens" : "bytes"), number(t.value), width90(t),
-                 number_at(p, "algbw"), number_at(p, "busbw"),
-                 text_at(p, "algorithm") + " " + text_at(p, "protocol"), text_at(p, "limit"));
+                 number_at(p, "algbw"), number_at(p, "busbw"), by);
     }
     for (const std::string& note : p.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);

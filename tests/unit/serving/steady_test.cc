@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/model/catalog.h"
-#include "tests/unit/fake_network.h"
+#include "tests/fakes/network.h"
 
 namespace orrery {
 namespace {
