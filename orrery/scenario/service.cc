@@ -84,6 +84,9 @@ void declare(Fields& f, ServiceScenario& s) {
             .range(0, 1 << 24);
         g.add("prefix_groups", s.prefix_groups, "groups of prompts with a prefix of their own")
             .range(1, 1e6);
+        g.add("samples", s.samples,
+              "answers sampled for each prompt: so many requests at once that share it")
+            .range(1, 1000);
         g.add("trace", s.trace, "file of requests (formats: docs/serving.md)");
         g.add("time_scale", s.time_scale, "a trace's arrivals are multiplied by it")
             .range(1e-6, 1e6);
@@ -128,6 +131,7 @@ RequestLoad requests_of(const ServiceScenario& s, double rate, std::vector<std::
     spec.output = Lengths::parse(s.osl);
     spec.shared_prefix = static_cast<std::int32_t>(s.shared_prefix);
     spec.prefix_groups = s.prefix_groups;
+    spec.samples = static_cast<std::int32_t>(s.samples);
     return make_load(spec);
   }
   TraceOptions options;

@@ -9,6 +9,31 @@ namespace {
 
 constexpr std::int32_t kIdTokens = 16;
 
+// Every request `samples` times, with all whole blocks of its prompt named.
+void sample_each(std::int32_t samples, RandomStream& outputs, const Lengths& output,
+                 RequestLoad& load) {
+  constexpr std::uint64_t kOwn = std::uint64_t{1} << 63;
+  std::vector<Request> all;
+  all.reserve(load.requests.size() * static_cast<std::size_t>(samples));
+  std::vector<std::uint64_t> ids;
+  for (std::size_t i = 0; i < load.requests.size(); ++i) {
+    Request r = load.requests[i];
+    const auto first = ids.size();
+    for (std::uint32_t b = 0; b < static_cast<std::uint32_t>(r.input / kIdTokens); ++b)
+      ids.push_back(b < r.ids ? load.ids[r.first_id + b] : kOwn | std::uint64_t{i} << 32 | b);
+    if (ids.size() > UINT32_MAX)
+      throw InputError("load.samples: the prompts have too many tokens to be told apart");
+    r.first_id = static_cast<std::uint32_t>(first);
+    r.ids = static_cast<std::uint32_t>(ids.size() - first);
+    for (std::int32_t k = 0; k < samples; ++k) {
+      if (k > 0) r.output = output.at(outputs.uniform());
+      all.push_back(r);
+    }
+  }
+  load.requests = std::move(all);
+  load.ids = std::move(ids);
+}
+
 }  // namespace
 
 void set_arrivals(const LoadSpec& spec, RequestLoad& load) {
@@ -45,6 +70,8 @@ RequestLoad make_load(const LoadSpec& spec) {
     r.ids = static_cast<std::uint32_t>(blocks);
   }
   set_arrivals(spec, load);
+  RandomStream samples(spec.seed, "samples");
+  if (spec.samples > 1) sample_each(spec.samples, samples, spec.output, load);
   return load;
 }
 

@@ -19,6 +19,10 @@ struct LoadSpec {
   // (a system prompt, the documents of RAG); prompts are at least one token longer.
   std::int32_t shared_prefix = 0;
   std::int64_t prefix_groups = 1;
+  // Answers sampled for each prompt (`n` of the API): so many requests at once, each with an output
+  // of its own, that share the whole prompt. vLLM V1 runs them so, and the prefix cache does the
+  // sharing.
+  std::int32_t samples = 1;
   std::uint64_t seed = 0;
 };
 

@@ -212,5 +212,13 @@ TEST(Repeat, TheSameOnAnyNumberOfThreads) {
   EXPECT_EQ(ask(1), ask(4));
 }
 
+TEST(Cluster, SamplesOfAPromptComputeItOnce) {
+  const std::string load = "load: {requests: 20, arrivals: even, rate: 1, isl: 4096, osl: 32";
+  const Point one = answer(load + "}\n"), four = answer(load + ", samples: 4}\n");
+  EXPECT_EQ(value(four, "requests"), 80);
+  EXPECT_NEAR(value(four, "prefix_hits"), 75, 1);
+  EXPECT_LT(value(four, "ttft"), 1.25 * value(one, "ttft"));
+}
+
 }  // namespace
 }  // namespace orrery

@@ -193,5 +193,30 @@ TEST(GapHistogram, QuantilesAreWithinABucket) {
   EXPECT_NEAR(h.largest().value(), x.back(), 1e-9);
 }
 
+TEST(Load, SamplesShareTheirPrompt) {
+  LoadSpec spec;
+  spec.requests = 3;
+  spec.input = Lengths::parse("uniform(64, 100)");
+  spec.output = Lengths::parse("uniform(10, 1000)");
+  const RequestLoad one = make_load(spec);
+  spec.samples = 4;
+  const RequestLoad load = make_load(spec);
+  ASSERT_EQ(load.requests.size(), 12u);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const Request &r = load.requests[i], &first = load.requests[i / 4 * 4];
+    EXPECT_EQ(r.arrival, one.requests[i / 4].arrival);
+    EXPECT_EQ(r.input, one.requests[i / 4].input);
+    EXPECT_EQ(r.first_id, first.first_id);
+    EXPECT_EQ(static_cast<std::int32_t>(r.ids), r.input / 16);
+    if (i % 4 > 0) {
+      EXPECT_NE(r.output, first.output);
+    }
+  }
+  // Different prompts have nothing in common.
+  std::vector<std::uint64_t> ids = load.ids;
+  std::sort(ids.begin(), ids.end());
+  EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end());
+}
+
 }  // namespace
 }  // namespace orrery
