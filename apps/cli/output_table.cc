@@ -131,9 +131,9 @@ std::string sweep_table(const Answer& a, std::size_t columns, const Style& style
   }
   std::vector<std::string>
       names;  // of metrics, the first point that fits has them in order of interest
-  for (const char* name :
-       {"ttft", "ttft_p99", "tpot", "tpot_p99", "goodput", "output_throughput", "memory",
-        "max_concurrency", "e2e", "time", "rate", "bandwidth", "kv_cache_per_request"}) {
+  for (const char* name : {"ttft", "ttft_p99", "tpot", "tpot_p99", "goodput", "output_throughput",
+                           "memory", "max_concurrency", "e2e", "time", "algbw", "busbw", "rate",
+                           "bandwidth", "kv_cache_per_request"}) {
     for (const Point& p : a.points) {
       if (p.find(name) && (names.empty() || names.back() != name)) names.push_back(name);
     }

@@ -3,36 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "apps/cli/log_axis.h"
 #include "apps/cli/output.h"
 
 namespace orrery::cli {
 namespace {
 
 constexpr double kWidth = 900, kHeight = 520, kLeft = 80, kRight = 20, kTop = 20, kBottom = 50;
-// Told apart in colour and, by lightness, in print.
-constexpr std::array<const char*, 6> kColours = {"#1f5fa8", "#c2571a", "#3a7d34",
-                                                 "#7b3fa0", "#8a6d1d", "#333333"};
 
-// A logarithmic axis from one power of ten to another, on `from`..`to` pixels.
-struct Axis {
-  int low, high;  // powers of ten
-  double from, to;
-  double at(double v) const {
-    const double share = (std::log10(v) - low) / (high - low);
-    return from + std::clamp(share, 0.0, 1.0) * (to - from);
-  }
-};
-
-Axis axis(double least, double most, double from, double to) {
-  const int low = static_cast<int>(std::floor(std::log10(least)));
-  const int high = static_cast<int>(std::ceil(std::log10(most)));
-  return {low, std::max(high, low + 1), from, to};
-}
-
-std::string grid(const Axis& x, const Axis& y) {
+std::string grid(const LogAxis& x, const LogAxis& y) {
   std::string svg;
   for (int d = x.low; d <= x.high; ++d) {
     const double at = x.at(std::pow(10, d));
@@ -70,12 +51,12 @@ std::string roofline_page(const std::string& title, const std::vector<Roofline>&
       least_y = std::min(least_y, p.rate), most_y = std::max(most_y, p.rate);
     }
   }
-  const Axis x = axis(least_x, most_x, kLeft, kWidth - kRight);
-  const Axis y = axis(least_y, most_y, kHeight - kBottom, kTop);
+  const LogAxis x = log_axis(least_x, most_x, kLeft, kWidth - kRight);
+  const LogAxis y = log_axis(least_y, most_y, kHeight - kBottom, kTop);
   std::string svg = grid(x, y), legend, rows;
   for (std::size_t i = 0; i < rooflines.size(); ++i) {
     const Roofline& r = rooflines[i];
-    const char* colour = kColours[i % kColours.size()];
+    const char* colour = kPlotColours[i % kPlotColours.size()];
     const double peak = r.peak.value(), bandwidth = r.bandwidth.value();
     const double left = std::max(std::pow(10, x.low), std::pow(10, y.low) / bandwidth);
     svg += fmt::format(

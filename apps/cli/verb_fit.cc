@@ -91,13 +91,13 @@ void fit_points(const FitOptions& o, const Bundle& bundle) {
 void fit_network_constants(const FitOptions& o, const Bundle& bundle) {
   const NetworkFit fit = fit_network(o.data, bundle);
   fmt::print("Groups over several nodes, each kept back from the fit in turn: MAPE (rows)\n");
-  fmt::print("{:<12} {:<28} {:>12} {:>12} {:>12}\n", "fabric", "group", "< 1 MiB", "< 128 MiB",
+  fmt::print("{:<13} {:<27} {:>12} {:>12} {:>12}\n", "fabric", "group", "< 1 MiB", "< 128 MiB",
              "from there");
   const auto cell = [](const KeptBackGroup::Class& c) {
     return c.n == 0 ? std::string("-") : fmt::format("{:.1f} ({})", c.mape, c.n);
   };
   for (const KeptBackGroup& g : fit.kept_back) {
-    fmt::print("{:<12} {:<28} {:>12} {:>12} {:>12}\n", g.fabric, g.group + (g.alone ? " *" : ""),
+    fmt::print("{:<13} {:<27} {:>12} {:>12} {:>12}\n", g.fabric, g.group + (g.alone ? " *" : ""),
                cell(g.small), cell(g.middle), cell(g.large));
   }
   fmt::print("* no other group of its class covers its sizes: by the defaults\n");

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/bandwidth_plot.h"
 #include "apps/cli/help.h"
+#include "apps/cli/network_flow.h"
 #include "apps/cli/output.h"
 #include "apps/cli/verbs.h"
 #include "orrery/scenario/runner.h"
@@ -18,6 +20,7 @@ struct NetworkFlags {
   Fields fields;
   Node document;  // what was given
   OutputOptions output;
+  std::string plot;
 };
 
 std::string type_name(const Field& f) {
@@ -25,6 +28,7 @@ std::string type_name(const Field& f) {
     if (f.unit() == "links") return "LINKS";
     return f.unit() == "bytes" ? "SIZES" : "N[,N|N-N*2...]";
   }
+  if (f.type() == Field::Type::kNumber) return "X";
   return f.type() == Field::Type::kInt ? "N" : "NAME";
 }
 
@@ -69,30 +73,24 @@ std::string number_at(const Point& p, const char* name) {
 
 // One line a point, 80 columns.
 void print_table(const Answer& a) {
-  const bool replayed = !a.points.empty() && a.points[0].find("computing") != nullptr;
-  if (replayed) {
-    fmt::print("{:>6} {:>11} {:>19} {:>13} {:>11}  {}\n", "gpus", "time us", "90 %", "computing us",
-               "exposed us", "fidelity");
-  } else {
-    fmt::print("{:>6} {:>12} {:>11} {:>19} {:>8} {:>8}  {}\n", "gpus", "bytes", "time us", "90 %",
-               "algbw", "busbw", "by");
-  }
+  if (print_replay(a)) return;
+  const bool exchange = text_at(a.points[0], "collective").starts_with("moe-");
+  fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {:<16} {}\n", "gpus",
+             exchange ? "tokens" : "bytes", "time us", "90 %", "algbw", "busbw", "by",
+             "limited by");
   std::vector<std::string> notes;
   for (const Point& p : a.points) {
-    const Metric& time = *p.find("time");
-    if (replayed) {
-      fmt::print("{:>6} {:>11} {:>19} {:>13} {:>11}  {}\n", text_at(p, "gpus"), number(time.value),
-                 interval90(time), number_at(p, "computing"), number_at(p, "exposed"),
-                 text_at(p, "fidelity"));
-    } else {
-      fmt::print("{:>6} {:>12} {:>11} {:>19} {:>8} {:>8}  {}\n", text_at(p, "gpus"),
-                 text_at(p, "bytes"), number(time.value), interval90(time), number_at(p, "algbw"),
-                 number_at(p, "busbw"), text_at(p, "algorithm"));
-    }
+    const Metric& t = *p.find("time");
+    fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {:<16} {}\n", text_at(p, "gpus"),
+               text_at(p, exchange ? "tokens" : "bytes"), number(t.value),
+               fmt::format("+-{:.0f}%", 100 * (t.high90 - t.low90) / (2 * t.value)),
+               number_at(p, "algbw"), number_at(p, "busbw"),
+               text_at(p, "algorithm") + " " + text_at(p, "protocol"), text_at(p, "limit"));
     for (const std::string& note : p.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }
   }
+  if (a.points.size() == 1 && !a.points[0].limit.empty()) notes.push_back(a.points[0].limit);
   for (const std::string& note : notes) fmt::print("{}", wrapped(note, 80, "  "));
 }
 
@@ -101,6 +99,7 @@ void answer(const NetworkFlags& flags, const Bundle& bundle) {
   set_path(document, "name", scalar_node("command line", ""));
   Runner runner(bundle);
   const Answer a = runner.run(read_scenario(document));
+  if (!flags.plot.empty()) write_file(flags.plot, bandwidth_page(a), "--plot");
   if (flags.output.format != Format::kTable) return print({&a, 1}, flags.output);
   if (!flags.output.html.empty()) write_file(flags.output.html, html({&a, 1}), "--html");
   print_table(a);
@@ -117,13 +116,18 @@ void add_network(CLI::App& program, Context& context) {
   add_flags(*app, flags, "collective");
   add_flags(*app, flags, "hardware");
   add_output_flags(*app, flags->output, false);
+  app->add_option("--plot", flags->plot, "draw bus bandwidth over size as a self-contained page")
+      ->group("output")
+      ->type_name("FILE");
   app->footer(
       "SIZES: 64K, 8 MiB, 1 GB, lists and ranges (1K-16G*4); a bare K, M, G is binary\n"
       "as in nccl-tests.\n"
       "Examples:\n"
       "  orrery network all-reduce --bytes 1K-16G*4 --gpus 8,64,1024 --fabric h100-ib400\n"
       "  orrery network all-to-all --bytes 256M --gpus 16 --gpu mi300x -o csv\n"
-      "  orrery network all-reduce --bytes 1G --gpus 64 --gpu h100 --fidelity flow \\\n"
+      "  orrery network all-reduce --bytes 1G --gpus 64 -g h100-sxm --algorithm ring\n"
+      "  orrery network moe-dispatch --gpus 32 -g h800-sxm --tokens 128 --mode low-latency\n"
+      "  orrery network all-reduce --bytes 1G --gpus 64 -g h100-sxm --fidelity flow \\\n"
       "    --degrade gpu3-rail3.leaf0=0.5\n"
       "  orrery network --topology cluster.yaml --chakra traces/llama\n"
       "  orrery network all-gather --bytes 1M --topology hgx.yml --as astra-sim");

@@ -46,6 +46,32 @@ FittedCurve read_curve(const Node& node) {
   return curve;
 }
 
+ExpertCurve read_experts(const Node& node) {
+  ExpertCurve c;
+  Fields f;
+  f.add("combine", c.combine, "combine; false: dispatch");
+  f.add("low_latency", c.low_latency, "low-latency kernels; false: normal");
+  f.add("start", c.start, "time of no bytes").required();
+  f.add("share", c.share, "reached share of the nominal bandwidth").range(0.01, 1).required();
+  f.add("each_sm", c.each_sm, "most that one multiprocessor sends; normal kernels within a node");
+  f.add("rows", c.rows, "rows fitted").range(0, 1e9);
+  f.add("left_out_error", c.left_out_error, "sigma of ln(predicted/measured)").range(0, 10);
+  f.read(node);
+  return c;
+}
+
+template <class T>
+void add_list(Fields& f, std::string name, std::vector<T>& items, T (*read)(const Node&),
+              std::string doc) {
+  f.custom(
+      std::move(name), Field::Type::kList,
+      [&items, read](const Node& node) {
+        if (!node.is_list()) node.fail("expected a list");
+        for (const Node& item : node.items()) items.push_back(read(item));
+      },
+      [] { return nlohmann::ordered_json(); }, std::move(doc));
+}
+
 FittedAcross read_across(const Node& node) {
   FittedAcross a;
   Fields f;
@@ -108,13 +134,8 @@ void declare(Fields& f, FabricConstants& c) {
        },
        [] { return nlohmann::ordered_json(); }, "one for each stack, algorithm and collective")
       .required();
-  f.custom(
-      "across", Field::Type::kList,
-      [&c](const Node& node) {
-        if (!node.is_list()) node.fail("expected a list");
-        for (const Node& item : node.items()) c.across.push_back(read_across(item));
-      },
-      [] { return nlohmann::ordered_json(); }, "the library's factors over several nodes");
+  add_list(f, "across", c.across, read_across, "the library's factors over several nodes");
+  add_list(f, "experts", c.experts, read_experts, "dispatch and combine of experts");
 }
 
 std::string to_yaml(const FabricConstants& c) {
@@ -141,6 +162,14 @@ std::string to_yaml(const FabricConstants& c) {
         "  - {{gpus: \"{}\", start: {:.4g}, width: {:.4g}, pipelining: {:.4g}, rows: {}, "
         "left_out_error: {:.3f}}}\n",
         a.gpus, a.curve.start, a.curve.width, a.curve.pipelining, a.rows, a.left_out_error);
+  }
+  if (!c.experts.empty()) text += "experts:\n";
+  for (const ExpertCurve& e : c.experts) {
+    text += fmt::format("  - {{low_latency: {}, combine: {}, start: {:.4g} us, share: {:.4g}",
+                        e.low_latency, e.combine, in_microseconds(e.start), e.share);
+    if (e.each_sm > BytesPerSecond(0))
+      text += fmt::format(", each_sm: {:.4g} GB/s", e.each_sm.value() / 1e9);
+    text += fmt::format(", rows: {}, left_out_error: {:.3f}}}\n", e.rows, e.left_out_error);
   }
   return text;
 }

@@ -13,6 +13,7 @@
 #include "orrery/base/fields.h"
 #include "orrery/hardware/fabric.h"
 #include "orrery/network/cost.h"
+#include "orrery/network/expert_exchange.h"
 #include "orrery/network/library_curve.h"
 
 namespace orrery {
@@ -49,6 +50,7 @@ struct FabricConstants {
   std::string recipe;
   std::vector<FittedCurve> curves;
   std::vector<FittedAcross> across;
+  std::vector<ExpertCurve> experts;
 
   // The factors for a GPU: those of the longest beginning of its id; nullptr if there are none.
   const FittedAcross* across_of(std::string_view gpu) const;

@@ -12,6 +12,7 @@
 
 #include "orrery/base/estimate.h"
 #include "orrery/network/across_fit.h"
+#include "orrery/network/expert_fit.h"
 #include "orrery/network/measured_collectives.h"
 #include "orrery/network/network_constants.h"
 
@@ -263,6 +264,7 @@ NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle) 
   std::vector<MeasuredAcross> all_across;
   for (const auto& [id, table] : tables)
     all_across.insert(all_across.end(), table.across.begin(), table.across.end());
+  const auto experts = fit_experts(data, node_of);
   const auto fit_table = [&](const std::string& id, const FabricRows& table) {
     FabricConstants c;
     c.fabrics = {id};
@@ -293,6 +295,7 @@ NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle) 
       }
       fitted[id] = c.curves;
     }
+    if (const auto e = experts.find(id == kRack ? kRackBoard : id); e != experts.end()) c.experts = e->second;
     result.files["network/" + id + ".yaml"] = "# Made by `orrery fit network`.\n" + to_yaml(c);
   };
   for (const auto& [id, table] : tables) {

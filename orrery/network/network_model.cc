@@ -34,6 +34,9 @@ constexpr double kAnalyticalShared = 0.20, kAnalyticalOwn = 0.40;
 // Cards without peer-to-peer copies write to host memory and read back: half of the bandwidth.
 constexpr double kThroughHost = 0.5;
 
+// DeepEP's kernels on NVLink start in 11 (low latency) to 48 us.
+constexpr Seconds kUnknownExpertStart = microseconds(30);
+
 // torch.distributed's launch (network_model.h).
 constexpr Seconds kPytorchLaunch = microseconds(19);
 
@@ -80,6 +83,42 @@ class CurveNetwork final : public NetworkModel {
   CollectiveTime predict(const Collective& c, const NcclForced& forced) const override {
     if (c.ranks > 1 && (forced.algorithm || forced.protocol)) checked_choice(c, forced);
     return timed(c, forced);
+  }
+
+  CollectiveTime exchange(const ExpertExchange& x, Collective::Group group,
+                          int ranks) const override {
+    const Collective c{Collective::Kind::kAllToAll, group, ranks, Bytes(1)};
+    const int stride = group_stride(c);
+    const GroupLink link = group_link(c, stride);
+    // Of a fabric that DeepEP was not measured on: its start and share on NVLink.
+    ExpertCurve unknown;
+    unknown.start = kUnknownExpertStart;
+    const bool single = link.nodes > 1 && link.ranks_per_node == 1;
+    const GroupLink local = link.nodes == 1 ? link
+                            : single        ? GroupLink{}
+                                            : cluster_.link(link.ranks_per_node, stride);
+    Estimate<Seconds> e;
+    const auto curve_of_fabric = [&](const Fabric* fabric) -> ExpertCurve {
+      const NetworkConstants::Found* known = fabric ? &constants_of(*fabric) : nullptr;
+      const ExpertCurve* found = known ? expert_curve(known->constants.experts, x) : nullptr;
+      e.origin = std::max(e.origin, found ? known->origin : Origin::kAnalytical);
+      e.own = std::hypot(e.own, found ? found->left_out_error : kAnalyticalOwn);
+      return found ? *found : unknown;
+    };
+    const ExpertCurve inside = single ? unknown : curve_of_fabric(local.fabric);
+    const ExpertCurve between = link.nodes > 1 ? curve_of_fabric(link.fabric) : unknown;
+    const ExpertTime t = expert_time(x, link, inside, local.bandwidth, between);
+    e.value = t.total;
+    e.shared = e.origin <= Origin::kFitted        ? kMeasuredShared
+               : e.origin == Origin::kTransferred ? kTransferredShared
+                                                  : kAnalyticalShared;
+    CollectiveTime result;
+    result.time = e;
+    result.algorithm = x.low_latency ? "low-latency" : "normal";
+    result.bound =
+        t.start > t.total - t.start ? CollectiveBound::kLatency : CollectiveBound::kBandwidth;
+    result.bus_bandwidth = expert_bytes(x, link).counted / t.total;
+    return result;
   }
 
   CollectiveChoice choice(const Collective& c, const NcclForced& forced) const override {

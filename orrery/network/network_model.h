@@ -24,6 +24,7 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/units.h"
 #include "orrery/hardware/cluster.h"
+#include "orrery/network/expert_exchange.h"
 #include "orrery/network/nccl_tuner.h"
 #include "orrery/workload/op.h"
 #include "orrery/workload/plan.h"
@@ -57,6 +58,10 @@ class NetworkModel {
   virtual CollectiveTime predict(const Collective& collective) const = 0;
   // The same with NCCL_ALGO and NCCL_PROTO set. InputError: NCCL does not offer that here.
   virtual CollectiveTime predict(const Collective& collective, const NcclForced& forced) const = 0;
+  // One dispatch or combine of experts over a group of `ranks`. bus_bandwidth is DeepEP's own
+  // figure: ExpertBytes::counted / time. REQUIRES ranks >= 2.
+  virtual CollectiveTime exchange(const ExpertExchange& exchange, Collective::Group group,
+                                  int ranks) const = 0;
   virtual CollectiveChoice choice(const Collective& collective,
                                   const NcclForced& forced = {}) const = 0;
   // Time below which no algorithm can be (bisection_bound of nccl_graph.h).

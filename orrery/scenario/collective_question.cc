@@ -3,26 +3,155 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "orrery/base/error.h"
 #include "orrery/network/network_model.h"
+#include "orrery/network/overlap.h"
 
 namespace orrery {
 namespace {
 
 constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;  // a petabyte
 constexpr std::int64_t kMostRanks = 1'000'000;
+constexpr std::int64_t kMostTokens = 100'000'000;
 constexpr double kUs = 1e-6;
+constexpr std::string_view kHierarchical = "hierarchical";
+
+bool is_exchange(const CollectiveQuestion& q) { return q.kind.starts_with("moe-"); }
 
 Collective::Kind kind_of(const std::string& name) {
   const auto& names = collective_names();
   return static_cast<Collective::Kind>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
+std::vector<std::string> algorithm_choices() {
+  std::vector<std::string> names = {"auto"};
+  for (const std::string& name : nccl_algorithm_names()) names.push_back(name);
+  names.emplace_back(kHierarchical);
+  return names;
+}
+
+std::vector<std::string> protocol_choices() {
+  std::vector<std::string> names = {"auto"};
+  for (const std::string& name : nccl_protocol_names()) names.push_back(name);
+  return names;
+}
+
+void add_time(Point& p, const Estimate<Seconds>& time, double bytes, BytesPerSecond bus) {
+  p.metrics.push_back(metric("time", "us", time, kUs));
+  p.metrics.push_back(rate_metric("algbw", "GB/s", bytes / 1e9, time));
+  p.metrics.push_back(rate_metric("busbw", "GB/s", (bus * time.value).value() / 1e9, time));
+}
+
+// What the collective's kernels take from computation beside it.
+void add_overlap(Point& p, const Cluster& cluster, int sms) {
+  if (sms <= 0 || cluster.gpu().compute_units <= 0) return;
+  p.metrics.push_back(exact_metric("sms", "multiprocessors", sms));
+  p.metrics.push_back(exact_metric("compute_slowdown", "times",
+                                   compute_slowdown(sms, cluster.gpu().compute_units)));
+}
+
+struct Asked {
+  const CollectiveQuestion& question;
+  const Cluster& cluster;
+  const NetworkModel& network;
+  int ranks;
+};
+
+NcclForced forced_by(const CollectiveQuestion& q) {
+  return {parse_nccl_algorithm(q.algorithm), parse_nccl_protocol(q.protocol)};
+}
+
+// A reduce-scatter and an all-gather of the node's share around an all-reduce between the nodes.
+struct Hierarchy {
+  Estimate<Seconds> time;
+  std::string note;
+};
+Hierarchy hierarchical(const Asked& a, Bytes bytes, const Bundle& bundle) {
+  const GroupLink link = a.cluster.link(a.ranks, a.question.stride);
+  if (a.question.kind != "all-reduce" || a.question.stride != 1)
+    throw InputError("collective.algorithm: hierarchical is for all-reduces of stride 1");
+  if (link.nodes < 2 || link.ranks_per_node < 2 || link.ranks_per_node * link.nodes != a.ranks) {
+    throw InputError(fmt::format(
+        "collective.algorithm: hierarchical needs whole nodes, several of them; {} GPUs "
+        "are {} node{} of {}",
+        a.ranks, link.nodes, link.nodes == 1 ? "" : "s", link.ranks_per_node));
+  }
+  const ParallelPlan plan{.tp = link.ranks_per_node, .pp = 1, .dp = link.nodes, .ep = 1};
+  const auto network = make_network_model(a.cluster, plan, a.question.stack, bundle);
+  using Kind = Collective::Kind;
+  using Group = Collective::Group;
+  EstimateSum<Seconds> sum;
+  std::string note = "in turn:";
+  for (const Collective& c :
+       {Collective{Kind::kReduceScatter, Group::kTensor, link.ranks_per_node, bytes},
+        Collective{Kind::kAllReduce, Group::kData, link.nodes, bytes / link.ranks_per_node},
+        Collective{Kind::kAllGather, Group::kTensor, link.ranks_per_node, bytes}}) {
+    const CollectiveTime t = network->predict(c);
+    sum.add(Family::kCollective, t.time);
+    note += fmt::format(" {} of {} by {} {};", to_text(c.kind), c.ranks, t.algorithm,
+                        to_text(t.time.value));
+  }
+  note.pop_back();
+  return {sum.total(), note};
+}
+
+void answer_collective(const Asked& a, std::int64_t size, const Bundle& bundle, Point& p) {
+  const CollectiveQuestion& q = a.question;
+  const Collective c{kind_of(q.kind), Collective::Group::kData, a.ranks,
+                     Bytes(static_cast<double>(size))};
+  p.at["bytes"] = size;
+  const double bytes = c.bytes.value();
+  if (q.algorithm == kHierarchical) {
+    const Hierarchy h = hierarchical(a, c.bytes, bundle);
+    p.at["algorithm"] = q.algorithm;
+    p.at["protocol"] = "";
+    add_time(p, h.time, bytes, c.bytes * (2 * (a.ranks - 1.0) / a.ranks) / h.time.value);
+    p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c).value() / kUs));
+    p.notes.push_back(h.note);
+    p.notes.push_back(a.network.provenance(c));
+    return;
+  }
+  const NcclForced forced = forced_by(q);
+  const CollectiveTime t = a.network.predict(c, forced);
+  const CollectiveChoice choice = a.network.choice(c, forced);
+  p.at["algorithm"] = choice.algorithm;
+  p.at["protocol"] = choice.protocol;
+  p.at["limit"] = to_text(t.bound);
+  add_time(p, t.time, bytes, t.bus_bandwidth);
+  p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c).value() / kUs));
+  add_overlap(p, a.cluster, library_sms(a.cluster.gpu(), choice.algorithm == "nvls"));
+  p.limit = choice.reason;
+  p.notes.push_back(a.network.provenance(c));
+}
+
+void answer_exchange(const Asked& a, std::int64_t tokens, Point& p) {
+  const CollectiveQuestion& q = a.question;
+  ExpertExchange x = q.exchange;
+  x.combine = q.kind == "moe-combine";
+  x.low_latency = q.mode == "low-latency";
+  x.tokens = tokens;
+  const GroupLink link = a.cluster.link(a.ranks, q.stride);
+  const CollectiveTime t = a.network.exchange(x, Collective::Group::kData, a.ranks);
+  const ExpertBytes bytes = expert_bytes(x, link);
+  p.at["tokens"] = tokens;
+  p.at["algorithm"] = t.algorithm;
+  p.at["limit"] = to_text(t.bound);
+  add_time(p, t.time, bytes.counted.value(), t.bus_bandwidth);
+  p.metrics.push_back(exact_metric("sent_inside", "MB", bytes.inside.value() / 1e6));
+  p.metrics.push_back(exact_metric("sent_between", "MB", bytes.between.value() / 1e6));
+  if (!x.low_latency) add_overlap(p, a.cluster, x.sms);
+  p.notes.push_back(a.network.provenance(
+      {Collective::Kind::kAllToAll, Collective::Group::kData, a.ranks, Bytes(1)}));
+}
+
 }  // namespace
 
 const std::vector<std::string>& collective_names() {
-  static const std::vector<std::string> names = {"all-reduce", "all-gather", "reduce-scatter",
-                                                 "all-to-all", "broadcast",  "send"};
+  static const std::vector<std::string> names = {"all-reduce",   "all-gather", "reduce-scatter",
+                                                 "all-to-all",   "broadcast",  "send",
+                                                 "moe-dispatch", "moe-combine"};
   return names;
 }
 
@@ -34,13 +163,29 @@ void declare(Fields& f, CollectiveQuestion& q) {
   f.add("stride", q.stride,
         "distance between members of the group; groups side by side run at once")
       .range(1, kMostRanks);
-  f.add("stack", q.stack, "whose collectives").one_of({"nccl", "rccl", "vllm", "trtllm", "sglang"});
+  f.add("stack", q.stack, "whose collectives")
+      .one_of({"nccl", "rccl", "vllm", "trtllm", "sglang", "pytorch"});
+  f.add("algorithm", q.algorithm, "as NCCL_ALGO; auto: NCCL's choice").one_of(algorithm_choices());
+  f.add("protocol", q.protocol, "as NCCL_PROTO; auto: NCCL's choice").one_of(protocol_choices());
+  f.add("mode", q.mode, "moe: DeepEP's kernels").one_of({"normal", "low-latency"});
+  add_sweep(f, "tokens", q.tokens, 1, kMostTokens, "moe: tokens of one rank");
+  f.add("hidden", q.exchange.hidden, "moe: hidden size").range(1, 1e6);
+  f.add("top_k", q.exchange.top_k, "moe: experts a token").range(1, 1000);
+  f.add("most_nodes", q.exchange.most_nodes, "moe: nodes a token may go to; 0: any")
+      .range(0, kMostRanks);
+  f.add("sms", q.exchange.sms, "moe: multiprocessors of a normal kernel").range(1, 1000);
+  f.add("imbalance", q.exchange.imbalance, "moe: load of the heaviest rank over the mean")
+      .range(1, 1e4);
   declare(f, q.flow);
 }
 
 std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::string& gpu_name,
                                       const std::string& node, const Bundle& bundle) {
   if (q.flow.asked()) {
+    if (q.kind.starts_with("moe-")) {
+      throw InputError(
+          fmt::format("{}: the flow level has no such exchange; take all-to-all", q.kind));
+    }
     return answer_flows(
         q.flow,
         {kind_of(q.kind), q.bytes, q.gpus, !q.gpus_given, q.stride, q.stack, gpu_name, node},
@@ -50,28 +195,26 @@ std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::st
   const Gpu gpu = catalog.gpu(gpu_name.empty() ? catalog.node_type(node).gpus.at(0) : gpu_name);
   std::vector<Point> points;
   for (const std::int64_t ranks : q.gpus) {
+    if (ranks * q.stride > kMostRanks) {
+      throw InputError(fmt::format("collective: {} GPUs {} apart are more than {}", ranks, q.stride,
+                                   kMostRanks));
+    }
     const int n = static_cast<int>(ranks);
     const Cluster cluster(catalog, gpu, n * q.stride, node);
     const ParallelPlan plan{.tp = q.stride, .pp = 1, .dp = n, .ep = 1};
     const auto network = make_network_model(cluster, plan, q.stack, bundle);
-    for (const std::int64_t bytes : q.bytes) {
-      const Collective c{kind_of(q.kind), Collective::Group::kData, n,
-                         Bytes(static_cast<double>(bytes))};
-      const CollectiveTime t = network->predict(c);
+    const Asked asked{q, cluster, *network, n};
+    for (const std::int64_t size : is_exchange(q) ? q.tokens : q.bytes) {
       Point p;
       p.at = {{"collective", q.kind},
               {"gpu", gpu.id},
               {"node", cluster.node_type().id},
-              {"gpus", ranks},
-              {"bytes", bytes},
-              {"algorithm", t.algorithm},
-              {"bound", to_text(t.bound)}};
-      const double gb = static_cast<double>(bytes) / 1e9;
-      p.metrics.push_back(metric("time", "us", t.time, kUs));
-      p.metrics.push_back(rate_metric("algbw", "GB/s", gb, t.time));
-      p.metrics.push_back(
-          rate_metric("busbw", "GB/s", (t.bus_bandwidth * t.time.value).value() / 1e9, t.time));
-      p.notes.push_back(network->provenance(c));
+              {"gpus", ranks}};
+      if (is_exchange(q)) {
+        answer_exchange(asked, size, p);
+      } else {
+        answer_collective(asked, size, bundle, p);
+      }
       points.push_back(std::move(p));
     }
   }

@@ -4,14 +4,21 @@
 //   collective: {kind: all-reduce, bytes: 1K-16G*4, gpus: [8, 64, 1024]}
 //
 // The answer has a point for each group size and message size, with the time of one call, algbw
-// (bytes / time) and busbw (nccl-tests' convention), algorithm and protocol.
+// (bytes / time), busbw (nccl-tests' convention), the least time that the wires allow, algorithm,
+// protocol and why NCCL takes them.
+//
+//   collective: {kind: moe-dispatch, gpus: 32, tokens: 4096, hidden: 7168, top_k: 8}
+//
+// asks for the kernels of DeepEP (expert_exchange.h): bytes follow from tokens, hidden and top_k.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "orrery/base/bundle.h"
 #include "orrery/base/fields.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/network/expert_exchange.h"
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/flow_question.h"
 #include "orrery/scenario/sweep.h"
@@ -24,17 +31,28 @@ struct CollectiveQuestion {
   Sweep gpus = {8};          // of the group
   int stride = 1;            // between its members; all groups of the kind run at once
   std::string stack = "nccl";
+  // "auto", a name of nccl_tuner.h, or "hierarchical": an all-reduce as a reduce-scatter within the
+  // nodes, an all-reduce between them, and an all-gather within.
+  std::string algorithm = "auto";
+  std::string protocol = "auto";
+
+  // Of moe-dispatch and moe-combine.
+  std::string mode = "normal";
+  ExpertExchange exchange;
+  Sweep tokens = {4096};  // of one rank
+
   bool gpus_given = false;  // set by read_scenario
   FlowQuestion flow;
 };
 
-// The names of kinds, in the order of Collective::Kind.
+// The names of kinds: Collective::Kind's in its order, then moe-dispatch and moe-combine.
 const std::vector<std::string>& collective_names();
 
 void declare(Fields& fields, CollectiveQuestion& question);
 
 // The points for `node` (empty: the usual one of `gpu`) with GPUs of kind `gpu` (empty: the first
-// that the node is built with). InputError, Infeasible as of make_network_model.
+// that the node is built with). InputError: an algorithm or protocol that NCCL does not offer
+// there, and as of make_network_model; Infeasible likewise.
 std::vector<Point> answer_collectives(const CollectiveQuestion& question, const std::string& gpu,
                                       const std::string& node, const Bundle& bundle);
 

@@ -188,6 +188,7 @@ Scenario read_scenario(const Node& document) {
   Scenario s;
   Fields fields;
   declare(fields, s);
+  if (document.is_null() || (document.is_map() && document.keys().empty())) document.at("model");
   fields.read(document);
   s.communicates = document.find("collective") != nullptr;
   if (s.communicates) {

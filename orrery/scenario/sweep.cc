@@ -27,6 +27,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 
 // "64K", "1.5 GB", "8 MiB" or a whole number of bytes.
 std::optional<std::int64_t> byte_count(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   if (const auto plain = whole_number(text)) return plain;
   constexpr std::string_view kPrefixes = "KMGTP";
   std::string with_unit(text);
@@ -69,8 +70,10 @@ void append_item(const Node& node, std::string_view text, std::int64_t least, st
   if (*step < (times ? 2 : 1) || (times && *first < 1)) refuse("a range that does not advance");
   check(*last);  // before counting up to it
   out.pop_back();
-  const std::int64_t stride = std::min(*step, most + 1);  // a longer one ends the range as well
-  for (std::int64_t v = *first; v <= *last; v = times ? v * stride : v + stride) check(v);
+  for (std::int64_t v = *first;; v = times ? v * *step : v + *step) {
+    check(v);
+    if (times ? v > *last / *step : v > *last - *step) break;  // the next one would be beyond
+  }
 }
 
 Sweep read(const Node& node, std::int64_t least, std::int64_t most, ParseNumber number) {

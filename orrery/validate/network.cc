@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -115,6 +116,33 @@ class Judge {
       report_.refused.push_back({q.row, e.what()});
     }
   }
+  // A dispatch or combine; `by_bandwidth`: q.measured_us is DeepEP's bandwidth in GB/s instead.
+  void judge(const Question& q, const ExpertExchange& x, bool by_bandwidth) {
+    try {
+      const CollectiveTime t = machine(q).model->exchange(x, Collective::Group::kTensor, q.ranks);
+      // A bandwidth is high where the time is low.
+      const auto figure = [&](double p) {
+        const Seconds s = t.time.quantile(p);
+        return by_bandwidth ? (t.bus_bandwidth * t.time.value).value() / 1e9 / s.value()
+                            : s / microseconds(1);
+      };
+      const auto low = [&](double p) { return figure(by_bandwidth ? 1 - p : p); };
+      report_.rows.push_back({{{"table", "orrery"},
+                               {"metric", by_bandwidth ? "bandwidth" : size_class(q.bytes)},
+                               {"fabric", q.fabric},
+                               {"collective", q.collective}},
+                              fmt::format("{} {} x{}", q.row, q.gpu, q.ranks),
+                              q.measured_us,
+                              figure(0.5),
+                              low(0.25),
+                              low(0.75),
+                              low(0.05),
+                              low(0.95),
+                              t.time.origin});
+    } catch (const InputError& e) {
+      report_.refused.push_back({q.row, e.what()});
+    }
+  }
   void refuse(const std::string& row, const std::string& why) {
     report_.refused.push_back({row, why});
   }
@@ -185,17 +213,41 @@ class Judge {
   ValidationReport report_;
 };
 
+// "tokens=4096;hidden=7168;topk=8;fp8;SMs=24" of a row of `version` "V1 low-latency".
+ExpertExchange exchange_of(std::string_view collective, std::string_view version,
+                           std::string_view tuning) {
+  ExpertExchange x;
+  const auto number = [&](std::string_view key, std::int64_t otherwise) {
+    const std::string text = after(tuning, key);
+    std::int64_t v = otherwise;
+    std::from_chars(text.data(), text.data() + text.size(), v);
+    return v;
+  };
+  x.combine = collective == "moe_combine";
+  x.low_latency = version.find("low-latency") != std::string_view::npos;
+  x.tokens = number("tokens=", x.tokens);
+  x.hidden = static_cast<int>(number("hidden=", x.hidden));
+  x.top_k = static_cast<int>(number("topk=", x.top_k));
+  x.sms = static_cast<int>(number("SMs=", x.sms));
+  return x;
+}
+
 void read_measured(const std::filesystem::path& file, Judge& judge) {
   CsvReader csv(file);
   const int collective = csv.column("collective"), gpu = csv.column("gpu"),
             ranks = csv.column("n_gpus"), nodes = csv.column("nodes"),
             fabric = csv.column("fabric"), tuning = csv.column("tuning"),
             bytes = csv.column("message_bytes"), time = csv.column("time_us"),
-            in_place = csv.column("time_inplace_us"), source = csv.column("source");
+            in_place = csv.column("time_inplace_us"), source = csv.column("source"),
+            bus = csv.column("busbw_GBps"), version = csv.column("version");
   while (csv.next()) {
     const std::string row = fmt::format("measured.csv:{}", csv.line());
-    if (!kind_of(csv.text(collective))) continue;
-    if (csv.empty(bytes) || csv.empty(time)) {
+    const bool exchange = csv.text(collective).starts_with("moe_");
+    if (!exchange && !kind_of(csv.text(collective))) {
+      judge.refuse(row, "a collective that is not modelled");
+      continue;
+    }
+    if (!exchange && (csv.empty(bytes) || csv.empty(time))) {
       judge.refuse(row, "no size or no time");
       continue;
     }
@@ -206,6 +258,14 @@ void read_measured(const std::filesystem::path& file, Judge& judge) {
     q.collective = csv.text(collective);
     q.ranks = static_cast<int>(csv.integer(ranks));
     q.nodes = static_cast<int>(csv.integer(nodes));
+    if (exchange) {
+      const bool by_bandwidth = csv.empty(time);
+      q.bytes = Bytes(csv.optional_number(bytes).value_or(0));
+      q.measured_us = csv.number(by_bandwidth ? bus : time);
+      judge.judge(q, exchange_of(csv.text(collective), csv.text(version), csv.text(tuning)),
+                  by_bandwidth);
+      continue;
+    }
     q.bytes = Bytes(csv.number(bytes));
     q.measured_us = std::min(csv.number(time), csv.optional_number(in_place).value_or(1e30));
     q.forced = forced_by(csv.text(tuning));

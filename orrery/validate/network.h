@@ -1,7 +1,9 @@
 // `orrery validate network`: collectives against measured times.
 //
 // `dir`: data (network/ and kernels/ below it), or either folder itself.
-//   measured          network/measured.csv: rows with a size and a time
+//   measured          network/measured.csv: rows with a size and a time; of DeepEP those with a
+//   time,
+//                     and those with a bandwidth alone by their bandwidth
 //   collective_nccl   kernels/collective_nccl.csv.gz: rows of framework nccl
 // `table`: only this one.
 //

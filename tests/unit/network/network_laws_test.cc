@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "orrery/base/error.h"
 #include "orrery/network/cost.h"
+#include "orrery/network/nccl_graph.h"
 #include "orrery/network/network_constants.h"
 #include "orrery/network/network_fit.h"
 #include "orrery/network/network_model.h"
@@ -89,6 +91,102 @@ TEST(NetworkLaw, TimeGrowsWithRanksWhereTheAlgorithmStays) {
       }
     }
   }
+}
+
+// Every pair that may be forced, on several nodes: above the bound, growing with bytes.
+TEST(NetworkLaw, ForcedPairsObeyTheWires) {
+  const Catalog catalog;
+  for (const char* gpu : {"a100-80g-sxm", "h100-sxm", "b200-sxm", "mi300x", "l40s"}) {
+    for (int gpus : {8, 16, 64}) {
+      const Cluster cluster(catalog, catalog.gpu(gpu), gpus);
+      const auto model = make_network_model(cluster, {.tp = gpus}, "nccl", Bundle());
+      int offered = 0;
+      for (CKind kind : {CKind::kAllReduce, CKind::kAllGather, CKind::kReduceScatter}) {
+        for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
+          for (std::size_t p = 0; p < kNcclProtocols; ++p) {
+            const NcclForced forced{static_cast<NcclAlgorithm>(a), static_cast<NcclProtocol>(p)};
+            double last = 0;
+            for (double bytes = 8; bytes < 1e11; bytes *= 4) {
+              const Collective c{kind, Collective::Group::kTensor, gpus, Bytes(bytes)};
+              try {
+                const double t = model->predict(c, forced).time.value.value();
+                EXPECT_GE(t, model->bound(c).value());
+                EXPECT_GT(t, last) << gpu << ' ' << gpus << ' ' << bytes;
+                last = t;
+                ++offered;
+              } catch (const InputError&) {
+                break;
+              }
+            }
+          }
+        }
+      }
+      EXPECT_GT(offered, 50) << gpu;
+    }
+  }
+}
+
+// A ring's all-reduce is a reduce-scatter and an all-gather: the steps add up, and so do the bytes;
+// only the start (6.6, 14 and 8.4 us) is paid once.
+TEST(NetworkLaw, AllReduceIsReduceScatterAndAllGather) {
+  const Catalog catalog;
+  for (int gpus : {4, 8, 16, 64}) {
+    const Cluster cluster(catalog, catalog.gpu("h100-sxm"), gpus);
+    const NcclGraph g = nccl_graph(cluster, cluster.link(gpus));
+    const double base[] = {6.6e-6, 14e-6, 8.4e-6};
+    for (std::size_t p = 0; p < kNcclProtocols; ++p) {
+      const auto cost = [&](CKind kind) {
+        return nccl_cost(g, kind, NcclAlgorithm::kRing, static_cast<NcclProtocol>(p));
+      };
+      const NcclCost whole = cost(CKind::kAllReduce), first = cost(CKind::kReduceScatter),
+                     second = cost(CKind::kAllGather);
+      EXPECT_NEAR((whole.latency.value() - base[p]) * 1e6,
+                  (first.latency.value() + second.latency.value() - 2 * base[p]) * 1e6, 1e-6);
+      EXPECT_NEAR(1e12 / whole.bandwidth.value(),
+                  1e12 / first.bandwidth.value() + 1e12 / second.bandwidth.value(), 1e-6);
+    }
+    const auto model = make_network_model(cluster, {.tp = gpus}, "nccl", Bundle());
+    const NcclForced ring{NcclAlgorithm::kRing, {}};
+    const auto t = [&](CKind kind) {
+      return model->predict({kind, Collective::Group::kTensor, gpus, Bytes(1 << 30)}, ring)
+          .time.value.value();
+    };
+    // Within a node the curves of kinds are fitted apart, each to its own measurements.
+    EXPECT_NEAR(t(CKind::kAllReduce) / (t(CKind::kReduceScatter) + t(CKind::kAllGather)), 1,
+                gpus > 8 ? 0.01 : 0.15)
+        << gpus;
+  }
+}
+
+// A group of a larger machine takes what it takes alone.
+TEST(NetworkLaw, SubgroupsAreConsistent) {
+  const Catalog catalog;
+  const Gpu gpu = catalog.gpu("h100-sxm");
+  const Cluster large(catalog, gpu, 64);
+  for (int n : {2, 4, 8, 16}) {
+    const Cluster alone(catalog, gpu, n);
+    const Collective c{CKind::kAllReduce, Collective::Group::kTensor, n, Bytes(1e7)};
+    EXPECT_EQ(
+        make_network_model(large, {.tp = n, .dp = 64 / n}, "nccl", Bundle())->predict(c).time.value,
+        make_network_model(alone, {.tp = n}, "nccl", Bundle())->predict(c).time.value);
+  }
+}
+
+// Between 64 and 100,000 GPUs trees grow with log2(nodes), and the bandwidth of long messages
+// stays.
+TEST(NetworkLaw, SaneAtAHundredThousandGpus) {
+  const Catalog catalog;
+  const auto us = [&](int n, double bytes) {
+    const Cluster cluster(catalog, catalog.gpu("h100-sxm"), n);
+    return make_network_model(cluster, {.tp = n}, "nccl", Bundle())
+               ->predict({CKind::kAllReduce, Collective::Group::kTensor, n, Bytes(bytes)})
+               .time.value /
+           microseconds(1);
+  };
+  EXPECT_GT(us(100'000, 1024), 2 * us(64, 1024));
+  EXPECT_LT(us(100'000, 1024), 8 * us(64, 1024));
+  EXPECT_GT(us(100'000, 1.7e10), us(64, 1.7e10));
+  EXPECT_LT(us(100'000, 1.7e10), 1.3 * us(64, 1.7e10));
 }
 
 // The fit makes the catalog's files again (within what another machine's arithmetic may change).

@@ -45,6 +45,28 @@ TEST(Sweep, AHugeStepEndsTheRange) {
   EXPECT_EQ(read("1-1000*1000"), (Sweep{1, 1000}));
 }
 
+TEST(Sweep, SizesInBytes) {
+  Sweep value;
+  Fields fields;
+  add_byte_sweep(fields, "bytes", value, 1, 1'000'000'000'000'000, "sizes");
+  const auto bytes = [&](const std::string& text) {
+    fields.read(parse_yaml("bytes: " + text, "s.yaml"));
+    return value;
+  };
+  EXPECT_EQ(bytes("65536"), (Sweep{65536}));
+  EXPECT_EQ(bytes("64K, 1 MiB, 1 MB"), (Sweep{65536, 1048576, 1000000}));
+  EXPECT_EQ(bytes("1K-64K*4"), (Sweep{1024, 4096, 16384, 65536}));
+  EXPECT_EQ(bytes("1K-2K+512"), (Sweep{1024, 1536, 2048}));
+  EXPECT_EQ(bytes("[13.48 GB, 8]"), (Sweep{13480000000, 8}));
+  EXPECT_EQ(bytes("1-1000000000000000*1000000000000000").size(), 2u);
+  EXPECT_THROW(bytes("0"), InputError);
+  EXPECT_THROW(bytes("2P"), InputError);
+  EXPECT_THROW(bytes("1e300 GB"), InputError);
+  EXPECT_THROW(bytes("-1K"), InputError);
+  EXPECT_THROW(bytes("K"), InputError);
+  EXPECT_THROW(bytes("1K-2M*4K"), InputError);  // a factor is a number
+}
+
 TEST(Sweep, IsNotCountedUpToAHugeEnd) {
   EXPECT_THROW(read_sweep(parse_yaml("1-100000000", "s.yaml"), 1, 100'000'000), InputError);
 }

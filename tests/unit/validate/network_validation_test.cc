@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "orrery/base/error.h"
+#include "orrery/validate/network.h"
+
+namespace orrery {
+namespace {
+
+class NetworkValidation : public ::testing::Test {
+ protected:
+  NetworkValidation() {
+    char name[] = "/tmp/orrery-network-XXXXXX";
+    dir_ = mkdtemp(name);
+  }
+  ~NetworkValidation() override { std::filesystem::remove_all(dir_); }
+
+  ValidationReport judge(const std::string& rows) {
+    std::ofstream(dir_ / "measured.csv")
+        << "collective,library,version,gpu,n_gpus,nodes,fabric,tuning,message_bytes,time_us,"
+           "time_inplace_us,algbw_GBps,busbw_GBps,source\n"
+        << rows;
+    return validate_network(dir_, "", Bundle());
+  }
+  std::filesystem::path dir_;
+};
+
+TEST_F(NetworkValidation, RowsAreJudgedBesideAlphaBeta) {
+  const ValidationReport r =
+      judge("all_reduce,NCCL,,H100_SXM,8,1,NVSwitch,default,1073741824,4000,3900,,,x\n");
+  ASSERT_EQ(r.rows.size(), 2u);
+  EXPECT_EQ(r.rows[0].by.at("table"), "orrery");
+  EXPECT_EQ(r.rows[0].by.at("metric"), "128 MiB and more");
+  EXPECT_EQ(r.rows[0].measured, 3900);  // the smaller of the two
+  EXPECT_GT(r.rows[0].predicted, 3000);
+  EXPECT_LT(r.rows[0].predicted, 5000);
+  // A ring: 14 hops of 0.6 us and 7/4 of the bytes at 450 GB/s.
+  EXPECT_EQ(r.rows[1].by.at("table"), "alpha-beta");
+  EXPECT_NEAR(r.rows[1].predicted, 14 * 0.6 + 1.75 * 1073741824 / 450e3, 0.1);
+}
+
+TEST_F(NetworkValidation, PytorchAddsItsLaunchAndTuningIsForced) {
+  const ValidationReport r = judge(
+      "all_reduce,NCCL,,H100_SXM,8,1,NVSwitch,default,65536,20,,,,x\n"
+      "all_reduce,NCCL,,H100_SXM,8,1,NVSwitch,default,65536,40,,,,stas00/ml-engineering\n"
+      "all_reduce,NCCL,,H100_SXM,8,1,NVSwitch,NVLS=0,8589934592,40,,,,x\n"
+      "all_reduce,NCCL,,H100_SXM,8,1,NVSwitch,default,8589934592,40,,,,x\n");
+  ASSERT_EQ(r.rows.size(), 8u);
+  EXPECT_NEAR(r.rows[2].predicted - r.rows[0].predicted, 19, 1e-6);
+  EXPECT_GT(r.rows[4].predicted, 1.1 * r.rows[6].predicted);  // a ring against the switch
+}
+
+TEST_F(NetworkValidation, RowsWithoutAPlaceAreRefused) {
+  const ValidationReport r = judge(
+      "all_reduce,NCCL,,A100_SXM,16,2,unspecified,default,65536,20,,,,x\n"
+      "all_reduce,NCCL,,A100_SXM,8,1,NVSwitch,default,,,,,200,x\n"
+      "barrier,NCCL,,A100_SXM,8,1,NVSwitch,default,8,20,,,,x\n"
+      "moe_dispatch,DeepEP,V1 normal,H800_SXM,32,4,IB_NDR_8x400G,"
+      "tokens=4096;hidden=7168;topk=8;fp8,,,,,58,x\n");
+  EXPECT_EQ(r.refused.size(), 3u);
+  ASSERT_EQ(r.rows.size(), 1u);
+  EXPECT_EQ(r.rows[0].by.at("metric"), "bandwidth");
+  EXPECT_NEAR(r.rows[0].predicted, 58, 10);
+  EXPECT_LT(r.rows[0].low90, r.rows[0].high90);
+}
+
+TEST_F(NetworkValidation, AFolderWithoutTables) {
+  EXPECT_THROW(validate_network(dir_, "", Bundle()), InputError);
+  EXPECT_THROW(validate_network(dir_, "measurd", Bundle()), InputError);
+}
+
+}  // namespace
+}  // namespace orrery
