@@ -6,6 +6,7 @@
 
 #include "apps/cli/bandwidth_plot.h"
 #include "apps/cli/help.h"
+#include "apps/cli/network_flow.h"
 #include "apps/cli/output.h"
 #include "apps/cli/verbs.h"
 #include "orrery/scenario/runner.h"
@@ -78,32 +79,21 @@ std::string width90(const Metric& m) {
 
 // One line a point, 80 columns.
 void print_table(const Answer& a) {
-  const bool replayed = a.points[0].find("computing") != nullptr;
-  const bool exchange = !replayed && text_at(a.points[0], "collective").starts_with("moe-");
-  if (replayed) {
-    fmt::print("{:>6} {:>11} {:>19} {:>13} {:>11}  {}\n", "gpus", "time us", "90 %", "computing us",
-               "exposed us", "fidelity");
-  } else {
-    fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {:<16} {}\n", "gpus",
-               exchange ? "tokens" : "bytes", "time us", "90 %", "algbw", "busbw", "by",
-               "limited by");
-  }
+  if (print_replay(a)) return;
+  const bool exchange = text_at(a.points[0], "collective").starts_with("moe-");
+  fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {:<16} {}\n", "gpus",
+             exchange ? "tokens" : "bytes", "time us", "90 %", "algbw", "busbw", "by",
+             "limited by");
   std::vector<std::string> notes;
   for (const Point& p : a.points) {
     const Metric& t = *p.find("time");
-    if (replayed) {
-      fmt::print("{:>6} {:>11} {:>19} {:>13} {:>11}  {}\n", text_at(p, "gpus"), number(t.value),
-                 interval90(t), number_at(p, "computing"), number_at(p, "exposed"),
-                 text_at(p, "fidelity"));
-    } else {
-      std::string by = text_at(p, "algorithm"), limit = text_at(p, "limit");
-      if (const std::string protocol = text_at(p, "protocol"); !protocol.empty())
-        by += " " + protocol;
-      if (!limit.empty()) by = fmt::format("{:<16} {}", by, limit);
-      fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {}\n", text_at(p, "gpus"),
-                 text_at(p, exchange ? "tokens" : "bytes"), number(t.value), width90(t),
-                 number_at(p, "algbw"), number_at(p, "busbw"), by);
-    }
+    std::string by = text_at(p, "algorithm"), limit = text_at(p, "limit");
+    if (const std::string protocol = text_at(p, "protocol"); !protocol.empty())
+      by += " " + protocol;
+    if (!limit.empty()) by = fmt::format("{:<16} {}", by, limit);
+    fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {}\n", text_at(p, "gpus"),
+               text_at(p, exchange ? "tokens" : "bytes"), number(t.value), width90(t),
+               number_at(p, "algbw"), number_at(p, "busbw"), by);
     for (const std::string& note : p.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }
@@ -145,7 +135,7 @@ void add_network(CLI::App& program, Context& context) {
       "  orrery network all-to-all --bytes 256M --gpus 16 --gpu mi300x -o csv\n"
       "  orrery network all-reduce --bytes 1G --gpus 64 -g h100-sxm --algorithm ring\n"
       "  orrery network moe-dispatch --gpus 32 -g h800-sxm --tokens 128 --mode low-latency\n"
-      "  orrery network all-reduce --bytes 1G --gpus 64 --gpu h100 --fidelity flow \\\n"
+      "  orrery network all-reduce --bytes 1G --gpus 64 -g h100-sxm --fidelity flow \\\n"
       "    --degrade gpu3-rail3.leaf0=0.5\n"
       "  orrery network --topology cluster.yaml --chakra traces/llama\n"
       "  orrery network all-gather --bytes 1M --topology hgx.yml --as astra-sim");

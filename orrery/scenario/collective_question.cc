@@ -182,6 +182,10 @@ void declare(Fields& f, CollectiveQuestion& q) {
 std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::string& gpu_name,
                                       const std::string& node, const Bundle& bundle) {
   if (q.flow.asked()) {
+    if (q.kind.starts_with("moe-")) {
+      throw InputError(
+          fmt::format("{}: the flow level has no such exchange; take all-to-all", q.kind));
+    }
     return answer_flows(
         q.flow,
         {kind_of(q.kind), q.bytes, q.gpus, !q.gpus_given, q.stride, q.stack, gpu_name, node},

@@ -40,6 +40,7 @@ struct CollectiveQuestion {
   std::string mode = "normal";
   ExpertExchange exchange;
   Sweep tokens = {4096};  // of one rank
+
   bool gpus_given = false;  // set by read_scenario
   FlowQuestion flow;
 };

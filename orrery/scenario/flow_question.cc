@@ -110,6 +110,7 @@ FlowCollective collective_of(Kind kind, FlowAlgorithm algorithm, Bytes bytes, in
 }
 
 void add_notes(Point& p, const Network& n, const FlowResult& r, const FlowQuestion& q) {
+  p.at["limit"] = !r.busiest.empty() && r.busiest[0].busy > 0.5 ? "bandwidth" : "latency";
   p.notes.push_back(
       fmt::format("flow level on {}: {}; {} streams in {} classes, {} events", n.topology.name(),
                   q.efficiency < 1 ? fmt::format("{:g} of the line rate", q.efficiency)
