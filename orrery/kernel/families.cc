@@ -51,9 +51,13 @@ Seconds move_at(Bytes bytes, Bytes cached, BytesPerSecond memory, BytesPerSecond
 
 }  // namespace
 
-BytesPerSecond l2_bandwidth(const Gpu& gpu) {
+double clocks_per_second(const Gpu& gpu) {
   const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
-  const BytesPerSecond by_units(clock ? kL2BytesPerClock * gpu.compute_units * clock->value() : 0);
+  return clock ? gpu.compute_units * clock->value() : 0;
+}
+
+BytesPerSecond l2_bandwidth(const Gpu& gpu) {
+  const BytesPerSecond by_units(kL2BytesPerClock * clocks_per_second(gpu));
   return std::clamp(by_units, gpu.memory.bandwidth * kLeastL2Speedup,
                     gpu.memory.bandwidth * kMostL2Speedup);
 }
@@ -80,6 +84,10 @@ Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu) {
 
 bool KernelFamily::warm_differs(const Op& op, const Gpu& gpu) const {
   return gpu.l2 && bytes(op) <= *gpu.l2 * kBeyondCache;
+}
+
+double exponentials_per_second(const Gpu& gpu) {
+  return gpu.sm_version == 0 ? 0 : (gpu.sm_version == 103 ? 32 : 16) * clocks_per_second(gpu);
 }
 
 FlopsPerSecond sustained_fp32(const Gpu& gpu) {

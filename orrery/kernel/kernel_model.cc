@@ -181,12 +181,13 @@ class SurfaceKernelModel : public KernelModel {
     Seconds floor, work;
     if (c && c->served.surface) {
       const ServingSurface& served = c->served;
-      floor = served.surface->floor;
+      floor = served.surface->floor * served.latency;
       work = work_of(family, op, p, *c, served, repeated);
       if (c->replacing.surface) {
         const Seconds its_work = work_of(family, op, p, *c, c->replacing, repeated);
-        if (c->replacing.surface->floor + its_work < floor + work) {
-          floor = c->replacing.surface->floor;
+        const Seconds its_floor = c->replacing.surface->floor * c->replacing.latency;
+        if (its_floor + its_work < floor + work) {
+          floor = its_floor;
           work = its_work;
         }
       }
@@ -219,7 +220,8 @@ class SurfaceKernelModel : public KernelModel {
                         const ServingSurface& s, const KernelPoint& p) const {
     const double there = quick_exp(c.lookup->at(*s.surface, p));
     if (!s.relative) return there * s.factor;
-    return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative) *
+    return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative,
+                        family.setup() * (1 - s.latency)) *
            s.factor;
   }
 
