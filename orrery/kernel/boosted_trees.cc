@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "orrery/base/random.h"
+
 namespace orrery {
 namespace {
 
@@ -37,11 +39,14 @@ BoostedTrees::BoostedTrees(const std::vector<std::vector<double>>& features,
                            const TreeSettings& settings) {
   for (const std::vector<double>& f : features) thresholds_.push_back(thresholds_of(f));
   const std::vector<std::vector<std::uint8_t>> bins = binned(features);
-  std::vector<double> fitted(target.size()), pull(target.size());
+  std::vector<double> fitted(target.size()), pull(target.size()), drawn(target.size());
+  RandomStream draw(0, "boosted trees");
   for (int round = 0; round < settings.rounds; ++round) {
-    for (std::size_t i = 0; i < pull.size(); ++i)
-      pull[i] = weight[i] * std::clamp(target[i] - fitted[i], -settings.huber, settings.huber);
-    trees_.push_back(grow(bins, pull, weight, fitted, settings));
+    for (std::size_t i = 0; i < pull.size(); ++i) {
+      drawn[i] = draw.uniform() < settings.share ? weight[i] : 0;
+      pull[i] = drawn[i] * std::clamp(target[i] - fitted[i], -settings.huber, settings.huber);
+    }
+    trees_.push_back(grow(bins, pull, drawn, fitted, settings));
   }
 }
 

@@ -1,9 +1,9 @@
 // Regression by small boosted trees: what a kernel's time does at edges that no single axis of a
 // grid shows (operands that outgrow a cache, calls that no longer fill the GPU).
 //
-// Every round grows one tree on what the ones before leave; each split takes the feature and the
-// threshold that lower the weighted squared error most. No random choice: the same result on every
-// run.
+// Every round grows one tree on what the ones before leave, from a share of the rows; each split
+// takes the feature and the threshold that lower the weighted squared error most. Which rows is a
+// function of the round alone: the same result on every run.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@ struct TreeSettings {
   double least_weight = 4;  // of the rows in a leaf
   double ridge = 1;         // weight of a row of 0 that each leaf has in addition
   double huber = 0.15;      // a row pulls no harder than from this far
+  double share = 0.7;       // of the rows that a tree is grown on
 };
 
 class BoostedTrees {

@@ -40,8 +40,17 @@ std::vector<double> log2_of(std::span<const int> sizes) {
   return out;
 }
 
+double clocks_per_second(const Gpu& gpu) {
+  const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
+  return clock ? gpu.compute_units * clock->value() : 0;
+}
+
 bool KernelFamily::warm_differs(const Op& op, const Gpu& gpu) const {
   return gpu.l2 && bytes(op) <= *gpu.l2 * kBeyondCache;
+}
+
+double exponentials_per_second(const Gpu& gpu) {
+  return gpu.sm_version == 0 ? 0 : (gpu.sm_version == 103 ? 32 : 16) * clocks_per_second(gpu);
 }
 
 FlopsPerSecond sustained_fp32(const Gpu& gpu) {

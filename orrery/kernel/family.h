@@ -127,6 +127,9 @@ class KernelFamily {
   // False where `warm` changes nothing, which saves asking twice.
   virtual bool warm_differs(const Op& op, const Gpu& gpu) const;
 
+  // What of KernelPoint::base is no work: filling the GPU and draining it.
+  virtual Seconds setup() const { return Seconds(0); }
+
   // Without any surface: time = analytical_floor + base * analytical_inefficiency.
   virtual double analytical_inefficiency(const Op& op, const Gpu& gpu) const = 0;
   virtual Seconds analytical_floor() const = 0;
@@ -245,6 +248,14 @@ inline double wave_factor(double tiles, int units) {
 // Units of 128 lanes (GP104, GA10x, Ada, Hopper) are fed from a shared memory as wide as that of 64
 // lanes: 80 % of their peak (P4 in short calls: 85 %; H100 by analogy).
 FlopsPerSecond sustained_fp32(const Gpu& gpu);
+
+// Clocks a second of all compute units together, at the clock that the peaks imply; 0: not known.
+double clocks_per_second(const Gpu& gpu);
+
+// Exponentials a second: 16 a clock and unit since Volta, 32 on Blackwell Ultra (NVIDIA, "Inside
+// Blackwell Ultra"). Tensor cores have outgrown them: softmax takes one for each pair of query and
+// key. 0 where they are not known (other makers).
+double exponentials_per_second(const Gpu& gpu);
 
 // The peak rate for an op of this number format; formats without hardware are widened
 // (Gpu::compute_dtype).

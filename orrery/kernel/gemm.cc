@@ -176,6 +176,8 @@ class GemmFamily : public KernelFamily {
             Seconds(0)};
   }
 
+  Seconds setup() const override { return kSetup; }
+
   // Memory-bound bf16 products reach 0.77 to 0.88 of the data sheet on every NVIDIA GPU,
   // compute-bound ones 0.57 to 0.86 (../shared/reference/kernels.md); one value between.
   double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.35; }

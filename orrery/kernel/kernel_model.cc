@@ -207,12 +207,13 @@ class SurfaceKernelModel : public KernelModel {
                                            KernelTime& t) const {
     if (!c || !c->served.surface) return analytical(family, op, p, t);
     const ServingSurface& served = c->served;
-    Seconds floor = served.surface->floor;
+    Seconds floor = served.surface->floor * served.latency;
     Seconds work = work_of(family, op, p, *c, served, repeated);
     if (c->replacing.surface) {
       const Seconds its_work = work_of(family, op, p, *c, c->replacing, repeated);
-      if (c->replacing.surface->floor + its_work < floor + work) {
-        floor = c->replacing.surface->floor;
+      const Seconds its_floor = c->replacing.surface->floor * c->replacing.latency;
+      if (its_floor + its_work < floor + work) {
+        floor = its_floor;
         work = its_work;
       }
     }
@@ -258,7 +259,8 @@ class SurfaceKernelModel : public KernelModel {
 
   double carried(double there, const KernelFamily& family, const Op& op, const KernelPoint& p,
                  const ServingSurface& s) const {
-    return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative);
+    return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative,
+                        family.setup() * (1 - s.latency));
   }
 
   Seconds repeated_base(const KernelFamily& family, const Op& op, const KernelPoint& cold) const {

@@ -164,7 +164,10 @@ ServingSurface ServedFamily::choose(const KernelFamily::KernelClass& wanted,
   };
   ServingSurface s =
       choose_surface(family_.name(), wanted, store_.measured(family_, framework), load);
-  if (s.surface && s.gpu != store_.gpu().id) s.relative = &store_.relative(s.gpu);
+  if (s.surface && s.gpu != store_.gpu().id) {
+    s.relative = &store_.relative(s.gpu);
+    s.latency = latency_ratio(family_.name(), s.surface->kernel_class, store_.gpu(), *s.relative);
+  }
   return s;
 }
 

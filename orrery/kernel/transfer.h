@@ -40,10 +40,16 @@ struct ServingSurface {
   double own = 0, shared = 0;  // relative errors
   Origin origin = Origin::kAnalytical;
   const Gpu* relative = nullptr;  // `gpu`, if it is not the GPU asked about
+  double latency = 1;             // on the surface's floor and the set-up in base
 };
 
 // Relative error of what a relative at that distance gives.
 double transfer_error(std::string_view family, double distance);
+
+// What a call takes beside its work (the surface's floor, KernelFamily::setup) on `here`, over that
+// on a relative. 1 within a generation.
+double latency_ratio(std::string_view family, std::string_view kernel_class, const Gpu& here,
+                     const Gpu& relative);
 
 // For a kernel class that is known to be replaced.
 void widen_replaced(ServingSurface& s);
@@ -51,9 +57,10 @@ void widen_replaced(ServingSurface& s);
 // Time over base on `here` from that on a relative, both for a repeated call. Within a generation
 // what is above the kernels' best is latency and stays as long as it is; across generations all of
 // it follows the data sheet. Products that are bound by arithmetic follow the power limit, softmax
-// the rate of exponentials.
+// the rate of exponentials. `saved`: of the set-up in base, what a later generation does not take.
 double carried_over(double there, const Op& op, const KernelPoint& here_point, const Gpu& here,
-                    const KernelPoint& relative_point, const Gpu& relative);
+                    const KernelPoint& relative_point, const Gpu& relative,
+                    Seconds saved = Seconds(0));
 
 // What replaced a kernel class on `here` since the generation of `relative` ("FlashAttention 3 by
 // TensorRT-LLM's kernels"); null: nothing that is known.
