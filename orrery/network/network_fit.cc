@@ -296,7 +296,8 @@ NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle) 
       }
       fitted[id] = c.curves;
     }
-    if (const auto e = experts.find(id == kRack ? kRackBoard : id); e != experts.end()) c.experts = e->second;
+    if (const auto e = experts.find(id == kRack ? kRackBoard : id); e != experts.end())
+      c.experts = e->second;
     result.files["network/" + id + ".yaml"] = "# Made by `orrery fit network`.\n" + to_yaml(c);
   };
   for (const auto& [id, table] : tables) {

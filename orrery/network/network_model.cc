@@ -167,8 +167,8 @@ class CurveNetwork final : public NetworkModel {
     const std::string text = fmt::format("{} on {}", stack_, link.fabric->id);
     if (link.nodes > 1 ? !across_.has_value() : known.constants.curves.empty())
       return text + ", data-sheet bandwidth at assumed efficiency";
-    return fmt::format("{}, {} on {}", text,
-                       known.origin == Origin::kTransferred ? "transferred from" : "measured",
+    return fmt::format("{}, {} {}", text,
+                       known.origin == Origin::kTransferred ? "transferred from" : "measured on",
                        known.constants.measured_on);
   }
 
