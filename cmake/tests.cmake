@@ -80,6 +80,20 @@ if(house IN_LIST ORRERY_SUITES)
   endif()
 endif()
 
+# The packet level, as a check of the flow level: with -DORRERY_NS3=ON and Debian's libns3-dev,
+# libgsl-dev and libsqlite3-dev. ns-3's headers are C++17.
+if(ORRERY_NS3)
+  find_library(ns3_core ns3-core REQUIRED)
+  add_library(packet_level STATIC tests/packet/packet_level.cc)
+  set_target_properties(packet_level PROPERTIES CXX_STANDARD 17)
+  target_include_directories(packet_level PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(packet_level PUBLIC ns3-internet ns3-point-to-point ns3-traffic-control
+    ns3-network ns3-stats ns3-core sqlite3 gsl gslcblas)
+  add_executable(packet_tests tests/packet/packet_test.cc)
+  target_link_libraries(packet_tests PRIVATE packet_level orrery_network orrery_test_options)
+  add_test(NAME packet_tests COMMAND packet_tests --gtest_brief=1)
+endif()
+
 # The sweep of a user's GPU (tools/sweep): the parts that need neither GPU nor torch.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)

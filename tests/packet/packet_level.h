@@ -1,0 +1,42 @@
+// The packet level: the traffic of a pattern on ns-3, as a check of the flow level on tens of
+// hosts. Built only with -DORRERY_NS3=ON (Debian's libns3-dev, libgsl-dev, libsqlite3-dev).
+//
+// Every stream is one TCP connection; a message is sent when the flow level would send it, and has
+// arrived when its last byte has. Links are point-to-point with unbounded drop-tail queues and
+// packets of 9,000 bytes; windows are open from the start. So there is no loss, and no slow start.
+//
+// Limits: Debian's ns-3 3.37 has no RoCE, PFC or DCQCN, and its TCP is not what GPUs' networks run;
+// headers cost 0.6 % and acknowledgements share the way back.
+//
+// ns-3's headers are C++17 and do not compile as C++20: this interface is of plain numbers, in SI
+// units, and its source is compiled as C++17.
+#pragma once
+
+#include <vector>
+
+namespace orrery::packet {
+
+struct Link {  // both directions
+  int from = 0, to = 0;
+  double bandwidth = 0, latency = 0;
+};
+struct Stream {
+  int from = 0, to = 0;
+  double bytes = 0;  // of a message, at least one
+  int count = 1;
+};
+struct Wait {
+  int stream = 0, other = 0, lag = 0;
+};
+struct Traffic {
+  int vertices = 0;
+  std::vector<Link> links;
+  std::vector<Stream> streams;
+  std::vector<Wait> waits;
+};
+
+// When the last message has arrived. Paths are ns-3's shortest ones, so there should be one
+// shortest path for each pair. std::runtime_error: a message never arrives.
+double makespan(const Traffic& traffic);
+
+}  // namespace orrery::packet
