@@ -26,6 +26,8 @@ constexpr double kUs = 1e-6;
 constexpr double kShared = 0.20, kOwn = 0.25;
 // Rings of a node's GPUs, one through each port; more channels than this change nothing.
 constexpr int kMostChannels = 32;
+constexpr std::string_view kAstraSimNote =
+    "astra-sim: its congestion-aware backend; GB/s of 2^30 bytes, sizes are the input of one rank";
 // Direct exchanges of more ranks are not tried where no algorithm is asked for.
 constexpr int kMostDirect = 256;
 
@@ -190,9 +192,7 @@ std::vector<Point> collectives(const FlowQuestion& q, const FlowContext& context
         Point astra = collective_point(context, ranks, size,
                                        fmt::format("astra-sim {}", to_text(theirs)), t, bytes);
         for (Metric& m : astra.metrics) m = exact_metric(m.name, m.unit, m.value);
-        astra.notes.push_back(
-            "astra-sim: its congestion-aware backend; GB/s of 2^30 bytes, sizes "
-            "are the input of one rank");
+        astra.notes.emplace_back(kAstraSimNote);
         points.push_back(std::move(astra));
       }
       points.push_back(std::move(p));
