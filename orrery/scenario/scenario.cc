@@ -49,7 +49,9 @@ void check_collective(const Node& document, const Scenario& s) {
     }
   }
   if (s.hardware.gpu.empty() && s.hardware.node.empty() && s.collective.flow.topology.empty())
-    document.at("hardware").fail("a collective needs a node type (fabric) or a gpu");
+    document.fail(
+        "a collective needs hardware.gpu (--gpu), hardware.node (--node) or a topology "
+        "(--topology)");
 }
 
 }  // namespace
