@@ -54,9 +54,8 @@ void check_collective(const Node& document, const Scenario& s) {
         "(--topology)");
 }
 
-}  // namespace
-
-void declare(Fields& f, Scenario& s) {
+// Keys of every question; those of simulations and of collectives follow them.
+void declare_shared(Fields& f, Scenario& s) {
   f.add("name", s.name, "name of the scenario, repeated in the answer");
   f.add("question", s.question, "the question in a sentence");
   f.add("model", s.model, "bundled id, Hugging Face id, or path to a config.json");
@@ -160,16 +159,28 @@ void declare(Fields& f, Scenario& s) {
             .range(0, 3);
       },
       "what is asked of it");
-  declare(f, s.service);
+}
+
+void declare_collective(Fields& f, Scenario& s) {
   f.group(
       "collective", [&](Fields& g) { declare(g, s.collective); },
       "a collective by itself, without a model");
 }
 
+}  // namespace
+
+void declare(Fields& f, Scenario& s) {
+  declare_shared(f, s);
+  declare(f, s.service);
+  declare_collective(f, s);
+}
+
 nlohmann::ordered_json to_json(const Scenario& scenario) {
   Scenario copy = scenario;
   Fields fields;
-  declare(fields, copy);
+  declare_shared(fields, copy);
+  if (scenario.simulated) declare(fields, copy.service);
+  if (scenario.communicates) declare_collective(fields, copy);
   nlohmann::ordered_json out = fields.json();
   if (scenario.communicates) {
     return {{"name", out["name"]},
@@ -177,12 +188,8 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
             {"hardware", out["hardware"]},
             {"collective", out["collective"]}};
   }
-  out.erase("collective");
-  if (scenario.simulated) {
+  if (scenario.simulated)
     for (const char* key : kSteadyKeys) out["workload"].erase(key);
-  } else {
-    for (const char* group : kServiceGroups) out.erase(group);
-  }
   return out;
 }
 
