@@ -53,6 +53,13 @@ Json gpu_facts(const Gpu& g) {
           {"unsure", g.unsure}};
 }
 
+Json node_facts(const NodeType& node) {
+  NodeType n = node;
+  Fields fields;
+  declare(fields, n);
+  return fields.json();
+}
+
 Json engine_facts(const EngineProfile& profile) {
   EngineProfile e = profile;
   Fields fields;
@@ -68,6 +75,8 @@ std::string list_head(const std::string& kind) {
   if (kind == "gpus")
     return fmt::format("{:<20} {:<12} {:>10} {:>15} {:>17}", "id", "architecture", "memory GB",
                        "bandwidth GB/s", "TFLOP/s 16-bit");
+  if (kind == "nodes")
+    return fmt::format("{:<20} {:>5}  {:<20} {}", "id", "GPUs", "inside", "between nodes");
   return fmt::format("{:<20} {}", "id", "engine (version)");
 }
 
@@ -87,6 +96,13 @@ std::string list_line(const std::string& kind, const Json& j) {
                        j["architecture"].get<std::string>(), j["memory_gb"].get<double>(),
                        j["bandwidth_gb_s"].get<double>(), peak);
   }
+  if (kind == "nodes") {
+    const Json& network = j["network"];
+    const auto fabric = network["fabric"].get<std::string>();
+    return fmt::format(
+        "{:<20} {:>5}  {:<20} {}", id, j["gpu_count"].get<int>(), j["scale_up"].get<std::string>(),
+        fabric.empty() ? "-" : fmt::format("{} x {}", network["ports"].dump(), fabric));
+  }
   return fmt::format("{:<20} {} ({}){}", id, j["name"].get<std::string>(),
                      j["version"].get<std::string>(),
                      j["kind"] == "training" ? ", for training" : "");
@@ -103,9 +119,13 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
   } else if (kind == "engines") {
     for (const std::string& id : engine_ids(bundle))
       rows.push_back(engine_facts(load_engine(id, bundle)));
+  } else if (kind == "nodes") {
+    const Catalog catalog(bundle);
+    for (const std::string& id : catalog.node_type_ids())
+      rows.push_back(node_facts(catalog.node_type(id)));
   } else {
-    const std::vector<std::string> kinds = {"models", "gpus", "engines"};
-    throw InputError(fmt::format("expected models, gpus or engines, got '{}'{}", kind,
+    const std::vector<std::string> kinds = {"models", "gpus", "nodes", "engines"};
+    throw InputError(fmt::format("expected models, gpus, nodes or engines, got '{}'{}", kind,
                                  did_you_mean(kind, kinds)));
   }
   return rows;
@@ -161,27 +181,30 @@ Json show(const std::string& name, const Bundle& bundle) {
     return model_facts(m, m.id);
   });
   if (model) return *model;
+  if (const auto node = known_to([&] { return node_facts(catalog.node_type(name)); })) return *node;
   std::vector<std::string> known = catalog.gpu_ids();
-  const auto models = model_ids(bundle);
+  const auto models = model_ids(bundle), nodes = catalog.node_type_ids();
+  known.insert(known.end(), nodes.begin(), nodes.end());
   known.insert(known.end(), models.begin(), models.end());
   known.insert(known.end(), engines.begin(), engines.end());
-  throw InputError(
-      fmt::format("no model, GPU or engine is called '{}'{}", name, did_you_mean(name, known)));
+  throw InputError(fmt::format("no model, GPU, node or engine is called '{}'{}", name,
+                               did_you_mean(name, known)));
 }
 
 }  // namespace
 
 void add_list(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand("list", "models (with parameter counts), gpus or engines");
+  CLI::App* app =
+      program.add_subcommand("list", "models (with parameter counts), gpus, nodes or engines");
   auto o = std::make_shared<ListOptions>();
-  app->add_option("KIND", o->kind, "models, gpus or engines")->required();
+  app->add_option("KIND", o->kind, "models, gpus, nodes or engines")->required();
   add_format_flag(*app, o->format);
   app->footer("Examples:\n  orrery list models\n  orrery list gpus -o json");
   app->callback([o, &context] { print_list(o->kind, o->format, context.bundle()); });
 }
 
 void add_show(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand("show", "the facts of one model, GPU or engine");
+  CLI::App* app = program.add_subcommand("show", "the facts of one model, GPU, node or engine");
   auto o = std::make_shared<ListOptions>();
   app->add_option("NAME", o->name, "its id, an alias, or a file")->required();
   add_format_flag(*app, o->format);
