@@ -31,6 +31,14 @@ void report(benchmark::State& state, const FlowResult& r) {
   state.counters["events"] = static_cast<double>(r.events);
 }
 
+// One collective of all GPUs.
+FlowResult collective_of(int gpus, const FlowCollective& c, const Topology& t) {
+  FlowProgram p;
+  FlowCollectives collectives(p);
+  collectives.add(c, collectives.groups(strided_groups(gpus, 1, gpus)));
+  return simulate_flows(t, p);
+}
+
 // One ring all-reduce of 1 GiB over a ring of GPUs, as ASTRA-sim's Ring.
 void BM_RingOnRing(benchmark::State& state) {
   const int gpus = static_cast<int>(state.range(0));
@@ -38,12 +46,9 @@ void BM_RingOnRing(benchmark::State& state) {
   for (auto _ : state) {
     const Topology t =
         dimensions_topology({{Wiring::kRing, gpus, BytesPerSecond(400e9), microseconds(0.936)}});
-    FlowProgram p;
-    FlowCollectives collectives(p);
     FlowCollective c;
     c.bytes = gibibytes(1);
-    collectives.add(c, collectives.groups(strided_groups(gpus, 1, gpus)));
-    r = simulate_flows(t, p);
+    r = collective_of(gpus, c, t);
   }
   report(state, r);
 }
@@ -55,14 +60,11 @@ void BM_RingOnNodes(benchmark::State& state) {
   FlowResult r;
   for (auto _ : state) {
     const Topology t = cluster_topology(hgx_h100(gpus / 8, state.range(2) != 0));
-    FlowProgram p;
-    FlowCollectives collectives(p);
     FlowCollective c;
     c.bytes = gibibytes(1);
     c.inner = 8;
     c.channels = static_cast<int>(state.range(1));
-    collectives.add(c, collectives.groups(strided_groups(gpus, 1, gpus)));
-    r = simulate_flows(t, p);
+    r = collective_of(gpus, c, t);
   }
   report(state, r);
 }
@@ -80,14 +82,11 @@ void BM_DirectAllToAll(benchmark::State& state) {
   FlowResult r;
   for (auto _ : state) {
     const Topology t = cluster_topology(hgx_h100(gpus / 8));
-    FlowProgram p;
-    FlowCollectives collectives(p);
     FlowCollective c;
     c.kind = Collective::Kind::kAllToAll;
     c.algorithm = FlowAlgorithm::kDirect;
     c.bytes = gibibytes(1);
-    collectives.add(c, collectives.groups(strided_groups(gpus, 1, gpus)));
-    r = simulate_flows(t, p);
+    r = collective_of(gpus, c, t);
   }
   report(state, r);
 }
