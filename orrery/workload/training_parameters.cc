@@ -7,50 +7,13 @@
 namespace orrery {
 namespace {
 
-// Inputs and outputs of the projections that a target names, of the whole model; fused projections
-// count by the parts that are named.
-struct Adapted {
-  double inputs = 0, outputs = 0;  // summed over the projections
-};
-
-void adapt(Adapted& a, double inputs, double outputs) { a.inputs += inputs, a.outputs += outputs; }
-
-Adapted adapted(const Architecture& model, const LayerSpec& layer,
-                const std::vector<std::string>& targets) {
-  const auto named = [&](std::string_view t) {
-    return std::find(targets.begin(), targets.end(), t) != targets.end();
-  };
-  const double h = model.hidden;
-  Adapted a;
-  if (const auto* s = std::get_if<SoftmaxAttention>(&layer.mixer)) {
-    if (named("q")) adapt(a, h, 1.0 * s->heads * s->head_dim);
-    if (named("k")) adapt(a, h, 1.0 * s->kv_heads * s->head_dim);
-    if (named("v")) adapt(a, h, 1.0 * s->kv_heads * s->value_dim);
-    if (named("o")) adapt(a, 1.0 * s->heads * s->value_dim, h);
-  } else if (const auto* l = std::get_if<LatentAttention>(&layer.mixer)) {
-    const double q = l->q_lora_rank > 0 ? l->q_lora_rank : h;
-    if (named("q")) adapt(a, q, 1.0 * l->heads * (l->qk_nope_dim + l->qk_rope_dim));
-    if (named("k")) adapt(a, h, l->kv_lora_rank + l->qk_rope_dim);
-    if (named("v")) adapt(a, l->kv_lora_rank, 1.0 * l->heads * (l->qk_nope_dim + l->value_dim));
-    if (named("o")) adapt(a, 1.0 * l->heads * l->value_dim, h);
-  }
-  const auto mlp = [&](double inner, bool gated, double copies) {
-    if (inner == 0) return;
-    if (named("gate") && gated) adapt(a, copies * h, copies * inner);
-    if (named("up")) adapt(a, copies * h, copies * inner);
-    if (named("down")) adapt(a, copies * inner, copies * h);
-  };
-  if (const auto* d = std::get_if<DenseMlp>(&layer.mlp)) mlp(d->intermediate, d->gated, 1);
-  if (const auto* m = std::get_if<MoeMlp>(&layer.mlp)) {
-    mlp(m->intermediate, m->gated, m->experts);
-    mlp(m->shared_intermediate, m->gated, 1);
-  }
-  return a;
-}
-
 double adapters(const Architecture& model, const LayerSpec& layer, const TrainingJob& job) {
-  const Adapted a = adapted(model, layer, job.lora_targets);
-  return job.lora_rank * (a.inputs + a.outputs) + (job.tuning == Tuning::kDora ? a.outputs : 0);
+  double all = 0;
+  for (const AdaptedProjection& p : adapted_projections(model, layer, job)) {
+    const double magnitudes = job.tuning == Tuning::kDora ? static_cast<double>(p.out) : 0;
+    all += p.copies * (job.lora_rank * static_cast<double>(p.in + p.out) + magnitudes);
+  }
+  return all;
 }
 
 double padded_vocab(const Architecture& model, int tp) {
@@ -59,6 +22,42 @@ double padded_vocab(const Architecture& model, int tp) {
 }
 
 }  // namespace
+
+std::vector<AdaptedProjection> adapted_projections(const Architecture& model,
+                                                   const LayerSpec& layer, const TrainingJob& job) {
+  const std::int64_t h = model.hidden;
+  std::vector<AdaptedProjection> out;
+  const auto adapt = [&](std::string_view name, std::int64_t in, std::int64_t width, bool column,
+                         double copies = 1) {
+    const auto& targets = job.lora_targets;
+    if (std::find(targets.begin(), targets.end(), name) != targets.end())
+      out.push_back({in, width, column, copies});
+  };
+  if (const auto* s = std::get_if<SoftmaxAttention>(&layer.mixer)) {
+    adapt("q", h, std::int64_t{s->heads} * s->head_dim, true);
+    adapt("k", h, std::int64_t{s->kv_heads} * s->head_dim, true);
+    adapt("v", h, std::int64_t{s->kv_heads} * s->value_dim, true);
+    adapt("o", std::int64_t{s->heads} * s->value_dim, h, false);
+  } else if (const auto* l = std::get_if<LatentAttention>(&layer.mixer)) {
+    adapt("q", l->q_lora_rank > 0 ? l->q_lora_rank : h,
+          std::int64_t{l->heads} * (l->qk_nope_dim + l->qk_rope_dim), true);
+    adapt("k", h, l->kv_lora_rank + l->qk_rope_dim, true);
+    adapt("v", l->kv_lora_rank, std::int64_t{l->heads} * (l->qk_nope_dim + l->value_dim), true);
+    adapt("o", std::int64_t{l->heads} * l->value_dim, h, false);
+  }
+  const auto mlp = [&](std::int64_t inner, bool gated, double copies) {
+    if (inner == 0) return;
+    if (gated) adapt("gate", h, inner, true, copies);
+    adapt("up", h, inner, true, copies);
+    adapt("down", inner, h, false, copies);
+  };
+  if (const auto* d = std::get_if<DenseMlp>(&layer.mlp)) mlp(d->intermediate, d->gated, 1);
+  if (const auto* m = std::get_if<MoeMlp>(&layer.mlp)) {
+    mlp(m->intermediate, m->gated, m->experts);
+    mlp(m->shared_intermediate, m->gated, 1);
+  }
+  return out;
+}
 
 ChunkParameters chunk_parameters(const Architecture& model, const TrainingJob& job, int chunk) {
   const TrainingPlan& p = job.plan;

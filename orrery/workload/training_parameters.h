@@ -7,6 +7,9 @@
 // the last final norm and LM head; tied ones are held once by a stage that is both, else by either.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "orrery/model/architecture.h"
 #include "orrery/workload/training_job.h"
 
@@ -27,6 +30,16 @@ struct ChunkParameters {
 
 // REQUIRES that check_job accepts, 0 <= chunk < pp*vp.
 ChunkParameters chunk_parameters(const Architecture& model, const TrainingJob& job, int chunk);
+
+// A projection that LoRA adapts, of the whole model: `column`: its outputs are divided by tp, else
+// its inputs; `copies`: one for each routed expert.
+struct AdaptedProjection {
+  std::int64_t in = 1, out = 1;
+  bool column = true;
+  double copies = 1;
+};
+std::vector<AdaptedProjection> adapted_projections(const Architecture& model,
+                                                   const LayerSpec& layer, const TrainingJob& job);
 
 // Trained parameters of the whole model: all of them, or what LoRA adds (32.8 M for Llama-2-70B
 // with rank 16 on q and v).
