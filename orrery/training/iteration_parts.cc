@@ -58,7 +58,15 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     if (total[k] > 0)
       whole.shared[k] /= total[k], whole.own[k] = std::sqrt(whole.own[k]) / total[k];
   }
-  for (int s = 0; s < p.pp; ++s) whole.stages.push_back(stage(job, s));
+  const auto same_chunks = [&](int a, int b) {
+    for (int v = 0; v < p.vp; ++v) {
+      const auto of = [&](int s) { return whole.kind[static_cast<std::size_t>(v * p.pp + s)]; };
+      if (of(a) != of(b)) return false;
+    }
+    return true;
+  };
+  for (int s = 0; s < p.pp; ++s)
+    whole.stages.push_back(s > 0 && same_chunks(s, s - 1) ? whole.stages.back() : stage(job, s));
   if (p.pp > 1) {
     const double tokens = static_cast<double>(rank_tokens(job));
     // With sequence parallelism each tensor-parallel rank sends its part; else all send all
