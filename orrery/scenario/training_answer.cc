@@ -14,6 +14,10 @@
 namespace orrery {
 namespace {
 
+const char* stack_name(const TrainingQuestion& q) {
+  return q.stack.empty() ? "megatron" : q.stack.c_str();
+}
+
 constexpr std::size_t at(auto e) { return static_cast<std::size_t>(e); }
 
 Metric percent(std::string name, double share) {
@@ -62,9 +66,9 @@ TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const Train
     : question_(question),
       setting_(setting),
       catalog_(catalog),
-      traits_(traits(training_stack(question.stack), question.compiled)),
+      traits_(traits(training_stack(stack_name(question)), question.compiled)),
       table_(read_constant_table(setting.bundle)),
-      memory_(load_training_memory(question.stack, setting.bundle)) {
+      memory_(load_training_memory(stack_name(question), setting.bundle)) {
   if (question.compiled) memory_.fused = true;
 }
 
@@ -107,12 +111,19 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
   const Machine& machine_ = machine(job.plan.devices());
   const Gpu& gpu = setting_.gpu;
-  const TrainingConstants k = training_constants(table_, question_.stack, gpu, job.precision);
+  const TrainingConstants k = training_constants(table_, stack_name(question_), gpu, job.precision);
   const IterationModel iterations(setting_.model, machine_.cluster, setting_.kernels,
                                   *machine_.network);
   const IterationParts parts = iterations.parts(job, traits_);
   const IterationTime t = iteration_time(parts, k, job);
-  const Estimate<Seconds> whole = iteration_estimate(parts, t, k);
+  Estimate<Seconds> whole = iteration_estimate(parts, t, k);
+  std::string assumed;
+  for (const Undeclared& u : undeclared(question_, job)) {
+    whole.own = std::hypot(whole.own, u.deviation);
+    assumed += fmt::format("{}{} {}", assumed.empty() ? "" : ", ", u.what, u.assumed);
+  }
+  if (!assumed.empty())
+    p.notes.push_back(fmt::format("not declared, and in the interval: {}", assumed));
 
   const double gpus = static_cast<double>(job.plan.devices());
   const double tokens = static_cast<double>(job.global_batch * job.seq);
@@ -143,10 +154,10 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
     p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * steps / 1e18));
   }
   if (setting_.breakdown) add_rows(job, parts, t, k, iterations, traits_, p);
-  p.notes.push_back(fmt::format("constants of {}: {}", question_.stack, k.provenance));
+  p.notes.push_back(fmt::format("constants of {}: {}", stack_name(question_), k.provenance));
   if (!k.calibrated)
     p.notes.push_back(fmt::format("no training run with {} on {} was in the fit: wider interval",
-                                  question_.stack, gpu.architecture));
+                                  stack_name(question_), gpu.architecture));
   p.notes.push_back("loss and convergence are outside of a performance model");
 }
 
