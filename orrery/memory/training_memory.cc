@@ -12,10 +12,21 @@
 namespace orrery {
 namespace {
 
-// Communicating groups of more than one rank.
-int communicators(const TrainingPlan& p) {
-  return (p.tp > 1 ? 1 : 0) + (p.pp > 1 ? 1 : 0) + (p.cp > 1 ? 1 : 0) + (p.dp > 1 ? 1 : 0) +
-         (p.ep > 1 ? 1 : 0);
+// What a group of ranks that communicates takes on each: NCCL 2.18 688 MB on four A100
+// (github.com/NVIDIA/nccl/issues/964), in proportion to its channels (issue 986), which are those
+// of the links: twice as many on an A100 as on a V100 (issue 713). At most 32 channels of the
+// A100's 24, at least 4.
+constexpr Bytes kCommunicator = gigabytes(0.688);
+constexpr BytesPerSecond kCommunicatorLinks(300e9);
+constexpr double kLeastChannels = 4.0 / 24, kMostChannels = 32.0 / 24;
+
+Bytes communicators(const TrainingPlan& p, const TrainingMemoryConstants& stack, const Gpu& gpu) {
+  const auto several = [](std::int64_t ranks) { return ranks > 1 ? 1 : 0; };
+  const int groups = several(p.tp) + several(p.pp) + several(p.cp) + several(p.dp) + several(p.ep);
+  const int beside = several(p.devices()) + several(p.tp * p.pp) + several(p.pp);
+  const int all = std::max(1, stack.grids) * groups + stack.grids * beside;
+  return all * kCommunicator *
+         std::clamp(gpu.scale_up.bandwidth / kCommunicatorLinks, kLeastChannels, kMostChannels);
 }
 
 // The widest layer of the rank's chunks: what its backward pass adds.
@@ -130,7 +141,7 @@ TrainingMemory training_memory(const Architecture& model, const TrainingJob& job
   m.optimizer = state.optimizer;
   m.buckets = state.buckets;
   m.workspace = stack.workspace;
-  m.context = stack.context + communicators(job.plan) * stack.communicator;
+  m.context = stack.fitted.context + communicators(job.plan, stack, gpu);
   m.capacity = gpu.usable_memory();
 
   Bytes saved;
@@ -147,19 +158,19 @@ TrainingMemory training_memory(const Architecture& model, const TrainingJob& job
   };
   const Bytes during = held ? state.gradients : Bytes(0);
   const std::array<Moment, 4> moments = {
-      {{"loss", during, saved * stack.factor, logits_peak(model, job, stack, load.chunks),
+      {{"loss", during, saved * stack.fitted.factor, logits_peak(model, job, stack, load.chunks),
         state.buckets},
-       {"backward", during, (saved + layer.recomputed + layer.gradients) * stack.factor, Bytes(0),
-        state.buckets},
+       {"backward", during, (saved + layer.recomputed + layer.gradients) * stack.fitted.factor,
+        Bytes(0), state.buckets},
        {"end of backward", state.gradients,
-        std::min(saved + layer.recomputed, layer.saved) * stack.factor +
-            layer.gradients * stack.factor,
+        std::min(saved + layer.recomputed, layer.saved) * stack.fitted.factor +
+            layer.gradients * stack.fitted.factor,
         Bytes(0), state.buckets},
        {"optimizer step", state.gradients + state.step_copies, Bytes(0), Bytes(0), Bytes(0)}}};
   Bytes most(-1);
   for (const Moment& now : moments) {
     const Bytes passing = now.activations + now.logits + now.buckets;
-    const Bytes sum = now.gradients + passing * (1 + stack.fragmentation);
+    const Bytes sum = now.gradients + passing * (1 + stack.fitted.fragmentation);
     if (sum <= most) continue;
     most = sum;
     m.moment = now.name;
@@ -167,7 +178,7 @@ TrainingMemory training_memory(const Architecture& model, const TrainingJob& job
     m.activations = now.activations;
     m.logits = now.logits;
     m.buckets = now.buckets;
-    m.fragmentation = passing * stack.fragmentation;
+    m.fragmentation = passing * stack.fitted.fragmentation;
   }
   return m;
 }
