@@ -35,6 +35,7 @@ int run(int argc, char** argv) {
   add_simulate(program, context);
   add_compare(program, context);
   add_kernel(program, context);
+  add_train(program, context);
   add_network(program, context);
   add_run(program, context);
   add_list(program, context);

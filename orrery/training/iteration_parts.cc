@@ -58,7 +58,15 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     if (total[k] > 0)
       whole.shared[k] /= total[k], whole.own[k] = std::sqrt(whole.own[k]) / total[k];
   }
-  for (int s = 0; s < p.pp; ++s) whole.stages.push_back(stage(job, s));
+  const auto same_chunks = [&](int a, int b) {
+    for (int v = 0; v < p.vp; ++v) {
+      const auto of = [&](int s) { return whole.kind[static_cast<std::size_t>(v * p.pp + s)]; };
+      if (of(a) != of(b)) return false;
+    }
+    return true;
+  };
+  for (int s = 0; s < p.pp; ++s)
+    whole.stages.push_back(s > 0 && same_chunks(s, s - 1) ? whole.stages.back() : stage(job, s));
   if (p.pp > 1) {
     const double tokens = static_cast<double>(rank_tokens(job));
     // With sequence parallelism each tensor-parallel rank sends its part; else all send all
@@ -72,26 +80,56 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
   return whole;
 }
 
+// Calls visit(op, estimate of one call, kernel) for every op that the stack launches; `kernel` is
+// null for collectives.
+template <class Visit>
+void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int index_,
+                           Visit visit) const {
+  const RankPlacement place = placement(job.plan);
+  KernelTime last;  // a recomputed op follows the forward op that it repeats
+  for (TrainingOp& op : training_ops(model_, job, index_)) {
+    if (op.fusible && stack.fused) continue;
+    const auto* c = std::get_if<Collective>(&op.op);
+    if (op.pass != TrainingPass::kRecompute) {
+      if (c) {
+        last.time = network_.predict(*c, place).time;
+      } else {
+        last = kernels_.predict(op.op);
+      }
+    }
+    visit(op, last.time, c ? nullptr : &last);
+  }
+}
+
+std::vector<TrainingTerm> IterationModel::terms(const TrainingJob& job, const StackTraits& stack,
+                                                int index_) const {
+  std::vector<TrainingTerm> terms;
+  visit(job, stack, index_,
+        [&](TrainingOp& op, const Estimate<Seconds>& time, const KernelTime* k) {
+          TrainingTerm t{std::move(op), {}, Bound::kNetwork, {}};
+          t.time = time.scaled(t.op.count);
+          if (k) t.bound = k->bound, t.least = t.op.count * std::max(k->compute, k->memory);
+          terms.push_back(std::move(t));
+        });
+  return terms;
+}
+
 ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stack, int index_,
                                  IterationParts& whole) const {
   ChunkParts parts;
   const TrainingPlan& p = job.plan;
   parts.layers = chunk_layers(model_, p, index_).size();
   const RankPlacement place = placement(p);
-  Estimate<Seconds> last;  // a recomputed op follows the forward op that it repeats
-  for (const TrainingOp& op : training_ops(model_, job, index_)) {
-    if (op.fusible && stack.fused) continue;
-    if (op.pass != TrainingPass::kRecompute) {
-      const auto* c = std::get_if<Collective>(&op.op);
-      last = c ? network_.predict(*c, place).time : kernels_.predict(op.op).time;
-    }
-    const Seconds time = last.value * op.count;
-    parts.time[index(op.cost)][index(op.pass)] += time;
-    parts.kernels[op.pass == TrainingPass::kForward ? 0 : 1] += op.count;
-    whole.shared[index(op.cost)] += time.value() * last.shared;
-    whole.own[index(op.cost)] += std::pow(time.value() * last.own, 2);
-    whole.origin = std::max(whole.origin, last.origin);
-  }
+  visit(job, stack, index_,
+        [&](const TrainingOp& op, const Estimate<Seconds>& call, const KernelTime* kernel) {
+          const Seconds time = call.value * op.count;
+          parts.time[index(op.cost)][index(op.pass)] += time;
+          parts.kernels[op.pass == TrainingPass::kForward ? 0 : 1] += op.count;
+          if (kernel) parts.flops += op.count * flops(op.op);
+          whole.shared[index(op.cost)] += time.value() * call.shared;
+          whole.own[index(op.cost)] += std::pow(time.value() * call.own, 2);
+          whole.origin = std::max(whole.origin, call.origin);
+        });
   if (p.zero < 3 || p.data_ranks() == 1) return parts;
   // Sharded weights travel in the format that products read, gradients as they are reduced; a
   // collective a layer.
