@@ -8,6 +8,7 @@
 #include <nlopt.hpp>
 #include <set>
 
+#include "orrery/base/error.h"
 #include "orrery/base/quantile.h"
 
 namespace orrery {
@@ -81,8 +82,6 @@ struct Fit {
   }
 };
 
-std::string chance_text(double p) { return p >= 0.5 ? "yes" : "no"; }
-
 }  // namespace
 
 std::vector<TrainingMemoryRow> read_training_memory(const std::filesystem::path& dir,
@@ -101,6 +100,9 @@ std::vector<TrainingMemoryRow> read_training_memory(const std::filesystem::path&
     // Kernels that fuse the loss fuse norms and gates too (Liger).
     if (row.compiled || (m.stack.name == "deepspeed" && row.job.fused_cross_entropy))
       m.stack.fused = true;
+    // torchtitan has compiled its loss too since 2025.
+    if (has(row.framework, "torchtitan") && row.compiled && row.stack.year >= 2025)
+      row.job.fused_cross_entropy = true;
     m.gpu = catalog.gpu(row.gpu);
     m.reading = reading_of(row.memory_kind);
     if (row.memory_gb) m.measured = *row.memory_gb * unit_of(row);
@@ -177,20 +179,32 @@ LeftOutMemory leave_sources_out(const std::vector<TrainingMemoryRow>& rows) {
   return out;
 }
 
-ValidationReport validate_training_memory(const std::filesystem::path& dir, const Bundle& bundle) {
+FitChances fit_chances(const std::vector<TrainingMemoryRow>& rows, const LeftOutMemory& left_out) {
+  FitChances c;
+  for (const LeftOutMemory::Prediction& p : left_out.rows) {
+    const TrainingMemoryRow& r = rows[p.row];
+    if (!r.row.oom && !r.described) continue;
+    c.brier += (p.fits - (r.row.oom ? 0 : 1)) * (p.fits - (r.row.oom ? 0 : 1));
+    ++(r.row.oom ? c.ran_out : c.ran);
+    if (p.fits < 0.5) ++(r.row.oom ? c.recognised : c.refused);
+  }
+  c.brier /= std::max(1, c.ran_out + c.ran);
+  return c;
+}
+
+ValidationReport validate_training_memory(const std::filesystem::path& dir,
+                                          const std::string& table, const Bundle& bundle) {
   ValidationReport report;
-  report.area = "training memory";
+  report.area = "training-memory";
   const std::vector<TrainingMemoryRow> rows = read_training_memory(dir, bundle, report.refused);
   const LeftOutMemory left_out = leave_sources_out(rows);
   for (const LeftOutMemory::Prediction& p : left_out.rows) {
     const TrainingMemoryRow& r = rows[p.row];
     if (r.measured <= Bytes(0)) continue;
+    const std::string name = r.described ? "training_memory" : "training_memory_undescribed";
+    if (!table.empty() && table != name) continue;
     ValidationRow v;
-    v.by = {{"table", "training_memory"},
-            {"metric", "memory_gb"},
-            {"source", r.row.source},
-            {"described", r.described ? "yes" : "no"},
-            {"fits", chance_text(p.fits)}};
+    v.by = {{"table", name}, {"metric", "memory_gb"}, {"source", r.row.source}};
     v.row = r.row.name();
     v.measured = r.measured.value() / 1e9;
     v.predicted = p.predicted.value() / 1e9;
@@ -198,6 +212,7 @@ ValidationReport validate_training_memory(const std::filesystem::path& dir, cons
     v.high50 = v.predicted * std::exp(kInterval50 * left_out.error);
     v.low90 = v.predicted * std::exp(-kInterval90 * left_out.error);
     v.high90 = v.predicted * std::exp(kInterval90 * left_out.error);
+    v.origin = Origin::kFitted;
     report.rows.push_back(std::move(v));
   }
   return report;
@@ -211,19 +226,24 @@ std::string fit_training_memory(const std::filesystem::path& dir, const std::str
   const LeftOutMemory left_out = leave_sources_out(rows);
   fitted.error = left_out.error;
   std::vector<double> percent;
+  double mean = 0;
   for (const LeftOutMemory::Prediction& p : left_out.rows) {
     const TrainingMemoryRow& r = rows[p.row];
-    if (r.described && r.measured > Bytes(0))
-      percent.push_back(100 * std::abs(p.predicted / r.measured - 1));
+    if (!r.described || r.measured <= Bytes(0)) continue;
+    percent.push_back(100 * std::abs(p.predicted / r.measured - 1));
+    mean += percent.back();
   }
-  const double n = static_cast<double>(percent.size());
-  double mean = 0;
-  for (const double e : percent) mean += e / n;
-  return to_yaml(fitted,
-                 fmt::format("orrery fit training-memory, data/training/iteration.csv, {} "
-                             "described rows, {}; each source left out in turn: median {:.1f} %, "
-                             "mean {:.1f} %",
-                             percent.size(), date, quantile(percent, 0.5), mean));
+  if (percent.empty()) throw NoData(fmt::format("{}: no row states its memory", dir.string()));
+  mean /= static_cast<double>(percent.size());
+  const FitChances chances = fit_chances(rows, left_out);
+  return "# Made by `orrery fit training-memory`: do not edit.\n" +
+         to_yaml(fitted,
+                 fmt::format(
+                     "data/training/iteration.csv, {} described rows, {}; each source left out in "
+                     "turn: median {:.1f} %, mean {:.1f} %; of {} jobs that ran out of memory {} "
+                     "recognised, of {} that ran {} refused",
+                     percent.size(), date, quantile(percent, 0.5), mean, chances.ran_out,
+                     chances.recognised, chances.ran, chances.refused));
 }
 
 }  // namespace orrery

@@ -53,12 +53,25 @@ struct LeftOutMemory {
     double fits;  // chance that the whole job fits its device
   };
   std::vector<Prediction> rows;
-  double error = 0;  // standard deviation of ln(predicted/measured) about 0, extremes cut at 0.5
+  // Standard deviation of ln(predicted/measured) about 0 of the described rows, extremes cut at
+  // 0.5.
+  double error = 0;
 };
 LeftOutMemory leave_sources_out(const std::vector<TrainingMemoryRow>& rows);
 
-// `orrery validate training`'s part: by source, described or not, left out or not; chances beside.
-ValidationReport validate_training_memory(const std::filesystem::path& dir, const Bundle& bundle);
+// How often the left-out chances are right: of jobs that ran out of memory and of described ones
+// that ran, with one half as the limit.
+struct FitChances {
+  int ran_out = 0, recognised = 0;
+  int ran = 0, refused = 0;
+  double brier = 0;  // mean squared difference of the chance from what happened
+};
+FitChances fit_chances(const std::vector<TrainingMemoryRow>& rows, const LeftOutMemory& left_out);
+
+// Every row predicted by a fit without its source. `by`: table (training_memory, or
+// training_memory_undescribed), metric (memory_gb), source. `table`: only this one; empty: both.
+ValidationReport validate_training_memory(const std::filesystem::path& dir,
+                                          const std::string& table, const Bundle& bundle);
 
 // The text of catalog/training/memory-fitted.yaml.
 std::string fit_training_memory(const std::filesystem::path& dir, const std::string& date,
