@@ -11,6 +11,7 @@
 #include "orrery/hardware/cluster.h"
 #include "orrery/memory/training_memory.h"
 #include "orrery/scenario/training_answer.h"
+#include "orrery/training/job_schedule.h"
 #include "orrery/training/stacks.h"
 
 namespace orrery {
@@ -197,6 +198,7 @@ std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSett
     try {
       check_devices(job, gpus);
       check_job(s.model, job);
+      if (job.plan.pp > 1) schedule_of(job.plan).check(shape_of(job));
       answerer.answer(std::move(job), p);
     } catch (const Infeasible& e) {
       if (count == 1) throw;

@@ -1,5 +1,5 @@
-// The software stacks that train, by name: what of them the workload depends on. Their constants are
-// fitted (constants.h) and their memory is orrery/memory's.
+// The software stacks that train, by name: what of them the workload depends on. Their constants
+// are fitted (constants.h) and their memory is orrery/memory's.
 #pragma once
 
 #include <string>
