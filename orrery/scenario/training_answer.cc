@@ -97,11 +97,11 @@ void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
   const TrainingMemory m = training_memory(model, job, memory_, setting_.gpu);
   for (const MemoryItem& item : m.items()) p.memory.push_back({std::string(item.name), item.size});
   p.memory_capacity = m.capacity;
-  const Estimate<Bytes> total{m.total(), memory_.error, 0, Origin::kFitted};
+  const Estimate<Bytes> total{m.total(), memory_.fitted.error, 0, Origin::kFitted};
   p.metrics.push_back(metric("memory", "GB per GPU", total, 1e9));
-  const Estimate<Bytes> activations{m.activations, memory_.error, 0, Origin::kFitted};
+  const Estimate<Bytes> activations{m.activations, memory_.fitted.error, 0, Origin::kFitted};
   p.metrics.push_back(metric("activations", "GB per GPU", activations, 1e9));
-  p.metrics.push_back(percent("fits", fit_probability(m, memory_.error)));
+  p.metrics.push_back(percent("fits", fit_probability(m, memory_.fitted.error)));
   p.notes.push_back(fmt::format("memory is at its peak in the {}", m.moment));
   if (!m.fits()) p.feasibility = {false, m.summary()};
 }
