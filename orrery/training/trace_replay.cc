@@ -85,11 +85,13 @@ ReplayBreakdown break_down(const KinetoTrace& t, const TraceGraph& g, const Repl
     if (n.kind != TraceNode::Kind::kGpu) continue;
     const Seconds busy = seconds_of(r.end[i] - r.start[i]) * per;
     auto& c = b.classes[static_cast<std::size_t>(n.is)];
-    c.busy += busy, c.kernels += per;
-    streams[n.lane].busy += busy, streams[n.lane].kernels += per;
+    c.busy += busy, c.kernels += 1;
+    streams[n.lane].busy += busy, streams[n.lane].kernels += 1;
   }
+  for (auto& c : b.classes) c.kernels *= per;
   for (std::size_t lane = 0; lane < streams.size(); ++lane) {
     if (streams[lane].kernels == 0) continue;
+    streams[lane].kernels *= per;
     streams[lane].name =
         fmt::format("device {}, stream {}", t.lanes[lane].process, t.lanes[lane].thread);
     b.streams.push_back(streams[lane]);

@@ -156,6 +156,15 @@ TracedWindow trace_window(const KinetoTrace& t, const std::string& name,
     w.calls_of[e.lane].push_back(static_cast<std::uint32_t>(w.calls.size()));
     w.calls.push_back(c);
   }
+  // Calls of one thread follow each other or stand in each other; what overlaps otherwise is
+  // rounding.
+  for (const auto& calls : w.calls_of) {
+    for (std::size_t i = 0; i + 1 < calls.size(); ++i) {
+      TracedCall& a = w.calls[calls[i]];
+      const TracedCall& b = w.calls[calls[i + 1]];
+      if (b.start < a.end && b.end > a.end) a.end = std::max(b.start, a.start + Nanoseconds(1));
+    }
+  }
   std::stable_sort(launches.begin(), launches.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
 

@@ -58,7 +58,7 @@ TEST_P(Replay, GivesTheTraceBack) {
   }
 }
 
-// What the machine needs when it runs again with other durations.
+// What the machine needs when it runs again with other durations (and the same jitter).
 TEST_P(Replay, AWhatIfIsWhatTheMachineDoes) {
   struct Change {
     const char* part;
@@ -71,13 +71,17 @@ TEST_P(Replay, AWhatIfIsWhatTheMachineDoes) {
                                {"nccl", OpClass::kCommunication, 0.1},
                                {"nccl", OpClass::kCommunication, 3},
                                {"FusedAdam", OpClass::kOptimizer, 0.5}}) {
-    TracedMachine before, after;
-    train(before, GetParam().host);
-    after.scale[change.part] = change.factor;
-    train(after, GetParam().host);
-    const Traced t(before);
-    const double predicted = us(replay_trace(t.graph, t.factors(change.is, change.factor)).total);
-    EXPECT_NEAR(predicted / after.makespan(), 1, 0.01) << change.part << " x " << change.factor;
+    for (double jitter : {0.0, 0.2}) {
+      TracedMachine before, after;
+      before.jitter = after.jitter = jitter;
+      train(before, GetParam().host, 3);
+      after.scale[change.part] = change.factor;
+      train(after, GetParam().host, 3);
+      const Traced t(before);
+      const double predicted = us(replay_trace(t.graph, t.factors(change.is, change.factor)).total);
+      EXPECT_NEAR(predicted / after.makespan(), 1, 0.01)
+          << change.part << " x " << change.factor << " jitter " << jitter;
+    }
   }
 }
 
