@@ -51,11 +51,13 @@ void dual_pipe_order(int distance, int half, int per_flow, std::array<DualPipeFl
 }
 
 PipelineForm dual_pipe_form(int half, int per_flow, const ChunkTimes& c) {
-  const Seconds apart = c.forward + c.backward();
-  const Seconds exchange = c.forward_exchange + c.backward_exchange;
-  const Seconds pair = std::max(apart - exchange, exchange);
-  return {2 * per_flow * apart + (half - 1) * (pair + c.backward() - 3 * c.backward_weight),
-          2.0 * half + 1};
+  const Seconds f = c.forward, b = c.backward_input, w = c.backward_weight;
+  const Seconds apart = f + c.backward(), rest = std::max(b - w, Seconds(0));
+  const Seconds pair = pair_time(c, c);
+  const Seconds bubble =
+      std::max((half - 1) * (2 * f + rest), (half - 2) * f + (half - 1) * (b + rest));
+  const Seconds hidden = (2 * per_flow - half - 2) * (apart - pair);
+  return {2 * per_flow * apart + bubble - hidden, 2.0 * half + 1, pair >= c.backward()};
 }
 
 }  // namespace orrery

@@ -31,7 +31,12 @@ struct DualPipeFlow {
 void dual_pipe_order(int distance, int half, int per_flow, std::array<DualPipeFlow, 2> flows,
                      std::vector<PipelineTask>& tasks);
 
-// Idle share and peak of equal chunks; `half` stages from an end to the middle.
+// Equal chunks, P the time of a pair, F + B + W if nothing is hidden, B the input's gradient:
+//   2 n (F + B + W) + bubble - (2n - half - 2)(F + B + W - P)
+//   bubble = max((half - 1)(2F + max(B - W, 0)), (half - 2)F + (half - 1)(B + max(B - W, 0)))
+// exact where a pair is at least as long as a whole backward. Where F = B >= W the stages in the
+// middle idle (half - 1)(P + (B + W) - 3W), which is the report's formula; others idle otherwise,
+// for they run fewer pairs.
 PipelineForm dual_pipe_form(int half, int per_flow, const ChunkTimes& chunk);
 
 }  // namespace orrery

@@ -17,7 +17,7 @@ class GPipe : public PipelineSchedule {
 
   PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& chunk) const override {
     return {(shape.micro_batches + shape.stages - 1) * (chunk.forward + chunk.backward()),
-            static_cast<double>(shape.micro_batches)};
+            static_cast<double>(shape.micro_batches), true};
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/training/job_schedule.h"
 #include "orrery/workload/training_parameters.h"
 
 namespace orrery {
@@ -58,7 +59,14 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     if (total[k] > 0)
       whole.shared[k] /= total[k], whole.own[k] = std::sqrt(whole.own[k]) / total[k];
   }
-  for (int s = 0; s < p.pp; ++s) whole.stages.push_back(stage(job, s));
+  std::vector<int> before;
+  for (int s = 0; s < p.pp; ++s) {
+    const std::vector<int> chunks = chunks_of_stage(job, s);
+    std::vector<int> held;
+    for (const int c : chunks) held.push_back(whole.kind[static_cast<std::size_t>(c)]);
+    whole.stages.push_back(s > 0 && held == before ? whole.stages.back() : stage(job, chunks));
+    before = std::move(held);
+  }
   if (p.pp > 1) {
     const double tokens = static_cast<double>(rank_tokens(job));
     // With sequence parallelism each tensor-parallel rank sends its part; else all send all
@@ -72,26 +80,56 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
   return whole;
 }
 
+// Calls visit(op, estimate of one call, kernel) for every op that the stack launches; `kernel` is
+// null for collectives.
+template <class Visit>
+void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int index_,
+                           Visit visit) const {
+  const RankPlacement place = placement(job.plan);
+  KernelTime last;  // a recomputed op follows the forward op that it repeats
+  for (TrainingOp& op : training_ops(model_, job, index_)) {
+    if (op.fusible && stack.fused) continue;
+    const auto* c = std::get_if<Collective>(&op.op);
+    if (op.pass != TrainingPass::kRecompute) {
+      if (c) {
+        last.time = network_.predict(*c, place).time;
+      } else {
+        last = kernels_.predict(op.op);
+      }
+    }
+    visit(op, last.time, c ? nullptr : &last);
+  }
+}
+
+std::vector<TrainingTerm> IterationModel::terms(const TrainingJob& job, const StackTraits& stack,
+                                                int index_) const {
+  std::vector<TrainingTerm> terms;
+  visit(job, stack, index_,
+        [&](TrainingOp& op, const Estimate<Seconds>& time, const KernelTime* k) {
+          TrainingTerm t{std::move(op), {}, Bound::kNetwork, {}};
+          t.time = time.scaled(t.op.count);
+          if (k) t.bound = k->bound, t.least = t.op.count * std::max(k->compute, k->memory);
+          terms.push_back(std::move(t));
+        });
+  return terms;
+}
+
 ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stack, int index_,
                                  IterationParts& whole) const {
   ChunkParts parts;
   const TrainingPlan& p = job.plan;
   parts.layers = chunk_layers(model_, p, index_).size();
   const RankPlacement place = placement(p);
-  Estimate<Seconds> last;  // a recomputed op follows the forward op that it repeats
-  for (const TrainingOp& op : training_ops(model_, job, index_)) {
-    if (op.fusible && stack.fused) continue;
-    if (op.pass != TrainingPass::kRecompute) {
-      const auto* c = std::get_if<Collective>(&op.op);
-      last = c ? network_.predict(*c, place).time : kernels_.predict(op.op).time;
-    }
-    const Seconds time = last.value * op.count;
-    parts.time[index(op.cost)][index(op.pass)] += time;
-    parts.kernels[op.pass == TrainingPass::kForward ? 0 : 1] += op.count;
-    whole.shared[index(op.cost)] += time.value() * last.shared;
-    whole.own[index(op.cost)] += std::pow(time.value() * last.own, 2);
-    whole.origin = std::max(whole.origin, last.origin);
-  }
+  visit(job, stack, index_,
+        [&](const TrainingOp& op, const Estimate<Seconds>& call, const KernelTime* kernel) {
+          const Seconds time = call.value * op.count;
+          parts.time[index(op.cost)][index(op.pass)] += time;
+          parts.kernels[op.pass == TrainingPass::kForward ? 0 : 1] += op.count;
+          if (kernel) parts.flops += op.count * flops(op.op);
+          whole.shared[index(op.cost)] += time.value() * call.shared;
+          whole.own[index(op.cost)] += std::pow(time.value() * call.own, 2);
+          whole.origin = std::max(whole.origin, call.origin);
+        });
   if (p.zero < 3 || p.data_ranks() == 1) return parts;
   // Sharded weights travel in the format that products read, gradients as they are reduced; a
   // collective a layer.
@@ -118,12 +156,12 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   return parts;
 }
 
-StageParts IterationModel::stage(const TrainingJob& job, int index_) const {
+StageParts IterationModel::stage(const TrainingJob& job, const std::vector<int>& chunks) const {
   const TrainingPlan& p = job.plan;
   const RankPlacement place = placement(p);
   ChunkParameters n;
-  for (int v = 0; v < p.vp; ++v) {
-    const ChunkParameters one = chunk_parameters(model_, job, v * p.pp + index_);
+  for (const int c : chunks) {
+    const ChunkParameters one = chunk_parameters(model_, job, c);
     n.trained_dense += one.trained_dense;
     n.trained_experts += one.trained_experts;
     n.products += one.products;

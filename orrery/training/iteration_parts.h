@@ -23,6 +23,7 @@ struct ChunkParts {
   // before the backward, gradients reduced and scattered.
   Seconds gather, gather_again, scatter;
   int layers = 0;
+  Flops flops;  // of all passes: what HFU counts
 };
 
 // Once an iteration on one pipeline stage.
@@ -48,20 +49,34 @@ struct StackTraits {
   bool fused = true;
 };
 
+// One op of a pass of a micro-batch, before the stack's constants.
+struct TrainingTerm {
+  TrainingOp op;
+  Estimate<Seconds> time;  // of all its calls
+  Bound bound = Bound::kNetwork;
+  Seconds least;  // by the data sheet's peaks; 0 of collectives
+};
+
 // Gathers the parts of a job. Borrows everything.
 class IterationModel {
  public:
   IterationModel(const Architecture& model, const Cluster& cluster, const KernelModel& kernels,
                  const NetworkModel& network);
 
-  // REQUIRES that check_job accepts. InputError: the job needs other than the cluster's GPUs.
-  // NoData: as KernelModel.
+  // REQUIRES that check_job and the schedule accept. InputError: the job needs other than the
+  // cluster's GPUs. NoData: as KernelModel.
   IterationParts parts(const TrainingJob& job, const StackTraits& stack) const;
 
+  // Of one virtual stage, op by op, in the order of training_ops.
+  std::vector<TrainingTerm> terms(const TrainingJob& job, const StackTraits& stack,
+                                  int chunk) const;
+
  private:
+  template <class Visit>
+  void visit(const TrainingJob& job, const StackTraits& stack, int chunk, Visit visit) const;
   ChunkParts chunk(const TrainingJob& job, const StackTraits& stack, int index,
                    IterationParts& whole) const;
-  StageParts stage(const TrainingJob& job, int index) const;
+  StageParts stage(const TrainingJob& job, const std::vector<int>& chunks) const;
 
   const Architecture& model_;
   const Cluster& cluster_;

@@ -23,7 +23,7 @@ class OneFOneB : public PipelineSchedule {
 
   PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& chunk) const override {
     return {(shape.micro_batches + shape.stages - 1) * (chunk.forward + chunk.backward()),
-            static_cast<double>(std::min(shape.micro_batches, shape.stages))};
+            static_cast<double>(std::min(shape.micro_batches, shape.stages)), true};
   }
 
  private:

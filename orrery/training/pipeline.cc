@@ -155,7 +155,6 @@ class Run {
     stage.next = tasks_.size();
     schedule_.order(s, shape_, tasks_);
     stage.end = tasks_.size();
-    bool first = true;
     for (std::size_t i = stage.next; i < stage.end; ++i) {
       const PipelineTask& task = tasks_[i];
       Slot& k = slot(s, task.chunk);
@@ -165,8 +164,7 @@ class Run {
       if (gather == 0) continue;
       const double start = stage.data_free;
       k.gathered = stage.data_free = start + gather;
-      if (first || !question_.overlap_gather) stage.first_gather += gather;
-      first = false;
+      if (i == stage.next || !question_.overlap_gather) stage.first_gather += gather;
       record({TimelineEvent::Kind::kGather, true, false, s, k.virtual_stage, 0, Seconds(start),
               Seconds(k.gathered)});
     }

@@ -7,6 +7,7 @@
 // Adding one: a file that implements PipelineSchedule, and a line in schedules.cc.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -53,11 +54,17 @@ struct ChunkTimes {
   Seconds backward() const { return backward_input + backward_weight; }
 };
 
+// The forward of one chunk and the whole backward of another, run as a pair.
+inline Seconds pair_time(const ChunkTimes& forward, const ChunkTimes& backward) {
+  const Seconds exchange = forward.forward_exchange + backward.backward_exchange;
+  return std::max(forward.forward + backward.backward() - exchange, exchange);
+}
+
 // What a schedule's closed form tells of equal chunks and free sends.
 struct PipelineForm {
   Seconds total;                // an iteration, as PipelineResult::total
   double peak_activations = 0;  // of the stage that has most, in chunk-activations
-  bool exact = true;            // false: outside of the range in which the form is exact
+  bool exact = true;            // false: outside of the range in which it is the event level's
 };
 
 class PipelineSchedule {

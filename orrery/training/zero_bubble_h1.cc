@@ -17,11 +17,15 @@ class ZeroBubbleH1 : public PipelineSchedule {
     late_weights_order(std::min(m, shape.stages - 1 - stage), stage, m, tasks);
   }
 
+  // Qi's (p - 1)(F + B - W) where W <= F, B is at least W or F, and m >= p: a stage cannot idle
+  // less than the first gradient takes to come back.
   PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& c) const override {
-    const int p = shape.stages, m = shape.micro_batches;
-    return {m * (c.forward + c.backward()) +
-                (p - 1) * (c.forward + c.backward_input - c.backward_weight),
-            static_cast<double>(std::min(m, p))};
+    const int p = shape.stages, m = shape.micro_batches, full = std::min(m, p);
+    const Seconds round = c.forward + c.backward_input;
+    const Seconds bubble =
+        (full - 1) * std::max({c.forward, c.backward_input, round - c.backward_weight}) +
+        (p - full) * round;
+    return {m * (c.forward + c.backward()) + bubble, static_cast<double>(full), true};
   }
 
  private:

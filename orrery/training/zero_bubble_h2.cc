@@ -18,11 +18,15 @@ class ZeroBubbleH2 : public PipelineSchedule {
     late_weights_order(std::min(m, 2 * (shape.stages - 1 - stage)), 2 * stage, m, tasks);
   }
 
+  // Of m >= 2p - 1: (p - 1) max(F + B - 2W, B - F, 0), Qi's first where W is not larger than F and
+  // (F + B)/2. Each micro-batch fewer leaves a gap of one gradient of weights, as far as the gap
+  // that it filled is that long.
   PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& c) const override {
-    const int p = shape.stages, m = shape.micro_batches;
-    const Seconds bubble = c.forward + c.backward_input - 2 * c.backward_weight;
-    return {m * (c.forward + c.backward()) + (p - 1) * std::max(bubble, Seconds(0)),
-            static_cast<double>(std::min(m, 2 * p - 1))};
+    const int p = shape.stages, m = shape.micro_batches, filled = std::min(m, 2 * p - 1) - 1;
+    const Seconds f = c.forward, b = c.backward_input, w = c.backward_weight;
+    const Seconds one = std::min(f, w), two = std::min({2 * w, 2 * f, f + b});
+    const Seconds bubble = (p - 1) * (f + b) - (filled + 1) / 2 * one - filled / 2 * (two - one);
+    return {m * (c.forward + c.backward()) + bubble, static_cast<double>(filled + 1), true};
   }
 
  private:

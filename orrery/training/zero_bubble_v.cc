@@ -49,9 +49,13 @@ class ZeroBubbleV : public PipelineSchedule {
     while (weight[0] < input[0]) add(Pass::kBackwardWeight, 0);
   }
 
+  // Nothing idles where F = B = W. Exact where neither F nor W is longer than B and m >= 2p - 1.
   PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& c) const override {
     const int p = shape.stages, m = shape.micro_batches;
-    return {2 * m * (c.forward + c.backward()), static_cast<double>(std::min(2 * m, 2 * p))};
+    const Seconds f = c.forward, b = c.backward_input, w = c.backward_weight;
+    const Seconds bubble = (p - 1) * std::max({2 * (b - w), b - f, Seconds(0)});
+    return {2 * m * (c.forward + c.backward()) + bubble,
+            static_cast<double>(std::min(2 * m, 2 * p)), f <= b && w <= b && m >= 2 * p - 1};
   }
 
  private:

@@ -66,7 +66,7 @@ class Passes {
   // ------------------------------------------------------------------------------------
 
   void put(Op op, double count, const ProgramOp& from, Pass pass, Cost cost) {
-    ops_.push_back({std::move(op), count, from.name, pass, cost, from.fusible});
+    ops_.push_back({std::move(op), count, from.name, pass, cost, from.part, from.fusible});
   }
 
   // Whether the op belongs to a layer, which full recomputation runs again.
@@ -220,18 +220,32 @@ class Passes {
   // ---- experts
   // -----------------------------------------------------------------------------------
 
-  void routed(const MoeExperts& m, const ProgramOp& op) {
+  // The experts of a rank and the tokens that the all-to-all brought: a smaller layer of its own,
+  // where the op of serving engines would route the tokens of the whole group.
+  MoeExperts of_rank(const MoeExperts& m) const {
     MoeExperts e = m;
-    const double kept =
-        job_.capacity_factor > 0 && job_.capacity_factor < 1 ? job_.capacity_factor : 1;
-    e.tokens = std::max<std::int64_t>(1, std::llround(real(m.tokens) * kept));
+    double tokens = real(m.tokens);
+    if (m.ep > 1) {
+      const double load = expert_imbalance(m.tokens, m.experts, m.top_k, m.ep, m.skew);
+      e.experts = m.experts / m.ep;
+      e.top_k = std::min(m.top_k, e.experts);
+      e.ep = 1;
+      tokens *= load * m.top_k / (1.0 * m.ep * e.top_k);
+    }
+    if (job_.capacity_factor > 0) tokens = std::min(tokens, tokens * job_.capacity_factor);
+    e.tokens = std::max<std::int64_t>(1, std::llround(tokens));
+    return e;
+  }
+
+  void routed(const MoeExperts& m, const ProgramOp& op) {
+    const MoeExperts e = of_rank(m);
     forward_and_again(e, op.count, op, Cost::kExperts);
     put(e, op.count, op, Pass::kBackwardInput, Cost::kExperts);
     if (!frozen_) put(e, op.count, op, Pass::kBackwardWeight, Cost::kExperts);
     // Operands of the grouped products, as casts of one product each.
-    const double tokens = real(e.tokens) * e.top_k / e.ep;
+    const double tokens = real(e.tokens) * e.top_k;
     const std::int64_t inner = e.intermediate / e.tp;
-    const double experts = 1.0 * e.experts / e.ep;
+    const double experts = e.experts;
     accumulate(experts * (e.gated ? 3 : 2) * real(inner) * e.hidden, op);
     for (const Gemm& g :
          {Gemm{static_cast<std::int64_t>(tokens), (e.gated ? 2 : 1) * inner, e.hidden, 1, e.format},
@@ -407,8 +421,9 @@ class Passes {
       loss(8, 6, Pass::kBackwardInput);
     }
     if (plan_.tp == 1) return;
+    const ProgramOp loss_of{Op{}, 1, "loss_reduce", Part::kLmHead};
     const Collective reduce{Kind::kAllReduce, Group::kTensor, plan_.tp, real(tokens) * Bytes(4)};
-    put(reduce, 3, from, Pass::kForward, Cost::kTensor);
+    put(reduce, 3, loss_of, Pass::kForward, Cost::kTensor);
     const Collective whole{Kind::kAllReduce, Group::kTensor, plan_.tp,
                            real(tokens * model_.hidden) * element_};
     if (!plan_.sequence_parallel) {

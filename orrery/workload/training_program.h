@@ -59,6 +59,7 @@ struct TrainingOp {
   std::string_view name;  // of the forward op that it is or comes from
   TrainingPass pass = TrainingPass::kForward;
   TrainingCost cost = TrainingCost::kProducts;
+  Part part = Part::kMlp;
   bool fusible = false;  // folded into a neighbour by stacks that fuse
 };
 
