@@ -6,15 +6,13 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <tuple>
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
-#include "orrery/base/quantile.h"
 #include "orrery/base/random.h"
-#include "orrery/validate/fit_training.h"
 #include "orrery/validate/mlperf_rows.h"
+#include "orrery/validate/training_folds.h"
 
 namespace orrery {
 namespace {
@@ -22,7 +20,6 @@ namespace {
 constexpr int kDraws = 10;       // of three own rows
 constexpr std::size_t kOwn = 3;  // rows that a user has
 constexpr double kNoise = 0.04;  // least logarithm of the ratio of two measured times that differ
-constexpr double kNormal90 = 1.6449;  // half width of the 90 % interval in deviations
 
 const char* kLeftOut = "left-out source";
 const char* kOwnRows = "three own rows";
@@ -54,37 +51,24 @@ auto mapping_of(const TrainingJob& job) {
 class Validation {
  public:
   Validation(const std::filesystem::path& dir, const Bundle& bundle)
-      : dir_(dir), bundle_(bundle), prior_(prior_constants()) {
+      : dir_(dir), bundle_(bundle), folds_(training_cases(dir, bundle, out_.report.refused)) {
     out_.report.area = "training";
-    cases_ = training_cases(dir, bundle, out_.report.refused);
-    for (const TrainingCase& c : cases_) {
-      sources_[c.row.source];
-      if (c.row.complete) covering_[{c.row.gpu, c.row.dtype}].insert(c.row.source);
-    }
-    for (auto& [source, table] : sources_) {
-      std::vector<const TrainingCase*> others;
-      for (const TrainingCase& c : cases_)
-        if (c.row.source != source) others.push_back(&c);
-      table = fit_constants(others, prior_);
-    }
-    for (const TrainingCase& c : cases_)
-      errors_.push_back(c.error(constants_of(sources_.at(c.row.source), c)));
-    for (auto& [source, table] : sources_) set_widths(source, table);
   }
 
   void left_out() {
-    for (const TrainingCase& c : cases_) add(kLeftOut, c, sources_.at(c.row.source), nullptr);
+    for (const TrainingCase& c : folds_.cases())
+      if (c.row.complete) add(kLeftOut, c, folds_.without(c.row.source), nullptr);
     rank_pairs();
   }
 
   void own_rows() {
     std::map<std::tuple<std::string, std::string, std::string>, std::vector<const TrainingCase*>>
         users;
-    for (const TrainingCase& c : cases_)
+    for (const TrainingCase& c : folds_.cases())
       if (c.row.complete) users[{c.row.source, c.row.gpu, c.row.dtype}].push_back(&c);
     for (auto& [key, rows] : users) {
       if (rows.size() <= kOwn) continue;
-      const ConstantTable& table = sources_.at(std::get<0>(key));
+      const ConstantTable& table = folds_.without(std::get<0>(key));
       RandomStream draw(1, std::get<0>(key) + std::get<1>(key) + std::get<2>(key));
       for (int d = 0; d < kDraws; ++d) {
         for (std::size_t i = 0; i < kOwn; ++i)
@@ -97,10 +81,6 @@ class Validation {
   }
 
   void mlperf() {
-    std::vector<const TrainingCase*> all;
-    for (const TrainingCase& c : cases_) all.push_back(&c);
-    ConstantTable table = fit_constants(all, prior_);
-    set_widths("", table);
     const Catalog catalog(bundle_);
     for (TrainingRow& row : read_mlperf_rows(dir_, catalog, bundle_)) {
       const std::string name = row.name();
@@ -109,7 +89,7 @@ class Validation {
         continue;
       }
       try {
-        add(kMlperf, training_case(std::move(row), catalog, bundle_), table, nullptr);
+        add(kMlperf, training_case(std::move(row), catalog, bundle_), folds_.all(), nullptr);
       } catch (const std::runtime_error& e) {
         out_.report.refused.push_back({name, e.what()});
       }
@@ -119,8 +99,7 @@ class Validation {
   void peers() {
     const Catalog catalog(bundle_);
     const TrainingModels models(dir_, bundle_);
-    const auto without = sources_.find("korthikanti2022");
-    const ConstantTable table = without == sources_.end() ? prior_ : without->second;
+    const ConstantTable& table = folds_.without("korthikanti2022");
     CsvReader csv(dir_ / "peer_calculon.csv");
     const auto text = [&](const char* name) { return std::string(csv.text(csv.column(name))); };
     const auto whole = [&](const char* name) {
@@ -166,28 +145,10 @@ class Validation {
   }
 
  private:
-  bool covered(const TrainingRow& row) const {
-    const auto found = covering_.find({row.gpu, row.dtype});
-    if (found == covering_.end()) return false;
-    return found->second.size() > (found->second.contains(row.source) ? 1u : 0u);
-  }
-
-  // The errors of a table's intervals, from left-out rows of other sources.
-  void set_widths(const std::string& source, ConstantTable& table) const {
-    std::vector<double> of[2];
-    for (std::size_t i = 0; i < cases_.size(); ++i) {
-      if (cases_[i].row.source != source && cases_[i].row.complete)
-        of[covered(cases_[i].row) ? 0 : 1].push_back(std::abs(errors_[i]));
-    }
-    double* widths[2] = {&table.covered_error, &table.uncovered_error};
-    for (int k = 0; k < 2; ++k)
-      if (!of[k].empty()) *widths[k] = quantile(of[k], 0.9) / kNormal90;
-  }
-
   void add(const char* kind, const TrainingCase& c, const ConstantTable& table,
            const ConstantValues* own) {
     TrainingConstants k = constants_of(table, c);
-    const bool is_covered = covered(c.row);
+    const bool is_covered = folds_.covered(c.row);
     k.error = is_covered ? table.covered_error : table.uncovered_error;
     if (own) k = with_own_factors(k, *own);
     const IterationTime t = iteration_time(c.parts, k, c.row.job);
@@ -213,16 +174,18 @@ class Validation {
 
   void rank_pairs() {
     const auto job_of = [](const TrainingRow& r) {
-      return std::tuple(r.source, r.model_id, r.gpu, r.gpus, r.job.seq, r.job.global_batch, r.dtype,
-                        r.job.tuning);
+      return std::tuple(r.source, r.version, r.model_id, r.gpu, r.gpus, r.job.seq,
+                        r.job.global_batch, r.dtype, r.job.tuning);
     };
-    for (std::size_t i = 0; i < cases_.size(); ++i) {
-      for (std::size_t j = i + 1; j < cases_.size(); ++j) {
-        const TrainingRow &a = cases_[i].row, &b = cases_[j].row;
-        if (!a.complete || !b.complete || job_of(a) != job_of(b) || mapping_of(a.job) == mapping_of(b.job)) continue;
+    for (std::size_t i = 0; i < folds_.cases().size(); ++i) {
+      for (std::size_t j = i + 1; j < folds_.cases().size(); ++j) {
+        const TrainingRow &a = folds_.cases()[i].row, &b = folds_.cases()[j].row;
+        if (!a.complete || !b.complete || job_of(a) != job_of(b) ||
+            mapping_of(a.job) == mapping_of(b.job))
+          continue;
         const double measured = std::log(*a.iteration / *b.iteration);
         // error = log(predicted / measured), so its difference is what the ratio is missed by.
-        const double predicted = measured + errors_[i] - errors_[j];
+        const double predicted = measured + folds_.error(i) - folds_.error(j);
         if (measured == 0) continue;
         const bool right = measured * predicted > 0;
         ++out_.all_pairs.pairs, out_.all_pairs.right += right;
@@ -251,7 +214,15 @@ class Validation {
       put("layout: " + r.by.at("layout"));
     }
     out_.errors.area = "training";
-    out_.errors.refused = out_.report.refused;
+    for (const RefusedRow& r : out_.report.refused) {
+      const auto same = std::find_if(out_.errors.refused.begin(), out_.errors.refused.end(),
+                                     [&](const RefusedRow& o) { return o.why == r.why; });
+      if (same == out_.errors.refused.end()) {
+        out_.errors.refused.push_back(r);
+      } else {
+        ++same->rows;
+      }
+    }
     out_.errors.pooled.errors = summarise(all);
     for (const auto& [name, rows] : groups)
       out_.errors.groups.push_back({{{"table", name.first}, {"rows", name.second}},
@@ -262,12 +233,8 @@ class Validation {
 
   std::filesystem::path dir_;
   const Bundle& bundle_;
-  ConstantTable prior_;
-  std::vector<TrainingCase> cases_;
-  std::vector<double> errors_;                    // of left-out predictions, by case
-  std::map<std::string, ConstantTable> sources_;  // fitted without them
-  std::map<std::pair<std::string, std::string>, std::set<std::string>> covering_;
   TrainingValidation out_;
+  TrainingFolds folds_;
 };
 
 double mape(const std::vector<PeerIteration>& rows, Seconds PeerIteration::* predicted) {

@@ -10,8 +10,8 @@
 //   mlperf            mlperf_training.csv, steady steps; the constants are fitted on iteration.csv.
 // A fold's error (the width of its intervals) is that of the other sources' left-out rows.
 //
-// Mapping pairs: two measured layouts of one job (source, model, GPU, number of GPUs, sequence,
-// batch, format, tuning); right if the faster one is predicted to be the faster.
+// Mapping pairs: two measured layouts of one job (source and software version, model, GPU, number
+// of GPUs, sequence, batch, format, tuning); right if the faster one is predicted to be the faster.
 //
 // Peers: the eight rows of Korthikanti et al. 2022, table 5, on which Calculon is validated, by
 // constants fitted without that source.

@@ -44,8 +44,8 @@ struct StatedNode {
 };
 
 // The GPU's usual node with the GPUs of a node and the network that a row states ("NVLink; RoCE
-// 1600 Gb/s per node"). A rack of trays stays a rack; a job of `gpus` that fills several takes 64 of
-// each.
+// 1600 Gb/s per node"). A rack of trays stays a rack; a job of `gpus` that fills several takes 64
+// of each.
 StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,
                        int gpus_per_node, int gpus);
 

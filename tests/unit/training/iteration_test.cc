@@ -106,9 +106,8 @@ TEST(Iteration, EqualStagesIdleAsTheClosedFormSays) {
   EXPECT_EQ(parts.kinds.size(), 3u);
   IterationParts equal = parts;
   for (int& kind : equal.kind) kind = 1;
-  Bundle bundle;
-  const auto k = training_constants(read_constant_table(bundle), "megatron",
-                                    Catalog(bundle).gpu("a100-80g-sxm"), j.precision);
+  const auto k =
+      training_constants(prior_constants(), "megatron", Catalog().gpu("a100-80g-sxm"), j.precision);
   const Seconds stage = chunk_time(equal.kinds[1], k, j).total();
   const IterationTime t = iteration_time(equal, k, j);
   EXPECT_NEAR(t.bubble / (7 * stage), 1, 1e-9);
