@@ -17,7 +17,8 @@ namespace {
 struct TrainFlags {
   Scenario defaults;
   Fields fields;
-  Node document;    // what was given
+  Node document;  // what was given
+  std::string timeline;
   std::string log;  // of a real job, to compare with
   OutputOptions output;
 };
@@ -111,8 +112,13 @@ void answer(const TrainFlags& flags, Context& context) {
   if (!document.find("training")) set_path(document, "training.gpus", scalar_node("1", ""));
   RunOptions options;
   options.breakdown = flags.output.breakdown || !flags.output.html.empty();
+  options.steps = !flags.timeline.empty();
   Runner runner(context.bundle());
   const Answer a = runner.run(read_scenario(document), options);
+  if (!flags.timeline.empty()) {
+    if (a.points.size() != 1) throw InputError("--timeline: of one layout, not of a sweep");
+    write_file(flags.timeline, a.points[0].timeline, "--timeline");
+  }
   if (!flags.log.empty()) {
     if (a.points.size() != 1) throw InputError("--log: a log is of one layout, not of a sweep");
     return print_comparison(read_training_log(flags.log), a.points[0]);
@@ -137,6 +143,10 @@ void add_train(CLI::App& program, Context& context) {
       add_flag(*app, flags, leaf, fmt::format("{}.{}", group, leaf.name()), f.doc());
   }
   add_output_flags(*app, flags->output, true);
+  app->add_option("--timeline", flags->timeline,
+                  "write the pipeline's events for ui.perfetto.dev (one layout)")
+      ->group("output")
+      ->type_name("FILE");
   app->add_option("--log", flags->log,
                   "compare with the log of a real job (Megatron-LM, NeMo, torchtitan)")
       ->group("output")

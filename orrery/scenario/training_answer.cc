@@ -8,7 +8,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/training_rows_of.h"
+#include "orrery/training/iteration_events.h"
 #include "orrery/training/stacks.h"
+#include "orrery/training/timeline.h"
 #include "orrery/workload/training_parameters.h"
 
 namespace orrery {
@@ -57,6 +59,18 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   all += static_cast<double>(job.micro_batches() * job.plan.vp) * sharded;
   add("data_communication", all);
   if (all > Seconds(0)) p.metrics.push_back(percent("data_overlap", std::max(0.0, 1 - data / all)));
+}
+
+// The iteration by its events: what the closed form says otherwise is idle time.
+void follow_events(const IterationParts& parts, const TrainingConstants& k, const TrainingJob& job,
+                   IterationTime& t, Point& p) {
+  const IterationEvents e = iteration_events(parts, k, job, true);
+  t.bubble = std::max(Seconds(0), t.bubble + e.total - t.total);
+  t.total = e.total;
+  p.timeline = pipeline_trace(e.pipeline);
+  const double most =
+      *std::max_element(e.pipeline.peak_activations.begin(), e.pipeline.peak_activations.end());
+  p.metrics.push_back(exact_metric("peak_micro_batches", "of a chunk", most));
 }
 
 }  // namespace
@@ -115,7 +129,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const IterationModel iterations(setting_.model, machine_.cluster, setting_.kernels,
                                   *machine_.network);
   const IterationParts parts = iterations.parts(job, traits_);
-  const IterationTime t = iteration_time(parts, k, job);
+  IterationTime t = iteration_time(parts, k, job);
+  if (question_.events || setting_.timeline) follow_events(parts, k, job, t, p);
   Estimate<Seconds> whole = iteration_estimate(parts, t, k);
   std::string assumed;
   for (const Undeclared& u : undeclared(question_, job)) {

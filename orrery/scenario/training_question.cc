@@ -194,6 +194,8 @@ void declare(Fields& f, TrainingQuestion& q) {
         "norms and residuals on 1/tp of the tokens; default: the stack's");
   f.add("compiled", q.compiled, "torch.compile: elementwise kernels are fused").alias("compile");
   f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
+  f.add("events", q.events,
+        "every pass of every micro-batch is scheduled, and memory follows; default: closed form");
   f.add("tokens", q.tokens, "tokens to train on; 0: not asked").range(0, 1e18);
 }
 

@@ -39,6 +39,7 @@ struct TrainingQuestion {
   bool compiled = false;
   bool find_max_batch = false;  // the largest micro-batch that fits, instead of micro_batch
   double tokens = 0;            // to train on; 0: not asked
+  bool events = false;          // event by event instead of the closed form
 };
 
 void declare(Fields& fields, TrainingQuestion& question);
@@ -51,6 +52,7 @@ struct TrainingSetting {
   const KernelModel& kernels;
   const Bundle& bundle;
   bool breakdown = true;
+  bool timeline = false;  // fill Point::timeline, event by event
 };
 
 // What a question leaves unsaid of the above, for a job that it matters to, and by how much (a
