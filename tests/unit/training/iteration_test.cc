@@ -158,8 +158,10 @@ TEST(Iteration, PackingAndOffload) {
   const auto core = static_cast<std::size_t>(TrainingCost::kAttention);
   TrainingJob packed = j;
   packed.document = 8192;
-  EXPECT_NEAR(machine.time(model, packed).work[core] / machine.time(model, j).work[core], 0.25,
-              0.03);
+  // Never less than its share of the pairs; shorter calls are a little less efficient.
+  const double share = machine.time(model, packed).work[core] / machine.time(model, j).work[core];
+  EXPECT_GE(share, 0.25);
+  EXPECT_LE(share, 0.33);
   TrainingJob offloaded = j;
   offloaded.seq = 2048, offloaded.offload_activations = true;
   TrainingJob kept = offloaded;
