@@ -83,21 +83,25 @@ Seconds random_run(Seconds work, const CheckpointPlan& plan, RandomStream& rando
   const double r = plan.failures.value(), write = plan.write.value();
   const double segment = plan.interval.value() + write;
   auto [whole, rest] = segments_of(work.value(), plan.interval.value());
+  const auto left = [&] {
+    return (whole > 0 ? whole * segment : 0) + (rest > 0 ? rest + write : 0);
+  };
+  if (r == 0) return Seconds(left());
   double wall = 0;
-  for (;;) {
-    const double left = (whole > 0 ? whole * segment : 0) + (rest > 0 ? rest + write : 0);
-    if (r == 0) return Seconds(wall + left);
-    const double failure = random.exponential() / r;
-    if (failure >= left) return Seconds(wall + left);
+  double failure = random.exponential() / r;  // from now
+  while (failure < left()) {
     whole -= std::min(whole, std::floor(failure / segment));
     wall += failure;
-    for (;;) {
-      const double next = random.exponential() / r;
-      if (next >= plan.restart.value()) break;  // and it has no memory: another is drawn above
-      wall += next;
+    // Restarts fail too. What is left of a time without memory is one again.
+    failure = random.exponential() / r;
+    while (failure < plan.restart.value()) {
+      wall += failure;
+      failure = random.exponential() / r;
     }
     wall += plan.restart.value();
+    failure -= plan.restart.value();
   }
+  return Seconds(wall + left());
 }
 
 }  // namespace orrery

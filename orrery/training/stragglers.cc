@@ -11,9 +11,10 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t kNodes = 20, kKept = 8;
+constexpr std::size_t kKept = 8;
 
 // Gauss-Legendre on [-1, 1].
+template <std::size_t kNodes>
 struct Rule {
   std::array<double, kNodes> x{}, weight{};
 
@@ -38,9 +39,9 @@ struct Rule {
 };
 
 // Calls f(x, weight): the sum of weight * g(x) is the integral of g.
-template <class F>
+template <std::size_t kNodes, class F>
 void for_nodes(double from, double to, F f) {
-  static const Rule rule;
+  static const Rule<kNodes> rule;
   const double half = (to - from) / 2, middle = (to + from) / 2;
   for (std::size_t i = 0; i < kNodes; ++i) f(middle + half * rule.x[i], half * rule.weight[i]);
 }
@@ -74,7 +75,7 @@ struct Slowest {
     const double to = std::min(limit, typical + 8 * std::max(width, 1 / std::max(typical, 1.0)));
     const double from = std::min(typical, to) - 8 * width;
     double above = 0;
-    for_nodes(from, to, [&](double value, double weight) {
+    for_nodes<12>(from, to, [&](double value, double weight) {
       above += weight * upper_tail((x - gpu * value) / step) * std::exp(-value * value / 2);
     });
     return above / std::sqrt(2 * std::numbers::pi) / (1 - upper_tail(limit));
@@ -90,7 +91,7 @@ struct Slowest {
     const double highest = top + spread * tail_quantile(kCut / ranks);
     const auto where = [&](double p) {
       double low = lowest, high = highest;
-      for (int i = 0; i < 9; ++i) {
+      for (int i = 0; i < 6; ++i) {
         const double middle = (low + high) / 2;
         (cdf(middle) < p ? low : high) = middle;
       }
@@ -100,7 +101,7 @@ struct Slowest {
     // E f(X) = f(from) + the integral of f' (1 - F); the second moment about exp(from).
     const double base = std::exp(from);
     double first = 0, second = 0;
-    for_nodes(from, to, [&](double x, double weight) {
+    for_nodes<20>(from, to, [&](double x, double weight) {
       const double above = weight * std::exp(x) * (1 - cdf(x));
       first += above;
       second += 2 * (std::exp(x) - base) * above;
