@@ -8,6 +8,7 @@
 #include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/scenario/runner.h"
+#include "orrery/scenario/training_log.h"
 
 namespace orrery::cli {
 namespace {
@@ -17,7 +18,8 @@ struct TrainFlags {
   Scenario defaults;
   Fields fields;
   Node document;  // what was given
-  std::string file;
+  std::string timeline;
+  std::string log;  // of a real job, to compare with
   OutputOptions output;
 };
 
@@ -82,6 +84,20 @@ void add_flag(CLI::App& app, const std::shared_ptr<TrainFlags>& flags, const Fie
       ->type_name(type_name(f));
 }
 
+void print_comparison(const TrainingLog& log, const Point& point) {
+  fmt::print("{}: medians of {} steps\n\n", log.tool, log.steps);
+  fmt::print("{:<20} {:>10} {:>10} {:<9} {:>7}  {}\n", "", "measured", "predicted", "", "diff",
+             "90 % interval");
+  bool all_within = true;
+  for (const LoggedFigure& f : compare(log, point)) {
+    fmt::print("{:<20} {:>10} {:>10} {:<9} {:>+6.1f}%  {}{}\n", f.name, number(f.measured),
+               number(f.predicted.value), f.predicted.unit, f.difference(), interval90(f.predicted),
+               f.within() ? "" : " *");
+    all_within &= f.within();
+  }
+  if (!all_within) fmt::print("* outside the interval\n");
+}
+
 void answer(const TrainFlags& flags, Context& context) {
   Node document = flags.document;
   const Node* hardware = document.find("hardware");
@@ -96,8 +112,17 @@ void answer(const TrainFlags& flags, Context& context) {
   if (!document.find("training")) set_path(document, "training.gpus", scalar_node("1", ""));
   RunOptions options;
   options.breakdown = flags.output.breakdown || !flags.output.html.empty();
+  options.steps = !flags.timeline.empty();
   Runner runner(context.bundle());
   const Answer a = runner.run(read_scenario(document), options);
+  if (!flags.timeline.empty()) {
+    if (a.points.size() != 1) throw InputError("--timeline: of one layout, not of a sweep");
+    write_file(flags.timeline, a.points[0].timeline, "--timeline");
+  }
+  if (!flags.log.empty()) {
+    if (a.points.size() != 1) throw InputError("--log: a log is of one layout, not of a sweep");
+    return print_comparison(read_training_log(flags.log), a.points[0]);
+  }
   print({&a, 1}, flags.output);
   const bool fits = std::any_of(a.points.begin(), a.points.end(),
                                 [](const Point& p) { return p.feasibility.fits; });
@@ -118,6 +143,14 @@ void add_train(CLI::App& program, Context& context) {
       add_flag(*app, flags, leaf, fmt::format("{}.{}", group, leaf.name()), f.doc());
   }
   add_output_flags(*app, flags->output, true);
+  app->add_option("--timeline", flags->timeline,
+                  "write the pipeline's events for ui.perfetto.dev (one layout)")
+      ->group("output")
+      ->type_name("FILE");
+  app->add_option("--log", flags->log,
+                  "compare with the log of a real job (Megatron-LM, NeMo, torchtitan)")
+      ->group("output")
+      ->type_name("FILE");
   app->footer(
       "Examples:\n"
       "  orrery train -m llama-3-8b -g h100-sxm --gpus 64 --zero 3 --seq 8192 --stack fsdp\n"

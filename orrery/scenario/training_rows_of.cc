@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "orrery/training/job_schedule.h"
+
 namespace orrery {
 namespace {
 
@@ -75,20 +77,21 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
               const StackTraits& stack, Point& p) {
   // The stage that IterationTime is of: the one with the most work.
   Seconds most;
-  int critical = 0;
+  std::vector<int> critical;
   for (int s = 0; s < job.plan.pp; ++s) {
+    std::vector<int> chunks = chunks_of_stage(job, s);
     Seconds stage;
-    for (int v = 0; v < job.plan.vp; ++v) {
-      const auto kind =
-          static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(v * job.plan.pp + s)]);
+    for (const int c : chunks) {
+      const auto kind = static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)]);
       stage += chunk_time(parts.kinds[kind], k, job).total();
     }
-    if (stage > most) most = stage, critical = s;
+    if (stage > most) most = stage, critical = std::move(chunks);
   }
-  const double repeats = static_cast<double>(job.micro_batches());
+  const double copies = job.plan.pp > 1 ? schedule_of(job.plan).copies() : 1;
+  const double repeats = static_cast<double>(job.micro_batches()) / copies;
   std::vector<KernelRow>& rows = p.kernels;
-  for (int v = 0; v < job.plan.vp; ++v) {
-    for (const TrainingTerm& term : iterations.terms(job, stack, v * job.plan.pp + critical)) {
+  for (const int c : critical) {
+    for (const TrainingTerm& term : iterations.terms(job, stack, c)) {
       const std::string name = std::string(term.op.name) + std::string(suffix(term.op.pass));
       const Estimate<Seconds> time = term.time.scaled(k.value[at(term.op.cost)] * repeats);
       const auto row = std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) {

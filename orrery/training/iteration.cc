@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
+
+#include "orrery/training/job_schedule.h"
 
 namespace orrery {
 namespace {
 
 using C = TrainingConstant;
-using Pass = TrainingPass;
+using Work = TrainingPass;
 
 constexpr std::size_t at(auto e) { return static_cast<std::size_t>(e); }
 
@@ -33,9 +36,14 @@ ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& k, const 
     for (std::size_t p = 0; p < kTrainingPasses; ++p) pass[p] += f * parts.time[c][p];
   }
   ChunkTime t;
-  t.forward = pass[at(Pass::kForward)];
-  t.backward_input = pass[at(Pass::kRecompute)] + pass[at(Pass::kBackwardInput)];
-  t.backward_weight = pass[at(Pass::kBackwardWeight)];
+  t.forward = pass[at(Work::kForward)];
+  t.backward_input = pass[at(Work::kRecompute)] + pass[at(Work::kBackwardInput)];
+  t.backward_weight = pass[at(Work::kBackwardWeight)];
+  const auto& exchange = parts.time[at(TrainingCost::kExpertExchange)];
+  const double exposed = factor(k, TrainingCost::kExpertExchange, job.plan);
+  t.forward_exchange = exposed * exchange[at(Work::kForward)];
+  for (const Work p : {Work::kRecompute, Work::kBackwardInput, Work::kBackwardWeight})
+    t.backward_exchange += exposed * exchange[at(p)];
   const auto launched = [&](double kernels) { return microseconds(k[C::kLaunch] * kernels); };
   const Seconds forward = std::max(t.forward, launched(parts.kernels[0]));
   const Seconds backward = t.backward_input + t.backward_weight;
@@ -59,20 +67,44 @@ ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& k, const 
 
 namespace {
 
-// The pipeline's idle time over that of 1F1B, for stages alike: B and W apart fill it (bubble.h).
-double idle_factor(const TrainingPlan& plan, const ChunkTime& t) {
-  const double whole = t.total().value();
-  const double w = t.backward_weight.value();
-  if (whole <= 0) return 1;
-  if (plan.schedule == "zb-h1") return std::max(0.0, 1 - 2 * w / whole);
-  if (plan.schedule == "zb-h2") return std::max(0.0, 1 - 3 * w / whole);
-  if (plan.schedule == "zb-v")
-    return std::max(0.0,
-                    1 - 3 * std::min({w, t.forward.value(), t.backward_input.value()}) / whole);
-  return 1;
+const ChunkTime& of_chunk(const IterationParts& parts, const std::vector<ChunkTime>& kinds,
+                          int virtual_stage) {
+  return kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(virtual_stage)])];
+}
+
+ChunkTimes scheduled(const ChunkTime& t) {
+  ChunkTimes c;
+  c.forward = t.forward;
+  c.backward_input = t.backward_input;
+  c.backward_weight = t.backward_weight;
+  c.forward_exchange = t.forward_exchange;
+  c.backward_exchange = t.backward_exchange;
+  return c;
+}
+
+// What the slowest stage does not compute of an iteration, if all stages were as slow: by the
+// schedule's closed form. Below zero where its pairs hide an exchange of experts.
+Seconds idle_of_equal_stages(const TrainingJob& job, const std::vector<ChunkTime>& chunks,
+                             Seconds stage) {
+  ChunkTimes mean;
+  for (const ChunkTime& t : chunks) {
+    const double share = 1.0 / static_cast<double>(chunks.size());
+    const ChunkTimes c = scheduled(t);
+    mean.forward += share * c.forward;
+    mean.backward_input += share * c.backward_input;
+    mean.backward_weight += share * c.backward_weight;
+    mean.forward_exchange += share * c.forward_exchange;
+    mean.backward_exchange += share * c.backward_exchange;
+  }
+  const Seconds whole = schedule_of(job.plan).closed_form(shape_of(job), mean).total;
+  return whole - static_cast<double>(job.micro_batches()) * stage;
 }
 
 }  // namespace
+
+Seconds exposed(Seconds communication, Seconds window, bool overlaps, double share) {
+  return overlaps ? beside(window, communication, share) - window : communication;
+}
 
 IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& k,
                              const TrainingJob& job) {
@@ -82,39 +114,47 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   kinds.reserve(parts.kinds.size());
   for (const ChunkParts& kind : parts.kinds) kinds.push_back(chunk_time(kind, k, job));
 
-  std::array<ChunkTime, 1> none{};
-  const ChunkTime* slowest_chunk = none.data();
+  // Stages by their time for one micro-batch; schedules with two copies of the model run half of
+  // the micro-batches on each.
+  const double copies = p.pp > 1 ? schedule_of(p).copies() : 1;
   Seconds all, slowest;
-  int critical = 0;
+  std::vector<int> critical;
   for (int s = 0; s < p.pp; ++s) {
     Seconds stage;
-    for (int v = 0; v < p.vp; ++v) {
-      const ChunkTime& t =
-          kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(v * p.pp + s)])];
-      stage += t.total();
-    }
+    std::vector<int> chunks = chunks_of_stage(job, s);
+    for (const int c : chunks) stage += of_chunk(parts, kinds, c).total() / copies;
     all += stage;
-    if (stage <= slowest) continue;
-    slowest = stage, critical = s;
-    slowest_chunk = &kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(s)])];
+    if (stage > slowest) slowest = stage, critical = std::move(chunks);
   }
+  std::vector<ChunkTime> stage;
+  for (const int c : critical) stage.push_back(of_chunk(parts, kinds, c));
 
   IterationTime out;
-  for (int v = 0; v < p.vp; ++v) {
-    const auto kind =
-        static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(v * p.pp + critical)]);
-    const ChunkParts& c = parts.kinds[kind];
+  for (const int c : critical) {
+    const ChunkParts& chunk =
+        parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
     for (std::size_t cost = 0; cost < kTrainingCosts; ++cost) {
-      const double f = m * factor(k, static_cast<TrainingCost>(cost), p);
-      for (const Seconds s : c.time[cost]) out.work[cost] += f * s;
+      const double f = m / copies * factor(k, static_cast<TrainingCost>(cost), p);
+      for (const Seconds s : chunk.time[cost]) out.work[cost] += f * s;
     }
-    out.launches += m * kinds[kind].launch_bound;
-    out.sharding += m * kinds[kind].exposed_gather;
+    const ChunkTime& t = of_chunk(parts, kinds, c);
+    out.launches += m / copies * t.launch_bound;
+    out.sharding += m / copies * t.exposed_gather;
   }
   const ChunkParts& first =
-      parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(critical)])];
+      parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(critical[0])])];
   if (p.zero == 3) out.sharding += first.gather / std::max(1, first.layers);
-  out.bubble = k[C::kPipeline] * idle_factor(p, *slowest_chunk) * (all - slowest) / p.vp;
+  if (p.pp > 1) {
+    const Seconds idle = idle_of_equal_stages(job, stage, slowest);
+    const double uneven = (all - slowest) / ((p.pp - 1) * slowest);
+    constexpr double kRounding = 1e-9;
+    if (idle > kRounding * slowest) {
+      out.bubble = k[C::kPipeline] * uneven * idle;
+    } else if (idle < Seconds(0)) {
+      Seconds& exchange = out.work[at(TrainingCost::kExpertExchange)];
+      exchange = std::max(Seconds(0), exchange + idle);
+    }
+  }
   // Every micro-batch comes and goes both ways; the first and last ones fill and drain the
   // pipeline.
   out.sends = p.pp > 1 ? 2 * (k[C::kSend] * m * p.vp + (p.pp - 1)) * parts.send : Seconds(0);
@@ -128,13 +168,9 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
     most.optimizer = std::max(most.optimizer, s.optimizer);
     most.offload = std::max(most.offload, s.offload);
   }
-  const auto exposed = [&](Seconds communication, Seconds window) {
-    if (!p.dp_overlap) return communication;
-    return beside(window, communication, k[C::kReduceExposed]) - window;
-  };
-  const Seconds backward = slowest_chunk->backward_input + slowest_chunk->backward_weight;
-  out.reduce = exposed(most.reduce, backward);
-  out.gather = exposed(most.gather, slowest_chunk->forward);
+  const Seconds backward = stage[0].backward_input + stage[0].backward_weight;
+  out.reduce = exposed(most.reduce, backward, p.dp_overlap, k[C::kReduceExposed]);
+  out.gather = exposed(most.gather, stage[0].forward, p.dp_overlap, k[C::kReduceExposed]);
   out.optimizer = k[C::kOptimizer] * most.optimizer + most.offload;
   out.host = Seconds(1e-3 * k[C::kHost]);
   out.total = out.launches + out.sharding + out.bubble + out.sends + out.reduce + out.gather +

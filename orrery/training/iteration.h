@@ -6,11 +6,11 @@
 // gradients scattered, beside it:
 //   F' = max(F, G) + gather_exposed * min(F, G),  and the first layer's G once.
 // A pipeline of p stages with v chunks each takes, by the closed form that unequal stages allow,
-//   m max_s(T_s) + idle * (sum_s T_s - max_s T_s) / v + sends
-// T_s = a stage's F + B over its chunks; `idle` is 1 for 1F1B and GPipe, less for zero-bubble
-// schedules (Qi et al. 2023; bubble.h). Equal stages: m T + (p-1) T / v, exactly.
-// Around it: gradients reduced beside the last backward pass, updated weights gathered beside the
-// first forward pass, the optimizer, and the host.
+//   m max_s(T_s) + idle * (sum_s T_s - max_s T_s) / ((p - 1) max_s T_s) + sends
+// T_s = a stage's F + B over its chunks; `idle` = what the schedule's closed form adds for stages
+// that are all as slow as the slowest (schedule.h): (p-1) T / v of 1F1B and interleaving, exactly,
+// for equal ones. Around it: gradients reduced beside the last backward pass, updated weights
+// gathered beside the first forward pass, the optimizer, and the host.
 //
 // That is the fast path: 10 to 50 us. The event level (pipeline.h) runs every pass of every
 // micro-batch instead.
@@ -25,11 +25,15 @@ namespace orrery {
 struct ChunkTime {
   Seconds forward, backward_input, backward_weight;  // sharded weights' exposed time included
   Seconds exposed_gather;                            // of that
+  Seconds forward_exchange, backward_exchange;       // of experts, within the passes
   Seconds launch_bound;                              // what the GPU waited for launches
   Seconds total() const { return forward + backward_input + backward_weight; }
 };
 ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& constants,
                      const TrainingJob& job);
+
+// What of `communication` beside `window` of computation stands in its way.
+Seconds exposed(Seconds communication, Seconds window, bool overlaps, double share);
 
 // The iteration by what it is spent on: of the slowest stage. Adds up to `total`.
 struct IterationTime {

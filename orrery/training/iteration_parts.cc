@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/training/job_schedule.h"
 #include "orrery/workload/training_parameters.h"
 
 namespace orrery {
@@ -58,15 +59,14 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     if (total[k] > 0)
       whole.shared[k] /= total[k], whole.own[k] = std::sqrt(whole.own[k]) / total[k];
   }
-  const auto same_chunks = [&](int a, int b) {
-    for (int v = 0; v < p.vp; ++v) {
-      const auto of = [&](int s) { return whole.kind[static_cast<std::size_t>(v * p.pp + s)]; };
-      if (of(a) != of(b)) return false;
-    }
-    return true;
-  };
-  for (int s = 0; s < p.pp; ++s)
-    whole.stages.push_back(s > 0 && same_chunks(s, s - 1) ? whole.stages.back() : stage(job, s));
+  std::vector<int> before;
+  for (int s = 0; s < p.pp; ++s) {
+    const std::vector<int> chunks = chunks_of_stage(job, s);
+    std::vector<int> held;
+    for (const int c : chunks) held.push_back(whole.kind[static_cast<std::size_t>(c)]);
+    whole.stages.push_back(s > 0 && held == before ? whole.stages.back() : stage(job, chunks));
+    before = std::move(held);
+  }
   if (p.pp > 1) {
     const double tokens = static_cast<double>(rank_tokens(job));
     // With sequence parallelism each tensor-parallel rank sends its part; else all send all
@@ -156,12 +156,12 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   return parts;
 }
 
-StageParts IterationModel::stage(const TrainingJob& job, int index_) const {
+StageParts IterationModel::stage(const TrainingJob& job, const std::vector<int>& chunks) const {
   const TrainingPlan& p = job.plan;
   const RankPlacement place = placement(p);
   ChunkParameters n;
-  for (int v = 0; v < p.vp; ++v) {
-    const ChunkParameters one = chunk_parameters(model_, job, v * p.pp + index_);
+  for (const int c : chunks) {
+    const ChunkParameters one = chunk_parameters(model_, job, c);
     n.trained_dense += one.trained_dense;
     n.trained_experts += one.trained_experts;
     n.products += one.products;

@@ -63,8 +63,8 @@ class IterationModel {
   IterationModel(const Architecture& model, const Cluster& cluster, const KernelModel& kernels,
                  const NetworkModel& network);
 
-  // REQUIRES that check_job accepts. InputError: the job needs other than the cluster's GPUs.
-  // NoData: as KernelModel.
+  // REQUIRES that check_job and the schedule accept. InputError: the job needs other than the
+  // cluster's GPUs. NoData: as KernelModel.
   IterationParts parts(const TrainingJob& job, const StackTraits& stack) const;
 
   // Of one virtual stage, op by op, in the order of training_ops.
@@ -76,7 +76,7 @@ class IterationModel {
   void visit(const TrainingJob& job, const StackTraits& stack, int chunk, Visit visit) const;
   ChunkParts chunk(const TrainingJob& job, const StackTraits& stack, int index,
                    IterationParts& whole) const;
-  StageParts stage(const TrainingJob& job, int index) const;
+  StageParts stage(const TrainingJob& job, const std::vector<int>& chunks) const;
 
   const Architecture& model_;
   const Cluster& cluster_;

@@ -6,16 +6,16 @@ namespace orrery {
 
 const std::vector<TrainingStackKind>& training_stacks() {
   static const std::vector<TrainingStackKind> kinds = {
-      {"megatron", true, "Megatron-LM, Megatron Core, NeMo, Megatron Bridge"},
-      {"fsdp", false, "PyTorch FSDP and FSDP2: torchtitan, llm-foundry, AutoModel"},
-      {"megatron-deepspeed", true, "Megatron-LM under DeepSpeed"},
-      {"deepspeed", false, "DeepSpeed ZeRO under Hugging Face models"},
-      {"internevo", true, "InternEvo"},
-      {"llmq", true, "LLM.Q, in CUDA C++"},
-      {"torchtune", false, "torchtune: fine-tuning on one node"},
-      {"litgpt", false, "LitGPT: fine-tuning on one node"},
-      {"oneflow", true, "OneFlow's static graphs"},
-      {"hf", false, "Hugging Face transformers and PEFT"},
+      {"megatron", true, 1, true, "Megatron-LM, Megatron Core, NeMo, Megatron Bridge"},
+      {"fsdp", false, 3, true, "PyTorch FSDP and FSDP2: torchtitan, llm-foundry, AutoModel"},
+      {"megatron-deepspeed", true, 1, false, "Megatron-LM under DeepSpeed"},
+      {"deepspeed", false, 3, false, "DeepSpeed ZeRO under Hugging Face models"},
+      {"internevo", true, 1, true, "InternEvo"},
+      {"llmq", true, 1, false, "LLM.Q, in CUDA C++"},
+      {"torchtune", false, 3, false, "torchtune: fine-tuning on one node"},
+      {"litgpt", false, 3, false, "LitGPT: fine-tuning on one node"},
+      {"oneflow", true, 0, false, "OneFlow's static graphs"},
+      {"hf", false, 0, false, "Hugging Face transformers and PEFT"},
   };
   return kinds;
 }

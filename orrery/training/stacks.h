@@ -1,5 +1,5 @@
-// The software stacks that train, by name: what of them the workload depends on. Their constants are
-// fitted (constants.h) and their memory is orrery/memory's.
+// The software stacks that train, by name: what of them the workload depends on. Their constants
+// are fitted (constants.h) and their memory is orrery/memory's.
 #pragma once
 
 #include <string>
@@ -13,6 +13,10 @@ namespace orrery {
 struct TrainingStackKind {
   std::string_view name;
   bool fused;  // norms, activations and rotary embedding in kernels of their own making
+  // What its recipes do where a user does not say: the ZeRO stage with several data-parallel ranks,
+  // and sequence parallelism with tensor parallelism.
+  int zero;
+  bool sequence_parallel;
   std::string_view doc;
 };
 

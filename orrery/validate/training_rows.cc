@@ -108,9 +108,10 @@ void set_plan(TrainingRow& row, const Cells& get) {
   const std::string flags = get.text("flags");
   p.tp_overlap = p.tp > 1 && (stack.tp_overlap || has(flags, "async_tp") || has(flags, "Async"));
   p.dp_overlap = stack.dp_overlap;
-  p.zero =
-      static_cast<int>(get.whole("zero_stage").value_or(row.gpus == p.tp * p.pp ? 0 : stack.zero));
-  if (p.data_ranks() > 1 && get.text("zero_stage").empty()) undeclared("zero");
+  const bool fsdp = get.whole("fsdp").value_or(0) > 1;
+  const int zero = fsdp ? 3 : row.gpus == p.tp * p.pp ? 0 : stack.zero;
+  p.zero = static_cast<int>(get.whole("zero_stage").value_or(zero));
+  if (p.data_ranks() > 1 && !fsdp && get.text("zero_stage").empty()) undeclared("zero");
   if (has(flags, "--shard-weights")) p.zero = 3;
   auto shard = get.whole("fsdp").value_or(0);
   if (has(flags, "zero1 group=8")) shard = 8;

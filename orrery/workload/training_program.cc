@@ -421,8 +421,9 @@ class Passes {
       loss(8, 6, Pass::kBackwardInput);
     }
     if (plan_.tp == 1) return;
+    const ProgramOp loss_of{Op{}, 1, "loss_reduce", Part::kLmHead};
     const Collective reduce{Kind::kAllReduce, Group::kTensor, plan_.tp, real(tokens) * Bytes(4)};
-    put(reduce, 3, from, Pass::kForward, Cost::kTensor);
+    put(reduce, 3, loss_of, Pass::kForward, Cost::kTensor);
     const Collective whole{Kind::kAllReduce, Group::kTensor, plan_.tp,
                            real(tokens * model_.hidden) * element_};
     if (!plan_.sequence_parallel) {

