@@ -89,7 +89,8 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of) {
   declare(scenario_fields_, scenario_);
   declare(engine_fields_, engine_);
   for (const Field& f : scenario_fields_.all()) {
-    if (f.name() == "collective") continue;  // of the verb `network`
+    // Of the verbs `network` and `train`.
+    if (f.name() == "collective" || f.name() == "training") continue;
     const bool of_service = f.name() == "load" || f.name() == "cluster" || is_prefixed(f.name());
     if (f.group()) {
       if (of_service == (of == Of::kService) || !(of_service || f.name() == "workload"))

@@ -36,6 +36,7 @@ int run(int argc, char** argv) {
   add_compare(program, context);
   add_replay(program, context);
   add_kernel(program, context);
+  add_train(program, context);
   add_network(program, context);
   add_run(program, context);
   add_list(program, context);

@@ -89,7 +89,10 @@ std::string kernels_of(const Point& p, std::string_view phase, const Style& styl
   if (rows.empty()) return "";
   std::stable_sort(rows.begin(), rows.end(),
                    [](auto* a, auto* b) { return a->time.value > b->time.value; });
-  std::string out = style.bold(fmt::format("{} step, {}", phase, to_text(whole))) + "\n";
+  std::string out =
+      style.bold(phase == "iteration" ? fmt::format("iteration, {}", to_text(whole))
+                                      : fmt::format("{} step, {}", phase, to_text(whole))) +
+      "\n";
   out += style.dim(fmt::format(fmt::runtime(kLine), "kernel", "calls", "time", "share", "bound",
                                "peak", "tier", "90 %")) +
          "\n";
@@ -131,9 +134,27 @@ std::string sweep_table(const Answer& a, std::size_t columns, const Style& style
   }
   std::vector<std::string>
       names;  // of metrics, the first point that fits has them in order of interest
-  for (const char* name : {"ttft", "ttft_p99", "tpot", "tpot_p99", "goodput", "output_throughput",
-                           "memory", "max_concurrency", "e2e", "time", "algbw", "busbw", "rate",
-                           "bandwidth", "kv_cache_per_request"}) {
+  for (const char* name : {"ttft",
+                           "ttft_p99",
+                           "tpot",
+                           "tpot_p99",
+                           "goodput",
+                           "output_throughput",
+                           "iteration_time",
+                           "throughput_per_gpu",
+                           "mfu",
+                           "bubble",
+                           "scaling_efficiency",
+                           "time_to_train",
+                           "memory",
+                           "max_concurrency",
+                           "e2e",
+                           "time",
+                           "algbw",
+                           "busbw",
+                           "rate",
+                           "bandwidth",
+                           "kv_cache_per_request"}) {
     for (const Point& p : a.points) {
       if (p.find(name) && (names.empty() || names.back() != name)) names.push_back(name);
     }
@@ -186,7 +207,7 @@ std::string table(const Answer& a, bool breakdown, bool colour, std::size_t colu
     const std::string memory = memory_of(p, style);
     if (!memory.empty()) out += "\n" + memory;
     if (breakdown) {
-      for (const char* phase : {"prefill", "decode"}) {
+      for (const char* phase : {"prefill", "decode", "iteration"}) {
         const std::string rows = kernels_of(p, phase, style);
         if (!rows.empty()) out += "\n" + rows;
       }

@@ -15,6 +15,7 @@
 #include "orrery/validate/report.h"
 #include "orrery/validate/serving.h"
 #include "orrery/validate/steps.h"
+#include "orrery/validate/training_memory.h"
 
 namespace orrery::cli {
 namespace {
@@ -109,8 +110,9 @@ void validate_kernel_rows(const ValidateOptions& o, const Bundle& bundle) {
 void add_validate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("validate", "errors against measured rows");
   auto o = std::make_shared<ValidateOptions>();
-  app->add_option("AREA", o->area,
-                  "kernels, layers, steps, inference, serving, network or neusight")
+  app->add_option(
+         "AREA", o->area,
+         "kernels, layers, steps, inference, serving, network, training-memory or neusight")
       ->required();
   app->add_option("--data", o->data,
                   "folder in the layout of the shared data, such as data/inference")
@@ -146,6 +148,7 @@ void add_validate(CLI::App& program, Context& context) {
                                         {"inference", validate_inference},
                                         {"serving", validate_serving},
                                         {"network", validate_network},
+                                        {"training-memory", validate_training_memory},
                                         {"neusight", validate_neusight}}) {
       if (o->area == name) return validate_rows(rows_of, *o, context.bundle());
       names.emplace_back(name);

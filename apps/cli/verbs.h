@@ -22,6 +22,7 @@ void add_simulate(CLI::App& program, Context& context);
 void add_compare(CLI::App& program, Context& context);
 void add_replay(CLI::App& program, Context& context);
 void add_network(CLI::App& program, Context& context);
+void add_train(CLI::App& program, Context& context);
 void add_kernel(CLI::App& program, Context& context);
 void add_run(CLI::App& program, Context& context);
 void add_list(CLI::App& program, Context& context);

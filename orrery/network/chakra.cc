@@ -460,7 +460,7 @@ struct Emitter {
   }
 
   void collective(std::string_view name, const Collective& c) {
-    static constexpr std::string_view kGroups[] = {"tp", "pp", "dp", "ep"};
+    static constexpr std::string_view kGroups[] = {"tp", "pp", "dp", "ep", "cp", "replica", "edp"};
     if (c.ranks <= 1) return;
     if (c.kind == Collective::Kind::kSend) {
       // Relative to the rank that writes it, which is the first with a stage on either side.

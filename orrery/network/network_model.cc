@@ -60,7 +60,7 @@ class CurveNetwork final : public NetworkModel {
  public:
   CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std::string stack,
                const Bundle& bundle)
-      : cluster_(cluster), plan_(plan), stack_(std::move(stack)) {
+      : cluster_(cluster), placement_(placement(plan)), stack_(std::move(stack)) {
     const NetworkConstants constants(bundle);
     if (cluster_.scale_up() != nullptr) scale_up_ = constants.of(*cluster_.scale_up());
     if (cluster_.bridge() != nullptr) bridge_ = constants.of(*cluster_.bridge());
@@ -75,26 +75,30 @@ class CurveNetwork final : public NetworkModel {
         network_.origin = std::max(network_.origin, Origin::kTransferred);
     }
     for (const auto& [ranks, stride] :
-         {std::pair{plan_.tp, 1}, std::pair{plan_.dp, plan_.tp * plan_.pp},
-          std::pair{plan_.tp * plan_.dp, plan_.pp}}) {
+         {std::pair{plan.tp, 1}, std::pair{plan.dp, plan.tp * plan.pp},
+          std::pair{plan.tp * plan.dp, plan.pp}}) {
       if (ranks > 1 && stride <= cluster_.gpus() / ranks) routes_.push_back(route(ranks, stride));
     }
   }
   CurveNetwork(const CurveNetwork&) = delete;
   CurveNetwork& operator=(const CurveNetwork&) = delete;
 
-  CollectiveTime predict(const Collective& c) const override { return timed(c, {}); }
+  CollectiveTime predict(const Collective& c) const override { return timed(c, {}, placement_); }
+
+  CollectiveTime predict(const Collective& c, const RankPlacement& p) const override {
+    return timed(c, {}, p);
+  }
 
   CollectiveTime predict(const Collective& c, const NcclForced& forced) const override {
     if (c.ranks > 1 && (forced.algorithm || forced.protocol)) checked_choice(c, forced);
-    return timed(c, forced);
+    return timed(c, forced, placement_);
   }
 
   CollectiveTime exchange(const ExpertExchange& x, Collective::Group group,
                           int ranks) const override {
     const Collective c{Collective::Kind::kAllToAll, group, ranks, Bytes(1)};
-    const int stride = group_stride(c);
-    const GroupLink link = group_link(c, stride);
+    const int stride = group_stride(c, placement_);
+    const GroupLink link = group_link(c, placement_);
     // Of a fabric that DeepEP was not measured on: its start and share on NVLink.
     ExpertCurve unknown;
     unknown.start = kUnknownExpertStart;
@@ -130,7 +134,7 @@ class CurveNetwork final : public NetworkModel {
     if (c.ranks <= 1 || c.bytes <= Bytes(0)) return {"none", "", "nothing to send"};
     if (is_point_to_point(c.kind) && !forced.algorithm && !forced.protocol)
       return {"direct", "", "every rank sends to its peers; NCCL has no other way"};
-    const CollectiveTime t = timed(c, forced);
+    const CollectiveTime t = timed(c, forced, placement_);
     if (t.algorithm == "one-shot" || t.algorithm == "two-shot")
       return {t.algorithm, "", fmt::format("{}'s own kernel is faster than the library", stack_)};
     const NcclChoice best = checked_choice(c, forced);
@@ -139,7 +143,7 @@ class CurveNetwork final : public NetworkModel {
             ? fmt::format("forced; the tuner reckons {}", to_text(best.time))
             : fmt::format("least of the tuner's reckonings: {}", to_text(best.time));
     Route scratch;
-    const Route& r = route_of(c, scratch);
+    const Route& r = route_of(c, placement_, scratch);
     std::optional<NcclChoice> second;
     const NcclCosts& costs = r.costs[static_cast<std::size_t>(c.kind)];
     for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
@@ -157,12 +161,12 @@ class CurveNetwork final : public NetworkModel {
 
   Seconds bound(const Collective& c) const override {
     if (c.ranks <= 1) return Seconds(0);
-    return bisection_bound(cluster_, group_link(c, group_stride(c)), c.kind, c.bytes);
+    return bisection_bound(cluster_, group_link(c, placement_), c.kind, c.bytes);
   }
 
   std::string provenance(const Collective& c) const override {
     if (c.ranks <= 1) return "one rank: nothing to send";
-    const GroupLink link = group_link(c, group_stride(c));
+    const GroupLink link = group_link(c, placement_);
     const NetworkConstants::Found& known = constants_of(*link.fabric);
     const std::string text = fmt::format("{} on {}", stack_, link.fabric->id);
     if (link.nodes > 1 ? !across_.has_value() : known.constants.curves.empty())
@@ -180,29 +184,30 @@ class CurveNetwork final : public NetworkModel {
     Origin origin = Origin::kAnalytical;
   };
 
-  // Distance between neighbours of a group; ranks are ordered tp, pp, dp from the fastest running.
-  int group_stride(const Collective& c) const {
+  static int group_stride(const Collective& c, const RankPlacement& p) {
     switch (c.group) {
       case Collective::Group::kTensor:
-        return 1;
+        return p.tensor;
       case Collective::Group::kPipeline:
-        return plan_.tp;
+        return p.pipeline;
       case Collective::Group::kData:
-        return plan_.tp * plan_.pp;
+        return p.data;
       case Collective::Group::kExpert:
-        // Experts are shared by the tp * dp ranks of a stage; beyond tp the stages stand between
-        // them.
-        return c.ranks > plan_.tp ? plan_.pp : 1;
+        return c.ranks > p.tensor_ranks ? p.wide_expert : p.expert;
+      case Collective::Group::kContext:
+        return p.context;
+      case Collective::Group::kReplica:
+        return p.replica;
+      case Collective::Group::kExpertData:
+        return p.expert_data;
     }
     return 1;
   }
 
-  // A message between neighbouring stages is as slow as the slowest one: some pair may be in two
-  // nodes.
-  GroupLink group_link(const Collective& c, int stride) const {
+  GroupLink group_link(const Collective& c, const RankPlacement& p) const {
     const bool stages =
         c.group == Collective::Group::kPipeline && c.kind == Collective::Kind::kSend;
-    return cluster_.link(stages ? std::max(plan_.pp, 2) : c.ranks, stride);
+    return cluster_.link(stages ? std::max(p.stages, 2) : c.ranks, group_stride(c, p));
   }
 
   Route route(int ranks, int stride) const {
@@ -216,8 +221,8 @@ class CurveNetwork final : public NetworkModel {
   }
 
   // The route of a group: one of the plan's, or made in `scratch`.
-  const Route& route_of(const Collective& c, Route& scratch) const {
-    const int stride = group_stride(c);
+  const Route& route_of(const Collective& c, const RankPlacement& p, Route& scratch) const {
+    const int stride = group_stride(c, p);
     for (const Route& r : routes_) {
       if (r.ranks == c.ranks && r.stride == stride) return r;
     }
@@ -227,7 +232,7 @@ class CurveNetwork final : public NetworkModel {
 
   NcclChoice checked_choice(const Collective& c, const NcclForced& forced) const {
     Route scratch;
-    const Route& r = route_of(c, scratch);
+    const Route& r = route_of(c, placement_, scratch);
     const auto best =
         nccl_choose(r.graph, c.kind, r.costs[static_cast<std::size_t>(c.kind)], c.bytes, forced);
     if (best) return *best;
@@ -239,12 +244,12 @@ class CurveNetwork final : public NetworkModel {
   }
 
   // REQUIRES that the pair is offered.
-  CollectiveTime timed(const Collective& c, const NcclForced& forced) const {
+  CollectiveTime timed(const Collective& c, const NcclForced& forced,
+                       const RankPlacement& p) const {
     CollectiveTime result{{}, "none", CollectiveBound::kLatency, {}};
     if (c.ranks <= 1 || c.bytes <= Bytes(0)) return result;
-    const int stride = group_stride(c);
-    const GroupLink link = group_link(c, stride);
-    Choice choice = link.nodes > 1 ? across_nodes(c, link, stride, forced)
+    const GroupLink link = group_link(c, p);
+    Choice choice = link.nodes > 1 ? across_nodes(c, link, p, forced)
                                    : inside(c, link, c.ranks, stack_, forced);
     if (stack_ == "pytorch" && c.kind != Collective::Kind::kSend) {
       choice.time.latency += kPytorchLaunch;
@@ -297,7 +302,7 @@ class CurveNetwork final : public NetworkModel {
             0, Origin::kAnalytical};
   }
 
-  Choice across_nodes(const Collective& c, const GroupLink& link, int stride,
+  Choice across_nodes(const Collective& c, const GroupLink& link, const RankPlacement& p,
                       const NcclForced& forced) const {
     const FittedAcross fallback;
     const FittedAcross& fitted = across_ ? *across_ : fallback;
@@ -305,7 +310,7 @@ class CurveNetwork final : public NetworkModel {
         {}, "direct", fitted.left_out_error, across_ ? network_.origin : Origin::kAnalytical};
     if (!is_point_to_point(c.kind)) {
       Route scratch;
-      const Route& r = route_of(c, scratch);
+      const Route& r = route_of(c, p, scratch);
       const NcclCosts& costs = r.costs[static_cast<std::size_t>(c.kind)];
       choice.time = library_time(fitted.curve, costs, c.bytes,
                                  bisection_bound(cluster_, link, c.kind, c.bytes), forced);
@@ -321,7 +326,7 @@ class CurveNetwork final : public NetworkModel {
         // Of an all-to-all only the part for the node's own ranks stays inside.
         Collective within = c;
         within.bytes = c.bytes / link.nodes;
-        const Choice inner = inside(within, cluster_.link(link.ranks_per_node, stride),
+        const Choice inner = inside(within, cluster_.link(link.ranks_per_node, group_stride(c, p)),
                                     link.ranks_per_node, "library", {});
         local = inner.time.transfer;
         choice.error = std::hypot(choice.error, inner.error);
@@ -346,7 +351,7 @@ class CurveNetwork final : public NetworkModel {
   }
 
   Cluster cluster_;
-  ParallelPlan plan_;
+  RankPlacement placement_;
   std::string stack_;
   NetworkConstants::Found scale_up_, bridge_, network_;
   std::optional<FittedAcross> across_;  // of the network
@@ -358,6 +363,27 @@ class CurveNetwork final : public NetworkModel {
 
 std::string_view to_text(CollectiveBound bound) {
   return bound == CollectiveBound::kLatency ? "latency" : "bandwidth";
+}
+
+RankPlacement placement(const ParallelPlan& plan) {
+  RankPlacement p;
+  p.pipeline = plan.tp;
+  p.data = plan.tp * plan.pp;
+  p.stages = plan.pp;
+  p.wide_expert = plan.pp;
+  p.tensor_ranks = plan.tp;
+  return p;
+}
+
+RankPlacement placement(const TrainingPlan& plan) {
+  RankPlacement p;
+  p.context = p.data = plan.tp;
+  p.replica = plan.tp * plan.sharding();
+  p.pipeline = plan.tp * plan.cp * plan.dp;
+  p.stages = plan.pp;
+  p.expert = p.wide_expert = plan.expert_tp();
+  p.expert_data = plan.ep * plan.expert_tp();
+  return p;
 }
 
 std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const ParallelPlan& plan,

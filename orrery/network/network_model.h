@@ -1,9 +1,7 @@
 // Time of a collective over a group of ranks of a deployment.
 //
-// The group decides which wires it crosses. Ranks are placed as vLLM does: tensor-parallel ranks
-// next to each other, then pipeline stages, then data-parallel replicas. A group within one node
-// runs on the node's scale-up fabric (or on the bridge of a pair); a wider one also crosses the
-// network.
+// The group decides which wires it crosses (RankPlacement). A group within one node runs on the
+// node's scale-up fabric (or on the bridge of a pair); a wider one also crosses the network.
 //
 // The model. Within a node (cost.h): the fastest of the algorithms that the stack has on this
 // fabric, each with a latency per step, a bandwidth, and a term between the two for the pipelining
@@ -28,8 +26,22 @@
 #include "orrery/network/nccl_tuner.h"
 #include "orrery/workload/op.h"
 #include "orrery/workload/plan.h"
+#include "orrery/workload/training_job.h"
 
 namespace orrery {
+
+// The distance between neighbours of each kind of group.
+struct RankPlacement {
+  int tensor = 1, pipeline = 1, data = 1, context = 1, replica = 1, expert_data = 1;
+  int stages = 1;  // of the pipeline: a send between neighbours is as slow as the slowest one
+  // Of expert groups of at most `tensor_ranks` ranks, and of wider ones.
+  int expert = 1, wide_expert = 1, tensor_ranks = 1;
+};
+// tp fastest, then pp, then dp, as vLLM places ranks. Experts are shared by the tp*dp ranks of a
+// stage; groups wider than tp stride over the stages.
+RankPlacement placement(const ParallelPlan& plan);
+// tp fastest, then cp, dp, pp, as Megatron places ranks.
+RankPlacement placement(const TrainingPlan& plan);
 
 enum class CollectiveBound { kLatency, kBandwidth };
 std::string_view to_text(CollectiveBound bound);
@@ -56,6 +68,10 @@ class NetworkModel {
   // One call on an idle network, replayed from a graph: no launch gap in it. One rank or no bytes
   // take no time. REQUIRES ranks >= 1, bytes >= 0. Thread-safe; no allocation.
   virtual CollectiveTime predict(const Collective& collective) const = 0;
+  // The same for ranks that are placed otherwise: one model serves every layout of a sweep.
+  // InputError: the group does not lie within the cluster.
+  virtual CollectiveTime predict(const Collective& collective,
+                                 const RankPlacement& placement) const = 0;
   // The same with NCCL_ALGO and NCCL_PROTO set. InputError: NCCL does not offer that here.
   virtual CollectiveTime predict(const Collective& collective, const NcclForced& forced) const = 0;
   // One dispatch or combine of experts over a group of `ranks`. bus_bandwidth is DeepEP's own

@@ -220,6 +220,13 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
   Architecture model = architecture(scenario.model);
   if (scenario.model_overrides.kv_heads > 0)
     model = with_kv_heads(std::move(model), scenario.model_overrides.kv_heads);
+  if (scenario.trains) {
+    const Gpu& device = gpu(scenario.hardware.gpu);
+    const KernelModel& times = kernels(device, {}, options.tier);
+    return {scenario.name, to_json(scenario),
+            answer_training(scenario.training, {model, device, scenario.hardware.node, times,
+                                                bundle_, options.breakdown, options.steps})};
+  }
   const Deployment base =
       make_deployment(scenario, model, gpu(scenario.hardware.gpu),
                       engine(scenario.engine.profile, gpu(scenario.hardware.gpu)));

@@ -38,16 +38,23 @@ void add_format(Fields& fields, std::string name, std::string& value, Parse pars
       [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
 }
 
-// A collective has no model and nothing that belongs to one.
-void check_collective(const Node& document, const Scenario& s) {
-  static const std::vector<std::string> kKeys = {"name", "question", "hardware", "collective"};
+const std::vector<std::string> kCollectiveKeys = {"name", "question", "hardware", "collective"};
+const std::vector<std::string> kTrainingKeys = {"name",     "question", "model", "model_overrides",
+                                                "hardware", "training"};
+
+void allow_only(const Node& document, const std::vector<std::string>& allowed, const char* what) {
   for (std::size_t i = 0; i < document.keys().size(); ++i) {
     const std::string& key = document.keys()[i];
-    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
-      document.items()[i].fail("a scenario with a collective has no such key; it has " +
-                               fmt::format("{}", fmt::join(kKeys, ", ")));
+    if (std::find(allowed.begin(), allowed.end(), key) == allowed.end()) {
+      document.items()[i].fail(fmt::format("a scenario with {} has no such key; it has {}", what,
+                                           fmt::join(allowed, ", ")));
     }
   }
+}
+
+// A collective has no model and nothing that belongs to one.
+void check_collective(const Node& document, const Scenario& s) {
+  allow_only(document, kCollectiveKeys, "a collective");
   if (s.hardware.gpu.empty() && s.hardware.node.empty() && s.collective.flow.topology.empty())
     document.fail(
         "a collective needs hardware.gpu (--gpu), hardware.node (--node) or a topology "
@@ -167,12 +174,17 @@ void declare_collective(Fields& f, Scenario& s) {
       "a collective by itself, without a model");
 }
 
+void declare_training(Fields& f, Scenario& s) {
+  f.group("training", [&](Fields& g) { declare(g, s.training); }, "an iteration of training");
+}
+
 }  // namespace
 
 void declare(Fields& f, Scenario& s) {
   declare_shared(f, s);
   declare(f, s.service);
   declare_collective(f, s);
+  declare_training(f, s);
 }
 
 nlohmann::ordered_json to_json(const Scenario& scenario) {
@@ -181,12 +193,13 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   declare_shared(fields, copy);
   if (scenario.simulated) declare(fields, copy.service);
   if (scenario.communicates) declare_collective(fields, copy);
+  if (scenario.trains) declare_training(fields, copy);
   nlohmann::ordered_json out = fields.json();
-  if (scenario.communicates) {
-    return {{"name", out["name"]},
-            {"question", out["question"]},
-            {"hardware", out["hardware"]},
-            {"collective", out["collective"]}};
+  if (scenario.communicates || scenario.trains) {
+    nlohmann::ordered_json asked;
+    for (const std::string& key : scenario.trains ? kTrainingKeys : kCollectiveKeys)
+      asked[key] = out[key];
+    return asked;
   }
   if (scenario.simulated)
     for (const char* key : kSteadyKeys) out["workload"].erase(key);
@@ -207,6 +220,11 @@ Scenario read_scenario(const Node& document) {
   }
   document.at("model");
   document.at("hardware").at("gpu");
+  s.trains = document.find("training") != nullptr;
+  if (s.trains) {
+    allow_only(document, kTrainingKeys, "a training");
+    return s;
+  }
   s.simulated = document.find("load") != nullptr;
   if (!s.simulated) {
     for (const char* group : kServiceGroups) {

@@ -17,6 +17,10 @@
 //   hardware: {node: hgx-h100}
 //   collective: {kind: all-reduce, bytes: 1K-16G*4, gpus: [8, 64]}
 //
+// Training a model (training_question.h):
+//
+//   training: {gpus: 64, tp: 8, pp: 8, micro_batch: 1, global_batch: 64}
+//
 // Every face builds a Scenario. Numbers marked as swept may be lists or ranges; the answer has a
 // point for each combination, in the order tp, pp, isl, osl, batch with the last running fastest.
 #pragma once
@@ -30,6 +34,7 @@
 #include "orrery/scenario/collective_question.h"
 #include "orrery/scenario/service.h"
 #include "orrery/scenario/sweep.h"
+#include "orrery/scenario/training_question.h"
 #include "orrery/workload/engine.h"
 
 namespace orrery {
@@ -79,6 +84,11 @@ struct Scenario {
   // Asked by files that have a `collective`; then there is no model, engine or workload.
   CollectiveQuestion collective;
   bool communicates = false;
+
+  // Asked by files that have a `training`; then there is no engine, workload, parallel or
+  // precision.
+  TrainingQuestion training;
+  bool trains = false;
 };
 
 void declare(Fields& fields, Scenario& scenario);

@@ -206,8 +206,9 @@ struct Embedding {
 // rank sends in all, its own share included; for send one message.
 struct Collective {
   enum class Kind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kSend };
-  // Ranks of tp are next to each other in a node; pp and dp groups stride over them.
-  enum class Group { kTensor, kPipeline, kData, kExpert };
+  // Where the ranks of a group lie is the network room's matter (RankPlacement). The last three
+  // belong to training: context parallelism, copies of a sharded set of weights, copies of experts.
+  enum class Group { kTensor, kPipeline, kData, kExpert, kContext, kReplica, kExpertData };
   Kind kind = Kind::kAllReduce;
   Group group = Group::kTensor;
   int ranks = 1;

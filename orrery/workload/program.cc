@@ -165,18 +165,22 @@ Program forward_program(const Architecture& model, const ParallelPlan& plan,
       throw InputError(fmt::format("{} is an encoder: it has no past tokens", model.id));
     }
   }
-  const int stage = chosen_stage(step, options.stage);
-  const StageLayers range = stage_layers(model.layers.size(), plan.pp, stage);
+  const auto slice = [&]() -> LayerSlice {
+    if (options.slice) return *options.slice;
+    const int stage = chosen_stage(step, options.stage);
+    return {stage_layers(model.layers.size(), plan.pp, stage), stage == 0, stage == plan.pp - 1};
+  }();
+  const StageLayers range = slice.layers;
 
   constexpr std::size_t kOpsPerLayer = 14, kOtherOps = 8;
   OpList ops(kOtherOps + model.layers.specs().size() * (kOpsPerLayer + batch.groups.size()));
-  if (stage == 0) add_embedding(ops, step);
+  if (slice.start) add_embedding(ops, step);
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
     const int count = model.layers.count(static_cast<int>(i), range.first, range.last);
     if (count > 0) add_layers(ops, step, model.layers.specs()[i], count);
   }
-  if (stage == plan.pp - 1) add_end(ops, step);
-  if (plan.pp > 1) {
+  if (slice.end) add_end(ops, step);
+  if (plan.pp > 1 && !options.slice) {
     ops.collective("pp_send", Collective::Kind::kSend, Collective::Group::kPipeline, plan.pp,
                    step.stream());
   }

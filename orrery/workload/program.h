@@ -39,6 +39,7 @@
 // and scatter the sums after.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -100,6 +101,13 @@ struct Program {
   int layers = 0;              // that the rank (stage) executes
 };
 
+// Layers of a stack that are executed alone, with or without what stands before the first and after
+// the last layer.
+struct LayerSlice {
+  StageLayers layers;
+  bool start = true, end = true;
+};
+
 struct ProgramOptions {
   double expert_skew = 0;  // exponent of the power law of expert loads
   int stage =
@@ -107,6 +115,8 @@ struct ProgramOptions {
   // Tokens of each dp group that projections and collectives compute beside the batch's: a graph
   // was captured for a larger batch. Attention and sampling skip them.
   std::int64_t padding = 0;
+  // Instead of a stage's: these layers, and nothing is sent between stages.
+  std::optional<LayerSlice> slice = std::nullopt;
 };
 
 // The program of one forward step. All decoding sequences are one attention call at their mean

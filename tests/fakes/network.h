@@ -8,6 +8,9 @@ namespace orrery {
 class FakeNetwork : public NetworkModel {
  public:
   CollectiveTime predict(const Collective&) const override { return {}; }
+  CollectiveTime predict(const Collective& c, const RankPlacement&) const override {
+    return predict(c);
+  }
   CollectiveTime predict(const Collective& c, const NcclForced&) const override {
     return predict(c);
   }

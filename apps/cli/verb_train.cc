@@ -1,0 +1,164 @@
+// orrery train: an iteration of training, and the run that repeats it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/cli/help.h"
+#include "apps/cli/output.h"
+#include "apps/cli/verbs.h"
+#include "orrery/base/error.h"
+#include "orrery/scenario/runner.h"
+#include "orrery/scenario/training_log.h"
+
+namespace orrery::cli {
+namespace {
+
+// The flags: model, hardware, and every key of a scenario's `training`.
+struct TrainFlags {
+  Scenario defaults;
+  Fields fields;
+  Node document;  // what was given
+  std::string timeline;
+  std::string log;  // of a real job, to compare with
+  OutputOptions output;
+};
+
+std::string flag_names(const Field& f) {
+  std::string names = "--" + f.name();
+  for (const std::string& alias : f.aliases()) names += ",--" + alias;
+  std::replace(names.begin(), names.end(), '_', '-');
+  if (f.name() == "gpu") names = "-g," + names;
+  if (f.name() == "model") names = "-m," + names;
+  return names;
+}
+
+std::string type_name(const Field& f) {
+  switch (f.type()) {
+    case Field::Type::kList:
+      return "N[,N|N-N*2...]";
+    case Field::Type::kInt:
+      return "N";
+    case Field::Type::kNumber:
+      return "X";
+    default:
+      return "NAME";
+  }
+}
+
+std::string help_of(const Field& f) {
+  std::string help = f.doc();
+  if (!f.choices().empty()) {
+    std::vector<std::string> names = f.choices();
+    std::erase(names, "");
+    help += fmt::format(" ({})", fmt::join(names, ", "));
+  }
+  if (f.type() == Field::Type::kList && f.json().size() == 1)
+    help += fmt::format(" [{}]", f.json()[0].dump());
+  if (!f.default_text().empty() && f.type() != Field::Type::kBool)
+    help += fmt::format(" [{}]", f.default_text());
+  return help;
+}
+
+void add_flag(CLI::App& app, const std::shared_ptr<TrainFlags>& flags, const Field& f,
+              const std::string& path, const std::string& group) {
+  const std::string names = flag_names(f);
+  const std::string name = names.substr(names.find("--"));
+  const std::string first = name.substr(0, name.find(','));
+  if (f.type() == Field::Type::kBool) {
+    app.add_flag_function(
+           names + ",!--no-" + first.substr(2),
+           [flags, path, first](std::int64_t n) {
+             set_path(flags->document, path, scalar_node(n > 0 ? "true" : "false", first));
+           },
+           help_of(f))
+        ->group(group);
+    return;
+  }
+  app.add_option_function<std::string>(
+         names,
+         [flags, path, first](const std::string& text) {
+           set_path(flags->document, path, scalar_node(text, first));
+         },
+         help_of(f))
+      ->group(group)
+      ->type_name(type_name(f));
+}
+
+void print_comparison(const TrainingLog& log, const Point& point) {
+  fmt::print("{}: medians of {} steps\n\n", log.tool, log.steps);
+  fmt::print("{:<20} {:>10} {:>10} {:<9} {:>7}  {}\n", "", "measured", "predicted", "", "diff",
+             "90 % interval");
+  bool all_within = true;
+  for (const LoggedFigure& f : compare(log, point)) {
+    fmt::print("{:<20} {:>10} {:>10} {:<9} {:>+6.1f}%  {}{}\n", f.name, number(f.measured),
+               number(f.predicted.value), f.predicted.unit, f.difference(), interval90(f.predicted),
+               f.within() ? "" : " *");
+    all_within &= f.within();
+  }
+  if (!all_within) fmt::print("* outside the interval\n");
+}
+
+void answer(const TrainFlags& flags, Context& context) {
+  Node document = flags.document;
+  const Node* hardware = document.find("hardware");
+  std::string missing;
+  if (!document.find("model")) missing = "--model";
+  if (!hardware || !hardware->find("gpu")) missing += missing.empty() ? "--gpu" : " and --gpu";
+  if (!missing.empty())
+    throw InputError(fmt::format(
+        "{} missing, as in: orrery train --model llama-3-8b --gpu h100-sxm --gpus 64 --zero 3",
+        missing));
+  set_path(document, "name", scalar_node("command line", ""));
+  if (!document.find("training")) set_path(document, "training.gpus", scalar_node("1", ""));
+  RunOptions options;
+  options.breakdown = flags.output.breakdown || !flags.output.html.empty();
+  options.steps = !flags.timeline.empty();
+  Runner runner(context.bundle());
+  const Answer a = runner.run(read_scenario(document), options);
+  if (!flags.timeline.empty()) {
+    if (a.points.size() != 1) throw InputError("--timeline: of one layout, not of a sweep");
+    write_file(flags.timeline, a.points[0].timeline, "--timeline");
+  }
+  if (!flags.log.empty()) {
+    if (a.points.size() != 1) throw InputError("--log: a log is of one layout, not of a sweep");
+    return print_comparison(read_training_log(flags.log), a.points[0]);
+  }
+  print({&a, 1}, flags.output);
+  const bool fits = std::any_of(a.points.begin(), a.points.end(),
+                                [](const Point& p) { return p.feasibility.fits; });
+  if (!fits) context.exit_code = 3;
+}
+
+}  // namespace
+
+void add_train(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand(
+      "train", "iteration time, throughput, MFU and memory of a training job");
+  auto flags = std::make_shared<TrainFlags>();
+  declare(flags->fields, flags->defaults);
+  add_flag(*app, flags, *flags->fields.find("model"), "model", "what is asked about");
+  for (const char* group : {"hardware", "training"}) {
+    const Field& f = *flags->fields.find(group);
+    for (const Field& leaf : f.group()->all())
+      add_flag(*app, flags, leaf, fmt::format("{}.{}", group, leaf.name()), f.doc());
+  }
+  add_output_flags(*app, flags->output, true);
+  app->add_option("--timeline", flags->timeline,
+                  "write the pipeline's events for ui.perfetto.dev (one layout)")
+      ->group("output")
+      ->type_name("FILE");
+  app->add_option("--log", flags->log,
+                  "compare with the log of a real job (Megatron-LM, NeMo, torchtitan)")
+      ->group("output")
+      ->type_name("FILE");
+  app->footer(
+      "Examples:\n"
+      "  orrery train -m llama-3-8b -g h100-sxm --gpus 64 --zero 3 --seq 8192 --stack fsdp\n"
+      "  orrery train -m gpt-3-175b -g h100-sxm --gpus 64 --tp 8 --pp 1-8*2 \\\n"
+      "    --global-batch 64 --recompute selective\n"
+      "  orrery train -m llama-2-70b -g a100-80g-sxm --tuning qlora --lora-targets q,v\n"
+      "  orrery train -m mixtral-8x7b -g h100-sxm --gpus 32-256*2 --ep 8 --zero 1");
+  app->callback([flags, &context] { answer(*flags, context); });
+}
+
+}  // namespace orrery::cli

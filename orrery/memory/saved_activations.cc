@@ -1,0 +1,222 @@
+#include "orrery/memory/saved_activations.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/workload/op.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kFp32 = 4;
+constexpr int kDeltaChunk = 64;  // tokens that a Gated DeltaNet kernel keeps a square matrix of
+
+// Bytes of a saved operand of a large product, scales included.
+double operand_bytes(const TrainingPrecision& p) {
+  const double plain = bytes_per_element(p.activations).value();
+  switch (p.compute) {
+    case Dtype::kFp8:
+      return p.recipe == Fp8Recipe::kTensor ? 1 : 1 + 1.0 / 32;  // block: 4 bytes per 128
+    case Dtype::kFp4:
+      return 0.5 + 1.0 / 16;
+    default:
+      return plain;
+  }
+}
+
+struct Counter {
+  const Architecture& model;
+  const TrainingJob& job;
+  const TrainingMemoryConstants& stack;
+  LayerActivations out{};
+
+  double h = model.hidden, tp = job.plan.tp;
+  double tokens = static_cast<double>(rank_tokens(job));
+  double own = job.plan.sequence_parallel ? tokens / tp : tokens;  // of norms and residuals
+  double e = bytes_per_element(job.precision.activations).value();
+  double x = operand_bytes(job.precision);
+  bool narrow = x < e;  // operands are copies
+  bool trained = job.tuning == Tuning::kFull;
+  double widest = 0;  // gradients of an op's operands, beyond what is freed before them
+
+  void save(double bytes) { out.saved += Bytes(bytes); }
+  void keep_product(double bytes) { out.products += Bytes(bytes); }
+
+  bool adapts(std::initializer_list<std::string_view> targets) const {
+    if (trained) return true;
+    return std::any_of(targets.begin(), targets.end(), [&](std::string_view t) {
+      return std::find(job.lora_targets.begin(), job.lora_targets.end(), t) !=
+             job.lora_targets.end();
+    });
+  }
+  // The input of the products that `targets` name, unless it is a tensor saved already.
+  void operand(double elements, std::initializer_list<std::string_view> targets,
+               bool saved_already = false) {
+    if (!adapts(targets) || (saved_already && !narrow)) return;
+    save(x * elements);
+  }
+  void norm(double elements) {
+    if (stack.fused || model.norm != Norm::kRms) {
+      save(e * elements);
+    } else {
+      save((kFp32 + (trained ? e : 0)) * elements);
+    }
+  }
+  void dropout_mask() {
+    if (job.dropout) save(h * own);
+  }
+
+  void operator()(const NoMixer&) {}
+
+  void operator()(const SoftmaxAttention& a) {
+    const double heads = a.heads / tp;
+    const double kv_heads = stack.expanded_kv ? heads : kv_heads_per_rank(a.kv_heads, job.plan.tp);
+    const double q = heads * a.head_dim, kv = kv_heads * (a.head_dim + a.value_dim);
+    const double result = heads * a.value_dim;
+    operand(h * own, {"q", "k", "v"});
+    if (a.qk_norm != QkNorm::kNone)
+      norm((q + kv_heads_per_rank(a.kv_heads, job.plan.tp) * a.head_dim) * tokens);
+    save(e * (q + kv) * tokens);
+    if (a.output_gate) save(2 * e * result * tokens);  // the gate, and the output before it
+    core(heads, result);
+    operand(result * tokens, {"o"}, job.flash);
+    widest = std::max(widest, e * (q + kv) * tokens);
+    keep_product(e * (q + kv) / 2 * tokens + e * result * tokens);
+  }
+
+  void operator()(const LatentAttention& a) {
+    const double heads = a.heads / tp;
+    const double q = heads * (a.qk_nope_dim + a.qk_rope_dim), v = heads * a.value_dim;
+    operand(h * own, {"q", "k", "v"});
+    if (a.q_lora_rank > 0) {
+      norm(a.q_lora_rank * own);
+      operand(a.q_lora_rank * own, {"q"});
+    }
+    norm(a.kv_lora_rank * own);
+    operand(a.kv_lora_rank * own, {"k", "v"});
+    save(e * (2 * q + v) * tokens);
+    core(heads, v);
+    operand(v * tokens, {"o"}, job.flash);
+    widest = std::max(widest, e * (2 * q + v) * tokens);
+    keep_product(e * (2 * q + v) / 2 * tokens + e * v * tokens);
+  }
+
+  // Softmax and what follows it up to the product with the values.
+  void core(double heads, double result) {
+    if (job.flash) {
+      save(e * result * tokens + kFp32 * heads * tokens);
+      return;
+    }
+    const double weights = heads * tokens * static_cast<double>(job.seq);
+    const double softmax = stack.fused ? e : kFp32 + e;
+    const double bytes = weights * (softmax + (job.dropout ? e + 1 : 0));
+    save(bytes);
+    out.core += Bytes(bytes);
+    widest = std::max(widest, e * weights);
+  }
+
+  void operator()(const GatedDeltaNet& a) {
+    const double k = 1.0 * a.k_heads * a.k_dim / tp, v = 1.0 * a.v_heads * a.v_dim / tp;
+    operand(h * own, {});
+    // Before and after the convolution; gates; a matrix a chunk; output, gate and normed output.
+    save(tokens * (2 * e * (2 * k + v) + 2 * kFp32 * a.v_heads / tp +
+                   e * kDeltaChunk * a.v_heads / tp + 2 * e * v));
+    operand(v * tokens, {});
+    widest = std::max(widest, e * (2 * k + 2 * v) * tokens);
+    keep_product(e * (k + v) * tokens);
+  }
+
+  void operator()(const Mamba2& a) {
+    const double inner = 1.0 * a.heads * a.head_dim / tp;
+    const double projected =
+        2 * inner + 2.0 * kv_heads_per_rank(a.groups, job.plan.tp) * a.state + a.heads / tp;
+    operand(h * own, {});
+    save(e * (projected + inner) * tokens);  // the scan is computed again (Dao and Gu 2024)
+    operand(inner * tokens, {});
+    widest = std::max(widest, e * projected * tokens);
+    keep_product(e * (projected / 2 + inner) * tokens);
+  }
+
+  void operator()(const NoMlp&) {}
+
+  void operator()(const DenseMlp& m) {
+    operand(h * own, {"gate", "up"});
+    mlp(m.intermediate / tp, m.gated, tokens);
+  }
+
+  void mlp(double width, bool gated, double rows) {
+    const double in = gated ? (stack.fused ? 2 : 3) : 1;
+    save(e * in * width * rows);
+    operand(width * rows, {"down"});
+    widest = std::max(widest, e * (gated ? 2 : 1) * width * rows);
+    keep_product(e * (gated ? 1 : 0.5) * width * rows + e * h / 2 * own);
+  }
+
+  void operator()(const MoeMlp& m) {
+    if (trained) save(e * h * own);     // the router's input
+    save(2 * kFp32 * m.experts * own);  // its logits and weights
+    const double mean = tokens * m.top_k * job.plan.expert_tp() / tp;
+    double rows = mean;
+    if (job.expert_skew > 0) {
+      const auto all = static_cast<std::int64_t>(tokens) * std::max(1, job.plan.ep);
+      rows *= expert_imbalance(all, m.experts, m.top_k, job.plan.ep, job.expert_skew);
+    }
+    if (job.capacity_factor > 0) rows = std::min(rows, mean * job.capacity_factor);
+    operand(h * rows, {"gate", "up"});
+    mlp(1.0 * m.intermediate / job.plan.expert_tp(), m.gated, rows);
+    save(e * h * rows);  // outputs, for the gradient of the routing weights
+    if (m.shared_intermediate > 0) {
+      operand(h * own, {"gate", "up"}, trained);
+      mlp(m.shared_intermediate / tp, m.gated, tokens);
+    }
+    widest = std::max(widest, e * h * rows);
+  }
+};
+
+}  // namespace
+
+LayerActivations layer_activations(const Architecture& model, const LayerSpec& layer,
+                                   const TrainingJob& job, const TrainingMemoryConstants& stack) {
+  Counter c{.model = model, .job = job, .stack = stack};
+  for (int i = 0; i < layer.norms; ++i) c.norm(c.h * c.own);
+  std::visit(c, layer.mixer);
+  std::visit(c, layer.mlp);
+  if (layer.parallel) c.save(-c.x * c.h * c.own);  // both read one input
+  c.dropout_mask(), c.dropout_mask();
+  c.out.input = Bytes(c.e * c.h * c.own);
+  c.out.products += c.out.input;
+  c.out.gradients = Bytes(2 * c.e * c.h * c.own + c.widest);
+  return c.out;
+}
+
+Bytes chunk_activations(const Architecture& model, const TrainingJob& job,
+                        const TrainingMemoryConstants& stack, int chunk) {
+  const StageLayers range = chunk_layers(model, job.plan, chunk);
+  Bytes sum;
+  Counter c{.model = model, .job = job, .stack = stack};
+  // The first layers of a chunk are those recomputed.
+  const int recomputed = job.recompute != Recompute::kFull ? 0
+                         : job.recompute_layers > 0 ? std::min(job.recompute_layers, range.size())
+                                                    : range.size();
+  for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
+    const int spec = static_cast<int>(i);
+    const int all = model.layers.count(spec, range.first, range.last);
+    if (all == 0) continue;
+    const int again = model.layers.count(spec, range.first, range.first + recomputed);
+    const LayerActivations a = layer_activations(model, model.layers.specs()[i], job, stack);
+    Bytes kept = a.saved;
+    if (job.recompute == Recompute::kSelective)
+      kept = stack.selective_products ? std::min(a.products, a.saved) : a.saved - a.core;
+    sum += again * a.input + (all - again) * kept;
+  }
+  const int last = job.plan.pp * job.plan.vp - 1;
+  if (stack.stage_outputs && chunk != last) sum += Bytes(c.e * c.h * c.own);
+  if (chunk == last) {
+    if (model.final_norm) c.norm(c.h * c.own);
+    if (model.lm_head && c.trained) c.save(c.e * c.h * c.own);
+    sum += c.out.saved;
+  }
+  return sum;
+}
+
+}  // namespace orrery

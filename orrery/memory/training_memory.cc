@@ -1,0 +1,227 @@
+#include "orrery/memory/training_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/base/error.h"
+#include "orrery/memory/saved_activations.h"
+#include "orrery/memory/training_state.h"
+
+namespace orrery {
+namespace {
+
+// What a group of ranks that communicates takes on each: NCCL 2.18 688 MB on four A100
+// (github.com/NVIDIA/nccl/issues/964), in proportion to its channels (issue 986), which are those
+// of the links: twice as many on an A100 as on a V100 (issue 713). At most 32 channels of the
+// A100's 24, at least 4.
+constexpr Bytes kCommunicator = gigabytes(0.688);
+constexpr BytesPerSecond kCommunicatorLinks(300e9);
+constexpr double kLeastChannels = 4.0 / 24, kMostChannels = 32.0 / 24;
+
+Bytes communicators(const TrainingPlan& p, const TrainingMemoryConstants& stack, const Gpu& gpu) {
+  const auto several = [](std::int64_t ranks) { return ranks > 1 ? 1 : 0; };
+  const int groups = several(p.tp) + several(p.pp) + several(p.cp) + several(p.dp) + several(p.ep);
+  const int beside = several(p.devices()) + several(p.tp * p.pp) + several(p.pp);
+  const int all = std::max(1, stack.grids) * groups + stack.grids * beside;
+  return all * kCommunicator *
+         std::clamp(gpu.scale_up.bandwidth / kCommunicatorLinks, kLeastChannels, kMostChannels);
+}
+
+// The widest layer of the rank's chunks: what its backward pass adds.
+struct BackwardLayer {
+  Bytes recomputed;  // computed again, beyond what is kept of it
+  Bytes gradients;
+  Bytes saved;  // in full
+};
+
+BackwardLayer widest_layer(const Architecture& model, const TrainingJob& job,
+                           const TrainingMemoryConstants& stack, const std::vector<int>& chunks) {
+  BackwardLayer widest;
+  for (const int chunk : chunks) {
+    const StageLayers range = chunk_layers(model, job.plan, chunk);
+    for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
+      if (model.layers.count(static_cast<int>(i), range.first, range.last) == 0) continue;
+      const LayerActivations a = layer_activations(model, model.layers.specs()[i], job, stack);
+      widest.gradients = std::max(widest.gradients, a.gradients);
+      widest.saved = std::max(widest.saved, a.saved);
+      Bytes again;
+      if (job.recompute == Recompute::kFull) again = a.saved - a.input;
+      if (job.recompute == Recompute::kSelective)
+        again = stack.selective_products ? a.saved - std::min(a.products, a.saved) : a.core;
+      widest.recomputed = std::max(widest.recomputed, again);
+    }
+  }
+  return widest;
+}
+
+Bytes logits_peak(const Architecture& model, const TrainingJob& job,
+                  const TrainingMemoryConstants& stack, const std::vector<int>& chunks) {
+  const int last = job.plan.pp * job.plan.vp - 1;
+  if (!model.lm_head || std::find(chunks.begin(), chunks.end(), last) == chunks.end())
+    return Bytes(0);
+  const double elements = static_cast<double>(rank_tokens(job)) * model.vocab / job.plan.tp;
+  const double each =
+      job.fused_cross_entropy
+          ? stack.fused_logits
+          : bytes_per_element(job.precision.activations).value() + stack.logits_extra;
+  return Bytes(elements * each);
+}
+
+// training_memory of a job that check_job accepts.
+TrainingMemory stage_memory(const Architecture& model, const TrainingJob& job,
+                            const TrainingMemoryConstants& stack, const Gpu& gpu,
+                            const StageLoad& load) {
+  const TrainingState state = training_state(model, job, stack, load.chunks);
+  TrainingMemory m;
+  m.weights = state.weights;
+  m.optimizer = state.optimizer;
+  m.buckets = state.buckets;
+  m.workspace = stack.workspace;
+  m.context = stack.fitted.context + communicators(job.plan, stack, gpu);
+  m.capacity = gpu.usable_memory();
+
+  Bytes saved;
+  for (const int chunk : load.chunks) saved += chunk_activations(model, job, stack, chunk);
+  saved *= load.in_flight;
+  const BackwardLayer layer = widest_layer(model, job, stack, load.chunks);
+  // Beside those on their way to the host, two layers' tensors are on the device.
+  if (job.offload_activations) saved = std::min(saved, 2 * layer.saved);
+  const bool held = stack.gradient_buffer || job.micro_batches() > 1;
+
+  struct Moment {
+    std::string_view name;
+    Bytes gradients, activations, logits, buckets;
+  };
+  const Bytes during = held ? state.gradients : Bytes(0);
+  const std::array<Moment, 4> moments = {
+      {{"loss", during, saved * stack.fitted.factor, logits_peak(model, job, stack, load.chunks),
+        state.buckets},
+       {"backward", during, (saved + layer.recomputed + layer.gradients) * stack.fitted.factor,
+        Bytes(0), state.buckets},
+       {"end of backward", state.gradients,
+        std::min(saved + layer.recomputed, layer.saved) * stack.fitted.factor +
+            layer.gradients * stack.fitted.factor,
+        Bytes(0), state.buckets},
+       {"optimizer step", state.gradients + state.step_copies, Bytes(0), Bytes(0), Bytes(0)}}};
+  Bytes most(-1);
+  for (const Moment& now : moments) {
+    const Bytes passing = now.activations + now.logits + now.buckets;
+    const Bytes sum = now.gradients + passing * (1 + stack.fitted.fragmentation);
+    if (sum <= most) continue;
+    most = sum;
+    m.moment = now.name;
+    m.gradients = now.gradients;
+    m.activations = now.activations;
+    m.logits = now.logits;
+    m.buckets = now.buckets;
+    m.fragmentation = passing * stack.fitted.fragmentation;
+  }
+  return m;
+}
+
+}  // namespace
+
+std::array<MemoryItem, 9> TrainingMemory::items() const {
+  return {{{"weights", weights},
+           {"gradients", gradients},
+           {"optimizer", optimizer},
+           {"activations", activations},
+           {"logits", logits},
+           {"buckets", buckets},
+           {"workspace", workspace},
+           {"context", context},
+           {"fragmentation", fragmentation}}};
+}
+
+Bytes TrainingMemory::total() const {
+  Bytes sum;
+  for (const MemoryItem& item : items()) sum += item.size;
+  return sum;
+}
+
+Bytes TrainingMemory::reserved() const { return total() - context; }
+Bytes TrainingMemory::allocated() const { return reserved() - fragmentation; }
+
+std::string TrainingMemory::summary() const {
+  auto parts = items();
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const MemoryItem& a, const MemoryItem& b) { return a.size > b.size; });
+  return fmt::format("{} {} of {} ({}); {} {}, {} {}",
+                     fits() ? "fits: takes" : "does not fit: needs", to_text(total()),
+                     to_text(capacity), moment, parts[0].name, to_text(parts[0].size),
+                     parts[1].name, to_text(parts[1].size));
+}
+
+StageLoad classic_load(const TrainingJob& job, int stage) {
+  const TrainingPlan& p = job.plan;
+  const double m = static_cast<double>(job.micro_batches());
+  const double left = p.pp - stage;  // stages from this one to the last
+  const std::string schedule =
+      !p.schedule.empty() ? p.schedule : (p.vp > 1 ? "interleaved" : "1f1b");
+  if (schedule == "dualpipe")
+    return {.chunks = {stage, p.pp - 1 - stage}, .in_flight = std::min(m, p.pp + 1.0) / 2};
+  if (schedule == "zb-v" || schedule == "dualpipe-v")
+    return {.chunks = {stage, 2 * p.pp - 1 - stage}, .in_flight = std::min<double>(m, p.pp)};
+  StageLoad load;
+  for (int c = 0; c < p.vp; ++c) load.chunks.push_back(c * p.pp + stage);
+  if (schedule == "interleaved") {
+    load.in_flight = std::min(m * p.vp, 2 * (left - 1) + (p.vp - 1.0) * p.pp + 1) / p.vp;
+  } else if (schedule == "gpipe") {
+    load.in_flight = m;
+  } else if (schedule == "1f1b" || schedule == "zb-h1") {
+    load.in_flight = std::min(m, left);
+  } else if (schedule == "zb-h2") {
+    load.in_flight = std::min(m, 2 * left - 1);
+  } else {
+    throw InputError(
+        fmt::format("schedule '{}' has no closed form of its activations; known: gpipe, 1f1b, "
+                    "interleaved, zb-h1, zb-h2, zb-v, dualpipe, dualpipe-v",
+                    schedule));
+  }
+  return load;
+}
+
+TrainingMemory training_memory(const Architecture& model, const TrainingJob& job,
+                               const TrainingMemoryConstants& stack, const Gpu& gpu,
+                               const StageLoad& load) {
+  check_job(model, job);
+  return stage_memory(model, job, stack, gpu, load);
+}
+
+TrainingMemory training_memory(const Architecture& model, const TrainingJob& job,
+                               const TrainingMemoryConstants& stack, const Gpu& gpu) {
+  check_job(model, job);
+  const int last = job.plan.pp - 1;
+  // Where all layers are alike, the stages between the second and the last hold as many of them as
+  // the second and no more micro-batches.
+  const bool alike = job.plan.split.empty() && model.layers.runs().size() == 1;
+  TrainingMemory most;
+  for (int stage = 0; stage <= last; ++stage) {
+    if (alike && stage > 1 && stage < last) continue;
+    const TrainingMemory m = stage_memory(model, job, stack, gpu, classic_load(job, stage));
+    if (stage == 0 || m.total() > most.total()) most = m;
+  }
+  return most;
+}
+
+double fit_probability(const TrainingMemory& memory, double error) {
+  const double over = std::log(memory.total() / memory.capacity) / error;
+  return std::clamp(0.5 * std::erfc(over / std::sqrt(2.0)), 1e-6, 1 - 1e-6);
+}
+
+std::int64_t largest_micro_batch(const Architecture& model, const TrainingJob& job,
+                                 const TrainingMemoryConstants& stack, const Gpu& gpu) {
+  TrainingJob trial = job;
+  const std::int64_t count = std::max<std::int64_t>(1, job.micro_batches());
+  std::int64_t fitting = 0, too_large = (std::int64_t{1} << 20) + 1;
+  while (too_large - fitting > 1) {
+    trial.micro_batch = fitting + (too_large - fitting) / 2;
+    trial.global_batch = trial.micro_batch * job.plan.dp * count;
+    (training_memory(model, trial, stack, gpu).fits() ? fitting : too_large) = trial.micro_batch;
+  }
+  return fitting;
+}
+
+}  // namespace orrery

@@ -1,0 +1,142 @@
+#include "orrery/memory/training_state.h"
+
+#include <algorithm>
+
+#include "orrery/workload/training_parameters.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kFp32 = 4;
+// NF4: 0.5, an 8-bit scale a block of 64, an fp32 one for 256 of those (Dettmers et al. 2023).
+constexpr double kNf4 = 0.5 + 1.0 / 64 + kFp32 / (64 * 256);
+constexpr int kUnshardedLayers = 2;  // one in use, one on its way
+
+bool fp32_parameters(const TrainingJob& job, const TrainingMemoryConstants& stack) {
+  return stack.fp32_parameters && job.precision.master_weights && job.tuning == Tuning::kFull;
+}
+
+// Bytes of a weight as products read it, of the layers' matrices and of the others.
+struct WeightBytes {
+  double product, other;
+};
+WeightBytes held_weights(const TrainingJob& job, const TrainingMemoryConstants& stack) {
+  const double plain = bytes_per_element(job.precision.activations).value();
+  if (job.tuning == Tuning::kQlora) return {kNf4, plain};
+  if (fp32_parameters(job, stack)) return {kFp32, kFp32};
+  if (job.precision.fp8_parameters) return {1, plain};
+  return {plain, plain};
+}
+
+// The largest unsharded unit: a layer of the rank's chunks, or embedding or LM head.
+struct Units {
+  double layers = 0;  // parameters of kUnshardedLayers layers
+  double table = 0;
+};
+Units largest_units(const Architecture& model, const TrainingJob& job,
+                    const std::vector<int>& chunks) {
+  Units u;
+  const int last = job.plan.pp * job.plan.vp - 1;
+  for (const int chunk : chunks) {
+    const StageLayers range = chunk_layers(model, job.plan, chunk);
+    const ChunkParameters n = chunk_parameters(model, job, chunk);
+    if (range.size() > 0)
+      u.layers =
+          std::max(u.layers, std::min(n.products, n.products / range.size() * kUnshardedLayers));
+    if (chunk == 0 || chunk == last)
+      u.table = std::max(u.table, 1.0 * model.vocab * model.hidden / job.plan.tp);
+  }
+  return u;
+}
+
+}  // namespace
+
+Bytes optimizer_bytes(const Architecture& model, const TrainingJob& job,
+                      const TrainingMemoryConstants& stack, bool product) {
+  const double moment = bytes_per_element(job.precision.moments).value();
+  const double master = job.precision.master_weights && !fp32_parameters(job, stack) ? kFp32 : 0;
+  switch (job.optimizer) {
+    case Optimizer::kAdam:
+      return Bytes(master + 2 * moment);
+    case Optimizer::kSgd:
+      return Bytes(master + moment);
+    case Optimizer::kAdafactor:
+      return Bytes(master + 2.0 / model.hidden * moment);
+    case Optimizer::kMuon:
+      return Bytes(master + (product ? 1 : 2) * moment);
+  }
+  return Bytes(0);
+}
+
+TrainingState training_state(const Architecture& model, const TrainingJob& job,
+                             const TrainingMemoryConstants& stack, const std::vector<int>& chunks) {
+  const TrainingPlan& p = job.plan;
+  const double shard = p.sharding();
+  const double copies = 1.0 * p.data_ranks() / p.sharding();
+  const double expert_shard = std::max(1.0, p.expert_data_ranks() / copies);
+  const WeightBytes held = held_weights(job, stack);
+  const double plain = bytes_per_element(job.precision.activations).value();
+  const double gradient = bytes_per_element(job.precision.gradients).value();
+  const double both = gradient + (stack.narrow_gradients && gradient > plain ? plain : 0);
+  // Row- and column-wise copies for the products, kept from one micro-batch to the next.
+  const bool narrow = job.precision.compute == Dtype::kFp8 || job.precision.compute == Dtype::kFp4;
+  const double narrow_copies = narrow && p.zero < 3 && job.tuning == Tuning::kFull
+                                   ? 2 * bytes_per_element(job.precision.compute).value() -
+                                         (job.precision.fp8_parameters ? 1 : 0)
+                                   : 0;
+  const auto of = [](int zero, int least, double ranks) { return zero >= least ? ranks : 1; };
+
+  TrainingState s;
+  for (const int chunk : chunks) {
+    const ChunkParameters n = chunk_parameters(model, job, chunk);
+    const double sharded_dense = of(p.zero, 3, shard),
+                 sharded_experts = of(p.zero, 3, expert_shard);
+    const double products = std::max(0.0, n.products - n.experts), other = n.dense - products;
+    s.weights += Bytes((products * held.product + other * held.other) / sharded_dense +
+                       n.experts * held.product / sharded_experts + n.products * narrow_copies);
+    const double adapters = job.tuning == Tuning::kFull ? 0 : n.trained_dense;
+    s.weights +=
+        Bytes(adapters * (job.precision.master_weights && stack.fp32_parameters ? kFp32 : plain) /
+              sharded_dense);
+    const double trained_products = job.tuning == Tuning::kFull ? products : n.trained_dense;
+    const double trained_other = n.trained_dense - trained_products;
+    s.gradients += Bytes(both * (n.trained_dense / of(p.zero, 2, shard) +
+                                 n.trained_experts / of(p.zero, 2, expert_shard)));
+    const double dense_states = of(p.zero, 1, shard), expert_states = of(p.zero, 1, expert_shard);
+    if (!job.offload_optimizer) {
+      s.optimizer += optimizer_bytes(model, job, stack, true) *
+                         (trained_products / dense_states + n.trained_experts / expert_states) +
+                     optimizer_bytes(model, job, stack, false) * (trained_other / dense_states);
+      const double at_step =
+          (job.precision.master_weights && gradient < kFp32 ? kFp32 : 0) +
+          (stack.step_copy ? bytes_per_element(job.precision.moments).value() : 0);
+      s.step_copies +=
+          Bytes(at_step * (n.trained_dense / dense_states + n.trained_experts / expert_states));
+    }
+    if (p.zero == 3 && !p.reshard) s.buckets += Bytes(plain * n.all());
+  }
+  const Units units = largest_units(model, job, chunks);
+  if (p.zero == 3 && p.data_ranks() > 1) {
+    const double unit = std::max(units.layers, units.table);
+    const double reduced = job.tuning == Tuning::kFull ? gradient : 0;
+    s.buckets += Bytes(unit * ((p.reshard ? plain : 0) + reduced));
+  }
+  if (stack.bucket > 0 && p.data_ranks() > 1) {
+    double all = 0;
+    for (const int chunk : chunks) all += chunk_parameters(model, job, chunk).trained();
+    s.buckets += Bytes(2 * plain * std::min(stack.bucket, all));
+  }
+  const double tokens = static_cast<double>(rank_tokens(job));
+  if (p.pp > 1)
+    s.buckets += Bytes(2 * plain * model.hidden * tokens / (p.sequence_parallel ? p.tp : 1));
+  if (p.cp > 1 && p.context != ContextMethod::kUlysses) {
+    double widest = 0;
+    for (const LayerSpec& layer : model.layers.specs())
+      widest = std::max(widest, static_cast<double>(kv_elements_per_token(layer.mixer)));
+    const double ranks = p.context == ContextMethod::kRing ? 1 : p.cp - 1;
+    s.buckets += Bytes(plain * widest / p.tp * tokens * ranks);
+  }
+  return s;
+}
+
+}  // namespace orrery

@@ -1,0 +1,195 @@
+#include "orrery/scenario/training_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "orrery/base/error.h"
+#include "orrery/scenario/training_rows_of.h"
+#include "orrery/training/iteration_events.h"
+#include "orrery/training/stacks.h"
+#include "orrery/training/timeline.h"
+#include "orrery/workload/training_parameters.h"
+
+namespace orrery {
+namespace {
+
+const char* stack_name(const TrainingQuestion& q) {
+  return q.stack.empty() ? "megatron" : q.stack.c_str();
+}
+
+constexpr std::size_t at(auto e) { return static_cast<std::size_t>(e); }
+
+Metric percent(std::string name, double share) {
+  return exact_metric(std::move(name), "%", 100 * share);
+}
+
+// A share of the iteration: as certain as the whole.
+Metric share_metric(std::string name, Seconds part, const Estimate<Seconds>& whole) {
+  Metric m = percent(std::move(name), part / whole.value);
+  m.origin = whole.origin;
+  return m;
+}
+
+// What of communication stands in the way, by kind, and how much of the data-parallel part hides.
+void add_communication(const IterationParts& parts, const IterationTime& t, const TrainingJob& job,
+                       const Estimate<Seconds>& whole, Point& p) {
+  const Seconds tensor = t.work[at(TrainingCost::kTensor)];
+  const Seconds context = t.work[at(TrainingCost::kContext)];
+  const Seconds experts = t.work[at(TrainingCost::kExpertExchange)];
+  const Seconds data = t.sharding + t.reduce + t.gather;
+  p.metrics.push_back(
+      share_metric("communication", tensor + context + experts + data + t.sends, whole));
+  const auto add = [&](const char* name, Seconds time) {
+    if (time > Seconds(0))
+      p.metrics.push_back(metric(name, "ms", Estimate<Seconds>{time, 0.2, 0, whole.origin}, 1e-3));
+  };
+  add("tensor_exposed", tensor);
+  add("context_exposed", context);
+  add("expert_exposed", experts);
+  add("data_exposed", data);
+  // The busiest stage's, whether exposed or not.
+  Seconds all;
+  for (const StageParts& s : parts.stages) all = std::max(all, s.reduce + s.gather);
+  Seconds sharded;
+  for (const ChunkParts& c : parts.kinds)
+    sharded = std::max(sharded, c.gather + c.gather_again + c.scatter);
+  all += static_cast<double>(job.micro_batches() * job.plan.vp) * sharded;
+  add("data_communication", all);
+  if (all > Seconds(0)) p.metrics.push_back(percent("data_overlap", std::max(0.0, 1 - data / all)));
+}
+
+// The iteration by its events: what the closed form says otherwise is idle time.
+void follow_events(const IterationParts& parts, const TrainingConstants& k, const TrainingJob& job,
+                   IterationTime& t, Point& p) {
+  const IterationEvents e = iteration_events(parts, k, job, true);
+  t.bubble = std::max(Seconds(0), t.bubble + e.total - t.total);
+  t.total = e.total;
+  p.timeline = pipeline_trace(e.pipeline);
+  const double most =
+      *std::max_element(e.pipeline.peak_activations.begin(), e.pipeline.peak_activations.end());
+  p.metrics.push_back(exact_metric("peak_micro_batches", "of a chunk", most));
+}
+
+}  // namespace
+
+TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const TrainingSetting& setting,
+                                   const Catalog& catalog)
+    : question_(question),
+      setting_(setting),
+      catalog_(catalog),
+      traits_(traits(training_stack(stack_name(question)), question.compiled)),
+      table_(read_constant_table(setting.bundle)),
+      memory_(load_training_memory(stack_name(question), setting.bundle)) {
+  if (question.compiled) memory_.fused = true;
+}
+
+const TrainingAnswerer::Machine& TrainingAnswerer::machine(std::int64_t gpus) {
+  auto it = machines_.find(gpus);
+  if (it == machines_.end()) {
+    Cluster cluster(catalog_, setting_.gpu, static_cast<int>(gpus), setting_.node);
+    const bool amd = setting_.gpu.vendor == "amd";
+    auto network = make_network_model(cluster, {}, amd ? "rccl" : "nccl", setting_.bundle);
+    it = machines_.emplace(gpus, Machine{std::move(cluster), std::move(network)}).first;
+  }
+  return it->second;
+}
+
+void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
+  const Architecture& model = setting_.model;
+  if (question_.find_max_batch) {
+    const std::int64_t most = largest_micro_batch(model, job, memory_, setting_.gpu);
+    p.metrics.push_back(exact_metric("max_micro_batch", "sequences", static_cast<double>(most)));
+    if (most > 0) {
+      job.global_batch = job.micro_batches() * most * job.plan.dp;
+      job.micro_batch = most;
+      p.at["micro_batch"] = most, p.at["global_batch"] = job.global_batch;
+    }
+  }
+  const TrainingMemory m = training_memory(model, job, memory_, setting_.gpu);
+  for (const MemoryItem& item : m.items()) p.memory.push_back({std::string(item.name), item.size});
+  p.memory_capacity = m.capacity;
+  const Estimate<Bytes> total{m.total(), memory_.fitted.error, 0, Origin::kFitted};
+  p.metrics.push_back(metric("memory", "GB per GPU", total, 1e9));
+  const Estimate<Bytes> activations{m.activations, memory_.fitted.error, 0, Origin::kFitted};
+  p.metrics.push_back(metric("activations", "GB per GPU", activations, 1e9));
+  p.metrics.push_back(percent("fits", fit_probability(m, memory_.fitted.error)));
+  p.notes.push_back(fmt::format("memory is at its peak in the {}", m.moment));
+  if (!m.fits()) p.feasibility = {false, m.summary()};
+}
+
+void TrainingAnswerer::answer(TrainingJob job, Point& p) {
+  add_memory(job, p);
+  const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
+  const Machine& machine_ = machine(job.plan.devices());
+  const Gpu& gpu = setting_.gpu;
+  const TrainingConstants k = training_constants(table_, stack_name(question_), gpu, job.precision);
+  const IterationModel iterations(setting_.model, machine_.cluster, setting_.kernels,
+                                  *machine_.network);
+  const IterationParts parts = iterations.parts(job, traits_);
+  IterationTime t = iteration_time(parts, k, job);
+  if (question_.events || setting_.timeline) follow_events(parts, k, job, t, p);
+  Estimate<Seconds> whole = iteration_estimate(parts, t, k);
+  std::string assumed;
+  for (const Undeclared& u : undeclared(question_, job)) {
+    whole.own = std::hypot(whole.own, u.deviation);
+    assumed += fmt::format("{}{} {}", assumed.empty() ? "" : ", ", u.what, u.assumed);
+  }
+  if (!assumed.empty())
+    p.notes.push_back(fmt::format("not declared, and in the interval: {}", assumed));
+
+  const double gpus = static_cast<double>(job.plan.devices());
+  const double tokens = static_cast<double>(job.global_batch * job.seq);
+  p.metrics.push_back(metric("iteration_time", "s", whole, 1));
+  p.metrics.push_back(rate_metric("throughput", "tokens/s", tokens, whole));
+  p.metrics.push_back(rate_metric("throughput_per_gpu", "tokens/s", tokens / gpus, whole));
+  const double flops = model_flops_per_token(setting_.model, job) * tokens;
+  p.metrics.push_back(rate_metric("model_tflops", "TFLOP/s", flops / gpus / 1e12, whole));
+  const double peak = gpu.peak(gpu.compute_dtype(job.precision.compute)).value();
+  p.metrics.push_back(rate_metric("mfu", "%", 100 * flops / gpus / peak, whole));
+  Flops executed;
+  for (const int kind : parts.kind) executed += parts.kinds[static_cast<std::size_t>(kind)].flops;
+  const double a_rank = executed.value() / job.plan.pp * static_cast<double>(job.micro_batches());
+  p.metrics.push_back(rate_metric("hfu", "%", 100 * a_rank / peak, whole));
+  p.metrics.push_back(share_metric("bubble", t.bubble, whole));
+  add_communication(parts, t, job, whole, p);
+  const std::vector<TrainingTerm> terms = iterations.terms(job, traits_, 0);
+  add_blocks(setting_.model, job, terms, k, peak, p);
+  p.metrics.push_back(
+      metric("optimizer", "ms", Estimate<Seconds>{t.optimizer, 0.2, 0, Origin::kFitted}, 1e-3));
+  p.metrics.insert(p.metrics.end(), of_memory.begin(), of_memory.end());
+  p.metrics.push_back(
+      exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
+  if (question_.tokens > 0) {
+    const double steps = std::ceil(question_.tokens / tokens);
+    p.metrics.push_back(metric("time_to_train", "h", whole.scaled(steps), 3600));
+    p.metrics.push_back(metric("gpu_hours", "h", whole.scaled(steps * gpus), 3600));
+    p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * steps / 1e18));
+  }
+  if (setting_.breakdown) add_rows(job, parts, t, k, iterations, traits_, p);
+  p.notes.push_back(fmt::format("constants of {}: {}", stack_name(question_), k.provenance));
+  if (!k.calibrated)
+    p.notes.push_back(fmt::format("no training run with {} on {} was in the fit: wider interval",
+                                  stack_name(question_), gpu.architecture));
+  p.notes.push_back("loss and convergence are outside of a performance model");
+}
+
+void TrainingAnswerer::compare(std::vector<Point>& points) const {
+  if (question_.gpus.size() < 2) return;
+  const Metric* first = nullptr;
+  for (Point& p : points) {
+    const Metric* rate = p.find("throughput_per_gpu");
+    if (rate == nullptr) continue;
+    if (first == nullptr) first = rate;
+    const double efficiency = rate->value / first->value;
+    const bool is_first = rate == first;
+    Metric m = percent("scaling_efficiency", efficiency);
+    m.origin = rate->origin;
+    p.metrics.push_back(std::move(m));
+    if (is_first) first = p.find("throughput_per_gpu");  // it has moved
+  }
+}
+
+}  // namespace orrery

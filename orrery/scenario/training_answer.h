@@ -1,0 +1,52 @@
+// The answer at one point of a question about training.
+//
+// Metrics: iteration_time, throughput, throughput_per_gpu, model_tflops (per GPU), mfu, hfu; bubble
+// and communication (exposed), shares of the iteration; tensor_exposed, context_exposed,
+// expert_exposed, data_exposed, data_communication, data_overlap; attention_block, attention_core,
+// mlp_block and layer (one layer's forward and backward pass of a micro-batch), mlp_of_peak,
+// mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability), trained_parameters;
+// with tokens: time_to_train, gpu_hours, total_flops; of several sizes: scaling_efficiency.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "orrery/hardware/catalog.h"
+#include "orrery/hardware/cluster.h"
+#include "orrery/memory/training_memory.h"
+#include "orrery/network/network_model.h"
+#include "orrery/scenario/training_question.h"
+#include "orrery/training/constants.h"
+#include "orrery/training/iteration.h"
+
+namespace orrery {
+
+class TrainingAnswerer {
+ public:
+  TrainingAnswerer(const TrainingQuestion& question, const TrainingSetting& setting,
+                   const Catalog& catalog);
+
+  // Fills in everything but `at`. REQUIRES that check_job accepts.
+  void answer(TrainingJob job, Point& point);
+  // Adds what follows from several points: scaling efficiency against the first that fits.
+  void compare(std::vector<Point>& points) const;
+
+ private:
+  struct Machine {
+    Cluster cluster;
+    std::unique_ptr<NetworkModel> network;
+  };
+  const Machine& machine(std::int64_t gpus);
+  void add_memory(TrainingJob& job, Point& point) const;
+
+  const TrainingQuestion& question_;
+  const TrainingSetting& setting_;
+  const Catalog& catalog_;
+  StackTraits traits_;
+  ConstantTable table_;
+  TrainingMemoryConstants memory_;
+  std::map<std::int64_t, Machine> machines_;
+};
+
+}  // namespace orrery

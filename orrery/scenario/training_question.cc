@@ -1,0 +1,243 @@
+#include "orrery/scenario/training_question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "orrery/base/error.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/hardware/cluster.h"
+#include "orrery/memory/training_memory.h"
+#include "orrery/scenario/training_answer.h"
+#include "orrery/training/job_schedule.h"
+#include "orrery/training/stacks.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::int64_t kMostRanks = 1 << 20, kLongest = 100'000'000;
+constexpr double kMostPoints = 100'000;
+
+const std::vector<std::string>& stack_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> n = {""};
+    for (const TrainingStackKind& kind : training_stacks()) n.emplace_back(kind.name);
+    return n;
+  }();
+  return names;
+}
+
+void declare_sizes(Fields& f, TrainingQuestion& q) {
+  add_sweep(f, "gpus", q.gpus, 1, kMostRanks, "GPUs of the job").alias("world_size");
+  add_sweep(f, "tp", q.tp, 1, kMostRanks, "tensor-parallel ranks")
+      .alias("tensor_model_parallel_size");
+  add_sweep(f, "cp", q.cp, 1, kMostRanks, "context-parallel ranks").alias("context_parallel_size");
+  add_sweep(f, "pp", q.pp, 1, kMostRanks, "pipeline stages").alias("pipeline_model_parallel_size");
+  add_sweep(f, "vp", q.vp, 1, 1024, "model chunks a stage (interleaving)")
+      .alias("virtual_pipeline_model_parallel_size");
+  add_sweep(f, "ep", q.ep, 1, kMostRanks, "expert-parallel groups")
+      .alias("expert_model_parallel_size");
+  add_sweep(f, "seq", q.seq, 0, kLongest, "tokens of a sequence")
+      .alias("seq_length")
+      .unit("tokens");
+  add_sweep(f, "micro_batch", q.micro_batch, 1, kLongest, "sequences of a dp rank at once")
+      .alias("micro_batch_size");
+  add_sweep(f, "global_batch", q.global_batch, 0, kLongest,
+            "sequences of an optimizer's step; 0: one micro-batch on every dp rank")
+      .alias("global_batch_size");
+  add_sweep(f, "split", q.split, 0, 10'000,
+            "layers of each virtual stage, in model order; 0: equal");
+}
+
+void declare_plan(Fields& f, TrainingPlan& p) {
+  f.add("etp", p.etp, "tensor-parallel ranks of an expert; 0: tp")
+      .range(0, kMostRanks)
+      .alias("expert_tensor_parallel_size");
+  f.add("tp_overlap", p.tp_overlap, "tensor-parallel communication beside products")
+      .alias("tp_comm_overlap");
+  f.add("schedule", p.schedule, "of the pipeline; empty: 1f1b, interleaved with vp above 1")
+      .one_of(
+          {"", "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"});
+  f.add("shard", p.shard, "ranks that share what is sharded (HSDP); 0: all")
+      .range(0, kMostRanks)
+      .alias("fsdp");
+  f.add("reshard", p.reshard, "zero 3: weights are dropped after the forward pass");
+  f.add("dp_overlap", p.dp_overlap, "gradients and weights travel beside computation")
+      .alias("overlap_grad_reduce");
+  f.add("ep_overlap", p.ep_overlap, "all-to-all beside another micro-batch's computation");
+  f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses"},
+             "how context-parallel ranks share keys and values")
+      .alias("cp_comm_type");
+}
+
+void declare_formats(Fields& f, TrainingPrecision& p) {
+  f.add("compute", p.compute, "number format of the large products: bf16, fp16, fp8, fp4, fp32");
+  f.add_enum("fp8_recipe", p.recipe, {"tensor", "block", "mx"}, "how fp8 operands are scaled");
+  f.add("activations", p.activations, "16-bit format of activations and weights");
+  f.add("gradients", p.gradients, "format in which gradients are summed and reduced");
+  f.add("master_weights", p.master_weights, "an fp32 copy of the weights");
+  f.add("moments", p.moments, "format of the optimizer's moments: fp32, bf16, int8");
+  f.add("fp8_parameters", p.fp8_parameters, "weights are kept and gathered in fp8")
+      .alias("fp8_param_gather");
+}
+
+void declare_job(Fields& f, TrainingJob& j) {
+  f.add("recompute_layers", j.recompute_layers,
+        "full: layers of a virtual stage that are recomputed; 0: all")
+      .range(0, 10'000)
+      .alias("recompute_num_layers");
+  f.add_enum("optimizer", j.optimizer, {"adam", "sgd", "adafactor", "muon"}, "the optimizer");
+  f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "what is trained");
+  f.add("lora_rank", j.lora_rank, "rank of the adapters").range(1, 65536);
+  f.add("lora_targets", j.lora_targets, "adapted projections: q, k, v, o, gate, up, down");
+  f.add("flash_attention", j.flash, "attention without its scores in memory");
+  f.add("fused_cross_entropy", j.fused_cross_entropy, "loss without a copy of the logits");
+  f.add("dropout", j.dropout, "dropout after attention and MLP");
+  f.add("expert_skew", j.expert_skew, "exponent of the power law of expert loads; 0: balanced")
+      .range(0, 3);
+  f.add("capacity_factor", j.capacity_factor, "most tokens an expert takes, over the mean; 0: all")
+      .range(0, 1000);
+  f.add("offload_optimizer", j.offload_optimizer, "states and step on the host");
+  f.add("offload_activations", j.offload_activations, "saved tensors go to host memory");
+}
+
+const TrainingStackKind& stack_of(const TrainingQuestion& q) {
+  return training_stack(q.stack.empty() ? "megatron" : q.stack);
+}
+
+// The job with what is not swept.
+TrainingJob declared(const TrainingQuestion& q) {
+  TrainingJob job = q.job;
+  if (q.split != Sweep{0}) job.plan.split = q.split;
+  const TrainingStackKind& stack = stack_of(q);
+  job.plan.zero = q.zero.value_or(stack.zero);
+  job.plan.sequence_parallel = q.sequence_parallel.value_or(stack.sequence_parallel);
+  if (q.recompute == "selective") job.recompute = Recompute::kSelective;
+  if (q.recompute == "full") job.recompute = Recompute::kFull;
+  return job;
+}
+
+// The points of the sweep in order; what is wrong with a layout is said later.
+template <class Visit>
+void each_layout(const TrainingQuestion& q, Visit visit) {
+  for (const auto gpus : q.gpus)
+    for (const auto tp : q.tp)
+      for (const auto cp : q.cp)
+        for (const auto pp : q.pp)
+          for (const auto vp : q.vp)
+            for (const auto ep : q.ep)
+              for (const auto seq : q.seq)
+                for (const auto micro : q.micro_batch) {
+                  TrainingJob job = declared(q);
+                  job.plan.tp = static_cast<int>(tp), job.plan.cp = static_cast<int>(cp);
+                  job.plan.pp = static_cast<int>(pp), job.plan.vp = static_cast<int>(vp);
+                  job.plan.ep = static_cast<int>(ep);
+                  if (tp == 1) job.plan.sequence_parallel = false;
+                  job.seq = seq, job.micro_batch = micro;
+                  job.plan.dp = static_cast<int>(std::max<std::int64_t>(1, gpus / (tp * cp * pp)));
+                  if (!q.zero && job.plan.data_ranks() == 1) job.plan.zero = 0;
+                  for (const auto global : q.global_batch) {
+                    job.global_batch = global > 0 ? global : micro * job.plan.dp;
+                    visit(job, gpus);
+                  }
+                }
+}
+
+void check_devices(const TrainingJob& job, std::int64_t gpus) {
+  const TrainingPlan& p = job.plan;
+  if (p.devices() == gpus) return;
+  throw Infeasible(fmt::format("{} GPUs do not divide by tp {} x cp {} x pp {} = {}", gpus, p.tp,
+                               p.cp, p.pp, std::int64_t{p.tp} * p.cp * p.pp));
+}
+
+nlohmann::ordered_json place_of(const TrainingQuestion& q, const TrainingSetting& s,
+                                const TrainingJob& job, std::int64_t gpus) {
+  const TrainingPlan& p = job.plan;
+  nlohmann::ordered_json at = {{"model", s.model.id},
+                               {"gpu", s.gpu.id},
+                               {"gpus", gpus},
+                               {"tp", p.tp},
+                               {"cp", p.cp},
+                               {"pp", p.pp},
+                               {"vp", p.vp},
+                               {"dp", p.dp},
+                               {"ep", p.ep},
+                               {"seq", job.seq},
+                               {"micro_batch", job.micro_batch},
+                               {"global_batch", job.global_batch}};
+  // What is 1 everywhere says nothing.
+  const auto drop = [&](const char* key, const Sweep& sweep) {
+    if (sweep.size() == 1 && sweep[0] == 1) at.erase(key);
+  };
+  drop("cp", q.cp), drop("pp", q.pp), drop("vp", q.vp), drop("ep", q.ep);
+  return at;
+}
+
+}  // namespace
+
+void declare(Fields& f, TrainingQuestion& q) {
+  declare_sizes(f, q);
+  declare_plan(f, q.job.plan);
+  declare_formats(f, q.job.precision);
+  declare_job(f, q.job);
+  f.add("stack", q.stack, "the software; empty: megatron").one_of(stack_names());
+  f.add("recompute", q.recompute, "what is computed again in the backward pass; empty: none")
+      .one_of({"", "none", "selective", "full"})
+      .alias("recompute_granularity");
+  f.add("zero", q.zero,
+        "sharded over data-parallel ranks: 1 optimizer states, 2 gradients too, 3 weights too "
+        "(FSDP); default: the stack's")
+      .range(0, 3);
+  f.add("sequence_parallel", q.sequence_parallel,
+        "norms and residuals on 1/tp of the tokens; default: the stack's");
+  f.add("compiled", q.compiled, "torch.compile: elementwise kernels are fused").alias("compile");
+  f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
+  f.add("events", q.events,
+        "every pass of every micro-batch is scheduled, and memory follows; default: closed form");
+  f.add("tokens", q.tokens, "tokens to train on; 0: not asked").range(0, 1e18);
+}
+
+std::vector<Undeclared> undeclared(const TrainingQuestion& q, const TrainingJob& job) {
+  constexpr std::array<std::string_view, 4> kStages = {"0", "1", "2", "3"};
+  std::vector<Undeclared> out;
+  if (q.stack.empty()) out.push_back({"stack", "megatron", 0.15});
+  if (q.recompute.empty()) out.push_back({"recompute", "none", 0.08});
+  if (!q.zero && job.plan.data_ranks() > 1)
+    out.push_back({"zero", kStages[static_cast<std::size_t>(job.plan.zero)], 0.03});
+  if (!q.sequence_parallel && job.plan.tp > 1)
+    out.push_back({"sequence_parallel", job.plan.sequence_parallel ? "true" : "false", 0.02});
+  return out;
+}
+
+std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSetting& s) {
+  double count = 1;
+  for (const Sweep* sweep :
+       {&q.gpus, &q.tp, &q.cp, &q.pp, &q.vp, &q.ep, &q.seq, &q.micro_batch, &q.global_batch})
+    count *= static_cast<double>(sweep->size());
+  if (count > kMostPoints)
+    throw InputError(fmt::format("training: a sweep of {} points; at most {}", count, kMostPoints));
+
+  const Catalog catalog(s.bundle);
+  TrainingAnswerer answerer(q, s, catalog);
+  std::vector<Point> points;
+  each_layout(q, [&](TrainingJob job, std::int64_t gpus) {
+    Point p;
+    p.at = place_of(q, s, job, gpus);
+    try {
+      check_devices(job, gpus);
+      check_job(s.model, job);
+      if (job.plan.pp > 1) schedule_of(job.plan).check(shape_of(job));
+      answerer.answer(std::move(job), p);
+    } catch (const Infeasible& e) {
+      if (count == 1) throw;
+      p.feasibility = {false, e.what()};
+    }
+    points.push_back(std::move(p));
+  });
+  answerer.compare(points);
+  return points;
+}
+
+}  // namespace orrery

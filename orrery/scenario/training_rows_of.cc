@@ -1,0 +1,132 @@
+#include "orrery/scenario/training_rows_of.h"
+
+#include <algorithm>
+#include <string>
+
+#include "orrery/training/job_schedule.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::size_t at(auto e) { return static_cast<std::size_t>(e); }
+
+// Added to an op's name: both gradients are one row.
+std::string_view suffix(TrainingPass pass) {
+  return pass == TrainingPass::kForward     ? ""
+         : pass == TrainingPass::kRecompute ? " again"
+                                            : " grad";
+}
+
+// A row of the breakdown that is no op.
+KernelRow overhead(const char* name, const char* part, const char* bound, Seconds time,
+                   Seconds whole) {
+  KernelRow row;
+  row.phase = "iteration";
+  row.name = name, row.part = part, row.bound = bound;
+  row.time = {time, 0.25, 0, Origin::kFitted};
+  row.share = time / whole;
+  return row;
+}
+
+}  // namespace
+
+void add_blocks(const Architecture& model, const TrainingJob& job,
+                const std::vector<TrainingTerm>& terms, const TrainingConstants& k, double peak,
+                Point& p) {
+  EstimateSum<Seconds> attention, core, mlp, layer;
+  Seconds mlp_products;
+  double mlp_flops = 0, layer_flops = 0;
+  for (const TrainingTerm& t : terms) {
+    const bool outside =
+        t.op.part == Part::kEmbedding || t.op.part == Part::kLmHead || t.op.name == "final_norm";
+    if (outside) continue;
+    Estimate<Seconds> e = t.time.scaled(k.value[at(t.op.cost)]);
+    e.value = std::max(e.value, t.least);
+    const Family family = t.op.cost <= TrainingCost::kHead ? Family::kGemm : Family::kCollective;
+    layer.add(family, e);
+    layer_flops += t.op.count * flops(t.op.op).value();
+    const bool is_core =
+        t.op.cost == TrainingCost::kAttention || t.op.cost == TrainingCost::kAttentionBackward;
+    if (is_core) core.add(Family::kAttention, e);
+    if (t.op.part == Part::kAttention) attention.add(family, e);
+    if (t.op.part != Part::kMlp && t.op.part != Part::kMoe) continue;
+    mlp.add(family, e);
+    if (t.op.cost != TrainingCost::kProducts && t.op.cost != TrainingCost::kExperts) continue;
+    mlp_products += e.value;
+    mlp_flops += t.op.count * flops(t.op.op).value();
+  }
+  const double share = 1.0 / std::max(1, chunk_layers(model, job.plan, 0).size());
+  const auto add = [&](const char* name, const EstimateSum<Seconds>& sum) {
+    const Estimate<Seconds> e = sum.total();
+    if (e.value > Seconds(0)) p.metrics.push_back(metric(name, "ms", e.scaled(share), 1e-3));
+  };
+  add("attention_block", attention);
+  add("attention_core", core);
+  add("mlp_block", mlp);
+  add("layer", layer);
+  if (mlp_products > Seconds(0))
+    p.metrics.push_back(
+        rate_metric("mlp_of_peak", "%", 100 * mlp_flops / peak, {mlp_products, 0, 0, {}}));
+  if (mlp_flops > 0)
+    p.metrics.push_back(exact_metric("mlp_flops", "TFLOP", mlp_flops * share / 1e12));
+  p.metrics.push_back(exact_metric("layer_flops", "TFLOP", layer_flops * share / 1e12));
+}
+
+void add_rows(const TrainingJob& job, const IterationParts& parts, const IterationTime& t,
+              const TrainingConstants& k, const IterationModel& iterations,
+              const StackTraits& stack, Point& p) {
+  // The stage that IterationTime is of: the one with the most work.
+  Seconds most;
+  std::vector<int> critical;
+  for (int s = 0; s < job.plan.pp; ++s) {
+    std::vector<int> chunks = chunks_of_stage(job, s);
+    Seconds stage;
+    for (const int c : chunks) {
+      const auto kind = static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)]);
+      stage += chunk_time(parts.kinds[kind], k, job).total();
+    }
+    if (stage > most) most = stage, critical = std::move(chunks);
+  }
+  const double copies = job.plan.pp > 1 ? schedule_of(job.plan).copies() : 1;
+  const double repeats = static_cast<double>(job.micro_batches()) / copies;
+  std::vector<KernelRow>& rows = p.kernels;
+  for (const int c : critical) {
+    for (const TrainingTerm& term : iterations.terms(job, stack, c)) {
+      const std::string name = std::string(term.op.name) + std::string(suffix(term.op.pass));
+      const Estimate<Seconds> time = term.time.scaled(k.value[at(term.op.cost)] * repeats);
+      const auto row = std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) {
+        return r.name == name && r.part == to_text(term.op.cost);
+      });
+      if (row != rows.end()) {
+        row->calls += term.op.count * repeats;
+        row->time.value += time.value;
+        row->share += time.value / t.total;
+        continue;
+      }
+      KernelRow fresh;
+      fresh.phase = "iteration";
+      fresh.name = name;
+      fresh.part = std::string(to_text(term.op.cost));
+      fresh.sizes = describe(term.op.op);
+      fresh.calls = term.op.count * repeats;
+      fresh.time = time;
+      fresh.share = time.value / t.total;
+      fresh.bound = std::string(to_text(term.bound));
+      if (term.least < term.time.value) fresh.of_peak = term.least * repeats / time.value;
+      rows.push_back(std::move(fresh));
+    }
+  }
+  const auto add = [&](const char* name, const char* part, const char* bound, Seconds time) {
+    if (time > Seconds(0)) rows.push_back(overhead(name, part, bound, time, t.total));
+  };
+  add("bubble", "pipeline", "pipeline", t.bubble);
+  add("pipeline_sends", "pipeline", "network", t.sends);
+  add("weight_sharding", "data", "network", t.sharding);
+  add("gradient_reduce", "data", "network", t.reduce);
+  add("weight_gather", "data", "network", t.gather);
+  add("optimizer", "optimizer", "memory", t.optimizer);
+  add("launches", "host", "host", t.launches);
+  add("host", "host", "host", t.host);
+}
+
+}  // namespace orrery

@@ -1,0 +1,25 @@
+// What of a training iteration's terms an answer shows: blocks of one layer, and the rows of the
+// breakdown.
+#pragma once
+
+#include <vector>
+
+#include "orrery/scenario/answer.h"
+#include "orrery/training/iteration.h"
+
+namespace orrery {
+
+// attention_block, attention_core, mlp_block and layer (ms): forward and backward pass of one
+// micro-batch through one layer of the first virtual stage, all its layers' mean; mlp_of_peak: the
+// MLP's products, FLOPs over time and `peak`.
+void add_blocks(const Architecture& model, const TrainingJob& job,
+                const std::vector<TrainingTerm>& terms, const TrainingConstants& constants,
+                double peak, Point& point);
+
+// A row for every kind of op on the first virtual stage of the slowest stage, and for what the
+// iteration spends beside them.
+void add_rows(const TrainingJob& job, const IterationParts& parts, const IterationTime& time,
+              const TrainingConstants& constants, const IterationModel& iterations,
+              const StackTraits& stack, Point& point);
+
+}  // namespace orrery

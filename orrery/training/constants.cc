@@ -1,0 +1,148 @@
+#include "orrery/training/constants.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "orrery/base/error.h"
+#include "orrery/base/fields.h"
+
+namespace orrery {
+namespace {
+
+constexpr const char* kFile = "training/constants.yaml";
+
+// Priors: factors of 1 where kernels and collectives are believed; exposures from
+// ../shared/reference/training.md (our prototype: FSDP .19, DP .68, TP all or half).
+constexpr std::array<TrainingConstantFacts, kTrainingConstants> kFacts = {{
+    {"products", 1.1, 0.5, 3, "factor of dense products"},
+    {"attention", 1.0, 0.5, 4, "factor of attention's forward kernels"},
+    {"attention_backward", 1.0, 0.5, 4, "factor of attention's gradients"},
+    {"experts", 1.2, 0.5, 4, "factor of routed experts"},
+    {"elementwise", 1.0, 0.3, 4, "factor of norms, activations and residual adds"},
+    {"casts", 1.0, 0.1, 4, "factor of casts between number formats"},
+    {"head", 1.0, 0.5, 4, "factor of LM head and loss"},
+    {"tensor", 1.0, 0.1, 3, "share of tensor-parallel communication that is exposed"},
+    {"context", 0.5, 0.02, 3, "share of context-parallel communication that is exposed"},
+    {"expert_exchange", 1.0, 0.1, 4, "share of the experts' all-to-all that is exposed"},
+    {"tensor_overlapped", 0.5, 0.05, 1, "of that, where it overlaps with products"},
+    {"expert_overlapped", 0.5, 0.05, 1, "of that, where it overlaps with another micro-batch"},
+    {"gather_exposed", 0.19, 0, 1, "share of overlapped weight gathering that costs time"},
+    {"reduce_exposed", 0.68, 0, 1, "share of overlapped gradient reduction that costs time"},
+    {"pipeline", 1.0, 0.2, 3, "factor of the pipeline's idle time"},
+    {"send", 0.5, 0, 2, "share of sends between stages that is exposed"},
+    {"optimizer", 1.0, 0.5, 5, "factor of the optimizer's kernel"},
+    {"launch", 4.0, 0.5, 20, "microseconds of the host for each kernel"},
+    {"host", 5.0, 0, 200, "milliseconds of an iteration in which the GPU waits for the host"},
+}};
+
+}  // namespace
+
+const TrainingConstantFacts& facts(TrainingConstant constant) {
+  return kFacts[static_cast<std::size_t>(constant)];
+}
+
+std::vector<std::string> constant_groups(std::string_view stack, const Gpu& gpu,
+                                         const TrainingPrecision& precision) {
+  std::vector<std::string> groups = {"base", fmt::format("stack {}", stack),
+                                     fmt::format("gpu {}", gpu.architecture)};
+  if (precision.compute == Dtype::kFp8) {
+    constexpr std::array<std::string_view, 3> kNames = {"format fp8", "format fp8_block",
+                                                        "format mxfp8"};
+    groups.emplace_back(kNames[static_cast<std::size_t>(precision.recipe)]);
+  } else if (precision.compute == Dtype::kFp4) {
+    groups.emplace_back("format nvfp4");
+  }
+  return groups;
+}
+
+namespace {
+
+ConstantValues filled(double value) {
+  ConstantValues v;
+  v.fill(value);
+  return v;
+}
+
+ConstantTable priors() {
+  ConstantTable table;
+  table.provenance = "priors, nothing fitted";
+  ConstantValues& base = table.groups["base"];
+  for (std::size_t i = 0; i < kTrainingConstants; ++i) base[i] = kFacts[i].base;
+  return table;
+}
+
+}  // namespace
+
+ConstantTable read_constant_table(const Bundle& bundle) {
+  ConstantTable table = priors();
+  const auto file = bundle.find(kFile);
+  if (!file) return table;
+  const Node document = parse_yaml(file->content, file->name);
+  std::vector<std::string> recipe;
+  Fields fields;
+  fields.add("provenance", table.provenance, "what it was fitted on");
+  fields
+      .add("covered_error", table.covered_error,
+           "own error of an iteration whose GPU and format are in the fit")
+      .range(0, 2);
+  fields.add("uncovered_error", table.uncovered_error, "the same on other GPUs").range(0, 2);
+  fields.add("recipe", recipe, "how it was made");
+  fields.custom(
+      "groups", Field::Type::kGroup,
+      [&](const Node& groups) {
+        for (std::size_t g = 0; g < groups.keys().size(); ++g) {
+          const std::string& name = groups.keys()[g];
+          const bool base = name == "base";
+          ConstantValues values = base ? table.groups["base"] : filled(1);
+          Fields constants;
+          for (std::size_t i = 0; i < kTrainingConstants; ++i)
+            constants.add(std::string(kFacts[i].name), values[i], std::string(kFacts[i].doc))
+                .range(0, 1000);
+          constants.read(groups.items()[g]);
+          table.groups[name] = values;
+        }
+      },
+      [] { return nlohmann::ordered_json::object(); }, "factors by group");
+  fields.read(document);
+  return table;
+}
+
+std::string to_yaml(const ConstantTable& table) {
+  std::string out =
+      fmt::format("provenance: \"{}\"\ncovered_error: {:.4g}\nuncovered_error: {:.4g}\n",
+                  table.provenance, table.covered_error, table.uncovered_error);
+  out += "groups:\n";
+  for (const auto& [name, values] : table.groups) {
+    const double neutral = 1;
+    std::string line;
+    for (std::size_t i = 0; i < kTrainingConstants; ++i) {
+      if (name != "base" && values[i] == neutral) continue;
+      line += fmt::format("{}{}: {:.4g}", line.empty() ? "" : ", ", kFacts[i].name, values[i]);
+    }
+    if (!line.empty()) out += fmt::format("  {}: {{{}}}\n", name, line);
+  }
+  return out;
+}
+
+TrainingConstants training_constants(const ConstantTable& table, std::string_view stack,
+                                     const Gpu& gpu, const TrainingPrecision& precision) {
+  TrainingConstants c;
+  c.value = filled(1);
+  bool gpu_known = false, stack_known = false;
+  for (const std::string& group : constant_groups(stack, gpu, precision)) {
+    const auto found = table.groups.find(group);
+    if (found == table.groups.end()) continue;
+    gpu_known |= group.starts_with("gpu ");
+    stack_known |= group.starts_with("stack ");
+    for (std::size_t i = 0; i < kTrainingConstants; ++i) c.value[i] *= found->second[i];
+  }
+  for (std::size_t i = 0; i < kTrainingConstants; ++i)
+    c.value[i] = std::clamp(c.value[i], kFacts[i].least, kFacts[i].most);
+  c.calibrated = gpu_known && stack_known;
+  c.error = c.calibrated ? table.covered_error : table.uncovered_error;
+  c.provenance = table.provenance;
+  return c;
+}
+
+}  // namespace orrery

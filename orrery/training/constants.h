@@ -1,0 +1,86 @@
+// What a software stack makes of the kernels and collectives below it: the constants of a training
+// iteration, fitted on whole iterations (`orrery fit training`) and kept in
+// catalog/training/constants.yaml.
+//
+// A constant is the product of up to four factors: the base, the stack's (megatron, fsdp, ...), the
+// GPU architecture's (ampere, hopper, ...) and the number format's (fp8, mxfp8, nvfp4). What a
+// factor is not given for is 1. So a GPU that no training run covers keeps what its kernels and the
+// stack say.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/bundle.h"
+#include "orrery/hardware/gpu.h"
+#include "orrery/workload/training_job.h"
+
+namespace orrery {
+
+enum class TrainingConstant {
+  // Factors of the seconds of each TrainingCost, in its order. Those of communication are the share
+  // that stands in the way of computation; of overlapped communication see kTensorOverlapped.
+  kProducts,
+  kAttention,
+  kAttentionBackward,
+  kExperts,
+  kElementwise,
+  kCasts,
+  kHead,
+  kTensor,
+  kContext,
+  kExpertExchange,
+  kTensorOverlapped,  // times kTensor, where TrainingPlan::tp_overlap
+  kExpertOverlapped,  // times kExpertExchange, where TrainingPlan::ep_overlap
+  // Share of the shorter one by which computation and the communication of sharded weights beside
+  // it take longer than the longer one: interference, and what does not overlap.
+  kGatherExposed,
+  kReduceExposed,  // the same of gradients, once an iteration
+  kPipeline,       // factor of the pipeline's idle time
+  kSend,           // share of the sends between stages that nothing hides
+  kOptimizer,      // factor of the optimizer's kernel
+  kLaunch,         // microseconds of the host for each kernel
+  kHost,           // milliseconds of an iteration in which the GPU waits: loader, logging, checks
+};
+inline constexpr std::size_t kTrainingConstants = 19;
+
+struct TrainingConstantFacts {
+  std::string_view name;
+  double base, least, most;  // the prior of the base, and the range of the whole constant
+  std::string_view doc;
+};
+const TrainingConstantFacts& facts(TrainingConstant constant);
+
+using ConstantValues = std::array<double, kTrainingConstants>;
+
+struct TrainingConstants {
+  ConstantValues value;
+  double error = 0.12;      // own relative error of an iteration, on rows of other sources
+  bool calibrated = false;  // some run of this GPU architecture was in the fit
+  std::string provenance;
+  double operator[](TrainingConstant c) const { return value[static_cast<std::size_t>(c)]; }
+};
+
+// The fitted table, by group: "base", "stack fsdp", "gpu hopper", "format fp8".
+struct ConstantTable {
+  std::map<std::string, ConstantValues, std::less<>> groups;  // factors; base: values
+  double covered_error = 0.12, uncovered_error = 0.25;
+  std::string provenance;
+};
+
+// The names of the groups that count for a job: those in the table, and those that could be.
+std::vector<std::string> constant_groups(std::string_view stack, const Gpu& gpu,
+                                         const TrainingPrecision& precision);
+
+// The table in catalog/training/constants.yaml; the priors alone if there is none.
+ConstantTable read_constant_table(const Bundle& bundle);
+std::string to_yaml(const ConstantTable& table);
+
+// Products of the factors of `groups`, within each constant's range.
+TrainingConstants training_constants(const ConstantTable& table, std::string_view stack,
+                                     const Gpu& gpu, const TrainingPrecision& precision);
+
+}  // namespace orrery

@@ -1,0 +1,197 @@
+#include "orrery/training/iteration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "orrery/training/job_schedule.h"
+
+namespace orrery {
+namespace {
+
+using C = TrainingConstant;
+using Work = TrainingPass;
+
+constexpr std::size_t at(auto e) { return static_cast<std::size_t>(e); }
+
+// The constant of a cost: they stand in the same order.
+double factor(const TrainingConstants& k, TrainingCost cost, const TrainingPlan& plan) {
+  double f = k.value[at(cost)];
+  if (cost == TrainingCost::kTensor && plan.tp_overlap) f *= k[C::kTensorOverlapped];
+  if (cost == TrainingCost::kExpertExchange && plan.ep_overlap) f *= k[C::kExpertOverlapped];
+  return f;
+}
+
+// Computation with communication beside it.
+Seconds beside(Seconds compute, Seconds communication, double exposed) {
+  return std::max(compute, communication) + exposed * std::min(compute, communication);
+}
+
+}  // namespace
+
+ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& k, const TrainingJob& job) {
+  std::array<Seconds, kTrainingPasses> pass{};
+  for (std::size_t c = 0; c < kTrainingCosts; ++c) {
+    const double f = factor(k, static_cast<TrainingCost>(c), job.plan);
+    for (std::size_t p = 0; p < kTrainingPasses; ++p) pass[p] += f * parts.time[c][p];
+  }
+  ChunkTime t;
+  t.forward = pass[at(Work::kForward)];
+  t.backward_input = pass[at(Work::kRecompute)] + pass[at(Work::kBackwardInput)];
+  t.backward_weight = pass[at(Work::kBackwardWeight)];
+  const auto& exchange = parts.time[at(TrainingCost::kExpertExchange)];
+  const double exposed = factor(k, TrainingCost::kExpertExchange, job.plan);
+  t.forward_exchange = exposed * exchange[at(Work::kForward)];
+  for (const Work p : {Work::kRecompute, Work::kBackwardInput, Work::kBackwardWeight})
+    t.backward_exchange += exposed * exchange[at(p)];
+  const auto launched = [&](double kernels) { return microseconds(k[C::kLaunch] * kernels); };
+  const Seconds forward = std::max(t.forward, launched(parts.kernels[0]));
+  const Seconds backward = t.backward_input + t.backward_weight;
+  const Seconds paced = std::max(backward, launched(parts.kernels[1]));
+  t.launch_bound = forward - t.forward + paced - backward;
+  if (paced > backward && backward.value() > 0) {
+    t.backward_input *= paced / backward;
+    t.backward_weight *= paced / backward;
+  }
+  t.forward = forward;
+  if (job.plan.zero == 3 && parts.gather.value() > 0) {
+    const double e = job.plan.dp_overlap ? k[C::kGatherExposed] : 1;
+    const Seconds gathered = beside(t.forward, parts.gather, e);
+    const Seconds scattered = beside(paced, parts.gather_again + parts.scatter, e);
+    t.exposed_gather = gathered - t.forward + scattered - paced;
+    t.forward = gathered;
+    t.backward_input += scattered - paced;
+  }
+  return t;
+}
+
+namespace {
+
+const ChunkTime& of_chunk(const IterationParts& parts, const std::vector<ChunkTime>& kinds,
+                          int virtual_stage) {
+  return kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(virtual_stage)])];
+}
+
+ChunkTimes scheduled(const ChunkTime& t) {
+  ChunkTimes c;
+  c.forward = t.forward;
+  c.backward_input = t.backward_input;
+  c.backward_weight = t.backward_weight;
+  c.forward_exchange = t.forward_exchange;
+  c.backward_exchange = t.backward_exchange;
+  return c;
+}
+
+// What the slowest stage does not compute of an iteration, if all stages were as slow: by the
+// schedule's closed form. Below zero where its pairs hide an exchange of experts.
+Seconds idle_of_equal_stages(const TrainingJob& job, const std::vector<ChunkTime>& chunks,
+                             Seconds stage) {
+  ChunkTimes mean;
+  for (const ChunkTime& t : chunks) {
+    const double share = 1.0 / static_cast<double>(chunks.size());
+    const ChunkTimes c = scheduled(t);
+    mean.forward += share * c.forward;
+    mean.backward_input += share * c.backward_input;
+    mean.backward_weight += share * c.backward_weight;
+    mean.forward_exchange += share * c.forward_exchange;
+    mean.backward_exchange += share * c.backward_exchange;
+  }
+  const Seconds whole = schedule_of(job.plan).closed_form(shape_of(job), mean).total;
+  return whole - static_cast<double>(job.micro_batches()) * stage;
+}
+
+}  // namespace
+
+Seconds exposed(Seconds communication, Seconds window, bool overlaps, double share) {
+  return overlaps ? beside(window, communication, share) - window : communication;
+}
+
+IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& k,
+                             const TrainingJob& job) {
+  const TrainingPlan& p = job.plan;
+  const double m = static_cast<double>(job.micro_batches());
+  std::vector<ChunkTime> kinds;
+  kinds.reserve(parts.kinds.size());
+  for (const ChunkParts& kind : parts.kinds) kinds.push_back(chunk_time(kind, k, job));
+
+  // Stages by their time for one micro-batch; schedules with two copies of the model run half of
+  // the micro-batches on each.
+  const double copies = p.pp > 1 ? schedule_of(p).copies() : 1;
+  Seconds all, slowest;
+  std::vector<int> critical;
+  for (int s = 0; s < p.pp; ++s) {
+    Seconds stage;
+    std::vector<int> chunks = chunks_of_stage(job, s);
+    for (const int c : chunks) stage += of_chunk(parts, kinds, c).total() / copies;
+    all += stage;
+    if (stage > slowest) slowest = stage, critical = std::move(chunks);
+  }
+  std::vector<ChunkTime> stage;
+  for (const int c : critical) stage.push_back(of_chunk(parts, kinds, c));
+
+  IterationTime out;
+  for (const int c : critical) {
+    const ChunkParts& chunk =
+        parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
+    for (std::size_t cost = 0; cost < kTrainingCosts; ++cost) {
+      const double f = m / copies * factor(k, static_cast<TrainingCost>(cost), p);
+      for (const Seconds s : chunk.time[cost]) out.work[cost] += f * s;
+    }
+    const ChunkTime& t = of_chunk(parts, kinds, c);
+    out.launches += m / copies * t.launch_bound;
+    out.sharding += m / copies * t.exposed_gather;
+  }
+  const ChunkParts& first =
+      parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(critical[0])])];
+  if (p.zero == 3) out.sharding += first.gather / std::max(1, first.layers);
+  if (p.pp > 1) {
+    const Seconds idle = idle_of_equal_stages(job, stage, slowest);
+    const double uneven = (all - slowest) / ((p.pp - 1) * slowest);
+    constexpr double kRounding = 1e-9;
+    if (idle > kRounding * slowest) {
+      out.bubble = k[C::kPipeline] * uneven * idle;
+    } else if (idle < Seconds(0)) {
+      Seconds& exchange = out.work[at(TrainingCost::kExpertExchange)];
+      exchange = std::max(Seconds(0), exchange + idle);
+    }
+  }
+  // Every micro-batch comes and goes both ways; the first and last ones fill and drain the
+  // pipeline.
+  out.sends = p.pp > 1 ? 2 * (k[C::kSend] * m * p.vp + (p.pp - 1)) * parts.send : Seconds(0);
+
+  // Gradients are reduced beside the last backward pass as chunks and layers finish; what was
+  // gathered last stands in front of the first forward.
+  StageParts most;
+  for (const StageParts& s : parts.stages) {
+    most.reduce = std::max(most.reduce, s.reduce);
+    most.gather = std::max(most.gather, s.gather);
+    most.optimizer = std::max(most.optimizer, s.optimizer);
+    most.offload = std::max(most.offload, s.offload);
+  }
+  const Seconds backward = stage[0].backward_input + stage[0].backward_weight;
+  out.reduce = exposed(most.reduce, backward, p.dp_overlap, k[C::kReduceExposed]);
+  out.gather = exposed(most.gather, stage[0].forward, p.dp_overlap, k[C::kReduceExposed]);
+  out.optimizer = k[C::kOptimizer] * most.optimizer + most.offload;
+  out.host = Seconds(1e-3 * k[C::kHost]);
+  out.total = out.launches + out.sharding + out.bubble + out.sends + out.reduce + out.gather +
+              out.optimizer + out.host;
+  for (const Seconds s : out.work) out.total += s;
+  return out;
+}
+
+Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
+                                     const TrainingConstants& k) {
+  double shared = 0, own = 0;
+  for (std::size_t c = 0; c < kTrainingCosts; ++c) {
+    const double share = time.work[c] / time.total;
+    shared += std::pow(share * parts.shared[c], 2);
+    own += std::pow(share * parts.own[c], 2);
+  }
+  // A fit's error on rows of other sources holds that of the kernels: only what kernels are
+  // uncertain beyond it (a GPU without measurements) comes on top.
+  const double kernels = std::sqrt(shared + own);
+  const double beyond = std::sqrt(std::max(0.0, kernels * kernels - k.error * k.error / 2));
+  return {time.total, beyond, k.error, std::max(parts.origin, Origin::kFitted)};
+}
+
+}  // namespace orrery

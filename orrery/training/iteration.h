@@ -1,0 +1,58 @@
+// How long one iteration takes: the parts of iteration_parts.h under a stack's constants.
+//
+// A micro-batch on a virtual stage takes
+//   F = sum of constant * forward seconds           B = the same of recomputed and backward ones,
+// each at least `launch` for every kernel it launches. Sharded weights (ZeRO 3) are gathered, and
+// gradients scattered, beside it:
+//   F' = max(F, G) + gather_exposed * min(F, G),  and the first layer's G once.
+// A pipeline of p stages with v chunks each takes, by the closed form that unequal stages allow,
+//   m max_s(T_s) + idle * (sum_s T_s - max_s T_s) / ((p - 1) max_s T_s) + sends
+// T_s = a stage's F + B over its chunks; `idle` = what the schedule's closed form adds for stages
+// that are all as slow as the slowest (schedule.h): (p-1) T / v of 1F1B and interleaving, exactly,
+// for equal ones. Around it: gradients reduced beside the last backward pass, updated weights
+// gathered beside the first forward pass, the optimizer, and the host.
+//
+// That is the fast path: 10 to 50 us. The event level (pipeline.h) runs every pass of every
+// micro-batch instead.
+#pragma once
+
+#include "orrery/training/constants.h"
+#include "orrery/training/iteration_parts.h"
+
+namespace orrery {
+
+// What a number of passes through one virtual stage cost: by kind of work, with the constants in.
+struct ChunkTime {
+  Seconds forward, backward_input, backward_weight;  // sharded weights' exposed time included
+  Seconds exposed_gather;                            // of that
+  Seconds forward_exchange, backward_exchange;       // of experts, within the passes
+  Seconds launch_bound;                              // what the GPU waited for launches
+  Seconds total() const { return forward + backward_input + backward_weight; }
+};
+ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& constants,
+                     const TrainingJob& job);
+
+// What of `communication` beside `window` of computation stands in its way.
+Seconds exposed(Seconds communication, Seconds window, bool overlaps, double share);
+
+// The iteration by what it is spent on: of the slowest stage. Adds up to `total`.
+struct IterationTime {
+  Seconds total;
+  std::array<Seconds, kTrainingCosts> work{};  // computation, and communication that blocks it
+  Seconds launches;                            // waiting for the host to launch kernels
+  Seconds sharding;   // exposed gathering of weights and scattering of gradients (ZeRO 3)
+  Seconds bubble;     // the pipeline's idle time
+  Seconds sends;      // exposed, between stages
+  Seconds reduce;     // exposed, of gradients
+  Seconds gather;     // exposed, of updated weights
+  Seconds optimizer;  // and offload
+  Seconds host;
+};
+IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& constants,
+                             const TrainingJob& job);
+
+// The same with its uncertainty: the kernels' and collectives' own, and the constants' error.
+Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
+                                     const TrainingConstants& constants);
+
+}  // namespace orrery

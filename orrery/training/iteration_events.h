@@ -1,0 +1,26 @@
+// An iteration event by event: every pass of every micro-batch on every stage, by pipeline.h. Where
+// iteration.h has a closed form for stages that are nearly alike, this follows the schedule for
+// any, with gradients and updated weights on a stream of their own.
+#pragma once
+
+#include "orrery/training/iteration.h"
+#include "orrery/training/pipeline.h"
+
+namespace orrery {
+
+// The question to the pipeline: chunks with the constants in. A stage's gradients and weights are
+// divided among its chunks; a chunk's travel layer by layer beside its own pass, so that the data
+// stream holds what that leaves. Sends are beside computation but for the constant's share, which
+// holds both ends.
+PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingConstants& constants,
+                                   const TrainingJob& job);
+
+struct IterationEvents {
+  PipelineResult pipeline;
+  Seconds total;  // with the optimizer, the first gathered layer and the host around it
+};
+// REQUIRES that the schedule accepts the job. `with_events`: for a timeline.
+IterationEvents iteration_events(const IterationParts& parts, const TrainingConstants& constants,
+                                 const TrainingJob& job, bool with_events = false);
+
+}  // namespace orrery

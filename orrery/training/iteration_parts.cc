@@ -1,0 +1,234 @@
+#include "orrery/training/iteration_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/base/error.h"
+#include "orrery/training/job_schedule.h"
+#include "orrery/workload/training_parameters.h"
+
+namespace orrery {
+namespace {
+
+using CollectiveKind = Collective::Kind;
+using Group = Collective::Group;
+
+constexpr std::size_t index(auto e) { return static_cast<std::size_t>(e); }
+
+// Adam on the host: each GPU's share of a two-socket server's memory bandwidth (8 channels of
+// DDR4-3200 or DDR5-4800 a socket: 400 to 600 GB/s for 8 GPUs).
+constexpr BytesPerSecond kHostMemory = BytesPerSecond(50e9);
+
+// The virtual stages that do the same: by layers of each kind, first and last.
+std::vector<int> chunk_key(const Architecture& model, const TrainingPlan& plan, int chunk) {
+  const StageLayers range = chunk_layers(model, plan, chunk);
+  std::vector<int> key = {chunk == 0 ? 1 : 0, chunk == plan.pp * plan.vp - 1 ? 1 : 0};
+  for (std::size_t i = 0; i < model.layers.specs().size(); ++i)
+    key.push_back(model.layers.count(static_cast<int>(i), range.first, range.last));
+  return key;
+}
+
+}  // namespace
+
+IterationModel::IterationModel(const Architecture& model, const Cluster& cluster,
+                               const KernelModel& kernels, const NetworkModel& network)
+    : model_(model), cluster_(cluster), kernels_(kernels), network_(network) {}
+
+IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& stack) const {
+  const TrainingPlan& p = job.plan;
+  if (p.devices() > cluster_.gpus())
+    throw Infeasible(
+        fmt::format("the plan needs {} GPUs (tp {} x cp {} x dp {} x pp {}), the cluster has {}",
+                    p.devices(), p.tp, p.cp, p.dp, p.pp, cluster_.gpus()));
+  IterationParts whole;
+  std::vector<std::vector<int>> keys;
+  std::array<double, kTrainingCosts> total{};
+  for (int c = 0; c < p.pp * p.vp; ++c) {
+    std::vector<int> key = chunk_key(model_, p, c);
+    const auto found = std::find(keys.begin(), keys.end(), key);
+    whole.kind.push_back(static_cast<int>(found - keys.begin()));
+    if (found != keys.end()) continue;
+    keys.push_back(std::move(key));
+    whole.kinds.push_back(chunk(job, stack, c, whole));
+    for (std::size_t k = 0; k < kTrainingCosts; ++k)
+      for (const Seconds s : whole.kinds.back().time[k]) total[k] += s.value();
+  }
+  for (std::size_t k = 0; k < kTrainingCosts; ++k) {
+    if (total[k] > 0)
+      whole.shared[k] /= total[k], whole.own[k] = std::sqrt(whole.own[k]) / total[k];
+  }
+  std::vector<int> before;
+  for (int s = 0; s < p.pp; ++s) {
+    const std::vector<int> chunks = chunks_of_stage(job, s);
+    std::vector<int> held;
+    for (const int c : chunks) held.push_back(whole.kind[static_cast<std::size_t>(c)]);
+    whole.stages.push_back(s > 0 && held == before ? whole.stages.back() : stage(job, chunks));
+    before = std::move(held);
+  }
+  if (p.pp > 1) {
+    const double tokens = static_cast<double>(rank_tokens(job));
+    // With sequence parallelism each tensor-parallel rank sends its part; else all send all
+    // (Megatron scatters and gathers inside the node instead: the same bytes).
+    const Bytes stream = tokens * model_.hidden * bytes_per_element(job.precision.activations);
+    whole.send =
+        network_
+            .predict({CollectiveKind::kSend, Group::kPipeline, p.pp, stream / p.tp}, placement(p))
+            .time.value;
+  }
+  return whole;
+}
+
+// Calls visit(op, estimate of one call, kernel) for every op that the stack launches; `kernel` is
+// null for collectives.
+template <class Visit>
+void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int index_,
+                           Visit visit) const {
+  const RankPlacement place = placement(job.plan);
+  KernelTime last;  // a recomputed op follows the forward op that it repeats
+  for (TrainingOp& op : training_ops(model_, job, index_)) {
+    if (op.fusible && stack.fused) continue;
+    const auto* c = std::get_if<Collective>(&op.op);
+    if (op.pass != TrainingPass::kRecompute) {
+      if (c) {
+        last.time = network_.predict(*c, place).time;
+      } else {
+        last = kernels_.predict(op.op);
+      }
+    }
+    visit(op, last.time, c ? nullptr : &last);
+  }
+}
+
+std::vector<TrainingTerm> IterationModel::terms(const TrainingJob& job, const StackTraits& stack,
+                                                int index_) const {
+  std::vector<TrainingTerm> terms;
+  visit(job, stack, index_,
+        [&](TrainingOp& op, const Estimate<Seconds>& time, const KernelTime* k) {
+          TrainingTerm t{std::move(op), {}, Bound::kNetwork, {}};
+          t.time = time.scaled(t.op.count);
+          if (k) t.bound = k->bound, t.least = t.op.count * std::max(k->compute, k->memory);
+          terms.push_back(std::move(t));
+        });
+  return terms;
+}
+
+ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stack, int index_,
+                                 IterationParts& whole) const {
+  ChunkParts parts;
+  const TrainingPlan& p = job.plan;
+  parts.layers = chunk_layers(model_, p, index_).size();
+  const RankPlacement place = placement(p);
+  visit(job, stack, index_,
+        [&](const TrainingOp& op, const Estimate<Seconds>& call, const KernelTime* kernel) {
+          const Seconds time = call.value * op.count;
+          parts.time[index(op.cost)][index(op.pass)] += time;
+          parts.kernels[op.pass == TrainingPass::kForward ? 0 : 1] += op.count;
+          if (kernel) parts.flops += op.count * flops(op.op);
+          whole.shared[index(op.cost)] += time.value() * call.shared;
+          whole.own[index(op.cost)] += std::pow(time.value() * call.own, 2);
+          whole.origin = std::max(whole.origin, call.origin);
+        });
+  if (p.zero < 3 || p.data_ranks() == 1) return parts;
+  // Sharded weights travel in the format that products read, gradients as they are reduced; a
+  // collective a layer.
+  const ChunkParameters n = chunk_parameters(model_, job, index_);
+  const Bytes weight =
+      job.precision.fp8_parameters ? Bytes(1) : bytes_per_element(job.precision.activations);
+  const double pieces = std::max(1, parts.layers);
+  const auto travel = [&](CollectiveKind kind, Group group, int ranks, double parameters,
+                          Bytes element) {
+    if (ranks <= 1 || parameters <= 0) return Seconds(0);
+    return network_.predict({kind, group, ranks, parameters / pieces * element}, place).time.value *
+           pieces;
+  };
+  const int shard = p.sharding();
+  parts.gather = travel(CollectiveKind::kAllGather, Group::kData, shard, n.dense, weight) +
+                 travel(CollectiveKind::kAllGather, Group::kExpertData, p.expert_data_ranks(),
+                        n.experts, weight);
+  if (p.reshard) parts.gather_again = parts.gather;
+  const Bytes gradient = bytes_per_element(job.precision.gradients);
+  parts.scatter =
+      travel(CollectiveKind::kReduceScatter, Group::kData, shard, n.trained_dense, gradient) +
+      travel(CollectiveKind::kReduceScatter, Group::kExpertData, p.expert_data_ranks(),
+             n.trained_experts, gradient);
+  return parts;
+}
+
+StageParts IterationModel::stage(const TrainingJob& job, const std::vector<int>& chunks) const {
+  const TrainingPlan& p = job.plan;
+  const RankPlacement place = placement(p);
+  ChunkParameters n;
+  for (const int c : chunks) {
+    const ChunkParameters one = chunk_parameters(model_, job, c);
+    n.trained_dense += one.trained_dense;
+    n.trained_experts += one.trained_experts;
+    n.products += one.products;
+  }
+  StageParts out;
+  const Bytes gradient = bytes_per_element(job.precision.gradients);
+  const Bytes weight =
+      job.precision.fp8_parameters ? Bytes(1) : bytes_per_element(job.precision.activations);
+  const auto travel = [&](CollectiveKind kind, Group group, int ranks, Bytes bytes) {
+    if (ranks <= 1 || bytes.value() <= 0) return Seconds(0);
+    return network_.predict({kind, group, ranks, bytes}, place).time.value;
+  };
+  const int ranks = p.data_ranks(), expert_ranks = p.expert_data_ranks();
+  const Bytes dense = n.trained_dense * gradient, experts = n.trained_experts * gradient;
+  if (p.zero == 0) {
+    out.reduce = travel(CollectiveKind::kAllReduce, Group::kData, ranks, dense) +
+                 travel(CollectiveKind::kAllReduce, Group::kExpertData, expert_ranks, experts);
+  } else if (p.zero < 3) {
+    out.reduce = travel(CollectiveKind::kReduceScatter, Group::kData, ranks, dense) +
+                 travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_ranks, experts);
+    out.gather = travel(CollectiveKind::kAllGather, Group::kData, ranks, n.trained_dense * weight) +
+                 travel(CollectiveKind::kAllGather, Group::kExpertData, expert_ranks,
+                        n.trained_experts * weight);
+  } else if (p.sharding() < ranks) {
+    out.reduce = travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / p.sharding(),
+                        dense / p.sharding());
+  }
+
+  const double owned =
+      p.zero == 0 ? n.trained()
+                  : n.trained_dense / p.sharding() + n.trained_experts / std::max(1, expert_ranks);
+  const auto parameters = static_cast<std::int64_t>(std::max(1.0, owned));
+  const TrainingPrecision& f = job.precision;
+  OptimizerStep step =
+      adam_step(parameters, f.activations, f.gradients,
+                f.master_weights ? std::optional(Dtype::kFp32) : std::nullopt, f.moments);
+  const Bytes moment = bytes_per_element(f.moments);
+  if (job.optimizer == Optimizer::kSgd || job.optimizer == Optimizer::kMuon)
+    step.read -= moment, step.written -= moment;  // one moment
+  if (job.optimizer == Optimizer::kAdafactor)
+    step.read -= 2 * moment, step.written -= 2 * moment;  // rows and columns alone
+  // The gradients' norm reads them once more.
+  const OptimizerStep norm{parameters, gradient, Bytes(0)};
+  const Seconds kernel = kernels_.predict(step).time.value;
+  if (job.offload_optimizer) {
+    const BytesPerSecond link = cluster_.gpu().host_link.bandwidth.value_or(BytesPerSecond(25e9));
+    out.offload =
+        owned * (gradient + weight) / link + owned * (step.read + step.written) / kHostMemory;
+    out.optimizer = kernels_.predict(norm).time.value;
+    return out;
+  }
+  out.optimizer = kernel + kernels_.predict(norm).time.value;
+  if (job.optimizer == Optimizer::kMuon) {
+    // Five Newton-Schulz steps of a matrix [a, b] with a <= b: 4 a^2 b + 2 a^3 FLOPs each (Jordan
+    // et al. 2024); b is about 3 a in the projections of a layer.
+    const double side = static_cast<double>(model_.hidden) / p.tp;
+    const double products = n.products / (p.zero == 0 ? 1 : p.sharding());
+    const double flops_of = 5 * (4 + 2.0 / 3) * side * products;
+    const Gemm g{static_cast<std::int64_t>(side),
+                 static_cast<std::int64_t>(side),
+                 static_cast<std::int64_t>(side),
+                 1,
+                 Format::kBf16,
+                 false};
+    out.optimizer += kernels_.predict(g).time.value * (flops_of / flops(g).value());
+  }
+  return out;
+}
+
+}  // namespace orrery

@@ -1,0 +1,87 @@
+// The parts of one training iteration before any software stack's constants: seconds of every kind
+// of work on every different virtual stage, from the kernel and network rooms. iteration.h makes a
+// time of them; a fit of the constants needs nothing else.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "orrery/base/estimate.h"
+#include "orrery/hardware/cluster.h"
+#include "orrery/kernel/kernel_model.h"
+#include "orrery/network/network_model.h"
+#include "orrery/workload/training_program.h"
+
+namespace orrery {
+
+// One micro-batch through one virtual stage.
+struct ChunkParts {
+  std::array<std::array<Seconds, kTrainingPasses>, kTrainingCosts> time{};  // [cost][pass]
+  std::array<double, 2> kernels{};  // launched: forward; recomputed and backward
+  // Communication of sharded weights and gradients (ZeRO 3): gathered before the forward, again
+  // before the backward, gradients reduced and scattered.
+  Seconds gather, gather_again, scatter;
+  int layers = 0;
+  Flops flops;  // of all passes: what HFU counts
+};
+
+// Once an iteration on one pipeline stage.
+struct StageParts {
+  Seconds reduce;     // gradients over the ranks that hold the same weights
+  Seconds gather;     // weights updated in shards (ZeRO 1 and 2)
+  Seconds optimizer;  // its kernel, and the norm of the gradients
+  Seconds offload;    // what travels to the host and back, and the host's step
+};
+
+struct IterationParts {
+  std::vector<ChunkParts> kinds;
+  std::vector<int> kind;  // of each virtual stage, in model order
+  std::vector<StageParts> stages;
+  Seconds send;  // activations of a micro-batch to the next stage
+  // Relative errors of each cost, weighted by time: shared by a family, and own.
+  std::array<double, kTrainingCosts> shared{}, own{};
+  Origin origin = Origin::kExact;
+};
+
+// Which fraction of unfused work a stack does: fusible kernels are folded into their neighbours.
+struct StackTraits {
+  bool fused = true;
+};
+
+// One op of a pass of a micro-batch, before the stack's constants.
+struct TrainingTerm {
+  TrainingOp op;
+  Estimate<Seconds> time;  // of all its calls
+  Bound bound = Bound::kNetwork;
+  Seconds least;  // by the data sheet's peaks; 0 of collectives
+};
+
+// Gathers the parts of a job. Borrows everything.
+class IterationModel {
+ public:
+  IterationModel(const Architecture& model, const Cluster& cluster, const KernelModel& kernels,
+                 const NetworkModel& network);
+
+  // REQUIRES that check_job and the schedule accept. InputError: the job needs other than the
+  // cluster's GPUs. NoData: as KernelModel.
+  IterationParts parts(const TrainingJob& job, const StackTraits& stack) const;
+
+  // Of one virtual stage, op by op, in the order of training_ops.
+  std::vector<TrainingTerm> terms(const TrainingJob& job, const StackTraits& stack,
+                                  int chunk) const;
+
+ private:
+  template <class Visit>
+  void visit(const TrainingJob& job, const StackTraits& stack, int chunk, Visit visit) const;
+  ChunkParts chunk(const TrainingJob& job, const StackTraits& stack, int index,
+                   IterationParts& whole) const;
+  StageParts stage(const TrainingJob& job, const std::vector<int>& chunks) const;
+
+  const Architecture& model_;
+  const Cluster& cluster_;
+  const KernelModel& kernels_;
+  const NetworkModel& network_;
+};
+
+}  // namespace orrery

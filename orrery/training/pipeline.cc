@@ -1,0 +1,368 @@
+#include "orrery/training/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kNotYet = -1;
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+// A chunk on its stage.
+struct Slot {
+  int virtual_stage = 0;
+  std::array<double, 4> pass{};  // seconds, by Pass
+  double exchange_forward = 0, exchange_backward = 0;
+  double activation = 1;
+  double gathered = 0;  // when its parameters are there
+  double reduce = 0;
+  int left = 0;                                    // gradients of weights to come
+  bool sends_forward = false, sends_back = false;  // to another stage
+};
+
+struct Stage {
+  std::size_t next = 0, end = 0;  // in the tasks
+  double free = 0;                // of the compute stream
+  double data_free = 0;           // of the data stream
+  double first_start = kNotYet, compute_end = 0, busy = 0;
+  double first_gather = 0;  // exposed before the first forward, if nothing hides it
+  double reduces = 0;       // put off to the end
+  double alive = 0, peak = 0;
+  std::ptrdiff_t waits_for = -1;  // index of an arrival
+};
+
+void check_times(const PipelineQuestion& q) {
+  const auto good = [](Seconds t) { return std::isfinite(t.value()) && t >= Seconds(0); };
+  if (q.chunks.size() != at(q.shape.virtual_stages())) {
+    throw InputError(
+        fmt::format("a pipeline of {} stages with {} chunks each needs {} chunks' "
+                    "times, not {}",
+                    q.shape.stages, q.shape.chunks, q.shape.virtual_stages(), q.chunks.size()));
+  }
+  for (std::size_t i = 0; i < q.chunks.size(); ++i) {
+    const ChunkTimes& c = q.chunks[i];
+    for (Seconds t : {c.forward, c.backward_input, c.backward_weight, c.parameter_gather,
+                      c.gradient_reduce, c.forward_exchange, c.backward_exchange}) {
+      if (!good(t))
+        throw InputError(fmt::format("pipeline chunk {}: a time of {} s", i, t.value()));
+    }
+    if (c.forward_exchange > c.forward || c.backward_exchange > c.backward()) {
+      throw InputError(fmt::format("pipeline chunk {}: its exchange is longer than its pass", i));
+    }
+    if (!(c.activation >= 0) || !std::isfinite(c.activation)) {
+      throw InputError(fmt::format("pipeline chunk {}: activations of {}", i, c.activation));
+    }
+  }
+  if (!good(q.send)) throw InputError(fmt::format("pipeline send of {} s", q.send.value()));
+  if (!(q.overlap_slowdown >= 1) || !std::isfinite(q.overlap_slowdown)) {
+    throw InputError(
+        fmt::format("overlap slowdown must be at least 1, not {}", q.overlap_slowdown));
+  }
+}
+
+TimelineEvent::Kind kind_of(Pass pass) { return static_cast<TimelineEvent::Kind>(pass); }
+static_assert(static_cast<int>(TimelineEvent::Kind::kBackwardWeight) ==
+              static_cast<int>(Pass::kBackwardWeight));
+
+class Run {
+ public:
+  Run(const PipelineSchedule& schedule, const PipelineQuestion& question, bool with_events)
+      : schedule_(schedule),
+        question_(question),
+        shape_(question.shape),
+        virtual_stages_(shape_.virtual_stages()),
+        per_stage_(shape_.chunks * schedule.copies()),
+        with_events_(with_events) {
+    slots_.resize(at(shape_.stages * per_stage_));
+    stages_.resize(at(shape_.stages));
+    arrivals_.assign(at(2 * shape_.micro_batches * virtual_stages_), kNotYet);
+    place();
+    tasks_.reserve(at(3 * shape_.micro_batches * virtual_stages_));
+    for (int s = 0; s < shape_.stages; ++s) start_stage(s);
+  }
+
+  PipelineResult run() {
+    for (int s = shape_.stages; s-- > 0;) ready_.push_back(s);
+    while (!ready_.empty()) {
+      const int s = ready_.back();
+      ready_.pop_back();
+      advance(s);
+    }
+    for (int s = 0; s < shape_.stages; ++s) {
+      if (stages_[at(s)].next != stages_[at(s)].end) {
+        throw std::logic_error(
+            fmt::format("pipeline schedule {} deadlocks: stage {} of {}, {} "
+                        "chunks, {} micro-batches",
+                        schedule_.name(), s, shape_.stages, shape_.chunks, shape_.micro_batches));
+      }
+    }
+    return result();
+  }
+
+ private:
+  Slot& slot(int stage, int chunk) { return slots_[at(stage * per_stage_ + chunk)]; }
+
+  // When the input of a forward of this virtual stage (of a backward: of the first
+  // `virtual_stages_` after them) arrives at its stage.
+  std::size_t arrival(bool backward, int micro_batch, int virtual_stage) const {
+    return at((2 * micro_batch + (backward ? 1 : 0)) * virtual_stages_ + virtual_stage);
+  }
+
+  int& holder(int copy, int virtual_stage) {
+    return holders_[at(copy * virtual_stages_ + virtual_stage)];
+  }
+
+  // Which stage holds what.
+  void place() {
+    holders_.resize(at(schedule_.copies() * virtual_stages_));
+    for (int s = 0; s < shape_.stages; ++s) {
+      for (int c = 0; c < per_stage_; ++c) {
+        Slot& k = slot(s, c);
+        k.virtual_stage = schedule_.virtual_stage(s, c, shape_);
+        holder(c / shape_.chunks, k.virtual_stage) = s;
+        const ChunkTimes& t = question_.chunks[at(k.virtual_stage)];
+        k.pass = {t.forward.value(), t.backward().value(), t.backward_input.value(),
+                  t.backward_weight.value()};
+        k.exchange_forward = t.forward_exchange.value();
+        k.exchange_backward = t.backward_exchange.value();
+        k.activation = t.activation;
+        k.reduce = t.gradient_reduce.value();
+      }
+    }
+    for (int s = 0; s < shape_.stages; ++s) {
+      for (int c = 0; c < per_stage_; ++c) {
+        Slot& k = slot(s, c);
+        const int copy = c / shape_.chunks, v = k.virtual_stage;
+        k.sends_forward = v + 1 < virtual_stages_ && holder(copy, v + 1) != s;
+        k.sends_back = v > 0 && holder(copy, v - 1) != s;
+      }
+    }
+    for (int k = 0; k < shape_.micro_batches; ++k) arrivals_[arrival(false, k, 0)] = 0;
+  }
+
+  // The order of the stage, and its gathers.
+  void start_stage(int s) {
+    Stage& stage = stages_[at(s)];
+    stage.next = tasks_.size();
+    schedule_.order(s, shape_, tasks_);
+    stage.end = tasks_.size();
+    for (std::size_t i = stage.next; i < stage.end; ++i) {
+      const PipelineTask& task = tasks_[i];
+      Slot& k = slot(s, task.chunk);
+      if (task.pass == Pass::kBackward || task.pass == Pass::kBackwardWeight) ++k.left;
+      if (task.pass != Pass::kForward || k.gathered != 0) continue;
+      const double gather = question_.chunks[at(k.virtual_stage)].parameter_gather.value();
+      if (gather == 0) continue;
+      const double start = stage.data_free;
+      k.gathered = stage.data_free = start + gather;
+      if (i == stage.next || !question_.overlap_gather) stage.first_gather += gather;
+      record({TimelineEvent::Kind::kGather, true, false, s, k.virtual_stage, 0, Seconds(start),
+              Seconds(k.gathered)});
+    }
+    if (!question_.overlap_gather) stage.free = stage.data_free;
+  }
+
+  // Runs the stage's tasks until one's input is missing.
+  void advance(int s) {
+    Stage& stage = stages_[at(s)];
+    while (stage.next != stage.end) {
+      const PipelineTask& task = tasks_[stage.next];
+      Slot& k = slot(s, task.chunk);
+      double start = stage.free;
+      if (!ready(stage, k, task, start)) return;
+      if (!task.paired) {
+        const double end = compute(stage, start, k.pass[static_cast<std::size_t>(task.pass)]);
+        ++stage.next;
+        finish(s, task, k, start, end);
+        continue;
+      }
+      const PipelineTask& other = tasks_[stage.next + 1];
+      Slot& o = slot(s, other.chunk);
+      if (!ready(stage, o, other, start)) return;
+      const double exchange = k.exchange_forward + o.exchange_backward;
+      const double both = k.pass[static_cast<std::size_t>(task.pass)] +
+                          o.pass[static_cast<std::size_t>(other.pass)];
+      const double end = compute(stage, start, std::max(both - exchange, exchange));
+      stage.next += 2;
+      // The pair's forward is alive beside what the backward frees.
+      finish(s, task, k, start, end);
+      finish(s, other, o, start, end);
+    }
+  }
+
+  // Moves `start` to when the task's input is there; false, and the stage waits, if it never came.
+  bool ready(Stage& stage, const Slot& k, const PipelineTask& task, double& start) {
+    if (task.pass == Pass::kBackwardWeight) return true;
+    const std::size_t input =
+        arrival(task.pass != Pass::kForward, task.micro_batch, k.virtual_stage);
+    if (arrivals_[input] == kNotYet) {
+      stage.waits_for = static_cast<std::ptrdiff_t>(input);
+      return false;
+    }
+    start = std::max(start, arrivals_[input]);
+    if (task.pass == Pass::kForward) start = std::max(start, k.gathered);
+    return true;
+  }
+
+  // The end of `work` that starts now: slower while the data stream is busy, which until then has
+  // no gap, for nothing is added to it before this end.
+  double compute(Stage& stage, double start, double work) {
+    if (stage.first_start == kNotYet) stage.first_start = start;
+    const double beside = stage.data_free - start, slowdown = question_.overlap_slowdown;
+    double end = start + work;
+    if (beside > 0 && slowdown != 1) {
+      const double slow = work * slowdown;
+      end = slow <= beside ? start + slow : stage.data_free + (work - beside / slowdown);
+    }
+    stage.busy += end - start;
+    stage.compute_end = end;
+    stage.free = end;
+    return end;
+  }
+
+  void finish(int s, const PipelineTask& task, Slot& k, double start, double end) {
+    Stage& stage = stages_[at(s)];
+    record({kind_of(task.pass), false, task.paired || pair_, s, k.virtual_stage, task.micro_batch,
+            Seconds(start), Seconds(end)});
+    pair_ = task.paired;
+    const int v = k.virtual_stage, copy = task.chunk / shape_.chunks;
+    switch (task.pass) {
+      case Pass::kForward:
+        stage.alive += k.activation;
+        stage.peak = std::max(stage.peak, stage.alive);
+        if (v + 1 < virtual_stages_) {
+          deliver(stage, holder(copy, v + 1), arrival(false, task.micro_batch, v + 1),
+                  k.sends_forward, end);
+        } else {
+          deliver(stage, s, arrival(true, task.micro_batch, v), false, end);
+        }
+        return;
+      case Pass::kBackward:
+      case Pass::kBackwardInput:
+        if (v > 0) {
+          deliver(stage, holder(copy, v - 1), arrival(true, task.micro_batch, v - 1), k.sends_back,
+                  end);
+        }
+        if (task.pass == Pass::kBackwardInput) return;
+        break;
+      case Pass::kBackwardWeight:
+        break;
+    }
+    stage.alive -= k.activation;
+    if (--k.left == 0) reduce(s, k, end);
+  }
+
+  // An input arrives; a stage that waits for it goes on.
+  void deliver(Stage& sender, int to, std::size_t what, bool sent, double end) {
+    const double there = sent ? end + question_.send.value() : end;
+    if (sent && question_.blocking_send) sender.free = there;
+    arrivals_[what] = there;
+    Stage& receiver = stages_[at(to)];
+    if (receiver.waits_for != static_cast<std::ptrdiff_t>(what)) return;
+    receiver.waits_for = -1;
+    ready_.push_back(to);
+  }
+
+  void reduce(int s, const Slot& k, double now) {
+    if (k.reduce == 0) return;
+    Stage& stage = stages_[at(s)];
+    if (!question_.overlap_reduce) {
+      stage.reduces += k.reduce;
+      deferred_.push_back({TimelineEvent::Kind::kReduce, true, false, s, k.virtual_stage, 0,
+                           Seconds(0), Seconds(k.reduce)});
+      return;
+    }
+    const double start = std::max(now, stage.data_free);
+    stage.data_free = start + k.reduce;
+    record({TimelineEvent::Kind::kReduce, true, false, s, k.virtual_stage, 0, Seconds(start),
+            Seconds(stage.data_free)});
+  }
+
+  void record(const TimelineEvent& event) {
+    if (with_events_) events_.push_back(event);
+  }
+
+  PipelineResult result() {
+    double makespan = 0, longest = 0, longest_exposed = 0;
+    double first = std::numeric_limits<double>::infinity(), last = 0;
+    for (Stage& stage : stages_) {
+      if (stage.reduces > 0) stage.data_free = std::max(stage.compute_end, stage.data_free);
+      const double end = std::max(stage.compute_end, stage.data_free + stage.reduces);
+      makespan = std::max(makespan, end);
+      first = std::min(first, stage.first_start);
+      last = std::max(last, stage.compute_end);
+      const double span = end - (stage.first_start - stage.first_gather);
+      if (span > longest) {
+        longest = span;
+        longest_exposed = stage.first_gather + (end - stage.compute_end);
+      }
+    }
+    PipelineResult out;
+    out.makespan = Seconds(makespan);
+    out.total = Seconds(schedule_.staggered() ? longest : makespan);
+    out.exposed_data = Seconds(schedule_.staggered() ? longest_exposed : first + (makespan - last));
+    const double window = (out.total - out.exposed_data).value();
+    out.busy.reserve(stages_.size());
+    out.peak_activations.reserve(stages_.size());
+    for (const Stage& stage : stages_) {
+      out.busy.push_back(Seconds(stage.busy));
+      out.peak_activations.push_back(stage.peak);
+      if (window > 0) out.bubble += (1 - stage.busy / window) / shape_.stages;
+    }
+    out.bubble = std::max(out.bubble, 0.0);
+    out.events = events();
+    return out;
+  }
+
+  std::vector<TimelineEvent> events() {
+    if (!with_events_) return {};
+    for (TimelineEvent& e : deferred_) {
+      Stage& stage = stages_[at(e.stage)];
+      e.start = Seconds(stage.data_free);
+      e.end += e.start;
+      stage.data_free = e.end.value();
+      events_.push_back(e);
+    }
+    std::stable_sort(events_.begin(), events_.end(),
+                     [](const TimelineEvent& a, const TimelineEvent& b) {
+                       return a.stage != b.stage ? a.stage < b.stage : a.start < b.start;
+                     });
+    return std::move(events_);
+  }
+
+  const PipelineSchedule& schedule_;
+  const PipelineQuestion& question_;
+  const PipelineShape shape_;
+  const int virtual_stages_;
+  const int per_stage_;  // slots
+  const bool with_events_;
+  bool pair_ = false;  // the task before is the other half of this one
+
+  std::vector<Slot> slots_;
+  std::vector<Stage> stages_;
+  std::vector<int> holders_;
+  std::vector<double> arrivals_;
+  std::vector<PipelineTask> tasks_;
+  std::vector<int> ready_;
+  std::vector<TimelineEvent> events_, deferred_;
+};
+
+}  // namespace
+
+PipelineResult run_pipeline(const PipelineSchedule& schedule, const PipelineQuestion& question,
+                            bool with_events) {
+  schedule.check(question.shape);
+  check_times(question);
+  return Run(schedule, question, with_events).run();
+}
+
+}  // namespace orrery

@@ -1,0 +1,33 @@
+// The software stacks that train, by name: what of them the workload depends on. Their constants
+// are fitted (constants.h) and their memory is orrery/memory's.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/training/iteration_parts.h"
+
+namespace orrery {
+
+struct TrainingStackKind {
+  std::string_view name;
+  bool fused;  // norms, activations and rotary embedding in kernels of their own making
+  // What its recipes do where a user does not say: the ZeRO stage with several data-parallel ranks,
+  // and sequence parallelism with tensor parallelism.
+  int zero;
+  bool sequence_parallel;
+  std::string_view doc;
+};
+
+// In the order in which users are shown them.
+const std::vector<TrainingStackKind>& training_stacks();
+// InputError naming the nearest.
+const TrainingStackKind& training_stack(std::string_view name);
+
+// torch.compile, and stacks that are compiled anyway, fold what is fusible.
+inline StackTraits traits(const TrainingStackKind& stack, bool compiled) {
+  return {stack.fused || compiled};
+}
+
+}  // namespace orrery

@@ -1,0 +1,50 @@
+// What the training stacks of ../shared/data/training do where a row does not say: the one place
+// that knows their defaults. From their documentation and default configurations; a row that states
+// a field overrides it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "orrery/base/dtype.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/workload/training_job.h"
+
+namespace orrery {
+
+struct TrainingStack {
+  // megatron (Megatron-LM, Core, NeMo, Bridge, nanotron, Primus, MegaScale), megatron-deepspeed,
+  // fsdp (PyTorch FSDP: llm-foundry, torchtitan, AutoModel, fms-fsdp, Meta), deepspeed, internevo,
+  // llmq, litgpt, torchtune, oneflow, colossalai, hf, maxtext, neuronx; empty: none of them.
+  std::string name;
+  int year = 0;       // of the version; 0: unknown
+  bool tuned = true;  // since 2022: flash attention, overlapped communication
+  Dtype gradients = Dtype::kFp32;
+  bool master_weights = true;
+  Dtype moments = Dtype::kFp32;
+  bool dropout = false;
+  bool compiled = false;
+  bool fused_cross_entropy = false;
+  bool sequence_parallel = true;  // where tp > 1
+  bool tp_overlap = false;
+  bool dp_overlap = true;
+  int zero = 0;
+  Recompute recompute = Recompute::kNone;
+  int lora_rank = 8;
+};
+
+// `version` as the row has it: "26.04", "2025-06-09", "0.8.0"; `dtype`: of the products.
+TrainingStack training_stack(std::string_view framework, std::string_view version,
+                             std::string_view dtype);
+
+struct StatedNode {
+  NodeType node;
+  bool network_stated = false;  // false: the node's own default
+};
+
+// The GPU's usual node with the GPUs of a node and the network that a row states ("NVLink; RoCE
+// 1600 Gb/s per node"). A rack of trays stays a rack.
+StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,
+                       int gpus_per_node);
+
+}  // namespace orrery

@@ -1,0 +1,157 @@
+// A training job: how a model is split over devices, in which number formats, with which optimizer,
+// recomputation and batch; and whether the model allows it.
+//
+// Ranks run tp fastest, then cp, then dp, then pp (Megatron's order "tp-cp-ep-dp-pp"). Routed
+// experts are spread over the tp*cp*dp ranks of a stage: ep groups of etp ranks each, the rest
+// copies.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/dtype.h"
+#include "orrery/model/architecture.h"
+#include "orrery/workload/format.h"
+#include "orrery/workload/plan.h"
+
+namespace orrery {
+
+// What holds how much of a sequence under context parallelism. Causal work is balanced (zig-zag) in
+// all three.
+enum class ContextMethod {
+  kRing,       // keys and values go round, each hop beside a block of attention
+  kAllGather,  // keys and values are gathered before, their gradients reduced and scattered after
+  kUlysses,    // all-to-all from tokens to heads and back
+};
+
+struct TrainingPlan {
+  int tp = 1;   // tensor parallel
+  int pp = 1;   // pipeline stages
+  int vp = 1;   // model chunks a stage holds (virtual stages)
+  int dp = 1;   // data parallel: ranks that see different sequences, FSDP's included
+  int cp = 1;   // context parallel: ranks that share a sequence
+  int ep = 1;   // expert parallel
+  int etp = 0;  // tensor parallel of an expert; 0: tp
+  // Norms, dropout and residual adds work on 1/tp of the tokens; all-reduces become
+  // reduce-scatters and all-gathers.
+  bool sequence_parallel = false;
+  // Share of tensor-parallel communication that runs beside products (user buffers, async TP).
+  bool tp_overlap = false;
+  std::string
+      schedule;  // of the pipeline (training/schedule.h); empty: 1f1b, interleaved if vp > 1
+  // Layers of each virtual stage in model order, pp*vp of them; empty: equal.
+  std::vector<std::int64_t> split;
+  int zero = 0;  // 0 copies; 1 optimizer states sharded over dp*cp; 2 gradients too; 3 weights too
+  // Ranks that share one copy of what is sharded (HSDP where fewer than dp*cp); 0: dp*cp.
+  int shard = 0;
+  bool reshard = true;  // zero 3: weights are dropped after the forward and gathered again
+  ContextMethod context = ContextMethod::kRing;
+  // Gradients are reduced, and weights gathered, beside computation.
+  bool dp_overlap = true;
+  bool ep_overlap = false;  // all-to-all beside the computation of another micro-batch
+
+  int expert_tp() const { return etp > 0 ? etp : tp; }
+  std::int64_t devices() const { return std::int64_t{tp} * cp * dp * pp; }
+  int data_ranks() const { return dp * cp; }  // that hold the same weights
+  int expert_data_ranks() const { return tp * cp * dp / (ep * expert_tp()); }  // the same experts
+  int sharding() const { return shard > 0 ? shard : data_ranks(); }
+  bool operator==(const TrainingPlan&) const = default;
+};
+
+// How fp8 operands are scaled.
+enum class Fp8Recipe { kTensor, kBlock, kMx };
+
+struct TrainingPrecision {
+  // Of the large products: fp32, tf32, fp16, bf16, fp8, nvfp4. LM head, router, embedding and
+  // attention stay in `activations`.
+  Dtype compute = Dtype::kBf16;
+  Fp8Recipe recipe = Fp8Recipe::kTensor;
+  Dtype activations = Dtype::kBf16;  // residual stream, and the weights that products read
+  Dtype gradients = Dtype::kFp32;    // as accumulated and reduced
+  bool master_weights = true;        // an fp32 copy that the optimizer updates
+  Dtype moments = Dtype::kFp32;      // of the optimizer
+  bool fp8_parameters = false;       // weights are kept, and gathered, in fp8
+  bool operator==(const TrainingPrecision&) const = default;
+};
+
+enum class Recompute {
+  kNone,
+  kSelective,  // the core of attention (Korthikanti et al. 2022)
+  kFull,       // whole layers, from their inputs
+};
+
+enum class Optimizer { kAdam, kSgd, kAdafactor, kMuon };
+
+// What is trained of the model.
+enum class Tuning {
+  kFull,
+  kLora,   // low-rank adapters beside frozen weights
+  kQlora,  // the same over a 4-bit base that is widened for every product
+  kDora,   // LoRA and a trained magnitude of every column
+};
+
+struct TrainingJob {
+  TrainingPlan plan;
+  TrainingPrecision precision;
+  Recompute recompute = Recompute::kNone;
+  // kFull: of how many layers of each virtual stage; 0: all.
+  int recompute_layers = 0;
+  Optimizer optimizer = Optimizer::kAdam;
+  Tuning tuning = Tuning::kFull;
+  int lora_rank = 16;
+  // Any of q, k, v, o, gate, up, down.
+  std::vector<std::string> lora_targets = {"q", "k", "v", "o"};
+
+  std::int64_t seq = 2048;        // tokens of a sequence (packed ones count as one)
+  std::int64_t micro_batch = 1;   // sequences of a dp rank at once
+  std::int64_t global_batch = 1;  // sequences of a step of the optimizer
+
+  bool flash = true;                 // attention without its scores in memory
+  bool fused_cross_entropy = false;  // loss without a copy of the logits in fp32
+  bool dropout = false;              // masks are written and kept
+  double expert_skew = 0;            // exponent of the power law of expert loads
+  // Tokens an expert takes at most, over the mean; more are dropped. 0: all are taken.
+  double capacity_factor = 0;
+  bool offload_optimizer = false;    // states and step on the host
+  bool offload_activations = false;  // saved tensors go to host memory and come back
+
+  std::int64_t micro_batches() const { return global_batch / (micro_batch * plan.dp); }
+  bool operator==(const TrainingJob&) const = default;
+};
+
+// Tokens of a micro-batch that one rank works on.
+inline std::int64_t rank_tokens(const TrainingJob& job) {
+  return job.micro_batch * job.seq / job.plan.cp;
+}
+
+// The plan under which one stage's forward Program is made (program.h): tensor and expert
+// parallelism; data-parallel ranks only as far as they share experts.
+ParallelPlan stage_plan(const TrainingPlan& plan);
+
+// The number formats of that Program.
+Precision stage_precision(const TrainingPrecision& precision);
+
+// Layers of a virtual stage. REQUIRES that check_job accepts, 0 <= chunk < pp*vp.
+StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, int chunk);
+
+// Checks a job against a model; the message says which rule fails, with the numbers.
+//
+// InputError: sizes below 1, zero tokens, unknown LoRA targets, a rank of 0. Infeasible unless
+// - the rules of check_plan hold for tp, etp and ep;
+// - ep*etp divides tp*cp*dp;
+// - layers divide by pp*vp, or `split` has that many entries that add up to the layers;
+// - micro_batch*dp divides global_batch;
+// - cp divides the sequence in two halves each (2*cp divides seq), every mixer is softmax or latent
+//   attention, and, for Ulysses, cp divides the key-value heads of a tensor-parallel rank;
+// - shard divides dp*cp.
+void check_job(const Architecture& model, const TrainingJob& job);
+
+std::string_view to_text(Recompute recompute);
+std::string_view to_text(Optimizer optimizer);
+std::string_view to_text(Tuning tuning);
+std::string_view to_text(ContextMethod method);
+std::string_view to_text(Fp8Recipe recipe);
+
+}  // namespace orrery

@@ -1,0 +1,481 @@
+#include "orrery/workload/training_program.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "orrery/model/parameters.h"
+#include "orrery/workload/training_parameters.h"
+
+namespace orrery {
+namespace {
+
+using Pass = TrainingPass;
+using Cost = TrainingCost;
+using Kind = Collective::Kind;
+using Group = Collective::Group;
+
+double real(std::int64_t n) { return static_cast<double>(n); }
+
+// Builds the passes of one virtual stage.
+class Passes {
+ public:
+  Passes(const Architecture& model, const TrainingJob& job, int chunk)
+      : model_(model), job_(job), plan_(job.plan), range_(chunk_layers(model, plan_, chunk)) {
+    start_ = chunk == 0;
+    end_ = chunk == plan_.pp * plan_.vp - 1;
+    element_ = bytes_per_element(job.precision.activations);
+    frozen_ = job.tuning != Tuning::kFull;
+    if (job.recompute == Recompute::kFull) {
+      recomputed_ = job.recompute_layers == 0 || range_.size() == 0
+                        ? 1.0
+                        : std::min(1.0, 1.0 * job.recompute_layers / range_.size());
+    }
+    ops_.reserve(128);
+  }
+
+  std::vector<TrainingOp> build() {
+    Batch batch;
+    SequenceGroup group;
+    const ParallelPlan plan = stage_plan(plan_);
+    group.sequences = job_.micro_batch * plan.dp;
+    group.new_tokens = job_.seq / plan_.cp;
+    // The mean keys of a zig-zag share: (s/cp) * (s - s/cp)/2 + (s/cp)^2/2 pairs, 1/cp of all.
+    group.past = real(job_.seq - group.new_tokens) / 2;
+    group.sampled = false;
+    batch.groups = {group};
+    ProgramOptions options;
+    options.expert_skew = job_.expert_skew;
+    options.slice = LayerSlice{range_, start_, end_};
+    const Program forward =
+        forward_program(model_, plan, stage_precision(job_.precision), batch, options);
+    std::size_t exchanged = 0;  // of the current kind of layer: 1 if it has routed experts
+    for (const ProgramOp& op : forward.ops) {
+      if (std::holds_alternative<MoeExperts>(op.op)) exchanged = 1;
+      add(op, exchanged == 1);
+      if (op.name == "tp_all_reduce") exchanged = 0;
+    }
+    if (plan_.cp > 1) context();
+    if (frozen_) adapters();
+    if (end_) head();
+    return std::move(ops_);
+  }
+
+ private:
+  // ---- passes
+  // ------------------------------------------------------------------------------------
+
+  void put(Op op, double count, const ProgramOp& from, Pass pass, Cost cost) {
+    ops_.push_back({std::move(op), count, from.name, pass, cost, from.part, from.fusible});
+  }
+
+  // Whether the op belongs to a layer, which full recomputation runs again.
+  bool in_layer(const ProgramOp& op) const {
+    return op.part != Part::kEmbedding && op.name != "final_norm" &&
+           op.name != "embedding_all_reduce";
+  }
+
+  void forward_and_again(const Op& op, double count, const ProgramOp& from, Cost cost) {
+    put(op, count, from, Pass::kForward, cost);
+    if (recomputed_ > 0 && in_layer(from))
+      put(op, count * recomputed_, from, Pass::kRecompute, cost);
+  }
+
+  void add(const ProgramOp& op, bool experts) {
+    if (op.name == "kv_write") return;  // there is no cache
+    if (const auto* g = std::get_if<Gemm>(&op.op)) return product(*g, op);
+    if (const auto* a = std::get_if<PrefillAttention>(&op.op)) return attention(*a, op);
+    if (const auto* l = std::get_if<LatentAttentionCore>(&op.op)) return latent(*l, op);
+    if (const auto* m = std::get_if<MoeExperts>(&op.op)) return routed(*m, op);
+    if (const auto* c = std::get_if<Collective>(&op.op)) return collective(*c, op, experts);
+    if (const auto* e = std::get_if<Elementwise>(&op.op)) return elementwise(*e, op);
+    if (std::holds_alternative<Embedding>(op.op)) {
+      put(op.op, op.count, op, Pass::kForward, Cost::kElementwise);
+      if (!frozen_) put(op.op, 2 * op.count, op, Pass::kBackwardWeight, Cost::kElementwise);
+      return;
+    }
+    // Recurrent mixers and their convolutions.
+    forward_and_again(op.op, op.count, op, Cost::kAttention);
+    put(op.op, 2 * op.count, op, Pass::kBackwardInput, Cost::kAttentionBackward);
+  }
+
+  // ---- products
+  // ----------------------------------------------------------------------------------
+
+  void product(const Gemm& g, const ProgramOp& op) {
+    // The latents of MLA are expanded for this rank's tokens alone: the cached ones are others'.
+    Gemm forward = g;
+    if (op.name == "kv_b_proj") forward.m = rank_tokens(job_);
+    forward_and_again(forward, op.count, op, Cost::kProducts);
+    const GemmGradients back = gradients(forward);
+    put(back.first, op.count, op, Pass::kBackwardInput, Cost::kProducts);
+    if (!frozen_) put(back.second, op.count, op, Pass::kBackwardWeight, Cost::kProducts);
+    accumulate(real(g.n) * real(g.k), op);
+    casts(forward, op);
+  }
+
+  // The weight's gradient is added to what earlier micro-batches left: in the product's kernel
+  // where stacks fuse (gradient_accumulation_fusion), with the same bytes.
+  void accumulate(double weights, const ProgramOp& op) {
+    if (frozen_) return;
+    const double stored = bytes_per_element(job_.precision.gradients).value();
+    const double read = job_.micro_batches() > 1 ? stored : 0;
+    // The product's own kernel wrote it once in 16 bits.
+    const double written = std::max(0.0, stored - element_.value());
+    if (read + written <= 0) return;
+    put(Elementwise{Elementwise::Kind::kCopy, static_cast<std::int64_t>(weights / 1024) + 1, 1024,
+                    weights * Bytes(read), weights * Bytes(written)},
+        op.count, op, Pass::kBackwardWeight, Cost::kElementwise);
+  }
+
+  void cast(double elements, double read, double written, double count, const ProgramOp& op,
+            Pass pass) {
+    if (elements <= 0) return;
+    put(Elementwise{Elementwise::Kind::kQuantise, static_cast<std::int64_t>(elements / 1024) + 1,
+                    1024, elements * Bytes(read), elements * Bytes(written)},
+        count, op, pass, Cost::kCasts);
+  }
+
+  void casts(const Gemm& g, const ProgramOp& op) {
+    const double weights = real(g.n) * real(g.k);
+    if (job_.tuning == Tuning::kQlora && g.weight) {
+      const double each = 1 + recomputed_;
+      cast(weights, 0.516, element_.value(), op.count * each, op, Pass::kForward);
+      cast(weights, 0.516, element_.value(), op.count, op, Pass::kBackwardInput);
+    }
+    const FormatFacts& f = facts(g.format);
+    if (!f.quantises_activation) return;
+    // The forward kernel rounds its own input; the transposes and the gradients are cast apart.
+    const double narrow = f.activation.value();
+    const double input = real(g.m) * real(g.k), output = real(g.m) * real(g.n);
+    cast(input, 2, narrow, op.count * (1 + recomputed_), op, Pass::kForward);
+    cast(output, 2, frozen_ ? narrow : 2 * narrow, op.count, op, Pass::kBackwardInput);
+    if (!job_.precision.fp8_parameters)
+      cast(weights, 2, 2 * narrow, op.count / real(job_.micro_batches()), op, Pass::kForward);
+  }
+
+  // ---- attention
+  // ---------------------------------------------------------------------------------
+
+  void attention(const PrefillAttention& a, const ProgramOp& op) {
+    if (a.value_dim == 0 || job_.flash) return flash(a, op.op, op);
+    standard(a, op);
+  }
+
+  // `forward`: the op as the forward pass runs it; `a`: the same as plain attention.
+  void flash(const PrefillAttention& a, const Op& forward, const ProgramOp& op) {
+    forward_and_again(forward, op.count, op, Cost::kAttention);
+    if (job_.recompute == Recompute::kSelective)
+      put(forward, op.count, op, Pass::kRecompute, Cost::kAttention);
+    put(AttentionBackward{a}, op.count, op, Pass::kBackwardInput, Cost::kAttentionBackward);
+  }
+
+  void latent(const LatentAttentionCore& l, const ProgramOp& op) {
+    const int width = l.qk_nope_dim + l.qk_rope_dim;
+    const auto past = static_cast<std::int64_t>(l.context) - l.new_tokens;
+    flash({.batch = l.batch,
+           .new_tokens = l.new_tokens,
+           .past = std::max<std::int64_t>(past, 0),
+           .heads = l.heads,
+           .kv_heads = l.heads,
+           .head_dim = width,
+           .value_dim = l.value_dim,
+           .dtype = l.dtype,
+           .kv_dtype = l.kv_dtype},
+          op.op, op);
+  }
+
+  // Scores in memory: all pairs are computed, masked ones too.
+  void standard(const PrefillAttention& a, const ProgramOp& op) {
+    const std::int64_t keys = a.past * 2 + a.new_tokens;  // of the whole sequence
+    const Format format = plain_format(job_.precision.activations);
+    const Gemm scores{a.new_tokens, keys, a.head_dim, a.batch * a.heads, format, false};
+    const Gemm values{a.new_tokens, a.value_dim, keys, a.batch * a.heads, format, false};
+    const std::int64_t rows = a.batch * a.heads * a.new_tokens;
+    const Bytes matrix = real(rows) * real(keys) * element_;
+    // Scale, mask and softmax in one kernel; dropout in another, with its mask.
+    const Elementwise softmax{Elementwise::Kind::kSoftmax, rows, keys, matrix, matrix};
+    const Elementwise dropout{Elementwise::Kind::kActivation, rows, keys, matrix, 1.5 * matrix};
+    const bool again = job_.recompute == Recompute::kSelective;
+    const auto both = [&](const Op& o, Cost cost) {
+      forward_and_again(o, op.count, op, cost);
+      if (again) put(o, op.count, op, Pass::kRecompute, cost);
+    };
+    both(scores, Cost::kAttention);
+    both(softmax, Cost::kAttention);
+    if (job_.dropout) both(dropout, Cost::kAttention);
+    both(values, Cost::kAttention);
+    for (const Gemm& g : {scores, values}) {
+      const GemmGradients back = gradients(g);
+      for (Gemm b : {back.first, back.second}) {
+        b.weight = false;
+        put(b, op.count, op, Pass::kBackwardInput, Cost::kAttentionBackward);
+      }
+    }
+    put(gradient(softmax), op.count, op, Pass::kBackwardInput, Cost::kAttentionBackward);
+    if (job_.dropout)
+      put(gradient(dropout), op.count, op, Pass::kBackwardInput, Cost::kAttentionBackward);
+  }
+
+  // ---- experts
+  // -----------------------------------------------------------------------------------
+
+  // The experts of a rank and the tokens that the all-to-all brought: a smaller layer of its own,
+  // where the op of serving engines would route the tokens of the whole group.
+  MoeExperts of_rank(const MoeExperts& m) const {
+    MoeExperts e = m;
+    double tokens = real(m.tokens);
+    if (m.ep > 1) {
+      const double load = expert_imbalance(m.tokens, m.experts, m.top_k, m.ep, m.skew);
+      e.experts = m.experts / m.ep;
+      e.top_k = std::min(m.top_k, e.experts);
+      e.ep = 1;
+      tokens *= load * m.top_k / (1.0 * m.ep * e.top_k);
+    }
+    if (job_.capacity_factor > 0) tokens = std::min(tokens, tokens * job_.capacity_factor);
+    e.tokens = std::max<std::int64_t>(1, std::llround(tokens));
+    return e;
+  }
+
+  void routed(const MoeExperts& m, const ProgramOp& op) {
+    const MoeExperts e = of_rank(m);
+    forward_and_again(e, op.count, op, Cost::kExperts);
+    put(e, op.count, op, Pass::kBackwardInput, Cost::kExperts);
+    if (!frozen_) put(e, op.count, op, Pass::kBackwardWeight, Cost::kExperts);
+    // Operands of the grouped products, as casts of one product each.
+    const double tokens = real(e.tokens) * e.top_k;
+    const std::int64_t inner = e.intermediate / e.tp;
+    const double experts = e.experts;
+    accumulate(experts * (e.gated ? 3 : 2) * real(inner) * e.hidden, op);
+    for (const Gemm& g :
+         {Gemm{static_cast<std::int64_t>(tokens), (e.gated ? 2 : 1) * inner, e.hidden, 1, e.format},
+          Gemm{static_cast<std::int64_t>(tokens), e.hidden, inner, 1, e.format}}) {
+      const FormatFacts& f = facts(g.format);
+      if (!f.quantises_activation) continue;
+      const double narrow = f.activation.value();
+      cast(tokens * real(g.k), 2, narrow, op.count * (1 + recomputed_), op, Pass::kForward);
+      cast(tokens * real(g.n), 2, 2 * narrow, op.count, op, Pass::kBackwardInput);
+      if (!job_.precision.fp8_parameters)
+        cast(experts * real(g.n) * real(g.k), 2, 2 * narrow, op.count / real(job_.micro_batches()),
+             op, Pass::kForward);
+    }
+  }
+
+  // ---- elementwise
+  // -------------------------------------------------------------------------------
+
+  static bool of_residual_stream(std::string_view name) {
+    constexpr std::array<std::string_view, 5> kNames = {"add_norm", "norm", "residual_add",
+                                                        "final_norm", "embedding_norm"};
+    return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  }
+
+  void elementwise(const Elementwise& e, const ProgramOp& op) {
+    Elementwise forward = e;
+    if (plan_.sequence_parallel && of_residual_stream(op.name)) {
+      forward.rows = std::max<std::int64_t>(1, e.rows / plan_.tp);
+      forward.read = e.read / plan_.tp;
+      forward.written = e.written / plan_.tp;
+    }
+    const Cost cost = e.kind == Elementwise::Kind::kQuantise ? Cost::kCasts : Cost::kElementwise;
+    forward_and_again(forward, op.count, op, cost);
+    const Elementwise back = gradient(forward);
+    if (back.read.value() > 0) put(back, op.count, op, Pass::kBackwardInput, cost);
+    if (!job_.dropout || !of_residual_stream(op.name)) return;
+    // Dropout of the block's output: its mask is a byte an element.
+    const Bytes stream = forward.written / (e.kind == Elementwise::Kind::kAddNorm ? 2 : 1);
+    const Elementwise drop{Elementwise::Kind::kActivation, forward.rows, forward.width, stream,
+                           1.5 * stream};
+    forward_and_again(drop, op.count, op, cost);
+    put(gradient(drop), op.count, op, Pass::kBackwardInput, cost);
+  }
+
+  // ---- communication
+  // -----------------------------------------------------------------------------
+
+  void tensor(Kind kind, double count, const Collective& c, const ProgramOp& op, Pass pass) {
+    put(Collective{kind, Group::kTensor, c.ranks, c.bytes}, count, op, pass, Cost::kTensor);
+  }
+
+  void collective(const Collective& c, const ProgramOp& op, bool experts) {
+    if (c.group == Group::kExpert || c.group == Group::kData) {
+      forward_and_again(c, op.count, op, Cost::kExpertExchange);
+      put(c, op.count, op, Pass::kBackwardInput, Cost::kExpertExchange);
+      return;
+    }
+    double count = op.count;
+    // A layer's two blocks have one entry; routed experts of whole tokens need none of their own.
+    if (op.name == "tp_all_reduce" && experts && plan_.expert_tp() == 1 && plan_.ep > 1) count /= 2;
+    if (!plan_.sequence_parallel) {
+      forward_and_again(c, count, op, Cost::kTensor);
+      if (op.name != "embedding_all_reduce") tensor(c.kind, count, c, op, Pass::kBackwardInput);
+      return;
+    }
+    const double again = in_layer(op) ? recomputed_ : 0;
+    for (const Kind kind : {Kind::kAllGather, Kind::kReduceScatter}) {
+      tensor(kind, count, c, op, Pass::kForward);
+      if (again > 0) tensor(kind, count * again, c, op, Pass::kRecompute);
+      tensor(kind, count, c, op, Pass::kBackwardInput);
+    }
+    if (!frozen_) tensor(Kind::kAllGather, count, c, op, Pass::kBackwardWeight);
+  }
+
+  void context() {
+    const double local = real(rank_tokens(job_));  // tokens of this rank
+    for (std::size_t i = 0; i < model_.layers.specs().size(); ++i) {
+      const LayerSpec& spec = model_.layers.specs()[i];
+      const int count = model_.layers.count(static_cast<int>(i), range_.first, range_.last);
+      if (count == 0) continue;
+      double kv = 0, q = 0;  // elements a token of keys and values, and of queries
+      if (const auto* a = std::get_if<SoftmaxAttention>(&spec.mixer)) {
+        kv = 1.0 * kv_heads_per_rank(a->kv_heads, plan_.tp) * (a->head_dim + a->value_dim);
+        q = 1.0 * a->heads / plan_.tp * (a->head_dim + a->value_dim);
+      } else if (const auto* l = std::get_if<LatentAttention>(&spec.mixer)) {
+        kv = 1.0 * l->heads / plan_.tp * (l->qk_nope_dim + l->qk_rope_dim + l->value_dim);
+        q = kv;
+      }
+      if (kv == 0) continue;
+      const ProgramOp from{Op{}, 1.0 * count, "context", Part::kAttention};
+      exchange(local * kv * element_, local * q * element_, from);
+    }
+  }
+
+  // Of one layer: `kv` and `q` are the bytes of this rank's share (q with the output).
+  void exchange(Bytes kv, Bytes q, const ProgramOp& from) {
+    const int cp = plan_.cp;
+    const auto passes = [&](const Collective& c, double forward, double backward) {
+      forward_and_again(c, forward * from.count, from, Cost::kContext);
+      put(c, backward * from.count, from, Pass::kBackwardInput, Cost::kContext);
+    };
+    switch (plan_.context) {
+      case ContextMethod::kRing:
+        // cp-1 hops of a rank's share: what a ring all-gather sends.
+        passes({Kind::kAllGather, Group::kContext, cp, cp * kv}, 1, 2);
+        break;
+      case ContextMethod::kAllGather: {
+        passes({Kind::kAllGather, Group::kContext, cp, cp * kv}, 1, 1);
+        put(Collective{Kind::kReduceScatter, Group::kContext, cp, cp * kv}, from.count, from,
+            Pass::kBackwardInput, Cost::kContext);
+        break;
+      }
+      case ContextMethod::kUlysses:
+        passes({Kind::kAllToAll, Group::kContext, cp, kv + q}, 1, 1);
+        break;
+    }
+  }
+
+  // ---- adapters and head
+  // -------------------------------------------------------------------------
+
+  void adapters() {
+    const std::int64_t tokens = rank_tokens(job_);
+    const Format format = plain_format(job_.precision.activations);
+    const ProgramOp from{Op{}, 1, "lora", Part::kMlp};
+    for (std::size_t i = 0; i < model_.layers.specs().size(); ++i) {
+      const int count = model_.layers.count(static_cast<int>(i), range_.first, range_.last);
+      if (count == 0) continue;
+      for (const AdaptedProjection& p :
+           adapted_projections(model_, model_.layers.specs()[i], job_)) {
+        const std::int64_t in = std::max<std::int64_t>(1, p.column ? p.in : p.in / plan_.tp);
+        const std::int64_t out = std::max<std::int64_t>(1, p.column ? p.out / plan_.tp : p.out);
+        const double times = count * p.copies;
+        for (const Gemm& g : {Gemm{tokens, job_.lora_rank, in, 1, format},
+                              Gemm{tokens, out, job_.lora_rank, 1, format}}) {
+          forward_and_again(g, times, from, Cost::kProducts);
+          const GemmGradients back = gradients(g);
+          put(back.first, times, from, Pass::kBackwardInput, Cost::kProducts);
+          put(back.second, times, from, Pass::kBackwardWeight, Cost::kProducts);
+        }
+        // The sum with the base's output, scaled; backward the scale alone.
+        const Bytes whole = real(tokens) * real(out) * element_;
+        const Elementwise sum{Elementwise::Kind::kActivation, tokens, out, 2 * whole, whole};
+        forward_and_again(sum, times, from, Cost::kElementwise);
+        put(sum, times, from, Pass::kBackwardInput, Cost::kElementwise);
+      }
+    }
+  }
+
+  void head() {
+    if (!model_.lm_head) return;
+    const ProgramOp from{Op{}, 1, "lm_head", Part::kLmHead};
+    const std::int64_t tokens = rank_tokens(job_);
+    const std::int64_t shard = (std::int64_t{model_.vocab} + plan_.tp - 1) / plan_.tp;
+    const Gemm g{tokens, shard, model_.hidden, 1, plain_format(job_.precision.activations)};
+    put(g, 1, from, Pass::kForward, Cost::kHead);
+    const GemmGradients back = gradients(g);
+    put(back.first, 1, from, Pass::kBackwardInput, Cost::kHead);
+    if (!frozen_) put(back.second, 1, from, Pass::kBackwardWeight, Cost::kHead);
+    // Megatron's vocab_parallel_cross_entropy: widened to fp32 (2+4 bytes an element), maximum (4),
+    // subtracted and exponentiated in place (8), summed (4), scaled (8); backward scaled and
+    // rounded (4+2). Fused (Liger, TransformerEngine): read and written once each way in 16 bits.
+    const double logits = real(tokens) * real(shard);
+    const auto loss = [&](double read, double written, Pass pass) {
+      put(Elementwise{Elementwise::Kind::kSoftmax, tokens, shard, logits * Bytes(read),
+                      logits * Bytes(written)},
+          1, from, pass, Cost::kHead);
+    };
+    if (job_.fused_cross_entropy) {
+      loss(2, 2, Pass::kForward);
+    } else {
+      loss(18, 12, Pass::kForward);
+      loss(8, 6, Pass::kBackwardInput);
+    }
+    if (plan_.tp == 1) return;
+    const ProgramOp loss_of{Op{}, 1, "loss_reduce", Part::kLmHead};
+    const Collective reduce{Kind::kAllReduce, Group::kTensor, plan_.tp, real(tokens) * Bytes(4)};
+    put(reduce, 3, loss_of, Pass::kForward, Cost::kTensor);
+    const Collective whole{Kind::kAllReduce, Group::kTensor, plan_.tp,
+                           real(tokens * model_.hidden) * element_};
+    if (!plan_.sequence_parallel) {
+      put(whole, 1, from, Pass::kBackwardInput, Cost::kTensor);
+      return;
+    }
+    tensor(Kind::kAllGather, 1, whole, from, Pass::kForward);
+    tensor(Kind::kReduceScatter, 1, whole, from, Pass::kBackwardInput);
+    tensor(Kind::kAllGather, 1, whole, from, Pass::kBackwardWeight);
+  }
+
+  const Architecture& model_;
+  const TrainingJob& job_;
+  const TrainingPlan& plan_;
+  StageLayers range_;
+  bool start_ = false, end_ = false, frozen_ = false;
+  double recomputed_ = 0;  // share of the layers that run again
+  Bytes element_;
+  std::vector<TrainingOp> ops_;
+};
+
+}  // namespace
+
+std::string_view to_text(TrainingCost cost) {
+  constexpr std::array<std::string_view, kTrainingCosts> kNames = {
+      "products", "attention", "attention_backward", "experts", "elementwise", "casts", "head",
+      "tensor",   "context",   "expert_exchange"};
+  return kNames[static_cast<std::size_t>(cost)];
+}
+
+std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJob& job, int chunk) {
+  return Passes(model, job, chunk).build();
+}
+
+double model_flops_per_token(const Architecture& model, const TrainingJob& job) {
+  double attention = 0;  // forward, a sequence
+  for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
+    const Mixer& mixer = model.layers.specs()[i].mixer;
+    double heads = 0, window = 0;
+    if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) {
+      heads = 1.0 * a->heads * (a->head_dim + a->value_dim);
+      window = a->window;
+    } else if (const auto* l = std::get_if<LatentAttention>(&mixer)) {
+      heads = 1.0 * l->heads * (l->qk_nope_dim + l->qk_rope_dim + l->value_dim);
+    }
+    attention += 2 * heads * model.layers.count(static_cast<int>(i)) *
+                 attended_pairs(job.seq, 0, static_cast<std::int64_t>(window),
+                                model.kind == orrery::Kind::kDecoder);
+  }
+  const double weights = static_cast<double>(count_parameters(model).active_without_embedding());
+  const bool frozen = job.tuning != Tuning::kFull;
+  return (frozen ? 4 : 6) * weights + 3 * attention / real(job.seq);
+}
+
+}  // namespace orrery

@@ -1,0 +1,74 @@
+// What one rank executes for one micro-batch of training on one virtual stage: the forward Program
+// (program.h) and, derived from it op by op, recomputation and the two backward passes.
+//
+// Forward to backward
+//   product with a weight   the input's gradient (a second product); the weight's (a third), unless
+//                           the weight is frozen
+//   attention               AttentionBackward where its scores are not kept (FlashAttention);
+//                           without it, softmax and two batched products a pass, all in memory
+//   routed experts          the same work again in each backward pass
+//   recurrent mixers        twice the forward, in the input's pass
+//   elementwise             gradient() of op.h
+//   embedding               the scatter of gradients, in the weight's pass
+//   collectives             as many again: the all-reduce of a row-parallel product's output has
+//   its
+//                           mirror at the input of a column-parallel one
+//
+// Beside the forward Program
+//   sequence parallel       an all-reduce is a reduce-scatter and an all-gather; the backward pass
+//                           gathers the products' inputs once more; norms and residual adds have
+//                           1/tp of the rows (Korthikanti et al. 2022)
+//   experts split by ep     where etp is 1, tokens stay divided: no tensor-parallel collective
+//   context parallel        keys and values as ContextMethod says; twice backward
+//   narrow formats          products read 8- or 4-bit operands: casts of inputs and gradients, each
+//                           with its transpose, and of weights once an iteration
+//   LM head and loss        vocabulary-parallel; the loss in fp32 with its three reductions
+//   LoRA                    two thin products beside each adapted one; QLoRA widens the base first
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "orrery/workload/program.h"
+#include "orrery/workload/training_job.h"
+
+namespace orrery {
+
+enum class TrainingPass { kForward, kRecompute, kBackwardInput, kBackwardWeight };
+inline constexpr std::size_t kTrainingPasses = 4;
+
+// What a calibration tells apart.
+enum class TrainingCost {
+  kProducts,           // dense products
+  kAttention,          // cores, forward and recomputed
+  kAttentionBackward,  // their gradients
+  kExperts,            // routed experts
+  kElementwise,
+  kCasts,           // between number formats
+  kHead,            // LM head and loss
+  kTensor,          // tensor-parallel communication
+  kContext,         // context-parallel communication
+  kExpertExchange,  // all-to-all of tokens
+};
+inline constexpr std::size_t kTrainingCosts = 10;
+std::string_view to_text(TrainingCost cost);
+
+struct TrainingOp {
+  Op op;
+  double count = 1;
+  std::string_view name;  // of the forward op that it is or comes from
+  TrainingPass pass = TrainingPass::kForward;
+  TrainingCost cost = TrainingCost::kProducts;
+  Part part = Part::kMlp;
+  bool fusible = false;  // folded into a neighbour by stacks that fuse
+};
+
+// Of virtual stage `chunk`. REQUIRES that check_job accepts.
+std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJob& job, int chunk);
+
+// FLOPs of a token's forward and backward pass through the model, by the field's convention for
+// MFU: three times the forward's products and attention (causal pairs only), recomputation not
+// counted; with LoRA no gradients of frozen weights.
+double model_flops_per_token(const Architecture& model, const TrainingJob& job);
+
+}  // namespace orrery

@@ -1,0 +1,134 @@
+// Laws of training iterations over random layouts: parts add up, physics bounds them, more work
+// takes longer.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "orrery/base/error.h"
+#include "orrery/model/catalog.h"
+#include "orrery/training/iteration.h"
+#include "orrery/training/iteration_events.h"
+
+namespace orrery {
+namespace {
+
+// 64 H100 and a few models, kept for all draws.
+struct World {
+  Bundle bundle;
+  Catalog catalog{bundle};
+  Gpu gpu = catalog.gpu("h100-sxm");
+  Cluster cluster{catalog, gpu, 64};
+  std::unique_ptr<KernelModel> kernels = make_kernel_model(gpu, {}, bundle);
+  std::unique_ptr<NetworkModel> network = make_network_model(cluster, {}, "nccl", bundle);
+  std::vector<Architecture> models = {load_model("llama-3-8b", bundle),
+                                      load_model("mixtral-8x7b", bundle),
+                                      load_model("gpt-3-175b", bundle)};
+  ConstantTable table = read_constant_table(bundle);
+
+  TrainingConstants constants(const TrainingJob& job) const {
+    return training_constants(table, "megatron", gpu, job.precision);
+  }
+  IterationTime time(const Architecture& model, const TrainingJob& job) const {
+    const IterationModel m(model, cluster, *kernels, *network);
+    return iteration_time(m.parts(job, {true}), constants(job), job);
+  }
+};
+
+const World& world() {
+  static const World w;
+  return w;
+}
+
+int power(int most) { return 1 << *rc::gen::inRange(0, most + 1); }
+
+// A job that the model allows.
+TrainingJob any_job(const Architecture& model) {
+  TrainingJob j;
+  TrainingPlan& p = j.plan;
+  p.tp = power(3), p.pp = power(2), p.cp = power(1);
+  p.vp = p.pp > 1 ? power(1) : 1;
+  p.dp = 64 / (p.tp * p.pp * p.cp);
+  const bool moe = model.id == "mixtral-8x7b";
+  if (moe && p.dp >= 2) p.ep = 2, p.etp = *rc::gen::element(1, p.tp);
+  p.sequence_parallel = *rc::gen::arbitrary<bool>();
+  p.zero = *rc::gen::inRange(0, 4);
+  p.dp_overlap = *rc::gen::arbitrary<bool>();
+  p.context = *rc::gen::element(ContextMethod::kRing, ContextMethod::kAllGather);
+  j.recompute = *rc::gen::element(Recompute::kNone, Recompute::kSelective, Recompute::kFull);
+  j.precision.compute = *rc::gen::element(Dtype::kBf16, Dtype::kFp8);
+  j.seq = 1024 * power(3);
+  j.micro_batch = power(1);
+  j.global_batch = j.micro_batch * p.dp * power(3);
+  try {
+    check_job(model, j);
+  } catch (const Infeasible&) {
+    RC_DISCARD("no layout of this model");
+  }
+  return j;
+}
+
+RC_GTEST_PROP(TrainingLaw, PartsAddUpAndPhysicsBoundsThem, ()) {
+  const Architecture& model = *rc::gen::elementOf(world().models);
+  const TrainingJob j = any_job(model);
+  const IterationTime t = world().time(model, j);
+  Seconds sum =
+      t.launches + t.sharding + t.bubble + t.sends + t.reduce + t.gather + t.optimizer + t.host;
+  for (const Seconds s : t.work) {
+    RC_ASSERT(s >= Seconds(0));
+    sum += s;
+  }
+  for (const Seconds s :
+       {t.launches, t.sharding, t.bubble, t.sends, t.reduce, t.gather, t.optimizer, t.host})
+    RC_ASSERT(s >= Seconds(0));
+  RC_ASSERT(std::abs(sum / t.total - 1) < 1e-9);
+  const double tokens = static_cast<double>(j.global_batch * j.seq);
+  const double flops = model_flops_per_token(model, j) * tokens / 64;
+  RC_ASSERT(t.total.value() > flops / world().gpu.peak(j.precision.compute).value());
+}
+
+RC_GTEST_PROP(TrainingLaw, MoreWorkTakesLonger, ()) {
+  const Architecture& model = *rc::gen::elementOf(world().models);
+  const TrainingJob j = any_job(model);
+  const Seconds t = world().time(model, j).total;
+  TrainingJob more = j;
+  more.global_batch *= 2;
+  RC_ASSERT(world().time(model, more).total > t);
+  // A long run costs no more a sample than a short one: what is paid once is shared.
+  RC_ASSERT(world().time(model, more).total < 2 * t);
+  TrainingJob longer = j;
+  longer.seq *= 2;
+  RC_ASSERT(world().time(model, longer).total > t);
+  if (j.recompute == Recompute::kFull) {
+    TrainingJob kept = j;
+    kept.recompute = Recompute::kNone;
+    RC_ASSERT(world().time(model, kept).total < t);
+  }
+}
+
+// Gradients of gathered or copied weights need the same sum over ranks: no overlap can make the
+// iteration longer than none.
+RC_GTEST_PROP(TrainingLaw, OverlapNeverCosts, ()) {
+  const Architecture& model = *rc::gen::elementOf(world().models);
+  TrainingJob j = any_job(model);
+  j.plan.dp_overlap = false;
+  const Seconds apart = world().time(model, j).total;
+  j.plan.dp_overlap = true;
+  RC_ASSERT(world().time(model, j).total <= apart);
+}
+
+// The closed form against every event of it: stages differ by embedding and LM head, so that it is
+// not exact, but near (of 5,000 draws 98 % within 5 %, the worst 12 %).
+RC_GTEST_PROP(TrainingLaw, ClosedFormIsNearTheEvents, ()) {
+  const Architecture& model = *rc::gen::elementOf(world().models);
+  const TrainingJob j = any_job(model);
+  const IterationModel m(model, world().cluster, *world().kernels, *world().network);
+  RC_PRE(j.plan.vp == 1 || j.micro_batches() % j.plan.pp == 0);
+  const IterationParts parts = m.parts(j, {true});
+  const TrainingConstants k = world().constants(j);
+  const Seconds closed = iteration_time(parts, k, j).total;
+  const IterationEvents events = iteration_events(parts, k, j);
+  RC_LOG() << "closed " << closed.value() << " events " << events.total.value() << "\n";
+  RC_ASSERT(std::abs(closed / events.total - 1) < 0.15);
+}
+
+}  // namespace
+}  // namespace orrery

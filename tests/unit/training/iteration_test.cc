@@ -1,0 +1,163 @@
+// Iterations against published runs that no constant was fitted on when they were written down, and
+// what each part must do.
+#include "orrery/training/iteration.h"
+
+#include <gtest/gtest.h>
+
+#include "orrery/model/catalog.h"
+
+namespace orrery {
+namespace {
+
+Architecture gpt(int layers, int hidden, int heads) {
+  Architecture a;
+  a.id = "gpt";
+  a.hidden = hidden;
+  a.vocab = 51200;
+  a.tied_embeddings = true;
+  a.position = Position::kLearned;
+  a.position_rows = 2048;
+  a.norm = Norm::kLayer;
+  SoftmaxAttention s;
+  s.heads = s.kv_heads = heads;
+  s.head_dim = s.value_dim = hidden / heads;
+  s.rope = false;
+  DenseMlp m;
+  m.intermediate = 4 * hidden;
+  m.activation = Activation::kGelu;
+  LayerSpec layer;
+  layer.mixer = s;
+  layer.mlp = m;
+  a.layers.append(layer, layers);
+  return a;
+}
+
+class Machine {
+ public:
+  explicit Machine(int gpus, const char* name = "a100-80g-sxm")
+      : catalog_(bundle_),
+        gpu_(catalog_.gpu(name)),
+        cluster_(catalog_, gpu_, gpus),
+        kernels_(make_kernel_model(gpu_, {}, bundle_)),
+        network_(make_network_model(cluster_, {}, "nccl", bundle_)) {}
+
+  IterationParts parts(const Architecture& model, const TrainingJob& job) const {
+    check_job(model, job);
+    return IterationModel(model, cluster_, *kernels_, *network_).parts(job, {true});
+  }
+  IterationTime time(const Architecture& model, const TrainingJob& job,
+                     const char* stack = "megatron") const {
+    const auto k = training_constants(read_constant_table(bundle_), stack, gpu_, job.precision);
+    return iteration_time(parts(model, job), k, job);
+  }
+
+ private:
+  Bundle bundle_;
+  Catalog catalog_;
+  Gpu gpu_;
+  Cluster cluster_;
+  std::unique_ptr<KernelModel> kernels_;
+  std::unique_ptr<NetworkModel> network_;
+};
+
+TrainingJob job_of(int tp, int pp, int vp, std::int64_t micro, std::int64_t global) {
+  TrainingJob j;
+  j.plan.tp = tp, j.plan.pp = pp, j.plan.vp = vp;
+  j.micro_batch = micro, j.global_batch = global;
+  return j;
+}
+
+// Korthikanti et al. 2022, table 5: A100 80 GB, 16-bit, unfused attention with dropout; seconds
+// with full recomputation, and with sequence parallelism and selective recomputation.
+TEST(Iteration, KorthikantiTable5) {
+  struct Row {
+    int layers, hidden, heads, gpus, tp, pp, vp, micro, global;
+    double full, selective;
+  };
+  const Row rows[] = {{48, 6144, 64, 8, 8, 1, 1, 4, 4, 1.42, 1.10},
+                      {96, 12288, 96, 64, 8, 8, 3, 1, 64, 18.13, 13.75},
+                      {105, 20480, 128, 280, 8, 35, 3, 1, 280, 49.05, 37.83},
+                      {128, 25600, 160, 512, 8, 64, 1, 1, 512, 94.42, 71.49}};
+  double sum = 0;
+  for (const Row& r : rows) {
+    const Architecture model = gpt(r.layers, r.hidden, r.heads);
+    const Machine machine(r.gpus);
+    TrainingJob j = job_of(r.tp, r.pp, r.vp, r.micro, r.global);
+    j.flash = false, j.dropout = true;
+    j.recompute = Recompute::kFull;
+    const double full = machine.time(model, j).total.value();
+    EXPECT_NEAR(full / r.full, 1, 0.1) << r.hidden;
+    j.recompute = Recompute::kSelective;
+    j.plan.sequence_parallel = true;
+    const double selective = machine.time(model, j).total.value();
+    EXPECT_NEAR(selective / r.selective, 1, 0.1) << r.hidden;
+    sum += std::abs(full / r.full - 1) + std::abs(selective / r.selective - 1);
+  }
+  EXPECT_LT(sum / 8, 0.0365);  // Calculon's mean error on the same rows
+}
+
+TEST(Iteration, EqualStagesIdleAsTheClosedFormSays) {
+  const Architecture model = gpt(32, 4096, 32);
+  const Machine machine(8);
+  TrainingJob j = job_of(1, 8, 1, 1, 16);
+  j.plan.schedule = "1f1b";
+  const IterationParts parts = machine.parts(model, j);
+  // Stages but first and last are alike.
+  EXPECT_EQ(parts.kinds.size(), 3u);
+  IterationParts equal = parts;
+  for (int& kind : equal.kind) kind = 1;
+  Bundle bundle;
+  const auto k = training_constants(read_constant_table(bundle), "megatron",
+                                    Catalog(bundle).gpu("a100-80g-sxm"), j.precision);
+  const Seconds stage = chunk_time(equal.kinds[1], k, j).total();
+  const IterationTime t = iteration_time(equal, k, j);
+  EXPECT_NEAR(t.bubble / (7 * stage), 1, 1e-9);
+  Seconds work = t.launches;
+  for (const Seconds s : t.work) work += s;
+  EXPECT_NEAR(work / (16 * stage), 1, 1e-9);
+}
+
+TEST(Iteration, PartsDoWhatTheyAreFor) {
+  const Architecture model = gpt(24, 4096, 32);
+  const Machine machine(32, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 64);
+  j.plan.dp = 32, j.plan.zero = 3;
+  const IterationTime sharded = machine.time(model, j, "fsdp");
+  EXPECT_GT(sharded.sharding, Seconds(0));
+  EXPECT_EQ(sharded.reduce, Seconds(0));
+  j.plan.zero = 1;
+  const IterationTime states = machine.time(model, j, "fsdp");
+  EXPECT_EQ(states.sharding, Seconds(0));
+  EXPECT_GT(states.reduce, Seconds(0));
+  EXPECT_GT(states.gather, Seconds(0));
+  TrainingJob full = j;
+  full.plan.zero = 0;
+  EXPECT_GT(machine.time(model, full, "fsdp").optimizer, 8 * states.optimizer);
+
+  TrainingJob lora = j;
+  lora.tuning = Tuning::kLora;
+  const IterationTime adapters = machine.time(model, lora, "fsdp");
+  // No gradients of weights: two of three products, and nothing to reduce.
+  const auto products = static_cast<std::size_t>(TrainingCost::kProducts);
+  EXPECT_NEAR(adapters.work[products] / states.work[products], 0.7, 0.06);
+  EXPECT_LT(adapters.reduce, 0.05 * states.reduce);
+
+  TrainingJob again = j;
+  again.recompute = Recompute::kFull;
+  const IterationTime recomputed = machine.time(model, again, "fsdp");
+  EXPECT_NEAR(recomputed.work[products] / states.work[products], 4.0 / 3, 0.03);
+}
+
+TEST(Iteration, NoFasterThanItsFlops) {
+  const Architecture model = gpt(24, 4096, 32);
+  const Machine machine(8, "h100-sxm");
+  for (const bool sequence : {false, true}) {
+    TrainingJob j = job_of(8, 1, 1, 2, 16);
+    j.plan.sequence_parallel = sequence;
+    const double flops = model_flops_per_token(model, j) * 16 * 2048;
+    EXPECT_GT(machine.time(model, j).total.value(), flops / (8 * 989e12));
+  }
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,190 @@
+// One iteration, event by event, on cases small enough to draw.
+#include "orrery/training/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+ChunkTimes chunk(double forward, double backward_input, double backward_weight) {
+  ChunkTimes c;
+  c.forward = Seconds(forward);
+  c.backward_input = Seconds(backward_input);
+  c.backward_weight = Seconds(backward_weight);
+  return c;
+}
+
+PipelineQuestion question(PipelineShape shape, const ChunkTimes& c) {
+  PipelineQuestion q;
+  q.shape = shape;
+  q.chunks.assign(static_cast<std::size_t>(shape.virtual_stages()), c);
+  return q;
+}
+
+const PipelineSchedule& k1F1B = pipeline_schedule("1f1b");
+
+TEST(Pipeline, OneStageHasNoBubble) {
+  const PipelineResult r = run_pipeline(k1F1B, question({1, 1, 3}, chunk(1, 2, 3)));
+  EXPECT_EQ(r.total, Seconds(18));
+  EXPECT_EQ(r.makespan, Seconds(18));
+  EXPECT_EQ(r.bubble, 0);
+  EXPECT_EQ(r.exposed_data, Seconds(0));
+}
+
+// Two stages, the second twice as slow (2, 4), the first (1, 2), two micro-batches:
+//   stage 0  F0 0-1  F1 1-2            B0 7-9   B1 13-15
+//   stage 1          F0 1-3  B0 3-7  F1 7-9  B1 9-13
+TEST(Pipeline, UnequalStagesWaitForTheSlowOne) {
+  PipelineQuestion q = question({2, 1, 2}, chunk(1, 1, 1));
+  q.chunks[1] = chunk(2, 2, 2);
+  const PipelineResult r = run_pipeline(k1F1B, q, true);
+  EXPECT_EQ(r.total, Seconds(15));
+  EXPECT_EQ(r.busy[0], Seconds(6));
+  EXPECT_EQ(r.busy[1], Seconds(12));
+  EXPECT_DOUBLE_EQ(r.bubble, ((1 - 6.0 / 15) + (1 - 12.0 / 15)) / 2);
+  EXPECT_EQ(r.peak_activations[0], 2);
+  EXPECT_EQ(r.peak_activations[1], 1);
+  ASSERT_EQ(r.events.size(), 8u);
+  EXPECT_EQ(r.events[2].kind, TimelineEvent::Kind::kBackward);  // B0 of stage 0
+  EXPECT_EQ(r.events[2].start, Seconds(7));
+  EXPECT_EQ(r.events[2].end, Seconds(9));
+}
+
+// One micro-batch through two stages: F, send, F, B, send, B.
+TEST(Pipeline, SendsLieBetweenStagesOnly) {
+  PipelineQuestion q = question({2, 1, 1}, chunk(1, 1, 1));
+  q.send = Seconds(10);
+  EXPECT_EQ(run_pipeline(k1F1B, q).total, Seconds(1 + 10 + 1 + 2 + 10 + 2));
+  // In a V the middle of the model is on one stage: two sends, not three. Stage 1 runs its second
+  // chunk's gradient of weights before the first chunk's backward.
+  q = question({2, 2, 1}, chunk(1, 1, 1));
+  q.send = Seconds(10);
+  EXPECT_EQ(run_pipeline(pipeline_schedule("zb-v"), q).makespan,
+            Seconds(4 + 2 * 10 + 2 + 1 + 2 + 2 * 10 + 1));
+}
+
+// GPipe, two stages, two micro-batches, send 3: the sender's second forward begins at 1 or at 4.
+TEST(Pipeline, BlockingSendsHoldTheSender) {
+  PipelineQuestion q = question({2, 1, 2}, chunk(1, 1, 1));
+  q.send = Seconds(3);
+  const PipelineSchedule& gpipe = pipeline_schedule("gpipe");
+  // Stage 1: F0 4-5, F1 5-6, B0 6-8, B1 8-10; stage 0: B0 11-13, B1 13-15.
+  EXPECT_EQ(run_pipeline(gpipe, q).total, Seconds(15));
+  q.blocking_send = true;
+  // Stage 0: F0 0-1, held to 4, F1 4-5; stage 1: F0 4-5, F1 8-9, B0 9-11, held to 14, B1 14-16;
+  // stage 0: B0 14-16, B1 19-21.
+  EXPECT_EQ(run_pipeline(gpipe, q).total, Seconds(21));
+}
+
+// 1F1B exposes its sends between stages even when they hold nobody: with two stages a micro-batch's
+// gradient comes back 2 sends after its activation left, and stage 0 is only one forward ahead.
+TEST(Pipeline, OneFOneBWaitsForEverySend) {
+  PipelineQuestion q = question({2, 1, 40}, chunk(1, 1, 1));
+  const double without = run_pipeline(k1F1B, q).total.value();
+  q.send = Seconds(0.5);
+  EXPECT_NEAR(run_pipeline(k1F1B, q).total.value() - without, 40 * 0.5, 0.5);
+}
+
+TEST(Pipeline, DataStreamIsHiddenWhereItCanBe) {
+  PipelineQuestion q = question({1, 1, 4}, chunk(1, 1, 1));
+  q.chunks[0].parameter_gather = Seconds(5);
+  q.chunks[0].gradient_reduce = Seconds(7);
+  PipelineResult r = run_pipeline(k1F1B, q, true);
+  EXPECT_EQ(r.total, Seconds(5 + 12 + 7));
+  EXPECT_EQ(r.exposed_data, Seconds(12));
+  EXPECT_EQ(r.bubble, 0);
+  EXPECT_EQ(r.events.front().kind, TimelineEvent::Kind::kGather);
+  EXPECT_TRUE(r.events.front().data_stream);
+  EXPECT_EQ(r.events.back().kind, TimelineEvent::Kind::kReduce);
+  EXPECT_EQ(r.events.back().start, Seconds(17));
+
+  // Two chunks: the second's gather is beside the first's forwards, the second's reduction beside
+  // the first's backwards. 2 + (4 + 4)(1 + 2) + 2.
+  q = question({1, 2, 4}, chunk(1, 1, 1));
+  for (ChunkTimes& c : q.chunks) c.parameter_gather = c.gradient_reduce = Seconds(2);
+  q.chunks[1].parameter_gather = Seconds(1);
+  const PipelineSchedule& interleaved = pipeline_schedule("interleaved");
+  EXPECT_EQ(run_pipeline(interleaved, q).total, Seconds(28));
+  q.overlap_gather = false;
+  EXPECT_EQ(run_pipeline(interleaved, q).total, Seconds(29));
+  q.overlap_reduce = false;
+  r = run_pipeline(interleaved, q, true);
+  EXPECT_EQ(r.total, Seconds(31));
+  EXPECT_EQ(r.exposed_data, Seconds(7));
+  EXPECT_EQ(r.events.back().end, Seconds(31));
+  EXPECT_EQ(r.events.back().start, Seconds(29));
+}
+
+// A forward of 4 s with the gather of the other chunk beside its first second: 1 s at a speed of
+// 1/1.25 does 0.8 s of it.
+TEST(Pipeline, ComputationIsSlowerBesideTheDataStream) {
+  PipelineQuestion q = question({1, 2, 1}, chunk(4, 1, 1));
+  q.chunks[1].parameter_gather = Seconds(1);
+  q.overlap_slowdown = 1.25;
+  PipelineResult r = run_pipeline(pipeline_schedule("interleaved"), q);
+  EXPECT_DOUBLE_EQ(r.total.value(), 12 + 0.2);
+  EXPECT_DOUBLE_EQ(r.busy[0].value(), 12 + 0.2);
+  // A gather longer than the forward slows all of it, and the other chunk waits.
+  q.chunks[1].parameter_gather = Seconds(7);
+  r = run_pipeline(pipeline_schedule("interleaved"), q);
+  EXPECT_DOUBLE_EQ(r.total.value(), 7 + 4 + 2 + 2);
+  EXPECT_DOUBLE_EQ(r.busy[0].value(), 5 + 4 + 2 + 2);
+}
+
+// One stage of DualPipeV, two micro-batches: only one pair, F1b + B0a.
+TEST(Pipeline, PairsHideTheirExchanges) {
+  PipelineQuestion q = question({1, 2, 2}, chunk(4, 4, 2));
+  const PipelineSchedule& schedule = pipeline_schedule("dualpipe-v");
+  EXPECT_EQ(run_pipeline(schedule, q).total, Seconds(40));
+  q.chunks[1].forward_exchange = Seconds(2);
+  q.chunks[0].backward_exchange = Seconds(1);
+  EXPECT_EQ(run_pipeline(schedule, q).total, Seconds(37));
+  // Exchanges longer than all computation of the pair (10 - 9) are what is left.
+  q.chunks[1].forward_exchange = Seconds(4);
+  q.chunks[0].backward_exchange = Seconds(5);
+  EXPECT_EQ(run_pipeline(schedule, q).total, Seconds(39));
+}
+
+TEST(Pipeline, PeaksAreSumsOfTheChunksActivations) {
+  PipelineQuestion q = question({2, 2, 2}, chunk(1, 1, 1));
+  q.chunks[0].activation = 10, q.chunks[1].activation = 20;
+  q.chunks[2].activation = 1, q.chunks[3].activation = 2;
+  // Stage 0 runs F0a F1a F0b F1b before its first backward; stage 1 F0a F1a F0b and B0b.
+  const PipelineResult r = run_pipeline(pipeline_schedule("interleaved"), q);
+  EXPECT_EQ(r.peak_activations[0], 22);
+  EXPECT_EQ(r.peak_activations[1], 42);
+}
+
+TEST(Pipeline, BadInputIsRefused) {
+  const auto refused = [](auto change) {
+    PipelineQuestion q = question({2, 1, 4}, chunk(1, 1, 1));
+    change(q);
+    EXPECT_THROW(run_pipeline(k1F1B, q), InputError);
+  };
+  refused([](PipelineQuestion& q) { q.chunks.pop_back(); });
+  refused([](PipelineQuestion& q) { q.chunks[1].forward = Seconds(-1); });
+  refused([](PipelineQuestion& q) {
+    q.chunks[0].gradient_reduce = Seconds(std::numeric_limits<double>::quiet_NaN());
+  });
+  refused([](PipelineQuestion& q) { q.chunks[0].forward_exchange = Seconds(1.5); });
+  refused([](PipelineQuestion& q) { q.chunks[0].activation = -1; });
+  refused([](PipelineQuestion& q) { q.send = Seconds(-1); });
+  refused([](PipelineQuestion& q) { q.overlap_slowdown = 0.9; });
+  refused([](PipelineQuestion& q) { q.shape.micro_batches = 0; });
+  PipelineQuestion q = question({2, 2, 4}, chunk(1, 1, 1));
+  EXPECT_THROW(run_pipeline(k1F1B, q), Infeasible);
+}
+
+// Passes that take no time are legal: a stage may hold nothing but an embedding that costs nothing.
+TEST(Pipeline, NoTimeAtAll) {
+  const PipelineResult r = run_pipeline(k1F1B, question({2, 1, 2}, chunk(0, 0, 0)));
+  EXPECT_EQ(r.total, Seconds(0));
+  EXPECT_EQ(r.bubble, 0);
+}
+
+}  // namespace
+}  // namespace orrery

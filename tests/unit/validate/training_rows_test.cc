@@ -1,0 +1,270 @@
+// Rows of a made-up table in the columns of iteration.csv: what they state, what the stack adds.
+#include "orrery/validate/training_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <numeric>
+
+#include "orrery/base/error.h"
+#include "orrery/model/parameters.h"
+
+namespace orrery {
+namespace {
+
+using Fields = std::map<std::string, std::string>;
+
+const std::vector<std::string> kColumns = {"source",
+                                           "source_ref",
+                                           "model",
+                                           "gpu",
+                                           "n_gpus",
+                                           "gpus_per_node",
+                                           "interconnect",
+                                           "dtype",
+                                           "precision_note",
+                                           "framework",
+                                           "framework_version",
+                                           "seq_len",
+                                           "micro_batch",
+                                           "global_batch",
+                                           "grad_accum",
+                                           "tp",
+                                           "pp",
+                                           "vp",
+                                           "pp_schedule",
+                                           "dp",
+                                           "cp",
+                                           "ep",
+                                           "zero_stage",
+                                           "fsdp",
+                                           "sequence_parallel",
+                                           "recompute",
+                                           "offload",
+                                           "compile",
+                                           "flags",
+                                           "finetune",
+                                           "lora_rank",
+                                           "iteration_s",
+                                           "tokens_per_s_per_gpu",
+                                           "mfu",
+                                           "hfu",
+                                           "memory_gb",
+                                           "memory_kind",
+                                           "oom",
+                                           "note"};
+
+const char* kModels =
+    "model,family,layers,hidden,heads,kv_heads,head_dim,ffn,gated,vocab,tied_embeddings,"
+    "learned_positions,attention,q_lora,kv_lora,qk_nope_dim,qk_rope_dim,v_dim,n_experts,top_k,"
+    "moe_ffn,n_shared_experts,shared_ffn,dense_layers\n"
+    "llama-3-8b,llama3,32,4096,32,8,128,14336,1,128256,0,0,gqa,,,,,,,,,,,\n"
+    "gpt3-175b,gpt3,96,12288,96,96,128,49152,0,51200,1,1,mha,,,,,,,,,,,\n"
+    "deepseek-v3,deepseek3,61,7168,128,128,56,18432,1,129280,0,0,mla,1536,512,128,64,128,256,8,"
+    "2048,1,2048,3\n"
+    "gpt-oss-20b,gpt-oss,24,2880,64,8,64,,1,201088,0,0,gqa,,,,,,32,4,2880,,,0\n"
+    "t5-3b,t5,24,2048,32,32,64,5120,1,29184,0,0,mha,,,,,,,,,,,\n"
+    "secret,hybrid,,,,,,,0,,0,0,,,,,,,,,,,,\n";
+
+class TrainingRows : public testing::Test {
+ protected:
+  TrainingRows() {
+    std::filesystem::create_directories(dir_);
+    std::ofstream(dir_ / "models.csv") << kModels;
+  }
+  ~TrainingRows() override { std::filesystem::remove_all(dir_); }
+
+  TrainingRow read(Fields fields) {
+    const Fields usual = {{"source", "s"},
+                          {"model", "llama-3-8b"},
+                          {"gpu", "h100_sxm"},
+                          {"n_gpus", "64"},
+                          {"gpus_per_node", "8"},
+                          {"dtype", "bf16"},
+                          {"framework", "torchtitan"},
+                          {"framework_version", "2025-06"},
+                          {"seq_len", "8192"},
+                          {"micro_batch", "2"},
+                          {"global_batch", "256"},
+                          {"tp", "1"},
+                          {"pp", "1"},
+                          {"iteration_s", "10"}};
+    fields.insert(usual.begin(), usual.end());
+    std::ofstream csv(dir_ / "iteration.csv");
+    for (std::size_t i = 0; i < kColumns.size(); ++i) csv << (i ? "," : "") << kColumns[i];
+    csv << "\n";
+    for (std::size_t i = 0; i < kColumns.size(); ++i)
+      csv << (i ? "," : "") << '"' << fields[kColumns[i]] << '"';
+    csv << "\n";
+    csv.close();
+    return read_training_rows(dir_, Catalog()).at(0);
+  }
+
+  std::filesystem::path dir_ = std::filesystem::path(testing::TempDir()) /
+                               testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(TrainingRows, StatedFieldsAreTheJob) {
+  const TrainingRow r = read({{"tp", "2"},
+                              {"zero_stage", "3"},
+                              {"fsdp", "8"},
+                              {"sequence_parallel", "1"},
+                              {"recompute", "full"},
+                              {"flags", "async_tp"},
+                              {"interconnect", "NVLink; RDMA 400 Gb/s per GPU"}});
+  ASSERT_EQ(r.refused, "");
+  EXPECT_TRUE(r.complete);
+  EXPECT_TRUE(r.undeclared.empty());
+  EXPECT_EQ(r.gpu, "h100-sxm");
+  EXPECT_EQ(r.stack.name, "fsdp");
+  EXPECT_TRUE(r.compiled);
+  const TrainingPlan& p = r.job.plan;
+  EXPECT_EQ(p.dp, 32);
+  EXPECT_EQ(p.zero, 3);
+  EXPECT_EQ(p.sharding(), 8);
+  EXPECT_TRUE(p.sequence_parallel && p.tp_overlap);
+  EXPECT_EQ(r.job.recompute, Recompute::kFull);
+  EXPECT_EQ(r.job.micro_batches(), 4);
+  EXPECT_EQ(*r.iteration, Seconds(10));
+  EXPECT_EQ(r.node.network.fabric, "roce-400");
+  EXPECT_EQ(r.node.network.ports, 8);
+}
+
+TEST_F(TrainingRows, WhatARowLeavesOutIsTheStacksAndIsListed) {
+  const TrainingRow r = read({{"tp", "4"}, {"pp", "2"}, {"framework", "NeMo (Megatron-Core)"}});
+  for (const char* field : {"recompute", "zero", "vp", "sequence_parallel", "network"})
+    EXPECT_FALSE(r.declares(field)) << field;
+  EXPECT_TRUE(r.job.plan.sequence_parallel);
+  EXPECT_EQ(r.job.plan.zero, 1);
+  EXPECT_EQ(r.job.plan.vp, 1);
+  EXPECT_EQ(r.job.recompute, Recompute::kNone);
+  EXPECT_EQ(r.job.precision.gradients, Dtype::kBf16);
+  EXPECT_EQ(r.node.network.fabric, "ib-ndr");
+}
+
+TEST_F(TrainingRows, OldMegatronRecomputesAllAndOverlapsNothing) {
+  const TrainingRow r = read({{"model", "gpt3-175b"},
+                              {"gpu", "a100_sxm_80gb"},
+                              {"framework", "Megatron-LM"},
+                              {"framework_version", "2021-04"},
+                              {"dtype", "fp16"},
+                              {"tp", "8"},
+                              {"pp", "4"},
+                              {"seq_len", "2048"}});
+  ASSERT_EQ(r.refused, "");
+  EXPECT_FALSE(r.job.flash || r.job.plan.dp_overlap || r.job.plan.sequence_parallel);
+  EXPECT_TRUE(r.job.dropout);
+  EXPECT_EQ(r.job.recompute, Recompute::kFull);
+  EXPECT_EQ(r.job.precision.compute, Dtype::kFp16);
+  EXPECT_EQ(r.job.precision.gradients, Dtype::kFp16);
+}
+
+TEST_F(TrainingRows, TheThirdOfTheBatchFiguresFollows) {
+  const TrainingRow global = read({{"global_batch", ""}, {"grad_accum", "3"}});
+  EXPECT_EQ(global.job.global_batch, 2 * 64 * 3);
+  const TrainingRow micro = read({{"micro_batch", ""}, {"grad_accum", "4"}});
+  EXPECT_EQ(micro.job.micro_batch, 1);
+  EXPECT_TRUE(global.complete && micro.complete);
+  const TrainingRow one = read({{"micro_batch", ""}});
+  EXPECT_FALSE(one.complete);
+  EXPECT_FALSE(one.declares("micro_batch"));
+}
+
+TEST_F(TrainingRows, TheGlobalBatchDecidesAgainstTheAccumulation) {
+  const TrainingRow r = read({{"grad_accum", "8"}});
+  EXPECT_EQ(r.job.micro_batches(), 2);
+  EXPECT_NE(r.distrusted.find("states 8 micro-batches"), std::string::npos);
+}
+
+TEST_F(TrainingRows, AGlobalBatchThatDoesNotDivideIsRoundedAndTheTimeWithIt) {
+  const TrainingRow r = read({{"global_batch", "300"}});
+  EXPECT_EQ(r.job.global_batch, 256);
+  EXPECT_NEAR(r.iteration->value(), 10.0 * 256 / 300, 1e-12);
+  EXPECT_FALSE(r.distrusted.empty());
+}
+
+TEST_F(TrainingRows, ARateIsATime) {
+  const TrainingRow r = read({{"iteration_s", ""}, {"tokens_per_s_per_gpu", "1000"}});
+  EXPECT_NEAR(r.iteration->value(), 256.0 * 8192 / (1000 * 64), 1e-9);
+}
+
+TEST_F(TrainingRows, RecomputedShareOfFsdpFromUtilisations) {
+  const TrainingRow r = read({{"recompute", "selective"}, {"mfu", "0.4"}, {"hfu", "0.5"}});
+  EXPECT_EQ(r.job.recompute, Recompute::kFull);
+  EXPECT_EQ(r.job.recompute_layers, 24);  // 0.5 / 0.4 - 1 = a quarter more, three quarters of them
+}
+
+TEST_F(TrainingRows, ExpertsOverMoreRanksThanTensorParallelOnes) {
+  const TrainingRow r = read({{"model", "deepseek-v3"},
+                              {"framework", "Megatron-Bridge"},
+                              {"gpu", "gb200"},
+                              {"gpus_per_node", "4"},
+                              {"tp", "2"},
+                              {"pp", "2"},
+                              {"vp", "4"},
+                              {"ep", "32"},
+                              {"dtype", "mxfp8"},
+                              {"seq_len", "4096"}});
+  ASSERT_EQ(r.refused, "");
+  EXPECT_EQ(r.job.plan.expert_tp(), 1);
+  EXPECT_EQ(r.node.gpu_count, 72);  // trays of four in one rack
+  EXPECT_EQ(r.job.precision.recipe, Fp8Recipe::kMx);
+  // 61 layers, embedding and head on 8 chunks.
+  EXPECT_EQ(std::accumulate(r.job.plan.split.begin(), r.job.plan.split.end(), std::int64_t{0}), 61);
+  EXPECT_EQ(r.job.plan.split.size(), 8u);
+  // Published: 671 billion parameters, 37 active (multi-token prediction left out).
+  const ParameterCounts n = count_parameters(r.model);
+  EXPECT_NEAR(static_cast<double>(n.total()), 671e9, 0.5e9);
+  EXPECT_NEAR(static_cast<double>(n.active()), 37.5e9, 0.5e9);
+}
+
+TEST_F(TrainingRows, RowsThatCannotBeAsked) {
+  EXPECT_NE(read({{"gpu", "trn1_core"}}).refused, "");
+  EXPECT_NE(read({{"seq_len", ""}}).refused.find("sequence length"), std::string::npos);
+  EXPECT_NE(read({{"n_gpus", ""}}).refused.find("GPUs"), std::string::npos);
+  EXPECT_NE(read({{"model", "t5-3b"}}).refused.find("encoder"), std::string::npos);
+  EXPECT_NE(read({{"model", "secret"}}).refused.find("dimensions"), std::string::npos);
+  EXPECT_NE(read({{"model", "unheard-of"}}).refused.find("unheard-of"), std::string::npos);
+  EXPECT_NE(read({{"framework", "my own"}}).refused.find("my own"), std::string::npos);
+  EXPECT_NE(read({{"tp", "3"}}).refused.find("does not divide 64"), std::string::npos);
+  EXPECT_NE(read({{"finetune", "adapter"}}).refused.find("adapter"), std::string::npos);
+  EXPECT_FALSE(read({{"seq_len", ""}}).complete);
+}
+
+TEST_F(TrainingRows, LlamaAndGptOssHaveTheirPublishedSizes) {
+  EXPECT_NEAR(static_cast<double>(count_parameters(read({}).model).total()), 8.03e9, 0.01e9);
+  const Architecture oss = read({{"model", "gpt-oss-20b"}}).model;
+  EXPECT_NEAR(static_cast<double>(count_parameters(oss).total()), 20.9e9, 0.1e9);
+  EXPECT_EQ(oss.layers.specs().size(), 2u);  // with and without a window
+}
+
+TEST(UnevenSplit, EndsHaveALayerLess) {
+  EXPECT_EQ(uneven_split(126, 64), [] {
+    std::vector<std::int64_t> v(64, 2);
+    v.front() = v.back() = 1;
+    return v;
+  }());
+  EXPECT_EQ(uneven_split(61, 4), (std::vector<std::int64_t>{15, 16, 16, 14}));
+  EXPECT_EQ(uneven_split(70, 12), (std::vector<std::int64_t>{5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 5}));
+}
+
+TEST(TrainingStack, YearsOfVersions) {
+  EXPECT_EQ(training_stack("NeMo (Megatron-Core)", "24.09", "bf16").year, 2024);
+  EXPECT_EQ(training_stack("NeMo (Megatron-Core)", "NeMo24.07", "bf16").year, 2024);
+  EXPECT_EQ(training_stack("Megatron-Core", "0.8.0", "bf16").year, 0);
+  EXPECT_EQ(training_stack("Megatron-DeepSpeed", "2021-12", "fp16").name, "megatron-deepspeed");
+  EXPECT_EQ(training_stack("NeMo AutoModel (PyTorch FSDP2)", "2026-04-07", "bf16").name, "fsdp");
+  EXPECT_EQ(training_stack("something", "1", "bf16").name, "");
+}
+
+TEST(TrainingPrecision, FormatsOfTheTables) {
+  const TrainingStack llmq = training_stack("LLMQ (CUDA C++)", "2025", "fp8");
+  EXPECT_EQ(training_precision("fp8", llmq).compute, Dtype::kFp8);
+  EXPECT_FALSE(training_precision("fp8", llmq).master_weights);
+  EXPECT_EQ(training_precision("nvfp4", {}).compute, Dtype::kFp4);
+  EXPECT_THROW(training_precision("fp6", {}), InputError);
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,138 @@
+// Rules of training jobs: each refusal names its numbers; what a rank holds; the passes' FLOPs.
+#include "orrery/workload/training_job.h"
+
+#include <gtest/gtest.h>
+
+#include "orrery/base/error.h"
+#include "orrery/model/catalog.h"
+#include "orrery/workload/training_parameters.h"
+#include "orrery/workload/training_program.h"
+
+namespace orrery {
+namespace {
+
+Architecture model_of(const char* name) { return load_model(name, Bundle()); }
+
+std::string refusal(const Architecture& model, const TrainingJob& job) {
+  try {
+    check_job(model, job);
+  } catch (const Infeasible& e) {
+    return e.what();
+  } catch (const InputError& e) {
+    return std::string("input: ") + e.what();
+  }
+  return "";
+}
+
+void expect_refused(const Architecture& model, const TrainingJob& job, std::string_view part) {
+  const std::string why = refusal(model, job);
+  EXPECT_NE(why.find(part), std::string::npos) << "'" << why << "' lacks '" << part << "'";
+}
+
+TEST(TrainingJob, RefusesWhatCannotBeLaidOut) {
+  const Architecture dense = model_of("llama-2-7b"), moe = model_of("mixtral-8x7b");
+  TrainingJob j;
+  j.global_batch = 8;
+  EXPECT_EQ(refusal(dense, j), "");
+  TrainingJob bad = j;
+  bad.plan.dp = 3;
+  expect_refused(dense, bad, "global batch of 8 sequences does not divide");
+  bad = j, bad.plan.pp = 5;
+  expect_refused(dense, bad, "32 layers of llama-2-7b do not divide by pp 5 x vp 1");
+  bad.plan.split = {6, 6, 6, 6, 6};
+  expect_refused(dense, bad, "split adds up to 30 layers");
+  bad.plan.split = {7, 7, 6, 6, 6};
+  EXPECT_EQ(refusal(dense, bad), "");
+  bad = j, bad.plan.tp = 64;
+  expect_refused(dense, bad, "tp 64 does not divide the 32 attention heads");
+  bad = j, bad.plan.ep = 16, bad.plan.dp = 16, bad.global_batch = 16;
+  expect_refused(moe, bad, "does not divide the 8 experts");
+  bad = j, bad.plan.ep = 4, bad.plan.dp = 2, bad.plan.etp = 1;
+  expect_refused(moe, bad, "ep 4 x etp 1 = 4 does not divide the 2 ranks");
+  bad = j, bad.plan.cp = 4, bad.seq = 2044;
+  expect_refused(dense, bad, "do not divide by 8");
+  bad = j, bad.plan.cp = 2;
+  expect_refused(model_of("nemotron-nano-9b"), bad, "recurrent layers");
+  bad = j, bad.seq = 0;
+  expect_refused(dense, bad, "input: seq must be at least 1, got 0");
+  bad = j, bad.plan.vp = 2;
+  expect_refused(dense, bad, "pp is 1");
+  bad = j, bad.tuning = Tuning::kLora, bad.lora_targets = {"w"};
+  expect_refused(dense, bad, "unknown LoRA target 'w'");
+}
+
+// Rank 16 on q and v: 80 * 16 * (8192 + 8192 + 8192 + 1024) (suite T4.4).
+TEST(TrainingJob, LoraOfLlama70b) {
+  TrainingJob j;
+  j.tuning = Tuning::kLora;
+  j.lora_targets = {"q", "v"};
+  EXPECT_EQ(trained_parameters(model_of("llama-2-70b"), j), 80.0 * 16 * (3 * 8192 + 1024));
+}
+
+TEST(TrainingJob, RanksHoldTheWholeModelTogether) {
+  const Architecture m = model_of("mixtral-8x7b");
+  TrainingJob j;
+  j.plan.pp = 4, j.plan.dp = 8, j.plan.ep = 8, j.plan.etp = 1, j.global_batch = 8;
+  double dense = 0, experts = 0;
+  for (int c = 0; c < 4; ++c) {
+    const ChunkParameters n = chunk_parameters(m, j, c);
+    dense += n.dense, experts += 8 * n.experts;
+  }
+  EXPECT_NEAR(experts, 32.0 * 8 * 3 * 4096 * 14336, 1);
+  EXPECT_NEAR((dense + experts) / 46.7e9, 1, 0.002);  // published; the vocabulary is padded
+}
+
+double flops_of(const std::vector<TrainingOp>& ops, TrainingCost cost) {
+  double sum = 0;
+  for (const TrainingOp& op : ops)
+    if (op.cost == cost) sum += op.count * flops(op.op).value();
+  return sum;
+}
+
+// Llama-2-7B, 8192 tokens: products of a layer 6 * tokens * weights; causal attention 3.5 times its
+// forward; recomputation adds a forward.
+TEST(TrainingProgram, FlopsOfTheePasses) {
+  const Architecture m = model_of("llama-2-7b");
+  TrainingJob j;
+  j.micro_batch = 4, j.global_batch = 4;
+  const double weights = 32.0 * (4 * 4096.0 * 4096 + 3 * 4096.0 * 11008);
+  EXPECT_NEAR(flops_of(training_ops(m, j, 0), TrainingCost::kProducts) / (6 * 8192 * weights), 1,
+              1e-9);
+  const double pairs = 2048.0 * 2049 / 2;
+  const double core = 32 * 4 * 32 * pairs * 2 * (128 + 128);
+  EXPECT_NEAR(flops_of(training_ops(m, j, 0), TrainingCost::kAttention) / core, 1, 1e-9);
+  EXPECT_NEAR(flops_of(training_ops(m, j, 0), TrainingCost::kAttentionBackward) / (2.5 * core), 1,
+              1e-9);
+  j.recompute = Recompute::kFull;
+  EXPECT_NEAR(flops_of(training_ops(m, j, 0), TrainingCost::kProducts) / (8 * 8192 * weights), 1,
+              1e-9);
+  EXPECT_NEAR(model_flops_per_token(m, j) * 8192,
+              6 * 8192 * (weights + 32000.0 * 4096 + 65 * 4096) + 3 * core, 1e9);
+  // Context parallelism divides all of it.
+  TrainingJob half = j;
+  half.plan.cp = 2;
+  EXPECT_NEAR(flops_of(training_ops(m, half, 0), TrainingCost::kAttention) / core, 1, 1e-3);
+}
+
+TEST(TrainingProgram, SequenceParallelMovesTheSameBytes) {
+  const Architecture m = model_of("llama-2-7b");
+  TrainingJob j;
+  j.plan.tp = 4;
+  const auto bytes_of = [&](TrainingPass pass) {
+    double sum = 0;
+    for (const TrainingOp& op : training_ops(m, j, 0)) {
+      const auto* c = std::get_if<Collective>(&op.op);
+      if (!c || op.pass != pass || op.name != "tp_all_reduce") continue;
+      sum += op.count * c->bytes.value() * (c->kind == Collective::Kind::kAllReduce ? 2 : 1);
+    }
+    return sum;
+  };
+  const double forward = bytes_of(TrainingPass::kForward);
+  EXPECT_NEAR(forward, 2.0 * 32 * 2 * 2048 * 4096 * 2, 1);
+  j.plan.sequence_parallel = true;
+  EXPECT_NEAR(bytes_of(TrainingPass::kForward), forward, 1);
+  EXPECT_NEAR(bytes_of(TrainingPass::kBackwardInput), forward, 1);
+}
+
+}  // namespace
+}  // namespace orrery
