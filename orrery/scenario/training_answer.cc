@@ -7,8 +7,11 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/scenario/training_chance.h"
 #include "orrery/scenario/training_rows_of.h"
+#include "orrery/training/iteration_events.h"
 #include "orrery/training/stacks.h"
+#include "orrery/training/timeline.h"
 #include "orrery/workload/training_parameters.h"
 
 namespace orrery {
@@ -59,6 +62,18 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   if (all > Seconds(0)) p.metrics.push_back(percent("data_overlap", std::max(0.0, 1 - data / all)));
 }
 
+// The iteration by its events: what the closed form says otherwise is idle time.
+void follow_events(const IterationParts& parts, const TrainingConstants& k, const TrainingJob& job,
+                   IterationTime& t, Point& p) {
+  const IterationEvents e = iteration_events(parts, k, job, true);
+  t.bubble = std::max(Seconds(0), t.bubble + e.total - t.total);
+  t.total = e.total;
+  p.timeline = pipeline_trace(e.pipeline);
+  const double most =
+      *std::max_element(e.pipeline.peak_activations.begin(), e.pipeline.peak_activations.end());
+  p.metrics.push_back(exact_metric("peak_micro_batches", "of a chunk", most));
+}
+
 }  // namespace
 
 TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const TrainingSetting& setting,
@@ -101,7 +116,9 @@ void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
   p.metrics.push_back(metric("memory", "GB per GPU", total, 1e9));
   const Estimate<Bytes> activations{m.activations, memory_.fitted.error, 0, Origin::kFitted};
   p.metrics.push_back(metric("activations", "GB per GPU", activations, 1e9));
-  p.metrics.push_back(percent("fits", fit_probability(m, memory_.fitted.error)));
+  Metric fits = percent("fits", fit_probability(m, memory_.fitted.error));
+  fits.origin = Origin::kFitted;
+  p.metrics.push_back(std::move(fits));
   p.notes.push_back(fmt::format("memory is at its peak in the {}", m.moment));
   if (!m.fits()) p.feasibility = {false, m.summary()};
 }
@@ -115,7 +132,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const IterationModel iterations(setting_.model, machine_.cluster, setting_.kernels,
                                   *machine_.network);
   const IterationParts parts = iterations.parts(job, traits_);
-  const IterationTime t = iteration_time(parts, k, job);
+  IterationTime t = iteration_time(parts, k, job);
+  if (question_.events || setting_.timeline) follow_events(parts, k, job, t, p);
   Estimate<Seconds> whole = iteration_estimate(parts, t, k);
   std::string assumed;
   for (const Undeclared& u : undeclared(question_, job)) {
@@ -153,6 +171,10 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
     p.metrics.push_back(metric("gpu_hours", "h", whole.scaled(steps * gpus), 3600));
     p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * steps / 1e18));
   }
+  if (question_.chanced)
+    add_chance(question_.chance, whole.value,
+               question_.tokens > 0 ? std::ceil(question_.tokens / tokens) : 0, job.plan.devices(),
+               p);
   if (setting_.breakdown) add_rows(job, parts, t, k, iterations, traits_, p);
   p.notes.push_back(fmt::format("constants of {}: {}", stack_name(question_), k.provenance));
   if (!k.calibrated)
