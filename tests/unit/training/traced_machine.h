@@ -71,7 +71,7 @@ class TracedMachine {
   }
   void device_sync(int thread) {
     double last = 0;
-    for (const auto& [stream, ends] : ends_) last = std::max(last, ends.back());
+    for (const auto& [stream, ends] : ends_) last = std::max(last, done(stream));
     block(thread, "cudaDeviceSynchronize", last);
   }
   // loss.item(): a copy to pageable memory, which waits for itself.
