@@ -23,8 +23,9 @@ struct TrainFlags {
   OutputOptions output;
 };
 
-std::string flag_names(const Field& f) {
-  std::string names = "--" + f.name();
+// Flags of `chance` carry its name.
+std::string flag_names(const Field& f, const std::string& path) {
+  std::string names = (path.starts_with("chance.") ? "--chance-" : "--") + f.name();
   for (const std::string& alias : f.aliases()) names += ",--" + alias;
   std::replace(names.begin(), names.end(), '_', '-');
   if (f.name() == "gpu") names = "-g," + names;
@@ -61,7 +62,7 @@ std::string help_of(const Field& f) {
 
 void add_flag(CLI::App& app, const std::shared_ptr<TrainFlags>& flags, const Field& f,
               const std::string& path, const std::string& group) {
-  const std::string names = flag_names(f);
+  const std::string names = flag_names(f, path);
   const std::string name = names.substr(names.find("--"));
   const std::string first = name.substr(0, name.find(','));
   if (f.type() == Field::Type::kBool) {
@@ -137,7 +138,7 @@ void add_train(CLI::App& program, Context& context) {
   auto flags = std::make_shared<TrainFlags>();
   declare(flags->fields, flags->defaults);
   add_flag(*app, flags, *flags->fields.find("model"), "model", "what is asked about");
-  for (const char* group : {"hardware", "training"}) {
+  for (const char* group : {"hardware", "training", "chance"}) {
     const Field& f = *flags->fields.find(group);
     for (const Field& leaf : f.group()->all())
       add_flag(*app, flags, leaf, fmt::format("{}.{}", group, leaf.name()), f.doc());

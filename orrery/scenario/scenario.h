@@ -87,7 +87,7 @@ struct Scenario {
 
   // Asked by files that have a `training`; then there is no engine, workload, parallel or
   // precision.
-  TrainingQuestion training;
+  TrainingQuestion training;  // its `chance` is a group of its own
   bool trains = false;
 };
 

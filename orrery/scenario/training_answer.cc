@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/scenario/training_chance.h"
 #include "orrery/scenario/training_rows_of.h"
 #include "orrery/training/iteration_events.h"
 #include "orrery/training/stacks.h"
@@ -115,7 +116,9 @@ void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
   p.metrics.push_back(metric("memory", "GB per GPU", total, 1e9));
   const Estimate<Bytes> activations{m.activations, memory_.fitted.error, 0, Origin::kFitted};
   p.metrics.push_back(metric("activations", "GB per GPU", activations, 1e9));
-  p.metrics.push_back(percent("fits", fit_probability(m, memory_.fitted.error)));
+  Metric fits = percent("fits", fit_probability(m, memory_.fitted.error));
+  fits.origin = Origin::kFitted;
+  p.metrics.push_back(std::move(fits));
   p.notes.push_back(fmt::format("memory is at its peak in the {}", m.moment));
   if (!m.fits()) p.feasibility = {false, m.summary()};
 }
@@ -168,6 +171,10 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
     p.metrics.push_back(metric("gpu_hours", "h", whole.scaled(steps * gpus), 3600));
     p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * steps / 1e18));
   }
+  if (question_.chanced)
+    add_chance(question_.chance, whole.value,
+               question_.tokens > 0 ? std::ceil(question_.tokens / tokens) : 0, job.plan.devices(),
+               p);
   if (setting_.breakdown) add_rows(job, parts, t, k, iterations, traits_, p);
   p.notes.push_back(fmt::format("constants of {}: {}", stack_name(question_), k.provenance));
   if (!k.calibrated)

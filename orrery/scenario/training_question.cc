@@ -92,6 +92,10 @@ void declare_job(Fields& f, TrainingJob& j) {
   f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "what is trained");
   f.add("lora_rank", j.lora_rank, "rank of the adapters").range(1, 65536);
   f.add("lora_targets", j.lora_targets, "adapted projections: q, k, v, o, gate, up, down");
+  f.add("document", j.document,
+        "mean tokens of the documents packed into a sequence; 0: a sequence is one")
+      .range(0, kLongest)
+      .unit("tokens");
   f.add("flash_attention", j.flash, "attention without its scores in memory");
   f.add("fused_cross_entropy", j.fused_cross_entropy, "loss without a copy of the logits");
   f.add("dropout", j.dropout, "dropout after attention and MLP");

@@ -20,6 +20,7 @@
 #include "orrery/model/architecture.h"
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/sweep.h"
+#include "orrery/training/chance.h"
 #include "orrery/workload/training_job.h"
 
 namespace orrery {
@@ -39,7 +40,9 @@ struct TrainingQuestion {
   bool compiled = false;
   bool find_max_batch = false;  // the largest micro-batch that fits, instead of micro_batch
   double tokens = 0;            // to train on; 0: not asked
-  bool events = false;          // event by event instead of the closed form
+  bool chanced = false;         // set by read_scenario: `chance` is asked
+  ChanceQuestion chance;
+  bool events = false;  // event by event instead of the closed form
 };
 
 void declare(Fields& fields, TrainingQuestion& question);

@@ -22,6 +22,7 @@ struct ChunkParts {
   // Communication of sharded weights and gradients (ZeRO 3): gathered before the forward, again
   // before the backward, gradients reduced and scattered.
   Seconds gather, gather_again, scatter;
+  Seconds offload;  // saved tensors to the host, and the same back
   int layers = 0;
   Flops flops;  // of all passes: what HFU counts
 };
