@@ -56,7 +56,8 @@ TEST(Replay, TheAnswerAsJsonAndTheTimelineOfTheWhatIf) {
   EXPECT_NEAR(j["what_if"]["classes"]["gemm"]["busy_ms"].get<double>(), gemm / 2, 1e-9);
   EXPECT_LT(j["what_if"]["interval90_ms"][0], j["what_if"]["step_ms"]);
   double end = 0;
-  for (const auto& e : nlohmann::json::parse(read_file(timeline)).at("traceEvents")) {
+  const auto drawn = nlohmann::json::parse(read_file(timeline));
+  for (const auto& e : drawn.at("traceEvents")) {
     if (e.at("ph") == "X") end = std::max(end, e.at("ts").get<double>() + e["dur"].get<double>());
   }
   EXPECT_LE(end, j["what_if"]["step_ms"].get<double>() * 2 * 1e3 + 0.01);
