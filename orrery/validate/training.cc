@@ -211,6 +211,8 @@ class Validation {
       put(r.by.at("trusted"));
       put(r.by.at("covered"));
       put(r.by.at("covered") + ", " + r.by.at("kind"));
+      if (r.by.at("trusted") == "trusted")
+        put(r.by.at("covered") + ", " + r.by.at("kind") + ", trusted");
       put("layout: " + r.by.at("layout"));
     }
     out_.errors.area = "training";
