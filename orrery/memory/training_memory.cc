@@ -33,7 +33,8 @@ Bytes communicators(const TrainingPlan& p, const TrainingMemoryConstants& stack,
 struct BackwardLayer {
   Bytes recomputed;  // computed again, beyond what is kept of it
   Bytes gradients;
-  Bytes saved;  // in full
+  Bytes kept;   // of it
+  Bytes saved;  // without recomputation
 };
 
 BackwardLayer widest_layer(const Architecture& model, const TrainingJob& job,
@@ -51,6 +52,7 @@ BackwardLayer widest_layer(const Architecture& model, const TrainingJob& job,
       if (job.recompute == Recompute::kSelective)
         again = stack.selective_products ? a.saved - std::min(a.products, a.saved) : a.core;
       widest.recomputed = std::max(widest.recomputed, again);
+      widest.kept = std::max(widest.kept, a.saved - again);
     }
   }
   return widest;
@@ -86,8 +88,8 @@ TrainingMemory stage_memory(const Architecture& model, const TrainingJob& job,
   for (const int chunk : load.chunks) saved += chunk_activations(model, job, stack, chunk);
   saved *= load.in_flight;
   const BackwardLayer layer = widest_layer(model, job, stack, load.chunks);
-  // Beside those on their way to the host, two layers' tensors are on the device.
-  if (job.offload_activations) saved = std::min(saved, 2 * layer.saved);
+  // Of those on their way to the host and back, two layers' are on the device.
+  if (job.offload_activations) saved = std::min(saved, 2 * layer.kept);
   const bool held = stack.gradient_buffer || job.micro_batches() > 1;
 
   struct Moment {

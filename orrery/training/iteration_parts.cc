@@ -70,7 +70,8 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     const std::vector<int> chunks = chunks_of_stage(job, s);
     std::vector<int> held;
     for (const int c : chunks) held.push_back(whole.kind[static_cast<std::size_t>(c)]);
-    whole.stages.push_back(s > 0 && held == before ? whole.stages.back() : stage(job, chunks));
+    whole.stages.push_back(s > 0 && held == before ? whole.stages.back()
+                                                   : stage(job, stack, chunks));
     before = std::move(held);
   }
   if (p.pp > 1) {
@@ -164,7 +165,8 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   return parts;
 }
 
-StageParts IterationModel::stage(const TrainingJob& job, const std::vector<int>& chunks) const {
+StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stack,
+                                 const std::vector<int>& chunks) const {
   const TrainingPlan& p = job.plan;
   const RankPlacement place = placement(p);
   ChunkParameters n;
@@ -188,11 +190,18 @@ StageParts IterationModel::stage(const TrainingJob& job, const std::vector<int>&
     out.reduce = travel(CollectiveKind::kAllReduce, Group::kData, ranks, dense) +
                  travel(CollectiveKind::kAllReduce, Group::kExpertData, expert_ranks, experts);
   } else if (p.zero < 3) {
-    out.reduce = travel(CollectiveKind::kReduceScatter, Group::kData, ranks, dense) +
+    // Within the ranks that share the states, and between the copies of them.
+    const int shard = p.sharding();
+    out.reduce = travel(CollectiveKind::kReduceScatter, Group::kData, shard, dense) +
+                 travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / shard, dense / shard) +
                  travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_ranks, experts);
-    out.gather = travel(CollectiveKind::kAllGather, Group::kData, ranks, n.trained_dense * weight) +
-                 travel(CollectiveKind::kAllGather, Group::kExpertData, expert_ranks,
-                        n.trained_experts * weight);
+    const Bytes updated = n.trained_dense * weight;
+    out.gather =
+        (stack.broadcasts
+             ? shard * travel(CollectiveKind::kBroadcast, Group::kData, shard, updated / shard)
+             : travel(CollectiveKind::kAllGather, Group::kData, shard, updated)) +
+        travel(CollectiveKind::kAllGather, Group::kExpertData, expert_ranks,
+               n.trained_experts * weight);
   } else if (p.sharding() < ranks) {
     out.reduce = travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / p.sharding(),
                         dense / p.sharding());

@@ -45,9 +45,12 @@ struct IterationParts {
   Origin origin = Origin::kExact;
 };
 
-// Which fraction of unfused work a stack does: fusible kernels are folded into their neighbours.
+// What a stack does differently in kind, not by a factor.
 struct StackTraits {
-  bool fused = true;
+  bool fused = true;  // fusible kernels are folded into their neighbours
+  // Weights updated in shards are broadcast by one owner after the other instead of gathered at
+  // once (InternEvo's HybridZeroOptimizer).
+  bool broadcasts = false;
 };
 
 // One op of a pass of a micro-batch, before the stack's constants.
@@ -77,7 +80,8 @@ class IterationModel {
   void visit(const TrainingJob& job, const StackTraits& stack, int chunk, Visit visit) const;
   ChunkParts chunk(const TrainingJob& job, const StackTraits& stack, int index,
                    IterationParts& whole) const;
-  StageParts stage(const TrainingJob& job, const std::vector<int>& chunks) const;
+  StageParts stage(const TrainingJob& job, const StackTraits& stack,
+                   const std::vector<int>& chunks) const;
 
   const Architecture& model_;
   const Cluster& cluster_;

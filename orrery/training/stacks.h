@@ -17,6 +17,7 @@ struct TrainingStackKind {
   // and sequence parallelism with tensor parallelism.
   int zero;
   bool sequence_parallel;
+  bool broadcasts;  // StackTraits::broadcasts
   std::string_view doc;
 };
 
@@ -27,7 +28,7 @@ const TrainingStackKind& training_stack(std::string_view name);
 
 // torch.compile, and stacks that are compiled anyway, fold what is fusible.
 inline StackTraits traits(const TrainingStackKind& stack, bool compiled) {
-  return {stack.fused || compiled};
+  return {stack.fused || compiled, stack.broadcasts};
 }
 
 }  // namespace orrery

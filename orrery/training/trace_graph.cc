@@ -478,7 +478,7 @@ class Builder {
         continue;
       }
       n.unexplained = late;
-      g_.unexplained += late;
+      g_.unexplained = std::min(g_.unexplained + late, kEndOfTime);
     }
   }
 

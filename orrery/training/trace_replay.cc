@@ -10,7 +10,9 @@ namespace orrery {
 namespace {
 
 Nanoseconds scaled(Nanoseconds t, double factor) {
-  return factor == 1 ? t : Nanoseconds(std::llround(static_cast<double>(t.count()) * factor));
+  if (factor == 1) return t;
+  const double ns = static_cast<double>(t.count()) * factor;
+  return ns < static_cast<double>(kEndOfTime.count()) ? Nanoseconds(std::llround(ns)) : kEndOfTime;
 }
 
 Nanoseconds lag_of(const TraceEdge& e, double cpu) {
@@ -67,8 +69,9 @@ ReplayedTrace replay_trace(const TraceGraph& g, std::span<const double> factors,
       start = std::max(start, free);
       any = true;
     }
-    r.start[i] = start + n.unexplained;
-    r.end[i] = r.start[i] + (factors.empty() ? n.duration : scaled(n.duration, factors[i]));
+    r.start[i] = std::min(start + n.unexplained, kEndOfTime);
+    r.end[i] = std::min(
+        r.start[i] + (factors.empty() ? n.duration : scaled(n.duration, factors[i])), kEndOfTime);
     if (r.end[i] > r.total) r.total = r.end[i], r.last = static_cast<std::uint32_t>(i);
   }
   return r;

@@ -25,7 +25,7 @@ struct ReplayedTrace {
 };
 
 // `factors`: of the durations of GPU work, by node; empty: all 1. `cpu`: of what threads did
-// between calls. REQUIRES factors >= 0.
+// between calls. REQUIRES factors and cpu >= 0.
 ReplayedTrace replay_trace(const TraceGraph& graph, std::span<const double> factors = {},
                            double cpu = 1);
 

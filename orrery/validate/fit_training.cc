@@ -10,6 +10,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/network/network_model.h"
+#include "orrery/training/stacks.h"
 #include "orrery/validate/mlperf_rows.h"
 
 namespace orrery {
@@ -182,9 +183,11 @@ TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle
   const Cluster cluster(catalog, c.gpu, row.gpus, row.node);
   const auto kernels = make_kernel_model(c.gpu, KernelClasses(), bundle);
   const auto network = make_network_model(cluster, stage_plan(row.job.plan), "nccl", bundle);
-  StackTraits traits;
-  traits.fused = row.compiled || row.stack.name != "fsdp";
-  c.parts = IterationModel(row.model, cluster, *kernels, *network).parts(row.job, traits);
+  const auto& kinds = training_stacks();
+  const auto kind = std::find_if(kinds.begin(), kinds.end(),
+                                 [&](const auto& k) { return k.name == row.stack.name; });
+  const StackTraits of_stack = kind == kinds.end() ? StackTraits() : traits(*kind, row.compiled);
+  c.parts = IterationModel(row.model, cluster, *kernels, *network).parts(row.job, of_stack);
   c.row = std::move(row);
   return c;
 }

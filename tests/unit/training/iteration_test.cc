@@ -1,5 +1,4 @@
-// Iterations against published runs that no constant was fitted on when they were written down, and
-// what each part must do.
+// Iterations under the priors against published runs, and what each part must do.
 #include "orrery/training/iteration.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +46,9 @@ class Machine {
   }
   IterationTime time(const Architecture& model, const TrainingJob& job,
                      const char* stack = "megatron") const {
-    const auto k = training_constants(read_constant_table(bundle_), stack, gpu_, job.precision);
+    // The priors: nothing that was fitted to a run.
+    const ConstantTable priors = read_constant_table(bundle_.replacing("training", {}));
+    const auto k = training_constants(priors, stack, gpu_, job.precision);
     return iteration_time(parts(model, job), k, job);
   }
 
