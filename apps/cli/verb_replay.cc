@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/cli/help.h"
 #include "apps/cli/output.h"
@@ -15,7 +16,7 @@ namespace {
 
 struct ReplayFlags {
   std::string file, output = "table", perfetto;
-  std::int64_t step = -1;
+  std::optional<std::int64_t> step;
   std::vector<std::string> scales;
   TraceWhatIf what_if;
 };
@@ -62,7 +63,7 @@ std::vector<Row> rows_of(const TraceAnswer& a) {
   }
   add("GPU idle", "", {"", ms_text(a.replayed.idle), ""}, {"", ms_text(a.what_if.idle), ""});
   add("host", "", {"", "", ms_text(a.replayed.cpu)}, {"", "", ms_text(a.what_if.cpu)});
-  add("launch and sync lags", "", {"", "", ms_text(a.replayed.lags)},
+  add("launch, sync lags", "", {"", "", ms_text(a.replayed.lags)},
       {"", "", ms_text(a.what_if.lags)});
   if (a.replayed.unexplained + a.what_if.unexplained > Seconds(0)) {
     add("unexplained waits", "", {"", "", ms_text(a.replayed.unexplained)},
@@ -84,12 +85,12 @@ void print_table(const std::string& heading, const TraceAnswer& a) {
     fmt::print("what-if:   {} ms, {:.3f} of the replay; 90 %: {} ms, {}\n", ms_text(a.time.value),
                a.time.value / a.replayed.total, interval(a), to_text(a.time.origin));
   }
-  fmt::print("\n{:>48}{}\n", "replayed, ms", a.changed ? fmt::format("{:>25}", "what-if, ms") : "");
-  fmt::print("{:<20} {:>7} {:>9}{:>9}{:>9}{}\n", "", "kernels", "busy", "exposed", "critical",
+  fmt::print("\n{:>47}{}\n", "replayed, ms", a.changed ? fmt::format("{:>25}", "what-if, ms") : "");
+  fmt::print("{:<19} {:>7} {:>9}{:>9}{:>9}{}\n", "", "kernels", "busy", "exposed", "critical",
              a.changed ? fmt::format("{:>8}{:>8}{:>9}", "busy", "exposed", "critical") : "");
   constexpr int kWidths[] = {7, 9, 9, 9, 8, 8, 9};
   for (const Row& row : rows_of(a)) {
-    std::string line = fmt::format("{:<20} ", row.name);
+    std::string line = fmt::format("{:<19} ", row.name);
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       line += fmt::format("{:>{}}{}", row.cells[i], kWidths[i], i == 0 ? " " : "");
     }
@@ -163,9 +164,7 @@ void print_json(const ReplayFlags& flags, const KinetoTrace& trace, const TraceG
 void answer(ReplayFlags& flags, const Bundle& bundle) {
   for (const std::string& scale : flags.scales) add_scale(flags.what_if, scale);
   const KinetoTrace trace = read_kineto(flags.file);
-  std::optional<std::int64_t> step;
-  if (flags.step >= 0) step = flags.step;
-  const TraceGraph graph = build_trace_graph(trace, flags.file, step);
+  const TraceGraph graph = build_trace_graph(trace, flags.file, flags.step);
   const TraceAnswer a = answer_trace(trace, graph, flags.what_if, bundle);
   if (!flags.perfetto.empty())
     write_file(flags.perfetto, replay_timeline(trace, graph, a.timeline), "--perfetto");
@@ -187,9 +186,14 @@ void add_replay(CLI::App& program, Context& context) {
   auto flags = std::make_shared<ReplayFlags>();
   app->add_option("TRACE", flags->file, "one rank's trace: .json or .json.gz of torch.profiler")
       ->required();
-  app->add_option("--step", flags->step, "one ProfilerStep#N instead of all")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+  app->add_option_function<std::int64_t>(
+         "--step",
+         [flags](std::int64_t n) {
+           if (n < 0) throw InputError(fmt::format("--step {}: expected 0 or more", n));
+           flags->step = n;
+         },
+         "one ProfilerStep#N instead of all")
+      ->type_name("N");
   constexpr const char* kWhatIf = "what if";
   TraceWhatIf& w = flags->what_if;
   app->add_option("--scale", flags->scales,
