@@ -51,7 +51,7 @@ struct FitSettings {
   double stack = 0.67;   // deviations of a stack's factors, over those of the base
   double gpu = 0.67;     // of an architecture's
   double both = 0.25;    // of a stack's on an architecture
-  double format = 0.33;  // of a number format's
+  double format = 0.67;  // of a number format's
   double noise = 0.08;   // scale of a row's error
   double crowd = 0.5;    // a source of n rows weighs n^(1 - crowd)
   double assumed = 0.5;  // weight of a row whose micro batch is assumed

@@ -139,7 +139,6 @@ class Validation {
            const ConstantValues* own) {
     TrainingConstants k = constants_of(table, c);
     const bool is_covered = folds_.covered(c.row);
-    k.error = is_covered ? table.covered_error : table.uncovered_error;
     if (own) k = with_own_factors(k, *own);
     const IterationTime t = iteration_time(c.parts, k, c.row.job);
     const Estimate<Seconds> e = iteration_estimate(c.parts, t, k);

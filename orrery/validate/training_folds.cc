@@ -47,11 +47,12 @@ bool TrainingFolds::covered(const TrainingRow& row) const {
 }
 
 void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) const {
-  std::vector<double> of[2];  // covered rows, others
+  std::vector<double> of[2];  // rows whose stack and GPU architecture were in their fit; others
   for (std::size_t i = 0; i < cases_.size(); ++i) {
-    const TrainingRow& row = cases_[i].row;
-    if (row.complete && row.source != source)
-      of[covered(row) ? 0 : 1].push_back(std::abs(errors_[i]));
+    const TrainingCase& c = cases_[i];
+    if (!c.row.complete || c.row.source == source) continue;
+    const bool calibrated = constants_of(without_.at(c.row.source), c).calibrated;
+    of[calibrated ? 0 : 1].push_back(std::abs(errors_[i]));
   }
   if (!of[0].empty()) table.covered_error = quantile(of[0], 0.9) / kNormal90;
   if (!of[1].empty()) table.uncovered_error = quantile(of[1], 0.9) / kNormal90;

@@ -29,7 +29,7 @@ class TrainingFolds {
 
  private:
   // Errors of iterations in a table: those that hold nine tenths of the complete rows of other
-  // sources than `source`.
+  // sources than `source`, apart for rows whose stack and architecture their fit did not know.
   void set_errors(ConstantTable& table, std::string_view source) const;
 
   std::vector<TrainingCase> cases_;

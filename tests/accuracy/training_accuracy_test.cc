@@ -1,0 +1,49 @@
+// Measured training iterations, each predicted by constants fitted without its source; skipped
+// where the tables are absent. The bounds are what was reached, rounded up.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "orrery/validate/training.h"
+
+namespace orrery {
+namespace {
+
+TEST(TrainingAccuracy, SourcesLeftOut) {
+  const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data/training";
+  if (!std::filesystem::exists(data))
+    GTEST_SKIP() << data << " is absent: no measured rows to compare with";
+  const TrainingValidation v = validate_training(data, "", Bundle());
+  const auto errors = [&](const std::string& table, const std::string& rows) {
+    for (const ErrorGroup& g : v.errors.groups)
+      if (g.by.at("table") == table && g.by.at("rows") == rows) return g.errors;
+    ADD_FAILURE() << "no group " << table << ", " << rows;
+    return ErrorSummary();
+  };
+  const auto bounded = [&](const std::string& table, const std::string& rows, std::size_t least,
+                           double median, double mape) {
+    const ErrorSummary s = errors(table, rows);
+    fmt::print("{}, {}: {} rows, median {:.1f} %, MAPE {:.1f} %, bias {:+.1f} %, inside 90 %: {}\n",
+               table, rows, s.n, s.median, s.mape, s.bias, s.coverage90);
+    EXPECT_GE(s.n, least) << rows;
+    EXPECT_LE(s.median, median) << rows;
+    EXPECT_LE(s.mape, mape) << rows;
+  };
+  bounded("left-out source", "all", 820, 9, 14.5);
+  bounded("left-out source", "covered, dense", 480, 8, 10.5);
+  bounded("left-out source", "covered, moe", 60, 18, 19);
+  bounded("left-out source", "not covered", 240, 13, 22);
+  bounded("three own rows", "trusted", 5000, 6, 9.5);
+  bounded("mlperf", "all", 120, 12, 20);
+  EXPECT_GE(errors("left-out source", "not covered").coverage90, 85);
+  fmt::print("pairs in order: {:.1f} %, {:.1f} % of those that differ; Calculon's rows: {:.2f} %\n",
+             v.all_pairs.percent(), v.distinct_pairs.percent(), v.orrery_mape());
+  EXPECT_GE(v.all_pairs.percent(), 80);
+  EXPECT_GE(v.distinct_pairs.percent(), 84);
+  EXPECT_EQ(v.peers.size(), 8u);
+  EXPECT_LE(v.orrery_mape(), 8);
+}
+
+}  // namespace
+}  // namespace orrery
