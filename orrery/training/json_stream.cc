@@ -91,7 +91,7 @@ ByteSource file_source(const std::string& path) {
   };
 }
 
-JsonStream::JsonStream(ByteSource source, std::string name)
+JsonStream::JsonStream(ByteSource source, const std::string& name)
     : source_(std::move(source)), name_(shortened(name, 200)), buffer_(kPiece) {}
 
 bool JsonStream::refill() {

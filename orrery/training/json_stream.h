@@ -32,7 +32,7 @@ ByteSource file_source(const std::string& path);
 
 class JsonStream {
  public:
-  JsonStream(ByteSource source, std::string name);
+  JsonStream(ByteSource source, const std::string& name);
 
   // The first character of the next value: '{', '[', '"', a digit or '-', or a letter; '\0' at the
   // end of the text.
@@ -57,8 +57,6 @@ class JsonStream {
 
   // InputError: "<name>: line 12 (byte 345): <what>".
   [[noreturn]] void fail(std::string_view what) const;
-  // The same, of a place that was noted before by line() and byte().
-  std::uint64_t byte() const { return passed_ + at_; }
 
  private:
   bool refill();

@@ -66,7 +66,7 @@ std::optional<std::int64_t> nanoseconds_of(std::string_view text) {
     double us = 0;
     const auto d = std::from_chars(text.data(), text.data() + text.size(), us);
     if (d.ec != std::errc() || d.ptr != text.data() + text.size() ||
-        !(std::abs(us) <= static_cast<double>(kLatest / 1000))) {
+        !(std::abs(us) <= static_cast<double>(kLatest) / 1000)) {
       return {};
     }
     return static_cast<std::int64_t>(std::llround(us * 1000));
@@ -201,6 +201,7 @@ class Reader {
 
   void member() {
     const std::string_view key = in_.key();
+    if (key != "ph" && key != "cat" && unwanted()) return in_.skip();
     if (key == "ph") {
       const std::string_view text = in_.string();
       given_.phase = text.empty() ? '?' : text.front();
@@ -208,8 +209,6 @@ class Reader {
       if (in_.peek() != '"') return in_.skip();
       given_.kind = kind_of(in_.string());
       given_.categorised = true;
-    } else if (unwanted()) {
-      in_.skip();
     } else if (key == "name") {
       if (in_.peek() != '"') in_.fail("name: expected a text");
       given_.name = in_.string();
@@ -259,9 +258,8 @@ class Reader {
       text(d.collective);
     } else if (key == "dtype") {
       text(d.dtype);
-    } else if (key == "Process Group Description") {
-      text(d.group);
-    } else if (key == "Process Group Name" && d.group.empty()) {
+    } else if (key == "Process Group Description" ||
+               (key == "Process Group Name" && d.group.empty())) {
       text(d.group);
     } else if (key == "In msg nelems") {
       count(d.in_elements);

@@ -75,7 +75,7 @@ struct TraceGraph {
   std::uint64_t full_queue = 0;  // launches that waited for room
   std::uint64_t orphans = 0;     // GPU work whose launch is not in the trace
   Nanoseconds unexplained{0};    // sum over nodes
-  Nanoseconds carried{0};        // GPU work of before the window that still ran in it
+  Nanoseconds carried{0};        // GPU work launched before the window that it began with
 
   std::uint32_t edges_end(std::size_t node) const {
     return node + 1 < nodes.size() ? nodes[node + 1].first_edge

@@ -183,10 +183,7 @@ TracedWindow trace_window(const KinetoTrace& t, const std::string& name,
     auto& lane = w.work_of[e.lane];
     if (!lane.empty()) k.previous = lane.back();
     if (k.call == kNone) {
-      if (early) {
-        const Nanoseconds end = w.end - w.begin;
-        w.carried = std::min(w.carried + std::min(k.end, end) - std::min(k.start, end), kEndOfTime);
-      }
+      if (early) w.carried = std::min(w.carried + k.end - k.start, kEndOfTime);
       if (!known) ++w.orphans;
       k.launched = early ? Nanoseconds(-1) : k.start;
     } else {

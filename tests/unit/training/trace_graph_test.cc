@@ -143,6 +143,35 @@ TEST(TraceGraph, WhatNothingExplainsIsCounted) {
   EXPECT_EQ(g.unexplained, Nanoseconds(80200));
 }
 
+// Of a graph's kernels only the launch and the times are known.
+TEST(TraceGraph, BranchesOfCudaGraphsAreInferred) {
+  TracedMachine m;
+  m.launch_graph(1, 7, 20, 300, 400, 100);
+  m.device_sync(1);
+  const Built b(m);
+  EXPECT_THAT(b.into("nccl_b", kGpu),
+              testing::UnorderedElementsAre("cudaGraphLaunch launch 12000", "nvjet_a event 1200"));
+  EXPECT_EQ(b.graph.inferred_waits, 1u);
+  EXPECT_EQ(b.graph.unexplained, Nanoseconds(0));
+}
+
+// The GPU lags behind a host that waits for nothing: a step begins with the work of the last one.
+TEST(TraceGraph, WorkOfBeforeTheStepRunsOnInIt) {
+  TracedMachine m;
+  for (int step = 0; step < 3; ++step) {
+    m.inside(1, "user_annotation", fmt::format("ProfilerStep#{}", step), "", [&] {
+      for (int i = 0; i < 4; ++i) m.work(1, 6), m.launch(1, 7, "nvjet", 100);
+    });
+  }
+  const Built b(m, 1);
+  EXPECT_EQ(b.graph.orphans, 0u);
+  EXPECT_EQ(b.graph.unexplained, Nanoseconds(0));
+  // Step 1 begins at 40 and ends with the eighth kernel, at 12 + 8 * 100 + 7 * 1.2.
+  EXPECT_EQ(b.graph.measured, Nanoseconds(780400));
+  // The first kernel, from 12 to 112, and three more.
+  EXPECT_EQ(b.graph.carried, Nanoseconds(372000));
+}
+
 TEST(TraceGraph, OneStepOrAllOfThem) {
   TracedMachine m;
   train(m, 3, 3);

@@ -74,6 +74,16 @@ class TracedMachine {
     for (const auto& [stream, ends] : ends_) last = std::max(last, done(stream));
     block(thread, "cudaDeviceSynchronize", last);
   }
+  // A CUDA graph of two branches: `a`, then `b` on another stream beside `c` on the same one.
+  void launch_graph(int thread, int stream, int other, double a, double b, double c) {
+    const int id = ++correlation_;
+    const double begin = now_[thread];
+    call(thread, "cudaGraphLaunch", begin, begin + 9, id);
+    const double start = std::max(begin + 12, done(stream) + 1.2), end = start + a;
+    gpu("kernel", "nvjet_a", stream, start, a, id, "");
+    gpu("kernel", "nccl_b", other, end + 1.2, b, id, "");
+    gpu("kernel", "flash_c", stream, end + 1.2, c, id, "");
+  }
   // loss.item(): a copy to pageable memory, which waits for itself.
   void copy_back(int thread, int stream, double us) {
     const int id = ++correlation_;
