@@ -91,6 +91,10 @@ ConstantTable read_constant_table(const Bundle& bundle) {
            "own error of an iteration whose GPU and format are in the fit")
       .range(0, 2);
   fields.add("uncovered_error", table.uncovered_error, "the same on other GPUs").range(0, 2);
+  fields
+      .add("experts_error", table.experts_error,
+           "on top, times the share of routed experts and their exchange")
+      .range(0, 2);
   fields.add("recipe", recipe, "how it was made");
   fields.custom(
       "groups", Field::Type::kGroup,
@@ -113,9 +117,10 @@ ConstantTable read_constant_table(const Bundle& bundle) {
 }
 
 std::string to_yaml(const ConstantTable& table) {
-  std::string out =
-      fmt::format("provenance: \"{}\"\ncovered_error: {:.4g}\nuncovered_error: {:.4g}\n",
-                  table.provenance, table.covered_error, table.uncovered_error);
+  std::string out = fmt::format(
+      "provenance: \"{}\"\ncovered_error: {:.4g}\nuncovered_error: {:.4g}\n"
+      "experts_error: {:.4g}\n",
+      table.provenance, table.covered_error, table.uncovered_error, table.experts_error);
   out += "groups:\n";
   for (const auto& [name, values] : table.groups) {
     const double neutral = 1;
@@ -144,6 +149,7 @@ TrainingConstants training_constants(const ConstantTable& table, std::string_vie
   for (std::size_t i = 0; i < kTrainingConstants; ++i)
     c.value[i] = std::clamp(c.value[i], kFacts[i].least, kFacts[i].most);
   c.calibrated = gpu_known && stack_known;
+  c.experts_error = table.experts_error;
   c.error = c.calibrated ? table.covered_error : table.uncovered_error;
   c.provenance = table.provenance;
   return c;

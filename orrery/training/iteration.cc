@@ -194,7 +194,13 @@ Estimate<Seconds> iteration_estimate(const IterationParts& parts, const Iteratio
   // uncertain beyond it (a GPU without measurements) comes on top.
   const double kernels = std::sqrt(shared + own);
   const double beyond = std::sqrt(std::max(0.0, kernels * kernels - k.error * k.error / 2));
-  return {time.total, beyond, k.error, std::max(parts.origin, Origin::kFitted)};
+  const double error = std::hypot(k.error, k.experts_error * experts_share(time));
+  return {time.total, beyond, error, std::max(parts.origin, Origin::kFitted)};
+}
+
+double experts_share(const IterationTime& time) {
+  return (time.work[at(TrainingCost::kExperts)] + time.work[at(TrainingCost::kExpertExchange)]) /
+         time.total;
 }
 
 }  // namespace orrery

@@ -51,6 +51,9 @@ struct IterationTime {
 IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& constants,
                              const TrainingJob& job);
 
+// Of routed experts and their exchange, in [0, 1].
+double experts_share(const IterationTime& time);
+
 // The same with its uncertainty: the kernels' and collectives' own, and the constants' error.
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
                                      const TrainingConstants& constants);

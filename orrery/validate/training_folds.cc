@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "orrery/base/error.h"
@@ -47,15 +48,35 @@ bool TrainingFolds::covered(const TrainingRow& row) const {
 }
 
 void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) const {
-  std::vector<double> of[2];  // rows whose stack and GPU architecture were in their fit; others
+  std::vector<double>
+      of[2];  // dense rows whose stack and GPU architecture were in their fit; others
+  struct Mixture {
+    double error, share;
+    bool calibrated;
+  };
+  std::vector<Mixture> mixtures;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     const TrainingCase& c = cases_[i];
     if (!c.row.complete || c.row.source == source) continue;
-    const bool calibrated = constants_of(without_.at(c.row.source), c).calibrated;
-    of[calibrated ? 0 : 1].push_back(std::abs(errors_[i]));
+    const TrainingConstants k = constants_of(without_.at(c.row.source), c);
+    const double share = experts_share(iteration_time(c.parts, k, c.row.job));
+    if (share > 0) {
+      mixtures.push_back({std::abs(errors_[i]), share, k.calibrated});
+    } else {
+      of[k.calibrated ? 0 : 1].push_back(std::abs(errors_[i]));
+    }
   }
   if (!of[0].empty()) table.covered_error = quantile(of[0], 0.9) / kNormal90;
   if (!of[1].empty()) table.uncovered_error = quantile(of[1], 0.9) / kNormal90;
+  // The least that, on top, holds nine tenths of the mixtures of experts.
+  if (mixtures.empty()) return;
+  for (table.experts_error = 0; table.experts_error < 2; table.experts_error += 0.01) {
+    const auto inside = std::count_if(mixtures.begin(), mixtures.end(), [&](const Mixture& m) {
+      const double error = m.calibrated ? table.covered_error : table.uncovered_error;
+      return m.error <= kNormal90 * std::hypot(error, table.experts_error * m.share);
+    });
+    if (10 * inside >= 9 * static_cast<std::ptrdiff_t>(mixtures.size())) return;
+  }
 }
 
 FittedTraining fit_training(const std::filesystem::path& dir, const std::string& date,
