@@ -93,8 +93,14 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of) {
     if (f.name() == "collective" || f.name() == "training") continue;
     const bool of_service = f.name() == "load" || f.name() == "cluster" || is_prefixed(f.name());
     if (f.group()) {
-      if (of_service == (of == Of::kService) || !(of_service || f.name() == "workload"))
+      if (of_service == (of == Of::kService) || !(of_service || f.name() == "workload")) {
         add_leaves(app, *f.group(), f.name() + ".", f.doc());
+      } else if (f.name() == "workload") {  // what a service reads of it
+        for (const char* key : {"max_model_len", "expert_skew"}) {
+          const Field& leaf = *f.group()->find(key);
+          add_flag(app, leaf, std::string("workload.") + key, flag_names(leaf), f.doc());
+        }
+      }
     } else if (f.name() == "model") {
       add_flag(app, f, f.name(), "-m,--model", "what is asked about");
     }

@@ -18,7 +18,6 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t kMostRanks = 1 << 20, kLongest = 100'000'000;
-constexpr double kMostPoints = 100'000;
 
 const std::vector<std::string>& stack_names() {
   static const std::vector<std::string> names = [] {
@@ -99,7 +98,22 @@ void declare_job(Fields& f, TrainingJob& j) {
   f.add_enum("optimizer", j.optimizer, {"adam", "sgd", "adafactor", "muon"}, "the optimizer");
   f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "what is trained");
   f.add("lora_rank", j.lora_rank, "rank of the adapters").range(1, 65536);
-  f.add("lora_targets", j.lora_targets, "adapted projections: q, k, v, o, gate, up, down");
+  f.custom(
+      "lora_targets", Field::Type::kList,
+      [&targets = j.lora_targets](const Node& n) {  // a list, or "q,v"
+        targets.clear();
+        for (const Node& item : n.is_list() ? n.items() : std::vector<Node>{n}) {
+          std::string_view rest = item.as_string();
+          while (true) {
+            const std::size_t comma = rest.find(',');
+            targets.emplace_back(rest.substr(0, comma));
+            if (comma == rest.npos) break;
+            rest.remove_prefix(comma + 1);
+          }
+        }
+      },
+      [&targets = j.lora_targets] { return nlohmann::ordered_json(targets); },
+      "adapted projections: q, k, v, o, gate, up, down");
   f.add("flash_attention", j.flash, "attention without its scores in memory");
   f.add("fused_cross_entropy", j.fused_cross_entropy, "loss without a copy of the logits");
   f.add("dropout", j.dropout, "dropout after attention and MLP");
@@ -186,8 +200,6 @@ std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSett
   double count = static_cast<double>(std::max<std::size_t>(1, q.global_batch.size()));
   for (const Sweep* sweep : {&q.gpus, &q.tp, &q.cp, &q.pp, &q.vp, &q.ep, &q.seq, &q.micro_batch})
     count *= static_cast<double>(sweep->size());
-  if (count > kMostPoints)
-    throw InputError(fmt::format("training: a sweep of {} points; at most {}", count, kMostPoints));
 
   const Catalog catalog(s.bundle);
   TrainingAnswerer answerer(q, s, catalog);
