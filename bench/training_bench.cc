@@ -5,7 +5,7 @@
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog.h"
-#include "orrery/training/iteration.h"
+#include "orrery/training/iteration_events.h"
 
 namespace {
 
@@ -29,17 +29,31 @@ struct Setting {
   }
 };
 
-void BM_Iteration1T(benchmark::State& state) {
-  const Setting s;
+TrainingJob job_1t() {
   TrainingJob job;
   job.plan.tp = 8, job.plan.pp = 64, job.plan.dp = 8, job.plan.sequence_parallel = true;
   job.plan.zero = 1;
   job.recompute = Recompute::kSelective;
   job.global_batch = 512;  // 64 micro-batches
+  return job;
+}
+
+void BM_Iteration1T(benchmark::State& state) {
+  const Setting s;
+  const TrainingJob job = job_1t();
   check_job(s.model, job);
   for (auto _ : state) benchmark::DoNotOptimize(s.time(job));
 }
 BENCHMARK(BM_Iteration1T)->Unit(benchmark::kMicrosecond);
+
+void BM_IterationEvents1T(benchmark::State& state) {
+  const Setting s;
+  const TrainingJob job = job_1t();
+  const TrainingConstants k = training_constants(s.table, "megatron", s.gpu, job.precision);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(iteration_events(s.iterations.parts(job, {true}), k, job).total);
+}
+BENCHMARK(BM_IterationEvents1T)->Unit(benchmark::kMicrosecond);
 
 // Every tp, pp, vp, micro-batch, sequence parallelism, sharding and recomputation of 4,096 GPUs.
 void BM_Layouts1T(benchmark::State& state) {

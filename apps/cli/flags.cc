@@ -90,7 +90,7 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of) {
   declare(engine_fields_, engine_);
   for (const Field& f : scenario_fields_.all()) {
     // Of the verbs `network` and `train`.
-    if (f.name() == "collective" || f.name() == "training") continue;
+    if (f.name() == "collective" || f.name() == "training" || f.name() == "chance") continue;
     const bool of_service = f.name() == "load" || f.name() == "cluster" || is_prefixed(f.name());
     if (f.group()) {
       if (of_service == (of == Of::kService) || !(of_service || f.name() == "workload")) {

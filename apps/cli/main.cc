@@ -34,6 +34,7 @@ int run(int argc, char** argv) {
   add_memory(program, context);
   add_simulate(program, context);
   add_compare(program, context);
+  add_replay(program, context);
   add_kernel(program, context);
   add_train(program, context);
   add_network(program, context);

@@ -14,6 +14,8 @@
 #include "orrery/validate/fit_engines.h"
 #include "orrery/validate/fit_layers.h"
 #include "orrery/validate/fit_services.h"
+#include "orrery/validate/training_folds.h"
+#include "orrery/validate/training_memory.h"
 
 namespace orrery::cli {
 namespace {
@@ -71,6 +73,15 @@ void fit_service_constants(const FitOptions& o, const Bundle& bundle) {
   }
 }
 
+void fit_training_constants(const FitOptions& o, const Bundle& bundle) {
+  const FittedTraining f = fit_training(o.data, o.date, bundle);
+  fmt::print("{} rows of {} sources: median {:.1f} %, mean {:.1f} %\n", f.rows, f.sources, f.median,
+             f.mape);
+  fmt::print("with the row's source left out: median {:.1f} %, mean {:.1f} %\n", f.median_left_out,
+             f.mape_left_out);
+  write_below(o.out, "training/constants.yaml", f.yaml);
+}
+
 void fit_points(const FitOptions& o, const Bundle& bundle) {
   if (o.gpu.empty() || o.from.empty())
     throw InputError("fit points: expected --gpu GPU and --from FILE (a table of measured calls)");
@@ -112,11 +123,13 @@ void add_fit(CLI::App& program, Context& context) {
       "fit", "makes fitted parameters of catalog/ again from measured tables");
   auto o = std::make_shared<FitOptions>();
   app->add_option("AREA", o->area,
-                  "kernels, network, engines, services, layers, or points (also without AREA: "
+                  "kernels, network, engines, services, layers, training, training-memory, or "
+                  "points (also without AREA: "
                   "--gpu and --from)");
-  app->add_option("--data", o->data,
-                  "folder of tables: data/kernels (kernels), data (network), data/inference "
-                  "(engines, services), data/layers (layers)")
+  app->add_option(
+         "--data", o->data,
+         "folder of tables: data/kernels (kernels), data (network), data/inference "
+         "(engines, services), data/layers (layers), data/training (training, training-memory)")
       ->type_name("DIR");
   app->add_option("--family", o->family, "only this kernel family")->type_name("NAME");
   app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD); kernels and engines")
@@ -131,18 +144,22 @@ void add_fit(CLI::App& program, Context& context) {
       ->type_name("NAME");
   app->add_option("-o,--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
   app->callback([o, &context] {
-    const std::vector<std::string> areas = {"kernels",  "network", "engines",
-                                            "services", "layers",  "points"};
+    const std::vector<std::string> areas = {"kernels", "network",  "engines",         "services",
+                                            "layers",  "training", "training-memory", "points"};
     if (o->area == "points" || (o->area.empty() && !o->from.empty()))
       return fit_points(*o, context.bundle());
     if (o->area.empty())
       throw InputError(
-          "fit: expected kernels, network, engines, services, layers or points, or --gpu and "
-          "--from");
+          "fit: expected kernels, network, engines, services, layers, training, training-memory or "
+          "points, "
+          "or "
+          "--gpu and --from");
     if (std::find(areas.begin(), areas.end(), o->area) == areas.end()) {
-      throw InputError(fmt::format(
-          "fit: expected kernels, network, engines, services, layers or points, got '{}'{}",
-          o->area, did_you_mean(o->area, areas)));
+      throw InputError(
+          fmt::format("fit: expected kernels, network, engines, services, layers, training, "
+                      "training-memory or points, "
+                      "got '{}'{}",
+                      o->area, did_you_mean(o->area, areas)));
     }
     if (o->data.empty()) throw InputError("fit: --data is missing");
     if (o->area == "network") return fit_network_constants(*o, context.bundle());
@@ -152,6 +169,12 @@ void add_fit(CLI::App& program, Context& context) {
       const auto files = fit_layers(o->data, o->date, context.bundle());
       for (const auto& [path, text] : files) write_below(o->out, path, text);
       return fmt::print("{} files written below {}\n", files.size(), o->out);
+    }
+    if (o->area == "training") return fit_training_constants(*o, context.bundle());
+    if (o->area == "training-memory") {
+      const std::string text = fit_training_memory(o->data, o->date, context.bundle());
+      write_below(o->out, "training/memory-fitted.yaml", text);
+      return fmt::print("{}", text);
     }
     if (o->area == "services") return fit_service_constants(*o, context.bundle());
     fit_engine_constants(*o, context.bundle());

@@ -17,13 +17,15 @@ namespace {
 struct TrainFlags {
   Scenario defaults;
   Fields fields;
-  Node document;    // what was given
+  Node document;  // what was given
+  std::string timeline;
   std::string log;  // of a real job, to compare with
   OutputOptions output;
 };
 
-std::string flag_names(const Field& f) {
-  std::string names = "--" + f.name();
+// Flags of `chance` carry its name.
+std::string flag_names(const Field& f, const std::string& path) {
+  std::string names = (path.starts_with("chance.") ? "--chance-" : "--") + f.name();
   for (const std::string& alias : f.aliases()) names += ",--" + alias;
   std::replace(names.begin(), names.end(), '_', '-');
   if (f.name() == "gpu") names = "-g," + names;
@@ -60,7 +62,7 @@ std::string help_of(const Field& f) {
 
 void add_flag(CLI::App& app, const std::shared_ptr<TrainFlags>& flags, const Field& f,
               const std::string& path, const std::string& group) {
-  const std::string names = flag_names(f);
+  const std::string names = flag_names(f, path);
   const std::string name = names.substr(names.find("--"));
   const std::string first = name.substr(0, name.find(','));
   if (f.type() == Field::Type::kBool) {
@@ -111,8 +113,13 @@ void answer(const TrainFlags& flags, Context& context) {
   if (!document.find("training")) set_path(document, "training.gpus", scalar_node("1", ""));
   RunOptions options;
   options.breakdown = flags.output.breakdown || !flags.output.html.empty();
+  options.steps = !flags.timeline.empty();
   Runner runner(context.bundle());
   const Answer a = runner.run(read_scenario(document), options);
+  if (!flags.timeline.empty()) {
+    if (a.points.size() != 1) throw InputError("--timeline: of one layout, not of a sweep");
+    write_file(flags.timeline, a.points[0].timeline, "--timeline");
+  }
   if (!flags.log.empty()) {
     if (a.points.size() != 1) throw InputError("--log: a log is of one layout, not of a sweep");
     return print_comparison(read_training_log(flags.log), a.points[0]);
@@ -131,12 +138,16 @@ void add_train(CLI::App& program, Context& context) {
   auto flags = std::make_shared<TrainFlags>();
   declare(flags->fields, flags->defaults);
   add_flag(*app, flags, *flags->fields.find("model"), "model", "what is asked about");
-  for (const char* group : {"hardware", "training"}) {
+  for (const char* group : {"hardware", "training", "chance"}) {
     const Field& f = *flags->fields.find(group);
     for (const Field& leaf : f.group()->all())
       add_flag(*app, flags, leaf, fmt::format("{}.{}", group, leaf.name()), f.doc());
   }
   add_output_flags(*app, flags->output, true);
+  app->add_option("--timeline", flags->timeline,
+                  "write the pipeline's events for ui.perfetto.dev (one layout)")
+      ->group("output")
+      ->type_name("FILE");
   app->add_option("--log", flags->log,
                   "compare with the log of a real job (Megatron-LM, NeMo, torchtitan)")
       ->group("output")

@@ -15,6 +15,8 @@
 #include "orrery/validate/report.h"
 #include "orrery/validate/serving.h"
 #include "orrery/validate/steps.h"
+#include "orrery/validate/training.h"
+#include "orrery/validate/training_memory.h"
 
 namespace orrery::cli {
 namespace {
@@ -82,6 +84,20 @@ void validate_rows(RowsOf rows_of, const ValidateOptions& o, const Bundle& bundl
   }
 }
 
+void validate_training_rows(const ValidateOptions& o, const Bundle& bundle) {
+  const TrainingValidation v = validate_training(o.data, o.table, bundle);
+  if (o.output == "csv") {
+    fmt::print("{}", to_csv(v.report));
+  } else if (o.output == "json") {
+    fmt::print("{}\n", to_json(v).dump(1));
+  } else if (o.output == "md") {
+    fmt::print("{}", to_markdown(v));
+  } else {
+    print_table(v.errors);
+    fmt::print("{}", remarks(v));
+  }
+}
+
 void validate_kernel_rows(const ValidateOptions& o, const Bundle& bundle) {
   KernelValidation v;
   v.table = o.table;
@@ -109,8 +125,10 @@ void validate_kernel_rows(const ValidateOptions& o, const Bundle& bundle) {
 void add_validate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("validate", "errors against measured rows");
   auto o = std::make_shared<ValidateOptions>();
-  app->add_option("AREA", o->area,
-                  "kernels, layers, steps, inference, serving, network or neusight")
+  app->add_option(
+         "AREA", o->area,
+         "kernels, layers, steps, inference, serving, network, training, training-memory or "
+         "neusight")
       ->required();
   app->add_option("--data", o->data,
                   "folder in the layout of the shared data, such as data/inference")
@@ -140,12 +158,14 @@ void add_validate(CLI::App& program, Context& context) {
       ->type_name("FORMAT");
   app->callback([o, &context] {
     if (o->area == "kernels") return validate_kernel_rows(*o, context.bundle());
-    std::vector<std::string> names = {"kernels"};
+    if (o->area == "training") return validate_training_rows(*o, context.bundle());
+    std::vector<std::string> names = {"kernels", "training"};
     for (const auto& [name, rows_of] : {std::pair<const char*, RowsOf>{"layers", validate_layers},
                                         {"steps", validate_steps},
                                         {"inference", validate_inference},
                                         {"serving", validate_serving},
                                         {"network", validate_network},
+                                        {"training-memory", validate_training_memory},
                                         {"neusight", validate_neusight}}) {
       if (o->area == name) return validate_rows(rows_of, *o, context.bundle());
       names.emplace_back(name);

@@ -20,6 +20,7 @@ void add_estimate(CLI::App& program, Context& context);
 void add_memory(CLI::App& program, Context& context);
 void add_simulate(CLI::App& program, Context& context);
 void add_compare(CLI::App& program, Context& context);
+void add_replay(CLI::App& program, Context& context);
 void add_network(CLI::App& program, Context& context);
 void add_train(CLI::App& program, Context& context);
 void add_kernel(CLI::App& program, Context& context);

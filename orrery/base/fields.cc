@@ -53,8 +53,10 @@ std::string Field::checked_choice(const Node& node, std::string_view text) const
   for (const std::string& c : choices_) {
     if (canonical_name(c) == canonical_name(text)) return c;
   }
-  node.fail(fmt::format("expected one of {}, got '{}'{}", fmt::join(choices_, ", "),
-                        shortened(text), did_you_mean(text, choices_)));
+  std::vector<std::string> named = choices_;
+  std::erase(named, "");  // stands for a default
+  node.fail(fmt::format("expected one of {}, got '{}'{}", fmt::join(named, ", "), shortened(text),
+                        did_you_mean(text, named)));
 }
 
 void Field::read(const Node& node) const { read_(*this, node); }

@@ -45,7 +45,7 @@ LayerActivations layer_activations(const Architecture& model, const LayerSpec& l
                                    const TrainingJob& job, const TrainingMemoryConstants& stack);
 
 // What a micro-batch leaves of one virtual stage under the job's recomputation; the last one's
-// final norm and LM head included, logits not. Without `factor` of the constants.
+// final norm and LM head included, logits not. Without the fitted `factor`.
 Bytes chunk_activations(const Architecture& model, const TrainingJob& job,
                         const TrainingMemoryConstants& stack, int chunk);
 

@@ -1,5 +1,7 @@
 #include "orrery/memory/training_constants.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +12,7 @@ namespace orrery {
 namespace {
 
 constexpr std::string_view kPath = "training/memory.yaml";
+constexpr std::string_view kFittedPath = "training/memory-fitted.yaml";
 
 TrainingMemoryConstants read_entry(const Node& node) {
   TrainingMemoryConstants c;
@@ -27,17 +30,36 @@ TrainingMemoryConstants read_entry(const Node& node) {
   f.add("logits_extra", c.logits_extra, "bytes a logit beside its own").range(0, 32);
   f.add("fused_logits", c.fused_logits, "bytes a logit under a fused loss").range(0, 32);
   f.add("bucket", c.bucket, "elements of a bucket").range(0, 1e11);
-  f.add("factor", c.factor, "activations over the tensors counted").range(0.1, 10);
-  f.add("fragmentation", c.fragmentation, "reserved over allocated").range(0, 10);
+  f.add("grids", c.grids, "sets of process groups in Megatron's manner").range(0, 4);
   f.add("workspace", c.workspace, "of products");
-  f.add("context", c.context, "driver context and libraries");
-  f.add("communicator", c.communicator, "each group of ranks");
-  f.add("error", c.error, "sigma of ln(predicted/measured)").range(1e-3, 3);
   f.read(node);
   return c;
 }
 
+// The priors where there is no file.
+TrainingMemoryConstants::Fitted read_fitted(const Bundle& bundle) {
+  TrainingMemoryConstants::Fitted c;
+  const auto file = bundle.find(kFittedPath);
+  if (!file) return c;
+  std::string recipe;
+  Fields f;
+  f.add("recipe", recipe, "data, rows, how").required();
+  f.add("factor", c.factor, "activations over the tensors counted").range(0.1, 10);
+  f.add("fragmentation", c.fragmentation, "reserved over allocated").range(0, 10);
+  f.add("context", c.context, "driver context and libraries");
+  f.add("error", c.error, "sigma of ln(predicted/measured)").range(1e-3, 3);
+  f.read(parse_yaml(file->content, file->name));
+  return c;
+}
+
 }  // namespace
+
+std::string to_yaml(const TrainingMemoryConstants::Fitted& c, std::string_view recipe) {
+  return fmt::format(
+      "recipe: \"{}\"\nfactor: {:.4g}\nfragmentation: {:.4g}\ncontext: {:.4g} GB\n"
+      "error: {:.3g}\n",
+      recipe, c.factor, c.fragmentation, c.context.value() / 1e9, c.error);
+}
 
 std::vector<TrainingMemoryConstants> load_training_memory(const Bundle& bundle) {
   const auto file = bundle.find(kPath);
@@ -56,6 +78,8 @@ std::vector<TrainingMemoryConstants> load_training_memory(const Bundle& bundle) 
        [] { return nlohmann::ordered_json(); }, "one for each family of stacks")
       .required();
   f.read(parse_yaml(file->content, file->name));
+  const TrainingMemoryConstants::Fitted fitted = read_fitted(bundle);
+  for (TrainingMemoryConstants& c : all) c.fitted = fitted;
   return all;
 }
 

@@ -1,9 +1,9 @@
 // What a training stack keeps that the model and the plan do not tell: how its layers are written,
 // when its gradients exist, the buffers of its communication and of its allocator.
 //
-// One entry of catalog/training/memory.yaml a family of stacks. The switches are read from the
-// stacks' code and documentation; `factor`, `fragmentation`, `context` and `error` are fitted
-// (orrery/validate/training_memory.h) unless the file's recipe says otherwise.
+// One entry of catalog/training/memory.yaml a family of stacks, with switches read from the stacks'
+// code and documentation. What is fitted (orrery/validate/training_memory.h) is the same for all:
+// catalog/training/memory-fitted.yaml.
 #pragma once
 
 #include <string>
@@ -48,18 +48,25 @@ struct TrainingMemoryConstants {
   // data-parallel ranks in whole buckets (DeepSpeed: 5e8); 0: no more than in the gradient buffer.
   double bucket = 0;
 
-  // Activations over the tensors counted.
-  double factor = 1;
-  // Reserved by the allocator over allocated, of activations, logits and buckets.
-  double fragmentation = 0.1;
+  // Sets of process groups in Megatron's manner, with groups of the whole world, of a model and of
+  // its two embeddings beside those of the plan (parallel_state.py); DeepSpeed's pipeline makes a
+  // second one.
+  int grids = 0;
   Bytes workspace = gigabytes(0.1);  // of products (cuBLAS: 8 to 32 MiB a stream and handle)
-  Bytes context = gigabytes(0.8);    // driver context and libraries
-  // Buffers of each group of ranks that communicates: 688 MB of NCCL 2.18 on four A100
-  // (github.com/NVIDIA/nccl/issues/964).
-  Bytes communicator = gigabytes(0.69);
-  // Sigma of ln(predicted / measured), for the probability that a job fits.
-  double error = 0.12;
+
+  struct Fitted {
+    // Activations over the tensors counted.
+    double factor = 1;
+    // Reserved by the allocator over allocated, of activations, logits and buckets.
+    double fragmentation = 0.1;
+    Bytes context = gigabytes(0.8);  // driver context and libraries
+    // Sigma of ln(predicted / measured), for the probability that a job fits.
+    double error = 0.12;
+  } fitted;
 };
+
+// The text of memory-fitted.yaml.
+std::string to_yaml(const TrainingMemoryConstants::Fitted& fitted, std::string_view recipe);
 
 // Of a stack by name ("megatron", "fsdp"); those of the entry without stacks where none has it.
 TrainingMemoryConstants load_training_memory(std::string_view stack, const Bundle& bundle);

@@ -12,17 +12,29 @@
 namespace orrery {
 namespace {
 
-// Communicating groups of more than one rank.
-int communicators(const TrainingPlan& p) {
-  return (p.tp > 1 ? 1 : 0) + (p.pp > 1 ? 1 : 0) + (p.cp > 1 ? 1 : 0) + (p.dp > 1 ? 1 : 0) +
-         (p.ep > 1 ? 1 : 0);
+// What a group of ranks that communicates takes on each: NCCL 2.18 688 MB on four A100
+// (github.com/NVIDIA/nccl/issues/964), in proportion to its channels (issue 986), which are those
+// of the links: twice as many on an A100 as on a V100 (issue 713). At most 32 channels of the
+// A100's 24, at least 4.
+constexpr Bytes kCommunicator = gigabytes(0.688);
+constexpr BytesPerSecond kCommunicatorLinks(300e9);
+constexpr double kLeastChannels = 4.0 / 24, kMostChannels = 32.0 / 24;
+
+Bytes communicators(const TrainingPlan& p, const TrainingMemoryConstants& stack, const Gpu& gpu) {
+  const auto several = [](std::int64_t ranks) { return ranks > 1 ? 1 : 0; };
+  const int groups = several(p.tp) + several(p.pp) + several(p.cp) + several(p.dp) + several(p.ep);
+  const int beside = several(p.devices()) + several(p.tp * p.pp) + several(p.pp);
+  const int all = std::max(1, stack.grids) * groups + stack.grids * beside;
+  return all * kCommunicator *
+         std::clamp(gpu.scale_up.bandwidth / kCommunicatorLinks, kLeastChannels, kMostChannels);
 }
 
 // The widest layer of the rank's chunks: what its backward pass adds.
 struct BackwardLayer {
   Bytes recomputed;  // computed again, beyond what is kept of it
   Bytes gradients;
-  Bytes saved;  // in full
+  Bytes kept;   // of it
+  Bytes saved;  // without recomputation
 };
 
 BackwardLayer widest_layer(const Architecture& model, const TrainingJob& job,
@@ -40,6 +52,7 @@ BackwardLayer widest_layer(const Architecture& model, const TrainingJob& job,
       if (job.recompute == Recompute::kSelective)
         again = stack.selective_products ? a.saved - std::min(a.products, a.saved) : a.core;
       widest.recomputed = std::max(widest.recomputed, again);
+      widest.kept = std::max(widest.kept, a.saved - again);
     }
   }
   return widest;
@@ -56,6 +69,58 @@ Bytes logits_peak(const Architecture& model, const TrainingJob& job,
           ? stack.fused_logits
           : bytes_per_element(job.precision.activations).value() + stack.logits_extra;
   return Bytes(elements * each);
+}
+
+// training_memory of a job that check_job accepts.
+TrainingMemory stage_memory(const Architecture& model, const TrainingJob& job,
+                            const TrainingMemoryConstants& stack, const Gpu& gpu,
+                            const StageLoad& load) {
+  const TrainingState state = training_state(model, job, stack, load.chunks);
+  TrainingMemory m;
+  m.weights = state.weights;
+  m.optimizer = state.optimizer;
+  m.buckets = state.buckets;
+  m.workspace = stack.workspace;
+  m.context = stack.fitted.context + communicators(job.plan, stack, gpu);
+  m.capacity = gpu.usable_memory();
+
+  Bytes saved;
+  for (const int chunk : load.chunks) saved += chunk_activations(model, job, stack, chunk);
+  saved *= load.in_flight;
+  const BackwardLayer layer = widest_layer(model, job, stack, load.chunks);
+  // Of those on their way to the host and back, two layers' are on the device.
+  if (job.offload_activations) saved = std::min(saved, 2 * layer.kept);
+  const bool held = stack.gradient_buffer || job.micro_batches() > 1;
+
+  struct Moment {
+    std::string_view name;
+    Bytes gradients, activations, logits, buckets;
+  };
+  const Bytes during = held ? state.gradients : Bytes(0);
+  const std::array<Moment, 4> moments = {
+      {{"loss", during, saved * stack.fitted.factor, logits_peak(model, job, stack, load.chunks),
+        state.buckets},
+       {"backward", during, (saved + layer.recomputed + layer.gradients) * stack.fitted.factor,
+        Bytes(0), state.buckets},
+       {"end of backward", state.gradients,
+        std::min(saved + layer.recomputed, layer.saved) * stack.fitted.factor +
+            layer.gradients * stack.fitted.factor,
+        Bytes(0), state.buckets},
+       {"optimizer step", state.gradients + state.step_copies, Bytes(0), Bytes(0), Bytes(0)}}};
+  Bytes most(-1);
+  for (const Moment& now : moments) {
+    const Bytes passing = now.activations + now.logits + now.buckets;
+    const Bytes sum = now.gradients + passing * (1 + stack.fitted.fragmentation);
+    if (sum <= most) continue;
+    most = sum;
+    m.moment = now.name;
+    m.gradients = now.gradients;
+    m.activations = now.activations;
+    m.logits = now.logits;
+    m.buckets = now.buckets;
+    m.fragmentation = passing * stack.fitted.fragmentation;
+  }
+  return m;
 }
 
 }  // namespace
@@ -124,60 +189,20 @@ TrainingMemory training_memory(const Architecture& model, const TrainingJob& job
                                const TrainingMemoryConstants& stack, const Gpu& gpu,
                                const StageLoad& load) {
   check_job(model, job);
-  const TrainingState state = training_state(model, job, stack, load.chunks);
-  TrainingMemory m;
-  m.weights = state.weights;
-  m.optimizer = state.optimizer;
-  m.buckets = state.buckets;
-  m.workspace = stack.workspace;
-  m.context = stack.context + communicators(job.plan) * stack.communicator;
-  m.capacity = gpu.usable_memory();
-
-  Bytes saved;
-  for (const int chunk : load.chunks) saved += chunk_activations(model, job, stack, chunk);
-  saved *= load.in_flight;
-  const BackwardLayer layer = widest_layer(model, job, stack, load.chunks);
-  // Beside those on their way to the host, two layers' tensors are on the device.
-  if (job.offload_activations) saved = std::min(saved, 2 * layer.saved);
-  const bool held = stack.gradient_buffer || job.micro_batches() > 1;
-
-  struct Moment {
-    std::string_view name;
-    Bytes gradients, activations, logits, buckets;
-  };
-  const Bytes during = held ? state.gradients : Bytes(0);
-  const std::array<Moment, 4> moments = {
-      {{"loss", during, saved * stack.factor, logits_peak(model, job, stack, load.chunks),
-        state.buckets},
-       {"backward", during, (saved + layer.recomputed + layer.gradients) * stack.factor, Bytes(0),
-        state.buckets},
-       {"end of backward", state.gradients,
-        std::min(saved + layer.recomputed, layer.saved) * stack.factor +
-            layer.gradients * stack.factor,
-        Bytes(0), state.buckets},
-       {"optimizer step", state.gradients + state.step_copies, Bytes(0), Bytes(0), Bytes(0)}}};
-  Bytes most(-1);
-  for (const Moment& now : moments) {
-    const Bytes passing = now.activations + now.logits + now.buckets;
-    const Bytes sum = now.gradients + passing * (1 + stack.fragmentation);
-    if (sum <= most) continue;
-    most = sum;
-    m.moment = now.name;
-    m.gradients = now.gradients;
-    m.activations = now.activations;
-    m.logits = now.logits;
-    m.buckets = now.buckets;
-    m.fragmentation = passing * stack.fragmentation;
-  }
-  return m;
+  return stage_memory(model, job, stack, gpu, load);
 }
 
 TrainingMemory training_memory(const Architecture& model, const TrainingJob& job,
                                const TrainingMemoryConstants& stack, const Gpu& gpu) {
   check_job(model, job);
+  const int last = job.plan.pp - 1;
+  // Where all layers are alike, the stages between the second and the last hold as many of them as
+  // the second and no more micro-batches.
+  const bool alike = job.plan.split.empty() && model.layers.runs().size() == 1;
   TrainingMemory most;
-  for (int stage = 0; stage < job.plan.pp; ++stage) {
-    const TrainingMemory m = training_memory(model, job, stack, gpu, classic_load(job, stage));
+  for (int stage = 0; stage <= last; ++stage) {
+    if (alike && stage > 1 && stage < last) continue;
+    const TrainingMemory m = stage_memory(model, job, stack, gpu, classic_load(job, stage));
     if (stage == 0 || m.total() > most.total()) most = m;
   }
   return most;

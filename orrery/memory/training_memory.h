@@ -17,7 +17,9 @@
 //                layers without resharding), and their gradients before they are reduced; stacks
 //                with buckets: two of them; pipeline: two boundaries; context parallel: keys and
 //                values of the next rank (ring) or of the whole sequence (all-gather)
-//   workspace, context, fragmentation   training_constants.h
+//   context      the driver's and libraries', and the buffers of every group of ranks that
+//                communicates
+//   workspace, fragmentation   training_constants.h
 //
 // Peaks are the largest of three moments; at each only what lives then counts:
 //   "loss"            all activations in flight and the logits

@@ -28,25 +28,44 @@ WeightBytes held_weights(const TrainingJob& job, const TrainingMemoryConstants& 
   return {plain, plain};
 }
 
-// The largest unsharded unit: a layer of the rank's chunks, or embedding or LM head.
-struct Units {
-  double layers = 0;  // parameters of kUnshardedLayers layers
-  double table = 0;
-};
-Units largest_units(const Architecture& model, const TrainingJob& job,
-                    const std::vector<int>& chunks) {
-  Units u;
+// Bytes of a weight as it is gathered.
+double gathered_weight(const TrainingJob& job) {
+  if (job.tuning == Tuning::kQlora) return kNf4;
+  if (job.precision.fp8_parameters) return 1;
+  return bytes_per_element(job.precision.activations).value();
+}
+
+// The parameters gathered at once: of kUnshardedLayers layers of the rank's chunks, or embedding or
+// LM head. `experts`: routed ones are sharded too.
+double largest_unit(const Architecture& model, const TrainingJob& job,
+                    const std::vector<int>& chunks, bool experts) {
+  double largest = 0;
   const int last = job.plan.pp * job.plan.vp - 1;
   for (const int chunk : chunks) {
     const StageLayers range = chunk_layers(model, job.plan, chunk);
     const ChunkParameters n = chunk_parameters(model, job, chunk);
+    const double all = n.products - (experts ? 0 : n.experts);
     if (range.size() > 0)
-      u.layers =
-          std::max(u.layers, std::min(n.products, n.products / range.size() * kUnshardedLayers));
+      largest = std::max(largest, std::min(all, all / range.size() * kUnshardedLayers));
     if (chunk == 0 || chunk == last)
-      u.table = std::max(u.table, 1.0 * model.vocab * model.hidden / job.plan.tp);
+      largest = std::max(largest, 1.0 * model.vocab * model.hidden / job.plan.tp);
   }
-  return u;
+  return largest;
+}
+
+// Keys and values of a token and layer on one rank, as context-parallel ranks exchange them: the
+// widest mixer's.
+double exchanged_width(const Architecture& model, int tp) {
+  double widest = 0;
+  for (const LayerSpec& layer : model.layers.specs()) {
+    if (const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer))
+      widest =
+          std::max(widest, 1.0 * kv_heads_per_rank(a->kv_heads, tp) * (a->head_dim + a->value_dim));
+    if (const auto* a = std::get_if<LatentAttention>(&layer.mixer))
+      widest =
+          std::max(widest, 1.0 * a->heads / tp * (a->qk_nope_dim + a->qk_rope_dim + a->value_dim));
+  }
+  return widest;
 }
 
 }  // namespace
@@ -113,13 +132,12 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
       s.step_copies +=
           Bytes(at_step * (n.trained_dense / dense_states + n.trained_experts / expert_states));
     }
-    if (p.zero == 3 && !p.reshard) s.buckets += Bytes(plain * n.all());
+    if (p.zero == 3 && !p.reshard) s.buckets += Bytes(gathered_weight(job) * n.all());
   }
-  const Units units = largest_units(model, job, chunks);
   if (p.zero == 3 && p.data_ranks() > 1) {
-    const double unit = std::max(units.layers, units.table);
     const double reduced = job.tuning == Tuning::kFull ? gradient : 0;
-    s.buckets += Bytes(unit * ((p.reshard ? plain : 0) + reduced));
+    s.buckets += Bytes(largest_unit(model, job, chunks, expert_shard > 1) *
+                       ((p.reshard ? gathered_weight(job) : 0) + reduced));
   }
   if (stack.bucket > 0 && p.data_ranks() > 1) {
     double all = 0;
@@ -130,11 +148,8 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
   if (p.pp > 1)
     s.buckets += Bytes(2 * plain * model.hidden * tokens / (p.sequence_parallel ? p.tp : 1));
   if (p.cp > 1 && p.context != ContextMethod::kUlysses) {
-    double widest = 0;
-    for (const LayerSpec& layer : model.layers.specs())
-      widest = std::max(widest, static_cast<double>(kv_elements_per_token(layer.mixer)));
     const double ranks = p.context == ContextMethod::kRing ? 1 : p.cp - 1;
-    s.buckets += Bytes(plain * widest / p.tp * tokens * ranks);
+    s.buckets += Bytes(plain * exchanged_width(model, p.tp) * tokens * ranks);
   }
   return s;
 }

@@ -89,6 +89,7 @@ struct Point {
   std::vector<std::string> notes;    // assumptions and defaults taken
   std::vector<RequestRow> requests;  // of a simulated service, on request
   std::vector<StepRow> steps;        // likewise
+  std::string timeline;              // of a pipeline, in Chrome's trace format, likewise
 
   const Metric* find(std::string_view name) const;
 };

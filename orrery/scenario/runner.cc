@@ -248,7 +248,7 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
     const KernelModel& times = kernels(device, {}, options.tier);
     return {scenario.name, to_json(scenario),
             answer_training(scenario.training, {model, device, scenario.hardware.node, times,
-                                                bundle_, options.breakdown})};
+                                                bundle_, options.breakdown, options.steps})};
   }
   const Deployment base =
       make_deployment(scenario, model, gpu(scenario.hardware.gpu),

@@ -8,6 +8,7 @@
 
 #include "orrery/scenario/scenario_file.h"
 #include "orrery/scenario/scenario_sweep.h"
+#include "orrery/scenario/training_chance.h"
 #include "orrery/workload/format.h"
 
 namespace orrery {
@@ -42,7 +43,7 @@ void add_format(Fields& fields, std::string name, std::string& value, Parse pars
 
 const std::vector<std::string> kCollectiveKeys = {"name", "question", "hardware", "collective"};
 const std::vector<std::string> kTrainingKeys = {"name",     "question", "model", "model_overrides",
-                                                "hardware", "training"};
+                                                "hardware", "training", "chance"};
 
 void allow_only(const Node& document, const std::vector<std::string>& allowed, const char* what) {
   for (std::size_t i = 0; i < document.keys().size(); ++i) {
@@ -178,6 +179,9 @@ void declare_collective(Fields& f, Scenario& s) {
 
 void declare_training(Fields& f, Scenario& s) {
   f.group("training", [&](Fields& g) { declare(g, s.training); }, "an iteration of training");
+  f.group(
+      "chance", [&](Fields& g) { declare(g, s.training.chance); },
+      "variability, failures and checkpoints of a training run");
 }
 
 }  // namespace
@@ -209,7 +213,7 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   if (scenario.communicates || scenario.trains) {
     nlohmann::ordered_json asked;
     for (const std::string& key : scenario.trains ? kTrainingKeys : kCollectiveKeys)
-      asked[key] = out[key];
+      if (key != "chance" || scenario.training.chanced) asked[key] = out[key];
     if (!sweep.is_null()) asked["sweep"] = sweep;
     return asked;
   }
@@ -237,8 +241,10 @@ Scenario read_scenario(const Node& document) {
   s.trains = document.find("training") != nullptr;
   if (s.trains) {
     allow_only(document, kTrainingKeys, "a training");
+    s.training.chanced = document.find("chance") != nullptr;
     return s;
   }
+  if (const Node* n = document.find("chance")) n->fail("chance belongs to a training");
   s.simulated = document.find("load") != nullptr;
   if (!s.simulated) {
     for (const char* group : kServiceGroups) {

@@ -93,7 +93,7 @@ struct Scenario {
 
   // Asked by files that have a `training`; then there is no engine, workload, parallel or
   // precision.
-  TrainingQuestion training;
+  TrainingQuestion training;  // its `chance` is a group of its own
   bool trains = false;
 
   // Of a file with a `sweep`: what is swept, and a Scenario for each combination, the last key

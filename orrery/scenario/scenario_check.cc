@@ -80,13 +80,13 @@ std::string remedy(const Scenario& scenario, Runner& runner, const RunOptions& o
   };
   if (scenario.trains) {
     Scenario s = scenario;
-    s.training.job.recompute = Recompute::kFull;
+    s.training.recompute = "full";
     if (fits_with(s)) return "training.recompute: full would fit";
     for (const std::int64_t gpus : {8, 16, 32, 64, 128, 256}) {
       if (gpus <= s.training.gpus.back()) continue;
       s = scenario;
       s.training.gpus = {gpus};
-      s.training.job.plan.zero = 3;
+      s.training.zero = 3;
       if (fits_with(s)) return fmt::format("training.gpus: {} with zero: 3 would fit", gpus);
     }
     return "";

@@ -147,8 +147,9 @@ double point_count(const Scenario& s) {
   }
   if (s.trains) {
     const TrainingQuestion& q = s.training;
-    double n = std::max(1.0, size_of(q.global_batch));
-    for (const Sweep* k : {&q.gpus, &q.tp, &q.cp, &q.pp, &q.vp, &q.ep, &q.seq, &q.micro_batch})
+    double n = 1;
+    for (const Sweep* k :
+         {&q.gpus, &q.tp, &q.cp, &q.pp, &q.vp, &q.ep, &q.seq, &q.micro_batch, &q.global_batch})
       n *= size_of(*k);
     return n;
   }

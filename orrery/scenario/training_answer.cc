@@ -7,12 +7,19 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/scenario/training_chance.h"
 #include "orrery/scenario/training_rows_of.h"
+#include "orrery/training/iteration_events.h"
 #include "orrery/training/stacks.h"
+#include "orrery/training/timeline.h"
 #include "orrery/workload/training_parameters.h"
 
 namespace orrery {
 namespace {
+
+const char* stack_name(const TrainingQuestion& q) {
+  return q.stack.empty() ? "megatron" : q.stack.c_str();
+}
 
 constexpr std::size_t at(auto e) { return static_cast<std::size_t>(e); }
 
@@ -55,6 +62,18 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   if (all > Seconds(0)) p.metrics.push_back(percent("data_overlap", std::max(0.0, 1 - data / all)));
 }
 
+// The iteration by its events: what the closed form says otherwise is idle time.
+void follow_events(const IterationParts& parts, const TrainingConstants& k, const TrainingJob& job,
+                   IterationTime& t, Point& p) {
+  const IterationEvents e = iteration_events(parts, k, job, true);
+  t.bubble = std::max(Seconds(0), t.bubble + e.total - t.total);
+  t.total = e.total;
+  p.timeline = pipeline_trace(e.pipeline);
+  const double most =
+      *std::max_element(e.pipeline.peak_activations.begin(), e.pipeline.peak_activations.end());
+  p.metrics.push_back(exact_metric("peak_micro_batches", "of a chunk", most));
+}
+
 }  // namespace
 
 TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const TrainingSetting& setting,
@@ -62,9 +81,9 @@ TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const Train
     : question_(question),
       setting_(setting),
       catalog_(catalog),
-      traits_(traits(training_stack(question.stack), question.compiled)),
+      traits_(traits(training_stack(stack_name(question)), question.compiled)),
       table_(read_constant_table(setting.bundle)),
-      memory_(load_training_memory(question.stack, setting.bundle)) {
+      memory_(load_training_memory(stack_name(question), setting.bundle)) {
   if (question.compiled) memory_.fused = true;
 }
 
@@ -93,11 +112,13 @@ void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
   const TrainingMemory m = training_memory(model, job, memory_, setting_.gpu);
   for (const MemoryItem& item : m.items()) p.memory.push_back({std::string(item.name), item.size});
   p.memory_capacity = m.capacity;
-  const Estimate<Bytes> total{m.total(), memory_.error, 0, Origin::kFitted};
+  const Estimate<Bytes> total{m.total(), memory_.fitted.error, 0, Origin::kFitted};
   p.metrics.push_back(metric("memory", "GB per GPU", total, 1e9));
-  const Estimate<Bytes> activations{m.activations, memory_.error, 0, Origin::kFitted};
+  const Estimate<Bytes> activations{m.activations, memory_.fitted.error, 0, Origin::kFitted};
   p.metrics.push_back(metric("activations", "GB per GPU", activations, 1e9));
-  p.metrics.push_back(percent("fits", fit_probability(m, memory_.error)));
+  Metric fits = percent("fits", fit_probability(m, memory_.fitted.error));
+  fits.origin = Origin::kFitted;
+  p.metrics.push_back(std::move(fits));
   p.notes.push_back(fmt::format("memory is at its peak in the {}", m.moment));
   if (!m.fits()) p.feasibility = {false, m.summary()};
 }
@@ -107,12 +128,20 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
   const Machine& machine_ = machine(job.plan.devices());
   const Gpu& gpu = setting_.gpu;
-  const TrainingConstants k = training_constants(table_, question_.stack, gpu, job.precision);
+  const TrainingConstants k = training_constants(table_, stack_name(question_), gpu, job.precision);
   const IterationModel iterations(setting_.model, machine_.cluster, setting_.kernels,
                                   *machine_.network);
   const IterationParts parts = iterations.parts(job, traits_);
-  const IterationTime t = iteration_time(parts, k, job);
-  const Estimate<Seconds> whole = iteration_estimate(parts, t, k);
+  IterationTime t = iteration_time(parts, k, job);
+  if (question_.events || setting_.timeline) follow_events(parts, k, job, t, p);
+  Estimate<Seconds> whole = iteration_estimate(parts, t, k);
+  std::string assumed;
+  for (const Undeclared& u : undeclared(question_, job)) {
+    whole.own = std::hypot(whole.own, u.deviation);
+    assumed += fmt::format("{}{} {}", assumed.empty() ? "" : ", ", u.what, u.assumed);
+  }
+  if (!assumed.empty())
+    p.notes.push_back(fmt::format("not declared, and in the interval: {}", assumed));
 
   const double gpus = static_cast<double>(job.plan.devices());
   const double tokens = static_cast<double>(job.global_batch * job.seq);
@@ -142,11 +171,15 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
     p.metrics.push_back(metric("gpu_hours", "h", whole.scaled(steps * gpus), 3600));
     p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * steps / 1e18));
   }
+  if (question_.chanced)
+    add_chance(question_.chance, whole.value,
+               question_.tokens > 0 ? std::ceil(question_.tokens / tokens) : 0, job.plan.devices(),
+               p);
   if (setting_.breakdown) add_rows(job, parts, t, k, iterations, traits_, p);
-  p.notes.push_back(fmt::format("constants of {}: {}", question_.stack, k.provenance));
+  p.notes.push_back(fmt::format("constants of {}: {}", stack_name(question_), k.provenance));
   if (!k.calibrated)
     p.notes.push_back(fmt::format("no training run with {} on {} was in the fit: wider interval",
-                                  question_.stack, gpu.architecture));
+                                  stack_name(question_), gpu.architecture));
   p.notes.push_back("loss and convergence are outside of a performance model");
 }
 

@@ -21,7 +21,7 @@ constexpr std::int64_t kMostRanks = 1 << 20, kLongest = 100'000'000;
 
 const std::vector<std::string>& stack_names() {
   static const std::vector<std::string> names = [] {
-    std::vector<std::string> n;
+    std::vector<std::string> n = {""};
     for (const TrainingStackKind& kind : training_stacks()) n.emplace_back(kind.name);
     return n;
   }();
@@ -43,27 +43,22 @@ void declare_sizes(Fields& f, TrainingQuestion& q) {
       .unit("tokens");
   add_sweep(f, "micro_batch", q.micro_batch, 1, kLongest, "sequences of a dp rank at once")
       .alias("micro_batch_size");
-  add_sweep(f, "global_batch", q.global_batch, 1, kLongest,
-            "sequences of an optimizer's step; default: one micro-batch on every dp rank")
+  add_sweep(f, "global_batch", q.global_batch, 0, kLongest,
+            "sequences of an optimizer's step; 0: one micro-batch on every dp rank")
       .alias("global_batch_size");
+  add_sweep(f, "split", q.split, 0, 10'000,
+            "layers of each virtual stage, in model order; 0: equal");
 }
 
 void declare_plan(Fields& f, TrainingPlan& p) {
   f.add("etp", p.etp, "tensor-parallel ranks of an expert; 0: tp")
       .range(0, kMostRanks)
       .alias("expert_tensor_parallel_size");
-  f.add("sequence_parallel", p.sequence_parallel, "norms and residuals on 1/tp of the tokens");
   f.add("tp_overlap", p.tp_overlap, "tensor-parallel communication beside products")
       .alias("tp_comm_overlap");
   f.add("schedule", p.schedule, "of the pipeline; empty: 1f1b, interleaved with vp above 1")
       .one_of(
           {"", "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"});
-  add_sweep(f, "split", p.split, 0, 10'000,
-            "layers of each virtual stage, in model order; default: equal");
-  f.add("zero", p.zero,
-        "sharded over data-parallel ranks: 1 optimizer states, 2 gradients too, 3 weights too "
-        "(FSDP)")
-      .range(0, 3);
   f.add("shard", p.shard, "ranks that share what is sharded (HSDP); 0: all")
       .range(0, kMostRanks)
       .alias("fsdp");
@@ -88,9 +83,6 @@ void declare_formats(Fields& f, TrainingPrecision& p) {
 }
 
 void declare_job(Fields& f, TrainingJob& j) {
-  f.add_enum("recompute", j.recompute, {"none", "selective", "full"},
-             "what is computed again in the backward pass")
-      .alias("recompute_granularity");
   f.add("recompute_layers", j.recompute_layers,
         "full: layers of a virtual stage that are recomputed; 0: all")
       .range(0, 10'000)
@@ -114,6 +106,10 @@ void declare_job(Fields& f, TrainingJob& j) {
       },
       [&targets = j.lora_targets] { return nlohmann::ordered_json(targets); },
       "adapted projections: q, k, v, o, gate, up, down");
+  f.add("document", j.document,
+        "mean tokens of the documents packed into a sequence; 0: a sequence is one")
+      .range(0, kLongest)
+      .unit("tokens");
   f.add("flash_attention", j.flash, "attention without its scores in memory");
   f.add("fused_cross_entropy", j.fused_cross_entropy, "loss without a copy of the logits");
   f.add("dropout", j.dropout, "dropout after attention and MLP");
@@ -123,6 +119,22 @@ void declare_job(Fields& f, TrainingJob& j) {
       .range(0, 1000);
   f.add("offload_optimizer", j.offload_optimizer, "states and step on the host");
   f.add("offload_activations", j.offload_activations, "saved tensors go to host memory");
+}
+
+const TrainingStackKind& stack_of(const TrainingQuestion& q) {
+  return training_stack(q.stack.empty() ? "megatron" : q.stack);
+}
+
+// The job with what is not swept.
+TrainingJob declared(const TrainingQuestion& q) {
+  TrainingJob job = q.job;
+  if (q.split != Sweep{0}) job.plan.split = q.split;
+  const TrainingStackKind& stack = stack_of(q);
+  job.plan.zero = q.zero.value_or(stack.zero);
+  job.plan.sequence_parallel = q.sequence_parallel.value_or(stack.sequence_parallel);
+  if (q.recompute == "selective") job.recompute = Recompute::kSelective;
+  if (q.recompute == "full") job.recompute = Recompute::kFull;
+  return job;
 }
 
 // The points of the sweep in order; what is wrong with a layout is said later.
@@ -136,18 +148,16 @@ void each_layout(const TrainingQuestion& q, Visit visit) {
             for (const auto ep : q.ep)
               for (const auto seq : q.seq)
                 for (const auto micro : q.micro_batch) {
-                  TrainingJob job = q.job;
+                  TrainingJob job = declared(q);
                   job.plan.tp = static_cast<int>(tp), job.plan.cp = static_cast<int>(cp);
                   job.plan.pp = static_cast<int>(pp), job.plan.vp = static_cast<int>(vp);
                   job.plan.ep = static_cast<int>(ep);
+                  if (tp == 1) job.plan.sequence_parallel = false;
                   job.seq = seq, job.micro_batch = micro;
                   job.plan.dp = static_cast<int>(std::max<std::int64_t>(1, gpus / (tp * cp * pp)));
-                  if (q.global_batch.empty()) {
-                    job.global_batch = micro * job.plan.dp;
-                    visit(job, gpus);
-                  }
+                  if (!q.zero && job.plan.data_ranks() == 1) job.plan.zero = 0;
                   for (const auto global : q.global_batch) {
-                    job.global_batch = global;
+                    job.global_batch = global > 0 ? global : micro * job.plan.dp;
                     visit(job, gpus);
                   }
                 }
@@ -190,15 +200,39 @@ void declare(Fields& f, TrainingQuestion& q) {
   declare_plan(f, q.job.plan);
   declare_formats(f, q.job.precision);
   declare_job(f, q.job);
-  f.add("stack", q.stack, "the software").one_of(stack_names());
+  f.add("stack", q.stack, "the software; empty: megatron").one_of(stack_names());
+  f.add("recompute", q.recompute, "what is computed again in the backward pass; empty: none")
+      .one_of({"", "none", "selective", "full"})
+      .alias("recompute_granularity");
+  f.add("zero", q.zero,
+        "sharded over data-parallel ranks: 1 optimizer states, 2 gradients too, 3 weights too "
+        "(FSDP); default: the stack's")
+      .range(0, 3);
+  f.add("sequence_parallel", q.sequence_parallel,
+        "norms and residuals on 1/tp of the tokens; default: the stack's");
   f.add("compiled", q.compiled, "torch.compile: elementwise kernels are fused").alias("compile");
   f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
+  f.add("events", q.events,
+        "every pass of every micro-batch is scheduled, and memory follows; default: closed form");
   f.add("tokens", q.tokens, "tokens to train on; 0: not asked").range(0, 1e18);
 }
 
+std::vector<Undeclared> undeclared(const TrainingQuestion& q, const TrainingJob& job) {
+  constexpr std::array<std::string_view, 4> kStages = {"0", "1", "2", "3"};
+  std::vector<Undeclared> out;
+  if (q.stack.empty()) out.push_back({"stack", "megatron", 0.15});
+  if (q.recompute.empty()) out.push_back({"recompute", "none", 0.08});
+  if (!q.zero && job.plan.data_ranks() > 1)
+    out.push_back({"zero", kStages[static_cast<std::size_t>(job.plan.zero)], 0.03});
+  if (!q.sequence_parallel && job.plan.tp > 1)
+    out.push_back({"sequence_parallel", job.plan.sequence_parallel ? "true" : "false", 0.02});
+  return out;
+}
+
 std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSetting& s) {
-  double count = static_cast<double>(std::max<std::size_t>(1, q.global_batch.size()));
-  for (const Sweep* sweep : {&q.gpus, &q.tp, &q.cp, &q.pp, &q.vp, &q.ep, &q.seq, &q.micro_batch})
+  double count = 1;
+  for (const Sweep* sweep :
+       {&q.gpus, &q.tp, &q.cp, &q.pp, &q.vp, &q.ep, &q.seq, &q.micro_batch, &q.global_batch})
     count *= static_cast<double>(sweep->size());
 
   const Catalog catalog(s.bundle);

@@ -44,8 +44,12 @@ const TrainingConstantFacts& facts(TrainingConstant constant) {
 
 std::vector<std::string> constant_groups(std::string_view stack, const Gpu& gpu,
                                          const TrainingPrecision& precision) {
+  // Consumer Blackwell (sm_120) has another tensor core than the data centre's (sm_100, sm_103).
+  const bool geforce = gpu.architecture == "blackwell" && gpu.sm_version >= 120;
+  const std::string architecture = gpu.architecture + (geforce ? "-geforce" : "");
   std::vector<std::string> groups = {"base", fmt::format("stack {}", stack),
-                                     fmt::format("gpu {}", gpu.architecture)};
+                                     fmt::format("gpu {}", architecture),
+                                     fmt::format("stack {} gpu {}", stack, architecture)};
   if (precision.compute == Dtype::kFp8) {
     constexpr std::array<std::string_view, 3> kNames = {"format fp8", "format fp8_block",
                                                         "format mxfp8"};
@@ -64,7 +68,9 @@ ConstantValues filled(double value) {
   return v;
 }
 
-ConstantTable priors() {
+}  // namespace
+
+ConstantTable prior_constants() {
   ConstantTable table;
   table.provenance = "priors, nothing fitted";
   ConstantValues& base = table.groups["base"];
@@ -72,10 +78,8 @@ ConstantTable priors() {
   return table;
 }
 
-}  // namespace
-
 ConstantTable read_constant_table(const Bundle& bundle) {
-  ConstantTable table = priors();
+  ConstantTable table = prior_constants();
   const auto file = bundle.find(kFile);
   if (!file) return table;
   const Node document = parse_yaml(file->content, file->name);

@@ -2,8 +2,9 @@
 // iteration, fitted on whole iterations (`orrery fit training`) and kept in
 // catalog/training/constants.yaml.
 //
-// A constant is the product of up to four factors: the base, the stack's (megatron, fsdp, ...), the
-// GPU architecture's (ampere, hopper, ...) and the number format's (fp8, mxfp8, nvfp4). What a
+// A constant is the product of up to five factors: the base, the stack's (megatron, fsdp, ...), the
+// GPU architecture's (ampere, hopper, ...), the stack's on that architecture, and the number
+// format's (fp8, mxfp8, nvfp4). What a
 // factor is not given for is 1. So a GPU that no training run covers keeps what its kernels and the
 // stack say.
 #pragma once
@@ -64,7 +65,8 @@ struct TrainingConstants {
   double operator[](TrainingConstant c) const { return value[static_cast<std::size_t>(c)]; }
 };
 
-// The fitted table, by group: "base", "stack fsdp", "gpu hopper", "format fp8".
+// The fitted table, by group: "base", "stack fsdp", "gpu hopper", "stack fsdp gpu
+// hopper", "format fp8".
 struct ConstantTable {
   std::map<std::string, ConstantValues, std::less<>> groups;  // factors; base: values
   double covered_error = 0.12, uncovered_error = 0.25;
@@ -75,6 +77,8 @@ struct ConstantTable {
 std::vector<std::string> constant_groups(std::string_view stack, const Gpu& gpu,
                                          const TrainingPrecision& precision);
 
+// The documented starts, nothing fitted.
+ConstantTable prior_constants();
 // The table in catalog/training/constants.yaml; the priors alone if there is none.
 ConstantTable read_constant_table(const Bundle& bundle);
 std::string to_yaml(const ConstantTable& table);

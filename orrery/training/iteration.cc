@@ -44,10 +44,13 @@ ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& k, const 
   t.forward_exchange = exposed * exchange[at(Work::kForward)];
   for (const Work p : {Work::kRecompute, Work::kBackwardInput, Work::kBackwardWeight})
     t.backward_exchange += exposed * exchange[at(p)];
-  const auto launched = [&](double kernels) { return microseconds(k[C::kLaunch] * kernels); };
-  const Seconds forward = std::max(t.forward, launched(parts.kernels[0]));
+  // Kernels are launched, and saved tensors travel to the host and back, beside computation.
+  const auto host = [&](double kernels) {
+    return std::max(microseconds(k[C::kLaunch] * kernels), parts.offload);
+  };
+  const Seconds forward = std::max(t.forward, host(parts.kernels[0]));
   const Seconds backward = t.backward_input + t.backward_weight;
-  const Seconds paced = std::max(backward, launched(parts.kernels[1]));
+  const Seconds paced = std::max(backward, host(parts.kernels[1]));
   t.launch_bound = forward - t.forward + paced - backward;
   if (paced > backward && backward.value() > 0) {
     t.backward_input *= paced / backward;

@@ -26,7 +26,7 @@ struct ChunkTime {
   Seconds forward, backward_input, backward_weight;  // sharded weights' exposed time included
   Seconds exposed_gather;                            // of that
   Seconds forward_exchange, backward_exchange;       // of experts, within the passes
-  Seconds launch_bound;                              // what the GPU waited for launches
+  Seconds launch_bound;  // of that, waiting for launches or the host link
   Seconds total() const { return forward + backward_input + backward_weight; }
 };
 ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& constants,
@@ -39,7 +39,7 @@ Seconds exposed(Seconds communication, Seconds window, bool overlaps, double sha
 struct IterationTime {
   Seconds total;
   std::array<Seconds, kTrainingCosts> work{};  // computation, and communication that blocks it
-  Seconds launches;                            // waiting for the host to launch kernels
+  Seconds launches;   // waiting for the host: kernels launched, tensors offloaded
   Seconds sharding;   // exposed gathering of weights and scattering of gradients (ZeRO 3)
   Seconds bubble;     // the pipeline's idle time
   Seconds sends;      // exposed, between stages

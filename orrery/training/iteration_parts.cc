@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/memory/saved_activations.h"
 #include "orrery/training/job_schedule.h"
 #include "orrery/workload/training_parameters.h"
 
@@ -20,6 +21,11 @@ constexpr std::size_t index(auto e) { return static_cast<std::size_t>(e); }
 // Adam on the host: each GPU's share of a two-socket server's memory bandwidth (8 channels of
 // DDR4-3200 or DDR5-4800 a socket: 400 to 600 GB/s for 8 GPUs).
 constexpr BytesPerSecond kHostMemory = BytesPerSecond(50e9);
+
+// PCIe 4.0 x16 where the data sheet is silent, less its protocol.
+BytesPerSecond host_link(const Gpu& gpu) {
+  return gpu.host_link.bandwidth.value_or(BytesPerSecond(25e9));
+}
 
 // The virtual stages that do the same: by layers of each kind, first and last.
 std::vector<int> chunk_key(const Architecture& model, const TrainingPlan& plan, int chunk) {
@@ -64,7 +70,8 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     const std::vector<int> chunks = chunks_of_stage(job, s);
     std::vector<int> held;
     for (const int c : chunks) held.push_back(whole.kind[static_cast<std::size_t>(c)]);
-    whole.stages.push_back(s > 0 && held == before ? whole.stages.back() : stage(job, chunks));
+    whole.stages.push_back(s > 0 && held == before ? whole.stages.back()
+                                                   : stage(job, stack, chunks));
     before = std::move(held);
   }
   if (p.pp > 1) {
@@ -130,6 +137,8 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
           whole.own[index(op.cost)] += std::pow(time.value() * call.own, 2);
           whole.origin = std::max(whole.origin, call.origin);
         });
+  if (job.offload_activations)
+    parts.offload = chunk_activations(model_, job, {}, index_) / host_link(cluster_.gpu());
   if (p.zero < 3 || p.data_ranks() == 1) return parts;
   // Sharded weights travel in the format that products read, gradients as they are reduced; a
   // collective a layer.
@@ -156,7 +165,8 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   return parts;
 }
 
-StageParts IterationModel::stage(const TrainingJob& job, const std::vector<int>& chunks) const {
+StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stack,
+                                 const std::vector<int>& chunks) const {
   const TrainingPlan& p = job.plan;
   const RankPlacement place = placement(p);
   ChunkParameters n;
@@ -180,11 +190,18 @@ StageParts IterationModel::stage(const TrainingJob& job, const std::vector<int>&
     out.reduce = travel(CollectiveKind::kAllReduce, Group::kData, ranks, dense) +
                  travel(CollectiveKind::kAllReduce, Group::kExpertData, expert_ranks, experts);
   } else if (p.zero < 3) {
-    out.reduce = travel(CollectiveKind::kReduceScatter, Group::kData, ranks, dense) +
+    // Within the ranks that share the states, and between the copies of them.
+    const int shard = p.sharding();
+    out.reduce = travel(CollectiveKind::kReduceScatter, Group::kData, shard, dense) +
+                 travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / shard, dense / shard) +
                  travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_ranks, experts);
-    out.gather = travel(CollectiveKind::kAllGather, Group::kData, ranks, n.trained_dense * weight) +
-                 travel(CollectiveKind::kAllGather, Group::kExpertData, expert_ranks,
-                        n.trained_experts * weight);
+    const Bytes updated = n.trained_dense * weight;
+    out.gather =
+        (stack.broadcasts
+             ? shard * travel(CollectiveKind::kBroadcast, Group::kData, shard, updated / shard)
+             : travel(CollectiveKind::kAllGather, Group::kData, shard, updated)) +
+        travel(CollectiveKind::kAllGather, Group::kExpertData, expert_ranks,
+               n.trained_experts * weight);
   } else if (p.sharding() < ranks) {
     out.reduce = travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / p.sharding(),
                         dense / p.sharding());
@@ -207,7 +224,7 @@ StageParts IterationModel::stage(const TrainingJob& job, const std::vector<int>&
   const OptimizerStep norm{parameters, gradient, Bytes(0)};
   const Seconds kernel = kernels_.predict(step).time.value;
   if (job.offload_optimizer) {
-    const BytesPerSecond link = cluster_.gpu().host_link.bandwidth.value_or(BytesPerSecond(25e9));
+    const BytesPerSecond link = host_link(cluster_.gpu());
     out.offload =
         owned * (gradient + weight) / link + owned * (step.read + step.written) / kHostMemory;
     out.optimizer = kernels_.predict(norm).time.value;

@@ -22,6 +22,7 @@ struct ChunkParts {
   // Communication of sharded weights and gradients (ZeRO 3): gathered before the forward, again
   // before the backward, gradients reduced and scattered.
   Seconds gather, gather_again, scatter;
+  Seconds offload;  // saved tensors to the host, and the same back
   int layers = 0;
   Flops flops;  // of all passes: what HFU counts
 };
@@ -44,9 +45,12 @@ struct IterationParts {
   Origin origin = Origin::kExact;
 };
 
-// Which fraction of unfused work a stack does: fusible kernels are folded into their neighbours.
+// What a stack does differently in kind, not by a factor.
 struct StackTraits {
-  bool fused = true;
+  bool fused = true;  // fusible kernels are folded into their neighbours
+  // Weights updated in shards are broadcast by one owner after the other instead of gathered at
+  // once (InternEvo's HybridZeroOptimizer).
+  bool broadcasts = false;
 };
 
 // One op of a pass of a micro-batch, before the stack's constants.
@@ -76,7 +80,8 @@ class IterationModel {
   void visit(const TrainingJob& job, const StackTraits& stack, int chunk, Visit visit) const;
   ChunkParts chunk(const TrainingJob& job, const StackTraits& stack, int index,
                    IterationParts& whole) const;
-  StageParts stage(const TrainingJob& job, const std::vector<int>& chunks) const;
+  StageParts stage(const TrainingJob& job, const StackTraits& stack,
+                   const std::vector<int>& chunks) const;
 
   const Architecture& model_;
   const Cluster& cluster_;

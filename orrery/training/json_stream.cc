@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t kPiece = 1 << 20;  // bytes held at a time
+constexpr std::size_t kPiece = 1 << 18;  // bytes held at a time
 constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kLongestString = 1 << 20;
 constexpr std::size_t kLongestNumber = 64;

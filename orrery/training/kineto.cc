@@ -16,7 +16,8 @@ namespace {
 
 using Kind = KinetoEvent::Kind;
 
-constexpr std::int64_t kLatest = 4'000'000'000'000'000'000;  // ns: the year 2096
+constexpr std::int64_t kLatest = 4'000'000'000'000'000'000;   // ns: the year 2096
+constexpr std::int64_t kLongest = 30LL * 86'400'000'000'000;  // ns, first begin to last end
 constexpr std::size_t kLongestName = 1000;
 constexpr std::size_t kMostDims = 64, kMostInputs = 64;
 
@@ -114,6 +115,10 @@ class Reader {
       return std::tuple(a.start, -a.duration, a.lane, a.kind, a.correlation, a.name) <
              std::tuple(b.start, -b.duration, b.lane, b.kind, b.correlation, b.name);
     });
+    if (!t_.events.empty() && latest_ - t_.events.front().start > Nanoseconds(kLongest)) {
+      in_.fail(fmt::format("the events span {} days: expected at most 30",
+                           (latest_ - t_.events.front().start).count() / 86'400'000'000'000));
+    }
     return std::move(t_);
   }
 
@@ -369,6 +374,7 @@ class Reader {
     e.name = intern(names_, given_.name, t_.names.size(),
                     [&] { t_.names.push_back(shown(given_.name)); });
     if (detailed_ && (e.kind == Kind::kCpuOp || e.kind == Kind::kKernel)) e.detail = detail();
+    latest_ = t_.events.empty() ? e.end() : std::max(latest_, e.end());
     t_.events.push_back(e);
   }
 
@@ -403,6 +409,7 @@ class Reader {
   KinetoTrace t_;
   Given given_;
   bool detailed_ = false;
+  Nanoseconds latest_{0};  // end of any event
   Index names_, lanes_, details_;
   std::string lane_key_, detail_key_;
 };

@@ -30,6 +30,8 @@
 namespace orrery {
 
 using Nanoseconds = std::chrono::nanoseconds;
+// Beyond any time of a trace; sums and replays that would pass it stay there.
+inline constexpr Nanoseconds kEndOfTime{4'000'000'000'000'000'000};
 
 struct KinetoEvent {
   enum class Kind : std::uint8_t { kCpuOp, kAnnotation, kCall, kKernel, kMemcpy, kMemset, kSync };

@@ -13,6 +13,11 @@ namespace orrery {
 struct TrainingStackKind {
   std::string_view name;
   bool fused;  // norms, activations and rotary embedding in kernels of their own making
+  // What its recipes do where a user does not say: the ZeRO stage with several data-parallel ranks,
+  // and sequence parallelism with tensor parallelism.
+  int zero;
+  bool sequence_parallel;
+  bool broadcasts;  // StackTraits::broadcasts
   std::string_view doc;
 };
 
@@ -23,7 +28,7 @@ const TrainingStackKind& training_stack(std::string_view name);
 
 // torch.compile, and stacks that are compiled anyway, fold what is fusible.
 inline StackTraits traits(const TrainingStackKind& stack, bool compiled) {
-  return {stack.fused || compiled};
+  return {stack.fused || compiled, stack.broadcasts};
 }
 
 }  // namespace orrery

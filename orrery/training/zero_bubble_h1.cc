@@ -17,8 +17,8 @@ class ZeroBubbleH1 : public PipelineSchedule {
     late_weights_order(std::min(m, shape.stages - 1 - stage), stage, m, tasks);
   }
 
-  // Qi's (p - 1)(F + B - W) where W <= F, B is at least W or F, and m >= p: a stage cannot idle
-  // less than the first gradient takes to come back.
+  // Qi's (p - 1)(F + B - W) where neither F nor B is shorter than W, and m >= p: a stage cannot
+  // idle less than the first gradient takes to come back.
   PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& c) const override {
     const int p = shape.stages, m = shape.micro_batches, full = std::min(m, p);
     const Seconds round = c.forward + c.backward_input;

@@ -108,9 +108,10 @@ void set_plan(TrainingRow& row, const Cells& get) {
   const std::string flags = get.text("flags");
   p.tp_overlap = p.tp > 1 && (stack.tp_overlap || has(flags, "async_tp") || has(flags, "Async"));
   p.dp_overlap = stack.dp_overlap;
-  p.zero =
-      static_cast<int>(get.whole("zero_stage").value_or(row.gpus == p.tp * p.pp ? 0 : stack.zero));
-  if (p.data_ranks() > 1 && get.text("zero_stage").empty()) undeclared("zero");
+  const bool fsdp = get.whole("fsdp").value_or(0) > 1;
+  const int zero = fsdp ? 3 : row.gpus == p.tp * p.pp ? 0 : stack.zero;
+  p.zero = static_cast<int>(get.whole("zero_stage").value_or(zero));
+  if (p.data_ranks() > 1 && !fsdp && get.text("zero_stage").empty()) undeclared("zero");
   if (has(flags, "--shard-weights")) p.zero = 3;
   auto shard = get.whole("fsdp").value_or(0);
   if (has(flags, "zero1 group=8")) shard = 8;
@@ -157,7 +158,12 @@ void set_tuning(TrainingRow& row, const Cells& get) {
   if (tuning != "lora" && tuning != "qlora")
     throw NoData(fmt::format("'{}' tuning is not modelled", tuning));
   row.job.tuning = tuning == "lora" ? Tuning::kLora : Tuning::kQlora;
-  row.job.lora_targets = {"q", "k", "v", "o", "gate", "up", "down"};
+  // NeMo's and Bridge's recipes for speed adapt linear_qkv alone.
+  if (row.stack.name == "megatron") {
+    row.job.lora_targets = {"q", "k", "v"};
+  } else {
+    row.job.lora_targets = {"q", "k", "v", "o", "gate", "up", "down"};
+  }
   row.undeclared.emplace_back("lora_targets");
   const auto rank = get.whole("lora_rank");
   if (!rank) row.undeclared.emplace_back("lora_rank");
@@ -204,6 +210,8 @@ std::string why_distrusted(const TrainingRow& row, const Cells& get) {
     return "AutoModel's LoRA rows";
   if (row.source == "torchtune" && get.text("flags") == "Baseline")
     return "sequences are not packed: shorter than stated";
+  if (row.source == "torchtune" && row.gpu == "rtx-a6000")
+    return "faster than an RTX A6000 can be: probably an RTX 6000 Ada";
   if (row.source == "megatron-bridge" && row.model_id == "qwen3-30b-a3b" && row.gpu == "h100-sxm")
     return "changes between releases at one mapping";
   if (row.model_id.starts_with("gpt-oss") && row.dtype == "bf16") return "gpt-oss in bf16";
@@ -221,8 +229,9 @@ void read_job(TrainingRow& row, const Cells& get, const Catalog& catalog,
   if (row.gpus < 1) throw NoData("the row does not state its GPUs");
   if (!seq) throw NoData("the row does not state its sequence length");
   row.job.seq = *seq;
-  StatedNode stated = stated_node(catalog, gpu, get.text("interconnect"),
-                                  static_cast<int>(get.whole("gpus_per_node").value_or(0)));
+  StatedNode stated =
+      stated_node(catalog, gpu, get.text("interconnect"),
+                  static_cast<int>(get.whole("gpus_per_node").value_or(0)), row.gpus);
   row.node = std::move(stated.node);
   if (!stated.network_stated && row.gpus > row.node.gpu_count) row.undeclared.push_back("network");
   set_precision(row, get);
@@ -238,8 +247,8 @@ void read_job(TrainingRow& row, const Cells& get, const Catalog& catalog,
     const double tokens = static_cast<double>(row.job.global_batch * row.job.seq);
     row.iteration = Seconds(tokens / (*row.tokens_per_s_per_gpu * row.gpus));
   }
-  row.complete =
-      row.iteration && !get.text("tp").empty() && !get.text("pp").empty() && batch.count() >= 2;
+  row.usable = row.iteration && !get.text("tp").empty() && !get.text("pp").empty();
+  row.complete = row.usable && batch.count() >= 2;
 }
 
 }  // namespace
@@ -249,7 +258,7 @@ bool TrainingRow::declares(std::string_view field) const {
 }
 
 std::string TrainingRow::name() const {
-  return fmt::format("iteration.csv:{} {} on {} {}", line, model_id, gpus, gpu_name);
+  return fmt::format("{}:{} {} on {} {}", table, line, model_id, gpus, gpu_name);
 }
 
 std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,

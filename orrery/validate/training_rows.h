@@ -26,7 +26,8 @@
 namespace orrery {
 
 struct TrainingRow {
-  int line = 0;  // of iteration.csv
+  std::string table = "iteration.csv";
+  int line = 0;  // of the table
   std::string source, reference;
   std::string model_id, gpu_name;  // as the table names them
   std::string gpu;                 // id of the catalog
@@ -44,6 +45,7 @@ struct TrainingRow {
   std::string memory_kind;
   bool oom = false;       // it did not fit
   bool complete = false;  // fit to judge times
+  bool usable = false;    // fit to learn from: complete, or but for the micro batch, taken as 1
   std::vector<std::string> undeclared;
   std::string distrusted;  // why nothing is fitted to it; empty: trusted
   std::string refused;     // why it cannot be asked; empty: it can

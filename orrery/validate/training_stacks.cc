@@ -84,6 +84,10 @@ constexpr std::array<Network, 13> kNetworks = {{
     {"400 Gb/s per node", "roce-100", 4},
 }};
 
+// Jobs of several racks of 72 take 64 GPUs of each, so that groups of powers of two stay inside one
+// (NVIDIA's recipes: segments of 16 trays).
+constexpr int kOfRack = 64;
+
 }  // namespace
 
 TrainingStack training_stack(std::string_view framework, std::string_view version,
@@ -103,6 +107,7 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
     s.gradients = Dtype::kBf16;
   }
   if (megatron) {
+    if (!s.tuned && s.name == "megatron") s.name = "megatron-2021";
     s.sequence_parallel = s.tuned;
     s.dropout = !s.tuned;
     s.zero = s.tuned ? 1 : 0;
@@ -141,11 +146,16 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
 }
 
 StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,
-                       int gpus_per_node) {
+                       int gpus_per_node, int gpus) {
   StatedNode out;
   out.node = catalog.node_type(gpu.node);
   const bool rack = out.node.gpus_per_host > 0 && out.node.gpus_per_host < out.node.gpu_count;
   if (gpus_per_node > 1 && !rack) out.node.gpu_count = gpus_per_node;
+  if (rack && gpus > out.node.gpu_count) {
+    const double share = static_cast<double>(kOfRack) / out.node.gpu_count;
+    out.node.network.ports = static_cast<int>(out.node.network.ports * share);
+    out.node.gpu_count = kOfRack;
+  }
   if (has(interconnect, "EFA") || has(interconnect, "TCPX")) {
     const char* named = has(interconnect, "TCPX")  ? "gcp-a3-high"
                         : gpu.id.starts_with("a1") ? "aws-p4d"

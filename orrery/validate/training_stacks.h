@@ -13,7 +13,8 @@
 namespace orrery {
 
 struct TrainingStack {
-  // megatron (Megatron-LM, Core, NeMo, Bridge, nanotron, Primus, MegaScale), megatron-deepspeed,
+  // megatron (Megatron-LM, Core, NeMo, Bridge, nanotron, Primus, MegaScale), megatron-2021 (the
+  // same of 2022 and before), megatron-deepspeed,
   // fsdp (PyTorch FSDP: llm-foundry, torchtitan, AutoModel, fms-fsdp, Meta), deepspeed, internevo,
   // llmq, litgpt, torchtune, oneflow, colossalai, hf, maxtext, neuronx; empty: none of them.
   std::string name;
@@ -43,8 +44,9 @@ struct StatedNode {
 };
 
 // The GPU's usual node with the GPUs of a node and the network that a row states ("NVLink; RoCE
-// 1600 Gb/s per node"). A rack of trays stays a rack.
+// 1600 Gb/s per node"). A rack of trays stays a rack; a job of `gpus` that fills several takes 64
+// of each.
 StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,
-                       int gpus_per_node);
+                       int gpus_per_node, int gpus);
 
 }  // namespace orrery

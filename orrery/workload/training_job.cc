@@ -26,6 +26,9 @@ void check_sizes(const TrainingJob& job) {
   at_least_one(p.dp, "dp"), at_least_one(p.cp, "cp"), at_least_one(p.ep, "ep");
   at_least_one(job.seq, "seq"), at_least_one(job.micro_batch, "micro_batch");
   at_least_one(job.global_batch, "global_batch");
+  if (job.document < 0 || job.seq % job.attended() != 0)
+    throw InputError(fmt::format("a sequence of {} tokens does not divide into documents of {}",
+                                 job.seq, job.document));
   for (const int size : {p.tp, p.pp, p.vp, p.dp, p.cp, p.ep}) {
     if (size > kMostDevices || p.devices() > kMostDevices)
       throw InputError(fmt::format("more than {} devices", kMostDevices));
@@ -67,11 +70,11 @@ void check_layers(const Architecture& model, const TrainingPlan& p) {
 void check_context(const Architecture& model, const TrainingJob& job) {
   const TrainingPlan& p = job.plan;
   if (p.cp == 1) return;
-  if (job.seq % (2 * p.cp) != 0)
+  if (job.attended() % (2 * p.cp) != 0)
     throw Infeasible(fmt::format(
-        "cp {}: each rank takes two of 2*cp equal parts of a sequence, {} tokens do not divide by "
+        "cp {}: each rank takes two of 2*cp equal parts of a document, {} tokens do not divide by "
         "{}",
-        p.cp, job.seq, 2 * p.cp));
+        p.cp, job.attended(), 2 * p.cp));
   if (model.kind != Kind::kDecoder)
     throw Infeasible(fmt::format("cp {}: {} is no decoder", p.cp, model.id));
   for (const LayerSpec& layer : model.layers.specs()) {

@@ -104,7 +104,11 @@ struct TrainingJob {
   // Any of q, k, v, o, gate, up, down.
   std::vector<std::string> lora_targets = {"q", "k", "v", "o"};
 
-  std::int64_t seq = 2048;        // tokens of a sequence (packed ones count as one)
+  std::int64_t seq = 2048;  // tokens of a sequence (packed ones count as one)
+  // Mean length of the documents that are packed into a sequence, each attending to itself alone;
+  // 0: a sequence is one document.
+  std::int64_t document = 0;
+  std::int64_t attended() const { return document > 0 && document < seq ? document : seq; }
   std::int64_t micro_batch = 1;   // sequences of a dp rank at once
   std::int64_t global_batch = 1;  // sequences of a step of the optimizer
 

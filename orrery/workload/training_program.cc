@@ -38,10 +38,11 @@ class Passes {
     Batch batch;
     SequenceGroup group;
     const ParallelPlan plan = stage_plan(plan_);
-    group.sequences = job_.micro_batch * plan.dp;
-    group.new_tokens = job_.seq / plan_.cp;
+    const std::int64_t document = job_.attended();
+    group.sequences = job_.micro_batch * (job_.seq / document) * plan.dp;
+    group.new_tokens = document / plan_.cp;
     // The mean keys of a zig-zag share: (s/cp) * (s - s/cp)/2 + (s/cp)^2/2 pairs, 1/cp of all.
-    group.past = real(job_.seq - group.new_tokens) / 2;
+    group.past = real(document - group.new_tokens) / 2;
     group.sampled = false;
     batch.groups = {group};
     ProgramOptions options;
@@ -459,7 +460,7 @@ std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJo
 }
 
 double model_flops_per_token(const Architecture& model, const TrainingJob& job) {
-  double attention = 0;  // forward, a sequence
+  double attention = 0;  // forward, a document
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
     const Mixer& mixer = model.layers.specs()[i].mixer;
     double heads = 0, window = 0;
@@ -470,12 +471,12 @@ double model_flops_per_token(const Architecture& model, const TrainingJob& job) 
       heads = 1.0 * l->heads * (l->qk_nope_dim + l->qk_rope_dim + l->value_dim);
     }
     attention += 2 * heads * model.layers.count(static_cast<int>(i)) *
-                 attended_pairs(job.seq, 0, static_cast<std::int64_t>(window),
+                 attended_pairs(job.attended(), 0, static_cast<std::int64_t>(window),
                                 model.kind == orrery::Kind::kDecoder);
   }
   const double weights = static_cast<double>(count_parameters(model).active_without_embedding());
   const bool frozen = job.tuning != Tuning::kFull;
-  return (frozen ? 4 : 6) * weights + 3 * attention / real(job.seq);
+  return (frozen ? 4 : 6) * weights + 3 * attention / real(job.attended());
 }
 
 }  // namespace orrery

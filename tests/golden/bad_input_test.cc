@@ -87,7 +87,7 @@ TEST(BadNames, NearestIsNamed) {
   expect_refused("estimate -m llama-3-8b -g h100-sxm --engine vlm", kBadInput, HasSubstr("'vllm'"));
   expect_refused("estimate -m llama-3-8b -g h100-sxm --engine megatron", kBadInput,
                  AllOf(HasSubstr("training"), HasSubstr("vllm")));
-  expect_refused("validate kitchens --data /tmp", kBadInput, HasSubstr("kernels, layers"));
+  expect_refused("validate kitchens --data /tmp", kBadInput, HasSubstr("kernels, training, layers"));
   expect_refused("validate layers --data /nonexistent", kBadInput, HasSubstr("attention_mixed"));
   expect_refused("estimate -m llama-3-8b -g h100-sxm --max-num-seq 4", kBadInput,
                  HasSubstr("'--max-num-seqs'"));
@@ -343,6 +343,26 @@ TEST(BadFit, PointsWithoutATable) {
                  kBadInput, HasSubstr("gemm (dtype m n k)"));
   expect_refused("fit", kBadInput, HasSubstr("expected kernels"));
   expect_refused("fit kernels", kBadInput, HasSubstr("--data"));
+}
+
+// Issue 6: every rule of a training layout, by flags.
+TEST(BadInput, TrainingLayouts) {
+  const auto refused = [](const std::string& flags, int code, const std::string& part) {
+    expect_refused("train -g h100-sxm " + flags, code, HasSubstr(part));
+  };
+  refused("-m llama-3-8b --gpus 8 --global-batch 12", kInfeasible,
+          "global batch of 12 sequences does not divide by micro batch 1 x dp 8 = 8");
+  refused("-m llama-3-8b --gpus 6 --pp 6", kInfeasible,
+          "32 layers of llama-3-8b do not divide by pp 6 x vp 1 = 6");
+  refused("-m llama-3-8b --gpus 64 --tp 64", kInfeasible,
+          "tp 64 does not divide the 32 attention heads");
+  refused("-m mixtral-8x7b --gpus 16 --ep 16", kInfeasible, "does not divide the 8 experts");
+  refused("-m nemotron-nano-9b --gpus 2 --cp 2", kInfeasible, "recurrent layers");
+  refused("-m llama-3-8b --gpus 8 --tp 16", kInfeasible, "8 GPUs do not divide by tp 16");
+  refused("-m llama-3-8b --seq 0", kBadInput, "seq must be at least 1, got 0");
+  refused("-m llama-3-8b --gpus 4 --pp 4 --schedule 1f2b", kBadInput, "1f1b");
+  refused("-m llama-3-8b --gpus 4 --pp 4 --vp 2 --schedule 1f1b", kInfeasible, "one chunk");
+  refused("-m llama-3-8b --stack megaton", kBadInput, "megatron");
 }
 
 }  // namespace orrery::golden

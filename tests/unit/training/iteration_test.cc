@@ -1,5 +1,4 @@
-// Iterations against published runs that no constant was fitted on when they were written down, and
-// what each part must do.
+// Iterations under the priors against published runs, and what each part must do.
 #include "orrery/training/iteration.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +46,9 @@ class Machine {
   }
   IterationTime time(const Architecture& model, const TrainingJob& job,
                      const char* stack = "megatron") const {
-    const auto k = training_constants(read_constant_table(bundle_), stack, gpu_, job.precision);
+    // The priors: nothing that was fitted to a run.
+    const ConstantTable priors = read_constant_table(bundle_.replacing("training", {}));
+    const auto k = training_constants(priors, stack, gpu_, job.precision);
     return iteration_time(parts(model, job), k, job);
   }
 
@@ -106,9 +107,8 @@ TEST(Iteration, EqualStagesIdleAsTheClosedFormSays) {
   EXPECT_EQ(parts.kinds.size(), 3u);
   IterationParts equal = parts;
   for (int& kind : equal.kind) kind = 1;
-  Bundle bundle;
-  const auto k = training_constants(read_constant_table(bundle), "megatron",
-                                    Catalog(bundle).gpu("a100-80g-sxm"), j.precision);
+  const auto k =
+      training_constants(prior_constants(), "megatron", Catalog().gpu("a100-80g-sxm"), j.precision);
   const Seconds stage = chunk_time(equal.kinds[1], k, j).total();
   const IterationTime t = iteration_time(equal, k, j);
   EXPECT_NEAR(t.bubble / (7 * stage), 1, 1e-9);
@@ -146,6 +146,27 @@ TEST(Iteration, PartsDoWhatTheyAreFor) {
   again.recompute = Recompute::kFull;
   const IterationTime recomputed = machine.time(model, again, "fsdp");
   EXPECT_NEAR(recomputed.work[products] / states.work[products], 4.0 / 3, 0.03);
+}
+
+// Four documents in a sequence have a quarter of its pairs; offloading what is saved waits for
+// PCIe.
+TEST(Iteration, PackingAndOffload) {
+  const Architecture model = gpt(24, 4096, 32);
+  const Machine machine(8, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 8);
+  j.plan.dp = 8, j.seq = 32768;
+  const auto core = static_cast<std::size_t>(TrainingCost::kAttention);
+  TrainingJob packed = j;
+  packed.document = 8192;
+  // Never less than its share of the pairs; shorter calls are a little less efficient.
+  const double share = machine.time(model, packed).work[core] / machine.time(model, j).work[core];
+  EXPECT_GE(share, 0.25);
+  EXPECT_LE(share, 0.33);
+  TrainingJob offloaded = j;
+  offloaded.seq = 2048, offloaded.offload_activations = true;
+  TrainingJob kept = offloaded;
+  kept.offload_activations = false;
+  EXPECT_GT(machine.time(model, offloaded).total, machine.time(model, kept).total);
 }
 
 TEST(Iteration, NoFasterThanItsFlops) {

@@ -233,6 +233,9 @@ TEST(KinetoRefuses, ValuesThatCannotBe) {
   EXPECT_THAT(refusal("[" + event(R"("cat": "cpu_op", "name": 5)") + "]"),
               HasSubstr("name: expected a text"));
   EXPECT_THAT(refusal(R"([{"ph": 1}])"), HasSubstr("expected a text"));
+  EXPECT_THAT(refusal("[" + event(name) + "," +
+                      event(name, R"("ts": 3e12, "dur": 1, "pid": 1, "tid": 1)") + "]"),
+              HasSubstr("the events span 34 days: expected at most 30"));
 }
 
 // However short a trace is cut, there is one message, of one line, with the place.

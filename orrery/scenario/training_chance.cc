@@ -1,0 +1,64 @@
+#include "orrery/scenario/training_chance.h"
+
+#include <algorithm>
+
+namespace orrery {
+namespace {
+
+// A quantile of the draws: the draws are its uncertainty already.
+Metric drawn(const char* name, const char* unit, Seconds value, double scale) {
+  Metric m = exact_metric(name, unit, value.value() / scale);
+  m.origin = Origin::kAnalytical;
+  return m;
+}
+
+constexpr double kHour = 3600;
+
+}  // namespace
+
+void declare(Fields& f, ChanceQuestion& q) {
+  f.add("gpu_variability", q.variability.gpu,
+        "deviation of the logarithm of a GPU's speed, for the whole run (0.02 to 0.05)")
+      .range(0, 1);
+  f.add("step_variability", q.variability.step, "the same of a rank from step to step").range(0, 1);
+  f.add("failures_per_gpu_day", q.failures_per_gpu_day,
+        "failures that stop the job (Llama 3 405B on 16,384 H100: 0.000474)")
+      .range(0, 10);
+  f.add("checkpoint_write", q.checkpoint_write, "what a checkpoint takes from the job");
+  f.add("checkpoint_interval", q.checkpoint_interval, "work between checkpoints; 0 s: the best");
+  f.add("restart", q.restart, "from a failure to the first step after it");
+  f.add("degraded_links_per_gpu_day", q.degraded_links_per_gpu_day, "links that become slow")
+      .range(0, 10);
+  f.add("link_repair", q.link_repair, "until a degraded link is repaired");
+  f.add("degraded_slowdown", q.degraded_slowdown, "of an iteration while a link is degraded")
+      .range(1, 100);
+  f.add("stalls_per_iteration", q.stalls_per_iteration, "chance that the loader is late")
+      .range(0, 1);
+  f.add("stall", q.stall, "mean time that a late loader costs");
+  f.add("draws", q.draws, "of the Monte Carlo").range(10, 100'000);
+}
+
+void add_chance(ChanceQuestion q, Seconds iteration, double iterations, std::int64_t gpus,
+                Point& p) {
+  q.iteration = iteration;
+  q.iterations = std::max(1.0, iterations);
+  q.gpus = gpus;
+  const ChanceResult r = training_chance(q);
+  p.metrics.push_back(drawn("iteration_p50", "s", r.iteration.p50, 1));
+  p.metrics.push_back(drawn("iteration_p95", "s", r.iteration.p95, 1));
+  if (iterations <= 0) return;
+  p.metrics.push_back(drawn("time_to_train_p5", "h", r.total.p5, kHour));
+  p.metrics.push_back(drawn("time_to_train_p50", "h", r.total.p50, kHour));
+  p.metrics.push_back(drawn("time_to_train_p95", "h", r.total.p95, kHour));
+  Metric goodput = exact_metric("goodput", "%", 100 * r.expected.goodput());
+  goodput.origin = Origin::kAnalytical;
+  p.metrics.push_back(goodput);
+  if (q.failures_per_gpu_day <= 0) return;
+  goodput.name = "failures", goodput.unit = "";
+  goodput.value = goodput.low50 = goodput.high50 = goodput.low90 = goodput.high90 =
+      r.expected.failures;
+  p.metrics.push_back(goodput);
+  p.metrics.push_back(drawn("checkpoint_interval", "min", r.checkpoint_interval, 60));
+}
+
+}  // namespace orrery

@@ -1,0 +1,97 @@
+#include "orrery/validate/training_folds.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "orrery/base/error.h"
+#include "orrery/base/quantile.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kNormal90 = 1.6449;  // half of a 90 % interval, in deviations
+
+}  // namespace
+
+TrainingFolds::TrainingFolds(std::vector<TrainingCase> cases) : cases_(std::move(cases)) {
+  const ConstantTable prior = prior_constants();
+  std::vector<const TrainingCase*> every;
+  for (const TrainingCase& c : cases_) {
+    every.push_back(&c);
+    without_[c.row.source];
+    if (c.row.complete) covering_[{c.row.gpu, c.row.dtype}].insert(c.row.source);
+  }
+  all_ = fit_constants(every, prior);
+  for (auto& [source, table] : without_) {
+    std::vector<const TrainingCase*> others;
+    for (const TrainingCase& c : cases_)
+      if (c.row.source != source) others.push_back(&c);
+    table = fit_constants(others, prior);
+  }
+  for (const TrainingCase& c : cases_)
+    errors_.push_back(c.error(constants_of(without_.at(c.row.source), c)));
+  for (auto& [source, table] : without_) set_errors(table, source);
+  set_errors(all_, "");
+}
+
+const ConstantTable& TrainingFolds::without(const std::string& source) const {
+  const auto found = without_.find(source);
+  return found == without_.end() ? all_ : found->second;
+}
+
+bool TrainingFolds::covered(const TrainingRow& row) const {
+  const auto found = covering_.find({row.gpu, row.dtype});
+  if (found == covering_.end()) return false;
+  return found->second.size() > (found->second.contains(row.source) ? 1u : 0u);
+}
+
+void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) const {
+  std::vector<double> of[2];  // covered rows, others
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    const TrainingRow& row = cases_[i].row;
+    if (row.complete && row.source != source)
+      of[covered(row) ? 0 : 1].push_back(std::abs(errors_[i]));
+  }
+  if (!of[0].empty()) table.covered_error = quantile(of[0], 0.9) / kNormal90;
+  if (!of[1].empty()) table.uncovered_error = quantile(of[1], 0.9) / kNormal90;
+}
+
+FittedTraining fit_training(const std::filesystem::path& dir, const std::string& date,
+                            const Bundle& bundle) {
+  std::vector<RefusedRow> refused;
+  const TrainingFolds folds(training_cases(dir, bundle, refused));
+  FittedTraining f;
+  std::set<std::string> sources;
+  std::vector<double> inside, left_out;
+  double sum = 0, sum_left_out = 0;
+  for (std::size_t i = 0; i < folds.cases().size(); ++i) {
+    const TrainingCase& c = folds.cases()[i];
+    if (c.row.distrusted.empty()) sources.insert(c.row.source), ++f.rows;
+    if (!c.row.complete) continue;
+    inside.push_back(100 * std::abs(std::expm1(c.error(constants_of(folds.all(), c)))));
+    left_out.push_back(100 * std::abs(std::expm1(folds.error(i))));
+    sum += inside.back(), sum_left_out += left_out.back();
+  }
+  if (inside.empty()) throw InputError(fmt::format("{}: no row can be fitted", dir.string()));
+  f.sources = sources.size();
+  f.mape = sum / static_cast<double>(inside.size());
+  f.mape_left_out = sum_left_out / static_cast<double>(left_out.size());
+  f.median = quantile(inside, 0.5);
+  f.median_left_out = quantile(left_out, 0.5);
+  ConstantTable table = folds.all();
+  table.provenance = fmt::format("data/training/iteration.csv, {} rows of {} sources, {}", f.rows,
+                                 f.sources, date);
+  f.yaml = fmt::format(
+               "# Made by `orrery fit training` from data/training/iteration.csv on {}: do not "
+               "edit.\n"
+               "# {} trusted rows of {} sources. Errors on {} complete rows: median {:.1f} %, mean "
+               "{:.1f} %; with the\n"
+               "# row's source left out {:.1f} % and {:.1f} %.\n",
+               date, f.rows, f.sources, inside.size(), f.median, f.mape, f.median_left_out,
+               f.mape_left_out) +
+           to_yaml(table);
+  return f;
+}
+
+}  // namespace orrery

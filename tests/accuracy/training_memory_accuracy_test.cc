@@ -1,0 +1,39 @@
+// Measured memory of training jobs, each predicted by a fit without its source; skipped where the
+// tables are absent.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "orrery/validate/training_memory.h"
+
+namespace orrery {
+namespace {
+
+TEST(TrainingMemoryAccuracy, SourcesLeftOut) {
+  const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data/training";
+  if (!std::filesystem::exists(data))
+    GTEST_SKIP() << data << " is absent: no measured rows to compare with";
+  std::vector<const ValidationRow*> rows;
+  const ValidationReport report = validate_training_memory(data, "training_memory", Bundle());
+  for (const ValidationRow& r : report.rows) rows.push_back(&r);
+  const ErrorSummary s = summarise(rows);
+  fmt::print("described rows {}: median {:.1f} %, MAPE {:.1f} %, bias {:+.1f} %, inside 90 %: {}\n",
+             s.n, s.median, s.mape, s.bias, s.coverage90);
+  EXPECT_GT(s.n, 120u);
+  EXPECT_LE(s.median, 9);
+  EXPECT_LE(s.mape, 14);
+  EXPECT_GE(s.coverage90, 80);
+
+  std::vector<RefusedRow> refused;
+  const auto all = read_training_memory(data, Bundle(), refused);
+  const FitChances c = fit_chances(all, leave_sources_out(all));
+  fmt::print("out of memory: {} of {} recognised; ran: {} of {} refused; Brier {:.3f}\n",
+             c.recognised, c.ran_out, c.refused, c.ran, c.brier);
+  EXPECT_GE(c.recognised, 0.7 * c.ran_out);
+  EXPECT_LE(c.refused, 0.05 * c.ran);
+  EXPECT_LE(c.brier, 0.1);
+}
+
+}  // namespace
+}  // namespace orrery

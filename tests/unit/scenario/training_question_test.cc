@@ -1,0 +1,76 @@
+// Questions about training: read back as written, what is not declared widens, layouts of a sweep.
+#include "orrery/scenario/training_question.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/error.h"
+#include "orrery/scenario/runner.h"
+
+namespace orrery {
+namespace {
+
+Answer answer_of(const std::string& yaml) {
+  static Runner runner{Bundle()};
+  return runner.run(read_scenario(parse_yaml(yaml, "test.yaml")));
+}
+
+double width(const Point& p, const char* metric) {
+  const Metric* m = p.find(metric);
+  return m->high90 / m->low90;
+}
+
+constexpr const char* kBare = "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8}}";
+
+TEST(TrainingQuestion, WhatIsNotDeclaredWidensAndIsListed) {
+  const Point bare = answer_of(kBare).points.at(0);
+  const Point told =
+      answer_of(
+          "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8, stack: megatron, "
+          "recompute: none, zero: 1}}")
+          .points.at(0);
+  EXPECT_EQ(bare.find("iteration_time")->value, told.find("iteration_time")->value);
+  EXPECT_GT(width(bare, "iteration_time"), 1.05 * width(told, "iteration_time"));
+  const auto listed = [](const Point& p) {
+    for (const std::string& note : p.notes)
+      if (note.find("not declared") != std::string::npos) return note;
+    return std::string();
+  };
+  EXPECT_NE(listed(bare).find("stack megatron, recompute none, zero 1"), std::string::npos);
+  EXPECT_EQ(listed(told), "");
+}
+
+TEST(TrainingQuestion, ResolvedDocumentAsksTheSame) {
+  const Scenario s = read_scenario(parse_yaml(kBare, "test.yaml"));
+  const Scenario again = read_scenario(parse_json(to_json(s).dump(), "resolved.json"));
+  Runner runner{Bundle()};
+  const auto first = to_json(runner.run(s).points.at(0), true);
+  EXPECT_EQ(first.dump(), to_json(runner.run(again).points.at(0), true).dump());
+}
+
+TEST(TrainingQuestion, SweepsMarkWhatCannotBe) {
+  const Answer a = answer_of(
+      "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 16, tp: [1, 3, 16], pp: [1, "
+      "5], global_batch: 32}}");
+  ASSERT_EQ(a.points.size(), 6u);
+  EXPECT_TRUE(a.points[0].find("iteration_time"));
+  EXPECT_NE(a.points[1].feasibility.reason.find("16 GPUs do not divide by"), std::string::npos);
+  EXPECT_NE(a.points[2].feasibility.reason.find("16 GPUs do not divide by tp 3"),
+            std::string::npos);
+}
+
+TEST(TrainingQuestion, RefusesForeignKeys) {
+  EXPECT_THROW(answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8}, "
+                         "parallel: {tp: 2}}"),
+               InputError);
+  EXPECT_THROW(answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpu: 8}}"),
+               InputError);
+  EXPECT_THROW(
+      answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {pp: 2, gpus: 2, "
+                "schedule: 1f2b}}"),
+      InputError);
+}
+
+}  // namespace
+}  // namespace orrery
