@@ -275,7 +275,7 @@ TEST(BadSuite, FilesAndNames) {
   refused("- {id: A, question: q, run: one, metrics: {t: it.ttft <}}\n", "column 10");
   refused("- {id: A, question: q, run: one, metrics: {t: its.ttft}}\n", "did you mean 'it'");
   refused("- {id: A, question: q, run: one}\n", "'metrics' is missing");
-  expect_refused("suite run suite54", kBadInput, HasSubstr("did you mean 'suite45'"));
+  expect_refused("suite run suite455", kBadInput, HasSubstr("did you mean 'suite45'"));
   expect_refused("suite show T9.9", kBadInput, HasSubstr("no suite or question"));
   expect_refused("suite", kBadInput, HasSubstr("subcommand"));
   // An answer that lacks the metric, or a run that is refused, is no internal error.

@@ -14,8 +14,9 @@
 namespace orrery::golden {
 namespace {
 
-const std::set<std::string> kPrefixed = {"slo",       "speculation",    "lora",      "kv",
-                                         "neighbour", "disaggregation", "autoscale", "failures"};
+const std::set<std::string> kPrefixed = {"slo",       "speculation", "lora",
+                                         "kv",        "neighbour",   "disaggregation",
+                                         "autoscale", "failures",    "chance"};
 
 std::string dashed(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
