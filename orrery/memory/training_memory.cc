@@ -165,17 +165,20 @@ StageLoad classic_load(const TrainingJob& job, int stage) {
   if (schedule == "dualpipe")
     return {.chunks = {stage, p.pp - 1 - stage}, .in_flight = std::min(m, p.pp + 1.0) / 2};
   if (schedule == "zb-v" || schedule == "dualpipe-v")
-    return {.chunks = {stage, 2 * p.pp - 1 - stage}, .in_flight = std::min<double>(m, p.pp)};
+    return {.chunks = {stage, 2 * p.pp - 1 - stage},
+            .in_flight = std::min(m, schedule == "zb-v" ? p.pp : p.pp + 0.5)};
   StageLoad load;
   for (int c = 0; c < p.vp; ++c) load.chunks.push_back(c * p.pp + stage);
   if (schedule == "interleaved") {
     load.in_flight = std::min(m * p.vp, 2 * (left - 1) + (p.vp - 1.0) * p.pp + 1) / p.vp;
   } else if (schedule == "gpipe") {
     load.in_flight = m;
-  } else if (schedule == "1f1b" || schedule == "zb-h1") {
+  } else if (schedule == "1f1b") {
     load.in_flight = std::min(m, left);
+  } else if (schedule == "zb-h1") {
+    load.in_flight = std::min<double>(m, p.pp);
   } else if (schedule == "zb-h2") {
-    load.in_flight = std::min(m, 2 * left - 1);
+    load.in_flight = std::min(m, 2.0 * p.pp - 1);
   } else {
     throw InputError(
         fmt::format("schedule '{}' has no closed form of its activations; known: gpipe, 1f1b, "

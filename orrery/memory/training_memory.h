@@ -69,12 +69,13 @@ struct StageLoad {
   double in_flight = 1;
 };
 
-// By the closed forms of equal stages, m micro-batches, stage s of p: 1F1B min(m, p - s);
-// interleaved min(m v, 2 (p - s - 1) + (v - 1) p + 1) / v; gpipe m; zb-h1 as 1F1B; zb-h2
-// min(m, 2 (p - s) - 1); zb-v and dualpipe-v (chunks s and 2p - 1 - s) p; dualpipe (chunks s and
-// p - 1 - s, each with half of the micro-batches) (p + 1) / 2. Sources: Narayanan et al. 2021, Qi
-// et al. 2023 and 2024, DeepSeek-V3. InputError for a schedule that is none of them. REQUIRES that
-// check_job accepts, 0 <= stage < pp.
+// By the closed forms of equal stages, m micro-batches, stage s of p (the event level's exactly:
+// tests/law): gpipe m; 1f1b min(m, p - s); interleaved min(m v, 2 (p - s - 1) + (v - 1) p + 1) / v;
+// zb-h1 min(m, p), zb-h2 min(m, 2p - 1): late gradients of weights keep as much on every stage;
+// zb-v and dualpipe-v (chunks s and 2p - 1 - s) min(m, p) and min(m, p + 1/2); dualpipe (chunks s
+// and p - 1 - s, each with half of the micro-batches) min(m, p + 1) / 2. Sources: Narayanan et al.
+// 2021, Qi et al. 2023 and 2024, DeepSeek-V3. InputError for a schedule that is none of them.
+// REQUIRES that check_job accepts, 0 <= stage < pp.
 StageLoad classic_load(const TrainingJob& job, int stage);
 
 // One rank of a pipeline stage. Throws as check_job does.

@@ -82,6 +82,22 @@ void declare_formats(Fields& f, TrainingPrecision& p) {
       .alias("fp8_param_gather");
 }
 
+// A list, or names with commas between them as flags write it.
+std::vector<std::string> read_names(const Node& n) {
+  std::vector<std::string> names;
+  if (n.is_list()) {
+    for (const Node& item : n.items()) names.push_back(item.as_string());
+    return names;
+  }
+  const std::string text = n.as_string();
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    names.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
 void declare_job(Fields& f, TrainingJob& j) {
   f.add("recompute_layers", j.recompute_layers,
         "full: layers of a virtual stage that are recomputed; 0: all")
@@ -91,20 +107,8 @@ void declare_job(Fields& f, TrainingJob& j) {
   f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "what is trained");
   f.add("lora_rank", j.lora_rank, "rank of the adapters").range(1, 65536);
   f.custom(
-      "lora_targets", Field::Type::kList,
-      [&targets = j.lora_targets](const Node& n) {  // a list, or "q,v"
-        targets.clear();
-        for (const Node& item : n.is_list() ? n.items() : std::vector<Node>{n}) {
-          std::string_view rest = item.as_string();
-          while (true) {
-            const std::size_t comma = rest.find(',');
-            targets.emplace_back(rest.substr(0, comma));
-            if (comma == rest.npos) break;
-            rest.remove_prefix(comma + 1);
-          }
-        }
-      },
-      [&targets = j.lora_targets] { return nlohmann::ordered_json(targets); },
+      "lora_targets", Field::Type::kList, [&j](const Node& n) { j.lora_targets = read_names(n); },
+      [&j] { return nlohmann::ordered_json(j.lora_targets); },
       "adapted projections: q, k, v, o, gate, up, down");
   f.add("document", j.document,
         "mean tokens of the documents packed into a sequence; 0: a sequence is one")

@@ -11,12 +11,11 @@
 #include "orrery/base/error.h"
 #include "orrery/network/network_model.h"
 #include "orrery/training/stacks.h"
+#include "orrery/validate/mlperf_rows.h"
 
 namespace orrery {
 namespace {
 
-constexpr double kOwnKernels = 0.1, kOwnShares = 0.15;  // deviations of a user's own factors
-constexpr double kOwnNoise = 0.03;                      // scale of their rows' errors
 constexpr double kOutlier = 0.5;  // logarithmic error beyond which a row pulls less
 constexpr double kSmooth = 0.01;  // error below which the sum is quadratic
 constexpr double kStep = 0.02;    // of the numerical derivatives, of a constant's logarithm
@@ -30,7 +29,7 @@ using C = TrainingConstant;
 double deviation(const std::string& group, std::size_t constant, const FitSettings& f) {
   const auto c = static_cast<C>(constant);
   const bool kernel = c <= C::kExperts || c == C::kHead;
-  if (group == "own") return kernel ? kOwnKernels : kOwnShares;
+  if (group == "own") return kernel ? f.own_kernels : f.own_shares;
   const bool host = c == C::kLaunch || c == C::kHost || c == C::kOptimizer;
   const double base = kernel ? f.kernels : host ? f.host : f.shares;
   if (group == "base") return base;
@@ -196,11 +195,14 @@ TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle
 std::vector<TrainingCase> training_cases(const std::filesystem::path& dir, const Bundle& bundle,
                                          std::vector<RefusedRow>& refused) {
   const Catalog catalog(bundle);
+  std::vector<TrainingRow> rows = read_training_rows(dir, catalog, bundle);
+  if (std::filesystem::exists(dir / "mlperf_training.csv"))
+    for (TrainingRow& row : read_mlperf_rows(dir, catalog, bundle)) rows.push_back(std::move(row));
   std::vector<TrainingCase> cases;
-  for (TrainingRow& row : read_training_rows(dir, catalog, bundle)) {
+  for (TrainingRow& row : rows) {
     const std::string name = row.name();
     if (!row.usable) {
-      if (row.iteration)
+      if (row.iteration || row.table != "iteration.csv")
         refused.push_back({name, row.refused.empty() ? "incomplete configuration" : row.refused});
       continue;
     }
@@ -269,15 +271,15 @@ ConstantTable fit_constants(const std::vector<const TrainingCase*>& cases,
 }
 
 ConstantValues fit_own_factors(const std::vector<const TrainingCase*>& cases,
-                               const ConstantTable& table) {
+                               const ConstantTable& table, const FitSettings& settings) {
   Problem p;
   p.groups = {"own"};
   for (std::size_t i = 0; i < kTrainingConstants; ++i) {
     p.mean.push_back(0);
-    p.sigma.push_back(deviation("own", i, {}));
+    p.sigma.push_back(deviation("own", i, settings));
   }
   p.theta = p.mean;
-  p.noise = kOwnNoise;
+  p.noise = settings.own_noise;
   std::vector<Item> items;
   for (const TrainingCase* c : cases) items.push_back({c, {0}, constants_of(table, *c).value, 1});
   minimise(p, items);

@@ -1,5 +1,6 @@
 // `orrery fit training`: what software stacks make of kernels and collectives in a training
-// iteration (training/constants.h), from measured iterations (data/training/iteration.csv).
+// iteration (training/constants.h), from measured iterations (data/training/iteration.csv and, as
+// one more source, the steady steps of mlperf_training.csv).
 //
 // The parts of every row's iteration are gathered once; a fit then needs no kernel or network.
 // Found is the least
@@ -33,7 +34,8 @@ struct TrainingCase {
   double error(const TrainingConstants& constants) const;
 };
 
-// The usable rows of `dir`; those that kernels or networks cannot answer are in `refused`.
+// The usable rows of both tables of `dir`; those that kernels or networks cannot answer are in
+// `refused`.
 std::vector<TrainingCase> training_cases(const std::filesystem::path& dir, const Bundle& bundle,
                                          std::vector<RefusedRow>& refused);
 
@@ -43,7 +45,7 @@ TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle
 // What a fit believes before it sees a row. Chosen by leaving out one more source inside every fold
 // of `orrery validate training`, not on the rows that judge.
 struct FitSettings {
-  double kernels = 0.3;  // deviation of the logarithm of a base factor of computation
+  double kernels = 0.5;  // deviation of the logarithm of a base factor of computation
   double shares = 0.5;   // the same of what communication exposes
   double host = 0.7;     // of launches, host and optimizer
   double stack = 0.67;   // deviations of a stack's factors, over those of the base
@@ -53,6 +55,8 @@ struct FitSettings {
   double noise = 0.08;   // scale of a row's error
   double crowd = 0.5;    // a source of n rows weighs n^(1 - crowd)
   double assumed = 0.5;  // weight of a row whose micro batch is assumed
+  // Of one user\'s own factors, and of their rows\' errors.
+  double own_kernels = 0.2, own_shares = 0.3, own_noise = 0.02;
 };
 
 // Fits a table to the trusted ones of `cases`, from `prior`, whose groups' factors are the priors'
@@ -62,7 +66,7 @@ ConstantTable fit_constants(const std::vector<const TrainingCase*>& cases,
 
 // Factors of one user's stack, from a few of their own rows, on top of the table's constants.
 ConstantValues fit_own_factors(const std::vector<const TrainingCase*>& cases,
-                               const ConstantTable& table);
+                               const ConstantTable& table, const FitSettings& settings = {});
 
 TrainingConstants constants_of(const ConstantTable& table, const TrainingCase& c);
 TrainingConstants with_own_factors(TrainingConstants constants, const ConstantValues& own);

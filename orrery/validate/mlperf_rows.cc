@@ -97,7 +97,7 @@ void read_row(TrainingRow& row, const Cells& get, const Catalog& catalog,
   job.fused_cross_entropy = true;
   row.iteration = Seconds(*step);
   check_job(row.model, job);
-  row.complete = true;
+  row.complete = row.usable = true;
 }
 
 }  // namespace
@@ -112,8 +112,8 @@ std::vector<TrainingRow> read_mlperf_rows(const std::filesystem::path& dir, cons
     TrainingRow row;
     row.table = "mlperf_training.csv";
     row.line = csv.line();
-    row.source = get.text("submitter");
-    row.reference = get.text("round") + " " + get.text("system");
+    row.source = "mlperf";
+    row.reference = get.text("round") + " " + get.text("submitter") + " " + get.text("system");
     row.model_id = get.text("model");
     row.gpu_name = get.text("gpu");
     row.gpus = get.whole("n_gpus", 1);

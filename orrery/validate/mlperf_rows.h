@@ -10,7 +10,8 @@
 
 namespace orrery {
 
-// Every row, in their order; `source` is the submitter, `reference` round and system.
+// Every row, in their order. `source` is mlperf for all: most submitters run NVIDIA's or AMD's
+// code. `reference`: round, submitter and system.
 std::vector<TrainingRow> read_mlperf_rows(const std::filesystem::path& dir, const Catalog& catalog,
                                           const Bundle& bundle = Bundle());
 

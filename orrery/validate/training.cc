@@ -11,7 +11,6 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
 #include "orrery/base/random.h"
-#include "orrery/validate/mlperf_rows.h"
 #include "orrery/validate/training_folds.h"
 
 namespace orrery {
@@ -57,7 +56,7 @@ class Validation {
 
   void left_out() {
     for (const TrainingCase& c : folds_.cases())
-      if (c.row.complete) add(kLeftOut, c, folds_.without(c.row.source), nullptr);
+      if (judged(c)) add(kLeftOut, c, folds_.without(c.row.source), nullptr);
     rank_pairs();
   }
 
@@ -65,7 +64,7 @@ class Validation {
     std::map<std::tuple<std::string, std::string, std::string>, std::vector<const TrainingCase*>>
         users;
     for (const TrainingCase& c : folds_.cases())
-      if (c.row.complete) users[{c.row.source, c.row.gpu, c.row.dtype}].push_back(&c);
+      if (judged(c)) users[{c.row.source, c.row.gpu, c.row.dtype}].push_back(&c);
     for (auto& [key, rows] : users) {
       if (rows.size() <= kOwn) continue;
       const ConstantTable& table = folds_.without(std::get<0>(key));
@@ -81,19 +80,8 @@ class Validation {
   }
 
   void mlperf() {
-    const Catalog catalog(bundle_);
-    for (TrainingRow& row : read_mlperf_rows(dir_, catalog, bundle_)) {
-      const std::string name = row.name();
-      if (!row.refused.empty()) {
-        out_.report.refused.push_back({name, row.refused});
-        continue;
-      }
-      try {
-        add(kMlperf, training_case(std::move(row), catalog, bundle_), folds_.all(), nullptr);
-      } catch (const std::runtime_error& e) {
-        out_.report.refused.push_back({name, e.what()});
-      }
-    }
+    for (const TrainingCase& c : folds_.cases())
+      if (c.row.source == kMlperf) add(kMlperf, c, folds_.without(kMlperf), nullptr);
   }
 
   void peers() {
@@ -145,6 +133,8 @@ class Validation {
   }
 
  private:
+  static bool judged(const TrainingCase& c) { return c.row.complete && c.row.source != kMlperf; }
+
   void add(const char* kind, const TrainingCase& c, const ConstantTable& table,
            const ConstantValues* own) {
     TrainingConstants k = constants_of(table, c);
@@ -180,7 +170,7 @@ class Validation {
     for (std::size_t i = 0; i < folds_.cases().size(); ++i) {
       for (std::size_t j = i + 1; j < folds_.cases().size(); ++j) {
         const TrainingRow &a = folds_.cases()[i].row, &b = folds_.cases()[j].row;
-        if (!a.complete || !b.complete || job_of(a) != job_of(b) ||
+        if (!judged(folds_.cases()[i]) || !judged(folds_.cases()[j]) || job_of(a) != job_of(b) ||
             mapping_of(a.job) == mapping_of(b.job))
           continue;
         const double measured = std::log(*a.iteration / *b.iteration);

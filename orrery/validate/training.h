@@ -3,11 +3,11 @@
 //
 // Tables
 //   left-out source   every complete row of iteration.csv, by constants fitted on the rows of the
-//                     other sources (fit_training.h). "covered": another source has the same GPU
-//                     and number format.
+//                     other sources, MLPerf's among them (fit_training.h). "covered": another
+//                     source has the same GPU and number format.
 //   three own rows    the same, where three rows of the row's source, GPU and format, drawn at
 //                     random kDraws times, have corrected the constants; the others are judged.
-//   mlperf            mlperf_training.csv, steady steps; the constants are fitted on iteration.csv.
+//   mlperf            steady steps of mlperf_training.csv, by constants fitted on iteration.csv.
 // A fold's error (the width of its intervals) is that of the other sources' left-out rows.
 //
 // Mapping pairs: two measured layouts of one job (source and software version, model, GPU, number

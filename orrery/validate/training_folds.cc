@@ -80,11 +80,13 @@ FittedTraining fit_training(const std::filesystem::path& dir, const std::string&
   f.median = quantile(inside, 0.5);
   f.median_left_out = quantile(left_out, 0.5);
   ConstantTable table = folds.all();
-  table.provenance = fmt::format("data/training/iteration.csv, {} rows of {} sources, {}", f.rows,
-                                 f.sources, date);
+  table.provenance =
+      fmt::format("data/training iteration.csv and mlperf_training.csv, {} rows of {} sources, {}",
+                  f.rows, f.sources, date);
   f.yaml = fmt::format(
-               "# Made by `orrery fit training` from data/training/iteration.csv on {}: do not "
-               "edit.\n"
+               "# Made by `orrery fit training` from data/training/iteration.csv and "
+               "mlperf_training.csv on "
+               "{}: do not edit.\n"
                "# {} trusted rows of {} sources. Errors on {} complete rows: median {:.1f} %, mean "
                "{:.1f} %; with the\n"
                "# row's source left out {:.1f} % and {:.1f} %.\n",
