@@ -1,10 +1,13 @@
-# Library orrery_bundle: the text files below catalog/, compiled in. Defines bundled_files() of orrery/base/bundle.h.
+# Library orrery_bundle: the text files below catalog/, and the suites' below scenarios/ (with that folder's name
+# before theirs), compiled in. Defines bundled_files() of orrery/base/bundle.h.
 #
 # The bytes come in through the assembler (.incbin), so that megabytes of catalog cost no compile time and stay in
 # read-only pages that are loaded when touched. The index is a generated source of one line a file. A changed file
 # assembles again; an added or removed one is seen by the glob and generates the index again.
 file(GLOB_RECURSE bundle_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/catalog
      catalog/*.yaml catalog/*.json catalog/*.txt)
+file(GLOB_RECURSE bundle_scenarios CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} scenarios/suite*/*.yaml)
+list(APPEND bundle_files ${bundle_scenarios})
 list(SORT bundle_files)  # by byte, as std::string_view compares
 
 set(bundle_asm ".section .rodata\n")
@@ -13,10 +16,14 @@ set(bundle_index)
 set(bundle_paths)
 set(number 0)
 foreach(file IN LISTS bundle_files)
-  list(APPEND bundle_paths ${PROJECT_SOURCE_DIR}/catalog/${file})
+  set(path ${PROJECT_SOURCE_DIR}/catalog/${file})
+  if(file MATCHES "^scenarios/")
+    set(path ${PROJECT_SOURCE_DIR}/${file})
+  endif()
+  list(APPEND bundle_paths ${path})
   string(APPEND bundle_asm
     ".globl orrery_bundle_${number}\norrery_bundle_${number}:\n"
-    ".incbin \"${PROJECT_SOURCE_DIR}/catalog/${file}\"\n"
+    ".incbin \"${path}\"\n"
     ".globl orrery_bundle_${number}_end\norrery_bundle_${number}_end:\n.byte 0\n")
   string(APPEND bundle_symbols
     "extern const char orrery_bundle_${number}[], orrery_bundle_${number}_end[];\n")

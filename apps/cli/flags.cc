@@ -62,7 +62,31 @@ bool is_prefixed(std::string_view group) {
   return std::find(std::begin(kGroups), std::end(kGroups), group) != std::end(kGroups);
 }
 
+// KEY and VALUE of an assignment.
+std::pair<std::string, std::string> split_assignment(const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw InputError(fmt::format("--set {}: expected KEY=VALUE", assignment));
+  std::string key = assignment.substr(0, equals);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return {std::move(key), assignment.substr(equals + 1)};
+}
+
 }  // namespace
+
+void add_set_flag(CLI::App& app, const std::shared_ptr<Node>& document) {
+  app.add_option_function<std::vector<std::string>>(
+         "--set",
+         [document](const std::vector<std::string>& assignments) {
+           for (const std::string& assignment : assignments) {
+             const auto [key, value] = split_assignment(assignment);
+             set_path(*document, key, scalar_node(value, "--set " + key));
+           }
+         },
+         "any key of a scenario file: --set sweep.model=llama-3-8b,llama-2-7b")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
 
 void ScenarioFlags::add_flag(CLI::App& app, const Field& field, const std::string& path,
                              const std::string& names, const std::string& group) {
@@ -93,8 +117,14 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of) {
     if (f.name() == "collective" || f.name() == "training" || f.name() == "chance") continue;
     const bool of_service = f.name() == "load" || f.name() == "cluster" || is_prefixed(f.name());
     if (f.group()) {
-      if (of_service == (of == Of::kService) || !(of_service || f.name() == "workload"))
+      if (of_service == (of == Of::kService) || !(of_service || f.name() == "workload")) {
         add_leaves(app, *f.group(), f.name() + ".", f.doc());
+      } else if (f.name() == "workload") {  // what a service reads of it
+        for (const char* key : {"max_model_len", "expert_skew"}) {
+          const Field& leaf = *f.group()->find(key);
+          add_flag(app, leaf, std::string("workload.") + key, flag_names(leaf), f.doc());
+        }
+      }
     } else if (f.name() == "model") {
       add_flag(app, f, f.name(), "-m,--model", "what is asked about");
     }
@@ -149,13 +179,8 @@ std::string ScenarioFlags::full_path(const std::string& key) const {
 
 void ScenarioFlags::apply(Node& document) const {
   for (const std::string& assignment : assignments_) {
-    const std::size_t equals = assignment.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw InputError(fmt::format("--set {}: expected KEY=VALUE", assignment));
-    }
-    std::string key = assignment.substr(0, equals);
-    std::replace(key.begin(), key.end(), '-', '_');
-    set_path(document, full_path(key), scalar_node(assignment.substr(equals + 1), "--set " + key));
+    const auto [key, value] = split_assignment(assignment);
+    set_path(document, full_path(key), scalar_node(value, "--set " + key));
   }
   for (const Given& g : given_) {
     if (g.set) set_path(document, g.path, scalar_node(g.text, g.flag));

@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,5 +57,9 @@ class ScenarioFlags {
   std::deque<Given> given_;
   std::vector<std::string> assignments_;  // of --set
 };
+
+// --set KEY=VALUE for a verb that collects a document by itself; defined before its other flags, so
+// that they win.
+void add_set_flag(CLI::App& app, const std::shared_ptr<Node>& document);
 
 }  // namespace orrery::cli

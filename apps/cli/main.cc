@@ -39,6 +39,10 @@ int run(int argc, char** argv) {
   add_train(program, context);
   add_network(program, context);
   add_run(program, context);
+  add_check(program, context);
+  add_schema(program, context);
+  add_diff(program, context);
+  add_suite(program, context);
   add_list(program, context);
   add_show(program, context);
   add_fit(program, context);

@@ -4,8 +4,10 @@
 #include "apps/cli/flags.h"
 #include "apps/cli/help.h"
 #include "apps/cli/output.h"
+#include "apps/cli/scenario_files.h"
 #include "apps/cli/verbs.h"
 #include "orrery/scenario/runner.h"
+#include "orrery/scenario/scenario_file.h"
 
 namespace orrery::cli {
 namespace {
@@ -71,17 +73,18 @@ void add_run(CLI::App& program, Context& context) {
       program.add_subcommand("run", "answers scenario files; flags and --set change them");
   app->footer(
       footer("  orrery run scenario.yaml\n"
+             "  orrery run scenarios/suite45 -o csv\n"
              "  orrery run a.yaml b.yaml --gpu h200-sxm --set engine.max_num_seqs=64 -o csv"));
   auto verb = std::make_shared<Verb>(*app, true);
-  app->add_option("FILE", verb->files, "scenario files (YAML or JSON)")->required();
+  app->add_option("FILE", verb->files, "scenario files (YAML or JSON), or directories of them")
+      ->required();
   app->callback([verb, &context] {
     std::vector<Scenario> scenarios;
-    for (const std::string& file : verb->files) {
-      Node document = read_document(file);
+    for (const std::string& file : scenario_files(verb->files)) {
+      Node document = read_scenario_document(file);
       verb->flags.apply(document);
-      scenarios.push_back(read_scenario(document));
-      if (!document.find("name"))
-        scenarios.back().name = std::filesystem::path(file).stem().string();
+      scenarios.push_back(
+          named(read_scenario(document), std::filesystem::path(file).stem().string()));
     }
     answer(context, scenarios, verb->output, {});
   });

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/bandwidth_plot.h"
+#include "apps/cli/flags.h"
 #include "apps/cli/help.h"
 #include "apps/cli/network_flow.h"
 #include "apps/cli/output.h"
@@ -121,6 +122,7 @@ void add_network(CLI::App& program, Context& context) {
   auto flags = std::make_shared<NetworkFlags>();
   declare(flags->fields, flags->defaults);
   set_path(flags->document, "collective.kind", scalar_node("all-reduce", ""));
+  add_set_flag(*app, std::shared_ptr<Node>(flags, &flags->document));
   add_flags(*app, flags, "collective");
   add_flags(*app, flags, "hardware");
   add_output_flags(*app, flags->output, false);

@@ -58,8 +58,6 @@ void add_simulate(CLI::App& program, Context& context) {
   auto verb = std::make_shared<Verb>(*app);
   app->add_flag("--intervals,!--no-intervals", verb->options.intervals,
                 "two more simulations give every figure an interval [on]");
-  app->add_flag("--find-max-rate", verb->options.find_max_rate,
-                "the highest rate whose requests meet the --slo-... limits, instead of --rate");
   const auto file = [&](const char* flag, std::string& path, const char* doc) {
     app->add_option(flag, path, doc)->group("output")->type_name("FILE");
   };

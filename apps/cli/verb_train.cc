@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "apps/cli/flags.h"
 #include "apps/cli/help.h"
 #include "apps/cli/output.h"
 #include "apps/cli/verbs.h"
@@ -137,6 +138,7 @@ void add_train(CLI::App& program, Context& context) {
       "train", "iteration time, throughput, MFU and memory of a training job");
   auto flags = std::make_shared<TrainFlags>();
   declare(flags->fields, flags->defaults);
+  add_set_flag(*app, std::shared_ptr<Node>(flags, &flags->document));
   add_flag(*app, flags, *flags->fields.find("model"), "model", "what is asked about");
   for (const char* group : {"hardware", "training", "chance"}) {
     const Field& f = *flags->fields.find(group);

@@ -56,7 +56,8 @@ std::optional<Bundle::File> Bundle::find(std::string_view path) const {
       std::lower_bound(files.begin(), files.end(), path,
                        [](const BundledFile& f, std::string_view p) { return f.path < p; });
   if (at == files.end() || at->path != path) return std::nullopt;
-  return File{"catalog/" + std::string(path), at->content, nullptr};
+  const std::string name(path);
+  return File{path.starts_with("scenarios/") ? name : "catalog/" + name, at->content, nullptr};
 }
 
 std::vector<std::string> Bundle::list(std::string_view folder, std::string_view ending) const {

@@ -6,6 +6,8 @@
 #include <array>
 #include <numeric>
 
+#include "orrery/base/node_edit.h"
+
 namespace orrery {
 namespace {
 
@@ -178,6 +180,20 @@ void NodeBuilder::refuse_repeated_keys(const Node& map) const {
       order.begin(), order.end(),
       [&](std::size_t a, std::size_t b) { return map.keys_[a] == map.keys_[b]; });
   if (same != order.end()) map.items_[*(same + 1)].fail("key given twice");
+}
+
+void NodeBuilder::erase(Node& map, std::string_view key) {
+  for (std::size_t i = map.keys_.size(); i-- > 0;) {
+    if (map.keys_[i] != key) continue;
+    map.keys_.erase(map.keys_.begin() + static_cast<std::ptrdiff_t>(i));
+    map.items_.erase(map.items_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+Node without(const Node& map, std::string_view key) {
+  Node out = map;
+  NodeBuilder::erase(out, key);
+  return out;
 }
 
 void NodeBuilder::make_map(Node& node) {

@@ -10,6 +10,7 @@
 #include "orrery/model/parameters.h"
 #include "orrery/scenario/advice.h"
 #include "orrery/scenario/deployment.h"
+#include "orrery/scenario/scenario_sweep.h"
 #include "orrery/serving/steady.h"
 #include "orrery/step/step_model.h"
 
@@ -71,15 +72,10 @@ std::vector<Load> loads_of(const Scenario::Workload& w) {
 }
 
 void check_sweep(const Scenario& s) {
-  double points = 1;
-  for (const Sweep* sweep :
-       {&s.parallel.tp, &s.parallel.pp, &s.workload.isl, &s.workload.osl, &s.workload.batch}) {
-    points *= static_cast<double>(sweep->size());
-  }
+  const double points = point_count(s);
   if (points > kMostPoints) {
-    throw InputError(
-        fmt::format("a sweep of {} points (tp, pp, isl, osl and batch multiply); at most {}",
-                    points, kMostPoints));
+    throw InputError(fmt::format("a sweep of {} points (what is swept multiplies); at most {}",
+                                 points, kMostPoints));
   }
 }
 
@@ -211,7 +207,34 @@ const KernelModel& Runner::kernels(const Gpu& gpu, const KernelClasses& c, TierC
   return *slot;
 }
 
+Answer Runner::run_variants(const Scenario& scenario, const RunOptions& options) {
+  Answer all;
+  for (const Scenario& variant : scenario.variants) {
+    const nlohmann::ordered_json at = swept_values(scenario, variant);
+    Answer one;
+    try {
+      one = run(variant, options);
+    } catch (const Infeasible& e) {
+      if (scenario.variants.size() == 1) throw;
+      Point p;
+      p.feasibility = {false, e.what()};
+      one = {scenario.name, nullptr, {std::move(p)}};
+    }
+    if (all.resolved.is_null()) all.resolved = std::move(one.resolved);
+    for (Point& p : one.points) {
+      p.at.update(at);
+      all.points.push_back(std::move(p));
+    }
+  }
+  all.scenario = scenario.name;
+  if (all.resolved.is_null()) all.resolved = to_json(scenario);
+  all.resolved["sweep"] = sweep_json(scenario);
+  return all;
+}
+
 Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
+  check_sweep(scenario);
+  if (!scenario.variants.empty()) return run_variants(scenario, options);
   if (scenario.communicates) {
     const auto& h = scenario.hardware;
     return {scenario.name, to_json(scenario),
@@ -231,7 +254,6 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
       make_deployment(scenario, model, gpu(scenario.hardware.gpu),
                       engine(scenario.engine.profile, gpu(scenario.hardware.gpu)));
   if (scenario.simulated) return simulate_service(scenario, model, base, options);
-  check_sweep(scenario);
   const std::vector<Load> loads = loads_of(scenario.workload);
   Answer answer;
   answer.scenario = scenario.name;

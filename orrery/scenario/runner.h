@@ -29,7 +29,6 @@ struct RunOptions {
   bool requests = false;              // fill Point::requests
   bool steps = false;                 // fill Point::steps
   const RequestLoad* load = nullptr;  // simulated instead of the scenario's own, if given
-  bool find_max_rate = false;         // instead of load.rate: the highest that meets the SLO
 };
 
 // Keeps what it has read between scenarios (facts, kernel surfaces); not thread-safe.
@@ -46,6 +45,7 @@ class Runner {
   const Bundle& bundle() const { return bundle_; }
 
  private:
+  Answer run_variants(const Scenario& scenario, const RunOptions& options);
   Answer simulate_service(const Scenario& scenario, const Architecture& model,
                           const Deployment& deployment, const RunOptions& options);
   // nullptr: nothing but the target runs.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "orrery/scenario/scenario_file.h"
+#include "orrery/scenario/scenario_sweep.h"
 #include "orrery/scenario/training_chance.h"
 #include "orrery/workload/format.h"
 
@@ -185,6 +187,14 @@ void declare_training(Fields& f, Scenario& s) {
 }  // namespace
 
 void declare(Fields& f, Scenario& s) {
+  const auto nothing = [] { return nlohmann::ordered_json(nullptr); };
+  f.custom(
+      "include", Field::Type::kText,
+      [](const Node& n) { n.fail("only a file can include another; flags cannot"); }, nothing,
+      "another scenario file, beside this one: its keys are taken where this one has none");
+  f.custom(
+      "sweep", Field::Type::kGroup, [](const Node& n) { n.fail("a sweep within a sweep"); },
+      nothing, "keys as they stand in a scenario, each with the values that it takes in turn");
   declare_shared(f, s);
   declare(f, s.service);
   declare_collective(f, s);
@@ -199,18 +209,22 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   if (scenario.communicates) declare_collective(fields, copy);
   if (scenario.trains) declare_training(fields, copy);
   nlohmann::ordered_json out = fields.json();
+  const nlohmann::ordered_json sweep = sweep_json(scenario);
   if (scenario.communicates || scenario.trains) {
     nlohmann::ordered_json asked;
     for (const std::string& key : scenario.trains ? kTrainingKeys : kCollectiveKeys)
       if (key != "chance" || scenario.training.chanced) asked[key] = out[key];
+    if (!sweep.is_null()) asked["sweep"] = sweep;
     return asked;
   }
   if (scenario.simulated)
     for (const char* key : kSteadyKeys) out["workload"].erase(key);
+  if (!sweep.is_null()) out["sweep"] = sweep;
   return out;
 }
 
 Scenario read_scenario(const Node& document) {
+  if (document.find("sweep")) return read_swept_scenario(document);
   Scenario s;
   Fields fields;
   declare(fields, s);
@@ -249,9 +263,7 @@ Scenario read_scenario(const Node& document) {
 }
 
 Scenario read_scenario(const std::filesystem::path& file) {
-  Scenario s = read_scenario(read_document(file));
-  if (s.name == Scenario().name) s.name = file.stem().string();
-  return s;
+  return named(read_scenario(read_scenario_document(file)), file.stem().string());
 }
 
 }  // namespace orrery

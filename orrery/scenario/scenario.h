@@ -21,6 +21,12 @@
 //
 //   training: {gpus: 64, tp: 8, pp: 8, micro_batch: 1, global_batch: 64}
 //
+// Any key can be swept, each value (or combination of values) by itself, and a file can begin with
+// all that another says (its name and question apart):
+//
+//   include: I3.4.yaml
+//   sweep: {load: {max_concurrency: [1, 8, 64]}}
+//
 // Every face builds a Scenario. Numbers marked as swept may be lists or ranges; the answer has a
 // point for each combination, in the order tp, pp, isl, osl, batch with the last running fastest.
 #pragma once
@@ -89,14 +95,28 @@ struct Scenario {
   // precision.
   TrainingQuestion training;  // its `chance` is a group of its own
   bool trains = false;
+
+  // Of a file with a `sweep`: what is swept, and a Scenario for each combination, the last key
+  // running fastest; the fields above are then the first one's.
+  struct SweptKey {
+    std::string path;                 // "load.max_concurrency"
+    std::vector<std::string> values;  // as written
+  };
+  std::vector<SweptKey> swept;
+  std::vector<Scenario> variants;
+  std::vector<std::string> at;  // of a variant: the value of each swept key
 };
+
+// How many points the answer has.
+double point_count(const Scenario& scenario);
 
 void declare(Fields& fields, Scenario& scenario);
 
 // A document that read_scenario reads back as the same question: without what it does not ask.
 nlohmann::ordered_json to_json(const Scenario& scenario);
 
-// InputError with file:line:key.
+// InputError with file:line:key. A document with an `include` is read by read_scenario_document
+// first (scenario_file.h).
 Scenario read_scenario(const Node& document);
 Scenario read_scenario(const std::filesystem::path& file);
 

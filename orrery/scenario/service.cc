@@ -67,6 +67,8 @@ void declare(Fields& f, ServiceScenario& s) {
             .range(0, 1e8);
         g.add("arrivals", s.arrivals, "when they arrive").one_of(names_of(arrival_kinds()));
         add_rates(g, "rate", s.rate, "mean arrivals a second; several make a sweep");
+        g.add("find_max_rate", s.find_max_rate,
+              "the highest rate whose requests meet the limits of slo, instead of rate");
         g.add("burstiness", s.arrival.burstiness, "gamma: 1 as poisson, below 1 burstier")
             .range(1e-3, 1e6);
         g.add("end_rate", s.arrival.end_rate, "ramp: arrivals a second at its end")

@@ -16,6 +16,7 @@ struct ServiceScenario {
   std::int64_t requests = 1000;
   std::string arrivals = "poisson";
   std::vector<double> rate = {1};  // swept
+  bool find_max_rate = false;      // instead: the highest rate that meets the SLO
   ArrivalParameters arrival;       // its rate is not read
   std::int64_t max_concurrency = 0;
   std::string isl = "1024", osl = "128";  // as Lengths reads them

@@ -1,6 +1,7 @@
 #include "orrery/scenario/service_answer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "orrery/base/quantile.h"
@@ -18,6 +19,7 @@ struct Times {
   std::int64_t counted = 0, good = 0;
   double input = 0, output = 0;
   SimTime first = kNever, last;
+  std::vector<std::pair<SimTime, SimTime>> waits;  // from arrival until it is scheduled
 };
 
 bool within(Seconds time, Seconds limit) { return limit == Seconds(0) || time <= limit; }
@@ -32,6 +34,7 @@ Times times_of(const ServiceScenario& s, const SimulationResult& r) {
     t.ttft.push_back(q.ttft() / kMs);
     t.e2e.push_back(q.e2e() / kMs);
     t.queued.push_back((q.scheduled - q.arrival).time() / kMs);
+    t.waits.emplace_back(q.arrival, q.scheduled);
     if (q.output > 1) t.tpot.push_back(q.tpot() / kMs);
     t.good += within(q.ttft(), s.slo.ttft) && within(q.e2e(), s.slo.e2e) &&
               (q.output < 2 || within(q.tpot(), s.slo.tpot));
@@ -54,6 +57,21 @@ void add_distribution(std::vector<Metric>& m, const std::string& name, std::vect
   put("", sum / static_cast<double>(sample.size()));
   for (const auto& [what, p] : {std::pair{"_p50", 0.5}, {"_p90", 0.9}, {"_p99", 0.99}})
     put(what, quantile(sample, p));
+}
+
+// Requests that wait on average, in each quarter of the time.
+std::array<double, 4> queue_depth(const Times& t) {
+  std::array<double, 4> depth{};
+  const double from = t.first.seconds(), width = (t.last - t.first).seconds() / 4;
+  for (const auto& [arrival, scheduled] : t.waits) {
+    for (std::size_t i = 0; i < depth.size(); ++i) {
+      const double start = from + static_cast<double>(i) * width;
+      const double overlap =
+          std::min(scheduled.seconds(), start + width) - std::max(arrival.seconds(), start);
+      depth[i] += std::max(0.0, overlap) / width;
+    }
+  }
+  return depth;
 }
 
 // The interval's 50 % bounds from its 90 % ones: errors of steps are log-normal.
@@ -114,6 +132,9 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
     put("request_throughput", "requests/s", done / span);
     put("output_throughput", "tokens/s", t.output / span);
     put("total_throughput", "tokens/s", (t.input + t.output) / span);
+    const std::array<double, 4> depth = queue_depth(t);
+    constexpr const char* kQuarters[] = {"waiting_q1", "waiting_q2", "waiting_q3", "waiting_q4"};
+    for (std::size_t i = 0; i < depth.size(); ++i) put(kQuarters[i], "requests", depth[i]);
   }
   if (s.slo.any() && t.counted > 0) {
     put("slo_attainment", "%", 100 * static_cast<double>(t.good) / static_cast<double>(t.counted));

@@ -167,13 +167,13 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
               with_pools([&](double scale) { return std::make_unique<StepClock>(steps, scale); })};
         }
         const StepSpread spread = step_spread(steps, config);
-        if (options.find_max_rate) {
+        if (s.service.find_max_rate) {
           rate = add_max_rates(s.service, config, clocks, spread, options.intervals, p);
         }
         p.at["rate"] = rate;
         const RequestLoad load = options.load ? *options.load : load_of(s.service, rate, p.notes);
         if (const auto beside = neighbour(s, d, plan, options)) {
-          if (options.find_max_rate) throw NoData("neighbour: not with the search for a rate");
+          if (s.service.find_max_rate) throw NoData("neighbour: not with the search for a rate");
           if (!further.empty()) throw NoData("neighbour: not with several pools");
           const Sharer own{model, plan, d, memory, config, load, clock};
           const double stretch = share_with(own, *beside, s.service.neighbour, p);
@@ -184,7 +184,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
                        p);
         if (!options.load) repeat_service(s.service, rate, config, clocks, p);
         answer.points.push_back(std::move(p));
-        if (options.find_max_rate) break;
+        if (s.service.find_max_rate) break;
       }
     }
   }

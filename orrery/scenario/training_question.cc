@@ -18,7 +18,6 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t kMostRanks = 1 << 20, kLongest = 100'000'000;
-constexpr double kMostPoints = 100'000;
 
 const std::vector<std::string>& stack_names() {
   static const std::vector<std::string> names = [] {
@@ -239,8 +238,6 @@ std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSett
   for (const Sweep* sweep :
        {&q.gpus, &q.tp, &q.cp, &q.pp, &q.vp, &q.ep, &q.seq, &q.micro_batch, &q.global_batch})
     count *= static_cast<double>(sweep->size());
-  if (count > kMostPoints)
-    throw InputError(fmt::format("training: a sweep of {} points; at most {}", count, kMostPoints));
 
   const Catalog catalog(s.bundle);
   TrainingAnswerer answerer(q, s, catalog);

@@ -231,6 +231,65 @@ TEST(Spellings, UnderscoresAndShortNamesAreTaken) {
             expected);
 }
 
+// Every kind of error in a scenario file ends in one message that says where.
+TEST(BadScenario, EveryKindOfErrorIsOneMessage) {
+  const Scratch s;
+  const std::string good = "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n";
+  const auto refused = [&](const std::string& text, int code,
+                           const testing::Matcher<const std::string&>& message) {
+    expect_refused("run " + s.file("q.yaml", text), code, message);
+  };
+  refused(good + "load: {rate: 1}\nslo: {ttft: 5 parsecs}\n", kBadInput,
+          AllOf(HasSubstr("q.yaml:4: slo.ttft"), HasSubstr("with its unit")));
+  refused(good + "load: {rate: 1}\nslo: {ttft: 500}\n", kBadInput, HasSubstr("with its unit"));
+  refused(good + "workload: {ils: 5}\n", kBadInput, HasSubstr("did you mean 'isl'"));
+  refused(good + "workload: {isl: many}\n", kBadInput, HasSubstr("q.yaml:3: workload.isl"));
+  refused(good + "parallel: {tp: 3}\n", kInfeasible, HasSubstr("tp 3"));
+  refused(good + "training: {gpus: 8, tp: 3}\n", kInfeasible, HasSubstr("do not divide"));
+  refused(good + "include: q.yaml\n", kBadInput, HasSubstr("a file includes itself"));
+  refused(good + "include: nowhere.yaml\n", kBadInput, HasSubstr("nowhere.yaml: no such file"));
+  refused(good + "workload: {isl: 1-1000, osl: 1-1000}\n", kBadInput,
+          HasSubstr("a sweep of 1000000 points"));
+  refused(good + "sweep: {workload: {isl: 1-1000, osl: 1-1000}}\n", kBadInput,
+          HasSubstr("1000000 combinations"));
+  refused(good + "sweep: {workload: {isl: 1-1000}}\nworkload: {osl: 1-1000}\n", kBadInput,
+          HasSubstr("a sweep of 1000000 points"));
+  refused("hardware: {gpu: h100-sxm}\ncollective: {bytes: 1-5000, gpus: 2-1000}\n", kBadInput,
+          HasSubstr("points"));
+  refused(good + "workload: {isl: [1, 2\n", kBadInput, HasSubstr("not valid YAML"));
+  expect_refused("run " + s.path().string() + "/none", kBadInput, HasSubstr("no such file"));
+  std::filesystem::create_directory(s.path() / "empty");
+  expect_refused("run " + s.path().string() + "/empty", kBadInput, HasSubstr("no scenario files"));
+  expect_refused("diff " + s.file("a.json", "{}") + " " + s.file("b.json", "["), kBadInput,
+                 HasSubstr("json: not valid JSON"));
+  expect_refused("diff " + s.file("a.json", "{}") + " " + s.file("b.json", "{}"), kBadInput,
+                 HasSubstr("a.json: no answer"));
+}
+
+TEST(BadSuite, FilesAndNames) {
+  const Scratch s;
+  const auto refused = [&](const std::string& questions, const std::string& message) {
+    expect_refused("suite run " + s.file("x.yaml", "suite: x\nquestions:\n" + questions), kBadInput,
+                   HasSubstr(message));
+  };
+  refused("- {id: A, question: q, run: one, metrics: {t: it.ttft <}}\n", "column 10");
+  refused("- {id: A, question: q, run: one, metrics: {t: its.ttft}}\n", "did you mean 'it'");
+  refused("- {id: A, question: q, run: one}\n", "'metrics' is missing");
+  expect_refused("suite run suite455", kBadInput, HasSubstr("did you mean 'suite45'"));
+  expect_refused("suite show T9.9", kBadInput, HasSubstr("no suite or question"));
+  expect_refused("suite", kBadInput, HasSubstr("subcommand"));
+  // An answer that lacks the metric, or a run that is refused, is no internal error.
+  s.file("one.yaml", "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n");
+  const std::string file =
+      s.file("x.yaml",
+             "suite: x\nquestions:\n- {id: A, question: q, run: one, metrics: {t: it.tftt}}\n"
+             "- {id: B, question: q, run: two, metrics: {t: it.ttft}}\n");
+  const Result r = run_program("suite run " + file);
+  EXPECT_EQ(r.code, 5);
+  EXPECT_THAT(r.out, AllOf(HasSubstr("did you mean 'ttft'"), HasSubstr("two.yaml: no such file"),
+                           HasSubstr("2 unanswered")));
+}
+
 TEST(BadNetwork, TopologiesAndTraces) {
   const Scratch s;
   const std::string ring =

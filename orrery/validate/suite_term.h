@@ -1,0 +1,61 @@
+// The tree that a suite's expression is parsed into; suite_expression.h is the manual.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+// What an expression names in an answer.
+struct SuiteReference {
+  using Filter = std::vector<std::pair<std::string, std::string>>;  // key=value
+  enum class What { kMetric, kAt, kFeasible, kMemoryRow, kMemoryRows, kKernels, kNotes };
+
+  std::string run;  // empty: the first
+  Filter points;
+  What what = What::kMetric;
+  std::string name;  // metric, key of `at`, memory row, quantity of kernels, text of a note
+  Filter kernels;
+  std::string text;  // as written
+};
+
+struct SuiteTerm {
+  enum class Op {
+    kNumber,
+    kReference,
+    kFunction,
+    kNegate,
+    kAdd,
+    kSubtract,
+    kMultiply,
+    kDivide,
+    kPower,
+    kLess,
+    kLessEqual,
+    kGreater,
+    kGreaterEqual,
+    kEqual,
+    kUnequal,
+    kIn,      // value, least, most
+    kWithin,  // value, tolerance, of
+    kAnd,
+    kOr,
+    kNot
+  };
+  Op op = Op::kNumber;
+  double number = 0;
+  std::string function;
+  SuiteReference reference;
+  std::vector<SuiteTerm> terms;
+
+  // Its value is true or false.
+  bool is_condition() const;
+};
+
+// Functions that are true or false.
+bool is_suite_test(std::string_view function);
+const std::vector<std::string>& suite_functions();
+
+}  // namespace orrery

@@ -1,0 +1,212 @@
+// Includes, sweeps of any key, the check without a run, the difference of two answers, the schema.
+#include "orrery/scenario/scenario_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/error.h"
+#include "orrery/scenario/answer_diff.h"
+#include "orrery/scenario/runner.h"
+#include "orrery/scenario/scenario_check.h"
+#include "orrery/scenario/scenario_schema.h"
+
+namespace orrery {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using Files = std::map<std::string, std::string>;
+
+Scenario read(const Files& files, const std::string& name) {
+  const auto open = [&](const std::string& path) {
+    const auto at = files.find(path);
+    if (at == files.end()) throw InputError(path + ": no such file");
+    return parse_yaml(at->second, path);
+  };
+  return read_scenario(with_includes(open(name), name, open));
+}
+
+std::string refusal(const Files& files, const std::string& name = "a.yaml") {
+  try {
+    read(files, name);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+const std::string kBase =
+    "name: base\nquestion: of the base\nmodel: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
+    "workload: {isl: [1, 2], osl: 8}\n";
+
+TEST(Include, KeysGoOverThoseOfTheFile) {
+  const Scenario s =
+      read({{"d/a.yaml", "include: b/base.yaml\nworkload: {isl: 64}\n"}, {"d/b/base.yaml", kBase}},
+           "d/a.yaml");
+  EXPECT_EQ(s.model, "llama-3-8b");
+  EXPECT_THAT(s.workload.isl, ElementsAre(64));  // a list is replaced, the group merged
+  EXPECT_THAT(s.workload.osl, ElementsAre(8));
+  EXPECT_EQ(s.question, "");  // not the base's
+  EXPECT_EQ(s.name, Scenario().name);
+}
+
+TEST(Include, ChainsAreRefusedWhereTheyClose) {
+  EXPECT_THAT(refusal({{"a.yaml", "include: b.yaml"}, {"b.yaml", "include: ./a.yaml"}}),
+              HasSubstr("b.yaml:1: include: a file includes itself: a.yaml -> b.yaml -> a.yaml"));
+  EXPECT_THAT(refusal({{"a.yaml", "include: a.yaml"}}), HasSubstr("includes itself"));
+  EXPECT_THAT(refusal({{"a.yaml", "include: b.yaml"}}), HasSubstr("b.yaml: no such file"));
+  EXPECT_THAT(refusal({{"a.yaml", "include: [b.yaml]"}}), HasSubstr("expected a text"));
+  EXPECT_THAT(refusal({{"a.yaml", "include: b.yaml"}, {"b.yaml", "[1]"}}), HasSubstr("map"));
+  EXPECT_THAT(refusal({{"a.yaml", "include: b.yaml"}, {"b.yaml", "modle: x"}}),
+              HasSubstr("did you mean 'model'"));
+  Files chain;
+  for (int i = 0; i < 40; ++i)
+    chain["f" + std::to_string(i)] = "include: f" + std::to_string(i + 1);
+  EXPECT_THAT(refusal(chain, "f0"), HasSubstr("more than 16 includes"));
+}
+
+Scenario parsed(const std::string& text) { return read_scenario(parse_yaml(text, "s.yaml")); }
+
+TEST(SweepOfAnyKey, MultipliesInOrder) {
+  const Scenario s = parsed(kBase +
+                            "sweep: {engine: {overrides: {scheduler: {max_num_seqs: [4, 8]}}}, "
+                            "workload: {past: 1-4*2}}\n");
+  ASSERT_EQ(s.variants.size(), 6u);
+  EXPECT_EQ(point_count(s), 12);
+  EXPECT_THAT(s.variants[0].at, ElementsAre("4", "1"));
+  EXPECT_THAT(s.variants[1].at, ElementsAre("4", "2"));  // the last key runs fastest
+  EXPECT_THAT(s.variants[5].at, ElementsAre("8", "4"));
+  EXPECT_EQ(s.variants[4].workload.past, 2);
+  EXPECT_EQ(s.variants[4].engine.overrides.at("scheduler").at("max_num_seqs").text(), "8");
+}
+
+TEST(SweepOfAnyKey, PointsSayWhereTheyAreAndReadBack) {
+  Runner runner{Bundle()};
+  const std::string text =
+      "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nworkload: {isl: 128, osl: 8}\n"
+      "sweep: {model: [llama-3-8b, llama-2-7b], workload: {batch: [1, 2]}}\n";
+  const Answer a = runner.run(parsed(text));
+  ASSERT_EQ(a.points.size(), 4u);
+  EXPECT_EQ(a.points[3].at["model"], "llama-2-7b");
+  EXPECT_EQ(a.points[3].at["batch"], 2);
+  // Each point is what the values give by themselves.
+  const Answer alone = runner.run(parsed(
+      "model: llama-2-7b\nhardware: {gpu: h100-sxm}\nworkload: {isl: 128, osl: 8, batch: 2}\n"));
+  EXPECT_EQ(a.points[3].find("e2e")->value, alone.points[0].find("e2e")->value);
+  const Scenario again = read_scenario(parse_json(to_json(parsed(text)).dump(), "again"));
+  EXPECT_EQ(again.variants.size(), 4u);
+  EXPECT_EQ(to_json(again), to_json(parsed(text)));
+}
+
+TEST(SweepOfAnyKey, RefusalsAreOneMessage) {
+  const auto refused = [](const std::string& sweep) {
+    return refusal({{"a.yaml", kBase + "sweep: " + sweep + "\n"}});
+  };
+  EXPECT_THAT(refused("{}"), HasSubstr("sweeps nothing"));
+  EXPECT_THAT(refused("3"), HasSubstr("expected keys"));
+  EXPECT_THAT(refused("{modle: [a, b]}"), HasSubstr("did you mean 'model'"));
+  EXPECT_THAT(refused("{workload: {past: []}}"), HasSubstr("at least one"));
+  EXPECT_THAT(refused("{sweep: {model: [a]}}"), HasSubstr("cannot be swept"));
+  EXPECT_THAT(refused("{workload: {past: 1-5000, max_model_len: 1-5000}}"),
+              HasSubstr("25000000 combinations; at most 10000"));
+}
+
+TEST(SweepOfAnyKey, AMillionPointsAreRefusedBeforeTheFirst) {
+  Runner runner{Bundle()};
+  const Scenario s = parsed(
+      "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
+      "workload: {isl: 1-1000, osl: 1-1000}\n");
+  EXPECT_EQ(point_count(s), 1e6);
+  EXPECT_THROW(runner.run(s), InputError);
+  EXPECT_THROW(
+      runner.run(parsed("hardware: {gpu: h100-sxm}\ncollective: {bytes: 1-5000, gpus: 2-1000}\n")),
+      InputError);
+}
+
+TEST(Check, SaysWhatWouldRunAndWhatWouldHelp) {
+  Runner runner{Bundle()};
+  const ScenarioCheck fits = check_scenario(
+      parsed("model: llama-3-8b\nhardware: {gpu: h100-sxm}\nworkload: {isl: [1, 2, 3]}\n"), runner);
+  EXPECT_EQ(fits.what, "3 points, steady state; swept: isl (3 values)");
+  EXPECT_EQ(fits.misfits, 0);
+  const ScenarioCheck large =
+      check_scenario(parsed("model: llama-3-70b\nhardware: {gpu: h100-sxm}\n"), runner);
+  EXPECT_EQ(large.misfits, 1);
+  EXPECT_THAT(large.advice, ElementsAre("parallel.tp: 2 would fit"));
+  const ScenarioCheck service = check_scenario(
+      parsed("model: llama-3-8b\nhardware: {gpu: h100-sxm}\nload: {rate: [1, 2], requests: 20}\n"),
+      runner);
+  EXPECT_EQ(service.what, "2 points, simulated services; swept: rate (2 values)");
+  EXPECT_THAT(service.advice[0], HasSubstr("20 are few"));
+}
+
+TEST(Diff, NamesWhatChangedAndTheLargestTerm) {
+  Runner runner{Bundle()};
+  const auto answer = [&](const char* osl) {
+    return to_json(runner.run(parsed(std::string("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
+                                                 "workload: {isl: 128, batch: [1, 2], osl: ") +
+                                     osl + "}\n")),
+                   true);
+  };
+  const auto short_one = answer("8");
+  const AnswerDiff same = diff_answers(short_one, short_one, "a", "b");
+  EXPECT_TRUE(same.points.empty() && same.configuration.empty());
+  EXPECT_EQ(same.same, 2u);
+
+  auto changed = short_one;
+  changed["configuration"]["workload"]["past"] = 5;
+  auto& row = changed["points"][1]["kernels"][3];
+  row["time_us"] = row["time_us"].get<double>() + 1000;
+  changed["points"][1]["metrics"]["ttft"]["value"] = 1e6;
+  changed["points"][1]["metrics"]["ttft"]["interval90"] = {9e5, 2e6};
+  changed["points"][1]["fits"] = false;
+  const AnswerDiff d = diff_answers(short_one, changed, "a", "b");
+  EXPECT_THAT(d.configuration, ElementsAre("workload.past: 0 -> 5"));
+  ASSERT_EQ(d.points.size(), 1u);
+  EXPECT_THAT(d.points[0].at, HasSubstr("batch=2"));
+  EXPECT_EQ(d.points[0].feasibility, "fits -> does not fit");
+  ASSERT_EQ(d.points[0].metrics.size(), 1u);
+  EXPECT_EQ(d.points[0].metrics[0].name, "ttft");
+  EXPECT_TRUE(d.points[0].metrics[0].beyond);
+  EXPECT_THAT(d.points[0].terms[0].name, HasSubstr(row["name"].get<std::string>()));
+  EXPECT_NEAR(d.points[0].terms[0].after - d.points[0].terms[0].before, 1000, 0.01);
+
+  // Points are paired by where they are.
+  auto fewer = short_one;
+  fewer["points"].erase(0);
+  const AnswerDiff one = diff_answers(short_one, fewer, "a", "b");
+  EXPECT_EQ(one.same, 1u);
+  ASSERT_EQ(one.points.size(), 1u);
+  EXPECT_THAT(one.points[0].at, HasSubstr("only in the first"));
+}
+
+TEST(Diff, OtherJsonIsRefused) {
+  for (const char* text : {"{}", "[]", "3", R"({"format": 99, "points": []})",
+                           R"({"format": 1, "points": {}})", R"({"format": 1, "points": [{}]})"}) {
+    const auto json = nlohmann::ordered_json::parse(text);
+    EXPECT_THROW(diff_answers(json, json, "a.json", "b.json"), InputError) << text;
+  }
+}
+
+TEST(Schema, HasEveryKeyWithItsRangeAndAliases) {
+  const nlohmann::ordered_json schema = scenario_schema();
+  const auto& keys = schema["properties"];
+  for (const char* group : {"model", "hardware", "workload", "load", "training", "collective",
+                            "include", "sweep", "slo"})
+    EXPECT_TRUE(keys.contains(group)) << group;
+  EXPECT_EQ(keys["parallel"]["properties"]["dp"]["minimum"], 1);
+  EXPECT_TRUE(keys["parallel"]["properties"].contains("tensor_parallel_size"));
+  EXPECT_EQ(keys["training"]["properties"]["recompute"]["enum"],
+            nlohmann::ordered_json({"none", "selective", "full"}));
+  EXPECT_TRUE(
+      keys["engine"]["properties"]["overrides"]["properties"]["scheduler"]["properties"].contains(
+          "max_num_seqs"));
+  EXPECT_EQ(schema["additionalProperties"], false);
+}
+
+}  // namespace
+}  // namespace orrery
