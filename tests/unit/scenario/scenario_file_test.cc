@@ -201,7 +201,7 @@ TEST(Schema, HasEveryKeyWithItsRangeAndAliases) {
   EXPECT_EQ(keys["parallel"]["properties"]["dp"]["minimum"], 1);
   EXPECT_TRUE(keys["parallel"]["properties"].contains("tensor_parallel_size"));
   EXPECT_EQ(keys["training"]["properties"]["recompute"]["enum"],
-            nlohmann::ordered_json({"none", "selective", "full"}));
+            nlohmann::ordered_json({"", "none", "selective", "full"}));
   EXPECT_TRUE(
       keys["engine"]["properties"]["overrides"]["properties"]["scheduler"]["properties"].contains(
           "max_num_seqs"));
