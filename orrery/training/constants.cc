@@ -29,7 +29,7 @@ constexpr std::array<TrainingConstantFacts, kTrainingConstants> kFacts = {{
     {"expert_overlapped", 0.5, 0.05, 1, "of that, where it overlaps with another micro-batch"},
     {"gather_exposed", 0.19, 0, 1, "share of overlapped weight gathering that costs time"},
     {"reduce_exposed", 0.68, 0, 1, "share of overlapped gradient reduction that costs time"},
-    {"pipeline", 1.0, 0.2, 3, "factor of the pipeline's idle time"},
+    {"pipeline", 1.0, 1, 3, "factor of the pipeline's idle time: never less than its schedule's"},
     {"send", 0.5, 0, 2, "share of sends between stages that is exposed"},
     {"optimizer", 1.0, 0.5, 5, "factor of the optimizer's kernel"},
     {"launch", 4.0, 0.5, 20, "microseconds of the host for each kernel"},

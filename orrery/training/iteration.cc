@@ -171,9 +171,14 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
     most.optimizer = std::max(most.optimizer, s.optimizer);
     most.offload = std::max(most.offload, s.offload);
   }
-  const Seconds backward = stage[0].backward_input + stage[0].backward_weight;
+  // The last micro-batch's passes through all chunks of the stage stand beside it.
+  Seconds forward, backward;
+  for (const ChunkTime& t : stage) {
+    forward += t.forward;
+    backward += t.backward_input + t.backward_weight;
+  }
   out.reduce = exposed(most.reduce, backward, p.dp_overlap, k[C::kReduceExposed]);
-  out.gather = exposed(most.gather, stage[0].forward, p.dp_overlap, k[C::kReduceExposed]);
+  out.gather = exposed(most.gather, forward, p.dp_overlap, k[C::kReduceExposed]);
   out.optimizer = k[C::kOptimizer] * most.optimizer + most.offload;
   out.host = Seconds(1e-3 * k[C::kHost]);
   out.total = out.launches + out.sharding + out.bubble + out.sends + out.reduce + out.gather +

@@ -12,7 +12,7 @@ namespace {
 
 // Questions with a check that fails, with the reason in docs/suites.md. One that passes again is
 // taken out.
-const std::set<std::string> kKnownFailures = {"T1.2", "T2.3"};
+const std::set<std::string> kKnownFailures = {"T1.2"};
 
 class Suites : public testing::TestWithParam<std::pair<const char*, std::size_t>> {};
 
