@@ -1,5 +1,6 @@
-// parse_kineto on any bytes: read or refused in one line; what is read is in order, every index in it
-// leads somewhere, and its graph, if it has one, replays: in order, the parts adding up to the whole.
+// parse_kineto on any bytes: read or refused in one line; what is read is in order, every index in
+// it leads somewhere, and its graph, if it has one, replays: in order, the parts adding up to the
+// whole.
 #include "orrery/training/kineto.h"
 
 #include <cmath>
