@@ -1,5 +1,6 @@
 // orrery list, show: the facts.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,8 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog.h"
 #include "orrery/model/parameters.h"
+#include "orrery/training/schedule.h"
+#include "orrery/training/stacks.h"
 #include "orrery/workload/engine.h"
 
 namespace orrery::cli {
@@ -77,6 +80,8 @@ std::string list_head(const std::string& kind) {
                        "bandwidth GB/s", "TFLOP/s 16-bit");
   if (kind == "nodes")
     return fmt::format("{:<20} {:>5}  {:<20} {}", "id", "GPUs", "inside", "between nodes");
+  if (kind == "stacks") return fmt::format("{:<20} {}", "id", "what trains");
+  if (kind == "schedules") return fmt::format("{:<20} {}", "id", "pipeline schedule");
   return fmt::format("{:<20} {}", "id", "engine (version)");
 }
 
@@ -103,9 +108,10 @@ std::string list_line(const std::string& kind, const Json& j) {
         "{:<20} {:>5}  {:<20} {}", id, j["gpu_count"].get<int>(), j["scale_up"].get<std::string>(),
         fabric.empty() ? "-" : fmt::format("{} x {}", network["ports"].dump(), fabric));
   }
-  return fmt::format("{:<20} {} ({}){}", id, j["name"].get<std::string>(),
-                     j["version"].get<std::string>(),
-                     j["kind"] == "training" ? ", for training" : "");
+  if (kind == "stacks" || kind == "schedules")
+    return fmt::format("{:<20} {}", id, j["doc"].get<std::string>());
+  return fmt::format("{:<20} {} ({})", id, j["name"].get<std::string>(),
+                     j["version"].get<std::string>());
 }
 
 std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
@@ -123,9 +129,16 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
     const Catalog catalog(bundle);
     for (const std::string& id : catalog.node_type_ids())
       rows.push_back(node_facts(catalog.node_type(id)));
+  } else if (kind == "stacks") {
+    for (const TrainingStackKind& k : training_stacks())
+      rows.push_back({{"id", k.name}, {"doc", k.doc}});
+  } else if (kind == "schedules") {
+    for (const PipelineScheduleKind& k : pipeline_schedule_kinds())
+      rows.push_back({{"id", k.name}, {"doc", k.doc}});
   } else {
-    const std::vector<std::string> kinds = {"models", "gpus", "nodes", "engines"};
-    throw InputError(fmt::format("expected models, gpus, nodes or engines, got '{}'{}", kind,
+    const std::vector<std::string> kinds = {"models",  "gpus",   "nodes",
+                                            "engines", "stacks", "schedules"};
+    throw InputError(fmt::format("expected one of {}, got '{}'{}", fmt::join(kinds, ", "), kind,
                                  did_you_mean(kind, kinds)));
   }
   return rows;
@@ -194,10 +207,10 @@ Json show(const std::string& name, const Bundle& bundle) {
 }  // namespace
 
 void add_list(CLI::App& program, Context& context) {
-  CLI::App* app =
-      program.add_subcommand("list", "models (with parameter counts), gpus, nodes or engines");
+  CLI::App* app = program.add_subcommand(
+      "list", "models (with parameter counts), gpus, nodes, engines, stacks or schedules");
   auto o = std::make_shared<ListOptions>();
-  app->add_option("KIND", o->kind, "models, gpus, nodes or engines")->required();
+  app->add_option("KIND", o->kind, "models, gpus, nodes, engines, stacks, schedules")->required();
   add_format_flag(*app, o->format);
   app->footer("Examples:\n  orrery list models\n  orrery list gpus -o json");
   app->callback([o, &context] { print_list(o->kind, o->format, context.bundle()); });

@@ -73,12 +73,6 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
 
 Deployment make_deployment(const Scenario& s, const Architecture& model, const Gpu& gpu,
                            const EngineProfile& engine) {
-  if (engine.kind != "serving") {
-    throw InputError(
-        fmt::format("engine.profile: {} is for {}; expected one that serves, such as "
-                    "vllm, sglang or trtllm",
-                    engine.id, engine.kind));
-  }
   Deployment d;
   d.gpu = gpu;
   d.engine = engine;

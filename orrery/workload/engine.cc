@@ -7,7 +7,6 @@ namespace orrery {
 void declare(Fields& f, EngineProfile& e) {
   f.add("id", e.id, "short name");
   f.add("name", e.name, "full name");
-  f.add("kind", e.kind, "what it is for").one_of({"serving", "training"});
   f.add("version", e.version, "version that the constants describe");
   f.add("calibration", e.calibration, "what the fitted constants were fitted on");
   f.add("aliases", e.aliases, "other names");

@@ -1,7 +1,7 @@
 // A serving engine as a set of constants: which kernels it runs, what its host side costs, how it
 // fills memory.
 //
-// Engines that train have profiles of the same form; serving questions refuse them.
+// The stacks that train are orrery/training/stacks.h's.
 //
 // Profiles are catalog/engines/<id>.yaml. A number there is a documented default of the engine, or
 // fitted by `orrery fit engines` on measured rows of that engine: those are kept apart in
@@ -31,7 +31,6 @@ namespace orrery {
 
 struct EngineProfile {
   std::string id, name, version, calibration;
-  std::string kind = "serving";  // or "training"
   std::vector<std::string> aliases, sources;
 
   // Whose measured kernels serve each family ("vllm", "sglang", "trtllm").

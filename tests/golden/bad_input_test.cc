@@ -85,8 +85,6 @@ TEST(BadNames, NearestIsNamed) {
   expect_refused("estimate -m lama-3-8b -g h100-sxm", kBadInput,
                  AllOf(HasSubstr("lama-3-8b"), HasSubstr("'llama-3-8b'")));
   expect_refused("estimate -m llama-3-8b -g h100-sxm --engine vlm", kBadInput, HasSubstr("'vllm'"));
-  expect_refused("estimate -m llama-3-8b -g h100-sxm --engine megatron", kBadInput,
-                 AllOf(HasSubstr("training"), HasSubstr("vllm")));
   expect_refused("validate kitchens --data /tmp", kBadInput,
                  HasSubstr("kernels, training, layers"));
   expect_refused("validate layers --data /nonexistent", kBadInput, HasSubstr("attention_mixed"));
