@@ -1,4 +1,4 @@
-#include "orrery/scenario/training_rows_of.h"
+#include "orrery/scenario/training_breakdown.h"
 
 #include <algorithm>
 #include <string>
