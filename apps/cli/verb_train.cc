@@ -108,7 +108,7 @@ void answer(const TrainFlags& flags, Context& context) {
   if (!hardware || !hardware->find("gpu")) missing += missing.empty() ? "--gpu" : " and --gpu";
   if (!missing.empty())
     throw InputError(fmt::format(
-        "{} missing, as in: orrery train --model llama-3-8b --gpu h100-sxm --gpus 64 --zero 3",
+        "{} missing, as in: orrery train --model llama-3-8b --gpu h100-sxm --gpus 64 --stack fsdp",
         missing));
   set_path(document, "name", scalar_node("command line", ""));
   if (!document.find("training")) set_path(document, "training.gpus", scalar_node("1", ""));
@@ -156,7 +156,7 @@ void add_train(CLI::App& program, Context& context) {
       ->type_name("FILE");
   app->footer(
       "Examples:\n"
-      "  orrery train -m llama-3-8b -g h100-sxm --gpus 64 --zero 3 --seq 8192 --stack fsdp\n"
+      "  orrery train -m llama-3-8b -g h100-sxm --gpus 64 --seq 8192 --stack fsdp\n"
       "  orrery train -m gpt-3-175b -g h100-sxm --gpus 64 --tp 8 --pp 1-8*2 \\\n"
       "    --global-batch 64 --recompute selective\n"
       "  orrery train -m llama-2-70b -g a100-80g-sxm --tuning qlora --lora-targets q,v\n"
