@@ -120,6 +120,48 @@ void validate_kernel_rows(const ValidateOptions& o, const Bundle& bundle) {
   });
 }
 
+struct Area {
+  const char* name;
+  const char* folder;  // of the shared data; empty: all of it
+  void (*run)(const ValidateOptions& o, const Bundle& bundle);
+};
+
+template <RowsOf kRowsOf>
+void rows_area(const ValidateOptions& o, const Bundle& bundle) {
+  validate_rows(kRowsOf, o, bundle);
+}
+
+constexpr Area kAreas[] = {{"kernels", "kernels", validate_kernel_rows},
+                           {"training", "training", validate_training_rows},
+                           {"layers", "layers", rows_area<validate_layers>},
+                           {"steps", "inference/request_level", rows_area<validate_steps>},
+                           {"inference", "inference", rows_area<validate_inference>},
+                           {"serving", "inference", rows_area<validate_serving>},
+                           {"network", "", rows_area<validate_network>},
+                           {"training-memory", "training", rows_area<validate_training_memory>},
+                           {"neusight", "training", rows_area<validate_neusight>}};
+
+void validate_area(const ValidateOptions& o, const Bundle& bundle) {
+  if (o.area == "all") {
+    if (o.output != "table" && o.output != "md")
+      throw InputError("validate all: -o table or md; json and csv are of one area");
+    for (const Area& area : kAreas) {
+      ValidateOptions one = o;
+      one.data = (std::filesystem::path(o.data) / area.folder).string();
+      area.run(one, bundle);
+      fmt::print("\n");
+    }
+    return;
+  }
+  std::vector<std::string> names = {"all"};
+  for (const Area& area : kAreas) {
+    if (o.area == area.name) return area.run(o, bundle);
+    names.emplace_back(area.name);
+  }
+  throw InputError(fmt::format("validate: expected {}, got '{}'{}", fmt::join(names, ", "), o.area,
+                               did_you_mean(o.area, names)));
+}
+
 }  // namespace
 
 void add_validate(CLI::App& program, Context& context) {
@@ -127,11 +169,13 @@ void add_validate(CLI::App& program, Context& context) {
   auto o = std::make_shared<ValidateOptions>();
   app->add_option(
          "AREA", o->area,
-         "kernels, layers, steps, inference, serving, network, training, training-memory or "
-         "neusight")
+         "all, kernels, layers, steps, inference, serving, network, training, training-memory "
+         "or neusight")
       ->required();
-  app->add_option("--data", o->data,
-                  "folder in the layout of the shared data, such as data/inference")
+  app->add_option(
+         "--data", o->data,
+         "folder in the layout of the shared data, such as data/inference; all: the folder "
+         "above")
       ->required()
       ->type_name("DIR");
   app->add_option("--table", o->table, "only this table")->type_name("NAME");
@@ -156,23 +200,7 @@ void add_validate(CLI::App& program, Context& context) {
   app->add_option("-o,--output", o->output, "table, json, md or csv (one line a row) [table]")
       ->check(CLI::IsMember({"table", "json", "md", "csv"}))
       ->type_name("FORMAT");
-  app->callback([o, &context] {
-    if (o->area == "kernels") return validate_kernel_rows(*o, context.bundle());
-    if (o->area == "training") return validate_training_rows(*o, context.bundle());
-    std::vector<std::string> names = {"kernels", "training"};
-    for (const auto& [name, rows_of] : {std::pair<const char*, RowsOf>{"layers", validate_layers},
-                                        {"steps", validate_steps},
-                                        {"inference", validate_inference},
-                                        {"serving", validate_serving},
-                                        {"network", validate_network},
-                                        {"training-memory", validate_training_memory},
-                                        {"neusight", validate_neusight}}) {
-      if (o->area == name) return validate_rows(rows_of, *o, context.bundle());
-      names.emplace_back(name);
-    }
-    throw InputError(fmt::format("validate: expected {}, got '{}'{}", fmt::join(names, ", "),
-                                 o->area, did_you_mean(o->area, names)));
-  });
+  app->callback([o, &context] { validate_area(*o, context.bundle()); });
 }
 
 }  // namespace orrery::cli
