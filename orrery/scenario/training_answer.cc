@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/training_chance.h"
 #include "orrery/scenario/training_breakdown.h"
+#include "orrery/scenario/training_chance.h"
 #include "orrery/training/iteration_events.h"
 #include "orrery/training/stacks.h"
 #include "orrery/training/timeline.h"
