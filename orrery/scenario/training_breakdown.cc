@@ -85,7 +85,7 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
       const auto kind = static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)]);
       stage += chunk_time(parts.kinds[kind], k, job).total();
     }
-    if (stage > most) most = stage, critical = std::move(chunks);
+    if (critical.empty() || stage > most) most = stage, critical = std::move(chunks);
   }
   const double copies = job.plan.pp > 1 ? schedule_of(job.plan).copies() : 1;
   const double repeats = static_cast<double>(job.micro_batches()) / copies;

@@ -127,7 +127,7 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
     std::vector<int> chunks = chunks_of_stage(job, s);
     for (const int c : chunks) stage += of_chunk(parts, kinds, c).total() / copies;
     all += stage;
-    if (stage > slowest) slowest = stage, critical = std::move(chunks);
+    if (critical.empty() || stage > slowest) slowest = stage, critical = std::move(chunks);
   }
   std::vector<ChunkTime> stage;
   for (const int c : critical) stage.push_back(of_chunk(parts, kinds, c));
