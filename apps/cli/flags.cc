@@ -22,32 +22,6 @@ std::string flag_names(const Field& f) {
   return names;
 }
 
-std::string help_of(const Field& f) {
-  std::string help = f.doc();
-  if (!f.choices().empty()) help += fmt::format(" ({})", fmt::join(f.choices(), ", "));
-  if (f.type() == Field::Type::kList) {
-    std::string values;
-    for (const auto& v : f.json()) values += (values.empty() ? "" : ",") + v.dump();
-    return help + fmt::format(" [{}]", values);
-  }
-  return f.default_text().empty() || f.type() == Field::Type::kBool
-             ? help
-             : help + fmt::format(" [{}]", f.default_text());
-}
-
-std::string type_name(const Field& f) {
-  switch (f.type()) {
-    case Field::Type::kList:
-      return "N[,N|N-N*2...]";
-    case Field::Type::kInt:
-      return "N";
-    case Field::Type::kNumber:
-      return "X";
-    default:
-      return "NAME";
-  }
-}
-
 // Keys of the engine's profile that vLLM has flags for. All others are reached by --set.
 bool is_engine_flag(std::string_view name) {
   constexpr std::string_view kNames[] = {"utilization", "block_size", "max_num_batched_tokens",
@@ -73,6 +47,33 @@ std::pair<std::string, std::string> split_assignment(const std::string& assignme
 }
 
 }  // namespace
+
+std::string help_of(const Field& f) {
+  std::string help = f.doc();
+  std::vector<std::string> choices = f.choices();
+  std::erase(choices, "");  // the default's
+  if (!choices.empty()) help += fmt::format(" ({})", fmt::join(choices, ", "));
+  if (f.type() == Field::Type::kBool) return help;
+  if (f.type() != Field::Type::kList)
+    return f.default_text().empty() ? help : help + fmt::format(" [{}]", f.default_text());
+  std::string values;
+  for (const auto& v : f.json())
+    values += (values.empty() ? "" : ",") + (v.is_string() ? v.get<std::string>() : v.dump());
+  return values.empty() ? help : help + fmt::format(" [{}]", values);
+}
+
+std::string type_name(const Field& f) {
+  switch (f.type()) {
+    case Field::Type::kList:
+      return f.unit() == "links" ? "LINKS" : f.unit() == "bytes" ? "SIZES" : "N[,N|N-N*2...]";
+    case Field::Type::kInt:
+      return "N";
+    case Field::Type::kNumber:
+      return "X";
+    default:
+      return "NAME";
+  }
+}
 
 void add_set_flag(CLI::App& app, const std::shared_ptr<Node>& document) {
   app.add_option_function<std::vector<std::string>>(

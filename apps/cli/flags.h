@@ -22,6 +22,10 @@
 
 namespace orrery::cli {
 
+// A field's line of help: its doc, choices and default; and what stands for its value.
+std::string help_of(const Field& field);
+std::string type_name(const Field& field);
+
 class ScenarioFlags {
  public:
   // What the flags ask for: a workload in closed form, or a service under load.

@@ -24,25 +24,6 @@ struct NetworkFlags {
   std::string plot;
 };
 
-std::string type_name(const Field& f) {
-  if (f.type() == Field::Type::kList) {
-    if (f.unit() == "links") return "LINKS";
-    return f.unit() == "bytes" ? "SIZES" : "N[,N|N-N*2...]";
-  }
-  if (f.type() == Field::Type::kNumber) return "X";
-  return f.type() == Field::Type::kInt ? "N" : "NAME";
-}
-
-std::string help_of(const Field& f) {
-  std::string help = f.doc();
-  if (!f.choices().empty()) help += fmt::format(" ({})", fmt::join(f.choices(), ", "));
-  if (f.type() == Field::Type::kList && !f.json().empty()) {
-    help += fmt::format(" [{}]", f.json()[0].dump());
-  }
-  if (!f.default_text().empty()) help += fmt::format(" [{}]", f.default_text());
-  return help;
-}
-
 void add_flags(CLI::App& app, const std::shared_ptr<NetworkFlags>& flags,
                const std::string& group) {
   for (const Field& f : flags->fields.find(group)->group()->all()) {
@@ -133,10 +114,10 @@ void add_network(CLI::App& program, Context& context) {
       "SIZES: 64K, 8 MiB, 1 GB, lists and ranges (1K-16G*4); a bare K, M, G is binary\n"
       "as in nccl-tests.\n"
       "Examples:\n"
-      "  orrery network all-reduce --bytes 1K-16G*4 --gpus 8,64,1024 --fabric h100-ib400\n"
+      "  orrery network all-reduce --bytes 1K-1G*4 --gpus 8,64 --fabric h100-ib400\n"
       "  orrery network all-to-all --bytes 256M --gpus 16 --gpu mi300x -o csv\n"
       "  orrery network all-reduce --bytes 1G --gpus 64 -g h100-sxm --algorithm ring\n"
-      "  orrery network moe-dispatch --gpus 32 -g h800-sxm --tokens 128 --mode low-latency\n"
+      "  orrery network moe-dispatch --gpus 32 -g h800-sxm --mode low-latency\n"
       "  orrery network all-reduce --bytes 1G --gpus 64 -g h100-sxm --fidelity flow \\\n"
       "    --degrade gpu3-rail3.leaf0=0.5\n"
       "  orrery network --topology cluster.yaml --chakra traces/llama\n"

@@ -42,9 +42,9 @@ void add_simulate(CLI::App& program, Context& context) {
       "simulate", "a service under load: latencies, goodput, saturation, memory, evictions");
   app->footer(fmt::format(
       "Examples:\n"
-      "  orrery simulate --model llama-3-8b --gpu h100-sxm --rate 2,8 --isl 1024 --osl 128\n"
+      "  orrery simulate -m llama-3-8b -g h100-sxm --rate 2,8 --isl 1024 --osl 128\n"
       "  orrery simulate --model llama-2-7b --gpu a100-80g-sxm --trace azure_conv.csv\n"
-      "  orrery simulate --model llama-3-8b --gpu h100-sxm --find-max-rate --slo-ttft 500ms\n\n{}",
+      "  orrery simulate -m llama-3-8b -g h100-sxm --find-max-rate --slo-ttft 500ms\n\n{}",
       kDefinitions));
   struct Verb {
     explicit Verb(CLI::App& a) : flags(a, ScenarioFlags::Of::kService) {

@@ -34,33 +34,6 @@ std::string flag_names(const Field& f, const std::string& path) {
   return names;
 }
 
-std::string type_name(const Field& f) {
-  switch (f.type()) {
-    case Field::Type::kList:
-      return "N[,N|N-N*2...]";
-    case Field::Type::kInt:
-      return "N";
-    case Field::Type::kNumber:
-      return "X";
-    default:
-      return "NAME";
-  }
-}
-
-std::string help_of(const Field& f) {
-  std::string help = f.doc();
-  if (!f.choices().empty()) {
-    std::vector<std::string> names = f.choices();
-    std::erase(names, "");
-    help += fmt::format(" ({})", fmt::join(names, ", "));
-  }
-  if (f.type() == Field::Type::kList && f.json().size() == 1)
-    help += fmt::format(" [{}]", f.json()[0].dump());
-  if (!f.default_text().empty() && f.type() != Field::Type::kBool)
-    help += fmt::format(" [{}]", f.default_text());
-  return help;
-}
-
 void add_flag(CLI::App& app, const std::shared_ptr<TrainFlags>& flags, const Field& f,
               const std::string& path, const std::string& group) {
   const std::string names = flag_names(f, path);

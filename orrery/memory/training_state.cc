@@ -8,8 +8,6 @@ namespace orrery {
 namespace {
 
 constexpr double kFp32 = 4;
-// NF4: 0.5, an 8-bit scale a block of 64, an fp32 one for 256 of those (Dettmers et al. 2023).
-constexpr double kNf4 = 0.5 + 1.0 / 64 + kFp32 / (64 * 256);
 constexpr int kUnshardedLayers = 2;  // one in use, one on its way
 
 bool fp32_parameters(const TrainingJob& job, const TrainingMemoryConstants& stack) {
@@ -22,17 +20,10 @@ struct WeightBytes {
 };
 WeightBytes held_weights(const TrainingJob& job, const TrainingMemoryConstants& stack) {
   const double plain = bytes_per_element(job.precision.activations).value();
-  if (job.tuning == Tuning::kQlora) return {kNf4, plain};
+  if (job.tuning == Tuning::kQlora) return {kNf4Bytes, plain};
   if (fp32_parameters(job, stack)) return {kFp32, kFp32};
   if (job.precision.fp8_parameters) return {1, plain};
   return {plain, plain};
-}
-
-// Bytes of a weight as it is gathered.
-double gathered_weight(const TrainingJob& job) {
-  if (job.tuning == Tuning::kQlora) return kNf4;
-  if (job.precision.fp8_parameters) return 1;
-  return bytes_per_element(job.precision.activations).value();
 }
 
 // The parameters gathered at once: of kUnshardedLayers layers of the rank's chunks, or embedding or
@@ -132,12 +123,12 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
       s.step_copies +=
           Bytes(at_step * (n.trained_dense / dense_states + n.trained_experts / expert_states));
     }
-    if (p.zero == 3 && !p.reshard) s.buckets += Bytes(gathered_weight(job) * n.all());
+    if (p.zero == 3 && !p.reshard) s.buckets += gathered_weight(job) * n.all();
   }
   if (p.zero == 3 && p.data_ranks() > 1) {
     const double reduced = job.tuning == Tuning::kFull ? gradient : 0;
     s.buckets += Bytes(largest_unit(model, job, chunks, expert_shard > 1) *
-                       ((p.reshard ? gathered_weight(job) : 0) + reduced));
+                       ((p.reshard ? gathered_weight(job).value() : 0) + reduced));
   }
   if (stack.bucket > 0 && p.data_ranks() > 1) {
     double all = 0;

@@ -386,6 +386,10 @@ RankPlacement placement(const TrainingPlan& plan) {
   return p;
 }
 
+std::string_view collective_library(const Gpu& gpu) {
+  return gpu.vendor == "amd" ? "rccl" : "nccl";
+}
+
 std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const ParallelPlan& plan,
                                                  std::string_view stack, const Bundle& bundle) {
   static const std::vector<std::string> stacks = {"vllm", "trtllm", "sglang",

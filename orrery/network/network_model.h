@@ -87,6 +87,9 @@ class NetworkModel {
   virtual std::string provenance(const Collective& collective) const = 0;
 };
 
+// The vendor's library of collectives: "nccl", "rccl" on AMD.
+std::string_view collective_library(const Gpu& gpu);
+
 // `stack`: whose collectives run: "nccl" or "rccl" alone, a framework with its own all-reduce for
 // small messages inside a node ("vllm", "trtllm", "sglang"), or "pytorch": the library called
 // through torch.distributed, one call at a time, whose launch adds 19 us (H200 x8: 17 to 21 us at

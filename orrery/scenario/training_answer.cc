@@ -10,24 +10,23 @@
 #include "orrery/scenario/training_breakdown.h"
 #include "orrery/scenario/training_chance.h"
 #include "orrery/training/iteration_events.h"
-#include "orrery/training/stacks.h"
 #include "orrery/training/timeline.h"
 #include "orrery/workload/training_parameters.h"
 
 namespace orrery {
 namespace {
 
-const char* stack_name(const TrainingQuestion& q) {
-  return q.stack.empty() ? "megatron" : q.stack.c_str();
-}
-
-constexpr std::size_t at(auto e) { return static_cast<std::size_t>(e); }
-
 Metric percent(std::string name, double share) {
   return exact_metric(std::move(name), "%", 100 * share);
 }
 
-// A share of the iteration: as certain as the whole.
+// A part of the iteration, at best as certain as the whole.
+Metric part_metric(std::string name, Seconds part, const Estimate<Seconds>& whole) {
+  return metric(std::move(name), "ms",
+                Estimate<Seconds>{part, whole.shared, whole.own, whole.origin}, 1e-3);
+}
+
+// A share of the iteration: the same errors in both.
 Metric share_metric(std::string name, Seconds part, const Estimate<Seconds>& whole) {
   Metric m = percent(std::move(name), part / whole.value);
   m.origin = whole.origin;
@@ -44,8 +43,7 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   p.metrics.push_back(
       share_metric("communication", tensor + context + experts + data + t.sends, whole));
   const auto add = [&](const char* name, Seconds time) {
-    if (time > Seconds(0))
-      p.metrics.push_back(metric(name, "ms", Estimate<Seconds>{time, 0.2, 0, whole.origin}, 1e-3));
+    if (time > Seconds(0)) p.metrics.push_back(part_metric(name, time, whole));
   };
   add("tensor_exposed", tensor);
   add("context_exposed", context);
@@ -59,14 +57,19 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
     sharded = std::max(sharded, c.gather + c.gather_again + c.scatter);
   all += static_cast<double>(job.micro_batches() * job.plan.vp) * sharded;
   add("data_communication", all);
-  if (all > Seconds(0)) p.metrics.push_back(percent("data_overlap", std::max(0.0, 1 - data / all)));
+  if (all > Seconds(0))
+    p.metrics.push_back(
+        share_metric("data_overlap", std::max(Seconds(0), all - data), {all, 0, 0, whole.origin}));
 }
 
-// The iteration by its events: what the closed form says otherwise is idle time.
+// The iteration by its events: what the closed form says otherwise is idle time; where the events
+// leave less than the parts that are not, these shrink.
 void follow_events(const IterationParts& parts, const TrainingConstants& k, const TrainingJob& job,
                    IterationTime& t, Point& p) {
   const IterationEvents e = iteration_events(parts, k, job, true);
-  t.bubble = std::max(Seconds(0), t.bubble + e.total - t.total);
+  const Seconds busy = t.total - t.bubble;
+  if (e.total < busy) t = scaled(t, e.total / busy);
+  t.bubble = std::max(Seconds(0), e.total - busy);
   t.total = e.total;
   p.timeline = pipeline_trace(e.pipeline);
   const double most =
@@ -81,9 +84,9 @@ TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const Train
     : question_(question),
       setting_(setting),
       catalog_(catalog),
-      traits_(traits(training_stack(stack_name(question)), question.compiled)),
+      traits_(traits(stack_of(question), question.compiled)),
       table_(read_constant_table(setting.bundle)),
-      memory_(load_training_memory(stack_name(question), setting.bundle)) {
+      memory_(load_training_memory(stack_of(question).name, setting.bundle)) {
   if (question.compiled) memory_.fused = true;
 }
 
@@ -91,8 +94,8 @@ const TrainingAnswerer::Machine& TrainingAnswerer::machine(std::int64_t gpus) {
   auto it = machines_.find(gpus);
   if (it == machines_.end()) {
     Cluster cluster(catalog_, setting_.gpu, static_cast<int>(gpus), setting_.node);
-    const bool amd = setting_.gpu.vendor == "amd";
-    auto network = make_network_model(cluster, {}, amd ? "rccl" : "nccl", setting_.bundle);
+    auto network =
+        make_network_model(cluster, {}, collective_library(setting_.gpu), setting_.bundle);
     it = machines_.emplace(gpus, Machine{std::move(cluster), std::move(network)}).first;
   }
   return it->second;
@@ -128,7 +131,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
   const Machine& machine_ = machine(job.plan.devices());
   const Gpu& gpu = setting_.gpu;
-  const TrainingConstants k = training_constants(table_, stack_name(question_), gpu, job.precision);
+  const TrainingConstants k =
+      training_constants(table_, stack_of(question_).name, gpu, job.precision);
   const IterationModel iterations(setting_.model, machine_.cluster, setting_.kernels,
                                   *machine_.network);
   const IterationParts parts = iterations.parts(job, traits_);
@@ -159,9 +163,9 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(share_metric("bubble", t.bubble, whole));
   add_communication(parts, t, job, whole, p);
   const std::vector<TrainingTerm> terms = iterations.terms(job, traits_, 0);
-  add_blocks(setting_.model, job, terms, k, peak, p);
-  p.metrics.push_back(
-      metric("optimizer", "ms", Estimate<Seconds>{t.optimizer, 0.2, 0, Origin::kFitted}, 1e-3));
+  const ChunkParts& first = parts.kinds[static_cast<std::size_t>(parts.kind[0])];
+  add_blocks(setting_.model, job, terms, first, k, peak, whole, p);
+  p.metrics.push_back(part_metric("optimizer", t.optimizer, whole));
   p.metrics.insert(p.metrics.end(), of_memory.begin(), of_memory.end());
   p.metrics.push_back(
       exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
@@ -175,11 +179,11 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
     add_chance(question_.chance, whole.value,
                question_.tokens > 0 ? std::ceil(question_.tokens / tokens) : 0, job.plan.devices(),
                p);
-  if (setting_.breakdown) add_rows(job, parts, t, k, iterations, traits_, p);
-  p.notes.push_back(fmt::format("constants of {}: {}", stack_name(question_), k.provenance));
+  if (setting_.breakdown) add_rows(job, parts, t, whole, k, iterations, traits_, p);
+  p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
   if (!k.calibrated)
     p.notes.push_back(fmt::format("no training run with {} on {} was in the fit: wider interval",
-                                  stack_name(question_), gpu.architecture));
+                                  stack_of(question_).name, gpu.architecture));
   p.notes.push_back("loss and convergence are outside of a performance model");
 }
 

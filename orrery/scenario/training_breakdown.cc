@@ -8,8 +8,6 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t at(auto e) { return static_cast<std::size_t>(e); }
-
 // Added to an op's name: both gradients are one row.
 std::string_view suffix(TrainingPass pass) {
   return pass == TrainingPass::kForward     ? ""
@@ -19,20 +17,20 @@ std::string_view suffix(TrainingPass pass) {
 
 // A row of the breakdown that is no op.
 KernelRow overhead(const char* name, const char* part, const char* bound, Seconds time,
-                   Seconds whole) {
+                   const Estimate<Seconds>& whole) {
   KernelRow row;
   row.phase = "iteration";
   row.name = name, row.part = part, row.bound = bound;
-  row.time = {time, 0.25, 0, Origin::kFitted};
-  row.share = time / whole;
+  row.time = {time, whole.shared, whole.own, whole.origin};
+  row.share = time / whole.value;
   return row;
 }
 
 }  // namespace
 
 void add_blocks(const Architecture& model, const TrainingJob& job,
-                const std::vector<TrainingTerm>& terms, const TrainingConstants& k, double peak,
-                Point& p) {
+                const std::vector<TrainingTerm>& terms, const ChunkParts& first,
+                const TrainingConstants& k, double peak, const Estimate<Seconds>& whole, Point& p) {
   EstimateSum<Seconds> attention, core, mlp, layer;
   Seconds mlp_products;
   double mlp_flops = 0, layer_flops = 0;
@@ -40,8 +38,8 @@ void add_blocks(const Architecture& model, const TrainingJob& job,
     const bool outside =
         t.op.part == Part::kEmbedding || t.op.part == Part::kLmHead || t.op.name == "final_norm";
     if (outside) continue;
-    Estimate<Seconds> e = t.time.scaled(k.value[at(t.op.cost)]);
-    e.value = std::max(e.value, t.least);
+    const Estimate<Seconds> e =
+        t.time.scaled(cost_factor(first, k, job.plan, t.op.cost, t.op.pass));
     const Family family = t.op.cost <= TrainingCost::kHead ? Family::kGemm : Family::kCollective;
     layer.add(family, e);
     layer_flops += t.op.count * flops(t.op.op).value();
@@ -65,16 +63,16 @@ void add_blocks(const Architecture& model, const TrainingJob& job,
   add("mlp_block", mlp);
   add("layer", layer);
   if (mlp_products > Seconds(0))
-    p.metrics.push_back(
-        rate_metric("mlp_of_peak", "%", 100 * mlp_flops / peak, {mlp_products, 0, 0, {}}));
+    p.metrics.push_back(rate_metric("mlp_of_peak", "%", 100 * mlp_flops / peak,
+                                    {mlp_products, whole.shared, whole.own, whole.origin}));
   if (mlp_flops > 0)
     p.metrics.push_back(exact_metric("mlp_flops", "TFLOP", mlp_flops * share / 1e12));
   p.metrics.push_back(exact_metric("layer_flops", "TFLOP", layer_flops * share / 1e12));
 }
 
 void add_rows(const TrainingJob& job, const IterationParts& parts, const IterationTime& t,
-              const TrainingConstants& k, const IterationModel& iterations,
-              const StackTraits& stack, Point& p) {
+              const Estimate<Seconds>& whole, const TrainingConstants& k,
+              const IterationModel& iterations, const StackTraits& stack, Point& p) {
   // The stage that IterationTime is of: the one with the most work.
   Seconds most;
   std::vector<int> critical;
@@ -91,9 +89,12 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
   const double repeats = static_cast<double>(job.micro_batches()) / copies;
   std::vector<KernelRow>& rows = p.kernels;
   for (const int c : critical) {
+    const ChunkParts& of_chunk =
+        parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
     for (const TrainingTerm& term : iterations.terms(job, stack, c)) {
       const std::string name = std::string(term.op.name) + std::string(suffix(term.op.pass));
-      const Estimate<Seconds> time = term.time.scaled(k.value[at(term.op.cost)] * repeats);
+      const Estimate<Seconds> time = term.time.scaled(
+          repeats * cost_factor(of_chunk, k, job.plan, term.op.cost, term.op.pass));
       const auto row = std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) {
         return r.name == name && r.part == to_text(term.op.cost);
       });
@@ -117,7 +118,7 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
     }
   }
   const auto add = [&](const char* name, const char* part, const char* bound, Seconds time) {
-    if (time > Seconds(0)) rows.push_back(overhead(name, part, bound, time, t.total));
+    if (time > Seconds(0)) rows.push_back(overhead(name, part, bound, time, whole));
   };
   add("bubble", "pipeline", "pipeline", t.bubble);
   add("pipeline_sends", "pipeline", "network", t.sends);

@@ -11,15 +11,17 @@ namespace orrery {
 
 // attention_block, attention_core, mlp_block and layer (ms): forward and backward pass of one
 // micro-batch through one layer of the first virtual stage, all its layers' mean; mlp_of_peak: the
-// MLP's products, FLOPs over time and `peak`.
+// MLP's products, FLOPs over time and `peak`. `terms` and `first` are of the first virtual stage;
+// mlp_of_peak is as uncertain as the `whole` iteration.
 void add_blocks(const Architecture& model, const TrainingJob& job,
-                const std::vector<TrainingTerm>& terms, const TrainingConstants& constants,
-                double peak, Point& point);
+                const std::vector<TrainingTerm>& terms, const ChunkParts& first,
+                const TrainingConstants& constants, double peak, const Estimate<Seconds>& whole,
+                Point& point);
 
 // A row for every kind of op on the first virtual stage of the slowest stage, and for what the
-// iteration spends beside them.
+// iteration spends beside them, which is as uncertain as the `whole`.
 void add_rows(const TrainingJob& job, const IterationParts& parts, const IterationTime& time,
-              const TrainingConstants& constants, const IterationModel& iterations,
-              const StackTraits& stack, Point& point);
+              const Estimate<Seconds>& whole, const TrainingConstants& constants,
+              const IterationModel& iterations, const StackTraits& stack, Point& point);
 
 }  // namespace orrery

@@ -7,24 +7,23 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/base/kinds.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/memory/training_memory.h"
 #include "orrery/scenario/training_answer.h"
 #include "orrery/training/job_schedule.h"
-#include "orrery/training/stacks.h"
 
 namespace orrery {
 namespace {
 
 constexpr std::int64_t kMostRanks = 1 << 20, kLongest = 100'000'000;
 
-const std::vector<std::string>& stack_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> n = {""};
-    for (const TrainingStackKind& kind : training_stacks()) n.emplace_back(kind.name);
-    return n;
-  }();
+// Of a registry, after the default's, which is empty.
+template <class Kind>
+std::vector<std::string> optional_names(const std::vector<Kind>& kinds) {
+  std::vector<std::string> names = names_of(kinds);
+  names.insert(names.begin(), "");
   return names;
 }
 
@@ -57,8 +56,7 @@ void declare_plan(Fields& f, TrainingPlan& p) {
   f.add("tp_overlap", p.tp_overlap, "tensor-parallel communication beside products")
       .alias("tp_comm_overlap");
   f.add("schedule", p.schedule, "of the pipeline; empty: 1f1b, interleaved with vp above 1")
-      .one_of(
-          {"", "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"});
+      .one_of(optional_names(pipeline_schedule_kinds()));
   f.add("shard", p.shard, "ranks that share what is sharded (HSDP); 0: all")
       .range(0, kMostRanks)
       .alias("fsdp");
@@ -72,12 +70,14 @@ void declare_plan(Fields& f, TrainingPlan& p) {
 }
 
 void declare_formats(Fields& f, TrainingPrecision& p) {
-  f.add("compute", p.compute, "number format of the large products: bf16, fp16, fp8, fp4, fp32");
+  f.add("compute", p.compute,
+        "number format of the large products: bf16, fp16, fp8, fp4, tf32, fp32");
   f.add_enum("fp8_recipe", p.recipe, {"tensor", "block", "mx"}, "how fp8 operands are scaled");
-  f.add("activations", p.activations, "16-bit format of activations and weights");
-  f.add("gradients", p.gradients, "format in which gradients are summed and reduced");
+  f.add("activations", p.activations, "format of activations and weights: bf16, fp16, fp32");
+  f.add("gradients", p.gradients,
+        "format in which gradients are summed and reduced: fp32, bf16, fp16");
   f.add("master_weights", p.master_weights, "an fp32 copy of the weights");
-  f.add("moments", p.moments, "format of the optimizer's moments: fp32, bf16, int8");
+  f.add("moments", p.moments, "format of the optimizer's moments: fp32, bf16, fp16, fp8, int8");
   f.add("fp8_parameters", p.fp8_parameters, "weights are kept and gathered in fp8")
       .alias("fp8_param_gather");
 }
@@ -123,10 +123,6 @@ void declare_job(Fields& f, TrainingJob& j) {
       .range(0, 1000);
   f.add("offload_optimizer", j.offload_optimizer, "states and step on the host");
   f.add("offload_activations", j.offload_activations, "saved tensors go to host memory");
-}
-
-const TrainingStackKind& stack_of(const TrainingQuestion& q) {
-  return training_stack(q.stack.empty() ? "megatron" : q.stack);
 }
 
 // The job with what is not swept.
@@ -199,12 +195,17 @@ nlohmann::ordered_json place_of(const TrainingQuestion& q, const TrainingSetting
 
 }  // namespace
 
+const TrainingStackKind& stack_of(const TrainingQuestion& q) {
+  return training_stack(q.stack.empty() ? "megatron" : q.stack);
+}
+
 void declare(Fields& f, TrainingQuestion& q) {
   declare_sizes(f, q);
   declare_plan(f, q.job.plan);
   declare_formats(f, q.job.precision);
   declare_job(f, q.job);
-  f.add("stack", q.stack, "the software; empty: megatron").one_of(stack_names());
+  f.add("stack", q.stack, "the software; empty: megatron")
+      .one_of(optional_names(training_stacks()));
   f.add("recompute", q.recompute, "what is computed again in the backward pass; empty: none")
       .one_of({"", "none", "selective", "full"})
       .alias("recompute_granularity");
@@ -216,8 +217,7 @@ void declare(Fields& f, TrainingQuestion& q) {
         "norms and residuals on 1/tp of the tokens; default: the stack's");
   f.add("compiled", q.compiled, "torch.compile: elementwise kernels are fused").alias("compile");
   f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
-  f.add("events", q.events,
-        "every pass of every micro-batch is scheduled, and memory follows; default: closed form");
+  f.add("events", q.events, "every pass of every micro-batch is scheduled; default: closed form");
   f.add("tokens", q.tokens, "tokens to train on; 0: not asked").range(0, 1e18);
 }
 

@@ -21,6 +21,7 @@
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/sweep.h"
 #include "orrery/training/chance.h"
+#include "orrery/training/stacks.h"
 #include "orrery/workload/training_job.h"
 
 namespace orrery {
@@ -46,6 +47,8 @@ struct TrainingQuestion {
 };
 
 void declare(Fields& fields, TrainingQuestion& question);
+
+const TrainingStackKind& stack_of(const TrainingQuestion& question);
 
 // What the points of a question share.
 struct TrainingSetting {

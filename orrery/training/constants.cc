@@ -21,7 +21,7 @@ constexpr std::array<TrainingConstantFacts, kTrainingConstants> kFacts = {{
     {"experts", 1.2, 0.5, 4, "factor of routed experts"},
     {"elementwise", 1.0, 0.3, 4, "factor of norms, activations and residual adds"},
     {"casts", 1.0, 0.1, 4, "factor of casts between number formats"},
-    {"head", 1.0, 0.5, 4, "factor of LM head and loss"},
+    {"head", 1.0, 0.5, 4, "factor of the LM head"},
     {"tensor", 1.0, 0.1, 3, "share of tensor-parallel communication that is exposed"},
     {"context", 0.5, 0.02, 3, "share of context-parallel communication that is exposed"},
     {"expert_exchange", 1.0, 0.1, 4, "share of the experts' all-to-all that is exposed"},

@@ -12,16 +12,6 @@ namespace {
 using C = TrainingConstant;
 using Work = TrainingPass;
 
-constexpr std::size_t at(auto e) { return static_cast<std::size_t>(e); }
-
-// The constant of a cost: they stand in the same order.
-double factor(const TrainingConstants& k, TrainingCost cost, const TrainingPlan& plan) {
-  double f = k.value[at(cost)];
-  if (cost == TrainingCost::kTensor && plan.tp_overlap) f *= k[C::kTensorOverlapped];
-  if (cost == TrainingCost::kExpertExchange && plan.ep_overlap) f *= k[C::kExpertOverlapped];
-  return f;
-}
-
 // Computation with communication beside it.
 Seconds beside(Seconds compute, Seconds communication, double exposed) {
   return std::max(compute, communication) + exposed * std::min(compute, communication);
@@ -29,21 +19,38 @@ Seconds beside(Seconds compute, Seconds communication, double exposed) {
 
 }  // namespace
 
+double cost_factor(const ChunkParts& parts, const TrainingConstants& k, const TrainingPlan& plan,
+                   TrainingCost cost, TrainingPass pass) {
+  double f = k.value[at(cost)];  // they stand in the same order
+  if (cost == TrainingCost::kTensor && plan.tp_overlap) f *= k[C::kTensorOverlapped];
+  if (cost == TrainingCost::kExpertExchange && plan.ep_overlap) f *= k[C::kExpertOverlapped];
+  return std::max(f, parts.of_peak[at(cost)][at(pass)]);
+}
+
+namespace {
+
+Seconds cost_time(const ChunkParts& parts, const TrainingConstants& k, const TrainingPlan& plan,
+                  std::size_t cost, std::size_t pass) {
+  return cost_factor(parts, k, plan, static_cast<TrainingCost>(cost),
+                     static_cast<TrainingPass>(pass)) *
+         parts.time[cost][pass];
+}
+
+}  // namespace
+
 ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& k, const TrainingJob& job) {
   std::array<Seconds, kTrainingPasses> pass{};
-  for (std::size_t c = 0; c < kTrainingCosts; ++c) {
-    const double f = factor(k, static_cast<TrainingCost>(c), job.plan);
-    for (std::size_t p = 0; p < kTrainingPasses; ++p) pass[p] += f * parts.time[c][p];
-  }
+  for (std::size_t c = 0; c < kTrainingCosts; ++c)
+    for (std::size_t p = 0; p < kTrainingPasses; ++p)
+      pass[p] += cost_time(parts, k, job.plan, c, p);
   ChunkTime t;
   t.forward = pass[at(Work::kForward)];
   t.backward_input = pass[at(Work::kRecompute)] + pass[at(Work::kBackwardInput)];
   t.backward_weight = pass[at(Work::kBackwardWeight)];
-  const auto& exchange = parts.time[at(TrainingCost::kExpertExchange)];
-  const double exposed = factor(k, TrainingCost::kExpertExchange, job.plan);
-  t.forward_exchange = exposed * exchange[at(Work::kForward)];
+  constexpr std::size_t kExchange = at(TrainingCost::kExpertExchange);
+  t.forward_exchange = cost_time(parts, k, job.plan, kExchange, at(Work::kForward));
   for (const Work p : {Work::kRecompute, Work::kBackwardInput, Work::kBackwardWeight})
-    t.backward_exchange += exposed * exchange[at(p)];
+    t.backward_exchange += cost_time(parts, k, job.plan, kExchange, at(p));
   // Kernels are launched, and saved tensors travel to the host and back, beside computation.
   const auto host = [&](double kernels) {
     return std::max(microseconds(k[C::kLaunch] * kernels), parts.offload);
@@ -109,6 +116,14 @@ Seconds exposed(Seconds communication, Seconds window, bool overlaps, double sha
   return overlaps ? beside(window, communication, share) - window : communication;
 }
 
+IterationTime scaled(IterationTime t, double factor) {
+  for (Seconds* part : {&t.total, &t.launches, &t.sharding, &t.bubble, &t.sends, &t.reduce,
+                        &t.gather, &t.optimizer, &t.host})
+    *part *= factor;
+  for (Seconds& part : t.work) part *= factor;
+  return t;
+}
+
 IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& k,
                              const TrainingJob& job) {
   const TrainingPlan& p = job.plan;
@@ -137,8 +152,8 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
     const ChunkParts& chunk =
         parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
     for (std::size_t cost = 0; cost < kTrainingCosts; ++cost) {
-      const double f = m / copies * factor(k, static_cast<TrainingCost>(cost), p);
-      for (const Seconds s : chunk.time[cost]) out.work[cost] += f * s;
+      for (std::size_t pass = 0; pass < kTrainingPasses; ++pass)
+        out.work[cost] += m / copies * cost_time(chunk, k, p, cost, pass);
     }
     const ChunkTime& t = of_chunk(parts, kinds, c);
     out.launches += m / copies * t.launch_bound;

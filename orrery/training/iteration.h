@@ -2,8 +2,8 @@
 //
 // A micro-batch on a virtual stage takes
 //   F = sum of constant * forward seconds           B = the same of recomputed and backward ones,
-// each at least `launch` for every kernel it launches. Sharded weights (ZeRO 3) are gathered, and
-// gradients scattered, beside it:
+// no op above the data sheet's peak; each at least `launch` for every kernel it launches. Sharded
+// weights (ZeRO 3) are gathered, and gradients scattered, beside it:
 //   F' = max(F, G) + gather_exposed * min(F, G),  and the first layer's G once.
 // A pipeline of p stages with v chunks each takes, by the closed form that unequal stages allow,
 //   m max_s(T_s) + idle * (sum_s T_s - max_s T_s) / ((p - 1) max_s T_s) + sends
@@ -29,6 +29,11 @@ struct ChunkTime {
   Seconds launch_bound;  // of that, waiting for launches or the host link
   Seconds total() const { return forward + backward_input + backward_weight; }
 };
+// What the seconds of a cost in one pass are multiplied by: its constant, of overlapped
+// communication the overlap's too, and never less than ChunkParts::of_peak.
+double cost_factor(const ChunkParts& parts, const TrainingConstants& constants,
+                   const TrainingPlan& plan, TrainingCost cost, TrainingPass pass);
+
 ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& constants,
                      const TrainingJob& job);
 
@@ -48,6 +53,8 @@ struct IterationTime {
   Seconds optimizer;  // and offload
   Seconds host;
 };
+// Every part and the total, `factor` times.
+IterationTime scaled(IterationTime time, double factor);
 IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& constants,
                              const TrainingJob& job);
 

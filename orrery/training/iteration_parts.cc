@@ -16,8 +16,6 @@ namespace {
 using CollectiveKind = Collective::Kind;
 using Group = Collective::Group;
 
-constexpr std::size_t index(auto e) { return static_cast<std::size_t>(e); }
-
 // Adam on the host: each GPU's share of a two-socket server's memory bandwidth (8 channels of
 // DDR4-3200 or DDR5-4800 a socket: 400 to 600 GB/s for 8 GPUs).
 constexpr BytesPerSecond kHostMemory = BytesPerSecond(50e9);
@@ -25,6 +23,14 @@ constexpr BytesPerSecond kHostMemory = BytesPerSecond(50e9);
 // PCIe 4.0 x16 where the data sheet is silent, less its protocol.
 BytesPerSecond host_link(const Gpu& gpu) {
   return gpu.host_link.bandwidth.value_or(BytesPerSecond(25e9));
+}
+
+// A serving engine widens what the GPU does not multiply; a trainer fails, or trains otherwise.
+void check_format(const Gpu& gpu, Dtype format) {
+  const Dtype wider = gpu.compute_dtype(format);
+  if (wider != format)
+    throw NoData(fmt::format("{} does not multiply {}; the next it does is {}", gpu.id,
+                             to_text(format), to_text(wider)));
 }
 
 // The virtual stages that do the same: by layers of each kind, first and last.
@@ -48,6 +54,8 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     throw Infeasible(
         fmt::format("the plan needs {} GPUs (tp {} x cp {} x dp {} x pp {}), the cluster has {}",
                     p.devices(), p.tp, p.cp, p.dp, p.pp, cluster_.gpus()));
+  for (const Dtype format : {job.precision.compute, job.precision.activations})
+    check_format(cluster_.gpu(), format);
   IterationParts whole;
   std::vector<std::vector<int>> keys;
   std::array<double, kTrainingCosts> total{};
@@ -130,11 +138,15 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   visit(job, stack, index_,
         [&](const TrainingOp& op, const Estimate<Seconds>& call, const KernelTime* kernel) {
           const Seconds time = call.value * op.count;
-          parts.time[index(op.cost)][index(op.pass)] += time;
+          parts.time[at(op.cost)][at(op.pass)] += time;
           parts.kernels[op.pass == TrainingPass::kForward ? 0 : 1] += op.count;
-          if (kernel) parts.flops += op.count * flops(op.op);
-          whole.shared[index(op.cost)] += time.value() * call.shared;
-          whole.own[index(op.cost)] += std::pow(time.value() * call.own, 2);
+          if (kernel) {
+            parts.flops += op.count * flops(op.op);
+            double& most = parts.of_peak[at(op.cost)][at(op.pass)];
+            if (call.value > Seconds(0)) most = std::max(most, kernel->compute / call.value);
+          }
+          whole.shared[at(op.cost)] += time.value() * call.shared;
+          whole.own[at(op.cost)] += std::pow(time.value() * call.own, 2);
           whole.origin = std::max(whole.origin, call.origin);
         });
   if (job.offload_activations)
@@ -143,25 +155,25 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   // Sharded weights travel in the format that products read, gradients as they are reduced; a
   // collective a layer.
   const ChunkParameters n = chunk_parameters(model_, job, index_);
-  const Bytes weight =
-      job.precision.fp8_parameters ? Bytes(1) : bytes_per_element(job.precision.activations);
+  const Bytes weight = gathered_weight(job);
+  const double others = n.all() - n.products;  // embedding, norms, LM head
+  const Bytes dense = std::max(0.0, n.dense - others) * weight +
+                      others * bytes_per_element(job.precision.activations);
   const double pieces = std::max(1, parts.layers);
-  const auto travel = [&](CollectiveKind kind, Group group, int ranks, double parameters,
-                          Bytes element) {
-    if (ranks <= 1 || parameters <= 0) return Seconds(0);
-    return network_.predict({kind, group, ranks, parameters / pieces * element}, place).time.value *
-           pieces;
+  const auto travel = [&](CollectiveKind kind, Group group, int ranks, Bytes bytes) {
+    if (ranks <= 1 || bytes <= Bytes(0)) return Seconds(0);
+    return network_.predict({kind, group, ranks, bytes / pieces}, place).time.value * pieces;
   };
   const int shard = p.sharding();
-  parts.gather = travel(CollectiveKind::kAllGather, Group::kData, shard, n.dense, weight) +
+  parts.gather = travel(CollectiveKind::kAllGather, Group::kData, shard, dense) +
                  travel(CollectiveKind::kAllGather, Group::kExpertData, p.expert_data_ranks(),
-                        n.experts, weight);
+                        n.experts * weight);
   if (p.reshard) parts.gather_again = parts.gather;
   const Bytes gradient = bytes_per_element(job.precision.gradients);
   parts.scatter =
-      travel(CollectiveKind::kReduceScatter, Group::kData, shard, n.trained_dense, gradient) +
+      travel(CollectiveKind::kReduceScatter, Group::kData, shard, n.trained_dense * gradient) +
       travel(CollectiveKind::kReduceScatter, Group::kExpertData, p.expert_data_ranks(),
-             n.trained_experts, gradient);
+             n.trained_experts * gradient);
   return parts;
 }
 

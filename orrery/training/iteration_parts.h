@@ -17,7 +17,12 @@ namespace orrery {
 
 // One micro-batch through one virtual stage.
 struct ChunkParts {
-  std::array<std::array<Seconds, kTrainingPasses>, kTrainingCosts> time{};  // [cost][pass]
+  template <class T>
+  using ByCost = std::array<std::array<T, kTrainingPasses>, kTrainingCosts>;  // [cost][pass]
+  ByCost<Seconds> time{};
+  // The largest share of the data sheet's arithmetic peak that an op of `time` reaches, 0 of
+  // collectives: no constant that multiplies `time` is below it.
+  ByCost<double> of_peak{};
   std::array<double, 2> kernels{};  // launched: forward; recomputed and backward
   // Communication of sharded weights and gradients (ZeRO 3): gathered before the forward, again
   // before the backward, gradients reduced and scattered.
@@ -68,7 +73,7 @@ class IterationModel {
                  const NetworkModel& network);
 
   // REQUIRES that check_job and the schedule accept. InputError: the job needs other than the
-  // cluster's GPUs. NoData: as KernelModel.
+  // cluster's GPUs. NoData: the GPU does not multiply in the job's formats; as KernelModel.
   IterationParts parts(const TrainingJob& job, const StackTraits& stack) const;
 
   // Of one virtual stage, op by op, in the order of training_ops.

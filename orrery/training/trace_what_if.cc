@@ -63,7 +63,7 @@ class Network {
     auto& model = models_[{c.ranks, inner}];
     if (!model) {
       const Cluster cluster(catalog_, gpu_, plan.devices(), node_);
-      model = make_network_model(cluster, plan, "nccl", bundle_);
+      model = make_network_model(cluster, plan, collective_library(gpu_), bundle_);
     }
     return model->predict(c).time;
   }

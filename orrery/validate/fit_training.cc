@@ -182,7 +182,7 @@ TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle
   c.gpu = catalog.gpu(row.gpu);
   const Cluster cluster(catalog, c.gpu, row.gpus, row.node);
   const auto kernels = make_kernel_model(c.gpu, KernelClasses(), bundle);
-  const auto network = make_network_model(cluster, stage_plan(row.job.plan), "nccl", bundle);
+  const auto network = make_network_model(cluster, {}, collective_library(c.gpu), bundle);
   const auto& kinds = training_stacks();
   const auto kind = std::find_if(kinds.begin(), kinds.end(),
                                  [&](const auto& k) { return k.name == row.stack.name; });

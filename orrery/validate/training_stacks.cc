@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "orrery/base/error.h"
+#include "orrery/training/stacks.h"
 
 namespace orrery {
 namespace {
@@ -108,28 +109,20 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
   }
   if (megatron) {
     if (!s.tuned && s.name == "megatron") s.name = "megatron-2021";
-    s.sequence_parallel = s.tuned;
     s.dropout = !s.tuned;
-    s.zero = s.tuned ? 1 : 0;
     if (!s.tuned) s.recompute = Recompute::kFull;
     s.dp_overlap = s.tuned && s.name == "megatron";
     s.tp_overlap = has(framework, "NeMo") || has(framework, "Bridge") || has(framework, "Scale");
     s.fused_cross_entropy = s.tuned;
     if (has(framework, "NeMo") || has(framework, "Bridge")) s.lora_rank = 32;
   } else if (s.name == "fsdp") {
-    s.zero = 3;
     s.compiled = has(framework, "torchtitan");
     // FSDP's reductions are in bf16 by fms-fsdp's policy (bfSixteen).
     if (has(framework, "fms")) s.gradients = Dtype::kBf16;
-  } else if (s.name == "deepspeed") {
-    s.zero = 3;
-    s.gradients = Dtype::kBf16;
-  } else if (s.name == "internevo") {
-    s.zero = 1;
+  } else if (s.name == "deepspeed" || s.name == "internevo") {
     s.gradients = Dtype::kBf16;
   } else if (s.name == "llmq") {
     // Weights, gradients and moments in bf16 with stochastic rounding; fused CUDA kernels.
-    s.zero = 1;
     s.gradients = s.moments = Dtype::kBf16;
     s.master_weights = false;
     s.compiled = s.fused_cross_entropy = true;
@@ -138,10 +131,13 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
     s.master_weights = false;
   } else if (s.name == "oneflow") {
     s.compiled = true;  // a static graph
-    s.sequence_parallel = false;
     s.dropout = true;
     s.recompute = Recompute::kFull;
   }
+  const auto& kinds = training_stacks();
+  const auto kind =
+      std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.name == s.name; });
+  if (kind != kinds.end()) s.zero = kind->zero, s.sequence_parallel = kind->sequence_parallel;
   return s;
 }
 

@@ -1,6 +1,6 @@
-// What the training stacks of ../shared/data/training do where a row does not say: the one place
-// that knows their defaults. From their documentation and default configurations; a row that states
-// a field overrides it.
+// What the training stacks of ../shared/data/training do where a row does not say: ZeRO stage and
+// sequence parallelism as training/stacks.h, the rest here. From their documentation and default
+// configurations; a row that states a field overrides it.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ struct TrainingStack {
   bool dropout = false;
   bool compiled = false;
   bool fused_cross_entropy = false;
-  bool sequence_parallel = true;  // where tp > 1
+  bool sequence_parallel = false;  // where tp > 1
   bool tp_overlap = false;
   bool dp_overlap = true;
   int zero = 0;

@@ -47,6 +47,22 @@ void check_sizes(const TrainingJob& job) {
   }
 }
 
+void check_format(Dtype given, std::string_view what, std::initializer_list<Dtype> allowed) {
+  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
+  std::vector<std::string_view> names;
+  for (const Dtype d : allowed) names.push_back(to_text(d));
+  throw InputError(
+      fmt::format("{} must be one of {}, got {}", what, fmt::join(names, ", "), to_text(given)));
+}
+
+void check_formats(const TrainingPrecision& p) {
+  using D = Dtype;
+  check_format(p.compute, "compute", {D::kFp32, D::kTf32, D::kFp16, D::kBf16, D::kFp8, D::kFp4});
+  check_format(p.activations, "activations", {D::kFp32, D::kFp16, D::kBf16});
+  check_format(p.gradients, "gradients", {D::kFp32, D::kFp16, D::kBf16});
+  check_format(p.moments, "moments", {D::kFp32, D::kBf16, D::kFp16, D::kFp8, D::kInt8});
+}
+
 void check_layers(const Architecture& model, const TrainingPlan& p) {
   const int chunks = p.pp * p.vp, layers = model.layers.size();
   if (p.vp > 1 && p.pp == 1)
@@ -118,8 +134,6 @@ Precision stage_precision(const TrainingPrecision& p) {
         return Format::kNvfp4;
       case Dtype::kTf32:
         return Format::kTf32;
-      case Dtype::kInt8:
-        return Format::kInt8;
       default:
         return plain_format(p.compute);
     }
@@ -145,6 +159,7 @@ StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, in
 
 void check_job(const Architecture& model, const TrainingJob& job) {
   check_sizes(job);
+  check_formats(job.precision);
   const TrainingPlan& p = job.plan;
   check_layers(model, p);
   check_experts(p);

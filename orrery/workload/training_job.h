@@ -64,15 +64,16 @@ struct TrainingPlan {
 enum class Fp8Recipe { kTensor, kBlock, kMx };
 
 struct TrainingPrecision {
-  // Of the large products: fp32, tf32, fp16, bf16, fp8, nvfp4. LM head, router, embedding and
-  // attention stay in `activations`.
+  // Of the large products: fp32, tf32, fp16, bf16, fp8, fp4 (nvfp4). LM head, router, embedding
+  // and attention stay in `activations`.
   Dtype compute = Dtype::kBf16;
   Fp8Recipe recipe = Fp8Recipe::kTensor;
-  Dtype activations = Dtype::kBf16;  // residual stream, and the weights that products read
-  Dtype gradients = Dtype::kFp32;    // as accumulated and reduced
-  bool master_weights = true;        // an fp32 copy that the optimizer updates
-  Dtype moments = Dtype::kFp32;      // of the optimizer
-  bool fp8_parameters = false;       // weights are kept, and gathered, in fp8
+  // Residual stream, and the weights that products read: fp32, fp16, bf16.
+  Dtype activations = Dtype::kBf16;
+  Dtype gradients = Dtype::kFp32;  // as accumulated and reduced: fp32, fp16, bf16
+  bool master_weights = true;      // an fp32 copy that the optimizer updates
+  Dtype moments = Dtype::kFp32;    // of the optimizer: fp32, bf16, fp16, fp8, int8
+  bool fp8_parameters = false;     // weights are kept, and gathered, in fp8
   bool operator==(const TrainingPrecision&) const = default;
 };
 
@@ -142,7 +143,8 @@ StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, in
 
 // Checks a job against a model; the message says which rule fails, with the numbers.
 //
-// InputError: sizes below 1, zero tokens, unknown LoRA targets, a rank of 0. Infeasible unless
+// InputError: sizes below 1, zero tokens, formats outside of the lists above, unknown LoRA targets,
+// a rank of 0. Infeasible unless
 // - the rules of check_plan hold for tp, etp and ep;
 // - ep*etp divides tp*cp*dp;
 // - layers divide by pp*vp, or `split` has that many entries that add up to the layers;

@@ -93,6 +93,12 @@ ChunkParameters chunk_parameters(const Architecture& model, const TrainingJob& j
   return out;
 }
 
+Bytes gathered_weight(const TrainingJob& job) {
+  if (job.tuning == Tuning::kQlora) return Bytes(kNf4Bytes);
+  if (job.precision.fp8_parameters) return Bytes(1);
+  return bytes_per_element(job.precision.activations);
+}
+
 double trained_parameters(const Architecture& model, const TrainingJob& job) {
   if (job.tuning == Tuning::kFull) return static_cast<double>(count_parameters(model).total());
   double lora = 0;

@@ -41,6 +41,14 @@ struct AdaptedProjection {
 std::vector<AdaptedProjection> adapted_projections(const Architecture& model,
                                                    const LayerSpec& layer, const TrainingJob& job);
 
+// Bytes of a weight in NF4: 0.5, an 8-bit scale a block of 64, an fp32 one for 256 of those
+// (Dettmers et al. 2023).
+inline constexpr double kNf4Bytes = 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
+
+// Bytes of a layer's weight (ChunkParameters::products) as ranks that share it gather it: NF4 of
+// QLoRA's base, fp8, or the format of activations.
+Bytes gathered_weight(const TrainingJob& job);
+
 // Trained parameters of the whole model: all of them, or what LoRA adds (32.8 M for Llama-2-70B
 // with rank 16 on q and v).
 double trained_parameters(const Architecture& model, const TrainingJob& job);

@@ -141,8 +141,8 @@ class Passes {
     const double weights = real(g.n) * real(g.k);
     if (job_.tuning == Tuning::kQlora && g.weight) {
       const double each = 1 + recomputed_;
-      cast(weights, 0.516, element_.value(), op.count * each, op, Pass::kForward);
-      cast(weights, 0.516, element_.value(), op.count, op, Pass::kBackwardInput);
+      cast(weights, kNf4Bytes, element_.value(), op.count * each, op, Pass::kForward);
+      cast(weights, kNf4Bytes, element_.value(), op.count, op, Pass::kBackwardInput);
     }
     const FormatFacts& f = facts(g.format);
     if (!f.quantises_activation) return;
@@ -225,15 +225,16 @@ class Passes {
   // where the op of serving engines would route the tokens of the whole group.
   MoeExperts of_rank(const MoeExperts& m) const {
     MoeExperts e = m;
-    double tokens = real(m.tokens);
+    // Tokens over the mean. An expert drops what is above its capacity.
+    double load = m.ep > 1 ? expert_imbalance(m.tokens, m.experts, m.top_k, m.ep, m.skew) : 1;
+    if (job_.capacity_factor > 0) load = std::min(load, job_.capacity_factor);
+    double tokens = load * real(m.tokens);
     if (m.ep > 1) {
-      const double load = expert_imbalance(m.tokens, m.experts, m.top_k, m.ep, m.skew);
       e.experts = m.experts / m.ep;
       e.top_k = std::min(m.top_k, e.experts);
       e.ep = 1;
-      tokens *= load * m.top_k / (1.0 * m.ep * e.top_k);
+      tokens *= m.top_k / (1.0 * m.ep * e.top_k);
     }
-    if (job_.capacity_factor > 0) tokens = std::min(tokens, tokens * job_.capacity_factor);
     e.tokens = std::max<std::int64_t>(1, std::llround(tokens));
     return e;
   }
@@ -413,7 +414,7 @@ class Passes {
     const auto loss = [&](double read, double written, Pass pass) {
       put(Elementwise{Elementwise::Kind::kSoftmax, tokens, shard, logits * Bytes(read),
                       logits * Bytes(written)},
-          1, from, pass, Cost::kHead);
+          1, from, pass, Cost::kElementwise);
     };
     if (job_.fused_cross_entropy) {
       loss(2, 2, Pass::kForward);

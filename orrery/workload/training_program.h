@@ -43,15 +43,17 @@ enum class TrainingCost {
   kAttention,          // cores, forward and recomputed
   kAttentionBackward,  // their gradients
   kExperts,            // routed experts
-  kElementwise,
-  kCasts,           // between number formats
-  kHead,            // LM head and loss
-  kTensor,          // tensor-parallel communication
-  kContext,         // context-parallel communication
-  kExpertExchange,  // all-to-all of tokens
+  kElementwise,        // norms, activations, residual adds, the loss
+  kCasts,              // between number formats
+  kHead,               // LM head
+  kTensor,             // tensor-parallel communication
+  kContext,            // context-parallel communication
+  kExpertExchange,     // all-to-all of tokens
 };
 inline constexpr std::size_t kTrainingCosts = 10;
 std::string_view to_text(TrainingCost cost);
+constexpr std::size_t at(TrainingCost cost) { return static_cast<std::size_t>(cost); }
+constexpr std::size_t at(TrainingPass pass) { return static_cast<std::size_t>(pass); }
 
 struct TrainingOp {
   Op op;

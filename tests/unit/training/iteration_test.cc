@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
 
 namespace orrery {
@@ -167,6 +168,47 @@ TEST(Iteration, PackingAndOffload) {
   TrainingJob kept = offloaded;
   kept.offload_activations = false;
   EXPECT_GT(machine.time(model, offloaded).total, machine.time(model, kept).total);
+}
+
+// Whatever a fit makes of the constants, products run no faster than the data sheet.
+TEST(Iteration, NoConstantBringsProductsAboveThePeak) {
+  const Architecture model = gpt(24, 4096, 32);
+  const Machine machine(1, "h100-sxm");
+  const TrainingJob j = job_of(1, 1, 1, 2, 2);
+  TrainingConstants k = training_constants(prior_constants(), "megatron",
+                                           Catalog(Bundle()).gpu("h100-sxm"), j.precision);
+  k.value[at(TrainingCost::kProducts)] = 0.01;
+  const Seconds products =
+      iteration_time(machine.parts(model, j), k, j).work[at(TrainingCost::kProducts)];
+  // Three passes through the matrices of a layer, 12 h^2 of them.
+  const double flops = 3 * 2 * 24 * 12.0 * 4096 * 4096 * (2 * 2048);
+  EXPECT_GE(products.value(), flops / 989.4e12);
+}
+
+TEST(Iteration, RefusesFormatsThatTheGpuDoesNotMultiply) {
+  const Architecture model = gpt(4, 1024, 16);
+  TrainingJob j = job_of(1, 1, 1, 1, 1);
+  j.precision.compute = Dtype::kFp8;
+  EXPECT_THROW(Machine(1, "a100-80g-sxm").parts(model, j), NoData);
+  EXPECT_NO_THROW(Machine(1, "h100-sxm").parts(model, j));
+  j.precision.compute = Dtype::kBf16;
+  EXPECT_THROW(Machine(1, "v100-32g-sxm").parts(model, j), NoData);
+  j.precision.compute = j.precision.activations = Dtype::kFp16;
+  EXPECT_NO_THROW(Machine(1, "v100-32g-sxm").parts(model, j));
+}
+
+// Under ZeRO 3 the base of QLoRA travels in four bits: 0.516 bytes of 2 for each layer's weight.
+TEST(Iteration, QloraGathersItsBaseInFourBits) {
+  const Architecture model = gpt(24, 8192, 64);
+  const Machine machine(8, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 8);
+  j.plan.dp = 8, j.plan.zero = 3;
+  j.tuning = Tuning::kLora;
+  const Seconds whole = machine.parts(model, j).kinds[0].gather;
+  j.tuning = Tuning::kQlora;
+  const double share = machine.parts(model, j).kinds[0].gather / whole;
+  EXPECT_GT(share, 0.25);  // the embedding stays in 16 bits
+  EXPECT_LT(share, 0.40);
 }
 
 TEST(Iteration, NoFasterThanItsFlops) {

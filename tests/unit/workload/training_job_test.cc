@@ -61,6 +61,45 @@ TEST(TrainingJob, RefusesWhatCannotBeLaidOut) {
   expect_refused(dense, bad, "unknown LoRA target 'w'");
 }
 
+TEST(TrainingJob, RefusesFormatsThatNobodyTrainsIn) {
+  const Architecture dense = model_of("llama-2-7b");
+  TrainingJob j;
+  j.precision.compute = Dtype::kInt4;
+  expect_refused(dense, j,
+                 "input: compute must be one of fp32, tf32, fp16, bf16, fp8, fp4, got int4");
+  j.precision.compute = Dtype::kFp64;
+  expect_refused(dense, j, "got fp64");
+  j = {}, j.precision.activations = Dtype::kFp8;
+  expect_refused(dense, j, "input: activations must be one of fp32, fp16, bf16, got fp8");
+  j = {}, j.precision.gradients = Dtype::kInt4;
+  expect_refused(dense, j, "input: gradients must be one of fp32, fp16, bf16, got int4");
+  j = {}, j.precision.moments = Dtype::kFp4;
+  expect_refused(dense, j, "input: moments must be one of fp32, bf16, fp16, fp8, int8, got fp4");
+}
+
+// An expert takes at most capacity_factor times the mean; above the heaviest rank's load nothing is
+// dropped.
+TEST(TrainingProgram, CapacityBoundsTheHeaviestRank) {
+  const Architecture moe = model_of("mixtral-8x7b");
+  TrainingJob j;
+  j.plan.dp = j.plan.ep = 4, j.global_batch = 4, j.expert_skew = 1.2;
+  const auto tokens = [&] {
+    for (const TrainingOp& op : training_ops(moe, j, 0))
+      if (const auto* m = std::get_if<MoeExperts>(&op.op))
+        return static_cast<double>(m->tokens * m->top_k);
+    return 0.0;
+  };
+  const double mean = 2048 * 2;  // two experts a token, four ranks' tokens over four ranks
+  const double all = tokens();
+  EXPECT_GT(all, 1.25 * mean);
+  j.capacity_factor = 1.25;
+  EXPECT_NEAR(tokens(), 1.25 * mean, 2);
+  j.capacity_factor = 1;
+  EXPECT_NEAR(tokens(), mean, 2);
+  j.capacity_factor = 4;
+  EXPECT_EQ(tokens(), all);
+}
+
 // Rank 16 on q and v: 80 * 16 * (8192 + 8192 + 8192 + 1024) (suite T4.4).
 TEST(TrainingJob, LoraOfLlama70b) {
   TrainingJob j;
