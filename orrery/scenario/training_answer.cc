@@ -7,9 +7,13 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/model/catalog.h"
+#include "orrery/scenario/own_runs.h"
 #include "orrery/scenario/training_breakdown.h"
 #include "orrery/scenario/training_chance.h"
 #include "orrery/training/iteration_events.h"
+#include "orrery/training/job_schedule.h"
+#include "orrery/training/own_factors.h"
 #include "orrery/training/timeline.h"
 #include "orrery/workload/training_parameters.h"
 
@@ -88,6 +92,51 @@ TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const Train
       table_(read_constant_table(setting.bundle)),
       memory_(load_training_memory(stack_of(question).name, setting.bundle)) {
   if (question.compiled) memory_.fused = true;
+  if (!question.own_runs.empty()) read_own_runs();
+}
+
+void TrainingAnswerer::read_own_runs() {
+  const std::vector<OwnRun> runs = orrery::read_own_runs(question_.own_runs, question_);
+  std::vector<IterationParts> parts;
+  parts.reserve(runs.size());
+  std::vector<MeasuredIteration> measured;
+  for (const OwnRun& run : runs) {
+    try {
+      const Architecture model =
+          run.model.empty() ? setting_.model : load_model(run.model, setting_.bundle);
+      check_job(model, run.job);
+      if (run.job.plan.pp > 1) schedule_of(run.job.plan).check(shape_of(run.job));
+      const Machine& on = machine(run.job.plan.devices());
+      const IterationModel iterations(model, on.cluster, setting_.kernels, *on.network);
+      parts.push_back(
+          iterations.parts(run.job, traits(stack_of(run.question), run.question.compiled)));
+    } catch (const Infeasible& e) {
+      throw InputError(fmt::format("{}: {}", run.place, e.what()));
+    }
+    MeasuredIteration m;
+    m.parts = &parts.back(), m.job = &run.job, m.time = run.time;
+    m.fixed =
+        training_constants(table_, stack_of(run.question).name, setting_.gpu, run.job.precision)
+            .value;
+    measured.push_back(std::move(m));
+  }
+  own_ = fit_own_factors(measured);
+  double before = 0, after = 0;
+  for (const MeasuredIteration& m : measured) {
+    TrainingConstants k;
+    k.value = m.fixed;
+    before += 100 * std::abs(std::expm1(m.error(k)));
+    after += 100 * std::abs(std::expm1(m.error(with_own_factors(k, *own_, k.error))));
+  }
+  const double n = static_cast<double>(runs.size());
+  own_note_ = fmt::format("{} own runs of {}: mean error {:.1f} % before, {:.1f} % with them",
+                          runs.size(), question_.own_runs, before / n, after / n);
+}
+
+TrainingConstants TrainingAnswerer::constants(const TrainingJob& job) const {
+  const TrainingConstants k =
+      training_constants(table_, stack_of(question_).name, setting_.gpu, job.precision);
+  return own_ ? with_own_factors(k, *own_, table_.covered_error) : k;
 }
 
 const TrainingAnswerer::Machine& TrainingAnswerer::machine(std::int64_t gpus) {
@@ -131,8 +180,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
   const Machine& machine_ = machine(job.plan.devices());
   const Gpu& gpu = setting_.gpu;
-  const TrainingConstants k =
-      training_constants(table_, stack_of(question_).name, gpu, job.precision);
+  const TrainingConstants k = constants(job);
   const IterationModel iterations(setting_.model, machine_.cluster, setting_.kernels,
                                   *machine_.network);
   const IterationParts parts = iterations.parts(job, traits_);
@@ -181,6 +229,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
                p);
   if (setting_.breakdown) add_rows(job, parts, t, whole, k, iterations, traits_, p);
   p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
+  if (own_) p.notes.push_back(own_note_);
   if (!k.calibrated)
     p.notes.push_back(fmt::format("no training run with {} on {} was in the fit: wider interval",
                                   stack_of(question_).name, gpu.architecture));

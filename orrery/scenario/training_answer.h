@@ -39,6 +39,9 @@ class TrainingAnswerer {
   };
   const Machine& machine(std::int64_t gpus);
   void add_memory(TrainingJob& job, Point& point) const;
+  // The stack's constants for a job, with the user's own factors.
+  TrainingConstants constants(const TrainingJob& job) const;
+  void read_own_runs();
 
   const TrainingQuestion& question_;
   const TrainingSetting& setting_;
@@ -47,6 +50,8 @@ class TrainingAnswerer {
   ConstantTable table_;
   TrainingMemoryConstants memory_;
   std::map<std::int64_t, Machine> machines_;
+  std::optional<ConstantValues> own_;  // of question.own_runs
+  std::string own_note_;
 };
 
 }  // namespace orrery

@@ -215,10 +215,24 @@ void declare(Fields& f, TrainingQuestion& q) {
       .range(0, 3);
   f.add("sequence_parallel", q.sequence_parallel,
         "norms and residuals on 1/tp of the tokens; default: the stack's");
+  f.add("own_runs", q.own_runs,
+        "CSV of iterations that you measured: columns as these keys, and iteration_time; a few "
+        "of the same stack and GPU halve the error");
   f.add("compiled", q.compiled, "torch.compile: elementwise kernels are fused").alias("compile");
   f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
   f.add("events", q.events, "every pass of every micro-batch is scheduled; default: closed form");
   f.add("tokens", q.tokens, "tokens to train on; 0: not asked").range(0, 1e18);
+}
+
+TrainingJob only_layout(const TrainingQuestion& q) {
+  std::vector<TrainingJob> jobs;
+  each_layout(q, [&](const TrainingJob& job, std::int64_t gpus) {
+    check_devices(job, gpus);
+    jobs.push_back(job);
+  });
+  if (jobs.size() != 1)
+    throw InputError(fmt::format("one layout expected, got {}: say each swept size", jobs.size()));
+  return std::move(jobs[0]);
 }
 
 std::vector<Undeclared> undeclared(const TrainingQuestion& q, const TrainingJob& job) {

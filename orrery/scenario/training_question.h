@@ -38,6 +38,7 @@ struct TrainingQuestion {
   std::string recompute;                  // empty: none
   std::optional<int> zero;                // none: the stack's
   std::optional<bool> sequence_parallel;  // none: the stack's
+  std::string own_runs;                   // file (own_runs.h); empty: none
   bool compiled = false;
   bool find_max_batch = false;  // the largest micro-batch that fits, instead of micro_batch
   double tokens = 0;            // to train on; 0: not asked
@@ -49,6 +50,10 @@ struct TrainingQuestion {
 void declare(Fields& fields, TrainingQuestion& question);
 
 const TrainingStackKind& stack_of(const TrainingQuestion& question);
+
+// The layout of a question without sweeps. InputError: several. Infeasible: the sizes do not divide
+// the GPUs.
+TrainingJob only_layout(const TrainingQuestion& question);
 
 // What the points of a question share.
 struct TrainingSetting {

@@ -2,13 +2,8 @@
 // iteration (training/constants.h), from measured iterations (data/training/iteration.csv and, as
 // one more source, the steady steps of mlperf_training.csv).
 //
-// The parts of every row's iteration are gathered once; a fit then needs no kernel or network.
-// Found is the least
-//   sum over rows  w |log(predicted / measured)| / b  +  sum over factors  (log factor / s)^2 / 2
-// that is, Laplace noise and normal priors around 1 (around the documented start for the base), so
-// that a factor which few rows speak of stays near 1. Rows beyond kOutlier pull less, w is one over
-// the square root of the rows of a source: a source of 186 rows is not 186 witnesses. Solved by
-// reweighted least squares (Gauss-Newton steps, halved until the sum falls).
+// The least squares are training/factor_fit.h's, with normal priors around 1 (around the documented
+// start for the base). A source of n rows weighs as sqrt(n): 186 rows of one are not 186 witnesses.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +13,7 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/training/constants.h"
-#include "orrery/training/iteration.h"
+#include "orrery/training/factor_fit.h"
 #include "orrery/validate/report.h"
 #include "orrery/validate/training_rows.h"
 
@@ -30,6 +25,7 @@ struct TrainingCase {
   Gpu gpu;
   IterationParts parts;
 
+  MeasuredIteration measured() const;  // borrows from this; without groups and weight
   // Log of predicted over measured.
   double error(const TrainingConstants& constants) const;
 };
@@ -55,8 +51,6 @@ struct FitSettings {
   double noise = 0.08;   // scale of a row's error
   double crowd = 0.5;    // a source of n rows weighs n^(1 - crowd)
   double assumed = 0.5;  // weight of a row whose micro batch is assumed
-  // Of one user\'s own factors, and of their rows\' errors.
-  double own_kernels = 0.2, own_shares = 0.3, own_noise = 0.02;
 };
 
 // Fits a table to the trusted ones of `cases`, from `prior`, whose groups' factors are the priors'
@@ -64,11 +58,6 @@ struct FitSettings {
 ConstantTable fit_constants(const std::vector<const TrainingCase*>& cases,
                             const ConstantTable& prior, const FitSettings& settings = {});
 
-// Factors of one user's stack, from a few of their own rows, on top of the table's constants.
-ConstantValues fit_own_factors(const std::vector<const TrainingCase*>& cases,
-                               const ConstantTable& table, const FitSettings& settings = {});
-
 TrainingConstants constants_of(const ConstantTable& table, const TrainingCase& c);
-TrainingConstants with_own_factors(TrainingConstants constants, const ConstantValues& own);
 
 }  // namespace orrery

@@ -11,6 +11,7 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
 #include "orrery/base/random.h"
+#include "orrery/training/own_factors.h"
 #include "orrery/validate/training_folds.h"
 
 namespace orrery {
@@ -72,8 +73,12 @@ class Validation {
       for (int d = 0; d < kDraws; ++d) {
         for (std::size_t i = 0; i < kOwn; ++i)
           std::swap(rows[i], rows[i + draw.below(rows.size() - i)]);
-        const ConstantValues own =
-            fit_own_factors({rows.begin(), rows.begin() + static_cast<long>(kOwn)}, table);
+        std::vector<MeasuredIteration> measured;
+        for (std::size_t i = 0; i < kOwn; ++i) {
+          measured.push_back(rows[i]->measured());
+          measured.back().fixed = constants_of(table, *rows[i]).value;
+        }
+        const ConstantValues own = fit_own_factors(std::move(measured));
         for (std::size_t i = kOwn; i < rows.size(); ++i) add(kOwnRows, *rows[i], table, &own);
       }
     }
@@ -139,7 +144,7 @@ class Validation {
            const ConstantValues* own) {
     TrainingConstants k = constants_of(table, c);
     const bool is_covered = folds_.covered(c.row);
-    if (own) k = with_own_factors(k, *own);
+    if (own) k = with_own_factors(k, *own, table.covered_error);
     const IterationTime t = iteration_time(c.parts, k, c.row.job);
     const Estimate<Seconds> e = iteration_estimate(c.parts, t, k);
     out_.report.rows.push_back({{{"table", kind},

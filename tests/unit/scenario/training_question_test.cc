@@ -1,7 +1,10 @@
 // Questions about training: read back as written, what is not declared widens, layouts of a sweep.
 #include "orrery/scenario/training_question.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
 
 #include <nlohmann/json.hpp>
 
@@ -57,6 +60,54 @@ TEST(TrainingQuestion, SweepsMarkWhatCannotBe) {
   EXPECT_TRUE(a.points[0].find("iteration_time"));
   EXPECT_NE(a.points[1].feasibility.reason.find("16 GPUs do not divide by"), std::string::npos);
   EXPECT_NE(a.points[2].feasibility.reason.find("16 GPUs do not divide by tp 3"),
+            std::string::npos);
+}
+
+// Three runs on a stack that takes 1.4 times as long tell what another layout takes there.
+TEST(TrainingQuestion, OwnRunsCarryOver) {
+  const auto ask = [](const std::string& more) {
+    return answer_of(
+               "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {stack: fsdp, seq: "
+               "4096, recompute: none, " +
+               more + "}}")
+        .points.at(0);
+  };
+  const auto time = [](const Point& p) { return p.find("iteration_time")->value; };
+  const std::string file = ::testing::TempDir() + "orrery-own-runs.csv";
+  std::ofstream runs(file);
+  runs << "gpus,tensor-model-parallel-size,global_batch,iteration_time\n";
+  for (const auto& [gpus, tp] : {std::pair{8, 1}, std::pair{16, 1}, std::pair{16, 2}}) {
+    const Point p = ask(fmt::format("gpus: {}, tp: {}, global_batch: 32", gpus, tp));
+    runs << gpus << "," << tp << ",32," << 1.4 * time(p) << "\n";
+  }
+  runs.close();
+  // More of the same GPUs; and a layout of which three runs say less.
+  const auto change = [&](const std::string& layout) {
+    return time(ask(layout + ", own_runs: " + file)) / time(ask(layout));
+  };
+  EXPECT_NEAR(change("gpus: 32, tp: 2, global_batch: 64"), 1.4, 0.07);
+  EXPECT_GT(change("gpus: 64, tp: 8, pp: 2, global_batch: 64"), 1.02);
+  EXPECT_LT(change("gpus: 64, tp: 8, pp: 2, global_batch: 64"), 1.45);
+  const Point after = ask("gpus: 8, own_runs: " + file);
+  EXPECT_NE(after.notes[after.notes.size() - 2].find("3 own runs"), std::string::npos);
+
+  const auto refusal = [&](const std::string& text) -> std::string {
+    std::ofstream(file) << text;
+    try {
+      ask("gpus: 8, own_runs: " + file);
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_NE(refusal("gpus,tp\n8,1\n").find("no column iteration_time"), std::string::npos);
+  EXPECT_NE(refusal("gpus,tpp,iteration_time\n8,1,2\n").find(":2: tpp: unknown key"),
+            std::string::npos);
+  EXPECT_NE(refusal("gpus,iteration_time\n").find("no run"), std::string::npos);
+  EXPECT_NE(refusal("gpus,iteration_time\n8,-1\n").find("must be above 0"), std::string::npos);
+  EXPECT_NE(refusal("gpus,tp,iteration_time\n8,3,1\n").find(":2: 8 GPUs do not divide by tp 3"),
+            std::string::npos);
+  EXPECT_NE(refusal("gpus,iteration_time\n\"8,16\",1\n").find(":2: one layout expected, got 2"),
             std::string::npos);
 }
 
