@@ -377,12 +377,18 @@ RankPlacement placement(const ParallelPlan& plan) {
 
 RankPlacement placement(const TrainingPlan& plan) {
   RankPlacement p;
-  p.context = p.data = plan.tp;
-  p.replica = plan.tp * plan.sharding();
-  p.pipeline = plan.tp * plan.cp * plan.dp;
+  const bool data_first = plan.order == RankOrder::kDataBeforePipeline;
+  const int between = data_first ? 1 : plan.pp;  // ranks of other stages between those of one
+  const int near = plan.tp * plan.cp;            // ranks of one stage side by side in any order
+  p.context = plan.tp;
+  p.data = plan.tp * between;
+  p.replica = p.data * plan.sharding();
+  p.pipeline = data_first ? near * plan.dp : near;
   p.stages = plan.pp;
-  p.expert = p.wide_expert = plan.expert_tp();
-  p.expert_data = plan.ep * plan.expert_tp();
+  p.expert = plan.expert_tp();
+  p.wide_expert = plan.expert_tp() * between;
+  p.tensor_ranks = near / plan.expert_tp();
+  p.expert_data = plan.ep * plan.expert_tp() * (plan.ep * plan.expert_tp() < near ? 1 : between);
   return p;
 }
 

@@ -40,7 +40,8 @@ struct RankPlacement {
 // tp fastest, then pp, then dp, as vLLM places ranks. Experts are shared by the tp*dp ranks of a
 // stage; groups wider than tp stride over the stages.
 RankPlacement placement(const ParallelPlan& plan);
-// tp fastest, then cp, dp, pp, as Megatron places ranks.
+// tp fastest, then cp, dp, pp, as Megatron places ranks; or pp before dp by the plan's order, where
+// a data-parallel group with cp > 1 counts as evenly spread.
 RankPlacement placement(const TrainingPlan& plan);
 
 enum class CollectiveBound { kLatency, kBandwidth };

@@ -133,6 +133,25 @@ void TrainingAnswerer::read_own_runs() {
                           runs.size(), question_.own_runs, before / n, after / n);
 }
 
+double TrainingAnswerer::add_run(double steps, const IterationTime& t,
+                                 const Estimate<Seconds>& iteration, double gpus, Point& p) const {
+  double iterations = steps;
+  if (question_.eval_interval > 0) {
+    const double passes = static_cast<double>(question_.eval_iterations);
+    const Seconds evaluation = passes * forward_time(t);
+    p.metrics.push_back(
+        metric("evaluation", "s", iteration.scaled(evaluation / iteration.value), 1));
+    iterations += std::floor(steps / static_cast<double>(question_.eval_interval)) *
+                  (evaluation / iteration.value);
+  }
+  p.metrics.push_back(metric("time_to_train", "h", iteration.scaled(iterations), 3600));
+  const Estimate<Seconds> of_gpus = iteration.scaled(iterations * gpus);
+  p.metrics.push_back(metric("gpu_hours", "h", of_gpus, 3600));
+  if (question_.gpu_hour_price > 0)
+    p.metrics.push_back(metric("cost", "", of_gpus.scaled(question_.gpu_hour_price), 3600));
+  return iterations;
+}
+
 TrainingConstants TrainingAnswerer::constants(const TrainingJob& job) const {
   const TrainingConstants k =
       training_constants(table_, stack_of(question_).name, setting_.gpu, job.precision);
@@ -217,16 +236,13 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.insert(p.metrics.end(), of_memory.begin(), of_memory.end());
   p.metrics.push_back(
       exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
+  double repeats = 0;  // iterations of the run, evaluations among them
   if (question_.tokens > 0) {
     const double steps = std::ceil(question_.tokens / tokens);
-    p.metrics.push_back(metric("time_to_train", "h", whole.scaled(steps), 3600));
-    p.metrics.push_back(metric("gpu_hours", "h", whole.scaled(steps * gpus), 3600));
+    repeats = add_run(steps, t, whole, gpus, p);
     p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * steps / 1e18));
   }
-  if (question_.chanced)
-    add_chance(question_.chance, whole.value,
-               question_.tokens > 0 ? std::ceil(question_.tokens / tokens) : 0, job.plan.devices(),
-               p);
+  if (question_.chanced) add_chance(question_.chance, whole.value, repeats, job.plan.devices(), p);
   if (setting_.breakdown) add_rows(job, parts, t, whole, k, iterations, traits_, p);
   p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
   if (own_) p.notes.push_back(own_note_);

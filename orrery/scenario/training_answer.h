@@ -5,7 +5,8 @@
 // expert_exposed, data_exposed, data_communication, data_overlap; attention_block, attention_core,
 // mlp_block and layer (one layer's forward and backward pass of a micro-batch), mlp_of_peak,
 // mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability), trained_parameters;
-// with tokens: time_to_train, gpu_hours, total_flops; of several sizes: scaling_efficiency.
+// with tokens: time_to_train, gpu_hours, total_flops, evaluation and cost where asked; of several
+// sizes: scaling_efficiency.
 #pragma once
 
 #include <map>
@@ -42,6 +43,10 @@ class TrainingAnswerer {
   // The stack's constants for a job, with the user's own factors.
   TrainingConstants constants(const TrainingJob& job) const;
   void read_own_runs();
+  // Of the run that repeats the iteration: evaluation, time_to_train, gpu_hours, cost. Returns the
+  // iterations that take as long, evaluations counted by their time.
+  double add_run(double steps, const IterationTime& time, const Estimate<Seconds>& iteration,
+                 double gpus, Point& point) const;
 
   const TrainingQuestion& question_;
   const TrainingSetting& setting_;

@@ -63,6 +63,9 @@ void declare_plan(Fields& f, TrainingPlan& p) {
   f.add("reshard", p.reshard, "zero 3: weights are dropped after the forward pass");
   f.add("dp_overlap", p.dp_overlap, "gradients and weights travel beside computation")
       .alias("overlap_grad_reduce");
+  f.add_enum("rank_order", p.order, {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"},
+             "how ranks are numbered, the fastest first (Megatron's --use-tp-pp-dp-mapping: the "
+             "second)");
   f.add("ep_overlap", p.ep_overlap, "all-to-all beside another micro-batch's computation");
   f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses"},
              "how context-parallel ranks share keys and values")
@@ -222,6 +225,12 @@ void declare(Fields& f, TrainingQuestion& q) {
   f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
   f.add("events", q.events, "every pass of every micro-batch is scheduled; default: closed form");
   f.add("tokens", q.tokens, "tokens to train on; 0: not asked").range(0, 1e18);
+  f.add("eval_interval", q.eval_interval, "steps between evaluations; 0: none").range(0, 1e9);
+  f.add("eval_iterations", q.eval_iterations, "forward passes of a global batch in an evaluation")
+      .range(1, 1e9)
+      .alias("eval_iters");
+  f.add("gpu_hour_price", q.gpu_hour_price, "of a GPU, in any currency; 0: not asked")
+      .range(0, 1e6);
 }
 
 TrainingJob only_layout(const TrainingQuestion& q) {

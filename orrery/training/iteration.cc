@@ -192,6 +192,7 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
     forward += t.forward;
     backward += t.backward_input + t.backward_weight;
   }
+  if (forward + backward > Seconds(0)) out.forward = forward / (forward + backward);
   out.reduce = exposed(most.reduce, backward, p.dp_overlap, k[C::kReduceExposed]);
   out.gather = exposed(most.gather, forward, p.dp_overlap, k[C::kReduceExposed]);
   out.optimizer = k[C::kOptimizer] * most.optimizer + most.offload;
@@ -200,6 +201,11 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
               out.optimizer + out.host;
   for (const Seconds s : out.work) out.total += s;
   return out;
+}
+
+Seconds forward_time(const IterationTime& t) {
+  const Seconds passes = t.total - t.reduce - t.gather - t.optimizer - t.host;
+  return t.forward * passes + t.host;
 }
 
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,

@@ -52,11 +52,15 @@ struct IterationTime {
   Seconds gather;     // exposed, of updated weights
   Seconds optimizer;  // and offload
   Seconds host;
+  double forward = 0;  // share of the slowest stage's passes that forward ones are
 };
 // Every part and the total, `factor` times.
 IterationTime scaled(IterationTime time, double factor);
 IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& constants,
                              const TrainingJob& job);
+
+// The forward passes of a global batch alone, with the host: an iteration of evaluation.
+Seconds forward_time(const IterationTime& time);
 
 // Of routed experts and their exchange, in [0, 1].
 double experts_share(const IterationTime& time);

@@ -1,9 +1,8 @@
 // A training job: how a model is split over devices, in which number formats, with which optimizer,
 // recomputation and batch; and whether the model allows it.
 //
-// Ranks run tp fastest, then cp, then dp, then pp (Megatron's order "tp-cp-ep-dp-pp"). Routed
-// experts are spread over the tp*cp*dp ranks of a stage: ep groups of etp ranks each, the rest
-// copies.
+// Ranks run tp fastest, then cp, then dp, then pp, or pp before dp (RankOrder). Routed experts
+// are spread over the tp*cp*dp ranks of a stage: ep groups of etp ranks each, the rest copies.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +24,10 @@ enum class ContextMethod {
   kAllGather,  // keys and values are gathered before, their gradients reduced and scattered after
   kUlysses,    // all-to-all from tokens to heads and back
 };
+
+// How ranks are numbered, the fastest first; consecutive ones share nodes. Megatron's default, and
+// its --use-tp-pp-dp-mapping.
+enum class RankOrder { kDataBeforePipeline, kPipelineBeforeData };
 
 struct TrainingPlan {
   int tp = 1;   // tensor parallel
@@ -50,6 +53,7 @@ struct TrainingPlan {
   ContextMethod context = ContextMethod::kRing;
   // Gradients are reduced, and weights gathered, beside computation.
   bool dp_overlap = true;
+  RankOrder order = RankOrder::kDataBeforePipeline;
   bool ep_overlap = false;  // all-to-all beside the computation of another micro-batch
 
   int expert_tp() const { return etp > 0 ? etp : tp; }

@@ -140,5 +140,26 @@ TEST(NetworkModel, RefusesWhatItCannotPlace) {
   }
 }
 
+// 64 ranks, tp 2, cp 2, pp 4, dp 4; experts of 8 ranks. Distances between neighbours counted on
+// Megatron's rank numbers.
+TEST(Placement, OrdersOfTrainingRanks) {
+  TrainingPlan p;
+  p.tp = 2, p.cp = 2, p.pp = 4, p.dp = 4, p.ep = 8, p.etp = 1;
+  RankPlacement r = placement(p);
+  EXPECT_EQ(r.pipeline, 16);
+  EXPECT_EQ(r.data, 2);
+  EXPECT_EQ(r.wide_expert, 1);
+  EXPECT_EQ(r.expert_data, 8);
+  p.order = RankOrder::kPipelineBeforeData;
+  r = placement(p);
+  EXPECT_EQ(r.tensor, 1);
+  EXPECT_EQ(r.context, 2);
+  EXPECT_EQ(r.pipeline, 4);
+  EXPECT_EQ(r.data, 8);          // evenly: 8 ranks over 64
+  EXPECT_EQ(r.tensor_ranks, 4);  // experts of up to 4 ranks are side by side
+  EXPECT_EQ(r.wide_expert, 4);
+  EXPECT_EQ(r.expert_data, 32);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -111,6 +111,28 @@ TEST(TrainingQuestion, OwnRunsCarryOver) {
             std::string::npos);
 }
 
+// An evaluation is forward passes alone: less than half of as many iterations; what the run costs.
+TEST(TrainingQuestion, EvaluationsAndPrice) {
+  const auto ask = [](const std::string& more) {
+    return answer_of(
+               "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {stack: fsdp, gpus: "
+               "8, global_batch: 64, tokens: 1e10" +
+               more + "}}")
+        .points.at(0);
+  };
+  const auto value = [](const Point& p, const char* name) { return p.find(name)->value; };
+  const Point plain = ask("");
+  const Point run = ask(", eval_interval: 100, eval_iterations: 20, gpu_hour_price: 2.5");
+  const double iteration = value(run, "iteration_time"), evaluation = value(run, "evaluation");
+  EXPECT_GT(evaluation, 20 * 0.25 * iteration);
+  EXPECT_LT(evaluation, 20 * 0.40 * iteration);
+  // 1e10 tokens are 76,294 steps: 762 evaluations.
+  EXPECT_NEAR(3600 * (value(run, "time_to_train") - value(plain, "time_to_train")),
+              762 * evaluation, 1);
+  EXPECT_NEAR(value(run, "cost"), 2.5 * value(run, "gpu_hours"), 1e-6 * value(run, "cost"));
+  EXPECT_EQ(plain.find("cost"), nullptr);
+}
+
 TEST(TrainingQuestion, RefusesForeignKeys) {
   EXPECT_THROW(answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8}, "
                          "parallel: {tp: 2}}"),
