@@ -129,8 +129,10 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& program) {
       return fmt::format("expected a verb: {} (--help explains)", fmt::join(verbs, ", "));
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    const std::string text = error.what();  // "--isl: 1 required N missing"
-    return text.substr(0, text.find(':')) + ": a value is missing";
+    // "--isl: 1 required N missing", "--isl: At Most 1 required but received 2"
+    const std::string text = error.what();
+    const bool twice = text.find("At Most") != std::string::npos;
+    return text.substr(0, text.find(':')) + (twice ? ": given twice" : ": a value is missing");
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr && rest.empty()) return error.what();
   for (const std::string& word : rest) {

@@ -112,6 +112,8 @@ TEST(MissingParts, AreNamedTogether) {
                  AllOf(HasSubstr("--gpu"), Not(HasSubstr("--model and"))));
   expect_refused("estimate -m llama-3-8b -g h100-sxm --isl", kBadInput,
                  HasSubstr("--isl: a value is missing"));
+  expect_refused("train -m llama-3-8b -g h100-sxm -g l40s", kBadInput,
+                 HasSubstr("--gpu: given twice"));
   expect_refused("", kBadInput, HasSubstr("estimate, memory"));
 }
 
