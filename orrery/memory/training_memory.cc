@@ -160,8 +160,7 @@ StageLoad classic_load(const TrainingJob& job, int stage) {
   const TrainingPlan& p = job.plan;
   const double m = static_cast<double>(job.micro_batches());
   const double left = p.pp - stage;  // stages from this one to the last
-  const std::string schedule =
-      !p.schedule.empty() ? p.schedule : (p.vp > 1 ? "interleaved" : "1f1b");
+  const std::string_view schedule = schedule_name(p);
   if (schedule == "dualpipe")
     return {.chunks = {stage, p.pp - 1 - stage}, .in_flight = std::min(m, p.pp + 1.0) / 2};
   if (schedule == "zb-v" || schedule == "dualpipe-v")

@@ -3,8 +3,7 @@
 namespace orrery {
 
 const PipelineSchedule& schedule_of(const TrainingPlan& plan) {
-  if (!plan.schedule.empty()) return pipeline_schedule(plan.schedule);
-  return plan.vp > 1 ? interleaved_schedule() : one_f_one_b_schedule();
+  return pipeline_schedule(schedule_name(plan));
 }
 
 PipelineShape shape_of(const TrainingJob& job) {

@@ -7,8 +7,7 @@
 
 namespace orrery {
 
-// plan.schedule; where it is empty, 1f1b, or interleaved with several chunks a stage.
-// InputError: an unknown name.
+// The one of schedule_name. InputError: an unknown name.
 const PipelineSchedule& schedule_of(const TrainingPlan& plan);
 
 PipelineShape shape_of(const TrainingJob& job);

@@ -130,6 +130,14 @@ struct TrainingJob {
   bool operator==(const TrainingJob&) const = default;
 };
 
+// Of the pipeline: plan.schedule; where it is empty, 1f1b, or interleaved with several chunks a
+// stage. One stage has no pipeline: 1f1b.
+inline std::string_view schedule_name(const TrainingPlan& plan) {
+  if (plan.pp == 1) return "1f1b";
+  if (!plan.schedule.empty()) return plan.schedule;
+  return plan.vp > 1 ? "interleaved" : "1f1b";
+}
+
 // Tokens of a micro-batch that one rank works on.
 inline std::int64_t rank_tokens(const TrainingJob& job) {
   return job.micro_batch * job.seq / job.plan.cp;

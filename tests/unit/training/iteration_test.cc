@@ -5,6 +5,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
+#include "orrery/training/schedule.h"
 
 namespace orrery {
 namespace {
@@ -209,6 +210,18 @@ TEST(Iteration, QloraGathersItsBaseInFourBits) {
   const double share = machine.parts(model, j).kinds[0].gather / whole;
   EXPECT_GT(share, 0.25);  // the embedding stays in 16 bits
   EXPECT_LT(share, 0.40);
+}
+
+// One stage has no pipeline, whatever schedule a sweep over stages names.
+TEST(Iteration, OneStageNeedsNoSchedule) {
+  const Architecture model = gpt(24, 4096, 32);
+  const Machine machine(2, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 4);
+  const Seconds plain = machine.time(model, j).total;
+  for (const PipelineScheduleKind& kind : pipeline_schedule_kinds()) {
+    j.plan.schedule = kind.name;
+    EXPECT_EQ(machine.time(model, j).total, plain) << kind.name;
+  }
 }
 
 TEST(Iteration, NoFasterThanItsFlops) {
