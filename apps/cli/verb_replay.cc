@@ -222,6 +222,10 @@ void add_replay(CLI::App& program, Context& context) {
   };
   replicas("--dp", w.dp, "another number of data-parallel replicas");
   replicas("--from-dp", w.from_dp, "how many were traced [the only size of a group]");
+  replicas("--tp", w.degrees.tp, "another degree of tensor parallelism; needs --from-tp");
+  replicas("--from-tp", w.degrees.from_tp, "the degree that was traced");
+  replicas("--pp", w.degrees.pp, "other pipeline stages, same micro-batches; needs --from-pp");
+  replicas("--from-pp", w.degrees.from_pp, "the stages that were traced");
   app->add_option("-o,--output", flags->output, "table, json or md [table]")
       ->group("output")
       ->check(CLI::IsMember({"table", "json", "md"}))

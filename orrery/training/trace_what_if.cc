@@ -88,6 +88,8 @@ class Planner {
     if (w.dp < 0 || w.dp > kMostGpus)
       throw InputError(fmt::format("--dp {}: expected 1 to {}", w.dp, kMostGpus));
     if (w.dp > 0) find_group();
+    if (w.degrees.tp > 0) find_tensor_group();
+    if (w.degrees.pp > 0) find_stages();
     if (!w.gpu.empty()) find_gpus();
     find_networks();
   }
@@ -100,8 +102,11 @@ class Planner {
       Factor& f = out[i];
       if (n.is == OpClass::kCommunication) {
         f = communication(n);
-      } else if (from_) {
-        f = on_other_gpu(n);
+      } else {
+        if (from_) f = on_other_gpu(n);
+        const double share = w_.degrees.kernel(n.is, sequence_parallel_);
+        f.value *= share;
+        if (share != 1) f.sigma = std::hypot(f.sigma, kReshapeError);
       }
       if (n.is == OpClass::kOptimizer && sharded_ && w_.dp > 0)
         f.value *= static_cast<double>(from_dp_) / w_.dp;
@@ -125,6 +130,11 @@ class Planner {
   std::vector<std::string> notes;
 
  private:
+  // NCCL's kernel of sends and receives, where the trace says no more.
+  bool is_send(const TraceNode& n) const {
+    return t_.name_of(t_.events[n.event]).find("SendRecv") != std::string_view::npos;
+  }
+
   std::optional<Collective> collective(const TraceNode& n) const {
     const KinetoEvent& e = t_.events[n.event];
     return traced_collective(t_.name_of(e), t_.detail_of(e), t_.world_size);
@@ -159,6 +169,35 @@ class Planner {
         sharded_ ? "; the optimizer's is divided by them (gradients are reduce-scattered)" : ""));
   }
 
+  void find_tensor_group() {
+    const TraceDegrees& d = w_.degrees;
+    bool found = false;
+    for (const TraceNode& n : g_.nodes) {
+      if (n.kind != TraceNode::Kind::kGpu || n.is != OpClass::kCommunication) continue;
+      const auto c = collective(n);
+      if (!c || c->ranks != d.from_tp || c->ranks == 1) continue;
+      found = true;
+      sequence_parallel_ |= c->kind == Collective::Kind::kReduceScatter;
+    }
+    if (!found)
+      throw InputError(fmt::format(
+          "--tp {}: --from-tp {}: the trace has no collective of so many ranks to tell another "
+          "degree from",
+          d.tp, d.from_tp));
+    notes.push_back(fmt::format("{} tensor-parallel ranks become {}{}.", d.from_tp, d.tp,
+                                sequence_parallel_ ? ", with sequence parallelism" : ""));
+  }
+
+  void find_stages() {
+    const TraceDegrees& d = w_.degrees;
+    if (d.from_pp < 2)
+      throw InputError(
+          fmt::format("--pp {}: --from-pp: the stages that were traced, 2 or more", d.pp));
+    notes.push_back(fmt::format(
+        "{} pipeline stages become {}: the rank's layers are taken as {:.3g} times as many.",
+        d.from_pp, d.pp, d.of_pipeline()));
+  }
+
   void find_gpus() {
     from_ = catalog_.gpu(w_.from_gpu), to_ = catalog_.gpu(w_.gpu);
     KernelClasses classes;
@@ -188,18 +227,28 @@ class Planner {
 
   Factor communication(const TraceNode& n) {
     const auto c = collective(n);
+    const TraceDegrees& d = w_.degrees;
+    const bool send = c ? c->kind == Collective::Kind::kSend : is_send(n);
+    if (d.pp > 0 && send) return {d.idle(), kReshapeError};
     if (!c) {
-      if (from_ || w_.dp > 0) ++unknown_collectives_;
+      if (from_ || w_.dp > 0 || d.asked()) ++unknown_collectives_;
       return {};
     }
     const bool data = w_.dp > 0 && c->ranks == from_dp_;
-    if (!data && !from_) return {};
+    const bool tensor = d.tp > 0 && c->ranks == d.from_tp;
+    if (!data && !tensor && !from_ && !d.asked()) return {};
     Collective after = *c;
     if (data) after.ranks = w_.dp;
-    if (data && w_.dp == 1) return {0, 0};
+    if (tensor) after.ranks = d.tp;
+    if (after.ranks == 1 && c->ranks > 1) return {0, 0};
     if (c->ranks == 1) return {};
+    // Gradients and weights of the rank's share; activations keep their size, for fewer layers.
+    const double calls = tensor ? d.of_pipeline() : 1;
+    const double share = tensor || send ? 1 : d.parameters();
+    after.bytes = after.bytes * share;
     if (!from_network_ || !(c->bytes > Bytes(0))) {
-      return {bus_factor(c->kind, after.ranks) / bus_factor(c->kind, c->ranks), kDataSheetError};
+      return {calls * share * bus_factor(c->kind, after.ranks) / bus_factor(c->kind, c->ranks),
+              kDataSheetError};
     }
     const auto key = std::tuple(c->kind, c->ranks, after.ranks, c->bytes.value());
     if (const auto it = collectives_.find(key); it != collectives_.end()) return it->second;
@@ -207,8 +256,9 @@ class Planner {
     const auto inner = data ? std::max<std::int64_t>(t_.world_size / c->ranks, 1) : 1;
     if (inner > kMostGpus || inner * std::max(after.ranks, c->ranks) > kMostGpus)
       throw InputError(fmt::format("more than {} GPUs", kMostGpus));
-    const Factor f = ratio(to_network_->time(after, static_cast<int>(inner)),
-                           from_network_->time(*c, static_cast<int>(inner)));
+    Factor f = ratio(to_network_->time(after, static_cast<int>(inner)),
+                     from_network_->time(*c, static_cast<int>(inner)));
+    f.value *= calls;
     return collectives_[key] = f;
   }
 
@@ -246,7 +296,7 @@ class Planner {
   const Bundle& bundle_;
   Catalog catalog_;
   int from_dp_ = 0;
-  bool sharded_ = false;
+  bool sharded_ = false, sequence_parallel_ = false;
   std::optional<Gpu> from_, to_;
   std::unique_ptr<KernelModel> from_model_, to_model_;
   std::optional<Network> from_network_, to_network_;
@@ -334,8 +384,9 @@ TraceAnswer answer_trace(const KinetoTrace& t, const TraceGraph& g, const TraceW
     values.reserve(factors.size());
     for (const Factor& f : factors) values.push_back(f.value);
     a.changed = true;
-    a.timeline = replay_trace(g, values, w.cpu);
-    a.what_if = break_down(t, g, a.timeline, w.cpu);
+    const double cpu = w.cpu * w.degrees.of_pipeline();  // fewer layers are launched
+    a.timeline = replay_trace(g, values, cpu);
+    a.what_if = break_down(t, g, a.timeline, cpu);
     // Errors of what lies on the critical path; kernels of a class are wrong together.
     EstimateSum<Seconds> sum;
     Seconds on_path;

@@ -10,6 +10,8 @@
 //   data-parallel group are timed by the ratio of the network room's predictions where a node or
 //   GPU is named, else by their bus factor, 2(n-1)/n or (n-1)/n. Where gradients are
 //   reduce-scattered the optimizer's work is divided by the replicas (ZeRO, FSDP).
+// - tp, pp: another degree of tensor or pipeline parallelism (trace_reshape.h), with the same
+//   micro-batches and data-parallel replicas.
 // Ratios multiply what was measured, so that what the trace knows better than a model (its clocks,
 // its kernels, its waits for slow ranks) stays in. The host stays as it was, and so does the order
 // of launches, and how kernels that overlap slow each other.
@@ -27,6 +29,7 @@
 #include "orrery/base/bundle.h"
 #include "orrery/base/estimate.h"
 #include "orrery/training/trace_replay.h"
+#include "orrery/training/trace_reshape.h"
 
 namespace orrery {
 
@@ -38,7 +41,11 @@ struct TraceWhatIf {
   int dp = 0;                   // 0: as it was
   int from_dp = 0;  // 0: the group size of the trace's collectives, where there is only one
 
-  bool asked() const { return !scale.empty() || cpu != 1 || !gpu.empty() || dp > 0; }
+  TraceDegrees degrees;
+
+  bool asked() const {
+    return !scale.empty() || cpu != 1 || !gpu.empty() || dp > 0 || degrees.asked();
+  }
 };
 
 // "gemm=0.5", "cpu=2". InputError: not CLASS=FACTOR, no such class, a factor not from 0 to 1000.
@@ -56,7 +63,8 @@ struct TraceAnswer {
 };
 
 // InputError: gpu without from_gpu, names that the catalog does not have, dp without collectives or
-// with several sizes of groups and no from_dp, a from_dp that no group has.
+// with several sizes of groups and no from_dp, a from_dp or from_tp that no group has, pp without a
+// from_pp of at least 2.
 TraceAnswer answer_trace(const KinetoTrace& trace, const TraceGraph& graph,
                          const TraceWhatIf& what_if, const Bundle& bundle);
 

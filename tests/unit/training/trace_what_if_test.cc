@@ -135,6 +135,36 @@ TEST(WhatIf, TheSameGpuIsTheSameTime) {
   EXPECT_EQ(a.what_if.total, a.replayed.total);
 }
 
+// Half the tensor-parallel ranks: twice the work of each, the same activations over four ranks.
+TEST(WhatIf, TensorDegree) {
+  TraceWhatIf w;
+  w.degrees.from_tp = 8, w.degrees.tp = 4;
+  const TraceAnswer a = ask(one_of_each(), w);
+  EXPECT_NEAR(busy(a.what_if, OpClass::kGemm), 200, 1e-6);
+  EXPECT_NEAR(busy(a.what_if, OpClass::kOptimizer), 160, 1e-6);
+  // 2 * 3/4 over 2 * 7/8
+  EXPECT_NEAR(busy(a.what_if, OpClass::kCommunication), 1000 * 6.0 / 7, 1e-3);
+  w.degrees.tp = 1;
+  EXPECT_EQ(busy(ask(one_of_each(), w).what_if, OpClass::kCommunication), 0);
+  w.degrees.tp = 8;
+  EXPECT_EQ(ask(one_of_each(), w).what_if.total, a.replayed.total);
+}
+
+// Twice the stages: half the layers, of which half the gradients are reduced; idle time goes from
+// 1/2 to 3/4 of a stage's work per micro-batch and stage.
+TEST(WhatIf, PipelineStages) {
+  TracedMachine m = one_of_each();
+  m.launch(1, 7, "ncclDevKernel_SendRecv", 60);
+  TraceWhatIf w;
+  w.degrees.from_pp = 2, w.degrees.pp = 4;
+  const TraceAnswer a = ask(m, w);
+  EXPECT_NEAR(busy(a.what_if, OpClass::kGemm), 50, 1e-6);
+  EXPECT_NEAR(busy(a.what_if, OpClass::kElementwise), 25, 1e-6);
+  EXPECT_NEAR(busy(a.what_if, OpClass::kCommunication), 500 + 60 * 1.5, 1e-3);
+  w.degrees.pp = 1;
+  EXPECT_NEAR(busy(ask(m, w).what_if, OpClass::kCommunication), 2000, 1e-3);
+}
+
 std::string refusal(const TracedMachine& m, const TraceWhatIf& w) {
   try {
     ask(m, w);
@@ -162,6 +192,12 @@ TEST(WhatIfRefuses, QuestionsThatTheTraceCannotAnswer) {
   EXPECT_THAT(refusal(two, dp), HasSubstr("the trace has collectives of 2, 8 ranks"));
   dp.from_dp = 3;
   EXPECT_THAT(refusal(two, dp), HasSubstr("--from-dp 3: the trace has collectives of 2, 8 ranks"));
+  TraceWhatIf degrees;
+  degrees.degrees.tp = 4, degrees.degrees.from_tp = 16;
+  EXPECT_THAT(refusal(two, degrees),
+              HasSubstr("--tp 4: --from-tp 16: the trace has no collective"));
+  degrees.degrees = {.tp = 0, .from_tp = 0, .pp = 4, .from_pp = 1};
+  EXPECT_THAT(refusal(two, degrees), HasSubstr("--pp 4: --from-pp: the stages that were traced"));
   dp.from_dp = 8;
   EXPECT_EQ(refusal(two, dp), "not refused");
   dp.dp = 1 << 30;
