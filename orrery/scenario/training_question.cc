@@ -219,8 +219,8 @@ void declare(Fields& f, TrainingQuestion& q) {
   f.add("sequence_parallel", q.sequence_parallel,
         "norms and residuals on 1/tp of the tokens; default: the stack's");
   f.add("own_runs", q.own_runs,
-        "CSV of iterations that you measured: columns as these keys, and iteration_time; a few "
-        "of the same stack and GPU halve the error");
+        "CSV of iterations that you measured on this stack and GPU: columns as these keys, and "
+        "iteration_time; they correct the stack's constants");
   f.add("compiled", q.compiled, "torch.compile: elementwise kernels are fused").alias("compile");
   f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
   f.add("events", q.events, "every pass of every micro-batch is scheduled; default: closed form");
@@ -257,6 +257,9 @@ std::vector<Undeclared> undeclared(const TrainingQuestion& q, const TrainingJob&
 }
 
 std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSetting& s) {
+  if (q.tokens == 0 && (q.eval_interval > 0 || q.gpu_hour_price > 0))
+    throw InputError(fmt::format("training.{} is of a whole run: say its tokens",
+                                 q.eval_interval > 0 ? "eval_interval" : "gpu_hour_price"));
   double count = 1;
   for (const Sweep* sweep :
        {&q.gpus, &q.tp, &q.cp, &q.pp, &q.vp, &q.ep, &q.seq, &q.micro_batch, &q.global_batch})

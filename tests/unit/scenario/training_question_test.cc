@@ -131,6 +131,9 @@ TEST(TrainingQuestion, EvaluationsAndPrice) {
               762 * evaluation, 1);
   EXPECT_NEAR(value(run, "cost"), 2.5 * value(run, "gpu_hours"), 1e-6 * value(run, "cost"));
   EXPECT_EQ(plain.find("cost"), nullptr);
+  EXPECT_THROW(answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8, "
+                         "gpu_hour_price: 2}}"),
+               InputError);
 }
 
 TEST(TrainingQuestion, RefusesForeignKeys) {
