@@ -105,7 +105,7 @@ std::pair<StepShape, SimTime> Engine::slowest() const {
 
 void Engine::end_step() {
   Wave wave = std::move(waves_.front());
-  waves_.pop_front();
+  waves_.erase(waves_.begin());
   for (std::uint32_t i : wave.ranks) ranks_[i].end_step(wave.end);
   unused_.push_back(std::move(wave.ranks));
 }

@@ -14,7 +14,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -81,7 +80,7 @@ class Engine {
   ReplicaConfig config_;
   StepTimer& timer_;
   std::vector<Replica> ranks_;
-  std::deque<Wave> waves_;                          // under way, the oldest first
+  std::vector<Wave> waves_;                         // under way, the oldest first
   std::vector<std::vector<std::uint32_t>> unused_;  // memory of waves that have ended
   SimTime entered_, pace_, last_end_;               // of the youngest wave
   SimTime busy_;

@@ -88,6 +88,7 @@ Slot EngineState::make(std::uint32_t request, std::int32_t output) {
   s.in_flight = 0;
   s.parked = false;
   s.last_token = {};
+  s.step = s.joined = -1;
   s.priority = r.priority;
   s.adapter = r.adapter;
   s.arrival = r.arrival;
@@ -224,16 +225,18 @@ void EngineState::measure(Sequence& s) const {
 
 bool EngineState::grow_blocks(Sequence& s, std::int32_t tokens) {
   if (!reserve(s, tokens)) return false;
-  if (pool_.caching()) {
-    // A token that is still being made, or a draft that may be rejected, has no known block.
-    const std::int32_t full = std::min(tokens, s.prompt + s.made) / limits_.block_size;
-    for (; s.published < full; ++s.published) {
-      pool_.publish(s.blocks[static_cast<std::size_t>(s.published)],
-                    block_hash(s.request, s.published));
-    }
-    measure(s);
-  }
+  // A token that is still being made, or a draft that may be rejected, has no known block.
+  publish(s, std::min(tokens, s.prompt + s.made));
   return true;
+}
+
+void EngineState::publish(Sequence& s, std::int32_t tokens) {
+  if (!pool_.caching()) return;
+  for (; s.published < tokens / limits_.block_size; ++s.published) {
+    pool_.publish(s.blocks[static_cast<std::size_t>(s.published)],
+                  block_hash(s.request, s.published));
+  }
+  measure(s);
 }
 
 Slot EngineState::admit(std::int32_t new_tokens) {
@@ -243,8 +246,14 @@ Slot EngineState::admit(std::int32_t new_tokens) {
   take_prefix(s);
   grow(s, new_tokens);
   waiting.pop_front();
-  running.push_back(slot);
+  run(slot);
   return slot;
+}
+
+void EngineState::run(Slot slot) {
+  at(slot).ticket = tickets_++;
+  running.push_back(slot);
+  lockstep.run(slot);
 }
 
 Slot EngineState::evict_running(std::size_t i, std::vector<Slot>& evicted) {

@@ -13,6 +13,7 @@
 #include "orrery/serving/block_pool.h"
 #include "orrery/serving/extents.h"
 #include "orrery/serving/host_tier.h"
+#include "orrery/serving/lockstep.h"
 #include "orrery/serving/request.h"
 
 namespace orrery {
@@ -48,8 +49,6 @@ struct KvOptions {
   std::int64_t host_blocks = 0;  // kept in host memory (host_tier.h). REQUIRES prefix caching
 };
 
-using Slot = std::uint32_t;  // of a sequence on its replica
-
 // A request on a replica.
 struct Sequence {
   std::uint32_t request = 0;  // index in the load
@@ -70,8 +69,11 @@ struct Sequence {
   std::int32_t uncounted = 0;  // prompt tokens that no step has taken up (Replica::prompt_ahead)
   // Steps under way that make tokens of it, where it must wait for them (pipeline stages).
   std::int32_t in_flight = 0;
-  bool parked = false;   // evicted with steps in flight: in no list until they have ended
-  bool entered = false;  // it was part of a step before
+  bool parked = false;       // evicted with steps in flight: in no list until they have ended
+  bool entered = false;      // it was part of a step before
+  std::int64_t ticket = -1;  // place in the order of `running`
+  std::int64_t step = -1;    // the last that made a token of it alone (Lockstep); -1: none
+  std::int64_t joined = -1;  // step in which it joined the lockstep; -1: it is apart
   SimTime arrival, last_token;
   std::vector<BlockId> blocks;
 
@@ -103,6 +105,7 @@ class EngineState {
 
   std::deque<Slot> waiting;
   std::vector<Slot> running;
+  Lockstep lockstep;
 
   const BlockPool& pool() const { return pool_; }
   std::int64_t blocks_for(std::int64_t tokens) const {
@@ -138,11 +141,15 @@ class EngineState {
     const std::int32_t tokens = s.computed + new_tokens;
     return (tokens <= s.room && tokens < s.next_full) || grow_blocks(s, tokens);
   }
+  // Leading full blocks with the first `tokens` can be found from now on.
+  void publish(Sequence& s, std::int32_t tokens);
   // Blocks for the first `tokens`, to be filled later; false, and nothing taken, likewise.
   bool reserve(Sequence& s, std::int64_t tokens);
   // The head of `waiting` runs: it takes what cached_prefix found last, and blocks for `new_tokens`
   // more. REQUIRES that they are there.
   Slot admit(std::int32_t new_tokens);
+  // It is the last of `running`.
+  void run(Slot slot);
   // The i-th of `running` is evicted, and listed. Returns it.
   Slot evict_running(std::size_t i, std::vector<Slot>& evicted);
   // grow for the i-th of `running`; while blocks lack, the last one is evicted. False if that was
@@ -159,7 +166,9 @@ class EngineState {
   void compute(Sequence& s, std::int32_t tokens) { s.computed += tokens, held_tokens_ += tokens; }
 
   // Tokens that fit in sequences' blocks beside those computed: internal fragmentation.
-  std::int64_t slack() const { return held_blocks_ * limits_.block_size - held_tokens_; }
+  std::int64_t slack() const {
+    return held_blocks_ * limits_.block_size - held_tokens_ - lockstep.uncounted();
+  }
   // Free blocks that were enough for the sequence next in line, but in holes too small for it:
   // external fragmentation. 0 while nobody waits for them.
   std::int64_t stranded() const { return stranded_; }
@@ -191,6 +200,7 @@ class EngineState {
   std::optional<Extents> extents_;
   std::int64_t held_blocks_ = 0, held_tokens_ = 0;  // sums over sequences
   std::int64_t stranded_ = 0, fetched_ = 0;
+  std::int64_t tickets_ = 0;
 };
 
 }  // namespace orrery

@@ -17,12 +17,15 @@ class GapHistogram {
     if (i >= counts_.size()) counts_.resize(i + 1);
     counts_[i] += times;
     count_ += times;
-    sum_ += gap.seconds() * static_cast<double>(times);
+    sum_ += static_cast<Sum>(gap.ps) * times;
     if (gap > largest_) largest_ = gap;
   }
 
   std::int64_t count() const { return count_; }
-  Seconds mean() const { return Seconds(count_ > 0 ? sum_ / static_cast<double>(count_) : 0); }
+  Seconds mean() const {
+    return Seconds(count_ > 0 ? static_cast<double>(sum_) / static_cast<double>(count_) * 1e-12
+                              : 0);
+  }
   Seconds largest() const { return largest_.time(); }
 
   // 0 without any.
@@ -52,7 +55,8 @@ class GapHistogram {
 
   std::vector<std::int64_t> counts_;
   std::int64_t count_ = 0;
-  double sum_ = 0;
+  using Sum = __int128;  // exact
+  Sum sum_ = 0;          // ps
   SimTime largest_;
 };
 

@@ -36,6 +36,8 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       slots_(config.limits.max_loras) {
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
   steps_.resize(depth());
+  if (config_.stages == 1 && !acceptance_ && config_.limits.max_loras == 0 && !state_.host().on())
+    state_.lockstep.allow();
 }
 
 std::size_t Replica::depth() const {
@@ -62,6 +64,7 @@ SimTime Replica::loading() const { return steps_[(first_ + started_) % steps_.si
 void Replica::ask() {
   plan_.clear();
   scheduler_->plan(state_, plan_);
+  separate();
   for (Slot s : plan_.evicted) observer_.evicted(state_.at(s).request);
   for (Slot s : plan_.stalled) observer_.stalled(state_.at(s).request);
   counts_.evictions += static_cast<std::int64_t>(plan_.evicted.size());
@@ -74,9 +77,9 @@ bool Replica::plan(SimTime now, Step& step) {
   if (asked_) return false;
   do {
     ask();
-  } while (count_ == 0 && plan_.work.empty() && !plan_.evicted.empty());
-  asked_ = config_.stages == 1 && count_ > 0 && plan_.work.empty();
-  if (plan_.work.empty()) return false;
+  } while (count_ == 0 && plan_.empty() && !plan_.evicted.empty());
+  asked_ = config_.stages == 1 && count_ > 0 && plan_.empty();
+  if (plan_.empty()) return false;
 
   StepShape& shape = step.shape;
   shape = {};
@@ -114,8 +117,10 @@ bool Replica::plan(SimTime now, Step& step) {
     }
     if (!caught_up) continue;
     step.tokens.push_back({w.slot, make_tokens(s, drafts)});
+    s.step = state_.lockstep.planned();
     if (config_.stages > 1) ++s.in_flight;
   }
+  add_together(step);
   shape.chunks = step.chunks;
   step.loading = {};
   if (config_.limits.max_loras > 0) {
@@ -129,6 +134,39 @@ bool Replica::plan(SimTime now, Step& step) {
     step.loading.ps += config_.host_block_copy.ps * blocks;
   }
   return true;
+}
+
+void Replica::add_together(Step& step) {
+  last_.clear();
+  const auto [sequences, past] = state_.lockstep.plan(state_, last_);
+  step.together = sequences;
+  step.shape.decodes += sequences;
+  step.shape.decode_past += past;
+  if (last_.empty()) return;
+  for (Slot slot : last_) step.tokens.push_back({slot, 0});
+  sort_as_they_run(step);
+}
+
+void Replica::sort_as_they_run(Step& step) const {
+  std::sort(step.tokens.begin(), step.tokens.end(), [this](const Made& a, const Made& b) {
+    return state_.at(a.slot).ticket < state_.at(b.slot).ticket;
+  });
+}
+
+void Replica::separate() {
+  auto& former = state_.lockstep.former();
+  if (former.empty()) return;
+  for (std::size_t i = 0; i < count_; ++i) {
+    Step& step = steps_[(first_ + i) % steps_.size()];
+    const std::int64_t number = state_.lockstep.ended() + static_cast<std::int64_t>(i);
+    std::erase_if(step.tokens, [](const Made& m) { return m.tokens == 0; });
+    for (const Lockstep::Former& f : former) {
+      if (f.joined <= number && number <= f.last) step.tokens.push_back({f.slot, 1});
+    }
+    sort_as_they_run(step);
+    step.together = 0;
+  }
+  former.clear();
 }
 
 SimTime Replica::bring_in_adapters() {
@@ -177,8 +215,19 @@ void Replica::end_step(SimTime now) {
   --started_;
   --count_;
   asked_ = false;
-  counts_.sequence_steps += static_cast<std::int64_t>(step.tokens.size());
+  if (step.together > 0) {
+    counts_.sequence_steps += step.together;
+    counts_.output_tokens += step.together;
+    observer_.tokens(*this, step.together, now, state_.lockstep.last_end());
+  }
+  state_.lockstep.end(now);
   for (const auto [slot, made] : step.tokens) {
+    if (made == 0) {
+      state_.lockstep.leave(state_, slot);
+      finish(slot, now);
+      continue;
+    }
+    ++counts_.sequence_steps;
     Sequence& s = state_.at(slot);
     counts_.output_tokens += made;
     observer_.token(s.request, now, s.last_token, s.last_token.ps == 0);
@@ -186,6 +235,7 @@ void Replica::end_step(SimTime now) {
     s.made += made;
     if (config_.stages > 1) --s.in_flight;
     if (s.made == s.target - s.prompt) {
+      state_.lockstep.end_apart(slot);
       finish(slot, now);
     } else if (s.parked && s.in_flight == 0) {
       state_.unpark(slot);
@@ -254,7 +304,7 @@ void Replica::release(std::uint32_t request) {
 // Sequences whose KV cache came from elsewhere run before any newcomer.
 void Replica::resume() {
   while (!resumed_.empty() && running() < config_.limits.max_num_seqs) {
-    state_.running.push_back(resumed_.front());
+    state_.run(resumed_.front());
     resumed_.pop_front();
   }
 }

@@ -45,6 +45,8 @@ struct ReplicaConfig {
   SimTime host_block_copy;  // of a block from host memory; steps wait for those they need
 };
 
+class Replica;
+
 // What a replica tells of its work.
 class ReplicaObserver {
  public:
@@ -55,6 +57,8 @@ class ReplicaObserver {
   // Its next token, or several that a step made together. `first`: the first of all; `before`: when
   // the one before came.
   virtual void token(std::uint32_t request, SimTime now, SimTime before, bool first) = 0;
+  // The next tokens of so many sequences (`from` lists them now), none of which is a first one.
+  virtual void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) = 0;
   virtual void finished(std::uint32_t request, SimTime now) = 0;
   // Prefill and decode apart: the prompt is done, its KV cache can be fetched.
   virtual void prefilled(std::uint32_t request, SimTime now) = 0;
@@ -117,6 +121,10 @@ class Replica {
   std::int64_t prompt_ahead() const { return prompt_ahead_; }
   // Those that wait or run, in order.
   void list_requests(std::vector<std::uint32_t>& out) const;
+  // While it tells of tokens together: whose they are.
+  void list_lockstep(std::vector<std::uint32_t>& out) const {
+    state_.lockstep.list_ending(state_, out);
+  }
   const EngineState& state() const { return state_; }
   const ReplicaCounts& counts() const { return counts_; }
 
@@ -126,7 +134,8 @@ class Replica {
     std::int32_t tokens;
   };
   struct Step {
-    std::vector<Made> tokens;  // of sequences that get any
+    std::vector<Made> tokens;   // of sequences that get any; 0: the last one, together with others
+    std::int64_t together = 0;  // sequences that get one together with others
     StepShape shape;
     std::vector<PromptChunk> chunks;
     SimTime loading;
@@ -142,6 +151,10 @@ class Replica {
   SimTime bring_in_adapters();
   // What a sequence that computes its last token and `drafts` makes.
   std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
+  void add_together(Step& step);
+  // The lockstep was dissolved: the steps under way list its members one by one.
+  void separate();
+  void sort_as_they_run(Step& step) const;
   void finish(Slot slot, SimTime now);
   void resume();
   static std::vector<Held>::const_iterator find(const std::vector<Held>& in, std::uint32_t request);
@@ -155,6 +168,7 @@ class Replica {
   AdapterSlots slots_;
   AdapterSet adapters_;  // of the step that is planned
   StepPlan plan_;
+  std::vector<Slot> last_;   // that get their last token in the step that is planned
   std::vector<Step> steps_;  // a ring: those that run, then one that is planned behind them
   std::size_t first_ = 0, started_ = 0, count_ = 0;
   bool asked_ = false;  // and nothing to plan until the oldest running step ends

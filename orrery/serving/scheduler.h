@@ -3,7 +3,8 @@
 // A scheduler is asked whenever the engine can take a step; it moves sequences between
 // EngineState::waiting and running, takes and evicts KV blocks, and fills `work`. It reads no
 // clock. A sequence whose last token is being made (Sequence::wanted() == 0) stays in `running`
-// until the engine removes it.
+// until the engine removes it. One for which decoding is a token a step for everybody can have
+// these counted together (lockstep.h).
 //
 // Adding one: a file that implements Scheduler, and a line in schedulers.cc (docs/serving.md).
 #pragma once
@@ -18,11 +19,13 @@
 namespace orrery {
 
 struct StepPlan {
-  std::vector<Work> work;     // in the order of the batch
+  std::vector<Work> work;     // in the order of the batch, without those together
+  bool together = false;      // all members of EngineState::lockstep compute a token
   std::vector<Slot> evicted;  // in this step
   std::vector<Slot> stalled;  // running, ready to decode, left out in favour of prompts
 
-  void clear() { work.clear(), evicted.clear(), stalled.clear(); }
+  bool empty() const { return work.empty() && !together; }
+  void clear() { work.clear(), evicted.clear(), stalled.clear(), together = false; }
 };
 
 class Scheduler {

@@ -392,6 +392,9 @@ class Simulation : public ReplicaObserver {
       result_.gaps.add(now - before);
     }
   }
+  void tokens(const Replica&, std::int64_t sequences, SimTime now, SimTime before) override {
+    result_.gaps.add(now - before, sequences);
+  }
   void finished(std::uint32_t request, SimTime now) override {
     result_.records[request].finished = now;
     result_.records[request].outcome = Outcome::kDone;

@@ -30,7 +30,7 @@ class VllmV1 : public Scheduler {
  public:
   void plan(EngineState& engine, StepPlan& plan) override {
     budget_ = engine.limits().max_num_batched_tokens;
-    plan_running(engine, plan);
+    if (!plan_together(engine, plan)) plan_running(engine, plan);
     if (plan.evicted.empty()) admit(engine, plan);
   }
 
@@ -38,6 +38,36 @@ class VllmV1 : public Scheduler {
   static std::int64_t chunk(const SchedulerLimits& l, std::int64_t wanted) {
     return l.long_prefill_token_threshold > 0 ? std::min(wanted, l.long_prefill_token_threshold)
                                               : wanted;
+  }
+
+  // The ordinary step, in which budget and blocks are enough for all of the running, but for the
+  // budget of the last: those that decode need not be looked at.
+  bool plan_together(EngineState& engine, StepPlan& plan) {
+    Lockstep& together = engine.lockstep;
+    if (!together.take_in(engine)) return false;
+    std::int64_t budget = budget_ - together.size(), blocks = together.blocks_needed();
+    bool enough = budget >= 0;
+    for (std::size_t i = 0; enough && i < together.apart().size(); ++i) {
+      const Slot slot = together.apart()[i];
+      const Sequence& s = engine.at(slot);
+      const std::int64_t wanted = chunk(engine.limits(), s.wanted()), n = std::min(wanted, budget);
+      enough = n == wanted || together.all_before(s);
+      if (n == 0) break;
+      const std::int64_t needed = engine.blocks_for(s.computed + n);
+      blocks += std::max<std::int64_t>(0, needed - static_cast<std::int64_t>(s.blocks.size()));
+      plan.work.push_back({slot, static_cast<std::int32_t>(n)});
+      budget -= n;
+    }
+    if (!enough || blocks > engine.pool().free()) {
+      plan.work.clear();
+      together.dissolve(engine);
+      return false;
+    }
+    together.grow(engine);
+    for (const Work& w : plan.work) engine.grow(engine.at(w.slot), w.new_tokens);
+    plan.together = together.size() > 0;
+    budget_ = budget;
+    return true;
   }
 
   void plan_running(EngineState& engine, StepPlan& plan) {

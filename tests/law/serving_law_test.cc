@@ -143,6 +143,36 @@ RC_GTEST_PROP(Serving, TheSameInputGivesTheSameRun, ()) {
   RC_ASSERT(run(c) == run(c));
 }
 
+// What a larger service does, with many that decode together, is what it does when each is looked
+// at by itself: engines with adapters treat sequences one by one, and here no request has one.
+RC_GTEST_PROP(Serving, DecodingTogetherChangesNothing, ()) {
+  std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
+  const auto draw = [&](int least, int most) {
+    return least + static_cast<std::int32_t>(random() % static_cast<unsigned>(most - least + 1));
+  };
+  Case c = random_case(random, "vllm");
+  const int requests = draw(10, 60), longest = draw(2, 120), spread = draw(1, 400'000);
+  std::int64_t now = 0;
+  for (int i = 0; i < requests; ++i) {
+    Request r;
+    r.arrival = {now += draw(0, 2) == 0 ? 0 : draw(0, spread)};
+    r.input = draw(1, draw(1, 90));
+    r.output = draw(1, longest);
+    r.priority = draw(0, 2);
+    c.load.requests.push_back(r);
+  }
+  std::sort(c.load.requests.begin(), c.load.requests.end(),
+            [](const Request& a, const Request& b) { return a.arrival < b.arrival; });
+  SchedulerLimits& l = c.config.limits;
+  l.max_num_seqs = draw(1, 60);
+  l.max_num_batched_tokens = draw(8, 200);
+  c.config.kv_blocks += (90 + longest) / l.block_size + draw(0, draw(0, 1000));
+  RC_LOG() << describe(c);
+  Case alone = c;
+  alone.config.limits.max_loras = 1;
+  RC_ASSERT(difference(run(c), run(alone)) == "");
+}
+
 // One request alone: its first token needs its prompt, every other one a step.
 RC_GTEST_PROP(Serving, OneRequestAloneIsNeverEvicted, ()) {
   Case c = any_case();

@@ -39,6 +39,13 @@ class Observer : public ReplicaObserver {
       throw std::logic_error("a token out of order");
     tokens.push_back(now);
   }
+  void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) override {
+    std::vector<std::uint32_t> requests;
+    from.list_lockstep(requests);
+    if (static_cast<std::int64_t>(requests.size()) != sequences)
+      throw std::logic_error("other sequences than counted");
+    for (std::uint32_t r : requests) token(r, now, before, false);
+  }
   void finished(std::uint32_t request, SimTime now) override {
     run_.requests[request].finished = true;
     run_.end = now;

@@ -40,6 +40,8 @@ TEST(Disaggregation, TheTransferStandsBetweenFirstAndSecondToken) {
   EXPECT_EQ(r.replicas[0].output_tokens, 1);
   EXPECT_EQ(r.replicas[1].output_tokens, 2);
   EXPECT_EQ(r.replicas[1].prompt_tokens, 0);
+  EXPECT_EQ(r.gaps.count(), 2);
+  EXPECT_NEAR(r.gaps.largest().value(), 0.026, 1e-12);  // from the first token to the second
 }
 
 TEST(Disaggregation, OneTokenNeedsNoDecode) {

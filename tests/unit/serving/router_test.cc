@@ -17,6 +17,7 @@ class Silent : public ReplicaObserver {
   void evicted(std::uint32_t) override {}
   void stalled(std::uint32_t) override {}
   void token(std::uint32_t, SimTime, SimTime, bool) override {}
+  void tokens(const Replica&, std::int64_t, SimTime, SimTime) override {}
   void finished(std::uint32_t, SimTime) override {}
   void prefilled(std::uint32_t, SimTime) override {}
   void allocated(std::uint32_t, SimTime, std::int32_t) override {}
