@@ -37,14 +37,40 @@ void FairShare::stop(int flow) {
     l.flows[place] = l.flows.back();
     place_[static_cast<std::size_t>(l.flows[place].use)] = static_cast<std::int32_t>(place);
     l.flows.pop_back();
-    if (!l.dirty) l.dirty = true, dirty_.push_back(uses_[static_cast<std::size_t>(u)].link);
+    if (!l.flows.empty() && !l.dirty)
+      l.dirty = true, dirty_.push_back(uses_[static_cast<std::size_t>(u)].link);
   }
 }
 
+// Whether only one flow is concerned, alone on all its links: the usual case where few are under
+// way. It gets its rate.
+bool FairShare::solve_alone() {
+  const LinkState& first = links_[static_cast<std::size_t>(dirty_.front())];
+  if (first.flows.size() != 1) return false;
+  const std::int32_t flow = first.flows.front().flow;
+  const auto f = static_cast<std::size_t>(flow);
+  double share = std::numeric_limits<double>::infinity();
+  std::size_t dirty = 0;
+  for (auto u = first_use_[f]; u < first_use_[f + 1]; ++u) {
+    const Use& use = uses_[static_cast<std::size_t>(u)];
+    const LinkState& l = links_[static_cast<std::size_t>(use.link)];
+    if (l.flows.size() != 1) return false;
+    dirty += l.dirty;
+    share = std::min(share, l.capacity / use.times);
+  }
+  if (dirty != dirty_.size()) return false;
+  for (std::int32_t id : dirty_) links_[static_cast<std::size_t>(id)].dirty = false;
+  dirty_.clear();
+  touched_.push_back(flow);
+  rate_[f] = share;
+  return true;
+}
+
 void FairShare::solve() {
+  touched_.clear();
+  if (solve_alone()) return;
   ++round_;
   component_.clear();
-  touched_.clear();
   const auto reach = [&](std::int32_t id) {
     LinkState& l = links_[static_cast<std::size_t>(id)];
     if (l.seen == round_) return;

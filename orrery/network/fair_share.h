@@ -53,6 +53,7 @@ class FairShare {
     bool dirty = false;
   };
 
+  bool solve_alone();
   void solve();
 
   std::vector<LinkState> links_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "orrery/base/error.h"
 #include "orrery/network/fair_share.h"
@@ -26,6 +27,8 @@ struct Task {
   std::int32_t flow = 0;
   std::int32_t unstarted = 0;  // GPU classes (sender, receiver) that have not come to the operation
   std::int32_t first_task = 0;  // of the operation, less the pattern's first class
+  std::int32_t count = 0;       // messages
+  bool wired = false;           // they are on links
   bool sending = false;
   bool running = false;  // started and not all arrived
   int sent = 0, arrived = 0;
@@ -33,6 +36,7 @@ struct Task {
   double left = 0, since = 0;  // bytes of the message under way, as of a time
   double rate = 0;
   double bytes = 0, latency = 0;
+  std::int32_t lane = 0;  // of that latency
 };
 
 // An operation on a class of GPUs that takes part in it.
@@ -154,7 +158,10 @@ class Simulation {
       t.first_task = first_task_.back() - first;
       t.unstarted = stream.from == stream.to ? 1 : 2;
       t.bytes = stream.bytes * op.scale;
+      t.count = stream.count;
+      t.wired = t.bytes > 0 && !stream.uses.empty();
       t.latency = stream.uses.empty() ? 0 : stream.latency + options_.message_overhead.value();
+      if (t.latency > 0) t.lane = arrivals_.lane(t.latency);
       ++parts_[part(number, stream.from)].open;
       if (stream.from != stream.to) ++parts_[part(number, stream.to)].open;
       tasks_.push_back(t);
@@ -202,8 +209,13 @@ class Simulation {
     for (std::size_t i = 0; i < parts_.size(); ++i) after_begin_[i + 1] += after_begin_[i];
   }
 
-  // Classes of streams that wait for each class.
+  // Classes of streams that each class waits for, and that wait for it.
   void followers() {
+    wait_begin_.push_back(0);
+    for (const FoldedFlows::StreamClass& s : folded_.streams) {
+      waits_.insert(waits_.end(), s.waits.begin(), s.waits.end());
+      wait_begin_.push_back(waits_.size());
+    }
     follower_begin_.assign(folded_.streams.size() + 1, 0);
     std::vector<std::pair<std::int32_t, std::int32_t>> edges;
     for (std::size_t s = 0; s < folded_.streams.size(); ++s) {
@@ -234,6 +246,10 @@ class Simulation {
 
   const FoldedFlows::StreamClass& stream(const Task& t) const {
     return folded_.streams[static_cast<std::size_t>(t.stream)];
+  }
+  std::span<const FoldedFlows::Wait> waits(const Task& t) const {
+    const auto s = static_cast<std::size_t>(t.stream);
+    return {waits_.data() + wait_begin_[s], waits_.data() + wait_begin_[s + 1]};
   }
   Task& task(std::int32_t i) { return tasks_[static_cast<std::size_t>(i)]; }
 
@@ -284,17 +300,16 @@ class Simulation {
     t.running = true;
     t.place = static_cast<std::int32_t>(running_.size());
     running_.push_back(i);
-    if (stream(t).count >= kWorthWatching) reference_ = kNoReference;
+    if (t.count >= kWorthWatching) reference_ = kNoReference;
     forget_period();
     send_if_ready(i);
   }
 
   bool may_send(const Task& t) const {
-    const FoldedFlows::StreamClass& s = stream(t);
-    if (!t.running || t.sent >= s.count) return false;
-    for (const FoldedFlows::Wait& w : s.waits) {
+    if (!t.running || t.sent >= t.count) return false;
+    for (const FoldedFlows::Wait& w : waits(t)) {
       const Task& other = tasks_[static_cast<std::size_t>(t.first_task + w.other)];
-      if (other.arrived < std::min(t.sent - w.lag + 1, stream(other).count)) return false;
+      if (other.arrived < std::min(t.sent - w.lag + 1, other.count)) return false;
     }
     return true;
   }
@@ -305,7 +320,7 @@ class Simulation {
     t.sending = true;
     t.left = t.bytes;
     t.since = now_;
-    if (t.bytes == 0 || stream(t).uses.empty()) {
+    if (!t.wired) {
       drains_.set(i, now_);
       return;
     }
@@ -318,12 +333,11 @@ class Simulation {
     ++t.sent;
     reference_moved_ = reference_moved_ || i == reference_;
     if (t.latency > 0) {
-      arrivals_.push(now_ + t.latency, i);
+      arrivals_.push(t.lane, now_ + t.latency, i);
     } else {
       done_messages_.push_back(i);
     }
-    const bool on_wire = t.bytes > 0 && !stream(t).uses.empty();
-    if (on_wire && may_send(t)) {
+    if (t.wired && may_send(t)) {
       // The next message takes over the share.
       t.left = t.bytes;
       t.since = now_;
@@ -331,7 +345,7 @@ class Simulation {
       return;
     }
     t.sending = false;
-    if (on_wire) shares_.stop(t.flow);
+    if (t.wired) shares_.stop(t.flow);
     send_if_ready(i);
   }
 
@@ -343,7 +357,7 @@ class Simulation {
       const std::int32_t f = t.first_task + followers_[static_cast<std::size_t>(k)];
       if (!task(f).sending) send_if_ready(f);
     }
-    if (t.arrived < stream(t).count) return;
+    if (t.arrived < t.count) return;
     t.running = false;
     running_[static_cast<std::size_t>(t.place)] = running_.back();
     task(running_.back()).place = t.place;
@@ -404,7 +418,7 @@ class Simulation {
     reference_ = kNothingToWatch;
     int most = kWorthWatching;
     for (std::int32_t i : running_) {
-      const int open = stream(task(i)).count - task(i).sent;
+      const int open = task(i).count - task(i).sent;
       if (open > most) most = open, reference_ = i;
     }
   }
@@ -424,7 +438,8 @@ class Simulation {
                                                 : -1);
     }
     s.in_flight.clear();
-    for (const auto& a : arrivals_.all()) s.in_flight.emplace_back(a.what, a.time - now_);
+    arrivals_.each(
+        [&](std::int32_t what, double time) { s.in_flight.emplace_back(what, time - now_); });
     std::sort(s.in_flight.begin(), s.in_flight.end());
   }
 
@@ -447,10 +462,13 @@ class Simulation {
 
   void watch_period() {
     // Where much more is under way than is sent, comparing would cost more than it saves.
-    if (arrivals_.all().size() > 64 + 16 * running_.size()) return;
-    take_state(current_);
+    if (arrivals_.size() > 64 + 16 * running_.size()) return;
+    // Most often it is another state at first sight.
+    const bool alike = until_saved_ > 0 && saved_.in_flight.size() == arrivals_.size() &&
+                       saved_.running == running_;
+    if (alike || until_saved_ <= 1) take_state(current_);
     if (until_saved_ > 0) {
-      if (same(saved_, current_)) return repeat();
+      if (alike && same(saved_, current_)) return repeat();
       if (--until_saved_ > 0) return;
     }
     std::swap(saved_, current_);
@@ -470,12 +488,12 @@ class Simulation {
       const bool moves = t.sent != saved_.sent[k];
       if (moves) {
         steady = saved_.sent[k] > most_lag_;
-        times = std::min<std::int64_t>(times, (stream(t).count - t.sent) / period - 2);
+        times = std::min<std::int64_t>(times, (t.count - t.sent) / period - 2);
       }
       // One that moves and one that stands still may come to meet.
-      for (const FoldedFlows::Wait& w : stream(t).waits) {
+      for (const FoldedFlows::Wait& w : waits(t)) {
         const Task& other = tasks_[static_cast<std::size_t>(t.first_task + w.other)];
-        const int whole = stream(other).count;
+        const int whole = other.count;
         if (other.arrived == whole) continue;
         const bool others =
             other.running && other.sent != saved_.sent[static_cast<std::size_t>(other.place)];
@@ -524,7 +542,7 @@ class Simulation {
     std::vector<double> bytes(folded_.links.size(), 0);
     for (const Task& t : tasks_) {
       for (const FairShare::Use& u : stream(t).uses) {
-        bytes[static_cast<std::size_t>(u.link)] += u.times * t.bytes * stream(t).count;
+        bytes[static_cast<std::size_t>(u.link)] += u.times * t.bytes * t.count;
       }
     }
     for (std::size_t l = 0; l < bytes.size(); ++l) {
@@ -557,11 +575,13 @@ class Simulation {
   std::vector<std::int32_t> first_part_, first_task_;  // of each operation, and the end
   std::vector<std::int32_t> after_begin_, after_;      // parts that wait for each part
   std::vector<std::int32_t> follower_begin_, followers_;
+  std::vector<FoldedFlows::Wait> waits_;
+  std::vector<std::size_t> wait_begin_;
   std::int32_t most_lag_ = 0;
   std::vector<std::pair<double, double>> spans_;
   std::vector<double> end_ = std::vector<double>(folded_.gpu_sample.size(), 0);
   IndexedTimes drains_, delays_;
-  TimedHeap arrivals_;
+  DelayLanes arrivals_;
   std::vector<std::int32_t> ready_parts_, done_messages_, running_;
   double now_ = 0;
   std::int32_t reference_ = kNothingToWatch;
