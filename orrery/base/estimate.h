@@ -14,7 +14,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <string_view>
 
 #include "orrery/base/units.h"
@@ -53,15 +55,23 @@ inline constexpr std::size_t kFamilies = 8;
 std::string_view to_text(Family family);
 
 // Sum of Estimates: shared parts add linearly inside a family and in quadrature between families
-// (one family's bias says nothing about another's); own parts add in quadrature.
+// (one family's bias says nothing about another's); own parts add in quadrature, those of the same
+// kernel linearly.
 template <class Q>
 class EstimateSum {
  public:
-  void add(Family family, const Estimate<Q>& e) {
+  // `call`: what one call takes, of terms that are repeated calls of a kernel: terms of the same
+  // are taken as calls of the same kernel. Zero: the term is like no other.
+  void add(Family family, const Estimate<Q>& e, Q call = Q(0)) {
     const double v = e.value.value();
     total_ += v;
     shared_[static_cast<std::size_t>(family)] += v * e.shared;
     own_squared_ += v * e.own * v * e.own;
+    if (call > Q(0)) {
+      double& same = own_of(call.value());
+      own_squared_ += 2 * same * v * e.own;  // (same + own)^2 in place of same^2
+      same += v * e.own;
+    }
     origin_ = std::max(origin_, e.origin);
   }
   // An additional error of the whole, relative to the sum so far (a composition's own error).
@@ -74,21 +84,46 @@ class EstimateSum {
   }
 
  private:
+  // The own errors of the calls that take `call`: an open hash table. Where it is full, of another
+  // kernel, at worst counting two kernels as one.
+  double& own_of(double call) {
+    std::size_t slot = std::bit_cast<std::uint64_t>(call) * 0x9E3779B97F4A7C15u >> 58;
+    for (std::size_t tried = 0; tried < kKernels && calls_[slot] != 0 && calls_[slot] != call;
+         ++tried)
+      slot = (slot + 1) % kKernels;
+    calls_[slot] = call;
+    return owns_[slot];
+  }
+
+  static constexpr std::size_t kKernels = 64;
+  std::array<double, kKernels> calls_{}, owns_{};
   double total_ = 0;
   std::array<double, kFamilies> shared_{};
   double own_squared_ = 0;
   Origin origin_ = Origin::kExact;
 };
 
-// The larger of two estimates; the error is blended by the chance that each is the larger one.
+// The larger of two estimates whose errors have this covariance (in the unit's square). The value
+// is the larger of the values; the error is the root mean square deviation of max(A, B) from it, A
+// and B taken as normal (Clark 1961, "The greatest of a finite set of random variables"): with
+// A's value g above B's and theta the deviation of A - B,
+//   E = var A Phi(g / theta) + (var B + g^2) Phi(-g / theta) - g theta phi(g / theta)
 template <class Q>
-Estimate<Q> maximum(const Estimate<Q>& a, const Estimate<Q>& b) {
-  if (a.value < b.value) return maximum(b, a);
-  const double spread = std::hypot(a.value.value() * a.sigma(), b.value.value() * b.sigma());
+Estimate<Q> maximum(const Estimate<Q>& a, const Estimate<Q>& b, double covariance = 0) {
+  if (a.value < b.value) return maximum(b, a, covariance);
+  const double spread_a = a.value.value() * a.sigma(), spread_b = b.value.value() * b.sigma();
+  const double theta =
+      std::sqrt(std::max(0.0, spread_a * spread_a + spread_b * spread_b - 2 * covariance));
   const double gap = (a.value - b.value).value();
-  const double p = spread > 0 ? 0.5 * std::erfc(-gap / (spread * std::sqrt(2.0))) : 1.0;
-  return {a.value, p * a.shared + (1 - p) * b.shared, p * a.own + (1 - p) * b.own,
-          p > 0.99 ? a.origin : std::max(a.origin, b.origin)};
+  constexpr double kFar = 5;
+  if (gap >= kFar * theta) return a;
+  const double x = gap / theta, p = 0.5 * std::erfc(-x / std::sqrt(2.0));
+  const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1.0));
+  const double square =
+      spread_a * spread_a * p + (spread_b * spread_b + gap * gap) * (1 - p) - gap * theta * density;
+  const double shared = p * a.shared + (1 - p) * b.shared, own = p * a.own + (1 - p) * b.own;
+  const double scale = std::sqrt(square) / a.value.value() / std::hypot(shared, own);
+  return {a.value, shared * scale, own * scale, p > 0.99 ? a.origin : std::max(a.origin, b.origin)};
 }
 
 }  // namespace orrery

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/cluster_metrics.h"
 #include "orrery/scenario/technique_metrics.h"
@@ -184,12 +185,12 @@ std::vector<RequestRow> request_rows(const SimulationResult& r) {
   return rows;
 }
 
-StepSpread step_spread(const StepModel& steps, const SimulationConfig& config) {
-  const Estimate<Seconds> typical =
-      steps.time({{{std::min<std::int64_t>(32, config.replica.limits.max_num_seqs), 1, 1024}}})
-          .total;
-  return {typical.quantile(0.05) / typical.value, typical.quantile(0.95) / typical.value,
-          typical.origin};
+StepScale fast_steps() { return {1, normal_quantile(0.05)}; }
+StepScale slow_steps() { return {1, normal_quantile(0.95)}; }
+
+Origin step_origin(const StepModel& steps, const SimulationConfig& config) {
+  return steps.time({{{std::min<std::int64_t>(32, config.replica.limits.max_num_seqs), 1, 1024}}})
+      .total.origin;
 }
 
 void set_interval(Metric& m, double a, double b) {
@@ -200,9 +201,9 @@ void set_interval(Metric& m, double a, double b) {
 }
 
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
-                    const RequestLoad& load, const StepSpread& spread, const MakeClocks& clocks,
+                    const RequestLoad& load, Origin origin, const MakeClocks& clocks,
                     const PlainService* plain, const RunOptions& options, Point& point) {
-  const auto at = [&](double scale) {
+  const auto at = [&](StepScale scale) {
     return service_metrics(service, config, simulate(config, load, clocks(scale).view()));
   };
   StepLog log;
@@ -225,10 +226,10 @@ void answer_service(const ServiceScenario& service, const SimulationConfig& conf
                    metrics);
   }
   for (Metric& m : metrics) {
-    if (m.name != "requests") m.origin = spread.origin;
+    if (m.name != "requests") m.origin = origin;
   }
   if (options.intervals) {
-    const std::vector<Metric> fast = at(spread.fast), slow = at(spread.slow);
+    const std::vector<Metric> fast = at(fast_steps()), slow = at(slow_steps());
     const auto named = [](const std::vector<Metric>& in, const Metric& m) {
       const auto it =
           std::find_if(in.begin(), in.end(), [&](const Metric& o) { return o.name == m.name; });

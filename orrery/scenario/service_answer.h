@@ -8,6 +8,7 @@
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/service.h"
 #include "orrery/serving/simulation.h"
+#include "orrery/serving/step_clock.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {
@@ -36,9 +37,13 @@ class Clocks {
   std::vector<StepTimer*> view_;
 };
 
-// Makes the clock of a pool, or of all; all its times are multiplied by `scale`. Thread-safe.
-using MakeClock = std::function<std::unique_ptr<StepTimer>(double scale)>;
-using MakeClocks = std::function<Clocks(double scale)>;
+// Makes the clock of a pool, or of all. Thread-safe.
+using MakeClock = std::function<std::unique_ptr<StepTimer>(StepScale scale)>;
+using MakeClocks = std::function<Clocks(StepScale scale)>;
+
+// Every step at its own 5 % and 95 % quantile.
+StepScale fast_steps();
+StepScale slow_steps();
 
 // A service without the techniques that are asked about, to compare with.
 struct PlainService {
@@ -46,24 +51,19 @@ struct PlainService {
   MakeClocks clocks;
 };
 
-// How uncertain step times are, told by a middling decode step: its 5 % and 95 % quantiles over its
-// mean.
-struct StepSpread {
-  double fast = 1, slow = 1;
-  Origin origin = Origin::kExact;
-};
-StepSpread step_spread(const StepModel& steps, const SimulationConfig& config);
+// Where step times come from, told by a middling decode step.
+Origin step_origin(const StepModel& steps, const SimulationConfig& config);
 
 // The 90 % interval from the figure's values with fast and slow steps, the 50 % one from it.
 void set_interval(Metric& m, double a, double b);
 
 // Simulates the load three times: with step times as predicted, and with all of them fast and slow,
-// which gives every metric's interval (queueing multiplies errors of steps). `intervals` false:
-// once, and no intervals. Adds metrics, and requests and steps if asked, to `point`. `plain`: if
-// there, simulated once with the same load; metrics say how much faster or slower requests are than
-// there.
+// which gives every metric's interval (queueing multiplies errors of steps; docs/composition.md).
+// `intervals` false: once, and no intervals. Adds metrics, and requests and steps if asked, to
+// `point`. `plain`: if there, simulated once with the same load; metrics say how much faster or
+// slower requests are than there.
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
-                    const RequestLoad& load, const StepSpread& spread, const MakeClocks& clocks,
+                    const RequestLoad& load, Origin origin, const MakeClocks& clocks,
                     const PlainService* plain, const RunOptions& options, Point& point);
 
 }  // namespace orrery

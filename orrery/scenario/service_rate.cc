@@ -11,26 +11,26 @@ namespace orrery {
 namespace {
 
 Metric rate_with_interval(const char* name, const ServiceScenario& service,
-                          const SimulationConfig& config, const MakeClocks& clocks,
-                          const StepSpread& spread, bool intervals) {
+                          const SimulationConfig& config, const MakeClocks& clocks, Origin origin,
+                          bool intervals) {
   Metric m = exact_metric(name, "requests/s", max_rate(service, config, clocks));
-  m.origin = spread.origin;
+  m.origin = origin;
   if (!intervals) return m;
-  const auto at = [&](double scale) {
+  const auto at = [&](StepScale scale) {
     try {
       return max_rate(service, config, clocks, scale);
     } catch (const Infeasible&) {
       return 0.0;  // with such steps one request alone is too slow
     }
   };
-  set_interval(m, at(spread.fast), at(spread.slow));
+  set_interval(m, at(fast_steps()), at(slow_steps()));
   return m;
 }
 
 }  // namespace
 
 double max_rate(const ServiceScenario& service, const SimulationConfig& config,
-                const MakeClocks& make_clocks, double scale) {
+                const MakeClocks& make_clocks, StepScale scale) {
   if (!service.slo.any())
     throw InputError("the highest rate that meets an SLO needs one: slo.ttft, slo.tpot or slo.e2e");
   if (!service.trace.empty() || service.max_concurrency > 0)
@@ -65,10 +65,9 @@ double max_rate(const ServiceScenario& service, const SimulationConfig& config,
 }
 
 double add_max_rates(const ServiceScenario& service, const SimulationConfig& config,
-                     const MakeClocks& clocks, const StepSpread& spread, bool intervals,
-                     Point& point) {
+                     const MakeClocks& clocks, Origin origin, bool intervals, Point& point) {
   const auto add = [&](const char* name, const SimulationConfig& c) {
-    point.metrics.push_back(rate_with_interval(name, service, c, clocks, spread, intervals));
+    point.metrics.push_back(rate_with_interval(name, service, c, clocks, origin, intervals));
     return point.metrics.back().value;
   };
   const double rate = add("max_rate", config);

@@ -11,12 +11,11 @@ namespace orrery {
 // InputError: no SLO, arrivals that have no rate, or too few requests for any rate to miss it.
 // Infeasible: one request alone misses it.
 double max_rate(const ServiceScenario& service, const SimulationConfig& config,
-                const MakeClocks& clocks, double scale = 1);
+                const MakeClocks& clocks, StepScale scale = {});
 
 // Adds `max_rate`, and `collocated_max_rate` where prefill and decode are apart, to the point; with
 // `intervals` the search is made with fast and slow steps too. Returns the rate.
 double add_max_rates(const ServiceScenario& service, const SimulationConfig& config,
-                     const MakeClocks& clocks, const StepSpread& spread, bool intervals,
-                     Point& point);
+                     const MakeClocks& clocks, Origin origin, bool intervals, Point& point);
 
 }  // namespace orrery

@@ -150,7 +150,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
                               network(d.gpu, s.hardware.node, plan, d.engine.kernels.collectives),
                               s.workload.expert_skew);
         const auto with_pools = [&](const MakeClock& first) -> MakeClocks {
-          return [&pools, first](double scale) {
+          return [&pools, first](StepScale scale) {
             Clocks all;
             all.add(first(scale));
             for (const auto& pool : pools)
@@ -162,13 +162,13 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         MakeClocks clocks = with_pools(clock);
         std::optional<PlainService> plain;
         if (techniques.compared()) {
-          plain = {
-              service_config(s, d, model, plan, memory.kv_blocks()),
-              with_pools([&](double scale) { return std::make_unique<StepClock>(steps, scale); })};
+          plain = {service_config(s, d, model, plan, memory.kv_blocks()),
+                   with_pools(
+                       [&](StepScale scale) { return std::make_unique<StepClock>(steps, scale); })};
         }
-        const StepSpread spread = step_spread(steps, config);
+        const Origin origin = step_origin(steps, config);
         if (s.service.find_max_rate) {
-          rate = add_max_rates(s.service, config, clocks, spread, options.intervals, p);
+          rate = add_max_rates(s.service, config, clocks, origin, options.intervals, p);
         }
         p.at["rate"] = rate;
         const RequestLoad load = options.load ? *options.load : load_of(s.service, rate, p.notes);
@@ -178,9 +178,11 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
           const Sharer own{model, plan, d, memory, config, load, clock};
           const double stretch = share_with(own, *beside, s.service.neighbour, p);
           plain = {config, clocks};
-          clocks = with_pools([clock, stretch](double scale) { return clock(scale * stretch); });
+          clocks = with_pools([clock, stretch](StepScale scale) {
+            return clock({scale.stretch * stretch, scale.deviations});
+          });
         }
-        answer_service(s.service, config, load, spread, clocks, plain ? &*plain : nullptr, options,
+        answer_service(s.service, config, load, origin, clocks, plain ? &*plain : nullptr, options,
                        p);
         if (!options.load) repeat_service(s.service, rate, config, clocks, p);
         answer.points.push_back(std::move(p));

@@ -112,17 +112,18 @@ void ServiceTechniques::describe(Point& p) const {
 MakeClock ServiceTechniques::clock(const StepModel& steps) const {
   const LoraShape lora = lora_.shape();
   if (!drafter_) {
-    return [&steps, lora](double scale) { return std::make_unique<StepClock>(steps, scale, lora); };
+    return
+        [&steps, lora](StepScale scale) { return std::make_unique<StepClock>(steps, scale, lora); };
   }
   const Speculation speculation = scenario_.service.speculation.engine(0);
-  return
-      [&steps, lora, speculation, drafter = drafter_](double scale) -> std::unique_ptr<StepTimer> {
-        std::unique_ptr<StepTimer> drafting;
-        if (drafter->steps) drafting = std::make_unique<StepClock>(*drafter->steps, scale);
-        return std::make_unique<DraftingClock>(speculation,
-                                               std::make_unique<StepClock>(steps, scale, lora),
-                                               std::move(drafting), drafter->share);
-      };
+  return [&steps, lora, speculation,
+          drafter = drafter_](StepScale scale) -> std::unique_ptr<StepTimer> {
+    std::unique_ptr<StepTimer> drafting;
+    if (drafter->steps) drafting = std::make_unique<StepClock>(*drafter->steps, scale);
+    return std::make_unique<DraftingClock>(speculation,
+                                           std::make_unique<StepClock>(steps, scale, lora),
+                                           std::move(drafting), drafter->share);
+  };
 }
 
 }  // namespace orrery

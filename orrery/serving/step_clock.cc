@@ -26,16 +26,16 @@ SimTime StepClock::time(const StepShape& step) {
   if (step.chunks.empty()) {
     const double context = mean(step.decode_past + step.verify_past, step.decodes + step.verifies);
     if (step.verifies > 0 || step.adapters > 0)
-      return sim_seconds(table_time(counts, others_[counts], context) * scale_);
+      return sim_seconds(table_time(counts, others_[counts], context) * scale_.stretch);
     const auto n = static_cast<std::size_t>(step.decodes);
     if (n >= decode_.size()) decode_.resize(n + 1);
-    return sim_seconds(table_time(counts, decode_[n], context) * scale_);
+    return sim_seconds(table_time(counts, decode_[n], context) * scale_.stretch);
   }
   batch_.groups.clear();
   for (const PromptChunk& c : step.chunks)
     batch_.groups.push_back({1, c.new_tokens, static_cast<double>(c.past), c.sampled});
   add_decodes(counts, mean(step.decode_past, step.decodes), mean(step.verify_past, step.verifies));
-  return sim_seconds(asked(step.wave_tokens) * scale_);
+  return sim_seconds(asked(step.wave_tokens) * scale_.stretch);
 }
 
 SimTime StepClock::latency(const StepShape& step) {
@@ -52,11 +52,17 @@ double StepClock::asked(std::int64_t wave_tokens) {
   const std::int64_t dp = steps_.plan().dp;
   batch_.all_tokens = 0;
   if (dp > 1) batch_.all_tokens = wave_tokens > 0 ? wave_tokens : batch_.tokens() * dp;
-  if (all_stages_) return steps_.through_all_stages(batch_).value.value();
+  const auto off = [this](const Estimate<Seconds>& e) {
+    return scale_.deviations == 0 ? 1 : std::exp(scale_.deviations * e.sigma());
+  };
+  if (all_stages_) {
+    const Estimate<Seconds> whole = steps_.through_all_stages(batch_);
+    return whole.value.value() * off(whole);
+  }
   const StepTime t = steps_.time(batch_);
-  if (steps_.plan().pp == 1) return t.total.value.value();
+  if (steps_.plan().pp == 1) return t.total.value.value() * off(t.total);
   // The host works for one step while the stages compute others.
-  return std::max(t.total.value - t.serial_host, t.serial_host).value();
+  return std::max(t.total.value - t.serial_host, t.serial_host).value() * off(t.total);
 }
 
 void StepClock::add_decodes(const Counts& counts, double decode_past, double verify_past) {

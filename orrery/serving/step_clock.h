@@ -22,12 +22,18 @@
 
 namespace orrery {
 
+// How off step times are taken to be: every step at so many deviations of its own error (a step's
+// quantile), and all multiplied by `stretch`.
+struct StepScale {
+  StepScale(double times = 1, double sigmas = 0) : stretch(times), deviations(sigmas) {}
+  double stretch, deviations;
+};
+
 // Not thread-safe: one for each thread. Its answers do not depend on what was asked before.
 class StepClock : public StepTimer {
  public:
-  // `scale`: all times are multiplied by it (how uncertain times are).
   // `lora`: what the adapters are like.
-  explicit StepClock(const StepModel& steps, double scale = 1, const LoraShape& lora = {})
+  explicit StepClock(const StepModel& steps, StepScale scale = {}, const LoraShape& lora = {})
       : steps_(steps), scale_(scale) {
     batch_.lora = lora;
   }
@@ -46,7 +52,7 @@ class StepClock : public StepTimer {
   double asked(std::int64_t wave_tokens);
 
   const StepModel& steps_;
-  double scale_;
+  StepScale scale_;
   bool all_stages_ = false;
   std::unique_ptr<StepClock> through_;  // the same for all stages; made when it is asked for
   std::vector<std::vector<float>>

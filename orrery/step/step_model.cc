@@ -6,6 +6,9 @@
 namespace orrery {
 namespace {
 
+// Spread of host times between machines (docs/composition.md).
+constexpr double kHostError = 0.25;
+
 Family family_of(const Op& op) {
   struct Visitor {
     Family operator()(const Gemm&) const { return Family::kGemm; }
@@ -84,24 +87,29 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   for (const ProgramOp& op : program.ops) {
     if (op.fusible && x.fused) continue;
     StepTerm term{op, {}, Bound::kNetwork, 0};
+    Seconds call;
     if (const auto* c = std::get_if<Collective>(&op.op)) {
       term.time = network_.predict(*c).time;
+      call = term.time.value;
       term.time.value += x.collective_latency * std::log2(std::max(c->ranks, 1));
       term.time = term.time.scaled(op.count);
       step.communication += term.time.value;
     } else {
       const KernelTime t = kernels_.predict(op.op);
       term.bound = t.bound;
+      call = t.time.value;
       term.time = t.time.scaled(op.count * engine_factor(engine_.kernels, op, t, !decoding, mixed));
       const Seconds least = std::max(t.compute, t.memory) * op.count;
       // Whatever the engine's factor says, the data sheet's roofline holds.
       if (t.compute > t.memory) term.time.value = std::max(term.time.value, least);
       // Above 1 the operands came from the cache: no share of the memory's peak.
       if (term.time.value > least) term.of_peak = least / term.time.value;
+      if (std::holds_alternative<MoeExperts>(op.op))
+        term.time.shared = std::hypot(term.time.shared, engine_.experts_error);
       step.kernels += term.time.value;
     }
     launched += op.count;
-    sum.add(family_of(op.op), term.time);
+    sum.add(family_of(op.op), term.time, call);
     if (with_terms) step.terms.push_back(term);
   }
 
@@ -109,20 +117,22 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
                                 : x.launch * launched + x.host_per_layer * program.layers;
   step.host = x.host_per_step + x.host_per_sequence * static_cast<double>(program.sequences);
 
+  // The GPU's way through the step and the host's; both have the host's error where it is in both.
   const Seconds gpu = step.kernels + step.communication;
   const Seconds gaps = step.replayed ? Seconds(0) : x.kernel_gap * launched;
-  Seconds paced = std::max(gpu + gaps, step.launches);
-  if (!decoding) paced = std::max(paced, x.prefill_floor);
-  Seconds whole = x.host_overlapped ? std::max(paced, step.host) : paced + step.host;
-  whole = std::max(whole, x.frontend_per_token * static_cast<double>(program.sequences));
-  // Time that the kernels do not explain has the uncertainty of the engine's fitted constants.
-  constexpr double kHostError =
-      0.25;  // spread of host times between machines (docs/composition.md)
-  if (whole > gpu) sum.add(Family::kHost, {whole - gpu, kHostError, 0, Origin::kFitted});
-  step.total = sum.total();
-  step.total.own = std::hypot(step.total.own, engine_.step_error);
-  step.exposed = whole - gpu;
   step.serial_host = x.host_overlapped ? Seconds(0) : step.host;
+  const Seconds waits = gaps + step.serial_host;
+  Seconds host_way = decoding ? step.launches : std::max(step.launches, x.prefill_floor);
+  host_way = x.host_overlapped ? std::max(host_way, step.host) : host_way + step.host;
+  host_way = std::max(host_way, x.frontend_per_token * static_cast<double>(program.sequences));
+  if (waits > Seconds(0)) sum.add(Family::kHost, {waits, kHostError, 0, Origin::kFitted});
+  const Estimate<Seconds> gpu_way = sum.total();
+  step.total = maximum(gpu_way, {host_way, kHostError, 0, Origin::kFitted},
+                       kHostError * waits.value() * kHostError * host_way.value());
+  step.total.origin =
+      step.total.value > gpu ? std::max(gpu_way.origin, Origin::kFitted) : gpu_way.origin;
+  step.total.own = std::hypot(step.total.own, engine_.step_error);
+  step.exposed = step.total.value - gpu;
   return step;
 }
 

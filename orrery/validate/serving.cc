@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
 #include "orrery/kernel/layer_times.h"
 #include "orrery/scenario/runner.h"
@@ -32,9 +33,9 @@ struct Figures {
   }
 };
 
-// The run's figures with all step times multiplied by `scale`.
-Figures simulated(const EngineRun& run, const RequestLoad& load, double scale) {
-  StepClock clock(run.steps(), scale);
+// The run's figures with every step at so many deviations of its error.
+Figures simulated(const EngineRun& run, const RequestLoad& load, double deviations) {
+  StepClock clock(run.steps(), {1, deviations});
   const SimulationResult r = simulate(run.config(), load, clock);
   Figures f;
   for (const RequestRecord& q : r.records) {
@@ -59,8 +60,8 @@ void validate_run(const EngineRun& run, const std::string& table, ValidationRepo
     measured.add(r.first - r.queued, r.last - r.queued, r.output);
   }
   const auto error = run.steps().time({{{32, 1, 1024}}}).total;
-  const auto at = [&](double p) { return simulated(run, load, error.quantile(p) / error.value); };
-  const Figures predicted = simulated(run, load, 1);
+  const auto at = [&](double p) { return simulated(run, load, normal_quantile(p)); };
+  const Figures predicted = simulated(run, load, 0);
   const Figures low50 = at(0.25), high50 = at(0.75), low90 = at(0.05), high90 = at(0.95);
   const auto row = [&](const char* metric, auto of, Origin origin) {
     ValidationRow v;

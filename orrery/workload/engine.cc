@@ -128,6 +128,9 @@ void declare(Fields& f, EngineProfile& e) {
       },
       "how a step is filled");
   f.add("step_error", e.step_error, "own relative error of a composed step").range(0, 2);
+  f.add("experts_error", e.experts_error,
+        "relative error of routed experts beside that of their kernels")
+      .range(0, 2);
 }
 
 std::vector<std::string> engine_ids(const Bundle& bundle) {

@@ -44,6 +44,20 @@ TEST(EstimateSum, OneFamilySharesItsErrorAndOwnErrorsAverageOut) {
   EXPECT_DOUBLE_EQ(t.own, std::sqrt(6.0 * 6.0 + 2.0 * 2.0) / 40);  // 30 * 0.2, 10 * 0.2
 }
 
+TEST(EstimateSum, CallsOfTheSameKernelAreOffAlike) {
+  TimeSum sum;
+  sum.add(Family::kGemm, time(30, 0, 0.20), Seconds(1));
+  sum.add(Family::kGemm, time(10, 0, 0.20), Seconds(1));
+  EXPECT_NEAR(sum.total().own, 0.20, 1e-12);
+  sum.add(Family::kGemm, time(40, 0, 0.20), Seconds(2));
+  EXPECT_NEAR(sum.total().own, std::hypot(8.0, 8.0) / 80, 1e-12);
+  // More kernels than are told apart: none is lost.
+  TimeSum many;
+  for (int i = 1; i <= 200; ++i) many.add(Family::kGemm, time(1, 0, 0.1), Seconds(i));
+  EXPECT_GE(many.total().own, 0.1 / std::sqrt(200.0));
+  EXPECT_LE(many.total().own, 0.1);
+}
+
 TEST(EstimateSum, FamiliesAreIndependent) {
   TimeSum sum;
   sum.add(Family::kGemm, time(30, 0.10, 0));
@@ -73,12 +87,24 @@ TEST(Maximum, FarApartTheLargerDecides) {
   EXPECT_EQ(t.origin, Origin::kMeasured);
 }
 
+// By symmetry max^2 + min^2 = A^2 + B^2 halves: the mean square deviation of equal ones.
 TEST(Maximum, EqualOnesAreBlendedByHalf) {
   const Time t = maximum(time(5, 0.1, 0.3), time(5, 0.3, 0.1, Origin::kAnalytical));
   EXPECT_EQ(t.value, Seconds(5));
-  EXPECT_DOUBLE_EQ(t.shared, 0.2);
-  EXPECT_DOUBLE_EQ(t.own, 0.2);
+  EXPECT_NEAR(t.sigma(), std::sqrt(0.1), 1e-12);
+  EXPECT_NEAR(t.shared, t.own, 1e-12);
   EXPECT_EQ(t.origin, Origin::kAnalytical);
+}
+
+TEST(Maximum, OfOneThatIsCertainOnlyWhatIsAboveItCounts) {
+  const Time t = maximum(time(5, 0, 0), time(5, 0.2, 0));
+  EXPECT_NEAR(t.sigma(), 0.2 / std::sqrt(2.0), 1e-12);
+}
+
+TEST(Maximum, WhatIsInBothCancels) {
+  // The second is 0.9 of the first and as far off: never the larger.
+  const Time t = maximum(time(10, 0.1, 0), time(9, 0.1, 0), 10 * 0.1 * 9 * 0.1);
+  EXPECT_NEAR(t.sigma(), 0.1, 1e-12);
 }
 
 TEST(Maximum, OfExactOnesIsTheLarger) {
