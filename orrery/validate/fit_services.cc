@@ -9,6 +9,7 @@
 #include <optional>
 #include <tuple>
 
+#include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/validate/inference_rows.h"
@@ -22,6 +23,7 @@ constexpr int kRounds = 2, kPasses = 2, kGrid = 9, kHalvings = 4;
 constexpr double kHuber = 0.5;       // logarithmic error beyond which a row pulls no harder
 constexpr double kPull = 0.01;       // weight of a constant's distance from where it started
 constexpr double kTtftWeight = 0.4;  // a TTFT beside a TPOT
+constexpr double kLeastError = 0.03, kMostError = 1;
 
 // A constant, by its logarithm.
 struct Constant {
@@ -60,6 +62,13 @@ struct Row {
 using Errors = std::array<std::optional<double>, 2>;  // log(predicted / measured): TPOT, TTFT
 constexpr const char* kFigures[2] = {"tpot", "ttft"};
 
+// A TPOT that was predicted without its (model, system) in the fit.
+struct LeftOut {
+  double log = 0;      // predicted / measured
+  double kernels = 0;  // squared relative error of the kernels, collectives and host alone
+  double experts = 0;  // squared share of routed experts
+};
+
 class ServiceFit {
  public:
   ServiceFit(Runner& runner, std::vector<Row> rows) : runner_(runner), rows_(std::move(rows)) {}
@@ -97,6 +106,22 @@ class ServiceFit {
       }
     }
     return out;
+  }
+
+  // Of errors() of `r` at `x`; nothing where the row has no TPOT.
+  std::optional<LeftOut> left_out(Row& r, const std::vector<double>& x, const Errors& errors) {
+    if (!errors[0]) return {};
+    set(r.row.scenario, x);
+    const auto squared = [&](const char* experts_error) {
+      Scenario s = r.row.scenario;
+      set_path(s.engine.overrides, "step_error", scalar_node("0", "fit"));
+      set_path(s.engine.overrides, "experts_error", scalar_node(experts_error, "fit"));
+      const Answer answer = runner_.run(s, options_);
+      const Metric* tpot = answer.points.at(0).find("tpot");
+      return std::pow(std::log(tpot->high90 / tpot->value) / normal_quantile(0.95), 2);
+    };
+    const double kernels = squared("0");
+    return LeftOut{*errors[0], kernels, squared("1") - kernels};
   }
 
   double loss(const std::vector<double>& x) {
@@ -172,6 +197,39 @@ struct Percents {
   double median(std::size_t i) const { return of[i].empty() ? 0 : quantile(of[i], 0.5); }
 };
 
+// The least error that puts 90 % of `rows` into their 90 % intervals, where it has the weight
+// `weight(row)` (squared) beside `beside(row)`. Nothing if they are too few.
+std::optional<double> asked(const std::vector<LeftOut>& rows, const auto& weight,
+                            const auto& beside) {
+  std::vector<double> squares;
+  const double z = normal_quantile(0.95);
+  for (const LeftOut& r : rows) {
+    if (weight(r) > 0) squares.push_back((r.log * r.log / (z * z) - beside(r)) / weight(r));
+  }
+  if (squares.size() < kLeastRows) return {};
+  return std::clamp(std::sqrt(std::max(0.0, quantile(squares, 0.9))), kLeastError, kMostError);
+}
+
+// The errors of a step and of its experts, from rows without experts and rows with them; where
+// these cannot be told apart, all is the step's.
+void ask_errors(const std::vector<LeftOut>& rows, FittedServices& f) {
+  const auto kernels = [](const LeftOut& r) { return r.kernels; };
+  const auto has_experts = [](const LeftOut& r) {
+    constexpr double kNone = 1e-6;
+    return r.experts > kNone;
+  };
+  f.step_error = asked(rows, [&](const LeftOut& r) { return has_experts(r) ? 0.0 : 1.0; }, kernels);
+  if (f.step_error) {
+    const double step = *f.step_error * *f.step_error;
+    f.experts_error = asked(
+        rows, [&](const LeftOut& r) { return has_experts(r) ? r.experts : 0.0; },
+        [step](const LeftOut& r) { return r.kernels + step; });
+  } else {
+    f.step_error = asked(rows, [](const LeftOut&) { return 1.0; }, kernels);
+    if (f.step_error) f.experts_error = 0;
+  }
+}
+
 std::string recipe(const FittedServices& f, const std::vector<double>& x, const std::string& date) {
   std::string out = fmt::format(
       "# Made by `orrery fit services` from data/inference/serving_steady on {}: do not edit.\n"
@@ -191,6 +249,8 @@ std::string recipe(const FittedServices& f, const std::vector<double>& x, const 
             fmt::format("  {}: {}\n", key.substr(dot + 1), text_of(kConstants[i], std::exp(x[i])));
     }
   }
+  if (f.step_error) out += fmt::format("step_error: {:.2g}\n", *f.step_error);
+  if (f.experts_error) out += fmt::format("experts_error: {:.2g}\n", *f.experts_error);
   return out;
 }
 
@@ -216,12 +276,18 @@ FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f
   }
   fit.simulate(x);
   for (Row& r : fit.rows()) after.add(fit.errors(r, x));
+  std::vector<LeftOut> judged;
   for (const auto& [group, count] : groups) {
     if (groups.size() == 1) break;
     const std::vector<double> others = fit.fit(x, group);
-    for (Row& r : fit.rows())
-      if (r.left_out_with == group) left_out.add(fit.errors(r, others));
+    for (Row& r : fit.rows()) {
+      if (r.left_out_with != group) continue;
+      const Errors errors = fit.errors(r, others);
+      left_out.add(errors);
+      if (const auto one = fit.left_out(r, others, errors)) judged.push_back(*one);
+    }
   }
+  ask_errors(judged, f);
   f.tpot_before = before.median(0), f.ttft_before = before.median(1);
   f.tpot_after = after.median(0), f.ttft_after = after.median(1);
   f.tpot_left_out = left_out.median(0), f.ttft_left_out = left_out.median(1);
