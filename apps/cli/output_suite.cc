@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/cli/document.h"
 #include "apps/cli/help.h"
 #include "apps/cli/output.h"
 
@@ -35,12 +36,6 @@ std::string interval_text(const SuiteFigure& f) {
 std::string check_mark(Status s) {
   return s == Status::kPass ? "ok" : s == Status::kFail ? "FAILS" : "NO ANSWER";
 }
-
-constexpr const char* kStyle =
-    "body{font:14px sans-serif;margin:2em;max-width:76em}table{border-collapse:collapse;width:100%}"
-    "td,th{border-bottom:1px solid #ccc;padding:.3em .6em;text-align:left;vertical-align:top}"
-    ".pass{color:#060}.fail{color:#b00;font-weight:bold}.unanswered{color:#850;font-weight:bold}"
-    "small{color:#555}";
 
 }  // namespace
 
@@ -123,10 +118,9 @@ std::string suite_html(const std::vector<Suite>& suites,
     return nullptr;
   };
   std::string out = fmt::format(
-      "<!doctype html><html lang=en><meta charset=utf-8><title>Suites</title><style>{}</style>"
-      "<h1>Suites</h1><p>{}</p><table><tr><th>question<th>answer, 90 % interval, tier<th>checks"
-      "<th>s</tr>\n",
-      kStyle, escaped_html(suite_summary(outcomes)));
+      "<h1>Suites</h1><p>{}</p><div class=wide><table><tr><th>question<th>answer, 90 % interval, "
+      "tier<th>checks<th>s</tr>\n",
+      escaped_html(suite_summary(outcomes)));
   for (const SuiteOutcome& o : outcomes) {
     const SuiteQuestion* q = question_of(o);
     const std::string status(to_text(o.status));
@@ -153,7 +147,7 @@ std::string suite_html(const std::vector<Suite>& suites,
     }
     out += fmt::format("<td>{:.3f}</tr>\n", o.seconds);
   }
-  return out + "</table></html>\n";
+  return html_page("Suites", out + "</table></div>\n");
 }
 
 }  // namespace orrery::cli

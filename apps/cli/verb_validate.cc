@@ -4,15 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/cli/output.h"
+#include "apps/cli/output_accuracy.h"
 #include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
+#include "orrery/validate/areas.h"
+#include "orrery/validate/baseline.h"
 #include "orrery/validate/inference.h"
-#include "orrery/validate/kernels.h"
 #include "orrery/validate/layers.h"
 #include "orrery/validate/network.h"
 #include "orrery/validate/neusight.h"
-#include "orrery/validate/report.h"
 #include "orrery/validate/serving.h"
 #include "orrery/validate/steps.h"
 #include "orrery/validate/training.h"
@@ -21,11 +21,15 @@
 namespace orrery::cli {
 namespace {
 
+constexpr int kChangedCode = 5;  // exit code: answered, but a prediction changed
+
 struct ValidateOptions {
-  std::string area, data, table, output = "table";
+  std::string area, data, table, baseline, output = "table";
   std::string tier = "best", rows;
   std::vector<std::string> fit_on;
   std::size_t points = 0;
+
+  bool all() const { return area == "all"; }
 };
 
 std::string group_name(const std::map<std::string, std::string>& by) {
@@ -61,44 +65,11 @@ void print_table(const ErrorReport& report) {
 }
 
 void print(const ErrorReport& report, const std::string& output) {
-  if (output == "json") {
-    fmt::print("{}\n", to_json(report).dump(1));
-  } else if (output == "md") {
-    fmt::print("{}", to_markdown(report));
-  } else {
-    print_table(report);
-  }
+  if (output == "json") return fmt::print("{}\n", to_json(report).dump(1));
+  print_table(report);
 }
 
-using RowsOf = ValidationReport (*)(const std::filesystem::path& dir, const std::string& table,
-                                    const Bundle& bundle);
-
-void validate_rows(RowsOf rows_of, const ValidateOptions& o, const Bundle& bundle) {
-  const ValidationReport report = rows_of(o.data, o.table, bundle);
-  if (o.output == "csv") {
-    fmt::print("{}", to_csv(report));
-  } else if (o.output == "md") {
-    fmt::print("{}", to_markdown(report));
-  } else {
-    print(grouped(report), o.output);
-  }
-}
-
-void validate_training_rows(const ValidateOptions& o, const Bundle& bundle) {
-  const TrainingValidation v = validate_training(o.data, o.table, bundle);
-  if (o.output == "csv") {
-    fmt::print("{}", to_csv(v.report));
-  } else if (o.output == "json") {
-    fmt::print("{}\n", to_json(v).dump(1));
-  } else if (o.output == "md") {
-    fmt::print("{}", to_markdown(v));
-  } else {
-    print_table(v.errors);
-    fmt::print("{}", remarks(v));
-  }
-}
-
-void validate_kernel_rows(const ValidateOptions& o, const Bundle& bundle) {
+KernelValidation kernel_options(const ValidateOptions& o) {
   KernelValidation v;
   v.table = o.table;
   const auto tier = parse_judged_tier(o.tier);
@@ -113,53 +84,127 @@ void validate_kernel_rows(const ValidateOptions& o, const Bundle& bundle) {
   v.fit_on = o.fit_on;
   v.points = o.points;
   if (!o.rows.empty()) v.all_rows = o.rows == "all";
-  if (o.output != "csv") return print(validate_kernels(o.data, v, bundle), o.output);
-  fmt::print("{}", csv_header(kernel_row_keys()));
-  validate_kernels(o.data, v, bundle, [](const ValidationRow& row) {
-    fmt::print("{}", csv_line(kernel_row_keys(), row));
+  return v;
+}
+
+// One area as a table for people or as json.
+void print_area(const ValidateOptions& o, const Bundle& bundle) {
+  const bool json = o.output == "json";
+  if (o.area == "kernels")
+    return print(validate_kernels(o.data, kernel_options(o), bundle), o.output);
+  if (o.area == "training") {
+    const TrainingValidation v = validate_training(o.data, o.table, bundle);
+    if (json) return fmt::print("{}\n", to_json(v).dump(1));
+    print_table(v.errors);
+    return fmt::print("{}", remarks(v));
+  }
+  using RowsOf = ValidationReport (*)(const std::filesystem::path& dir, const std::string& table,
+                                      const Bundle& bundle);
+  const RowsOf rows_of = o.area == "layers"      ? validate_layers
+                         : o.area == "steps"     ? validate_steps
+                         : o.area == "inference" ? validate_inference
+                         : o.area == "serving"   ? validate_serving
+                         : o.area == "network"   ? validate_network
+                         : o.area == "neusight"  ? validate_neusight
+                                                 : validate_training_memory;
+  print(grouped(rows_of(o.data, o.table, bundle)), o.output);
+}
+
+// Calls `run(area, folder, index)` for the area that was asked, or for all of them.
+template <class Run>
+void for_areas(const ValidateOptions& o, const Run& run) {
+  if (o.all()) return for_each_area(o.data, run);
+  run(validation_area(o.area), std::filesystem::path(o.data), std::size_t{0});
+}
+
+std::size_t area_count(const ValidateOptions& o) { return o.all() ? validation_areas().size() : 1; }
+
+void print_report(const ValidateOptions& o, const Bundle& bundle) {
+  const std::vector<AccuracyArea> areas =
+      o.all() ? validate_all(o.data, bundle)
+              : std::vector{accuracy_of(validation_area(o.area), o.data, kernel_options(o), bundle)};
+  const Document d = accuracy_document(
+      areas, fmt::format("orrery validate {} --data {}", o.area, o.data));
+  if (o.output == "json") {
+    fmt::print("{}\n", nlohmann::ordered_json{{"areas", to_json(areas)}}.dump(1));
+  } else {
+    fmt::print("{}", o.output == "md" ? d.markdown() : o.output == "html" ? d.html() : d.plain());
+  }
+}
+
+// Names that the rows of any area are grouped by.
+const std::set<std::string> kColumns = {"table",   "metric",  "predictor", "system",     "gpu",
+                                        "device",  "fabric",  "framework", "engine",     "stack",
+                                        "dtype",   "family",  "kind",      "collective", "mode",
+                                        "subset",  "layout",  "source",    "covered",    "fitted",
+                                        "trusted"};
+
+void print_csv(const ValidateOptions& o, const Bundle& bundle) {
+  // Kernels have millions of rows: by themselves they are not kept.
+  if (!o.all()) fmt::print("{}", CsvRows::header(kColumns));
+  std::vector<std::string> text(area_count(o));
+  for_areas(o, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t i) {
+    CsvRows csv(area.name, kColumns);
+    validate_area(area, dir, kernel_options(o), bundle, [&](const ValidationRow& row) {
+      if (o.all()) {
+        text[i] += csv.line(row);
+      } else {
+        fmt::print("{}", csv.line(row));
+      }
+    });
   });
+  if (!o.all()) return;
+  fmt::print("{}", CsvRows::header(kColumns));
+  for (const std::string& lines : text) fmt::print("{}", lines);
 }
 
-struct Area {
-  const char* name;
-  const char* folder;  // of the shared data; empty: all of it
-  void (*run)(const ValidateOptions& o, const Bundle& bundle);
-};
-
-template <RowsOf kRowsOf>
-void rows_area(const ValidateOptions& o, const Bundle& bundle) {
-  validate_rows(kRowsOf, o, bundle);
+// Whether nothing changed.
+bool compare(const ValidateOptions& o, const Bundle& bundle) {
+  if (o.output != "table" && o.output != "json" && o.output != "md")
+    throw InputError("validate --baseline: -o table, md or json");
+  Baseline before = read_baseline(o.baseline);
+  if (!o.all() && before[validation_area(o.area).name].empty())
+    throw InputError(fmt::format("{}: no rows of the area {}", o.baseline, o.area));
+  // An area without data has lost all its rows.
+  std::vector<BaselineComparison> comparisons;
+  for (const ValidationArea& area : validation_areas()) {
+    if (o.all() || o.area == area.name)
+      comparisons.emplace_back(area.name, std::move(before[area.name]));
+  }
+  for_areas(o, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t i) {
+    BaselineComparison& comparison = comparisons[i];
+    validate_area(area, dir, kernel_options(o), bundle,
+                  [&](const ValidationRow& row) { comparison.add(row); });
+  });
+  std::vector<TableChange> changes;
+  for (const BaselineComparison& c : comparisons) {
+    for (TableChange& table : c.changes(o.table)) changes.push_back(std::move(table));
+  }
+  const Document d = changes_document(changes, o.baseline);
+  if (o.output == "json") {
+    fmt::print("{}\n", to_json(changes).dump(1));
+  } else {
+    fmt::print("{}", o.output == "md" ? d.markdown() : d.plain());
+  }
+  return std::all_of(changes.begin(), changes.end(), [](const TableChange& c) { return c.same(); });
 }
 
-constexpr Area kAreas[] = {{"kernels", "kernels", validate_kernel_rows},
-                           {"training", "training", validate_training_rows},
-                           {"layers", "layers", rows_area<validate_layers>},
-                           {"steps", "inference/request_level", rows_area<validate_steps>},
-                           {"inference", "inference", rows_area<validate_inference>},
-                           {"serving", "inference", rows_area<validate_serving>},
-                           {"network", "", rows_area<validate_network>},
-                           {"training-memory", "training", rows_area<validate_training_memory>},
-                           {"neusight", "training", rows_area<validate_neusight>}};
-
-void validate_area(const ValidateOptions& o, const Bundle& bundle) {
-  if (o.area == "all") {
-    if (o.output != "table" && o.output != "md")
-      throw InputError("validate all: -o table or md; json and csv are of one area");
-    for (const Area& area : kAreas) {
-      ValidateOptions one = o;
-      one.data = (std::filesystem::path(o.data) / area.folder).string();
-      area.run(one, bundle);
-      fmt::print("\n");
-    }
-    return;
+void validate(const ValidateOptions& o, Context& context) {
+  if (!o.all()) validation_area(o.area);
+  if (o.all() && !o.table.empty()) throw InputError("validate all: --table is of one area");
+  const Bundle bundle = context.bundle();
+  if (!o.baseline.empty()) {
+    if (!compare(o, bundle)) context.exit_code = kChangedCode;
+  } else if (o.output == "csv") {
+    print_csv(o, bundle);
+  } else if (o.area == "training" && o.output == "md") {
+    // The form of docs/training-accuracy.md.
+    fmt::print("{}", to_markdown(validate_training(o.data, o.table, bundle)));
+  } else if (o.all() || o.output == "md" || o.output == "html") {
+    print_report(o, bundle);
+  } else {
+    print_area(o, bundle);
   }
-  std::vector<std::string> names = {"all"};
-  for (const Area& area : kAreas) {
-    if (o.area == area.name) return area.run(o, bundle);
-    names.emplace_back(area.name);
-  }
-  throw InputError(fmt::format("validate: expected {}, got '{}'{}", fmt::join(names, ", "), o.area,
-                               did_you_mean(o.area, names)));
 }
 
 }  // namespace
@@ -197,10 +242,23 @@ void add_validate(CLI::App& program, Context& context) {
                   "kernels: so many of the rows of each kernel class and GPU, drawn by hash, "
                   "calibrate it; the others judge [0]")
       ->type_name("N");
-  app->add_option("-o,--output", o->output, "table, json, md or csv (one line a row) [table]")
-      ->check(CLI::IsMember({"table", "json", "md", "csv"}))
+  app->add_option("--baseline", o->baseline,
+                  "what another build wrote with -o csv: reports which predictions changed, row by "
+                  "row")
+      ->type_name("FILE");
+  app->add_option("-o,--output", o->output,
+                  "table, json, md, html (a self-contained page) or csv (one line a row) [table]")
+      ->check(CLI::IsMember({"table", "json", "md", "html", "csv"}))
       ->type_name("FORMAT");
-  app->callback([o, &context] { validate_area(*o, context.bundle()); });
+  app->footer(
+      "Exit code 5: a prediction differs from the baseline's by more than 0.1 %, or rows\n"
+      "were gained or lost.\n"
+      "Examples:\n"
+      "  orrery validate all --data ../shared/data\n"
+      "  orrery validate all --data ../shared/data -o md > docs/accuracy.md\n"
+      "  orrery validate inference --data ../shared/data/inference -o csv > before.csv\n"
+      "  orrery validate inference --data ../shared/data/inference --baseline before.csv");
+  app->callback([o, &context] { validate(*o, context); });
 }
 
 }  // namespace orrery::cli

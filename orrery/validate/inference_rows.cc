@@ -66,7 +66,8 @@ void set_precision(Scenario& s, const std::string& precision, const std::string&
 MeasuredRow common(const Get& get, std::string_view table, const Catalog& catalog) {
   MeasuredRow r;
   r.table = table;
-  r.reference = get("source_ref");
+  r.reference = get("source_ref");  // the line is added by the reader
+  r.source = get("source");
   r.system = get("system");
   r.framework = get("framework");
   r.family = get("family");
@@ -203,6 +204,7 @@ MeasuredRow serving_rate(const Get& get, const Catalog& catalog) {
     v.rate = {number_of(get("request_rate"))};
   }
   v.requests = static_cast<std::int64_t>(number_of(get("num_requests")));
+  r.lengths = fmt::format("conversations of {} in, {} out", get("isl"), get("osl"));
   v.isl = conversation_lengths(number_of(get("isl")));
   v.osl = conversation_lengths(number_of(get("osl")));
   add_figure(r, get, "ttft_ms", "ttft", "ttft");
@@ -284,7 +286,35 @@ ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure, c
           m.high50,
           m.low90,
           m.high90,
-          m.origin};
+          m.origin,
+          question_of(row),
+          row.source};
+}
+
+std::string question_of(const MeasuredRow& row) {
+  const Scenario& s = row.scenario;
+  std::string out =
+      fmt::format("{} on {}, {}, {}", s.model, s.hardware.gpu, row.engine, s.precision.dtype);
+  for (const std::string& format : {s.precision.quantization, s.precision.moe_quantization}) {
+    if (!format.empty() && format != s.precision.dtype) out += " " + format;
+  }
+  if (!s.precision.kv_cache_dtype.empty()) out += " kv " + s.precision.kv_cache_dtype;
+  const auto count = [&](const char* name, std::int64_t n) {
+    if (n > 1) out += fmt::format(", {} {}", name, n);
+  };
+  count("tp", s.parallel.tp.at(0)), count("pp", s.parallel.pp.at(0));
+  count("dp", s.parallel.dp), count("ep", s.parallel.ep);
+  if (s.simulated)
+    return out + fmt::format(", {} requests {}, {}", s.service.requests,
+                             s.service.arrivals == "poisson"
+                                 ? fmt::format("at {:.6g}/s", s.service.rate.at(0))
+                                 : s.service.arrivals,
+                             row.lengths);
+  out += fmt::format(", {} in, {} out, {} {}", s.workload.isl.at(0), s.workload.osl.at(0),
+                     s.workload.closed_loop ? "users" : "batch", s.workload.batch.at(0));
+  if (const Node* scheduler = s.engine.overrides.find("scheduler"))
+    out += ", chunks of " + scheduler->at("max_num_batched_tokens").text();
+  return out;
 }
 
 bool fits_engines(std::string_view group) { return hash_text(group) % 3 != 0; }
@@ -302,15 +332,19 @@ void read_inference_rows(const std::filesystem::path& dir, std::string_view tabl
     return column ? std::string(csv.text(*column)) : std::string();
   };
   while (csv.next()) {
-    if (!get("suspect").empty()) continue;
-    // Saturated and dataset-driven rows ask for a simulation; the closed forms answer fixed
-    // batches.
-    if (table == "offline_throughput" && get("scenario") != "static batch") continue;
+    const std::string reference = fmt::format("{}:{} {}", table, csv.line(), get("source_ref"));
     try {
+      if (const std::string why = get("suspect"); !why.empty())
+        throw NoData(fmt::format("marked suspect by the data set: {}", why));
+      // The closed forms answer fixed batches.
+      if (table == "offline_throughput" && get("scenario") != "static batch")
+        throw NoData("a saturated or dataset-driven run: simulated, not estimated");
       MeasuredRow row = read_row(get, catalog);
-      if (!row.figures.empty()) rows.push_back(std::move(row));
+      row.reference = reference;
+      if (row.figures.empty()) throw NoData("the row states none of the figures that are judged");
+      rows.push_back(std::move(row));
     } catch (const std::runtime_error& e) {
-      refused.push_back({get("source_ref"), e.what()});
+      refused.push_back({reference, e.what()});
     }
   }
 }

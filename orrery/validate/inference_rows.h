@@ -31,11 +31,17 @@ struct MeasuredFigure {
 };
 
 struct MeasuredRow {
-  std::string table, reference, system, framework, family, group;
+  std::string table, system, framework, family, group;
+  std::string reference;  // line of the table and the source's own: "single_request:12 file.csv"
   std::string engine;  // profile
+  std::string source;  // who measured it
+  std::string lengths;  // of conversations, for a person
   Scenario scenario;
   std::vector<MeasuredFigure> figures;
 };
+
+// All that the row's scenario asks, on a line: rows with the same text are the same question.
+std::string question_of(const MeasuredRow& row);
 
 // A closed-loop row of serving_steady as a simulation: ten requests for each user, all users at
 // once; lengths within the tenth of the mean that the benchmark draws them from.
@@ -50,8 +56,8 @@ ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure,
                          const Metric& predicted);
 
 // Reads the rows of one table ("single_request", "offline_throughput", "serving_steady",
-// "serving_rate") that are neither suspect nor out of the table's scope; each is either put in
-// `rows` or in `refused`.
+// "serving_rate"); each is either put in `rows` or in `refused`: what the data set marks suspect,
+// what is out of the table's scope, and what cannot be asked.
 void read_inference_rows(const std::filesystem::path& dir, std::string_view table,
                          const Catalog& catalog, std::vector<MeasuredRow>& rows,
                          std::vector<RefusedRow>& refused);

@@ -346,6 +346,11 @@ class KernelJudge {
     row.low90 = t.time.quantile(0.05).value();
     row.high90 = t.time.quantile(0.95).value();
     row.origin = t.time.origin;
+    // Not the framework: the same call is the same question.
+    row.what = fmt::format("{} {}", r.system, describe(r.sample.op));
+    if (!dtype.empty()) row.what.append(", ").append(dtype);
+    row.source = r.sample.framework;
+    row.peers["roofline"] = roofline;
     each_(row);
   }
 

@@ -16,7 +16,7 @@ constexpr double kMicro = 1e-6;
 
 void add(ValidationReport& report, const LayerRow& row, const LayerSubject& subject,
          std::string_view table, const std::string& metric, bool fitted,
-         const std::string& reference, const Estimate<Seconds>& e) {
+         const std::string& reference, const std::string& what, const Estimate<Seconds>& e) {
   const auto us = [&e](double p) { return e.quantile(p).value() / kMicro; };
   report.rows.push_back({{{"table", std::string(table)},
                           {"metric", metric},
@@ -30,7 +30,13 @@ void add(ValidationReport& report, const LayerRow& row, const LayerSubject& subj
                          us(0.75),
                          us(0.05),
                          us(0.95),
-                         e.origin});
+                         e.origin,
+                         what,
+                         row.source});
+}
+
+std::string place_of(const LayerRow& row, const LayerSubject& subject) {
+  return fmt::format("{} {} on {}, tp {}", row.model, row.dtype, subject.gpu().id, row.tp);
 }
 
 void read_layers(CsvReader& csv, LayerSubject& subject, ValidationReport& report) {
@@ -56,7 +62,10 @@ void read_layers(CsvReader& csv, LayerSubject& subject, ValidationReport& report
         fitted = known.fits && row.source == "LLMServingSim";
       }
       if (!op) throw NoData(fmt::format("no op of a step is a layer '{}'", name));
-      add(report, row, subject, "layers", name, fitted, reference, subject.time(*op));
+      add(report, row, subject, "layers", name, fitted, reference,
+          fmt::format("{} of {}, {} {}", name, place_of(row, subject), csv.integer(count),
+                      csv.text(unit)),
+          subject.time(*op));
     } catch (const std::runtime_error& e) {
       report.refused.push_back({reference, e.what()});
     }
@@ -89,7 +98,10 @@ void read_attention(CsvReader& csv, LayerSubject& subject, ValidationReport& rep
           mixed                    ? "mixed"
           : prefill.new_tokens > 0 ? "prefill"
                                    : "decode",
-          mixed, reference, sum.total());
+          mixed, reference,
+          fmt::format("{}: prefill {} + {}, decode {} at {}", place_of(row, subject),
+                      prefill.new_tokens, prefill.past, decode.sequences, decode.past),
+          sum.total());
     } catch (const std::runtime_error& e) {
       report.refused.push_back({reference, e.what()});
     }

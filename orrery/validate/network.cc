@@ -50,7 +50,7 @@ NcclForced forced_by(std::string_view tuning) {
 }
 
 struct Question {
-  std::string row, gpu, fabric, collective, stack = "nccl";
+  std::string row, gpu, fabric, collective, stack = "nccl", tuning, source;
   int ranks = 2, nodes = 1;
   Bytes bytes;
   double measured_us = 0;
@@ -138,7 +138,9 @@ class Judge {
                               low(0.75),
                               low(0.05),
                               low(0.95),
-                              t.time.origin});
+                              t.time.origin,
+                              what(q),
+                              q.source});
     } catch (const InputError& e) {
       report_.refused.push_back({q.row, e.what()});
     }
@@ -153,6 +155,11 @@ class Judge {
     std::optional<Cluster> cluster;
     std::unique_ptr<NetworkModel> model;
   };
+
+  static std::string what(const Question& q) {
+    return fmt::format("{} of {} B over {} {} on {} nodes, {}, {}, {}", q.collective,
+                       q.bytes.value(), q.ranks, q.gpu, q.nodes, q.fabric, q.stack, q.tuning);
+  }
 
   const Machine& machine(const Question& q) {
     const std::string key =
@@ -183,7 +190,9 @@ class Judge {
                       us(t.quantile(0.75)),
                       us(t.quantile(0.05)),
                       us(t.quantile(0.95)),
-                      t.origin};
+                      t.origin,
+                      what(q),
+                      q.source};
     report_.rows.push_back(row);
     const auto add = [&](const char* who, double predicted) {
       row.by["table"] = who;
@@ -258,6 +267,9 @@ void read_measured(const std::filesystem::path& file, Judge& judge) {
     q.collective = csv.text(collective);
     q.ranks = static_cast<int>(csv.integer(ranks));
     q.nodes = static_cast<int>(csv.integer(nodes));
+    q.tuning = csv.text(tuning);
+    if (exchange) q.tuning.append(", ").append(csv.text(version));
+    q.source = csv.text(source);
     if (exchange) {
       const bool by_bandwidth = csv.empty(time);
       q.bytes = Bytes(csv.optional_number(bytes).value_or(0));
@@ -293,6 +305,8 @@ void read_kernels(const std::filesystem::path& file, Judge& judge) {
     const bool half = csv.text(dtype) == "half";
     q.bytes = Bytes(csv.number(elements) * (half ? 2 : 1));
     q.measured_us = csv.number(latency);
+    q.tuning = csv.text(dtype);
+    q.source = "collective_nccl";
     if (!half && q.collective == "all_reduce") q.forced.algorithm = NcclAlgorithm::kRing;
     judge.judge(q);
   }

@@ -116,7 +116,11 @@ ValidationReport validate_neusight(const std::filesystem::path& dir, const std::
           ms(t.quantile(0.75)),
           ms(t.quantile(0.05)),
           ms(t.quantile(0.95)),
-          t.origin};
+          t.origin,
+          fmt::format("{} {} {} x {} on {} {}, {}tp {} pp {} dp {}, {} micro batches",
+                      csv.text(model), csv.text(mode), csv.text(batch), csv.text(tokens),
+                      csv.text(gpus), csv.text(gpu), compiled ? "compiled, " : "", layout.tp,
+                      layout.pp, layout.dp, layout.micro_batches)};
       report.rows.push_back(out);
       if (const std::optional<double> other = csv.optional_number(theirs)) {
         out.by["predictor"] = "neusight";

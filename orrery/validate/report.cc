@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace orrery {
@@ -130,63 +131,31 @@ std::string to_markdown(const ErrorReport& report) {
   return out;
 }
 
-std::string to_markdown(const ValidationReport& report) {
-  std::string out = fmt::format(
-      "## {}\n\nErrors in percent of the measured value; in50 and in90: share of rows inside the "
-      "50 % and 90 % interval.\n",
-      report.area);
-  std::set<std::pair<std::string, std::string>> figures;
-  for (const ValidationRow& r : report.rows) figures.emplace(r.by.at("table"), r.by.at("metric"));
-  for (const auto& [table, metric] : figures) {
-    out += fmt::format(
-        "\n### {}: {}\n\n| rows | n | mape | median | p90 | bias | in50 | in90 "
-        "|\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
-        table, metric);
-    auto line = [&out](const std::string& name, const std::vector<const ValidationRow*>& rows) {
-      const ErrorSummary s = summarise(rows);
-      out += fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {:.0f} | {:.0f} |\n",
-                         name, s.n, s.mape, s.median, s.p90, s.bias, s.coverage50, s.coverage90);
-    };
-    std::vector<const ValidationRow*> all;
-    for (const ValidationRow& r : report.rows) {
-      if (r.by.at("table") == table && r.by.at("metric") == metric) all.push_back(&r);
-    }
-    line("all", all);
-    for (const char* key : {"fitted", "engine", "system", "family"}) {
-      std::map<std::string, std::vector<const ValidationRow*>> groups;
-      for (const ValidationRow* r : all) {
-        if (const auto value = r->by.find(key); value != r->by.end())
-          groups[value->second].push_back(r);
-      }
-      for (const auto& [value, rows] : groups) line(fmt::format("{}: {}", key, value), rows);
-    }
-  }
-  std::map<std::string, std::size_t> reasons;
-  for (const RefusedRow& r : report.refused) ++reasons[r.why.substr(0, r.why.find(':'))];
-  if (!reasons.empty()) out += fmt::format("\n### Refused: {} rows\n\n", report.refused.size());
-  for (const auto& [why, n] : reasons) out += fmt::format("- {}: {}\n", n, why);
-  return out;
-}
-
-std::string to_csv(const ValidationReport& report) {
-  std::set<std::string> names;
-  for (const ValidationRow& r : report.rows) {
-    for (const auto& [name, value] : r.by) names.insert(name);
-  }
-  std::string out = csv_header(names);
-  for (const ValidationRow& r : report.rows) out += csv_line(names, r);
-  return out;
-}
-
-std::string csv_header(const std::set<std::string>& names) {
-  std::string out;
+std::string CsvRows::header(std::set<std::string> names) {
+  names.erase("tier");
+  std::string out = "key,";
   for (const std::string& name : names) out += name + ",";
   return out + "row,measured,predicted,low50,high50,low90,high90,tier\n";
 }
 
-std::string csv_line(const std::set<std::string>& names, const ValidationRow& r) {
-  std::string out;
-  for (const std::string& name : names) {
+std::string CsvRows::key(const ValidationRow& r) {
+  std::string out = area_;
+  const auto add = [&out](std::string part) {
+    std::replace(part.begin(), part.end(), '/', '_');
+    out += "/" + part;
+  };
+  for (const char* name : {"table", "metric", "predictor"}) {
+    if (const auto value = r.by.find(name); value != r.by.end()) add(value->second);
+  }
+  add(r.row.substr(0, r.row.find(' ')));
+  const int n = ++seen_[out];
+  return n == 1 ? out : fmt::format("{}#{}", out, n);
+}
+
+std::string CsvRows::line(const ValidationRow& r) {
+  std::string out = quoted(key(r)) + ",";
+  for (const std::string& name : names_) {
+    if (name == "tier") continue;  // the last column
     const auto value = r.by.find(name);
     out += (value == r.by.end() ? "" : quoted(value->second)) + ",";
   }

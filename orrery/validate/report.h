@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "orrery/base/estimate.h"
@@ -26,6 +27,10 @@ struct ValidationRow {
   double measured = 0, predicted = 0;
   double low50 = 0, high50 = 0, low90 = 0, high90 = 0;
   Origin origin = Origin::kAnalytical;
+  // All that was asked, in words: rows with the same `what` are the same question. Empty: not told.
+  std::string what{};
+  std::string source{};                   // who measured it, where tables have several
+  std::map<std::string, double> peers{};  // what others predict for the same row
 };
 
 struct RefusedRow {
@@ -67,14 +72,25 @@ nlohmann::ordered_json to_json(const ValidationReport& report);
 // One Markdown table for each `table` of the groups, details left out; then what was refused.
 std::string to_markdown(const ErrorReport& report);
 
-// Tables for docs/accuracy.md: for each table and metric the errors in all, by whether the rows
-// fitted, by engine, system and family; then why rows were refused.
-std::string to_markdown(const ValidationReport& report);
+// Rows as csv: key, the keys of `by` in `names`, row, measured, predicted, the ends of both
+// intervals, tier.
+//
+// The key names a row in every build that reads the same tables:
+// "area/table/metric/predictor/place", the place being `row` up to the first blank
+// ("iteration.csv:31"); what stands there more than once (draws) is counted, "...#2". Nothing that
+// a build decides (tier, engine profile) is part of it.
+class CsvRows {
+ public:
+  CsvRows(std::string area, std::set<std::string> names)
+      : area_(std::move(area)), names_(std::move(names)) {}
+  static std::string header(std::set<std::string> names);
+  std::string line(const ValidationRow& row);
+  std::string key(const ValidationRow& row);  // of the next row: counts
 
-// One line a row: the keys of `by`, row, measured, predicted, interval, tier.
-std::string to_csv(const ValidationReport& report);
-// The same line by line, where there are too many rows to keep. `names`: the keys of `by`.
-std::string csv_header(const std::set<std::string>& names);
-std::string csv_line(const std::set<std::string>& names, const ValidationRow& row);
+ private:
+  std::string area_;
+  std::set<std::string> names_;
+  std::unordered_map<std::string, int> seen_;
+};
 
 }  // namespace orrery

@@ -49,6 +49,21 @@ TEST_F(Rows, ReadsASingleRequest) {
   EXPECT_EQ(r.figures[1].answer_name, "tpot");
 }
 
+TEST_F(Rows, TheSameQuestionHasTheSameText) {
+  const std::string same = ",llama-2-70b,dense-gqa,fp16,h100-sxm-80gb,8,vllm,?,8,1,2,512,128,";
+  write("single_request",
+        std::string(kSingle) + "splitwise-sim" + same + "77,30,,,ref1,g\nsplitwise-sim" + same +
+            "70,28,,,ref2,g\nsplitwise-sim,llama-2-70b,dense-gqa,fp16,h100-sxm-80gb,8,vllm,?,8,1,"
+            "4,512,128,77,30,,,ref3,g\n");
+  read_inference_rows(dir, "single_request", catalog, rows, refused);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(question_of(rows[0]), question_of(rows[1]));
+  EXPECT_NE(question_of(rows[0]), question_of(rows[2]));
+  EXPECT_EQ(question_of(rows[0]),
+            "llama-2-70b on h100-sxm, vllm-2023, fp16, tp 8, 512 in, 128 out, batch 2");
+  EXPECT_EQ(rows[0].source, "splitwise-sim");
+}
+
 TEST_F(Rows, LeavesSuspectsOutAndRefusesWithAReason) {
   write("single_request",
         std::string(kSingle) +
@@ -57,10 +72,11 @@ TEST_F(Rows, LeavesSuspectsOutAndRefusesWithAReason) {
             "x,llama-2-7b,dense,fp16,h100-sxm-80gb,1,onnx,1,1,1,1,128,128,,8,,,ref3,g\n");
   read_inference_rows(dir, "single_request", catalog, rows, refused);
   EXPECT_TRUE(rows.empty());
-  ASSERT_EQ(refused.size(), 2u);
-  EXPECT_EQ(refused[0].row, "ref2");
-  EXPECT_NE(refused[0].why.find("no-such-chip"), std::string::npos);
-  EXPECT_NE(refused[1].why.find("onnx"), std::string::npos);
+  ASSERT_EQ(refused.size(), 3u);
+  EXPECT_EQ(refused[0].why, "marked suspect by the data set: far_below");
+  EXPECT_EQ(refused[1].row, "single_request:3 ref2");
+  EXPECT_NE(refused[1].why.find("no-such-chip"), std::string::npos);
+  EXPECT_NE(refused[2].why.find("onnx"), std::string::npos);
 }
 
 TEST_F(Rows, LlamaCppSplitsByLayersAndStatesItsPromptChunk) {
@@ -71,7 +87,8 @@ TEST_F(Rows, LlamaCppSplitsByLayersAndStatesItsPromptChunk) {
         "batch,,,1,128,128,50,,\"file column Batch Size 16 is the prompt chunk\",r,g\n"
         "a,llama-2-7b,dense,fp16,a100-sxm-40gb,4,vllm,1,saturated,1,1,1,128,128,50,,,r2,g\n");
   read_inference_rows(dir, "offline_throughput", catalog, rows, refused);
-  ASSERT_EQ(rows.size(), 1u);  // saturated rows are no fixed batch
+  ASSERT_EQ(rows.size(), 1u);
+  ASSERT_EQ(refused.size(), 1u);  // saturated rows are no fixed batch
   EXPECT_EQ(rows[0].scenario.parallel.pp, Sweep{4});
   EXPECT_EQ(rows[0].scenario.engine.overrides.at("scheduler").at("max_num_batched_tokens").as_int(),
             16);

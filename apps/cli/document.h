@@ -1,0 +1,49 @@
+// A document as headings, paragraphs, lists and tables, written as Markdown, as a page or as plain
+// text: what one has, all have.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace orrery::cli {
+
+struct DocumentTable {
+  std::string align;  // a letter a column: l or r
+  std::vector<std::string> head;
+  std::vector<std::vector<std::string>> rows;
+};
+
+class Document {
+ public:
+  explicit Document(std::string title) : title_(std::move(title)) {}
+
+  void heading(int level, std::string text);  // 2 or 3
+  // `code` in backquotes is set as such.
+  void text(std::string paragraph);
+  void list(std::vector<std::string> items);
+  void table(DocumentTable table);
+  // What follows, up to the end, is for who wants to know more: a page folds it away, plain text
+  // leaves it out. Folds do not nest.
+  void begin_fold(std::string title);
+  void end_fold();
+
+  std::string markdown() const;
+  std::string html() const;   // self-contained, without scripts
+  std::string plain() const;  // 80 columns; of tables the first column left, the others numbers
+
+ private:
+  struct Block {
+    enum class Kind { kHeading, kText, kList, kTable, kFold, kEndFold } kind;
+    int level = 0;
+    std::string text;
+    std::vector<std::string> items;
+    DocumentTable table;
+  };
+  std::string title_;
+  std::vector<Block> blocks_;
+};
+
+// A page of this body: style for narrow and wide screens, light and dark, nothing from elsewhere.
+std::string html_page(const std::string& title, const std::string& body);
+
+}  // namespace orrery::cli
