@@ -129,7 +129,8 @@ std::string Document::markdown() const {
   for (const Block& b : blocks_) {
     switch (b.kind) {
       case Block::Kind::kHeading:
-        out += fmt::format("\n{} {}\n", std::string(static_cast<std::size_t>(b.level), '#'), b.text);
+        out +=
+            fmt::format("\n{} {}\n", std::string(static_cast<std::size_t>(b.level), '#'), b.text);
         break;
       case Block::Kind::kText:
         out += "\n" + wrapped(b.text, kMarkdownColumns, "");

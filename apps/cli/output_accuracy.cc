@@ -54,31 +54,44 @@ void add_reading(Document& d) {
   d.text(
       "Errors are in percent of the measured value: median, mape (mean) and p90 of |predicted - "
       "measured| / measured; bias is the mean with its sign, above 0 where the prediction is too "
-      "large. in50 and in90: percent of the rows whose measured value lies in the prediction's 50 % "
-      "and 90 % interval; they should be 50 and 90. Tiers: measured, a sweep of this kernel on this "
+      "large. in50 and in90: percent of the rows whose measured value lies in the prediction's 50 "
+      "% "
+      "and 90 % interval; they should be 50 and 90. Tiers: measured, a sweep of this kernel on "
+      "this "
       "GPU; fitted, a constant fitted on whole measurements; transferred, from other GPUs' sweeps; "
       "analytical, physics and data sheet alone.");
 }
 
 void add_summary(Document& d, const std::vector<AccuracyArea>& areas) {
   d.heading(2, "In short");
+  d.text(
+      "Where some rows of a table may have fitted constants, the line below it counts those that "
+      "fitted nothing. What is fitted on what stands with each area.");
   DocumentTable t = error_table("area and table");
   for (const AccuracyArea& a : areas) {
-    for (const AccuracyTable& table : a.tables)
-      t.rows.push_back(error_line(name_of(a.name, table), table.all, table.intervals));
+    for (const AccuracyTable& table : a.tables) {
+      const std::string name = name_of(a.name, table);
+      t.rows.push_back(error_line(name, table.all, table.intervals));
+      for (const GroupErrors& g : table.groups) {
+        if (g.key == "fitted" && g.value == "no")
+          t.rows.push_back(error_line(name + ", not fitted", g.errors, table.intervals));
+      }
+    }
   }
   d.table(std::move(t));
 }
 
 void add_worst(Document& d, const std::vector<AccuracyArea>& areas) {
   d.heading(2, "Where it is worst");
-  d.text(fmt::format(
-      "Groups of at least {} rows by their median error, the {} greatest; groups that hold the same "
-      "rows are named once.",
-      kLeastRows, kWorstGroups));
+  d.text(
+      fmt::format("Groups of at least {} rows by their median error, the {} greatest, at most "
+                  "three of a table; "
+                  "groups that hold the same rows are named once.",
+                  kLeastRows, kWorstGroups));
   DocumentTable t = error_table("group");
   for (const WorstGroup& g : worst_groups(areas, kLeastRows, kWorstGroups))
     t.rows.push_back(error_line(group_name(g), g.group.errors, g.table->intervals));
+  if (t.rows.empty()) return d.text("No group has that many rows.");
   d.table(std::move(t));
   DocumentTable covered = error_table("group");
   for (const WorstGroup& g : least_covered(areas, kLeastRows, kWorstCovered))
@@ -97,14 +110,15 @@ void add_peers(Document& d, const std::vector<AccuracyArea>& areas) {
     for (const AccuracyTable& table : a.tables) {
       for (const PeerErrors& p : table.peers)
         t.rows.push_back({name_of(a.name, table) + ", " + p.who, std::to_string(p.theirs.n),
-                          percent(p.theirs.median), percent(p.theirs.mape),
-                          percent(p.ours.median), percent(p.ours.mape)});
+                          percent(p.theirs.median), percent(p.theirs.mape), percent(p.ours.median),
+                          percent(p.ours.mape)});
     }
   }
   if (t.rows.empty()) return;
   d.heading(2, "Other tools on the same rows");
   d.text(
-      "Their median error and MAPE, then ours on exactly these rows. Where tools are fitted on rows "
+      "Their median error and MAPE, then ours on exactly these rows. Where tools are fitted on "
+      "rows "
       "of a table, we do not know on which.");
   d.table(std::move(t));
 }
@@ -115,11 +129,11 @@ void add_noise(Document& d, const std::vector<AccuracyArea>& areas) {
       "A question that was measured more than once has no single right answer. The floor is the "
       "error of the best one, the median of its rows, against these rows; ours are the errors of "
       "our predictions on the same rows. Repeats: one source measured the question more than once "
-      "(other versions of its software among them). Sources: several did, and one answer must serve "
+      "(other versions of its software among them). Sources: several did, and one answer must "
+      "serve "
       "all. Questions measured once, and tables not named here, say nothing about their noise.");
-  DocumentTable t{"lrrrrrr",
-                  {"table", "questions", "rows", "floor", "mape", "ours", "our mape"},
-                  {}};
+  DocumentTable t{
+      "lrrrrrr", {"table", "questions", "rows", "floor", "mape", "ours", "our mape"}, {}};
   for (const AccuracyArea& a : areas) {
     for (const AccuracyTable& table : a.tables) {
       const auto add = [&](const char* kind, const NoiseFloor& f) {
@@ -149,11 +163,10 @@ void add_table(Document& d, const AccuracyTable& table) {
   for (const WorstRow& w : table.worst) {
     std::string text = w.row.substr(0, w.row.find(' '));
     text += ", " + (w.what.empty() ? w.row : w.what);
-    worst.push_back(fmt::format("{}: measured {} {}, predicted {}{}", text, number(w.measured),
-                                table.unit, number(w.predicted),
-                                w.low90 < w.high90 ? fmt::format(" [{}, {}]", number(w.low90),
-                                                                 number(w.high90))
-                                                   : ""));
+    worst.push_back(fmt::format(
+        "{}: measured {} {}, predicted {}{}", text, number(w.measured), table.unit,
+        number(w.predicted),
+        w.low90 < w.high90 ? fmt::format(" [{}, {}]", number(w.low90), number(w.high90)) : ""));
   }
   d.text("The worst rows:");
   d.list(std::move(worst));
@@ -165,7 +178,7 @@ void add_area(Document& d, const AccuracyArea& area) {
   d.text(area.about);
   for (const std::string& remark : area.remarks) d.text(remark);
   for (const AccuracyTable& table : area.tables) add_table(d, table);
-  if (area.tables.empty()) d.text("No row could be judged.");
+  if (area.tables.empty() && area.remarks.empty()) d.text("No row could be judged.");
   std::size_t refused = 0;
   std::vector<std::string> reasons;
   for (const RefusedRows& r : area.refused) {
@@ -182,8 +195,8 @@ void add_area(Document& d, const AccuracyArea& area) {
 
 Document accuracy_document(const std::vector<AccuracyArea>& areas, const std::string& command) {
   Document d(areas.size() == 1 ? "Accuracy: " + areas.front().name : "Accuracy");
-  d.text(fmt::format("Written by `{} -o md` (or `-o html`), every line of it: do not edit.",
-                     command));
+  d.text(
+      fmt::format("Written by `{} -o md` (or `-o html`), every line of it: do not edit.", command));
   add_reading(d);
   add_summary(d, areas);
   add_worst(d, areas);
@@ -203,14 +216,15 @@ Document changes_document(const std::vector<TableChange>& changes, const std::st
     d.text(fmt::format("{} rows, none changed by more than {} %.", rows, 100 * kChanged));
     return d;
   }
-  d.text(fmt::format(
-      "{} rows in both. Changed: by more than {} %; median and largest change of these rows; median "
-      "error and MAPE of all rows in both, before and after.",
-      rows, 100 * kChanged));
-  DocumentTable t{"lrrrrrrrrr",
-                  {"table", "rows", "changed", "gained", "lost", "change", "most", "error",
-                   "", "mape", ""},
-                  {}};
+  d.text(
+      fmt::format("{} rows in both. Changed: by more than {} %; median and largest change of these "
+                  "rows; median "
+                  "error and MAPE of all rows in both, before and after.",
+                  rows, 100 * kChanged));
+  DocumentTable t{
+      "lrrrrrrrrr",
+      {"table", "rows", "changed", "gained", "lost", "change", "most", "error", "", "mape", ""},
+      {}};
   t.align = "lrrrrrrrrrr";
   for (const TableChange& c : changes) {
     if (c.same()) continue;

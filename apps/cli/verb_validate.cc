@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/output.h"
 #include "apps/cli/output_accuracy.h"
 #include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr int kChangedCode = 5;  // exit code: answered, but a prediction changed
 
 struct ValidateOptions {
-  std::string area, data, table, baseline, output = "table";
+  std::string area, data, table, baseline, html, output = "table";
   std::string tier = "best", rows;
   std::vector<std::string> fit_on;
   std::size_t points = 0;
@@ -121,10 +122,12 @@ std::size_t area_count(const ValidateOptions& o) { return o.all() ? validation_a
 
 void print_report(const ValidateOptions& o, const Bundle& bundle) {
   const std::vector<AccuracyArea> areas =
-      o.all() ? validate_all(o.data, bundle)
-              : std::vector{accuracy_of(validation_area(o.area), o.data, kernel_options(o), bundle)};
-  const Document d = accuracy_document(
-      areas, fmt::format("orrery validate {} --data {}", o.area, o.data));
+      o.all()
+          ? validate_all(o.data, bundle)
+          : std::vector{accuracy_of(validation_area(o.area), o.data, kernel_options(o), bundle)};
+  const Document d =
+      accuracy_document(areas, fmt::format("orrery validate {} --data {}", o.area, o.data));
+  if (!o.html.empty()) write_file(o.html, d.html(), "--html");
   if (o.output == "json") {
     fmt::print("{}\n", nlohmann::ordered_json{{"areas", to_json(areas)}}.dump(1));
   } else {
@@ -133,11 +136,10 @@ void print_report(const ValidateOptions& o, const Bundle& bundle) {
 }
 
 // Names that the rows of any area are grouped by.
-const std::set<std::string> kColumns = {"table",   "metric",  "predictor", "system",     "gpu",
-                                        "device",  "fabric",  "framework", "engine",     "stack",
-                                        "dtype",   "family",  "kind",      "collective", "mode",
-                                        "subset",  "layout",  "source",    "covered",    "fitted",
-                                        "trusted"};
+const std::set<std::string> kColumns = {
+    "table",     "metric", "predictor", "system", "gpu",     "device", "fabric",
+    "framework", "engine", "stack",     "dtype",  "family",  "kind",   "collective",
+    "mode",      "subset", "layout",    "source", "covered", "fitted", "trusted"};
 
 void print_csv(const ValidateOptions& o, const Bundle& bundle) {
   // Kernels have millions of rows: by themselves they are not kept.
@@ -160,8 +162,7 @@ void print_csv(const ValidateOptions& o, const Bundle& bundle) {
 
 // Whether nothing changed.
 bool compare(const ValidateOptions& o, const Bundle& bundle) {
-  if (o.output != "table" && o.output != "json" && o.output != "md")
-    throw InputError("validate --baseline: -o table, md or json");
+  if (o.output == "csv") throw InputError("validate --baseline: -o table, md or json");
   Baseline before = read_baseline(o.baseline);
   if (!o.all() && before[validation_area(o.area).name].empty())
     throw InputError(fmt::format("{}: no rows of the area {}", o.baseline, o.area));
@@ -192,15 +193,19 @@ bool compare(const ValidateOptions& o, const Bundle& bundle) {
 void validate(const ValidateOptions& o, Context& context) {
   if (!o.all()) validation_area(o.area);
   if (o.all() && !o.table.empty()) throw InputError("validate all: --table is of one area");
+  const bool page = !o.html.empty() || o.output == "html";
+  if (page && !o.baseline.empty()) throw InputError("validate --baseline: there is no page of it");
+  if (!o.html.empty() && o.output == "csv")
+    throw InputError("validate -o csv: --html is beside the report");
   const Bundle bundle = context.bundle();
   if (!o.baseline.empty()) {
     if (!compare(o, bundle)) context.exit_code = kChangedCode;
   } else if (o.output == "csv") {
     print_csv(o, bundle);
-  } else if (o.area == "training" && o.output == "md") {
+  } else if (o.area == "training" && o.output == "md" && !page) {
     // The form of docs/training-accuracy.md.
     fmt::print("{}", to_markdown(validate_training(o.data, o.table, bundle)));
-  } else if (o.all() || o.output == "md" || o.output == "html") {
+  } else if (o.all() || o.output == "md" || page) {
     print_report(o, bundle);
   } else {
     print_area(o, bundle);
@@ -246,18 +251,20 @@ void add_validate(CLI::App& program, Context& context) {
                   "what another build wrote with -o csv: reports which predictions changed, row by "
                   "row")
       ->type_name("FILE");
+  app->add_option("--html", o->html, "write the report as a self-contained page as well")
+      ->type_name("FILE");
   app->add_option("-o,--output", o->output,
                   "table, json, md, html (a self-contained page) or csv (one line a row) [table]")
       ->check(CLI::IsMember({"table", "json", "md", "html", "csv"}))
       ->type_name("FORMAT");
   app->footer(
-      "Exit code 5: a prediction differs from the baseline's by more than 0.1 %, or rows\n"
-      "were gained or lost.\n"
+      "Exit code 5: a prediction differs from the baseline's by more than 0.1 %, or\n"
+      "rows were gained or lost.\n"
       "Examples:\n"
       "  orrery validate all --data ../shared/data\n"
-      "  orrery validate all --data ../shared/data -o md > docs/accuracy.md\n"
-      "  orrery validate inference --data ../shared/data/inference -o csv > before.csv\n"
-      "  orrery validate inference --data ../shared/data/inference --baseline before.csv");
+      "  orrery validate all --data ../shared/data -o md --html all.html > all.md\n"
+      "  orrery validate all --data ../shared/data -o csv > before.csv\n"
+      "  orrery validate all --data ../shared/data --baseline before.csv");
   app->callback([o, &context] { validate(*o, context); });
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kWorst = 3;
+constexpr std::size_t kWorst = 3, kMostOfTable = 3;
 
 // Keys of groups in the order in which they are read; others follow by name.
 constexpr std::array<std::string_view, 15> kKeys = {
@@ -106,8 +106,12 @@ std::vector<WorstGroup> pick(const std::vector<AccuracyArea>& areas, std::size_t
   std::stable_sort(all.begin(), all.end(), [&](const WorstGroup& a, const WorstGroup& b) {
     return badness(a.group) > badness(b.group);
   });
-  if (all.size() > most) all.resize(most);
-  return all;
+  std::vector<WorstGroup> out;
+  std::map<const AccuracyTable*, std::size_t> of_table;
+  for (const WorstGroup& g : all) {
+    if (out.size() < most && ++of_table[g.table] <= kMostOfTable) out.push_back(g);
+  }
+  return out;
 }
 
 }  // namespace
@@ -137,8 +141,8 @@ struct AccuracyTally::Table {
       if (by <= again->first) return;
       worst.erase(again);
     }
-    const auto at = std::find_if(worst.begin(), worst.end(),
-                                 [&](const auto& w) { return w.first < by; });
+    const auto at =
+        std::find_if(worst.begin(), worst.end(), [&](const auto& w) { return w.first < by; });
     worst.insert(at, {by,
                       {r.row, r.what, r.measured * scale, r.predicted * scale, r.low90 * scale,
                        r.high90 * scale}});

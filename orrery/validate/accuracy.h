@@ -38,7 +38,7 @@ struct AccuracyTable {
   std::string table, metric;  // the metric may be empty
   std::string unit;           // of `worst`
   ErrorSummary all;
-  bool intervals = false;  // whether any row has one; otherwise the coverages mean nothing
+  bool intervals = false;           // whether any row has one; otherwise the coverages mean nothing
   std::vector<GroupErrors> groups;  // by key, in a fixed order, then by value
   std::vector<PeerErrors> peers;
   NoiseFloor repeats, sources;
@@ -77,7 +77,8 @@ class AccuracyTally {
   double last_measured_ = 0, last_predicted_ = 0;
 };
 
-// Where a report is worst: groups of at least `rows` rows, of all tables, at most `most` of them.
+// Where a report is worst: groups of at least `rows` rows, at most `most` of them and three of a
+// table.
 struct WorstGroup {
   std::string area;
   const AccuracyTable* table;

@@ -29,7 +29,8 @@ constexpr std::array<ValidationArea, 9> kAreas = {{
      "out; their neighbours on the sweeps' grids are fitted. The roofline is max(flops / peak, "
      "bytes / bandwidth)."},
     {"layers", "layers", "layers",
-     "Layers as they run inside an engine, from kernels. fitted: yes at the small layers that these "
+     "Layers as they run inside an engine, from kernels. fitted: yes at the small layers that "
+     "these "
      "rows fitted."},
     {"steps", "inference/request_level", "inference/request_level",
      "Decode steps of running services, a second each. Nothing of these rows is fitted."},
@@ -39,9 +40,11 @@ constexpr std::array<ValidationArea, 9> kAreas = {{
      "where it never did."},
     {"serving", "inference", "inference/serving_steady.csv",
      "Services under load by simulation, request by request; \"(transferred)\" as if no layer had "
-     "been measured on that GPU."},
+     "been measured on that GPU. fitted: as above."},
     {"network", "", "network/measured.csv",
-     "Collectives, by size. A ring of the data sheet (alpha-beta) and ASTRA-sim on the same rows."},
+     "Collectives, by size. The constants are fitted on rows of these tables: errors of the fit, "
+     "not of new networks (groups left out: docs/network.md). Beside it a ring of the data sheet "
+     "(alpha-beta) and ASTRA-sim."},
     {"training", "training", "training/iteration.csv",
      "Training iterations. left-out source: by constants fitted without the row's source; covered: "
      "another source has that GPU and number format. three own rows: the same after three rows of "
@@ -50,14 +53,14 @@ constexpr std::array<ValidationArea, 9> kAreas = {{
      "Memory of a training rank, each source left out of the fit in turn. Undescribed rows do not "
      "say what was measured or how; they are reported and judge nothing."},
     {"neusight", "training", "training/neusight_labels.csv",
-     "Whole models in fp32 eager PyTorch, beside NeuSight and its own competitors. Nothing of these "
-     "rows is fitted."},
+     "Whole models in fp32 eager PyTorch, beside NeuSight and its own competitors. Kernels are "
+     "fitted on sweeps of single kernels; of these rows only the width of the intervals is."},
 }};
 
 // Areas by how long they take, the longest first.
-constexpr std::array<std::string_view, 9> kByTime = {
-    "kernels", "serving", "training", "inference", "layers",
-    "training-memory", "network", "neusight", "steps"};
+constexpr std::array<std::string_view, 9> kByTime = {"kernels",   "serving",  "training",
+                                                     "inference", "layers",   "training-memory",
+                                                     "network",   "neusight", "steps"};
 
 std::string question_of(const TrainingRow& r) {
   const TrainingJob& j = r.job;
@@ -130,13 +133,25 @@ ValidationReport training_rows(const std::filesystem::path& dir, const std::stri
   return std::move(v.report);
 }
 
+// Of collectives: "measured.csv:2 B200_SXM x16 1024 B".
+void add_systems(std::vector<ValidationRow>& rows) {
+  for (ValidationRow& r : rows) {
+    const std::size_t begin = r.row.find(' ') + 1;
+    r.by["system"] = r.row.substr(begin, r.row.find(' ', begin) - begin);
+  }
+}
+
 ValidationReport rows_of(std::string_view area, const std::filesystem::path& dir,
                          const std::string& table, const Bundle& bundle,
                          std::vector<std::string>& remarks_out) {
   ValidationReport r;
   if (area == "layers") return validate_layers(dir, table, bundle);
   if (area == "steps") return validate_steps(dir, table, bundle);
-  if (area == "network") return validate_network(dir, table, bundle);
+  if (area == "network") {
+    r = validate_network(dir, table, bundle);
+    add_systems(r.rows);
+    return r;
+  }
   if (area == "training") return training_rows(dir, table, bundle, remarks_out);
   if (area == "inference" || area == "serving") {
     r = area == "serving" ? validate_serving(dir, table, bundle)
@@ -183,8 +198,8 @@ AreaNotes validate_area(const ValidationArea& area, const std::filesystem::path&
 AccuracyArea accuracy_of(const ValidationArea& area, const std::filesystem::path& dir,
                          const KernelValidation& kernels, const Bundle& bundle) {
   AccuracyTally tally(area.name);
-  AreaNotes notes = validate_area(area, dir, kernels, bundle,
-                                  [&](const ValidationRow& row) { tally.add(row); });
+  AreaNotes notes =
+      validate_area(area, dir, kernels, bundle, [&](const ValidationRow& row) { tally.add(row); });
   AccuracyArea out = tally.area(notes.refused);
   out.about = area.about;
   out.remarks = std::move(notes.remarks);
@@ -201,8 +216,8 @@ void for_each_area(const std::filesystem::path& data,
       wanted.push_back(static_cast<std::size_t>(&area - kAreas.data()));
   }
   if (wanted.empty())
-    throw InputError(fmt::format("{}: no tables of any area (such as {})", data.string(),
-                                 kAreas.front().needs));
+    throw InputError(
+        fmt::format("{}: no tables of any area (such as {})", data.string(), kAreas.front().needs));
   std::array<std::exception_ptr, kAreas.size()> failures;
   std::atomic<std::size_t> begun = 0;
   tbb::parallel_for(std::size_t{0}, wanted.size(), [&](std::size_t) {
@@ -223,7 +238,7 @@ std::vector<AccuracyArea> validate_all(const std::filesystem::path& data, const 
   std::vector<AccuracyArea> out(kAreas.size());
   for (std::size_t i = 0; i < kAreas.size(); ++i) {
     out[i].name = kAreas[i].name, out[i].about = kAreas[i].about;
-    out[i].remarks = {fmt::format("No data: there is no {} in the folder.", kAreas[i].needs)};
+    out[i].remarks = {fmt::format("No data: the folder has no `{}`.", kAreas[i].needs)};
   }
   for_each_area(data, [&](const ValidationArea& area, const std::filesystem::path& dir,
                           std::size_t index) { out[index] = accuracy_of(area, dir, {}, bundle); });

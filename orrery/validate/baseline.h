@@ -40,8 +40,8 @@ struct ChangedRow {
 // A table of an area (by its name in the keys) in both builds.
 struct TableChange {
   std::string area, table;
-  std::size_t rows = 0;       // in both
-  std::size_t changed = 0;    // of those
+  std::size_t rows = 0;     // in both
+  std::size_t changed = 0;  // of those
   std::size_t gained = 0, lost = 0;
   double median = 0, largest = 0;  // of the changed rows, |change| in percent
   ErrorSummary before, after;      // of the rows in both

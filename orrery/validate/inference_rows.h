@@ -33,9 +33,9 @@ struct MeasuredFigure {
 struct MeasuredRow {
   std::string table, system, framework, family, group;
   std::string reference;  // line of the table and the source's own: "single_request:12 file.csv"
-  std::string engine;  // profile
-  std::string source;  // who measured it
-  std::string lengths;  // of conversations, for a person
+  std::string engine;     // profile
+  std::string source;     // who measured it
+  std::string lengths;    // of conversations, for a person
   Scenario scenario;
   std::vector<MeasuredFigure> figures;
 };

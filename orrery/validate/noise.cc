@@ -18,10 +18,11 @@ void NoiseSample::add(std::string_view question, std::string_view source, std::s
 std::vector<NoiseSample::Measurement> NoiseSample::sorted() const {
   std::vector<Measurement> all = measurements_;
   const auto place = [](const Measurement& m) { return std::tie(m.question, m.source, m.row); };
-  std::stable_sort(all.begin(), all.end(), [&](const Measurement& a, const Measurement& b) {
-    return place(a) < place(b);
-  });
-  const auto same = [&](const Measurement& a, const Measurement& b) { return place(a) == place(b); };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Measurement& a, const Measurement& b) { return place(a) < place(b); });
+  const auto same = [&](const Measurement& a, const Measurement& b) {
+    return place(a) == place(b);
+  };
   all.erase(std::unique(all.begin(), all.end(), same), all.end());
   return all;
 }
@@ -60,10 +61,9 @@ NoiseFloor NoiseSample::repeats() const {
 }
 
 NoiseFloor NoiseSample::sources() const {
-  return floor([](const Measurement& a, const Measurement& b) { return a.question == b.question; },
-               [](std::span<const Measurement> rows) {
-                 return rows.front().source != rows.back().source;
-               });
+  return floor(
+      [](const Measurement& a, const Measurement& b) { return a.question == b.question; },
+      [](std::span<const Measurement> rows) { return rows.front().source != rows.back().source; });
 }
 
 }  // namespace orrery

@@ -66,7 +66,8 @@ void add_simulators(const std::filesystem::path& file, std::vector<ValidationRow
     for (char& c : figure) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     if (figure.starts_with("latency")) figure = "e2e" + figure.substr(7);
     for (ValidationRow& r : rows) {
-      if (r.by.at("metric") == figure && is_of_run(std::string(csv.text(scenario)), r.by.at("table")))
+      if (r.by.at("metric") == figure &&
+          is_of_run(std::string(csv.text(scenario)), r.by.at("table")))
         r.peers[std::string(csv.text(tool))] = csv.number(predicted);
     }
   }

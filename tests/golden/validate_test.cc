@@ -44,7 +44,7 @@ class Validate : public testing::Test {
   // The file's lines, with one changed by `edit`.
   template <class Edit>
   std::string edited(const std::string& csv, const std::string& key, const Edit& edit) const {
-    const std::size_t begin = csv.find(key), end = csv.find('\n', begin);
+    const std::size_t begin = csv.find(key), end = csv.find('\n', begin + 1);
     EXPECT_NE(begin, std::string::npos) << csv;
     return csv.substr(0, begin) + edit(csv.substr(begin, end + 1 - begin)) + csv.substr(end + 1);
   }
@@ -55,7 +55,8 @@ class Validate : public testing::Test {
 TEST_F(Validate, TheReportNamesRowsNoiseRefusalsAndWhatIsAbsent) {
   const Result r = run_program(all() + "-o md");
   ASSERT_EQ(r.code, 0) << r.err;
-  EXPECT_THAT(r.out, AllOf(HasSubstr("# Accuracy\n"), HasSubstr(all() + "-o md"),
+  EXPECT_THAT(r.out, AllOf(HasSubstr("# Accuracy\n"),
+                           HasSubstr("`orrery validate all --data " + data_.path().string()),
                            HasSubstr("\n## network\n"), HasSubstr("measured.csv:2, all_reduce of"),
                            HasSubstr("| network measured: 128 MiB and more, alpha-beta | 2 |")));
   // 3900 and 4100 us of the same question: the best answer is 4000.
@@ -63,8 +64,11 @@ TEST_F(Validate, TheReportNamesRowsNoiseRefusalsAndWhatIsAbsent) {
   EXPECT_THAT(r.out, AllOf(HasSubstr("1: a collective that is not modelled (the first: "
                                      "measured.csv:4)"),
                            HasSubstr("1: marked suspect by the data set"),
-                           HasSubstr("No data: there is no training/iteration.csv")));
-  EXPECT_EQ(run_program(all() + "-o md").out, r.out);
+                           HasSubstr("No data: the folder has no `training/iteration.csv`")));
+  // Again, with the page beside it.
+  const std::filesystem::path page = data_.path() / "page.html";
+  EXPECT_EQ(run_program(all() + "-o md --html '" + page.string() + "'").out, r.out);
+  EXPECT_EQ(read_file(page), run_program(all() + "-o html").out);
 }
 
 TEST_F(Validate, EveryFormHasTheSameFigures) {
@@ -86,8 +90,8 @@ TEST_F(Validate, EveryFormHasTheSameFigures) {
                           HasSubstr("<td>inference single_request: decode<td class=r>1<td "
                                     "class=r>" +
                                     std::string(text))));
-  EXPECT_THAT(page, AllOf(Not(HasSubstr("<script")), Not(HasSubstr("http")),
-                          Not(HasSubstr("src="))));
+  EXPECT_THAT(page,
+              AllOf(Not(HasSubstr("<script")), Not(HasSubstr("http")), Not(HasSubstr("src="))));
   const std::string table = run_program(all()).out;
   EXPECT_THAT(table, HasSubstr(text));
   for (std::size_t begin = 0; begin < table.size();) {
@@ -169,6 +173,7 @@ TEST_F(Validate, WhatCannotBeComparedEndsInOneMessage) {
                    "key,measured,predicted,low50,high50,low90,high90\nnetwork/t/t:1,1,x,1,1,1,1\n"),
           "d.csv:2");
   refused(all() + "--table measured", "--table");
+  refused(all() + "-o csv --html x.html", "--html");
   refused("validate all --data '" + (data_.path() / "network").string() + "'", "no tables");
 }
 
