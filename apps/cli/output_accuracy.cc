@@ -183,7 +183,8 @@ void add_area(Document& d, const AccuracyArea& area) {
   std::vector<std::string> reasons;
   for (const RefusedRows& r : area.refused) {
     refused += r.rows;
-    reasons.push_back(fmt::format("{}: {} (the first: {})", r.rows, r.why, r.first));
+    reasons.push_back(
+        fmt::format("{}: {} (the first: {})", r.rows, r.why, r.first.substr(0, r.first.find(' '))));
   }
   if (refused == 0) return;
   d.begin_fold(fmt::format("{}: {} rows refused", area.name, refused));

@@ -293,10 +293,12 @@ ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure, c
 
 std::string question_of(const MeasuredRow& row) {
   const Scenario& s = row.scenario;
-  std::string out =
-      fmt::format("{} on {}, {}, {}", s.model, s.hardware.gpu, row.engine, s.precision.dtype);
-  for (const std::string& format : {s.precision.quantization, s.precision.moe_quantization}) {
-    if (!format.empty() && format != s.precision.dtype) out += " " + format;
+  std::string out = fmt::format("{} on {}, {}", s.model, s.hardware.gpu, row.engine);
+  std::string before;
+  for (const std::string& format :
+       {s.precision.dtype, s.precision.quantization, s.precision.moe_quantization}) {
+    if (!format.empty() && format != before) out += (before.empty() ? ", " : " ") + format;
+    if (!format.empty()) before = format;
   }
   if (!s.precision.kv_cache_dtype.empty()) out += " kv " + s.precision.kv_cache_dtype;
   const auto count = [&](const char* name, std::int64_t n) {
