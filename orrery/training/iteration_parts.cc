@@ -71,7 +71,7 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
   }
   for (std::size_t k = 0; k < kTrainingCosts; ++k) {
     if (total[k] > 0)
-      whole.shared[k] /= total[k], whole.own[k] = std::sqrt(whole.own[k]) / total[k];
+      whole.shared[k] /= total[k], whole.own[k] /= total[k];
   }
   std::vector<int> before;
   for (int s = 0; s < p.pp; ++s) {
@@ -135,6 +135,7 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   const TrainingPlan& p = job.plan;
   parts.layers = chunk_layers(model_, p, index_).size();
   const RankPlacement place = placement(p);
+  std::array<double, kTrainingCosts> own_squared{};
   visit(job, stack, index_,
         [&](const TrainingOp& op, const Estimate<Seconds>& call, const KernelTime* kernel) {
           const Seconds time = call.value * op.count;
@@ -146,9 +147,11 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
             if (call.value > Seconds(0)) most = std::max(most, kernel->compute / call.value);
           }
           whole.shared[at(op.cost)] += time.value() * call.shared;
-          whole.own[at(op.cost)] += std::pow(time.value() * call.own, 2);
+          own_squared[at(op.cost)] += std::pow(time.value() * call.own, 2);
           whole.origin = std::max(whole.origin, call.origin);
         });
+  // The stages run the same kernels: their errors add up, not in squares.
+  for (std::size_t k = 0; k < kTrainingCosts; ++k) whole.own[k] += std::sqrt(own_squared[k]);
   if (job.offload_activations)
     parts.offload = chunk_activations(model_, job, {}, index_) / host_link(cluster_.gpu());
   if (p.zero < 3 || p.data_ranks() == 1) return parts;
