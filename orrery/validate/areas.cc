@@ -1,6 +1,7 @@
 #include "orrery/validate/areas.h"
 
 #include <fmt/format.h>
+#include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 
 #include <array>
@@ -220,7 +221,7 @@ void for_each_area(const std::filesystem::path& data,
         fmt::format("{}: no tables of any area (such as {})", data.string(), kAreas.front().needs));
   std::array<std::exception_ptr, kAreas.size()> failures;
   std::atomic<std::size_t> begun = 0;
-  tbb::parallel_for(std::size_t{0}, wanted.size(), [&](std::size_t) {
+  const auto next = [&](const auto&) {
     // Whichever thread is free takes the longest that is left.
     const std::size_t index = wanted[begun++];
     try {
@@ -228,7 +229,10 @@ void for_each_area(const std::filesystem::path& data,
     } catch (...) {
       failures[index] = std::current_exception();
     }
-  });
+  };
+  // One area a task: none waits behind another in its thread.
+  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, wanted.size(), 1), next,
+                    tbb::simple_partitioner());
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }

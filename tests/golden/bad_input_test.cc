@@ -86,7 +86,7 @@ TEST(BadNames, NearestIsNamed) {
                  AllOf(HasSubstr("lama-3-8b"), HasSubstr("'llama-3-8b'")));
   expect_refused("estimate -m llama-3-8b -g h100-sxm --engine vlm", kBadInput, HasSubstr("'vllm'"));
   expect_refused("validate kitchens --data /tmp", kBadInput,
-                 HasSubstr("all, kernels, training, layers"));
+                 HasSubstr("all, kernels, layers, steps"));
   expect_refused("validate layers --data /nonexistent", kBadInput, HasSubstr("attention_mixed"));
   expect_refused("estimate -m llama-3-8b -g h100-sxm --max-num-seq 4", kBadInput,
                  HasSubstr("'--max-num-seqs'"));
