@@ -18,6 +18,7 @@
 namespace orrery::cli {
 namespace {
 
+constexpr std::size_t kColumns = 80;
 constexpr int kCheckFailed = 5;  // exit code: answered, but a check fails
 
 struct SuiteVerb {
@@ -102,14 +103,33 @@ void run_suites(SuiteVerb& verb, Context& context) {
   if (!pass) context.exit_code = kCheckFailed;
 }
 
+// A name, and text beside it that goes on below itself.
+std::string beside(const std::string& name, const std::string& text, std::size_t column) {
+  std::string out = wrapped(text, kColumns, std::string(column, ' '));
+  return out.replace(0, name.size(), name);
+}
+
 void show(const Suite& suite, const SuiteQuestion& q) {
-  fmt::print("{} ({})\n  {}\n", q.id, suite.id, q.question);
-  if (!q.informs.empty()) fmt::print("  informs: {}\n", q.informs);
-  for (const SuiteQuestion::Run& run : q.runs) fmt::print("  run {}: {}\n", run.name, run.file);
-  for (const auto& [name, e] : q.metrics) fmt::print("  metric {}: {}\n", name, e.text());
-  for (const auto& [claim, e] : q.checks) fmt::print("  check {}\n    {}\n", claim, e.text());
-  if (!q.erratum.empty()) fmt::print("  erratum: {}\n", q.erratum);
-  if (!q.note.empty()) fmt::print("  note: {}\n", q.note);
+  fmt::print("{} ({})\n", q.id, suite.id);
+  const auto line = [](const std::string& name, const std::string& text) {
+    fmt::print("{}", wrapped(name + text, kColumns, "  "));
+  };
+  const auto below = [](const std::string& text) {
+    fmt::print("{}", wrapped(text, kColumns, "    "));
+  };
+  line("", q.question);
+  if (!q.informs.empty()) line("informs: ", q.informs);
+  for (const SuiteQuestion::Run& run : q.runs) line("run " + run.name + ": ", run.file);
+  for (const auto& [name, e] : q.metrics) line("metric ", name), below(e.text());
+  for (const auto& [claim, e] : q.checks) line("check ", claim), below(e.text());
+  for (const SuiteQuestion::Bound& b : q.bounds) {
+    line("bound of ", b.metric);
+    if (b.low) below("at least " + b.low->text());
+    if (b.high) below("at most " + b.high->text());
+    below(b.why);
+  }
+  if (!q.erratum.empty()) line("erratum: ", q.erratum);
+  if (!q.note.empty()) line("note: ", q.note);
 }
 
 void list_or_show(SuiteVerb& verb, const Bundle& bundle, bool whole) {
@@ -124,7 +144,7 @@ void list_or_show(SuiteVerb& verb, const Bundle& bundle, bool whole) {
       if (whole) {
         show(suite, q);
       } else {
-        fmt::print("  {:<7} {}\n", q.id, q.question);
+        fmt::print("{}", beside("  " + q.id, q.question, 10));
       }
     }
   }
@@ -145,16 +165,66 @@ void coverage(SuiteVerb& verb, const Bundle& bundle) {
   }
 }
 
-void print_score(SuiteVerb& verb, const Bundle& bundle) {
+// What lies outside of its bounds, and how many do not.
+void print_bounds(const ToolScore& s) {
+  if (s.bounded.empty()) return;
+  using Place = ToolScore::Place;
+  const auto sign = std::count_if(s.bounded.begin(), s.bounded.end(), [](const auto& b) {
+    return b.place == Place::kInside && b.range.only_sign();
+  });
+  for (const ToolScore::Bounded& b : s.bounded) {
+    if (b.place != Place::kBelow && b.place != Place::kAbove) continue;
+    const bool below = b.place == Place::kBelow;
+    const ToolPrediction& p = b.prediction;
+    fmt::print("{}",
+               wrapped(fmt::format("OUTSIDE {} {}{}{}: {} {} {} ({})", p.scenario, p.metric,
+                                   p.at.empty() ? "" : " at ", p.at, number(p.value),
+                                   to_text(b.place), number(below ? b.range.low : b.range.high),
+                                   below ? b.range.low_why : b.range.high_why),
+                       kColumns, ""));
+  }
+  fmt::print(
+      "physical bounds: {} inside ({} of them bounded by the sign alone), {} outside,\n"
+      "  {} without a bound\n",
+      s.count(Place::kInside), sign, s.count(Place::kBelow) + s.count(Place::kAbove),
+      s.count(Place::kUnbounded));
+}
+
+void print_coverage(const ToolScore& s, const std::vector<Suite>& suites, bool declared) {
+  for (const Suite& suite : suites) {
+    std::size_t full = 0, partial = 0;
+    for (const ToolScore::Covered& c : s.covered) {
+      if (c.suite != suite.id || c.predicted == 0) continue;
+      ++(c.full() ? full : partial);
+    }
+    if (full + partial > 0)
+      fmt::print("coverage of {}: {} of {} questions in full, {} in part\n", suite.id, full,
+                 suite.questions.size(), partial);
+  }
+  if (!declared) return;
+  const auto list = [](const char* what, const std::vector<std::string>& ids) {
+    if (!ids.empty())
+      fmt::print("{}", wrapped(fmt::format("{}: {}", what, fmt::join(ids, ", ")), kColumns, ""));
+  };
+  list("declared, but not predicted in full", s.silent);
+  list("predicted in full, but not declared", s.undeclared);
+}
+
+void print_score(SuiteVerb& verb, Context& context) {
+  const Bundle bundle = context.bundle();
   std::vector<std::string> none;
-  const std::vector<Suite> suites = suites_of({}, bundle, none);
+  const std::vector<Suite> suites = suites_of(verb.names, bundle, none);
+  if (!none.empty()) throw InputError("suite score: --suite takes suites, not questions");
   std::optional<ToolCoverage> declared;
   if (!verb.tools.empty()) {
     const Node document = read_document(verb.tools.front());
     declared = read_coverage(document, read_suite(document.at("suite").as_string(), bundle));
   }
-  const ToolScore s =
-      score(read_predictions(verb.file), verb.data, suites, declared ? &*declared : nullptr);
+  Runner runner(bundle);
+  const ToolScore s = score(read_predictions(verb.file), verb.data, suites,
+                            declared ? &*declared : nullptr, runner);
+  if (s.count(ToolScore::Place::kBelow) + s.count(ToolScore::Place::kAbove) > 0)
+    context.exit_code = kCheckFailed;
   if (verb.output == "json") return fmt::print("{}\n", to_json(s).dump(1));
   if (!s.by_metric.empty())
     fmt::print("{:<22} {:>6} {:>7} {:>7} {:>7} {:>7} {:>5}\n", "against measured rows", "n", "mape",
@@ -164,13 +234,19 @@ void print_score(SuiteVerb& verb, const Bundle& bundle) {
                e.median, e.p90, e.bias,
                s.intervals.at(metric) > 0 ? fmt::format("{:.0f}", e.coverage90) : "");
   }
-  for (const auto& b : s.bounds)
-    fmt::print("{}", wrapped(fmt::format("{} {} - {} ({})", b.question, b.holds ? "ok" : "FAILS",
-                                         b.claim, b.seen),
-                             80, ""));
+  print_bounds(s);
+  for (const ToolScore::Check& c : s.checks) {
+    if (!c.holds)
+      fmt::print("{}",
+                 wrapped(fmt::format("{} FAILS - {} ({})", c.question, c.claim, c.seen), 80, ""));
+  }
+  if (!s.checks.empty())
+    fmt::print("checks of the suites: {} of {} hold\n",
+               std::count_if(s.checks.begin(), s.checks.end(), [](auto& c) { return c.holds; }),
+               s.checks.size());
   if (s.unmatched > 0)
     fmt::print("{} predictions of nothing known, the first {}\n", s.unmatched, s.first_unmatched);
-  if (!s.silent.empty()) fmt::print("declared but not predicted: {}\n", fmt::join(s.silent, ", "));
+  print_coverage(s, suites, declared.has_value());
 }
 
 }  // namespace
@@ -181,7 +257,8 @@ void add_suite(CLI::App& program, Context& context) {
       "the suites of questions with checks that can fail: run, list, show, coverage, score");
   app->require_subcommand(1);
   app->footer(
-      "Exit code 5: a check fails or a question is not answered.\n"
+      "Exit code 5: a check fails, a question is not answered, or a scored value is\n"
+      "outside of its physical bounds.\n"
       "Examples:\n"
       "  orrery suite run\n"
       "  orrery suite run suite45 -o md\n"
@@ -219,16 +296,20 @@ void add_suite(CLI::App& program, Context& context) {
       ->type_name("FILE");
   cover->callback([verb, &context] { coverage(*verb, context.bundle()); });
   CLI::App* scored = app->add_subcommand(
-      "score", "another tool's predictions against measured rows, and against the checks");
+      "score", "another tool's predictions against measured rows, and against physical bounds");
   scored
-      ->add_option("FILE", verb->file, "CSV or JSON: scenario, metric, value[, low90, high90, at]")
+      ->add_option("FILE", verb->file,
+                   "CSV or JSON: scenario, metric, value[, low90, high90, at]; or what "
+                   "'suite run -o json' prints")
       ->required();
   scored->add_option("--data", verb->data, "folder of measured tables, such as data/inference")
       ->type_name("DIR");
   scored->add_option("--tool", verb->tools, "what the tool says that it supports")
       ->type_name("FILE");
+  scored->add_option("--suite", verb->names, "suites, or files of suites [all bundled]")
+      ->type_name("NAME");
   formats(scored, {"table", "json"});
-  scored->callback([verb, &context] { print_score(*verb, context.bundle()); });
+  scored->callback([verb, &context] { print_score(*verb, context); });
 }
 
 }  // namespace orrery::cli

@@ -72,6 +72,13 @@ struct StepRow {
   double kv_use = 0;                      // share
 };
 
+// What physics lets a metric be (physical_bounds.h); a metric may have several.
+struct MetricBound {
+  std::string metric;
+  double low = 0, high = 0;  // infinite where there is none
+  std::string why;
+};
+
 struct Feasibility {
   bool fits = true;
   std::string reason;  // when it does not: the numbers and the largest contributors
@@ -89,6 +96,7 @@ struct Point {
   std::vector<std::string> notes;    // assumptions and defaults taken
   std::vector<RequestRow> requests;  // of a simulated service, on request
   std::vector<StepRow> steps;        // likewise
+  std::vector<MetricBound> bounds;   // on request
   std::string timeline;              // of a pipeline, in Chrome's trace format, likewise
 
   const Metric* find(std::string_view name) const;

@@ -8,6 +8,7 @@
 #include "orrery/base/error.h"
 #include "orrery/network/network_model.h"
 #include "orrery/network/overlap.h"
+#include "orrery/scenario/physical_bounds.h"
 
 namespace orrery {
 namespace {
@@ -180,7 +181,7 @@ void declare(Fields& f, CollectiveQuestion& q) {
 }
 
 std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::string& gpu_name,
-                                      const std::string& node, const Bundle& bundle) {
+                                      const std::string& node, const Bundle& bundle, bool bounds) {
   if (q.flow.asked()) {
     if (q.kind.starts_with("moe-")) {
       throw InputError(
@@ -215,6 +216,7 @@ std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::st
       } else {
         answer_collective(asked, size, bundle, p);
       }
+      if (bounds) bound_collective(cluster.link(n, q.stride), gpu, p);
       points.push_back(std::move(p));
     }
   }

@@ -54,6 +54,7 @@ void declare(Fields& fields, CollectiveQuestion& question);
 // that the node is built with). InputError: an algorithm or protocol that NCCL does not offer
 // there, and as of make_network_model; Infeasible likewise.
 std::vector<Point> answer_collectives(const CollectiveQuestion& question, const std::string& gpu,
-                                      const std::string& node, const Bundle& bundle);
+                                      const std::string& node, const Bundle& bundle,
+                                      bool bounds = false);
 
 }  // namespace orrery

@@ -10,6 +10,7 @@
 #include "orrery/model/parameters.h"
 #include "orrery/scenario/advice.h"
 #include "orrery/scenario/deployment.h"
+#include "orrery/scenario/physical_bounds.h"
 #include "orrery/scenario/scenario_sweep.h"
 #include "orrery/serving/steady.h"
 #include "orrery/step/step_model.h"
@@ -157,14 +158,20 @@ Point answer_point(const Layout& layout, const Load& load, const RunOptions& opt
                                   length, layout.model.max_context));
   }
   answer_memory(layout, load, length, p);
-  if (!p.feasibility.fits) return p;
+  const auto bounded = [&](Point point) {
+    if (options.bounds)
+      bound_requests({layout.model, layout.plan, layout.deployment, layout.memory}, load.isl,
+                     load.osl, w.past, load.batch, point);
+    return point;
+  };
+  if (!p.feasibility.fits) return bounded(std::move(p));
   const std::int64_t capacity = capacity_of(layout, load, length);
   if (load.batch > capacity) {
     p.notes.push_back(fmt::format("memory holds {} of the {} requests at a time; the others wait",
                                   capacity, load.batch));
   }
   if (!options.memory_only) answer_time(layout, load, capacity, options.breakdown, p);
-  return p;
+  return bounded(std::move(p));
 }
 
 }  // namespace
@@ -238,7 +245,7 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
   if (scenario.communicates) {
     const auto& h = scenario.hardware;
     return {scenario.name, to_json(scenario),
-            answer_collectives(scenario.collective, h.gpu, h.node, bundle_)};
+            answer_collectives(scenario.collective, h.gpu, h.node, bundle_, options.bounds)};
   }
   Architecture model = architecture(scenario.model);
   if (scenario.model_overrides.kv_heads > 0)
@@ -246,9 +253,10 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
   if (scenario.trains) {
     const Gpu& device = gpu(scenario.hardware.gpu);
     const KernelModel& times = kernels(device, {}, options.tier);
-    return {scenario.name, to_json(scenario),
-            answer_training(scenario.training, {model, device, scenario.hardware.node, times,
-                                                bundle_, options.breakdown, options.steps})};
+    return {
+        scenario.name, to_json(scenario),
+        answer_training(scenario.training, {model, device, scenario.hardware.node, times, bundle_,
+                                            options.breakdown, options.steps, options.bounds})};
   }
   const Deployment base =
       make_deployment(scenario, model, gpu(scenario.hardware.gpu),

@@ -28,6 +28,7 @@ struct RunOptions {
   bool intervals = true;              // of simulated services: two more simulations
   bool requests = false;              // fill Point::requests
   bool steps = false;                 // fill Point::steps
+  bool bounds = false;                // fill Point::bounds
   const RequestLoad* load = nullptr;  // simulated instead of the scenario's own, if given
 };
 

@@ -6,6 +6,7 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/cluster_metrics.h"
 #include "orrery/scenario/neighbour.h"
+#include "orrery/scenario/physical_bounds.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/served_pool.h"
 #include "orrery/scenario/service_answer.h"
@@ -185,6 +186,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         answer_service(s.service, config, load, origin, clocks, plain ? &*plain : nullptr, options,
                        p);
         if (!options.load) repeat_service(s.service, rate, config, clocks, p);
+        if (options.bounds) bound_service({model, plan, d, memory}, s.service, p);
         answer.points.push_back(std::move(p));
         if (s.service.find_max_rate) break;
       }

@@ -11,6 +11,8 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/memory/training_memory.h"
+#include "orrery/scenario/bound_rows.h"
+#include "orrery/scenario/physical_bounds.h"
 #include "orrery/scenario/training_answer.h"
 #include "orrery/training/job_schedule.h"
 
@@ -275,7 +277,11 @@ std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSett
       check_devices(job, gpus);
       check_job(s.model, job);
       if (job.plan.pp > 1) schedule_of(job.plan).check(shape_of(job));
-      answerer.answer(std::move(job), p);
+      answerer.answer(job, p);
+      if (s.bounds) {
+        job.micro_batch = p.at["micro_batch"], job.global_batch = p.at["global_batch"];
+        bound_training(s.model, s.gpu, job, q.tokens, p);
+      }
     } catch (const Infeasible& e) {
       if (count == 1) throw;
       p.feasibility = {false, e.what()};
@@ -283,6 +289,9 @@ std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSett
     points.push_back(std::move(p));
   });
   answerer.compare(points);
+  if (s.bounds) {
+    for (Point& p : points) bound_below(p, "scaling_efficiency", 0, "not negative");
+  }
   return points;
 }
 

@@ -67,6 +67,7 @@ struct TrainingSetting {
   const Bundle& bundle;
   bool breakdown = true;
   bool timeline = false;  // fill Point::timeline, event by event
+  bool bounds = false;    // fill Point::bounds
 };
 
 // What a question leaves unsaid of the above, for a job that it matters to, and by how much (a

@@ -11,6 +11,7 @@
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
 #include "orrery/scenario/scenario_file.h"
+#include "orrery/validate/suite_bounds.h"
 
 namespace orrery {
 namespace {
@@ -46,6 +47,25 @@ void add_expressions(Fields& f, const char* name,
       [] { return Json::object(); }, doc);
 }
 
+SuiteQuestion::Bound read_bound(const std::string& metric, const Node& node,
+                                const std::vector<std::string>& runs) {
+  SuiteQuestion::Bound bound{metric, {}, {}, {}};
+  const auto end = [&runs](std::optional<SuiteExpression>& to) {
+    return [&runs, &to](const Node& n) {
+      to = SuiteExpression::parse(n, runs);
+      if (to->is_condition() || !only_counts(to->term()))
+        n.fail("a bound is made of numbers, at, memory and counts, not of what is predicted");
+    };
+  };
+  const auto none = [] { return Json(nullptr); };
+  Fields f;
+  f.custom("low", Field::Type::kText, end(bound.low), none, "at least");
+  f.custom("high", Field::Type::kText, end(bound.high), none, "at most");
+  f.add("why", bound.why, "in words").required();
+  f.read(node);
+  return bound;
+}
+
 std::vector<SuiteQuestion::Run> read_runs(const Node& question) {
   std::vector<SuiteQuestion::Run> runs;
   if (const Node* run = question.find("run")) runs.push_back({"it", run->as_string()});
@@ -78,49 +98,25 @@ SuiteQuestion read_question(const Node& node, const std::string& folder) {
     f.custom(key, Field::Type::kText, [](const Node&) {}, [] { return Json(nullptr); }, "runs");
   add_expressions(f, "metrics", q.metrics, names, false, "what is asked");
   add_expressions(f, "checks", q.checks, names, true, "what must hold");
+  f.custom(
+      "bounds", Field::Type::kGroup,
+      [&](const Node& n) {
+        if (!n.is_map()) n.fail("expected a map of metrics and bounds");
+        for (std::size_t i = 0; i < n.keys().size(); ++i)
+          q.bounds.push_back(read_bound(n.keys()[i], n.items()[i], names));
+      },
+      [] { return Json::object(); }, "what physics lets metrics be");
   f.read(node);
   if (q.metrics.empty()) node.fail("'metrics' is missing: a question asks for something");
+  for (const SuiteQuestion::Bound& b : q.bounds) {
+    if (std::none_of(q.metrics.begin(), q.metrics.end(),
+                     [&](const auto& m) { return m.first == b.metric; }))
+      node.fail(fmt::format("bounds: no metric is called '{}'", b.metric));
+  }
   return q;
 }
 
-// Every answer of a suite, run once.
-class Answers {
- public:
-  Answers(Runner& runner, const SuiteOptions& options) : runner_(runner) {
-    options_.intervals = options.intervals;
-  }
-
-  // nullptr: it is refused; then the reason goes to `why`.
-  const Answer* of(const std::string& file, std::string& why) {
-    auto it = answers_.find(file);
-    if (it == answers_.end()) it = answers_.emplace(file, answer(file)).first;
-    if (!it->second.second.empty()) why = it->second.second;
-    return it->second.second.empty() ? &it->second.first : nullptr;
-  }
-
- private:
-  std::pair<Answer, std::string> answer(const std::string& file) {
-    try {
-      const Bundle& bundle = runner_.bundle();
-      const auto open = [&bundle](const std::string& path) { return open_document(path, bundle); };
-      const Scenario s = named(read_scenario(with_includes(open(file), file, open)),
-                               fs::path(file).stem().string());
-      return {runner_.run(s, options_), ""};
-    } catch (const InputError& e) {
-      return {{}, e.what()};
-    } catch (const Infeasible& e) {
-      return {{}, fmt::format("infeasible: {}", e.what())};
-    } catch (const NoData& e) {
-      return {{}, fmt::format("no data: {}", e.what())};
-    }
-  }
-
-  Runner& runner_;
-  RunOptions options_;
-  std::map<std::string, std::pair<Answer, std::string>> answers_;
-};
-
-SuiteOutcome outcome_of(const Suite& suite, const SuiteQuestion& q, Answers& answers) {
+SuiteOutcome outcome_of(const Suite& suite, const SuiteQuestion& q, SuiteRuns& answers) {
   SuiteOutcome out;
   out.suite = suite.id, out.id = q.id;
   SuiteAnswers given;
@@ -184,6 +180,29 @@ Json to_json(const SuiteOutcome::MetricResult& m) {
 
 }  // namespace
 
+const Answer* SuiteRuns::of(const std::string& file, std::string& why) {
+  auto it = answers_.find(file);
+  if (it == answers_.end()) it = answers_.emplace(file, answer(file)).first;
+  if (!it->second.second.empty()) why = it->second.second;
+  return it->second.second.empty() ? &it->second.first : nullptr;
+}
+
+std::pair<Answer, std::string> SuiteRuns::answer(const std::string& file) {
+  try {
+    const Bundle& bundle = runner_.bundle();
+    const auto open = [&bundle](const std::string& path) { return open_document(path, bundle); };
+    const Scenario s =
+        named(read_scenario(with_includes(open(file), file, open)), fs::path(file).stem().string());
+    return {runner_.run(s, options_), ""};
+  } catch (const InputError& e) {
+    return {{}, e.what()};
+  } catch (const Infeasible& e) {
+    return {{}, fmt::format("infeasible: {}", e.what())};
+  } catch (const NoData& e) {
+    return {{}, fmt::format("no data: {}", e.what())};
+  }
+}
+
 std::string_view to_text(Status status) {
   return status == Status::kPass ? "pass" : status == Status::kFail ? "fail" : "unanswered";
 }
@@ -232,7 +251,9 @@ Suite read_suite(const std::string& name, const Bundle& bundle) {
 
 std::vector<SuiteOutcome> run_suite(const Suite& suite, Runner& runner, const SuiteOptions& options,
                                     const std::function<double()>& clock) {
-  Answers answers(runner, options);
+  RunOptions run;
+  run.intervals = options.intervals;
+  SuiteRuns answers(runner, run);
   std::vector<SuiteOutcome> out;
   for (const SuiteQuestion& q : suite.questions) {
     const bool asked = options.only.empty() ||

@@ -12,6 +12,8 @@
 //         latency: a100.attention_block
 //       checks:                          # what must hold, in words and as a condition
 //         T1.4/T1.1 between 1.9 and 3.2: a100.attention_block / h100.attention_block in 1.9..3.2
+//       bounds:                          # what physics lets a metric be, beside suite_bounds.h's
+//         ratio: {low: 0.5, high: it.at.gpus, why: no GPU does the work of two}
 //       erratum: where the figure that is often quoted is wrong, and why
 //       note: anything else
 //
@@ -20,6 +22,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -36,9 +39,16 @@ struct SuiteQuestion {
   struct Run {
     std::string name, file;  // as expressions call it; its scenario
   };
+  // Counts alone may stand in `low` and `high` (suite_bounds.h).
+  struct Bound {
+    std::string metric;
+    std::optional<SuiteExpression> low, high;
+    std::string why;
+  };
   std::string id, question, informs, erratum, note;
   std::vector<Run> runs;
   std::vector<std::pair<std::string, SuiteExpression>> metrics, checks;
+  std::vector<Bound> bounds;
 };
 
 struct Suite {
@@ -50,6 +60,22 @@ struct Suite {
 std::vector<std::string> suite_names(const Bundle& bundle);
 // By its name, or a file of one's own. InputError with file:line:key.
 Suite read_suite(const std::string& name, const Bundle& bundle);
+
+// The answers of scenario files, each run once.
+class SuiteRuns {
+ public:
+  SuiteRuns(Runner& runner, const RunOptions& options) : runner_(runner), options_(options) {}
+
+  // nullptr: it is refused; then the reason goes to `why`.
+  const Answer* of(const std::string& file, std::string& why);
+
+ private:
+  std::pair<Answer, std::string> answer(const std::string& file);
+
+  Runner& runner_;
+  RunOptions options_;
+  std::map<std::string, std::pair<Answer, std::string>> answers_;
+};
 
 struct SuiteOutcome {
   enum class Status { kPass, kFail, kUnanswered };

@@ -41,37 +41,6 @@ bool matches(const std::string& pattern, const std::string& text) {
              : pattern == text;
 }
 
-bool at_matches(const Point& p, const SuiteReference::Filter& filter) {
-  for (const auto& [key, value] : filter) {
-    const auto found = p.at.find(key);
-    const Metric* metric = p.find(key);
-    if (found != p.at.end() && found->is_string()) {
-      if (found->get<std::string>() != value) return false;
-      continue;
-    }
-    const bool number = found != p.at.end() && found->is_number();
-    if (!number && metric == nullptr) return false;
-    const double here = number ? found->get<double>() : metric->value;
-    if (std::abs(here - std::strtod(value.c_str(), nullptr)) > 1e-9) return false;
-  }
-  return true;
-}
-
-// The keys of `at` in which the points differ: "osl=2048 batch=1".
-std::string label(const Point& p, const std::vector<const Point*>& all) {
-  std::string out;
-  for (const auto& [key, value] : p.at.items()) {
-    const bool differs = std::any_of(all.begin(), all.end(), [&](const Point* o) {
-      const auto other = o->at.find(key);
-      return other == o->at.end() || *other != value;
-    });
-    if (!differs) continue;
-    out += (out.empty() ? "" : " ") + key + "=" +
-           (value.is_string() ? value.get<std::string>() : value.dump());
-  }
-  return out;
-}
-
 std::vector<std::string> metric_names(const Point& p) {
   std::vector<std::string> names;
   for (const Metric& m : p.metrics) names.push_back(m.name);
@@ -206,7 +175,7 @@ class Evaluator {
     }
     std::vector<const Point*> points;
     for (const Point& p : a.points) {
-      if (at_matches(p, r.points)) points.push_back(&p);
+      if (suite_point_matches(p, r.points)) points.push_back(&p);
     }
     if (points.empty()) throw NoData(fmt::format("{}: the answer has no such point", r.text));
     Value out;
@@ -221,7 +190,7 @@ class Evaluator {
     }
     for (const Point* p : points) {
       out.v.push_back(at_point(r, *p, fmt::format("{}#{}", r.text, out.v.size()), out.unit));
-      if (points.size() > 1) out.at.push_back(label(*p, points));
+      if (points.size() > 1) out.at.push_back(suite_point_label(*p, points));
     }
     return out;
   }
@@ -347,6 +316,36 @@ class Evaluator {
 };
 
 }  // namespace
+
+bool suite_point_matches(const Point& p, const SuiteReference::Filter& filter) {
+  for (const auto& [key, value] : filter) {
+    const auto found = p.at.find(key);
+    const Metric* metric = p.find(key);
+    if (found != p.at.end() && found->is_string()) {
+      if (found->get<std::string>() != value) return false;
+      continue;
+    }
+    const bool number = found != p.at.end() && found->is_number();
+    if (!number && metric == nullptr) return false;
+    const double here = number ? found->get<double>() : metric->value;
+    if (std::abs(here - std::strtod(value.c_str(), nullptr)) > 1e-9) return false;
+  }
+  return true;
+}
+
+std::string suite_point_label(const Point& p, const std::vector<const Point*>& all) {
+  std::string out;
+  for (const auto& [key, value] : p.at.items()) {
+    const bool differs = std::any_of(all.begin(), all.end(), [&](const Point* o) {
+      const auto other = o->at.find(key);
+      return other == o->at.end() || *other != value;
+    });
+    if (!differs) continue;
+    out += (out.empty() ? "" : " ") + key + "=" +
+           (value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return out;
+}
 
 SuiteExpression SuiteExpression::parse(const Node& node, const std::vector<std::string>& runs) {
   ParsedSuiteExpression parsed = parse_suite_expression(node, runs);

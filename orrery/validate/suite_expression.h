@@ -63,6 +63,7 @@ class SuiteExpression {
   static SuiteExpression parse(const Node& node, const std::vector<std::string>& runs);
 
   const std::string& text() const { return text_; }
+  const SuiteTerm& term() const { return *root_; }
   bool is_condition() const;  // a comparison, or such joined by and, or, not
 
   // NoData: an answer lacks what is named, or the arithmetic has no result.

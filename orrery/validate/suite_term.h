@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/scenario/answer.h"
+
 namespace orrery {
 
 // What an expression names in an answer.
@@ -53,6 +55,11 @@ struct SuiteTerm {
   // Its value is true or false.
   bool is_condition() const;
 };
+
+// Whether a point has the values of a filter: of the sweep, or of its metrics.
+bool suite_point_matches(const Point& point, const SuiteReference::Filter& filter);
+// The keys of `at` in which the points differ: "osl=2048 batch=1".
+std::string suite_point_label(const Point& point, const std::vector<const Point*>& all);
 
 // Functions that are true or false.
 bool is_suite_test(std::string_view function);

@@ -1,11 +1,15 @@
 // The bundled suites: every question is answered, and no check fails that is not known to.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "orrery/base/error.h"
 #include "orrery/validate/suite.h"
 #include "orrery/validate/suite_coverage.h"
+#include "orrery/validate/suite_score.h"
 
 namespace orrery {
 namespace {
@@ -43,6 +47,36 @@ INSTANTIATE_TEST_SUITE_P(Bundled, Suites,
                          testing::Values(std::pair{"suite45", std::size_t{45}},
                                          std::pair{"suite28", std::size_t{28}}),
                          [](const auto& p) { return std::string(p.param.first); });
+
+// Physics bounds every tool's figures, so Orrery's own too; and every one of them is known.
+TEST(SuiteScore, OwnAnswersLieInsideOfPhysicalBounds) {
+  const Bundle bundle;
+  Runner runner(bundle);
+  SuiteOptions options;
+  options.intervals = false;
+  std::vector<Suite> suites;
+  std::vector<SuiteOutcome> outcomes;
+  for (const char* name : {"suite45", "suite28"}) {
+    suites.push_back(read_suite(name, bundle));
+    for (SuiteOutcome& o : run_suite(suites.back(), runner, options, [] { return 0.0; }))
+      outcomes.push_back(std::move(o));
+  }
+  const auto file = std::filesystem::temp_directory_path() / "orrery_suites_golden.json";
+  std::ofstream(file) << to_json(outcomes).dump();
+  const ToolScore s = score(read_predictions(file), {}, suites, nullptr, runner);
+  std::filesystem::remove(file);
+  EXPECT_GT(s.bounded.size(), 250u);
+  EXPECT_EQ(s.unmatched, 0u) << s.first_unmatched;
+  for (const ToolScore::Bounded& b : s.bounded) {
+    EXPECT_TRUE(b.place == ToolScore::Place::kInside)
+        << b.prediction.scenario << " " << b.prediction.metric << " " << b.prediction.at << ": "
+        << b.prediction.value << " is " << to_text(b.place) << " " << b.range.low << ".."
+        << b.range.high << " (" << b.range.low_why << "; " << b.range.high_why << ")";
+  }
+  std::size_t full = 0;
+  for (const ToolScore::Covered& c : s.covered) full += c.full();
+  EXPECT_EQ(full, 45u + 28u);
+}
 
 // The files say which questions; the counts are published.
 TEST(SuiteCoverage, CountsAreThePublishedOnes) {

@@ -142,19 +142,87 @@ TEST_F(Suites, OtherToolsAreScoredByRowsAndByChecks) {
       "- {id: B, question: q, run: none, metrics: {t: it.time}}\n");
   ToolCoverage declared;
   declared.suite = "mine", declared.full = {"A", "B"};
-  const ToolScore t = score(read_predictions(predictions), folder_, {s}, &declared);
+  Runner runner{Bundle()};
+  const ToolScore t = score(read_predictions(predictions), folder_, {s}, &declared, runner);
   const ErrorSummary& e = t.by_metric.at("ttft_ms");
   EXPECT_EQ(e.n, 2u);
   EXPECT_NEAR(e.mape, (10 + 25) / 2.0, 1e-4);
   EXPECT_NEAR(e.bias, (10 - 25) / 2.0, 1e-4);
   EXPECT_EQ(e.coverage90, 50);
-  EXPECT_EQ(t.unmatched, 1u);
-  ASSERT_EQ(t.bounds.size(), 2u);  // busbw is not predicted
-  EXPECT_FALSE(t.bounds[0].holds);
-  EXPECT_TRUE(t.bounds[1].holds);
+  EXPECT_EQ(t.unmatched, 3u);      // r3, and two sizes that the file does not ask for
+  ASSERT_EQ(t.checks.size(), 2u);  // busbw is not predicted
+  EXPECT_FALSE(t.checks[0].holds);
+  EXPECT_TRUE(t.checks[1].holds);
   EXPECT_THAT(t.silent, ElementsAre("B"));
   EXPECT_THROW(read_predictions(file("bad.csv", "scenario,metric\n")), InputError);
   EXPECT_THROW(read_predictions(file("bad2.csv", "scenario,metric,value\na,b,x\n")), InputError);
+}
+
+// 1 MiB and 1 GiB over eight H100: at 450 GB/s each way 7/8 of the bytes take 2.0 us and 2.1 ms.
+TEST_F(Suites, ValuesOutsideOfPhysicalBoundsAreFound) {
+  const Suite s = suite(
+      "- id: A\n  question: q\n  run: one\n"
+      "  metrics: {t: it.time, least: first(it.time) / 1000 as ms, gain: last(it.time) / "
+      "first(it.time)}\n"
+      "  bounds: {gain: {high: last(it.at.bytes) / first(it.at.bytes), why: no faster a byte}}\n");
+  Runner runner{Bundle()};
+  const auto places = [&](const std::string& rows) {
+    const std::string csv = file("p.csv", "scenario,metric,value,at\n" + rows);
+    std::vector<ToolScore::Place> out;
+    for (const auto& b : score(read_predictions(csv), {}, {s}, nullptr, runner).bounded)
+      out.push_back(b.place);
+    return out;
+  };
+  using Place = ToolScore::Place;
+  // Of the question, with arithmetic (microseconds to milliseconds), and of the file.
+  EXPECT_THAT(places("A,t,1,bytes=1048576\nA,t,500,bytes=1048576\n"),
+              ElementsAre(Place::kBelow, Place::kInside));
+  EXPECT_THAT(places("A,t,1000,bytes=1073741824\nA,t,9000,bytes=1073741824\n"),
+              ElementsAre(Place::kBelow, Place::kInside));
+  EXPECT_THAT(places("A,least,0.001,\nA,least,0.5,\n"), ElementsAre(Place::kBelow, Place::kInside));
+  EXPECT_THAT(places("one,time,1,bytes=1048576\none,busbw,900,bytes=1073741824\n"),
+              ElementsAre(Place::kBelow, Place::kAbove));
+  EXPECT_THAT(places("A,gain,1025,\nA,gain,1000,\nA,gain,-1,\n"),
+              ElementsAre(Place::kAbove, Place::kInside, Place::kBelow));
+  EXPECT_THAT(places("A,nothing,1,\none,nothing,1,\none,time,1,bytes=7\n"), ElementsAre());
+  const ToolScore t =
+      score(read_predictions(file("p.csv", "scenario,metric,value,at\nA,t,1,bytes=1048576\n")), {},
+            {s}, nullptr, runner);
+  EXPECT_THAT(t.bounded.at(0).range.low_why, HasSubstr("links"));
+  const ToolScore gain = score(read_predictions(file("p.csv", "scenario,metric,value\nA,gain,9\n")),
+                               {}, {s}, nullptr, runner);
+  ASSERT_EQ(gain.covered.size(), 1u);
+  EXPECT_EQ(gain.covered[0].predicted, 1u);
+  EXPECT_EQ(gain.covered[0].metrics, 3u);
+}
+
+// What the answers say goes back into the score, and lies inside.
+TEST_F(Suites, OwnAnswersAreInsideOfTheirBounds) {
+  const std::string questions =
+      "- {id: A, question: q, run: one, metrics: {t: it.time, r: last(it.busbw)}, checks: {up: "
+      "rising(it.time)}}\n";
+  const Suite s = suite(questions);
+  Runner runner{Bundle()};
+  const std::string json = file("run.json", to_json(run(questions)).dump());
+  const ToolScore t = score(read_predictions(json), {}, {s}, nullptr, runner);
+  EXPECT_EQ(t.bounded.size(), 3u);
+  EXPECT_EQ(t.count(ToolScore::Place::kInside), 3u);
+  EXPECT_EQ(t.unmatched, 0u);
+  ASSERT_EQ(t.checks.size(), 1u);  // t is the file's time as it stands
+  EXPECT_TRUE(t.checks[0].holds);
+  EXPECT_TRUE(t.covered.at(0).full());
+}
+
+TEST_F(Suites, BoundsNameCountsOnly) {
+  const auto with = [&](const std::string& bounds) {
+    return refusal("- {id: A, question: q, run: one, metrics: {t: it.time}, bounds: {" + bounds +
+                   "}}\n");
+  };
+  EXPECT_EQ(with("t: {low: it.at.bytes / 450e9, why: links}"), "");
+  EXPECT_THAT(with("t: {low: first(it.time), why: x}"), HasSubstr("not of what is predicted"));
+  EXPECT_THAT(with("t: {low: 1 < 2, why: x}"), HasSubstr("not of what is predicted"));
+  EXPECT_THAT(with("u: {low: 1, why: x}"), HasSubstr("no metric is called 'u'"));
+  EXPECT_THAT(with("t: {low: 1}"), HasSubstr("why"));
 }
 
 }  // namespace
