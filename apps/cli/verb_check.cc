@@ -95,9 +95,20 @@ void add_check(CLI::App& program, Context& context) {
 }
 
 void add_schema(CLI::App& program, Context&) {
-  CLI::App* app = program.add_subcommand("schema", "the JSON Schema of scenario files");
-  app->footer("Example:\n  orrery schema > scenario.schema.json");
-  app->callback([] { fmt::print("{}\n", scenario_schema().dump(1)); });
+  CLI::App* app =
+      program.add_subcommand("schema", "every key of scenario files: JSON Schema, or tables");
+  app->footer(
+      "Example:\n"
+      "  orrery schema > scenario.schema.json\n"
+      "  orrery schema -o md");
+  const auto output = std::make_shared<std::string>("json");
+  app->add_option("-o,--output", *output, "json or md [json]")
+      ->check(CLI::IsMember({"json", "md"}))
+      ->type_name("FORMAT");
+  app->callback([output] {
+    if (*output == "md") return fmt::print("{}", scenario_keys_markdown());
+    fmt::print("{}\n", scenario_schema().dump(1));
+  });
 }
 
 void add_diff(CLI::App& program, Context&) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "orrery/scenario/scenario_file.h"
@@ -14,6 +15,7 @@
 namespace orrery {
 
 namespace {
+constexpr int kFormatMajor = 1, kFormatMinor = 0;  // kScenarioFormat
 constexpr std::int64_t kLongestContext = 100'000'000;
 constexpr int kMostHeads = 100'000;
 constexpr std::int64_t kMostRanks = 100'000;
@@ -48,6 +50,7 @@ const std::vector<std::string> kTrainingKeys = {"name",     "question", "model",
 void allow_only(const Node& document, const std::vector<std::string>& allowed, const char* what) {
   for (std::size_t i = 0; i < document.keys().size(); ++i) {
     const std::string& key = document.keys()[i];
+    if (key == "format") continue;
     if (std::find(allowed.begin(), allowed.end(), key) == allowed.end()) {
       document.items()[i].fail(fmt::format("a scenario with {} has no such key; it has {}", what,
                                            fmt::join(allowed, ", ")));
@@ -189,6 +192,10 @@ void declare_training(Fields& f, Scenario& s) {
 void declare(Fields& f, Scenario& s) {
   const auto nothing = [] { return nlohmann::ordered_json(nullptr); };
   f.custom(
+      "format", Field::Type::kText, [](const Node&) {}, nothing,
+      "version of this form that the file is written for, such as 1.0; a newer one than the "
+      "program's is refused");
+  f.custom(
       "include", Field::Type::kText,
       [](const Node& n) { n.fail("only a file can include another; flags cannot"); }, nothing,
       "another scenario file, beside this one: its keys are taken where this one has none");
@@ -223,7 +230,25 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   return out;
 }
 
+void check_format(const Node& document) {
+  const Node* format = document.find("format");
+  if (format == nullptr) return;
+  const std::string& text = format->text();
+  int major = 0, minor = 0;
+  const char* const end = text.data() + text.size();
+  auto read = std::from_chars(text.data(), end, major);
+  const bool has_minor = read.ec == std::errc() && read.ptr != end && *read.ptr == '.';
+  if (has_minor) read = std::from_chars(read.ptr + 1, end, minor);
+  if (read.ec != std::errc() || read.ptr != end || major < 1 || minor < 0)
+    format->fail(fmt::format("expected a version such as {}, got '{}'", kScenarioFormat, text));
+  if (major > kFormatMajor || (major == kFormatMajor && minor > kFormatMinor)) {
+    format->fail(fmt::format("the file is written for format {}; this program reads {} and older",
+                             text, kScenarioFormat));
+  }
+}
+
 Scenario read_scenario(const Node& document) {
+  if (document.is_map()) check_format(document);
   if (document.find("sweep")) return read_swept_scenario(document);
   Scenario s;
   Fields fields;

@@ -45,6 +45,11 @@
 
 namespace orrery {
 
+// Version of the form of scenario files. Within a major version keys and values are added, and none
+// is renamed, removed or given another meaning: a file is read by every program of its minor
+// version or a later one.
+inline constexpr const char* kScenarioFormat = "1.0";
+
 struct Scenario {
   std::string name = "scenario";
   std::string question;  // in a sentence; shown above the answer
@@ -114,6 +119,10 @@ void declare(Fields& fields, Scenario& scenario);
 
 // A document that read_scenario reads back as the same question: without what it does not ask.
 nlohmann::ordered_json to_json(const Scenario& scenario);
+
+// InputError at the key `format` of a file: it is no version, or one that this program does not
+// read.
+void check_format(const Node& document);
 
 // InputError with file:line:key. A document with an `include` is read by read_scenario_document
 // first (scenario_file.h).

@@ -40,7 +40,9 @@ Node included(const Node& document, const std::string& path, const OpenDocument&
     include->fail(fmt::format("a chain of more than {} includes", kLongestChain));
   const Node opened = open(next);
   if (!opened.is_map()) opened.fail("expected a map of keys");
-  Node base = without(without(included(opened, next, open, chain), "name"), "question");
+  check_format(opened);
+  Node base = included(opened, next, open, chain);
+  for (const char* own : {"name", "question", "format"}) base = without(base, own);
   lay_over(base, without(document, "include"), "");
   return base;
 }

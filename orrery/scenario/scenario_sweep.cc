@@ -43,7 +43,7 @@ void collect(const Node& sweep, const std::string& prefix, std::vector<Swept>& o
   for (std::size_t i = 0; i < sweep.keys().size(); ++i) {
     const Node& value = sweep.items()[i];
     const std::string path = prefix + sweep.keys()[i];
-    if (path == "sweep" || path == "include") value.fail("cannot be swept");
+    if (path == "sweep" || path == "include" || path == "format") value.fail("cannot be swept");
     if (value.is_map()) {
       collect(value, path + ".", out);
       continue;

@@ -208,5 +208,50 @@ TEST(Schema, HasEveryKeyWithItsRangeAndAliases) {
   EXPECT_EQ(schema["additionalProperties"], false);
 }
 
+// A table line for every leaf of the schema: nothing that can be written is missing.
+void expect_rows(const nlohmann::ordered_json& group, const std::string& prefix,
+                 const std::string& page) {
+  for (const auto& [key, value] : group["properties"].items()) {
+    const std::string doc = value.value("description", "");
+    if (doc.starts_with("as ")) continue;  // an alias, which stands beside its key
+    if (value.contains("properties")) {
+      expect_rows(value, prefix + key + ".", page);
+    } else {
+      EXPECT_THAT(page, HasSubstr("\n| `" + prefix + key + "` | "));
+    }
+  }
+}
+
+TEST(Schema, TablesHaveEveryKeyWithUnitRangeAndDefault) {
+  const std::string page = scenario_keys_markdown();
+  expect_rows(scenario_schema(), "", page);
+  EXPECT_THAT(page, HasSubstr("| `parallel.dp` | whole number, 1 to 100000 | 1 | attention "
+                              "data-parallel groups; also `data_parallel_size` |"));
+  EXPECT_THAT(page, HasSubstr("| `training.recompute` | none, selective, full |"));
+  EXPECT_THAT(page, HasSubstr("| `chance."));
+  EXPECT_THAT(page, HasSubstr("| `autoscale.interval` | with its unit (s), at least 0 s | 10 s |"));
+}
+
+TEST(Format, NewerVersionsAreRefused) {
+  EXPECT_EQ(read({{"a.yaml", "format: 1.0\n" + kBase}}, "a.yaml").model, "llama-3-8b");
+  EXPECT_EQ(read({{"a.yaml", "format: \"1.0\"\n" + kBase}}, "a.yaml").model, "llama-3-8b");
+  EXPECT_EQ(read({{"a.yaml", "format: 1\n" + kBase}}, "a.yaml").model, "llama-3-8b");
+  for (const char* newer : {"1.1", "2.0", "17"})
+    EXPECT_THAT(refusal({{"a.yaml", "format: " + std::string(newer) + "\n" + kBase}}),
+                HasSubstr("a.yaml:1: format: the file is written for format " + std::string(newer) +
+                          "; this program reads 1.0 and older"));
+  for (const char* none : {"one", "1.x", "1.0.0", "-1", "0.9", "[1]", "v1", "''"})
+    EXPECT_NE(refusal({{"a.yaml", "format: " + std::string(none) + "\n" + kBase}}), "") << none;
+  // Of the file that includes, and of the one that is included.
+  EXPECT_THAT(refusal({{"a.yaml", "include: b.yaml\nformat: 1.0"}, {"b.yaml", "format: 2.0"}}),
+              HasSubstr("b.yaml:1: format"));
+  EXPECT_EQ(
+      read({{"a.yaml", "format: 1.0\nhardware: {gpu: h100-sxm}\ncollective: {gpus: 8}"}}, "a.yaml")
+          .communicates,
+      true);
+  EXPECT_THAT(refusal({{"a.yaml", kBase + "sweep: {format: [1.0, 1]}"}}),
+              HasSubstr("cannot be swept"));
+}
+
 }  // namespace
 }  // namespace orrery
