@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly here=$PWD/build/mutants list=$PWD/tools/mutants.txt
-readonly tree=$here/tree build=$here/build
+readonly tree=$here/tree build=$here/tree/build/mutants
 readonly suites=${ORRERY_MUTANTS_SUITES:-unit law golden}
 
 die() { echo "mutants: $*" >&2; exit 2; }
@@ -62,8 +62,8 @@ CPP
   local number=0
   while IFS=$'\t' read -r _ _ file old new; do plant $((++number)) "$file" "$old" "$new"; done < <(mutants)
   cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-    -DORRERY_SUITES="${suites// /;}" >/dev/null
-  ninja -C "$build" --quiet all >"$here/log" 2>&1 || die "does not build, see $here/log"
+    -DORRERY_SUITES="${suites// /;}" -DORRERY_BENCH=OFF >/dev/null
+  ninja -C "$build" --quiet ${ORRERY_MUTANTS_JOBS:+-j"$ORRERY_MUTANTS_JOBS"} all >"$here/log" 2>&1 || die "does not build, see $here/log"
 }
 
 # One line for each test or check that fails while mutant $1 is on.
