@@ -34,6 +34,8 @@ TEST(DecodeAttentionPoint, StreamsTheCacheOnce) {
               1e-7);
   EXPECT_GE(p.base, p.least);
   EXPECT_EQ(p.least, p.memory);
+  // At the data sheet's bandwidth: what is not reached of it is the surface's.
+  EXPECT_NEAR((p.base - decode_attention_family().setup()).value(), p.memory.value(), 1e-8);
 }
 
 TEST(DecodeAttentionPoint, ASmallCacheIsWarmWhereTheCallWasRepeated) {

@@ -217,5 +217,18 @@ TEST(NetworkFit, MakesTheCatalogAgain) {
   }
 }
 
+// NCCL's own reckoning of a port of 400 Gbit/s is 48 GB/s; a rank alone in its node has two
+// channels of half of it.
+TEST(NcclGraph, PortsCarryWhatNcclReckons) {
+  const Catalog catalog;
+  const Cluster cluster(catalog, catalog.gpu("h100-sxm"), 32);
+  const NcclGraph nodes = nccl_graph(cluster, cluster.link(32));
+  EXPECT_EQ(nodes.channels, 8);
+  EXPECT_NEAR(nodes.inter.value(), 48e9, 0.01 * 48e9);
+  const NcclGraph alone = nccl_graph(cluster, cluster.link(4, 8));
+  EXPECT_EQ(alone.channels, 2);
+  EXPECT_NEAR(alone.inter.value(), 24e9, 0.01 * 24e9);
+}
+
 }  // namespace
 }  // namespace orrery

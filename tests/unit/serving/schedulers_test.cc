@@ -98,6 +98,15 @@ TEST(VllmV1, ASpareBudgetGoesToAChunkOfTheNextPrompt) {
   EXPECT_THAT(b.steps(5), ElementsAre("0:6 1:2", "0:1 1:7", "0:1 1:1", "1:1", ""));
 }
 
+TEST(VllmV1, NoMoreRunThanMaxNumSeqs) {
+  SchedulerLimits l = limits(1000);
+  l.max_num_seqs = 20;
+  Bench b("vllm", l, 1000);
+  for (int i = 0; i < 30; ++i) b.arrive(4, 2);
+  b.step();
+  EXPECT_EQ(b.engine().running.size(), 20u);
+}
+
 TEST(VllmV1, OnePromptTakesNoMoreThanTheThreshold) {
   SchedulerLimits l = limits(8);
   l.long_prefill_token_threshold = 3;

@@ -46,6 +46,11 @@ class Machine {
     check_job(model, job);
     return IterationModel(model, cluster_, *kernels_, *network_).parts(job, {true});
   }
+  Seconds all_reduce(const TrainingPlan& plan, double bytes) const {
+    const Collective c{Collective::Kind::kAllReduce, Collective::Group::kData, plan.dp,
+                       Bytes(bytes)};
+    return network_->predict(c, placement(plan)).time.value;
+  }
   IterationTime time(const Architecture& model, const TrainingJob& job,
                      const char* stack = "megatron") const {
     // The priors: nothing that was fitted to a run.
@@ -68,6 +73,18 @@ TrainingJob job_of(int tp, int pp, int vp, std::int64_t micro, std::int64_t glob
   j.plan.tp = tp, j.plan.pp = pp, j.plan.vp = vp;
   j.micro_batch = micro, j.global_batch = global;
   return j;
+}
+
+TEST(IterationParts, DataParallelRanksReduceEveryGradient) {
+  const Architecture model = gpt(8, 4096, 32);
+  const Machine machine(8);
+  TrainingJob j = job_of(1, 1, 1, 1, 8);
+  j.plan.dp = 8;
+  j.precision.gradients = Dtype::kFp32;
+  // 12 h^2 a layer and the embedding, which the LM head shares; norms and biases are a thousandth.
+  const double parameters = 8 * 12 * 4096.0 * 4096 + (51200 + 2048) * 4096.0;
+  const double wanted = machine.all_reduce(j.plan, 4 * parameters).value();
+  EXPECT_NEAR(machine.parts(model, j).stages.at(0).reduce.value(), wanted, 0.01 * wanted);
 }
 
 // Korthikanti et al. 2022, table 5: A100 80 GB, 16-bit, unfused attention with dropout; seconds
