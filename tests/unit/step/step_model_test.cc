@@ -75,6 +75,13 @@ TEST_F(Step, EagerLaunchesSetThePaceWhenTheyAreSlower) {
   EXPECT_EQ(time(decode(4)).exposed, Seconds(0));
 }
 
+TEST_F(Step, GraphLaunchesSetThePaceWhenTheyAreSlower) {
+  engine.execution.graph_launch = milliseconds(1);  // a layer
+  const StepTime t = time(decode(4));
+  EXPECT_TRUE(t.replayed);
+  EXPECT_NEAR(us(t.total.value), 1000.0 * 32, 1e-6);
+}
+
 TEST_F(Step, GapsCountInEagerStepsOnly) {
   engine.execution.kernel_gap = microseconds(10);
   EXPECT_EQ(time(decode(4)).exposed, Seconds(0));  // replayed from a graph
