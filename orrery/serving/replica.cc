@@ -75,9 +75,11 @@ void Replica::ask() {
 // at once or, while a step is under way, when that has ended.
 bool Replica::plan(SimTime now, Step& step) {
   if (asked_) return false;
-  do {
+  ask();
+  while (count_ == 0 && plan_.empty() && !plan_.evicted.empty()) {
+    resume();  // those whose KV cache is here go on before the evicted one
     ask();
-  } while (count_ == 0 && plan_.empty() && !plan_.evicted.empty());
+  }
   asked_ = config_.stages == 1 && count_ > 0 && plan_.empty();
   if (plan_.empty()) return false;
 
@@ -271,7 +273,9 @@ void Replica::expect(std::uint32_t request, SimTime first_token) {
 }
 
 void Replica::take_blocks(SimTime now) {
-  while (!expected_.empty() && state_.take_prompt_blocks(expected_.front())) {
+  // Evicted ones first: else those that come would take what these gave up, for ever.
+  while (!expected_.empty() && state_.waiting.empty() &&
+         state_.take_prompt_blocks(expected_.front())) {
     const Slot slot = expected_.front();
     expected_.pop_front();
     const Sequence& s = state_.at(slot);

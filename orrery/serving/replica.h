@@ -10,7 +10,8 @@
 //
 // With prefill and decode apart, a replica that prefills ends a request with its first token and
 // holds its KV cache until it is called for; one that decodes takes blocks for it first, gets the
-// KV cache, and goes on from there. If it must evict the sequence, it computes the prompt itself.
+// KV cache, and goes on from there. If it must evict the sequence, it computes the prompt itself;
+// while one waits for that, none that comes gets blocks.
 #pragma once
 
 #include <cstdint>
@@ -109,7 +110,8 @@ class Replica {
 
   // Prefill and decode apart.
   void expect(std::uint32_t request, SimTime first_token);  // will decode here; waits for blocks
-  void take_blocks(SimTime now);              // for those that wait, in order, while there are any
+  // For those that wait, in order, while there are any, and no evicted one waits.
+  void take_blocks(SimTime now);
   void continue_with(std::uint32_t request);  // its KV cache is here
   void release(std::uint32_t request);        // its KV cache was fetched
   bool holds(std::uint32_t request) const;    // whether it waits for either

@@ -50,6 +50,18 @@ TEST(Disaggregation, OneTokenNeedsNoDecode) {
   EXPECT_EQ(r.transfers, 0);
 }
 
+// Memory for four prompts, one sequence at a time: those that come must not take for ever what
+// an evicted one needs.
+TEST(Disaggregation, AFullEngineThatDecodesComesToAnEnd) {
+  SimulationConfig c = apart();
+  ReplicaConfig& d = c.others[0].replica;
+  d.kv_blocks = 17;  // of 16 tokens: four prompts and the next tokens of one
+  d.limits.max_num_seqs = 1;
+  const SimulationResult r = run(c, std::vector<Request>(12, request_at({}, 64, 60)));
+  for (const RequestRecord& q : r.records) EXPECT_EQ(q.outcome, Outcome::kDone);
+  EXPECT_GT(r.replicas[1].evictions, 0);
+}
+
 TEST(Disaggregation, TransfersOutOfOneEngineFollowEachOther) {
   // All three prompts wait for the first step, then end in one: 10 + 8 ms, then 10 + 24 ms.
   const Request q = request_at(ms(1), 12, 2);
