@@ -28,8 +28,6 @@ namespace {
 constexpr double kFloorShare = 0.6;     // of the fastest call
 constexpr double kBeyondRows = 0.5;     // how far values may lie outside those of rows
 constexpr double kClearlyWork = 0.5;    // share of a time above the floor that tells an efficiency
-constexpr double kHuber = 0.05;         // log error beyond which a row pulls no harder
-constexpr int kRounds = 4;              // of Huber weights
 constexpr double kSeriesRidge = 0.003;  // of a series to its surface
 constexpr std::ptrdiff_t kLeastRows = 40;
 constexpr std::size_t kLeastSeriesRows = 6;
@@ -38,18 +36,40 @@ constexpr double kLeastOwn = 0.01;  // neighbouring rows of the best series diff
 // the 90 % point of the errors gives, the rest that of their median.
 constexpr double kOfNinety = 0.5;
 
+// How a family's surfaces are solved for.
+struct Solving {
+  double huber = 0.05;  // log error beyond which a row pulls no harder
+  int rounds = 4;       // of Huber weights, and of steps
+  Steps steps = {};
+};
+
+// Libraries change the kernel of a product on lines that are no node's: tiles, waves, split k. The
+// values are those of the least error on other rows than those left out (docs/kernels.md).
+Solving solving_of(const KernelFamily& family) {
+  if (family.name() == "gemm") return {0.03, 6, {0.03, 0.01}};
+  return {};
+}
+
+GridFit surface_grid(const KernelFamily& family) {
+  return GridFit({family.axes()}, family.smoothness(), family.exchange(), 0,
+                 solving_of(family).steps);
+}
+
 double predicted(const SurfaceFile& file, const Surface& s, const MeasuredPoint& p) {
   return std::max(s.floor.value() + p.base * std::exp(file.at(s, p)), p.least);
 }
 
 // One class's rows while its surface is fitted.
 struct Fitting {
+  Solving solving;
   std::vector<const MeasuredPoint*> points;
   std::vector<GridRow> rows;  // of the points
   double floor = 0;
   double lowest = 0, highest = 0;  // what rows show of the surface; the rest stays near it
 
-  Fitting(const std::vector<MeasuredPoint>& all, std::optional<Seconds> known_floor) {
+  Fitting(const std::vector<MeasuredPoint>& all, std::optional<Seconds> known_floor,
+          const Solving& how)
+      : solving(how) {
     double fastest = std::numeric_limits<double>::infinity();
     for (const MeasuredPoint& p : all) {
       if (p.left_out) continue;
@@ -65,13 +85,13 @@ struct Fitting {
   }
   double target(const MeasuredPoint& p) const { return std::log((p.time - floor) / p.base); }
 
-  // The values that explain `rows`; rows far off pull no harder than those at kHuber.
+  // The values that explain `rows`; rows far off pull no harder than those at Solving::huber.
   std::vector<float> solve(const GridFit& grid, const std::vector<const MeasuredPoint*>& of,
                            std::vector<GridRow>& of_rows, const std::vector<double>& offset,
                            const Eigen::VectorXd& prior) const {
     const auto n = static_cast<Eigen::Index>(grid.axes().size());
     Eigen::VectorXd values = prior.size() == n ? prior : Eigen::VectorXd::Zero(n);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < solving.rounds; ++round) {
       for (std::size_t i = 0; i < of_rows.size(); ++i) {
         const double explained = (of[i]->time - floor) / of[i]->time;
         double at = 0;
@@ -81,7 +101,8 @@ struct Fitting {
         const double v =
             std::max(floor + of[i]->base * std::exp(at + offset[i]), of[i]->least) / of[i]->time;
         const double error = round == 0 ? 0 : std::abs(std::log(v));
-        of_rows[i].weight = explained * explained * (error > kHuber ? kHuber / error : 1);
+        of_rows[i].weight =
+            explained * explained * (error > solving.huber ? solving.huber / error : 1);
       }
       values = grid.solve(of_rows, prior, values);
     }
@@ -149,7 +170,7 @@ Surface fit_class(const std::string& name, const KernelFamily& family, const Gri
                   const GridFit* series_grid, const std::vector<MeasuredPoint>& points,
                   const Surface* parent, std::map<std::string, FittedShape>& shapes,
                   std::optional<Seconds> floor = {}) {
-  Fitting fit(points, floor);
+  Fitting fit(points, floor, solving_of(family));
   Surface s;
   s.kernel_class = name;
   s.floor = Seconds(fit.floor);
@@ -213,8 +234,7 @@ double own_error(const std::vector<double>& logs, double shared) {
 Surface fit_surface(const std::string& name, const KernelFamily& family,
                     const std::vector<MeasuredPoint>& points, Seconds floor) {
   std::map<std::string, FittedShape> shapes;
-  return fit_class(name, family, GridFit({family.axes()}, family.smoothness(), family.exchange()),
-                   nullptr, points, nullptr, shapes, floor);
+  return fit_class(name, family, surface_grid(family), nullptr, points, nullptr, shapes, floor);
 }
 
 // Of the surface's errors shared is the median, own such that both together give the intervals.
@@ -313,7 +333,7 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
         std::none_of(tables.begin(), tables.end(),
                      [&](const std::string& table) { return table_file(dir, table); }))
       continue;
-    const GridFit grid({family->axes()}, family->smoothness(), family->exchange());
+    const GridFit grid = surface_grid(*family);
     std::optional<GridFit> series_grid;
     if (!family->series_axes().empty())
       series_grid.emplace(SurfaceAxes{family->series_axes()}, family->series_smoothness(),

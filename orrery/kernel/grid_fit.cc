@@ -10,23 +10,12 @@ namespace {
 
 using Triplets = std::vector<Eigen::Triplet<double>>;
 
-// Adds weight * (sum of factor * value)^2.
-template <std::size_t N>
-void add_square(const std::array<std::pair<std::size_t, double>, N>& terms, double weight,
-                Triplets& out) {
-  for (const auto& [a, va] : terms) {
-    for (const auto& [b, vb] : terms)
-      out.emplace_back(static_cast<int>(a), static_cast<int>(b), weight * va * vb);
-  }
-}
-
 }  // namespace
 
 GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Exchange exchange,
-                 double ridge)
-    : axes_(std::move(axes)) {
+                 double ridge, Steps steps)
+    : axes_(std::move(axes)), ridge_(ridge), has_steps_(steps.straight > 0 || steps.twist > 0) {
   const std::size_t size = axes_.size();
-  Triplets triplets;
   std::size_t stride = size;
   for (std::size_t a = 0; a < axes_.nodes.size(); ++a) {
     const std::vector<double>& nodes = axes_.nodes[a];
@@ -35,12 +24,13 @@ GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Excha
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t k = i / stride % nodes.size();
       if (k + 1 >= nodes.size()) continue;
-      add_square<2>({{{i, -1.0}, {i + stride, 1.0}}}, smoothness[a].flat / gap(k), triplets);
+      squares_.push_back({{{{i, -1.0}, {i + stride, 1.0}}}, smoothness[a].flat / gap(k), 0});
       if (k == 0) continue;
       const double left = gap(k - 1), right = gap(k);
-      add_square<3>(
-          {{{i - stride, right / (left + right)}, {i, -1.0}, {i + stride, left / (left + right)}}},
-          smoothness[a].straight, triplets);
+      squares_.push_back(
+          {{{{i - stride, right / (left + right)}, {i, -1.0}, {i + stride, left / (left + right)}}},
+           smoothness[a].straight,
+           steps.straight});
     }
   }
   std::vector<std::size_t> strides(axes_.nodes.size());
@@ -54,11 +44,12 @@ GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Excha
         if (i / strides[a] % axes_.nodes[a].size() + 1 >= axes_.nodes[a].size() ||
             i / strides[b] % axes_.nodes[b].size() + 1 >= axes_.nodes[b].size())
           continue;
-        add_square<4>({{{i, 1.0},
-                        {i + strides[a], -1.0},
-                        {i + strides[b], -1.0},
-                        {i + strides[a] + strides[b], 1.0}}},
-                      weight, triplets);
+        squares_.push_back({{{{i, 1.0},
+                              {i + strides[a], -1.0},
+                              {i + strides[b], -1.0},
+                              {i + strides[a] + strides[b], 1.0}}},
+                            weight,
+                            steps.twist});
       }
     }
   }
@@ -72,17 +63,38 @@ GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Excha
       const double wanted = second[from] - (first[at + 1] - first[at]);
       for (std::size_t to = 0; to < from; ++to) {
         if (std::abs(second[to] - wanted) > 0.01) continue;
-        add_square<2>(
-            {{{i, 1.0},
-              {i + strides[exchange.first] - (from - to) * strides[exchange.second], -1.0}}},
-            exchange.weight, triplets);
+        squares_.push_back(
+            {{{{i, 1.0},
+               {i + strides[exchange.first] - (from - to) * strides[exchange.second], -1.0}}},
+             exchange.weight,
+             0});
       }
     }
   }
-  for (std::size_t i = 0; i < size; ++i)
-    triplets.emplace_back(static_cast<int>(i), static_cast<int>(i), ridge + 1e-9);
-  penalty_.resize(static_cast<Eigen::Index>(size), static_cast<Eigen::Index>(size));
-  penalty_.setFromTriplets(triplets.begin(), triplets.end());
+  penalty_ = penalty(Eigen::VectorXd::Zero(static_cast<Eigen::Index>(size)));
+}
+
+Eigen::SparseMatrix<double> GridFit::penalty(const Eigen::VectorXd& values) const {
+  Triplets triplets;
+  for (const Square& s : squares_) {
+    double weight = s.weight;
+    if (s.step > 0) {
+      double sum = 0;
+      for (const auto& [i, factor] : s.terms) sum += factor * values[static_cast<Eigen::Index>(i)];
+      weight /= std::hypot(1, sum / s.step);
+    }
+    for (const auto& [a, va] : s.terms) {
+      for (const auto& [b, vb] : s.terms) {
+        if (va != 0 && vb != 0)
+          triplets.emplace_back(static_cast<int>(a), static_cast<int>(b), weight * va * vb);
+      }
+    }
+  }
+  for (Eigen::Index i = 0; i < values.size(); ++i)
+    triplets.emplace_back(static_cast<int>(i), static_cast<int>(i), ridge_ + 1e-9);
+  Eigen::SparseMatrix<double> out(values.size(), values.size());
+  out.setFromTriplets(triplets.begin(), triplets.end());
+  return out;
 }
 
 Eigen::VectorXd GridFit::solve(std::span<const GridRow> rows, const Eigen::VectorXd& prior,
@@ -90,8 +102,12 @@ Eigen::VectorXd GridFit::solve(std::span<const GridRow> rows, const Eigen::Vecto
   constexpr double kTolerance = 1e-4;
   constexpr int kMostSteps = 400;
   const auto n = static_cast<Eigen::Index>(axes_.size());
-  Eigen::VectorXd right =
-      prior.size() == n ? Eigen::VectorXd(penalty_ * prior) : Eigen::VectorXd::Zero(n);
+  const bool has_prior = prior.size() == n;
+  const Eigen::SparseMatrix<double> stepped =
+      has_steps_ ? penalty(has_prior ? Eigen::VectorXd(start - prior) : start)
+                 : Eigen::SparseMatrix<double>();
+  const Eigen::SparseMatrix<double>& smooth = has_steps_ ? stepped : penalty_;
+  Eigen::VectorXd right = has_prior ? Eigen::VectorXd(smooth * prior) : Eigen::VectorXd::Zero(n);
   Triplets triplets;
   for (const GridRow& r : rows) {
     for (std::size_t a = 0; a < r.cell.count; ++a) {
@@ -107,7 +123,7 @@ Eigen::VectorXd GridFit::solve(std::span<const GridRow> rows, const Eigen::Vecto
   }
   Eigen::SparseMatrix<double> data(n, n);
   data.setFromTriplets(triplets.begin(), triplets.end());
-  const Eigen::SparseMatrix<double> normal = penalty_ + data;
+  const Eigen::SparseMatrix<double> normal = smooth + data;
   Eigen::ConjugateGradient<Eigen::SparseMatrix<double>, Eigen::Lower | Eigen::Upper> solver;
   solver.setTolerance(kTolerance);
   solver.setMaxIterations(kMostSteps);
