@@ -38,21 +38,24 @@ constexpr double kOfNinety = 0.5;
 
 // How a family's surfaces are solved for.
 struct Solving {
+  std::vector<AxisSmoothness> smoothness;
   double huber = 0.05;  // log error beyond which a row pulls no harder
   int rounds = 4;       // of Huber weights, and of steps
   Steps steps = {};
 };
 
-// Libraries change the kernel of a product on lines that are no node's: tiles, waves, split k. The
-// values are those of the least error on other rows than those left out (docs/kernels.md).
+Solving plain_solving(const KernelFamily& family) { return {.smoothness = family.smoothness()}; }
+
+// Libraries change the kernel of a product on lines that are no node's (tiles, waves, split k), and
+// sweeps are dense: stiff, but free to step. The values are those of the least error on other rows
+// than those left out (docs/kernels.md).
 Solving solving_of(const KernelFamily& family) {
-  if (family.name() == "gemm") return {0.03, 6, {0.03, 0.01}};
-  return {};
+  if (family.name() != "gemm") return plain_solving(family);
+  return {{{0.0002, 0.009, 0.3}, {0.001, 0.045, 1.5}, {0.001, 0.045, 1.5}}, 0.03, 6, {0.03, 0.01}};
 }
 
-GridFit surface_grid(const KernelFamily& family) {
-  return GridFit({family.axes()}, family.smoothness(), family.exchange(), 0,
-                 solving_of(family).steps);
+GridFit surface_grid(const KernelFamily& family, const Solving& solving) {
+  return GridFit({family.axes()}, solving.smoothness, family.exchange(), 0, solving.steps);
 }
 
 double predicted(const SurfaceFile& file, const Surface& s, const MeasuredPoint& p) {
@@ -166,11 +169,11 @@ struct FittedShape {
 
 // `parent`: the surface of the class that would stand in for this one, or null. Where there are no
 // rows the surface follows its shape.
-Surface fit_class(const std::string& name, const KernelFamily& family, const GridFit& grid,
-                  const GridFit* series_grid, const std::vector<MeasuredPoint>& points,
-                  const Surface* parent, std::map<std::string, FittedShape>& shapes,
-                  std::optional<Seconds> floor = {}) {
-  Fitting fit(points, floor, solving_of(family));
+Surface fit_class(const std::string& name, const KernelFamily& family, const Solving& solving,
+                  const GridFit& grid, const GridFit* series_grid,
+                  const std::vector<MeasuredPoint>& points, const Surface* parent,
+                  std::map<std::string, FittedShape>& shapes, std::optional<Seconds> floor = {}) {
+  Fitting fit(points, floor, solving);
   Surface s;
   s.kernel_class = name;
   s.floor = Seconds(fit.floor);
@@ -234,7 +237,9 @@ double own_error(const std::vector<double>& logs, double shared) {
 Surface fit_surface(const std::string& name, const KernelFamily& family,
                     const std::vector<MeasuredPoint>& points, Seconds floor) {
   std::map<std::string, FittedShape> shapes;
-  return fit_class(name, family, surface_grid(family), nullptr, points, nullptr, shapes, floor);
+  const Solving solving = plain_solving(family);
+  return fit_class(name, family, solving, surface_grid(family, solving), nullptr, points, nullptr,
+                   shapes, floor);
 }
 
 // Of the surface's errors shared is the median, own such that both together give the intervals.
@@ -333,7 +338,8 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
         std::none_of(tables.begin(), tables.end(),
                      [&](const std::string& table) { return table_file(dir, table); }))
       continue;
-    const GridFit grid = surface_grid(*family);
+    const Solving solving = solving_of(*family);
+    const GridFit grid = surface_grid(*family, solving);
     std::optional<GridFit> series_grid;
     if (!family->series_axes().empty())
       series_grid.emplace(SurfaceAxes{family->series_axes()}, family->series_smoothness(),
@@ -350,8 +356,8 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
         const auto fitted = std::count_if(c.points.begin(), c.points.end(),
                                           [](const MeasuredPoint& p) { return !p.left_out; });
         if (fitted < kLeastRows) continue;
-        Surface s = fit_class(name, *family, grid, series_grid ? &*series_grid : nullptr, c.points,
-                              parent_of(name, *family, file), shapes);
+        Surface s = fit_class(name, *family, solving, grid, series_grid ? &*series_grid : nullptr,
+                              c.points, parent_of(name, *family, file), shapes);
         KernelFitRow row = judge_surface(file, s, c.points);
         row.family = family->name();
         row.framework = key.first;

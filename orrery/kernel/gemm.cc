@@ -112,12 +112,11 @@ class GemmFamily : public KernelFamily {
   std::vector<std::vector<double>> axes() const override {
     // The sizes of the sweeps. Of m: beside multiples of tiles a node for the next row, with which
     // kernels change their tile.
-    static const std::vector<double> m =
-        log2_of({1,    2,    3,    4,    6,    8,    9,    12,   16,   17,   32,    33,
-                 48,   49,   64,   65,   80,   81,   96,   97,   112,  113,  128,   129,
-                 160,  161,  192,  193,  224,  225,  256,  257,  512,  513,  768,   769,
-                 1024, 1025, 1280, 1281, 1536, 1537, 1792, 1793, 2048, 2049, 2304,  2305,
-                 2560, 2561, 2816, 2817, 3072, 3073, 3584, 4096, 4097, 8192, 16384, 32768});
+    static const std::vector<double> m = log2_of(
+        {1,    2,    4,    8,    16,   17,   32,   33,   48,   49,   64,   65,   80,    81,
+         96,   97,   112,  113,  128,  129,  160,  161,  192,  193,  224,  225,  256,   257,
+         512,  513,  768,  769,  1024, 1025, 1280, 1281, 1536, 1537, 1792, 1793, 2048,  2049,
+         2304, 2305, 2560, 2561, 2816, 2817, 3072, 3073, 3584, 4096, 4097, 8192, 16384, 32768});
     static const std::vector<double> n_k =
         log2_of({32,   64,   128,  256,  512,  768,  1024,  1536,  2048,  2560,  3072,
                  3584, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384, 51200, 65536});
@@ -125,8 +124,7 @@ class GemmFamily : public KernelFamily {
   }
 
   std::vector<AxisSmoothness> smoothness() const override {
-    // Stiff but where it steps (fit.cc).
-    return {{0.0002, 0.009, 0.3}, {0.001, 0.045, 1.5}, {0.001, 0.045, 1.5}};
+    return {{0.001, 0.003, 0.1}, {0.001, 0.003, 0.1}, {0.001, 0.003, 0.1}};
   }
 
   std::span<const KernelClass> classes() const override { return classes_; }
