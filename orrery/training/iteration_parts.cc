@@ -70,8 +70,7 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
       for (const Seconds s : whole.kinds.back().time[k]) total[k] += s.value();
   }
   for (std::size_t k = 0; k < kTrainingCosts; ++k) {
-    if (total[k] > 0)
-      whole.shared[k] /= total[k], whole.own[k] /= total[k];
+    if (total[k] > 0) whole.shared[k] /= total[k], whole.own[k] /= total[k];
   }
   std::vector<int> before;
   for (int s = 0; s < p.pp; ++s) {
