@@ -54,11 +54,11 @@ TrainingMemoryConstants::Fitted read_fitted(const Bundle& bundle) {
 
 }  // namespace
 
-std::string to_yaml(const TrainingMemoryConstants::Fitted& c, std::string_view recipe) {
+std::string to_yaml(const TrainingMemoryConstants::Fitted& fitted, std::string_view recipe) {
   return fmt::format(
       "recipe: \"{}\"\nfactor: {:.4g}\nfragmentation: {:.4g}\ncontext: {:.4g} GB\n"
       "error: {:.3g}\n",
-      recipe, c.factor, c.fragmentation, c.context.value() / 1e9, c.error);
+      recipe, fitted.factor, fitted.fragmentation, fitted.context.value() / 1e9, fitted.error);
 }
 
 std::vector<TrainingMemoryConstants> load_training_memory(const Bundle& bundle) {

@@ -23,7 +23,7 @@ constexpr double kLeastChannels = 4.0 / 24, kMostChannels = 32.0 / 24;
 Bytes communicators(const TrainingPlan& p, const TrainingMemoryConstants& stack, const Gpu& gpu) {
   const auto several = [](std::int64_t ranks) { return ranks > 1 ? 1 : 0; };
   const int groups = several(p.tp) + several(p.pp) + several(p.cp) + several(p.dp) + several(p.ep);
-  const int beside = several(p.devices()) + several(p.tp * p.pp) + several(p.pp);
+  const int beside = several(p.devices()) + several(std::int64_t{p.tp} * p.pp) + several(p.pp);
   const int all = std::max(1, stack.grids) * groups + stack.grids * beside;
   return all * kCommunicator *
          std::clamp(gpu.scale_up.bandwidth / kCommunicatorLinks, kLeastChannels, kMostChannels);

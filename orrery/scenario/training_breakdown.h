@@ -15,13 +15,12 @@ namespace orrery {
 // mlp_of_peak is as uncertain as the `whole` iteration.
 void add_blocks(const Architecture& model, const TrainingJob& job,
                 const std::vector<TrainingTerm>& terms, const ChunkParts& first,
-                const TrainingConstants& constants, double peak, const Estimate<Seconds>& whole,
-                Point& point);
+                const TrainingConstants& k, double peak, const Estimate<Seconds>& whole, Point& p);
 
 // A row for every kind of op on the first virtual stage of the slowest stage, and for what the
 // iteration spends beside them, which is as uncertain as the `whole`.
-void add_rows(const TrainingJob& job, const IterationParts& parts, const IterationTime& time,
-              const Estimate<Seconds>& whole, const TrainingConstants& constants,
-              const IterationModel& iterations, const StackTraits& stack, Point& point);
+void add_rows(const TrainingJob& job, const IterationParts& parts, const IterationTime& t,
+              const Estimate<Seconds>& whole, const TrainingConstants& k,
+              const IterationModel& iterations, const StackTraits& stack, Point& p);
 
 }  // namespace orrery

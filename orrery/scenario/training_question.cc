@@ -94,7 +94,7 @@ std::vector<std::string> read_names(const Node& n) {
     for (const Node& item : n.items()) names.push_back(item.as_string());
     return names;
   }
-  const std::string text = n.as_string();
+  const std::string& text = n.as_string();
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     names.push_back(text.substr(at, end - at));

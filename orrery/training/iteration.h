@@ -31,11 +31,10 @@ struct ChunkTime {
 };
 // What the seconds of a cost in one pass are multiplied by: its constant, of overlapped
 // communication the overlap's too, and never less than ChunkParts::of_peak.
-double cost_factor(const ChunkParts& parts, const TrainingConstants& constants,
-                   const TrainingPlan& plan, TrainingCost cost, TrainingPass pass);
+double cost_factor(const ChunkParts& parts, const TrainingConstants& k, const TrainingPlan& plan,
+                   TrainingCost cost, TrainingPass pass);
 
-ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& constants,
-                     const TrainingJob& job);
+ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& k, const TrainingJob& job);
 
 // What of `communication` beside `window` of computation stands in its way.
 Seconds exposed(Seconds communication, Seconds window, bool overlaps, double share);
@@ -56,7 +55,7 @@ struct IterationTime {
 };
 // Every part and the total, `factor` times.
 IterationTime scaled(IterationTime time, double factor);
-IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& constants,
+IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& k,
                              const TrainingJob& job);
 
 // The forward passes of a global batch alone, with the host: an iteration of evaluation.
@@ -67,6 +66,6 @@ double experts_share(const IterationTime& time);
 
 // The same with its uncertainty: the kernels' and collectives' own, and the constants' error.
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
-                                     const TrainingConstants& constants);
+                                     const TrainingConstants& k);
 
 }  // namespace orrery

@@ -12,7 +12,7 @@ namespace orrery {
 // divided among its chunks; a chunk's travel layer by layer beside its own pass, so that the data
 // stream holds what that leaves. Sends are beside computation but for the constant's share, which
 // holds both ends.
-PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingConstants& constants,
+PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingConstants& k,
                                    const TrainingJob& job);
 
 struct IterationEvents {
@@ -20,7 +20,7 @@ struct IterationEvents {
   Seconds total;  // with the optimizer, the first gathered layer and the host around it
 };
 // REQUIRES that the schedule accepts the job. `with_events`: for a timeline.
-IterationEvents iteration_events(const IterationParts& parts, const TrainingConstants& constants,
+IterationEvents iteration_events(const IterationParts& parts, const TrainingConstants& k,
                                  const TrainingJob& job, bool with_events = false);
 
 }  // namespace orrery

@@ -97,11 +97,11 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
 // Calls visit(op, estimate of one call, kernel) for every op that the stack launches; `kernel` is
 // null for collectives.
 template <class Visit>
-void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int index_,
+void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int index,
                            Visit visit) const {
   const RankPlacement place = placement(job.plan);
   KernelTime last;  // a recomputed op follows the forward op that it repeats
-  for (TrainingOp& op : training_ops(model_, job, index_)) {
+  for (TrainingOp& op : training_ops(model_, job, index)) {
     if (op.fusible && stack.fused) continue;
     const auto* c = std::get_if<Collective>(&op.op);
     if (op.pass != TrainingPass::kRecompute) {
@@ -116,26 +116,25 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
 }
 
 std::vector<TrainingTerm> IterationModel::terms(const TrainingJob& job, const StackTraits& stack,
-                                                int index_) const {
+                                                int index) const {
   std::vector<TrainingTerm> terms;
-  visit(job, stack, index_,
-        [&](TrainingOp& op, const Estimate<Seconds>& time, const KernelTime* k) {
-          TrainingTerm t{std::move(op), {}, Bound::kNetwork, {}};
-          t.time = time.scaled(t.op.count);
-          if (k) t.bound = k->bound, t.least = t.op.count * std::max(k->compute, k->memory);
-          terms.push_back(std::move(t));
-        });
+  visit(job, stack, index, [&](TrainingOp& op, const Estimate<Seconds>& time, const KernelTime* k) {
+    TrainingTerm t{op, {}, Bound::kNetwork, {}};
+    t.time = time.scaled(t.op.count);
+    if (k) t.bound = k->bound, t.least = t.op.count * std::max(k->compute, k->memory);
+    terms.push_back(t);
+  });
   return terms;
 }
 
-ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stack, int index_,
+ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stack, int index,
                                  IterationParts& whole) const {
   ChunkParts parts;
   const TrainingPlan& p = job.plan;
-  parts.layers = chunk_layers(model_, p, index_).size();
+  parts.layers = chunk_layers(model_, p, index).size();
   const RankPlacement place = placement(p);
   std::array<double, kTrainingCosts> own_squared{};
-  visit(job, stack, index_,
+  visit(job, stack, index,
         [&](const TrainingOp& op, const Estimate<Seconds>& call, const KernelTime* kernel) {
           const Seconds time = call.value * op.count;
           parts.time[at(op.cost)][at(op.pass)] += time;
@@ -152,11 +151,11 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   // The stages run the same kernels: their errors add up, not in squares.
   for (std::size_t k = 0; k < kTrainingCosts; ++k) whole.own[k] += std::sqrt(own_squared[k]);
   if (job.offload_activations)
-    parts.offload = chunk_activations(model_, job, {}, index_) / host_link(cluster_.gpu());
+    parts.offload = chunk_activations(model_, job, {}, index) / host_link(cluster_.gpu());
   if (p.zero < 3 || p.data_ranks() == 1) return parts;
   // Sharded weights travel in the format that products read, gradients as they are reduced; a
   // collective a layer.
-  const ChunkParameters n = chunk_parameters(model_, job, index_);
+  const ChunkParameters n = chunk_parameters(model_, job, index);
   const Bytes weight = gathered_weight(job);
   const double others = n.all() - n.products;  // embedding, norms, LM head
   const Bytes dense = std::max(0.0, n.dense - others) * weight +

@@ -78,11 +78,11 @@ class IterationModel {
 
   // Of one virtual stage, op by op, in the order of training_ops.
   std::vector<TrainingTerm> terms(const TrainingJob& job, const StackTraits& stack,
-                                  int chunk) const;
+                                  int index) const;
 
  private:
   template <class Visit>
-  void visit(const TrainingJob& job, const StackTraits& stack, int chunk, Visit visit) const;
+  void visit(const TrainingJob& job, const StackTraits& stack, int index, Visit visit) const;
   ChunkParts chunk(const TrainingJob& job, const StackTraits& stack, int index,
                    IterationParts& whole) const;
   StageParts stage(const TrainingJob& job, const StackTraits& stack,

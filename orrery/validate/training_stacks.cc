@@ -138,6 +138,8 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
   const auto kind =
       std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.name == s.name; });
   if (kind != kinds.end()) s.zero = kind->zero, s.sequence_parallel = kind->sequence_parallel;
+  // Rows of these say where several GPUs shard.
+  if (s.name == "torchtune" || s.name == "litgpt") s.zero = 0;
   return s;
 }
 
