@@ -46,7 +46,8 @@ BoostedTrees::BoostedTrees(const std::vector<std::vector<double>>& features,
       drawn[i] = draw.uniform() < settings.share ? weight[i] : 0;
       pull[i] = drawn[i] * std::clamp(target[i] - fitted[i], -settings.huber, settings.huber);
     }
-    trees_.push_back(grow(bins, pull, drawn, fitted, settings));
+    trees_.push_back(grow(bins, pull, drawn, settings));
+    for (std::size_t i = 0; i < fitted.size(); ++i) fitted[i] += value(trees_.back(), bins, i);
   }
 }
 
@@ -66,22 +67,25 @@ std::vector<std::vector<std::uint8_t>> BoostedTrees::binned(
 BoostedTrees::Tree BoostedTrees::grow(const std::vector<std::vector<std::uint8_t>>& bins,
                                       const std::vector<double>& pull,
                                       const std::vector<double>& weight,
-                                      std::vector<double>& fitted,
                                       const TreeSettings& settings) const {
   struct Part {  // of `order`, the rows of one node
     std::size_t node, begin, end;
   };
   Tree tree(1);
-  std::vector<std::uint32_t> order(pull.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+  std::vector<std::uint32_t> order;  // of the rows that it is grown on
+  for (std::size_t i = 0; i < pull.size(); ++i) {
+    if (weight[i] > 0) order.push_back(static_cast<std::uint32_t>(i));
+  }
+  std::vector<Sums> rows(order.size());  // in that order
   std::vector<Part> level = {{0, 0, order.size()}}, next;
   for (int depth = 0; !level.empty(); ++depth, level.swap(next)) {
     next.clear();
     for (const Part& part : level) {
       Sums all;
       for (std::size_t i = part.begin; i < part.end; ++i) {
-        all.pull += pull[order[i]];
-        all.weight += weight[order[i]];
+        rows[i] = {pull[order[i]], weight[order[i]]};
+        all.pull += rows[i].pull;
+        all.weight += rows[i].weight;
       }
       const auto gain = [&](const Sums& s) {
         return s.pull * s.pull / (s.weight + settings.ridge);
@@ -92,8 +96,8 @@ BoostedTrees::Tree BoostedTrees::grow(const std::vector<std::vector<std::uint8_t
         std::array<Sums, kMostBins> by_bin{};
         for (std::size_t i = part.begin; i < part.end; ++i) {
           Sums& s = by_bin[bins[f][order[i]]];
-          s.pull += pull[order[i]];
-          s.weight += weight[order[i]];
+          s.pull += rows[i].pull;
+          s.weight += rows[i].weight;
         }
         Sums left;
         for (std::size_t b = 0; b < thresholds_[f].size(); ++b) {
@@ -111,7 +115,6 @@ BoostedTrees::Tree BoostedTrees::grow(const std::vector<std::vector<std::uint8_t
       }
       if (best.leaf) {
         best.value = settings.rate * all.pull / (all.weight + settings.ridge);
-        for (std::size_t i = part.begin; i < part.end; ++i) fitted[order[i]] += best.value;
       } else {
         const auto middle = std::stable_partition(
             order.begin() + static_cast<std::ptrdiff_t>(part.begin),
@@ -129,16 +132,19 @@ BoostedTrees::Tree BoostedTrees::grow(const std::vector<std::vector<std::uint8_t
   return tree;
 }
 
+double BoostedTrees::value(const Tree& tree, const std::vector<std::vector<std::uint8_t>>& bins,
+                           std::size_t row) {
+  const Node* n = &tree.front();
+  while (!n->leaf) n = &tree[n->left + (bins[n->feature][row] <= n->bin ? 0u : 1u)];
+  return n->value;
+}
+
 std::vector<double> BoostedTrees::operator()(
     const std::vector<std::vector<double>>& features) const {
   const std::vector<std::vector<std::uint8_t>> bins = binned(features);
   std::vector<double> out(features.empty() ? 0 : features.front().size());
   for (const Tree& tree : trees_) {
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      const Node* n = &tree.front();
-      while (!n->leaf) n = &tree[n->left + (bins[n->feature][i] <= n->bin ? 0u : 1u)];
-      out[i] += n->value;
-    }
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += value(tree, bins, i);
   }
   return out;
 }

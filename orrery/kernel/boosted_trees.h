@@ -13,9 +13,9 @@
 namespace orrery {
 
 struct TreeSettings {
-  int rounds = 300;
+  int rounds = 1000;
   int depth = 5;
-  double rate = 0.1;        // of each tree's values that is added
+  double rate = 0.05;       // of each tree's values that is added
   double least_weight = 4;  // of the rows in a leaf
   double ridge = 1;         // weight of a row of 0 that each leaf has in addition
   double huber = 0.15;      // a row pulls no harder than from this far
@@ -43,8 +43,10 @@ class BoostedTrees {
   std::vector<std::vector<std::uint8_t>> binned(
       const std::vector<std::vector<double>>& features) const;
   Tree grow(const std::vector<std::vector<std::uint8_t>>& bins, const std::vector<double>& pull,
-            const std::vector<double>& weight, std::vector<double>& fitted,
-            const TreeSettings& settings) const;
+            const std::vector<double>& weight, const TreeSettings& settings) const;
+  // What a tree says of a row.
+  static double value(const Tree& tree, const std::vector<std::vector<std::uint8_t>>& bins,
+                      std::size_t row);
 
   std::vector<std::vector<double>> thresholds_;  // by feature, increasing
   std::vector<Tree> trees_;

@@ -11,6 +11,7 @@
 #include "orrery/base/error.h"
 #include "orrery/base/random.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/kernel/class_fit.h"
 #include "orrery/kernel/families.h"
 #include "orrery/kernel/samples.h"
 #include "orrery/kernel/surface.h"

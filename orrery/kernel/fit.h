@@ -1,12 +1,6 @@
 // `orrery fit kernels`: efficiency surfaces from measured tables.
 //
-// For every class of a family on one GPU: floor = 0.6 x the fastest call; the surface is the
-// least-squares solution of log((time - floor)/base) on the grid with Huber weights and penalties
-// on roughness (grid_fit.h), each row counting by how much of its time the surface explains. Nodes
-// that no row is near to take the value of the nearest that has one. Of families with edges
-// (family.h) boosted trees are fitted first, and the grid to what they leave; only the sum is kept.
-// Where a family has series,
-// those of each shape are fitted to what the surface leaves.
+// A surface for every class of a family on each GPU (class_fit.h), files in parallel.
 //
 // About 15 % of the shapes are left out (samples.h): single points of the sweeps' grids. The errors
 // printed, and the `own` and `shared` errors stored, are those on the rows left out.
@@ -36,10 +30,6 @@ struct KernelFit {
   std::vector<std::string>
       refused;  // tables that are absent, systems that the catalog does not know
 };
-
-// The surface of one class from its points, without series; those left out are not used.
-Surface fit_surface(const std::string& name, const KernelFamily& family,
-                    const std::vector<MeasuredPoint>& points, Seconds floor);
 
 // Errors on the points left out; sets the surface's `own`, `shared` and `regimes`. Names are not
 // filled in. `file`: the file that the surface is to be put in.

@@ -166,6 +166,7 @@ ServingSurface ServedFamily::choose(const KernelFamily::KernelClass& wanted,
       choose_surface(family_.name(), wanted, store_.measured(family_, framework), load);
   if (s.surface && s.gpu != store_.gpu().id) {
     s.relative = &store_.relative(s.gpu);
+    if (!s.surface->series.empty()) s.surface = &relatives_.emplace_back(as_relative(*s.surface));
     s.latency = latency_ratio(family_.name(), s.surface->kernel_class, store_.gpu(), *s.relative);
   }
   return s;

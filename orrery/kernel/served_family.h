@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -103,6 +104,7 @@ class ServedFamily {
   mutable std::mutex mutex_;
   mutable std::vector<Slot> slots_;
   mutable std::optional<SurfaceLookup> lookup_;
+  mutable std::deque<Surface> relatives_;  // surfaces of other GPUs as they serve here
 };
 
 }  // namespace orrery

@@ -51,6 +51,9 @@ double transfer_error(std::string_view family, double distance);
 double latency_ratio(std::string_view family, std::string_view kernel_class, const Gpu& here,
                      const Gpu& relative);
 
+// What a surface says of another GPU: series without what is not physics.
+Surface as_relative(Surface surface);
+
 // For a kernel class that is known to be replaced.
 void widen_replaced(ServingSurface& s);
 

@@ -129,10 +129,13 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   const Estimate<Seconds> gpu_way = sum.total();
   step.total = maximum(gpu_way, {host_way, kHostError, 0, Origin::kFitted},
                        kHostError * waits.value() * kHostError * host_way.value());
+  // The parts are added up in two orders: what rounding leaves is nobody's time.
+  constexpr double kRounding = 1e-9;
+  const Seconds exposed = step.total.value - gpu;
+  step.exposed = exposed > step.total.value * kRounding ? exposed : Seconds(0);
   step.total.origin =
-      step.total.value > gpu ? std::max(gpu_way.origin, Origin::kFitted) : gpu_way.origin;
+      step.exposed > Seconds(0) ? std::max(gpu_way.origin, Origin::kFitted) : gpu_way.origin;
   step.total.own = std::hypot(step.total.own, engine_.step_error);
-  step.exposed = step.total.value - gpu;
   return step;
 }
 

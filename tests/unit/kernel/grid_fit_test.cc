@@ -56,8 +56,8 @@ TEST(GridFit, StepsLeaveNoiseToBeSmoothed) {
   for (Eigen::Index i = 1; i + 1 < values.size(); ++i) EXPECT_LT(std::abs(values[i]), 0.007) << i;
 }
 
-// A kernel that changes where the product of two sizes crosses a line: a diagonal of the grid, which
-// both of a left-out node's neighbours of one axis lie on one side of.
+// A kernel that changes where the product of two sizes crosses a line: a diagonal of the grid,
+// which both of a left-out node's neighbours of one axis lie on one side of.
 TEST(GridFit, ALeftOutNodeTakesItsSideOfADiagonalStep) {
   const std::size_t n = 8;
   const SurfaceAxes axes{{nodes(n), nodes(n)}};
