@@ -60,8 +60,8 @@ Slot EngineState::adopt(std::uint32_t request) {
 
 bool EngineState::take_prompt_blocks(Slot slot) {
   Sequence& s = sequences_[slot];
-  const std::int32_t cached = cached_prefix(s);
-  if (blocks_for(s.tokens) - cached / limits_.block_size > free_beside_prefix()) return false;
+  cached_prefix(s);
+  if (blocks_for(s.tokens) - prefix_blocks() > free_beside_prefix()) return false;
   take_prefix(s);
   grow(s, s.prompt - s.computed);
   compute(s, s.prompt - s.computed);

@@ -80,7 +80,7 @@ class LightLlm : public Scheduler {
       const Sequence& s = engine.at(engine.waiting.front());
       const std::int32_t cached = engine.cached_prefix(s), n = s.tokens - cached;
       if (n > budget && !plan.work.empty()) return;
-      const std::int64_t needed = engine.blocks_for(s.tokens) - cached / l.block_size;
+      const std::int64_t needed = engine.blocks_for(s.tokens) - engine.prefix_blocks();
       if (needed > engine.free_beside_prefix() || !fits(engine, load_of(s))) return;
       plan.work.push_back({engine.admit(n), n});
       budget -= n;

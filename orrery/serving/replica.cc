@@ -189,9 +189,12 @@ std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
       counts_.accepted += accepted;
       made = std::min(accepted + 1, s.target - s.tokens);
     }
-    // Rejected drafts are rolled back. Those to come never ask for more than the whole pool.
+    // Rejected drafts are rolled back. Those to come never ask for more than there can be: the
+    // sequence's extent, the whole pool.
     state_.compute(s, s.tokens + made - 1 - s.computed);
-    const std::int64_t slots = state_.pool().size() * config_.limits.block_size - (s.tokens + made);
+    const std::int64_t most =
+        s.extent >= 0 ? s.room : state_.pool().size() * config_.limits.block_size;
+    const std::int64_t slots = most - (s.tokens + made);
     s.drafts = static_cast<std::int32_t>(
         std::clamp<std::int64_t>(slots, 0, config_.speculation.verified()));
   }
@@ -316,6 +319,11 @@ void Replica::resume() {
 void Replica::list_requests(std::vector<std::uint32_t>& out) const {
   for (Slot s : state_.running) out.push_back(state_.at(s).request);
   for (Slot s : state_.waiting) out.push_back(state_.at(s).request);
+  for (std::size_t i = 0; i < count_; ++i) {
+    for (const Made& m : steps_[(first_ + i) % steps_.size()].tokens) {
+      if (state_.at(m.slot).parked) out.push_back(state_.at(m.slot).request);
+    }
+  }
 }
 
 }  // namespace orrery

@@ -121,7 +121,7 @@ class Replica {
   std::int64_t running() const { return static_cast<std::int64_t>(state_.running.size()); }
   // Prompt tokens of its requests that no step has taken up.
   std::int64_t prompt_ahead() const { return prompt_ahead_; }
-  // Those that wait or run, in order.
+  // Those that wait, run, or were evicted while a step under way makes a token of them.
   void list_requests(std::vector<std::uint32_t>& out) const;
   // While it tells of tokens together: whose they are.
   void list_lockstep(std::vector<std::uint32_t>& out) const {

@@ -94,10 +94,12 @@ class Sglang : public Scheduler {
       const std::int32_t cached = engine.cached_prefix(s), wanted = s.tokens - cached;
       const std::int64_t free = engine.free_beside_prefix();
       const bool alone = engine.running.empty();
+      // What the cache holds in host memory needs room as well.
+      const std::int64_t held = s.tokens - engine.prefix_blocks() * l.block_size;
       const double room = static_cast<double>(free * l.block_size) - expected;
       if (static_cast<std::int64_t>(engine.running.size()) >= l.max_num_seqs ||
-          engine.blocks_for(s.tokens) - cached / l.block_size > free ||
-          (!alone && static_cast<double>(wanted + output_left(s)) >= room)) {
+          engine.blocks_for(s.tokens) - engine.prefix_blocks() > free ||
+          (!alone && static_cast<double>(held + output_left(s)) >= room)) {
         full_at_ = engine.running.size();
         return;
       }

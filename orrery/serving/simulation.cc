@@ -171,8 +171,8 @@ class Simulation : public ReplicaObserver {
 
   // The last token is never cached; one that prefills caches the prompt alone.
   static bool fits(const ReplicaConfig& c, const Request& r) {
-    const std::int64_t tokens =
-        c.role == Role::kPrefill ? r.input : std::int64_t{r.input} + r.output - 1;
+    std::int64_t tokens = c.role == Role::kPrefill ? r.input : std::int64_t{r.input} + r.output - 1;
+    if (c.kv.reserve == KvOptions::Reserve::kMaxModelLen) tokens = c.limits.max_model_len;
     return (tokens + c.limits.block_size - 1) / c.limits.block_size <= c.kv_blocks;
   }
 

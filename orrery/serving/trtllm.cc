@@ -75,7 +75,7 @@ class TrtLlm : public Scheduler {
       const std::int32_t cached = engine.cached_prefix(s);
       const std::int64_t wanted = s.tokens - cached;
       const std::int64_t held = evicts_ ? s.tokens : s.cached_at_end();
-      const std::int64_t needed = engine.blocks_for(held) - cached / l.block_size;
+      const std::int64_t needed = engine.blocks_for(held) - engine.prefix_blocks();
       if (needed > engine.free_beside_prefix() - kept) return;
       auto n = static_cast<std::int32_t>(wanted);
       if (l.chunked_prefill) {

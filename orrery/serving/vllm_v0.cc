@@ -47,7 +47,7 @@ class VllmV0 : public Scheduler {
       const auto prompts = static_cast<std::int64_t>(plan.work.size()) + 1;
       if (prompts > 1 && prompts * longest > l.max_num_batched_tokens) break;
       const std::int64_t spare = engine.running.empty() ? 0 : engine.pool().size() / kWatermark;
-      const std::int64_t needed = engine.blocks_for(s.tokens) - cached / l.block_size;
+      const std::int64_t needed = engine.blocks_for(s.tokens) - engine.prefix_blocks();
       if (engine.free_beside_prefix() - needed < spare) break;
       plan.work.push_back({engine.admit(n), n});
     }

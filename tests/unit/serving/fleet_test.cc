@@ -151,6 +151,25 @@ TEST(Fleet, FailuresAtGivenTimes) {
   EXPECT_EQ(r.records[3].replica + r.records[4].replica, 1);
 }
 
+// Also of a sequence that is evicted while a pipeline stage makes a token of it: memory for 64
+// tokens, and four sequences that grow to 40.
+TEST(Fleet, AFailureAtAnyTimeLosesNoRequest) {
+  SimulationConfig c = plain_service();
+  c.replica.kv_blocks = 64;
+  c.replica.limits.block_size = 1;
+  c.replica.stages = 2;
+  c.failures.restart = ms(5);
+  const std::vector<Request> four(4, request_at({}, 10, 31));
+  for (std::int64_t at = 1; at < 1000; at += 7) {
+    c.failures.at = {ms(at)};
+    PlainTimer timer;
+    timer.stages = 2;
+    const SimulationResult r = simulate(c, load_of(four), timer);
+    EXPECT_GT(r.total().evictions, 0);
+    for (const RequestRecord& q : r.records) EXPECT_EQ(q.outcome, Outcome::kDone) << at;
+  }
+}
+
 TEST(Pools, ARequestGoesWhereItFits) {
   SimulationConfig c = plain_service();
   c.replica.kv_blocks = 2;

@@ -6,6 +6,7 @@
 
 #include "orrery/serving/extents.h"
 #include "orrery/serving/host_tier.h"
+#include "orrery/serving/scheduler.h"
 #include "orrery/serving/simulation.h"
 
 namespace orrery {
@@ -135,6 +136,35 @@ TEST(Contiguous, HolesTooSmallForTheNextAreStranded) {
   EXPECT_EQ(paged.total().stranded_block_seconds, 0);
 }
 
+TEST(Contiguous, DraftsStayWithinTheExtent) {
+  // 16 + 17 tokens in an extent of 2 blocks. Every draft is right: of 4 proposed after 17, 22 and
+  // 27 tokens all are computed; after the 32nd none has room, and none is needed.
+  SimulationConfig c;
+  c.replica.kv_blocks = 32;
+  c.replica.prefix_caching = false;
+  c.replica.kv.reserve = KvOptions::Reserve::kRequest;
+  c.replica.speculation.drafts = 4;
+  c.replica.speculation.acceptance = {1};
+  Milliseconds timer;
+  const SimulationResult r = simulate(c, requests(40, 16, 17), timer);
+  EXPECT_EQ(r.total().output_tokens, 40 * 17);
+  EXPECT_EQ(r.total().verifications, 40 * 3);
+  EXPECT_EQ(r.total().drafts, 40 * 12);
+  EXPECT_EQ(r.total().evictions, 0);
+  for (const RequestRecord& q : r.records) EXPECT_EQ(q.outcome, Outcome::kDone);
+}
+
+TEST(Contiguous, AModelLengthThatNeverFitsIsCounted) {
+  SimulationConfig c;
+  c.replica.kv_blocks = 8;
+  c.replica.limits.max_model_len = 256;
+  c.replica.prefix_caching = false;
+  c.replica.kv.reserve = KvOptions::Reserve::kMaxModelLen;
+  Milliseconds timer;
+  const SimulationResult r = simulate(c, requests(2, 16, 17), timer);
+  for (const RequestRecord& q : r.records) EXPECT_EQ(q.outcome, Outcome::kNeverFits);
+}
+
 TEST(Paged, WasteIsTheRestOfTheLastBlock) {
   // One sequence of 17 to 32 tokens in two blocks, then alone at its end: mean of 15, 14, ..., 0.
   SimulationConfig c;
@@ -169,6 +199,34 @@ TEST(Host, PrefixesThatTheGpuForgotComeBackByCopy) {
   EXPECT_EQ(warm.records[2].first_token - load.requests[2].arrival,
             sim_seconds(1e-3 + 1e-4 * static_cast<double>(fetched)));
   EXPECT_GE(warm.total().host_keeps, fetched);
+}
+
+// A prefix in host memory needs blocks as new as those of a prompt that nobody knows: 9 of 10
+// blocks of the first conversation wait on the host while another fills 6 of 12.
+TEST(Host, BlocksThatComeBackNeedRoom) {
+  for (const SchedulerKind& scheduler : scheduler_kinds()) {
+    RequestLoad load = requests(4, 160, 2);
+    for (std::uint64_t i = 0; i < 40; ++i) load.ids.push_back(i + 1);
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      load.requests[i].ids = 10;
+      load.requests[i].first_id = i == 3 ? 0 : 10 * i;
+      load.requests[i].arrival = sim_seconds(0.1 * i);
+    }
+    load.requests[2].input = 80;
+    load.requests[2].ids = 5;
+    load.requests[2].output = 16;
+    load.requests[3].arrival = load.requests[2].arrival + sim_seconds(2e-3);
+    SimulationConfig c;
+    c.scheduler = scheduler.name;
+    c.replica.kv_blocks = 12;
+    c.replica.kv.host_blocks = 100;
+    Milliseconds timer;
+    const SimulationResult r = simulate(c, load, timer);
+    EXPECT_EQ(r.total().output_tokens, 3 * 2 + 16) << scheduler.name;
+    // It comes when the other has ended.
+    EXPECT_GE(r.records[3].first_token, r.records[2].finished) << scheduler.name;
+    EXPECT_GT(r.total().host_fetches, 0) << scheduler.name;
+  }
 }
 
 TEST(Host, RandomPressureLosesNoRequest) {
