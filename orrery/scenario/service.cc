@@ -89,6 +89,9 @@ void declare(Fields& f, ServiceScenario& s) {
         g.add("samples", s.samples,
               "answers sampled for each prompt: so many requests at once that share it")
             .range(1, 1000);
+        g.add("beam_width", s.beam_width,
+              "beams of a search in place of sampling; 1: none (docs/serving.md)")
+            .range(1, 1000);
         g.add("trace", s.trace, "file of requests (formats: docs/serving.md)");
         g.add("time_scale", s.time_scale, "a trace's arrivals are multiplied by it")
             .range(1e-6, 1e6);

@@ -151,8 +151,12 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
   put("steps", "", static_cast<double>(sum.steps));
   put("evictions", "", static_cast<double>(sum.evictions));
   put("stalls", "", static_cast<double>(sum.stalls));
-  if (config.replica.prefix_caching && t.input > 0)
-    put("prefix_hits", "%", 100 * static_cast<double>(sum.cached_tokens) / t.input);
+  if (config.replica.prefix_caching && t.input > 0) {
+    // A beam search asks for its prompts again and again.
+    const double asked =
+        config.beams.on() ? static_cast<double>(sum.cached_tokens + sum.prompt_tokens) : t.input;
+    put("prefix_hits", "%", 100 * static_cast<double>(sum.cached_tokens) / asked);
+  }
   add_technique_metrics(config, r, m);
   add_cluster_metrics(config, r, m);
   put("requests", "", static_cast<double>(t.counted));

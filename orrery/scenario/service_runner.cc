@@ -29,6 +29,8 @@ SimulationConfig service_config(const Scenario& s, const Deployment& d, const Ar
   c.frontend_per_request = sim_time(d.engine.execution.frontend_per_request);
   c.request_overhead = sim_time(d.engine.execution.request_overhead);
   c.overhead_per_prompt_token = sim_time(d.engine.execution.overhead_per_prompt_token);
+  c.beams.width = static_cast<std::int32_t>(s.service.beam_width);
+  c.beams.overhead = sim_time(d.engine.execution.beam_overhead);
   c.autoscale.policy = cluster.autoscale.policy;
   c.autoscale.target = cluster.autoscale.target;
   c.autoscale.least = cluster.autoscale.least;

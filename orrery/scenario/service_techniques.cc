@@ -36,6 +36,16 @@ ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& mode
     beside_.push_back({"drafter", drafter_->weights});
     block_ += drafter_->block;
   }
+  if (s.service.beam_width > 1) {
+    needs_vllm(d, "load.beam_width");
+    if (drafter_)
+      throw NoData(
+          "load.beam_width: vLLM's beam search asks for one token at a time: "
+          "there are no drafts");
+    if (s.service.samples > 1) throw InputError("load.beam_width: not beside load.samples");
+    if (s.service.cluster.disaggregation.on())
+      throw NoData("load.beam_width: not simulated with prefill and decode apart");
+  }
   if (lora_.on()) {
     needs_vllm(d, "lora");
     adapter_ = adapter_size(model, plan, d.precision, lora_.shape());
@@ -97,6 +107,12 @@ void ServiceTechniques::describe(Point& p) const {
     p.metrics.push_back(exact_metric("adapter_load", "ms", adapter_load_.value() * 1e3));
     p.notes.push_back(
         "adapters: a step waits for those it must load; all others are in host memory");
+  }
+  if (scenario_.service.beam_width > 1) {
+    p.notes.push_back(
+        "beam search: rounds of one-token requests, as vLLM V1 does it; an answer is out at its "
+        "end, "
+        "ttft and tpot are those of its rounds");
   }
   if (kv_.host_memory > Bytes(0)) {
     p.metrics.push_back(

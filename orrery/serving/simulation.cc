@@ -13,7 +13,15 @@ namespace orrery {
 namespace {
 
 // What happens, in the order of things that happen at the same time.
-enum class What : std::uint8_t { kStarted, kFailed, kRestarted, kScale, kTransferred, kStepEnd };
+enum class What : std::uint8_t {
+  kStarted,
+  kFailed,
+  kRestarted,
+  kScale,
+  kTransferred,
+  kBeam,
+  kStepEnd
+};
 
 constexpr std::uint32_t kGiven = UINT32_MAX;  // the life of an engine that fails at a given time
 
@@ -39,14 +47,16 @@ class Simulation : public ReplicaObserver {
   Simulation(const SimulationConfig& config, const RequestLoad& load,
              std::span<StepTimer* const> timers)
       : config_(config),
-        load_(load),
+        beams_(beam_search(config, load)),
+        load_(beams_ ? beams_->load() : load),
         pools_(checked(pools_of(config))),
         router_(make_router(config.router, config.seed)),
         decode_router_(make_router(config.decode_router, config.seed + 1)),
         autoscaler_(make_autoscaler(config.autoscale)),
-        fleet_(pools_, timers, autoscaler_ ? config.autoscale.most : 0, load, *this, config.steps),
+        fleet_(pools_, timers, autoscaler_ ? config.autoscale.most : 0, load_, *this, config.steps),
         links_(config.transfer, fleet_.size()) {
-    result_.records.resize(load.requests.size());
+    requests_ = load.requests.size();
+    result_.records.resize(requests_);
     for (const PoolConfig& p : pools_) apart_ |= p.replica.role != Role::kServe;
     check_parts();
   }
@@ -101,6 +111,10 @@ class Simulation : public ReplicaObserver {
       throw InputError("prefill and decode apart: neither autoscaling nor failures are simulated");
     if (apart_ && !config_.transfer.time)
       throw InputError("prefill and decode apart: no time for KV transfers is given");
+    if (apart_ && beams_)
+      throw InputError("beam search: not simulated where prefill and decode are apart");
+    if (beams_ && config_.replica.speculation.on())
+      throw InputError("beam search: there are no drafts in rounds of one token");
     if (autoscaler_ && pools_.size() > 1) throw InputError("autoscale: of one pool alone");
   }
 
@@ -114,12 +128,12 @@ class Simulation : public ReplicaObserver {
     }
   }
 
-  bool working() const { return outstanding_ > 0 || next_ < load_.requests.size(); }
+  bool working() const { return outstanding_ > 0 || next_ < requests_; }
 
   // When the next request is in a queue; kNever if there is none or it must wait for another to
   // end.
   SimTime next_entry() const {
-    if (next_ == load_.requests.size()) return kNever;
+    if (next_ == requests_) return kNever;
     const SimTime sent = sent_at(next_);
     if (sent == kNever) return kNever;
     return std::max(entered_, admitted(sent) + overhead(load_.requests[next_]));
@@ -166,7 +180,13 @@ class Simulation : public ReplicaObserver {
       return release(now);
     }
     ++outstanding_;
-    send(static_cast<std::uint32_t>(index), now);
+    const auto request = static_cast<std::uint32_t>(index);
+    send(beams_ ? beams_->start(request) : request, now);
+  }
+
+  // The place in the load of what an engine knows as `request`.
+  std::uint32_t of_load(std::uint32_t request) const {
+    return beams_ ? beams_->search_of(request) : request;
   }
 
   // The last token is never cached; one that prefills caches the prompt alone.
@@ -207,12 +227,17 @@ class Simulation : public ReplicaObserver {
   }
 
   void send(std::uint32_t request, SimTime now) {
-    const std::size_t to = choose(*router_, apart_ ? Role::kPrefill : Role::kServe, request, now);
+    RequestRecord& record = result_.records[of_load(request)];
+    const auto last = static_cast<std::size_t>(record.replica);
+    // All rounds of a search go to the engine that took the first.
+    const bool stays =
+        beams_ && record.first_token.ps > 0 && fleet_.status(last) == EngineStatus::kUp;
+    const std::size_t to =
+        stays ? last : choose(*router_, apart_ ? Role::kPrefill : Role::kServe, request, now);
     if (to == fleet_.size()) {
       parked_.push_back(request);
       return;
     }
-    RequestRecord& record = result_.records[request];
     (apart_ ? record.prefill_replica : record.replica) = static_cast<std::int32_t>(to);
     act(to, now, [&](Engine& e) { e.enter(request); });
   }
@@ -244,6 +269,9 @@ class Simulation : public ReplicaObserver {
     switch (event.what) {
       case What::kStepEnd:
         if (event.life == fleet_.life(event.id)) end_step(event.id, event.time);
+        break;
+      case What::kBeam:
+        send(event.id, event.time);
         break;
       case What::kTransferred:
         transferred(event.id, event.time);
@@ -316,10 +344,12 @@ class Simulation : public ReplicaObserver {
     fleet_.set(i, EngineStatus::kFailed, now);
     push(now + config_.failures.restart, What::kRestarted, i, 0);
     for (std::uint32_t request : lost) {
-      RequestRecord& record = result_.records[request];
+      RequestRecord& record = result_.records[of_load(request)];
       ++record.retries;
-      record.scheduled = record.first_token = {};
-      record.cached = 0;
+      if (!beams_) {  // else the round alone is lost
+        record.scheduled = record.first_token = {};
+        record.cached = 0;
+      }
       send(request, now);
     }
   }
@@ -380,12 +410,15 @@ class Simulation : public ReplicaObserver {
   // ---- what engines tell ----
 
   void scheduled(std::uint32_t request, SimTime now, std::int32_t cached) override {
-    result_.records[request].scheduled = now;
-    result_.records[request].cached = cached;
+    RequestRecord& record = result_.records[of_load(request)];
+    if (beams_ && beams_->rounds(request) > 0) return;
+    record.scheduled = now;
+    record.cached = cached;
   }
-  void evicted(std::uint32_t request) override { ++result_.records[request].evictions; }
-  void stalled(std::uint32_t request) override { ++result_.records[request].stalls; }
+  void evicted(std::uint32_t request) override { ++result_.records[of_load(request)].evictions; }
+  void stalled(std::uint32_t request) override { ++result_.records[of_load(request)].stalls; }
   void token(std::uint32_t request, SimTime now, SimTime before, bool first) override {
+    if (beams_) return;  // told of by rounds
     if (first) {
       result_.records[request].first_token = now;
     } else {
@@ -396,11 +429,29 @@ class Simulation : public ReplicaObserver {
     result_.gaps.add(now - before, sequences);
   }
   void finished(std::uint32_t request, SimTime now) override {
-    result_.records[request].finished = now;
-    result_.records[request].outcome = Outcome::kDone;
+    if (beams_ && !ends_search(request, now)) return;
+    RequestRecord& record = result_.records[of_load(request)];
+    record.finished = now;
+    record.outcome = Outcome::kDone;
     result_.end = std::max(result_.end, now);
     release(now);
     --outstanding_;
+  }
+  // A beam has its token; false while the search goes on.
+  bool ends_search(std::uint32_t beam, SimTime now) {
+    if (!beams_->ended(beam)) return false;
+    RequestRecord& record = result_.records[of_load(beam)];
+    if (beams_->rounds(beam) == 1) {
+      record.first_token = now;
+    } else {
+      result_.gaps.add(now - beams_->last_end(beam));
+    }
+    const std::span<const std::uint32_t> next = beams_->next_round(beam, now);
+    for (std::uint32_t b : next) {
+      formed_ = std::max(now, formed_) + config_.beams.overhead;
+      push(formed_, What::kBeam, b, 0);
+    }
+    return next.empty();
   }
   void prefilled(std::uint32_t request, SimTime) override { prefilled_.push_back(request); }
   void allocated(std::uint32_t request, SimTime now, std::int32_t tokens) override {
@@ -414,8 +465,15 @@ class Simulation : public ReplicaObserver {
     push(b.end, What::kTransferred, request, 0);
   }
 
+  static std::optional<BeamSearch> beam_search(const SimulationConfig& c, const RequestLoad& load) {
+    if (!c.beams.on()) return {};
+    return std::optional<BeamSearch>(std::in_place, load, c.beams, c.replica.limits.block_size,
+                                     c.seed);
+  }
+
   SimulationConfig config_;
-  const RequestLoad& load_;
+  std::optional<BeamSearch> beams_;
+  const RequestLoad& load_;  // with beams: and those of rounds behind it
   std::vector<PoolConfig> pools_;
   bool apart_ = false;  // prefill and decode
   std::unique_ptr<Router> router_, decode_router_;
@@ -425,12 +483,14 @@ class Simulation : public ReplicaObserver {
   std::vector<RandomStream> failure_draws_;
   std::priority_queue<Event> events_;
   std::uint64_t sequence_ = 0;
-  std::int64_t moving_ = 0;  // events that bring the simulation on by themselves
-  std::size_t next_ = 0;     // request to enter
+  std::int64_t moving_ = 0;   // events that bring the simulation on by themselves
+  std::size_t requests_ = 0;  // of the load
+  std::size_t next_ = 0;      // request to enter
   std::int64_t outstanding_ = 0;
   std::deque<SimTime> released_;  // when requests ended in whose place none was sent yet
   SimTime admitted_;              // when the front end was done with the last request
   SimTime entered_;               // when the last one was queued
+  SimTime formed_;                // when the front end was done with the last beam
   SimTime changed_;               // when the fleet last did
   std::vector<std::uint32_t> prefilled_;
   std::deque<std::uint32_t> parked_;  // while no engine takes requests

@@ -1,7 +1,8 @@
 // Discrete-event simulation of a service: requests arrive, a router deals them to replicas, each
 // replica (an Engine) runs step after step.
 //
-// Events are ordered by (time; arrivals, changes of the fleet, KV transfers, step ends; sequence):
+// Events are ordered by (time; arrivals, changes of the fleet, KV transfers, beams, step ends;
+// sequence):
 // the same input gives the same bytes. Requests that can never run (longer than the model's context
 // or than the whole KV cache) are turned away and counted, never waited for.
 //
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "orrery/serving/autoscaler.h"
+#include "orrery/serving/beam_search.h"
 #include "orrery/serving/fleet.h"
 #include "orrery/serving/gap_histogram.h"
 #include "orrery/serving/kv_transfer.h"
@@ -40,6 +42,7 @@ struct SimulationConfig : PoolConfig {
   // after the other, and what it waits besides, once and for each token of its prompt. Requests do
   // not overtake each other.
   SimTime frontend_per_request, request_overhead, overhead_per_prompt_token;
+  Beams beams;               // not with drafts, nor where prefill and decode are apart
   StepLog* steps = nullptr;  // every step is written there
 
   std::size_t pools() const { return 1 + others.size(); }

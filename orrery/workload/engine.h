@@ -79,6 +79,8 @@ struct EngineProfile {
     // half of the request, which they are not).
     Seconds frontend_per_request = microseconds(0);
     Seconds frontend_per_token = microseconds(0);
+    // Beam search (orrery/serving/beam_search.h): each request of a round, one after the other.
+    Seconds beam_overhead = microseconds(0);
     // Host times are those of a host of the Hopper era (2022 and later); CPUs that stand beside
     // older GPUs take this many times as long.
     double older_host_factor = 1.5;

@@ -80,6 +80,21 @@ TEST(Techniques, MemoryChoicesThatContradict) {
       HasSubstr("not one sequence"));
 }
 
+TEST(Techniques, BeamsAreSearchedOutsideOfTheEngine) {
+  const Answer plain = run(""), beams = run("load: {requests: 20, rate: 5, beam_width: 4}\n",
+                                            "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n");
+  EXPECT_GT(value(beams, "tpot"), 2 * value(plain, "tpot"));  // a round is not one graph replay
+  EXPECT_GT(value(beams, "prefix_hits"), 90);
+  EXPECT_LT(value(beams, "prefix_hits"), 100);
+  const std::string load =
+      "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
+      "load: {requests: 20, rate: 5, beam_width: 4";
+  EXPECT_THAT(refusal<NoData>("}\nengine: {profile: sglang}\n", load),
+              HasSubstr("vllm policy only"));
+  EXPECT_THAT(refusal<NoData>("}\nspeculation: {method: ngram}\n", load), HasSubstr("no drafts"));
+  EXPECT_THAT(refusal(", samples: 2}\n", load), HasSubstr("load.samples"));
+}
+
 TEST(Techniques, AdaptersTakeTheirRoomFromTheCache) {
   const Answer plain = run(""), lora = run("lora: {adapters: 20, rank: 64, slots: 10}\n");
   const double tokens = value(plain, "kv_tokens") - value(lora, "kv_tokens");
