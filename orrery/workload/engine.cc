@@ -68,8 +68,9 @@ void declare(Fields& f, EngineProfile& e) {
               "the front end admits one request after the other, this long each");
         g.add("frontend_per_token", x.frontend_per_token,
               "the front end delivers one token after the other, this long each");
-        g.add("beam_overhead", x.beam_overhead,
-              "beam search: the front end forms one beam's request after the other, this long each");
+        g.add(
+            "beam_overhead", x.beam_overhead,
+            "beam search: the front end forms one beam's request after the other, this long each");
         g.add("older_host_factor", x.older_host_factor,
               "host times beside GPUs older than Hopper, relative")
             .range(0.5, 5);
