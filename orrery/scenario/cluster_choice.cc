@@ -90,6 +90,9 @@ void declare(Fields& f, ClusterChoice& c) {
             .range(1, 1e5);
         g.add("router", c.router, "which replica a request goes to")
             .one_of(names_of(router_kinds()));
+        g.add("router_refresh", c.router_refresh,
+              "loads that the router sees are as old as its last look, once in so long; 0 s: as "
+              "they are");
         g.custom(
             "pools", Field::Type::kList,
             [&c](const Node& n) {

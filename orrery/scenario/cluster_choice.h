@@ -36,6 +36,7 @@ struct PoolChoice {
 struct ClusterChoice {
   std::int64_t replicas = 1;
   std::string router = "round-robin";
+  Seconds router_refresh;  // 0: it sees loads as they are
   std::vector<std::string> pools;
 
   struct Disaggregation {

@@ -24,6 +24,9 @@ SimulationConfig service_config(const Scenario& s, const Deployment& d, const Ar
   SimulationConfig c;
   static_cast<PoolConfig&>(c) = pool_config(s, d, model, plan, cluster.replicas, kv_blocks);
   c.router = cluster.router;
+  if (cluster.router_refresh > Seconds(0) && cluster.router_refresh < milliseconds(1))
+    throw InputError("cluster.router_refresh: 1 ms or more, or 0 s");
+  c.router_refresh = sim_time(cluster.router_refresh);
   c.seed = static_cast<std::uint64_t>(s.service.seed);
   c.max_concurrency = s.service.max_concurrency;
   c.frontend_per_request = sim_time(d.engine.execution.frontend_per_request);
@@ -101,7 +104,9 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
   for (std::int64_t tp : s.parallel.tp) {
     for (std::int64_t pp : s.parallel.pp) {
       if (s.service.speculation.on() && pp > 1)
-        throw NoData("speculation: not simulated with pipeline stages");
+        throw NoData(
+            "speculation: not with pipeline stages: neither vLLM (to 0.15) nor SGLang combines "
+            "them");
       if (!further.empty() && (s.service.speculation.on() || s.service.lora.on() ||
                                s.service.kv.contiguous() || s.service.kv.host_memory > Bytes(0)))
         throw NoData("speculation, lora and kv: not simulated with several pools");

@@ -1,6 +1,12 @@
 #include "orrery/scenario/service_techniques.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string_view>
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/host_copy.h"
@@ -10,11 +16,16 @@
 namespace orrery {
 namespace {
 
-// Schedulers ask for these in ways of their own; vLLM's is the one that does.
-void needs_vllm(const Deployment& d, const char* what) {
-  if (d.engine.scheduler.policy != "vllm")
-    throw NoData(fmt::format("{}: simulated under the vllm policy only, not {}", what,
-                             d.engine.scheduler.policy));
+// Under which schedulers a technique is simulated: those whose engines have it.
+constexpr std::string_view kVllm[] = {"vllm"};
+constexpr std::string_view kLightLlm[] = {"lightllm"};
+constexpr std::string_view kToday[] = {"vllm", "sglang", "trtllm", "trtllm-max-utilization"};
+
+void needs(const Deployment& d, std::span<const std::string_view> policies, std::string_view what) {
+  const std::string& policy = d.engine.scheduler.policy;
+  if (std::find(policies.begin(), policies.end(), policy) != policies.end()) return;
+  throw NoData(fmt::format("{}: simulated under the scheduler{} {}, not {}", what,
+                           policies.size() > 1 ? "s" : "", fmt::join(policies, ", "), policy));
 }
 
 }  // namespace
@@ -32,12 +43,14 @@ ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& mode
       block_size_(d.engine.memory.block_size) {
   block_ = memory.kv_per_sequence(block_size_);
   if (drafter_) {
-    needs_vllm(d, "speculation");
+    needs(d, kToday, "speculation");
+    if (d.engine.scheduler.mixed_chunk)
+      throw NoData("speculation: SGLang has no mixed_chunk where it speculates");
     beside_.push_back({"drafter", drafter_->weights});
     block_ += drafter_->block;
   }
   if (s.service.beam_width > 1) {
-    needs_vllm(d, "load.beam_width");
+    needs(d, kVllm, "load.beam_width");
     if (drafter_)
       throw NoData(
           "load.beam_width: vLLM's beam search asks for one token at a time: "
@@ -47,17 +60,20 @@ ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& mode
       throw NoData("load.beam_width: not simulated with prefill and decode apart");
   }
   if (lora_.on()) {
-    needs_vllm(d, "lora");
+    needs(d, lora_.paged() ? std::span(kLightLlm) : std::span(kVllm),
+          lora_.paged() ? "lora.memory paged (S-LoRA)" : "lora");
+    if (lora_.paged() && lora_.slots > 0)
+      throw InputError("lora.slots: with lora.memory paged there are none");
     adapter_ = adapter_size(model, plan, d.precision, lora_.shape());
     adapter_load_ = host_copy_time(d.gpu, adapter_.bytes, adapter_.tensors);
-    beside_.push_back({"adapters", adapter_.bytes * static_cast<double>(lora_.on_gpu())});
+    if (!lora_.paged())
+      beside_.push_back({"adapters", adapter_.bytes * static_cast<double>(lora_.on_gpu())});
   }
   if (kv_.contiguous()) {
-    needs_vllm(d, "kv.allocator contiguous");
-    if (drafter_) throw NoData("kv.allocator contiguous: not with speculation");
+    needs(d, kVllm, "kv.allocator contiguous");
   }
   if (kv_.host_memory > Bytes(0)) {
-    needs_vllm(d, "kv.host_memory");
+    needs(d, kToday, "kv.host_memory");
     if (kv_.contiguous() || !d.engine.scheduler.prefix_caching)
       throw InputError("kv.host_memory: keeps what the prefix cache gives up, and there is none");
     block_copy_ = host_copy_time(d.gpu, block_, 0);
@@ -75,8 +91,12 @@ void ServiceTechniques::apply(SimulationConfig& c) const {
   r.kv_blocks = kv_blocks();
   r.speculation = scenario_.service.speculation.engine(c.seed);
   if (lora_.on()) {
-    r.limits.max_loras = lora_.on_gpu();
     r.adapter_load = sim_time(adapter_load_);
+    if (lora_.paged()) {
+      r.kv.adapter_blocks = static_cast<std::int64_t>(std::ceil(adapter_.bytes / block_));
+    } else {
+      r.limits.max_loras = lora_.on_gpu();
+    }
   }
   if (kv_.contiguous()) {
     r.prefix_caching = false;
@@ -106,7 +126,10 @@ void ServiceTechniques::describe(Point& p) const {
     p.metrics.push_back(exact_metric("adapter_size", "MB per GPU", adapter_.bytes.value() / 1e6));
     p.metrics.push_back(exact_metric("adapter_load", "ms", adapter_load_.value() * 1e3));
     p.notes.push_back(
-        "adapters: a step waits for those it must load; all others are in host memory");
+        lora_.paged()
+            ? "adapters: in the KV cache's blocks from the first sequence that needs one "
+              "to the last; a step waits for those it must load"
+            : "adapters: a step waits for those it must load; all others are in host memory");
   }
   if (scenario_.service.beam_width > 1) {
     p.notes.push_back(

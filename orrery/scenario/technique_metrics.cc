@@ -48,7 +48,7 @@ void add_technique_metrics(const SimulationConfig& config, const SimulationResul
     put("acceptance_rate", "%",
         100 * static_cast<double>(sum.accepted) / static_cast<double>(sum.drafts));
   }
-  if (config.replica.limits.max_loras > 0 && sum.steps > 0) {
+  if (config.replica.adapters() && sum.steps > 0) {
     const double loading =
         config.replica.adapter_load.seconds() * static_cast<double>(sum.adapter_loads);
     put("adapter_loads", "", static_cast<double>(sum.adapter_loads));

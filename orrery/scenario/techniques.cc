@@ -47,6 +47,9 @@ void declare(Fields& f, LoraChoice& l) {
         g.add("slots", l.slots, "adapters on the GPU, and in one step; 0: all")
             .range(0, 4096)
             .alias("max_loras");
+        g.add("memory", l.memory,
+              "slots of their own, or blocks of the KV cache while they are in use (S-LoRA)")
+            .one_of({"slots", "paged"});
         g.add("alpha", l.alpha,
               "popularity: the n-th adapter gets requests in proportion to n^-alpha; 0: all alike")
             .range(0, 10);

@@ -35,8 +35,10 @@ struct LoraChoice {
   std::int64_t rank = 16, slots = 0;
   double alpha = 0;
   std::string targets = "all";
+  std::string memory = "slots";
 
   bool on() const { return adapters > 0; }
+  bool paged() const { return memory == "paged"; }
   LoraShape shape() const { return {static_cast<int>(rank), targets == "all"}; }
   std::int64_t on_gpu() const { return slots > 0 ? std::min(slots, adapters) : adapters; }
 };

@@ -157,7 +157,14 @@ std::int32_t Engine::cached_prompt(std::uint32_t request) const {
   return most;
 }
 
-SimTime Engine::predicted_ttft(std::int64_t tokens, SimTime now) const {
+EngineLoad Engine::load() const {
+  EngineLoad l{outstanding(), waiting(), running(), INT64_MAX, {}};
+  for (const Replica& r : ranks_) l.prompt_ahead = std::min(l.prompt_ahead, r.prompt_ahead());
+  if (!waves_.empty()) l.step_end = waves_.front().end;
+  return l;
+}
+
+SimTime Engine::predicted_ttft(const EngineLoad& load, std::int64_t tokens, SimTime now) const {
   if (prompt_token_seconds_ == 0) {
     constexpr std::int64_t kFull = 2048;
     const PromptChunk chunk{
@@ -166,10 +173,9 @@ SimTime Engine::predicted_ttft(std::int64_t tokens, SimTime now) const {
     full.chunks = {&chunk, 1};
     prompt_token_seconds_ = timer_.time(full).seconds() / chunk.new_tokens;
   }
-  std::int64_t ahead = INT64_MAX;
-  for (const Replica& r : ranks_) ahead = std::min(ahead, r.prompt_ahead());
-  const SimTime rest = waves_.empty() ? SimTime{} : waves_.front().end - now;
-  return rest + sim_seconds(static_cast<double>(ahead + tokens) * prompt_token_seconds_);
+  const SimTime rest = std::max(load.step_end - now, SimTime{});
+  return rest +
+         sim_seconds(static_cast<double>(load.prompt_ahead + tokens) * prompt_token_seconds_);
 }
 
 void Engine::list_requests(std::vector<std::uint32_t>& out) const {

@@ -24,6 +24,13 @@
 
 namespace orrery {
 
+// What there is to do for an engine at a moment.
+struct EngineLoad {
+  std::int64_t outstanding = 0, waiting = 0, running = 0;  // requests
+  std::int64_t prompt_ahead = 0;  // prompt tokens that no step has taken up, of the best rank
+  SimTime step_end;               // of the step under way, if there is one
+};
+
 class Engine {
  public:
   // Borrows load, timer and observer. InputError: an unknown scheduler.
@@ -56,9 +63,9 @@ class Engine {
   double kv_use() const;           // share of it in use
   // Leading prompt tokens that the prefix cache of the best rank holds.
   std::int32_t cached_prompt(std::uint32_t request) const;
-  // Until the first token of a prompt of `tokens` tokens that came now: the step under way, the
-  // prompts ahead of it and its own, at the speed of a full step of prompts.
-  SimTime predicted_ttft(std::int64_t tokens, SimTime now) const;
+  EngineLoad load() const;
+  // EngineView::predicted_ttft, were that its load.
+  SimTime predicted_ttft(const EngineLoad& load, std::int64_t tokens, SimTime now) const;
 
   void list_requests(std::vector<std::uint32_t>& out) const;
   const std::vector<Replica>& ranks() const { return ranks_; }

@@ -38,7 +38,8 @@ EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, 
       pool_(kv_blocks, prefix_caching),
       load_(load),
       host_(kv.host_blocks),
-      reserve_(kv.reserve) {
+      reserve_(kv.reserve),
+      adapter_blocks_(kv.adapter_blocks) {
   if (reserve_ != KvOptions::Reserve::kNothing) extents_.emplace(kv_blocks);
 }
 
@@ -86,7 +87,7 @@ Slot EngineState::make(std::uint32_t request, std::int32_t output) {
   s.entered = false;
   s.uncounted = r.input;
   s.in_flight = 0;
-  s.parked = false;
+  s.parked = s.has_adapter = false;
   s.last_token = {};
   s.step = s.joined = -1;
   s.priority = r.priority;
@@ -124,6 +125,34 @@ void EngineState::release_blocks(Sequence& s) {
   }
   s.blocks.clear();
   s.room = 0;
+  drop_adapter(s);
+}
+
+std::int64_t EngineState::adapter_blocks(const Sequence& s) const {
+  const bool there =
+      s.adapter < 0 || std::any_of(adapters_.begin(), adapters_.end(),
+                                   [&s](const Adapter& a) { return a.id == s.adapter; });
+  return there ? 0 : adapter_blocks_;
+}
+
+void EngineState::take_adapter(Sequence& s) {
+  if (adapter_blocks_ == 0 || s.adapter < 0) return;
+  s.has_adapter = true;
+  for (Adapter& a : adapters_) {
+    if (a.id == s.adapter) return static_cast<void>(++a.users);
+  }
+  Adapter& a = adapters_.emplace_back(Adapter{s.adapter, 1, {}});
+  for (std::int64_t i = 0; i < adapter_blocks_; ++i) a.blocks.push_back(take_block());
+  ++adapter_loads_;
+}
+
+void EngineState::drop_adapter(Sequence& s) {
+  if (!std::exchange(s.has_adapter, false)) return;
+  const auto at = std::find_if(adapters_.begin(), adapters_.end(),
+                               [&s](const Adapter& a) { return a.id == s.adapter; });
+  if (--at->users > 0) return;
+  for (BlockId b : at->blocks) pool_.release(b);
+  adapters_.erase(at);
 }
 
 void EngineState::leave(Slot slot) {
@@ -244,6 +273,7 @@ Slot EngineState::admit(std::int32_t new_tokens) {
   Sequence& s = at(slot);
   s.start = s.tokens;
   take_prefix(s);
+  take_adapter(s);
   grow(s, new_tokens);
   waiting.pop_front();
   run(slot);

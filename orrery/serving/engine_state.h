@@ -47,6 +47,10 @@ struct KvOptions {
   // max_model_len tokens (extents.h). REQUIRES no prefix caching.
   enum class Reserve { kNothing, kRequest, kMaxModelLen } reserve = Reserve::kNothing;
   std::int64_t host_blocks = 0;  // kept in host memory (host_tier.h). REQUIRES prefix caching
+  // Adapters lie in the pool beside the KV cache, so many blocks each (S-LoRA's unified paging):
+  // from when the first sequence that needs one runs until none does. 0: they have slots of their
+  // own (SchedulerLimits::max_loras).
+  std::int64_t adapter_blocks = 0;
 };
 
 // A request on a replica.
@@ -69,6 +73,7 @@ struct Sequence {
   std::int32_t uncounted = 0;  // prompt tokens that no step has taken up (Replica::prompt_ahead)
   // Steps under way that make tokens of it, where it must wait for them (pipeline stages).
   std::int32_t in_flight = 0;
+  bool has_adapter = false;  // is one of those for whom its adapter is in the pool
   bool parked = false;       // evicted with steps in flight: in no list until they have ended
   bool entered = false;      // it was part of a step before
   std::int64_t ticket = -1;  // place in the order of `running`
@@ -148,6 +153,14 @@ class EngineState {
   // The head of `waiting` runs: it takes what cached_prefix found last, and blocks for `new_tokens`
   // more. REQUIRES that they are there.
   Slot admit(std::int32_t new_tokens);
+  // Blocks that its adapter needs in the pool and does not have.
+  std::int64_t adapter_blocks(const Sequence& s) const;
+  // All that adapters have.
+  std::int64_t adapter_blocks() const {
+    return static_cast<std::int64_t>(adapters_.size()) * adapter_blocks_;
+  }
+  // Adapters that came into the pool since it was last asked.
+  std::int64_t adapter_loads() { return std::exchange(adapter_loads_, 0); }
   // It is the last of `running`.
   void run(Slot slot);
   // The i-th of `running` is evicted, and listed. Returns it.
@@ -186,6 +199,8 @@ class EngineState {
   // Its blocks, or those published, have changed.
   void measure(Sequence& s) const;
   void release_blocks(Sequence& s);
+  void take_adapter(Sequence& s);
+  void drop_adapter(Sequence& s);
 
   SchedulerLimits limits_;
   BlockPool pool_;
@@ -198,6 +213,14 @@ class EngineState {
   HostTier host_;
   KvOptions::Reserve reserve_;
   std::optional<Extents> extents_;
+  struct Adapter {
+    std::int32_t id;
+    std::int64_t users;
+    std::vector<BlockId> blocks;
+  };
+  std::int64_t adapter_blocks_;
+  std::vector<Adapter> adapters_;  // in the pool; a handful
+  std::int64_t adapter_loads_ = 0;
   std::int64_t held_blocks_ = 0, held_tokens_ = 0;  // sums over sequences
   std::int64_t stranded_ = 0, fetched_ = 0;
   std::int64_t tickets_ = 0;

@@ -1,6 +1,7 @@
 #include "orrery/serving/fleet.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace orrery {
 
@@ -30,6 +31,7 @@ void Fleet::make_engine(std::size_t i) {
   node.engine =
       std::make_unique<Engine>(p.replica, p.scheduler, load_, *timers_[node.pool], observer_);
   node.engine->log_to(log_, static_cast<std::uint32_t>(i));
+  node.seen = {};
 }
 
 void Fleet::list() {
@@ -37,7 +39,7 @@ void Fleet::list() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].status != EngineStatus::kUp) continue;
     List& l = lists_[index(pool(i).replica.role)];
-    l.engines.push_back(nodes_[i].engine.get());
+    l.engines.emplace_back(*nodes_[i].engine, looked_ ? &nodes_[i].seen : nullptr);
     l.places.push_back(static_cast<std::uint32_t>(i));
   }
 }
@@ -72,6 +74,14 @@ void Fleet::set(std::size_t i, EngineStatus status, SimTime now) {
     ++node.life;
   }
   if (alive && !node.engine) make_engine(i);
+  list();
+}
+
+void Fleet::look() {
+  for (Node& n : nodes_) {
+    if (n.engine) n.seen = n.engine->load();
+  }
+  if (std::exchange(looked_, true)) return;
   list();
 }
 

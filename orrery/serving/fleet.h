@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "orrery/serving/engine.h"
+#include "orrery/serving/engine_view.h"
 
 namespace orrery {
 
@@ -54,8 +54,8 @@ class Fleet {
   // Changes whenever an engine loses what it was doing: events of an older life are void.
   std::uint32_t life(std::size_t i) const { return nodes_[i].life; }
 
-  // Those up of a role; places() are their indices.
-  std::span<const Engine* const> up(Role role) const { return lists_[index(role)].engines; }
+  // Those up of a role, as routers see them; places() are their indices.
+  std::span<const EngineView> up(Role role) const { return lists_[index(role)].engines; }
   std::span<const std::uint32_t> places(Role role) const { return lists_[index(role)].places; }
   std::int64_t count(EngineStatus status) const;
   // The first off, the last up; size() if there is none.
@@ -64,6 +64,9 @@ class Fleet {
 
   // A new engine when it leaves off or failed for up; dropped when it fails or goes off.
   void set(std::size_t i, EngineStatus status, SimTime now);
+
+  // From now on routers see the loads that engines have now, until the next look.
+  void look();
 
   // Of all engines that ever ran at each place.
   std::vector<ReplicaCounts> counts() const;
@@ -80,9 +83,10 @@ class Fleet {
     SimTime on_since;
     Seconds on_time;
     ReplicaCounts before;  // of its earlier lives
+    EngineLoad seen;       // at the last look
   };
   struct List {
-    std::vector<const Engine*> engines;
+    std::vector<EngineView> engines;
     std::vector<std::uint32_t> places;
   };
   static std::size_t index(Role role) { return static_cast<std::size_t>(role); }
@@ -95,6 +99,7 @@ class Fleet {
   const RequestLoad& load_;
   ReplicaObserver& observer_;
   StepLog* log_;
+  bool looked_ = false;  // once
   std::vector<Node> nodes_;
   List lists_[3];
 };

@@ -3,8 +3,8 @@
 // The peak follows from how much each sequence holds now and how many tokens it still makes: when
 // the k-th longest to go ends, those k hold what they hold now and k times its tokens to go. The
 // largest of these sums must fit into the memory (each sequence counted with a partly filled
-// block). Nothing is evicted unless asynchronous scheduling delays the end of a sequence; then the
-// last admitted is.
+// block; what adapters have in the pool is not there for them, as in S-LoRA). Nothing is evicted
+// unless asynchronous scheduling delays the end of a sequence; then the last admitted is.
 //
 // Newcomers are looked for when nothing runs and after every 10 decode steps. Their prompts are
 // computed whole, in a step of their own, of at most max_num_batched_tokens and max_num_seqs; one
@@ -50,8 +50,9 @@ class LightLlm : public Scheduler {
     return {s.tokens, std::max(s.cached_at_end() - s.tokens, 0)};
   }
 
-  // Whether `newcomer` fits beside those in loads_ until the end; then it is one of them.
-  bool fits(const EngineState& engine, const Load& newcomer) {
+  // Whether `newcomer`, and `adapter` blocks more of adapters, fit beside those in loads_ until the
+  // end; then it is one of them.
+  bool fits(const EngineState& engine, const Load& newcomer, std::int64_t adapter) {
     const auto at = std::upper_bound(loads_.begin(), loads_.end(), newcomer,
                                      [](const Load& a, const Load& b) { return a.left > b.left; });
     const auto place = loads_.insert(at, newcomer);
@@ -62,7 +63,8 @@ class LightLlm : public Scheduler {
       ++sequences;
       peak = std::max(peak, held + sequences * (l.left + block - 1));
     }
-    if (sequences == 1 || peak <= engine.pool().size() * block) return true;
+    const std::int64_t blocks = engine.pool().size() - engine.adapter_blocks() - adapter;
+    if (sequences == 1 || peak <= blocks * block) return true;
     loads_.erase(place);
     return false;
   }
@@ -81,7 +83,9 @@ class LightLlm : public Scheduler {
       const std::int32_t cached = engine.cached_prefix(s), n = s.tokens - cached;
       if (n > budget && !plan.work.empty()) return;
       const std::int64_t needed = engine.blocks_for(s.tokens) - engine.prefix_blocks();
-      if (needed > engine.free_beside_prefix() || !fits(engine, load_of(s))) return;
+      const std::int64_t adapter = engine.adapter_blocks(s);
+      if (needed + adapter > engine.free_beside_prefix() || !fits(engine, load_of(s), adapter))
+        return;
       plan.work.push_back({engine.admit(n), n});
       budget -= n;
     }

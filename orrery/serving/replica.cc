@@ -36,7 +36,7 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       slots_(config.limits.max_loras) {
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
   steps_.resize(depth());
-  if (config_.stages == 1 && !acceptance_ && config_.limits.max_loras == 0 && !state_.host().on())
+  if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.host().on())
     state_.lockstep.allow();
 }
 
@@ -125,7 +125,7 @@ bool Replica::plan(SimTime now, Step& step) {
   add_together(step);
   shape.chunks = step.chunks;
   step.loading = {};
-  if (config_.limits.max_loras > 0) {
+  if (config_.adapters()) {
     step.loading = bring_in_adapters();
     shape.adapters = adapters_.size();
   }
@@ -174,7 +174,8 @@ void Replica::separate() {
 SimTime Replica::bring_in_adapters() {
   adapters_.clear();
   for (const Work& w : plan_.work) adapters_.add(state_.at(w.slot).adapter);
-  const std::int64_t loads = slots_.bring_in(adapters_);
+  const std::int64_t loads =
+      config_.kv.adapter_blocks > 0 ? state_.adapter_loads() : slots_.bring_in(adapters_);
   counts_.adapter_loads += loads;
   return {config_.adapter_load.ps * loads};
 }

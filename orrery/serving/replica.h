@@ -39,11 +39,14 @@ struct ReplicaConfig {
   std::int32_t ranks = 1;   // of attention data parallel; limits and kv_blocks are those of one
   std::int32_t stages = 1;  // pipeline
   Speculation speculation;
-  // Adapters (limits.max_loras of them are on the GPU): a step that needs one that is not there
-  // waits until it has been copied from the host (vLLM loads them before the step).
+  // Adapters (limits.max_loras of them are on the GPU, or kv.adapter_blocks is set): a step that
+  // needs one that is not there waits until it has been copied from the host (vLLM loads them
+  // before the step).
   SimTime adapter_load;
   KvOptions kv;
   SimTime host_block_copy;  // of a block from host memory; steps wait for those they need
+
+  bool adapters() const { return limits.max_loras > 0 || kv.adapter_blocks > 0; }
 };
 
 class Replica;

@@ -1,5 +1,5 @@
-// Which engine a request goes to. A router sees the engines that take requests, as they are now; it
-// reads no clock.
+// Which engine a request goes to. A router sees the engines that take requests, as they are or as
+// they were at its last look (engine_view.h); it reads no clock.
 //
 // Adding one: a class in a file of its own and a line in routers.cc (docs/serving.md).
 #pragma once
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "orrery/base/random.h"
-#include "orrery/serving/engine.h"
+#include "orrery/serving/engine_view.h"
 #include "orrery/serving/request.h"
 
 namespace orrery {
@@ -27,7 +27,7 @@ class Router {
   virtual ~Router() = default;
   // The place in `engines` of the one chosen. REQUIRES at least one engine. Engines come and go,
   // but keep their order.
-  virtual std::size_t route(const Arrival& arrival, std::span<const Engine* const> engines) = 0;
+  virtual std::size_t route(const Arrival& arrival, std::span<const EngineView> engines) = 0;
 };
 
 struct RouterKind {

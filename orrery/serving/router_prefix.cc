@@ -11,16 +11,16 @@ constexpr std::int64_t kImbalance = 32;
 
 class Prefix : public Router {
  public:
-  std::size_t route(const Arrival& arrival, std::span<const Engine* const> engines) override {
+  std::size_t route(const Arrival& arrival, std::span<const EngineView> engines) override {
     std::int64_t least = INT64_MAX;
-    for (const Engine* e : engines) least = std::min(least, e->outstanding());
+    for (const EngineView& e : engines) least = std::min(least, e.outstanding());
     std::size_t best = 0;
     std::int64_t best_load = INT64_MAX;
     std::int32_t best_cached = -1;
     for (std::size_t i = 0; i < engines.size(); ++i) {
-      const std::int64_t load = engines[i]->outstanding();
+      const std::int64_t load = engines[i].outstanding();
       if (load > least + kImbalance) continue;
-      const std::int32_t cached = engines[i]->cached_prompt(arrival.index);
+      const std::int32_t cached = engines[i].cached_prompt(arrival.index);
       if (cached > best_cached || (cached == best_cached && load < best_load))
         best = i, best_cached = cached, best_load = load;
     }

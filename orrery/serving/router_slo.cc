@@ -7,14 +7,14 @@ namespace {
 
 class Slo : public Router {
  public:
-  std::size_t route(const Arrival& arrival, std::span<const Engine* const> engines) override {
+  std::size_t route(const Arrival& arrival, std::span<const EngineView> engines) override {
     std::size_t best = 0;
     SimTime soonest = kNever;
     for (std::size_t i = 0; i < engines.size(); ++i) {
-      const Engine& e = *engines[i];
+      const EngineView& e = engines[i];
       const SimTime t =
           e.predicted_ttft(arrival.request.input - e.cached_prompt(arrival.index), arrival.now);
-      if (t < soonest || (t == soonest && e.outstanding() < engines[best]->outstanding()))
+      if (t < soonest || (t == soonest && e.outstanding() < engines[best].outstanding()))
         best = i, soonest = t;
     }
     return best;

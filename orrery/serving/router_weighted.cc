@@ -9,11 +9,11 @@ namespace {
 
 class Weighted : public Router {
  public:
-  std::size_t route(const Arrival&, std::span<const Engine* const> engines) override {
+  std::size_t route(const Arrival&, std::span<const EngineView> engines) override {
     std::size_t best = 0;
     double least = 0;
     for (std::size_t i = 0; i < engines.size(); ++i) {
-      const Engine& e = *engines[i];
+      const EngineView& e = engines[i];
       const double score = static_cast<double>(4 * e.waiting() + e.running() + 1) /
                            static_cast<double>(e.kv_tokens());
       if (i == 0 || score < least) best = i, least = score;

@@ -12,7 +12,7 @@ namespace {
 
 class RoundRobin : public Router {
  public:
-  std::size_t route(const Arrival&, std::span<const Engine* const> engines) override {
+  std::size_t route(const Arrival&, std::span<const EngineView> engines) override {
     return next_++ % engines.size();
   }
 
@@ -23,7 +23,7 @@ class RoundRobin : public Router {
 class Random : public Router {
  public:
   explicit Random(std::uint64_t seed) : stream_(seed, "router") {}
-  std::size_t route(const Arrival&, std::span<const Engine* const> engines) override {
+  std::size_t route(const Arrival&, std::span<const EngineView> engines) override {
     return static_cast<std::size_t>(stream_.below(engines.size()));
   }
 
@@ -33,10 +33,10 @@ class Random : public Router {
 
 class LeastOutstanding : public Router {
  public:
-  std::size_t route(const Arrival&, std::span<const Engine* const> engines) override {
+  std::size_t route(const Arrival&, std::span<const EngineView> engines) override {
     const auto least = std::min_element(
         engines.begin(), engines.end(),
-        [](const Engine* a, const Engine* b) { return a->outstanding() < b->outstanding(); });
+        [](const EngineView& a, const EngineView& b) { return a.outstanding() < b.outstanding(); });
     return static_cast<std::size_t>(least - engines.begin());
   }
 };
@@ -45,10 +45,10 @@ class LeastOutstanding : public Router {
 class PowerOfTwo : public Router {
  public:
   explicit PowerOfTwo(std::uint64_t seed) : stream_(seed, "router") {}
-  std::size_t route(const Arrival&, std::span<const Engine* const> engines) override {
+  std::size_t route(const Arrival&, std::span<const EngineView> engines) override {
     const auto a = static_cast<std::size_t>(stream_.below(engines.size()));
     const auto b = static_cast<std::size_t>(stream_.below(engines.size()));
-    return engines[b]->outstanding() < engines[a]->outstanding() ? b : a;
+    return engines[b].outstanding() < engines[a].outstanding() ? b : a;
   }
 
  private:
@@ -58,7 +58,7 @@ class PowerOfTwo : public Router {
 // Requests of one session stay together; those without one go round.
 class SessionAffinity : public Router {
  public:
-  std::size_t route(const Arrival& a, std::span<const Engine* const> engines) override {
+  std::size_t route(const Arrival& a, std::span<const EngineView> engines) override {
     return static_cast<std::size_t>(
                a.request.session >= 0 ? static_cast<std::uint64_t>(a.request.session) : next_++) %
            engines.size();

@@ -10,8 +10,9 @@
 // (output so far + 20 a sequence) / all output. After one that did not fit none is tried until a
 // sequence ends.
 //
-// Decodes: all that run. Where blocks lack, the one with the least output so far, of these the one
-// with the longest prompt, is evicted until there are enough; it waits at the head.
+// Decodes: all that run, each with its drafts. Where blocks lack, the one with the least output so
+// far, of these the one with the longest prompt, is evicted until there are enough; it waits at the
+// head.
 //
 // The prefix cache is a radix tree with LRU leaves, here blocks known by their hash, which are
 // reused from the end of a prefix towards its beginning: the same prefixes are found, in whole
@@ -125,9 +126,10 @@ class Sglang : public Scheduler {
     for (Slot slot : running) {
       Sequence& s = engine.at(slot);
       if (!s.decodes() || s.wanted() == 0) continue;
-      engine.grow(s, 1);
-      plan.work.push_back({slot, 1});
-      --budget_;
+      const std::int32_t n = s.wanted();
+      engine.grow(s, n);
+      plan.work.push_back({slot, n});
+      budget_ -= n;
     }
     share_ = std::max(share_ - kDecay, kLeastShare);
   }
@@ -137,7 +139,8 @@ class Sglang : public Scheduler {
     for (Slot slot : engine.running) {
       const Sequence& s = engine.at(slot);
       if (s.decodes() && s.wanted() > 0)
-        n += engine.blocks_for(s.computed + 1) - static_cast<std::int64_t>(s.blocks.size());
+        n +=
+            engine.blocks_for(s.computed + s.wanted()) - static_cast<std::int64_t>(s.blocks.size());
     }
     return n;
   }

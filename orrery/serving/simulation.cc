@@ -18,6 +18,7 @@ enum class What : std::uint8_t {
   kFailed,
   kRestarted,
   kScale,
+  kLook,
   kTransferred,
   kBeam,
   kStepEnd
@@ -71,6 +72,7 @@ class Simulation : public ReplicaObserver {
     for (std::size_t k = 0; k < config_.failures.at.size(); ++k)
       push(config_.failures.at[k], What::kFailed, k, kGiven);
     count_engines();
+    if (config_.router_refresh.ps > 0) fleet_.look();
     while (working()) {
       // Requests enter a queue request_overhead after they were sent.
       const SimTime arrival = next_entry();
@@ -180,6 +182,7 @@ class Simulation : public ReplicaObserver {
       return release(now);
     }
     ++outstanding_;
+    look_again(now);
     const auto request = static_cast<std::uint32_t>(index);
     send(beams_ ? beams_->start(request) : request, now);
   }
@@ -193,7 +196,8 @@ class Simulation : public ReplicaObserver {
   static bool fits(const ReplicaConfig& c, const Request& r) {
     std::int64_t tokens = c.role == Role::kPrefill ? r.input : std::int64_t{r.input} + r.output - 1;
     if (c.kv.reserve == KvOptions::Reserve::kMaxModelLen) tokens = c.limits.max_model_len;
-    return (tokens + c.limits.block_size - 1) / c.limits.block_size <= c.kv_blocks;
+    const std::int64_t adapter = r.adapter < 0 ? 0 : c.kv.adapter_blocks;
+    return (tokens + c.limits.block_size - 1) / c.limits.block_size + adapter <= c.kv_blocks;
   }
 
   bool fits_somewhere(const Request& r) const {
@@ -210,13 +214,13 @@ class Simulation : public ReplicaObserver {
   // none.
   std::size_t choose(Router& router, Role role, std::uint32_t request, SimTime now) {
     const Arrival arrival{load_.requests[request], request, now};
-    std::span<const Engine* const> engines = fleet_.up(role);
+    std::span<const EngineView> engines = fleet_.up(role);
     std::span<const std::uint32_t> places = fleet_.places(role);
     if (pools_.size() > 1) {
       fitting_.clear();
       fitting_places_.clear();
       for (std::size_t i = 0; i < engines.size(); ++i) {
-        if (!fits(engines[i]->config(), arrival.request)) continue;
+        if (!fits(engines[i].config(), arrival.request)) continue;
         fitting_.push_back(engines[i]);
         fitting_places_.push_back(places[i]);
       }
@@ -224,6 +228,20 @@ class Simulation : public ReplicaObserver {
       places = fitting_places_;
     }
     return engines.empty() ? fleet_.size() : places[router.route(arrival, engines)];
+  }
+
+  // Routers look at engines at every multiple of router_refresh, as long as there is anything to
+  // see.
+  void look(SimTime now) {
+    fleet_.look();
+    looking_ = outstanding_ > 0;
+    if (looking_) push(now + config_.router_refresh, What::kLook, 0, 0);
+  }
+  void look_again(SimTime now) {
+    const std::int64_t every = config_.router_refresh.ps;
+    if (looking_ || every == 0) return;
+    looking_ = true;
+    push({(now.ps / every + 1) * every}, What::kLook, 0, 0);
   }
 
   void send(std::uint32_t request, SimTime now) {
@@ -262,7 +280,9 @@ class Simulation : public ReplicaObserver {
     events_.push({time, what, static_cast<std::uint32_t>(id), life, sequence_++});
     moving_ += moves(what);
   }
-  static bool moves(What what) { return what != What::kFailed && what != What::kScale; }
+  static bool moves(What what) {
+    return what != What::kFailed && what != What::kScale && what != What::kLook;
+  }
 
   void take(const Event& event) {
     moving_ -= moves(event.what);
@@ -278,6 +298,9 @@ class Simulation : public ReplicaObserver {
         break;
       case What::kScale:
         scale(event.time);
+        break;
+      case What::kLook:
+        look(event.time);
         break;
       case What::kFailed:
         if (event.life == kGiven) {
@@ -361,9 +384,9 @@ class Simulation : public ReplicaObserver {
     load.outstanding = outstanding_;
     load.waiting = static_cast<std::int64_t>(parked_.size());
     const auto up = fleet_.up(Role::kServe);
-    for (const Engine* e : up) {
-      load.waiting += e->waiting();
-      load.kv_use += e->kv_use() / static_cast<double>(up.size());
+    for (std::uint32_t i : fleet_.places(Role::kServe)) {
+      load.waiting += fleet_.at(i).waiting();
+      load.kv_use += fleet_.at(i).kv_use() / static_cast<double>(up.size());
     }
     const Autoscale& a = config_.autoscale;
     const std::int64_t wanted = std::clamp(autoscaler_->wanted(load), a.least, a.most);
@@ -493,8 +516,9 @@ class Simulation : public ReplicaObserver {
   SimTime formed_;                // when the front end was done with the last beam
   SimTime changed_;               // when the fleet last did
   std::vector<std::uint32_t> prefilled_;
+  bool looking_ = false;              // a look is coming
   std::deque<std::uint32_t> parked_;  // while no engine takes requests
-  std::vector<const Engine*> fitting_;
+  std::vector<EngineView> fitting_;
   std::vector<std::uint32_t> fitting_places_;
   SimulationResult result_;
 };

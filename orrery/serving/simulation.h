@@ -31,6 +31,8 @@ struct SimulationConfig : PoolConfig {
   std::vector<PoolConfig> others;  // further pools, behind the same router
   std::string router = "round-robin";
   std::string decode_router = "least-outstanding";
+  // Routers see loads as of the last multiple of it; 0: as they are (engine_view.h).
+  SimTime router_refresh;
   KvTransfer transfer;  // used between pools that prefill and pools that decode
   Autoscale autoscale;  // of a single pool
   Failures failures;    // not where prefill and decode are apart

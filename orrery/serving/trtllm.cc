@@ -1,9 +1,9 @@
 // TensorRT-LLM's in-flight batching (batch manager 0.10 to 1.0), with its two capacity policies.
 //
-// Every step: one token for each sequence that decodes, then the running prompts that are not yet
-// computed, then newcomers, within max_num_batched_tokens (its max_num_tokens). With chunked
-// prefill a chunk that does not end a prompt is a whole number of blocks. A newcomer gets the
-// blocks of its whole prompt.
+// Every step: one token and its drafts for each sequence that decodes, then the running prompts
+// that are not yet computed, then newcomers, within max_num_batched_tokens (its max_num_tokens).
+// With chunked prefill a chunk that does not end a prompt is a whole number of blocks. A newcomer
+// gets the blocks of its whole prompt.
 //
 //   guaranteed no evict   a newcomer is taken if all running and it can run to their last token:
 //                         nothing is ever evicted (the default)
@@ -30,9 +30,11 @@ class TrtLlm : public Scheduler {
     for (std::size_t i = 0; i < engine.running.size(); ++i) {
       const Sequence& s = engine.at(engine.running[i]);
       if (!s.decodes() || s.wanted() == 0) continue;
-      if (!engine.grow_evicting(i, 1, plan.evicted)) break;
-      plan.work.push_back({engine.running[i], 1});
-      --budget_;
+      // No draft is verified beyond the end of the output.
+      const std::int32_t n = std::min(s.wanted(), s.cached_at_end() - s.computed);
+      if (!engine.grow_evicting(i, n, plan.evicted)) break;
+      plan.work.push_back({engine.running[i], n});
+      budget_ -= n;
     }
     for (Slot slot : engine.running) {
       Sequence& s = engine.at(slot);

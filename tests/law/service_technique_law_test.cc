@@ -26,6 +26,12 @@ Case technique_case(std::uint64_t seed) {
   } else if (draw(1) == 0 && c.scheduler == "vllm") {
     c.config.kv.reserve = KvOptions::Reserve::kRequest;
   }
+  if (c.scheduler == "lightllm") {
+    c.config.kv.adapter_blocks = draw(5);
+    c.config.kv_blocks += c.config.kv.adapter_blocks;
+    c.config.adapter_load = {5000};
+    for (Request& r : c.load.requests) r.adapter = draw(3) - 1;
+  }
   return c;
 }
 

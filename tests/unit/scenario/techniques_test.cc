@@ -73,11 +73,35 @@ TEST(Techniques, AShareOfAStepIsCharged) {
 TEST(Techniques, MemoryChoicesThatContradict) {
   EXPECT_THAT(refusal("kv: {allocator: contiguous, host_memory: 10 GB}\n"),
               HasSubstr("prefix cache"));
-  EXPECT_THAT(refusal<NoData>("kv: {allocator: contiguous}\nspeculation: {method: ngram}\n"),
-              HasSubstr("not with speculation"));
   EXPECT_THAT(
       refusal<Infeasible>("kv: {allocator: contiguous}\nworkload: {max_model_len: 10000000}\n"),
       HasSubstr("not one sequence"));
+}
+
+TEST(Techniques, SchedulersHaveWhatTheirEnginesHave) {
+  for (const char* engine : {"vllm", "sglang", "trtllm"}) {
+    const std::string profile = std::string("engine: {profile: ") + engine + "}\n";
+    const Answer a = run("speculation: {method: ngram, acceptance: 0.6}\n" + profile);
+    EXPECT_GT(value(a, "accepted_length"), 1.5) << engine;
+    EXPECT_GT(value(a, "speedup"), 1.1) << engine;
+    EXPECT_GE(value(run("kv: {host_memory: 10 GB}\n" + profile), "host_hits"), 0) << engine;
+  }
+  const std::string orca = "engine: {overrides: {scheduler: {policy: orca}}}\n";
+  EXPECT_THAT(refusal<NoData>("speculation: {method: ngram}\n" + orca),
+              HasSubstr("trtllm-max-utilization, not orca"));
+  EXPECT_THAT(refusal<NoData>("parallel: {pp: 2}\nspeculation: {method: ngram}\n"),
+              HasSubstr("pipeline stages"));
+}
+
+TEST(Techniques, AdaptersInTheCacheAreLightLlms) {
+  const std::string policy = "engine: {overrides: {scheduler: {policy: lightllm}}}\n";
+  const Answer plain = run(policy), paged = run("lora: {adapters: 20, memory: paged}\n" + policy);
+  EXPECT_EQ(value(paged, "kv_tokens"), value(plain, "kv_tokens"));
+  EXPECT_GE(value(paged, "adapter_loads"), 20 * 0.5);  // of 20 requests, few of them together
+  EXPECT_GT(value(paged, "kv_use"), value(plain, "kv_use"));
+  EXPECT_THAT(refusal<NoData>("lora: {adapters: 20, memory: paged}\n"), HasSubstr("lightllm"));
+  EXPECT_THAT(refusal("lora: {adapters: 20, memory: paged, slots: 3}\n" + policy),
+              HasSubstr("lora.slots"));
 }
 
 TEST(Techniques, BeamsAreSearchedOutsideOfTheEngine) {
@@ -90,7 +114,7 @@ TEST(Techniques, BeamsAreSearchedOutsideOfTheEngine) {
       "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
       "load: {requests: 20, rate: 5, beam_width: 4";
   EXPECT_THAT(refusal<NoData>("}\nengine: {profile: sglang}\n", load),
-              HasSubstr("vllm policy only"));
+              HasSubstr("scheduler vllm, not sglang"));
   EXPECT_THAT(refusal<NoData>("}\nspeculation: {method: ngram}\n", load), HasSubstr("no drafts"));
   EXPECT_THAT(refusal(", samples: 2}\n", load), HasSubstr("load.samples"));
 }

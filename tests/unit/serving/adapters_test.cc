@@ -110,6 +110,49 @@ TEST(Lora, ThoseWhoseAdapterRunsPassOthersInTheQueue) {
   EXPECT_LT(r.records[2].finished, r.records[1].first_token);
 }
 
+// LightLLM's scheduler, 5 blocks an adapter in a pool of 14. Two adapters leave 4 blocks, 64
+// tokens: two sequences that hold 10 tokens, make 4 more that are cached, and may waste 15, need 2
+// * (10 + 4 + 15) = 58. A third adapter fits when both have ended.
+TEST(Lora, AdaptersInThePoolTakeTheRoomOfSequences) {
+  RequestLoad load = requests(3, 10, 5);
+  for (std::int32_t i = 0; i < 3; ++i) load.requests[static_cast<std::size_t>(i)].adapter = i;
+  SimulationConfig c = engine(0);
+  c.scheduler = "lightllm";
+  c.replica.kv_blocks = 14;
+  c.replica.kv.adapter_blocks = 5;
+  c.replica.async = false;
+  Milliseconds timer;
+  // All at once: the first is alone in its step, the next are looked at when nothing runs.
+  const SimulationResult three = simulate(c, load, timer);
+  EXPECT_EQ(three.records[1].scheduled, three.records[0].finished);
+  EXPECT_EQ(three.records[2].scheduled, three.records[0].finished);
+  EXPECT_EQ(three.total().adapter_loads, 3);
+  EXPECT_EQ(three.records[0].first_token, sim_seconds(6e-3));  // a step, and an adapter to load
+  EXPECT_EQ(three.records[1].first_token - three.records[1].scheduled, sim_seconds(11e-3));
+
+  c.replica.kv_blocks = 13;  // 48 tokens beside two adapters
+  const SimulationResult two = simulate(c, load, timer);
+  EXPECT_EQ(two.records[1].scheduled, two.records[0].finished);
+  EXPECT_EQ(two.records[2].scheduled, two.records[1].finished);
+
+  c.replica.kv_blocks = 5;  // an adapter and no token
+  for (const RequestRecord& q : simulate(c, load, timer).records)
+    EXPECT_EQ(q.outcome, Outcome::kNeverFits);
+}
+
+TEST(Lora, AnAdapterInThePoolIsThereForAllThatUseIt) {
+  RequestLoad load = requests(4, 10, 5);
+  for (Request& q : load.requests) q.adapter = 7;
+  SimulationConfig c = engine(0);
+  c.scheduler = "lightllm";
+  c.replica.kv_blocks = 14;
+  c.replica.kv.adapter_blocks = 5;
+  Milliseconds timer;
+  const SimulationResult r = simulate(c, load, timer);
+  EXPECT_EQ(r.records[1].scheduled, r.records[3].scheduled);  // three together: 87 of 144 tokens
+  EXPECT_EQ(r.total().adapter_loads, 2);                      // of the first alone, of the others
+}
+
 TEST(Lora, PrefixesAreNotSharedBetweenAdapters) {
   RequestLoad load = requests(3, 64, 2);
   load.ids = {1, 2, 3, 4};

@@ -40,7 +40,7 @@ class Engines {
       c.kv_blocks = blocks;
       c.prefix_caching = prefix_caching;
       engines_.push_back(std::make_unique<Engine>(c, "vllm", load_, timer_, observer_));
-      view_.push_back(engines_.back().get());
+      view_.emplace_back(*engines_.back());
     }
   }
   // So many requests join the queue of engine i, and wait.
@@ -66,7 +66,7 @@ class Engines {
   PlainTimer timer_;
   Silent observer_;
   std::vector<std::unique_ptr<Engine>> engines_;
-  std::vector<const Engine*> view_;
+  std::vector<EngineView> view_;
 };
 
 TEST(Router, RoundRobinGoesRound) {
@@ -136,9 +136,48 @@ TEST(Router, SloTakesTheShortestQueueOfPrompts) {
   e.queue(1, 1);
   EXPECT_EQ(e.route(*r), 1u);
   // A chunk of 2048 takes 2058 ms. 100 ahead and 100 of its own.
-  EXPECT_NEAR(e.at(1).predicted_ttft(100, {}).seconds(), 0.2 * 2058 / 2048, 1e-9);
+  EXPECT_NEAR(EngineView(e.at(1)).predicted_ttft(100, {}).seconds(), 0.2 * 2058 / 2048, 1e-9);
   e.at(1).dispatch({});  // its prompt is taken up: a step of 110 ms
-  EXPECT_NEAR(e.at(1).predicted_ttft(100, ms(30)).seconds(), 0.080 + 0.1 * 2058 / 2048, 1e-9);
+  EXPECT_NEAR(EngineView(e.at(1)).predicted_ttft(100, ms(30)).seconds(), 0.080 + 0.1 * 2058 / 2048,
+              1e-9);
+}
+
+// A request every 30 ms, each of 50 steps of 10 ms, for two engines that are looked at every 100
+// ms. At 0 to 90 ms both look idle, at 120 to 180 they have 4 and 0, at 210 to 300 (an arrival goes
+// before a look) 4 and 3, then 4 and 7.
+TEST(Router, OldLoadsMakeRequestsHerd) {
+  std::vector<Request> requests;
+  for (int i = 0; i < 14; ++i) requests.push_back(request_at(ms(30 * i), 1, 50));
+  const auto engines = [&](SimTime refresh) {
+    SimulationConfig c = plain_service();
+    c.replicas = 2;
+    c.router = "least-outstanding";
+    c.router_refresh = refresh;
+    PlainTimer timer;
+    std::string to;
+    for (const RequestRecord& r : simulate(c, load_of(requests), timer).records)
+      to += std::to_string(r.replica);
+    return to;
+  };
+  EXPECT_EQ(engines({}), "01010101010101");
+  EXPECT_EQ(engines(ms(100)), "00001111111000");
+}
+
+// After a quiet time the loads are those of the last look before the next request.
+TEST(Router, LooksGoOnAfterAQuietTime) {
+  SimulationConfig c = plain_service();
+  c.replicas = 2;
+  c.router = "least-outstanding";
+  c.router_refresh = ms(100);
+  PlainTimer timer;
+  const Request brief = request_at({}, 1, 2);
+  std::vector<Request> requests(6, brief);
+  requests[1].arrival = ms(5000);
+  for (int i = 2; i < 5; ++i) requests[static_cast<std::size_t>(i)] = request_at(ms(5010), 1, 50);
+  requests[5] = request_at(ms(5130), 1, 2);
+  const SimulationResult r = simulate(c, load_of(requests), timer);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(r.records[static_cast<std::size_t>(i)].replica, 0);
+  EXPECT_EQ(r.records[5].replica, 1);
 }
 
 TEST(Router, WeightedLoadKnowsHowLargeEnginesAre) {

@@ -170,6 +170,40 @@ TEST(Speculating, BlocksThatHoldDraftsAreNotFoundByOthers) {
   EXPECT_EQ(r.records[1].cached, 48);  // of 64 at least one token is left to compute
 }
 
+// As under vLLM: the prompt, three steps of 4 tokens and one for the last. TensorRT-LLM knows that
+// no draft can follow it.
+TEST(Speculating, UnderOtherSchedulers) {
+  for (const char* scheduler : {"sglang", "trtllm", "trtllm-max-utilization"}) {
+    Milliseconds timer;
+    SimulationConfig c = engine(chain(3, 1));
+    c.scheduler = scheduler;
+    const SimulationResult r = simulate(c, requests(1, 100, 14), timer);
+    EXPECT_EQ(r.total().steps, 5) << scheduler;
+    EXPECT_EQ(r.total().output_tokens, 14) << scheduler;
+    ASSERT_EQ(timer.shapes.size(), 5u) << scheduler;
+    EXPECT_EQ(timer.shapes[2].verify_tokens, 4) << scheduler;
+    EXPECT_EQ(timer.shapes[2].verify_past, 104) << scheduler;
+    EXPECT_EQ(r.total().verifications, scheduler[0] == 's' ? 4 : 3) << scheduler;
+    EXPECT_EQ(timer.shapes[4].decodes, scheduler[0] == 's' ? 0 : 1) << scheduler;
+  }
+}
+
+TEST(Speculating, OtherSchedulersUnderPressureLoseNoToken) {
+  for (const char* scheduler : {"sglang", "trtllm", "trtllm-max-utilization"}) {
+    Milliseconds timer;
+    SimulationConfig c = engine(chain(4, 0.6), 40);
+    c.scheduler = scheduler;
+    const SimulationResult r = simulate(c, requests(20, 60, 90), timer);
+    EXPECT_EQ(r.total().output_tokens, 20 * 90) << scheduler;
+    if (c.scheduler == "trtllm") {
+      EXPECT_EQ(r.total().evictions, 0);
+    }
+    if (c.scheduler == "trtllm-max-utilization") {
+      EXPECT_GT(r.total().evictions, 0);
+    }
+  }
+}
+
 TEST(DraftingClock, FirstPassOverTheStepThenOneTokenEach) {
   auto target = std::make_unique<Milliseconds>(), drafter = std::make_unique<Milliseconds>();
   const Milliseconds& asked = *drafter;
