@@ -129,9 +129,9 @@ void EngineState::release_blocks(Sequence& s) {
 }
 
 std::int64_t EngineState::adapter_blocks(const Sequence& s) const {
-  const bool there =
-      s.adapter < 0 || std::any_of(adapters_.begin(), adapters_.end(),
-                                   [&s](const Adapter& a) { return a.id == s.adapter; });
+  const bool there = s.adapter < 0 || std::any_of(
+                                          adapters_.begin(), adapters_.end(),
+                                          [&s](const Adapter& a) { return a.id == s.adapter; });
   return there ? 0 : adapter_blocks_;
 }
 
