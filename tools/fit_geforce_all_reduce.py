@@ -25,7 +25,7 @@ recipe: "{rows} rows of data/inference/serving_rate (7B, 8B, 14B on two to eight
 curves:
   - {{stack: library, algorithm: ring, collective: all_reduce,
      latency: {0:.4g} us, step: 0.7 us, pipelining: 0, efficiency: [{1:.3g}, {2:.3g}, {3:.3g}],
-     rows: {rows}, left_out_error: 0.25}}
+     rows: {rows}, left_out_error: [0.25, 0.25, 0.25]}}
 """
 
 

@@ -111,7 +111,20 @@ void fit_network_constants(const FitOptions& o, const Bundle& bundle) {
     fmt::print("{:<13} {:<27} {:>12} {:>12} {:>12}\n", g.fabric, g.group + (g.alone ? " *" : ""),
                cell(g.small), cell(g.middle), cell(g.large));
   }
-  fmt::print("* no other group of its class covers its sizes: by the defaults\n");
+  fmt::print(
+      "* no other group of its class: by what most networks have, start {:.2f}, width {:.3f}, "
+      "pipelining {:.2f}\nRows in the 50 % and 90 % intervals:",
+      fit.most.start, fit.most.width, fit.most.pipelining);
+  for (const auto size : {&KeptBackGroup::small, &KeptBackGroup::middle, &KeptBackGroup::large}) {
+    std::size_t n = 0, in50 = 0, in90 = 0;
+    for (const KeptBackGroup& g : fit.kept_back)
+      n += (g.*size).n, in50 += (g.*size).in50, in90 += (g.*size).in90;
+    const auto percent = [n](std::size_t k) {
+      return 100 * static_cast<double>(k) / static_cast<double>(n);
+    };
+    if (n > 0) fmt::print(" {:.0f} and {:.0f} %", percent(in50), percent(in90));
+  }
+  fmt::print("\n");
   for (const auto& [path, text] : fit.files) write_below(o.out, path, text);
   fmt::print("{} files written below {}\n", fit.files.size(), o.out);
 }

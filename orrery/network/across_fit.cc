@@ -1,11 +1,12 @@
 #include "orrery/network/across_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <nlopt.hpp>
 #include <set>
+#include <tuple>
 
 #include "orrery/base/estimate.h"
 
@@ -13,9 +14,13 @@ namespace orrery {
 namespace {
 
 using Rows = std::vector<const MeasuredAcross*>;
+using Factors = std::array<double, 3>;  // logarithms of start, width, pipelining
 
 constexpr double kHuber = 0.1;
-constexpr double kPrior = 0.002;
+// A group's rows err together by about 0.08, so that a factor that differs by t between networks
+// is held by (0.08 / t)^2 over the number of groups: t is 1, 0.25 and 0.8 (upper bounds; the width
+// of one network is 0.25 off).
+constexpr Factors kPrior = {0.007, 0.1, 0.01};
 constexpr int kEvaluations = 1500;
 constexpr Bytes kMiddle(1 << 20), kLarge(128 << 20);
 
@@ -28,34 +33,57 @@ std::string class_of(const std::string& gpu) {
   return "";
 }
 
+CurveTime time_of(const LibraryCurve& curve, const MeasuredAcross& row) {
+  return library_time(curve, row.costs, row.bytes, row.bound);
+}
+
 double residual(const LibraryCurve& curve, const MeasuredAcross& row) {
-  return std::log(library_time(curve, row.costs, row.bytes, row.bound).total / row.time);
+  return std::log(time_of(curve, row).total / row.time);
 }
 
-LibraryCurve curve_at(const std::vector<double>& x) {
-  const LibraryCurve start;
-  return {start.start * std::exp(x[0]), start.width * std::exp(x[1]),
-          start.pipelining * std::exp(x[2])};
+Factors logs(const LibraryCurve& c) {
+  return {std::log(c.start), std::log(c.width), std::log(c.pipelining)};
 }
 
-// Every group counts the same, whatever its number of sizes.
-LibraryCurve fit_rows(const Rows& rows) {
+LibraryCurve curve_at(const Factors& x) { return {std::exp(x[0]), std::exp(x[1]), std::exp(x[2])}; }
+
+bool sees_start(const LibraryCurve& curve, const Rows& rows) {
+  return std::any_of(rows.begin(), rows.end(), [&](const MeasuredAcross* row) {
+    const CurveTime t = time_of(curve, *row);
+    return t.latency > 0.5 * t.total;
+  });
+}
+bool sees_width(const LibraryCurve& curve, const Rows& rows) {
+  return std::any_of(rows.begin(), rows.end(), [&](const MeasuredAcross* row) {
+    return start_share(time_of(curve, *row)) < 0.5;
+  });
+}
+
+// Every group counts the same, whatever its number of sizes. A start that the rows do not show is
+// not fitted.
+LibraryCurve fit_rows(const Rows& rows, const LibraryCurve& most) {
   std::map<std::string, double> sizes;
   for (const MeasuredAcross* row : rows) ++sizes[row->group];
+  const Factors from = logs(most);
+  const auto curve_of = [&](const std::vector<double>& x) {
+    return curve_at({from[0] + x[0], from[1] + x[1], from[2] + x[2]});
+  };
   const std::function<double(const std::vector<double>&)> loss = [&](const std::vector<double>& x) {
-    const LibraryCurve curve = curve_at(x);
+    const LibraryCurve curve = curve_of(x);
     double sum = 0;
     for (const MeasuredAcross* row : rows) {
       const double r = std::abs(residual(curve, *row));
       sum += (r < kHuber ? r * r : kHuber * (2 * r - kHuber)) / sizes[row->group];
     }
-    // The width is the surest of the three.
-    return sum / static_cast<double>(sizes.size()) +
-           kPrior * (0.1 * x[0] * x[0] + 2 * x[1] * x[1] + 0.3 * x[2] * x[2]);
+    sum /= static_cast<double>(sizes.size());
+    for (std::size_t i = 0; i < kPrior.size(); ++i)
+      sum += kPrior[i] * x[i] * x[i] / static_cast<double>(sizes.size());
+    return sum;
   };
   nlopt::opt search(nlopt::LN_SBPLX, 3);
-  search.set_lower_bounds(std::vector<double>{-3, -0.4, -3});
-  search.set_upper_bounds(std::vector<double>{3, 0.4, 2.5});
+  const double start = sees_start(most, rows) ? 3 : 0;
+  search.set_lower_bounds(std::vector<double>{-start, -0.4, -3});
+  search.set_upper_bounds(std::vector<double>{start, 0.4, 2.5});
   search.set_initial_step(0.25);
   search.set_maxeval(kEvaluations);
   search.set_min_objective(
@@ -66,80 +94,202 @@ LibraryCurve fit_rows(const Rows& rows) {
   std::vector<double> x(3, 0.0);
   double least = 0;
   search.optimize(x, least);
-  return curve_at(x);
+  return curve_of(x);
 }
 
-void add(KeptBackGroup& group, const MeasuredAcross& row, double log_error) {
-  auto& c = row.bytes < kMiddle ? group.small : row.bytes < kLarge ? group.middle : group.large;
-  c.mape += 100 * std::abs(std::exp(log_error) - 1);
-  ++c.n;
-}
-
-// Whether the smallest message of the others is at most 16 times that of the group `out`.
-bool covered(const Rows& rows, const Rows& others, const std::string& out) {
-  constexpr double kReach = 16;
-  Bytes least(1e300), least_of_others(1e300);
-  for (const MeasuredAcross* row : rows) {
-    if (row->group == out) least = std::min(least, row->bytes);
+// The densest half of some numbers: mean and standard deviation.
+struct Half {
+  double mean = 0, deviation = 0;
+};
+Half densest_half(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size() / 2 + 1;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i + n <= values.size(); ++i) {
+    if (values[i + n - 1] - values[i] < values[first + n - 1] - values[first]) first = i;
   }
-  for (const MeasuredAcross* row : others) least_of_others = std::min(least_of_others, row->bytes);
-  return least_of_others <= least * kReach;
+  Half half;
+  for (std::size_t i = first; i < first + n; ++i) half.mean += values[i] / static_cast<double>(n);
+  for (std::size_t i = first; i < first + n; ++i)
+    half.deviation += (values[i] - half.mean) * (values[i] - half.mean);
+  half.deviation = std::sqrt(half.deviation / static_cast<double>(std::max<std::size_t>(n - 1, 1)));
+  return half;
 }
 
-// The sigma whose 90 % interval holds 90 % of the residuals.
-double sigma_of(std::vector<double> residuals) {
-  const auto at = residuals.begin() + static_cast<std::ptrdiff_t>(residuals.size() * 9 / 10);
-  std::nth_element(residuals.begin(), at, residuals.end());
-  return *at / normal_quantile(0.95);
-}
+class RootMeanSquare {
+ public:
+  void add(double x) { sum_ += x * x, ++n_; }
+  double value() const { return n_ == 0 ? 0 : std::sqrt(sum_ / n_); }
+  // The sigma of one more number: of so few, 90 % of those to come lie further out (Student's t,
+  // to first order in 1/n).
+  double of_next() const {
+    if (n_ == 0) return 0;
+    const double z = normal_quantile(0.95);
+    return value() * std::sqrt(1 + 1 / n_) * (1 + (z * z + 1) / (4 * n_));
+  }
+
+ private:
+  double sum_ = 0, n_ = 0;
+};
+
+// Rows that are fitted together: a class of GPUs on one network, or all racks.
+struct ClassRows {
+  std::string gpus;
+  Rows rows;
+  std::set<std::tuple<std::string, std::string>> groups;  // fabric, group
+  LibraryCurve curve;                                     // of all rows
+};
+struct Group {
+  const ClassRows* of;
+  std::string fabric, name;
+  Rows rows, others;   // its own; of the class's other groups
+  LibraryCurve curve;  // that has not seen its rows
+};
+
+class Fit {
+ public:
+  explicit Fit(const std::map<std::string, std::vector<MeasuredAcross>>& rows) {
+    for (const auto& [fabric, table] : rows) {
+      for (const MeasuredAcross& row : table) {
+        const std::string gpus = class_of(row.gpu);
+        ClassRows& c = classes_[gpus == kRacks ? gpus : fabric + "|" + gpus];
+        c.gpus = gpus;
+        c.rows.push_back(&row);
+        c.groups.insert({fabric, row.group});
+        fabric_of_[&row] = fabric;
+      }
+    }
+    for (auto& [key, c] : classes_) c.curve = fit_rows(c.rows, LibraryCurve());
+    for (const auto& [key, c] : classes_) {
+      for (const auto& [fabric, name] : c.groups) groups_.push_back(group(c, fabric, name));
+    }
+  }
+
+  AcrossFit result() const {
+    AcrossFit fit;
+    fit.most = most(nullptr);
+    const PartErrors elsewhere = elsewhere_errors(nullptr), seen = seen_errors(nullptr);
+    std::map<const ClassRows*, std::set<std::string>> fabrics;
+    for (const Group& g : groups_) fabrics[g.of].insert(g.fabric);
+    for (const auto& [key, c] : classes_) {
+      FittedAcross fitted;
+      fitted.gpus = c.gpus;
+      fitted.curve = c.curve;
+      fitted.rows = static_cast<std::int64_t>(c.rows.size());
+      fitted.errors = errors(c.curve, c.rows, elsewhere, seen);
+      fitted.elsewhere = elsewhere;
+      for (const std::string& fabric : fabrics[&c]) fit.classes[fabric].push_back(fitted);
+    }
+    for (const Group& g : groups_) fit.kept_back.push_back(judge(g));
+    std::stable_sort(fit.kept_back.begin(), fit.kept_back.end(),
+                     [](const auto& a, const auto& b) { return a.fabric < b.fabric; });
+    return fit;
+  }
+
+ private:
+  // What most classes have, all but `without`.
+  LibraryCurve most(const ClassRows* without) const {
+    std::array<std::vector<double>, 3> factors;
+    for (const auto& [key, c] : classes_) {
+      if (&c == without) continue;
+      const Factors x = logs(c.curve);
+      for (std::size_t i = 0; i < x.size(); ++i) factors[i].push_back(x[i]);
+    }
+    if (factors[0].empty()) return {};
+    return curve_at({densest_half(factors[0]).mean, densest_half(factors[1]).mean,
+                     densest_half(factors[2]).mean});
+  }
+
+  Group group(const ClassRows& c, const std::string& fabric, const std::string& name) const {
+    Group g{&c, fabric, name, {}, {}, most(&c)};
+    for (const MeasuredAcross* row : c.rows) {
+      const bool own = row->group == name && fabric_of_.at(row) == fabric;
+      (own ? g.rows : g.others).push_back(row);
+    }
+    if (!g.others.empty()) g.curve = fit_rows(g.others, g.curve);
+    return g;
+  }
+
+  // The mean error of a group's transfers by a curve that has not seen it.
+  static void add_transfers(const Group& g, const LibraryCurve& curve, RootMeanSquare& errors) {
+    double sum = 0, n = 0;
+    for (const MeasuredAcross* row : g.rows) {
+      if (start_share(time_of(curve, *row)) < 0.5) sum += std::abs(residual(curve, *row)), ++n;
+    }
+    if (n > 0) errors.add(sum / n);
+  }
+
+  PartErrors elsewhere_errors(const ClassRows* without) const {
+    RootMeanSquare start, width;
+    for (const auto& [key, c] : classes_) {
+      if (&c != without) start.add(std::log(c.curve.start / most(&c).start));
+    }
+    for (const Group& g : groups_) {
+      if (g.of != without) add_transfers(g, most(g.of), width);
+    }
+    return {start.of_next(), width.of_next(), 0};
+  }
+
+  PartErrors seen_errors(const ClassRows* without) const {
+    std::vector<double> starts;
+    for (const auto& [key, c] : classes_) {
+      if (&c != without) starts.push_back(std::log(c.curve.start));
+    }
+    RootMeanSquare width;
+    for (const Group& g : groups_) {
+      if (g.of != without && !g.others.empty()) add_transfers(g, g.curve, width);
+    }
+    return {starts.empty() ? 0 : densest_half(starts).deviation, width.of_next(), 0};
+  }
+
+  static PartErrors errors(const LibraryCurve& curve, const Rows& rows, const PartErrors& elsewhere,
+                           const PartErrors& seen) {
+    PartErrors e = elsewhere;
+    if (sees_start(curve, rows)) e.start = seen.start;
+    if (sees_width(curve, rows)) e.width = seen.width;
+    std::vector<double> own;
+    for (const MeasuredAcross* row : rows) own.push_back(std::abs(residual(curve, *row)));
+    if (!own.empty()) e.curve = sigma_of(std::move(own));
+    return e;
+  }
+
+  KeptBackGroup judge(const Group& g) const {
+    KeptBackGroup result;
+    result.fabric = g.fabric, result.group = g.name, result.alone = g.others.empty();
+    const PartErrors e = errors(g.curve, g.others, elsewhere_errors(g.of), seen_errors(g.of));
+    for (const MeasuredAcross* row : g.rows) {
+      const double r = residual(g.curve, *row);
+      const double sigma = e.sigma(time_of(g.curve, *row));
+      auto& c = row->bytes < kMiddle  ? result.small
+                : row->bytes < kLarge ? result.middle
+                                      : result.large;
+      c.mape += 100 * std::abs(std::exp(r) - 1);
+      ++c.n;
+      if (std::abs(r) < sigma * normal_quantile(0.75)) ++c.in50;
+      if (std::abs(r) < sigma * normal_quantile(0.95)) ++c.in90;
+    }
+    for (auto* c : {&result.small, &result.middle, &result.large}) {
+      if (c->n > 0) c->mape /= static_cast<double>(c->n);
+    }
+    return result;
+  }
+
+  std::map<std::string, ClassRows> classes_;
+  std::map<const MeasuredAcross*, std::string> fabric_of_;
+  std::vector<Group> groups_;
+};
 
 }  // namespace
 
-AcrossFit fit_across(const std::string& fabric, const std::vector<MeasuredAcross>& rows,
-                     const std::vector<MeasuredAcross>& all) {
-  std::map<std::string, Rows> classes;
-  std::map<std::string, std::set<std::string>> groups_of;  // of this network
-  for (const MeasuredAcross& row : rows) {
-    const std::string gpus = class_of(row.gpu);
-    groups_of[gpus].insert(row.group);
-    if (gpus != kRacks) classes[gpus].push_back(&row);
-  }
-  if (groups_of.contains(kRacks)) {
-    for (const MeasuredAcross& row : all) {
-      if (class_of(row.gpu) == kRacks) classes[kRacks].push_back(&row);
-    }
-  }
-  AcrossFit fit;
-  for (const auto& [gpus, members] : classes) {
-    const std::set<std::string>& groups = groups_of[gpus];
-    FittedAcross& fitted = fit.classes.emplace_back();
-    fitted.gpus = gpus;
-    fitted.rows = static_cast<std::int64_t>(members.size());
-    fitted.curve = fit_rows(members);
-    std::vector<double> residuals;
-    for (const std::string& out : groups) {
-      Rows others;
-      for (const MeasuredAcross* row : members) {
-        if (row->group != out) others.push_back(row);
-      }
-      const bool alone = !covered(members, others, out);
-      const LibraryCurve curve = alone ? LibraryCurve() : fit_rows(others);
-      KeptBackGroup& group = fit.kept_back.emplace_back();
-      group.fabric = fabric, group.group = out, group.alone = alone;
-      for (const MeasuredAcross* row : members) {
-        if (row->group != out) continue;
-        const double r = residual(curve, *row);
-        add(group, *row, r);
-        // Of a lone group the interval is that of its own fit: the defaults are for other fabrics.
-        residuals.push_back(std::abs(alone ? residual(fitted.curve, *row) : r));
-      }
-      for (auto* c : {&group.small, &group.middle, &group.large}) {
-        if (c->n > 0) c->mape /= static_cast<double>(c->n);
-      }
-    }
-    fitted.left_out_error = sigma_of(std::move(residuals));
-  }
-  return fit;
+double sigma_of(std::vector<double> residuals) {
+  std::sort(residuals.begin(), residuals.end());
+  const double half = residuals[residuals.size() / 2] / normal_quantile(0.75);
+  const double most = residuals[residuals.size() * 9 / 10] / normal_quantile(0.95);
+  return (half + most) / 2;
+}
+
+AcrossFit fit_across(const std::map<std::string, std::vector<MeasuredAcross>>& rows) {
+  return Fit(rows).result();
 }
 
 }  // namespace orrery

@@ -1,14 +1,29 @@
 // Fits the library's factors over several nodes (library_curve.h) to measured rows.
 //
 // Rows of one network are fitted in classes of GPUs, since the software differs: racks ("gb"),
-// MI300X and MI325X ("mi3"), MI350X and MI355X ("mi35"), all others (""). Three numbers a class, by
-// the least Huber loss of ln(predicted/measured), a little held to the defaults (kPrior) so that a
-// class of few sizes stays physical.
+// MI300X and MI325X ("mi3"), MI350X and MI355X ("mi35"), all others (""). Racks are few and depend
+// little on their ports: their factors are fitted to the rows of all networks together. Three
+// numbers a class, by the least Huber loss of ln(predicted/measured), held to what most networks
+// have: by less, the more a factor differs between networks (kPrior). What most have is the
+// geometric mean of the densest half of the classes (LibraryCurve's defaults).
 //
 // Kept back in turn: each group (GPU, ranks, collective), predicted by the factors fitted to the
-// class's other groups, or by the defaults where no other covers its sizes (within a factor of 16).
+// class's other groups, held to the densest half of the other classes; or by the latter alone where
+// there are no others.
+//
+// Intervals. A prediction's relative error has three parts: that of the start (all of a time that
+// is not transfer), that of the width (the transfer), and what a class's own curve misses at single
+// sizes. The first two are those of groups kept back, never of the rows that a fit has seen:
+//   start, elsewhere   how far the start of a class is from the densest half of the others, root
+//                      mean square
+//   start, seen        the deviation within the densest half
+//   width, elsewhere   the mean error of a group's transfers, rows of which no other group of its
+//                      class was seen; root mean square over groups
+//   width, seen        the same, with the class's other groups seen
+// A class has seen a part when a group of its rows spends half of its time there.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,25 +32,29 @@
 
 namespace orrery {
 
-// Errors of one group by the factors that did not see it, in percent; by size below 1 MiB, below
-// 128 MiB, and from there on. n = 0: no rows of that size.
+// Errors of one group by the factors that did not see it, in percent, and how many rows lie in
+// their 50 % and 90 % intervals; by size below 1 MiB, below 128 MiB, and from there on. n = 0: no
+// rows of that size.
 struct KeptBackGroup {
   std::string fabric, group;
-  bool alone = false;  // no other group of the class covers its sizes
+  bool alone = false;  // no other group of its class
   struct Class {
-    std::size_t n = 0;
+    std::size_t n = 0, in50 = 0, in90 = 0;
     double mape = 0;
   };
   Class small, middle, large;
 };
 
 struct AcrossFit {
-  std::vector<FittedAcross> classes;
+  std::map<std::string, std::vector<FittedAcross>> classes;  // by fabric
   std::vector<KeptBackGroup> kept_back;
+  LibraryCurve most;  // the densest half of the classes
 };
-// `all`: the rows of all networks. Racks are few and depend little on their ports: their factors
-// are fitted to the rows of all networks together.
-AcrossFit fit_across(const std::string& fabric, const std::vector<MeasuredAcross>& rows,
-                     const std::vector<MeasuredAcross>& all);
+// The sigma between those whose 50 % and 90 % intervals hold 50 % and 90 % of the residuals, given
+// without sign. REQUIRES some.
+double sigma_of(std::vector<double> residuals);
+
+// `rows`: by fabric.
+AcrossFit fit_across(const std::map<std::string, std::vector<MeasuredAcross>>& rows);
 
 }  // namespace orrery

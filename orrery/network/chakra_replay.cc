@@ -393,14 +393,23 @@ class Replay {
       case Entity::What::kMessages: {
         FlowPattern p;
         for (const auto& [from, to] : e.pairs) p.send(from, to, n.size);
-        program_.patterns.push_back(std::move(p));
-        FlowOp op = FlowOp::run(n.name, static_cast<int>(program_.patterns.size()) - 1);
-        op.after = std::move(after);
-        program_.ops.push_back(std::move(op));
-        last_ops_[number] = {static_cast<int>(program_.ops.size()) - 1};
+        last_ops_[number] = {messages(n, std::move(p), std::move(after))};
         return;
       }
     }
+  }
+
+  int messages(const ChakraNode& n, FlowPattern pattern, std::vector<int> after) {
+    program_.patterns.push_back(std::move(pattern));
+    FlowOp op = FlowOp::run(n.name, static_cast<int>(program_.patterns.size()) - 1);
+    op.after = std::move(after);
+    program_.ops.push_back(std::move(op));
+    return static_cast<int>(program_.ops.size()) - 1;
+  }
+
+  // What one rank sends of a gather, or gets of a scatter.
+  static Bytes part(const ChakraNode& n, std::size_t ranks) {
+    return n.comm == Comm::kGather ? n.size : n.size / static_cast<double>(ranks);
   }
 
   int compute(const ChakraNode& n, Seconds time, const std::vector<int>& ranks,
@@ -446,8 +455,10 @@ class Replay {
         break;
       case Comm::kGather:
       case Comm::kScatter:
-        throw InputError(
-            fmt::format("node {} ('{}'): gather and scatter are not replayed", n.id, n.name));
+        // All passes the first rank's link.
+        c.kind = Kind::kSend;
+        c.bytes = part(n, ranks) * (static_cast<double>(ranks) - 1);
+        break;
     }
     if (options_.collective_time) {
       const Collective asked{c.kind, Collective::Group::kTensor, static_cast<int>(ranks), c.bytes};
@@ -455,6 +466,17 @@ class Replay {
       std::vector<int> all;
       for (const auto& g : groups) all.insert(all.end(), g.begin(), g.end());
       return {compute(n, options_.collective_time(asked, std::max(stride, 1)), all, after)};
+    }
+    if (c.kind == Kind::kSend) {
+      FlowPattern p;
+      for (const auto& g : groups) {
+        p.include(g[0]);
+        for (std::size_t i = 1; i < g.size(); ++i) {
+          n.comm == Comm::kGather ? p.send(g[i], g[0], part(n, ranks))
+                                  : p.send(g[0], g[i], part(n, ranks));
+        }
+      }
+      return {messages(n, std::move(p), after)};
     }
     // Runs of neighbours only in groups that are made of them.
     const bool runs = std::all_of(groups.begin(), groups.end(), [&](const auto& g) {

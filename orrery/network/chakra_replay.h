@@ -12,7 +12,9 @@
 // - A collective runs on the group that pg_name names, or on the dimensions of involved_dim, or on
 //   all ranks; the k-th one of a group in each rank's order belong together, and follow each other.
 //   comm_size is the input of one rank. A reduce is timed as a broadcast, a barrier as an
-//   all-reduce of no bytes.
+//   all-reduce of no bytes. A gather is a message of comm_size from every rank to the first one, a
+//   scatter one of comm_size / ranks from the first to every other; by analytical times, a send of
+//   all that passes the first rank's link.
 // - A send and the receive of the same pair and tag are one message, which begins when both are
 //   ready.
 #pragma once

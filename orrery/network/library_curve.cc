@@ -8,13 +8,15 @@ namespace {
 
 constexpr Seconds kFirstMessage = microseconds(6.6 + 2.7);  // ring LL: base and one hop
 constexpr Seconds kEachPeer = microseconds(1.2);
+constexpr double kLargestChunks = 16;  // of a message that is cut into the largest chunks
 constexpr double kPortShare = 0.945, kPeersPipelining = 0.4;
 
 }  // namespace
 
 CurveTime library_time(const LibraryCurve& curve, const NcclCosts& costs, Bytes bytes,
                        Seconds bound, const NcclForced& forced) {
-  Seconds least(1e30);
+  const auto latency = [&](const NcclCost& c) { return (c.latency - c.nic) * curve.start + c.nic; };
+  Seconds least(1e30), least_of_switch(1e30);
   bool only_rings = true;
   const auto each = [&](auto f) {
     for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
@@ -26,29 +28,51 @@ CurveTime library_time(const LibraryCurve& curve, const NcclCosts& costs, Bytes 
     }
   };
   each([&](NcclAlgorithm a, const NcclCost& c) {
-    least = std::min(least, c.latency);
+    const bool in_switch = a == NcclAlgorithm::kNvls || a == NcclAlgorithm::kNvlsTree;
+    Seconds& of = in_switch ? least_of_switch : least;
+    of = std::min(of, latency(c));
     only_rings &= a == NcclAlgorithm::kRing;
   });
-  CurveTime best{least * curve.start, {}, Seconds(1e300)};
+  if (least == Seconds(1e30)) least = least_of_switch;
+  CurveTime best{least, {}, Seconds(1e300)};
   each([&](NcclAlgorithm a, const NcclCost& c) {
-    const Seconds own = c.latency * curve.start;
-    const double width = a == NcclAlgorithm::kRing ? std::min(curve.width, 1.0) : curve.width;
+    const Seconds own = latency(c);
+    const bool ring = a == NcclAlgorithm::kRing;
+    const double width = ring ? std::min(curve.width, 1.0) : curve.width;
     const Seconds transfer = std::max(bytes / (c.bandwidth * width), bound);
     if (only_rings) {
       const Seconds total(std::hypot(own.value(), transfer.value()));
       if (total < best.total) best = {own, transfer, total};
       return;
     }
-    const Seconds root(curve.pipelining * std::sqrt(own.value() * transfer.value()));
-    const Seconds start = least * curve.start;
-    if (start + transfer + root < best.total) best = {start, transfer, start + transfer + root};
+    double between = std::sqrt(own.value() * transfer.value());
+    if (ring) between = std::min(between, own.value());
+    if (c.fill > Seconds(0)) {
+      between += std::sqrt(c.stages * c.fill.value() * transfer.value() / kLargestChunks);
+      between = std::min(between, c.fill.value());
+    }
+    const Seconds total = least + transfer + Seconds(curve.pipelining * between);
+    if (total < best.total) best = {least, transfer, total};
   });
   return best;
 }
 
-CurveTime point_to_point_time(const LibraryCurve& curve, int ranks, Bytes leaving,
+double start_share(const CurveTime& t) {
+  const double transfer = t.transfer / t.total;
+  // Where both overlap, T^2 = L^2 + W^2.
+  return t.total < t.latency + t.transfer ? 1 - transfer * transfer : 1 - transfer;
+}
+
+double PartErrors::parts(const CurveTime& time) const {
+  const double share = start_share(time);
+  return std::hypot(share * start, (1 - share) * width);
+}
+
+double PartErrors::sigma(const CurveTime& time) const { return std::hypot(parts(time), curve); }
+
+CurveTime point_to_point_time(const LibraryCurve& curve, int ranks, Seconds nic, Bytes leaving,
                               BytesPerSecond bandwidth, Seconds local) {
-  return curve_time(kFirstMessage * curve.start + kEachPeer * (ranks - 1.0),
+  return curve_time(kFirstMessage * curve.start + nic + kEachPeer * (ranks - 1.0),
                     overlapped(leaving / (bandwidth * kPortShare), local), kPeersPipelining);
 }
 

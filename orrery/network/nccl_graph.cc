@@ -8,10 +8,11 @@ namespace orrery {
 namespace {
 
 constexpr int kBoardChannels = 12, kMostHeads = 8;
-constexpr double kNvlinkShare = 0.8;    // 20, 20.6 and 40.1 of 25, 25 and 50 GB/s a link
-constexpr double kNvlsParts = 9;        // 450 * 0.8 / 9 = 40, 900 * 0.8 / 9 = 80
-constexpr double kNicShare = 0.96;      // 48 of 50 GB/s
-constexpr double kNvlinkAcross = 0.86;  // 8 channels of 48 GB/s pass an H100's 450
+constexpr double kNvlinkShare = 0.8;  // 20, 20.6 and 40.1 of 25, 25 and 50 GB/s a link
+constexpr double kNvlsParts = 9;      // 450 * 0.8 / 9 = 40, 900 * 0.8 / 9 = 80
+constexpr Seconds kTableLatency = microseconds(2.7);  // of a message over InfiniBand, LL
+constexpr double kNicShare = 0.96;                    // 48 of 50 GB/s
+constexpr double kNvlinkAcross = 0.86;                // 8 channels of 48 GB/s pass an H100's 450
 
 NcclGeneration generation_of(const Gpu& gpu) {
   const std::string& a = gpu.architecture;
@@ -27,6 +28,10 @@ BytesPerSecond scale_up_bandwidth(const Cluster& cluster, int ranks) {
 }
 
 }  // namespace
+
+Seconds nic_latency(const Fabric& network) {
+  return std::max(Seconds(0), network.latency - kTableLatency);
+}
 
 NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link) {
   NcclGraph g;
@@ -47,6 +52,7 @@ NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link) {
     if (!alone) g.inter = std::min(g.inter, inside * kNvlinkAcross / g.channels);
     g.intra = g.inter;
   }
+  if (link.nodes > 1) g.nic_latency = nic_latency(*link.fabric);
   const Fabric* fabric = cluster.scale_up();
   if (nvidia && fabric != nullptr && fabric->in_network_reduction && link.ranks_per_node > 1) {
     g.nvls_channels = std::min(link.ranks_per_node, kMostHeads);

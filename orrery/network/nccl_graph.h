@@ -16,6 +16,9 @@
 
 namespace orrery {
 
+// Latency of a message between nodes beyond the one that NCCL's table counts: EFA's 15 us.
+Seconds nic_latency(const Fabric& network);
+
 NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link);
 
 // Time below which no algorithm can be: bytes that must cross a cut of the machine over the wires

@@ -43,7 +43,7 @@ struct NcclGraph {
   BytesPerSecond intra{}, inter{};  // of one channel, within and between nodes
   int nvls_channels = 0;            // 0: the switch does not add up
   BytesPerSecond nvls{};            // of one of these channels
-  Seconds nic_latency{};
+  Seconds nic_latency{};  // of a message between nodes beyond that in NCCL's table (InfiniBand)
   bool amd_cpu = false;
   bool collnet = false;     // the network's switches add up and NCCL_COLLNET_ENABLE is set
   bool ll128 = true;        // close NICs; needs NVLink too
@@ -58,6 +58,11 @@ struct NcclCost {
   bool available = false;
   Seconds latency;
   BytesPerSecond bandwidth;
+  Seconds nic{};  // what of the latency is nic_latency's, over all sequential messages
+  // NVLSTree alone: stages beyond the first that a chunk passes, 2 log2(nodes), and the time that
+  // its largest chunks take to fill them.
+  double stages = 0;
+  Seconds fill{};
 };
 NcclCost nccl_cost(const NcclGraph& graph, Collective::Kind kind, NcclAlgorithm algorithm,
                    NcclProtocol protocol);

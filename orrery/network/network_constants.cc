@@ -17,7 +17,8 @@ const std::vector<std::string> kAlgorithms = {"one-shot", "two-shot", "ring", "i
 const std::vector<std::string> kKinds = {"all_reduce", "all_gather", "reduce_scatter",
                                          "all_to_all", "broadcast",  "send"};
 
-void declare(Fields& f, FittedCurve& c, std::vector<double>& efficiency) {
+void declare(Fields& f, FittedCurve& c, std::vector<double>& efficiency,
+             std::vector<double>& errors) {
   f.add("stack", c.stack, "whose collectives").one_of(kStacks).required();
   f.add_enum("algorithm", c.algorithm, kAlgorithms, "how it is done").required();
   f.add_enum("collective", c.kind, kKinds, "what is done").required();
@@ -29,16 +30,21 @@ void declare(Fields& f, FittedCurve& c, std::vector<double>& efficiency) {
       .range(1e-3, 1)
       .required();
   f.add("rows", c.rows, "rows fitted").range(0, 1e9);
-  f.add("left_out_error", c.left_out_error, "sigma of ln(predicted/measured), rows left out")
-      .range(0, 10);
+  f.add("left_out_error", errors,
+        "sigma of ln(predicted/measured), rows left out, below 1 MiB, 128 MiB and from there on")
+      .range(0, 10)
+      .required();
 }
 
 FittedCurve read_curve(const Node& node) {
   FittedCurve curve;
-  std::vector<double> efficiency;
+  std::vector<double> efficiency, errors;
   Fields fields;
-  declare(fields, curve, efficiency);
+  declare(fields, curve, efficiency, errors);
   fields.read(node);
+  if (errors.size() != curve.left_out_error.size())
+    node.at("left_out_error").fail("expected three values, by size of message");
+  std::copy(errors.begin(), errors.end(), curve.left_out_error.begin());
   if (efficiency.size() != curve.curve.efficiency.size()) {
     node.at("efficiency").fail("expected three values: with 2, 4 and 8 ranks");
   }
@@ -80,9 +86,14 @@ FittedAcross read_across(const Node& node) {
   f.add("width", a.curve.width, "factor of the bandwidth").range(0.01, 10).required();
   f.add("pipelining", a.curve.pipelining, "weight of the square root").range(0, 100).required();
   f.add("rows", a.rows, "rows fitted").range(0, 1e9);
-  f.add("left_out_error", a.left_out_error, "sigma of ln(predicted/measured), rows left out")
+  f.add("start_error", a.errors.start, "sigma of what is not transfer, groups left out")
       .range(0, 10);
+  f.add("width_error", a.errors.width, "sigma of the transfer, groups left out").range(0, 10);
+  f.add("curve_error", a.errors.curve, "sigma of single sizes").range(0, 10);
+  f.add("start_elsewhere", a.elsewhere.start, "start_error of networks not measured").range(0, 10);
+  f.add("width_elsewhere", a.elsewhere.width, "width_error of networks not measured").range(0, 10);
   f.read(node);
+  a.elsewhere.curve = a.errors.curve;
   return a;
 }
 
@@ -151,17 +162,19 @@ std::string to_yaml(const FabricConstants& c) {
     text += fmt::format(
         "\n     latency: {:.4g} us, step: {:.4g} us, pipelining: {:.4g}, efficiency: [{:.4g}, "
         "{:.4g}, {:.4g}],\n"
-        "     rows: {}, left_out_error: {:.3f}}}\n",
+        "     rows: {}, left_out_error: [{:.3f}, {:.3f}, {:.3f}]}}\n",
         in_microseconds(f.curve.latency), in_microseconds(f.curve.step), f.curve.pipelining,
         f.curve.efficiency[0], f.curve.efficiency[1], f.curve.efficiency[2], f.rows,
-        f.left_out_error);
+        f.left_out_error[0], f.left_out_error[1], f.left_out_error[2]);
   }
   if (!c.across.empty()) text += "across:\n";
   for (const FittedAcross& a : c.across) {
     text += fmt::format(
-        "  - {{gpus: \"{}\", start: {:.4g}, width: {:.4g}, pipelining: {:.4g}, rows: {}, "
-        "left_out_error: {:.3f}}}\n",
-        a.gpus, a.curve.start, a.curve.width, a.curve.pipelining, a.rows, a.left_out_error);
+        "  - {{gpus: \"{}\", start: {:.4g}, width: {:.4g}, pipelining: {:.4g}, rows: {},\n"
+        "     start_error: {:.3f}, width_error: {:.3f}, curve_error: {:.3f}, start_elsewhere: "
+        "{:.3f}, width_elsewhere: {:.3f}}}\n",
+        a.gpus, a.curve.start, a.curve.width, a.curve.pipelining, a.rows, a.errors.start,
+        a.errors.width, a.errors.curve, a.elsewhere.start, a.elsewhere.width);
   }
   if (!c.experts.empty()) text += "experts:\n";
   for (const ExpertCurve& e : c.experts) {
@@ -262,6 +275,10 @@ CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view sta
     return {curve_time(f.curve, kind, algorithm, ranks, bytes, bandwidth), &f, algorithm};
   }
   return best;
+}
+
+std::size_t size_class(Bytes bytes) {
+  return bytes < Bytes(1 << 20) ? 0 : bytes < Bytes(128 << 20) ? 1 : 2;
 }
 
 const FittedAcross* FabricConstants::across_of(std::string_view gpu) const {

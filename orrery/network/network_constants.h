@@ -3,6 +3,7 @@
 // (network_fit.h), or kept by hand where their `recipe` says so.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,16 +28,19 @@ struct FittedCurve {
   int least_ranks = 2;  // not chosen for smaller groups
   CostCurve curve;
   std::int64_t rows = 0;  // measured rows fitted
-  // The sigma whose 90 % interval holds 90 % of ln(predicted/measured) on rows left out of the fit.
-  double left_out_error = 0;
+  // Sigma of ln(predicted/measured) on rows left out of the fit, of messages below 1 MiB, below 128
+  // MiB, and from there on: between those whose 50 % and 90 % intervals hold so many.
+  std::array<double, 3> left_out_error{};
 };
+std::size_t size_class(Bytes bytes);  // 0, 1, 2: of left_out_error
 
 // The library's factors over several nodes that this network connects.
 struct FittedAcross {
   std::string gpus;  // beginning of the GPUs' ids; empty: all
   LibraryCurve curve;
   std::int64_t rows = 0;
-  double left_out_error = 0;  // as above; rows of groups left out, where there are several
+  PartErrors errors;     // of other groups on this network (across_fit.h)
+  PartErrors elsewhere;  // of a network that was not measured
 };
 
 struct FabricConstants {

@@ -130,7 +130,7 @@ void fit(std::vector<FittedCurve>& curves, std::size_t first, const CurveSpace& 
     return static_cast<std::size_t>(std::distance(sizes.begin(), sizes.find(row.bytes.value()))) %
            kFolds;
   };
-  std::vector<double> residuals;
+  std::array<std::vector<double>, 3> residuals;
   for (std::size_t out = 0; out < kFolds; ++out) {
     std::vector<const Row*> kept;
     for (const Row* row : rows) {
@@ -138,15 +138,18 @@ void fit(std::vector<FittedCurve>& curves, std::size_t first, const CurveSpace& 
     }
     minimise(space, kept, predict);
     for (const Row* row : rows) {
-      if (fold(*row) == out) residuals.push_back(std::abs(std::log(predict(*row) / row->time)));
+      if (fold(*row) == out)
+        residuals[size_class(row->bytes)].push_back(std::abs(std::log(predict(*row) / row->time)));
     }
   }
   minimise(space, rows, predict);
-  const auto ninetieth = residuals.begin() + static_cast<std::ptrdiff_t>(residuals.size() * 9 / 10);
-  std::nth_element(residuals.begin(), ninetieth, residuals.end());
+  std::vector<double> all;
+  for (const auto& r : residuals) all.insert(all.end(), r.begin(), r.end());
+  constexpr std::size_t kEnough = 6;
   for (std::size_t c = first; c < curves.size(); ++c) {
     curves[c].rows = static_cast<std::int64_t>(rows.size());
-    curves[c].left_out_error = *ninetieth / normal_quantile(0.95);
+    for (std::size_t k = 0; k < residuals.size(); ++k)
+      curves[c].left_out_error[k] = sigma_of(residuals[k].size() < kEnough ? all : residuals[k]);
   }
 }
 
@@ -262,9 +265,13 @@ NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle) 
 
   NetworkFit result;
   std::map<std::string, std::vector<FittedCurve>> fitted;
-  std::vector<MeasuredAcross> all_across;
-  for (const auto& [id, table] : tables)
-    all_across.insert(all_across.end(), table.across.begin(), table.across.end());
+  std::map<std::string, std::vector<MeasuredAcross>> across_rows;
+  for (const auto& [id, table] : tables) {
+    if (!table.across.empty()) across_rows[id] = table.across;
+  }
+  AcrossFit across = fit_across(across_rows);
+  result.kept_back = std::move(across.kept_back);
+  result.most = across.most;
   const auto experts = fit_experts(data, node_of);
   const auto fit_table = [&](const std::string& id, const FabricRows& table) {
     FabricConstants c;
@@ -274,10 +281,7 @@ NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle) 
     if (!table.across.empty()) {
       c.recipe = fmt::format("fit_network of {} rows; errors on groups left out in turn",
                              table.across.size());
-      AcrossFit across = fit_across(id, table.across, all_across);
-      c.across = std::move(across.classes);
-      std::move(across.kept_back.begin(), across.kept_back.end(),
-                std::back_inserter(result.kept_back));
+      c.across = across.classes.at(id);
     } else {
       c.recipe =
           fmt::format("fit_network of {} rows; errors on every third message size left out in turn",

@@ -26,6 +26,7 @@ struct NetworkFit {
   // File name below catalog/ ("network/nvlink4-nvswitch.yaml") to its text.
   std::map<std::string, std::string> files;
   std::vector<KeptBackGroup> kept_back;
+  LibraryCurve most;  // what most networks have (across_fit.h)
 };
 
 // InputError: a table is missing or malformed.

@@ -1,6 +1,7 @@
 #include "orrery/network/network_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -31,6 +32,11 @@ constexpr double kMeasuredShared = 0.03;
 constexpr double kTransferredShared = 0.10, kTransferredOwn = 0.25;
 constexpr double kAnalyticalShared = 0.20, kAnalyticalOwn = 0.40;
 
+// Over several nodes, of a network that no file stands for; and the width of an all-to-all or send
+// over several nodes, which follows a table of one cluster.
+constexpr PartErrors kUnknownParts{1.0, 0.4, 0};
+constexpr double kPeersWidth = 0.25;
+
 // Cards without peer-to-peer copies write to host memory and read back: half of the bandwidth.
 constexpr double kThroughHost = 0.5;
 
@@ -39,6 +45,12 @@ constexpr Seconds kUnknownExpertStart = microseconds(30);
 
 // torch.distributed's launch (network_model.h).
 constexpr Seconds kPytorchLaunch = microseconds(19);
+constexpr double kLaunchError = 0.6;  // 10 to 45 us on VIDUR's hosts
+
+// The time between two launches of a loop of torch.distributed's calls, and how far a host's own
+// may be above it (network_model.h).
+constexpr Seconds kPytorchLoop = microseconds(40);
+constexpr double kSlowerHost = 1.5;
 
 // A pair of the tuner within a node that no curve was fitted for: forced trees and protocols.
 constexpr LibraryCurve kWithinNode{1.2, 0.97, 0.3};
@@ -182,6 +194,7 @@ class CurveNetwork final : public NetworkModel {
     std::string_view algorithm;
     double error = 0;
     Origin origin = Origin::kAnalytical;
+    std::optional<double> shared{};  // with `error` all there is, whatever the origin
   };
 
   static int group_stride(const Collective& c, const RankPlacement& p) {
@@ -254,13 +267,27 @@ class CurveNetwork final : public NetworkModel {
     if (stack_ == "pytorch" && c.kind != Collective::Kind::kSend) {
       choice.time.latency += kPytorchLaunch;
       choice.time.total += kPytorchLaunch;
+      choice.error = std::hypot(choice.error, kLaunchError * (kPytorchLaunch / choice.time.total));
     }
+    if (stack_ == "pytorch-loop" && c.kind != Collective::Kind::kSend) wait_for_ranks(c, choice);
     result.algorithm = choice.algorithm;
     result.bound = choice.time.latency > choice.time.transfer ? CollectiveBound::kLatency
                                                               : CollectiveBound::kBandwidth;
     result.time = estimate(choice);
     result.bus_bandwidth = c.bytes * bus_factor(c.kind, c.ranks) / choice.time.total;
     return result;
+  }
+
+  // The kernel of any rank but the last one waits for the last one's launch. Where it falls in the
+  // loop is not known: the interval reaches from no wait to a whole loop of a slower host.
+  static void wait_for_ranks(const Collective& c, Choice& choice) {
+    const Seconds kernel = choice.time.total;
+    const Seconds wait = std::max(Seconds(0), kPytorchLoop - kernel) * ((c.ranks - 1.0) / c.ranks);
+    choice.time.latency += wait;
+    choice.time.total += wait;
+    const double down = std::log(choice.time.total / kernel);
+    const double up = std::log(kSlowerHost * kPytorchLoop / choice.time.total);
+    choice.error = std::hypot(choice.error, std::max({0.0, down, up}) / normal_quantile(0.95));
   }
 
   const NetworkConstants::Found& constants_of(const Fabric& fabric) const {
@@ -294,7 +321,8 @@ class CurveNetwork final : public NetworkModel {
               forced.algorithm ? to_text(*forced.algorithm) : "library", 0, Origin::kAnalytical};
     }
     if (best.curve != nullptr) {
-      return {best.time, to_text(best.algorithm), best.curve->left_out_error, known.origin};
+      return {best.time, to_text(best.algorithm), best.curve->left_out_error[size_class(c.bytes)],
+              known.origin};
     }
     const auto algorithm =
         is_point_to_point(c.kind) ? CollectiveAlgorithm::kDirect : CollectiveAlgorithm::kRing;
@@ -304,16 +332,19 @@ class CurveNetwork final : public NetworkModel {
 
   Choice across_nodes(const Collective& c, const GroupLink& link, const RankPlacement& p,
                       const NcclForced& forced) const {
-    const FittedAcross fallback;
+    FittedAcross fallback;
+    fallback.elsewhere = kUnknownParts;
     const FittedAcross& fitted = across_ ? *across_ : fallback;
-    Choice choice{
-        {}, "direct", fitted.left_out_error, across_ ? network_.origin : Origin::kAnalytical};
+    const Origin origin = across_ ? network_.origin : Origin::kAnalytical;
+    const PartErrors& errors = origin >= Origin::kTransferred ? fitted.elsewhere : fitted.errors;
+    Choice choice{{}, "direct", errors.curve, origin};
     if (!is_point_to_point(c.kind)) {
       Route scratch;
       const Route& r = route_of(c, p, scratch);
       const NcclCosts& costs = r.costs[static_cast<std::size_t>(c.kind)];
       choice.time = library_time(fitted.curve, costs, c.bytes,
                                  bisection_bound(cluster_, link, c.kind, c.bytes), forced);
+      choice.shared = errors.parts(choice.time);
       const auto best = nccl_choose(r.graph, c.kind, costs, c.bytes, forced);
       choice.algorithm = to_text(best->algorithm);
       return choice;
@@ -329,17 +360,23 @@ class CurveNetwork final : public NetworkModel {
         const Choice inner = inside(within, cluster_.link(link.ranks_per_node, group_stride(c, p)),
                                     link.ranks_per_node, "library", {});
         local = inner.time.transfer;
-        choice.error = std::hypot(choice.error, inner.error);
         choice.origin = std::max(choice.origin, inner.origin);
       }
     }
     choice.time = point_to_point_time(fitted.curve, c.kind == Collective::Kind::kSend ? 2 : c.ranks,
-                                      leaving, link.bandwidth, local);
+                                      nic_latency(*link.fabric), leaving, link.bandwidth, local);
+    // No table of these over several nodes was fitted.
+    choice.origin = std::max(choice.origin, Origin::kTransferred);
+    choice.shared = PartErrors{fitted.elsewhere.start, kPeersWidth, 0}.parts(choice.time);
     return choice;
   }
 
   static Estimate<Seconds> estimate(const Choice& choice) {
     Estimate<Seconds> e{choice.time.total, kMeasuredShared, choice.error, choice.origin};
+    if (choice.shared) {
+      e.shared = std::hypot(kMeasuredShared, *choice.shared);
+      return e;
+    }
     if (choice.origin == Origin::kTransferred) {
       e.shared = kTransferredShared;
       e.own = std::hypot(choice.error, kTransferredOwn);
@@ -398,13 +435,12 @@ std::string_view collective_library(const Gpu& gpu) {
 
 std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const ParallelPlan& plan,
                                                  std::string_view stack, const Bundle& bundle) {
-  static const std::vector<std::string> stacks = {"vllm", "trtllm", "sglang",
-                                                  "nccl", "rccl",   "pytorch"};
+  static const std::vector<std::string> stacks = {"vllm", "trtllm",  "sglang",      "nccl",
+                                                  "rccl", "pytorch", "pytorch-loop"};
   const std::string name = canonical_name(stack);
   if (std::find(stacks.begin(), stacks.end(), name) == stacks.end()) {
-    throw InputError(fmt::format(
-        "unknown communication stack '{}'{}; known: vllm, trtllm, sglang, nccl, rccl, pytorch",
-        stack, did_you_mean(stack, stacks)));
+    throw InputError(fmt::format("unknown communication stack '{}'{}; known: {}", stack,
+                                 did_you_mean(stack, stacks), fmt::join(stacks, ", ")));
   }
   if (plan.devices() > cluster.gpus()) {
     throw Infeasible(

@@ -165,7 +165,7 @@ void declare(Fields& f, CollectiveQuestion& q) {
         "distance between members of the group; groups side by side run at once")
       .range(1, kMostRanks);
   f.add("stack", q.stack, "whose collectives")
-      .one_of({"nccl", "rccl", "vllm", "trtllm", "sglang", "pytorch"});
+      .one_of({"nccl", "rccl", "vllm", "trtllm", "sglang", "pytorch", "pytorch-loop"});
   f.add("algorithm", q.algorithm, "as NCCL_ALGO; auto: NCCL's choice").one_of(algorithm_choices());
   f.add("protocol", q.protocol, "as NCCL_PROTO; auto: NCCL's choice").one_of(protocol_choices());
   f.add("mode", q.mode, "moe: DeepEP's kernels").one_of({"normal", "low-latency"});

@@ -283,7 +283,8 @@ void read_measured(const std::filesystem::path& file, Judge& judge) {
     q.forced = forced_by(csv.text(tuning));
     const std::string_view from = csv.text(source);
     const bool vidur = from.starts_with("vidur");
-    if ((vidur && q.collective != "sendrecv") || from.starts_with("stas00")) q.stack = "pytorch";
+    const bool loop = from.starts_with("vidur:h100") || q.collective == "sendrecv";
+    if (vidur || from.starts_with("stas00")) q.stack = loop ? "pytorch-loop" : "pytorch";
     judge.judge(q);
   }
 }

@@ -8,9 +8,10 @@
 // `table`: only this one.
 //
 // Rows of sources that call through PyTorch (README of data/network) are judged with the stack
-// "pytorch", but VIDUR's sends, which have no launch in them. The tuning's ALGO, PROTO and NVLS are
-// forced as they were. Integer sums have no in-network reduction. The smaller of the times out of
-// place and in place is the measured one.
+// "pytorch", VIDUR's of H100 and its sends with "pytorch-loop": they show the kernel's time or a
+// launch of the other rank's, not both, while those of A100 are 17 us above it at every size. The
+// tuning's ALGO, PROTO and NVLS are forced as they were. Integer sums have no in-network reduction.
+// The smaller of the times out of place and in place is the measured one.
 //
 // `by` of a row: table (who predicts), metric (class of size), fabric (the table's spelling),
 // collective. Every row is there up to three times:

@@ -173,6 +173,28 @@ TEST(ChakraReplay, DimensionsMakeGroups) {
   EXPECT_NEAR(replayed({t}, 8, {4, 2}, named), ring(8, 8e6), 1e-9);
 }
 
+TEST(ChakraReplay, GatherAndScatterPassTheFirstRanksLink) {
+  // Three others share the first rank's link of 100 GB/s.
+  ChakraTrace t;
+  t.nodes = {collective(1, Comm::kGather, 8e6)};
+  EXPECT_NEAR(replayed({t}, 4), 3 * 8e6 / kBandwidth + kLatency, 1e-9);
+  t.nodes = {collective(1, Comm::kScatter, 8e6)};  // a quarter to each
+  EXPECT_NEAR(replayed({t}, 4), 3 * 2e6 / kBandwidth + kLatency, 1e-9);
+  // Two groups of two at once; what comes after waits for it.
+  t.nodes = {collective(1, Comm::kGather, 8e6), compute(2, 50, {1})};
+  t.nodes[0].dimensions = {true, false};
+  EXPECT_NEAR(replayed({t}, 4, {2, 2}), 8e6 / kBandwidth + kLatency + 50e-6, 1e-9);
+  EXPECT_NEAR(replayed({t}, 1), 50e-6, 1e-9);
+  // By analytical times: a send of all that passes the first link.
+  ChakraReplay analytical;
+  analytical.collective_time = [](const Collective& c, int) {
+    EXPECT_EQ(c.kind, Collective::Kind::kSend);
+    return c.bytes / BytesPerSecond(kBandwidth);
+  };
+  t.nodes = {collective(1, Comm::kScatter, 8e6)};
+  EXPECT_NEAR(replayed({t}, 4, {}, analytical), 3 * 2e6 / kBandwidth, 1e-9);
+}
+
 TEST(ChakraReplay, StagesPassMessagesOn) {
   // Two stages of two ranks each: 100 us, then 10 MB to the rank two further, then 40 us.
   std::vector<ChakraTrace> traces(4);

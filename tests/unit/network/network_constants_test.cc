@@ -15,9 +15,9 @@ origin: measured
 recipe: "by hand"
 curves:
   - {stack: library, algorithm: ring, collective: all_reduce, latency: 4 us, step: 1 us, pipelining: 0.5,
-     efficiency: [0.4, 0.6, 0.8], rows: 12, left_out_error: 0.07}
+     efficiency: [0.4, 0.6, 0.8], rows: 12, left_out_error: [0.07, 0.1, 0.04]}
   - {stack: vllm, algorithm: one-shot, collective: all_reduce, latency: 2 us, step: 0.1 us,
-     efficiency: [0.4, 0.4, 0.4]}
+     efficiency: [0.4, 0.4, 0.4], left_out_error: [0.2, 0.2, 0.2]}
 )";
 
 FabricConstants constants() { return read_network_constants(parse_yaml(kText, "wire.yaml")); }
@@ -94,8 +94,16 @@ TEST(NetworkConstants, TheBundledFilesAreSound) {
   EXPECT_GE(all.size(), 9u);
   for (const FabricConstants& c : all) {
     EXPECT_FALSE(c.curves.empty() && c.across.empty()) << c.fabrics[0];
-    for (const FittedAcross& a : c.across) EXPECT_GT(a.left_out_error, 0) << c.fabrics[0];
-    for (const FittedCurve& f : c.curves) EXPECT_GT(f.left_out_error, 0) << c.fabrics[0];
+    for (const FittedAcross& a : c.across) {
+      EXPECT_GT(a.errors.start, 0) << c.fabrics[0];
+      EXPECT_GT(a.errors.width, 0) << c.fabrics[0];
+      EXPECT_GT(a.errors.curve, 0) << c.fabrics[0];
+      EXPECT_GT(a.elsewhere.start, a.errors.start) << c.fabrics[0];
+      EXPECT_GT(a.elsewhere.width, a.errors.width) << c.fabrics[0];
+    }
+    for (const FittedCurve& f : c.curves) {
+      for (double error : f.left_out_error) EXPECT_GT(error, 0) << c.fabrics[0];
+    }
   }
 }
 

@@ -66,7 +66,7 @@ RC_GTEST_PROP(NetworkLaw, NeverFasterThanTheWires, ()) {
                      Bytes(std::exp2(*rc::gen::inRange(0, 380) / 10.0))};
   const CollectiveTime t = model->predict(c);
   RC_ASSERT(t.time.value.value() >= floor_seconds(cluster, c));
-  RC_ASSERT(t.time.sigma() > 0 && t.time.sigma() < 1);
+  RC_ASSERT(t.time.sigma() > 0 && t.time.sigma() < 1.2);
   RC_ASSERT(!t.algorithm.empty());
   Collective more = c;
   more.bytes *= 1 + *rc::gen::inRange(1, 200) / 100.0;
@@ -207,12 +207,16 @@ TEST(NetworkFit, MakesTheCatalogAgain) {
     for (std::size_t i = 0; i < again.across.size(); ++i) {
       EXPECT_EQ(same->across[i].gpus, again.across[i].gpus);
       EXPECT_NEAR(same->across[i].curve.start / again.across[i].curve.start, 1, 0.05) << name;
-      EXPECT_NEAR(same->across[i].left_out_error, again.across[i].left_out_error, 0.03) << name;
+      EXPECT_NEAR(same->across[i].errors.start, again.across[i].errors.start, 0.03) << name;
+      EXPECT_NEAR(same->across[i].errors.width, again.across[i].errors.width, 0.03) << name;
+      EXPECT_NEAR(same->across[i].elsewhere.start, again.across[i].elsewhere.start, 0.1) << name;
     }
     for (std::size_t i = 0; i < again.curves.size(); ++i) {
       EXPECT_EQ(same->curves[i].rows, again.curves[i].rows) << name;
-      EXPECT_NEAR(same->curves[i].left_out_error, again.curves[i].left_out_error, 0.03)
-          << name << ' ' << i;
+      for (std::size_t k = 0; k < 3; ++k) {
+        EXPECT_NEAR(same->curves[i].left_out_error[k], again.curves[i].left_out_error[k], 0.04)
+            << name << ' ' << i;
+      }
     }
   }
 }
