@@ -18,11 +18,11 @@
 // rings, which reach the ports' bandwidth. A message starts after the latency of the quickest pair;
 // the widest pair carries a long one, and fills its own pipeline meanwhile (F). NVLSTree passes a
 // chunk up and down a tree of s further stages, each a reduction in a domain's switch: until the
-// last stage works at all, f = s stages of the largest chunk have passed; a message shorter than 16
-// such chunks is cut into smaller ones. That is why the time over the transfer stops growing at 0.2
-// ms (16 H100), 1.2 ms (two racks) and 4.8 ms (20 racks). The three factors belong to the network
-// and its software, and are fitted (across_fit.h). The tuner's own sum is 16 to 66 % low below 128
-// MiB.
+// last stage works at all, f = s stages of the largest chunk have passed (each also 8 messages'
+// latency of a NIC that is slower than NCCL's table); a message shorter than 16 such chunks is cut
+// into smaller ones. That is why the time over the transfer stops growing at 0.2 ms (16 H100), 1.2
+// ms (two racks) and 4.8 ms (20 racks). The three factors belong to the network and its software,
+// and are fitted (across_fit.h). The tuner's own sum is 16 to 66 % low below 128 MiB.
 //
 // Always: T grows with bytes, and is never below the bound.
 #pragma once

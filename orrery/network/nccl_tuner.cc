@@ -41,6 +41,8 @@ constexpr PerNodes kLlIntel = {39.0, 39.0, 20.4}, kLlAmd = {22.5, 22.5, 19.0};
 // ones take. The reduction in the switch within a domain starts so much later for every GPU: 56 us
 // on H100 x8, 6.8 us for each GPU of a rack (catalog/network: nvlink4-nvswitch, nvlink5-nvl72).
 constexpr Seconds kStageOfGpu = microseconds(7);
+// Slots of a connection's buffer (NCCL_STEPS), each of which a slower NIC holds for its latency.
+constexpr double kSlots = 8;
 
 // Factors of the trees' bandwidth by log2(bytes / 64).
 constexpr std::size_t kCorrections = 23;
@@ -209,7 +211,7 @@ NcclCost nccl_cost(const NcclGraph& g, Kind kind, A a, P p) {
   cost.nic = microseconds(all - latency(g, kind, a, p, 0));
   if (a == A::kNvlsTree) {
     cost.stages = 2 * std::log2(static_cast<double>(g.nodes));
-    cost.fill = kStageOfGpu * cost.stages * g.ranks_per_node;
+    cost.fill = cost.stages * (kStageOfGpu * g.ranks_per_node + kSlots * g.nic_latency);
   }
   return cost;
 }

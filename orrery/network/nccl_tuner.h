@@ -60,7 +60,8 @@ struct NcclCost {
   BytesPerSecond bandwidth;
   Seconds nic{};  // what of the latency is nic_latency's, over all sequential messages
   // NVLSTree alone: stages beyond the first that a chunk passes, 2 log2(nodes), and the time that
-  // its largest chunks take to fill them.
+  // its largest chunks take to fill them: 7 us for each GPU of a domain, and 8 nic_latency, a
+  // stage.
   double stages = 0;
   Seconds fill{};
 };

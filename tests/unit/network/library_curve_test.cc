@@ -65,6 +65,8 @@ TEST(LibraryCurve, WhatGraphsSay) {
   const NcclCosts p5 = nccl_costs(nccl_graph(efa, efa.link(16)), Kind::kAllReduce);
   EXPECT_NEAR(us(p5[0][0].nic), 2 * 12.3, 1e-9);
   EXPECT_NEAR(us(p5[0][2].nic), 2 * 2 * 12.3, 1e-9);
+  EXPECT_NEAR(us(p5[static_cast<std::size_t>(NcclAlgorithm::kNvlsTree)][2].fill),
+              2 * (8 * 7 + 8 * 12.3), 1e-9);
   EXPECT_NEAR(us(p5[0][0].latency - p5[0][0].nic), 6.8 + 2 * (7 * 0.6 + 5), 1e-9);
 }
 
