@@ -55,7 +55,9 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   add("data_exposed", data);
   // The busiest stage's, whether exposed or not.
   Seconds all;
-  for (const StageParts& s : parts.stages) all = std::max(all, s.reduce + s.gather);
+  for (const StageParts& s : parts.stages) {
+    all = std::max(all, s.reduce + s.gather + s.broadcast);
+  }
   Seconds sharded;
   for (const ChunkParts& c : parts.kinds)
     sharded = std::max(sharded, c.gather + c.gather_again + c.scatter);

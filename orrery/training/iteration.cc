@@ -183,6 +183,7 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   for (const StageParts& s : parts.stages) {
     most.reduce = std::max(most.reduce, s.reduce);
     most.gather = std::max(most.gather, s.gather);
+    most.broadcast = std::max(most.broadcast, s.broadcast);
     most.optimizer = std::max(most.optimizer, s.optimizer);
     most.offload = std::max(most.offload, s.offload);
   }
@@ -194,7 +195,7 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   }
   if (forward + backward > Seconds(0)) out.forward = forward / (forward + backward);
   out.reduce = exposed(most.reduce, backward, p.dp_overlap, k[C::kReduceExposed]);
-  out.gather = exposed(most.gather, forward, p.dp_overlap, k[C::kReduceExposed]);
+  out.gather = exposed(most.gather, forward, p.dp_overlap, k[C::kReduceExposed]) + most.broadcast;
   out.optimizer = k[C::kOptimizer] * most.optimizer + most.offload;
   out.host = Seconds(1e-3 * k[C::kHost]);
   out.total = out.launches + out.sharding + out.bubble + out.sends + out.reduce + out.gather +

@@ -55,7 +55,7 @@ IterationEvents iteration_events(const IterationParts& parts, const TrainingCons
   out.pipeline = run_pipeline(schedule_of(job.plan), pipeline_question(parts, k, job), with_events);
   Seconds optimizer;
   for (const StageParts& s : parts.stages)
-    optimizer = std::max(optimizer, k[C::kOptimizer] * s.optimizer + s.offload);
+    optimizer = std::max(optimizer, k[C::kOptimizer] * s.optimizer + s.offload + s.broadcast);
   const ChunkParts& first = parts.kinds[static_cast<std::size_t>(parts.kind[0])];
   out.total = out.pipeline.total + optimizer + Seconds(1e-3 * k[C::kHost]);
   if (job.plan.zero == 3) out.total += first.gather / std::max(1, first.layers);

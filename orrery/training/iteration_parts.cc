@@ -83,12 +83,13 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
   }
   if (p.pp > 1) {
     const double tokens = static_cast<double>(rank_tokens(job));
-    // With sequence parallelism each tensor-parallel rank sends its part; else all send all
-    // (Megatron scatters and gathers inside the node instead: the same bytes).
+    // With sequence parallelism each tensor-parallel rank sends its part; without it Megatron
+    // scatters before and gathers after, inside the node.
     const Bytes stream = tokens * model_.hidden * bytes_per_element(job.precision.activations);
+    const double sent = stack.whole_sends && !p.sequence_parallel ? 1 : 1.0 / p.tp;
     whole.send =
         network_
-            .predict({CollectiveKind::kSend, Group::kPipeline, p.pp, stream / p.tp}, placement(p))
+            .predict({CollectiveKind::kSend, Group::kPipeline, p.pp, sent * stream}, placement(p))
             .time.value;
   }
   return whole;
@@ -103,6 +104,7 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
   KernelTime last;  // a recomputed op follows the forward op that it repeats
   for (TrainingOp& op : training_ops(model_, job, index)) {
     if (op.fusible && stack.fused) continue;
+    if (op.accumulates && stack.fused_accumulation) continue;
     const auto* c = std::get_if<Collective>(&op.op);
     if (op.pass != TrainingPass::kRecompute) {
       if (c) {
@@ -209,12 +211,14 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
                  travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / shard, dense / shard) +
                  travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_ranks, experts);
     const Bytes updated = n.trained_dense * weight;
-    out.gather =
-        (stack.broadcasts
-             ? shard * travel(CollectiveKind::kBroadcast, Group::kData, shard, updated / shard)
-             : travel(CollectiveKind::kAllGather, Group::kData, shard, updated)) +
-        travel(CollectiveKind::kAllGather, Group::kExpertData, expert_ranks,
-               n.trained_experts * weight);
+    out.gather = travel(CollectiveKind::kAllGather, Group::kExpertData, expert_ranks,
+                        n.trained_experts * weight);
+    if (stack.broadcasts) {
+      out.broadcast =
+          shard * travel(CollectiveKind::kBroadcast, Group::kData, shard, updated / shard);
+    } else {
+      out.gather += travel(CollectiveKind::kAllGather, Group::kData, shard, updated);
+    }
   } else if (p.sharding() < ranks) {
     out.reduce = travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / p.sharding(),
                         dense / p.sharding());

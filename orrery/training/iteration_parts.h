@@ -36,6 +36,7 @@ struct ChunkParts {
 struct StageParts {
   Seconds reduce;     // gradients over the ranks that hold the same weights
   Seconds gather;     // weights updated in shards (ZeRO 1 and 2)
+  Seconds broadcast;  // the same where one owner follows the other
   Seconds optimizer;  // its kernel, and the norm of the gradients
   Seconds offload;    // what travels to the host and back, and the host's step
 };
@@ -52,10 +53,19 @@ struct IterationParts {
 
 // What a stack does differently in kind, not by a factor.
 struct StackTraits {
-  bool fused = true;  // fusible kernels are folded into their neighbours
+  // Norms, activations and rotary embedding in kernels of the stack's own making: fusible ops are
+  // folded into their neighbours.
+  bool fused = true;
   // Weights updated in shards are broadcast by one owner after the other instead of gathered at
-  // once (InternEvo's HybridZeroOptimizer).
+  // once (InternEvo's HybridZeroOptimizer). An owner holds whole tensors of all layers, so that the
+  // first layer waits for the last owners: nothing hides them.
   bool broadcasts = false;
+  // A gradient is added to what earlier micro-batches left in the product's own kernel
+  // (Megatron's gradient_accumulation_fusion), not by another one that reads both.
+  bool fused_accumulation = false;
+  // Every tensor-parallel rank sends the whole residual stream to the next stage (DeepSpeed's
+  // PipelineEngine without pipe_partitioned), not its part of it (Megatron's scatter-gather).
+  bool whole_sends = false;
 };
 
 // One op of a pass of a micro-batch, before the stack's constants.

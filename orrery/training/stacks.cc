@@ -3,23 +3,31 @@
 #include "orrery/base/kinds.h"
 
 namespace orrery {
+namespace {
+
+constexpr StackTraits kEager = {.fused = false};
+constexpr StackTraits kFused = {.fused = true};
+constexpr StackTraits kMegatron = {.fused = true, .fused_accumulation = true};
+constexpr StackTraits kPipeEngine = {.fused = true, .whole_sends = true};
+constexpr StackTraits kBroadcasts = {.fused = true, .broadcasts = true};
+
+}  // namespace
 
 const std::vector<TrainingStackKind>& training_stacks() {
   static const std::vector<TrainingStackKind> kinds = {
-      {"megatron", true, 1, true, false, "Megatron-LM, Megatron Core, NeMo, Megatron Bridge"},
-      {"fsdp", false, 3, true, false, "PyTorch FSDP and FSDP2: torchtitan, llm-foundry, AutoModel"},
-      {"megatron-2021", true, 0, false, false,
-       "Megatron-LM before 2023: dropout, unfused attention"},
-      {"megatron-deepspeed", true, 1, false, false, "Megatron-LM under DeepSpeed"},
-      {"deepspeed", false, 3, false, false, "DeepSpeed ZeRO under Hugging Face models"},
-      {"internevo", true, 1, true, true, "InternEvo"},
-      {"llmq", true, 1, false, false, "LLM.Q, in CUDA C++"},
-      {"torchtune", false, 3, false, false, "torchtune: fine-tuning on one node"},
-      {"litgpt", false, 3, false, false, "LitGPT: fine-tuning on one node"},
-      {"oneflow", true, 0, false, false, "OneFlow's static graphs"},
-      {"colossalai", true, 1, false, false, "Colossal-AI"},
-      {"maxtext", true, 3, false, false, "MaxText and other JAX stacks under XLA"},
-      {"hf", false, 0, false, false, "Hugging Face transformers and PEFT"},
+      {"megatron", kMegatron, 1, true, "Megatron-LM, Megatron Core, NeMo, Megatron Bridge"},
+      {"fsdp", kEager, 3, true, "PyTorch FSDP and FSDP2: torchtitan, llm-foundry, AutoModel"},
+      {"megatron-2021", kFused, 0, false, "Megatron-LM before 2023: dropout, unfused attention"},
+      {"megatron-deepspeed", kPipeEngine, 1, false, "Megatron-LM under DeepSpeed"},
+      {"deepspeed", kEager, 3, false, "DeepSpeed ZeRO under Hugging Face models"},
+      {"internevo", kBroadcasts, 1, true, "InternEvo"},
+      {"llmq", kFused, 1, false, "LLM.Q, in CUDA C++"},
+      {"torchtune", kEager, 3, false, "torchtune: fine-tuning on one node"},
+      {"litgpt", kEager, 3, false, "LitGPT: fine-tuning on one node"},
+      {"oneflow", kFused, 0, false, "OneFlow's static graphs"},
+      {"colossalai", kFused, 1, false, "Colossal-AI"},
+      {"maxtext", kFused, 3, false, "MaxText and other JAX stacks under XLA"},
+      {"hf", kEager, 0, false, "Hugging Face transformers and PEFT"},
   };
   return kinds;
 }

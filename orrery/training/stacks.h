@@ -12,12 +12,11 @@ namespace orrery {
 
 struct TrainingStackKind {
   std::string_view name;
-  bool fused;  // norms, activations and rotary embedding in kernels of their own making
+  StackTraits traits;
   // What its recipes do where a user does not say: the ZeRO stage with several data-parallel ranks,
   // and sequence parallelism with tensor parallelism.
   int zero;
   bool sequence_parallel;
-  bool broadcasts;  // StackTraits::broadcasts
   std::string_view doc;
 };
 
@@ -28,7 +27,9 @@ const TrainingStackKind& training_stack(std::string_view name);
 
 // torch.compile, and stacks that are compiled anyway, fold what is fusible.
 inline StackTraits traits(const TrainingStackKind& stack, bool compiled) {
-  return {stack.fused || compiled, stack.broadcasts};
+  StackTraits traits = stack.traits;
+  traits.fused |= compiled;
+  return traits;
 }
 
 }  // namespace orrery

@@ -100,6 +100,7 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
   s.year = year_of(version);
   s.tuned = s.year == 0 || s.year > 2022;
   const bool megatron = s.name.starts_with("megatron");
+  if (s.name == "deepspeed") s.dp_overlap = s.tuned;
   // Megatron accumulates in fp32 where it trains in bf16; NeMo's and Bridge's performance recipes
   // set grad_reduce_in_fp32 false. fp16 jobs keep fp16 gradients and scale the loss.
   if (dtype == "fp16") {

@@ -116,17 +116,22 @@ class Passes {
   }
 
   // The weight's gradient is added to what earlier micro-batches left: in the product's kernel
-  // where stacks fuse (gradient_accumulation_fusion), with the same bytes.
+  // where stacks fuse it (gradient_accumulation_fusion); where another kernel adds it, that reads
+  // again, and writes again, what the product's kernel wrote in 16 bits.
   void accumulate(double weights, const ProgramOp& op) {
     if (frozen_) return;
     const double stored = bytes_per_element(job_.precision.gradients).value();
-    const double read = job_.micro_batches() > 1 ? stored : 0;
-    // The product's own kernel wrote it once in 16 bits.
-    const double written = std::max(0.0, stored - element_.value());
-    if (read + written <= 0) return;
-    put(Elementwise{Elementwise::Kind::kCopy, static_cast<std::int64_t>(weights / 1024) + 1, 1024,
-                    weights * Bytes(read), weights * Bytes(written)},
-        op.count, op, Pass::kBackwardWeight, Cost::kElementwise);
+    const bool adds = job_.micro_batches() > 1;
+    const auto moved = [&](double read, double written) {
+      if (read + written <= 0) return;
+      put(Elementwise{Elementwise::Kind::kCopy, static_cast<std::int64_t>(weights / 1024) + 1, 1024,
+                      weights * Bytes(read), weights * Bytes(written)},
+          op.count, op, Pass::kBackwardWeight, Cost::kElementwise);
+    };
+    moved(adds ? stored : 0, std::max(0.0, stored - element_.value()));
+    if (!adds) return;
+    moved(element_.value(), element_.value());
+    ops_.back().accumulates = true;
   }
 
   void cast(double elements, double read, double written, double count, const ProgramOp& op,

@@ -63,6 +63,8 @@ struct TrainingOp {
   TrainingCost cost = TrainingCost::kProducts;
   Part part = Part::kMlp;
   bool fusible = false;  // folded into a neighbour by stacks that fuse
+  // What adding a weight's gradient costs where it is not a part of the product's kernel.
+  bool accumulates = false;
 };
 
 // Of virtual stage `chunk`. REQUIRES that check_job accepts.
