@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
@@ -42,20 +43,22 @@ const TrainingConstantFacts& facts(TrainingConstant constant) {
   return kFacts[static_cast<std::size_t>(constant)];
 }
 
-std::vector<std::string> constant_groups(std::string_view stack, const Gpu& gpu,
-                                         const TrainingPrecision& precision) {
+std::vector<ConstantGroup> constant_groups(std::string_view stack, const Gpu& gpu,
+                                           const TrainingPrecision& precision, double years) {
   // Consumer Blackwell (sm_120) has another tensor core than the data centre's (sm_100, sm_103).
   const bool geforce = gpu.architecture == "blackwell" && gpu.sm_version >= 120;
   const std::string architecture = gpu.architecture + (geforce ? "-geforce" : "");
-  std::vector<std::string> groups = {"base", fmt::format("stack {}", stack),
-                                     fmt::format("gpu {}", architecture),
-                                     fmt::format("stack {} gpu {}", stack, architecture)};
+  std::vector<ConstantGroup> groups = {{"base"},
+                                       {fmt::format("stack {}", stack)},
+                                       {fmt::format("gpu {}", architecture)},
+                                       {fmt::format("stack {} gpu {}", stack, architecture)}};
+  if (years != 0) groups.push_back({fmt::format("stack {} year", stack), years});
   if (precision.compute == Dtype::kFp8) {
     constexpr std::array<std::string_view, 3> kNames = {"format fp8", "format fp8_block",
                                                         "format mxfp8"};
-    groups.emplace_back(kNames[static_cast<std::size_t>(precision.recipe)]);
+    groups.push_back({std::string(kNames[static_cast<std::size_t>(precision.recipe)])});
   } else if (precision.compute == Dtype::kFp4) {
-    groups.emplace_back("format nvfp4");
+    groups.push_back({"format nvfp4"});
   }
   return groups;
 }
@@ -97,6 +100,19 @@ ConstantTable read_constant_table(const Bundle& bundle) {
       .range(0, 2);
   fields.add("recipe", recipe, "how it was made");
   fields.custom(
+      "releases", Field::Type::kGroup,
+      [&](const Node& stacks) {
+        for (std::size_t s = 0; s < stacks.keys().size(); ++s) {
+          ReleaseSpan& span = table.releases[stacks.keys()[s]];
+          Fields dates;
+          dates.add("first", span.first, "the oldest release in the fit, in years").range(2000, 2100);
+          dates.add("last", span.last, "the newest").range(2000, 2100);
+          dates.add("usual", span.usual, "the one whose constants the groups say").range(2000, 2100);
+          dates.read(stacks.items()[s]);
+        }
+      },
+      [] { return nlohmann::ordered_json::object(); }, "by stack");
+  fields.custom(
       "groups", Field::Type::kGroup,
       [&](const Node& groups) {
         for (std::size_t g = 0; g < groups.keys().size(); ++g) {
@@ -121,6 +137,10 @@ std::string to_yaml(const ConstantTable& table) {
       "provenance: \"{}\"\ncovered_error: {:.4g}\nuncovered_error: {:.4g}\n"
       "experts_error: {:.4g}\n",
       table.provenance, table.covered_error, table.uncovered_error, table.experts_error);
+  if (!table.releases.empty()) out += "releases:\n";
+  for (const auto& [stack, span] : table.releases)
+    out += fmt::format("  {}: {{first: {:.2f}, last: {:.2f}, usual: {:.2f}}}\n", stack, span.first,
+                       span.last, span.usual);
   out += "groups:\n";
   for (const auto& [name, values] : table.groups) {
     const double neutral = 1;
@@ -135,16 +155,20 @@ std::string to_yaml(const ConstantTable& table) {
 }
 
 TrainingConstants training_constants(const ConstantTable& table, std::string_view stack,
-                                     const Gpu& gpu, const TrainingPrecision& precision) {
+                                     const Gpu& gpu, const TrainingPrecision& precision,
+                                     std::optional<double> release) {
   TrainingConstants c;
   c.value = filled(1);
+  const auto span = table.releases.find(stack);
+  const double years = release && span != table.releases.end() ? span->second.years(*release) : 0;
   bool gpu_known = false, stack_known = false;
-  for (const std::string& group : constant_groups(stack, gpu, precision)) {
+  for (const auto& [group, power] : constant_groups(stack, gpu, precision, years)) {
     const auto found = table.groups.find(group);
     if (found == table.groups.end()) continue;
     gpu_known |= group.starts_with("gpu ");
     stack_known |= group.starts_with("stack ");
-    for (std::size_t i = 0; i < kTrainingConstants; ++i) c.value[i] *= found->second[i];
+    for (std::size_t i = 0; i < kTrainingConstants; ++i)
+      c.value[i] *= power == 1 ? found->second[i] : std::pow(found->second[i], power);
   }
   for (std::size_t i = 0; i < kTrainingConstants; ++i)
     c.value[i] = std::clamp(c.value[i], kFacts[i].least, kFacts[i].most);

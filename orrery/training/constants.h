@@ -2,20 +2,23 @@
 // iteration, fitted on whole iterations (`orrery fit training`) and kept in
 // catalog/training/constants.yaml.
 //
-// A constant is the product of up to five factors: the base, the stack's (megatron, fsdp, ...), the
-// GPU architecture's (ampere, hopper, ...), the stack's on that architecture, and the number
-// format's (fp8, mxfp8, nvfp4). What a factor is not given for is 1. So a GPU that no training run
-// covers keeps what its kernels and the stack say.
+// A constant is the product of up to six factors: the base, the stack's (megatron, fsdp, ...), the
+// GPU architecture's (ampere, hopper, ...), the stack's on that architecture, the number format's
+// (fp8, mxfp8, nvfp4), and the stack's factor of a year to the power of the years between its
+// release and the usual one (releases.h). What a factor is not given for is 1. So a GPU that no
+// training run covers keeps what its kernels and the stack say.
 #pragma once
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "orrery/base/bundle.h"
 #include "orrery/hardware/gpu.h"
+#include "orrery/training/releases.h"
 #include "orrery/workload/training_job.h"
 
 namespace orrery {
@@ -68,17 +71,23 @@ struct TrainingConstants {
 };
 
 // The fitted table, by group: "base", "stack fsdp", "gpu hopper", "stack fsdp gpu hopper", "format
-// fp8". A fit sets the errors so that nine tenths of the rows of left-out sources are inside; those
+// fp8", "stack fsdp year". A fit sets the errors so that nine tenths of the rows of left-out sources are inside; those
 // here are for the priors alone: about what fitted ones came to.
 struct ConstantTable {
   std::map<std::string, ConstantValues, std::less<>> groups;  // factors; base: values
+  std::map<std::string, ReleaseSpan, std::less<>> releases;   // by stack
   double covered_error = 0.12, uncovered_error = 0.25, experts_error = 0.3;
   std::string provenance;
 };
 
-// The names of the groups that count for a job: those in the table, and those that could be.
-std::vector<std::string> constant_groups(std::string_view stack, const Gpu& gpu,
-                                         const TrainingPrecision& precision);
+// A group whose factors count for a job, to a power.
+struct ConstantGroup {
+  std::string name;
+  double power = 1;
+};
+// Those in the table, and those that could be. `years`: from the usual release to the job's.
+std::vector<ConstantGroup> constant_groups(std::string_view stack, const Gpu& gpu,
+                                           const TrainingPrecision& precision, double years);
 
 // The documented starts, nothing fitted.
 ConstantTable prior_constants();
@@ -86,8 +95,10 @@ ConstantTable prior_constants();
 ConstantTable read_constant_table(const Bundle& bundle);
 std::string to_yaml(const ConstantTable& table);
 
-// Products of the factors of `groups`, within each constant's range.
+// Products of the factors of `groups`, within each constant's range. `release`: of the stack
+// (release_date); without one the usual.
 TrainingConstants training_constants(const ConstantTable& table, std::string_view stack,
-                                     const Gpu& gpu, const TrainingPrecision& precision);
+                                     const Gpu& gpu, const TrainingPrecision& precision,
+                                     std::optional<double> release = std::nullopt);
 
 }  // namespace orrery

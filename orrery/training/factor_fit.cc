@@ -30,7 +30,7 @@ TrainingConstants constants_at(const Problem& p, const MeasuredIteration& item) 
   TrainingConstants k;
   for (std::size_t i = 0; i < kTrainingConstants; ++i) {
     double sum = 0;
-    for (const std::size_t g : item.groups) sum += p.theta[g * kTrainingConstants + i];
+    for (const auto& [g, power] : item.groups) sum += power * p.theta[g * kTrainingConstants + i];
     const TrainingConstantFacts& f = facts(static_cast<C>(i));
     k.value[i] = std::clamp(item.fixed[i] * std::exp(sum), f.least, f.most);
   }
@@ -101,8 +101,8 @@ std::vector<double> step_of(const Problem& p, const Iterations& items) {
       if (moved.value[i] > f.most) continue;
       const double slope = (item.error(moved) - error) / kStep;
       if (slope == 0) continue;
-      for (const std::size_t g : item.groups)
-        slopes.emplace_back(g * kTrainingConstants + i, slope);
+      for (const auto& [g, power] : item.groups)
+        slopes.emplace_back(g * kTrainingConstants + i, power * slope);
     }
     for (const auto& [j, s] : slopes) {
       b[j] -= w * s * error;

@@ -21,7 +21,11 @@ struct MeasuredIteration {
   const TrainingJob* job = nullptr;
   Seconds time;
   double weight = 1;
-  std::vector<std::size_t> groups;  // whose factors multiply, of FactorGroups
+  struct Group {
+    std::size_t index;  // of FactorGroups
+    double power = 1;
+  };
+  std::vector<Group> groups;  // whose factors multiply, each to its power
   ConstantValues fixed;             // what they multiply
 
   // Log of predicted over measured.

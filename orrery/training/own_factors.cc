@@ -17,7 +17,7 @@ ConstantValues fit_own_factors(std::vector<MeasuredIteration> iterations) {
     const auto c = static_cast<C>(i);
     own.sigma[i] = c <= C::kExperts || c == C::kHead ? kKernels : kShares;
   }
-  for (MeasuredIteration& m : iterations) m.groups = {0};
+  for (MeasuredIteration& m : iterations) m.groups = {{0}};
   return fit_factors(iterations, {own}, kNoise)[0];
 }
 

@@ -27,6 +27,7 @@ double deviation(const std::string& group, std::size_t constant, const FitSettin
   if (group == "base") return base;
   if (group.starts_with("format")) return base * f.format;
   if (group.starts_with("gpu")) return base * f.gpu;
+  if (group.ends_with(" year")) return base * f.year;
   return base * (group.find(" gpu ") == std::string::npos ? f.stack : f.both);
 }
 
@@ -81,14 +82,41 @@ std::vector<TrainingCase> training_cases(const std::filesystem::path& dir, const
 }
 
 TrainingConstants constants_of(const ConstantTable& table, const TrainingCase& c) {
-  return training_constants(table, c.row.stack.name, c.gpu, c.row.job.precision);
+  return training_constants(table, c.row.stack.name, c.gpu, c.row.job.precision, c.row.release);
 }
+
+namespace {
+
+// Of each stack, of the rows that tell their release; the usual is the mean of its sources' means,
+// so that one source's many rows do not date all.
+std::map<std::string, ReleaseSpan, std::less<>> release_spans(
+    const std::vector<const TrainingCase*>& cases) {
+  std::map<std::string, std::map<std::string, std::vector<double>>> dates;
+  for (const TrainingCase* c : cases)
+    if (c->row.distrusted.empty() && c->row.release)
+      dates[c->row.stack.name][c->row.source].push_back(*c->row.release);
+  std::map<std::string, ReleaseSpan, std::less<>> spans;
+  for (const auto& [stack, sources] : dates) {
+    ReleaseSpan span{1e9, 0, 0};
+    for (const auto& [source, all] : sources) {
+      double sum = 0;
+      for (const double d : all)
+        sum += d, span.first = std::min(span.first, d), span.last = std::max(span.last, d);
+      span.usual += sum / static_cast<double>(all.size() * sources.size());
+    }
+    spans[stack] = span;
+  }
+  return spans;
+}
+
+}  // namespace
 
 ConstantTable fit_constants(const std::vector<const TrainingCase*>& cases,
                             const ConstantTable& prior, const FitSettings& settings) {
   std::map<std::string, double> of_source;
   for (const TrainingCase* c : cases)
     if (c->row.distrusted.empty()) of_source[c->row.source] += 1;
+  const std::map<std::string, ReleaseSpan, std::less<>> releases = release_spans(cases);
   std::vector<std::string> names;
   std::vector<MeasuredIteration> iterations;
   for (const TrainingCase* c : cases) {
@@ -97,10 +125,12 @@ ConstantTable fit_constants(const std::vector<const TrainingCase*>& cases,
     m.fixed.fill(1);
     m.weight = (c->row.complete ? 1 : settings.assumed) *
                std::pow(of_source.at(c->row.source), -settings.crowd);
-    for (const std::string& name :
-         constant_groups(c->row.stack.name, c->gpu, c->row.job.precision)) {
+    const double years =
+        c->row.release ? releases.at(c->row.stack.name).years(*c->row.release) : 0;
+    for (const auto& [name, power] :
+         constant_groups(c->row.stack.name, c->gpu, c->row.job.precision, years)) {
       const auto found = std::find(names.begin(), names.end(), name);
-      m.groups.push_back(static_cast<std::size_t>(found - names.begin()));
+      m.groups.push_back({static_cast<std::size_t>(found - names.begin()), power});
       if (found == names.end()) names.push_back(name);
     }
     iterations.push_back(std::move(m));
@@ -117,6 +147,7 @@ ConstantTable fit_constants(const std::vector<const TrainingCase*>& cases,
   }
   const std::vector<ConstantValues> factors = fit_factors(iterations, groups, settings.noise);
   ConstantTable table = prior;
+  table.releases = releases;
   for (std::size_t g = 0; g < names.size(); ++g) table.groups[names[g]] = factors[g];
   return table;
 }

@@ -48,6 +48,7 @@ struct FitSettings {
   double gpu = 0.67;     // of an architecture's
   double both = 0.25;    // of a stack's on an architecture
   double format = 0.67;  // of a number format's
+  double year = 0.2;     // of what a year changes in a stack
   double noise = 0.08;   // scale of a row's error
   double crowd = 0.5;    // a source of n rows weighs n^(1 - crowd)
   double assumed = 0.5;  // weight of a row whose micro batch is assumed

@@ -2,13 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
+#include "orrery/training/releases.h"
 
 namespace orrery {
 namespace {
+
+// When the results of a round were published: June and November.
+std::optional<double> published(std::string_view round) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kRounds = {
+      {{"v3.0", "2023-06"},
+       {"v3.1", "2023-11"},
+       {"v4.0", "2024-06"},
+       {"v4.1", "2024-11"},
+       {"v5.0", "2025-06"},
+       {"v5.1", "2025-11"}}};
+  for (const auto& [name, date] : kRounds)
+    if (name == round) return release_date(date);
+  return std::nullopt;
+}
 
 class Cells {
  public:
@@ -122,6 +138,8 @@ std::vector<TrainingRow> read_mlperf_rows(const std::filesystem::path& dir, cons
     // All of these benchmarks are run by NeMo, or by what AMD's and Dell's configurations make of
     // Megatron.
     row.stack = training_stack("NeMo (Megatron-Core)", "2024", "bf16");
+    row.version = get.text("round");
+    row.release = published(row.version);
     try {
       read_row(row, get, catalog, models);
     } catch (const std::runtime_error& e) {

@@ -278,6 +278,7 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
     row.framework = get.text("framework");
     row.version = get.text("framework_version");
     row.stack = training_stack(row.framework, row.version, row.dtype);
+    row.release = stated_release(row.version);
     row.gpus = static_cast<int>(get.whole("n_gpus").value_or(0));
     set_measured(row, get);
     try {

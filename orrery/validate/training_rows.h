@@ -33,6 +33,7 @@ struct TrainingRow {
   std::string gpu;                 // id of the catalog
   std::string dtype;               // bf16, fp16, fp8, mxfp8, nvfp4
   std::string framework, version;
+  std::optional<double> release;  // of the version, in years (training/releases.h)
   TrainingStack stack;
   Architecture model;
   TrainingJob job;

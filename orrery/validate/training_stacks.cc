@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "orrery/base/error.h"
+#include "orrery/training/releases.h"
 #include "orrery/training/stacks.h"
 
 namespace orrery {
@@ -142,6 +143,16 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
   // Rows of these say where several GPUs shard.
   if (s.name == "torchtune" || s.name == "litgpt") s.zero = 0;
   return s;
+}
+
+std::optional<double> stated_release(std::string_view version) {
+  if (version.starts_with("NeMo")) version.remove_prefix(4);
+  version = version.substr(0, version.find(".."));  // "2021-05..2021-10"
+  try {
+    return release_date(version);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
 }
 
 StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,

@@ -3,6 +3,7 @@
 // configurations; a row that states a field overrides it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,9 @@ struct TrainingStack {
 // `version` as the row has it: "26.04", "2025-06-09", "0.8.0"; `dtype`: of the products.
 TrainingStack training_stack(std::string_view framework, std::string_view version,
                              std::string_view dtype);
+
+// When the version was released, in years; none if it does not tell ("torch 2.13").
+std::optional<double> stated_release(std::string_view version);
 
 struct StatedNode {
   NodeType node;
