@@ -83,6 +83,19 @@ void follow_events(const IterationParts& parts, const TrainingConstants& k, cons
   p.metrics.push_back(exact_metric("peak_micro_batches", "of a chunk", most));
 }
 
+// Of the question's stack_version.
+std::optional<double> release_of(const TrainingQuestion& q) {
+  if (q.stack_version.empty()) return std::nullopt;
+  if (q.stack.empty()) throw InputError("training.stack_version is of a stack: say training.stack");
+  return release_date(q.stack_version);
+}
+
+// "2025-06" of 2025.46.
+std::string month_of(double release) {
+  const double year = std::floor(release);
+  return fmt::format("{:.0f}-{:02.0f}", year, 1 + std::floor(12 * (release - year)));
+}
+
 }  // namespace
 
 TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const TrainingSetting& setting,
@@ -92,7 +105,8 @@ TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const Train
       catalog_(catalog),
       traits_(traits(stack_of(question), question.compiled)),
       table_(read_constant_table(setting.bundle)),
-      memory_(load_training_memory(stack_of(question).name, setting.bundle)) {
+      memory_(load_training_memory(stack_of(question).name, setting.bundle)),
+      release_(release_of(question)) {
   if (question.compiled) memory_.fused = true;
   if (!question.own_runs.empty()) read_own_runs();
 }
@@ -117,9 +131,9 @@ void TrainingAnswerer::read_own_runs() {
     }
     MeasuredIteration m;
     m.parts = &parts.back(), m.job = &run.job, m.time = run.time;
-    m.fixed =
-        training_constants(table_, stack_of(run.question).name, setting_.gpu, run.job.precision)
-            .value;
+    m.fixed = training_constants(table_, stack_of(run.question).name, setting_.gpu,
+                                 run.job.precision, release_of(run.question))
+                  .value;
     measured.push_back(std::move(m));
   }
   own_ = fit_own_factors(measured);
@@ -154,10 +168,24 @@ double TrainingAnswerer::add_run(double steps, const IterationTime& t,
   return iterations;
 }
 
-TrainingConstants TrainingAnswerer::constants(const TrainingJob& job) const {
+TrainingConstants TrainingAnswerer::constants(const TrainingJob& job,
+                                              std::optional<double> release) const {
   const TrainingConstants k =
-      training_constants(table_, stack_of(question_).name, setting_.gpu, job.precision);
+      training_constants(table_, stack_of(question_).name, setting_.gpu, job.precision, release);
   return own_ ? with_own_factors(k, *own_, table_.covered_error) : k;
+}
+
+std::optional<Undeclared> TrainingAnswerer::undeclared_release(const IterationParts& parts,
+                                                               const TrainingJob& job) const {
+  const auto span = table_.releases.find(stack_of(question_).name);
+  if (release_ || own_ || span == table_.releases.end()) return std::nullopt;
+  const auto at = [&](double release) {
+    return iteration_time(parts, constants(job, release), job).total;
+  };
+  // Any release between the first and the last: the deviation of a uniform distribution.
+  const double range = std::log(at(span->second.first) / at(span->second.last));
+  if (range == 0) return std::nullopt;
+  return Undeclared{"stack_version", month_of(span->second.usual), std::abs(range) / std::sqrt(12)};
 }
 
 const TrainingAnswerer::Machine& TrainingAnswerer::machine(std::int64_t gpus) {
@@ -201,15 +229,17 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
   const Machine& machine_ = machine(job.plan.devices());
   const Gpu& gpu = setting_.gpu;
-  const TrainingConstants k = constants(job);
+  const TrainingConstants k = constants(job, release_);
   const IterationModel iterations(setting_.model, machine_.cluster, setting_.kernels,
                                   *machine_.network);
   const IterationParts parts = iterations.parts(job, traits_);
   IterationTime t = iteration_time(parts, k, job);
   if (question_.events || setting_.timeline) follow_events(parts, k, job, t, p);
-  Estimate<Seconds> whole = iteration_estimate(parts, t, k);
+  Estimate<Seconds> whole = iteration_estimate(parts, t, k, job);
   std::string assumed;
-  for (const Undeclared& u : undeclared(question_, job)) {
+  std::vector<Undeclared> open = undeclared(question_, job);
+  if (const auto release = undeclared_release(parts, job)) open.push_back(*release);
+  for (const Undeclared& u : open) {
     whole.own = std::hypot(whole.own, u.deviation);
     assumed += fmt::format("{}{} {}", assumed.empty() ? "" : ", ", u.what, u.assumed);
   }
@@ -249,8 +279,10 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
   if (own_) p.notes.push_back(own_note_);
   if (!k.calibrated)
-    p.notes.push_back(fmt::format("no training run with {} on {} was in the fit: wider interval",
-                                  stack_of(question_).name, gpu.architecture));
+    p.notes.push_back(
+        fmt::format("no training run with {}, or none on {}, was in the fit: wider "
+                    "interval",
+                    stack_of(question_).name, coverage_name(gpu, job.precision)));
   p.notes.push_back("loss and convergence are outside of a performance model");
 }
 

@@ -40,8 +40,13 @@ class TrainingAnswerer {
   };
   const Machine& machine(std::int64_t gpus);
   void add_memory(TrainingJob& job, Point& point) const;
-  // The stack's constants for a job, with the user's own factors.
-  TrainingConstants constants(const TrainingJob& job) const;
+  // The stack's constants for a job, with the user's own factors. `release`: instead of the
+  // question's.
+  TrainingConstants constants(const TrainingJob& job, std::optional<double> release) const;
+  // What a version that is not declared adds to the interval, and the release that stands for it;
+  // nothing where all releases take as long.
+  std::optional<Undeclared> undeclared_release(const IterationParts& parts,
+                                               const TrainingJob& job) const;
   void read_own_runs();
   // Of the run that repeats the iteration: evaluation, time_to_train, gpu_hours, cost. Returns the
   // iterations that take as long, evaluations counted by their time.
@@ -55,6 +60,7 @@ class TrainingAnswerer {
   ConstantTable table_;
   TrainingMemoryConstants memory_;
   std::map<std::int64_t, Machine> machines_;
+  std::optional<double> release_;      // of question.stack_version
   std::optional<ConstantValues> own_;  // of question.own_runs
   std::string own_note_;
 };

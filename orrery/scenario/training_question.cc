@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "orrery/base/error.h"
@@ -211,6 +210,9 @@ void declare(Fields& f, TrainingQuestion& q) {
   declare_job(f, q.job);
   f.add("stack", q.stack, "the software; empty: megatron")
       .one_of(optional_names(training_stacks()));
+  f.add("stack_version", q.stack_version,
+        "its release: a date (2025-06), a container of NVIDIA's (25.09) or Megatron Core's (0.12); "
+        "empty: the usual one of the fit");
   f.add("recompute", q.recompute, "what is computed again in the backward pass; empty: none")
       .one_of({"", "none", "selective", "full"})
       .alias("recompute_granularity");
@@ -247,12 +249,11 @@ TrainingJob only_layout(const TrainingQuestion& q) {
 }
 
 std::vector<Undeclared> undeclared(const TrainingQuestion& q, const TrainingJob& job) {
-  constexpr std::array<std::string_view, 4> kStages = {"0", "1", "2", "3"};
   std::vector<Undeclared> out;
   if (q.stack.empty()) out.push_back({"stack", "megatron", 0.15});
   if (q.recompute.empty()) out.push_back({"recompute", "none", 0.08});
   if (!q.zero && job.plan.data_ranks() > 1)
-    out.push_back({"zero", kStages[static_cast<std::size_t>(job.plan.zero)], 0.03});
+    out.push_back({"zero", std::to_string(job.plan.zero), 0.03});
   if (!q.sequence_parallel && job.plan.tp > 1)
     out.push_back({"sequence_parallel", job.plan.sequence_parallel ? "true" : "false", 0.02});
   return out;

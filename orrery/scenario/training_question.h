@@ -35,6 +35,7 @@ struct TrainingQuestion {
   // What decides much and is often not said: its own default is taken, which the answer lists and
   // its interval holds.
   std::string stack;                      // empty: megatron
+  std::string stack_version;              // empty: the usual release of the fit
   std::string recompute;                  // empty: none
   std::optional<int> zero;                // none: the stack's
   std::optional<bool> sequence_parallel;  // none: the stack's
@@ -75,7 +76,8 @@ struct TrainingSetting {
 // (1.4 from Megatron to PyTorch on the same GPUs, ../shared/reference/training.md); from no to full
 // recomputation a third of the work, 0.08; ZeRO stages 0.03; sequence parallelism 0.02.
 struct Undeclared {
-  std::string_view what, assumed;
+  std::string_view what;
+  std::string assumed;
   double deviation = 0;
 };
 std::vector<Undeclared> undeclared(const TrainingQuestion& question, const TrainingJob& job);

@@ -1,6 +1,7 @@
 #include "orrery/training/constants.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -37,6 +38,13 @@ constexpr std::array<TrainingConstantFacts, kTrainingConstants> kFacts = {{
     {"host", 5.0, 0, 200, "milliseconds of an iteration in which the GPU waits for the host"},
 }};
 
+std::string_view format_of(const TrainingPrecision& precision) {
+  constexpr std::array<std::string_view, 3> kFp8 = {"fp8", "fp8_block", "mxfp8"};
+  if (precision.compute == Dtype::kFp8) return kFp8[static_cast<std::size_t>(precision.recipe)];
+  if (precision.compute == Dtype::kFp4) return "nvfp4";
+  return to_text(precision.compute);
+}
+
 }  // namespace
 
 const TrainingConstantFacts& facts(TrainingConstant constant) {
@@ -53,14 +61,13 @@ std::vector<ConstantGroup> constant_groups(std::string_view stack, const Gpu& gp
                                        {fmt::format("gpu {}", architecture)},
                                        {fmt::format("stack {} gpu {}", stack, architecture)}};
   if (years != 0) groups.push_back({fmt::format("stack {} year", stack), years});
-  if (precision.compute == Dtype::kFp8) {
-    constexpr std::array<std::string_view, 3> kNames = {"format fp8", "format fp8_block",
-                                                        "format mxfp8"};
-    groups.push_back({std::string(kNames[static_cast<std::size_t>(precision.recipe)])});
-  } else if (precision.compute == Dtype::kFp4) {
-    groups.push_back({"format nvfp4"});
-  }
+  if (precision.compute == Dtype::kFp8 || precision.compute == Dtype::kFp4)
+    groups.push_back({fmt::format("format {}", format_of(precision))});
   return groups;
+}
+
+std::string coverage_name(const Gpu& gpu, const TrainingPrecision& precision) {
+  return fmt::format("{} {}", gpu.id, format_of(precision));
 }
 
 namespace {
@@ -98,6 +105,12 @@ ConstantTable read_constant_table(const Bundle& bundle) {
       .add("experts_error", table.experts_error,
            "on top, times the share of routed experts and their exchange")
       .range(0, 2);
+  fields
+      .add("adapters_error", table.adapters_error,
+           "on top, where adapters are trained beside frozen weights")
+      .range(0, 2);
+  std::vector<std::string> covers;
+  fields.add("covers", covers, "GPUs and formats in the fit");
   fields.add("recipe", recipe, "how it was made");
   fields.custom(
       "releases", Field::Type::kGroup,
@@ -105,9 +118,11 @@ ConstantTable read_constant_table(const Bundle& bundle) {
         for (std::size_t s = 0; s < stacks.keys().size(); ++s) {
           ReleaseSpan& span = table.releases[stacks.keys()[s]];
           Fields dates;
-          dates.add("first", span.first, "the oldest release in the fit, in years").range(2000, 2100);
+          dates.add("first", span.first, "the oldest release in the fit, in years")
+              .range(2000, 2100);
           dates.add("last", span.last, "the newest").range(2000, 2100);
-          dates.add("usual", span.usual, "the one whose constants the groups say").range(2000, 2100);
+          dates.add("usual", span.usual, "the one whose constants the groups say")
+              .range(2000, 2100);
           dates.read(stacks.items()[s]);
         }
       },
@@ -129,14 +144,17 @@ ConstantTable read_constant_table(const Bundle& bundle) {
       },
       [] { return nlohmann::ordered_json::object(); }, "factors by group");
   fields.read(document);
+  table.covers.insert(covers.begin(), covers.end());
   return table;
 }
 
 std::string to_yaml(const ConstantTable& table) {
   std::string out = fmt::format(
       "provenance: \"{}\"\ncovered_error: {:.4g}\nuncovered_error: {:.4g}\n"
-      "experts_error: {:.4g}\n",
-      table.provenance, table.covered_error, table.uncovered_error, table.experts_error);
+      "experts_error: {:.4g}\nadapters_error: {:.4g}\n",
+      table.provenance, table.covered_error, table.uncovered_error, table.experts_error,
+      table.adapters_error);
+  out += fmt::format("covers: [{}]\n", fmt::join(table.covers, ", "));
   if (!table.releases.empty()) out += "releases:\n";
   for (const auto& [stack, span] : table.releases)
     out += fmt::format("  {}: {{first: {:.2f}, last: {:.2f}, usual: {:.2f}}}\n", stack, span.first,
@@ -161,18 +179,18 @@ TrainingConstants training_constants(const ConstantTable& table, std::string_vie
   c.value = filled(1);
   const auto span = table.releases.find(stack);
   const double years = release && span != table.releases.end() ? span->second.years(*release) : 0;
-  bool gpu_known = false, stack_known = false;
+  bool stack_known = false;
   for (const auto& [group, power] : constant_groups(stack, gpu, precision, years)) {
     const auto found = table.groups.find(group);
     if (found == table.groups.end()) continue;
-    gpu_known |= group.starts_with("gpu ");
     stack_known |= group.starts_with("stack ");
     for (std::size_t i = 0; i < kTrainingConstants; ++i)
       c.value[i] *= power == 1 ? found->second[i] : std::pow(found->second[i], power);
   }
   for (std::size_t i = 0; i < kTrainingConstants; ++i)
     c.value[i] = std::clamp(c.value[i], kFacts[i].least, kFacts[i].most);
-  c.calibrated = gpu_known && stack_known;
+  c.calibrated = stack_known && table.covers.contains(coverage_name(gpu, precision));
+  c.adapters_error = table.adapters_error;
   c.experts_error = table.experts_error;
   c.error = c.calibrated ? table.covered_error : table.uncovered_error;
   c.provenance = table.provenance;

@@ -12,6 +12,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,18 +66,20 @@ struct TrainingConstants {
   // What comes on top, times the share of routed experts and their exchange: their kernels and
   // overlap change with every release.
   double experts_error = 0.3;
-  bool calibrated = false;  // some run of this GPU architecture was in the fit
+  double adapters_error = 0;  // on top where adapters are trained beside frozen weights
+  bool calibrated = false;    // some run of this stack, and one of this GPU and format, in the fit
   std::string provenance;
   double operator[](TrainingConstant c) const { return value[static_cast<std::size_t>(c)]; }
 };
 
 // The fitted table, by group: "base", "stack fsdp", "gpu hopper", "stack fsdp gpu hopper", "format
-// fp8", "stack fsdp year". A fit sets the errors so that nine tenths of the rows of left-out sources are inside; those
-// here are for the priors alone: about what fitted ones came to.
+// fp8", "stack fsdp year". A fit sets the errors so that nine tenths of the rows of left-out
+// sources are inside; those here are for the priors alone: about what fitted ones came to.
 struct ConstantTable {
   std::map<std::string, ConstantValues, std::less<>> groups;  // factors; base: values
   std::map<std::string, ReleaseSpan, std::less<>> releases;   // by stack
-  double covered_error = 0.12, uncovered_error = 0.25, experts_error = 0.3;
+  std::set<std::string, std::less<>> covers;                  // "h100-sxm fp8": in the fit
+  double covered_error = 0.12, uncovered_error = 0.25, experts_error = 0.3, adapters_error = 0;
   std::string provenance;
 };
 
@@ -88,6 +91,9 @@ struct ConstantGroup {
 // Those in the table, and those that could be. `years`: from the usual release to the job's.
 std::vector<ConstantGroup> constant_groups(std::string_view stack, const Gpu& gpu,
                                            const TrainingPrecision& precision, double years);
+
+// How ConstantTable::covers names a GPU with the format of its products.
+std::string coverage_name(const Gpu& gpu, const TrainingPrecision& precision);
 
 // The documented starts, nothing fitted.
 ConstantTable prior_constants();

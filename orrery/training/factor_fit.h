@@ -26,7 +26,7 @@ struct MeasuredIteration {
     double power = 1;
   };
   std::vector<Group> groups;  // whose factors multiply, each to its power
-  ConstantValues fixed;             // what they multiply
+  ConstantValues fixed;       // what they multiply
 
   // Log of predicted over measured.
   double error(const TrainingConstants& constants) const;

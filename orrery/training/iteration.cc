@@ -210,7 +210,7 @@ Seconds forward_time(const IterationTime& t) {
 }
 
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
-                                     const TrainingConstants& k) {
+                                     const TrainingConstants& k, const TrainingJob& job) {
   double shared = 0, own = 0;
   for (std::size_t c = 0; c < kTrainingCosts; ++c) {
     const double share = time.work[c] / time.total;
@@ -221,7 +221,8 @@ Estimate<Seconds> iteration_estimate(const IterationParts& parts, const Iteratio
   // uncertain beyond it (a GPU without measurements) comes on top.
   const double kernels = std::sqrt(shared + own);
   const double beyond = std::sqrt(std::max(0.0, kernels * kernels - k.error * k.error / 2));
-  const double error = std::hypot(k.error, k.experts_error * experts_share(time));
+  const double adapters = job.tuning == Tuning::kFull ? 0 : k.adapters_error;
+  const double error = std::hypot(k.error, k.experts_error * experts_share(time), adapters);
   return {time.total, beyond, error, std::max(parts.origin, Origin::kFitted)};
 }
 

@@ -66,6 +66,6 @@ double experts_share(const IterationTime& time);
 
 // The same with its uncertainty: the kernels' and collectives' own, and the constants' error.
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
-                                     const TrainingConstants& k);
+                                     const TrainingConstants& k, const TrainingJob& job);
 
 }  // namespace orrery

@@ -125,8 +125,7 @@ ConstantTable fit_constants(const std::vector<const TrainingCase*>& cases,
     m.fixed.fill(1);
     m.weight = (c->row.complete ? 1 : settings.assumed) *
                std::pow(of_source.at(c->row.source), -settings.crowd);
-    const double years =
-        c->row.release ? releases.at(c->row.stack.name).years(*c->row.release) : 0;
+    const double years = c->row.release ? releases.at(c->row.stack.name).years(*c->row.release) : 0;
     for (const auto& [name, power] :
          constant_groups(c->row.stack.name, c->gpu, c->row.job.precision, years)) {
       const auto found = std::find(names.begin(), names.end(), name);
@@ -148,6 +147,8 @@ ConstantTable fit_constants(const std::vector<const TrainingCase*>& cases,
   const std::vector<ConstantValues> factors = fit_factors(iterations, groups, settings.noise);
   ConstantTable table = prior;
   table.releases = releases;
+  for (const TrainingCase* c : cases)
+    if (c->row.complete) table.covers.insert(coverage_name(c->gpu, c->row.job.precision));
   for (std::size_t g = 0; g < names.size(); ++g) table.groups[names[g]] = factors[g];
   return table;
 }

@@ -146,7 +146,7 @@ class Validation {
     const bool is_covered = folds_.covered(c.row);
     if (own) k = with_own_factors(k, *own, table.covered_error);
     const IterationTime t = iteration_time(c.parts, k, c.row.job);
-    const Estimate<Seconds> e = iteration_estimate(c.parts, t, k);
+    const Estimate<Seconds> e = iteration_estimate(c.parts, t, k, c.row.job);
     out_.report.rows.push_back({{{"table", kind},
                                  {"source", c.row.source},
                                  {"gpu", c.row.gpu},

@@ -48,35 +48,55 @@ bool TrainingFolds::covered(const TrainingRow& row) const {
 }
 
 void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) const {
-  std::vector<double>
-      of[2];  // dense rows whose stack and GPU architecture were in their fit; others
-  struct Mixture {
+  // Rows of a GPU, format and stack that were in their fold, and others: of dense models, and, by
+  // what comes on top times a share, mixtures of experts and adapters.
+  struct Row {
     double error, share;
     bool calibrated;
+    std::string_view source;
   };
-  std::vector<Mixture> mixtures;
+  std::vector<Row> dense[2], mixtures, adapters;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     const TrainingCase& c = cases_[i];
     if (!c.row.complete || c.row.source == source) continue;
     const TrainingConstants k = constants_of(without_.at(c.row.source), c);
     const double share = experts_share(iteration_time(c.parts, k, c.row.job));
-    if (share > 0) {
-      mixtures.push_back({std::abs(errors_[i]), share, k.calibrated});
-    } else {
-      of[k.calibrated ? 0 : 1].push_back(std::abs(errors_[i]));
+    const bool full = c.row.job.tuning == Tuning::kFull;
+    const Row row{std::abs(errors_[i]), full ? share : 1, k.calibrated, c.row.source};
+    (!full ? adapters : share > 0 ? mixtures : dense[k.calibrated ? 0 : 1]).push_back(row);
+  }
+  // Few sources speak of what others do not cover: each of n rows weighs as 1 / sqrt(n).
+  const auto level = [](const std::vector<Row>& rows, double crowd) {
+    std::map<std::string_view, double> of_source;
+    for (const Row& r : rows) of_source[r.source] += 1;
+    std::vector<std::pair<double, double>> weighed;  // error, weight
+    double all = 0;
+    for (const Row& r : rows) {
+      weighed.emplace_back(r.error, std::pow(of_source[r.source], -crowd));
+      all += weighed.back().second;
     }
-  }
-  if (!of[0].empty()) table.covered_error = quantile(of[0], 0.9) / kNormal90;
-  if (!of[1].empty()) table.uncovered_error = quantile(of[1], 0.9) / kNormal90;
-  // The least that, on top, holds nine tenths of the mixtures of experts.
-  if (mixtures.empty()) return;
-  for (table.experts_error = 0; table.experts_error < 2; table.experts_error += 0.01) {
-    const auto inside = std::count_if(mixtures.begin(), mixtures.end(), [&](const Mixture& m) {
-      const double error = m.calibrated ? table.covered_error : table.uncovered_error;
-      return m.error <= kNormal90 * std::hypot(error, table.experts_error * m.share);
-    });
-    if (10 * inside >= 9 * static_cast<std::ptrdiff_t>(mixtures.size())) return;
-  }
+    std::sort(weighed.begin(), weighed.end());
+    double sum = 0;
+    for (const auto& [error, weight] : weighed)
+      if ((sum += weight) >= 0.9 * all) return error / kNormal90;
+    return weighed.back().first / kNormal90;
+  };
+  if (!dense[0].empty()) table.covered_error = level(dense[0], 0);
+  if (!dense[1].empty()) table.uncovered_error = level(dense[1], 0.5);
+  table.uncovered_error = std::max(table.uncovered_error, table.covered_error);
+  // The least that, on top, holds nine tenths.
+  const auto on_top = [&](const std::vector<Row>& rows, double& added) {
+    if (rows.empty()) return;
+    for (added = 0; added < 2; added += 0.01) {
+      const auto inside = std::count_if(rows.begin(), rows.end(), [&](const Row& r) {
+        const double error = r.calibrated ? table.covered_error : table.uncovered_error;
+        return r.error <= kNormal90 * std::hypot(error, added * r.share);
+      });
+      if (10 * inside >= 9 * static_cast<std::ptrdiff_t>(rows.size())) return;
+    }
+  };
+  on_top(mixtures, table.experts_error);
+  on_top(adapters, table.adapters_error);
 }
 
 FittedTraining fit_training(const std::filesystem::path& dir, const std::string& date,

@@ -243,7 +243,8 @@ TEST(CompositionLaw, IntervalsOfIterationsHoldWhatKernelsDraw) {
         training_constants(table, "megatron", catalog.gpu(gpu), job.precision);
     const IterationParts parts =
         IterationModel(model, cluster, kernels_of(gpu), *network).parts(job, {true});
-    const Estimate<Seconds> stated = iteration_estimate(parts, iteration_time(parts, k, job), k);
+    const Estimate<Seconds> stated =
+        iteration_estimate(parts, iteration_time(parts, k, job), k, job);
 
     World world(random);
     const DrawnKernels kernels(kernels_of(gpu), world, 0);

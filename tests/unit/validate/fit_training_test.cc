@@ -77,6 +77,39 @@ TEST(FitTraining, WithoutErrorsThePriorsStay) {
     EXPECT_NEAR(k.value[i], prior.value[i], 1e-6 * prior.value[i]);
 }
 
+// Each year of releases takes a tenth off: what is between them is found, beyond them nothing.
+TEST(FitTraining, FindsWhatAYearChanges) {
+  std::vector<TrainingCase> cases = known(1);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    cases[i].row.stack.name = "megatron";
+    cases[i].row.release = 2023 + static_cast<double>(i % 4);
+    measure(cases[i], std::pow(0.9, static_cast<double>(i % 4)));
+  }
+  const ConstantTable table = fit_constants(pointers(cases), prior_constants());
+  EXPECT_DOUBLE_EQ(table.releases.at("megatron").first, 2023);
+  EXPECT_DOUBLE_EQ(table.releases.at("megatron").last, 2026);
+  TrainingCase other = cases[0];
+  const auto products = [&](double release) {
+    other.row.release = release;
+    return constants_of(table, other)[C::kProducts];
+  };
+  EXPECT_NEAR(products(2025) / products(2024), 0.9, 0.02);
+  EXPECT_EQ(products(2026), products(2029));
+}
+
+// A format that no run of a GPU was in the fit with is not covered, even if others' were.
+TEST(FitTraining, CoversTheFormatsOfEachGpu) {
+  const std::vector<TrainingCase> cases = known(1);
+  const ConstantTable table = fit_constants(pointers(cases), prior_constants());
+  TrainingCase other = cases[0];
+  EXPECT_TRUE(constants_of(table, other).calibrated);
+  other.row.job.precision.compute = Dtype::kFp8;
+  EXPECT_FALSE(constants_of(table, other).calibrated);
+  other = cases[0];
+  other.gpu = Catalog().gpu("h200-sxm");
+  EXPECT_FALSE(constants_of(table, other).calibrated);
+}
+
 TEST(FitTraining, AWildRowPullsLittle) {
   std::vector<TrainingCase> cases = known(1.2);
   measure(cases[3], 1.2, 20);
