@@ -5,18 +5,34 @@
 namespace orrery {
 namespace {
 
-constexpr double kKernels = 0.2, kShares = 0.3, kNoise = 0.02;
+constexpr double kNoise = 0.03;
+
+// Deviation of the logarithm of a factor.
+double deviation(TrainingConstant c) {
+  using C = TrainingConstant;
+  switch (c) {
+    case C::kProducts:
+      return 0.15;
+    case C::kAttention:
+    case C::kAttentionBackward:
+    case C::kExperts:
+    case C::kHead:
+      return 0.2;
+    case C::kTensor:
+    case C::kExpertExchange:
+      return 0.3;
+    default:
+      return 0.8;
+  }
+}
 
 }  // namespace
 
 ConstantValues fit_own_factors(std::vector<MeasuredIteration> iterations) {
-  using C = TrainingConstant;
   FactorGroup own;
   own.mean.fill(1);
-  for (std::size_t i = 0; i < kTrainingConstants; ++i) {
-    const auto c = static_cast<C>(i);
-    own.sigma[i] = c <= C::kExperts || c == C::kHead ? kKernels : kShares;
-  }
+  for (std::size_t i = 0; i < kTrainingConstants; ++i)
+    own.sigma[i] = deviation(static_cast<TrainingConstant>(i));
   for (MeasuredIteration& m : iterations) m.groups = {{0}};
   return fit_factors(iterations, {own}, kNoise)[0];
 }

@@ -1,10 +1,11 @@
 // A user's own factors on top of the fitted constants: from a few iterations that they measured on
 // their stack, model and machine (three say most of it).
 //
-// Priors are normal around 1, narrower for kernels (0.2) than for what communication exposes and
-// the host (0.3), Laplace noise of 2 %: chosen on halves of the sources of data/training that
-// agreed (`orrery validate training`, table "three own rows", says what they bring). A factor
-// common to all constants was tried: no better there, and it carries no further.
+// Priors are normal around 1, the narrower the more of an iteration the constant is of: products
+// 0.15, other kernels 0.2, tensor-parallel collectives and the exchange of experts 0.3, all else
+// 0.8; Laplace noise of 3 %. Chosen on halves of the sources of data/training that agreed (`orrery
+// validate training`, table "three own rows", says what they bring). A factor common to all
+// constants was tried: no better there, and it carries no further.
 #pragma once
 
 #include <vector>

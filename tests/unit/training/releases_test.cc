@@ -58,8 +58,8 @@ TEST(TrainingConstants, ATableIsReadAsItIsWritten) {
   table.groups["stack fsdp year"].fill(0.95);
   table.covers = {"h100-sxm fp8", "a100-80g-sxm bf16"};
   table.adapters_error = 0.2;
-  const ConstantTable read =
-      read_constant_table(Bundle().replacing("training", {{"constants.yaml", to_yaml(table)}}));
+  const ConstantTable read = read_constant_table(
+      Bundle().replacing("training", {{"training/constants.yaml", to_yaml(table)}}));
   EXPECT_EQ(read.covers, table.covers);
   EXPECT_EQ(read.adapters_error, 0.2);
   EXPECT_EQ(read.releases.at("fsdp").first, 2023.25);
