@@ -61,6 +61,15 @@ void check_formats(const TrainingPrecision& p) {
   check_format(p.activations, "activations", {D::kFp32, D::kFp16, D::kBf16});
   check_format(p.gradients, "gradients", {D::kFp32, D::kFp16, D::kBf16});
   check_format(p.moments, "moments", {D::kFp32, D::kBf16, D::kFp16, D::kFp8, D::kInt8});
+  // Products narrow what they read (autocast), never widen it; attention would be in 16 bits.
+  const bool wide = p.compute == D::kFp32 || p.compute == D::kTf32;
+  const bool other = p.compute == D::kFp16   ? p.activations == D::kBf16
+                     : p.compute == D::kBf16 ? p.activations == D::kFp16
+                                             : wide && p.activations != D::kFp32;
+  if (other)
+    throw InputError(fmt::format(
+        "products in {} do not read activations in {}: give activations {}", to_text(p.compute),
+        to_text(p.activations), to_text(wide ? D::kFp32 : p.compute)));
 }
 
 void check_layers(const Architecture& model, const TrainingPlan& p) {

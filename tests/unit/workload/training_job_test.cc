@@ -75,6 +75,13 @@ TEST(TrainingJob, RefusesFormatsThatNobodyTrainsIn) {
   expect_refused(dense, j, "input: gradients must be one of fp32, fp16, bf16, got int4");
   j = {}, j.precision.moments = Dtype::kFp4;
   expect_refused(dense, j, "input: moments must be one of fp32, bf16, fp16, fp8, int8, got fp4");
+  j = {}, j.precision.compute = Dtype::kFp32;
+  expect_refused(dense, j,
+                 "input: products in fp32 do not read activations in bf16: give activations fp32");
+  j.precision.compute = Dtype::kFp16;
+  expect_refused(dense, j, "give activations fp16");
+  j = {}, j.precision.activations = Dtype::kFp32;  // autocast narrows
+  EXPECT_NO_THROW(check_job(dense, j));
 }
 
 // An expert takes at most capacity_factor times the mean; above the heaviest rank's load nothing is
