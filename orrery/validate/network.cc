@@ -283,6 +283,7 @@ void read_measured(const std::filesystem::path& file, Judge& judge) {
     q.forced = forced_by(csv.text(tuning));
     const std::string_view from = csv.text(source);
     const bool vidur = from.starts_with("vidur");
+    // Chosen by these very rows (docs/network.md): A100's do not show the loop.
     const bool loop = from.starts_with("vidur:h100") || q.collective == "sendrecv";
     if (vidur || from.starts_with("stas00")) q.stack = loop ? "pytorch-loop" : "pytorch";
     judge.judge(q);
