@@ -192,10 +192,8 @@ void fit_eager(const std::filesystem::path& dir, const std::string& only, const 
         row.framework = kFramework;
         row.gpu = id;
         row.kernel_class = name;
-        errors += fmt::format(
-            "# {}: {} rows fitted, {} left out: mape {:.1f} %, median {:.1f} %, bias {:+.1f} %; {} "
-            "impossibly fast rows not used\n",
-            name, row.fitted, row.left_out, row.mape, row.median, row.bias, c.impossible);
+        errors += fmt::format("# {}: {}; {} impossibly fast rows not used\n", name, to_text(row),
+                              c.impossible);
         file.surfaces.push_back(std::move(s));
         fit.rows.push_back(std::move(row));
       }

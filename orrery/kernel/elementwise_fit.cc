@@ -218,9 +218,7 @@ void fit_swept_elementwise(const std::filesystem::path& dir, const std::string& 
       row.framework = key.first;
       row.gpu = key.second;
       row.kernel_class = name;
-      errors += fmt::format(
-          "# {}: {} rows fitted, {} left out: mape {:.1f} %, median {:.1f} %, bias {:+.1f} %\n",
-          name, row.fitted, row.left_out, row.mape, row.median, row.bias);
+      errors += fmt::format("# {}: {}\n", name, to_text(row));
       file.surfaces.push_back(std::move(s));
       fit.rows.push_back(std::move(row));
     }
@@ -276,9 +274,7 @@ void fit_elementwise(const std::filesystem::path& dir, const std::string& date,
       for (double& l : logs) l = std::abs(l - median);
       spreads.push_back(quantile(logs, 0.9) / normal_quantile(0.95));
     }
-    errors += fmt::format(
-        "# {}: {}, {} rows fitted, {} left out: mape {:.1f} %, median {:.1f} %, bias {:+.1f} %\n",
-        row.gpu, row.framework, row.fitted, row.left_out, row.mape, row.median, row.bias);
+    errors += fmt::format("# {}: {}, {}\n", row.gpu, row.framework, to_text(row));
     fit.rows.push_back(row);
   }
   if (medians.empty()) return;

@@ -47,6 +47,11 @@ double own_error(const std::vector<double>& logs, double shared) {
 
 }  // namespace
 
+std::string to_text(const KernelFitRow& row) {
+  return fmt::format("{} rows fitted, {} left out: mape {:.1f}, median {:.1f}, bias {:+.1f} %",
+                     row.fitted, row.left_out, row.mape, row.median, row.bias);
+}
+
 // Of the surface's errors shared is the median, own such that both together give the intervals.
 KernelFitRow judge_surface(const SurfaceFile& file, Surface& s,
                            const std::vector<MeasuredPoint>& points) {
@@ -159,8 +164,7 @@ FittedFile fit_file(const KernelFamily& family, const FamilySamples& data,
     row.gpu = key.second;
     row.kernel_class = name;
     errors += fmt::format(
-        "# {}: {}, {} rows fitted, {} left out: mape {:.1f}, median {:.1f}, bias {:+.1f} %{}\n",
-        name, fmt::join(c.versions, " "), row.fitted, row.left_out, row.mape, row.median, row.bias,
+        "# {}: {}, {}{}\n", name, fmt::join(c.versions, " "), to_text(row),
         c.impossible ? fmt::format("; {} impossibly fast rows not used", c.impossible) : "");
     file.surfaces.push_back(std::move(s));
     out.rows.push_back(std::move(row));

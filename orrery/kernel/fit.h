@@ -23,6 +23,9 @@ struct KernelFitRow {  // one class on one GPU
   double mape = 0, median = 0, bias = 0;  // percent, on the rows left out
 };
 
+// "1876 rows fitted, 183 left out: mape 6.8, median 4.0, bias +1.3 %".
+std::string to_text(const KernelFitRow& row);
+
 struct KernelFit {
   std::vector<KernelFitRow> rows;
   // Texts to be written below catalog/: "kernels/gemm/vllm-h100-sxm.txt".

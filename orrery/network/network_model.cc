@@ -32,8 +32,10 @@ constexpr double kMeasuredShared = 0.03;
 constexpr double kTransferredShared = 0.10, kTransferredOwn = 0.25;
 constexpr double kAnalyticalShared = 0.20, kAnalyticalOwn = 0.40;
 
-// Over several nodes, of a network that no file stands for; and the width of an all-to-all or send
-// over several nodes, which follows a table of one cluster.
+// Over several nodes, of a network that no file stands for: about what the fit leaves on networks
+// that it has not seen (start_elsewhere 1.07 and width_elsewhere 0.38 in catalog/network). And the
+// width of an all-to-all or send over several nodes, of which no measurements are at hand: a guess
+// between a network that was seen (0.11) and one that was not.
 constexpr PartErrors kUnknownParts{1.0, 0.4, 0};
 constexpr double kPeersWidth = 0.25;
 
@@ -45,10 +47,11 @@ constexpr Seconds kUnknownExpertStart = microseconds(30);
 
 // torch.distributed's launch (network_model.h).
 constexpr Seconds kPytorchLaunch = microseconds(19);
-constexpr double kLaunchError = 0.6;  // 10 to 45 us on VIDUR's hosts
+constexpr double kLaunchError = 0.6;  // 10 to 45 us on VIDUR's hosts, by eye
 
 // The time between two launches of a loop of torch.distributed's calls, and how far a host's own
-// may be above it (network_model.h).
+// may be above it (network_model.h): both by eye from VIDUR's rows on H100 and A100, which
+// therefore judge nothing.
 constexpr Seconds kPytorchLoop = microseconds(40);
 constexpr double kSlowerHost = 1.5;
 

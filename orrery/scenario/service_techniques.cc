@@ -134,8 +134,7 @@ void ServiceTechniques::describe(Point& p) const {
   if (scenario_.service.beam_width > 1) {
     p.notes.push_back(
         "beam search: rounds of one-token requests, as vLLM V1 does it; an answer is out at its "
-        "end, "
-        "ttft and tpot are those of its rounds");
+        "end, ttft and tpot are those of its rounds");
   }
   if (kv_.host_memory > Bytes(0)) {
     p.metrics.push_back(

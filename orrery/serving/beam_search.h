@@ -43,7 +43,6 @@ class BeamSearch {
 
   // The load's requests, and behind them those of rounds under way.
   const RequestLoad& load() const { return load_; }
-  bool is_beam(std::uint32_t request) const { return request >= own_; }
   // Whose beam it is.
   std::uint32_t search_of(std::uint32_t beam) const { return groups_[group_of(beam)].request; }
 

@@ -12,7 +12,8 @@
 namespace orrery {
 namespace {
 
-// Tags of github.com/NVIDIA/Megatron-LM, core_v0.N.0: year and month, to about one month.
+// Tags of github.com/NVIDIA/Megatron-LM, core_v0.N.0: year and month, from memory: to about one
+// month.
 constexpr std::array<std::array<int, 2>, 16> kMegatronCore = {{{2023, 4},
                                                                {2023, 5},
                                                                {2023, 7},
