@@ -49,24 +49,4 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
   return std::nullopt;
 }
 
-Bytes bytes_per_element(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kFp64:
-      return Bytes(8);
-    case Dtype::kFp32:
-    case Dtype::kTf32:
-      return Bytes(4);
-    case Dtype::kFp16:
-    case Dtype::kBf16:
-      return Bytes(2);
-    case Dtype::kFp8:
-    case Dtype::kInt8:
-      return Bytes(1);
-    case Dtype::kFp4:
-    case Dtype::kInt4:
-      return Bytes(0.5);
-  }
-  return Bytes(0);
-}
-
 }  // namespace orrery

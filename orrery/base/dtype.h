@@ -1,6 +1,8 @@
 // Number formats of weights, activations, KV cache and gradients.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +29,9 @@ std::optional<Dtype> parse_dtype(std::string_view text);
 
 // Bytes of one stored element, without scales: 0.5 for the four-bit formats; tf32 is stored as
 // fp32.
-Bytes bytes_per_element(Dtype dtype);
+constexpr Bytes bytes_per_element(Dtype dtype) {
+  constexpr std::array<double, 9> kBytes = {8, 4, 4, 2, 2, 1, 1, 0.5, 0.5};  // by Dtype
+  return Bytes(kBytes[static_cast<std::size_t>(dtype)]);
+}
 
 }  // namespace orrery

@@ -83,9 +83,9 @@ constexpr const Mantissa& entry(std::uint64_t rounded) {
 // wait for each other.
 template <class Number>
 constexpr Number log2_near_one(Number r) {
+  constexpr double k = std::numbers::log2e;
   const Number square = r * r;
-  const Number ln = r - square * ((1.0 / 2 - r * (1.0 / 3)) + square * (1.0 / 4 - r * (1.0 / 5)));
-  return ln * std::numbers::log2e;
+  return r * (k - r * (k / 2)) + (r * square) * ((k / 3 - r * (k / 4)) + square * (k / 5));
 }
 }  // namespace quick_math
 
@@ -100,7 +100,7 @@ constexpr Number log2_near_one(Number r) {
   const Mantissa& near = entry(rounded);
   const double r =
       (std::bit_cast<double>(mantissa) - std::bit_cast<double>(rounded)) * near.reciprocal;
-  return exponent + (near.log2 + log2_near_one(r));
+  return (exponent + near.log2) + log2_near_one(r);
 }
 // The same of each of two.
 inline Two quick_log2(Two x) {
@@ -115,7 +115,7 @@ inline Two quick_log2(Two x) {
   const Mantissa &first = entry(rounded[0]), &second = entry(rounded[1]);
   const Two r = (std::bit_cast<Two>(mantissa) - std::bit_cast<Two>(rounded)) *
                 Two{first.reciprocal, second.reciprocal};
-  return exponent + (Two{first.log2, second.log2} + log2_near_one(r));
+  return (exponent + Two{first.log2, second.log2}) + log2_near_one(r);
 }
 
 // Of a whole number.
@@ -134,21 +134,25 @@ inline double quick_log2(Whole n) {
   return i < quick_math::kWholes ? quick_math::kLog2[i] : quick_log2(static_cast<double>(n));
 }
 
-// Beyond -700 and 700 as there.
-[[gnu::always_inline]] inline double quick_exp(double x) {
-  constexpr double kPerUnit = quick_math::kPowers * std::numbers::log2e;
-  x = std::clamp(x, -700.0, 700.0);
-  // x = k ln2/64 + r, |r| <= ln2/128. Adding 1.5 2^52 rounds to a whole number.
+// REQUIRES -700 <= x <= 700.
+[[gnu::always_inline]] inline double quick_exp_within(double x) {
+  constexpr double kStep = std::numbers::ln2 / quick_math::kPowers;
+  // x = (k + r) kStep, |r| <= 1/2. Adding 1.5 2^52 rounds to a whole number.
   constexpr double kRound = 0x1.8p52;
-  const double k = x * kPerUnit + kRound - kRound;
-  const double r = x - k * (1 / kPerUnit);
+  const double steps = x * (1 / kStep), k = steps + kRound - kRound, r = steps - k;
+  // The series of exp(r kStep), by pairs.
+  constexpr double c1 = kStep, c2 = c1 * kStep / 2, c3 = c2 * kStep / 3, c4 = c3 * kStep / 4,
+                   c5 = c4 * kStep / 5;
   const double square = r * r;
-  const double series =
-      (1 + r) + square * ((1.0 / 2 + r * (1.0 / 6)) + square * (1.0 / 24 + r * (1.0 / 120)));
+  const double series = (1 + r * c1) + square * ((c2 + r * c3) + square * (c4 + r * c5));
   const auto whole = static_cast<std::int64_t>(k);
   const auto exponent = static_cast<std::uint64_t>((whole >> 6) + 1023) << 52;
   return std::bit_cast<double>(exponent) *
-         (quick_math::kPower[static_cast<std::size_t>(whole & 63)] * series);
+         quick_math::kPower[static_cast<std::size_t>(whole & 63)] * series;
+}
+// Beyond -700 and 700 as there.
+[[gnu::always_inline]] inline double quick_exp(double x) {
+  return quick_exp_within(std::clamp(x, -700.0, 700.0));
 }
 
 }  // namespace orrery

@@ -146,7 +146,9 @@ class PrefillFamily : public KernelFamily {
  public:
   PrefillFamily() : classes_(make_classes()) {}
   std::string_view name() const override { return "attention_prefill"; }
-  OpKinds kinds() const override { return kinds_of<PrefillAttention>(); }
+  CallKinds kinds() const override {
+    return kinds_of(CallKind::kCausalAttention, CallKind::kEncoderAttention);
+  }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 6},
             log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
@@ -164,12 +166,12 @@ class PrefillFamily : public KernelFamily {
     return class_of_attention(std::get<PrefillAttention>(op));
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& a = std::get<PrefillAttention>(op);
     constexpr double kBlock = 128;
     KernelPoint p;
     const Bytes moved = bytes(op);
-    p.compute = flops(op) / rate_for(a.dtype, gpu);
+    p.compute = flops(op) / gpu.rate(a.dtype);
     p.memory = moved / gpu.memory.bandwidth;
     // Blocks of queries, each against whole blocks of keys.
     const double n = q(a.new_tokens), blocks = ceiling(n / kBlock);
@@ -184,24 +186,24 @@ class PrefillFamily : public KernelFamily {
     // Few long blocks: no more than one block runs on a unit at a time.
     const double waves =
         std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
-    const Bytes cached = warm ? cached_on_repeat(moved, gpu) : if_cached(moved, gpu);
+    const Bytes cached = warm ? gpu.cached_on_repeat(moved) : gpu.if_cached(moved);
     Seconds computed = p.compute * waste;
-    if (const double exponentials = exponentials_per_second(gpu); exponentials > 0) {
+    if (const double exponentials = gpu.exponentials_per_second(); exponentials > 0) {
       computed += Seconds(kSoftmaxWeight * pairs * q(a.batch) * a.heads / exponentials +
-                          kBlockClocks * tiles / clocks_per_second(gpu));
+                          kBlockClocks * tiles / gpu.clocks_per_second());
     }
     computed = computed * waves;
-    const Seconds from_memory = move_time(moved, cached, gpu);
+    const Seconds from_memory = gpu.move_time(moved, cached);
     p.base = kSetup + Seconds(std::sqrt(computed.value() * computed.value() +
                                         from_memory.value() * from_memory.value()));
-    p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
+    p.least = std::max(p.compute, gpu.least_move_time(moved, cached));
     p.x = {quick_log2(a.kv_heads), quick_log2(1.0 * a.heads / a.kv_heads), quick_log2(q(a.batch)),
            quick_log2(n)};
     return p;
   }
 
   // FlashAttention reaches 35 to 75 % of the dense peak on long prompts (papers of FA2, FA3).
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 2.0; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 2.0; }
   Seconds analytical_floor() const override { return microseconds(8); }
 
   std::vector<std::string> tables() const override { return {"attention_prefill"}; }
@@ -235,7 +237,7 @@ class DecodeFamily : public KernelFamily {
  public:
   DecodeFamily() : classes_(make_classes()) {}
   std::string_view name() const override { return "attention_decode"; }
-  OpKinds kinds() const override { return kinds_of<DecodeAttention>(); }
+  CallKinds kinds() const override { return kinds_of(CallKind::kDecodeAttention); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 6},
             log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
@@ -251,25 +253,24 @@ class DecodeFamily : public KernelFamily {
     return class_of_attention(std::get<DecodeAttention>(op));
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& a = std::get<DecodeAttention>(op);
     // Query heads of one kv head, and the queries of a sequence, are packed into tiles of 16 rows.
     constexpr double kRows = 16;
     const Bytes moved = bytes(a);
-    const Seconds compute = flops(a) / rate_for(a.dtype, gpu);
+    const Seconds compute = flops(a) / gpu.rate(a.dtype);
     const double group = 1.0 * a.heads / a.kv_heads, rows = group * a.queries;
     const Seconds computed = compute * (ceiling(rows / kRows) * kRows / rows);
-    const Bytes cached = cached_on_repeat(moved, gpu);
-    const MoveRates rates(gpu);
+    const Bytes cached = gpu.cached_on_repeat(moved);
     const Two bases =
-        kSetup.value() + maximum(both(computed.value()), rates.times(moved, Bytes(0), cached));
+        kSetup.value() + maximum(both(computed.value()), gpu.move_times(moved, Bytes(0), cached));
     const Seconds base(bases[0]), again(bases[1]);
-    const Seconds least = std::max(compute, rates.least(moved, warm ? cached : Bytes(0)));
+    const Seconds least = std::max(compute, gpu.least_move_time(moved, warm ? cached : Bytes(0)));
     const double keys = a.window > 0 ? std::min(a.context, kMostWindows * q(a.window)) : a.context;
     const double kv_heads = quick_log2(a.kv_heads);
     return {{kv_heads, quick_log2(a.heads) - kv_heads, quick_log2(a.batch), quick_log2(keys)},
             compute,
-            rates.by_sheet(moved),
+            gpu.by_sheet(moved),
             warm ? again : base,
             again,
             least,
@@ -277,7 +278,7 @@ class DecodeFamily : public KernelFamily {
   }
 
   Seconds setup() const override { return kSetup; }
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.4; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(8); }
 
   std::vector<std::string> tables() const override { return {"attention_decode"}; }

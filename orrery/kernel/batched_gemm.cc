@@ -27,11 +27,7 @@ class BatchedGemmFamily : public KernelFamily {
   BatchedGemmFamily() { classes_[0].choices = {{"fp32"}}; }
 
   std::string_view name() const override { return "batched_gemm"; }
-  OpKinds kinds() const override { return kinds_of<Gemm>(); }
-  bool accepts(const Op& op) const override {
-    const auto* g = std::get_if<Gemm>(&op);
-    return g && g->batch > 1 && (g->format == Format::kFp32 || g->format == Format::kTf32);
-  }
+  CallKinds kinds() const override { return kinds_of(CallKind::kBatchedFp32Product); }
 
   std::vector<std::vector<double>> axes() const override {
     const std::vector<double> size = {1, 4, 5, 6, 7, 8, 9, 10, 11};
@@ -40,12 +36,12 @@ class BatchedGemmFamily : public KernelFamily {
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op&) const override { return 0; }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& g = std::get<Gemm>(op);
     const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
                  k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
     KernelPoint p;
-    p.compute = flops(op) / rate_for(arithmetic(op), gpu);
+    p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = bytes(op) / gpu.memory.bandwidth;
     double padded = 1e30;
     for (const Tile& t : kTiles) {
@@ -53,15 +49,15 @@ class BatchedGemmFamily : public KernelFamily {
       const double waste = tiles * t.m * t.n / (m * n * batch);
       padded = std::min(padded, waste * wave_factor(tiles, gpu.compute_units) * t.penalty);
     }
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
-    const Seconds limited = std::max(p.compute, flops(op) / sustained_fp32(gpu));
-    p.base = kSetup + std::max(limited * padded, move_time(bytes(op), cached, gpu));
-    p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
+    const Seconds limited = std::max(p.compute, flops(op) / gpu.sustained_fp32());
+    p.base = kSetup + std::max(limited * padded, gpu.move_time(bytes(op), cached));
+    p.least = std::max(p.compute, gpu.least_move_time(bytes(op), cached));
     p.x = {quick_log2(m), quick_log2(n), quick_log2(k), quick_log2(batch)};
     return p;
   }
 
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.4; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(5); }
 
   std::vector<std::string> tables() const override { return {}; }  // eager_fit.h

@@ -96,7 +96,7 @@ std::size_t axes_in_use(const KernelFamily& family) { return family.axes().size(
 
 }  // namespace
 
-PointFit calibrate(const KernelFamily& family, const Gpu& gpu,
+PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
                    const std::vector<MeasuredCall>& calls, const Bundle& bundle, TierChoice tier) {
   PointFit fit;
   std::map<std::string, std::map<std::string, std::vector<const MeasuredCall*>>> sorted;

@@ -34,7 +34,7 @@ struct PointFit {
 // Calls of one family on a GPU. Classes that the GPU has a sweep for are refused: nothing sharpens
 // them. Of more than kMostCalibrationPoints calls of a class the first ones by a hash of the shape
 // count.
-PointFit calibrate(const KernelFamily& family, const Gpu& gpu,
+PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
                    const std::vector<MeasuredCall>& calls, const Bundle& bundle,
                    TierChoice tier = TierChoice::kBest);
 

@@ -27,7 +27,7 @@ class CausalConvolutionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "causal_convolution"; }
-  OpKinds kinds() const override { return kinds_of<CausalConvolution>(); }
+  CallKinds kinds() const override { return kinds_of(CallKind::kConvolution); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 2, 3, 4, 5, 6, 7, 8, 10}, {0, 2, 4, 6, 8, 10, 12, 13, 15}, {8, 10, 11, 12, 13, 14}};
   }
@@ -40,20 +40,20 @@ class CausalConvolutionFamily : public KernelFamily {
     return mixer + (c.decode ? 1 : 0);
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& c = std::get<CausalConvolution>(op);
     KernelPoint p;
     p.memory = bytes(op) / gpu.memory.bandwidth;
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
-    p.base = kSetup + move_time(bytes(op), cached, gpu);
-    p.least = least_move_time(bytes(op), cached, gpu);
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
+    p.base = kSetup + gpu.move_time(bytes(op), cached);
+    p.least = gpu.least_move_time(bytes(op), cached);
     p.x = {quick_log2(static_cast<double>(c.batch)), quick_log2(static_cast<double>(c.new_tokens)),
            quick_log2(static_cast<double>(c.channels)), 0};
     return p;
   }
 
   // 0.65 to 0.75 of the bandwidth with SGLang and vLLM on Hopper and Blackwell (data/kernels).
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.45; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.45; }
   Seconds analytical_floor() const override { return microseconds(3); }
 
   std::vector<std::string> tables() const override { return {"linear_attention"}; }

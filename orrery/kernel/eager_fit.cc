@@ -159,7 +159,7 @@ void fit_eager(const std::filesystem::path& dir, const std::string& only, const 
     }
     tables[table.family].emplace_back(table.name);
     for (const auto& [id, ops] : read_table(path, table.name, catalog, fit)) {
-      const Gpu gpu = catalog.gpu(id);
+      const KernelGpu gpu = catalog.gpu(id);
       std::map<std::string, Seconds> host;  // the fastest call of each operation
       for (const TimedOp& t : ops) {
         const auto [it, is_new] = host.try_emplace(t.name, t.time);

@@ -29,7 +29,10 @@ class ElementwiseFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "elementwise"; }
-  OpKinds kinds() const override { return kinds_of<Elementwise, Embedding, OptimizerStep>(); }
+  CallKinds kinds() const override {
+    return kinds_of(CallKind::kElementwise, CallKind::kQuantisation, CallKind::kEmbedding,
+                    CallKind::kOptimizerStep);
+  }
   std::vector<std::vector<double>> axes() const override { return {{0, 1}}; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
@@ -38,22 +41,22 @@ class ElementwiseFamily : public KernelFamily {
   }
 
   // The coordinate tells cached operands from streamed ones.
-  bool warm_differs(const Op&, const Gpu&) const override { return false; }
+  bool warm_differs(const Op&, const KernelGpu&) const override { return false; }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     KernelPoint p;
     p.memory = bytes(op) / gpu.memory.bandwidth;
     // Embedding tables and optimizer states are far larger than any cache.
-    const Bytes held = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
+    const Bytes held = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
     const Bytes cached = std::holds_alternative<Elementwise>(op) ? held : Bytes(0);
-    p.least = least_move_time(bytes(op), cached, gpu);
-    p.base = std::max(move_time(bytes(op), cached, gpu), Seconds(1e-9));
+    p.least = gpu.least_move_time(bytes(op), cached);
+    p.base = std::max(gpu.move_time(bytes(op), cached), Seconds(1e-9));
     if (const auto* e = std::get_if<Elementwise>(&op); e && e->kind == Elementwise::Kind::kSample)
       p.rest = kSamplerKernels;
     p.x = {bytes(op) > Bytes(0) ? cached / bytes(op) : 0, 0, 0, 0};
     return p;
   }
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.4; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(3); }
 
   std::vector<std::string> tables() const override {

@@ -68,7 +68,7 @@ PointsByGpu read_layers(const std::filesystem::path& path, const Bundle& bundle,
   constexpr double kVidurTimer = 10;  // us
   const Catalog catalog(bundle);
   std::map<std::string, std::optional<Architecture>> models;
-  std::map<std::string, std::optional<Gpu>> gpus;
+  std::map<std::string, std::optional<KernelGpu>> gpus;
   auto known = [&fit](auto& cache, const std::string& name, auto load) -> const auto& {
     const auto [it, is_new] = cache.try_emplace(name);
     if (is_new) {
@@ -110,7 +110,7 @@ PointsByGpu read_layers(const std::filesystem::path& path, const Bundle& bundle,
 // as reading and writing: another kernel.
 void read_quantisation(const std::filesystem::path& path, const Bundle& bundle, PointsByGpu& out) {
   const Catalog catalog(bundle);
-  std::map<std::string, Gpu> gpus;
+  std::map<std::string, KernelGpu> gpus;
   CsvReader csv(path);
   const int system = csv.column("system"), framework = csv.column("framework"),
             op = csv.column("op"), m = csv.column("m"), k = csv.column("k"),

@@ -28,11 +28,7 @@ class EncoderAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "attention_encoder"; }
-  OpKinds kinds() const override { return kinds_of<PrefillAttention>(); }
-  bool accepts(const Op& op) const override {
-    const auto* a = std::get_if<PrefillAttention>(&op);
-    return a && !a->causal;
-  }
+  CallKinds kinds() const override { return kinds_of(CallKind::kEncoderAttention); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}};
   }
@@ -45,27 +41,27 @@ class EncoderAttentionFamily : public KernelFamily {
     return 3;
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& a = std::get<PrefillAttention>(op);
     constexpr double kBlock = 128;
     const double n = static_cast<double>(a.new_tokens), sequences = static_cast<double>(a.batch);
     KernelPoint p;
-    p.compute = flops(op) / rate_for(a.dtype, gpu);
+    p.compute = flops(op) / gpu.rate(a.dtype);
     p.memory = bytes(op) / gpu.memory.bandwidth;
     const double blocks = ceiling(n / kBlock);
     const double tiles = sequences * a.heads * blocks;
     const double waves =
         std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
     const double waste = std::pow(blocks * kBlock / n, 2);
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
-    p.base = kSetup + std::max(p.compute * waste * waves, move_time(bytes(op), cached, gpu));
-    p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
+    p.base = kSetup + std::max(p.compute * waste * waves, gpu.move_time(bytes(op), cached));
+    p.least = std::max(p.compute, gpu.least_move_time(bytes(op), cached));
     p.x = {quick_log2(n), quick_log2(sequences * a.heads), 0, 0};
     return p;
   }
 
   // As prefill (attention.cc).
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 2.0; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 2.0; }
   Seconds analytical_floor() const override { return microseconds(7); }
 
   std::vector<std::string> tables() const override { return {"attention_encoder"}; }

@@ -10,7 +10,7 @@
 namespace orrery {
 
 std::span<const KernelFamily* const> kernel_families() {
-  // The first that accepts an op serves it: narrower families come before wider ones. Those
+  // The first that serves a kind of call is asked: narrower families come before wider ones. Those
   // whose framework is not chosen are passed over (KernelClasses::rows).
   static const std::array<const KernelFamily*, 19> kAll = {&batched_gemm_family(),
                                                            &row_kernel_family(),
@@ -40,36 +40,31 @@ std::vector<double> log2_of(std::span<const int> sizes) {
   return out;
 }
 
-double clocks_per_second(const Gpu& gpu) {
-  const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
-  return clock ? gpu.compute_units * clock->value() : 0;
-}
-
-bool KernelFamily::warm_differs(const Op& op, const Gpu& gpu) const {
-  return gpu.l2 && bytes(op) <= *gpu.l2 * kBeyondCache;
-}
-
-double exponentials_per_second(const Gpu& gpu) {
-  return gpu.sm_version == 0 ? 0 : (gpu.sm_version == 103 ? 32 : 16) * clocks_per_second(gpu);
-}
-
-FlopsPerSecond sustained_fp32(const Gpu& gpu) {
-  constexpr double kShare = 0.8, kWideUnit = 0.8, kWideLanes = 96;
-  FlopsPerSecond rate(std::numeric_limits<double>::infinity());
-  const std::string& a = gpu.architecture;
-  const double picojoules = a == "pascal"                   ? 22
-                            : a == "volta" || a == "turing" ? 14
-                            : a == "ampere"                 ? 12
-                            : a == "cdna1" || a == "cdna2"  ? 7
-                                                            : 6;
-  if (gpu.power) rate = FlopsPerSecond(kShare * gpu.power->value() / (picojoules * 1e-12));
-  const std::optional<Hertz>& clock = gpu.boost_clock ? gpu.boost_clock : gpu.peak_clock;
-  if (gpu.vendor == "nvidia" && clock && gpu.supports(Dtype::kFp32)) {
-    const FlopsPerSecond peak = gpu.peak(Dtype::kFp32);
-    const double lanes = peak.value() / (2 * clock->value() * gpu.compute_units);
-    if (lanes > kWideLanes) rate = std::min(rate, peak * kWideUnit);
+CallKind kind_of(const Op& op) {
+  using enum CallKind;
+  static constexpr std::array<CallKind, std::variant_size_v<Op>> kPlain = {
+      kProduct,           kCausalAttention, kDecodeAttention, kLatentAttention, kLatentModule,
+      kExperts,           kLinearAttention, kElementwise,     kEmbedding,       kCollective,
+      kAttentionBackward, kOptimizerStep,   kConvolution,     kSparseAttention};
+  if (const auto* g = std::get_if<Gemm>(&op)) {
+    if (g->batch == 1) return g->gradient ? kProductGradient : kProduct;
+    const bool fp32 = g->format == Format::kFp32 || g->format == Format::kTf32;
+    return fp32 ? kBatchedFp32Product : kBatchedProduct;
   }
-  return rate;
+  if (const auto* a = std::get_if<PrefillAttention>(&op); a && !a->causal) return kEncoderAttention;
+  if (const auto* e = std::get_if<Elementwise>(&op); e && e->kind == Elementwise::Kind::kQuantise)
+    return kQuantisation;
+  if (const auto* m = std::get_if<MoeExperts>(&op);
+      m && m->dispatched != MoeExperts::Dispatched::kNo)
+    return kDispatchedExperts;
+  if (const auto* a = std::get_if<LinearAttentionCore>(&op);
+      a && a->kind == LinearAttentionCore::Kind::kMamba2)
+    return kStateSpace;
+  return kPlain[op.index()];
+}
+
+bool KernelFamily::warm_differs(const Op& op, const KernelGpu& gpu) const {
+  return gpu.l2 && bytes(op) <= *gpu.l2 * kBeyondCache;
 }
 
 }  // namespace orrery

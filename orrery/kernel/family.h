@@ -21,7 +21,7 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/quick_math.h"
 #include "orrery/base/units.h"
-#include "orrery/hardware/gpu.h"
+#include "orrery/kernel/kernel_gpu.h"
 #include "orrery/kernel/surface.h"
 #include "orrery/workload/op.h"
 
@@ -68,11 +68,38 @@ struct KernelSample {
                             // of the fit together
 };
 
-// A set of alternatives of Op, one bit each.
-using OpKinds = std::uint32_t;
-template <class... Ops>
-constexpr OpKinds kinds_of() {
-  return ((OpKinds{1} << Op(Ops{}).index()) | ...);
+// Kinds of calls that a family may serve: the alternatives of Op, some of them cut further.
+enum class CallKind : std::uint8_t {
+  kProduct,             // one, no gradient
+  kProductGradient,     // one
+  kBatchedProduct,      // several at once
+  kBatchedFp32Product,  // the same in fp32 or tf32
+  kCausalAttention,
+  kEncoderAttention,  // every query sees every key
+  kDecodeAttention,
+  kLatentAttention,
+  kLatentModule,
+  kExperts,
+  kDispatchedExperts,  // of wide expert parallelism
+  kLinearAttention,
+  kStateSpace,
+  kElementwise,
+  kQuantisation,
+  kEmbedding,
+  kCollective,
+  kAttentionBackward,
+  kOptimizerStep,
+  kConvolution,
+  kSparseAttention,
+};
+inline constexpr std::size_t kCallKinds = std::size_t(CallKind::kSparseAttention) + 1;
+CallKind kind_of(const Op& op);
+
+// A set of them, one bit each.
+using CallKinds = std::uint32_t;
+template <class... Kinds>
+constexpr CallKinds kinds_of(Kinds... kinds) {
+  return ((CallKinds{1} << static_cast<std::size_t>(kinds)) | ...);
 }
 
 class KernelFamily {
@@ -80,9 +107,9 @@ class KernelFamily {
   virtual ~KernelFamily() = default;
 
   virtual std::string_view name() const = 0;  // of its files: "gemm"
-  // The kinds of ops it serves (kinds_of), and whether this one of them.
-  virtual OpKinds kinds() const = 0;
-  virtual bool accepts(const Op& op) const { return kinds() >> op.index() & 1; }
+  // What it serves.
+  virtual CallKinds kinds() const = 0;
+  bool serves(CallKind kind) const { return kinds() >> static_cast<std::size_t>(kind) & 1; }
 
   // Nodes of the surface along each coordinate, increasing; the same for all classes and GPUs.
   virtual std::vector<std::vector<double>> axes() const = 0;
@@ -123,15 +150,15 @@ class KernelFamily {
   // NoData if the GPU cannot compute the op. `warm`: the call is repeated on the same operands, as
   // when it was measured, so that operands which fit stay in the L2; in a step weights come from
   // memory.
-  virtual KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const = 0;
+  virtual KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const = 0;
   // False where `warm` changes nothing, which saves asking twice.
-  virtual bool warm_differs(const Op& op, const Gpu& gpu) const;
+  virtual bool warm_differs(const Op& op, const KernelGpu& gpu) const;
 
   // What of KernelPoint::base is no work: filling the GPU and draining it.
   virtual Seconds setup() const { return Seconds(0); }
 
   // Without any surface: time = analytical_floor + base * analytical_inefficiency.
-  virtual double analytical_inefficiency(const Op& op, const Gpu& gpu) const = 0;
+  virtual double analytical_inefficiency(const Op& op, const KernelGpu& gpu) const = 0;
   virtual Seconds analytical_floor() const = 0;
 
   // Measured tables that the family is fitted on (file names without .csv.gz), and how a row is
@@ -151,117 +178,5 @@ inline std::vector<double> log2_of(std::initializer_list<int> sizes) {
 
 // All families, in a fixed order (families.cc).
 std::span<const KernelFamily* const> kernel_families();
-
-// Shared physics
-// ---------------------------------------------------------------------------------------------
-
-// Bandwidth of the L2 for a kernel that reads all of an operand from it: kL2BytesPerClock a clock
-// and compute unit, but 1.25 to 5 times the device memory's. From warm decode attention
-// (data/kernels): 1.1 times on H200, 1.4 on H100, 1.6 on B200, 4 to 5 on L40S; known
-// microbenchmarks of T4, V100 and RTX 4090 lie within 20 %.
-inline constexpr double kL2BytesPerClock = 18, kLeastL2Speedup = 1.25, kMostL2Speedup = 5;
-inline BytesPerSecond l2_bandwidth(const Gpu& gpu) {
-  const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
-  const BytesPerSecond by_units(clock ? kL2BytesPerClock * gpu.compute_units * clock->value() : 0);
-  return std::max(gpu.memory.bandwidth * kLeastL2Speedup,
-                  std::min(gpu.memory.bandwidth * kMostL2Speedup, by_units));
-}
-
-// GDDR without ECC streams this much nearer to its data sheet than other memory: products of few
-// rows reach 0.94 of the bandwidth on RTX 4090 (data/layers), 0.77 to 0.88 with HBM (data/kernels),
-// 0.80 to 0.86 with GDDR and inline ECC (L40S there; A40 and RTX PRO 6000 in data/layers). The
-// surfaces hold the rest, so that one of L40S serves an RTX 4090.
-inline constexpr double kPlainGddrGain = 0.94 / 0.82;
-
-// What moving bytes takes, for several questions about one call.
-class MoveRates {
- public:
-  [[gnu::always_inline]] explicit MoveRates(const Gpu& gpu) {
-    const bool plain_gddr = !gpu.memory.inline_ecc && gpu.memory.kind.starts_with("GDDR");
-    sheet_ = Bytes(1) / gpu.memory.bandwidth;
-    memory_ = sheet_ * (plain_gddr ? 1 / kPlainGddrGain : 1);
-    l2_ = Bytes(1) / l2_bandwidth(gpu);
-  }
-  // Time to move `bytes` of which `cached` come from the L2.
-  Seconds time(Bytes bytes, Bytes cached) const {
-    cached = std::min(cached, bytes);
-    return (bytes - cached).value() * memory_ + cached.value() * l2_;
-  }
-  // The same, in seconds, for each of two parts that come from the L2.
-  Two times(Bytes bytes, Bytes cached, Bytes or_cached) const {
-    const Two all = both(bytes.value());
-    const Two from_l2 = minimum(Two{cached.value(), or_cached.value()}, all);
-    return (all - from_l2) * memory_.value() + from_l2 * l2_.value();
-  }
-  // By the data sheet, and the same at the best that any L2 was seen to give, for
-  // KernelPoint::least.
-  Seconds by_sheet(Bytes bytes) const { return bytes.value() * sheet_; }
-  Seconds least(Bytes bytes, Bytes cached) const {
-    return by_sheet(bytes - std::min(cached, bytes) * (1 - 1 / kMostL2Speedup));
-  }
-
- private:
-  Seconds sheet_, memory_, l2_;  // a byte
-};
-inline Seconds move_time(Bytes bytes, Bytes cached, const Gpu& gpu) {
-  return MoveRates(gpu).time(bytes, cached);
-}
-inline Seconds least_move_time(Bytes bytes, Bytes cached, const Gpu& gpu) {
-  return MoveRates(gpu).least(bytes, cached);
-}
-
-// Of an operand that a step made or will use again: `bytes` if it stays in the L2 until then (it
-// takes at most half of it), else none.
-[[gnu::always_inline]] inline Bytes if_cached(Bytes bytes, const Gpu& gpu) {
-  return gpu.l2 ? bytes * static_cast<double>(bytes <= *gpu.l2 * 0.5)
-                : Bytes(0);  // no branch on bytes
-}
-
-// Of an operand that a measuring loop reads again and again: all of it up to 0.9 of the L2, nothing
-// from 1.25 on.
-inline constexpr double kBeyondCache = 1.25, kAllCached = 0.9;
-[[gnu::always_inline]] inline Bytes cached_on_repeat(Bytes bytes, const Gpu& gpu) {
-  if (!gpu.l2) return Bytes(0);
-  constexpr double kPerUnit = 1 / (kBeyondCache - kAllCached);
-  const double share = (kBeyondCache - bytes / *gpu.l2) * kPerUnit;
-  return bytes * minimum(maximum(both(share), both(0)), both(1))[0];  // no branch
-}
-
-// std::ceil for x >= 0 without a call into the library: a product asks a dozen times.
-inline double ceiling(double x) {
-  if (x >= 0x1p52) return x;
-  const auto whole = static_cast<std::int64_t>(x);
-  return static_cast<double>(whole + (static_cast<double>(whole) < x));  // no branch on x
-}
-
-// Rounds tiles of a grid up to whole waves over the compute units: ceil(tiles/units)*units/tiles,
-// >= 1.
-inline double wave_factor(double tiles, int units) {
-  return tiles <= 0 || units <= 0 ? 1 : ceiling(tiles / units) * units / tiles;
-}
-
-// The rate of fp32 products that a card's power allows for long: 80 % of it over the energy of a
-// FLOP, by what cards at their power limit were measured to hold: 22 pJ on Pascal (P4), 14 on Volta
-// and Turing (T4), 12 on Ampere (A100 PCIe: 16.5 TFLOP/s at 250 W, 18.8 at 300 W), 7 on CDNA
-// (matrix units); 6 on later ones, by the trend of the processes. A P4 and a T4 hold half of their
-// peak, an L4 a third; no limit where power is not known.
-// Units of 128 lanes (GP104, GA10x, Ada, Hopper) are fed from a shared memory as wide as that of 64
-// lanes: 80 % of their peak (P4 in short calls: 85 %; H100 by analogy).
-FlopsPerSecond sustained_fp32(const Gpu& gpu);
-
-// Clocks a second of all compute units together, at the clock that the peaks imply; 0: not known.
-double clocks_per_second(const Gpu& gpu);
-
-// Exponentials a second: 16 a clock and unit since Volta, 32 on Blackwell Ultra (NVIDIA, "Inside
-// Blackwell Ultra"). Tensor cores have outgrown them: softmax takes one for each pair of query and
-// key. 0 where they are not known (other makers).
-double exponentials_per_second(const Gpu& gpu);
-
-// The peak rate for an op of this number format; formats without hardware are widened
-// (Gpu::compute_dtype).
-inline FlopsPerSecond rate_for(Dtype arithmetic, const Gpu& gpu) {
-  const std::optional<FlopsPerSecond>& its_own = gpu.peaks[static_cast<std::size_t>(arithmetic)];
-  return its_own ? *its_own : gpu.peak(gpu.compute_dtype(arithmetic));
-}
 
 }  // namespace orrery

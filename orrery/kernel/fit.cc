@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::ptrdiff_t kLeastRows = 40;
 constexpr double kLeastOwn = 0.01;  // neighbouring rows of the best series differ as much
-// Errors have heavier tails than a normal distribution: sigma is this much (in logs) that which
-// the 90 % point of the errors gives, the rest that of their median.
+// Sigma is this much (in logs) that which the 90 % point of the errors gives, the rest that of
+// their median: heavy_quantile's.
 constexpr double kOfNinety = 0.5;
 
 double predicted(const SurfaceFile& file, const Surface& s, const MeasuredPoint& p) {
@@ -68,7 +68,7 @@ KernelFitRow judge_surface(const SurfaceFile& file, Surface& s,
     const double v = predicted(file, s, p);
     percent.push_back(100 * std::abs(v / p.time - 1));
     logs.push_back(std::log(p.time / v));
-    by_regime[Surface::regime_of(s.floor.value() / v)].push_back(logs.back());
+    by_regime[Surface::regime_of(s.floor.value(), v)].push_back(logs.back());
     sum += 100 * (v / p.time - 1);
   }
   row.left_out = percent.size();

@@ -107,7 +107,10 @@ class GemmFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "gemm"; }
-  OpKinds kinds() const override { return kinds_of<Gemm>(); }
+  CallKinds kinds() const override {
+    return kinds_of(CallKind::kProduct, CallKind::kProductGradient, CallKind::kBatchedProduct,
+                    CallKind::kBatchedFp32Product);
+  }
 
   std::vector<std::vector<double>> axes() const override {
     // The sizes of the sweeps. Of m: beside multiples of tiles a node for the next row, with which
@@ -130,16 +133,17 @@ class GemmFamily : public KernelFamily {
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override { return class_index(std::get<Gemm>(op).format); }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& g = std::get<Gemm>(op);
     const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
                  k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
     const Bytes moved = bytes(g);
     const FormatFacts& format = facts(g.format);
     const Flops work = flops(g);
-    const Seconds compute = work / (rate_for(format.arithmetic, gpu) *
-                                    (g.format == Format::kQ4K ? kBlockInt8Share : 1));
-    const double units = std::max(gpu.compute_units, 1), per_unit = 1 / units;
+    const FlopsPerSecond rate =
+        gpu.rate(format.arithmetic) * (g.format == Format::kQ4K ? kBlockInt8Share : 1);
+    const Seconds compute = work / rate;
+    const double units = gpu.units(), per_unit = gpu.per_unit();
     const Two below_half = both(0.5 - 0.5 * per_unit);
     Two costs = both(1e300);  // of the best shapes
 #pragma GCC unroll 3
@@ -152,24 +156,24 @@ class GemmFamily : public KernelFamily {
       const Two run = minimum(tiles + kWaveLoss * (whole_waves - tiles), tiles + 0.5 * units);
       costs = minimum(costs, run * t.cost);
     }
-    const double padded = std::min(costs[0], costs[1]) / (m * n * batch);
     // Operands and results of a decode step stay in the cache; weights do not, unless the call is
     // repeated on them.
     const Bytes weights = static_cast<double>(g.weight) * (k * n * batch) * format.weight;
-    const Bytes cached = if_cached(moved - weights, gpu);
-    const Bytes cached_again = cached + cached_on_repeat(weights * kCopies, gpu) * (1 / kCopies);
-    Seconds computed = compute * padded;
+    const Bytes cached = gpu.if_cached(moved - weights);
+    const Bytes cached_again = cached + gpu.cached_on_repeat(weights * kCopies) * (1 / kCopies);
+    const Flops padded(2 * k * std::min(costs[0], costs[1]));
+    Seconds computed = padded / rate;
     if (format.arithmetic == Dtype::kFp32)
-      computed = std::max(computed, work / sustained_fp32(gpu) * padded);
-    const MoveRates rates(gpu);
-    const Two bases =
-        kSetup.value() + maximum(both(computed.value()), rates.times(moved, cached, cached_again));
+      computed = std::max(computed, padded / gpu.sustained_fp32());
+    const Two bases = kSetup.value() +
+                      maximum(both(computed.value()), gpu.move_times(moved, cached, cached_again));
     const Seconds base(bases[0]), again(bases[1]);
-    const Seconds least = std::max(compute, rates.least(moved, warm ? cached_again : cached));
+    const Seconds least =
+        std::max(compute, gpu.least_move_time(moved, warm ? cached_again : cached));
     const Two x = quick_log2(Two{m, n * batch});
     return {{x[0], x[1], quick_log2(k), 0},
             compute,
-            rates.by_sheet(moved),
+            gpu.by_sheet(moved),
             warm ? again : base,
             again,
             least,
@@ -180,7 +184,7 @@ class GemmFamily : public KernelFamily {
 
   // Memory-bound bf16 products reach 0.77 to 0.88 of the data sheet on every NVIDIA GPU,
   // compute-bound ones 0.57 to 0.86 (../shared/reference/kernels.md); one value between.
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.35; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.35; }
   Seconds analytical_floor() const override { return microseconds(2.5); }
 
   std::vector<std::string> tables() const override { return {"gemm"}; }

@@ -29,11 +29,7 @@ class GemmGradientFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "gemm_gradient"; }
-  OpKinds kinds() const override { return kinds_of<Gemm>(); }
-  bool accepts(const Op& op) const override {
-    const auto* g = std::get_if<Gemm>(&op);
-    return g && g->gradient && g->batch == 1;
-  }
+  CallKinds kinds() const override { return kinds_of(CallKind::kProductGradient); }
   std::vector<std::vector<double>> axes() const override {
     const std::vector<double> size = {8, 9, 10, 11, 12, 13, 14, 15};
     return {size, size, size};
@@ -53,10 +49,10 @@ class GemmGradientFamily : public KernelFamily {
         return -1;
     }
   }
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     return gemm_family().point(op, gpu, warm);
   }
-  double analytical_inefficiency(const Op& op, const Gpu& gpu) const override {
+  double analytical_inefficiency(const Op& op, const KernelGpu& gpu) const override {
     return gemm_family().analytical_inefficiency(op, gpu);
   }
   Seconds analytical_floor() const override { return gemm_family().analytical_floor(); }
@@ -100,7 +96,7 @@ class AttentionBackwardFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "attention_backward"; }
-  OpKinds kinds() const override { return kinds_of<AttentionBackward>(); }
+  CallKinds kinds() const override { return kinds_of(CallKind::kAttentionBackward); }
   std::vector<std::vector<double>> axes() const override {
     return {{8, 9, 10, 11, 12, 13, 14}, {3, 4, 5, 6, 7, 8, 9, 10}, {0, 1, 2, 3}};
   }
@@ -110,25 +106,25 @@ class AttentionBackwardFamily : public KernelFamily {
     return head_dim <= 96 ? 0 : head_dim <= 192 ? 1 : 2;
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const PrefillAttention& a = std::get<AttentionBackward>(op).forward;
     const double tokens = static_cast<double>(a.new_tokens),
                  blocks = static_cast<double>(a.batch) * a.heads;
     KernelPoint p;
-    p.compute = flops(op) / rate_for(arithmetic(op), gpu);
+    p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = bytes(op) / gpu.memory.bandwidth;
     // Blocks on the diagonal are computed whole, in both directions.
     const double padded = ceiling(tokens / kBlock) * kBlock;
     const double waste = (padded + (a.causal ? kBlock : 0)) / (tokens + (a.causal ? 1 : 0));
     const double waves = wave_factor(blocks * ceiling(tokens / kBlock), gpu.compute_units);
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
-    p.base = kSetup + std::max(p.compute * waste * waves, move_time(bytes(op), cached, gpu));
-    p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
+    p.base = kSetup + std::max(p.compute * waste * waves, gpu.move_time(bytes(op), cached));
+    p.least = std::max(p.compute, gpu.least_move_time(bytes(op), cached));
     p.x = {std::log2(tokens), std::log2(blocks), std::log2(1.0 * a.heads / a.kv_heads), 0};
     return p;
   }
   // FlashAttention-2's backward pass on A100: 0.5 to 0.6 of the peak (Dao 2023).
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 2; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 2; }
   Seconds analytical_floor() const override { return microseconds(10); }
 
   std::vector<std::string> tables() const override { return {"attention_backward"}; }

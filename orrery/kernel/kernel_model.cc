@@ -74,7 +74,7 @@ class SurfaceKernelModel : public KernelModel {
       if (framework.empty()) continue;
       const ServedFamily& served = families_.emplace_back(*family, framework, store_);
       for (std::size_t kind = 0; kind < by_kind_.size(); ++kind) {
-        if (family->kinds() >> kind & 1) by_kind_[kind].push_back(&served);
+        if (family->serves(static_cast<CallKind>(kind))) by_kind_[kind].push_back(&served);
       }
     }
   }
@@ -94,7 +94,7 @@ class SurfaceKernelModel : public KernelModel {
     for (const ServedFamily& m : families_) {
       if (m.family().name() != family) continue;
       KernelTime t;
-      predict(m, op, true, t);
+        predict(m, op, true, t);
       return t;
     }
     return by_roofline(op);
@@ -106,8 +106,8 @@ class SurfaceKernelModel : public KernelModel {
     if (const auto* backward = std::get_if<AttentionBackward>(&op))
       return fmt::format("{:.2f} times the forward pass: {}",
                          kBackwardFlops * backward_factor(gpu_), provenance(backward->forward));
-    for (const ServedFamily& m : families_) {
-      if (m.family().accepts(op) && m.of(op)) return provenance(m, op);
+    for (const ServedFamily* m : serving(op)) {
+      if (m->of(op)) return provenance(*m, op);
     }
     return fmt::format("data sheet of {} and physics", gpu_.id);
   }
@@ -135,11 +135,15 @@ class SurfaceKernelModel : public KernelModel {
     if (const auto measured = layers_->time(op)) t.time = *measured;
   }
 
+  const std::vector<const ServedFamily*>& serving(const Op& op) const {
+    return by_kind_[static_cast<std::size_t>(kind_of(op))];
+  }
+
   // The family that has a surface of this gradient, from a sweep; null: none, or no gradient.
   const ServedFamily* measured_gradient(const Op& op) const {
     if (!is_backward(op)) return nullptr;
-    for (const ServedFamily* m : by_kind_[op.index()]) {
-      const ServedFamily::Class* c = m->family().accepts(op) ? m->of(op) : nullptr;
+    for (const ServedFamily* m : serving(op)) {
+      const ServedFamily::Class* c = m->of(op);
       if (c && c->served.surface && c->served.surface->kernel_class.ends_with("gradient")) return m;
     }
     return nullptr;
@@ -164,7 +168,7 @@ class SurfaceKernelModel : public KernelModel {
   void attention_backward(const AttentionBackward& backward, KernelTime& t) const {
     const Op op = backward;
     forward(backward.forward, t);
-    t.compute = flops(op) / rate_for(arithmetic(op), gpu_);
+    t.compute = flops(op) / gpu_.rate(arithmetic(op));
     t.memory = bytes(op) / gpu_.memory.bandwidth;
     t.time = t.time.scaled(kBackwardFlops * backward_factor(gpu_));
     t.time.value = std::max({t.time.value, t.compute, t.memory});
@@ -175,10 +179,12 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   [[gnu::always_inline]] void forward(const Op& op, KernelTime& t) const {
-    for (const ServedFamily* m : by_kind_[op.index()]) {
-      if (m->family().accepts(op)) return predict(*m, op, false, t);
+    const auto& families = serving(op);
+    if (families.empty()) {
+      t = by_roofline(op);
+    } else {
+      predict(*families.front(), op, false, t);
     }
-    t = by_roofline(op);
   }
 
   [[gnu::always_inline]] void predict(const ServedFamily& m, const Op& op, bool repeated,
@@ -209,18 +215,22 @@ class SurfaceKernelModel : public KernelModel {
     const ServingSurface& served = c->served;
     Seconds floor = served.surface->floor * served.latency;
     Seconds work = work_of(family, op, p, *c, served, repeated);
-    if (c->replacing.surface) {
-      const Seconds its_work = work_of(family, op, p, *c, c->replacing, repeated);
-      const Seconds its_floor = c->replacing.surface->floor * c->replacing.latency;
-      if (its_floor + its_work < floor + work) {
-        floor = its_floor;
-        work = its_work;
-      }
-    }
+    if (c->replacing.surface) faster(family, op, p, *c, repeated, floor, work);
     t.time.shared = served.shared;
-    t.time.own = c->own[Surface::regime_of(floor / (floor + work))];
+    t.time.own = c->own[Surface::regime_of(floor.value(), (floor + work).value())];
     t.time.origin = served.origin;
     add_up(floor, work, p, t);
+  }
+
+  // Floor and work of the replacing kernel, if it is the faster. Not inline: few GPUs have one.
+  [[gnu::noinline]] void faster(const KernelFamily& family, const Op& op, const KernelPoint& p,
+                                const ServedFamily::Class& c, bool repeated, Seconds& floor,
+                                Seconds& work) const {
+    const Seconds its_work = work_of(family, op, p, c, c.replacing, repeated);
+    const Seconds its_floor = c.replacing.surface->floor * c.replacing.latency;
+    if (its_floor + its_work >= floor + work) return;
+    floor = its_floor;
+    work = its_work;
   }
 
   void analytical(const KernelFamily& family, const Op& op, const KernelPoint& p,
@@ -236,8 +246,8 @@ class SurfaceKernelModel : public KernelModel {
     t.compute = p.compute;
     t.memory = p.memory;
     // Which it is, no branch predictor can tell.
-    constexpr std::array kBounds = {Bound::kMemory, Bound::kCompute, Bound::kLaunch,
-                                    Bound::kLaunch};
+    static constexpr std::array kBounds = {Bound::kMemory, Bound::kCompute, Bound::kLaunch,
+                                           Bound::kLaunch};
     t.bound = kBounds[std::size_t{p.compute > p.memory} + 2 * std::size_t{floor > work}];
   }
 
@@ -245,7 +255,7 @@ class SurfaceKernelModel : public KernelModel {
   [[gnu::always_inline]] Seconds work_of(const KernelFamily& family, const Op& op,
                                          const KernelPoint& p, const ServedFamily::Class& c,
                                          const ServingSurface& s, bool repeated) const {
-    double surface = quick_exp(c.lookup->at(*s.surface, p));
+    double surface = quick_exp_within(c.lookup->at(*s.surface, p));
     if (s.relative) surface = carried(surface, family, op, p, s);
     surface *= s.factor;
     // The surface holds for operands as they were measured: those that fit stay in the L2. A call
@@ -272,7 +282,7 @@ class SurfaceKernelModel : public KernelModel {
   KernelTime by_roofline(const Op& op) const {
     KernelTime t;
     const Flops work = flops(op);
-    if (work > Flops(0)) t.compute = work / rate_for(arithmetic(op), gpu_);
+    if (work > Flops(0)) t.compute = work / gpu_.rate(arithmetic(op));
     t.memory = bytes(op) / gpu_.memory.bandwidth;
     const Seconds floor = microseconds(10);
     const Seconds bound = std::max(t.compute, t.memory);
@@ -283,11 +293,11 @@ class SurfaceKernelModel : public KernelModel {
     return t;
   }
 
-  const Gpu gpu_;
+  const KernelGpu gpu_;
   const SurfaceStore store_;
   std::deque<ServedFamily> families_;
   std::optional<LayerTimes> layers_;  // of the engine whose layers were measured: vLLM
-  std::array<std::vector<const ServedFamily*>, std::variant_size_v<Op>> by_kind_;  // may accept it
+  std::array<std::vector<const ServedFamily*>, kCallKinds> by_kind_;  // the first is asked
 };
 
 }  // namespace

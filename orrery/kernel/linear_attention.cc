@@ -40,11 +40,7 @@ class LinearAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "linear_attention"; }
-  OpKinds kinds() const override { return kinds_of<LinearAttentionCore>(); }
-  bool accepts(const Op& op) const override {
-    const auto* a = std::get_if<LinearAttentionCore>(&op);
-    return a && a->kind != LinearAttentionCore::Kind::kMamba2;
-  }
+  CallKinds kinds() const override { return kinds_of(CallKind::kLinearAttention); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4},
@@ -59,19 +55,19 @@ class LinearAttentionFamily : public KernelFamily {
     return (a.kind == LinearAttentionCore::Kind::kKimiDelta ? 2 : 0) + (a.decode ? 1 : 0);
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& a = std::get<LinearAttentionCore>(op);
     const double tokens = static_cast<double>(a.batch) * static_cast<double>(a.new_tokens);
     const double channels = 2.0 * a.k_heads * a.k_dim + 1.0 * a.v_heads * a.v_dim;
     const Bytes moved = bytes(op);
     KernelPoint p;
-    p.compute = flops(op) / rate_for(arithmetic(op), gpu);
+    p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = moved / gpu.memory.bandwidth;
     // The state of a repeated call stays in the L2 up to about its size (L40S: 4.5 times the
     // memory's rate); a decode step reads and writes it.
     const bool cached = warm && gpu.l2 && moved * (a.decode ? 0.5 : 1) <= *gpu.l2 * 0.9;
     p.base =
-        (a.decode ? p.compute : walk(a, gpu)) + move_time(moved, cached ? moved : Bytes(0), gpu);
+        (a.decode ? p.compute : walk(a, gpu)) + gpu.move_time(moved, cached ? moved : Bytes(0));
     p.least = cached ? p.compute : std::max(p.compute, p.memory);
     p.rest = kConvolutionFloor + 2 * tokens * channels * bytes_per_element(a.dtype) /
                                      (gpu.memory.bandwidth * kConvolutionShare);
@@ -81,7 +77,7 @@ class LinearAttentionFamily : public KernelFamily {
   }
 
   // Decode streams the state at half to four fifths of the bandwidth.
-  double analytical_inefficiency(const Op& op, const Gpu&) const override {
+  double analytical_inefficiency(const Op& op, const KernelGpu&) const override {
     return std::get<LinearAttentionCore>(op).decode ? 1.6 : 1.2;
   }
   Seconds analytical_floor() const override { return microseconds(6); }
@@ -114,9 +110,9 @@ class LinearAttentionFamily : public KernelFamily {
   }
 
  private:
-  static Seconds walk(const LinearAttentionCore& a, const Gpu& gpu) {
+  static Seconds walk(const LinearAttentionCore& a, const KernelGpu& gpu) {
     const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
-    const FlopsPerSecond peak = rate_for(a.dtype, gpu);
+    const FlopsPerSecond peak = gpu.rate(a.dtype);
     const FlopsPerSecond rate =
         clock ? FlopsPerSecond(kFlopsPerClock * gpu.compute_units * clock->value())
               : peak * kOfPeak;

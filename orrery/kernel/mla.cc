@@ -41,7 +41,7 @@ class LatentCoreFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "mla"; }
-  OpKinds kinds() const override { return kinds_of<LatentAttentionCore>(); }
+  CallKinds kinds() const override { return kinds_of(CallKind::kLatentAttention); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 5, 6, 7},
@@ -55,19 +55,19 @@ class LatentCoreFamily : public KernelFamily {
     return static_cast<int>(core_class(std::get<LatentAttentionCore>(op)));
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& a = std::get<LatentAttentionCore>(op);
     const Bytes moved = bytes(op);
     KernelPoint p;
     // Cores on an fp8 cache multiply in fp8 where the hardware does.
     const Dtype fastest =
         is_byte(a.kv_dtype) && gpu.supports(Dtype::kFp8) ? Dtype::kFp8 : arithmetic(op);
-    p.compute = flops(op) / rate_for(arithmetic(op), gpu);
+    p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = moved / gpu.memory.bandwidth;
-    const Bytes cached = warm ? cached_on_repeat(moved, gpu) : Bytes(0);
-    const Seconds from_memory = move_time(moved, cached, gpu);
+    const Bytes cached = warm ? gpu.cached_on_repeat(moved) : Bytes(0);
+    const Seconds from_memory = gpu.move_time(moved, cached);
     p.base = p.compute + from_memory;
-    p.least = std::max(flops(op) / rate_for(fastest, gpu), least_move_time(moved, cached, gpu));
+    p.least = std::max(flops(op) / gpu.rate(fastest), gpu.least_move_time(moved, cached));
     p.x = {quick_log2(a.heads), quick_log2(static_cast<double>(a.batch)),
            quick_log2(std::max(1.0, a.context)), 0};
     return p;
@@ -75,7 +75,7 @@ class LatentCoreFamily : public KernelFamily {
 
   // Cores reach about two thirds of either limit on Hopper and Blackwell; base already adds the
   // two.
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.4; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(12); }  // 10 to 17 us measured
 
   std::vector<std::string> tables() const override { return {"mla_kernel"}; }
@@ -119,10 +119,8 @@ class AbsorbedProductFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "mla_bmm"; }
-  OpKinds kinds() const override { return kinds_of<Gemm>(); }
-  bool accepts(const Op& op) const override {
-    const auto* g = std::get_if<Gemm>(&op);
-    return g && g->batch > 1;
+  CallKinds kinds() const override {
+    return kinds_of(CallKind::kBatchedProduct, CallKind::kBatchedFp32Product);
   }
 
   std::vector<std::vector<double>> axes() const override {
@@ -135,25 +133,25 @@ class AbsorbedProductFamily : public KernelFamily {
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override { return arithmetic(op) == Dtype::kFp8 ? 1 : 0; }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& g = std::get<Gemm>(op);
     const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
                  heads = static_cast<double>(g.batch);
     const Bytes moved = bytes(op);
     KernelPoint p;
-    p.compute = flops(op) / rate_for(arithmetic(op), gpu);
+    p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = moved / gpu.memory.bandwidth;
     const double tiles = ceiling(m / kTile) * ceiling(n / kTile) * heads;
     const double padding = ceiling(m / kTile) * kTile / m;
-    const Bytes cached = warm ? cached_on_repeat(moved, gpu) : Bytes(0);
-    const Seconds from_memory = move_time(moved, cached, gpu);
+    const Bytes cached = warm ? gpu.cached_on_repeat(moved) : Bytes(0);
+    const Seconds from_memory = gpu.move_time(moved, cached);
     p.base = std::max(p.compute * padding * wave_factor(tiles, gpu.compute_units), from_memory);
-    p.least = std::max(p.compute, least_move_time(moved, cached, gpu));
+    p.least = std::max(p.compute, gpu.least_move_time(moved, cached));
     p.x = {quick_log2(n), quick_log2(heads), quick_log2(m), 0};
     return p;
   }
 
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.5; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.5; }
   Seconds analytical_floor() const override { return microseconds(3); }
 
   std::vector<std::string> tables() const override { return {"mla_bmm"}; }

@@ -64,7 +64,7 @@ class LatentModuleFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "mla_module"; }
-  OpKinds kinds() const override { return kinds_of<MlaModule>(); }
+  CallKinds kinds() const override { return kinds_of(CallKind::kLatentModule); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 5, 6, 7},
@@ -78,7 +78,7 @@ class LatentModuleFamily : public KernelFamily {
     return static_cast<int>(class_index(std::get<MlaModule>(op)));
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& m = std::get<MlaModule>(op);
     const LatentAttentionCore& a = m.core;
     KernelPoint p = latent_core_family().point(a, gpu, warm);
@@ -98,7 +98,7 @@ class LatentModuleFamily : public KernelFamily {
     return p;
   }
 
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.4; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(25); }  // 25 to 50 us measured
 
   std::vector<std::string> tables() const override { return {"mla_module"}; }

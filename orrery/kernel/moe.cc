@@ -154,7 +154,9 @@ std::uint64_t series_key(const MoeExperts& m) {
 class MoeFamily : public KernelFamily {
  public:
   std::string_view name() const override { return "moe"; }
-  OpKinds kinds() const override { return kinds_of<MoeExperts>(); }
+  CallKinds kinds() const override {
+    return kinds_of(CallKind::kExperts, CallKind::kDispatchedExperts);
+  }
 
   std::vector<std::vector<double>> axes() const override {
     return {{-6, -3, -1, 0, 1, 2, 3, 5, 6.5, 8, 12},
@@ -179,16 +181,15 @@ class MoeFamily : public KernelFamily {
     return static_cast<int>(class_index(std::get<MoeExperts>(op)));
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& m = std::get<MoeExperts>(op);
     const double tokens = static_cast<double>(m.tokens), hidden = m.hidden;
     const Bytes moved = bytes(op);
     const Flops work = flops(op);
     KernelPoint p;
-    p.compute = work / rate_for(arithmetic(op), gpu);
+    p.compute = work / gpu.rate(arithmetic(op));
     p.memory = moved / gpu.memory.bandwidth;
-    const Seconds from_memory =
-        move_time(moved, warm ? cached_on_repeat(moved, gpu) : Bytes(0), gpu);
+    const Seconds from_memory = gpu.move_time(moved, warm ? gpu.cached_on_repeat(moved) : Bytes(0));
     // Weights of a repeated call stay in the L2 up to about its size, at up to 4.5 times the
     // memory's rate (L40S).
     const bool cached = warm && gpu.l2 && moved <= *gpu.l2 * 0.9;
@@ -206,7 +207,7 @@ class MoeFamily : public KernelFamily {
 
   // Experts' products reach 0.75 to 0.9 of the bandwidth, 0.4 to 0.7 of the peak rate (measured
   // tables); base already adds the two.
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.3; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.3; }
   Seconds analytical_floor() const override { return microseconds(15); }  // 15 to 27 us measured
 
   std::vector<std::string> tables() const override { return {"moe"}; }

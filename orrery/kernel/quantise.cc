@@ -20,28 +20,24 @@ class QuantiseFamily : public KernelFamily {
   QuantiseFamily() { classes_[0].choices = {{"fp8_static"}}; }
 
   std::string_view name() const override { return "quantise"; }
-  OpKinds kinds() const override { return kinds_of<Elementwise>(); }
-  bool accepts(const Op& op) const override {
-    const auto* e = std::get_if<Elementwise>(&op);
-    return e && e->kind == Elementwise::Kind::kQuantise;
-  }
+  CallKinds kinds() const override { return kinds_of(CallKind::kQuantisation); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 3, 6, 8, 10, 11, 12, 13, 14, 15, 16, 17}, {5, 7, 9, 10, 11, 12, 13, 14, 16}};
   }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op&) const override { return 0; }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& e = std::get<Elementwise>(op);
     KernelPoint p;
     p.memory = bytes(op) / gpu.memory.bandwidth;
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
-    p.base = kSetup + move_time(bytes(op), cached, gpu);
-    p.least = least_move_time(bytes(op), cached, gpu);
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
+    p.base = kSetup + gpu.move_time(bytes(op), cached);
+    p.least = gpu.least_move_time(bytes(op), cached);
     p.x = {quick_log2(static_cast<double>(e.rows)), quick_log2(static_cast<double>(e.width)), 0, 0};
     return p;
   }
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.4; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(3); }
 
   std::vector<std::string> tables() const override { return {"quantize"}; }

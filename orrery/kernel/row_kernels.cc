@@ -31,7 +31,9 @@ class RowKernelFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "row_kernels"; }
-  OpKinds kinds() const override { return kinds_of<Elementwise>(); }
+  CallKinds kinds() const override {
+    return kinds_of(CallKind::kElementwise, CallKind::kQuantisation);
+  }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 6, 8, 10, 12, 14, 17, 20}, {0, 4, 6, 8, 9, 10, 11, 12, 13, 14}};
   }
@@ -55,13 +57,13 @@ class RowKernelFamily : public KernelFamily {
     }
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& e = std::get<Elementwise>(op);
     KernelPoint p;
     p.memory = bytes(op) / gpu.memory.bandwidth;
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : if_cached(bytes(op), gpu);
-    p.base = kSetup + move_time(bytes(op), cached, gpu);
-    p.least = least_move_time(bytes(op), cached, gpu);
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
+    p.base = kSetup + gpu.move_time(bytes(op), cached);
+    p.least = gpu.least_move_time(bytes(op), cached);
     p.x = {quick_log2(static_cast<double>(std::max<std::int64_t>(e.rows, 1))),
            quick_log2(static_cast<double>(std::max<std::int64_t>(e.width, 1))), 0, 0};
     return p;
@@ -69,7 +71,7 @@ class RowKernelFamily : public KernelFamily {
 
   // V100, A100: 0.88 to 0.93 of the bandwidth; Pascal, T4 and AMD: 0.72 to 0.79
   // (data/training/neusight_kernels).
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.2; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.2; }
   Seconds analytical_floor() const override { return microseconds(5); }
 
   // Of a sweep; eager_fit.h reads NeuSight's.

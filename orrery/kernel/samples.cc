@@ -23,12 +23,12 @@ std::optional<std::filesystem::path> table_file(const std::filesystem::path& dir
 FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily& family,
                            const Catalog& catalog, std::vector<std::string>& refused,
                            const std::set<std::string>& gpus) {
-  std::map<std::string, std::optional<Gpu>> known;
-  auto gpu_of = [&](const std::string& system) -> const std::optional<Gpu>& {
+  std::map<std::string, std::optional<KernelGpu>> known;
+  auto gpu_of = [&](const std::string& system) -> const std::optional<KernelGpu>& {
     const auto [it, is_new] = known.try_emplace(system);
     if (is_new) {
       try {
-        it->second = catalog.gpu(system);
+        it->second.emplace(catalog.gpu(system));
         if (!gpus.empty() && !gpus.contains(it->second->id)) it->second.reset();
       } catch (const InputError& e) {
         refused.push_back(e.what());
@@ -47,7 +47,7 @@ FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily&
     const int system = csv.column("system"), latency = csv.column("latency_us"),
               version = csv.column("version"), source = csv.column("kernel_source");
     while (csv.next()) {
-      const std::optional<Gpu>& gpu = gpu_of(std::string(csv.text(system)));
+      const std::optional<KernelGpu>& gpu = gpu_of(std::string(csv.text(system)));
       KernelSample s;
       // What a sweep could not capture in a graph may be the host's time.
       if (!gpu || csv.text(source).ends_with("_eager") || !family.read(csv, table, s)) continue;

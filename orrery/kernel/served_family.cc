@@ -17,7 +17,7 @@ constexpr std::string_view kMaker = "trtllm";
 
 }  // namespace
 
-const Gpu& SurfaceStore::relative(const std::string& id) const {
+const KernelGpu& SurfaceStore::relative(const std::string& id) const {
   const std::lock_guard lock(mutex_);
   const auto it = gpus_.find(id);
   return it != gpus_.end() ? it->second : gpus_.emplace(id, Catalog(bundle_).gpu(id)).first->second;
@@ -32,7 +32,7 @@ std::vector<MeasuredGpu> SurfaceStore::measured(const KernelFamily& family,
     const std::string id = path.substr(prefix.size(), path.size() - prefix.size() - 4);
     const bool own = id == gpu_.id;
     if (own && tier_ == TierChoice::kTransferred) continue;
-    const Gpu& other = own ? gpu_ : relative(id);
+    const KernelGpu& other = own ? gpu_ : relative(id);
     if (other.vendor != gpu_.vendor) continue;  // other libraries, other kernels
     out.push_back({id, own, own ? 0 : distance(gpu_, other)});
   }

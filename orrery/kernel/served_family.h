@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
-#include "orrery/hardware/gpu.h"
 #include "orrery/kernel/calibration.h"
 #include "orrery/kernel/family.h"
+#include "orrery/kernel/kernel_gpu.h"
 #include "orrery/kernel/kernel_model.h"
 #include "orrery/kernel/surface.h"
 #include "orrery/kernel/transfer.h"
@@ -30,13 +30,13 @@ inline constexpr const char* kTorch = "pytorch";
 // facts. Thread-safe.
 class SurfaceStore {
  public:
-  SurfaceStore(const Gpu& gpu, const Bundle& bundle, TierChoice tier)
+  SurfaceStore(const KernelGpu& gpu, const Bundle& bundle, TierChoice tier)
       : gpu_(gpu), bundle_(bundle), tier_(tier) {}
 
-  const Gpu& gpu() const { return gpu_; }
+  const KernelGpu& gpu() const { return gpu_; }
   TierChoice tier() const { return tier_; }
   // The facts of a measured GPU.
-  const Gpu& relative(const std::string& id) const;
+  const KernelGpu& relative(const std::string& id) const;
   // GPUs of the same maker with a file of this family and framework, nearest first.
   std::vector<MeasuredGpu> measured(const KernelFamily& family, std::string_view framework) const;
   // The file at `path`, null if there is none. InputError: malformed, or of other axes than the
@@ -45,11 +45,11 @@ class SurfaceStore {
   const CalibrationFile* calibration(const KernelFamily& family, const std::string& path) const;
 
  private:
-  const Gpu gpu_;
+  const KernelGpu gpu_;
   const Bundle bundle_;
   const TierChoice tier_;
   mutable std::recursive_mutex mutex_;
-  mutable std::map<std::string, Gpu> gpus_;
+  mutable std::map<std::string, KernelGpu> gpus_;
   mutable std::map<std::string, std::unique_ptr<SurfaceFile>> files_;
   mutable std::map<std::string, std::unique_ptr<CalibrationFile>> calibrations_;
 };

@@ -75,7 +75,7 @@ class SparseAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "sparse_attention"; }
-  OpKinds kinds() const override { return kinds_of<Block>(); }
+  CallKinds kinds() const override { return kinds_of(CallKind::kSparseAttention); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 8, 10, 12, 13, 14, 16},
             {0, 9, 11, 13, 14, 16, 18, 20},
@@ -87,21 +87,21 @@ class SparseAttentionFamily : public KernelFamily {
     return static_cast<int>(key_of(std::get<Block>(op)).index());
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& b = std::get<Block>(op);
     KernelPoint p;
-    p.compute = flops(op) / rate_for(arithmetic(op), gpu);
+    p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = bytes(op) / gpu.memory.bandwidth;
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : Bytes(0);
-    p.base = kSetup + p.compute + move_time(bytes(op), cached, gpu);
-    p.least = 0.5 * std::max(p.compute, least_move_time(bytes(op), cached, gpu));
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : Bytes(0);
+    p.base = kSetup + p.compute + gpu.move_time(bytes(op), cached);
+    p.least = 0.5 * std::max(p.compute, gpu.least_move_time(bytes(op), cached));
     p.x = {quick_log2(static_cast<double>(b.batch) * static_cast<double>(b.new_tokens)),
            quick_log2(static_cast<double>(b.past) + static_cast<double>(b.new_tokens)),
            quick_log2(b.heads), quick_log2(static_cast<double>(b.batch))};
     return p;
   }
 
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 2.5; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 2.5; }
   Seconds analytical_floor() const override { return microseconds(60); }
 
   std::vector<std::string> tables() const override { return {"sparse_attention_module"}; }

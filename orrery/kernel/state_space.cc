@@ -37,31 +37,27 @@ constexpr Bytes kFp32{4};
 class StateSpaceFamily : public KernelFamily {
  public:
   std::string_view name() const override { return "state_space"; }
-  OpKinds kinds() const override { return kinds_of<LinearAttentionCore>(); }
-  bool accepts(const Op& op) const override {
-    const auto* a = std::get_if<LinearAttentionCore>(&op);
-    return a && a->kind == LinearAttentionCore::Kind::kMamba2;
-  }
+  CallKinds kinds() const override { return kinds_of(CallKind::kStateSpace); }
   std::vector<std::vector<double>> axes() const override { return {{0}}; }
   std::span<const KernelClass> classes() const override { return {}; }
   int class_of(const Op&) const override { return -1; }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& a = std::get<LinearAttentionCore>(op);
-    const auto held = [&](Bytes b) { return warm ? cached_on_repeat(b, gpu) : if_cached(b, gpu); };
+    const auto held = [&](Bytes b) { return warm ? gpu.cached_on_repeat(b) : gpu.if_cached(b); };
     KernelPoint p;
-    p.compute = flops(op) / rate_for(arithmetic(op), gpu);
+    p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = bytes(op) / gpu.memory.bandwidth;
     const Bytes cached = held(bytes(op));
-    p.least = std::max(p.compute, least_move_time(bytes(op), cached, gpu));
+    p.least = std::max(p.compute, gpu.least_move_time(bytes(op), cached));
     p.base =
-        a.decode ? std::max(p.compute, move_time(bytes(op), cached, gpu)) : prefill(a, gpu, held);
+        a.decode ? std::max(p.compute, gpu.move_time(bytes(op), cached)) : prefill(a, gpu, held);
     p.base = std::max(p.base, p.least);
     return p;
   }
 
   // Kernels that stream reach 0.77 to 0.88 of the bandwidth (data/kernels).
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.25; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.25; }
   Seconds analytical_floor() const override { return kStart; }
 
   std::vector<std::string> tables() const override { return {}; }
@@ -69,12 +65,12 @@ class StateSpaceFamily : public KernelFamily {
 
  private:
   template <class Held>
-  static Seconds prefill(const LinearAttentionCore& a, const Gpu& gpu, const Held& held) {
+  static Seconds prefill(const LinearAttentionCore& a, const KernelGpu& gpu, const Held& held) {
     const double length = static_cast<double>(a.new_tokens), batch = static_cast<double>(a.batch);
     const double q = std::min<double>(a.chunk, length);
     const double chunks = ceiling(length / a.chunk), tokens = batch * length;
     const double inner = 1.0 * a.v_heads * a.v_dim, shared = 1.0 * a.k_heads * a.k_dim;
-    const FlopsPerSecond rate = rate_for(a.dtype, gpu) * kTensorShare;
+    const FlopsPerSecond rate = gpu.rate(a.dtype) * kTensorShare;
     const double waves = wave_factor(batch * chunks * a.v_heads, gpu.compute_units);
     const Bytes element = bytes_per_element(a.dtype);
     const Bytes x = tokens * inner * element, b = tokens * shared * element;
@@ -83,7 +79,7 @@ class StateSpaceFamily : public KernelFamily {
     const Bytes gates = tokens * a.v_heads * kFp32;
     const auto kernel = [&](double flops_of_token, Bytes moved) {
       return std::max(Flops(tokens * flops_of_token) / rate * waves,
-                      move_time(moved, held(moved), gpu));
+                      gpu.move_time(moved, held(moved)));
     };
     const double state_flops = 2 * inner * a.k_dim;
     return kSetupKernels * kStart + kernel(0, 3 * gates) +

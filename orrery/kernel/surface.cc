@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kFirstDigit = '!', kRun = '{';
 constexpr int kBase = 45;
-constexpr long kMostSteps = 100'000;  // memory and factors must not follow a typing error
+constexpr long kMostSteps = 30'000;  // e^300: factors must not follow a typing error
 
 // Packs values as surface.h describes.
 std::string packed(const std::vector<float>& values, std::size_t row) {
@@ -327,16 +327,18 @@ inline double SurfaceLookup::interpolated(const Axis* axes, const float* values,
 #pragma GCC unroll 4
   for (std::size_t a = 0; a < kAxes; ++a) {
     const Axis& axis = axes[a];
-    const double within = std::min(std::max(axis.first, x[a]), axis.last);
+    const auto bucket = static_cast<std::int64_t>((x[a] - axis.first) * axis.buckets_per_unit);
     std::size_t low = axis.begin[static_cast<std::size_t>(
-        static_cast<std::int64_t>((within - axis.first) * axis.buckets_per_unit))];
+        std::clamp(bucket, std::int64_t{0}, static_cast<std::int64_t>(Axis::kBuckets)))];
     const Node* node = &axis.nodes[low];
-    low += std::size_t{within >= node[1].x} + std::size_t{within >= node[2].x};
+    low += std::size_t{x[a] >= node[1].x} + std::size_t{x[a] >= node[2].x};
     if constexpr (kCrowded) {
       for (std::size_t step = 0; step < axis.more_steps; ++step)
-        low += within >= axis.nodes[low + 1].x;
+        low += x[a] >= axis.nodes[low + 1].x;
     }
     node = &axis.nodes[low];
+    // Beside the search, not before it: what follows waits for less.
+    const double within = std::min(std::max(axis.first, x[a]), axis.last);
     fractions[a] = (within - node->x) * node->per_unit;
     strides[a] = axis.stride;
     values += low * axis.stride;

@@ -77,9 +77,9 @@ struct Surface {
   // Factors on `own` by the floor's share of a time: below 0.05, 0.2, 0.5, and above.
   std::array<double, 4> regimes{1, 1, 1, 1};
 
-  static std::size_t regime_of(double floor_share) {
-    return std::size_t{floor_share >= 0.05} + std::size_t{floor_share >= 0.2} +
-           std::size_t{floor_share >= 0.5};
+  static std::size_t regime_of(double floor, double time) {
+    return std::size_t{floor >= 0.05 * time} + std::size_t{floor >= 0.2 * time} +
+           std::size_t{floor >= 0.5 * time};
   }
 
   double at(const SurfaceCell& cell) const;

@@ -115,12 +115,12 @@ constexpr double kFullPower = 0.9e-12;  // W per FLOP/s of bf16; of narrower for
 constexpr double kFullPowerGddr = 3e-12;
 
 // How much faster `here` is than `relative` in this number format, each measured by its peak.
-double power_gain(Dtype arithmetic, const Gpu& here, const Gpu& relative) {
+double power_gain(Dtype arithmetic, const KernelGpu& here, const KernelGpu& relative) {
   if (!here.power || !relative.power) return 1;
-  const auto held = [&](const Gpu& g, double full) {
+  const auto held = [&](const KernelGpu& g, double full) {
     const Dtype used = g.compute_dtype(arithmetic);
     const double width = bytes_per_element(used) / bytes_per_element(Dtype::kBf16);
-    return std::min(1.0, g.power->value() / rate_for(used, g).value() / (full * width));
+    return std::min(1.0, g.power->value() / g.rate(used).value() / (full * width));
   };
   const auto gddr = [](const Gpu& g) { return g.memory.kind.starts_with("GDDR"); };
   if (gddr(here) && gddr(relative))
@@ -134,15 +134,15 @@ double power_gain(Dtype arithmetic, const Gpu& here, const Gpu& relative) {
 constexpr double kSoftmaxWeight = 0.8;
 constexpr double kLatentPairWidth = 192 + 128;  // expanded heads of DeepSeek V2 and V3
 
-double softmax_share(const Op& op, const Gpu& gpu) {
+double softmax_share(const Op& op, const KernelGpu& gpu) {
   double width = 0;  // multiply-adds of a pair
   if (const auto* a = std::get_if<PrefillAttention>(&op); a && !a->causal)
     width = a->head_dim + a->value_dim;
   if (const auto* a = std::get_if<LatentAttentionCore>(&op); a && !a->decode)
     width = kLatentPairWidth;
-  const double exponentials = exponentials_per_second(gpu);
+  const double exponentials = gpu.exponentials_per_second();
   if (width == 0 || exponentials == 0) return 0;
-  return rate_for(arithmetic(op), gpu).value() / (2 * width) / exponentials;
+  return gpu.rate(arithmetic(op)).value() / (2 * width) / exponentials;
 }
 
 // |log| of a ratio of which a data sheet gives one side only.
@@ -150,14 +150,16 @@ constexpr double kUnknownRatio = 0.5;
 
 }  // namespace
 
-double distance(const Gpu& a, const Gpu& b) {
+double distance(const KernelGpu& a, const KernelGpu& b) {
   auto ratio = [](double x, double y) {
     return x > 0 && y > 0 ? std::abs(std::log(x / y)) : kUnknownRatio;
   };
-  auto rate = [](const Gpu& g) { return rate_for(Dtype::kBf16, g).value(); };
+  auto rate = [](const KernelGpu& g) { return g.rate(Dtype::kBf16).value(); };
   auto shared = [](const Gpu& g) { return g.shared_memory ? g.shared_memory->value() : 0; };
-  auto per_unit = [&](const Gpu& g) { return g.compute_units > 0 ? rate(g) / g.compute_units : 0; };
-  auto power = [&](const Gpu& g) { return g.power ? g.power->value() / rate(g) : 0; };
+  auto per_unit = [&](const KernelGpu& g) {
+    return g.compute_units > 0 ? rate(g) / g.compute_units : 0;
+  };
+  auto power = [&](const KernelGpu& g) { return g.power ? g.power->value() / rate(g) : 0; };
   auto stacked = [](const Gpu& g) { return g.memory.kind.starts_with("HBM"); };
   double d = same_generation(a, b) ? 0 : kOtherGeneration;
   if (a.sm_version != b.sm_version) d += 0.2;
@@ -174,8 +176,8 @@ double transfer_error(std::string_view family, double distance) {
   return distance < kOtherGeneration ? std::min(error.near * (1 + distance), far) : far;
 }
 
-double latency_ratio(std::string_view family, std::string_view kernel_class, const Gpu& here,
-                     const Gpu& relative) {
+double latency_ratio(std::string_view family, std::string_view kernel_class, const KernelGpu& here,
+                     const KernelGpu& relative) {
   if (family != "gemm" || kernel_class != "bf16") return 1;
   const int later = here.sm_version / 10 - relative.sm_version / 10;
   return later > 0 ? kLaterLatency : later < 0 ? 1 / kLaterLatency : 1;
@@ -193,8 +195,9 @@ void widen_replaced(ServingSurface& s) {
   s.shared *= kReplacedFactor;
 }
 
-double carried_over(double there, const Op& op, const KernelPoint& here_point, const Gpu& here,
-                    const KernelPoint& relative_point, const Gpu& relative, Seconds saved) {
+double carried_over(double there, const Op& op, const KernelPoint& here_point,
+                    const KernelGpu& here, const KernelPoint& relative_point,
+                    const KernelGpu& relative, Seconds saved) {
   // How far the op is bound by arithmetic, 0 to 1.
   const double compute = relative_point.compute.value(), memory = relative_point.memory.value();
   const double arithmetic = compute * compute / (compute * compute + memory * memory);
@@ -219,8 +222,8 @@ double carried_over(double there, const Op& op, const KernelPoint& here_point, c
   return carried * (1 + (factor - 1) * worked / there);
 }
 
-const char* replacement_of(std::string_view family, std::string_view kernel_class, const Gpu& here,
-                           const Gpu& relative) {
+const char* replacement_of(std::string_view family, std::string_view kernel_class,
+                           const KernelGpu& here, const KernelGpu& relative) {
   if (same_generation(here, relative)) return nullptr;
   for (const Replacement& r : kReplacements) {
     if (r.family == family && kernel_class.starts_with(r.classes) &&

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "orrery/base/estimate.h"
-#include "orrery/hardware/gpu.h"
 #include "orrery/kernel/family.h"
+#include "orrery/kernel/kernel_gpu.h"
 #include "orrery/kernel/surface.h"
 
 namespace orrery {
@@ -22,7 +22,7 @@ namespace orrery {
 // arithmetic and bandwidth, and power (throttling). 0 for a GPU and itself; at least
 // kOtherGeneration between architectures.
 inline constexpr double kOtherGeneration = 3;
-double distance(const Gpu& a, const Gpu& b);
+double distance(const KernelGpu& a, const KernelGpu& b);
 
 // A GPU with a file of the family and framework.
 struct MeasuredGpu {
@@ -39,8 +39,8 @@ struct ServingSurface {
   double factor = 1;           // on the surface's time, floor excluded
   double own = 0, shared = 0;  // relative errors
   Origin origin = Origin::kAnalytical;
-  const Gpu* relative = nullptr;  // `gpu`, if it is not the GPU asked about
-  double latency = 1;             // on the surface's floor and the set-up in base
+  const KernelGpu* relative = nullptr;  // `gpu`, if it is not the GPU asked about
+  double latency = 1;                   // on the surface's floor and the set-up in base
 };
 
 // Relative error of what a relative at that distance gives.
@@ -48,8 +48,8 @@ double transfer_error(std::string_view family, double distance);
 
 // What a call takes beside its work (the surface's floor, KernelFamily::setup) on `here`, over that
 // on a relative. 1 within a generation.
-double latency_ratio(std::string_view family, std::string_view kernel_class, const Gpu& here,
-                     const Gpu& relative);
+double latency_ratio(std::string_view family, std::string_view kernel_class, const KernelGpu& here,
+                     const KernelGpu& relative);
 
 // What a surface says of another GPU: series without what is not physics.
 Surface as_relative(Surface surface);
@@ -61,14 +61,14 @@ void widen_replaced(ServingSurface& s);
 // what is above the kernels' best is latency and stays as long as it is; across generations all of
 // it follows the data sheet. Products that are bound by arithmetic follow the power limit, softmax
 // the rate of exponentials. `saved`: of the set-up in base, what a later generation does not take.
-double carried_over(double there, const Op& op, const KernelPoint& here_point, const Gpu& here,
-                    const KernelPoint& relative_point, const Gpu& relative,
-                    Seconds saved = Seconds(0));
+double carried_over(double there, const Op& op, const KernelPoint& here_point,
+                    const KernelGpu& here, const KernelPoint& relative_point,
+                    const KernelGpu& relative, Seconds saved = Seconds(0));
 
 // What replaced a kernel class on `here` since the generation of `relative` ("FlashAttention 3 by
 // TensorRT-LLM's kernels"); null: nothing that is known.
-const char* replacement_of(std::string_view family, std::string_view kernel_class, const Gpu& here,
-                           const Gpu& relative);
+const char* replacement_of(std::string_view family, std::string_view kernel_class,
+                           const KernelGpu& here, const KernelGpu& relative);
 
 // The best of `measured` (nearest first) and of the class's choices: the sum of the errors by
 // transfer and by substitution decides. So its own sweep of the class; then the class on a relative

@@ -45,11 +45,7 @@ class WideEpFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "moe_wide_ep"; }
-  OpKinds kinds() const override { return kinds_of<MoeExperts>(); }
-  bool accepts(const Op& op) const override {
-    const auto* m = std::get_if<MoeExperts>(&op);
-    return m && m->dispatched != MoeExperts::Dispatched::kNo;
-  }
+  CallKinds kinds() const override { return kinds_of(CallKind::kDispatchedExperts); }
   std::vector<std::vector<double>> axes() const override {
     return {
         {-6, -4, -2, 0, 2, 4, 6, 7, 8, 10, 12, 14}, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {11.5, 12.6, 13}};
@@ -62,21 +58,21 @@ class WideEpFamily : public KernelFamily {
            (m.skew > 0 ? 1 : 0);
   }
 
-  KernelPoint point(const Op& op, const Gpu& gpu, bool warm) const override {
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& m = std::get<MoeExperts>(op);
     KernelPoint p;
-    p.compute = flops(op) / rate_for(arithmetic(op), gpu);
+    p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = bytes(op) / gpu.memory.bandwidth;
-    const Bytes cached = warm ? cached_on_repeat(bytes(op), gpu) : Bytes(0);
-    p.base = kSetup + p.compute + move_time(bytes(op), cached, gpu);
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : Bytes(0);
+    p.base = kSetup + p.compute + gpu.move_time(bytes(op), cached);
     // Not every expert that the expectation counts need be hit by a draw: half of the bytes.
-    p.least = std::max(p.compute * 0.5, least_move_time(bytes(op), cached, gpu) * 0.5);
+    p.least = std::max(p.compute * 0.5, gpu.least_move_time(bytes(op), cached) * 0.5);
     p.x = {quick_log2(static_cast<double>(m.tokens) * m.top_k / m.experts),
            quick_log2(std::max(1.0, 1.0 * m.experts / m.ep)), quick_log2(m.hidden), 0};
     return p;
   }
 
-  double analytical_inefficiency(const Op&, const Gpu&) const override { return 1.7; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.7; }
   Seconds analytical_floor() const override { return microseconds(20); }
 
   std::vector<std::string> tables() const override { return {"moe_wideep"}; }

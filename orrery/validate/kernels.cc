@@ -276,7 +276,7 @@ class KernelJudge {
   }
 
   struct System {
-    std::optional<Gpu> gpu;
+    std::optional<KernelGpu> gpu;
     std::string why;  // there is none
   };
 

@@ -164,7 +164,7 @@ TEST(KernelLaw, EveryGpuServesEveryFormatItCanMultiply) {
       g.format = f;
       bool has_rate = true;
       try {
-        rate_for(arithmetic(Op(g)), gpu_called(id));
+        KernelGpu(gpu_called(id)).rate(arithmetic(Op(g)));
       } catch (const NoData&) {
         has_rate = false;
       }
@@ -181,7 +181,7 @@ RC_GTEST_PROP(KernelLaw, NoTimeIsBelowItsLeast, ()) {
   const auto t = predict(model_of(gpu, any_framework()), op);
   RC_PRE(t.has_value());
   for (const KernelFamily* family : kernel_families()) {
-    if (!family->accepts(op)) continue;
+    if (!family->serves(kind_of(op))) continue;
     const KernelPoint p = family->point(op, gpu_called(gpu), false);
     RC_ASSERT(t->time.value >= p.least);
     RC_ASSERT(p.base > Seconds(0));

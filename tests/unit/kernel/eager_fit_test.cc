@@ -103,17 +103,19 @@ TEST(OptimizerStep, StreamsItsStates) {
 TEST(SustainedFp32, BindsOnSmallCardsOnly) {
   const Catalog catalog;
   for (const char* id : {"v100-32g-pcie", "a100-40g-sxm", "p100-pcie"})
-    EXPECT_GE(sustained_fp32(catalog.gpu(id)) * 1.1, catalog.gpu(id).peak(Dtype::kFp32)) << id;
+    EXPECT_GE(KernelGpu(catalog.gpu(id)).sustained_fp32() * 1.1, catalog.gpu(id).peak(Dtype::kFp32))
+        << id;
   const Gpu h100 = catalog.gpu("h100-sxm");  // 128 lanes a unit
-  EXPECT_NEAR(sustained_fp32(h100) / h100.peak(Dtype::kFp32), 0.8, 1e-9);
+  EXPECT_NEAR(KernelGpu(h100).sustained_fp32() / h100.peak(Dtype::kFp32), 0.8, 1e-9);
   for (const char* id : {"p4", "t4", "l4"})
-    EXPECT_LT(sustained_fp32(catalog.gpu(id)), catalog.gpu(id).peak(Dtype::kFp32) * 0.6) << id;
+    EXPECT_LT(KernelGpu(catalog.gpu(id)).sustained_fp32(), catalog.gpu(id).peak(Dtype::kFp32) * 0.6)
+        << id;
 }
 
 TEST(Families, NarrowerOnesComeFirst) {
   auto first = [](const Op& op) {
     for (const KernelFamily* f : kernel_families()) {
-      if (f->name() != "row_kernels" && f->accepts(op)) return std::string(f->name());
+      if (f->name() != "row_kernels" && f->serves(kind_of(op))) return std::string(f->name());
     }
     return std::string();
   };

@@ -101,9 +101,9 @@ TEST(LatentCore, PredictsAboveTheRooflineAndGrowsWithContext) {
 
 TEST(AbsorbedProduct, TakesProductsOfManyMatricesOnly) {
   Gemm g{.m = 16, .n = 512, .k = 128, .batch = 16};
-  EXPECT_TRUE(absorbed_product_family().accepts(g));
+  EXPECT_TRUE(absorbed_product_family().serves(kind_of(g)));
   g.batch = 1;
-  EXPECT_FALSE(absorbed_product_family().accepts(g));
+  EXPECT_FALSE(absorbed_product_family().serves(kind_of(g)));
 }
 
 TEST(AbsorbedProduct, PadsToTilesAndWaves) {

@@ -25,36 +25,37 @@ TEST(WaveFactor, RoundsTilesUpToWholeWaves) {
 
 TEST(MoveTime, CachedBytesComeFromTheL2) {
   // 18 bytes x 100 units x 1 GHz = 1.8 TB/s.
-  const Gpu g = small_gpu();
-  EXPECT_DOUBLE_EQ(l2_bandwidth(g).value(), 1.8e12);
-  EXPECT_DOUBLE_EQ(move_time(Bytes(4e6), Bytes(0), g).value(), 4e-6);
-  EXPECT_DOUBLE_EQ(move_time(Bytes(4e6), Bytes(1.8e6), g).value(), 2.2e-6 + 1e-6);
-  EXPECT_DOUBLE_EQ(move_time(Bytes(1.8e6), Bytes(9e6), g).value(), 1e-6);  // no more than all
-  EXPECT_DOUBLE_EQ(least_move_time(Bytes(4e6), Bytes(3e6), g).value(), 1e-6 + 3e6 / 5e12);
+  const KernelGpu g = small_gpu();
+  EXPECT_DOUBLE_EQ(g.l2_bandwidth().value(), 1.8e12);
+  EXPECT_DOUBLE_EQ(g.move_time(Bytes(4e6), Bytes(0)).value(), 4e-6);
+  EXPECT_DOUBLE_EQ(g.move_time(Bytes(4e6), Bytes(1.8e6)).value(), 2.2e-6 + 1e-6);
+  EXPECT_DOUBLE_EQ(g.move_time(Bytes(1.8e6), Bytes(9e6)).value(), 1e-6);  // no more than all
+  EXPECT_DOUBLE_EQ(g.least_move_time(Bytes(4e6), Bytes(3e6)).value(), 1e-6 + 3e6 / 5e12);
 }
 
 TEST(MoveTime, L2IsFasterThanTheMemoryWithinLimits) {
   Gpu g = small_gpu();
   g.peak_clock = Hertz(0.1e9);
-  EXPECT_DOUBLE_EQ(l2_bandwidth(g).value(), 1.25e12);
+  EXPECT_DOUBLE_EQ(KernelGpu(g).l2_bandwidth().value(), 1.25e12);
   g.peak_clock = Hertz(10e9);
-  EXPECT_DOUBLE_EQ(l2_bandwidth(g).value(), 5e12);
+  EXPECT_DOUBLE_EQ(KernelGpu(g).l2_bandwidth().value(), 5e12);
   g.peak_clock.reset();
   g.boost_clock.reset();
-  EXPECT_DOUBLE_EQ(l2_bandwidth(g).value(), 1.25e12);
+  EXPECT_DOUBLE_EQ(KernelGpu(g).l2_bandwidth().value(), 1.25e12);
 }
 
 TEST(Cached, HalfTheL2InAStepNineTenthsOnRepeat) {
-  const Gpu g = small_gpu();
-  EXPECT_DOUBLE_EQ(if_cached(Bytes(5e6), g).value(), 5e6);
-  EXPECT_DOUBLE_EQ(if_cached(Bytes(5.1e6), g).value(), 0);
-  EXPECT_DOUBLE_EQ(cached_on_repeat(Bytes(9e6), g).value(), 9e6);
-  EXPECT_NEAR(cached_on_repeat(Bytes(10.75e6), g).value(), 10.75e6 / 2, 1);  // half way to 12.5 MB
-  EXPECT_DOUBLE_EQ(cached_on_repeat(Bytes(12.6e6), g).value(), 0);
-  Gpu none = g;
-  none.l2.reset();
-  EXPECT_DOUBLE_EQ(if_cached(Bytes(1), none).value(), 0);
-  EXPECT_DOUBLE_EQ(cached_on_repeat(Bytes(1), none).value(), 0);
+  const KernelGpu g = small_gpu();
+  EXPECT_DOUBLE_EQ(g.if_cached(Bytes(5e6)).value(), 5e6);
+  EXPECT_DOUBLE_EQ(g.if_cached(Bytes(5.1e6)).value(), 0);
+  EXPECT_DOUBLE_EQ(g.cached_on_repeat(Bytes(9e6)).value(), 9e6);
+  EXPECT_NEAR(g.cached_on_repeat(Bytes(10.75e6)).value(), 10.75e6 / 2, 1);  // half way to 12.5 MB
+  EXPECT_DOUBLE_EQ(g.cached_on_repeat(Bytes(12.6e6)).value(), 0);
+  Gpu without = g;
+  without.l2.reset();
+  const KernelGpu none = without;
+  EXPECT_DOUBLE_EQ(none.if_cached(Bytes(1)).value(), 0);
+  EXPECT_DOUBLE_EQ(none.cached_on_repeat(Bytes(1)).value(), 0);
 }
 
 TEST(GemmFamily, WeightsOfAStepAreNeverWarm) {
@@ -102,14 +103,13 @@ TEST(KernelPoint, RepeatedIsTheBaseOfTheRepeatedCall) {
   }
 }
 
-TEST(MoveRates, ThreeQuestionsAreAnsweredAsOneByOne) {
-  const Gpu g = small_gpu();
-  const MoveRates rates(g);
-  const Two times = rates.times(Bytes(4e6), Bytes(1.8e6), Bytes(9e6));
+TEST(MoveTime, OfTwoPartsAsOfEach) {
+  const KernelGpu g = small_gpu();
+  const Two times = g.move_times(Bytes(4e6), Bytes(1.8e6), Bytes(9e6));
   EXPECT_DOUBLE_EQ(times[0], 2.2e-6 + 1e-6);
   EXPECT_DOUBLE_EQ(times[1], 4e6 / 1.8e12);
-  EXPECT_DOUBLE_EQ(rates.by_sheet(Bytes(4e6)).value(), 4e-6);
-  EXPECT_DOUBLE_EQ(rates.least(Bytes(4e6), Bytes(3e6)).value(), 1e-6 + 3e6 / 5e12);
+  EXPECT_DOUBLE_EQ(g.by_sheet(Bytes(4e6)).value(), 4e-6);
+  EXPECT_DOUBLE_EQ(g.least_move_time(Bytes(4e6), Bytes(3e6)).value(), 1e-6 + 3e6 / 5e12);
 }
 
 TEST(PrefillFamily, PadsQueriesToBlocks) {
