@@ -1,5 +1,7 @@
 #include "orrery/base/estimate.h"
 
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
 #include <limits>
 
 namespace orrery {
@@ -52,6 +54,15 @@ double normal_quantile(double p) {
   const double q = p - 0.5, r = q * q;
   return (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q /
          (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1);
+}
+
+double heavy_quantile(double p) {
+  if (!(p > 0 && p < 1)) return std::numeric_limits<double>::quiet_NaN();
+  static const boost::math::students_t kT(3);
+  static const double kScale =
+      std::sqrt(normal_quantile(0.75) * normal_quantile(0.95) /
+                (boost::math::quantile(kT, 0.75) * boost::math::quantile(kT, 0.95)));
+  return kScale * boost::math::quantile(kT, p);
 }
 
 }  // namespace orrery

@@ -81,6 +81,7 @@ class SurfaceKernelModel : public KernelModel {
 
   KernelTime predict(const Op& op) const override {
     KernelTime t;
+    t.time.tails = Tails::kHeavy;
     if (is_backward(op)) {
       backward(op, t);
     } else {
@@ -94,7 +95,8 @@ class SurfaceKernelModel : public KernelModel {
     for (const ServedFamily& m : families_) {
       if (m.family().name() != family) continue;
       KernelTime t;
-        predict(m, op, true, t);
+      t.time.tails = Tails::kHeavy;
+      predict(m, op, true, t);
       return t;
     }
     return by_roofline(op);
@@ -204,7 +206,7 @@ class SurfaceKernelModel : public KernelModel {
     if (!repeated) uncalibrated(family, &c, op, warm, true, its);
     const double factor = c.points->factor(calibration_place(its.time.value, warm));
     t.time = {std::max(t.time.value * factor, p.least), c.points->shared, c.points->own,
-              Origin::kTransferred};
+              Origin::kTransferred, Tails::kHeavy};
   }
 
   // `p`: of the same op, repeated or not. Without KernelPoint::rest.
@@ -286,7 +288,8 @@ class SurfaceKernelModel : public KernelModel {
     t.memory = bytes(op) / gpu_.memory.bandwidth;
     const Seconds floor = microseconds(10);
     const Seconds bound = std::max(t.compute, t.memory);
-    t.time = {floor + bound * 1.5, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical};
+    t.time = {floor + bound * 1.5, kAnalyticalError, kAnalyticalOwn, Origin::kAnalytical,
+              Tails::kHeavy};
     t.bound = floor > bound          ? Bound::kLaunch
               : t.compute > t.memory ? Bound::kCompute
                                      : Bound::kMemory;

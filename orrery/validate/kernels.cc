@@ -329,10 +329,11 @@ class KernelJudge {
     };
     const double predicted = t.time.value.value(), sigma = t.time.sigma();
     const double off = std::abs(std::log(measured / predicted));
-    static const double z50 = normal_quantile(0.75), z90 = normal_quantile(0.95);
+    static const double kZ50 = heavy_quantile(0.75), kZ90 = heavy_quantile(0.95);
+    const double half50 = kZ50 * sigma, half90 = kZ90 * sigma;
     const double roofline = std::max(t.compute, t.memory).value();
     for (Errors* errors : groups_.of(key, make)) {
-      errors->predicted.add(measured, predicted, off <= z50 * sigma, off <= z90 * sigma);
+      errors->predicted.add(measured, predicted, off <= half50, off <= half90);
       errors->roofline.add(measured, roofline, false, false);
     }
     if (!each_) return;
@@ -341,10 +342,8 @@ class KernelJudge {
     row.row = fmt::format("{}:{}", row.by.at("table"), r.csv.line());
     row.measured = measured;
     row.predicted = predicted;
-    row.low50 = t.time.quantile(0.25).value();
-    row.high50 = t.time.quantile(0.75).value();
-    row.low90 = t.time.quantile(0.05).value();
-    row.high90 = t.time.quantile(0.95).value();
+    row.low50 = predicted * std::exp(-half50), row.high50 = predicted * std::exp(half50);
+    row.low90 = predicted * std::exp(-half90), row.high90 = predicted * std::exp(half90);
     row.origin = t.time.origin;
     // Not the framework: the same call is the same question.
     row.what = fmt::format("{} {}", r.system, describe(r.sample.op));

@@ -20,6 +20,24 @@ TEST(NormalQuantile, PublishedValues) {
   EXPECT_NEAR(normal_quantile(1e-6), -4.753424308822899, 8e-9);
 }
 
+// Tables of Student's t with 3 degrees: 0.76489 at 0.75, 2.35336 at 0.95.
+TEST(HeavyQuantile, IsStudentsWithTheSigmaOfANormalOne) {
+  EXPECT_NEAR(heavy_quantile(0.95) / heavy_quantile(0.75), 2.35336 / 0.76489, 1e-4);
+  EXPECT_NEAR(heavy_quantile(0.75) * heavy_quantile(0.95),
+              normal_quantile(0.75) * normal_quantile(0.95), 1e-12);
+  EXPECT_NEAR(heavy_quantile(0.5), 0, 1e-15);
+  EXPECT_DOUBLE_EQ(heavy_quantile(0.05), -heavy_quantile(0.95));
+}
+
+TEST(Estimate, HeavyTailsOfOneAreKeptByRepetitionAndLostInASum) {
+  const Estimate<Seconds> kernel{Seconds(1), 0.06, 0.08, Origin::kMeasured, Tails::kHeavy};
+  EXPECT_DOUBLE_EQ(kernel.quantile(0.95).value(), std::exp(0.1 * heavy_quantile(0.95)));
+  EXPECT_DOUBLE_EQ(kernel.scaled(3).quantile(0.95).value(), 3 * kernel.quantile(0.95).value());
+  EstimateSum<Seconds> sum;
+  sum.add(Family::kGemm, kernel);
+  EXPECT_DOUBLE_EQ(sum.total().quantile(0.95).value(), std::exp(0.1 * normal_quantile(0.95)));
+}
+
 TEST(Estimate, IntervalsAreLogNormal) {
   const Time t = time(2, 0.3, 0.4);  // sigma 0.5
   EXPECT_DOUBLE_EQ(t.sigma(), 0.5);
