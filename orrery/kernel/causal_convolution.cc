@@ -76,6 +76,7 @@ class CausalConvolutionFamily : public KernelFamily {
                             ? row.number(row.column("n_groups")) * row.number(row.column("d_state"))
                             : row.number(row.column("k_heads")) * row.number(row.column("k_dim"));
     c.channels = static_cast<std::int64_t>(2 * keys + values);
+    if (is_disturbed(row, static_cast<double>(c.batch * c.new_tokens * c.channels))) return false;
     s.op = c;
     s.framework = row.text(row.column("framework"));
     s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;

@@ -25,4 +25,8 @@ const KernelFamily& sparse_attention_family();
 const KernelFamily& gemm_gradient_family();
 const KernelFamily& attention_backward_family();
 
+// Whether a row of the linear attention table that processes so many values (tokens times channels)
+// is of a sweep that something disturbed (linear_attention.cc).
+bool is_disturbed(const CsvReader& row, double values);
+
 }  // namespace orrery

@@ -52,6 +52,30 @@ TEST(LinearAttention, ReadsTheDeltaRuleAlone) {
   EXPECT_EQ(s.kernel_class, "kda_prefill");
 }
 
+TEST(LinearAttention, ADisturbedSweepTeachesNothing) {
+  // 8192 channels: 8192 tokens make 2^26 values.
+  const auto read = [](const KernelFamily& family, const std::string& first,
+                       const std::string& kernel, int sequence) {
+    const std::string text =
+        "system,framework,version,kernel_source,table,phase,d_conv,k_heads,k_dim,v_heads,v_dim,"
+        "batch,"
+        "seq\n" +
+        first + "," + kernel + ",gdn,context,4,16,128,32,128,1," + std::to_string(sequence) + "\n";
+    CsvReader csv(text, "linear_attention.csv");
+    KernelSample s;
+    EXPECT_TRUE(csv.next());
+    return family.read(csv, "linear_attention", s);
+  };
+  const KernelFamily &rule = linear_attention_family(), &convolution = causal_convolution_family();
+  const std::string disturbed = "h200_sxm,sglang,0.5.14";
+  EXPECT_FALSE(read(rule, disturbed, "chunk_gated_delta_rule", 8192));
+  EXPECT_FALSE(read(convolution, disturbed, "causal_conv1d_fn", 8192));
+  EXPECT_TRUE(read(rule, disturbed, "chunk_gated_delta_rule", 8191));
+  EXPECT_TRUE(read(convolution, disturbed, "causal_conv1d_fn", 8191));
+  EXPECT_TRUE(read(rule, "h100_sxm,sglang,0.5.14", "chunk_gated_delta_rule", 8192));
+  EXPECT_TRUE(read(convolution, "h200_sxm,vllm,0.24.0", "causal_conv1d_fn", 8192));
+}
+
 TEST(LinearAttention, PredictsAboveTheRooflineAndLinearlyFarOutside) {
   const Gpu gpu = Catalog().gpu("h100-sxm");
   const auto model = make_kernel_model(gpu, {}, Bundle());
