@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
@@ -206,34 +207,42 @@ void set_interval(Metric& m, double a, double b) {
 
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
                     const RequestLoad& load, Origin origin, const MakeClocks& clocks,
-                    const PlainService* plain, const RunOptions& options, Point& point) {
-  const auto at = [&](StepScale scale) {
-    return service_metrics(service, config, simulate(config, load, clocks(scale).view()));
+                    const PlainService* plain, const RunOptions& options, Point& point,
+                    std::vector<Job> others) {
+  const auto metrics_of = [&](const SimulationConfig& c, StepScale scale) {
+    return service_metrics(service, c, simulate(c, load, clocks(scale).view()));
   };
   StepLog log;
   SimulationConfig logged = config;
   if (options.steps) logged.steps = &log;
-  const SimulationResult result = simulate(logged, load, clocks(1).view());
+  const bool apart = config.replica.role == Role::kPrefill;
+  SimulationResult result, alone;
+  std::vector<Metric> metrics, together, fast, slow;
+  std::vector<Job> jobs = {[&] {
+    result = simulate(logged, load, clocks(1).view());
+    metrics = service_metrics(service, config, result);
+  }};
+  if (plain)
+    jobs.emplace_back([&] { alone = simulate(plain->config, load, plain->clocks(1).view()); });
+  if (apart) jobs.emplace_back([&] { together = metrics_of(collocated(config), 1); });
+  if (options.intervals) {
+    jobs.emplace_back([&] { fast = metrics_of(config, fast_steps()); });
+    jobs.emplace_back([&] { slow = metrics_of(config, slow_steps()); });
+  }
+  std::move(others.begin(), others.end(), std::back_inserter(jobs));
+  side_by_side(jobs, static_cast<std::int64_t>(load.requests.size()));
+
   if (options.requests) point.requests = request_rows(result);
   for (const StepRecord& s : log) {
     point.steps.push_back({s.start.seconds(), s.end.seconds(), s.engine, s.decodes, s.prompts,
                            s.prompt_tokens, s.running, s.waiting, s.kv_use});
   }
-  std::vector<Metric> metrics = service_metrics(service, config, result);
-  if (plain) {
-    const SimulationResult alone = simulate(plain->config, load, plain->clocks(1).view());
-    add_comparison(service, alone, result, metrics);
-  }
-  if (config.replica.role == Role::kPrefill) {
-    const SimulationConfig together = collocated(config);
-    add_collocated(service_metrics(service, together, simulate(together, load, clocks(1).view())),
-                   metrics);
-  }
+  if (plain) add_comparison(service, alone, result, metrics);
+  if (apart) add_collocated(together, metrics);
   for (Metric& m : metrics) {
     if (m.name != "requests") m.origin = origin;
   }
   if (options.intervals) {
-    const std::vector<Metric> fast = at(fast_steps()), slow = at(slow_steps());
     const auto named = [](const std::vector<Metric>& in, const Metric& m) {
       const auto it =
           std::find_if(in.begin(), in.end(), [&](const Metric& o) { return o.name == m.name; });

@@ -7,6 +7,7 @@
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/service.h"
+#include "orrery/scenario/side_by_side.h"
 #include "orrery/serving/simulation.h"
 #include "orrery/serving/step_clock.h"
 #include "orrery/step/step_model.h"
@@ -61,9 +62,10 @@ void set_interval(Metric& m, double a, double b);
 // which gives every metric's interval (queueing multiplies errors of steps; docs/composition.md).
 // `intervals` false: once, and no intervals. Adds metrics, and requests and steps if asked, to
 // `point`. `plain`: if there, simulated once with the same load; metrics say how much faster or
-// slower requests are than there.
+// slower requests are than there. All simulations run side by side, `others` too.
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
                     const RequestLoad& load, Origin origin, const MakeClocks& clocks,
-                    const PlainService* plain, const RunOptions& options, Point& point);
+                    const PlainService* plain, const RunOptions& options, Point& point,
+                    std::vector<Job> others = {});
 
 }  // namespace orrery

@@ -13,17 +13,23 @@ namespace {
 Metric rate_with_interval(const char* name, const ServiceScenario& service,
                           const SimulationConfig& config, const MakeClocks& clocks, Origin origin,
                           bool intervals) {
-  Metric m = exact_metric(name, "requests/s", max_rate(service, config, clocks));
-  m.origin = origin;
-  if (!intervals) return m;
-  const auto at = [&](StepScale scale) {
+  double value = 0, fast = 0, slow = 0;
+  const auto search = [&](StepScale scale, double& rate) {
     try {
-      return max_rate(service, config, clocks, scale);
+      rate = max_rate(service, config, clocks, scale);
     } catch (const Infeasible&) {
-      return 0.0;  // with such steps one request alone is too slow
+      rate = 0;  // with such steps one request alone is too slow
     }
   };
-  set_interval(m, at(fast_steps()), at(slow_steps()));
+  std::vector<Job> jobs = {[&] { value = max_rate(service, config, clocks); }};
+  if (intervals) {
+    jobs.emplace_back([&] { search(fast_steps(), fast); });
+    jobs.emplace_back([&] { search(slow_steps(), slow); });
+  }
+  side_by_side(jobs, service.requests);
+  Metric m = exact_metric(name, "requests/s", value);
+  m.origin = origin;
+  if (intervals) set_interval(m, fast, slow);
   return m;
 }
 

@@ -1,7 +1,6 @@
 #include "orrery/scenario/service_repeat.h"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <cmath>
@@ -50,25 +49,37 @@ void widen(Metric& m, double mean, double error90, double error50) {
 
 }  // namespace
 
-void repeat_service(const ServiceScenario& service, double rate, const SimulationConfig& config,
-                    const MakeClocks& clocks, Point& point) {
-  const auto n = static_cast<std::size_t>(service.repeat);
-  if (n < 2) return;
-  std::vector<std::vector<Metric>> runs(n);
-  tbb::parallel_for(std::size_t{1}, n, [&](std::size_t i) {
-    ServiceScenario own = service;
-    own.seed += static_cast<std::int64_t>(i);
-    SimulationConfig c = config;
-    c.seed += i;
-    c.replica.speculation.seed += i;
-    std::vector<std::string> notes;
-    const RequestLoad load = load_of(own, rate, notes);
-    runs[i] = service_metrics(own, c, simulate(c, load, clocks(1).view()));
-  });
+SeedRuns::SeedRuns(const ServiceScenario& service, double rate, const SimulationConfig& config,
+                   const MakeClocks& clocks)
+    : service_(service),
+      rate_(rate),
+      config_(config),
+      clocks_(clocks),
+      runs_(static_cast<std::size_t>(std::max<std::int64_t>(service.repeat, 1) - 1)) {}
+
+std::vector<Job> SeedRuns::jobs() {
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < runs_.size(); ++i) jobs.emplace_back([this, i] { run(i); });
+  return jobs;
+}
+
+void SeedRuns::run(std::size_t i) {
+  ServiceScenario own = service_;
+  own.seed += static_cast<std::int64_t>(i) + 1;
+  SimulationConfig c = config_;
+  c.seed += i + 1;
+  c.replica.speculation.seed += i + 1;
+  std::vector<std::string> notes;
+  const RequestLoad load = load_of(own, rate_, notes);
+  runs_[i] = service_metrics(own, c, simulate(c, load, clocks_(1).view()));
+}
+
+void SeedRuns::merge(Point& point) const {
+  if (runs_.empty()) return;
   for (Metric& m : point.metrics) {
     std::vector<double> values = {m.value};
-    for (std::size_t i = 1; i < n; ++i) {
-      for (const Metric& other : runs[i]) {
+    for (const std::vector<Metric>& run : runs_) {
+      for (const Metric& other : run) {
         if (other.name == m.name) values.push_back(other.value);
       }
     }
@@ -82,7 +93,7 @@ void repeat_service(const ServiceScenario& service, double rate, const Simulatio
     widen(m, mean, t90(values.size() - 1) * error, t50(values.size() - 1) * error);
   }
   point.notes.push_back(
-      fmt::format("means over {} seeds; intervals hold their 90 % confidence", n));
+      fmt::format("means over {} seeds; intervals hold their 90 % confidence", runs_.size() + 1));
 }
 
 }  // namespace orrery

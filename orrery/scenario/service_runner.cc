@@ -190,9 +190,10 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
             return clock({scale.stretch * stretch, scale.deviations});
           });
         }
+        SeedRuns seeds(s.service, rate, config, clocks);
         answer_service(s.service, config, load, origin, clocks, plain ? &*plain : nullptr, options,
-                       p);
-        if (!options.load) repeat_service(s.service, rate, config, clocks, p);
+                       p, options.load ? std::vector<Job>() : seeds.jobs());
+        if (!options.load) seeds.merge(p);
         if (options.bounds) bound_service({model, plan, d, memory}, s.service, p);
         answer.points.push_back(std::move(p));
         if (s.service.find_max_rate) break;

@@ -13,6 +13,11 @@ DraftingClock::DraftingClock(const Speculation& speculation, std::unique_ptr<Ste
 
 SimTime DraftingClock::time(const StepShape& step) { return target_->time(step) + drafting(step); }
 
+std::unique_ptr<StepTimer> DraftingClock::another() const {
+  return std::make_unique<DraftingClock>(speculation_, target_->another(),
+                                         drafter_ ? drafter_->another() : nullptr, share_);
+}
+
 SimTime DraftingClock::drafting(const StepShape& step) {
   StepShape later;  // sequences that get a token, each with its past
   later.decodes = step.decodes + step.verifies;

@@ -25,6 +25,7 @@ class DraftingClock : public StepTimer {
                 std::unique_ptr<StepTimer> drafter, double share);
 
   SimTime time(const StepShape& step) override;
+  std::unique_ptr<StepTimer> another() const override;
 
  private:
   SimTime drafting(const StepShape& step);

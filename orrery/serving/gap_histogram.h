@@ -21,6 +21,16 @@ class GapHistogram {
     if (gap > largest_) largest_ = gap;
   }
 
+  bool operator==(const GapHistogram&) const = default;
+
+  void add(const GapHistogram& other) {
+    if (other.counts_.size() > counts_.size()) counts_.resize(other.counts_.size());
+    for (std::size_t i = 0; i < other.counts_.size(); ++i) counts_[i] += other.counts_[i];
+    count_ += other.count_;
+    sum_ += other.sum_;
+    if (other.largest_ > largest_) largest_ = other.largest_;
+  }
+
   std::int64_t count() const { return count_; }
   Seconds mean() const {
     return Seconds(count_ > 0 ? static_cast<double>(sum_) / static_cast<double>(count_) * 1e-12

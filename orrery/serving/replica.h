@@ -87,6 +87,7 @@ struct ReplicaCounts {
   double used_block_seconds = 0, slack_token_seconds = 0, stranded_block_seconds = 0;
   std::int64_t host_fetches = 0, host_keeps = 0;  // blocks copied from and to the host
 
+  bool operator==(const ReplicaCounts&) const = default;
   ReplicaCounts& operator+=(const ReplicaCounts& other);
 };
 

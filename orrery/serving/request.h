@@ -48,6 +48,8 @@ struct RequestRecord {
   SimTime transfer;                   // from its first token until its KV cache had moved
   Outcome outcome = Outcome::kUnfinished;
 
+  bool operator==(const RequestRecord&) const = default;
+
   Seconds ttft() const { return (first_token - arrival).time(); }
   Seconds e2e() const { return (finished - arrival).time(); }
   // Time between later tokens: (E2E - TTFT) / (output - 1). REQUIRES output > 1.

@@ -22,12 +22,27 @@ struct Arrival {
   SimTime now;
 };
 
+class BlindRouter;
+
 class Router {
  public:
   virtual ~Router() = default;
   // The place in `engines` of the one chosen. REQUIRES at least one engine. Engines come and go,
   // but keep their order.
   virtual std::size_t route(const Arrival& arrival, std::span<const EngineView> engines) = 0;
+  // Itself, if it does not look at engines; else null.
+  virtual BlindRouter* blind() { return nullptr; }
+};
+
+// One that needs to know no more of the engines than how many they are: what one engine does never
+// bears on another, so that they can be simulated side by side (lanes.h).
+class BlindRouter : public Router {
+ public:
+  virtual std::size_t pick(const Arrival& arrival, std::size_t engines) = 0;
+  std::size_t route(const Arrival& arrival, std::span<const EngineView> engines) final {
+    return pick(arrival, engines.size());
+  }
+  BlindRouter* blind() final { return this; }
 };
 
 struct RouterKind {

@@ -10,21 +10,19 @@
 namespace orrery {
 namespace {
 
-class RoundRobin : public Router {
+class RoundRobin : public BlindRouter {
  public:
-  std::size_t route(const Arrival&, std::span<const EngineView> engines) override {
-    return next_++ % engines.size();
-  }
+  std::size_t pick(const Arrival&, std::size_t engines) override { return next_++ % engines; }
 
  private:
   std::size_t next_ = 0;
 };
 
-class Random : public Router {
+class Random : public BlindRouter {
  public:
   explicit Random(std::uint64_t seed) : stream_(seed, "router") {}
-  std::size_t route(const Arrival&, std::span<const EngineView> engines) override {
-    return static_cast<std::size_t>(stream_.below(engines.size()));
+  std::size_t pick(const Arrival&, std::size_t engines) override {
+    return static_cast<std::size_t>(stream_.below(engines));
   }
 
  private:
@@ -56,12 +54,12 @@ class PowerOfTwo : public Router {
 };
 
 // Requests of one session stay together; those without one go round.
-class SessionAffinity : public Router {
+class SessionAffinity : public BlindRouter {
  public:
-  std::size_t route(const Arrival& a, std::span<const EngineView> engines) override {
+  std::size_t pick(const Arrival& a, std::size_t engines) override {
     return static_cast<std::size_t>(
                a.request.session >= 0 ? static_cast<std::uint64_t>(a.request.session) : next_++) %
-           engines.size();
+           engines;
   }
 
  private:

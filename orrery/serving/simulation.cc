@@ -7,7 +7,8 @@
 #include <queue>
 
 #include "orrery/base/error.h"
-#include "orrery/serving/router.h"
+#include "orrery/serving/front_door.h"
+#include "orrery/serving/lanes.h"
 
 namespace orrery {
 namespace {
@@ -37,6 +38,21 @@ struct Event {
   }
 };
 
+void check_load(const RequestLoad& load) {
+  const auto late = [](const Request& a, const Request& b) { return a.arrival > b.arrival; };
+  const auto at = std::adjacent_find(load.requests.begin(), load.requests.end(), late);
+  if (at != load.requests.end()) {
+    throw InputError(fmt::format("requests must be in order of arrival: number {} is before {}",
+                                 at - load.requests.begin() + 2, at - load.requests.begin() + 1));
+  }
+}
+
+void check_pool(const PoolConfig& p) {
+  if (p.replicas < 1) throw InputError("a service needs at least one replica");
+  if (p.replica.ranks < 1 || p.replica.stages < 1)
+    throw InputError("an engine has at least one rank and one stage");
+}
+
 std::vector<PoolConfig> pools_of(const SimulationConfig& config) {
   std::vector<PoolConfig> pools = {config};
   pools.insert(pools.end(), config.others.begin(), config.others.end());
@@ -46,24 +62,24 @@ std::vector<PoolConfig> pools_of(const SimulationConfig& config) {
 class Simulation : public ReplicaObserver {
  public:
   Simulation(const SimulationConfig& config, const RequestLoad& load,
-             std::span<StepTimer* const> timers)
+             std::span<StepTimer* const> timers, std::unique_ptr<Router> router,
+             std::unique_ptr<Router> decode_router)
       : config_(config),
         beams_(beam_search(config, load)),
         load_(beams_ ? beams_->load() : load),
-        pools_(checked(pools_of(config))),
-        router_(make_router(config.router, config.seed)),
-        decode_router_(make_router(config.decode_router, config.seed + 1)),
+        pools_(pools_of(config)),
+        router_(std::move(router)),
+        decode_router_(std::move(decode_router)),
         autoscaler_(make_autoscaler(config.autoscale)),
         fleet_(pools_, timers, autoscaler_ ? config.autoscale.most : 0, load_, *this, config.steps),
-        links_(config.transfer, fleet_.size()) {
-    requests_ = load.requests.size();
-    result_.records.resize(requests_);
+        links_(config.transfer, fleet_.size()),
+        door_(config_, load_, load.requests.size()) {
+    result_.records.resize(load.requests.size());
     for (const PoolConfig& p : pools_) apart_ |= p.replica.role != Role::kServe;
     check_parts();
   }
 
   SimulationResult run() {
-    check_load();
     if (autoscaler_) push(config_.autoscale.interval, What::kScale, 0, 0);
     for (std::size_t i = 0; i < fleet_.size(); ++i) {
       failure_draws_.emplace_back(config_.seed, fmt::format("failures/{}", i));
@@ -74,12 +90,11 @@ class Simulation : public ReplicaObserver {
     count_engines();
     if (config_.router_refresh.ps > 0) fleet_.look();
     while (working()) {
-      // Requests enter a queue request_overhead after they were sent.
-      const SimTime arrival = next_entry();
+      const SimTime arrival = door_.time();
       if (arrival == kNever && moving_ == 0)
         throw std::logic_error("simulation: requests wait and nothing runs");
       if (events_.empty() || arrival <= events_.top().time) {
-        enter(next_++, arrival);
+        enter(arrival);
       } else {
         const Event event = events_.top();
         events_.pop();
@@ -93,15 +108,6 @@ class Simulation : public ReplicaObserver {
   }
 
  private:
-  static std::vector<PoolConfig> checked(std::vector<PoolConfig> pools) {
-    for (const PoolConfig& p : pools) {
-      if (p.replicas < 1) throw InputError("a service needs at least one replica");
-      if (p.replica.ranks < 1 || p.replica.stages < 1)
-        throw InputError("an engine has at least one rank and one stage");
-    }
-    return pools;
-  }
-
   void check_parts() const {
     const auto has = [&](Role role) {
       return std::any_of(pools_.begin(), pools_.end(),
@@ -120,94 +126,21 @@ class Simulation : public ReplicaObserver {
     if (autoscaler_ && pools_.size() > 1) throw InputError("autoscale: of one pool alone");
   }
 
-  void check_load() const {
-    const auto late = [](const Request& a, const Request& b) { return a.arrival > b.arrival; };
-    const auto at = std::adjacent_find(load_.requests.begin(), load_.requests.end(), late);
-    if (at != load_.requests.end()) {
-      throw InputError(fmt::format("requests must be in order of arrival: number {} is before {}",
-                                   at - load_.requests.begin() + 2,
-                                   at - load_.requests.begin() + 1));
-    }
-  }
-
-  bool working() const { return outstanding_ > 0 || next_ < requests_; }
-
-  // When the next request is in a queue; kNever if there is none or it must wait for another to
-  // end.
-  SimTime next_entry() const {
-    if (next_ == requests_) return kNever;
-    const SimTime sent = sent_at(next_);
-    if (sent == kNever) return kNever;
-    return std::max(entered_, admitted(sent) + overhead(load_.requests[next_]));
-  }
-  SimTime admitted(SimTime sent) const {
-    return std::max(sent, admitted_) + config_.frontend_per_request;
-  }
-  SimTime overhead(const Request& r) const {
-    return config_.request_overhead + SimTime{config_.overhead_per_prompt_token.ps * r.input};
-  }
-
-  // When its client sends it.
-  SimTime sent_at(std::size_t index) const {
-    const SimTime arrival = load_.requests[index].arrival;
-    if (config_.max_concurrency == 0 || static_cast<std::int64_t>(index) < config_.max_concurrency)
-      return arrival;
-    return released_.empty() ? kNever : std::max(arrival, released_.front());
-  }
-  // One that ends lets another be sent.
-  void release(SimTime now) {
-    if (config_.max_concurrency > 0) released_.push_back(now);
-  }
+  bool working() const { return outstanding_ > 0 || !door_.empty(); }
 
   // ---- requests ----
 
-  void enter(std::size_t index, SimTime now) {
-    const Request& r = load_.requests[index];
-    RequestRecord& record = result_.records[index];
-    record.arrival = sent_at(index);
-    admitted_ = admitted(record.arrival);
-    entered_ = now;
-    if (config_.max_concurrency > 0 && static_cast<std::int64_t>(index) >= config_.max_concurrency)
-      released_.pop_front();
-    record.queued = now;
-    record.input = r.input;
-    record.output = r.output;
-    const std::int64_t longest = config_.replica.limits.max_model_len;
-    if (longest > 0 && std::int64_t{r.input} + r.output > longest) {
-      record.outcome = Outcome::kTooLong;
-      return release(now);
-    }
-    if (!fits_somewhere(r)) {
-      record.outcome = Outcome::kNeverFits;
-      return release(now);
-    }
+  void enter(SimTime now) {
+    const auto request = static_cast<std::uint32_t>(door_.next());
+    if (!door_.enter(result_.records[request])) return;
     ++outstanding_;
     look_again(now);
-    const auto request = static_cast<std::uint32_t>(index);
     send(beams_ ? beams_->start(request) : request, now);
   }
 
   // The place in the load of what an engine knows as `request`.
   std::uint32_t of_load(std::uint32_t request) const {
     return beams_ ? beams_->search_of(request) : request;
-  }
-
-  // The last token is never cached; one that prefills caches the prompt alone.
-  static bool fits(const ReplicaConfig& c, const Request& r) {
-    std::int64_t tokens = c.role == Role::kPrefill ? r.input : std::int64_t{r.input} + r.output - 1;
-    if (c.kv.reserve == KvOptions::Reserve::kMaxModelLen) tokens = c.limits.max_model_len;
-    const std::int64_t adapter = r.adapter < 0 ? 0 : c.kv.adapter_blocks;
-    return (tokens + c.limits.block_size - 1) / c.limits.block_size + adapter <= c.kv_blocks;
-  }
-
-  bool fits_somewhere(const Request& r) const {
-    const auto in = [&](Role role) {
-      return std::any_of(pools_.begin(), pools_.end(), [&](const PoolConfig& p) {
-        return p.replica.role == role && fits(p.replica, r);
-      });
-    };
-    if (!apart_) return in(Role::kServe);
-    return in(Role::kPrefill) && (r.output == 1 || in(Role::kDecode));
   }
 
   // The engine that a router chooses among those up in which the request fits; size() if there is
@@ -457,7 +390,7 @@ class Simulation : public ReplicaObserver {
     record.finished = now;
     record.outcome = Outcome::kDone;
     result_.end = std::max(result_.end, now);
-    release(now);
+    door_.release(now);
     --outstanding_;
   }
   // A beam has its token; false while the search goes on.
@@ -506,15 +439,11 @@ class Simulation : public ReplicaObserver {
   std::vector<RandomStream> failure_draws_;
   std::priority_queue<Event> events_;
   std::uint64_t sequence_ = 0;
-  std::int64_t moving_ = 0;   // events that bring the simulation on by themselves
-  std::size_t requests_ = 0;  // of the load
-  std::size_t next_ = 0;      // request to enter
+  std::int64_t moving_ = 0;  // events that bring the simulation on by themselves
+  FrontDoor door_;
   std::int64_t outstanding_ = 0;
-  std::deque<SimTime> released_;  // when requests ended in whose place none was sent yet
-  SimTime admitted_;              // when the front end was done with the last request
-  SimTime entered_;               // when the last one was queued
-  SimTime formed_;                // when the front end was done with the last beam
-  SimTime changed_;               // when the fleet last did
+  SimTime formed_;   // when the front end was done with the last beam
+  SimTime changed_;  // when the fleet last did
   std::vector<std::uint32_t> prefilled_;
   bool looking_ = false;              // a look is coming
   std::deque<std::uint32_t> parked_;  // while no engine takes requests
@@ -534,7 +463,14 @@ ReplicaCounts SimulationResult::total() const {
 SimulationResult simulate(const SimulationConfig& config, const RequestLoad& load,
                           std::span<StepTimer* const> timers) {
   if (timers.size() != config.pools()) throw std::logic_error("simulate: one timer for each pool");
-  return Simulation(config, load, timers).run();
+  check_pool(config);
+  for (const PoolConfig& p : config.others) check_pool(p);
+  check_load(load);
+  auto router = make_router(config.router, config.seed);
+  auto decode_router = make_router(config.decode_router, config.seed + 1);
+  if (BlindRouter* blind = lane_router(config, *router, timers))
+    return simulate_lanes(config, load, timers, *blind);
+  return Simulation(config, load, timers, std::move(router), std::move(decode_router)).run();
 }
 
 SimulationResult simulate(const SimulationConfig& config, const RequestLoad& load,

@@ -48,6 +48,10 @@ SimTime StepClock::latency(const StepShape& step) {
   return through_->time(step);
 }
 
+std::unique_ptr<StepTimer> StepClock::another() const {
+  return std::make_unique<StepClock>(steps_, scale_, batch_.lora);
+}
+
 double StepClock::asked(std::int64_t wave_tokens) {
   const std::int64_t dp = steps_.plan().dp;
   batch_.all_tokens = 0;

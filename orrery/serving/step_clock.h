@@ -40,6 +40,7 @@ class StepClock : public StepTimer {
 
   SimTime time(const StepShape& step) override;
   SimTime latency(const StepShape& step) override;
+  std::unique_ptr<StepTimer> another() const override;
 
  private:
   // Of steps without chunks: their counts, and a mean context.

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "orrery/serving/sim_time.h"
 
@@ -36,6 +38,18 @@ class StepTimer {
   virtual SimTime time(const StepShape& step) = 0;
   // Through all stages.
   virtual SimTime latency(const StepShape& step) { return time(step); }
+
+  // One that answers the same and can be used on another thread; null: there is none.
+  virtual std::unique_ptr<StepTimer> another() const { return nullptr; }
+  // The k-th other one, for a thread beside this one's; kept here with what it has learned. Not
+  // thread-safe.
+  StepTimer* beside(std::size_t k) {
+    while (beside_.size() <= k) beside_.push_back(another());
+    return beside_[k].get();
+  }
+
+ private:
+  std::vector<std::unique_ptr<StepTimer>> beside_;
 };
 
 }  // namespace orrery

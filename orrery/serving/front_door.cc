@@ -1,0 +1,76 @@
+#include "orrery/serving/front_door.h"
+
+#include <algorithm>
+
+namespace orrery {
+
+bool fits(const ReplicaConfig& c, const Request& r) {
+  std::int64_t tokens = c.role == Role::kPrefill ? r.input : std::int64_t{r.input} + r.output - 1;
+  if (c.kv.reserve == KvOptions::Reserve::kMaxModelLen) tokens = c.limits.max_model_len;
+  const std::int64_t adapter = r.adapter < 0 ? 0 : c.kv.adapter_blocks;
+  return (tokens + c.limits.block_size - 1) / c.limits.block_size + adapter <= c.kv_blocks;
+}
+
+FrontDoor::FrontDoor(const SimulationConfig& config, const RequestLoad& load, std::size_t requests)
+    : config_(config), load_(load), requests_(requests) {
+  const auto has_role = [](const PoolConfig& p) { return p.replica.role != Role::kServe; };
+  apart_ = has_role(config) || std::any_of(config.others.begin(), config.others.end(), has_role);
+}
+
+SimTime FrontDoor::sent() const {
+  const SimTime arrival = load_.requests[next_].arrival;
+  if (config_.max_concurrency == 0 || static_cast<std::int64_t>(next_) < config_.max_concurrency)
+    return arrival;
+  return released_.empty() ? kNever : std::max(arrival, released_.front());
+}
+
+SimTime FrontDoor::admitted(SimTime sent) const {
+  return std::max(sent, admitted_) + config_.frontend_per_request;
+}
+
+SimTime FrontDoor::time() const {
+  if (empty()) return kNever;
+  const SimTime at = sent();
+  if (at == kNever) return kNever;
+  const SimTime overhead = config_.request_overhead + SimTime{config_.overhead_per_prompt_token.ps *
+                                                              load_.requests[next_].input};
+  return std::max(entered_, admitted(at) + overhead);
+}
+
+Outcome FrontDoor::turned_away(const Request& r) const {
+  const std::int64_t longest = config_.replica.limits.max_model_len;
+  if (longest > 0 && std::int64_t{r.input} + r.output > longest) return Outcome::kTooLong;
+  const auto in = [&](Role role) {
+    const auto takes = [&](const PoolConfig& p) {
+      return p.replica.role == role && fits(p.replica, r);
+    };
+    return takes(config_) || std::any_of(config_.others.begin(), config_.others.end(), takes);
+  };
+  const bool runs =
+      apart_ ? in(Role::kPrefill) && (r.output == 1 || in(Role::kDecode)) : in(Role::kServe);
+  return runs ? Outcome::kUnfinished : Outcome::kNeverFits;
+}
+
+bool FrontDoor::enter(RequestRecord& record) {
+  const Request& r = load_.requests[next_];
+  const SimTime now = time();
+  record.arrival = sent();
+  admitted_ = admitted(record.arrival);
+  entered_ = now;
+  if (config_.max_concurrency > 0 && static_cast<std::int64_t>(next_) >= config_.max_concurrency)
+    released_.pop_front();
+  ++next_;
+  record.queued = now;
+  record.input = r.input;
+  record.output = r.output;
+  record.outcome = turned_away(r);
+  if (record.outcome == Outcome::kUnfinished) return true;
+  release(now);
+  return false;
+}
+
+void FrontDoor::release(SimTime now) {
+  if (config_.max_concurrency > 0) released_.push_back(now);
+}
+
+}  // namespace orrery
