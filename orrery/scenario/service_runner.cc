@@ -105,8 +105,8 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
     for (std::int64_t pp : s.parallel.pp) {
       if (s.service.speculation.on() && pp > 1)
         throw NoData(
-            "speculation: not with pipeline stages: neither vLLM (to 0.15) nor SGLang combines "
-            "them");
+            "speculation: not with pipeline stages: neither vLLM (V1), TensorRT-LLM nor SGLang "
+            "combines them");
       if (!further.empty() && (s.service.speculation.on() || s.service.lora.on() ||
                                s.service.kv.contiguous() || s.service.kv.host_memory > Bytes(0)))
         throw NoData("speculation, lora and kv: not simulated with several pools");
