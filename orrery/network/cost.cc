@@ -87,7 +87,8 @@ Seconds overlapped(Seconds a, Seconds b) {
   const double most = std::max(a.value(), b.value());
   if (most <= 0) return Seconds(0);
   const double other = std::min(a.value(), b.value()) / most;
-  return Seconds(most * std::pow(1 + std::pow(other, 4), 0.25));
+  const double square = other * other;
+  return Seconds(most * std::sqrt(std::sqrt(1 + square * square)));
 }
 
 }  // namespace orrery

@@ -18,33 +18,31 @@ CurveTime library_time(const LibraryCurve& curve, const NcclCosts& costs, Bytes 
   const auto latency = [&](const NcclCost& c) { return (c.latency - c.nic) * curve.start + c.nic; };
   Seconds least(1e30), least_of_switch(1e30);
   bool only_rings = true;
-  const auto each = [&](auto f) {
-    for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
-      for (std::size_t p = 0; p < kNcclProtocols; ++p) {
-        const auto algorithm = static_cast<NcclAlgorithm>(a);
-        if (costs[a][p].available && forced.allows(algorithm, static_cast<NcclProtocol>(p)))
-          f(algorithm, costs[a][p]);
-      }
-    }
-  };
-  each([&](NcclAlgorithm a, const NcclCost& c) {
+  for (const auto& [a, p, c] : costs) {
+    if (!forced.allows(a, p)) continue;
     const bool in_switch = a == NcclAlgorithm::kNvls || a == NcclAlgorithm::kNvlsTree;
-    Seconds& of = in_switch ? least_of_switch : least;
-    of = std::min(of, latency(c));
+    const Seconds own = latency(c);
+    if (in_switch) {
+      if (own < least_of_switch) least_of_switch = own;
+    } else if (own < least) {
+      least = own;
+    }
     only_rings &= a == NcclAlgorithm::kRing;
-  });
+  }
   if (least == Seconds(1e30)) least = least_of_switch;
   CurveTime best{least, {}, Seconds(1e300)};
-  each([&](NcclAlgorithm a, const NcclCost& c) {
+  for (const auto& [a, p, c] : costs) {
+    if (!forced.allows(a, p)) continue;
     const Seconds own = latency(c);
     const bool ring = a == NcclAlgorithm::kRing;
     const double width = ring ? std::min(curve.width, 1.0) : curve.width;
     const Seconds transfer = std::max(bytes / (c.bandwidth * width), bound);
     if (only_rings) {
-      const Seconds total(std::hypot(own.value(), transfer.value()));
+      const Seconds total(root_of_squares(own.value(), transfer.value()));
       if (total < best.total) best = {own, transfer, total};
-      return;
+      continue;
     }
+    if (!(least + transfer < best.total)) continue;
     double between = std::sqrt(own.value() * transfer.value());
     if (ring) between = std::min(between, own.value());
     if (c.fill > Seconds(0)) {
@@ -53,7 +51,7 @@ CurveTime library_time(const LibraryCurve& curve, const NcclCosts& costs, Bytes 
     }
     const Seconds total = least + transfer + Seconds(curve.pipelining * between);
     if (total < best.total) best = {least, transfer, total};
-  });
+  }
   return best;
 }
 
@@ -65,7 +63,7 @@ double start_share(const CurveTime& t) {
 
 double PartErrors::parts(const CurveTime& time) const {
   const double share = start_share(time);
-  return std::hypot(share * start, (1 - share) * width);
+  return root_of_squares(share * start, (1 - share) * width);
 }
 
 double PartErrors::sigma(const CurveTime& time) const { return std::hypot(parts(time), curve); }

@@ -219,10 +219,30 @@ NcclCost nccl_cost(const NcclGraph& g, Kind kind, A a, P p) {
 NcclCosts nccl_costs(const NcclGraph& g, Kind kind) {
   NcclCosts all;
   for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
-    for (std::size_t p = 0; p < kNcclProtocols; ++p)
-      all[a][p] = nccl_cost(g, kind, static_cast<A>(a), static_cast<P>(p));
+    for (std::size_t p = 0; p < kNcclProtocols; ++p) {
+      const NcclCost cost = nccl_cost(g, kind, static_cast<A>(a), static_cast<P>(p));
+      if (cost.available) all.add({static_cast<A>(a), static_cast<P>(p), cost});
+    }
   }
   return all;
+}
+
+NcclCosts slowest(const NcclCosts& a, const NcclCosts& b) {
+  NcclCosts both;
+  for (const NcclCosts::Offer& x : a) {
+    for (const NcclCosts::Offer& y : b) {
+      if (x.algorithm != y.algorithm || x.protocol != y.protocol) continue;
+      // The NIC's part of the latency is not scaled with the rest (library_curve.h).
+      both.add({x.algorithm,
+                x.protocol,
+                {true,
+                 std::max(x.cost.latency - x.cost.nic, y.cost.latency - y.cost.nic) +
+                     std::max(x.cost.nic, y.cost.nic),
+                 std::min(x.cost.bandwidth, y.cost.bandwidth), std::max(x.cost.nic, y.cost.nic),
+                 std::max(x.cost.stages, y.cost.stages), std::max(x.cost.fill, y.cost.fill)}});
+    }
+  }
+  return both;
 }
 
 Seconds nccl_time(const NcclGraph& g, Kind kind, A a, P p, const NcclCost& cost, Bytes bytes) {
@@ -245,14 +265,10 @@ Seconds nccl_time(const NcclGraph& g, Kind kind, A a, P p, const NcclCost& cost,
 std::optional<NcclChoice> nccl_choose(const NcclGraph& g, Kind kind, const NcclCosts& costs,
                                       Bytes bytes, const NcclForced& forced) {
   std::optional<NcclChoice> best;
-  for (std::size_t i = 0; i < kNcclAlgorithms; ++i) {
-    for (std::size_t j = 0; j < kNcclProtocols; ++j) {
-      const A a = static_cast<A>(i);
-      const P p = static_cast<P>(j);
-      if (!costs[i][j].available || !forced.allows(a, p)) continue;
-      const Seconds t = nccl_time(g, kind, a, p, costs[i][j], bytes);
-      if (!best || t < best->time) best = {a, p, t};
-    }
+  for (const auto& [a, p, cost] : costs) {
+    if (!forced.allows(a, p)) continue;
+    const Seconds t = nccl_time(g, kind, a, p, cost, bytes);
+    if (!best || t < best->time) best = {a, p, t};
   }
   return best;
 }

@@ -68,9 +68,26 @@ struct NcclCost {
 NcclCost nccl_cost(const NcclGraph& graph, Collective::Kind kind, NcclAlgorithm algorithm,
                    NcclProtocol protocol);
 
-// All pairs, in the order of the enums.
-using NcclCosts = std::array<std::array<NcclCost, kNcclProtocols>, kNcclAlgorithms>;
+// The pairs that NCCL considers, in the order of the enums.
+class NcclCosts {
+ public:
+  struct Offer {
+    NcclAlgorithm algorithm = NcclAlgorithm::kRing;
+    NcclProtocol protocol = NcclProtocol::kSimple;
+    NcclCost cost;
+  };
+  void add(const Offer& offer) { offers_[size_++] = offer; }
+  const Offer* begin() const { return offers_.data(); }
+  const Offer* end() const { return offers_.data() + size_; }
+
+ private:
+  std::array<Offer, kNcclAlgorithms * kNcclProtocols> offers_;
+  std::size_t size_ = 0;
+};
 NcclCosts nccl_costs(const NcclGraph& graph, Collective::Kind kind);
+
+// What both offer, with the longer latency and the smaller bandwidth of each pair.
+NcclCosts slowest(const NcclCosts& a, const NcclCosts& b);
 
 // The tuner's time of one pair for a message, with its corrections for trees and rings. REQUIRES
 // cost.available.

@@ -63,19 +63,23 @@ bool is_point_to_point(Collective::Kind kind) {
   return kind == Collective::Kind::kAllToAll || kind == Collective::Kind::kSend;
 }
 
+// What the tuner knows of a kind of collective on a group.
+struct Tuned {
+  NcclGraph graph;
+  NcclCosts costs;
+};
+
 // What a group's place in the machine decides, worked out once.
 struct Route {
   int ranks = 0, stride = 0;
-  GroupLink link;
-  NcclGraph graph;
-  std::array<NcclCosts, kKinds> costs{};  // by Collective::Kind
+  std::array<Tuned, kKinds> kinds{};  // by Collective::Kind
 };
 
 class CurveNetwork final : public NetworkModel {
  public:
   CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std::string stack,
-               const Bundle& bundle)
-      : cluster_(cluster), placement_(placement(plan)), stack_(std::move(stack)) {
+               const Bundle& bundle, const std::vector<Cluster>& beside)
+      : cluster_(cluster), beside_(beside), placement_(placement(plan)), stack_(std::move(stack)) {
     const NetworkConstants constants(bundle);
     if (cluster_.scale_up() != nullptr) scale_up_ = constants.of(*cluster_.scale_up());
     if (cluster_.bridge() != nullptr) bridge_ = constants.of(*cluster_.bridge());
@@ -157,14 +161,13 @@ class CurveNetwork final : public NetworkModel {
         forced.algorithm || forced.protocol
             ? fmt::format("forced; the tuner reckons {}", to_text(best.time))
             : fmt::format("least of the tuner's reckonings: {}", to_text(best.time));
-    Route scratch;
-    const Route& r = route_of(c, placement_, scratch);
+    std::optional<Tuned> scratch;
+    const Tuned& tuned = tuned_of(c, placement_, scratch);
     std::optional<NcclChoice> second;
-    const NcclCosts& costs = r.costs[static_cast<std::size_t>(c.kind)];
     for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
       const auto algorithm = static_cast<NcclAlgorithm>(a);
       if (algorithm == best.algorithm) continue;
-      const auto other = nccl_choose(r.graph, c.kind, costs, c.bytes, {algorithm, {}});
+      const auto other = nccl_choose(tuned.graph, c.kind, tuned.costs, c.bytes, {algorithm, {}});
       if (other && (!second || other->time < second->time)) second = other;
     }
     if (second) {
@@ -176,7 +179,7 @@ class CurveNetwork final : public NetworkModel {
 
   Seconds bound(const Collective& c) const override {
     if (c.ranks <= 1) return Seconds(0);
-    return bisection_bound(cluster_, group_link(c, placement_), c.kind, c.bytes);
+    return bound_of(c, group_link(c, placement_), placement_);
   }
 
   std::string provenance(const Collective& c) const override {
@@ -226,37 +229,53 @@ class CurveNetwork final : public NetworkModel {
     return cluster_.link(stages ? std::max(p.stages, 2) : c.ranks, group_stride(c, p));
   }
 
+  Tuned tuned(int ranks, int stride, Collective::Kind kind) const {
+    const NcclGraph graph = nccl_graph(cluster_, cluster_.link(ranks, stride));
+    Tuned t{graph, nccl_costs(graph, kind)};
+    for (const Cluster& other : beside_) {
+      t.costs = slowest(t.costs, nccl_costs(nccl_graph(other, other.link(ranks, stride)), kind));
+    }
+    return t;
+  }
+
+  Seconds bound_of(const Collective& c, const GroupLink& link, const RankPlacement& p) const {
+    Seconds bound = bisection_bound(cluster_, link, c.kind, c.bytes);
+    for (const Cluster& other : beside_) {
+      const GroupLink theirs = other.link(c.ranks, group_stride(c, p));
+      bound = std::max(bound, bisection_bound(other, theirs, c.kind, c.bytes));
+    }
+    return bound;
+  }
+
   Route route(int ranks, int stride) const {
     Route r;
     r.ranks = ranks, r.stride = stride;
-    r.link = cluster_.link(ranks, stride);
-    r.graph = nccl_graph(cluster_, r.link);
     for (std::size_t k = 0; k < kKinds; ++k)
-      r.costs[k] = nccl_costs(r.graph, static_cast<Collective::Kind>(k));
+      r.kinds[k] = tuned(ranks, stride, static_cast<Collective::Kind>(k));
     return r;
   }
 
-  // The route of a group: one of the plan's, or made in `scratch`.
-  const Route& route_of(const Collective& c, const RankPlacement& p, Route& scratch) const {
+  // Of a group of the plan, or made in `scratch`.
+  const Tuned& tuned_of(const Collective& c, const RankPlacement& p,
+                        std::optional<Tuned>& scratch) const {
     const int stride = group_stride(c, p);
     for (const Route& r : routes_) {
-      if (r.ranks == c.ranks && r.stride == stride) return r;
+      if (r.ranks == c.ranks && r.stride == stride)
+        return r.kinds[static_cast<std::size_t>(c.kind)];
     }
-    scratch = route(c.ranks, stride);
-    return scratch;
+    return scratch.emplace(tuned(c.ranks, stride, c.kind));
   }
 
   NcclChoice checked_choice(const Collective& c, const NcclForced& forced) const {
-    Route scratch;
-    const Route& r = route_of(c, placement_, scratch);
-    const auto best =
-        nccl_choose(r.graph, c.kind, r.costs[static_cast<std::size_t>(c.kind)], c.bytes, forced);
+    std::optional<Tuned> scratch;
+    const Tuned& t = tuned_of(c, placement_, scratch);
+    const auto best = nccl_choose(t.graph, c.kind, t.costs, c.bytes, forced);
     if (best) return *best;
     throw InputError(fmt::format("{}{}{} is not offered for {} of {} ranks on {} node{}",
                                  forced.algorithm ? to_text(*forced.algorithm) : "",
                                  forced.algorithm && forced.protocol ? " with " : "",
                                  forced.protocol ? to_text(*forced.protocol) : "", to_text(c.kind),
-                                 c.ranks, r.graph.nodes, r.graph.nodes > 1 ? "s" : ""));
+                                 c.ranks, t.graph.nodes, t.graph.nodes > 1 ? "s" : ""));
   }
 
   // REQUIRES that the pair is offered.
@@ -342,13 +361,11 @@ class CurveNetwork final : public NetworkModel {
     const PartErrors& errors = origin >= Origin::kTransferred ? fitted.elsewhere : fitted.errors;
     Choice choice{{}, "direct", errors.curve, origin};
     if (!is_point_to_point(c.kind)) {
-      Route scratch;
-      const Route& r = route_of(c, p, scratch);
-      const NcclCosts& costs = r.costs[static_cast<std::size_t>(c.kind)];
-      choice.time = library_time(fitted.curve, costs, c.bytes,
-                                 bisection_bound(cluster_, link, c.kind, c.bytes), forced);
+      std::optional<Tuned> scratch;
+      const Tuned& t = tuned_of(c, p, scratch);
+      choice.time = library_time(fitted.curve, t.costs, c.bytes, bound_of(c, link, p), forced);
       choice.shared = errors.parts(choice.time);
-      const auto best = nccl_choose(r.graph, c.kind, costs, c.bytes, forced);
+      const auto best = nccl_choose(t.graph, c.kind, t.costs, c.bytes, forced);
       choice.algorithm = to_text(best->algorithm);
       return choice;
     }
@@ -377,20 +394,21 @@ class CurveNetwork final : public NetworkModel {
   static Estimate<Seconds> estimate(const Choice& choice) {
     Estimate<Seconds> e{choice.time.total, kMeasuredShared, choice.error, choice.origin};
     if (choice.shared) {
-      e.shared = std::hypot(kMeasuredShared, *choice.shared);
+      e.shared = root_of_squares(kMeasuredShared, *choice.shared);
       return e;
     }
     if (choice.origin == Origin::kTransferred) {
       e.shared = kTransferredShared;
-      e.own = std::hypot(choice.error, kTransferredOwn);
+      e.own = root_of_squares(choice.error, kTransferredOwn);
     } else if (choice.origin == Origin::kAnalytical) {
       e.shared = kAnalyticalShared;
-      e.own = std::hypot(choice.error, kAnalyticalOwn);
+      e.own = root_of_squares(choice.error, kAnalyticalOwn);
     }
     return e;
   }
 
   Cluster cluster_;
+  std::vector<Cluster> beside_;
   RankPlacement placement_;
   std::string stack_;
   NetworkConstants::Found scale_up_, bridge_, network_;
@@ -437,7 +455,8 @@ std::string_view collective_library(const Gpu& gpu) {
 }
 
 std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const ParallelPlan& plan,
-                                                 std::string_view stack, const Bundle& bundle) {
+                                                 std::string_view stack, const Bundle& bundle,
+                                                 const std::vector<Cluster>& beside) {
   static const std::vector<std::string> stacks = {"vllm", "trtllm",  "sglang",      "nccl",
                                                   "rccl", "pytorch", "pytorch-loop"};
   const std::string name = canonical_name(stack);
@@ -450,7 +469,7 @@ std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const P
         fmt::format("the plan needs {} GPUs (tp {} x pp {} x dp {}), the cluster has {}",
                     plan.devices(), plan.tp, plan.pp, plan.dp, cluster.gpus()));
   }
-  return std::make_unique<CurveNetwork>(cluster, plan, name, bundle);
+  return std::make_unique<CurveNetwork>(cluster, plan, name, bundle, beside);
 }
 
 }  // namespace orrery

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "orrery/base/bundle.h"
 #include "orrery/base/estimate.h"
@@ -99,8 +100,9 @@ std::string_view collective_library(const Gpu& gpu);
 // profiler shows it. A kernel shorter than the time between two launches waits for the other ranks:
 // VIDUR's 2 H100 take 7 us or 28, 4 mostly 28, A100s up to 62; from there on they take the kernel's
 // own time. InputError: another stack. Infeasible: the plan needs more devices than the cluster
-// has.
+// has. `beside`: the kinds of nodes that stand beside these in a mixed group (mixed_network.h).
 std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const ParallelPlan& plan,
-                                                 std::string_view stack, const Bundle& bundle);
+                                                 std::string_view stack, const Bundle& bundle,
+                                                 const std::vector<Cluster>& beside = {});
 
 }  // namespace orrery

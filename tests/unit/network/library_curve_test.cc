@@ -12,13 +12,17 @@ namespace orrery {
 namespace {
 
 using Kind = Collective::Kind;
+using A = NcclAlgorithm;
+using P = NcclProtocol;
 
 double us(Seconds t) { return t / microseconds(1); }
 
 // One tree with a latency of 20 us (5 of them the NIC's) and 1 GB/s: 15 us are scaled, 5 are not.
 TEST(LibraryCurve, StartScalesTheTunersLatencyAlone) {
-  NcclCosts costs{};
-  costs[0][0] = {true, microseconds(20), BytesPerSecond(1e9), microseconds(5), 0, Seconds(0)};
+  NcclCosts costs;
+  costs.add({A::kTree,
+             P::kLl,
+             {true, microseconds(20), BytesPerSecond(1e9), microseconds(5), 0, Seconds(0)}});
   const CurveTime t = library_time({2, 1, 0.5}, costs, Bytes(35000), Seconds(0));
   EXPECT_NEAR(us(t.latency), 35, 1e-9);
   EXPECT_NEAR(us(t.transfer), 35, 1e-9);
@@ -28,9 +32,10 @@ TEST(LibraryCurve, StartScalesTheTunersLatencyAlone) {
 
 // NVLSTree's stages are filled once: from then on only the transfer grows.
 TEST(LibraryCurve, StagesFillOnce) {
-  NcclCosts costs{};
-  costs[static_cast<std::size_t>(NcclAlgorithm::kNvlsTree)][2] = {
-      true, microseconds(50), BytesPerSecond(100e9), Seconds(0), 2, microseconds(200)};
+  NcclCosts costs;
+  costs.add({A::kNvlsTree,
+             P::kSimple,
+             {true, microseconds(50), BytesPerSecond(100e9), Seconds(0), 2, microseconds(200)}});
   const LibraryCurve plain{1, 1, 1};
   const auto beyond = [&](double bytes) {
     const CurveTime t = library_time(plain, costs, Bytes(bytes), Seconds(0));
@@ -45,10 +50,13 @@ TEST(LibraryCurve, StagesFillOnce) {
 // A rack's small message takes the tree's latency, not that of the reduction in the switch, which
 // is the tuner's least.
 TEST(LibraryCurve, SmallMessagesStartAsTrees) {
-  NcclCosts costs{};
-  costs[0][0] = {true, microseconds(92), BytesPerSecond(20e9), Seconds(0), 0, Seconds(0)};
-  costs[static_cast<std::size_t>(NcclAlgorithm::kNvlsTree)][2] = {
-      true, microseconds(67), BytesPerSecond(400e9), Seconds(0), 2, microseconds(900)};
+  NcclCosts costs;
+  costs.add({A::kTree,
+             P::kLl,
+             {true, microseconds(92), BytesPerSecond(20e9), Seconds(0), 0, Seconds(0)}});
+  costs.add({A::kNvlsTree,
+             P::kSimple,
+             {true, microseconds(67), BytesPerSecond(400e9), Seconds(0), 2, microseconds(900)}});
   EXPECT_NEAR(us(library_time({2, 1, 1}, costs, Bytes(1), Seconds(0)).latency), 184, 1e-9);
 }
 
@@ -57,17 +65,19 @@ TEST(LibraryCurve, SmallMessagesStartAsTrees) {
 TEST(LibraryCurve, WhatGraphsSay) {
   const Catalog catalog;
   const Cluster racks(catalog, catalog.gpu("gb200"), 144);
-  const NcclCosts rack = nccl_costs(nccl_graph(racks, racks.link(144)), Kind::kAllReduce);
-  const NcclCost& tree = rack[static_cast<std::size_t>(NcclAlgorithm::kNvlsTree)][2];
+  const NcclCost tree =
+      nccl_cost(nccl_graph(racks, racks.link(144)), Kind::kAllReduce, A::kNvlsTree, P::kSimple);
   EXPECT_NEAR(tree.stages, 2, 1e-12);
   EXPECT_NEAR(us(tree.fill), 2 * 72 * 7, 1e-9);
   const Cluster efa(catalog, catalog.gpu("h100-sxm"), 16, catalog.node_type("aws-p5"));
-  const NcclCosts p5 = nccl_costs(nccl_graph(efa, efa.link(16)), Kind::kAllReduce);
-  EXPECT_NEAR(us(p5[0][0].nic), 2 * 12.3, 1e-9);
-  EXPECT_NEAR(us(p5[0][2].nic), 2 * 2 * 12.3, 1e-9);
-  EXPECT_NEAR(us(p5[static_cast<std::size_t>(NcclAlgorithm::kNvlsTree)][2].fill),
-              2 * (8 * 7 + 8 * 12.3), 1e-9);
-  EXPECT_NEAR(us(p5[0][0].latency - p5[0][0].nic), 6.8 + 2 * (7 * 0.6 + 5), 1e-9);
+  const auto p5 = [&](A a, P p) {
+    return nccl_cost(nccl_graph(efa, efa.link(16)), Kind::kAllReduce, a, p);
+  };
+  EXPECT_NEAR(us(p5(A::kTree, P::kLl).nic), 2 * 12.3, 1e-9);
+  EXPECT_NEAR(us(p5(A::kTree, P::kSimple).nic), 2 * 2 * 12.3, 1e-9);
+  EXPECT_NEAR(us(p5(A::kNvlsTree, P::kSimple).fill), 2 * (8 * 7 + 8 * 12.3), 1e-9);
+  EXPECT_NEAR(us(p5(A::kTree, P::kLl).latency - p5(A::kTree, P::kLl).nic), 6.8 + 2 * (7 * 0.6 + 5),
+              1e-9);
 }
 
 TEST(LibraryCurve, ErrorsOfParts) {

@@ -1,0 +1,99 @@
+#include "orrery/network/mixed_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+// What a rule that was never compared with a measurement may be wrong by, beside the errors of its
+// parts: as for a fabric that stands for another (network_model.cc).
+constexpr double kUnmeasured = 0.25;
+
+class MixedNetwork final : public NetworkModel {
+ public:
+  explicit MixedNetwork(std::vector<std::unique_ptr<NetworkModel>> kinds)
+      : kinds_(std::move(kinds)) {}
+
+  CollectiveTime predict(const Collective& c) const override {
+    return slowest([&](const NetworkModel& m) { return m.predict(c); });
+  }
+  CollectiveTime predict(const Collective& c, const RankPlacement& p) const override {
+    return slowest([&](const NetworkModel& m) { return m.predict(c, p); });
+  }
+  CollectiveTime predict(const Collective& c, const NcclForced& forced) const override {
+    return slowest([&](const NetworkModel& m) { return m.predict(c, forced); });
+  }
+  CollectiveTime exchange(const ExpertExchange& x, Collective::Group group,
+                          int ranks) const override {
+    return slowest([&](const NetworkModel& m) { return m.exchange(x, group, ranks); });
+  }
+
+  CollectiveChoice choice(const Collective& c, const NcclForced& forced) const override {
+    const NetworkModel* of = kinds_.front().get();
+    Seconds longest = of->predict(c, forced).time.value;
+    for (const auto& m : kinds_) {
+      const Seconds t = m->predict(c, forced).time.value;
+      if (t > longest) longest = t, of = m.get();
+    }
+    return of->choice(c, forced);
+  }
+
+  Seconds bound(const Collective& c) const override {
+    Seconds highest;
+    for (const auto& m : kinds_) highest = std::max(highest, m->bound(c));
+    return highest;
+  }
+
+  std::string provenance(const Collective& c) const override {
+    std::string all = "the slowest of all kinds of nodes at every step:";
+    for (const auto& m : kinds_) all += " " + m->provenance(c) + ";";
+    return all + " no mixed group was measured";
+  }
+
+ private:
+  template <class Predict>
+  CollectiveTime slowest(Predict predict) const {
+    CollectiveTime worst = predict(*kinds_.front());
+    Origin origin = std::max(worst.time.origin, Origin::kTransferred);
+    for (std::size_t i = 1; i < kinds_.size(); ++i) {
+      const CollectiveTime t = predict(*kinds_[i]);
+      origin = std::max(origin, t.time.origin);
+      if (t.time.value > worst.time.value) worst = t;
+    }
+    if (kinds_.size() == 1 || worst.time.value <= Seconds(0)) return worst;
+    worst.time.origin = origin;
+    worst.time.shared = std::hypot(worst.time.shared, kUnmeasured);
+    return worst;
+  }
+
+  std::vector<std::unique_ptr<NetworkModel>> kinds_;
+};
+
+}  // namespace
+
+std::unique_ptr<NetworkModel> make_mixed_network(const std::vector<Cluster>& kinds,
+                                                 const ParallelPlan& plan, std::string_view stack,
+                                                 const Bundle& bundle) {
+  if (kinds.empty()) throw InputError("a group needs nodes");
+  std::vector<std::unique_ptr<NetworkModel>> models;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (kinds[i].gpus() != kinds.front().gpus())
+      throw InputError("the clusters of a mixed group need the same number of GPUs");
+    if (collective_library(kinds[i].gpu()) != collective_library(kinds.front().gpu())) {
+      throw InputError(
+          fmt::format("{} and {} in one group: NCCL and RCCL do not talk to each other",
+                      kinds.front().gpu().id, kinds[i].gpu().id));
+    }
+    std::vector<Cluster> beside = kinds;
+    beside.erase(beside.begin() + static_cast<std::ptrdiff_t>(i));
+    models.push_back(make_network_model(kinds[i], plan, stack, bundle, beside));
+  }
+  return std::make_unique<MixedNetwork>(std::move(models));
+}
+
+}  // namespace orrery
