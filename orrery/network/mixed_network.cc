@@ -59,15 +59,17 @@ class MixedNetwork final : public NetworkModel {
   template <class Predict>
   CollectiveTime slowest(Predict predict) const {
     CollectiveTime worst = predict(*kinds_.front());
-    Origin origin = std::max(worst.time.origin, Origin::kTransferred);
+    Estimate<Seconds> widest = worst.time;  // the widest errors of any kind
     for (std::size_t i = 1; i < kinds_.size(); ++i) {
       const CollectiveTime t = predict(*kinds_[i]);
-      origin = std::max(origin, t.time.origin);
+      widest.shared = std::max(widest.shared, t.time.shared);
+      widest.own = std::max(widest.own, t.time.own);
+      widest.origin = std::max(widest.origin, t.time.origin);
       if (t.time.value > worst.time.value) worst = t;
     }
-    if (kinds_.size() == 1 || worst.time.value <= Seconds(0)) return worst;
-    worst.time.origin = origin;
-    worst.time.shared = std::hypot(worst.time.shared, kUnmeasured);
+    if (worst.time.value <= Seconds(0)) return worst;
+    worst.time = {worst.time.value, std::hypot(widest.shared, kUnmeasured), widest.own,
+                  std::max(widest.origin, Origin::kTransferred)};
     return worst;
   }
 
@@ -80,6 +82,7 @@ std::unique_ptr<NetworkModel> make_mixed_network(const std::vector<Cluster>& kin
                                                  const ParallelPlan& plan, std::string_view stack,
                                                  const Bundle& bundle) {
   if (kinds.empty()) throw InputError("a group needs nodes");
+  if (kinds.size() == 1) return make_network_model(kinds.front(), plan, stack, bundle);
   std::vector<std::unique_ptr<NetworkModel>> models;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (kinds[i].gpus() != kinds.front().gpus())

@@ -15,7 +15,8 @@
 // on their order: one slow node in a ring is enough. Laws: a group of equal kinds takes what an
 // ordinary one takes; no group is faster than one of as many GPUs of any of its kinds alone.
 //
-// No mixed group was measured; the interval has a quarter more of spread for that.
+// No mixed group was measured: the interval has the widest errors of all kinds and a quarter beside
+// them.
 #pragma once
 
 #include <memory>
@@ -27,8 +28,8 @@
 namespace orrery {
 
 // `kinds`: a cluster for each kind of nodes, each with as many GPUs as the group's cluster has in
-// all. InputError: no kind, other numbers of GPUs, GPUs of several
-// vendors; and as of make_network_model.
+// all; of one kind it is make_network_model's. InputError: no kind, other numbers of GPUs, GPUs of
+// several vendors; and as of make_network_model.
 std::unique_ptr<NetworkModel> make_mixed_network(const std::vector<Cluster>& kinds,
                                                  const ParallelPlan& plan, std::string_view stack,
                                                  const Bundle& bundle);

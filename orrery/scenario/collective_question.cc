@@ -6,8 +6,10 @@
 #include <memory>
 
 #include "orrery/base/error.h"
+#include "orrery/network/mixed_network.h"
 #include "orrery/network/network_model.h"
 #include "orrery/network/overlap.h"
+#include "orrery/scenario/node_runs.h"
 #include "orrery/scenario/physical_bounds.h"
 
 namespace orrery {
@@ -45,20 +47,36 @@ void add_time(Point& p, const Estimate<Seconds>& time, double bytes, BytesPerSec
   p.metrics.push_back(rate_metric("busbw", "GB/s", (bus * time.value).value() / 1e9, time));
 }
 
-// What the collective's kernels take from computation beside it.
-void add_overlap(Point& p, const Cluster& cluster, int sms) {
-  if (sms <= 0 || cluster.gpu().compute_units <= 0) return;
-  p.metrics.push_back(exact_metric("sms", "multiprocessors", sms));
-  p.metrics.push_back(exact_metric("compute_slowdown", "times",
-                                   compute_slowdown(sms, cluster.gpu().compute_units)));
-}
-
 struct Asked {
   const CollectiveQuestion& question;
-  const Cluster& cluster;
+  const std::vector<Cluster>& kinds;  // one, or one for each kind of nodes of a mixed group
   const NetworkModel& network;
   int ranks;
+  const Cluster& cluster() const { return kinds.front(); }
 };
+
+// What the collective's kernels take from computation beside it, on the GPU that it hurts most.
+template <class SmsOf>
+void add_overlap(Point& p, const Asked& a, SmsOf sms_of) {
+  double most = 0;
+  int held = 0;
+  for (const Cluster& c : a.kinds) {
+    const int sms = sms_of(c.gpu());
+    if (sms <= 0 || c.gpu().compute_units <= 0) return;
+    const double slowdown = compute_slowdown(sms, c.gpu().compute_units);
+    if (slowdown > most) most = slowdown, held = sms;
+  }
+  p.metrics.push_back(exact_metric("sms", "multiprocessors", held));
+  p.metrics.push_back(exact_metric("compute_slowdown", "times", most));
+}
+
+// Where nodes are units, as in hierarchies and exchanges of experts.
+void check_equal_nodes(const Asked& a, std::string_view what) {
+  for (const Cluster& c : a.kinds) {
+    if (c.node_type().gpu_count == a.cluster().node_type().gpu_count) continue;
+    throw InputError(fmt::format("collective.nodes: {} needs nodes of as many GPUs each", what));
+  }
+}
 
 NcclForced forced_by(const CollectiveQuestion& q) {
   return {parse_nccl_algorithm(q.algorithm), parse_nccl_protocol(q.protocol)};
@@ -70,7 +88,8 @@ struct Hierarchy {
   std::string note;
 };
 Hierarchy hierarchical(const Asked& a, Bytes bytes, const Bundle& bundle) {
-  const GroupLink link = a.cluster.link(a.ranks, a.question.stride);
+  check_equal_nodes(a, kHierarchical);
+  const GroupLink link = a.cluster().link(a.ranks, a.question.stride);
   if (a.question.kind != "all-reduce" || a.question.stride != 1)
     throw InputError("collective.algorithm: hierarchical is for all-reduces of stride 1");
   if (link.nodes < 2 || link.ranks_per_node < 2 || link.ranks_per_node * link.nodes != a.ranks) {
@@ -80,7 +99,7 @@ Hierarchy hierarchical(const Asked& a, Bytes bytes, const Bundle& bundle) {
         a.ranks, link.nodes, link.nodes == 1 ? "" : "s", link.ranks_per_node));
   }
   const ParallelPlan plan{.tp = link.ranks_per_node, .pp = 1, .dp = link.nodes, .ep = 1};
-  const auto network = make_network_model(a.cluster, plan, a.question.stack, bundle);
+  const auto network = make_mixed_network(a.kinds, plan, a.question.stack, bundle);
   using Kind = Collective::Kind;
   using Group = Collective::Group;
   EstimateSum<Seconds> sum;
@@ -122,7 +141,7 @@ void answer_collective(const Asked& a, std::int64_t size, const Bundle& bundle, 
   p.at["limit"] = to_text(t.bound);
   add_time(p, t.time, bytes, t.bus_bandwidth);
   p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c).value() / kUs));
-  add_overlap(p, a.cluster, library_sms(a.cluster.gpu(), choice.algorithm == "nvls"));
+  add_overlap(p, a, [&](const Gpu& gpu) { return library_sms(gpu, choice.algorithm == "nvls"); });
   p.limit = choice.reason;
   p.notes.push_back(a.network.provenance(c));
 }
@@ -133,7 +152,8 @@ void answer_exchange(const Asked& a, std::int64_t tokens, Point& p) {
   x.combine = q.kind == "moe-combine";
   x.low_latency = q.mode == "low-latency";
   x.tokens = tokens;
-  const GroupLink link = a.cluster.link(a.ranks, q.stride);
+  check_equal_nodes(a, q.kind);
+  const GroupLink link = a.cluster().link(a.ranks, q.stride);
   const CollectiveTime t = a.network.exchange(x, Collective::Group::kData, a.ranks);
   const ExpertBytes bytes = expert_bytes(x, link);
   p.at["tokens"] = tokens;
@@ -142,9 +162,50 @@ void answer_exchange(const Asked& a, std::int64_t tokens, Point& p) {
   add_time(p, t.time, bytes.counted.value(), t.bus_bandwidth);
   p.metrics.push_back(exact_metric("sent_inside", "MB", bytes.inside.value() / 1e6));
   p.metrics.push_back(exact_metric("sent_between", "MB", bytes.between.value() / 1e6));
-  if (!x.low_latency) add_overlap(p, a.cluster, x.sms);
+  if (!x.low_latency) add_overlap(p, a, [&](const Gpu&) { return x.sms; });
   p.notes.push_back(a.network.provenance(
       {Collective::Kind::kAllToAll, Collective::Group::kData, a.ranks, Bytes(1)}));
+}
+
+// A point for each size of one group.
+void answer_group(const CollectiveQuestion& q, const std::vector<Cluster>& kinds, int ranks,
+                  const Bundle& bundle, bool bounds, std::vector<Point>& points) {
+  const ParallelPlan plan{.tp = q.stride, .pp = 1, .dp = ranks, .ep = 1};
+  const auto network = make_mixed_network(kinds, plan, q.stack, bundle);
+  const Asked asked{q, kinds, *network, ranks};
+  std::string gpus, nodes;
+  for (const Cluster& c : kinds) {
+    gpus += (gpus.empty() ? "" : " + ") + c.gpu().id;
+    nodes += (nodes.empty() ? "" : " + ") + c.node_type().id;
+  }
+  for (const std::int64_t size : is_exchange(q) ? q.tokens : q.bytes) {
+    Point p;
+    p.at = {{"collective", q.kind}, {"gpu", gpus}, {"node", nodes}, {"gpus", ranks}};
+    if (is_exchange(q)) {
+      answer_exchange(asked, size, p);
+    } else {
+      answer_collective(asked, size, bundle, p);
+    }
+    if (bounds) bound_collective(kinds.front().link(ranks, q.stride), kinds.front().gpu(), p);
+    points.push_back(std::move(p));
+  }
+}
+
+std::vector<Point> answer_mixed(const CollectiveQuestion& q, const Catalog& catalog,
+                                const Bundle& bundle, bool bounds) {
+  const std::vector<NodeRun> runs = node_runs(q.nodes, catalog);
+  const int ranks = gpus_of(runs);
+  if (ranks < 2) throw InputError("collective.nodes: a group has at least 2 GPUs");
+  if (q.stride != 1) {
+    throw InputError("collective.stride: a group of nodes that differ is all their GPUs");
+  }
+  std::vector<Cluster> kinds;
+  for (const NodeType& type : kinds_of(runs))
+    kinds.emplace_back(catalog, catalog.gpu(type.gpus.at(0)), ranks, type);
+  std::vector<Point> points;
+  answer_group(q, kinds, ranks, bundle, bounds, points);
+  for (Point& p : points) p.at["node"] = to_text(runs);
+  return points;
 }
 
 }  // namespace
@@ -161,6 +222,9 @@ void declare(Fields& f, CollectiveQuestion& q) {
   add_byte_sweep(f, "bytes", q.bytes, 1, kMostBytes,
                  "message: nccl-tests' size (all-gather, reduce-scatter: the whole buffer)");
   add_sweep(f, "gpus", q.gpus, 2, kMostRanks, "GPUs of the group");
+  f.add("nodes", q.nodes,
+        "nodes that differ, in place of hardware and gpus: 8 hgx-h100, 4 hgx-a100")
+      .unit("nodes");
   f.add("stride", q.stride,
         "distance between members of the group; groups side by side run at once")
       .range(1, kMostRanks);
@@ -187,12 +251,13 @@ std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::st
       throw InputError(
           fmt::format("{}: the flow level has no such exchange; take all-to-all", q.kind));
     }
-    return answer_flows(
-        q.flow,
-        {kind_of(q.kind), q.bytes, q.gpus, !q.gpus_given, q.stride, q.stack, gpu_name, node},
-        bundle);
+    return answer_flows(q.flow,
+                        {kind_of(q.kind), q.bytes, q.gpus, !q.gpus_given, q.stride, q.stack,
+                         gpu_name, node, q.nodes},
+                        bundle);
   }
   const Catalog catalog(bundle);
+  if (!q.nodes.empty()) return answer_mixed(q, catalog, bundle, bounds);
   const Gpu gpu = catalog.gpu(gpu_name.empty() ? catalog.node_type(node).gpus.at(0) : gpu_name);
   std::vector<Point> points;
   for (const std::int64_t ranks : q.gpus) {
@@ -201,24 +266,7 @@ std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::st
                                    kMostRanks));
     }
     const int n = static_cast<int>(ranks);
-    const Cluster cluster(catalog, gpu, n * q.stride, node);
-    const ParallelPlan plan{.tp = q.stride, .pp = 1, .dp = n, .ep = 1};
-    const auto network = make_network_model(cluster, plan, q.stack, bundle);
-    const Asked asked{q, cluster, *network, n};
-    for (const std::int64_t size : is_exchange(q) ? q.tokens : q.bytes) {
-      Point p;
-      p.at = {{"collective", q.kind},
-              {"gpu", gpu.id},
-              {"node", cluster.node_type().id},
-              {"gpus", ranks}};
-      if (is_exchange(q)) {
-        answer_exchange(asked, size, p);
-      } else {
-        answer_collective(asked, size, bundle, p);
-      }
-      if (bounds) bound_collective(cluster.link(n, q.stride), gpu, p);
-      points.push_back(std::move(p));
-    }
+    answer_group(q, {Cluster(catalog, gpu, n * q.stride, node)}, n, bundle, bounds, points);
   }
   return points;
 }

@@ -7,6 +7,10 @@
 // (bytes / time), busbw (nccl-tests' convention), the least time that the wires allow, algorithm,
 // protocol and why NCCL takes them.
 //
+//   collective: {kind: all-reduce, nodes: [8 hgx-h100, 4 hgx-a100]}
+//
+// is one group of all GPUs of nodes that differ, in place of `hardware` (mixed_network.h).
+//
 //   collective: {kind: moe-dispatch, gpus: 32, tokens: 4096, hidden: 7168, top_k: 8}
 //
 // asks for the kernels of DeepEP (expert_exchange.h): bytes follow from tokens, hidden and top_k.
@@ -29,7 +33,9 @@ struct CollectiveQuestion {
   std::string kind = "all-reduce";
   Sweep bytes = {64 << 20};  // nccl-tests' size (Collective::bytes of workload/op.h)
   Sweep gpus = {8};          // of the group
-  int stride = 1;            // between its members; all groups of the kind run at once
+  // Nodes that differ, in the order of ranks: "8 hgx-h100"; the group is all their GPUs.
+  std::vector<std::string> nodes;
+  int stride = 1;  // between its members; all groups of the kind run at once
   std::string stack = "nccl";
   // "auto", a name of nccl_tuner.h, or "hierarchical": an all-reduce as a reduce-scatter within the
   // nodes, an all-reduce between them, and an all-gather within.

@@ -14,6 +14,7 @@
 #include "orrery/network/flow_simulation.h"
 #include "orrery/network/network_model.h"
 #include "orrery/network/topology_file.h"
+#include "orrery/scenario/node_runs.h"
 
 namespace orrery {
 namespace {
@@ -38,12 +39,22 @@ struct Network {
   std::vector<AstraSimDimension> astra_sim;
 };
 
+int least_gpus(const ClusterPlan& plan) {
+  int least = plan.nodes.front().gpus;
+  for (const NodePlan& n : plan.nodes) least = std::min(least, n.gpus);
+  return least;
+}
+
 Network network_of(const FlowQuestion& q, const FlowContext& context, const Catalog& catalog,
                    int gpus) {
   const auto build = [&]() -> Network {
     if (!q.topology.empty()) {
       TopologyFile file = read_topology(read_document(q.topology), catalog);
       return {std::move(file.topology), file.inner, std::move(file.astra_sim)};
+    }
+    if (!context.nodes.empty()) {
+      const ClusterPlan plan = plan_of(node_runs(context.nodes, catalog), catalog);
+      return {cluster_topology(plan), least_gpus(plan), {}};
     }
     const Gpu gpu =
         catalog.gpu(context.gpu.empty() ? catalog.node_type(context.node).gpus.at(0) : context.gpu);
@@ -146,7 +157,7 @@ std::vector<Point> collectives(const FlowQuestion& q, const FlowContext& context
                                const Catalog& catalog) {
   std::vector<Point> points;
   std::optional<Network> given;
-  if (!q.topology.empty()) given = network_of(q, context, catalog, 0);
+  if (!q.topology.empty() || !context.nodes.empty()) given = network_of(q, context, catalog, 0);
   Sweep groups = context.gpus;
   if (given && context.all_gpus) groups = {given->topology.gpus()};
   for (const std::int64_t ranks : groups) {
@@ -240,7 +251,7 @@ Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& c
              const Bundle& bundle) {
   const std::vector<ChakraTrace> traces = read_chakra(q.chakra);
   std::optional<Network> given;
-  if (!q.topology.empty()) given = network_of(q, context, catalog, 0);
+  if (!q.topology.empty() || !context.nodes.empty()) given = network_of(q, context, catalog, 0);
   const int gpus = given              ? given->topology.gpus()
                    : context.all_gpus ? static_cast<int>(traces.size())
                                       : static_cast<int>(context.gpus.at(0));
@@ -269,10 +280,10 @@ Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& c
   }
   const bool analytical = q.fidelity == "analytical";
   if (analytical) {
-    if (!q.topology.empty() || !q.fail.empty() || !q.degrade.empty()) {
+    if (given || !q.fail.empty() || !q.degrade.empty()) {
       throw InputError(
-          "the analytical fidelity knows the catalog's clusters, no topology files and "
-          "no damage");
+          "a trace at analytical fidelity knows the catalog's clusters, no topology files, no "
+          "nodes that differ and no damage");
     }
     how.collective_time = analytical_times(context, catalog, gpus, bundle);
   }

@@ -43,8 +43,9 @@ struct FlowContext {
   Sweep bytes, gpus;
   bool all_gpus = false;  // no number was given: all of the topology
   int stride = 1;
-  std::string stack;      // of the analytical fidelity, for traces
-  std::string gpu, node;  // hardware; both may be empty with a topology
+  std::string stack;               // of the analytical fidelity, for traces
+  std::string gpu, node;           // hardware; both may be empty with a topology or nodes
+  std::vector<std::string> nodes;  // that differ (node_runs.h), in place of the hardware
 };
 
 // A point for each size of group and message; one for a trace; two with `as`. InputError as of

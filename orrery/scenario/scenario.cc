@@ -61,10 +61,20 @@ void allow_only(const Node& document, const std::vector<std::string>& allowed, c
 // A collective has no model and nothing that belongs to one.
 void check_collective(const Node& document, const Scenario& s) {
   allow_only(document, kCollectiveKeys, "a collective");
-  if (s.hardware.gpu.empty() && s.hardware.node.empty() && s.collective.flow.topology.empty())
+  const bool hardware = !s.hardware.gpu.empty() || !s.hardware.node.empty();
+  const bool topology = !s.collective.flow.topology.empty();
+  if (!s.collective.nodes.empty()) {
+    if (hardware || topology || s.collective.gpus_given) {
+      document.at("collective")
+          .at("nodes")
+          .fail("says where all GPUs are: no hardware, topology or gpus beside it");
+    }
+    return;
+  }
+  if (!hardware && !topology)
     document.fail(
-        "a collective needs hardware.gpu (--gpu), hardware.node (--node) or a topology "
-        "(--topology)");
+        "a collective needs hardware.gpu (--gpu), hardware.node (--node), collective.nodes "
+        "(--nodes) or a topology (--topology)");
 }
 
 // Keys of every question; those of simulations and of collectives follow them.
@@ -181,7 +191,8 @@ void declare_collective(Fields& f, Scenario& s) {
 }
 
 void declare_training(Fields& f, Scenario& s) {
-  f.group("training", [&](Fields& g) { declare(g, s.training); }, "an iteration of training");
+  f.group(
+      "training", [&](Fields& g) { declare(g, s.training); }, "an iteration of training");
   f.group(
       "chance", [&](Fields& g) { declare(g, s.training.chance); },
       "variability, failures and checkpoints of a training run");
