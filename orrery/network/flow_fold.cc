@@ -243,14 +243,36 @@ class Folder {
       std::uint64_t signature;
       std::int32_t element;
     };
+    // Of a class whose elements were signed in this round.
+    struct Round {
+      std::uint64_t first = 0;  // signature
+      std::int32_t elements = 0;
+      bool uniform = true;
+    };
     std::vector<Signed> signs;
+    std::vector<std::uint64_t> fresh_signs;  // of the dirty ones
+    std::vector<Round> rounds;               // by class
     std::vector<std::int32_t> changed;
     while (!dirty.empty()) {
-      signs.clear();
+      fresh_signs.clear();
+      rounds.assign(static_cast<std::size_t>(colours_), {});
       for (std::int32_t e : dirty) {
-        signs.push_back(
-            {colour_[static_cast<std::size_t>(e)], signature(static_cast<std::size_t>(e)), e});
-        marked[static_cast<std::size_t>(e)] = 0;
+        const auto element = static_cast<std::size_t>(e);
+        marked[element] = 0;
+        fresh_signs.push_back(signature(element));
+        Round& r = rounds[static_cast<std::size_t>(colour_[element])];
+        if (r.elements++ == 0) r.first = fresh_signs.back();
+        r.uniform &= fresh_signs.back() == r.first;
+      }
+      // A class that stays whole need not be sorted.
+      signs.clear();
+      for (std::size_t i = 0; i < dirty.size(); ++i) {
+        const std::int32_t c = colour_[static_cast<std::size_t>(dirty[i])];
+        const Round& r = rounds[static_cast<std::size_t>(c)];
+        const bool all = r.elements == members[static_cast<std::size_t>(c)];
+        if (r.uniform && all) signed_as[static_cast<std::size_t>(c)] = r.first;
+        if (r.uniform && r.first == signed_as[static_cast<std::size_t>(c)]) continue;
+        signs.push_back({c, fresh_signs[i], dirty[i]});
       }
       std::sort(signs.begin(), signs.end(), [](const Signed& a, const Signed& b) {
         if (a.colour != b.colour) return a.colour < b.colour;
