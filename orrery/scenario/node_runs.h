@@ -15,7 +15,8 @@ struct NodeRun {
 };
 
 // "8 hgx-h100", "8x hgx-h100" or "hgx-h100": a count and a node of the catalog or a file of one; a
-// text may hold several, separated by commas. InputError: a count below 1 or above 100,000, no such node.
+// text may hold several, separated by commas. InputError: a count below 1 or above 100,000, no such
+// node.
 std::vector<NodeRun> node_runs(const std::vector<std::string>& texts, const Catalog& catalog);
 
 int gpus_of(const std::vector<NodeRun>& runs);
