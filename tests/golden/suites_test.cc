@@ -1,5 +1,5 @@
-// The bundled suites, and the one of techniques: every question is answered, and no check fails that
-// is not known to.
+// The bundled suites, and the one of techniques: every question is answered, and no check fails
+// that is not known to.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -44,14 +44,11 @@ TEST_P(Suites, AreAnsweredAndHold) {
   EXPECT_EQ(own.full.size(), GetParam().second);
 }
 
-INSTANTIATE_TEST_SUITE_P(Bundled, Suites,
-                         testing::Values(std::pair{"suite45", std::size_t{45}},
-                                         std::pair{"suite28", std::size_t{28}},
-                                         std::pair{ORRERY_SOURCE_DIR "/scenarios/techniques.yaml",
-                                                   std::size_t{6}}),
-                         [](const auto& p) {
-                           return std::filesystem::path(p.param.first).stem().string();
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Bundled, Suites,
+    testing::Values(std::pair{"suite45", std::size_t{45}}, std::pair{"suite28", std::size_t{28}},
+                    std::pair{ORRERY_SOURCE_DIR "/scenarios/techniques.yaml", std::size_t{6}}),
+    [](const auto& p) { return std::filesystem::path(p.param.first).stem().string(); });
 
 // Physics bounds every tool's figures, so Orrery's own too; and every one of them is known.
 TEST(SuiteScore, OwnAnswersLieInsideOfPhysicalBounds) {
