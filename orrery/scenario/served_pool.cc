@@ -30,6 +30,19 @@ Wire wire(const Catalog& catalog, const Bundle& bundle, const Deployment& d,
                              d.engine.kernels.collectives, bundle)};
 }
 
+// By the first layer of full attention; 16-bit caches alone are FlashAttention 2's.
+UnevenContexts uneven_contexts(const Deployment& d, const Architecture& model,
+                               const ParallelPlan& plan) {
+  const bool wide = bytes_per_element(d.precision.kv_cache) == Bytes(2);
+  for (const LayerSpec& layer : model.layers.specs()) {
+    const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer);
+    if (!a || a->window > 0 || !wide) continue;
+    return {d.engine.kernels.decode_blocks, std::max(1, d.gpu.compute_units),
+            kv_heads_per_rank(a->kv_heads, plan.tp)};
+  }
+  return {};
+}
+
 }  // namespace
 
 PoolConfig pool_config(const Scenario& s, const Deployment& d, const Architecture& model,
@@ -44,6 +57,7 @@ PoolConfig pool_config(const Scenario& s, const Deployment& d, const Architectur
   c.replica.async = scheduler.async_scheduling && plan.pp == 1;
   c.replica.prefix_caching = scheduler.prefix_caching;
   c.replica.kv_blocks = kv_blocks;
+  c.replica.uneven = uneven_contexts(d, model, plan);
   auto& l = c.replica.limits;
   l.max_num_batched_tokens = scheduler.max_num_batched_tokens;
   l.max_num_seqs = scheduler.max_num_seqs;

@@ -1,6 +1,8 @@
 #include "orrery/serving/replica.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 namespace orrery {
 
@@ -38,6 +40,7 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
   steps_.resize(depth());
   if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.host().on())
     state_.lockstep.allow();
+  state_.lockstep.rank(config_.uneven.most());
 }
 
 std::size_t Replica::depth() const {
@@ -87,6 +90,7 @@ bool Replica::plan(SimTime now, Step& step) {
   shape = {};
   step.chunks.clear();
   step.tokens.clear();
+  longest_.clear();
   for (const Work& w : plan_.work) {
     Sequence& s = state_.at(w.slot);
     const std::int32_t past = s.computed;
@@ -96,6 +100,7 @@ bool Replica::plan(SimTime now, Step& step) {
     if (w.new_tokens == 1 && past > 0) {
       ++shape.decodes;
       shape.decode_past += past;
+      if (config_.uneven.on()) longest_.push_back(past);
     } else if (drafts > 0) {
       ++shape.verifies;
       shape.verify_tokens += w.new_tokens;
@@ -123,6 +128,8 @@ bool Replica::plan(SimTime now, Step& step) {
     if (config_.stages > 1) ++s.in_flight;
   }
   add_together(step);
+  // Blocks of a prompt in the same call fill what the longest decodes let idle.
+  if (step.chunks.empty()) add_idle(shape);
   shape.chunks = step.chunks;
   step.loading = {};
   if (config_.adapters()) {
@@ -140,6 +147,7 @@ bool Replica::plan(SimTime now, Step& step) {
 
 void Replica::add_together(Step& step) {
   last_.clear();
+  state_.lockstep.list_longest(longest_);
   const auto [sequences, past] = state_.lockstep.plan(state_, last_);
   step.together = sequences;
   step.shape.decodes += sequences;
@@ -147,6 +155,17 @@ void Replica::add_together(Step& step) {
   if (last_.empty()) return;
   for (Slot slot : last_) step.tokens.push_back({slot, 0});
   sort_as_they_run(step);
+}
+
+void Replica::add_idle(StepShape& shape) {
+  if (!config_.uneven.on() || shape.decodes < 2) return;
+  const std::size_t most = std::min(config_.uneven.most(), longest_.size());
+  std::partial_sort(longest_.begin(), longest_.begin() + static_cast<std::ptrdiff_t>(most),
+                    longest_.end(), std::greater<>());
+  const double context =
+      static_cast<double>(shape.decode_past) / static_cast<double>(shape.decodes) + 1;
+  shape.decode_idle =
+      std::llround(config_.uneven.idle(shape.decodes, context, {longest_.data(), most}));
 }
 
 void Replica::sort_as_they_run(Step& step) const {

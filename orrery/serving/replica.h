@@ -25,6 +25,7 @@
 #include "orrery/serving/scheduler.h"
 #include "orrery/serving/speculation.h"
 #include "orrery/serving/step_timer.h"
+#include "orrery/step/uneven_contexts.h"
 
 namespace orrery {
 
@@ -45,6 +46,7 @@ struct ReplicaConfig {
   SimTime adapter_load;
   KvOptions kv;
   SimTime host_block_copy;  // of a block from host memory; steps wait for those they need
+  UnevenContexts uneven;    // of decodes; sequences that verify drafts count as even
 
   bool adapters() const { return limits.max_loras > 0 || kv.adapter_blocks > 0; }
 };
@@ -158,6 +160,8 @@ class Replica {
   // What a sequence that computes its last token and `drafts` makes.
   std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
   void add_together(Step& step);
+  // StepShape::decode_idle, of the contexts in longest_.
+  void add_idle(StepShape& shape);
   // The lockstep was dissolved: the steps under way list its members one by one.
   void separate();
   void sort_as_they_run(Step& step) const;
@@ -174,7 +178,9 @@ class Replica {
   AdapterSlots slots_;
   AdapterSet adapters_;  // of the step that is planned
   StepPlan plan_;
-  std::vector<Slot> last_;   // that get their last token in the step that is planned
+  std::vector<std::int64_t> longest_;  // contexts of the planned step: all of those apart, the
+                                       // longest of those together
+  std::vector<Slot> last_;             // that get their last token in the step that is planned
   std::vector<Step> steps_;  // a ring: those that run, then one that is planned behind them
   std::size_t first_ = 0, started_ = 0, count_ = 0;
   bool asked_ = false;  // and nothing to plan until the oldest running step ends

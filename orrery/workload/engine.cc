@@ -42,6 +42,10 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("mixed_decode_exponent", k.mixed_decode_exponent,
               "decode attention beside a prefill takes (heads per KV head)^this as long as alone")
             .range(0, 1);
+        g.add("decode_blocks", k.decode_blocks,
+              "thread blocks that decode attention needs for its full speed, where each reads one "
+              "sequence's keys (FlashAttention 2); 0: contexts may differ")
+            .range(0, 10000);
       },
       "which kernels run");
   f.group(

@@ -53,6 +53,10 @@ struct EngineProfile {
     // and it does not apply. 0.5 from data/layers attention_mixed (factors of 2.0 at 4 heads a KV
     // head, 2.8 at 8).
     double mixed_decode_exponent = 0;
+    // So many thread blocks of decode attention reach its full speed, where each reads the keys of
+    // one sequence and KV head alone: with fewer, when only the longest contexts are left, it idles
+    // (orrery/step/uneven_contexts.h; 52 for FlashAttention 2). 0: only the mean context counts.
+    double decode_blocks = 0;
   } kernels;
 
   struct Execution {
