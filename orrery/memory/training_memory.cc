@@ -170,6 +170,8 @@ StageLoad classic_load(const TrainingJob& job, int stage) {
   for (int c = 0; c < p.vp; ++c) load.chunks.push_back(c * p.pp + stage);
   if (schedule == "interleaved") {
     load.in_flight = std::min(m * p.vp, 2 * (left - 1) + (p.vp - 1.0) * p.pp + 1) / p.vp;
+  } else if (schedule == "combined") {
+    load.in_flight = std::min(m * p.vp, 2 * left + (p.vp - 1.0) * p.pp) / p.vp;
   } else if (schedule == "gpipe") {
     load.in_flight = m;
   } else if (schedule == "1f1b") {
@@ -181,7 +183,7 @@ StageLoad classic_load(const TrainingJob& job, int stage) {
   } else {
     throw InputError(
         fmt::format("schedule '{}' has no closed form of its activations; known: gpipe, 1f1b, "
-                    "interleaved, zb-h1, zb-h2, zb-v, dualpipe, dualpipe-v",
+                    "interleaved, zb-h1, zb-h2, zb-v, dualpipe, dualpipe-v, combined",
                     schedule));
   }
   return load;

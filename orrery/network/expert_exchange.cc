@@ -10,13 +10,25 @@ namespace {
 
 double token_bytes(const ExpertExchange& x) {
   const double hidden = x.hidden;
-  return x.combine ? 2 * hidden : hidden * (1 + 4.0 / 128) + 16;
+  return x.combine || !x.narrow ? 2 * hidden : hidden * (1 + 4.0 / 128) + 16;
 }
 
 }  // namespace
 
 double places_hit(double places, int picks) {
   return places * (1 - std::pow(1 - 1 / places, picks));
+}
+
+double nodes_hit(const ExpertExchange& x, double nodes) {
+  double hit = places_hit(nodes, x.top_k);
+  if (x.most_nodes > 0) hit = std::min<double>(hit, x.most_nodes);
+  if (x.top_groups >= x.groups) return hit;
+  const double groups = x.groups, picked = x.top_groups, each = groups / nodes;
+  if (each < 1) return std::min(hit, places_hit(std::max(1.0, picked / each), x.top_k));
+  // C(G - each, g) / C(G, g) with a real `each`: the product over the picks of (1 - each / left).
+  double missed = 1;
+  for (int i = 0; i < x.top_groups; ++i) missed *= std::max(0.0, 1 - each / (groups - i));
+  return std::min(hit, nodes * (1 - missed));
 }
 
 ExpertBytes expert_bytes(const ExpertExchange& x, const GroupLink& link) {
@@ -26,8 +38,7 @@ ExpertBytes expert_bytes(const ExpertExchange& x, const GroupLink& link) {
     const double all = each * x.top_k;
     return {Bytes(all * (inner - 1) / ranks), Bytes(all * (ranks - inner) / ranks), Bytes(all)};
   }
-  double touched_nodes = places_hit(nodes, x.top_k);
-  if (x.most_nodes > 0) touched_nodes = std::min<double>(touched_nodes, x.most_nodes);
+  const double touched_nodes = nodes_hit(x, nodes);
   // Within each node touched, the copies of the token that its ranks share.
   const double picks = x.top_k / touched_nodes;
   const double touched_ranks = touched_nodes * inner * (1 - std::pow(1 - 1 / inner, picks));

@@ -1,16 +1,16 @@
 // Dispatch and combine of expert parallelism, as DeepEP does them.
 //
 // Dispatch sends every token to the ranks of its experts in fp8 with a scale for 128 numbers
-// (hidden * (1 + 4/128) + 16 bytes); combine brings the results back in bf16 (2 hidden).
+// (hidden * (1 + 4/128) + 16 bytes), or in bf16 as training does; combine brings the results back
+// in bf16 (2 hidden).
 //
 //   low latency   one message for each of a token's top_k copies, straight to the expert's rank
 //   normal        one message for each rank (within a node) or node (between nodes, where it is
-//   handed
-//                 on over the scale-up fabric); a router limited to `most_nodes` touches no more
+//                 handed on over the scale-up fabric)
 //
 // Experts are taken as spread evenly: a token's top_k copies hit m(1 - (1 - 1/m)^top_k) of m
-// places. The bytes that leave a rank for other ranks of its node and for other nodes give two
-// transfers, side by side (overlapped() of cost.h):
+// places, or fewer where the router is limited (nodes_hit). The bytes that leave a rank for other
+// ranks of its node and for other nodes give two transfers, side by side (overlapped() of cost.h):
 //
 //   T = start + overlapped(inside / (share * B), between / (share' * N)),   B scale-up, N ports
 //
@@ -30,7 +30,11 @@ struct ExpertExchange {
   bool low_latency = false;    // else normal
   std::int64_t tokens = 4096;  // of one rank
   int hidden = 7168, top_k = 8;
-  int most_nodes = 0;    // 0: no limit
+  int most_nodes = 0;  // that a token's experts lie on; 0: no limit
+  // Experts are picked within `top_groups` of `groups` of them (DeepSeek-V3: 4 of 8); groups lie on
+  // the ranks in their order.
+  int groups = 1, top_groups = 1;
+  bool narrow = true;    // dispatch in fp8
   int sms = 24;          // of normal kernels
   double imbalance = 1;  // >= 1
 };
@@ -48,6 +52,12 @@ struct ExpertCurve {
 
 // Expected number of `places` that `picks` independent picks hit.
 double places_hit(double places, int picks);
+
+// Of `nodes`, those that hold an expert of a token: no more than most_nodes; where nodes hold whole
+// groups, those that the groups picked lie on, nodes (1 - C(G - G/nodes, g) / C(G, g)) on average
+// of g out of G; where groups span nodes, picks within the span of g. At most places_hit(nodes,
+// top_k).
+double nodes_hit(const ExpertExchange& x, double nodes);
 
 // Bytes that leave one rank for its node's other ranks and for other nodes, without imbalance.
 // `counted`: what DeepEP divides by the time for its bandwidth: low latency, all copies; normal, a

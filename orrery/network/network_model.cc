@@ -115,9 +115,14 @@ class CurveNetwork final : public NetworkModel {
 
   CollectiveTime exchange(const ExpertExchange& x, Collective::Group group,
                           int ranks) const override {
+    return exchange(x, group, ranks, placement_);
+  }
+
+  CollectiveTime exchange(const ExpertExchange& x, Collective::Group group, int ranks,
+                          const RankPlacement& p) const override {
     const Collective c{Collective::Kind::kAllToAll, group, ranks, Bytes(1)};
-    const int stride = group_stride(c, placement_);
-    const GroupLink link = group_link(c, placement_);
+    const int stride = group_stride(c, p);
+    const GroupLink link = group_link(c, p);
     // Of a fabric that DeepEP was not measured on: its start and share on NVLink.
     ExpertCurve unknown;
     unknown.start = kUnknownExpertStart;

@@ -80,6 +80,9 @@ class NetworkModel {
   // figure: ExpertBytes::counted / time. REQUIRES ranks >= 2.
   virtual CollectiveTime exchange(const ExpertExchange& exchange, Collective::Group group,
                                   int ranks) const = 0;
+  // The same for ranks that are placed otherwise.
+  virtual CollectiveTime exchange(const ExpertExchange& exchange, Collective::Group group,
+                                  int ranks, const RankPlacement& placement) const = 0;
   virtual CollectiveChoice choice(const Collective& collective,
                                   const NcclForced& forced = {}) const = 0;
   // Time below which no algorithm can be (bisection_bound of nccl_graph.h).

@@ -262,8 +262,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(share_metric("bubble", t.bubble, whole));
   add_communication(parts, t, job, whole, p);
   const std::vector<TrainingTerm> terms = iterations.terms(job, traits_, 0);
-  const ChunkParts& first = parts.kinds[static_cast<std::size_t>(parts.kind[0])];
-  add_blocks(setting_.model, job, terms, first, k, peak, whole, p);
+  add_blocks(setting_.model, job, terms, parts, k, peak, whole, p);
   p.metrics.push_back(part_metric("optimizer", t.optimizer, whole));
   p.metrics.insert(p.metrics.end(), of_memory.begin(), of_memory.end());
   p.metrics.push_back(

@@ -29,8 +29,9 @@ KernelRow overhead(const char* name, const char* part, const char* bound, Second
 }  // namespace
 
 void add_blocks(const Architecture& model, const TrainingJob& job,
-                const std::vector<TrainingTerm>& terms, const ChunkParts& first,
+                const std::vector<TrainingTerm>& terms, const IterationParts& parts,
                 const TrainingConstants& k, double peak, const Estimate<Seconds>& whole, Point& p) {
+  const ChunkParts& first = parts.kinds[static_cast<std::size_t>(parts.kind[0])];
   EstimateSum<Seconds> attention, core, mlp, layer;
   Seconds mlp_products;
   double mlp_flops = 0, layer_flops = 0;
@@ -39,7 +40,7 @@ void add_blocks(const Architecture& model, const TrainingJob& job,
         t.op.part == Part::kEmbedding || t.op.part == Part::kLmHead || t.op.name == "final_norm";
     if (outside) continue;
     const Estimate<Seconds> e =
-        t.time.scaled(cost_factor(first, k, job.plan, t.op.cost, t.op.pass));
+        t.time.scaled(cost_factor(parts, first, k, job.plan, t.op.cost, t.op.pass));
     const Family family = t.op.cost <= TrainingCost::kHead ? Family::kGemm : Family::kCollective;
     layer.add(family, e);
     layer_flops += t.op.count * flops(t.op.op).value();
@@ -81,7 +82,7 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
     Seconds stage;
     for (const int c : chunks) {
       const auto kind = static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)]);
-      stage += chunk_time(parts.kinds[kind], k, job).total();
+      stage += chunk_time(parts, parts.kinds[kind], k, job).total();
     }
     if (critical.empty() || stage > most) most = stage, critical = std::move(chunks);
   }
@@ -94,7 +95,7 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
     for (const TrainingTerm& term : iterations.terms(job, stack, c)) {
       const std::string name = std::string(term.op.name) + std::string(suffix(term.op.pass));
       const Estimate<Seconds> time = term.time.scaled(
-          repeats * cost_factor(of_chunk, k, job.plan, term.op.cost, term.op.pass));
+          repeats * cost_factor(parts, of_chunk, k, job.plan, term.op.cost, term.op.pass));
       const auto row = std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) {
         return r.name == name && r.part == to_text(term.op.cost);
       });
@@ -117,6 +118,17 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
       rows.push_back(std::move(fresh));
     }
   }
+  // What pairs of micro-batches hide of the exchange of experts.
+  Seconds exchanged;
+  const auto is_exchange = [](const KernelRow& r) {
+    return r.part == to_text(TrainingCost::kExpertExchange);
+  };
+  for (const KernelRow& r : rows)
+    if (is_exchange(r)) exchanged += r.time.value;
+  const Seconds exposed = t.work[at(TrainingCost::kExpertExchange)];
+  for (KernelRow& r : rows)
+    if (is_exchange(r) && exposed < exchanged)
+      r.time.value *= exposed / exchanged, r.share *= exposed / exchanged;
   const auto add = [&](const char* name, const char* part, const char* bound, Seconds time) {
     if (time > Seconds(0)) rows.push_back(overhead(name, part, bound, time, whole));
   };

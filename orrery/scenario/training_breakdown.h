@@ -11,10 +11,10 @@ namespace orrery {
 
 // attention_block, attention_core, mlp_block and layer (ms): forward and backward pass of one
 // micro-batch through one layer of the first virtual stage, all its layers' mean; mlp_of_peak: the
-// MLP's products, FLOPs over time and `peak`. `terms` and `first` are of the first virtual stage;
+// MLP's products, FLOPs over time and `peak`. `terms` are of the first virtual stage;
 // mlp_of_peak is as uncertain as the `whole` iteration.
 void add_blocks(const Architecture& model, const TrainingJob& job,
-                const std::vector<TrainingTerm>& terms, const ChunkParts& first,
+                const std::vector<TrainingTerm>& terms, const IterationParts& parts,
                 const TrainingConstants& k, double peak, const Estimate<Seconds>& whole, Point& p);
 
 // A row for every kind of op on the first virtual stage of the slowest stage, and for what the

@@ -67,7 +67,14 @@ void declare_plan(Fields& f, TrainingPlan& p) {
   f.add_enum("rank_order", p.order, {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"},
              "how ranks are numbered, the fastest first (Megatron's --use-tp-pp-dp-mapping: the "
              "second)");
-  f.add("ep_overlap", p.ep_overlap, "all-to-all beside another micro-batch's computation");
+  f.add("ep_overlap", p.ep_overlap,
+        "experts' exchange beside another micro-batch's computation, forward and backward in "
+        "pairs")
+      .alias("overlap_moe_expert_parallel_comm");
+  f.add("route_nodes", p.route_nodes,
+        "nodes that a token's experts lie on at most (node-limited routing); 0: as the model's "
+        "router groups its experts")
+      .range(0, kMostRanks);
   f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses"},
              "how context-parallel ranks share keys and values")
       .alias("cp_comm_type");
@@ -136,6 +143,8 @@ TrainingJob declared(const TrainingQuestion& q) {
   const TrainingStackKind& stack = stack_of(q);
   job.plan.zero = q.zero.value_or(stack.zero);
   job.plan.sequence_parallel = q.sequence_parallel.value_or(stack.sequence_parallel);
+  if (q.dispatcher == "allgather") job.plan.dispatcher = ExpertDispatcher::kAllGather;
+  if (q.dispatcher == "flex") job.plan.dispatcher = ExpertDispatcher::kFlex;
   if (q.recompute == "selective") job.recompute = Recompute::kSelective;
   if (q.recompute == "full") job.recompute = Recompute::kFull;
   return job;
@@ -222,6 +231,11 @@ void declare(Fields& f, TrainingQuestion& q) {
       .range(0, 3);
   f.add("sequence_parallel", q.sequence_parallel,
         "norms and residuals on 1/tp of the tokens; default: the stack's");
+  f.add("dispatcher", q.dispatcher,
+        "what carries tokens to experts: alltoall sends each copy for itself, allgather all tokens "
+        "to all, flex (DeepEP, HybridEP) one copy for a node; empty: alltoall")
+      .one_of({"", "alltoall", "allgather", "flex"})
+      .alias("moe_token_dispatcher_type");
   f.add("own_runs", q.own_runs,
         "CSV of iterations that you measured on this stack and GPU: columns as these keys, and "
         "iteration_time; they correct the stack's constants");
@@ -256,6 +270,7 @@ std::vector<Undeclared> undeclared(const TrainingQuestion& q, const TrainingJob&
     out.push_back({"zero", std::to_string(job.plan.zero), 0.03});
   if (!q.sequence_parallel && job.plan.tp > 1)
     out.push_back({"sequence_parallel", job.plan.sequence_parallel ? "true" : "false", 0.02});
+  if (q.dispatcher.empty() && job.plan.ep > 1) out.push_back({"dispatcher", "alltoall", 0.05});
   return out;
 }
 

@@ -39,6 +39,7 @@ struct TrainingQuestion {
   std::string recompute;                  // empty: none
   std::optional<int> zero;                // none: the stack's
   std::optional<bool> sequence_parallel;  // none: the stack's
+  std::string dispatcher;                 // empty: alltoall, every stack's own default
   std::string own_runs;                   // file (own_runs.h); empty: none
   bool compiled = false;
   bool find_max_batch = false;  // the largest micro-batch that fits, instead of micro_batch
@@ -74,7 +75,8 @@ struct TrainingSetting {
 // What a question leaves unsaid of the above, for a job that it matters to, and by how much (a
 // deviation of the logarithm of the iteration's time): between the stacks' fitted factors, 0.15
 // (1.4 from Megatron to PyTorch on the same GPUs, ../shared/reference/training.md); from no to full
-// recomputation a third of the work, 0.08; ZeRO stages 0.03; sequence parallelism 0.02.
+// recomputation a third of the work, 0.08; ZeRO stages 0.03; sequence parallelism 0.02; experts'
+// dispatcher 0.05.
 struct Undeclared {
   std::string_view what;
   std::string assumed;

@@ -37,8 +37,9 @@ enum class TrainingConstant {
   kTensor,
   kContext,
   kExpertExchange,
-  kTensorOverlapped,  // times kTensor, where TrainingPlan::tp_overlap
-  kExpertOverlapped,  // times kExpertExchange, where TrainingPlan::ep_overlap
+  // Where TrainingPlan::tp_overlap: factor of what the schedule of pieces leaves exposed.
+  kTensorOverlapped,
+  kExpertOverlapped,  // share of the exchange that pairs of micro-batches run beside computation
   // Share of the shorter one by which computation and the communication of sharded weights beside
   // it take longer than the longer one: interference, and what does not overlap.
   kGatherExposed,

@@ -7,6 +7,14 @@
 // takes groups of a larger size (microbatch_group_size_per_vp_stage), and PyTorch makes floor(m/p)
 // equal ones; here there are floor(m/p), at least 1, as equal as can be. A last group of fewer than
 // p would deadlock (p = 4, v = 3, m = 5) or idle.
+//
+// "combined" is the same order with one more forward first, so that a forward and the backward that
+// follows it are of different micro-batches and run as a pair (Megatron-core's combined 1F1B, for
+// --overlap-moe-expert-parallel-comm; there a pipeline needs several chunks a stage, here one will
+// do). A last stage runs w = (v - 1)g + 1 passes of each kind alone and the rest in pairs of length
+// P:
+//   (p - 1 + (v - 1) max(0, p - m) + w)(F + B) + (mv - w) P
+// exact where a pair is no shorter than either half.
 #include <algorithm>
 
 #include "orrery/base/error.h"
@@ -17,16 +25,21 @@ namespace {
 
 class Interleaved : public PipelineSchedule {
  public:
-  std::string_view name() const override { return "interleaved"; }
-  int least_chunks() const override { return 2; }
+  explicit Interleaved(bool pairs) : pairs_(pairs) {}
+  std::string_view name() const override { return pairs_ ? "combined" : "interleaved"; }
+  int least_chunks() const override { return pairs_ ? 1 : 2; }
 
   void order(int stage, const PipelineShape& shape,
              std::vector<PipelineTask>& tasks) const override {
     const int p = shape.stages, v = shape.chunks, total = shape.micro_batches * v;
-    const int first = std::min(total, 2 * (p - 1 - stage) + (v - 1) * largest_group(shape));
+    const int first =
+        std::min(total, 2 * (p - 1 - stage) + (v - 1) * largest_group(shape) + (pairs_ ? 1 : 0));
     for (int k = 0; k < first; ++k) tasks.push_back(forward(k, shape));
     for (int k = 0; k < total; ++k) {
-      if (k + first < total) tasks.push_back(forward(k + first, shape));
+      if (k + first < total) {
+        tasks.push_back(forward(k + first, shape));
+        tasks.back().paired = pairs_;
+      }
       PipelineTask task = forward(k, shape);
       tasks.push_back({Pass::kBackward, task.micro_batch, v - 1 - task.chunk});
     }
@@ -38,6 +51,13 @@ class Interleaved : public PipelineSchedule {
   PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& chunk) const override {
     const int p = shape.stages, v = shape.chunks, m = shape.micro_batches;
     const int idle = p - 1 + (v - 1) * std::max(0, p - m);
+    if (pairs_) {
+      const Seconds alone = chunk.forward + chunk.backward(), pair = pair_time(chunk, chunk);
+      const int first = std::min(m * v, (v - 1) * largest_group(shape) + 1);
+      return {(idle + first) * alone + (m * v - first) * pair,
+              static_cast<double>(std::min(m * v, (v - 1) * largest_group(shape) + 2 * p)),
+              pair >= std::max(chunk.forward, chunk.backward())};
+    }
     return {(m * v + idle) * (chunk.forward + chunk.backward()),
             static_cast<double>(std::min(m * v, (v - 1) * largest_group(shape) + 2 * p - 1)), true};
   }
@@ -62,16 +82,23 @@ class Interleaved : public PipelineSchedule {
   }
 
   void check_rules(const PipelineShape& shape) const override {
-    if (shape.chunks < 2) {
+    if (!pairs_ && shape.chunks < 2) {
       throw Infeasible("pipeline schedule interleaved needs at least 2 chunks a stage, not 1");
     }
   }
+
+  bool pairs_;
 };
 
 }  // namespace
 
 const PipelineSchedule& interleaved_schedule() {
-  static const Interleaved schedule;
+  static const Interleaved schedule(false);
+  return schedule;
+}
+
+const PipelineSchedule& combined_schedule() {
+  static const Interleaved schedule(true);
   return schedule;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "orrery/training/job_schedule.h"
+#include "orrery/training/stream_overlap.h"
 
 namespace orrery {
 namespace {
@@ -19,38 +20,53 @@ Seconds beside(Seconds compute, Seconds communication, double exposed) {
 
 }  // namespace
 
-double cost_factor(const ChunkParts& parts, const TrainingConstants& k, const TrainingPlan& plan,
-                   TrainingCost cost, TrainingPass pass) {
-  double f = k.value[at(cost)];  // they stand in the same order
-  if (cost == TrainingCost::kTensor && plan.tp_overlap) f *= k[C::kTensorOverlapped];
-  if (cost == TrainingCost::kExpertExchange && plan.ep_overlap) f *= k[C::kExpertOverlapped];
-  return std::max(f, parts.of_peak[at(cost)][at(pass)]);
+double cost_factor(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
+                   const TrainingPlan& plan, TrainingCost cost, TrainingPass pass, bool events) {
+  const double f = std::max(k.value[at(cost)],  // they stand in the same order
+                            parts.of_peak[at(cost)][at(pass)]);
+  const Seconds piped = parts.piped[at(pass)], all = parts.time[at(cost)][at(pass)];
+  if (cost != TrainingCost::kTensor || !plan.tp_overlap || piped <= Seconds(0)) return f;
+  const Seconds products = cost_factor(whole, parts, k, plan, TrainingCost::kProducts, pass) *
+                           parts.time[at(TrainingCost::kProducts)][at(pass)];
+  const Seconds exposed = piped_exposed(products, f * piped, parts.collectives[at(pass)], plan.tp,
+                                        whole.tensor_slowdown, events);
+  return (f * (all - piped) + k[C::kTensorOverlapped] * exposed) / all;
 }
 
 namespace {
 
-Seconds cost_time(const ChunkParts& parts, const TrainingConstants& k, const TrainingPlan& plan,
-                  std::size_t cost, std::size_t pass) {
-  return cost_factor(parts, k, plan, static_cast<TrainingCost>(cost),
-                     static_cast<TrainingPass>(pass)) *
-         parts.time[cost][pass];
+Seconds cost_time(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
+                  const TrainingPlan& plan, std::size_t cost, std::size_t pass,
+                  bool events = false) {
+  const Seconds time = parts.time[cost][pass];
+  if (time <= Seconds(0)) return time;
+  return cost_factor(whole, parts, k, plan, static_cast<TrainingCost>(cost),
+                     static_cast<TrainingPass>(pass), events) *
+         time;
 }
 
 }  // namespace
 
-ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& k, const TrainingJob& job) {
+ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
+                     const TrainingConstants& k, const TrainingJob& job, bool events) {
+  const auto time = [&](std::size_t cost, std::size_t p) {
+    return cost_time(whole, parts, k, job.plan, cost, p, events);
+  };
   std::array<Seconds, kTrainingPasses> pass{};
   for (std::size_t c = 0; c < kTrainingCosts; ++c)
-    for (std::size_t p = 0; p < kTrainingPasses; ++p)
-      pass[p] += cost_time(parts, k, job.plan, c, p);
+    for (std::size_t p = 0; p < kTrainingPasses; ++p) pass[p] += time(c, p);
   ChunkTime t;
   t.forward = pass[at(Work::kForward)];
   t.backward_input = pass[at(Work::kRecompute)] + pass[at(Work::kBackwardInput)];
   t.backward_weight = pass[at(Work::kBackwardWeight)];
   constexpr std::size_t kExchange = at(TrainingCost::kExpertExchange);
-  t.forward_exchange = cost_time(parts, k, job.plan, kExchange, at(Work::kForward));
-  for (const Work p : {Work::kRecompute, Work::kBackwardInput, Work::kBackwardWeight})
-    t.backward_exchange += cost_time(parts, k, job.plan, kExchange, at(p));
+  constexpr std::size_t kExperts = at(TrainingCost::kExperts);
+  t.forward_exchange = time(kExchange, at(Work::kForward));
+  t.forward_experts = time(kExperts, at(Work::kForward));
+  for (const Work p : {Work::kRecompute, Work::kBackwardInput, Work::kBackwardWeight}) {
+    t.backward_exchange += time(kExchange, at(p));
+    t.backward_experts += time(kExperts, at(p));
+  }
   // Kernels are launched, and saved tensors travel to the host and back, beside computation.
   const auto host = [&](double kernels) {
     return std::max(microseconds(k[C::kLaunch] * kernels), parts.offload);
@@ -75,6 +91,18 @@ ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& k, const 
   return t;
 }
 
+ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k, const ChunkTime& t) {
+  ChunkTimes c;
+  c.forward = t.forward;
+  c.backward_input = t.backward_input;
+  c.backward_weight = t.backward_weight;
+  c.forward_exchange = k[C::kExpertOverlapped] * t.forward_exchange;
+  c.backward_exchange = k[C::kExpertOverlapped] * t.backward_exchange;
+  c.forward_experts = t.forward_experts, c.backward_experts = t.backward_experts;
+  c.exchange_slowdown = whole.exchange_slowdown;
+  return c;
+}
+
 namespace {
 
 const ChunkTime& of_chunk(const IterationParts& parts, const std::vector<ChunkTime>& kinds,
@@ -82,32 +110,36 @@ const ChunkTime& of_chunk(const IterationParts& parts, const std::vector<ChunkTi
   return kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(virtual_stage)])];
 }
 
-ChunkTimes scheduled(const ChunkTime& t) {
-  ChunkTimes c;
-  c.forward = t.forward;
-  c.backward_input = t.backward_input;
-  c.backward_weight = t.backward_weight;
-  c.forward_exchange = t.forward_exchange;
-  c.backward_exchange = t.backward_exchange;
-  return c;
-}
-
-// What the slowest stage does not compute of an iteration, if all stages were as slow: by the
-// schedule's closed form. Below zero where its pairs hide an exchange of experts.
-Seconds idle_of_equal_stages(const TrainingJob& job, const std::vector<ChunkTime>& chunks,
-                             Seconds stage) {
+// Of an iteration of stages that are all as slow as the slowest, by the schedule's closed form: the
+// idle time if pairs hid nothing, and what they hide of the exchange of experts.
+struct EqualStages {
+  Seconds idle, hidden;
+};
+EqualStages equal_stages(const IterationParts& parts, const TrainingConstants& k,
+                         const TrainingJob& job, const std::vector<ChunkTime>& chunks,
+                         Seconds stage) {
   ChunkTimes mean;
   for (const ChunkTime& t : chunks) {
     const double share = 1.0 / static_cast<double>(chunks.size());
-    const ChunkTimes c = scheduled(t);
+    const ChunkTimes c = scheduled(parts, k, t);
     mean.forward += share * c.forward;
     mean.backward_input += share * c.backward_input;
     mean.backward_weight += share * c.backward_weight;
     mean.forward_exchange += share * c.forward_exchange;
     mean.backward_exchange += share * c.backward_exchange;
+    mean.forward_experts += share * c.forward_experts;
+    mean.backward_experts += share * c.backward_experts;
+    mean.exchange_slowdown = c.exchange_slowdown;
   }
-  const Seconds whole = schedule_of(job.plan).closed_form(shape_of(job), mean).total;
-  return whole - static_cast<double>(job.micro_batches()) * stage;
+  const PipelineSchedule& schedule = schedule_of(job.plan);
+  const PipelineShape shape = shape_of(job);
+  const Seconds paired = schedule.closed_form(shape, mean).total;
+  Seconds alone = paired;
+  if (mean.forward_exchange + mean.backward_exchange > Seconds(0)) {
+    mean.forward_exchange = mean.backward_exchange = Seconds(0);
+    alone = schedule.closed_form(shape, mean).total;
+  }
+  return {alone - static_cast<double>(job.micro_batches()) * stage, alone - paired};
 }
 
 }  // namespace
@@ -130,7 +162,7 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   const double m = static_cast<double>(job.micro_batches());
   std::vector<ChunkTime> kinds;
   kinds.reserve(parts.kinds.size());
-  for (const ChunkParts& kind : parts.kinds) kinds.push_back(chunk_time(kind, k, job));
+  for (const ChunkParts& kind : parts.kinds) kinds.push_back(chunk_time(parts, kind, k, job));
 
   // Stages by their time for one micro-batch; schedules with two copies of the model run half of
   // the micro-batches on each.
@@ -153,7 +185,7 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
         parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
     for (std::size_t cost = 0; cost < kTrainingCosts; ++cost) {
       for (std::size_t pass = 0; pass < kTrainingPasses; ++pass)
-        out.work[cost] += m / copies * cost_time(chunk, k, p, cost, pass);
+        out.work[cost] += m / copies * cost_time(parts, chunk, k, p, cost, pass);
     }
     const ChunkTime& t = of_chunk(parts, kinds, c);
     out.launches += m / copies * t.launch_bound;
@@ -162,16 +194,13 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   const ChunkParts& first =
       parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(critical[0])])];
   if (p.zero == 3) out.sharding += first.gather / std::max(1, first.layers);
-  if (p.pp > 1) {
-    const Seconds idle = idle_of_equal_stages(job, stage, slowest);
-    const double uneven = (all - slowest) / ((p.pp - 1) * slowest);
+  if (p.pp > 1 || p.ep_overlap) {
+    const auto [idle, hidden] = equal_stages(parts, k, job, stage, slowest);
+    const double uneven = p.pp > 1 ? (all - slowest) / ((p.pp - 1) * slowest) : 0;
     constexpr double kRounding = 1e-9;
-    if (idle > kRounding * slowest) {
-      out.bubble = k[C::kPipeline] * uneven * idle;
-    } else if (idle < Seconds(0)) {
-      Seconds& exchange = out.work[at(TrainingCost::kExpertExchange)];
-      exchange = std::max(Seconds(0), exchange + idle);
-    }
+    if (idle > kRounding * slowest) out.bubble = k[C::kPipeline] * uneven * idle;
+    Seconds& exchange = out.work[at(TrainingCost::kExpertExchange)];
+    exchange = std::max(Seconds(0), exchange - hidden);
   }
   // Every micro-batch comes and goes both ways; the first and last ones fill and drain the
   // pipeline.

@@ -5,6 +5,8 @@
 // no op above the data sheet's peak; each at least `launch` for every kernel it launches. Sharded
 // weights (ZeRO 3) are gathered, and gradients scattered, beside it:
 //   F' = max(F, G) + gather_exposed * min(F, G),  and the first layer's G once.
+// Exchanges of experts that run beside another micro-batch are hidden by the schedule's pairs
+// (schedule.h), tensor-parallel communication beside products piece by piece (stream_overlap.h).
 // A pipeline of p stages with v chunks each takes, by the closed form that unequal stages allow,
 //   m max_s(T_s) + idle * (sum_s T_s - max_s T_s) / ((p - 1) max_s T_s) + sends
 // T_s = a stage's F + B over its chunks; `idle` = what the schedule's closed form adds for stages
@@ -18,6 +20,7 @@
 
 #include "orrery/training/constants.h"
 #include "orrery/training/iteration_parts.h"
+#include "orrery/training/schedule.h"
 
 namespace orrery {
 
@@ -26,15 +29,23 @@ struct ChunkTime {
   Seconds forward, backward_input, backward_weight;  // sharded weights' exposed time included
   Seconds exposed_gather;                            // of that
   Seconds forward_exchange, backward_exchange;       // of experts, within the passes
+  Seconds forward_experts, backward_experts;         // their computation
   Seconds launch_bound;  // of that, waiting for launches or the host link
   Seconds total() const { return forward + backward_input + backward_weight; }
 };
-// What the seconds of a cost in one pass are multiplied by: its constant, of overlapped
-// communication the overlap's too, and never less than ChunkParts::of_peak.
-double cost_factor(const ChunkParts& parts, const TrainingConstants& k, const TrainingPlan& plan,
-                   TrainingCost cost, TrainingPass pass);
+// What the seconds of a cost in one pass are multiplied by: its constant, never less than
+// ChunkParts::of_peak; of tensor-parallel communication that runs beside products what its schedule
+// leaves exposed (stream_overlap.h), times a constant. `events`: of that, event by event.
+double cost_factor(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
+                   const TrainingPlan& plan, TrainingCost cost, TrainingPass pass,
+                   bool events = false);
 
-ChunkTime chunk_time(const ChunkParts& parts, const TrainingConstants& k, const TrainingJob& job);
+ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
+                     const TrainingConstants& k, const TrainingJob& job, bool events = false);
+// The same as a pipeline schedule takes it: of the exchange of experts the share that pairs run
+// beside computation; the rest blocks as any work does.
+ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k,
+                     const ChunkTime& time);
 
 // What of `communication` beside `window` of computation stands in its way.
 Seconds exposed(Seconds communication, Seconds window, bool overlaps, double share);

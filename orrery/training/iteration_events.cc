@@ -21,13 +21,16 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
   q.shape = shape_of(job);
   const Seconds held = k[C::kSend] * (job.plan.pp > 1 ? parts.send : Seconds(0));
   for (const int kind : parts.kind) {
-    const ChunkTime t = chunk_time(parts.kinds[static_cast<std::size_t>(kind)], k, job);
-    ChunkTimes c;
-    c.forward = t.forward + held;
-    c.backward_input = t.backward_input + held;
-    c.backward_weight = t.backward_weight;
-    c.forward_exchange = t.forward_exchange;
-    c.backward_exchange = t.backward_exchange;
+    const ChunkParts& of_kind = parts.kinds[static_cast<std::size_t>(kind)];
+    ChunkTimes c = scheduled(parts, k, chunk_time(parts, of_kind, k, job, true));
+    c.forward += held;
+    c.backward_input += held;
+    if (job.plan.tp_overlap) {
+      c.forward_tensor = k[C::kTensor] * of_kind.piped[at(TrainingPass::kForward)];
+      for (const TrainingPass pass :
+           {TrainingPass::kRecompute, TrainingPass::kBackwardInput, TrainingPass::kBackwardWeight})
+        c.backward_tensor += k[C::kTensor] * of_kind.piped[at(pass)];
+    }
     q.chunks.push_back(c);
   }
   for (int s = 0; s < job.plan.pp; ++s) {

@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/memory/saved_activations.h"
+#include "orrery/network/overlap.h"
 #include "orrery/training/job_schedule.h"
 #include "orrery/workload/training_parameters.h"
 
@@ -42,6 +43,25 @@ std::vector<int> chunk_key(const Architecture& model, const TrainingPlan& plan, 
   return key;
 }
 
+// Products beside a ring over NVLink, and over a network (Calculon's constants,
+// ../shared/reference/training.md).
+constexpr double kBesideRing = 1.15, kBesideNetworkRing = 1.02;
+
+// Megatron's --moe-deepep-num-sms, by default.
+constexpr int kExchangeSms = 20;
+
+ExpertExchange exchange_of(const ExpertMove& m) {
+  ExpertExchange x;
+  x.combine = m.combine;
+  x.tokens = m.tokens;
+  x.hidden = m.hidden, x.top_k = m.top_k;
+  x.most_nodes = m.most_nodes, x.groups = m.groups, x.top_groups = m.top_groups;
+  x.narrow = false;
+  x.sms = kExchangeSms;
+  x.imbalance = m.imbalance;
+  return x;
+}
+
 }  // namespace
 
 IterationModel::IterationModel(const Architecture& model, const Cluster& cluster,
@@ -72,6 +92,11 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
   for (std::size_t k = 0; k < kTrainingCosts; ++k) {
     if (total[k] > 0) whole.shared[k] /= total[k], whole.own[k] /= total[k];
   }
+  const bool inside = p.tp == 1 || cluster_.link(p.tp, 1).nodes == 1;
+  whole.tensor_slowdown = inside ? kBesideRing : kBesideNetworkRing;
+  const int held = library_sms(cluster_.gpu(), false), units = cluster_.gpu().compute_units;
+  const int sms = p.dispatcher == ExpertDispatcher::kFlex ? std::min(held, kExchangeSms) : held;
+  if (units > sms) whole.exchange_slowdown = compute_slowdown(sms, units);
   std::vector<int> before;
   for (int s = 0; s < p.pp; ++s) {
     const std::vector<int> chunks = chunks_of_stage(job, s);
@@ -108,7 +133,9 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
     const auto* c = std::get_if<Collective>(&op.op);
     if (op.pass != TrainingPass::kRecompute) {
       if (c) {
-        last.time = network_.predict(*c, place).time;
+        last.time = op.move
+                        ? network_.exchange(exchange_of(*op.move), c->group, c->ranks, place).time
+                        : network_.predict(*c, place).time;
       } else {
         last = kernels_.predict(op.op);
       }
@@ -141,6 +168,10 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
           const Seconds time = call.value * op.count;
           parts.time[at(op.cost)][at(op.pass)] += time;
           parts.kernels[op.pass == TrainingPass::kForward ? 0 : 1] += op.count;
+          if (op.cost == TrainingCost::kTensor && op.name == "tp_all_reduce") {
+            parts.piped[at(op.pass)] += time;
+            parts.collectives[at(op.pass)] += op.count;
+          }
           if (kernel) {
             parts.flops += op.count * flops(op.op);
             double& most = parts.of_peak[at(op.cost)][at(op.pass)];

@@ -24,6 +24,10 @@ struct ChunkParts {
   // collectives: no constant that multiplies `time` is below it.
   ByCost<double> of_peak{};
   std::array<double, 2> kernels{};  // launched: forward; recomputed and backward
+  // Of time[tensor]: collectives of layers, each next to a product that a stack can run it beside
+  // (stream_overlap.h); and how many.
+  std::array<Seconds, kTrainingPasses> piped{};
+  std::array<double, kTrainingPasses> collectives{};
   // Communication of sharded weights and gradients (ZeRO 3): gathered before the forward, again
   // before the backward, gradients reduced and scattered.
   Seconds gather, gather_again, scatter;
@@ -46,6 +50,8 @@ struct IterationParts {
   std::vector<int> kind;  // of each virtual stage, in model order
   std::vector<StageParts> stages;
   Seconds send;  // activations of a micro-batch to the next stage
+  // Of computation beside tensor-parallel collectives, and beside the exchange of experts.
+  double tensor_slowdown = 1, exchange_slowdown = 1;
   // Relative errors of each cost, weighted by time: shared by a family, and own.
   std::array<double, kTrainingCosts> shared{}, own{};
   Origin origin = Origin::kExact;

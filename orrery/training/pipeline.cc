@@ -21,7 +21,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 struct Slot {
   int virtual_stage = 0;
   std::array<double, 4> pass{};  // seconds, by Pass
-  double exchange_forward = 0, exchange_backward = 0;
+  const ChunkTimes* times = nullptr;
   double activation = 1;
   double gathered = 0;  // when its parameters are there
   double reduce = 0;
@@ -51,12 +51,19 @@ void check_times(const PipelineQuestion& q) {
   for (std::size_t i = 0; i < q.chunks.size(); ++i) {
     const ChunkTimes& c = q.chunks[i];
     for (Seconds t : {c.forward, c.backward_input, c.backward_weight, c.parameter_gather,
-                      c.gradient_reduce, c.forward_exchange, c.backward_exchange}) {
+                      c.gradient_reduce, c.forward_exchange, c.backward_exchange, c.forward_experts,
+                      c.backward_experts, c.forward_tensor, c.backward_tensor}) {
       if (!good(t))
         throw InputError(fmt::format("pipeline chunk {}: a time of {} s", i, t.value()));
     }
-    if (c.forward_exchange > c.forward || c.backward_exchange > c.backward()) {
+    constexpr double kRounding = 1 + 1e-9;
+    if (c.forward_exchange + c.forward_experts > kRounding * c.forward ||
+        c.backward_exchange + c.backward_experts > kRounding * c.backward()) {
       throw InputError(fmt::format("pipeline chunk {}: its exchange is longer than its pass", i));
+    }
+    if (!(c.exchange_slowdown >= 1) || !std::isfinite(c.exchange_slowdown)) {
+      throw InputError(
+          fmt::format("pipeline chunk {}: a slowdown by exchange of {}", i, c.exchange_slowdown));
     }
     if (!(c.activation >= 0) || !std::isfinite(c.activation)) {
       throw InputError(fmt::format("pipeline chunk {}: activations of {}", i, c.activation));
@@ -132,8 +139,7 @@ class Run {
         const ChunkTimes& t = question_.chunks[at(k.virtual_stage)];
         k.pass = {t.forward.value(), t.backward().value(), t.backward_input.value(),
                   t.backward_weight.value()};
-        k.exchange_forward = t.forward_exchange.value();
-        k.exchange_backward = t.backward_exchange.value();
+        k.times = &t;
         k.activation = t.activation;
         k.reduce = t.gradient_reduce.value();
       }
@@ -165,8 +171,8 @@ class Run {
       const double start = stage.data_free;
       k.gathered = stage.data_free = start + gather;
       if (i == stage.next || !question_.overlap_gather) stage.first_gather += gather;
-      record({TimelineEvent::Kind::kGather, true, false, s, k.virtual_stage, 0, Seconds(start),
-              Seconds(k.gathered)});
+      record({TimelineEvent::Kind::kGather, Stream::kData, false, s, k.virtual_stage, 0,
+              Seconds(start), Seconds(k.gathered)});
     }
     if (!question_.overlap_gather) stage.free = stage.data_free;
   }
@@ -182,17 +188,17 @@ class Run {
       if (!task.paired) {
         const double end = compute(stage, start, k.pass[static_cast<std::size_t>(task.pass)]);
         ++stage.next;
+        if (with_events_) record_alone(s, k, task, start, end);
         finish(s, task, k, start, end);
         continue;
       }
       const PipelineTask& other = tasks_[stage.next + 1];
       Slot& o = slot(s, other.chunk);
       if (!ready(stage, o, other, start)) return;
-      const double exchange = k.exchange_forward + o.exchange_backward;
-      const double both = k.pass[static_cast<std::size_t>(task.pass)] +
-                          o.pass[static_cast<std::size_t>(other.pass)];
-      const double end = compute(stage, start, std::max(both - exchange, exchange));
+      const PairSlots slots = pair_slots(*k.times, *o.times);
+      const double end = compute(stage, start, slots.total().value());
       stage.next += 2;
+      if (with_events_) record_pair(s, k, task, o, other, slots, start, end);
       // The pair's forward is alive beside what the backward frees.
       finish(s, task, k, start, end);
       finish(s, other, o, start, end);
@@ -231,8 +237,8 @@ class Run {
 
   void finish(int s, const PipelineTask& task, Slot& k, double start, double end) {
     Stage& stage = stages_[at(s)];
-    record({kind_of(task.pass), false, task.paired || pair_, s, k.virtual_stage, task.micro_batch,
-            Seconds(start), Seconds(end)});
+    record({kind_of(task.pass), Stream::kCompute, task.paired || pair_, s, k.virtual_stage,
+            task.micro_batch, Seconds(start), Seconds(end)});
     pair_ = task.paired;
     const int v = k.virtual_stage, copy = task.chunk / shape_.chunks;
     switch (task.pass) {
@@ -277,18 +283,59 @@ class Run {
     Stage& stage = stages_[at(s)];
     if (!question_.overlap_reduce) {
       stage.reduces += k.reduce;
-      deferred_.push_back({TimelineEvent::Kind::kReduce, true, false, s, k.virtual_stage, 0,
-                           Seconds(0), Seconds(k.reduce)});
+      deferred_.push_back({TimelineEvent::Kind::kReduce, Stream::kData, false, s, k.virtual_stage,
+                           0, Seconds(0), Seconds(k.reduce)});
       return;
     }
     const double start = std::max(now, stage.data_free);
     stage.data_free = start + k.reduce;
-    record({TimelineEvent::Kind::kReduce, true, false, s, k.virtual_stage, 0, Seconds(start),
-            Seconds(stage.data_free)});
+    record({TimelineEvent::Kind::kReduce, Stream::kData, false, s, k.virtual_stage, 0,
+            Seconds(start), Seconds(stage.data_free)});
   }
 
   void record(const TimelineEvent& event) {
     if (with_events_) events_.push_back(event);
+  }
+
+  // Communication of the four slots of a pair, on the expert stream.
+  void record_pair(int s, const Slot& k, const PipelineTask& task, const Slot& o,
+                   const PipelineTask& other, const PairSlots& slots, double start, double end) {
+    const double work = slots.total().value(), scale = work > 0 ? (end - start) / work : 0;
+    for (std::size_t i = 0; i < slots.length.size(); ++i) {
+      const bool forward = i % 2 == 1;  // dispatch F and combine F stand in the second and the last
+      communicate(TimelineEvent::Kind::kExchange, Stream::kExpert, s, forward ? k : o,
+                  forward ? task : other, start, scale * slots.exchange[i].value());
+      start += scale * slots.length[i].value();
+    }
+  }
+
+  // That of a pass alone: tensor-parallel communication from its start, dispatch and combine around
+  // the experts' computation. (A backward that is split in two shows its exchange with the first.)
+  void record_alone(int s, const Slot& k, const PipelineTask& task, double start, double end) {
+    const double work = k.pass[static_cast<std::size_t>(task.pass)];
+    if (task.pass == Pass::kBackwardWeight || work <= 0) return;
+    const double scale = (end - start) / work;
+    const bool forward = task.pass == Pass::kForward;
+    const ChunkTimes& t = *k.times;
+    const double tensor = (forward ? t.forward_tensor : t.backward_tensor).value();
+    communicate(TimelineEvent::Kind::kTensor, Stream::kTensor, s, k, task, start,
+                scale * std::min(tensor, work));
+    const double half = (forward ? t.forward_exchange : t.backward_exchange).value() / 2;
+    const double experts = (forward ? t.forward_experts : t.backward_experts).value();
+    const double rest = std::max(0.0, work - 2 * half - experts);
+    const double first = start + scale * (forward ? rest : 0);
+    communicate(TimelineEvent::Kind::kExchange, Stream::kExpert, s, k, task, first,
+                scale * std::min(half, work / 2));
+    communicate(TimelineEvent::Kind::kExchange, Stream::kExpert, s, k, task,
+                std::min(first + scale * (half + experts), end - scale * std::min(half, work / 2)),
+                scale * std::min(half, work / 2));
+  }
+
+  void communicate(TimelineEvent::Kind kind, Stream stream, int s, const Slot& k,
+                   const PipelineTask& task, double start, double length) {
+    if (length <= 0) return;
+    record({kind, stream, false, s, k.virtual_stage, task.micro_batch, Seconds(start),
+            Seconds(start + length)});
   }
 
   PipelineResult result() {

@@ -31,10 +31,24 @@ struct PipelineQuestion {
   bool overlap_gather = true, overlap_reduce = true;
 };
 
+// A stage's streams. Tensor-parallel and expert communication stand where they run within a pass of
+// all its layers: a pass is their time too (ChunkTimes), whether or not anything hides them.
+enum class Stream { kCompute, kData, kTensor, kExpert };
+inline constexpr int kStreams = 4;
+
 struct TimelineEvent {
-  enum class Kind { kForward, kBackward, kBackwardInput, kBackwardWeight, kGather, kReduce };
+  enum class Kind {
+    kForward,
+    kBackward,
+    kBackwardInput,
+    kBackwardWeight,
+    kGather,
+    kReduce,
+    kTensor,
+    kExchange,
+  };
   Kind kind = Kind::kForward;
-  bool data_stream = false;
+  Stream stream = Stream::kCompute;
   bool paired = false;
   int stage = 0;
   int virtual_stage = 0;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -45,19 +46,49 @@ struct ChunkTimes {
   // On the data stream, once an iteration: before the chunk's first forward, after its last
   // gradient of weights. 0: none.
   Seconds parameter_gather, gradient_reduce;
-  // Expert exchange within the forward and within both backward passes. A pair hides it: the
-  // pair's time is max(forward + backward - exchanges, exchanges). Otherwise it changes nothing.
+  // Of experts, within the forward and within both backward passes: their exchange of tokens, half
+  // of it to them and half back, and their computation. Pairs hide the exchange (pair_time);
+  // otherwise both change nothing. exchange_slowdown: of computation beside it, >= 1.
   Seconds forward_exchange, backward_exchange;
+  Seconds forward_experts, backward_experts;
+  double exchange_slowdown = 1;
+  // Tensor-parallel communication that runs beside the products of a pass: for the timeline alone.
+  Seconds forward_tensor, backward_tensor;
   // Saved activations of one micro-batch, in any unit; peaks are sums of it.
   double activation = 1;
 
   Seconds backward() const { return backward_input + backward_weight; }
 };
 
-// The forward of one chunk and the whole backward of another, run as a pair.
+// Computation and communication that start at once, each on its stream: computation is slower by
+// `slowdown` while communication runs.
+inline Seconds side_by_side(Seconds compute, Seconds communication, double slowdown) {
+  return std::max(communication, compute + (1 - 1 / slowdown) * communication);
+}
+
+// The forward of one chunk and the whole backward of another, run as a pair on two streams: layer
+// by layer as DeepSeek-V3's report lays them out (figure 4), which Megatron's combined 1F1B
+// follows,
+//   compute    attention F    experts B     experts F     attention B
+//   exchange   combine B      dispatch F    dispatch B    combine F
+// (backwards come the other way round: what a combine brought, its gradient sends). Attention
+// stands for all of a pass that is neither experts nor exchange.
+struct PairSlots {
+  std::array<Seconds, 4> compute, exchange, length;
+  Seconds total() const { return length[0] + length[1] + length[2] + length[3]; }
+};
+inline PairSlots pair_slots(const ChunkTimes& f, const ChunkTimes& b) {
+  PairSlots s;
+  s.compute = {f.forward - f.forward_experts - f.forward_exchange, b.backward_experts,
+               f.forward_experts, b.backward() - b.backward_experts - b.backward_exchange};
+  s.exchange = {b.backward_exchange / 2, f.forward_exchange / 2, b.backward_exchange / 2,
+                f.forward_exchange / 2};
+  for (std::size_t i = 0; i < s.length.size(); ++i)
+    s.length[i] = side_by_side(s.compute[i], s.exchange[i], f.exchange_slowdown);
+  return s;
+}
 inline Seconds pair_time(const ChunkTimes& forward, const ChunkTimes& backward) {
-  const Seconds exchange = forward.forward_exchange + backward.backward_exchange;
-  return std::max(forward.forward + backward.backward() - exchange, exchange);
+  return pair_slots(forward, backward).total();
 }
 
 // What a schedule's closed form tells of equal chunks and free sends.
@@ -100,7 +131,7 @@ class PipelineSchedule {
 void require_chunks(std::string_view schedule, const PipelineShape& shape, int chunks);
 
 // In the order in which users are shown them: gpipe, 1f1b, interleaved, zb-h1, zb-h2, zb-v,
-// dualpipe, dualpipe-v.
+// dualpipe, dualpipe-v, combined.
 struct PipelineScheduleKind {
   std::string_view name, doc;
   const PipelineSchedule& (*get)();
@@ -117,5 +148,6 @@ const PipelineSchedule& zero_bubble_h2_schedule();
 const PipelineSchedule& zero_bubble_v_schedule();
 const PipelineSchedule& dual_pipe_schedule();
 const PipelineSchedule& dual_pipe_v_schedule();
+const PipelineSchedule& combined_schedule();
 
 }  // namespace orrery

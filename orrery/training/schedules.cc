@@ -66,6 +66,8 @@ const std::vector<PipelineScheduleKind>& pipeline_schedule_kinds() {
        dual_pipe_schedule},
       {"dualpipe-v", "DualPipe cut in half: one copy, two chunks a stage laid out as a V",
        dual_pipe_v_schedule},
+      {"combined", "1F1B or interleaved; each forward beside another micro-batch's backward",
+       combined_schedule},
   };
   return kinds;
 }

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <iterator>
+#include <string_view>
 
 namespace orrery {
 namespace {
@@ -14,6 +16,10 @@ std::string name_of(const TimelineEvent& e) {
       return fmt::format("gather {}", e.virtual_stage);
     case K::kReduce:
       return fmt::format("reduce {}", e.virtual_stage);
+    case K::kTensor:
+      return fmt::format("tensor {}", e.micro_batch);
+    case K::kExchange:
+      return fmt::format("exchange {}", e.micro_batch);
     default:
       return fmt::format("{} {}", to_text(static_cast<Pass>(e.kind)), e.micro_batch);
   }
@@ -31,11 +37,12 @@ std::string pipeline_trace(const PipelineResult& result) {
         R"({{"ph":"X","pid":0,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":"{}","args":{{"virtual_stage":{}}}}})",
         thread, e.start.value() * 1e6, (e.end - e.start).value() * 1e6, name, e.virtual_stage);
   };
+  constexpr std::array<std::string_view, kStreams> kNames = {"", " data", " tensor", " expert"};
   std::vector<bool> named;
   const auto& events = result.events;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const TimelineEvent& e = events[i];
-    const int thread = 2 * e.stage + (e.data_stream ? 1 : 0);
+    const int thread = kStreams * e.stage + static_cast<int>(e.stream);
     const auto t = static_cast<std::size_t>(thread);
     if (named.size() <= t) named.resize(t + 1);
     if (!named[t]) {
@@ -44,7 +51,7 @@ std::string pipeline_trace(const PipelineResult& result) {
           std::back_inserter(out),
           ",\n"
           R"({{"ph":"M","pid":0,"tid":{},"name":"thread_name","args":{{"name":"stage {}{}"}}}})",
-          thread, e.stage, e.data_stream ? " data" : "");
+          thread, e.stage, kNames[static_cast<std::size_t>(e.stream)]);
     }
     if (e.paired && i + 1 < events.size() && events[i + 1].paired) {
       add(thread, e, name_of(e) + " + " + name_of(events[i + 1]));

@@ -125,6 +125,12 @@ void check_experts(const TrainingPlan& p) {
     throw Infeasible(fmt::format(
         "ep {} x etp {} = {} does not divide the {} ranks of a stage (tp {} x cp {} x dp {})", p.ep,
         p.expert_tp(), group, ranks, p.tp, p.cp, p.dp));
+  const std::string_view schedule = schedule_name(p);
+  if (p.ep_overlap && p.ep > 1 && schedule != "combined" && !schedule.starts_with("dualpipe"))
+    throw Infeasible(fmt::format(
+        "ep_overlap runs a forward beside another micro-batch's backward, which schedule {} does "
+        "not; 1f1b, interleaved, dualpipe and dualpipe-v do",
+        schedule));
 }
 
 }  // namespace

@@ -25,6 +25,14 @@ enum class ContextMethod {
   kUlysses,    // all-to-all from tokens to heads and back
 };
 
+// What carries tokens to their experts and back (Megatron's --moe-token-dispatcher-type).
+enum class ExpertDispatcher {
+  kAllToAll,   // every one of a token's top_k copies for itself, to its expert's rank
+  kAllGather,  // all tokens to all ranks of the expert group, results summed on the way back
+  kFlex,       // DeepEP, HybridEP: one copy for each node with an expert of the token, handed on
+               // there to each rank that has one
+};
+
 // How ranks are numbered, the fastest first; consecutive ones share nodes. Megatron's default, and
 // its --use-tp-pp-dp-mapping.
 enum class RankOrder { kDataBeforePipeline, kPipelineBeforeData };
@@ -40,7 +48,8 @@ struct TrainingPlan {
   // Norms, dropout and residual adds work on 1/tp of the tokens; all-reduces become
   // reduce-scatters and all-gathers.
   bool sequence_parallel = false;
-  // Share of tensor-parallel communication that runs beside products (user buffers, async TP).
+  // Collectives of tensor-parallel layers are cut into tp pieces, each beside a piece of the
+  // product that makes or reads it (user buffers, async TP): training/stream_overlap.h.
   bool tp_overlap = false;
   std::string
       schedule;  // of the pipeline (training/schedule.h); empty: 1f1b, interleaved if vp > 1
@@ -54,7 +63,14 @@ struct TrainingPlan {
   // Gradients are reduced, and weights gathered, beside computation.
   bool dp_overlap = true;
   RankOrder order = RankOrder::kDataBeforePipeline;
-  bool ep_overlap = false;  // all-to-all beside the computation of another micro-batch
+  // Tokens travel to and from experts beside the computation of another micro-batch: a forward and
+  // a backward run as a pair (Megatron's --overlap-moe-expert-parallel-comm).
+  bool ep_overlap = false;
+  ExpertDispatcher dispatcher = ExpertDispatcher::kAllToAll;
+  // Nodes on which a token's experts lie at most (node-limited routing; DeepSeek-V3: 4); 0: what
+  // the model's router says of its groups of experts. Only kFlex sends less for it: of single
+  // copies as many leave a node wherever their experts are.
+  int route_nodes = 0;
 
   int expert_tp() const { return etp > 0 ? etp : tp; }
   std::int64_t devices() const { return std::int64_t{tp} * cp * dp * pp; }
@@ -131,8 +147,12 @@ struct TrainingJob {
 };
 
 // Of the pipeline: plan.schedule; where it is empty, 1f1b, or interleaved with several chunks a
-// stage. One stage has no pipeline: 1f1b.
+// stage. One stage has no pipeline: 1f1b. With ep_overlap these three are "combined".
 inline std::string_view schedule_name(const TrainingPlan& plan) {
+  const bool plain =
+      plan.schedule.empty() || plan.schedule == "1f1b" || plan.schedule == "interleaved";
+  const bool pairs = plan.ep_overlap && plan.ep > 1 && (plan.pp == 1 || plain);
+  if (pairs || plan.schedule == "combined") return "combined";
   if (plan.pp == 1) return "1f1b";
   if (!plan.schedule.empty()) return plan.schedule;
   return plan.vp > 1 ? "interleaved" : "1f1b";
@@ -158,7 +178,7 @@ StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, in
 // InputError: sizes below 1, zero tokens, formats outside of the lists above, unknown LoRA targets,
 // a rank of 0. Infeasible unless
 // - the rules of check_plan hold for tp, etp and ep;
-// - ep*etp divides tp*cp*dp;
+// - ep*etp divides tp*cp*dp; with ep_overlap the schedule runs pairs, or can (schedule_name);
 // - layers divide by pp*vp, or `split` has that many entries that add up to the layers;
 // - micro_batch*dp divides global_batch;
 // - cp divides the sequence in two halves each (2*cp divides seq), every mixer is softmax or latent

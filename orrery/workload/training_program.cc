@@ -228,12 +228,15 @@ class Passes {
 
   // The experts of a rank and the tokens that the all-to-all brought: a smaller layer of its own,
   // where the op of serving engines would route the tokens of the whole group.
+  // Tokens of the busiest rank over the mean. An expert drops what is above its capacity.
+  double load(const MoeExperts& m) const {
+    const double load = m.ep > 1 ? expert_imbalance(m.tokens, m.experts, m.top_k, m.ep, m.skew) : 1;
+    return job_.capacity_factor > 0 ? std::min(load, job_.capacity_factor) : load;
+  }
+
   MoeExperts of_rank(const MoeExperts& m) const {
     MoeExperts e = m;
-    // Tokens over the mean. An expert drops what is above its capacity.
-    double load = m.ep > 1 ? expert_imbalance(m.tokens, m.experts, m.top_k, m.ep, m.skew) : 1;
-    if (job_.capacity_factor > 0) load = std::min(load, job_.capacity_factor);
-    double tokens = load * real(m.tokens);
+    double tokens = load(m) * real(m.tokens);
     if (m.ep > 1) {
       e.experts = m.experts / m.ep;
       e.top_k = std::min(m.top_k, e.experts);
@@ -244,7 +247,55 @@ class Passes {
     return e;
   }
 
+  // To the experts and back. A rank's own tokens are its share of the tensor-parallel ranks'; each
+  // of the etp ranks of an expert needs them.
+  void exchange_tokens(const MoeExperts& m, const ProgramOp& op) {
+    if (plan_.ep == 1) return;
+    const double tokens = real(rank_tokens(job_)) * plan_.expert_tp() / plan_.tp;
+    const Bytes each = 1.0 * m.hidden * element_;
+    const auto layer =
+        std::find_if(model_.layers.specs().begin(), model_.layers.specs().end(),
+                     [](const LayerSpec& l) { return std::holds_alternative<MoeMlp>(l.mlp); });
+    const MoeMlp& router = std::get<MoeMlp>(layer->mlp);
+    for (const bool combine : {false, true}) {
+      const ProgramOp from{Op{}, op.count, combine ? "moe_combine" : "moe_dispatch", op.part};
+      Collective c{Kind::kAllToAll, Group::kExpert, plan_.ep, {}};
+      std::optional<ExpertMove> move;
+      switch (plan_.dispatcher) {
+        case ExpertDispatcher::kAllToAll:
+          c.bytes = load(m) * tokens * m.top_k * each;
+          break;
+        case ExpertDispatcher::kAllGather:
+          c.kind = combine ? Kind::kReduceScatter : Kind::kAllGather;
+          c.bytes = plan_.ep * tokens * each;
+          break;
+        case ExpertDispatcher::kFlex: {
+          const double ranks = plan_.ep * (1 - std::pow(1 - 1.0 / plan_.ep, m.top_k));
+          c.bytes = load(m) * tokens * ranks * each;
+          move = {.combine = combine,
+                  .tokens = std::max<std::int64_t>(1, std::llround(tokens)),
+                  .hidden = m.hidden,
+                  .top_k = m.top_k,
+                  .most_nodes = plan_.route_nodes,
+                  .groups = router.groups,
+                  .top_groups = router.top_groups,
+                  .imbalance = load(m)};
+          break;
+        }
+      }
+      const std::size_t before = ops_.size();
+      forward_and_again(c, op.count, from, Cost::kExpertExchange);
+      // A dispatch's gradient is a combine, and the reverse: as many bytes.
+      put(c, op.count, from, Pass::kBackwardInput, Cost::kExpertExchange);
+      for (std::size_t i = before; i < ops_.size(); ++i) {
+        ops_[i].move = move;
+        if (move && ops_[i].pass == Pass::kBackwardInput) ops_[i].move->combine = !combine;
+      }
+    }
+  }
+
   void routed(const MoeExperts& m, const ProgramOp& op) {
+    exchange_tokens(m, op);
     const MoeExperts e = of_rank(m);
     forward_and_again(e, op.count, op, Cost::kExperts);
     put(e, op.count, op, Pass::kBackwardInput, Cost::kExperts);
@@ -305,11 +356,8 @@ class Passes {
   }
 
   void collective(const Collective& c, const ProgramOp& op, bool experts) {
-    if (c.group == Group::kExpert || c.group == Group::kData) {
-      forward_and_again(c, op.count, op, Cost::kExpertExchange);
-      put(c, op.count, op, Pass::kBackwardInput, Cost::kExpertExchange);
-      return;
-    }
+    // Serving's exchange of tokens: training's own is exchange_tokens.
+    if (c.group == Group::kExpert || c.group == Group::kData) return;
     double count = op.count;
     // A layer's two blocks have one entry; routed experts of whole tokens need none of their own.
     if (op.name == "tp_all_reduce" && experts && plan_.expert_tp() == 1 && plan_.ep > 1) count /= 2;

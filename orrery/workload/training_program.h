@@ -18,7 +18,10 @@
 //   sequence parallel       an all-reduce is a reduce-scatter and an all-gather; the backward pass
 //                           gathers the products' inputs once more; norms and residual adds have
 //                           1/tp of the rows (Korthikanti et al. 2022)
-//   experts split by ep     where etp is 1, tokens stay divided: no tensor-parallel collective
+//   experts split by ep     tokens go to their experts and results back as ExpertDispatcher says,
+//   in
+//                           16 bits (Megatron casts after), by the load of the busiest rank; where
+//                           etp is 1, tokens stay divided: no tensor-parallel collective
 //   context parallel        keys and values as ContextMethod says; twice backward
 //   narrow formats          products read 8- or 4-bit operands: casts of inputs and gradients, each
 //                           with its transpose, and of weights once an iteration
@@ -26,6 +29,7 @@
 //   LoRA                    two thin products beside each adapted one; QLoRA widens the base first
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -55,6 +59,15 @@ std::string_view to_text(TrainingCost cost);
 constexpr std::size_t at(TrainingCost cost) { return static_cast<std::size_t>(cost); }
 constexpr std::size_t at(TrainingPass pass) { return static_cast<std::size_t>(pass); }
 
+// Tokens of one rank on their way by ExpertDispatcher::kFlex: what decides how many copies cross
+// which wires (network's ExpertExchange, whose words these are).
+struct ExpertMove {
+  bool combine = false;
+  std::int64_t tokens = 0;
+  int hidden = 0, top_k = 1, most_nodes = 0, groups = 1, top_groups = 1;
+  double imbalance = 1;
+};
+
 struct TrainingOp {
   Op op;
   double count = 1;
@@ -65,6 +78,7 @@ struct TrainingOp {
   bool fusible = false;  // folded into a neighbour by stacks that fuse
   // What adding a weight's gradient costs where it is not a part of the product's kernel.
   bool accumulates = false;
+  std::optional<ExpertMove> move{};  // the op is then the all-to-all of a copy for each rank
 };
 
 // Of virtual stage `chunk`. REQUIRES that check_job accepts.

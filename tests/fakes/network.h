@@ -17,6 +17,10 @@ class FakeNetwork : public NetworkModel {
   CollectiveTime exchange(const ExpertExchange&, Collective::Group, int) const override {
     return {};
   }
+  CollectiveTime exchange(const ExpertExchange&, Collective::Group, int,
+                          const RankPlacement&) const override {
+    return {};
+  }
   CollectiveChoice choice(const Collective&, const NcclForced&) const override { return {}; }
   Seconds bound(const Collective&) const override { return Seconds(0); }
   std::string provenance(const Collective&) const override { return "fake"; }

@@ -42,6 +42,7 @@ PipelineShape random_shape(const PipelineSchedule& schedule, Chance& chance, int
     PipelineShape shape{chance.from(1, stages), schedule.least_chunks(),
                         chance.from(1, micro_batches)};
     if (schedule.name() == "interleaved") shape.chunks = chance.from(2, 4);
+    if (schedule.name() == "combined") shape.chunks = chance.from(1, 3);
     if (legal(schedule, shape)) return shape;
   }
 }
@@ -53,6 +54,10 @@ ChunkTimes random_chunk(Chance& chance) {
   c.backward_weight = chance.time(1, 12);
   c.forward_exchange = Seconds(chance.from(0, static_cast<int>(c.forward.value())));
   c.backward_exchange = Seconds(chance.from(0, static_cast<int>(c.backward().value())));
+  c.forward_experts = chance.time(0, static_cast<int>((c.forward - c.forward_exchange).value()));
+  c.backward_experts =
+      chance.time(0, static_cast<int>((c.backward() - c.backward_exchange).value()));
+  c.exchange_slowdown = chance.from(1, 2);
   c.activation = chance.from(1, 4);
   return c;
 }
@@ -100,7 +105,10 @@ TEST(PipelineLaw, EventLevelIsTheClosedFormOnEqualChunks) {
             ChunkTimes chunk = random_chunk(chance);
             chunk.activation = 1;
             if (i < 4) chunk.forward_exchange = chunk.backward_exchange = Seconds(0);
-            if (i < 2) chunk.backward_input = chunk.backward_weight = chunk.forward;
+            if (i < 2) {
+              chunk.backward_input = chunk.backward_weight = chunk.forward;
+              chunk.backward_experts = chunk.forward;
+            }
             PipelineQuestion q;
             q.shape = shape;
             q.chunks.assign(static_cast<std::size_t>(shape.virtual_stages()), chunk);
@@ -161,6 +169,7 @@ TEST(PipelineLaw, DualPipesMiddleStageIdlesAsItsReportSays) {
   ChunkTimes c;
   c.forward = Seconds(10), c.backward_input = Seconds(10), c.backward_weight = Seconds(6);
   c.forward_exchange = Seconds(3), c.backward_exchange = Seconds(4);
+  c.forward_experts = Seconds(3.5), c.backward_experts = Seconds(6);
   const double pair = 10 + 16 - 7;
   for (int p : {2, 4, 8, 16}) {
     PipelineQuestion q;
@@ -202,21 +211,22 @@ TEST(PipelineLaw, EveryPassRunsOnceAndNoStageRunsTwoAtOnce) {
       // Forwards, input gradients and gradients of weights by virtual stage and micro-batch.
       std::vector<std::array<int, 3>> seen(
           static_cast<std::size_t>(q.shape.virtual_stages() * q.shape.micro_batches));
-      std::vector<double> free(static_cast<std::size_t>(2 * q.shape.stages), 0);
+      std::vector<double> free(static_cast<std::size_t>(kStreams * q.shape.stages), 0);
       double end = 0;
       const TimelineEvent* before = nullptr;
       for (const TimelineEvent& e : r.events) {
         end = std::max(end, e.end.value());
-        double& stream = free[static_cast<std::size_t>(2 * e.stage + (e.data_stream ? 1 : 0))];
+        double& stream =
+            free[static_cast<std::size_t>(kStreams * e.stage + static_cast<int>(e.stream))];
         const bool same_pair = e.paired && before != nullptr && before->paired &&
                                before->stage == e.stage && before->start == e.start;
         if (!same_pair) {
           EXPECT_GE(e.start.value(), stream - 1e-9);
         }
         stream = e.end.value();
-        if (!e.data_stream) before = &e;
+        if (e.stream != Stream::kCompute) continue;
+        before = &e;
         using K = TimelineEvent::Kind;
-        if (e.data_stream) continue;
         auto& times =
             seen[static_cast<std::size_t>(e.virtual_stage * q.shape.micro_batches + e.micro_batch)];
         if (e.kind == K::kForward) ++times[0];

@@ -45,7 +45,7 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
     return q.chunks[static_cast<std::size_t>(v)];
   };
   const auto work_of = [&](const Item& item) {
-    double work = 0, exchange = 0;
+    double work = 0;
     for (const Member& m : item.members) {
       const ChunkTimes& c = chunk(m.virtual_stage);
       const Pass pass = m.task.pass;
@@ -54,9 +54,20 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
                : pass == Pass::kBackward      ? c.backward_input + c.backward_weight
                                               : c.backward_weight)
                   .value();
-      exchange += (pass == Pass::kForward ? c.forward_exchange : c.backward_exchange).value();
     }
-    return item.members.size() == 1 ? work : std::max(work - exchange, exchange);
+    if (item.members.size() == 1) return work;
+    // A pair: the forward's attention, experts and half exchanges against the backward's.
+    const ChunkTimes& f = chunk(item.members[0].virtual_stage);
+    const ChunkTimes& b = chunk(item.members[1].virtual_stage);
+    const double sent_f = f.forward_exchange.value() / 2, sent_b = b.backward_exchange.value() / 2;
+    const auto beside = [&](double compute, double sent) {
+      return std::max(sent, compute + sent * (1 - 1 / f.exchange_slowdown));
+    };
+    const double attention_f = (f.forward - f.forward_experts).value() - 2 * sent_f;
+    const double attention_b =
+        (b.backward_input + b.backward_weight - b.backward_experts).value() - 2 * sent_b;
+    return beside(attention_f, sent_b) + beside(b.backward_experts.value(), sent_f) +
+           beside(f.forward_experts.value(), sent_b) + beside(attention_b, sent_f);
   };
 
   std::vector<std::vector<Item>> stages(static_cast<std::size_t>(p));

@@ -48,7 +48,13 @@ TrainingJob any_job(const Architecture& model) {
   p.vp = p.pp > 1 ? power(1) : 1;
   p.dp = 64 / (p.tp * p.pp * p.cp);
   const bool moe = model.id == "mixtral-8x7b";
-  if (moe && p.dp >= 2) p.ep = 2, p.etp = *rc::gen::element(1, p.tp);
+  if (moe && p.dp >= 2) {
+    p.ep = 2, p.etp = *rc::gen::element(1, p.tp);
+    p.dispatcher = *rc::gen::element(ExpertDispatcher::kAllToAll, ExpertDispatcher::kAllGather,
+                                     ExpertDispatcher::kFlex);
+    p.ep_overlap = *rc::gen::arbitrary<bool>();
+  }
+  p.tp_overlap = *rc::gen::arbitrary<bool>();
   p.sequence_parallel = *rc::gen::arbitrary<bool>();
   p.zero = *rc::gen::inRange(0, 4);
   p.dp_overlap = *rc::gen::arbitrary<bool>();
@@ -108,6 +114,43 @@ RC_GTEST_PROP(TrainingLaw, MoreWorkTakesLonger, ()) {
 
 // Gradients of gathered or copied weights need the same sum over ranks: no overlap can make the
 // iteration longer than none.
+// Of DeepSeek-V3 on 8 nodes: what crosses between nodes with a router that is limited to some of
+// them, in time.
+RC_GTEST_PROP(TrainingLaw, NodeLimitedRoutingNeverCosts, ()) {
+  static const Architecture limited = load_model("deepseek-v3", world().bundle);
+  static const Architecture free = [] {
+    Architecture a = limited;
+    LayerStack layers;
+    for (int i = 0; i < a.layers.size(); ++i) {
+      LayerSpec spec = a.layers.at(i);
+      if (auto* m = std::get_if<MoeMlp>(&spec.mlp)) m->groups = m->top_groups = 1;
+      layers.append(spec, 1);
+    }
+    a.layers = layers;
+    return a;
+  }();
+  TrainingJob j;
+  j.plan.dp = 64, j.plan.ep = 16 << *rc::gen::inRange(0, 3), j.plan.zero = 1;
+  j.plan.dispatcher = *rc::gen::element(ExpertDispatcher::kAllToAll, ExpertDispatcher::kFlex);
+  j.seq = 4096, j.global_batch = 64;
+  const int nodes = j.plan.ep / 8;
+  const auto exchange = [&](const Architecture& model, int most) {
+    TrainingJob job = j;
+    job.plan.route_nodes = most;
+    return world().time(model, job).work[at(TrainingCost::kExpertExchange)];
+  };
+  const Seconds any = exchange(free, 0);
+  RC_ASSERT(any > Seconds(0));
+  RC_ASSERT(exchange(free, nodes) == any);
+  RC_ASSERT(exchange(limited, 0) <= any);
+  Seconds before = exchange(free, 1);
+  for (int most = 2; most <= nodes; ++most) {
+    const Seconds more = exchange(free, most);
+    RC_ASSERT(more >= before);
+    before = more;
+  }
+}
+
 RC_GTEST_PROP(TrainingLaw, OverlapNeverCosts, ()) {
   const Architecture& model = *rc::gen::elementOf(world().models);
   TrainingJob j = any_job(model);

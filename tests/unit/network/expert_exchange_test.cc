@@ -43,6 +43,51 @@ TEST(ExpertExchange, NormalSendsOncePerPlace) {
   EXPECT_DOUBLE_EQ(expert_bytes(x, link(1, 4)).between.value(), 2000 * 0.75);
 }
 
+// DeepSeek-V3 picks 4 of 8 groups, 8 experts in them. A node for each group: 4 nodes. Two groups on
+// a node: 4 (1 - C(6, 4) / C(8, 4)). Two nodes for a group: 8 picks among the 8 nodes of 4 groups.
+TEST(ExpertExchange, GroupsLimitTheNodes) {
+  ExpertExchange x;
+  x.groups = 8, x.top_groups = 4;
+  EXPECT_DOUBLE_EQ(nodes_hit(x, 8), 4);
+  EXPECT_DOUBLE_EQ(nodes_hit(x, 4), 4 * (1 - 15.0 / 70));
+  EXPECT_DOUBLE_EQ(nodes_hit(x, 16), places_hit(8, 8));
+  EXPECT_DOUBLE_EQ(nodes_hit(x, 1), 1);
+  x.most_nodes = 3;
+  EXPECT_DOUBLE_EQ(nodes_hit(x, 8), 3);
+}
+
+TEST(ExpertExchange, LimitsSendNoMoreAndAllNodesAreNoLimit) {
+  for (const int nodes : {1, 2, 4, 8, 16, 32}) {
+    ExpertExchange x;
+    const double free = nodes_hit(x, nodes);
+    EXPECT_DOUBLE_EQ(free, places_hit(nodes, x.top_k));
+    for (int most = 1; most <= nodes; ++most) {
+      x.most_nodes = most;
+      EXPECT_LE(nodes_hit(x, nodes), free);
+      EXPECT_LE(nodes_hit(x, nodes), most);
+    }
+    x.most_nodes = nodes;
+    EXPECT_DOUBLE_EQ(nodes_hit(x, nodes), free);
+    x.most_nodes = 0;
+    for (const int groups : {1, 2, 4, 8, 16}) {
+      x.groups = groups;
+      for (x.top_groups = 1; x.top_groups < groups; ++x.top_groups)
+        EXPECT_LE(nodes_hit(x, nodes), free * (1 + 1e-12)) << nodes << " " << groups;
+      x.top_groups = groups;
+      EXPECT_DOUBLE_EQ(nodes_hit(x, nodes), free);
+    }
+    x.groups = x.top_groups = 1;
+  }
+}
+
+TEST(ExpertExchange, WideDispatchIsAsLongAsItsCombine) {
+  ExpertExchange x;
+  x.narrow = false;
+  const double sent = expert_bytes(x, link(8, 4)).between.value();
+  x.combine = true;
+  EXPECT_DOUBLE_EQ(expert_bytes(x, link(8, 4)).between.value(), sent);
+}
+
 // 2 us + 1 us start; 100 MB inside at min(0.5 * 400, 10 * 12) GB/s; none between.
 TEST(ExpertExchange, MultiprocessorsLimitNormalKernels) {
   ExpertExchange x;

@@ -118,6 +118,79 @@ TEST(Iteration, KorthikantiTable5) {
   EXPECT_LT(sum / 8, 0.0365);  // Calculon's mean error on the same rows
 }
 
+// Mixtral, 8 experts of which 2 a token, 4,096 tokens a rank: bytes of all 16-bit copies to the
+// experts, of all tokens at every rank, and one copy a rank hit; as many back, and in the backward.
+TEST(Iteration, DispatchersMoveTheirCopies) {
+  const Architecture model = load_model("mixtral-8x7b", Bundle());
+  TrainingJob j = job_of(1, 1, 1, 1, 8);
+  j.seq = 4096;
+  j.plan.dp = j.plan.ep = 8;
+  const auto sent = [&](TrainingPass pass) {
+    Bytes sum;
+    for (const TrainingOp& op : training_ops(model, j, 0)) {
+      const auto* c = std::get_if<Collective>(&op.op);
+      if (c && op.cost == TrainingCost::kExpertExchange && op.pass == pass)
+        sum += op.count * c->bytes;
+    }
+    return sum.value() / 32;  // layers
+  };
+  const double stream = 4096.0 * 4096 * 2;
+  // The busiest rank's tokens over the mean, of eight ranks' draws and of one's.
+  const double load = expert_imbalance(8 * 4096, 8, 2, 8, 0);
+  const double load_of_one = expert_imbalance(4096, 8, 2, 8, 0);
+  EXPECT_NEAR(sent(TrainingPass::kForward) / (load * 2 * 2 * stream), 1, 1e-12);
+  EXPECT_NEAR(sent(TrainingPass::kBackwardInput) / (load * 2 * 2 * stream), 1, 1e-12);
+  j.plan.dispatcher = ExpertDispatcher::kAllGather;
+  EXPECT_DOUBLE_EQ(sent(TrainingPass::kForward), 2 * 8 * stream);
+  j.plan.dispatcher = ExpertDispatcher::kFlex;
+  // 1 - (7/8)^2 of the ranks.
+  EXPECT_NEAR(sent(TrainingPass::kForward) / (load * 2 * 8 * (1 - 49.0 / 64) * stream), 1, 1e-12);
+  // Tensor-parallel ranks that are the expert ranks too exchange their shares of the tokens.
+  j = job_of(8, 1, 1, 1, 8);
+  j.seq = 4096;
+  j.plan.ep = 8, j.plan.etp = 1;
+  EXPECT_NEAR(sent(TrainingPass::kForward) / (load_of_one * 2 * 2 * stream / 8), 1, 1e-12);
+}
+
+// Eight ranks of one node, no pipeline: what pairs hide of the exchange is gone from the iteration,
+// in closed form as event by event.
+TEST(Iteration, ExpertOverlapIsASchedule) {
+  const Architecture model = load_model("mixtral-8x7b", Bundle());
+  const Machine machine(8, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 64);
+  j.seq = 4096;
+  j.plan.dp = j.plan.ep = 8;
+  const IterationParts parts = machine.parts(model, j);
+  auto k =
+      training_constants(prior_constants(), "megatron", Catalog().gpu("h100-sxm"), j.precision);
+  const IterationTime before = iteration_time(parts, k, j);
+  j.plan.ep_overlap = true;
+  const IterationTime after = iteration_time(parts, k, j);
+  EXPECT_LT(after.total, before.total);
+  EXPECT_GT(after.total, before.total - before.work[at(TrainingCost::kExpertExchange)]);
+  EXPECT_NEAR(after.total / iteration_events(parts, k, j).total, 1, 1e-9);
+  // Nothing of it runs beside computation: nothing is gained.
+  k.value[static_cast<std::size_t>(TrainingConstant::kExpertOverlapped)] = 0;
+  EXPECT_NEAR(iteration_time(parts, k, j).total / before.total, 1, 1e-9);
+}
+
+TEST(Iteration, TensorOverlapIsASchedule) {
+  const Architecture model = gpt(32, 4096, 32);
+  const Machine machine(8);
+  TrainingJob j = job_of(8, 1, 1, 1, 8);
+  j.plan.sequence_parallel = true;
+  const IterationParts parts = machine.parts(model, j);
+  const auto k =
+      training_constants(prior_constants(), "megatron", Catalog().gpu("a100-80g-sxm"), j.precision);
+  const Seconds before = iteration_time(parts, k, j).work[at(TrainingCost::kTensor)];
+  j.plan.tp_overlap = true;
+  const IterationTime after = iteration_time(parts, k, j);
+  // The first of eight pieces is left, and what products lose beside the others.
+  EXPECT_GT(after.work[at(TrainingCost::kTensor)], before / 8);
+  EXPECT_LT(after.work[at(TrainingCost::kTensor)], before / 2);
+  EXPECT_NEAR(after.total / iteration_events(parts, k, j).total, 1, 1e-9);
+}
+
 TEST(Iteration, EqualStagesIdleAsTheClosedFormSays) {
   const Architecture model = gpt(32, 4096, 32);
   const Machine machine(8);
@@ -130,7 +203,7 @@ TEST(Iteration, EqualStagesIdleAsTheClosedFormSays) {
   for (int& kind : equal.kind) kind = 1;
   const auto k =
       training_constants(prior_constants(), "megatron", Catalog().gpu("a100-80g-sxm"), j.precision);
-  const Seconds stage = chunk_time(equal.kinds[1], k, j).total();
+  const Seconds stage = chunk_time(equal, equal.kinds[1], k, j).total();
   const IterationTime t = iteration_time(equal, k, j);
   EXPECT_NEAR(t.bubble / (7 * stage), 1, 1e-9);
   Seconds work = t.launches;

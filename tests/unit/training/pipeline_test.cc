@@ -98,7 +98,7 @@ TEST(Pipeline, DataStreamIsHiddenWhereItCanBe) {
   EXPECT_EQ(r.exposed_data, Seconds(12));
   EXPECT_EQ(r.bubble, 0);
   EXPECT_EQ(r.events.front().kind, TimelineEvent::Kind::kGather);
-  EXPECT_TRUE(r.events.front().data_stream);
+  EXPECT_EQ(r.events.front().stream, Stream::kData);
   EXPECT_EQ(r.events.back().kind, TimelineEvent::Kind::kReduce);
   EXPECT_EQ(r.events.back().start, Seconds(17));
 
@@ -142,11 +142,39 @@ TEST(Pipeline, PairsHideTheirExchanges) {
   EXPECT_EQ(run_pipeline(schedule, q).total, Seconds(40));
   q.chunks[1].forward_exchange = Seconds(2);
   q.chunks[0].backward_exchange = Seconds(1);
+  q.chunks[1].forward_experts = Seconds(1);
+  q.chunks[0].backward_experts = Seconds(2);
+  // Attention F 1, experts B 2, experts F 1, attention B 3: each longer than its half of an
+  // exchange.
   EXPECT_EQ(run_pipeline(schedule, q).total, Seconds(37));
+  // Computation is half as fast beside exchanges of 0.5, 1, 0.5 and 1.
+  q.chunks[1].exchange_slowdown = 2;
+  EXPECT_EQ(run_pipeline(schedule, q).total, Seconds(38.5));
+  q.chunks[1].exchange_slowdown = 1;
   // Exchanges longer than all computation of the pair (10 - 9) are what is left.
+  q.chunks[1].forward_experts = Seconds(0);
+  q.chunks[0].backward_experts = Seconds(1);
   q.chunks[1].forward_exchange = Seconds(4);
   q.chunks[0].backward_exchange = Seconds(5);
   EXPECT_EQ(run_pipeline(schedule, q).total, Seconds(39));
+}
+
+// Two stages, three micro-batches: the last stage runs F0, F1+B0, F2+B1, B2. Forwards of 3 with 1
+// of exchange, backwards of 5 with 2: pairs of 8 - 3. (p + w - 1)(F + B) + (m - w) P = 2 * 8 + 2
+// * 5.
+TEST(Pipeline, CombinedRunsForwardsBesideOthersBackwards) {
+  ChunkTimes c = chunk(3, 3, 2);
+  c.forward_exchange = Seconds(1), c.forward_experts = Seconds(1);
+  c.backward_exchange = Seconds(2), c.backward_experts = Seconds(1.5);
+  const PipelineSchedule& schedule = pipeline_schedule("combined");
+  const PipelineResult r = run_pipeline(schedule, question({2, 1, 3}, c), true);
+  EXPECT_EQ(r.total, Seconds(26));
+  EXPECT_EQ(r.peak_activations, (std::vector<double>{3, 2}));
+  // Each micro-batch's four transfers are on the expert stream: half of what 8 a stage last.
+  Seconds sent;
+  for (const TimelineEvent& e : r.events)
+    if (e.stream == Stream::kExpert) sent += e.end - e.start;
+  EXPECT_DOUBLE_EQ(sent.value(), 2 * 3 * 3);
 }
 
 TEST(Pipeline, PeaksAreSumsOfTheChunksActivations) {

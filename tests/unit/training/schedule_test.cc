@@ -43,7 +43,7 @@ TEST(Schedules, NamesAreTheRegistrys) {
   for (const PipelineScheduleKind& kind : pipeline_schedule_kinds()) {
     EXPECT_EQ(pipeline_schedule(kind.name).name(), kind.name);
   }
-  EXPECT_EQ(pipeline_schedule_kinds().size(), 8u);
+  EXPECT_EQ(pipeline_schedule_kinds().size(), 9u);
   try {
     pipeline_schedule("zbh1");
     FAIL();
@@ -54,6 +54,13 @@ TEST(Schedules, NamesAreTheRegistrys) {
 
 TEST(Schedules, GPipeRunsAllForwardsFirst) {
   EXPECT_EQ(order_text("gpipe", 1, {2, 1, 3}), "F0 F1 F2 B0 B1 B2");
+}
+
+// One forward more than interleaved, so that the pairs (+) are of different micro-batches.
+TEST(Schedules, CombinedPairsAForwardWithAnothersBackward) {
+  EXPECT_EQ(order_text("combined", 0, {1, 1, 3}), "F0 F1+B0 F2+B1 B2");
+  EXPECT_EQ(order_text("combined", 1, {2, 1, 3}), "F0 F1+B0 F2+B1 B2");
+  EXPECT_EQ(order_text("combined", 0, {2, 1, 4}), "F0 F1 F2 F3+B0 B1 B2 B3");
 }
 
 // Narayanan et al. 2021, figure 4 (top), 4 stages: the first and the third.

@@ -49,6 +49,11 @@ TEST(TrainingJob, RefusesWhatCannotBeLaidOut) {
   expect_refused(moe, bad, "does not divide the 8 experts");
   bad = j, bad.plan.ep = 4, bad.plan.dp = 2, bad.plan.etp = 1;
   expect_refused(moe, bad, "ep 4 x etp 1 = 4 does not divide the 2 ranks");
+  bad = j, bad.plan.ep = 2, bad.plan.dp = 2, bad.plan.pp = 2, bad.plan.ep_overlap = true;
+  EXPECT_EQ(refusal(moe, bad), "");
+  EXPECT_EQ(schedule_name(bad.plan), "combined");
+  bad.plan.schedule = "zb-h1";
+  expect_refused(moe, bad, "which schedule zb-h1 does not");
   bad = j, bad.plan.cp = 4, bad.seq = 2044;
   expect_refused(dense, bad, "do not divide by 8");
   bad = j, bad.plan.cp = 2;
