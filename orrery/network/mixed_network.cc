@@ -32,6 +32,10 @@ class MixedNetwork final : public NetworkModel {
                           int ranks) const override {
     return slowest([&](const NetworkModel& m) { return m.exchange(x, group, ranks); });
   }
+  CollectiveTime exchange(const ExpertExchange& x, Collective::Group group, int ranks,
+                          const RankPlacement& p) const override {
+    return slowest([&](const NetworkModel& m) { return m.exchange(x, group, ranks, p); });
+  }
 
   CollectiveChoice choice(const Collective& c, const NcclForced& forced) const override {
     const NetworkModel* of = kinds_.front().get();

@@ -30,13 +30,8 @@ TEST(TrainingMemoryLaw, InFlightIsTheEventLevelsPeak) {
         }
         PipelineQuestion question;
         question.shape = shape;
-        const ChunkTimes equal{.forward = Seconds(1),
-                               .backward_input = Seconds(1),
-                               .backward_weight = Seconds(1),
-                               .parameter_gather = {},
-                               .gradient_reduce = {},
-                               .forward_exchange = {},
-                               .backward_exchange = {}};
+        ChunkTimes equal;
+        equal.forward = equal.backward_input = equal.backward_weight = Seconds(1);
         question.chunks.assign(static_cast<std::size_t>(shape.virtual_stages()), equal);
         const PipelineResult result = run_pipeline(kind.get(), question);
         double fullest = 0, most = 0;
