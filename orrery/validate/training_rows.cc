@@ -108,11 +108,10 @@ void set_plan(TrainingRow& row, const Cells& get) {
   const std::string flags = get.text("flags");
   p.tp_overlap = p.tp > 1 && (stack.tp_overlap || has(flags, "async_tp") || has(flags, "Async"));
   p.dp_overlap = stack.dp_overlap;
-  if (p.ep > 1) {
-    const auto habits = expert_habits(row.framework, flags, row.model_id, row.gpu, row.release);
-    if (!habits) undeclared("dispatcher");
-    p.dispatcher = habits.value_or(ExpertHabits()).dispatcher;
-    p.ep_overlap = habits.value_or(ExpertHabits()).overlap;
+  if (p.ep > 1 && has(flags, "DeepEP")) {
+    p.dispatcher = ExpertDispatcher::kFlex;
+  } else if (p.ep > 1) {
+    undeclared("dispatcher");
   }
   const bool fsdp = get.whole("fsdp").value_or(0) > 1;
   const int zero = fsdp ? 3 : row.gpus == p.tp * p.pp ? 0 : stack.zero;

@@ -145,25 +145,6 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
   return s;
 }
 
-std::optional<ExpertHabits> expert_habits(std::string_view framework, std::string_view flags,
-                                          std::string_view model, std::string_view gpu,
-                                          std::optional<double> release) {
-  constexpr auto kFlex = ExpertDispatcher::kFlex;
-  if (has(flags, "DeepEP")) return ExpertHabits{kFlex, false};
-  if (!has(framework, "Bridge") || !release) return std::nullopt;
-  constexpr double kHybridEp = 2026;  // 26.02
-  const bool deepseek = model.starts_with("deepseek"), large = model == "qwen3-235b-a22b";
-  const bool oss = model.starts_with("gpt-oss"), later = *release >= kHybridEp;
-  if (gpu.starts_with("h100")) {
-    if (deepseek) return ExpertHabits{kFlex, !later};
-    if (large) return ExpertHabits{};
-    return ExpertHabits{later ? kFlex : ExpertDispatcher::kAllToAll, false};
-  }
-  const bool rack = gpu.starts_with("gb");
-  const bool plain = oss || (large && !rack);
-  return ExpertHabits{later && !plain ? kFlex : ExpertDispatcher::kAllToAll, false};
-}
-
 std::optional<double> stated_release(std::string_view version) {
   if (version.starts_with("NeMo")) version.remove_prefix(4);
   version = version.substr(0, version.find(".."));  // "2021-05..2021-10"

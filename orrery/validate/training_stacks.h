@@ -39,18 +39,6 @@ struct TrainingStack {
 TrainingStack training_stack(std::string_view framework, std::string_view version,
                              std::string_view dtype);
 
-// What carries tokens to experts, and whether beside another micro-batch, where a row's flags or
-// the recipes of its stack say: Megatron Bridge's scripts/performance/configs, by model, GPU and
-// release (HybridEP from 26.02 on, DeepEP and overlap for DeepSeek-V3 on H100 before; overlap
-// of later releases is in files that tell no date: taken as none). nullopt: neither says.
-struct ExpertHabits {
-  ExpertDispatcher dispatcher = ExpertDispatcher::kAllToAll;
-  bool overlap = false;
-};
-std::optional<ExpertHabits> expert_habits(std::string_view framework, std::string_view flags,
-                                          std::string_view model, std::string_view gpu,
-                                          std::optional<double> release);
-
 // When the version was released, in years; none if it does not tell ("torch 2.13").
 std::optional<double> stated_release(std::string_view version);
 
