@@ -146,8 +146,8 @@ class PrefillFamily : public KernelFamily {
  public:
   PrefillFamily() : classes_(make_classes()) {}
   std::string_view name() const override { return "attention_prefill"; }
-  CallKinds kinds() const override {
-    return kinds_of(CallKind::kCausalAttention, CallKind::kEncoderAttention);
+  KernelKinds kinds() const override {
+    return kinds_of(KernelKind::kCausalAttention, KernelKind::kEncoderAttention);
   }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 6},
@@ -237,7 +237,7 @@ class DecodeFamily : public KernelFamily {
  public:
   DecodeFamily() : classes_(make_classes()) {}
   std::string_view name() const override { return "attention_decode"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kDecodeAttention); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kDecodeAttention); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 6},
             log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),

@@ -27,7 +27,7 @@ class BatchedGemmFamily : public KernelFamily {
   BatchedGemmFamily() { classes_[0].choices = {{"fp32"}}; }
 
   std::string_view name() const override { return "batched_gemm"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kBatchedFp32Product); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kBatchedFp32Product); }
 
   std::vector<std::vector<double>> axes() const override {
     const std::vector<double> size = {1, 4, 5, 6, 7, 8, 9, 10, 11};

@@ -27,7 +27,7 @@ class CausalConvolutionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "causal_convolution"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kConvolution); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kConvolution); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 2, 3, 4, 5, 6, 7, 8, 10}, {0, 2, 4, 6, 8, 10, 12, 13, 15}, {8, 10, 11, 12, 13, 14}};
   }

@@ -29,9 +29,9 @@ class ElementwiseFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "elementwise"; }
-  CallKinds kinds() const override {
-    return kinds_of(CallKind::kElementwise, CallKind::kQuantisation, CallKind::kEmbedding,
-                    CallKind::kOptimizerStep);
+  KernelKinds kinds() const override {
+    return kinds_of(KernelKind::kElementwise, KernelKind::kQuantisation, KernelKind::kEmbedding,
+                    KernelKind::kOptimizerStep);
   }
   std::vector<std::vector<double>> axes() const override { return {{0, 1}}; }
   std::span<const KernelClass> classes() const override { return classes_; }

@@ -28,7 +28,7 @@ class EncoderAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "attention_encoder"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kEncoderAttention); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kEncoderAttention); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}};
   }

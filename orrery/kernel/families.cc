@@ -40,9 +40,9 @@ std::vector<double> log2_of(std::span<const int> sizes) {
   return out;
 }
 
-CallKind kind_of(const Op& op) {
-  using enum CallKind;
-  static constexpr std::array<CallKind, std::variant_size_v<Op>> kPlain = {
+KernelKind kind_of(const Op& op) {
+  using enum KernelKind;
+  static constexpr std::array<KernelKind, std::variant_size_v<Op>> kPlain = {
       kProduct,           kCausalAttention, kDecodeAttention, kLatentAttention, kLatentModule,
       kExperts,           kLinearAttention, kElementwise,     kEmbedding,       kCollective,
       kAttentionBackward, kOptimizerStep,   kConvolution,     kSparseAttention};

@@ -69,7 +69,7 @@ struct KernelSample {
 };
 
 // Kinds of calls that a family may serve: the alternatives of Op, some of them cut further.
-enum class CallKind : std::uint8_t {
+enum class KernelKind : std::uint8_t {
   kProduct,             // one, no gradient
   kProductGradient,     // one
   kBatchedProduct,      // several at once
@@ -92,14 +92,14 @@ enum class CallKind : std::uint8_t {
   kConvolution,
   kSparseAttention,
 };
-inline constexpr std::size_t kCallKinds = std::size_t(CallKind::kSparseAttention) + 1;
-CallKind kind_of(const Op& op);
+inline constexpr std::size_t kKernelKinds = std::size_t(KernelKind::kSparseAttention) + 1;
+KernelKind kind_of(const Op& op);
 
 // A set of them, one bit each.
-using CallKinds = std::uint32_t;
+using KernelKinds = std::uint32_t;
 template <class... Kinds>
-constexpr CallKinds kinds_of(Kinds... kinds) {
-  return ((CallKinds{1} << static_cast<std::size_t>(kinds)) | ...);
+constexpr KernelKinds kinds_of(Kinds... kinds) {
+  return ((KernelKinds{1} << static_cast<std::size_t>(kinds)) | ...);
 }
 
 class KernelFamily {
@@ -108,8 +108,8 @@ class KernelFamily {
 
   virtual std::string_view name() const = 0;  // of its files: "gemm"
   // What it serves.
-  virtual CallKinds kinds() const = 0;
-  bool serves(CallKind kind) const { return kinds() >> static_cast<std::size_t>(kind) & 1; }
+  virtual KernelKinds kinds() const = 0;
+  bool serves(KernelKind kind) const { return kinds() >> static_cast<std::size_t>(kind) & 1; }
 
   // Nodes of the surface along each coordinate, increasing; the same for all classes and GPUs.
   virtual std::vector<std::vector<double>> axes() const = 0;

@@ -107,9 +107,9 @@ class GemmFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "gemm"; }
-  CallKinds kinds() const override {
-    return kinds_of(CallKind::kProduct, CallKind::kProductGradient, CallKind::kBatchedProduct,
-                    CallKind::kBatchedFp32Product);
+  KernelKinds kinds() const override {
+    return kinds_of(KernelKind::kProduct, KernelKind::kProductGradient, KernelKind::kBatchedProduct,
+                    KernelKind::kBatchedFp32Product);
   }
 
   std::vector<std::vector<double>> axes() const override {

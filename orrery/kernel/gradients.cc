@@ -29,7 +29,7 @@ class GemmGradientFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "gemm_gradient"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kProductGradient); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kProductGradient); }
   std::vector<std::vector<double>> axes() const override {
     const std::vector<double> size = {8, 9, 10, 11, 12, 13, 14, 15};
     return {size, size, size};
@@ -96,7 +96,7 @@ class AttentionBackwardFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "attention_backward"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kAttentionBackward); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kAttentionBackward); }
   std::vector<std::vector<double>> axes() const override {
     return {{8, 9, 10, 11, 12, 13, 14}, {3, 4, 5, 6, 7, 8, 9, 10}, {0, 1, 2, 3}};
   }

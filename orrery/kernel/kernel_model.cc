@@ -74,7 +74,7 @@ class SurfaceKernelModel : public KernelModel {
       if (framework.empty()) continue;
       const ServedFamily& served = families_.emplace_back(*family, framework, store_);
       for (std::size_t kind = 0; kind < by_kind_.size(); ++kind) {
-        if (family->serves(static_cast<CallKind>(kind))) by_kind_[kind].push_back(&served);
+        if (family->serves(static_cast<KernelKind>(kind))) by_kind_[kind].push_back(&served);
       }
     }
   }
@@ -300,7 +300,7 @@ class SurfaceKernelModel : public KernelModel {
   const SurfaceStore store_;
   std::deque<ServedFamily> families_;
   std::optional<LayerTimes> layers_;  // of the engine whose layers were measured: vLLM
-  std::array<std::vector<const ServedFamily*>, kCallKinds> by_kind_;  // the first is asked
+  std::array<std::vector<const ServedFamily*>, kKernelKinds> by_kind_;  // the first is asked
 };
 
 }  // namespace

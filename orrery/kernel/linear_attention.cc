@@ -40,7 +40,7 @@ class LinearAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "linear_attention"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kLinearAttention); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kLinearAttention); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4},

@@ -41,7 +41,7 @@ class LatentCoreFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "mla"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kLatentAttention); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kLatentAttention); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 5, 6, 7},
@@ -119,8 +119,8 @@ class AbsorbedProductFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "mla_bmm"; }
-  CallKinds kinds() const override {
-    return kinds_of(CallKind::kBatchedProduct, CallKind::kBatchedFp32Product);
+  KernelKinds kinds() const override {
+    return kinds_of(KernelKind::kBatchedProduct, KernelKind::kBatchedFp32Product);
   }
 
   std::vector<std::vector<double>> axes() const override {

@@ -64,7 +64,7 @@ class LatentModuleFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "mla_module"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kLatentModule); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kLatentModule); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 5, 6, 7},

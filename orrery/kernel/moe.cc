@@ -154,8 +154,8 @@ std::uint64_t series_key(const MoeExperts& m) {
 class MoeFamily : public KernelFamily {
  public:
   std::string_view name() const override { return "moe"; }
-  CallKinds kinds() const override {
-    return kinds_of(CallKind::kExperts, CallKind::kDispatchedExperts);
+  KernelKinds kinds() const override {
+    return kinds_of(KernelKind::kExperts, KernelKind::kDispatchedExperts);
   }
 
   std::vector<std::vector<double>> axes() const override {

@@ -20,7 +20,7 @@ class QuantiseFamily : public KernelFamily {
   QuantiseFamily() { classes_[0].choices = {{"fp8_static"}}; }
 
   std::string_view name() const override { return "quantise"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kQuantisation); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kQuantisation); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 3, 6, 8, 10, 11, 12, 13, 14, 15, 16, 17}, {5, 7, 9, 10, 11, 12, 13, 14, 16}};
   }

@@ -31,8 +31,8 @@ class RowKernelFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "row_kernels"; }
-  CallKinds kinds() const override {
-    return kinds_of(CallKind::kElementwise, CallKind::kQuantisation);
+  KernelKinds kinds() const override {
+    return kinds_of(KernelKind::kElementwise, KernelKind::kQuantisation);
   }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 6, 8, 10, 12, 14, 17, 20}, {0, 4, 6, 8, 9, 10, 11, 12, 13, 14}};

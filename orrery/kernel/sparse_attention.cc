@@ -75,7 +75,7 @@ class SparseAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "sparse_attention"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kSparseAttention); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kSparseAttention); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 8, 10, 12, 13, 14, 16},
             {0, 9, 11, 13, 14, 16, 18, 20},

@@ -37,7 +37,7 @@ constexpr Bytes kFp32{4};
 class StateSpaceFamily : public KernelFamily {
  public:
   std::string_view name() const override { return "state_space"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kStateSpace); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kStateSpace); }
   std::vector<std::vector<double>> axes() const override { return {{0}}; }
   std::span<const KernelClass> classes() const override { return {}; }
   int class_of(const Op&) const override { return -1; }

@@ -45,7 +45,7 @@ class WideEpFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "moe_wide_ep"; }
-  CallKinds kinds() const override { return kinds_of(CallKind::kDispatchedExperts); }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kDispatchedExperts); }
   std::vector<std::vector<double>> axes() const override {
     return {
         {-6, -4, -2, 0, 2, 4, 6, 7, 8, 10, 12, 14}, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {11.5, 12.6, 13}};
