@@ -11,7 +11,7 @@ namespace orrery {
 namespace {
 
 // What a rule that was never compared with a measurement may be wrong by, beside the errors of its
-// parts: as for a fabric that stands for another (network_model.cc).
+// parts: a guess, as nothing measured tells.
 constexpr double kUnmeasured = 0.25;
 
 class MixedNetwork final : public NetworkModel {
