@@ -17,6 +17,13 @@ namespace {
 
 constexpr std::uint16_t kFirstPort = 1024;
 
+// Packets of 9,000 bytes: IP's and TCP's headers take 40, timestamps 12.
+constexpr std::uint32_t kPacket = 9000, kSegment = kPacket - 52;
+// DCTCP: a sender's first window, in seconds at its port's rate, and the queue at a switch's port
+// beyond which packets are marked, in seconds of that port. Both about the round trip of the
+// patterns' paths, which is the smallest queue that keeps a port busy.
+constexpr double kWindow = 10e-6, kMark = 10e-6;
+
 // One stream: a connection and how far it is.
 struct Flow {
   ns3::Ptr<ns3::Socket> sender, listener, receiver;
@@ -28,10 +35,14 @@ struct Flow {
 
 class Packets {
  public:
-  explicit Packets(const Traffic& traffic) : traffic_(traffic) {
+  Packets(const Traffic& traffic, Transport transport) : traffic_(traffic), transport_(transport) {
     using namespace ns3;
-    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(8948));
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(400));
+    // Attributes of the whole process: set anew for every run.
+    const bool dctcp = transport == Transport::kDctcp;
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType",
+                       TypeIdValue(dctcp ? TcpDctcp::GetTypeId() : TcpNewReno::GetTypeId()));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(kSegment));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(window()));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1u << 30));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1u << 25));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
@@ -57,6 +68,38 @@ class Packets {
  private:
   static constexpr double kStart = 1;  // s, after the connections are made
 
+  // The first window, in packets.
+  std::uint32_t window() const {
+    double bytes = 0;
+    if (transport_ == Transport::kDctcp) {
+      bytes = traffic_.links.front().bandwidth;
+      for (const Link& l : traffic_.links) bytes = std::min(bytes, l.bandwidth);
+      bytes *= kWindow;
+    } else {
+      for (const Stream& s : traffic_.streams) bytes = std::max(bytes, s.bytes * s.count);
+    }
+    return static_cast<std::uint32_t>(bytes / kSegment) + 1;
+  }
+
+  bool is_host(int vertex) const {
+    return std::any_of(traffic_.streams.begin(), traffic_.streams.end(),
+                       [&](const Stream& s) { return s.from == vertex || s.to == vertex; });
+  }
+
+  // A switch marks what it cannot send at once; a sender's own queue is no congestion.
+  static void mark(const ns3::Ptr<ns3::NetDevice>& port, double bandwidth) {
+    using namespace ns3;
+    DynamicCast<PointToPointNetDevice>(port)->GetQueue()->SetMaxSize(QueueSize("2p"));
+    const double threshold = std::max(2.0, bandwidth * kMark / kPacket);
+    TrafficControlHelper red;
+    red.SetRootQueueDisc(
+        "ns3::RedQueueDisc", "UseEcn", BooleanValue(true), "UseHardDrop", BooleanValue(false), "QW",
+        DoubleValue(1), "MeanPktSize", UintegerValue(kPacket), "MinTh", DoubleValue(threshold),
+        "MaxTh", DoubleValue(threshold + 1), "MaxSize", StringValue("1000000p"), "LinkBandwidth",
+        DataRateValue(DataRate(static_cast<std::uint64_t>(bandwidth * 8))));
+    red.Install(port);
+  }
+
   void wire() {
     using namespace ns3;
     std::uint32_t subnet = 0;
@@ -65,7 +108,7 @@ class Packets {
       PointToPointHelper p2p;
       p2p.SetDeviceAttribute("DataRate",
                              DataRateValue(DataRate(static_cast<std::uint64_t>(l.bandwidth * 8))));
-      p2p.SetDeviceAttribute("Mtu", UintegerValue(9000));
+      p2p.SetDeviceAttribute("Mtu", UintegerValue(kPacket));
       p2p.SetChannelAttribute("Delay", TimeValue(ns3::Seconds(l.latency)));
       p2p.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1000000p"));
       const NetDeviceContainer devices = p2p.Install(nodes_.Get(static_cast<std::uint32_t>(l.from)),
@@ -75,6 +118,10 @@ class Packets {
       const Ipv4InterfaceContainer interfaces = addresses.Assign(devices);
       TrafficControlHelper none;
       none.Uninstall(devices);
+      if (transport_ == Transport::kDctcp) {
+        if (!is_host(l.from)) mark(devices.Get(0), l.bandwidth);
+        if (!is_host(l.to)) mark(devices.Get(1), l.bandwidth);
+      }
       address_[static_cast<std::size_t>(l.from)] = interfaces.GetAddress(0);
       address_[static_cast<std::size_t>(l.to)] = interfaces.GetAddress(1);
     }
@@ -161,6 +208,7 @@ class Packets {
   }
 
   const Traffic& traffic_;
+  const Transport transport_;
   ns3::NodeContainer nodes_;
   std::vector<ns3::Ipv4Address> address_;  // of each vertex, on one of its interfaces
   std::vector<Flow> flows_;
@@ -171,6 +219,8 @@ class Packets {
 
 }  // namespace
 
-double makespan(const Traffic& traffic) { return Packets(traffic).run(); }
+double makespan(const Traffic& traffic, Transport transport) {
+  return Packets(traffic, transport).run();
+}
 
 }  // namespace orrery::packet

@@ -3,10 +3,15 @@
 //
 // Every stream is one TCP connection; a message is sent when the flow level would send it, and has
 // arrived when its last byte has. Links are point-to-point with unbounded drop-tail queues and
-// packets of 9,000 bytes; windows are open from the start. So there is no loss, and no slow start.
+// packets of 9,000 bytes: nothing is lost. Two transports:
+//   kOpen   windows are wider than all that a stream sends, so that a sender never waits for an
+//           acknowledgement: RoCE with the links' flow control alone, as Meta runs it (Gangidi et
+//           al., SIGCOMM 2024). Queues are first in, first out.
+//   kDctcp  DCTCP (RFC 8257): a first window of one round trip, switches that mark what queues for
+//           longer than a round trip. The nearest to DCQCN that this ns-3 has.
 //
-// Limits: Debian's ns-3 3.37 has no RoCE, PFC or DCQCN, and its TCP is not what GPUs' networks run;
-// headers cost 0.6 % and acknowledgements share the way back.
+// Limits: Debian's ns-3 3.37 has no RoCE, PFC or DCQCN; headers cost 0.6 % and acknowledgements
+// share the way back.
 //
 // ns-3's headers are C++17 and do not compile as C++20: this interface is of plain numbers, in SI
 // units, and its source is compiled as C++17.
@@ -35,8 +40,10 @@ struct Traffic {
   std::vector<Wait> waits;
 };
 
+enum class Transport { kOpen, kDctcp };
+
 // When the last message has arrived. Paths are ns-3's shortest ones, so there should be one
 // shortest path for each pair. std::runtime_error: a message never arrives.
-double makespan(const Traffic& traffic);
+double makespan(const Traffic& traffic, Transport transport = Transport::kOpen);
 
 }  // namespace orrery::packet

@@ -1,5 +1,6 @@
-// The flow level against ns-3 on 8 and 16 hosts: within 10 % (2 % where it was tried), but where
-// TCP shares a full uplink among many flows unevenly and every exchange waits for the last of them.
+// The flow level against ns-3 on 8 and 16 hosts: within 10 % where senders are held up by the links
+// alone (2 % where it was tried). Congestion control takes its time to share a full link evenly:
+// the flow level is then the least that a pattern takes.
 #include <gtest/gtest.h>
 
 #include "orrery/network/flow_collectives.h"
@@ -12,8 +13,11 @@ namespace {
 
 constexpr BytesPerSecond kRate(12.5e9);  // 100 Gbit/s
 constexpr Seconds kHop(2e-6);
+constexpr double kBuffer = 16.0 * 1024 * 1024;
 
-void expect_alike(const Topology& t, const FlowProgram& p, double tolerance = 0.10) {
+// `least`: of the flow level's time over the packets'.
+void expect_alike(const Topology& t, const FlowProgram& p,
+                  packet::Transport transport = packet::Transport::kOpen, double least = 0.9) {
   const double flow = simulate_flows(t, p).makespan.value();
   packet::Traffic traffic;
   traffic.vertices = static_cast<int>(t.vertices());
@@ -28,8 +32,9 @@ void expect_alike(const Topology& t, const FlowProgram& p, double tolerance = 0.
   for (const FlowPattern::Wait& w : p.patterns[0].waits()) {
     traffic.waits.push_back({w.stream, w.other, w.lag});
   }
-  const double packets = packet::makespan(traffic);
-  EXPECT_NEAR(flow, packets, tolerance * packets);
+  const double packets = packet::makespan(traffic, transport);
+  EXPECT_GE(flow, least * packets);
+  EXPECT_LE(flow, 1.1 * packets);
   std::printf("  flow level %.1f us, packets %.1f us: %+.1f %%\n", flow * 1e6, packets * 1e6,
               100 * (flow / packets - 1));
 }
@@ -47,40 +52,53 @@ FlowProgram collective(Collective::Kind kind, FlowAlgorithm algorithm, int hosts
 
 Topology star(int hosts) { return dimensions_topology({{Wiring::kSwitch, hosts, kRate, kHop}}); }
 
-class Hosts : public testing::TestWithParam<int> {};
-
-TEST_P(Hosts, RingAllReduce) {
-  expect_alike(star(GetParam()), collective(Collective::Kind::kAllReduce, FlowAlgorithm::kRing,
-                                            GetParam(), 16.0 * 1024 * 1024));
+FlowProgram ring(int hosts) {
+  return collective(Collective::Kind::kAllReduce, FlowAlgorithm::kRing, hosts, kBuffer);
 }
-
-TEST_P(Hosts, Incast) {
+FlowProgram all_to_all(int hosts) {
+  return collective(Collective::Kind::kAllToAll, FlowAlgorithm::kDirect, hosts, kBuffer);
+}
+FlowProgram halving_doubling(int hosts) {
+  return collective(Collective::Kind::kAllReduce, FlowAlgorithm::kHalvingDoubling, hosts, kBuffer);
+}
+FlowProgram incast(int hosts) {
   FlowProgram p;
   p.patterns.emplace_back();
-  for (int i = 1; i < GetParam(); ++i) p.patterns[0].send(i, 0, Bytes(2e6));
+  for (int i = 1; i < hosts; ++i) p.patterns[0].send(i, 0, Bytes(2e6));
   p.ops.push_back(FlowOp::run("incast", 0));
-  expect_alike(star(GetParam()), p);
+  return p;
 }
 
-TEST_P(Hosts, AllToAll) {
-  expect_alike(star(GetParam()), collective(Collective::Kind::kAllToAll, FlowAlgorithm::kDirect,
-                                            GetParam(), 16.0 * 1024 * 1024));
-}
-
-TEST_P(Hosts, HalvingDoublingOnAnOversubscribedTree) {
+// Two leaves with half of their hosts' bandwidth upwards.
+Topology oversubscribed(int hosts) {
   NodePlan node;
   node.gpus = 1;
-  node.count = GetParam();
+  node.count = hosts;
   node.ports = 1;
   node.port_bandwidth = kRate;
   node.port_latency = kHop;
   ClusterPlan plan;
   plan.nodes = {node};
-  plan.network.tiers = {{GetParam() / 2, 2}};
-  expect_alike(cluster_topology(plan),
-               collective(Collective::Kind::kAllReduce, FlowAlgorithm::kHalvingDoubling, GetParam(),
-                          16.0 * 1024 * 1024),
-               GetParam() > 8 ? 0.25 : 0.10);  // -1.8 % on 8 hosts, -18.5 % on 16
+  plan.network.tiers = {{hosts / 2, 2}};
+  return cluster_topology(plan);
+}
+
+class Hosts : public testing::TestWithParam<int> {};
+
+TEST_P(Hosts, RingAllReduce) { expect_alike(star(GetParam()), ring(GetParam())); }
+TEST_P(Hosts, Incast) { expect_alike(star(GetParam()), incast(GetParam())); }
+TEST_P(Hosts, AllToAll) { expect_alike(star(GetParam()), all_to_all(GetParam())); }
+TEST_P(Hosts, HalvingDoublingOnAnOversubscribedTree) {
+  expect_alike(oversubscribed(GetParam()), halving_doubling(GetParam()));
+}
+
+TEST_P(Hosts, UnderCongestionControl) {
+  constexpr auto kDctcp = packet::Transport::kDctcp;
+  expect_alike(star(GetParam()), ring(GetParam()), kDctcp);
+  expect_alike(star(GetParam()), incast(GetParam()), kDctcp);
+  expect_alike(star(GetParam()), all_to_all(GetParam()), kDctcp);
+  // Messages of 50 round trips end before their shares are even.
+  expect_alike(oversubscribed(GetParam()), halving_doubling(GetParam()), kDctcp, 0.7);
 }
 
 INSTANTIATE_TEST_SUITE_P(Packets, Hosts, testing::Values(8, 16));
