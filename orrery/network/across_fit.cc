@@ -120,12 +120,13 @@ class RootMeanSquare {
  public:
   void add(double x) { sum_ += x * x, ++n_; }
   double value() const { return n_ == 0 ? 0 : std::sqrt(sum_ / n_); }
-  // The sigma of one more number: of so few, 90 % of those to come lie further out (Student's t,
-  // to first order in 1/n).
+  // The sigma of one more number by its 90 % interval: of so few, those to come lie further out
+  // (Student's t, to first order in 1/n).
   double of_next() const {
     if (n_ == 0) return 0;
     const double z = normal_quantile(0.95);
-    return value() * std::sqrt(1 + 1 / n_) * (1 + (z * z + 1) / (4 * n_));
+    return value() * std::sqrt(1 + 1 / n_) * z * (1 + (z * z + 1) / (4 * n_)) /
+           heavy_quantile(0.95);
   }
 
  private:
@@ -265,8 +266,8 @@ class Fit {
                                       : result.large;
       c.mape += 100 * std::abs(std::exp(r) - 1);
       ++c.n;
-      if (std::abs(r) < sigma * normal_quantile(0.75)) ++c.in50;
-      if (std::abs(r) < sigma * normal_quantile(0.95)) ++c.in90;
+      if (std::abs(r) < sigma * heavy_quantile(0.75)) ++c.in50;
+      if (std::abs(r) < sigma * heavy_quantile(0.95)) ++c.in90;
     }
     for (auto* c : {&result.small, &result.middle, &result.large}) {
       if (c->n > 0) c->mape /= static_cast<double>(c->n);

@@ -13,7 +13,8 @@
 //
 // Intervals. A prediction's relative error has three parts: that of the start (all of a time that
 // is not transfer), that of the width (the transfer), and what a class's own curve misses at single
-// sizes. The first two are those of groups kept back, never of the rows that a fit has seen:
+// sizes. Its tails are heavy (estimate.h): most networks lie close to what most have, some far off.
+// The first two parts are those of groups kept back, never of the rows that a fit has seen:
 //   start, elsewhere   how far the start of a class is from the densest half of the others, root
 //                      mean square
 //   start, seen        the deviation within the densest half

@@ -33,10 +33,10 @@ constexpr double kTransferredShared = 0.10, kTransferredOwn = 0.25;
 constexpr double kAnalyticalShared = 0.20, kAnalyticalOwn = 0.40;
 
 // Over several nodes, of a network that no file stands for: about what the fit leaves on networks
-// that it has not seen (start_elsewhere 1.07 and width_elsewhere 0.38 in catalog/network). And the
+// that it has not seen (start_elsewhere 0.95 and width_elsewhere 0.34 in catalog/network). And the
 // width of an all-to-all or send over several nodes, of which no measurements are at hand: a guess
-// between a network that was seen (0.11) and one that was not.
-constexpr PartErrors kUnknownParts{1.0, 0.4, 0};
+// between a network that was seen (0.10) and one that was not.
+constexpr PartErrors kUnknownParts{0.95, 0.35, 0};
 constexpr double kPeersWidth = 0.25;
 
 // Cards without peer-to-peer copies write to host memory and read back: half of the bandwidth.
@@ -314,7 +314,7 @@ class CurveNetwork final : public NetworkModel {
     choice.time.total += wait;
     const double down = std::log(choice.time.total / kernel);
     const double up = std::log(kSlowerHost * kPytorchLoop / choice.time.total);
-    choice.error = std::hypot(choice.error, std::max({0.0, down, up}) / normal_quantile(0.95));
+    choice.error = std::hypot(choice.error, std::max({0.0, down, up}) / heavy_quantile(0.95));
   }
 
   const NetworkConstants::Found& constants_of(const Fabric& fabric) const {
@@ -397,7 +397,8 @@ class CurveNetwork final : public NetworkModel {
   }
 
   static Estimate<Seconds> estimate(const Choice& choice) {
-    Estimate<Seconds> e{choice.time.total, kMeasuredShared, choice.error, choice.origin};
+    Estimate<Seconds> e{choice.time.total, kMeasuredShared, choice.error, choice.origin,
+                        Tails::kHeavy};
     if (choice.shared) {
       e.shared = root_of_squares(kMeasuredShared, *choice.shared);
       return e;
