@@ -210,7 +210,10 @@ void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
       p.at["micro_batch"] = most, p.at["global_batch"] = job.global_batch;
     }
   }
-  const TrainingMemory m = training_memory(model, job, memory_, setting_.gpu);
+  const TrainingMemory m =
+      question_.rank ? training_memory(model, job, memory_, setting_.gpu,
+                                       classic_load(job, position_of(job.plan, *question_.rank).pp))
+                     : training_memory(model, job, memory_, setting_.gpu);
   for (const MemoryItem& item : m.items()) p.memory.push_back({std::string(item.name), item.size});
   p.memory_capacity = m.capacity;
   const Estimate<Bytes> total{m.total(), memory_.fitted.error, 0, Origin::kFitted};
@@ -274,7 +277,15 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
     p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * steps / 1e18));
   }
   if (question_.chanced) add_chance(question_.chance, whole.value, repeats, job.plan.devices(), p);
-  if (setting_.breakdown) add_rows(job, parts, t, whole, k, iterations, traits_, p);
+  std::optional<int> stage;
+  if (question_.rank) {
+    const RankPosition at = position_of(job.plan, *question_.rank);
+    stage = at.pp;
+    p.notes.push_back(
+        fmt::format("memory and breakdown of rank {}: tp {}, cp {}, dp {}, pp {}, ep {}",
+                    *question_.rank, at.tp, at.cp, at.dp, at.pp, at.ep));
+  }
+  if (setting_.breakdown) add_rows(job, parts, t, whole, k, iterations, traits_, stage, p);
   p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
   if (own_) p.notes.push_back(own_note_);
   if (!k.calibrated)

@@ -73,7 +73,8 @@ void add_blocks(const Architecture& model, const TrainingJob& job,
 
 void add_rows(const TrainingJob& job, const IterationParts& parts, const IterationTime& t,
               const Estimate<Seconds>& whole, const TrainingConstants& k,
-              const IterationModel& iterations, const StackTraits& stack, Point& p) {
+              const IterationModel& iterations, const StackTraits& stack, std::optional<int> wanted,
+              Point& p) {
   // The stage that IterationTime is of: the one with the most work.
   Seconds most;
   std::vector<int> critical;
@@ -84,7 +85,8 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
       const auto kind = static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)]);
       stage += chunk_time(parts, parts.kinds[kind], k, job).total();
     }
-    if (critical.empty() || stage > most) most = stage, critical = std::move(chunks);
+    if (wanted ? s == *wanted : critical.empty() || stage > most)
+      most = stage, critical = std::move(chunks);
   }
   const double copies = job.plan.pp > 1 ? schedule_of(job.plan).copies() : 1;
   const double repeats = static_cast<double>(job.micro_batches()) / copies;
@@ -132,7 +134,12 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
   const auto add = [&](const char* name, const char* part, const char* bound, Seconds time) {
     if (time > Seconds(0)) rows.push_back(overhead(name, part, bound, time, whole));
   };
-  add("bubble", "pipeline", "pipeline", t.bubble);
+  Seconds idle = t.bubble;
+  if (wanted) {
+    idle = t.total - t.sends - t.sharding - t.reduce - t.gather - t.optimizer - t.launches - t.host;
+    for (const KernelRow& r : rows) idle -= r.time.value;
+  }
+  add("bubble", "pipeline", "pipeline", idle);
   add("pipeline_sends", "pipeline", "network", t.sends);
   add("weight_sharding", "data", "network", t.sharding);
   add("gradient_reduce", "data", "network", t.reduce);

@@ -78,6 +78,9 @@ void declare_plan(Fields& f, TrainingPlan& p) {
   f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses"},
              "how context-parallel ranks share keys and values")
       .alias("cp_comm_type");
+  f.add("zigzag", p.zigzag,
+        "context-parallel ranks take two parts of a sequence that mirror each other; false: "
+        "consecutive parts, the last with most causal work");
 }
 
 void declare_formats(Fields& f, TrainingPrecision& p) {
@@ -242,6 +245,9 @@ void declare(Fields& f, TrainingQuestion& q) {
   f.add("compiled", q.compiled, "torch.compile: elementwise kernels are fused").alias("compile");
   f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
   f.add("events", q.events, "every pass of every micro-batch is scheduled; default: closed form");
+  f.add("rank", q.rank,
+        "breakdown and memory of this rank's stage; default: the slowest and the fullest stage")
+      .range(0, kMostRanks);
   f.add("tokens", q.tokens, "tokens to train on; 0: not asked").range(0, 1e18);
   f.add("eval_interval", q.eval_interval, "steps between evaluations; 0: none").range(0, 1e9);
   f.add("eval_iterations", q.eval_iterations, "forward passes of a global batch in an evaluation")

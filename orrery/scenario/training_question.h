@@ -50,6 +50,8 @@ struct TrainingQuestion {
   bool chanced = false;       // set by read_scenario: `chance` is asked
   ChanceQuestion chance;
   bool events = false;  // event by event instead of the closed form
+  // Whose breakdown and memory are shown; none: those of the slowest and of the fullest stage.
+  std::optional<std::int64_t> rank;
 };
 
 void declare(Fields& fields, TrainingQuestion& question);

@@ -25,7 +25,7 @@ constexpr std::array<TrainingConstantFacts, kTrainingConstants> kFacts = {{
     {"casts", 1.0, 0.1, 4, "factor of casts between number formats"},
     {"head", 1.0, 0.5, 4, "factor of the LM head"},
     {"tensor", 1.0, 0.1, 3, "share of tensor-parallel communication that is exposed"},
-    {"context", 0.5, 0.02, 3, "share of context-parallel communication that is exposed"},
+    {"context", 1.0, 0.1, 4, "factor of context-parallel communication, before its schedule"},
     {"expert_exchange", 1.0, 0.1, 4, "share of the experts' all-to-all that is exposed"},
     {"tensor_overlapped", 1.0, 0.1, 4, "factor of what its schedule exposes beside products"},
     {"expert_overlapped", 0.5, 0, 1, "share of the experts' exchange that pairs run beside work"},

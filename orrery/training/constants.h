@@ -27,6 +27,7 @@ namespace orrery {
 enum class TrainingConstant {
   // Factors of the seconds of each TrainingCost, in its order. Those of communication are the share
   // that stands in the way of computation; of overlapped communication see kTensorOverlapped.
+  // kContext: of all of it, before context_overlap.h hides what attention can.
   kProducts,
   kAttention,
   kAttentionBackward,

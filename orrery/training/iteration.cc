@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "orrery/training/context_overlap.h"
 #include "orrery/training/job_schedule.h"
 #include "orrery/training/stream_overlap.h"
 
@@ -20,11 +21,34 @@ Seconds beside(Seconds compute, Seconds communication, double exposed) {
 
 }  // namespace
 
+namespace {
+
+// Of context-parallel communication, `f` times what the network says: what its schedule leaves
+// exposed beside the core of attention in this pass.
+double context_factor(const IterationParts& whole, const ChunkParts& parts,
+                      const TrainingConstants& k, const TrainingPlan& plan, TrainingPass pass,
+                      double f, bool events) {
+  const Seconds all = parts.time[at(TrainingCost::kContext)][at(pass)];
+  ContextPass p;
+  p.method = plan.context, p.ranks = plan.cp, p.balanced = plan.zigzag;
+  p.backward = pass == TrainingPass::kBackwardInput;
+  const TrainingCost core =
+      p.backward ? TrainingCost::kAttentionBackward : TrainingCost::kAttention;
+  p.attention = cost_factor(whole, parts, k, plan, core, pass) * parts.time[at(core)][at(pass)];
+  p.communication = f * all;
+  p.slowdown = whole.context_slowdown;
+  return context_exposed(p, parts.contexts[at(pass)], events) / all;
+}
+
+}  // namespace
+
 double cost_factor(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
                    const TrainingPlan& plan, TrainingCost cost, TrainingPass pass, bool events) {
   const double f = std::max(k.value[at(cost)],  // they stand in the same order
                             parts.of_peak[at(cost)][at(pass)]);
   const Seconds piped = parts.piped[at(pass)], all = parts.time[at(cost)][at(pass)];
+  if (cost == TrainingCost::kContext && all > Seconds(0))
+    return context_factor(whole, parts, k, plan, pass, f, events);
   if (cost != TrainingCost::kTensor || !plan.tp_overlap || piped <= Seconds(0)) return f;
   const Seconds products = cost_factor(whole, parts, k, plan, TrainingCost::kProducts, pass) *
                            parts.time[at(TrainingCost::kProducts)][at(pass)];
@@ -144,6 +168,11 @@ EqualStages equal_stages(const IterationParts& parts, const TrainingConstants& k
 
 }  // namespace
 
+Seconds host_step(const StageParts& stage, bool events) {
+  const PipedPair pair{stage.host_step, stage.from_host, stage.host_pieces, 1};
+  return events ? run_piped(pair).total : piped_time(pair);
+}
+
 Seconds exposed(Seconds communication, Seconds window, bool overlaps, double share) {
   return overlaps ? beside(window, communication, share) - window : communication;
 }
@@ -209,12 +238,14 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   // Gradients are reduced beside the last backward pass as chunks and layers finish; what was
   // gathered last stands in front of the first forward.
   StageParts most;
+  Seconds on_host;
   for (const StageParts& s : parts.stages) {
     most.reduce = std::max(most.reduce, s.reduce);
     most.gather = std::max(most.gather, s.gather);
     most.broadcast = std::max(most.broadcast, s.broadcast);
     most.optimizer = std::max(most.optimizer, s.optimizer);
-    most.offload = std::max(most.offload, s.offload);
+    most.to_host = std::max(most.to_host, s.to_host);
+    on_host = std::max(on_host, host_step(s));
   }
   // The last micro-batch's passes through all chunks of the stage stand beside it.
   Seconds forward, backward;
@@ -225,7 +256,9 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   if (forward + backward > Seconds(0)) out.forward = forward / (forward + backward);
   out.reduce = exposed(most.reduce, backward, p.dp_overlap, k[C::kReduceExposed]);
   out.gather = exposed(most.gather, forward, p.dp_overlap, k[C::kReduceExposed]) + most.broadcast;
-  out.optimizer = k[C::kOptimizer] * most.optimizer + most.offload;
+  // A copy over PCIe takes nothing from computation.
+  out.optimizer = k[C::kOptimizer] * most.optimizer + on_host +
+                  exposed(most.to_host, backward, p.dp_overlap, 0);
   out.host = Seconds(1e-3 * k[C::kHost]);
   out.total = out.launches + out.sharding + out.bubble + out.sends + out.reduce + out.gather +
               out.optimizer + out.host;

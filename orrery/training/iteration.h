@@ -6,13 +6,16 @@
 // weights (ZeRO 3) are gathered, and gradients scattered, beside it:
 //   F' = max(F, G) + gather_exposed * min(F, G),  and the first layer's G once.
 // Exchanges of experts that run beside another micro-batch are hidden by the schedule's pairs
-// (schedule.h), tensor-parallel communication beside products piece by piece (stream_overlap.h).
+// (schedule.h), tensor-parallel communication beside products piece by piece (stream_overlap.h),
+// context-parallel hops beside blocks of attention (context_overlap.h).
 // A pipeline of p stages with v chunks each takes, by the closed form that unequal stages allow,
 //   m max_s(T_s) + idle * (sum_s T_s - max_s T_s) / ((p - 1) max_s T_s) + sends
 // T_s = a stage's F + B over its chunks; `idle` = what the schedule's closed form adds for stages
 // that are all as slow as the slowest (schedule.h): (p-1) T / v of 1F1B and interleaving, exactly,
 // for equal ones. Around it: gradients reduced beside the last backward pass, updated weights
-// gathered beside the first forward pass, the optimizer, and the host.
+// gathered beside the first forward pass, the optimizer, and the host. An optimizer on the host
+// gets the gradients beside the last backward pass, and sends weights back beside its own step
+// (stream_overlap.h).
 //
 // That is the fast path: 10 to 50 us. The event level (pipeline.h) runs every pass of every
 // micro-batch instead.
@@ -35,7 +38,8 @@ struct ChunkTime {
 };
 // What the seconds of a cost in one pass are multiplied by: its constant, never less than
 // ChunkParts::of_peak; of tensor-parallel communication that runs beside products what its schedule
-// leaves exposed (stream_overlap.h), times a constant. `events`: of that, event by event.
+// leaves exposed (stream_overlap.h), times a constant; of context-parallel communication what its
+// schedule leaves exposed (context_overlap.h). `events`: of that, event by event.
 double cost_factor(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
                    const TrainingPlan& plan, TrainingCost cost, TrainingPass pass,
                    bool events = false);
@@ -46,6 +50,9 @@ ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
 // beside computation; the rest blocks as any work does.
 ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k,
                      const ChunkTime& time);
+
+// The step of an optimizer on the host, weights going back beside it. 0: it is on the GPU.
+Seconds host_step(const StageParts& stage, bool events = false);
 
 // What of `communication` beside `window` of computation stands in its way.
 Seconds exposed(Seconds communication, Seconds window, bool overlaps, double share);
@@ -60,7 +67,7 @@ struct IterationTime {
   Seconds sends;      // exposed, between stages
   Seconds reduce;     // exposed, of gradients
   Seconds gather;     // exposed, of updated weights
-  Seconds optimizer;  // and offload
+  Seconds optimizer;  // and what of its way to the host and back is exposed
   Seconds host;
   double forward = 0;  // share of the slowest stage's passes that forward ones are
 };

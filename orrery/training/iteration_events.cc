@@ -31,6 +31,12 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
            {TrainingPass::kRecompute, TrainingPass::kBackwardInput, TrainingPass::kBackwardWeight})
         c.backward_tensor += k[C::kTensor] * of_kind.piped[at(pass)];
     }
+    const auto context = [&](TrainingPass pass) {
+      return k[C::kContext] * of_kind.time[at(TrainingCost::kContext)][at(pass)];
+    };
+    c.forward_context = context(TrainingPass::kForward);
+    c.backward_context = context(TrainingPass::kRecompute) + context(TrainingPass::kBackwardInput);
+    c.offload = of_kind.offload;
     q.chunks.push_back(c);
   }
   for (int s = 0; s < job.plan.pp; ++s) {
@@ -44,6 +50,7 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
       };
       t.parameter_gather = left(stage.gather, t.forward);
       t.gradient_reduce = left(stage.reduce, t.backward());
+      t.gradient_offload = exposed(share * stage.to_host, t.backward(), job.plan.dp_overlap, 0);
     }
   }
   q.overlap_slowdown = 1 / (1 - std::min(k[C::kReduceExposed], kMostExposed));
@@ -58,7 +65,8 @@ IterationEvents iteration_events(const IterationParts& parts, const TrainingCons
   out.pipeline = run_pipeline(schedule_of(job.plan), pipeline_question(parts, k, job), with_events);
   Seconds optimizer;
   for (const StageParts& s : parts.stages)
-    optimizer = std::max(optimizer, k[C::kOptimizer] * s.optimizer + s.offload + s.broadcast);
+    optimizer =
+        std::max(optimizer, k[C::kOptimizer] * s.optimizer + host_step(s, true) + s.broadcast);
   const ChunkParts& first = parts.kinds[static_cast<std::size_t>(parts.kind[0])];
   out.total = out.pipeline.total + optimizer + Seconds(1e-3 * k[C::kHost]);
   if (job.plan.zero == 3) out.total += first.gather / std::max(1, first.layers);

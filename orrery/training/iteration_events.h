@@ -1,7 +1,7 @@
 // An iteration event by event: every pass of every micro-batch on every stage, by pipeline.h. Where
 // iteration.h has a closed form for stages that are nearly alike, this follows the schedule for
-// any, with gradients and updated weights on a stream of their own, and tensor-parallel and expert
-// communication on theirs where the plan runs them beside computation.
+// any, with gradients and updated weights on a stream of their own, and tensor-parallel,
+// context-parallel and expert communication on theirs where the plan runs them beside computation.
 #pragma once
 
 #include "orrery/training/iteration.h"

@@ -21,6 +21,10 @@ using Group = Collective::Group;
 // DDR4-3200 or DDR5-4800 a socket: 400 to 600 GB/s for 8 GPUs).
 constexpr BytesPerSecond kHostMemory = BytesPerSecond(50e9);
 
+// Parameters of a piece: DeepSpeed's CPU Adam copies one back beside the step of the next (its
+// TILE).
+constexpr double kHostTile = 128 << 20;
+
 // PCIe 4.0 x16 where the data sheet is silent, less its protocol.
 BytesPerSecond host_link(const Gpu& gpu) {
   return gpu.host_link.bandwidth.value_or(BytesPerSecond(25e9));
@@ -92,8 +96,12 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
   for (std::size_t k = 0; k < kTrainingCosts; ++k) {
     if (total[k] > 0) whole.shared[k] /= total[k], whole.own[k] /= total[k];
   }
-  const bool inside = p.tp == 1 || cluster_.link(p.tp, 1).nodes == 1;
-  whole.tensor_slowdown = inside ? kBesideRing : kBesideNetworkRing;
+  const auto beside = [&](int ranks, int stride) {
+    const bool inside = ranks == 1 || cluster_.link(ranks, stride).nodes == 1;
+    return inside ? kBesideRing : kBesideNetworkRing;
+  };
+  whole.tensor_slowdown = beside(p.tp, 1);
+  whole.context_slowdown = beside(p.cp, placement(p).context);
   const int held = library_sms(cluster_.gpu(), false), units = cluster_.gpu().compute_units;
   const int sms = p.dispatcher == ExpertDispatcher::kFlex ? std::min(held, kExchangeSms) : held;
   if (units > sms) whole.exchange_slowdown = compute_slowdown(sms, units);
@@ -172,6 +180,12 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
             parts.piped[at(op.pass)] += time;
             parts.collectives[at(op.pass)] += op.count;
           }
+          // Backward has two collectives, or one twice; the others have one.
+          if (op.cost == TrainingCost::kContext)
+            parts.contexts[at(op.pass)] += op.count / (op.pass == TrainingPass::kBackwardInput &&
+                                                               p.context != ContextMethod::kUlysses
+                                                           ? 2
+                                                           : 1);
           if (kernel) {
             parts.flops += op.count * flops(op.op);
             double& most = parts.of_peak[at(op.cost)][at(op.pass)];
@@ -271,14 +285,20 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
   // The gradients' norm reads them once more.
   const OptimizerStep norm{parameters, gradient, Bytes(0)};
   const Seconds kernel = kernels_.predict(step).time.value;
+  // fp16's gradients are divided by the scale of the loss and checked, in place.
+  Seconds scaling;
+  if (f.compute == Dtype::kFp16)
+    scaling = kernels_.predict(OptimizerStep{parameters, gradient, gradient}).time.value;
   if (job.offload_optimizer) {
     const BytesPerSecond link = host_link(cluster_.gpu());
-    out.offload =
-        owned * (gradient + weight) / link + owned * (step.read + step.written) / kHostMemory;
-    out.optimizer = kernels_.predict(norm).time.value;
+    out.to_host = owned * gradient / link;
+    out.host_step = owned * (step.read + step.written) / kHostMemory;
+    out.from_host = owned * weight / link;
+    out.host_pieces = static_cast<int>(std::ceil(std::max(1.0, owned) / kHostTile));
+    out.optimizer = scaling + kernels_.predict(norm).time.value;
     return out;
   }
-  out.optimizer = kernel + kernels_.predict(norm).time.value;
+  out.optimizer = kernel + scaling + kernels_.predict(norm).time.value;
   if (job.optimizer == Optimizer::kMuon) {
     // Five Newton-Schulz steps of a matrix [a, b] with a <= b: 4 a^2 b + 2 a^3 FLOPs each (Jordan
     // et al. 2024); b is about 3 a in the projections of a layer.

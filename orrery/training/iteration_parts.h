@@ -28,6 +28,8 @@ struct ChunkParts {
   // (stream_overlap.h); and how many.
   std::array<Seconds, kTrainingPasses> piped{};
   std::array<double, kTrainingPasses> collectives{};
+  // Layers whose attention waits for context-parallel ranks (context_overlap.h).
+  std::array<double, kTrainingPasses> contexts{};
   // Communication of sharded weights and gradients (ZeRO 3): gathered before the forward, again
   // before the backward, gradients reduced and scattered.
   Seconds gather, gather_again, scatter;
@@ -42,7 +44,10 @@ struct StageParts {
   Seconds gather;     // weights updated in shards (ZeRO 1 and 2)
   Seconds broadcast;  // the same where one owner follows the other
   Seconds optimizer;  // its kernel, and the norm of the gradients
-  Seconds offload;    // what travels to the host and back, and the host's step
+  // Of an optimizer on the host: gradients on their way there, its step, updated weights back, in
+  // as many pieces.
+  Seconds to_host, host_step, from_host;
+  int host_pieces = 1;
 };
 
 struct IterationParts {
@@ -50,8 +55,9 @@ struct IterationParts {
   std::vector<int> kind;  // of each virtual stage, in model order
   std::vector<StageParts> stages;
   Seconds send;  // activations of a micro-batch to the next stage
-  // Of computation beside tensor-parallel collectives, and beside the exchange of experts.
-  double tensor_slowdown = 1, exchange_slowdown = 1;
+  // Of computation beside tensor-parallel collectives, context-parallel hops, and the exchange of
+  // experts.
+  double tensor_slowdown = 1, context_slowdown = 1, exchange_slowdown = 1;
   // Relative errors of each cost, weighted by time: shared by a family, and own.
   std::array<double, kTrainingCosts> shared{}, own{};
   Origin origin = Origin::kExact;

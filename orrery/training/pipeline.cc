@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "orrery/base/error.h"
+#include "orrery/training/pass_streams.h"
 
 namespace orrery {
 namespace {
@@ -23,8 +24,8 @@ struct Slot {
   std::array<double, 4> pass{};  // seconds, by Pass
   const ChunkTimes* times = nullptr;
   double activation = 1;
-  double gathered = 0;  // when its parameters are there
-  double reduce = 0;
+  double gathered = 0;                             // when its parameters are there
+  double reduce = 0, offload = 0;                  // of its gradients
   int left = 0;                                    // gradients of weights to come
   bool sends_forward = false, sends_back = false;  // to another stage
 };
@@ -33,9 +34,10 @@ struct Stage {
   std::size_t next = 0, end = 0;  // in the tasks
   double free = 0;                // of the compute stream
   double data_free = 0;           // of the data stream
+  double host_free = 0;           // of the host stream
   double first_start = kNotYet, compute_end = 0, busy = 0;
-  double first_gather = 0;  // exposed before the first forward, if nothing hides it
-  double reduces = 0;       // put off to the end
+  double first_gather = 0;           // exposed before the first forward, if nothing hides it
+  double reduces = 0, offloads = 0;  // put off to the end
   double alive = 0, peak = 0;
   std::ptrdiff_t waits_for = -1;  // index of an arrival
 };
@@ -51,8 +53,9 @@ void check_times(const PipelineQuestion& q) {
   for (std::size_t i = 0; i < q.chunks.size(); ++i) {
     const ChunkTimes& c = q.chunks[i];
     for (Seconds t : {c.forward, c.backward_input, c.backward_weight, c.parameter_gather,
-                      c.gradient_reduce, c.forward_exchange, c.backward_exchange, c.forward_experts,
-                      c.backward_experts, c.forward_tensor, c.backward_tensor}) {
+                      c.gradient_reduce, c.gradient_offload, c.offload, c.forward_exchange,
+                      c.backward_exchange, c.forward_experts, c.backward_experts, c.forward_tensor,
+                      c.backward_tensor, c.forward_context, c.backward_context}) {
       if (!good(t))
         throw InputError(fmt::format("pipeline chunk {}: a time of {} s", i, t.value()));
     }
@@ -142,6 +145,7 @@ class Run {
         k.times = &t;
         k.activation = t.activation;
         k.reduce = t.gradient_reduce.value();
+        k.offload = t.gradient_offload.value();
       }
     }
     for (int s = 0; s < shape_.stages; ++s) {
@@ -278,64 +282,44 @@ class Run {
     ready_.push_back(to);
   }
 
+  // Gradients over the ranks that hold the same weights, and then to the host.
   void reduce(int s, const Slot& k, double now) {
-    if (k.reduce == 0) return;
     Stage& stage = stages_[at(s)];
-    if (!question_.overlap_reduce) {
-      stage.reduces += k.reduce;
-      deferred_.push_back({TimelineEvent::Kind::kReduce, Stream::kData, false, s, k.virtual_stage,
-                           0, Seconds(0), Seconds(k.reduce)});
-      return;
-    }
-    const double start = std::max(now, stage.data_free);
-    stage.data_free = start + k.reduce;
-    record({TimelineEvent::Kind::kReduce, Stream::kData, false, s, k.virtual_stage, 0,
-            Seconds(start), Seconds(stage.data_free)});
+    const auto put = [&](TimelineEvent::Kind kind, Stream stream, double length, double& free,
+                         double& later) {
+      if (length == 0) return;
+      if (!question_.overlap_reduce) {
+        later += length;
+        deferred_.push_back(
+            {kind, stream, false, s, k.virtual_stage, 0, Seconds(0), Seconds(length)});
+        return;
+      }
+      const double start = std::max(now, free);
+      now = free = start + length;
+      record({kind, stream, false, s, k.virtual_stage, 0, Seconds(start), Seconds(now)});
+    };
+    put(TimelineEvent::Kind::kReduce, Stream::kData, k.reduce, stage.data_free, stage.reduces);
+    put(TimelineEvent::Kind::kOffload, Stream::kHost, k.offload, stage.host_free, stage.offloads);
   }
 
   void record(const TimelineEvent& event) {
     if (with_events_) events_.push_back(event);
   }
 
-  // Communication of the four slots of a pair, on the expert stream.
   void record_pair(int s, const Slot& k, const PipelineTask& task, const Slot& o,
                    const PipelineTask& other, const PairSlots& slots, double start, double end) {
-    const double work = slots.total().value(), scale = work > 0 ? (end - start) / work : 0;
-    for (std::size_t i = 0; i < slots.length.size(); ++i) {
-      const bool forward = i % 2 == 1;  // dispatch F and combine F stand in the second and the last
-      communicate(TimelineEvent::Kind::kExchange, Stream::kExpert, s, forward ? k : o,
-                  forward ? task : other, start, scale * slots.exchange[i].value());
-      start += scale * slots.length[i].value();
-    }
+    for (const PassTransfer& t : transfers_beside(slots, Seconds(start), Seconds(end)))
+      record(t, s, t.forward ? k : o, t.forward ? task : other);
   }
 
-  // That of a pass alone: tensor-parallel communication from its start, dispatch and combine around
-  // the experts' computation. (A backward that is split in two shows its exchange with the first.)
   void record_alone(int s, const Slot& k, const PipelineTask& task, double start, double end) {
-    const double work = k.pass[static_cast<std::size_t>(task.pass)];
-    if (task.pass == Pass::kBackwardWeight || work <= 0) return;
-    const double scale = (end - start) / work;
-    const bool forward = task.pass == Pass::kForward;
-    const ChunkTimes& t = *k.times;
-    const double tensor = (forward ? t.forward_tensor : t.backward_tensor).value();
-    communicate(TimelineEvent::Kind::kTensor, Stream::kTensor, s, k, task, start,
-                scale * std::min(tensor, work));
-    const double half = (forward ? t.forward_exchange : t.backward_exchange).value() / 2;
-    const double experts = (forward ? t.forward_experts : t.backward_experts).value();
-    const double rest = std::max(0.0, work - 2 * half - experts);
-    const double first = start + scale * (forward ? rest : 0);
-    communicate(TimelineEvent::Kind::kExchange, Stream::kExpert, s, k, task, first,
-                scale * std::min(half, work / 2));
-    communicate(TimelineEvent::Kind::kExchange, Stream::kExpert, s, k, task,
-                std::min(first + scale * (half + experts), end - scale * std::min(half, work / 2)),
-                scale * std::min(half, work / 2));
+    for (const PassTransfer& t :
+         transfers_beside(*k.times, task.pass, Seconds(start), Seconds(end)))
+      record(t, s, k, task);
   }
 
-  void communicate(TimelineEvent::Kind kind, Stream stream, int s, const Slot& k,
-                   const PipelineTask& task, double start, double length) {
-    if (length <= 0) return;
-    record({kind, stream, false, s, k.virtual_stage, task.micro_batch, Seconds(start),
-            Seconds(start + length)});
+  void record(const PassTransfer& t, int s, const Slot& k, const PipelineTask& task) {
+    record({t.kind, t.stream, false, s, k.virtual_stage, task.micro_batch, t.start, t.end});
   }
 
   PipelineResult result() {
@@ -343,7 +327,9 @@ class Run {
     double first = std::numeric_limits<double>::infinity(), last = 0;
     for (Stage& stage : stages_) {
       if (stage.reduces > 0) stage.data_free = std::max(stage.compute_end, stage.data_free);
-      const double end = std::max(stage.compute_end, stage.data_free + stage.reduces);
+      const double reduced = std::max(stage.compute_end, stage.data_free + stage.reduces);
+      if (stage.offloads > 0) stage.host_free = reduced;
+      const double end = std::max(reduced, stage.host_free + stage.offloads);
       makespan = std::max(makespan, end);
       first = std::min(first, stage.first_start);
       last = std::max(last, stage.compute_end);
@@ -374,9 +360,10 @@ class Run {
     if (!with_events_) return {};
     for (TimelineEvent& e : deferred_) {
       Stage& stage = stages_[at(e.stage)];
-      e.start = Seconds(stage.data_free);
+      double& free = e.stream == Stream::kHost ? stage.host_free : stage.data_free;
+      e.start = Seconds(free);
       e.end += e.start;
-      stage.data_free = e.end.value();
+      free = e.end.value();
       events_.push_back(e);
     }
     std::stable_sort(events_.begin(), events_.end(),

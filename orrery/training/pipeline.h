@@ -10,6 +10,8 @@
 // when its last gradient of weights is there, first come first served. Without overlap_gather the
 // stage gathers all before its first forward; without overlap_reduce it reduces all after its last
 // task. While the data stream is busy, computation takes `overlap_slowdown` times as long.
+// Gradients whose optimizer is on the host go there on a third stream, each chunk's when it is
+// reduced.
 //
 // With blocking_send the sender's compute stream is held until what it sends has arrived
 // (Megatron's non-interleaved 1F1B); else sends are beside it, any number at once.
@@ -31,10 +33,11 @@ struct PipelineQuestion {
   bool overlap_gather = true, overlap_reduce = true;
 };
 
-// A stage's streams. Tensor-parallel and expert communication stand where they run within a pass of
-// all its layers: a pass is their time too (ChunkTimes), whether or not anything hides them.
-enum class Stream { kCompute, kData, kTensor, kExpert };
-inline constexpr int kStreams = 4;
+// A stage's streams. Tensor-parallel, context-parallel and expert communication and offloaded
+// tensors stand where they run within a pass of all its layers: a pass is their time too
+// (ChunkTimes), whether or not anything hides them (pass_streams.h).
+enum class Stream { kCompute, kData, kTensor, kContext, kExpert, kHost };
+inline constexpr int kStreams = 6;
 
 struct TimelineEvent {
   enum class Kind {
@@ -45,7 +48,10 @@ struct TimelineEvent {
     kGather,
     kReduce,
     kTensor,
+    kContext,
     kExchange,
+    kOffload,
+    kReload,
   };
   Kind kind = Kind::kForward;
   Stream stream = Stream::kCompute;
@@ -57,9 +63,10 @@ struct TimelineEvent {
 };
 
 struct PipelineResult {
-  // From the first start to the last end, data streams included. Of a schedule with staggered()
-  // stages: the longest time that one stage needs from its first gather or forward to its last
-  // end. Iterations one after the other repeat with it: no task starts late by its own stage.
+  // From the first start to the last end, data and host streams included. Of a schedule with
+  // staggered() stages: the longest time that one stage needs from its first gather or forward to
+  // its last end. Iterations one after the other repeat with it: no task starts late by its own
+  // stage.
   Seconds total;
   Seconds makespan;           // always from the first start to the last end
   std::vector<Seconds> busy;  // a stage: its computation, slowed down where it is

@@ -46,14 +46,20 @@ struct ChunkTimes {
   // On the data stream, once an iteration: before the chunk's first forward, after its last
   // gradient of weights. 0: none.
   Seconds parameter_gather, gradient_reduce;
+  // On the host stream, once an iteration: reduced gradients to an optimizer on the host.
+  Seconds gradient_offload;
   // Of experts, within the forward and within both backward passes: their exchange of tokens, half
   // of it to them and half back, and their computation. Pairs hide the exchange (pair_time);
   // otherwise both change nothing. exchange_slowdown: of computation beside it, >= 1.
   Seconds forward_exchange, backward_exchange;
   Seconds forward_experts, backward_experts;
   double exchange_slowdown = 1;
-  // Tensor-parallel communication that runs beside the products of a pass: for the timeline alone.
+  // Communication that runs beside the products, or the attention, of a pass, tensor- and
+  // context-parallel: for the timeline alone.
   Seconds forward_tensor, backward_tensor;
+  Seconds forward_context, backward_context;
+  // Saved tensors on their way to the host beside a forward, and back beside a backward: the same.
+  Seconds offload;
   // Saved activations of one micro-batch, in any unit; peaks are sums of it.
   double activation = 1;
 

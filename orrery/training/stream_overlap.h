@@ -10,7 +10,8 @@
 //   T = n c + max(g, n g - (n - 1) c / s)
 //
 // The first piece of communication has nothing to hide behind (or the last, in the mirrored case,
-// which takes as long). The event level runs the pieces; both agree exactly.
+// which takes as long: so does an optimizer's step on the host, whose weights travel back tile by
+// tile). The event level runs the pieces; both agree exactly.
 #pragma once
 
 #include <vector>

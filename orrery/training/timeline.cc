@@ -18,6 +18,12 @@ std::string name_of(const TimelineEvent& e) {
       return fmt::format("reduce {}", e.virtual_stage);
     case K::kTensor:
       return fmt::format("tensor {}", e.micro_batch);
+    case K::kContext:
+      return fmt::format("context {}", e.micro_batch);
+    case K::kOffload:
+      return fmt::format("offload {}", e.micro_batch);
+    case K::kReload:
+      return fmt::format("reload {}", e.micro_batch);
     case K::kExchange:
       return fmt::format("exchange {}", e.micro_batch);
     default:
@@ -37,7 +43,8 @@ std::string pipeline_trace(const PipelineResult& result) {
         R"({{"ph":"X","pid":0,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":"{}","args":{{"virtual_stage":{}}}}})",
         thread, e.start.value() * 1e6, (e.end - e.start).value() * 1e6, name, e.virtual_stage);
   };
-  constexpr std::array<std::string_view, kStreams> kNames = {"", " data", " tensor", " expert"};
+  constexpr std::array<std::string_view, kStreams> kNames = {"",         " data",   " tensor",
+                                                             " context", " expert", " host"};
   std::vector<bool> named;
   const auto& events = result.events;
   for (std::size_t i = 0; i < events.size(); ++i) {

@@ -95,11 +95,11 @@ void check_layers(const Architecture& model, const TrainingPlan& p) {
 void check_context(const Architecture& model, const TrainingJob& job) {
   const TrainingPlan& p = job.plan;
   if (p.cp == 1) return;
-  if (job.attended() % (2 * p.cp) != 0)
+  const std::int64_t parts = (p.mirrored() ? 2 : 1) * std::int64_t{p.cp};
+  if (job.attended() % parts != 0)
     throw Infeasible(fmt::format(
-        "cp {}: each rank takes two of 2*cp equal parts of a document, {} tokens do not divide by "
-        "{}",
-        p.cp, job.attended(), 2 * p.cp));
+        "cp {}: each rank takes {} equal parts of a document, {} tokens do not divide by {}", p.cp,
+        p.mirrored() ? "two of 2*cp" : "one of cp", job.attended(), parts));
   if (model.kind != Kind::kDecoder)
     throw Infeasible(fmt::format("cp {}: {} is no decoder", p.cp, model.id));
   for (const LayerSpec& layer : model.layers.specs()) {
@@ -134,6 +134,27 @@ void check_experts(const TrainingPlan& p) {
 }
 
 }  // namespace
+
+RankPosition position_of(const TrainingPlan& plan, std::int64_t rank) {
+  if (rank < 0 || rank >= plan.devices())
+    throw InputError(fmt::format("rank {} is out of range: a job on {} GPUs has ranks 0 to {}",
+                                 rank, plan.devices(), plan.devices() - 1));
+  RankPosition at;
+  const auto next = [&](int size) {
+    const auto position = static_cast<int>(rank % size);
+    rank /= size;
+    return position;
+  };
+  at.tp = next(plan.tp), at.cp = next(plan.cp);
+  if (plan.order == RankOrder::kDataBeforePipeline) {
+    at.dp = next(plan.dp), at.pp = next(plan.pp);
+  } else {
+    at.pp = next(plan.pp), at.dp = next(plan.dp);
+  }
+  const int of_stage = at.tp + plan.tp * (at.cp + plan.cp * at.dp);
+  at.ep = of_stage / plan.expert_tp() % plan.ep;
+  return at;
+}
 
 ParallelPlan stage_plan(const TrainingPlan& plan) {
   const int group = plan.ep * plan.expert_tp();

@@ -17,8 +17,8 @@
 
 namespace orrery {
 
-// What holds how much of a sequence under context parallelism. Causal work is balanced (zig-zag) in
-// all three.
+// How context-parallel ranks, which share a sequence, come to the keys and values of the others
+// (training/context_overlap.h).
 enum class ContextMethod {
   kRing,       // keys and values go round, each hop beside a block of attention
   kAllGather,  // keys and values are gathered before, their gradients reduced and scattered after
@@ -60,6 +60,10 @@ struct TrainingPlan {
   int shard = 0;
   bool reshard = true;  // zero 3: weights are dropped after the forward and gathered again
   ContextMethod context = ContextMethod::kRing;
+  // Ring and all-gather: each context-parallel rank takes two parts of the sequence that mirror
+  // each other, so that all have as many causal pairs. Without it parts are consecutive, and the
+  // last rank has up to twice the mean. (Ulysses shares heads: always balanced.)
+  bool zigzag = true;
   // Gradients are reduced, and weights gathered, beside computation.
   bool dp_overlap = true;
   RankOrder order = RankOrder::kDataBeforePipeline;
@@ -75,6 +79,7 @@ struct TrainingPlan {
   int expert_tp() const { return etp > 0 ? etp : tp; }
   std::int64_t devices() const { return std::int64_t{tp} * cp * dp * pp; }
   int data_ranks() const { return dp * cp; }  // that hold the same weights
+  bool mirrored() const { return zigzag && context != ContextMethod::kUlysses; }
   int expert_data_ranks() const { return tp * cp * dp / (ep * expert_tp()); }  // the same experts
   int sharding() const { return shard > 0 ? shard : data_ranks(); }
   bool operator==(const TrainingPlan&) const = default;
@@ -146,6 +151,14 @@ struct TrainingJob {
   bool operator==(const TrainingJob&) const = default;
 };
 
+// Where a rank of 0 .. devices()-1 stands in each of its groups. `ep` is the group of experts.
+struct RankPosition {
+  int tp = 0, cp = 0, dp = 0, pp = 0, ep = 0;
+  bool operator==(const RankPosition&) const = default;
+};
+// InputError: the job has no such rank.
+RankPosition position_of(const TrainingPlan& plan, std::int64_t rank);
+
 // Of the pipeline: plan.schedule; where it is empty, 1f1b, or interleaved with several chunks a
 // stage. One stage has no pipeline: 1f1b. With ep_overlap these three are "combined".
 inline std::string_view schedule_name(const TrainingPlan& plan) {
@@ -181,8 +194,8 @@ StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, in
 // - ep*etp divides tp*cp*dp; with ep_overlap the schedule runs pairs, or can (schedule_name);
 // - layers divide by pp*vp, or `split` has that many entries that add up to the layers;
 // - micro_batch*dp divides global_batch;
-// - cp divides the sequence in two halves each (2*cp divides seq), every mixer is softmax or latent
-//   attention, and, for Ulysses, cp divides the key-value heads of a tensor-parallel rank;
+// - cp divides the sequence (2*cp with zigzag), every mixer is softmax or latent attention, and,
+//   for Ulysses, cp divides the key-value heads of a tensor-parallel rank;
 // - shard divides dp*cp.
 void check_job(const Architecture& model, const TrainingJob& job);
 

@@ -42,7 +42,9 @@ class Passes {
     group.sequences = job_.micro_batch * (job_.seq / document) * plan.dp;
     group.new_tokens = document / plan_.cp;
     // The mean keys of a zig-zag share: (s/cp) * (s - s/cp)/2 + (s/cp)^2/2 pairs, 1/cp of all.
-    group.past = real(document - group.new_tokens) / 2;
+    // Of consecutive shares the last, which all ranks wait for, attends to every part before.
+    const bool last = plan_.cp > 1 && plan_.context != ContextMethod::kUlysses && !plan_.zigzag;
+    group.past = real(document - group.new_tokens) / (last ? 1 : 2);
     group.sampled = false;
     batch.groups = {group};
     ProgramOptions options;
@@ -400,11 +402,14 @@ class Passes {
     const int cp = plan_.cp;
     const auto passes = [&](const Collective& c, double forward, double backward) {
       forward_and_again(c, forward * from.count, from, Cost::kContext);
+      // The core of attention, which is computed again, asks its neighbours again.
+      if (job_.recompute == Recompute::kSelective)
+        put(c, forward * from.count, from, Pass::kRecompute, Cost::kContext);
       put(c, backward * from.count, from, Pass::kBackwardInput, Cost::kContext);
     };
     switch (plan_.context) {
       case ContextMethod::kRing:
-        // cp-1 hops of a rank's share: what a ring all-gather sends.
+        // Hops of a rank's share, all at once: a ring all-gather is cp-1 of them.
         passes({Kind::kAllGather, Group::kContext, cp, cp * kv}, 1, 2);
         break;
       case ContextMethod::kAllGather: {
@@ -446,8 +451,23 @@ class Passes {
         const Elementwise sum{Elementwise::Kind::kActivation, tokens, out, 2 * whole, whole};
         forward_and_again(sum, times, from, Cost::kElementwise);
         put(sum, times, from, Pass::kBackwardInput, Cost::kElementwise);
+        if (job_.tuning == Tuning::kDora) magnitudes(in, out, times, sum);
       }
     }
+  }
+
+  // DoRA (Liu et al. 2024, as torchtune writes it): the norm of every column of W + BA, once a pass
+  // whatever the tokens, which gradients do not go through; and the output scaled by magnitude over
+  // norm, with the magnitude's gradient a sum over tokens.
+  void magnitudes(std::int64_t in, std::int64_t out, double times, const Elementwise& scale) {
+    const ProgramOp from{Op{}, 1, "dora", Part::kMlp};
+    const Format format = plain_format(job_.precision.activations);
+    forward_and_again(Gemm{out, in, job_.lora_rank, 1, format}, times, from, Cost::kProducts);
+    const Bytes weight = real(in) * real(out) * element_;
+    forward_and_again(Elementwise{Elementwise::Kind::kNorm, out, in, 3 * weight, weight}, times,
+                      from, Cost::kElementwise);
+    forward_and_again(scale, times, from, Cost::kElementwise);
+    put(scale, times, from, Pass::kBackwardInput, Cost::kElementwise);
   }
 
   void head() {

@@ -22,11 +22,13 @@
 //   in
 //                           16 bits (Megatron casts after), by the load of the busiest rank; where
 //                           etp is 1, tokens stay divided: no tensor-parallel collective
-//   context parallel        keys and values as ContextMethod says; twice backward
+//   context parallel        keys and values as ContextMethod says; twice backward; again wherever
+//                           attention is recomputed
 //   narrow formats          products read 8- or 4-bit operands: casts of inputs and gradients, each
 //                           with its transpose, and of weights once an iteration
 //   LM head and loss        vocabulary-parallel; the loss in fp32 with its three reductions
-//   LoRA                    two thin products beside each adapted one; QLoRA widens the base first
+//   LoRA                    two thin products beside each adapted one; QLoRA widens the base first;
+//                           DoRA takes the norms of the adapted weights' columns
 #pragma once
 
 #include <optional>

@@ -361,6 +361,17 @@ TEST(BadInput, TrainingLayouts) {
   refused("-m nemotron-nano-9b --gpus 2 --cp 2", kInfeasible, "recurrent layers");
   refused("-m llama-3-8b --gpus 8 --tp 16", kInfeasible, "8 GPUs do not divide by tp 16");
   refused("-m llama-3-8b --seq 0", kBadInput, "seq must be at least 1, got 0");
+  refused("-m llama-3-8b --gpus 8 --rank 8", kBadInput,
+          "rank 8 is out of range: a job on 8 GPUs has ranks 0 to 7");
+  refused("-m llama-3-8b --gpus 8 --rank -1", kBadInput, "--rank");
+  refused("-m llama-3-8b --gpus 8 --micro-batch 0", kBadInput, "--micro-batch: 0 is out of range");
+  refused("-m llama-3-8b --gpus 8 --tp 0", kBadInput, "--tp: 0 is out of range");
+  refused("-m llama-3-8b --gpus 8 --cp 8 --seq 8200", kInfeasible,
+          "8200 tokens do not divide by 16");
+  refused("-m llama-3-8b --gpus 16 --cp 16 --seq 8192 --context-method ulysses", kInfeasible,
+          "key-value heads");
+  refused("-m llama-3-8b --gpus 4 --pp 4 --split 8,8,8,9", kInfeasible, "adds up to 33 layers");
+  refused("-m llama-3-8b --gpus 8 --shard 3 --zero 3", kInfeasible, "shard 3 does not divide");
   refused("-m llama-3-8b --gpus 4 --pp 4 --schedule 1f2b", kBadInput, "1f1b");
   refused("-m llama-3-8b --gpus 4 --pp 4 --vp 2 --schedule 1f1b", kInfeasible, "one chunk");
   refused("-m llama-3-8b --stack megaton", kBadInput, "megatron");

@@ -156,6 +156,32 @@ TEST(TrainingQuestion, EvaluationsAndPrice) {
                InputError);
 }
 
+// Of a stage of its own: the first holds more activations, the last the LM head; every row and the
+// idle time together are the iteration.
+TEST(TrainingQuestion, ARanksOwnBreakdown) {
+  const auto asked = [](const std::string& rank) {
+    return answer_of(
+               "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8, pp: 4, "
+               "global_batch: 16, stack: megatron" +
+               rank + "}}")
+        .points.at(0);
+  };
+  const auto share = [](const Point& p, std::string_view name) {
+    double sum = 0;
+    for (const KernelRow& r : p.kernels)
+      if (name.empty() || r.name == name) sum += r.share;
+    return sum;
+  };
+  const Point whole = asked(""), first = asked(", rank: 0"), last = asked(", rank: 7");
+  EXPECT_EQ(first.find("iteration_time")->value, whole.find("iteration_time")->value);
+  for (const Point* p : {&whole, &first, &last}) EXPECT_NEAR(share(*p, ""), 1, 1e-6);
+  EXPECT_EQ(share(first, "lm_head"), 0);
+  EXPECT_GT(share(last, "lm_head"), 0);
+  EXPECT_GT(share(first, "bubble"), share(last, "bubble"));
+  EXPECT_GT(first.find("activations")->value, last.find("activations")->value);
+  EXPECT_LE(first.find("memory")->value, whole.find("memory")->value);
+}
+
 TEST(TrainingQuestion, RefusesForeignKeys) {
   EXPECT_THROW(answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8}, "
                          "parallel: {tp: 2}}"),

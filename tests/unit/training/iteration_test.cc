@@ -191,6 +191,46 @@ TEST(Iteration, TensorOverlapIsASchedule) {
   EXPECT_NEAR(after.total / iteration_events(parts, k, j).total, 1, 1e-9);
 }
 
+// Four ranks of one node share sequences of 32 k tokens: hops hide beside attention, gathers do
+// not; a rank with consecutive tokens has more of the causal work than the mean.
+TEST(Iteration, ContextParallelIsASchedule) {
+  const Architecture model = gpt(32, 4096, 32);
+  const Machine machine(4, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 4);
+  j.plan.cp = 4, j.seq = 32768;
+  const auto k =
+      training_constants(prior_constants(), "megatron", Catalog().gpu("h100-sxm"), j.precision);
+  const auto time = [&] {
+    const IterationParts parts = machine.parts(model, j);
+    const IterationTime t = iteration_time(parts, k, j);
+    EXPECT_NEAR(t.total / iteration_events(parts, k, j).total, 1, 1e-9);
+    return t;
+  };
+  const auto sent = [&] {
+    Seconds all;
+    for (const Seconds s : machine.parts(model, j).kinds[0].time[at(TrainingCost::kContext)])
+      all += 4.0 * s;  // micro-batches
+    return all;
+  };
+  const IterationTime ring = time();
+  // Gradients that go home, a sixth of a ring's hops backward, and what attention loses.
+  EXPECT_GT(ring.work[at(TrainingCost::kContext)], 2.0 / 3 / 6 * sent());
+  EXPECT_LT(ring.work[at(TrainingCost::kContext)], 0.5 * sent());
+  j.recompute = Recompute::kSelective;
+  EXPECT_GT(time().work[at(TrainingCost::kContext)], ring.work[at(TrainingCost::kContext)]);
+  j.recompute = Recompute::kNone;
+  j.plan.zigzag = false;
+  const IterationTime consecutive = time();
+  // The last of four parts: 7 / 4 of the mean's pairs.
+  EXPECT_NEAR(consecutive.work[at(TrainingCost::kAttentionBackward)] /
+                  ring.work[at(TrainingCost::kAttentionBackward)],
+              1.75, 0.1);
+  j.plan.zigzag = true, j.plan.context = ContextMethod::kAllGather;
+  EXPECT_NEAR(time().work[at(TrainingCost::kContext)] / sent(), 1, 1e-9);
+  j.plan.context = ContextMethod::kUlysses;
+  EXPECT_NEAR(time().work[at(TrainingCost::kContext)] / sent(), 1, 1e-9);
+}
+
 TEST(Iteration, EqualStagesIdleAsTheClosedFormSays) {
   const Architecture model = gpt(32, 4096, 32);
   const Machine machine(8);
@@ -242,6 +282,56 @@ TEST(Iteration, PartsDoWhatTheyAreFor) {
   EXPECT_NEAR(recomputed.work[products] / states.work[products], 4.0 / 3, 0.03);
 }
 
+// By the bytes of their states: Adam in fp32, in 16 and 8 bits, one moment, none. Muon multiplies
+// matrices instead.
+TEST(Iteration, OptimizersMoveTheirStates) {
+  const Architecture model = gpt(24, 4096, 32);
+  const Machine machine(1, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 1);
+  const auto step = [&] { return machine.parts(model, j).stages[0].optimizer; };
+  const Seconds adam = step();
+  j.precision.moments = Dtype::kBf16;
+  const Seconds half = step();
+  j.precision.moments = Dtype::kInt8;
+  const Seconds eighth = step();
+  EXPECT_LT(half, 0.9 * adam);
+  EXPECT_LT(eighth, half);
+  j.precision.moments = Dtype::kFp32;
+  j.optimizer = Optimizer::kSgd;
+  const Seconds sgd = step();
+  // 14 + 14 bytes a parameter of Adam's 28, and the norm's 4: SGD saves 8.
+  EXPECT_NEAR(sgd / adam, 1 - 8.0 / 34, 0.08);
+  j.optimizer = Optimizer::kAdafactor;
+  EXPECT_LT(step(), sgd);
+  j.optimizer = Optimizer::kMuon;
+  EXPECT_GT(step(), sgd);
+  // fp16's gradients are unscaled and checked.
+  j.optimizer = Optimizer::kAdam;
+  j.precision.compute = j.precision.activations = Dtype::kFp16;
+  EXPECT_GT(step(), 1.1 * adam);
+}
+
+// Weights gathered inside a node of eight are there sooner than from 32 ranks; their gradients are
+// then reduced between the nodes. Kept weights are not gathered again.
+TEST(IterationParts, HybridShardsAndKeptWeights) {
+  const Architecture model = gpt(24, 4096, 32);
+  const Machine machine(32, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 64);
+  j.plan.dp = 32, j.plan.zero = 3;
+  const IterationParts all = machine.parts(model, j);
+  j.plan.shard = 8;
+  const IterationParts hybrid = machine.parts(model, j);
+  EXPECT_LT(hybrid.kinds[0].gather, all.kinds[0].gather);
+  EXPECT_EQ(all.stages[0].reduce, Seconds(0));
+  EXPECT_GT(hybrid.stages[0].reduce, Seconds(0));
+  EXPECT_GT(hybrid.stages[0].optimizer, 3 * all.stages[0].optimizer);
+  j.plan.reshard = false;
+  const IterationParts kept = machine.parts(model, j);
+  EXPECT_EQ(kept.kinds[0].gather, hybrid.kinds[0].gather);
+  EXPECT_EQ(kept.kinds[0].gather_again, Seconds(0));
+  EXPECT_GT(hybrid.kinds[0].gather_again, Seconds(0));
+}
+
 // Four documents in a sequence have a quarter of its pairs; offloading what is saved waits for
 // PCIe.
 TEST(Iteration, PackingAndOffload) {
@@ -261,6 +351,33 @@ TEST(Iteration, PackingAndOffload) {
   TrainingJob kept = offloaded;
   kept.offload_activations = false;
   EXPECT_GT(machine.time(model, offloaded).total, machine.time(model, kept).total);
+}
+
+// An optimizer on the host: gradients leave beside the backward pass, weights come back beside its
+// step but for a tile; in closed form as event by event.
+TEST(Iteration, AnOptimizerOnTheHostIsASchedule) {
+  const Architecture model = gpt(24, 4096, 32);
+  const Machine machine(8, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 8);
+  j.plan.dp = 8, j.plan.zero = 2, j.seq = 8192, j.offload_optimizer = true;
+  const auto k =
+      training_constants(prior_constants(), "deepspeed", Catalog().gpu("h100-sxm"), j.precision);
+  const IterationParts parts = machine.parts(model, j);
+  const StageParts& s = parts.stages[0];
+  EXPECT_GT(s.host_pieces, 1);
+  const IterationTime beside = iteration_time(parts, k, j);
+  EXPECT_NEAR(beside.total / iteration_events(parts, k, j).total, 1, 1e-9);
+  j.plan.dp_overlap = false;
+  const IterationTime after = iteration_time(parts, k, j);
+  EXPECT_NEAR(after.total / iteration_events(parts, k, j).total, 1, 1e-9);
+  EXPECT_NEAR((after.optimizer - beside.optimizer) / s.to_host, 1, 1e-9);
+  // The longer of step and way back, and a tile of the other.
+  const Seconds longer = std::max(s.host_step, s.from_host);
+  const Seconds tile = std::min(s.host_step, s.from_host) / s.host_pieces;
+  EXPECT_NEAR(host_step(s) / (longer + tile), 1, 1e-9);
+  // The host's memory is much slower than the GPU's.
+  j.offload_optimizer = false;
+  EXPECT_GT(after.optimizer, 5 * iteration_time(machine.parts(model, j), k, j).optimizer);
 }
 
 // Whatever a fit makes of the constants, products run no faster than the data sheet.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "orrery/base/error.h"
@@ -117,6 +118,32 @@ TEST(Pipeline, DataStreamIsHiddenWhereItCanBe) {
   EXPECT_EQ(r.exposed_data, Seconds(7));
   EXPECT_EQ(r.events.back().end, Seconds(31));
   EXPECT_EQ(r.events.back().start, Seconds(29));
+}
+
+// Two chunks of one stage: the second's gradients are there at 22, the first's at 24. Reductions of
+// 2 at 22 and 24, copies to the host of 3 at 24 and, behind that, at 27.
+TEST(Pipeline, OffloadedGradientsFollowTheirReduction) {
+  PipelineQuestion q = question({1, 2, 4}, chunk(1, 1, 1));
+  for (ChunkTimes& c : q.chunks)
+    c.gradient_reduce = Seconds(2), c.gradient_offload = Seconds(3), c.offload = Seconds(0.5);
+  const PipelineSchedule& interleaved = pipeline_schedule("interleaved");
+  PipelineResult r = run_pipeline(interleaved, q, true);
+  EXPECT_EQ(r.total, Seconds(30));
+  EXPECT_EQ(r.events.back().kind, TimelineEvent::Kind::kOffload);
+  EXPECT_EQ(r.events.back().stream, Stream::kHost);
+  EXPECT_EQ(r.events.back().start, Seconds(27));
+  // Saved tensors leave beside each of eight forwards and come back beside each backward.
+  const auto count = [&](TimelineEvent::Kind kind) {
+    return std::count_if(r.events.begin(), r.events.end(),
+                         [&](const TimelineEvent& e) { return e.kind == kind; });
+  };
+  EXPECT_EQ(count(TimelineEvent::Kind::kOffload), 8 + 2);
+  EXPECT_EQ(count(TimelineEvent::Kind::kReload), 8);
+  // All after the last task: 24, two reductions, two copies.
+  q.overlap_reduce = false;
+  r = run_pipeline(interleaved, q, true);
+  EXPECT_EQ(r.total, Seconds(34));
+  EXPECT_EQ(r.events.back().end, Seconds(34));
 }
 
 // A forward of 4 s with the gather of the other chunk beside its first second: 1 s at a speed of

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <set>
+
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
 #include "orrery/workload/training_parameters.h"
@@ -56,6 +59,12 @@ TEST(TrainingJob, RefusesWhatCannotBeLaidOut) {
   expect_refused(moe, bad, "which schedule zb-h1 does not");
   bad = j, bad.plan.cp = 4, bad.seq = 2044;
   expect_refused(dense, bad, "do not divide by 8");
+  bad.plan.zigzag = false;
+  EXPECT_EQ(refusal(dense, bad), "");
+  bad.seq = 2046;
+  expect_refused(dense, bad, "one of cp equal parts of a document, 2046 tokens do not divide by 4");
+  bad = j, bad.plan.cp = 3, bad.plan.context = ContextMethod::kUlysses, bad.seq = 3072;
+  expect_refused(dense, bad, "ulysses");
   bad = j, bad.plan.cp = 2;
   expect_refused(model_of("nemotron-nano-9b"), bad, "recurrent layers");
   bad = j, bad.seq = 0;
@@ -64,6 +73,31 @@ TEST(TrainingJob, RefusesWhatCannotBeLaidOut) {
   expect_refused(dense, bad, "pp is 1");
   bad = j, bad.tuning = Tuning::kLora, bad.lora_targets = {"w"};
   expect_refused(dense, bad, "unknown LoRA target 'w'");
+}
+
+// Every rank has a place of its own; tensor-parallel ranks are neighbours; stages are far apart, or
+// near in the other order.
+TEST(TrainingJob, RanksHavePlaces) {
+  TrainingPlan p;
+  p.tp = 2, p.cp = 2, p.dp = 4, p.pp = 3, p.ep = 4, p.etp = 1;
+  EXPECT_EQ(position_of(p, 0), RankPosition());
+  EXPECT_EQ(position_of(p, 1), (RankPosition{1, 0, 0, 0, 1}));
+  EXPECT_EQ(position_of(p, 2), (RankPosition{0, 1, 0, 0, 2}));
+  EXPECT_EQ(position_of(p, 4), (RankPosition{0, 0, 1, 0, 0}));
+  EXPECT_EQ(position_of(p, 47), (RankPosition{1, 1, 3, 2, 3}));
+  p.order = RankOrder::kPipelineBeforeData;
+  EXPECT_EQ(position_of(p, 4), (RankPosition{0, 0, 0, 1, 0}));
+  for (const RankOrder order : {RankOrder::kDataBeforePipeline, RankOrder::kPipelineBeforeData}) {
+    p.order = order;
+    std::set<std::array<int, 4>> places;
+    for (int r = 0; r < 48; ++r) {
+      const RankPosition at = position_of(p, r);
+      places.insert({at.tp, at.cp, at.dp, at.pp});
+    }
+    EXPECT_EQ(places.size(), 48u);
+  }
+  EXPECT_THROW(position_of(p, 48), InputError);
+  EXPECT_THROW(position_of(p, -1), InputError);
 }
 
 TEST(TrainingJob, RefusesFormatsThatNobodyTrainsIn) {
@@ -118,6 +152,30 @@ TEST(TrainingJob, LoraOfLlama70b) {
   j.tuning = Tuning::kLora;
   j.lora_targets = {"q", "v"};
   EXPECT_EQ(trained_parameters(model_of("llama-2-70b"), j), 80.0 * 16 * (3 * 8192 + 1024));
+}
+
+// DoRA's norms read every adapted weight once a pass, however many tokens there are.
+TEST(TrainingProgram, DoraTakesNormsOfTheAdaptedWeights) {
+  const Architecture m = model_of("llama-2-7b");
+  TrainingJob j;
+  j.tuning = Tuning::kDora, j.lora_targets = {"q", "v"};
+  const auto norms = [&] {
+    double flops_of = 0, bytes_of = 0;
+    for (const TrainingOp& op : training_ops(m, j, 0)) {
+      if (op.name != "dora" || op.pass != TrainingPass::kForward) continue;
+      if (const auto* g = std::get_if<Gemm>(&op.op)) flops_of += op.count * flops(*g).value();
+      if (const auto* e = std::get_if<Elementwise>(&op.op))
+        if (e->kind == Elementwise::Kind::kNorm)
+          bytes_of += op.count * (e->read + e->written).value();
+    }
+    return std::pair(flops_of, bytes_of);
+  };
+  const double weights = 32 * 2 * 4096.0 * 4096;
+  EXPECT_EQ(norms(), std::pair(2 * 16 * weights, 4 * 2 * weights));
+  j.micro_batch = j.global_batch = 4;
+  EXPECT_EQ(norms(), std::pair(2 * 16 * weights, 4 * 2 * weights));
+  j.tuning = Tuning::kLora;
+  EXPECT_EQ(norms(), std::pair(0.0, 0.0));
 }
 
 TEST(TrainingJob, RanksHoldTheWholeModelTogether) {
