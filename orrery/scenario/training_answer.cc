@@ -116,6 +116,7 @@ void TrainingAnswerer::read_own_runs() {
   std::vector<IterationParts> parts;
   parts.reserve(runs.size());
   std::vector<MeasuredIteration> measured;
+  std::vector<RunLikeness> alike;
   for (const OwnRun& run : runs) {
     try {
       const Architecture model =
@@ -135,14 +136,17 @@ void TrainingAnswerer::read_own_runs() {
                                  run.job.precision, release_of(run.question))
                   .value;
     measured.push_back(std::move(m));
+    alike.push_back(
+        {run.model.empty() ? setting_.model.id : run.model, run.question.stack_version, run.job});
   }
-  own_ = fit_own_factors(measured);
+  own_ = fit_own_factors(measured, alike);
   double before = 0, after = 0;
-  for (const MeasuredIteration& m : measured) {
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const MeasuredIteration& m = measured[i];
     TrainingConstants k;
     k.value = m.fixed;
     before += 100 * std::abs(std::expm1(m.error(k)));
-    after += 100 * std::abs(std::expm1(m.error(with_own_factors(k, *own_, k.error))));
+    after += 100 * std::abs(std::expm1(m.error(with_own_factors(k, *own_, alike[i], k.error))));
   }
   const double n = static_cast<double>(runs.size());
   own_note_ = fmt::format("{} own runs of {}: mean error {:.1f} % before, {:.1f} % with them",
@@ -172,7 +176,9 @@ TrainingConstants TrainingAnswerer::constants(const TrainingJob& job,
                                               std::optional<double> release) const {
   const TrainingConstants k =
       training_constants(table_, stack_of(question_).name, setting_.gpu, job.precision, release);
-  return own_ ? with_own_factors(k, *own_, table_.covered_error) : k;
+  if (!own_) return k;
+  const RunLikeness like{setting_.model.id, question_.stack_version, job};
+  return with_own_factors(k, *own_, like, table_.covered_error);
 }
 
 std::optional<Undeclared> TrainingAnswerer::undeclared_release(const IterationParts& parts,

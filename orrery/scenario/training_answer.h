@@ -20,6 +20,7 @@
 #include "orrery/scenario/training_question.h"
 #include "orrery/training/constants.h"
 #include "orrery/training/iteration.h"
+#include "orrery/training/own_factors.h"
 
 namespace orrery {
 
@@ -60,8 +61,8 @@ class TrainingAnswerer {
   ConstantTable table_;
   TrainingMemoryConstants memory_;
   std::map<std::int64_t, Machine> machines_;
-  std::optional<double> release_;      // of question.stack_version
-  std::optional<ConstantValues> own_;  // of question.own_runs
+  std::optional<double> release_;  // of question.stack_version
+  std::optional<OwnFactors> own_;  // of question.own_runs
   std::string own_note_;
 };
 

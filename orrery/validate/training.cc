@@ -41,6 +41,8 @@ std::string layout_of(const TrainingJob& job) {
   return p.zero == 3 ? "FSDP" : "DP";
 }
 
+RunLikeness likeness(const TrainingRow& row) { return {row.model_id, row.version, row.job}; }
+
 // What of a job a planner chooses.
 auto mapping_of(const TrainingJob& job) {
   const TrainingPlan& p = job.plan;
@@ -74,11 +76,13 @@ class Validation {
         for (std::size_t i = 0; i < kOwn; ++i)
           std::swap(rows[i], rows[i + draw.below(rows.size() - i)]);
         std::vector<MeasuredIteration> measured;
+        std::vector<RunLikeness> runs;
         for (std::size_t i = 0; i < kOwn; ++i) {
           measured.push_back(rows[i]->measured());
           measured.back().fixed = constants_of(table, *rows[i]).value;
+          runs.push_back(likeness(rows[i]->row));
         }
-        const ConstantValues own = fit_own_factors(std::move(measured));
+        const OwnFactors own = fit_own_factors(std::move(measured), std::move(runs));
         for (std::size_t i = kOwn; i < rows.size(); ++i) add(kOwnRows, *rows[i], table, &own);
       }
     }
@@ -141,10 +145,10 @@ class Validation {
   static bool judged(const TrainingCase& c) { return c.row.complete && c.row.source != kMlperf; }
 
   void add(const char* kind, const TrainingCase& c, const ConstantTable& table,
-           const ConstantValues* own) {
+           const OwnFactors* own) {
     TrainingConstants k = constants_of(table, c);
     const bool is_covered = folds_.covered(c.row);
-    if (own) k = with_own_factors(k, *own, table.covered_error);
+    if (own) k = with_own_factors(k, *own, likeness(c.row), table.covered_error);
     const IterationTime t = iteration_time(c.parts, k, c.row.job);
     const Estimate<Seconds> e = iteration_estimate(c.parts, t, k, c.row.job);
     out_.report.rows.push_back({{{"table", kind},

@@ -65,7 +65,7 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     const Row row{std::abs(errors_[i]), full ? share : 1, k.calibrated, c.row.source};
     (!full ? adapters : share > 0 ? mixtures : dense[k.calibrated ? 0 : 1]).push_back(row);
   }
-  // Few sources speak of what others do not cover: each of n rows weighs as 1 / sqrt(n).
+  // What no other source covers is told by few: each source counts as one.
   const auto level = [](const std::vector<Row>& rows, double crowd) {
     std::map<std::string_view, double> of_source;
     for (const Row& r : rows) of_source[r.source] += 1;
@@ -82,7 +82,7 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     return weighed.back().first / kNormal90;
   };
   if (!dense[0].empty()) table.covered_error = level(dense[0], 0);
-  if (!dense[1].empty()) table.uncovered_error = level(dense[1], 0.5);
+  if (!dense[1].empty()) table.uncovered_error = level(dense[1], 1);
   table.uncovered_error = std::max(table.uncovered_error, table.covered_error);
   // The least that, on top, holds nine tenths.
   const auto on_top = [&](const std::vector<Row>& rows, double& added) {

@@ -40,9 +40,11 @@ TEST(OwnFactors, AFewRunsTellASlowerStack) {
   TrainingJob job;
   const IterationParts small = products(0.1), large = products(1);
   // 30 % more than the 0.3 and 3 s of the parts.
-  const ConstantValues own = fit_own_factors(
-      {measured(small, job, 0.39), measured(large, job, 3.9), measured(large, job, 3.9)});
-  const TrainingConstants k = with_own_factors(neutral(), own, 0.12);
+  const RunLikeness like{"m", "", job};
+  const OwnFactors own = fit_own_factors(
+      {measured(small, job, 0.39), measured(large, job, 3.9), measured(large, job, 3.9)},
+      {like, like, like});
+  const TrainingConstants k = with_own_factors(neutral(), own, like, 0.12);
   const IterationParts other = products(0.4);
   EXPECT_NEAR(iteration_time(other, k, job).total.value(), 1.3 * 1.2, 0.02 * 1.3 * 1.2);
   EXPECT_EQ(k.error, 0.12);
@@ -53,7 +55,34 @@ TEST(OwnFactors, ARunAsPredictedChangesNothing) {
   TrainingJob job;
   const IterationParts parts = products(0.5);
   const double predicted = iteration_time(parts, neutral(), job).total.value();
-  for (const double f : fit_own_factors({measured(parts, job, predicted)})) EXPECT_NEAR(f, 1, 1e-6);
+  const RunLikeness like{"m", "", job};
+  const OwnFactors own = fit_own_factors({measured(parts, job, predicted)}, {like});
+  for (const double f : own.constants) EXPECT_NEAR(f, 1, 1e-6);
+  EXPECT_NEAR(own.weights[0], 0, 1e-3);
+}
+
+// Two models, one as predicted, one 8 % slower: each next run is like those of its own model, and
+// one of a third in between.
+TEST(OwnFactors, WhatRunsLeaveIsPassedToThoseLikeThem) {
+  TrainingJob job;
+  const IterationParts parts = products(1);
+  const double predicted = iteration_time(parts, neutral(), job).total.value();
+  const RunLikeness fast{"fast", "", job}, slow{"slow", "", job}, other{"other", "", job};
+  const OwnFactors own = fit_own_factors(
+      {measured(parts, job, predicted), measured(parts, job, 1.08 * predicted)}, {fast, slow});
+  const auto ratio = [&](const RunLikeness& run) {
+    return iteration_time(parts, with_own_factors(neutral(), own, run, 0.12), job).total.value() /
+           predicted;
+  };
+  EXPECT_GT(ratio(slow), ratio(other) + 0.01);
+  EXPECT_LT(ratio(fast), ratio(other) - 0.01);
+  EXPECT_GT(ratio(slow), 1.05);
+  EXPECT_LT(ratio(fast), 1.03);
+  // Another micro-batch is a little less like it, another kind of tuning much less.
+  RunLikeness longer = slow, adapted = slow;
+  longer.job.micro_batch = 2, adapted.job.tuning = Tuning::kLora;
+  EXPECT_LT(ratio(longer), ratio(slow));
+  EXPECT_LT(ratio(adapted), ratio(longer));
 }
 
 }  // namespace

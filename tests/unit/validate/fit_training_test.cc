@@ -143,9 +143,10 @@ TEST(FitTraining, AFewOwnRowsMoveTheConstantsOfTheirUser) {
     runs.push_back(own[static_cast<std::size_t>(i)].measured());
     runs.back().fixed = k.value;
   }
-  const ConstantValues factors = fit_own_factors(runs);
+  const RunLikeness like{"m", "", own[3].row.job};
+  const OwnFactors factors = fit_own_factors(runs, {like, like, like});
   EXPECT_LT(own[3].error(k), -0.12);
-  EXPECT_GT(own[3].error(with_own_factors(k, factors, k.error)), -0.05);
+  EXPECT_GT(own[3].error(with_own_factors(k, factors, like, k.error)), -0.05);
 }
 
 TEST(TrainingFolds, ARowIsJudgedByOtherSources) {
