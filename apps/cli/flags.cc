@@ -36,6 +36,26 @@ bool is_prefixed(std::string_view group) {
   return std::find(std::begin(kGroups), std::end(kGroups), group) != std::end(kGroups);
 }
 
+// "ttft:p99:500ms,tpot:50ms" as the keys of `slo`.
+void set_slo(Node& document, const std::string& text) {
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::string part = text.substr(begin, text.find(',', begin) - begin);
+    begin += part.size() + 1;
+    const std::size_t first = part.find(':'), last = part.rfind(':');
+    const bool has_percentile = first != last;
+    if (first == std::string::npos || first == 0 || last + 1 == part.size() ||
+        (has_percentile && (last < first + 3 || part[first + 1] != 'p')))
+      throw InputError(
+          fmt::format("--slo {}: expected limits like ttft:p99:500ms or tpot:50ms", part));
+    const std::string key = "slo." + part.substr(0, first);
+    set_path(document, key, scalar_node(part.substr(last + 1), "--slo " + part));
+    if (has_percentile)
+      set_path(document, key + "_percentile",
+               scalar_node(part.substr(first + 2, last - first - 2), "--slo " + part));
+  }
+}
+
 // KEY and VALUE of an assignment.
 std::pair<std::string, std::string> split_assignment(const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
@@ -140,6 +160,12 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of) {
                kEngineGroup);
     }
   }
+  if (of == Of::kService) {
+    app.add_option("--slo", slo_,
+                   "limits of slo in one, each with its percentile: ttft:p99:500ms,tpot:p50:50ms")
+        ->group("what is asked of its latency")
+        ->type_name("LIMITS");
+  }
   app.add_option("--set", assignments_,
                  "any key of a scenario file: --set workload.past=512; keys of the engine's "
                  "profile may be written "
@@ -183,6 +209,7 @@ void ScenarioFlags::apply(Node& document) const {
     const auto [key, value] = split_assignment(assignment);
     set_path(document, full_path(key), scalar_node(value, "--set " + key));
   }
+  if (!slo_.empty()) set_slo(document, slo_);
   for (const Given& g : given_) {
     if (g.set) set_path(document, g.path, scalar_node(g.text, g.flag));
   }

@@ -60,6 +60,7 @@ class ScenarioFlags {
   Of of_;
   std::deque<Given> given_;
   std::vector<std::string> assignments_;  // of --set
+  std::string slo_;                       // of --slo
 };
 
 // --set KEY=VALUE for a verb that collects a document by itself; defined before its other flags, so

@@ -113,6 +113,10 @@ void declare(Fields& f, ServiceScenario& s) {
         g.add("tpot", s.slo.tpot, "longest time between later tokens; 0 s: no limit");
         g.add("e2e", s.slo.e2e, "longest time to the last token; 0 s: no limit");
         g.add("percentile", s.slo.percentile, "of each that must meet its limit").range(0, 100);
+        constexpr const char* kOwn = "the same of this one alone; absent: percentile";
+        g.add("ttft_percentile", s.slo.ttft_percentile, kOwn).range(0, 100);
+        g.add("tpot_percentile", s.slo.tpot_percentile, kOwn).range(0, 100);
+        g.add("e2e_percentile", s.slo.e2e_percentile, kOwn).range(0, 100);
       },
       "what is asked of its latency");
   declare(f, s.speculation);

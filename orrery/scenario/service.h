@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ struct ServiceScenario {
 
   struct Slo {
     Seconds ttft, tpot, e2e;  // 0: none
-    double percentile = 99;   // of each, that must meet it
+    double percentile = 99;   // of each, that must meet it, but where its own is given
+    std::optional<double> ttft_percentile, tpot_percentile, e2e_percentile;
     bool any() const { return ttft > Seconds(0) || tpot > Seconds(0) || e2e > Seconds(0); }
   } slo;
 };

@@ -101,11 +101,14 @@ void add_collocated(const std::vector<Metric>& together, std::vector<Metric>& me
 bool meets_slo(const ServiceScenario& s, const SimulationResult& r) {
   const Times t = times_of(s, r);
   if (t.counted == 0 || static_cast<std::int64_t>(t.e2e.size()) < t.counted) return false;
-  const double p = s.slo.percentile / 100;
-  const auto met = [p](const std::vector<double>& sample, Seconds limit) {
+  const auto met = [&s](const std::vector<double>& sample, Seconds limit,
+                        const std::optional<double>& percentile) {
+    const double p = percentile.value_or(s.slo.percentile) / 100;
     return sample.empty() || within(quantile(sample, p) * kMs, limit);
   };
-  return met(t.ttft, s.slo.ttft) && met(t.tpot, s.slo.tpot) && met(t.e2e, s.slo.e2e);
+  return met(t.ttft, s.slo.ttft, s.slo.ttft_percentile) &&
+         met(t.tpot, s.slo.tpot, s.slo.tpot_percentile) &&
+         met(t.e2e, s.slo.e2e, s.slo.e2e_percentile);
 }
 
 std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationConfig& config,

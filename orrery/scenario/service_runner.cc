@@ -108,7 +108,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
             "speculation: not with pipeline stages: neither vLLM (V1), TensorRT-LLM nor SGLang "
             "combines them");
       if (!further.empty() && (s.service.speculation.on() || s.service.lora.on() ||
-                               s.service.kv.contiguous() || s.service.kv.host_memory > Bytes(0)))
+                               s.service.kv.contiguous() || s.service.kv.tiers()))
         throw NoData("speculation, lora and kv: not simulated with several pools");
       const ParallelPlan plan{static_cast<int>(tp), static_cast<int>(pp), s.parallel.dp,
                               s.parallel.ep};

@@ -72,11 +72,13 @@ ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& mode
   if (kv_.contiguous()) {
     needs(d, kVllm, "kv.allocator contiguous");
   }
-  if (kv_.host_memory > Bytes(0)) {
-    needs(d, kToday, "kv.host_memory");
+  if (kv_.tiers()) {
+    const std::string key = kv_.host_memory > Bytes(0) ? "kv.host_memory" : "kv.disk_memory";
+    needs(d, kToday, key);
     if (kv_.contiguous() || !d.engine.scheduler.prefix_caching)
-      throw InputError("kv.host_memory: keeps what the prefix cache gives up, and there is none");
+      throw InputError(key + ": keeps what the prefix cache gives up, and there is none");
     block_copy_ = host_copy_time(d.gpu, block_, 0);
+    disk_write_ = block_ * static_cast<double>(gpus_) / kv_.disk_bandwidth;
   }
 }
 
@@ -84,6 +86,10 @@ std::int64_t ServiceTechniques::kv_blocks() const {
   Bytes taken;
   for (const MemoryRow& b : beside_) taken += b.size;
   return memory_.kv_blocks(taken, drafter_ ? drafter_->block : Bytes(0));
+}
+
+double ServiceTechniques::blocks_in(Bytes memory) const {
+  return std::floor(memory / (block_ * static_cast<double>(gpus_)));
 }
 
 void ServiceTechniques::apply(SimulationConfig& c) const {
@@ -113,10 +119,13 @@ void ServiceTechniques::apply(SimulationConfig& c) const {
       }
     }
   }
-  if (kv_.host_memory > Bytes(0)) {
-    r.kv.host_blocks =
-        static_cast<std::int64_t>(kv_.host_memory / (block_ * static_cast<double>(gpus_)));
+  if (kv_.tiers()) {
+    r.kv.host_blocks = static_cast<std::int64_t>(blocks_in(kv_.host_memory));
+    r.kv.disk_blocks = static_cast<std::int64_t>(blocks_in(kv_.disk_memory));
     r.host_block_copy = sim_time(block_copy_);
+    // Through host memory: the slower of the two sets the pace.
+    r.disk_block_read = sim_time(std::max(disk_write_, block_copy_));
+    r.disk_block_write = sim_time(disk_write_);
   }
 }
 
@@ -136,11 +145,19 @@ void ServiceTechniques::describe(Point& p) const {
         "beam search: rounds of one-token requests, as vLLM V1 does it; an answer is out at its "
         "end, ttft and tpot are those of its rounds");
   }
-  if (kv_.host_memory > Bytes(0)) {
+  const auto put_tokens = [&](const char* name, Bytes memory) {
     p.metrics.push_back(
-        exact_metric("host_kv_tokens", "tokens",
-                     std::floor(kv_.host_memory / (block_ * static_cast<double>(gpus_))) *
-                         static_cast<double>(block_size_)));
+        exact_metric(name, "tokens", blocks_in(memory) * static_cast<double>(block_size_)));
+  };
+  if (kv_.disk_memory > Bytes(0)) {
+    put_tokens("disk_kv_tokens", kv_.disk_memory);
+    p.notes.push_back(fmt::format(
+        "disk tier: {:.1f} GB/s an engine, reads and writes one after the other; a step waits for "
+        "the blocks it needs",
+        kv_.disk_bandwidth.value() / 1e9));
+  }
+  if (kv_.host_memory > Bytes(0)) {
+    put_tokens("host_kv_tokens", kv_.host_memory);
     p.notes.push_back(fmt::format(
         "host tier: {:.1f} GB/s a GPU; a step waits for the blocks it needs, copies out run beside",
         (block_ / block_copy_).value() / 1e9));

@@ -36,6 +36,9 @@ class ServiceTechniques {
   bool compared() const { return drafter_ || lora_.on(); }
 
  private:
+  // Blocks of a replica, over all its GPUs, that so much memory holds.
+  double blocks_in(Bytes memory) const;
+
   const Scenario& scenario_;
   const MemoryModel& memory_;
   const LoraChoice& lora_;
@@ -44,7 +47,7 @@ class ServiceTechniques {
   std::vector<MemoryRow> beside_;
   Bytes block_;  // of the KV cache, the drafter's included
   AdapterSize adapter_;
-  Seconds adapter_load_, block_copy_;
+  Seconds adapter_load_, block_copy_, disk_write_;
   std::int64_t gpus_;
   std::int64_t block_size_;
 };

@@ -12,7 +12,7 @@ double mean(const std::vector<double>& v) {
   return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
 }
 
-// Fragmentation, and traffic of the host tier.
+// Fragmentation, and traffic of the tiers outside of the GPU.
 void add_memory_metrics(const SimulationConfig& config, const ReplicaCounts& sum,
                         std::vector<Metric>& metrics) {
   const ReplicaConfig& r = config.replica;
@@ -31,6 +31,11 @@ void add_memory_metrics(const SimulationConfig& config, const ReplicaCounts& sum
                          static_cast<double>(sum.prompt_tokens + sum.cached_tokens));
     put("host_copy", 100 * r.host_block_copy.seconds() * static_cast<double>(sum.host_fetches) /
                          sum.busy.seconds());
+  }
+  if (r.kv.disk_blocks > 0 && sum.busy.seconds() > 0) {
+    put("disk_hits", 100 * static_cast<double>(sum.disk_fetches * r.limits.block_size) /
+                         static_cast<double>(sum.prompt_tokens + sum.cached_tokens));
+    put("disk_waits", 100 * sum.disk_waits.seconds() / sum.busy.seconds());
   }
 }
 

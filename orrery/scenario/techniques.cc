@@ -71,6 +71,13 @@ void declare(Fields& f, KvChoice& k) {
         g.add("host_memory", k.host_memory,
               "of a replica's host, for blocks that the prefix cache on the GPU gives up; 0 GB: "
               "none");
+        g.add(
+            "disk_memory", k.disk_memory,
+            "of a replica's disk, for blocks that its host memory, or without that its GPUs, give "
+            "up; 0 GB: none");
+        g.add("disk_bandwidth", k.disk_bandwidth,
+              "of that disk, reads and writes together; engines that share one have a part each")
+            .range(1e6, 1e13);
       },
       "KV memory");
 }

@@ -47,8 +47,12 @@ struct LoraChoice {
 struct KvChoice {
   std::string allocator = "paged";
   std::string reserve = "max_model_len";
-  Bytes host_memory;
+  Bytes host_memory, disk_memory;
+  // Sequential reads of an NVMe SSD on four lanes of PCIe 4, by data sheets; of it what engines on
+  // the same machine leave is an assumption of the user.
+  BytesPerSecond disk_bandwidth = BytesPerSecond(7e9);
 
+  bool tiers() const { return host_memory > Bytes(0) || disk_memory > Bytes(0); }
   bool contiguous() const { return allocator == "contiguous"; }
 };
 

@@ -37,7 +37,7 @@ EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, 
     : limits_(limits),
       pool_(kv_blocks, prefix_caching),
       load_(load),
-      host_(kv.host_blocks),
+      tiers_(kv.host_blocks, kv.disk_blocks),
       reserve_(kv.reserve),
       adapter_blocks_(kv.adapter_blocks) {
   if (reserve_ != KvOptions::Reserve::kNothing) extents_.emplace(kv_blocks);
@@ -185,7 +185,7 @@ std::int32_t EngineState::cached_prompt(std::uint32_t request) const {
 
 std::int32_t EngineState::cached_prefix(const Sequence& s) {
   prefix_.clear();
-  host_prefix_.clear();
+  elsewhere_.clear();
   prefix_idle_ = 0;
   if (!pool_.caching()) return 0;
   const std::int32_t most = (s.tokens - 1) / limits_.block_size;
@@ -195,24 +195,26 @@ std::int32_t EngineState::cached_prefix(const Sequence& s) {
     prefix_.push_back(b);
     prefix_idle_ += pool_.idle(b);
   }
-  for (auto i = static_cast<std::int32_t>(prefix_.size()); host_.on() && i < most; ++i) {
+  for (auto i = static_cast<std::int32_t>(prefix_.size()); tiers_.on() && i < most; ++i) {
     const std::uint64_t hash = block_hash(s.request, i);
-    if (!host_.has(hash)) break;
-    host_prefix_.push_back(hash);
+    const std::size_t tier = tiers_.find(hash);
+    if (tier == CacheTiers::kTiers) break;
+    elsewhere_.push_back({tier, hash});
   }
-  return static_cast<std::int32_t>(prefix_.size() + host_prefix_.size()) * limits_.block_size;
+  return static_cast<std::int32_t>(prefix_.size() + elsewhere_.size()) * limits_.block_size;
 }
 
 void EngineState::take_prefix(Sequence& s) {
   for (BlockId b : prefix_) pool_.share(b);
   s.blocks.insert(s.blocks.end(), prefix_.begin(), prefix_.end());
-  for (std::uint64_t hash : host_prefix_) host_.touch(hash);  // none makes room for another
-  for (std::uint64_t hash : host_prefix_) {
+  for (const auto& [tier, hash] : elsewhere_)
+    tiers_.touch(tier, hash);  // none makes room for another
+  for (const auto& [tier, hash] : elsewhere_) {
     s.blocks.push_back(take_block());
     pool_.publish(s.blocks.back(), hash);
+    ++fetched_[tier];
   }
-  fetched_ += static_cast<std::int64_t>(host_prefix_.size());
-  s.published = static_cast<std::int32_t>(prefix_.size() + host_prefix_.size());
+  s.published = static_cast<std::int32_t>(prefix_.size() + elsewhere_.size());
   s.found = s.published * limits_.block_size;
   held_blocks_ += s.published;
   compute(s, s.found);
@@ -222,10 +224,10 @@ void EngineState::take_prefix(Sequence& s) {
 std::int64_t EngineState::free_beside_prefix() const { return pool_.free() - prefix_idle_; }
 
 BlockId EngineState::take_block() {
-  if (!host_.on()) return pool_.take();
+  if (!tiers_.on()) return pool_.take();
   std::uint64_t forgotten;
   const BlockId block = pool_.take(&forgotten);
-  if (forgotten != 0) host_.keep(forgotten);
+  if (forgotten != 0) tiers_.keep(forgotten);
   return block;
 }
 

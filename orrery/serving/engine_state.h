@@ -2,6 +2,7 @@
 // the KV memory.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -11,8 +12,8 @@
 #include <vector>
 
 #include "orrery/serving/block_pool.h"
+#include "orrery/serving/cache_tiers.h"
 #include "orrery/serving/extents.h"
-#include "orrery/serving/host_tier.h"
 #include "orrery/serving/lockstep.h"
 #include "orrery/serving/request.h"
 
@@ -46,7 +47,8 @@ struct KvOptions {
   // Contiguous: a sequence reserves, when it starts, an extent for its prompt and output, or for
   // max_model_len tokens (extents.h). REQUIRES no prefix caching.
   enum class Reserve { kNothing, kRequest, kMaxModelLen } reserve = Reserve::kNothing;
-  std::int64_t host_blocks = 0;  // kept in host memory (host_tier.h). REQUIRES prefix caching
+  // Kept in host memory and on a disk (cache_tiers.h). REQUIRES prefix caching
+  std::int64_t host_blocks = 0, disk_blocks = 0;
   // Adapters lie in the pool beside the KV cache, so many blocks each (S-LoRA's unified paging):
   // from when the first sequence that needs one runs until none does. 0: they have slots of their
   // own (SchedulerLimits::max_loras).
@@ -132,11 +134,11 @@ class EngineState {
   std::int32_t cached_prompt(std::uint32_t request) const;
 
   // Leading tokens of a sequence without KV cache that the prefix cache holds, on the GPU or after
-  // those in host memory: whole blocks, at least one token is left to compute.
+  // those in host memory or on disk: whole blocks, at least one token is left to compute.
   std::int32_t cached_prefix(const Sequence& s);
   // Takes what cached_prefix found last, for this sequence.
   void take_prefix(Sequence& s);
-  // Of these in blocks of the GPU; what is in host memory needs new blocks.
+  // Of these in blocks of the GPU; what is elsewhere needs new blocks.
   std::int64_t prefix_blocks() const { return static_cast<std::int64_t>(prefix_.size()); }
   // Blocks that taking it leaves free for others.
   std::int64_t free_beside_prefix() const;
@@ -185,9 +187,9 @@ class EngineState {
   // Free blocks that were enough for the sequence next in line, but in holes too small for it:
   // external fragmentation. 0 while nobody waits for them.
   std::int64_t stranded() const { return stranded_; }
-  const HostTier& host() const { return host_; }
-  // Blocks copied from the host since it was last asked.
-  std::int64_t fetched() { return std::exchange(fetched_, 0); }
+  const CacheTiers& tiers() const { return tiers_; }
+  // Blocks copied from a tier since it was last asked.
+  std::int64_t fetched(CacheTiers::Tier tier) { return std::exchange(fetched_[tier], 0); }
 
  private:
   Slot make(std::uint32_t request, std::int32_t output);
@@ -207,10 +209,14 @@ class EngineState {
   const RequestLoad& load_;
   std::vector<Sequence> sequences_;
   std::vector<Slot> unused_;
-  std::vector<BlockId> prefix_;             // what cached_prefix found
-  std::int64_t prefix_idle_ = 0;            // of these in the free queue
-  std::vector<std::uint64_t> host_prefix_;  // likewise, in host memory
-  HostTier host_;
+  std::vector<BlockId> prefix_;   // what cached_prefix found
+  std::int64_t prefix_idle_ = 0;  // of these in the free queue
+  struct Elsewhere {
+    std::size_t tier;
+    std::uint64_t hash;
+  };
+  std::vector<Elsewhere> elsewhere_;  // likewise, outside of the GPU
+  CacheTiers tiers_;
   KvOptions::Reserve reserve_;
   std::optional<Extents> extents_;
   struct Adapter {
@@ -222,7 +228,8 @@ class EngineState {
   std::vector<Adapter> adapters_;  // in the pool; a handful
   std::int64_t adapter_loads_ = 0;
   std::int64_t held_blocks_ = 0, held_tokens_ = 0;  // sums over sequences
-  std::int64_t stranded_ = 0, fetched_ = 0;
+  std::int64_t stranded_ = 0;
+  std::array<std::int64_t, CacheTiers::kTiers> fetched_{};
   std::int64_t tickets_ = 0;
 };
 

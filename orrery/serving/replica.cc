@@ -25,6 +25,9 @@ ReplicaCounts& ReplicaCounts::operator+=(const ReplicaCounts& r) {
   sequence_steps += r.sequence_steps;
   host_fetches += r.host_fetches;
   host_keeps += r.host_keeps;
+  disk_fetches += r.disk_fetches;
+  disk_keeps += r.disk_keeps;
+  disk_waits += r.disk_waits;
   return *this;
 }
 
@@ -35,10 +38,11 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       load_(load),
       observer_(observer),
       state_(config.limits, config.kv_blocks, config.prefix_caching, load, config.kv),
-      slots_(config.limits.max_loras) {
+      slots_(config.limits.max_loras),
+      disk_(config.disk_block_read, config.disk_block_write) {
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
   steps_.resize(depth());
-  if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.host().on())
+  if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.tiers().on())
     state_.lockstep.allow();
   state_.lockstep.rank(config_.uneven.most());
 }
@@ -136,12 +140,7 @@ bool Replica::plan(SimTime now, Step& step) {
     step.loading = bring_in_adapters();
     shape.adapters = adapters_.size();
   }
-  if (state_.host().on()) {
-    const std::int64_t blocks = state_.fetched();
-    counts_.host_fetches += blocks;
-    counts_.host_keeps = state_.host().kept();
-    step.loading.ps += config_.host_block_copy.ps * blocks;
-  }
+  if (state_.tiers().on()) step.loading += bring_in_blocks(now);
   return true;
 }
 
@@ -197,6 +196,19 @@ SimTime Replica::bring_in_adapters() {
       config_.kv.adapter_blocks > 0 ? state_.adapter_loads() : slots_.bring_in(adapters_);
   counts_.adapter_loads += loads;
   return {config_.adapter_load.ps * loads};
+}
+
+SimTime Replica::bring_in_blocks(SimTime now) {
+  const std::int64_t host = state_.fetched(CacheTiers::kHost),
+                     disk = state_.fetched(CacheTiers::kDisk),
+                     kept = state_.tiers()[CacheTiers::kDisk].kept();
+  const SimTime waited = disk_.ask(now, disk, kept - counts_.disk_keeps);
+  counts_.host_fetches += host;
+  counts_.host_keeps = state_.tiers()[CacheTiers::kHost].kept();
+  counts_.disk_fetches += disk;
+  counts_.disk_keeps = kept;
+  counts_.disk_waits += waited;
+  return {config_.host_block_copy.ps * host + waited.ps};
 }
 
 std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {

@@ -46,7 +46,8 @@ struct ReplicaConfig {
   SimTime adapter_load;
   KvOptions kv;
   SimTime host_block_copy;  // of a block from host memory; steps wait for those they need
-  UnevenContexts uneven;    // of decodes; sequences that verify drafts count as even
+  SimTime disk_block_read, disk_block_write;  // likewise; a disk does one after the other
+  UnevenContexts uneven;  // of decodes; sequences that verify drafts count as even
 
   bool adapters() const { return limits.max_loras > 0 || kv.adapter_blocks > 0; }
 };
@@ -88,6 +89,8 @@ struct ReplicaCounts {
   // that a waiting sequence could not use (EngineState::stranded).
   double used_block_seconds = 0, slack_token_seconds = 0, stranded_block_seconds = 0;
   std::int64_t host_fetches = 0, host_keeps = 0;  // blocks copied from and to the host
+  std::int64_t disk_fetches = 0, disk_keeps = 0;  // likewise, of the disk
+  SimTime disk_waits;                             // of steps for it
 
   bool operator==(const ReplicaCounts&) const = default;
   ReplicaCounts& operator+=(const ReplicaCounts& other);
@@ -157,6 +160,8 @@ class Replica {
   bool plan(SimTime now, Step& step);
   // Adapters that the planned step uses; the time it takes to load those that are missing.
   SimTime bring_in_adapters();
+  // The time it takes to fetch blocks of a prefix that are not on the GPU.
+  SimTime bring_in_blocks(SimTime now);
   // What a sequence that computes its last token and `drafts` makes.
   std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
   void add_together(Step& step);
@@ -176,6 +181,7 @@ class Replica {
   EngineState state_;
   std::optional<Acceptance> acceptance_;
   AdapterSlots slots_;
+  DiskQueue disk_;
   AdapterSet adapters_;  // of the step that is planned
   StepPlan plan_;
   std::vector<std::int64_t> longest_;  // contexts of the planned step: all of those apart, the

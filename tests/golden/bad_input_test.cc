@@ -134,6 +134,11 @@ TEST(BadNumbers, NegativeAndHugeLengths) {
   expect_refused(ask + "--set engine.max_num_seqs=many", kBadInput,
                  AllOf(HasSubstr("--set engine.max_num_seqs"), HasSubstr("'many'")));
   expect_refused(ask + "--past 1024 --isl 1024", kBadInput, HasSubstr("past"));
+  const std::string serve = "simulate -m llama-3-8b -g h100-sxm --slo ";
+  for (const char* bad : {"ttft", "ttft:99:5s", ":5s", "ttft:5s,", "ttft:p:5s"})
+    expect_refused(serve + bad, kBadInput, HasSubstr("expected limits like ttft:p99:500ms"));
+  expect_refused(serve + "tftt:5s", kBadInput, AllOf(HasSubstr("--slo tftt"), HasSubstr("'ttft'")));
+  expect_refused(serve + "ttft:p101:5s", kBadInput, HasSubstr("101"));
 }
 
 TEST(BadNumbers, SweepsThatNeverEnd) {

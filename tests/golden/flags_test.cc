@@ -95,6 +95,28 @@ TEST_P(ByFlags, TheAnswerIsIdentical) {
   EXPECT_GT(files, 28u);
 }
 
+// The highest rate of a small service under `--slo LIMITS`.
+double max_rate(const std::string& limits) {
+  const nlohmann::json a = answer_of(
+      "simulate -m llama-3-8b -g l40s --isl 'lognormal(800, 1)' --requests 200 --no-intervals "
+      "--find-max-rate --slo " +
+      limits);
+  EXPECT_TRUE(a.is_object()) << a;
+  return a.is_object() ? a.at("points").at(0).at("metrics").at("max_rate").at("value").get<double>()
+                       : -1;
+}
+
+TEST(Slo, LimitsInOneFlagWithTheirPercentiles) {
+  const std::string ask = "simulate -m llama-3-8b -g l40s --requests 50 ";
+  const nlohmann::json one = answer_of(ask + "--slo ttft:p90:500ms,tpot:50ms");
+  EXPECT_TRUE(one.is_object()) << one;
+  EXPECT_EQ(one, answer_of(ask + "--slo-ttft 500ms --slo-ttft-percentile 90 --slo-tpot 50ms"));
+  const double p99 = max_rate("ttft:p99:500ms,tpot:p50:1s"),
+               p50 = max_rate("ttft:p50:500ms,tpot:p99:1s");
+  EXPECT_GT(p99, 0);
+  EXPECT_GT(p50, 1.05 * p99);
+}
+
 INSTANTIATE_TEST_SUITE_P(Suites, ByFlags, testing::Values("suite45", "suite28"));
 
 }  // namespace

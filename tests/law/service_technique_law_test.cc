@@ -22,6 +22,8 @@ Case technique_case(std::uint64_t seed) {
   c.config.speculation.drafts = draw(1) * draw(4);
   if (c.config.prefix_caching) {
     c.config.kv.host_blocks = draw(1) * draw(40);
+    c.config.kv.disk_blocks = draw(1) * draw(40);
+    c.config.disk_block_read = {3000}, c.config.disk_block_write = {2000};
     c.config.host_block_copy = {1000};
   } else if (draw(1) == 0 && c.scheduler == "vllm") {
     c.config.kv.reserve = KvOptions::Reserve::kRequest;

@@ -73,6 +73,8 @@ TEST(Techniques, AShareOfAStepIsCharged) {
 TEST(Techniques, MemoryChoicesThatContradict) {
   EXPECT_THAT(refusal("kv: {allocator: contiguous, host_memory: 10 GB}\n"),
               HasSubstr("prefix cache"));
+  EXPECT_THAT(refusal("kv: {allocator: contiguous, disk_memory: 1 TB}\n"),
+              HasSubstr("kv.disk_memory: keeps what the prefix cache gives up"));
   EXPECT_THAT(
       refusal<Infeasible>("kv: {allocator: contiguous}\nworkload: {max_model_len: 10000000}\n"),
       HasSubstr("not one sequence"));

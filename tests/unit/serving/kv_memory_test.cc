@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "orrery/serving/cache_tiers.h"
 #include "orrery/serving/extents.h"
-#include "orrery/serving/host_tier.h"
 #include "orrery/serving/scheduler.h"
 #include "orrery/serving/simulation.h"
 
@@ -59,8 +59,8 @@ RC_GTEST_PROP(Extents, NeverOverlapAndNeverLoseABlock, ()) {
   }
 }
 
-TEST(HostTier, DropsTheBlockThatWasUsedLongestAgo) {
-  HostTier host(2);
+TEST(CacheTier, DropsTheBlockThatWasUsedLongestAgo) {
+  CacheTier host(2);
   host.keep(11);
   host.keep(12);
   host.touch(11);
@@ -70,6 +70,27 @@ TEST(HostTier, DropsTheBlockThatWasUsedLongestAgo) {
   EXPECT_TRUE(host.has(13));
   host.keep(13);  // known already: no copy
   EXPECT_EQ(host.kept(), 3);
+}
+
+TEST(CacheTiers, WhatTheHostDropsGoesToTheDisk) {
+  CacheTiers tiers(2, 2);
+  for (std::uint64_t hash = 11; hash <= 13; ++hash) tiers.keep(hash);
+  EXPECT_EQ(tiers.find(11), CacheTiers::kDisk);
+  EXPECT_EQ(tiers.find(13), CacheTiers::kHost);
+  EXPECT_EQ(tiers.find(14), CacheTiers::kTiers);
+  for (std::uint64_t hash = 14; hash <= 15; ++hash) tiers.keep(hash);
+  EXPECT_EQ(tiers.find(11), CacheTiers::kTiers);  // two newer ones are on the disk
+  CacheTiers disk_alone(0, 1);
+  disk_alone.keep(11);
+  EXPECT_EQ(disk_alone.find(11), CacheTiers::kDisk);
+}
+
+TEST(DiskQueue, ReadsWaitForTheWritesBeforeThem) {
+  DiskQueue disk({10}, {4});
+  EXPECT_EQ(disk.ask({100}, 0, 3), SimTime{0});    // busy until 112
+  EXPECT_EQ(disk.ask({105}, 2, 1), SimTime{27});   // reads until 132, a write until 136
+  EXPECT_EQ(disk.ask({130}, 1, 0), SimTime{16});   // until 146
+  EXPECT_EQ(disk.ask({1000}, 1, 0), SimTime{10});  // idle since
 }
 
 class Milliseconds : public StepTimer {
@@ -199,6 +220,35 @@ TEST(Host, PrefixesThatTheGpuForgotComeBackByCopy) {
   EXPECT_EQ(warm.records[2].first_token - load.requests[2].arrival,
             sim_seconds(1e-3 + 1e-4 * static_cast<double>(fetched)));
   EXPECT_GE(warm.total().host_keeps, fetched);
+}
+
+// As above with a disk below a host for two blocks: what comes back is read from there, behind the
+// blocks of the second conversation that were written for it.
+TEST(Disk, PrefixesThatTheHostDroppedComeBackBySlowerCopies) {
+  RequestLoad load = requests(3, 160, 2);
+  for (std::uint64_t i = 0; i < 20; ++i) load.ids.push_back(i + 1);
+  for (std::size_t i = 0; i < 3; ++i) {
+    load.requests[i].ids = 10;
+    load.requests[i].first_id = i == 1 ? 10 : 0;
+    load.requests[i].arrival = sim_seconds(static_cast<double>(i));
+  }
+  SimulationConfig c;
+  c.replica.kv_blocks = 12;
+  c.replica.kv.host_blocks = 2;
+  c.replica.kv.disk_blocks = 100;
+  c.replica.host_block_copy = sim_seconds(1e-4);
+  c.replica.disk_block_read = c.replica.disk_block_write = sim_seconds(5e-4);
+  Milliseconds timer;
+  const SimulationResult r = simulate(c, load, timer);
+  const ReplicaCounts sum = r.total();
+  EXPECT_EQ(r.records[2].cached, 144);
+  EXPECT_GE(sum.disk_fetches, 5);
+  EXPECT_LE(sum.host_fetches, 2);
+  EXPECT_EQ(r.records[2].first_token - load.requests[2].arrival,
+            sim_seconds(1e-3 + 1e-4 * static_cast<double>(sum.host_fetches) +
+                        5e-4 * static_cast<double>(sum.disk_fetches)));
+  EXPECT_EQ(sum.disk_waits, sim_seconds(5e-4 * static_cast<double>(sum.disk_fetches)));
+  EXPECT_EQ(sum.disk_keeps, sum.host_keeps - 2);  // the host holds two
 }
 
 // A prefix in host memory needs blocks as new as those of a prompt that nobody knows: 9 of 10
