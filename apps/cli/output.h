@@ -17,6 +17,7 @@ enum class Format { kTable, kJson, kJsonl, kCsv, kMd };
 struct OutputOptions {
   Format format = Format::kTable;
   std::string html, trace;  // files to write as well; empty: none
+  std::string chakra;       // beginning of the names of two more: PREFIX.prefill.0.et, ...
   bool breakdown = true;    // kernels in json, md and table
 };
 

@@ -13,7 +13,15 @@ namespace orrery::cli {
 namespace {
 
 struct Verb {
-  Verb(CLI::App& app, bool has_steps) : flags(app) { add_output_flags(app, output, has_steps); }
+  Verb(CLI::App& app, bool has_steps) : flags(app) {
+    add_output_flags(app, output, has_steps);
+    if (!has_steps) return;
+    app.add_option("--chakra", output.chakra,
+                   "write one prefill and one decode step as Chakra traces, PREFIX.prefill.0.et "
+                   "and PREFIX.decode.0.et, for `orrery network --chakra` and ASTRA-sim")
+        ->group("output")
+        ->type_name("PREFIX");
+  }
   ScenarioFlags flags;
   OutputOptions output;
   std::vector<std::string> files;
@@ -31,7 +39,9 @@ int feasibility_code(const std::vector<Answer>& answers) {
 void answer(Context& context, const std::vector<Scenario>& scenarios, const OutputOptions& output,
             RunOptions options) {
   Runner runner(context.bundle());
-  options.breakdown = output.breakdown || !output.html.empty() || !output.trace.empty();
+  options.chakra = !output.chakra.empty();
+  options.breakdown =
+      output.breakdown || !output.html.empty() || !output.trace.empty() || options.chakra;
   std::vector<Answer> answers;
   for (const Scenario& s : scenarios) answers.push_back(runner.run(s, options));
   print(answers, output);

@@ -472,8 +472,10 @@ struct Emitter {
       }
       return;
     }
+    // By Collective::Kind; sends went above.
     static constexpr Comm kKinds[] = {Comm::kAllReduce, Comm::kAllGather, Comm::kReduceScatter,
-                                      Comm::kAllToAll, Comm::kBroadcast};
+                                      Comm::kAllToAll,  Comm::kBroadcast, {},
+                                      Comm::kReduce};
     ChakraNode& n = append(std::string(name), Type::kCollective);
     n.comm = kKinds[static_cast<std::size_t>(c.kind)];
     n.size = c.kind == Collective::Kind::kAllGather ? c.bytes / c.ranks : c.bytes;

@@ -450,7 +450,7 @@ class Replay {
         break;
       case Comm::kBroadcast:
       case Comm::kReduce:
-        c.kind = Kind::kBroadcast;
+        c.kind = n.comm == Comm::kReduce ? Kind::kReduce : Kind::kBroadcast;
         c.algorithm = FlowAlgorithm::kTree;
         break;
       case Comm::kGather:

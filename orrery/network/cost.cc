@@ -65,6 +65,7 @@ double bus_factor(Collective::Kind kind, int ranks) {
       return (n - 1) / n;
     case Collective::Kind::kBroadcast:
     case Collective::Kind::kSend:
+    case Collective::Kind::kReduce:
       return 1;
   }
   return 1;

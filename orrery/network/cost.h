@@ -14,7 +14,7 @@
 //   ring all-reduce 2(n-1)/n S;  two-shot the same;  one-shot (n-1) S
 //   in-network S, and beyond 8 ranks 8/7 (n-1)/n S: its bus bandwidth stays, as NCCL counts
 //     (GB300 x8 841 GB/s, GB200 x72 839)
-//   all-gather, reduce-scatter, all-to-all (n-1)/n S;  broadcast, send S
+//   all-gather, reduce-scatter, all-to-all (n-1)/n S;  broadcast, reduce, send S
 #pragma once
 
 #include <array>

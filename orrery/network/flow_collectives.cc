@@ -25,13 +25,18 @@ constexpr int kMostChunks = 64, kMostHierarchyChunks = 4;
       fmt::format("no {} algorithm for {} at flow level", to_text(c.algorithm), to_text(c.kind)));
 }
 
+// From or to the first rank.
+bool is_rooted(Kind kind) { return kind == Kind::kBroadcast || kind == Kind::kReduce; }
+
 // `share` of the buffer around the ring that `order` gives.
 void add_ring(FlowPattern& p, Kind kind, const std::vector<int>& order, double share, int chunks) {
   const int n = static_cast<int>(order.size());
   const auto at = [&](int i) { return order[static_cast<std::size_t>(i % n)]; };
-  if (kind == Kind::kBroadcast) {
+  if (is_rooted(kind)) {
+    const bool out = kind == Kind::kBroadcast;
     for (int i = 0, before = -1; i + 1 < n; ++i) {
-      const int s = p.send(at(i), at(i + 1), Bytes(share / chunks), chunks);
+      const int from = out ? at(i) : at(n - 1 - i), to = out ? at(i + 1) : at(n - 2 - i);
+      const int s = p.send(from, to, Bytes(share / chunks), chunks);
       if (before >= 0) p.wait(s, before);
       before = s;
     }
@@ -120,6 +125,10 @@ void add_direct(FlowPattern& p, Kind kind, const std::vector<int>& ranks) {
   const std::size_t n = ranks.size();
   if (kind == Kind::kBroadcast || kind == Kind::kSend) {
     for (std::size_t i = 1; i < n; ++i) p.send(ranks[0], ranks[i], Bytes(1));
+    return;
+  }
+  if (kind == Kind::kReduce) {
+    for (std::size_t i = 1; i < n; ++i) p.send(ranks[i], ranks[0], Bytes(1));
     return;
   }
   for (std::size_t i = 0; i < n; ++i) {
@@ -249,7 +258,7 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
     case FlowAlgorithm::kBidirectionalRing: {
       if (kind == Kind::kAllToAll || kind == Kind::kSend) refuse(c);
       const bool both = c.algorithm == FlowAlgorithm::kBidirectionalRing;
-      const int parts = kind == Kind::kBroadcast ? chunks : 1;
+      const int parts = is_rooted(kind) ? chunks : 1;
       return single(parts, [&](FlowPattern& p, const std::vector<int>& ranks) {
         const double share = (both ? 0.5 : 1.0) / c.channels;
         for (int channel = 0; channel < c.channels; ++channel) {
@@ -265,10 +274,11 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
       });
     }
     case FlowAlgorithm::kTree:
-      if (kind != Kind::kAllReduce && kind != Kind::kBroadcast) refuse(c);
+      if (kind != Kind::kAllReduce && !is_rooted(kind)) refuse(c);
       return single(chunks, [&](FlowPattern& p, const std::vector<int>& ranks) {
-        if (kind == Kind::kBroadcast) {
-          return add_tree(p, channel_runs(ranks, c.inner, 0), 1, chunks, false, true);
+        if (is_rooted(kind)) {
+          const bool out = kind == Kind::kBroadcast;
+          return add_tree(p, channel_runs(ranks, c.inner, 0), 1, chunks, !out, out);
         }
         for (int channel = 0; channel < c.channels; ++channel) {
           // The second tree has the first one's leaves as inner vertices.

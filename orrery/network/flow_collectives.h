@@ -11,9 +11,10 @@
 // all, its own share included. With n ranks and a buffer of S:
 //
 //   ring            all-reduce 2(n-1), reduce-scatter and all-gather n-1 messages of S/n from each
-//                   rank to the next, each after the one before has come in; broadcast: a chain in
-//                   chunks from the first rank. Several channels divide the buffer: channel c goes
-//                   round every node from its GPU c, and so through port c (`inner` GPUs a node).
+//                   rank to the next, each after the one before has come in; broadcast, reduce: a
+//                   chain in chunks from the first rank, or to it. Several channels divide the
+//                   buffer: channel c goes round every node from its GPU c, and so through port c
+//                   (`inner` GPUs a node).
 //   bidirectional   half of the buffer each way round
 //   tree            broadcast down a binary tree, reduce up it, in chunks; an all-reduce does both
 //                   on two trees, each with half of the buffer, the leaves of one being inner

@@ -119,6 +119,7 @@ bool has_custom_all_reduce(int ranks) { return ranks <= 8 && ranks % 2 == 0; }
 // Whose curve serves a kind that has none of its own.
 Collective::Kind curve_kind(Collective::Kind kind) {
   if (kind == Collective::Kind::kBroadcast) return Collective::Kind::kAllGather;
+  if (kind == Collective::Kind::kReduce) return Collective::Kind::kReduceScatter;
   return kind;
 }
 

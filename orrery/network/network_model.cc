@@ -58,7 +58,7 @@ constexpr double kSlowerHost = 1.5;
 // A pair of the tuner within a node that no curve was fitted for: forced trees and protocols.
 constexpr LibraryCurve kWithinNode{1.2, 0.97, 0.3};
 
-constexpr std::size_t kKinds = 6;
+constexpr std::size_t kKinds = 7;
 bool is_point_to_point(Collective::Kind kind) {
   return kind == Collective::Kind::kAllToAll || kind == Collective::Kind::kSend;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/estimate.h"
@@ -98,6 +99,8 @@ struct Point {
   std::vector<StepRow> steps;        // likewise
   std::vector<MetricBound> bounds;   // on request
   std::string timeline;              // of a pipeline, in Chrome's trace format, likewise
+  // Steps as Chakra traces, likewise: "prefill", "decode" and the bytes of the file.
+  std::vector<std::pair<std::string, std::string>> chakra;
 
   const Metric* find(std::string_view name) const;
 };

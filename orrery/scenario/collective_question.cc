@@ -119,10 +119,17 @@ Hierarchy hierarchical(const Asked& a, Bytes bytes, const Bundle& bundle) {
 
 void answer_collective(const Asked& a, std::int64_t size, const Bundle& bundle, Point& p) {
   const CollectiveQuestion& q = a.question;
+  const bool uneven = q.kind == "all-to-all";  // all-to-all(v): as slow as its heaviest rank
+  if (!uneven && q.exchange.imbalance != 1) {
+    throw InputError(
+        "collective.imbalance: only the ranks of an all-to-all and of the experts' exchanges "
+        "differ");
+  }
+  const double heaviest = uneven ? q.exchange.imbalance : 1;
   const Collective c{kind_of(q.kind), Collective::Group::kData, a.ranks,
-                     Bytes(static_cast<double>(size))};
+                     Bytes(heaviest * static_cast<double>(size))};
   p.at["bytes"] = size;
-  const double bytes = c.bytes.value();
+  const double bytes = static_cast<double>(size);
   if (q.algorithm == kHierarchical) {
     const Hierarchy h = hierarchical(a, c.bytes, bundle);
     p.at["algorithm"] = q.algorithm;
@@ -139,7 +146,7 @@ void answer_collective(const Asked& a, std::int64_t size, const Bundle& bundle, 
   p.at["algorithm"] = choice.algorithm;
   p.at["protocol"] = choice.protocol;
   p.at["limit"] = to_text(t.bound);
-  add_time(p, t.time, bytes, t.bus_bandwidth);
+  add_time(p, t.time, bytes, t.bus_bandwidth / heaviest);
   p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c).value() / kUs));
   add_overlap(p, a, [&](const Gpu& gpu) { return library_sms(gpu, choice.algorithm == "nvls"); });
   p.limit = choice.reason;
@@ -211,9 +218,9 @@ std::vector<Point> answer_mixed(const CollectiveQuestion& q, const Catalog& cata
 }  // namespace
 
 const std::vector<std::string>& collective_names() {
-  static const std::vector<std::string> names = {"all-reduce",   "all-gather", "reduce-scatter",
-                                                 "all-to-all",   "broadcast",  "send",
-                                                 "moe-dispatch", "moe-combine"};
+  static const std::vector<std::string> names = {"all-reduce", "all-gather",   "reduce-scatter",
+                                                 "all-to-all", "broadcast",    "send",
+                                                 "reduce",     "moe-dispatch", "moe-combine"};
   return names;
 }
 
@@ -239,7 +246,8 @@ void declare(Fields& f, CollectiveQuestion& q) {
   f.add("most_nodes", q.exchange.most_nodes, "moe: nodes a token may go to; 0: any")
       .range(0, kMostRanks);
   f.add("sms", q.exchange.sms, "moe: multiprocessors of a normal kernel").range(1, 1000);
-  f.add("imbalance", q.exchange.imbalance, "moe: load of the heaviest rank over the mean")
+  f.add("imbalance", q.exchange.imbalance,
+        "all-to-all, moe: load of the heaviest rank over the mean")
       .range(1, 1e4);
   declare(f, q.flow);
 }
@@ -247,6 +255,8 @@ void declare(Fields& f, CollectiveQuestion& q) {
 std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::string& gpu_name,
                                       const std::string& node, const Bundle& bundle, bool bounds) {
   if (q.flow.asked()) {
+    if (q.exchange.imbalance != 1)
+      throw InputError("collective.imbalance: at flow level all ranks have as many bytes");
     if (q.kind.starts_with("moe-")) {
       throw InputError(
           fmt::format("{}: the flow level has no such exchange; take all-to-all", q.kind));

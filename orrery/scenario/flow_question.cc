@@ -95,12 +95,13 @@ std::vector<FlowAlgorithm> candidates(Kind kind, int ranks, int inner) {
   std::vector<A> all;
   const bool reduces =
       kind == Kind::kAllReduce || kind == Kind::kAllGather || kind == Kind::kReduceScatter;
-  if (reduces || kind == Kind::kBroadcast) all.push_back(A::kRing);
-  if (kind == Kind::kAllReduce || kind == Kind::kBroadcast) all.push_back(A::kTree);
+  const bool rooted = kind == Kind::kBroadcast || kind == Kind::kReduce;
+  if (reduces || rooted) all.push_back(A::kRing);
+  if (kind == Kind::kAllReduce || rooted) all.push_back(A::kTree);
   if (reduces && std::has_single_bit(static_cast<unsigned>(ranks)))
     all.push_back(A::kHalvingDoubling);
   if (reduces && inner > 1 && ranks > inner && ranks % inner == 0) all.push_back(A::kHierarchical);
-  if (!reduces && kind != Kind::kBroadcast) all.push_back(A::kDirect);
+  if (!reduces && !rooted) all.push_back(A::kDirect);
   if (reduces && ranks <= kMostDirect) all.push_back(A::kDirect);
   return all;
 }

@@ -12,6 +12,7 @@
 #include "orrery/scenario/deployment.h"
 #include "orrery/scenario/physical_bounds.h"
 #include "orrery/scenario/scenario_sweep.h"
+#include "orrery/scenario/step_trace.h"
 #include "orrery/serving/steady.h"
 #include "orrery/step/step_model.h"
 
@@ -122,13 +123,13 @@ void answer_memory(const Layout& layout, const Load& load, std::int64_t length, 
   if (full < 1) p.feasibility = {false, held.summary()};
 }
 
-void answer_time(const Layout& layout, const Load& load, std::int64_t capacity, bool breakdown,
-                 Point& p) {
+void answer_time(const Layout& layout, const Load& load, std::int64_t capacity,
+                 const RunOptions& options, Point& p) {
   const auto& w = layout.scenario.workload;
   const SteadyWorkload steady{load.batch, load.isl,      load.osl,
                               w.past,     w.closed_loop, w.requests_per_user};
   const SteadyResult r = steady_state(layout.steps, layout.deployment.engine, layout.plan, steady,
-                                      capacity, breakdown);
+                                      capacity, options.breakdown);
   const bool decodes = load.osl > 1;
   p.metrics.push_back(metric("ttft", "ms", r.ttft, kMs));
   if (decodes) p.metrics.push_back(metric("tpot", "ms", r.tpot, kMs));
@@ -139,9 +140,13 @@ void answer_time(const Layout& layout, const Load& load, std::int64_t capacity, 
       rate_metric("total_throughput", "tokens/s", r.output_tokens + r.input_tokens, r.makespan));
   p.metrics.push_back(rate_metric("request_throughput", "requests/s",
                                   r.output_tokens / static_cast<double>(load.osl), r.makespan));
-  if (!breakdown) return;
+  if (!options.breakdown) return;
   add_terms(p, "prefill", r.prefill_step);
   if (decodes) add_terms(p, "decode", r.decode_step);
+  if (options.chakra) {
+    p.chakra.emplace_back("prefill", chakra_step(r.prefill_step, layout.plan));
+    if (decodes) p.chakra.emplace_back("decode", chakra_step(r.decode_step, layout.plan));
+  }
   p.limit = advice(p, decodes ? "decode" : "prefill");
 }
 
@@ -170,7 +175,7 @@ Point answer_point(const Layout& layout, const Load& load, const RunOptions& opt
     p.notes.push_back(fmt::format("memory holds {} of the {} requests at a time; the others wait",
                                   capacity, load.batch));
   }
-  if (!options.memory_only) answer_time(layout, load, capacity, options.breakdown, p);
+  if (!options.memory_only) answer_time(layout, load, capacity, options, p);
   return bounded(std::move(p));
 }
 

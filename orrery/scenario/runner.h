@@ -29,6 +29,7 @@ struct RunOptions {
   bool requests = false;              // fill Point::requests
   bool steps = false;                 // fill Point::steps
   bool bounds = false;                // fill Point::bounds
+  bool chakra = false;                // fill Point::chakra; with `breakdown`
   const RequestLoad* load = nullptr;  // simulated instead of the scenario's own, if given
 };
 

@@ -79,6 +79,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   options.stage = stage;
   if (step.replayed) options.padding = padded_tokens(engine_, per_group) - per_group;
   const Program program = forward_program(model_, plan_, precision_, batch, options);
+  step.layers = program.layers;
 
   const bool mixed = !decoding && std::any_of(batch.groups.begin(), batch.groups.end(),
                                               [](const SequenceGroup& g) { return g.decoding(); });

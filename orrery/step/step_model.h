@@ -50,6 +50,7 @@ struct StepTime {
   Seconds serial_host;  // host work at the end of the step, that no GPU works beside; 0 where it is
                         // hidden
   bool replayed = false;        // from a graph
+  int layers = 0;               // of the stage
   std::vector<StepTerm> terms;  // filled on request
 };
 

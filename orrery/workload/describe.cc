@@ -165,6 +165,8 @@ std::string_view to_text(Collective::Kind kind) {
       return "broadcast";
     case Collective::Kind::kSend:
       return "send";
+    case Collective::Kind::kReduce:
+      return "reduce";
   }
   return "collective";
 }

@@ -205,7 +205,7 @@ struct Embedding {
 // rank holds before an all-reduce or a reduce-scatter or after an all-gather; for all-to-all what a
 // rank sends in all, its own share included; for send one message.
 struct Collective {
-  enum class Kind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kSend };
+  enum class Kind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kSend, kReduce };
   // Where the ranks of a group lie is the network room's matter (RankPlacement). The last three
   // belong to training: context parallelism, copies of a sharded set of weights, copies of experts.
   enum class Group { kTensor, kPipeline, kData, kExpert, kContext, kReplica, kExpertData };

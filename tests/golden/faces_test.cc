@@ -113,5 +113,51 @@ TEST(Faces, HelpOfEveryVerbFitsEightyColumns) {
   EXPECT_THAT(run_program("estimate --help").out, HasSubstr("the first excluded"));
 }
 
+// A step that is written as a Chakra trace takes, replayed, what the estimate adds up.
+TEST(Faces, AStepGoesOutAndComesBackAsATrace) {
+  const Scratch scratch;
+  const std::string prefix = (scratch.path() / "step").string();
+  const json asked =
+      json::parse(run_program("estimate -m llama-3-8b -g h100-sxm --tp 8 --isl 2048 "
+                              "--osl 16 --batch 8 -o json --set "
+                              "'engine.overrides.execution.collective_latency=0 s' --chakra " +
+                              prefix)
+                      .out);
+  for (const std::string phase : {"prefill", "decode"}) {
+    double computing = 0, talking = 0;
+    for (const json& k : asked["points"][0]["kernels"]) {
+      if (k["phase"] != phase || k["part"] == "host") continue;
+      (k["part"] == "communication" ? talking : computing) += k["time_us"].get<double>();
+    }
+    const json replayed =
+        json::parse(run_program("network --gpus 8 -g h100-sxm --stack vllm --fidelity analytical "
+                                "-o json --chakra " +
+                                prefix + "." + phase)
+                        .out);
+    const json& m = replayed["points"][0]["metrics"];
+    EXPECT_NEAR(m["computing"]["value"].get<double>(), computing, 2) << phase;
+    EXPECT_NEAR(m["exposed"]["value"].get<double>(), talking, 0.02 * talking) << phase;
+  }
+  const Result many =
+      run_program("estimate -m llama-3-8b -g h100-sxm --batch 1,2 --chakra " + prefix);
+  EXPECT_EQ(many.code, 2);
+  EXPECT_THAT(many.err, HasSubstr("--chakra: one deployment and one load at a time"));
+}
+
+TEST(Faces, ReducesAndUnevenExchanges) {
+  const auto time = [](const std::string& arguments) {
+    const json j = json::parse(run_program("network " + arguments + " -g h100-sxm -o json").out);
+    return j["points"][0]["metrics"]["time"]["value"].get<double>();
+  };
+  for (const std::string more :
+       {"--gpus 8 --bytes 1G", "--gpus 32 --bytes 1G", "--gpus 32 --bytes 1G --fidelity flow"}) {
+    EXPECT_LT(time("reduce " + more), time("all-reduce " + more)) << more;
+  }
+  // As slow as the rank that has the most.
+  EXPECT_DOUBLE_EQ(time("all-to-all --gpus 16 --bytes 64M --imbalance 2"),
+                   time("all-to-all --gpus 16 --bytes 128M"));
+  EXPECT_EQ(run_program("network all-reduce --gpus 16 -g h100-sxm --imbalance 2").code, 2);
+}
+
 }  // namespace
 }  // namespace orrery::golden

@@ -5,8 +5,8 @@
 // arrived when its last byte has. Links are point-to-point with unbounded drop-tail queues and
 // packets of 9,000 bytes: nothing is lost. Two transports:
 //   kOpen   windows are wider than all that a stream sends, so that a sender never waits for an
-//           acknowledgement: RoCE with the links' flow control alone, as Meta runs it (Gangidi et
-//           al., SIGCOMM 2024). Queues are first in, first out.
+//           acknowledgement: nearest to RoCE with the links' flow control alone, as Meta runs it
+//           (Gangidi et al., SIGCOMM 2024), but for its pauses of whole ports.
 //   kDctcp  DCTCP (RFC 8257): a first window of one round trip, switches that mark what queues for
 //           longer than a round trip. The nearest to DCQCN that this ns-3 has.
 //

@@ -148,6 +148,25 @@ TEST(FlowSimulation, ABroadcastTreeOfOneChunkIsItsClosedForm) {
   }
 }
 
+// To the first rank as from it: as long on links that are alike both ways, and held up by what the
+// first rank takes in, not by what it gives out.
+TEST(FlowSimulation, AReduceIsABroadcastTheOtherWay) {
+  for (FlowAlgorithm a : {FlowAlgorithm::kRing, FlowAlgorithm::kTree, FlowAlgorithm::kDirect}) {
+    const auto time = [&](Kind kind, const char* slow) {
+      Topology t = single_switch(15);
+      if (*slow != 0) t.degrade(slow, 0.25);
+      FlowCollective c = of(kind, a, 1e8);
+      c.chunks = a == FlowAlgorithm::kRing ? 10 : 1;
+      return collective_time(t, 15, c);
+    };
+    EXPECT_NEAR(time(Kind::kReduce, "") / time(Kind::kBroadcast, ""), 1, 1e-9) << to_text(a);
+    EXPECT_NEAR(time(Kind::kReduce, "switch0.0->gpu0"), time(Kind::kBroadcast, "gpu0->switch0.0"),
+                1e-9)
+        << to_text(a);
+    EXPECT_NEAR(time(Kind::kReduce, "gpu0->switch0.0") / time(Kind::kReduce, ""), 1, 1e-9);
+  }
+}
+
 TEST(FlowSimulation, ALargeTreeAllReduceIsBoundByTwiceTheBuffer) {
   // Over both trees a rank takes in twice the buffer, or nearly.
   for (int n : {4, 8, 32, 128, 256}) {

@@ -17,7 +17,8 @@ using P = NcclProtocol;
 const std::vector<std::string> kNodes = {"hgx-a100",    "hgx-h100", "hgx-h100-roce",
                                          "gcp-a3-mega", "hgx-h200", "hgx-b200"};
 const std::vector<Kind> kKinds = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter,
-                                  Kind::kAllToAll,  Kind::kBroadcast, Kind::kSend};
+                                  Kind::kAllToAll,  Kind::kBroadcast, Kind::kSend,
+                                  Kind::kReduce};
 
 Cluster cluster(const std::string& node, int gpus) {
   const Catalog catalog;

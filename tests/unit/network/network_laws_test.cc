@@ -18,7 +18,8 @@ namespace {
 using CKind = Collective::Kind;
 const std::vector<std::string> kStacks = {"nccl", "vllm", "trtllm", "sglang"};
 const std::vector<CKind> kKinds = {CKind::kAllReduce, CKind::kAllGather, CKind::kReduceScatter,
-                                   CKind::kAllToAll,  CKind::kBroadcast, CKind::kSend};
+                                   CKind::kAllToAll,  CKind::kBroadcast, CKind::kSend,
+                                   CKind::kReduce};
 
 // Any GPU of the catalog that comes in groups, on up to four of its nodes.
 struct Place {
