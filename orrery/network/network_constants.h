@@ -23,8 +23,8 @@ namespace orrery {
 struct FittedCurve {
   std::string stack = "library";  // "library": NCCL or RCCL; or "vllm", "trtllm", "sglang"
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
-  // all_gather also serves broadcast, reduce_scatter reduce, all_to_all send where there is no curve
-  // of it.
+  // all_gather also serves broadcast, reduce_scatter reduce, all_to_all send where there is no
+  // curve of it.
   Collective::Kind kind = Collective::Kind::kAllReduce;
   int least_ranks = 2;  // not chosen for smaller groups
   CostCurve curve;
