@@ -296,9 +296,37 @@ class Passes {
     }
   }
 
+  // What stands around the experts' products in kernels of its own (Megatron Core's router and
+  // moe_utils.permute): the router's probabilities in fp32, their largest and the balancing loss,
+  // five kernels forward and three backward; tokens laid out by expert before they leave, by local
+  // expert where they arrive, and both again on the way back. kFlex sends tokens as they are.
+  void route_tokens(const MoeExperts& m, const MoeExperts& e, const ProgramOp& op) {
+    const std::int64_t own =
+        std::max<std::int64_t>(1, rank_tokens(job_) * plan_.expert_tp() / plan_.tp);
+    const ProgramOp router{Op{}, op.count, "moe_router", op.part};
+    const Bytes scores = real(own) * m.experts * Bytes(4);
+    const Elementwise score{Elementwise::Kind::kSoftmax, own, m.experts, scores, scores};
+    forward_and_again(score, 5 * op.count, router, Cost::kElementwise);
+    put(score, 3 * op.count, router, Pass::kBackwardInput, Cost::kElementwise);
+    const ProgramOp permute{Op{}, op.count, "moe_permute", op.part};
+    const Bytes row = 1.0 * m.hidden * element_;
+    const auto moved = [&](double read, double written) {
+      const double rows = std::max(1.0, std::max(read, written));
+      const Elementwise copy{Elementwise::Kind::kCopy, std::llround(rows), m.hidden, read * row,
+                             written * row};
+      forward_and_again(copy, op.count, permute, Cost::kElementwise);
+      put(copy, op.count, permute, Pass::kBackwardInput, Cost::kElementwise);
+    };
+    const double copies = real(own) * m.top_k, received = real(e.tokens) * e.top_k;
+    const bool flex = plan_.ep > 1 && plan_.dispatcher == ExpertDispatcher::kFlex;
+    if (!flex) moved(real(own), copies), moved(copies, real(own));
+    if (plan_.ep > 1) moved(received, received), moved(received, received);
+  }
+
   void routed(const MoeExperts& m, const ProgramOp& op) {
     exchange_tokens(m, op);
     const MoeExperts e = of_rank(m);
+    route_tokens(m, e, op);
     forward_and_again(e, op.count, op, Cost::kExperts);
     put(e, op.count, op, Pass::kBackwardInput, Cost::kExperts);
     if (!frozen_) put(e, op.count, op, Pass::kBackwardWeight, Cost::kExperts);

@@ -6,7 +6,8 @@
 //                           the weight is frozen
 //   attention               AttentionBackward where its scores are not kept (FlashAttention);
 //                           without it, softmax and two batched products a pass, all in memory
-//   routed experts          the same work again in each backward pass
+//   routed experts          the same work again in each backward pass; the router's small kernels
+//                           and the copies that lay tokens out by expert in kernels of their own
 //   recurrent mixers        twice the forward, in the input's pass
 //   elementwise             gradient() of op.h
 //   embedding               the scatter of gradients, in the weight's pass

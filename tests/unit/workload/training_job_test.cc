@@ -146,6 +146,33 @@ TEST(TrainingProgram, CapacityBoundsTheHeaviestRank) {
   EXPECT_EQ(tokens(), all);
 }
 
+// Tokens are copied to their top_k places by expert and back, by local expert where they arrive and
+// back; DeepEP sends them as they are.
+TEST(TrainingProgram, TokensAreLaidOutByExpert) {
+  const Architecture moe = model_of("mixtral-8x7b");
+  TrainingJob j;
+  const auto bytes_of = [&](std::string_view name, TrainingPass pass) {
+    double sum = 0;
+    for (const TrainingOp& op : training_ops(moe, j, 0)) {
+      const auto* e = std::get_if<Elementwise>(&op.op);
+      if (e && op.name == name && op.pass == pass) sum += op.count * (e->read + e->written).value();
+    }
+    return sum;
+  };
+  const double layer = 2048 * 4096 * 2.0, layers = 32;  // bytes of the tokens of a layer
+  EXPECT_NEAR(bytes_of("moe_permute", TrainingPass::kForward) / (layers * 2 * 3 * layer), 1, 1e-9);
+  EXPECT_EQ(bytes_of("moe_permute", TrainingPass::kBackwardInput),
+            bytes_of("moe_permute", TrainingPass::kForward));
+  EXPECT_NEAR(bytes_of("moe_router", TrainingPass::kForward), layers * 5 * 2 * 2048 * 8 * 4.0, 1);
+  EXPECT_EQ(bytes_of("moe_permute", TrainingPass::kRecompute), 0);
+  j.plan.dp = j.plan.ep = 8, j.global_batch = 8;
+  const double all = bytes_of("moe_permute", TrainingPass::kForward);
+  EXPECT_GT(all, layers * (2 * 3 + 2 * 4) * layer * (1 - 1e-9));  // the busiest rank has more
+  j.plan.dispatcher = ExpertDispatcher::kFlex;
+  EXPECT_NEAR((all - bytes_of("moe_permute", TrainingPass::kForward)) / (layers * 2 * 3 * layer), 1,
+              1e-9);
+}
+
 // Rank 16 on q and v: 80 * 16 * (8192 + 8192 + 8192 + 1024) (suite T4.4).
 TEST(TrainingJob, LoraOfLlama70b) {
   TrainingJob j;
