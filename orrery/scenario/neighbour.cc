@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "orrery/base/error.h"
-#include "orrery/model/parameters.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/service_config.h"
 #include "orrery/serving/step_clock.h"
@@ -25,20 +24,11 @@ double mean_tpot(const SimulationResult& r) {
 
 }  // namespace
 
-GpuDemand gpu_demand(const Architecture& model, const ParallelPlan& plan,
-                     const Precision& precision, const MemoryModel& memory, const Gpu& gpu,
-                     std::int64_t block_size, const SimulationResult& alone) {
+GpuDemand gpu_demand(const GpuWork& work, const SimulationResult& alone) {
   const ReplicaCounts sum = alone.total();
   const Seconds busy(sum.busy.seconds());
   if (busy == Seconds(0)) return {};
-  const double blocks = sum.used_block_seconds / busy.value();
-  const Bytes step = memory.load(0, 0).weights + blocks * memory.kv_per_sequence(block_size);
-  const double tokens = static_cast<double>(sum.prompt_tokens + sum.output_tokens);
-  const Flops work(2 * tokens * static_cast<double>(count_parameters(model).active()) /
-                   plan.devices());
-  const auto peak = gpu.peak(gpu.compute_dtype(facts(precision.weights).arithmetic));
-  return {std::min(1.0, work / peak / busy),
-          std::min(1.0, static_cast<double>(sum.steps) * step / gpu.memory.bandwidth / busy)};
+  return {std::min(1.0, work.arithmetic(sum) / busy), std::min(1.0, work.traffic(sum) / busy)};
 }
 
 std::shared_ptr<const Neighbour> Runner::neighbour(const Scenario& s, const Deployment& of,
@@ -97,7 +87,8 @@ double share_with(const Sharer& own, const Neighbour& other, const NeighbourChoi
   const SimulationResult own_alone = run_own(1), other_alone = run_other(1);
   const auto demand = [&](const Architecture& m, const Deployment& d, const MemoryModel& memory,
                           const SimulationResult& alone) {
-    return gpu_demand(m, own.plan, d.precision, memory, d.gpu, d.engine.memory.block_size, alone);
+    return gpu_demand(GpuWork(m, own.plan, d.precision, memory, d.gpu, d.engine.memory.block_size),
+                      alone);
   };
   const std::vector<Tenant> tenants = {
       {run_own, demand(own.model, own.deployment, own.memory, own_alone)},

@@ -8,6 +8,7 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/deployment.h"
+#include "orrery/scenario/gpu_work.h"
 #include "orrery/scenario/scenario.h"
 #include "orrery/scenario/service_answer.h"
 #include "orrery/serving/shared_gpu.h"
@@ -27,11 +28,8 @@ struct Neighbour {
   RequestLoad load;
 };
 
-// What a service used of its GPU while it ran: weights once and the KV cache in use once a step,
-// 2 FLOPs a token and active parameter.
-GpuDemand gpu_demand(const Architecture& model, const ParallelPlan& plan,
-                     const Precision& precision, const MemoryModel& memory, const Gpu& gpu,
-                     std::int64_t block_size, const SimulationResult& alone);
+// What a service used of its GPU while it ran.
+GpuDemand gpu_demand(const GpuWork& work, const SimulationResult& alone);
 
 // The service that is asked about, as a tenant.
 struct Sharer {

@@ -112,7 +112,7 @@ bool meets_slo(const ServiceScenario& s, const SimulationResult& r) {
 }
 
 std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationConfig& config,
-                                    const SimulationResult& r) {
+                                    const SimulationResult& r, const GpuWork& work) {
   const Times t = times_of(s, r);
   const ReplicaCounts sum = r.total();
   std::vector<Metric> m;
@@ -146,7 +146,12 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
     if (span > 0) put("goodput", "requests/s", static_cast<double>(t.good) / span);
   }
   if (r.engine_time > Seconds(0)) {
-    put("busy", "%", 100 * (sum.busy.time() / r.engine_time));
+    const Seconds busy = sum.busy.time();
+    put("busy", "%", 100 * (busy / r.engine_time));
+    if (work.known()) {
+      put("mfu", "%", 100 * (std::min(work.arithmetic(sum), busy) / r.engine_time));
+      put("bandwidth_use", "%", 100 * (std::min(work.traffic(sum), busy) / r.engine_time));
+    }
     put("running", "sequences",
         static_cast<double>(sum.sequence_steps) /
             static_cast<double>(std::max<std::int64_t>(sum.steps, 1)));
@@ -211,9 +216,9 @@ void set_interval(Metric& m, double a, double b) {
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
                     const RequestLoad& load, Origin origin, const MakeClocks& clocks,
                     const PlainService* plain, const RunOptions& options, Point& point,
-                    std::vector<Job> others) {
+                    const GpuWork& work, std::vector<Job> others) {
   const auto metrics_of = [&](const SimulationConfig& c, StepScale scale) {
-    return service_metrics(service, c, simulate(c, load, clocks(scale).view()));
+    return service_metrics(service, c, simulate(c, load, clocks(scale).view()), work);
   };
   StepLog log;
   SimulationConfig logged = config;
@@ -223,7 +228,7 @@ void answer_service(const ServiceScenario& service, const SimulationConfig& conf
   std::vector<Metric> metrics, together, fast, slow;
   std::vector<Job> jobs = {[&] {
     result = simulate(logged, load, clocks(1).view());
-    metrics = service_metrics(service, config, result);
+    metrics = service_metrics(service, config, result, work);
   }};
   if (plain)
     jobs.emplace_back([&] { alone = simulate(plain->config, load, plain->clocks(1).view()); });

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "orrery/scenario/answer.h"
+#include "orrery/scenario/gpu_work.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/service.h"
 #include "orrery/scenario/side_by_side.h"
@@ -14,9 +15,10 @@
 
 namespace orrery {
 
-// The metrics of one simulation, in the order in which they are shown. Times in ms.
+// The metrics of one simulation, in the order in which they are shown. Times in ms. `work`: of the
+// only pool; if known, MFU and the use of the memory bandwidth are among them.
 std::vector<Metric> service_metrics(const ServiceScenario& service, const SimulationConfig& config,
-                                    const SimulationResult& result);
+                                    const SimulationResult& result, const GpuWork& work = {});
 
 // Whether `percentile` of the counted requests meet every limit, and none was turned away.
 bool meets_slo(const ServiceScenario& service, const SimulationResult& result);
@@ -66,6 +68,6 @@ void set_interval(Metric& m, double a, double b);
 void answer_service(const ServiceScenario& service, const SimulationConfig& config,
                     const RequestLoad& load, Origin origin, const MakeClocks& clocks,
                     const PlainService* plain, const RunOptions& options, Point& point,
-                    std::vector<Job> others = {});
+                    const GpuWork& work = {}, std::vector<Job> others = {});
 
 }  // namespace orrery

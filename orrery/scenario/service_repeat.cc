@@ -50,11 +50,12 @@ void widen(Metric& m, double mean, double error90, double error50) {
 }  // namespace
 
 SeedRuns::SeedRuns(const ServiceScenario& service, double rate, const SimulationConfig& config,
-                   const MakeClocks& clocks)
+                   const MakeClocks& clocks, const GpuWork& work)
     : service_(service),
       rate_(rate),
       config_(config),
       clocks_(clocks),
+      work_(work),
       runs_(static_cast<std::size_t>(std::max<std::int64_t>(service.repeat, 1) - 1)) {}
 
 std::vector<Job> SeedRuns::jobs() {
@@ -71,7 +72,7 @@ void SeedRuns::run(std::size_t i) {
   c.replica.speculation.seed += i + 1;
   std::vector<std::string> notes;
   const RequestLoad load = load_of(own, rate_, notes);
-  runs_[i] = service_metrics(own, c, simulate(c, load, clocks_(1).view()));
+  runs_[i] = service_metrics(own, c, simulate(c, load, clocks_(1).view()), work_);
 }
 
 void SeedRuns::merge(Point& point) const {

@@ -12,7 +12,7 @@ class SeedRuns {
  public:
   // Borrows everything.
   SeedRuns(const ServiceScenario& service, double rate, const SimulationConfig& config,
-           const MakeClocks& clocks);
+           const MakeClocks& clocks, const GpuWork& work);
 
   // One simulation each, to be run before merge().
   std::vector<Job> jobs();
@@ -29,6 +29,7 @@ class SeedRuns {
   double rate_;
   const SimulationConfig& config_;
   const MakeClocks& clocks_;
+  const GpuWork& work_;
   std::vector<std::vector<Metric>> runs_;  // of seed + 1, seed + 2, ...
 };
 

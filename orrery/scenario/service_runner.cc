@@ -190,9 +190,12 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
             return clock({scale.stretch * stretch, scale.deviations});
           });
         }
-        SeedRuns seeds(s.service, rate, config, clocks);
+        const GpuWork work = further.empty() ? GpuWork(model, plan, d.precision, memory, d.gpu,
+                                                       d.engine.memory.block_size)
+                                             : GpuWork();
+        SeedRuns seeds(s.service, rate, config, clocks, work);
         answer_service(s.service, config, load, origin, clocks, plain ? &*plain : nullptr, options,
-                       p, options.load ? std::vector<Job>() : seeds.jobs());
+                       p, work, options.load ? std::vector<Job>() : seeds.jobs());
         if (!options.load) seeds.merge(p);
         if (options.bounds) bound_service({model, plan, d, memory}, s.service, p);
         answer.points.push_back(std::move(p));

@@ -1,0 +1,39 @@
+#include "orrery/scenario/gpu_work.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/base/dtype.h"
+#include "orrery/model/parameters.h"
+
+namespace orrery {
+
+GpuWork::GpuWork(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
+                 const MemoryModel& memory, const Gpu& gpu, std::int64_t block_size) {
+  const ParameterCounts parameters = count_parameters(model);
+  const Flops work(2 * static_cast<double>(parameters.active()) / plan.devices());
+  token_ = work / gpu.peak(gpu.compute_dtype(facts(precision.weights).arithmetic));
+  weights_ = memory.load(0, 0).weights / gpu.memory.bandwidth;
+  block_ = memory.kv_per_sequence(block_size) / gpu.memory.bandwidth;
+  idle_ = static_cast<double>(parameters.layers - parameters.layers_active) /
+          static_cast<double>(parameters.total());
+  for (const LayerSpec& layer : model.layers.specs()) {
+    if (const auto* moe = std::get_if<MoeMlp>(&layer.mlp))
+      missed_ = 1 - static_cast<double>(moe->top_k) / moe->experts;
+  }
+}
+
+Seconds GpuWork::arithmetic(const ReplicaCounts& sum) const {
+  return static_cast<double>(sum.prompt_tokens + sum.output_tokens) * token_;
+}
+
+Seconds GpuWork::traffic(const ReplicaCounts& sum) const {
+  const double busy = sum.busy.seconds();
+  if (busy <= 0 || sum.steps == 0) return Seconds(0);
+  const auto steps = static_cast<double>(sum.steps);
+  const double tokens = static_cast<double>(sum.prompt_tokens + sum.output_tokens) / steps;
+  const double read = 1 - idle_ * std::pow(missed_, std::max(0.0, tokens - 1));
+  return steps * (read * weights_ + sum.used_block_seconds / busy * block_);
+}
+
+}  // namespace orrery

@@ -1,0 +1,39 @@
+// What the work of a simulated service takes a GPU at the data sheet's rates: the utilisation that
+// an answer states, as MFU and share of the memory bandwidth, and what two services ask of one GPU.
+//
+//   arithmetic   2 FLOPs a token and active parameter, of prompts that are computed and of outputs,
+//                over the peak of the weights' format. Attention's own products are not counted, as
+//                usual for MFU.
+//   traffic      once a step the weights and the KV blocks in use, over the bandwidth. Of routed
+//                experts those that a step's tokens meet if each picks its own at random: with a
+//                share p of the experts picked by a token, (1 - p)^tokens of them are not read.
+#pragma once
+
+#include <cstdint>
+
+#include "orrery/base/units.h"
+#include "orrery/hardware/gpu.h"
+#include "orrery/memory/memory_model.h"
+#include "orrery/model/architecture.h"
+#include "orrery/serving/replica.h"
+
+namespace orrery {
+
+class GpuWork {
+ public:
+  GpuWork() = default;  // not known
+  GpuWork(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
+          const MemoryModel& memory, const Gpu& gpu, std::int64_t block_size);
+
+  bool known() const { return token_ > Seconds(0); }
+  // Of one GPU of the engines that were counted; of several engines their sum.
+  Seconds arithmetic(const ReplicaCounts& sum) const;
+  Seconds traffic(const ReplicaCounts& sum) const;
+
+ private:
+  Seconds token_, weights_, block_;  // a token, all weights, a KV block of its tokens
+  double idle_ = 0;                  // share of the weights that a single token does not meet
+  double missed_ = 1;                // share of the routed experts that a token does not pick
+};
+
+}  // namespace orrery
