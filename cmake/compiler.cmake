@@ -14,9 +14,10 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 find_program(ccache_program ccache)
 if(ccache_program)
-  # Paths below the source folder are hashed relative to it: another clone hits the same cache.
+  # Paths below the source folder are hashed relative to it: another clone hits the same cache. Sloppiness: what a
+  # precompiled header needs.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      ${ccache_program})
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${ccache_program})
 endif()
 
 add_library(orrery_options INTERFACE)
@@ -39,9 +40,10 @@ else()
 endif()
 target_compile_options(orrery_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_options}>")
 if(ORRERY_FUZZ OR ORRERY_SANITIZE)
-  # Not for files of tests (tests.cmake): it is the library that is checked.
+  # Not for files of tests (tests.cmake): it is the library that is checked. Eigen allocates in another way under the
+  # address sanitizer unless told otherwise, and both kinds of files share its functions.
   target_compile_options(orrery_options INTERFACE
-    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:ORRERY_TEST>>>>:${sanitizers};-fno-omit-frame-pointer>")
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:ORRERY_TEST>>>>:${sanitizers};-fno-omit-frame-pointer;-DEIGEN_MALLOC_ALREADY_ALIGNED=1>")
   target_link_options(orrery_options INTERFACE ${sanitizers})
 endif()
 

@@ -60,7 +60,7 @@ class Runner {
                                                 const PoolChoice& choice,
                                                 const RunOptions& options);
   // nullptr: the GPUs are not shared.
-  std::shared_ptr<const Neighbour> neighbour(const Scenario& scenario, const Deployment& deployment,
+  std::shared_ptr<const Neighbour> neighbour(const Scenario& s, const Deployment& of,
                                              const ParallelPlan& plan, const RunOptions& options);
   const Architecture& architecture(const std::string& name);
   const Gpu& gpu(const std::string& name);

@@ -174,7 +174,7 @@ double TrainingAnswerer::add_run(double steps, const IterationTime& t,
 
 TrainingConstants TrainingAnswerer::constants(const TrainingJob& job,
                                               std::optional<double> release) const {
-  const TrainingConstants k =
+  TrainingConstants k =
       training_constants(table_, stack_of(question_).name, setting_.gpu, job.precision, release);
   if (!own_) return k;
   const RunLikeness like{setting_.model.id, question_.stack_version, job};

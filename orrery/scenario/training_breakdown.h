@@ -18,12 +18,12 @@ void add_blocks(const Architecture& model, const TrainingJob& job,
                 const std::vector<TrainingTerm>& terms, const IterationParts& parts,
                 const TrainingConstants& k, double peak, const Estimate<Seconds>& whole, Point& p);
 
-// A row for every kind of op on pipeline stage `stage` (none: the slowest), and for what the
+// A row for every kind of op on pipeline stage `wanted` (none: the slowest), and for what the
 // iteration spends beside them, which is as uncertain as the `whole`. A stage that is not the
 // slowest idles longer.
 void add_rows(const TrainingJob& job, const IterationParts& parts, const IterationTime& t,
               const Estimate<Seconds>& whole, const TrainingConstants& k,
-              const IterationModel& iterations, const StackTraits& stack, std::optional<int> stage,
+              const IterationModel& iterations, const StackTraits& stack, std::optional<int> wanted,
               Point& p);
 
 }  // namespace orrery

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace orrery {
 namespace {
@@ -103,7 +104,7 @@ TrainingConstants with_own_factors(TrainingConstants constants, const OwnFactors
   double left = 0;
   for (std::size_t i = 0; i < own.runs.size(); ++i)
     left += own.weights[i] * kDeviation * kDeviation * correlation(run, own.runs[i]);
-  TrainingConstants k = corrected(constants, own.constants, left);
+  TrainingConstants k = corrected(std::move(constants), own.constants, left);
   k.error = std::min(k.error, covered_error);
   k.calibrated = true;
   return k;

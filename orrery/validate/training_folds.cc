@@ -77,8 +77,10 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     }
     std::sort(weighed.begin(), weighed.end());
     double sum = 0;
-    for (const auto& [error, weight] : weighed)
-      if ((sum += weight) >= 0.9 * all) return error / kNormal90;
+    for (const auto& [error, weight] : weighed) {
+      sum += weight;
+      if (sum >= 0.9 * all) return error / kNormal90;
+    }
     return weighed.back().first / kNormal90;
   };
   if (!dense[0].empty()) table.covered_error = level(dense[0], 0);

@@ -69,7 +69,7 @@ class Passes {
   // ------------------------------------------------------------------------------------
 
   void put(Op op, double count, const ProgramOp& from, Pass pass, Cost cost) {
-    ops_.push_back({std::move(op), count, from.name, pass, cost, from.part, from.fusible});
+    ops_.push_back({op, count, from.name, pass, cost, from.part, from.fusible});
   }
 
   // Whether the op belongs to a layer, which full recomputation runs again.
