@@ -7,8 +7,7 @@
 // values follow them, one hop later, and go home when the last block is done; a rank's own wait for
 // them there. With c a hop, and computation slower by s beside one (schedule.h: side_by_side):
 //
-//   hops beside block i   forward   [i < n-1]          backward  [i < n-1] + [i >= 2], and one
-//   after
+//   hops beside block i   forward   [i < n-1]      backward  [i < n-1] + [i >= 2], and one after
 //
 //   forward   (n-1) |a, c| + a
 //   backward  2 |a, c| + (n-3) |a, 2c| + |a, c| + c     n >= 3;     |a, c| + a + c     n = 2

@@ -19,10 +19,6 @@ Seconds beside(Seconds compute, Seconds communication, double exposed) {
   return std::max(compute, communication) + exposed * std::min(compute, communication);
 }
 
-}  // namespace
-
-namespace {
-
 // Of context-parallel communication, `f` times what the network says: what its schedule leaves
 // exposed beside the core of attention in this pass.
 double context_factor(const IterationParts& whole, const ChunkParts& parts,
