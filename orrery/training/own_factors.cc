@@ -1,5 +1,6 @@
 #include "orrery/training/own_factors.h"
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -43,26 +44,19 @@ double correlation(const RunLikeness& a, const RunLikeness& b) {
   return std::exp(-d);
 }
 
-// The solution of (deviation^2 correlation + noise^2) x = left, by Gauss's elimination: the matrix
-// is positive definite.
-std::vector<double> weights_of(const std::vector<RunLikeness>& runs, std::vector<double> left) {
-  const std::size_t n = runs.size();
-  std::vector<std::vector<double>> a(n, std::vector<double>(n));
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < n; ++j)
-      a[i][j] = kDeviation * kDeviation * correlation(runs[i], runs[j]);
-    a[i][i] += kRunNoise * kRunNoise;
+// The solution of (deviation^2 correlation + noise^2) x = left; the matrix is positive definite.
+std::vector<double> weights_of(const std::vector<RunLikeness>& runs,
+                               const std::vector<double>& left) {
+  const auto n = static_cast<Eigen::Index>(runs.size());
+  Eigen::MatrixXd a(n, n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j < n; ++j)
+      a(i, j) = kDeviation * kDeviation *
+                correlation(runs[static_cast<std::size_t>(i)], runs[static_cast<std::size_t>(j)]);
+    a(i, i) += kRunNoise * kRunNoise;
   }
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t r = 0; r < n; ++r) {
-      if (r == i) continue;
-      const double share = a[r][i] / a[i][i];
-      for (std::size_t c = i; c < n; ++c) a[r][c] -= share * a[i][c];
-      left[r] -= share * left[i];
-    }
-  }
-  for (std::size_t i = 0; i < n; ++i) left[i] /= a[i][i];
-  return left;
+  const Eigen::VectorXd x = a.llt().solve(Eigen::Map<const Eigen::VectorXd>(left.data(), n));
+  return {x.begin(), x.end()};
 }
 
 // The constants times the factors; then, by `left`, all that takes time.
@@ -95,7 +89,7 @@ OwnFactors fit_own_factors(std::vector<MeasuredIteration> iterations,
     k.value = m.fixed;
     left.push_back(std::clamp(-m.error(corrected(k, own.constants, 0)), -kMost, kMost));
   }
-  own.weights = weights_of(own.runs, std::move(left));
+  own.weights = weights_of(own.runs, left);
   return own;
 }
 
