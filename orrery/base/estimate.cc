@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "orrery/base/double_math.h"
+
 namespace orrery {
 
 std::string_view to_text(Origin origin) {
@@ -58,7 +60,7 @@ double normal_quantile(double p) {
 
 double heavy_quantile(double p) {
   if (!(p > 0 && p < 1)) return std::numeric_limits<double>::quiet_NaN();
-  static const boost::math::students_t kT(3);
+  static const boost::math::students_t_distribution<double, DoubleMath> kT(3);
   static const double kScale =
       std::sqrt(normal_quantile(0.75) * normal_quantile(0.95) /
                 (boost::math::quantile(kT, 0.75) * boost::math::quantile(kT, 0.95)));

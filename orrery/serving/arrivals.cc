@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "orrery/base/double_math.h"
 #include "orrery/base/error.h"
 #include "orrery/base/kinds.h"
 
@@ -28,7 +29,7 @@ class Gamma : public ArrivalProcess {
  public:
   explicit Gamma(const ArrivalParameters& p) : rate_(p.rate), shape_(p.burstiness) {}
   double next(double now, RandomStream& random) override {
-    return now + boost::math::gamma_p_inv(shape_, random.uniform()) / (shape_ * rate_);
+    return now + boost::math::gamma_p_inv(shape_, random.uniform(), DoubleMath()) / (shape_ * rate_);
   }
 
  private:
