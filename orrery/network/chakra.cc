@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <unordered_map>
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/network/wire_format.h"
 
 namespace orrery {
 namespace {
@@ -20,112 +20,6 @@ using Comm = ChakraNode::Comm;
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;  // of a file
 constexpr double kMostSize = 1e18;                              // bytes, operations
 constexpr std::uint64_t kMostMicros = 1'000'000'000'000;        // eleven days
-
-// Protobuf's wire format: a field is a varint of number and wire type, then its value.
-enum class Wire { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
-
-class WireReader {
- public:
-  WireReader(std::string_view bytes, const std::string& name, std::size_t offset = 0)
-      : bytes_(bytes), name_(name), offset_(offset) {}
-
-  bool done() const { return at_ == bytes_.size(); }
-
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      if (at_ == bytes_.size()) fail("the file is cut short");
-      const auto byte = static_cast<unsigned char>(bytes_[at_++]);
-      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
-      if (byte < 0x80) return value;
-    }
-    fail("a number of more than ten bytes");
-  }
-  std::string_view bytes(std::uint64_t count) {
-    if (count > bytes_.size() - at_) fail("the file is cut short");
-    at_ += count;
-    return bytes_.substr(at_ - count, count);
-  }
-  // A message inside this one.
-  WireReader message() {
-    const std::uint64_t size = varint();
-    const std::size_t begin = offset_ + at_;
-    return {bytes(size), name_, begin};
-  }
-
-  // The next field; false at the end.
-  bool next() {
-    if (done()) return false;
-    const std::uint64_t key = varint();
-    number_ = key >> 3;
-    wire_ = static_cast<Wire>(key & 7);
-    if (number_ == 0) fail("field number 0");
-    if (wire_ != Wire::kVarint && wire_ != Wire::kFixed64 && wire_ != Wire::kBytes &&
-        wire_ != Wire::kFixed32) {
-      fail("an unknown wire type: this is no Chakra trace");
-    }
-    return true;
-  }
-  std::uint64_t number() const { return number_; }
-  Wire wire() const { return wire_; }
-
-  void skip() {
-    switch (wire_) {
-      case Wire::kVarint:
-        varint();
-        return;
-      case Wire::kFixed64:
-        bytes(8);
-        return;
-      case Wire::kBytes:
-        bytes(varint());
-        return;
-      case Wire::kFixed32:
-        bytes(4);
-        return;
-    }
-  }
-  std::uint64_t integer() {
-    expect(Wire::kVarint);
-    return varint();
-  }
-  std::string text() {
-    expect(Wire::kBytes);
-    return std::string(bytes(varint()));
-  }
-  WireReader nested() {
-    expect(Wire::kBytes);
-    return message();
-  }
-  template <class T>
-  T fixed() {
-    const std::string_view raw = bytes(sizeof(T));
-    T value;
-    std::memcpy(&value, raw.data(), sizeof(T));  // little-endian, as every machine of ours
-    return value;
-  }
-  // A repeated integer: packed or one by one.
-  template <class Use>
-  void integers(Use use) {
-    if (wire_ != Wire::kBytes) return use(integer());
-    for (WireReader packed = message(); !packed.done();) use(packed.varint());
-  }
-
-  [[noreturn]] void fail(std::string_view what) const {
-    throw InputError(fmt::format("{}: byte {}: {}", name_, offset_ + at_, what));
-  }
-
- private:
-  void expect(Wire wire) const {
-    if (wire_ != wire) fail(fmt::format("field {} has another type than Chakra's", number_));
-  }
-
-  std::string_view bytes_;
-  const std::string& name_;
-  std::size_t offset_, at_ = 0;
-  std::uint64_t number_ = 0;
-  Wire wire_ = Wire::kVarint;
-};
 
 // An attribute: a name and a number, a text or a list of booleans.
 struct Attribute {
@@ -323,32 +217,6 @@ void check_order(const ChakraTrace& trace, const std::string& name) {
   }
 }
 
-class WireWriter {
- public:
-  void varint(std::uint64_t v) {
-    for (; v >= 0x80; v >>= 7) out_ += static_cast<char>(v | 0x80);
-    out_ += static_cast<char>(v);
-  }
-  void integer(int field, std::uint64_t v) {
-    varint(static_cast<std::uint64_t>(field) << 3), varint(v);
-  }
-  void text(int field, std::string_view v) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 2);
-    varint(v.size());
-    out_ += v;
-  }
-  void number(int field, double v) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 1);
-    char raw[sizeof v];
-    std::memcpy(raw, &v, sizeof v);
-    out_.append(raw, sizeof v);
-  }
-  const std::string& bytes() const { return out_; }
-
- private:
-  std::string out_;
-};
-
 // Attributes of a node: whole numbers as uint64_val, others as double_val.
 void put(WireWriter& node, std::string_view name, double value) {
   WireWriter a;
@@ -441,87 +309,6 @@ std::vector<ChakraTrace> read_chakra(const std::string& prefix) {
     }
     traces.push_back(parse_chakra(read_text_file(path, kMostBytes), path));
   }
-}
-
-namespace {
-
-struct Emitter {
-  ChakraTrace trace;
-  int stride = 1;
-
-  ChakraNode& append(std::string name, Type type) {
-    ChakraNode n;
-    n.id = trace.nodes.size();
-    n.name = std::move(name);
-    n.type = type;
-    if (!trace.nodes.empty()) n.depends = {trace.nodes.back().id};
-    trace.nodes.push_back(std::move(n));
-    return trace.nodes.back();
-  }
-
-  void collective(std::string_view name, const Collective& c) {
-    static constexpr std::string_view kGroups[] = {"tp", "pp", "dp", "ep", "cp", "replica", "edp"};
-    if (c.ranks <= 1) return;
-    if (c.kind == Collective::Kind::kSend) {
-      // Relative to the rank that writes it, which is the first with a stage on either side.
-      for (Type type : {Type::kSend, Type::kRecv}) {
-        ChakraNode& n = append(std::string(name), type);
-        n.size = c.bytes;
-        n.from = type == Type::kSend ? stride : 0;
-        n.to = type == Type::kSend ? 2 * stride : stride;
-      }
-      return;
-    }
-    // By Collective::Kind; sends went above.
-    static constexpr Comm kKinds[] = {Comm::kAllReduce, Comm::kAllGather, Comm::kReduceScatter,
-                                      Comm::kAllToAll,  Comm::kBroadcast, {},
-                                      Comm::kReduce};
-    ChakraNode& n = append(std::string(name), Type::kCollective);
-    n.comm = kKinds[static_cast<std::size_t>(c.kind)];
-    n.size = c.kind == Collective::Kind::kAllGather ? c.bytes / c.ranks : c.bytes;
-    n.group = kGroups[static_cast<std::size_t>(c.group)];
-    const bool inner = c.group == Collective::Group::kTensor;
-    n.dimensions = {inner, !inner};
-  }
-};
-
-}  // namespace
-
-ChakraTrace chakra_of(const Program& program, const std::function<Seconds(const Op&)>& time,
-                      int stride) {
-  Emitter out;
-  out.trace.version = "0.0.4";
-  out.stride = stride;
-  const auto emit = [&](const ProgramOp& op) {
-    if (const auto* c = std::get_if<Collective>(&op.op)) return out.collective(op.name, *c);
-    ChakraNode& n = out.append(std::string(op.name), Type::kComp);
-    n.operations = flops(op.op).value();
-    n.tensor = Bytes(std::round(bytes(op.op).value()));
-    n.duration = time(op.op);
-  };
-  // Entries that run at least once a layer stand between those of the beginning and of the end.
-  const int layers = std::max(program.layers, 1);
-  const auto& ops = program.ops;
-  const auto repeated = [&](const ProgramOp& op) { return layers > 1 && op.count >= layers; };
-  auto first = std::find_if(ops.begin(), ops.end(), repeated);
-  auto last = std::find_if(ops.rbegin(), ops.rend(), repeated).base();
-  if (first == ops.end()) last = first;
-  const auto times = [](const ProgramOp& op) { return static_cast<int>(std::lround(op.count)); };
-  for (auto it = ops.begin(); it != first; ++it) {
-    for (int k = 0; k < times(*it); ++k) emit(*it);
-  }
-  for (int layer = 0; first != last && layer < layers; ++layer) {
-    for (auto it = first; it != last; ++it) {
-      const auto until = [&](int l) {
-        return static_cast<std::int64_t>(std::floor(it->count * l / layers + 1e-9));
-      };
-      for (auto k = until(layer); k < until(layer + 1); ++k) emit(*it);
-    }
-  }
-  for (auto it = last; it != ops.end(); ++it) {
-    for (int k = 0; k < times(*it); ++k) emit(*it);
-  }
-  return std::move(out.trace);
 }
 
 }  // namespace orrery
