@@ -1,4 +1,4 @@
-// cluster_topology and plan_of: nodes joined by a network.
+// cluster_topology: nodes joined by a network.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "orrery/base/error.h"
+#include "orrery/network/cluster_layout.h"
 #include "orrery/network/topology_build.h"
 
 namespace orrery {
@@ -23,48 +24,6 @@ constexpr std::array<std::array<int, 8>, 8> kCubeMesh = {{{0, 1, 1, 2, 2, 0, 0, 
                                                           {0, 2, 0, 0, 1, 0, 2, 1},
                                                           {0, 0, 1, 0, 1, 2, 0, 2},
                                                           {0, 0, 0, 1, 2, 1, 2, 0}}};
-
-// Where a node's parts stand in the graph, and how its GPUs are numbered.
-struct PlacedNode {
-  NodePlan plan;
-  int first_gpu = 0;
-  LinkId inside = 0;  // first link of the inside
-  LinkId bridge = 0;
-  LinkId nic = 0;    // GPU to NIC and back, where GPUs share a port
-  LinkId ports = 0;  // out of and into port p: ports + 2 p, + 1
-
-  int port_of(int local) const {
-    return static_cast<int>(static_cast<std::int64_t>(local) * used_ports() / plan.gpus);
-  }
-  // Several ports of one GPU count as one.
-  int used_ports() const { return std::min(plan.ports, plan.gpus); }
-  bool shared_ports() const { return plan.ports < plan.gpus; }
-  // A GPU of the node on `port`, for `local` that stands on another one: the one at the same place
-  // among the port's GPUs.
-  int on_port(int local, int port) const {
-    const int per = plan.gpus / used_ports();
-    return std::min(port * plan.gpus / used_ports() + local % per, plan.gpus - 1);
-  }
-};
-
-struct Level {
-  int span = 1;  // nodes below one switch
-  int ways = 1;
-  LinkId up = 0;  // links of switch s: up + 2 * (s * ways + way), + 1 down
-  int switches = 0;
-};
-
-// The whole, shared by the router.
-struct Layout {
-  std::vector<PlacedNode> nodes;
-  std::vector<int> node_of;  // of each GPU
-  NetworkPlan network;
-  std::vector<std::vector<Level>> planes;  // of each rail, or one
-  // Dragonfly: local[r] + 2.. see router
-  LinkId local = 0, global = 0;
-  int routers = 0, groups = 0;
-  std::unique_ptr<Topology> cube;  // paths inside a DGX-1
-};
 
 class Builder {
  public:
@@ -290,7 +249,7 @@ class Builder {
       for (std::size_t t = 0; t < levels; ++t) {
         const auto& level = switches[static_cast<std::size_t>(p)][t];
         const TierPlan& tier = tiers[t];
-        Level placed{span[t + 1], 1, next_link(), static_cast<int>(level.size())};
+        SwitchLevel placed{span[t + 1], 1, next_link(), static_cast<int>(level.size())};
         if (level.size() > 1) {
           // Above: switches of the next level, or the top; `ways` of them side by side.
           const bool last = t + 1 == levels;
@@ -363,7 +322,7 @@ class Builder {
   void dragonfly() {
     const NetworkPlan& w = plan_.network;
     const int nodes = static_cast<int>(layout_->nodes.size());
-    Layout& l = *layout_;
+    ClusterLayout& l = *layout_;
     l.routers = (nodes + w.nodes_per_router - 1) / w.nodes_per_router;
     l.groups = (l.routers + w.routers_per_group - 1) / w.routers_per_group;
     l.routers = l.groups * w.routers_per_group;
@@ -386,229 +345,22 @@ class Builder {
     for (int g = 0; g < l.groups; ++g) {
       for (int k = 1; k < l.groups; ++k) {
         const int other = (g + k) % l.groups;
-        link(router[static_cast<std::size_t>(g * a + gateway(l, g, other))],
-             router[static_cast<std::size_t>(other * a + gateway(l, other, g))], w.global_bandwidth,
-             w.hop_latency);
+        link(router[static_cast<std::size_t>(g * a + dragonfly_gateway(l, g, other))],
+             router[static_cast<std::size_t>(other * a + dragonfly_gateway(l, other, g))],
+             w.global_bandwidth, w.hop_latency);
       }
     }
-  }
-
-  // Which router of a group holds the link to another group: round robin.
-  static int gateway(const Layout& l, int group, int other) {
-    return (other - group + l.groups - 1) % l.groups % l.network.routers_per_group;
-  }
-
-  static void route_inside(const Layout& l, const PlacedNode& node, int a, int b,
-                           std::vector<LinkId>& path) {
-    if (a == b) return;
-    const NodePlan& n = node.plan;
-    if (n.bridged > 1 && a / n.bridged == b / n.bridged) {
-      const int base = a / n.bridged * n.bridged;
-      path.push_back(node.bridge + a * (n.bridged - 1) +
-                     ((b - base) - (a - base) + n.bridged) % n.bridged - 1);
-      return;
-    }
-    switch (n.inside) {
-      case Inside::kSwitch:
-        path.push_back(node.inside + 2 * a);
-        path.push_back(node.inside + 2 * b + 1);
-        return;
-      case Inside::kMesh:
-        path.push_back(node.inside + a * (n.gpus - 1) + (b - a + n.gpus) % n.gpus - 1);
-        return;
-      case Inside::kCubeMesh: {
-        const std::size_t first = path.size();
-        l.cube->route(a, b, path);
-        for (std::size_t i = first; i < path.size(); ++i) path[i] += node.inside;
-        return;
-      }
-      case Inside::kBus: {
-        const int from = a / n.gpus_per_switch, to = b / n.gpus_per_switch;
-        path.push_back(node.inside + 2 * a);
-        if (from != to || !n.peer_to_peer) {
-          path.push_back(node.inside + 2 * n.gpus + 2 * from);
-          path.push_back(node.inside + 2 * n.gpus + 2 * to + 1);
-        }
-        path.push_back(node.inside + 2 * b + 1);
-        return;
-      }
-      case Inside::kTorus: {
-        // Links of a dimension stand together, two a GPU (dimensions_topology).
-        LinkId base = node.inside;
-        int stride = 1, at = a;
-        for (std::int64_t wide : n.torus) {
-          const int size = static_cast<int>(wide);
-          if (size == 1) continue;
-          int c = at / stride % size;
-          const int target = b / stride % size;
-          const int up = (target - c + size) % size;
-          const bool forward = 2 * up < size || (2 * up == size && c % 2 == 0) || size == 2;
-          while (c != target) {
-            path.push_back(base + 2 * at + (forward ? 0 : 1));
-            const int next = forward ? (c + 1) % size : (c + size - 1) % size;
-            at += (next - c) * stride;
-            c = next;
-          }
-          base += 2 * n.gpus;
-          stride *= size;
-        }
-        return;
-      }
-    }
-  }
-
-  static void route(const Layout& l, int from, int to, std::vector<LinkId>& path) {
-    const int i = l.node_of[static_cast<std::size_t>(from)];
-    const int j = l.node_of[static_cast<std::size_t>(to)];
-    const PlacedNode& a = l.nodes[static_cast<std::size_t>(i)];
-    const PlacedNode& b = l.nodes[static_cast<std::size_t>(j)];
-    int here = from - a.first_gpu;
-    const int there = to - b.first_gpu;
-    if (i == j) return route_inside(l, a, here, there, path);
-    const int in = b.port_of(there);
-    int out = a.port_of(here);
-    if (l.network.rails && out != in) {
-      const int forwards = a.on_port(here, in);
-      route_inside(l, a, here, forwards, path);
-      here = forwards;
-      out = in;
-    }
-    if (a.shared_ports()) path.push_back(a.nic + 2 * here);
-    path.push_back(a.ports + 2 * out);
-    if (l.network.kind == NetworkPlan::Kind::kDragonfly) {
-      route_dragonfly(l, i, j, path);
-    } else {
-      route_tree(l, l.planes[l.network.rails ? static_cast<std::size_t>(in) : 0], i, j, to, path);
-    }
-    path.push_back(b.ports + 2 * in + 1);
-    if (b.shared_ports()) path.push_back(b.nic + 2 * there + 1);
-  }
-
-  static void route_tree(const Layout&, const std::vector<Level>& levels, int i, int j, int to,
-                         std::vector<LinkId>& path) {
-    std::size_t top = 0;
-    while (top < levels.size() && i / levels[top].span != j / levels[top].span) ++top;
-    const auto link = [&](std::size_t t, int node) {
-      const Level& level = levels[t];
-      return level.up + 2 * (node / level.span * level.ways + to % level.ways);
-    };
-    for (std::size_t t = 0; t < top; ++t) path.push_back(link(t, i));
-    for (std::size_t t = top; t-- > 0;) path.push_back(link(t, j) + 1);
-  }
-
-  static void route_dragonfly(const Layout& l, int i, int j, std::vector<LinkId>& path) {
-    const int a = l.network.routers_per_group;
-    int r = i / l.network.nodes_per_router;
-    const int target = j / l.network.nodes_per_router;
-    const auto local = [&](int to) {
-      if (r == to) return;
-      path.push_back(l.local + r * (a - 1) + (to - r + a) % a - 1);
-      r = to;
-    };
-    const int g = r / a, h = target / a;
-    if (g != h) {
-      local(g * a + gateway(l, g, h));
-      path.push_back(l.global + g * (l.groups - 1) + (h - g + l.groups) % l.groups - 1);
-      r = h * a + gateway(l, h, g);
-    }
-    local(target);
   }
 
   const ClusterPlan& plan_;
-  std::shared_ptr<Layout> layout_ = std::make_shared<Layout>();
+  std::shared_ptr<ClusterLayout> layout_ = std::make_shared<ClusterLayout>();
   int gpus_ = 0;
   std::vector<std::string> names_;
   std::vector<Link> links_;
 };
 
-// Sizes as near to each other as they can be, the smallest first.
-std::vector<std::int64_t> near_cube(int gpus, int dimensions) {
-  std::vector<std::int64_t> sizes;
-  std::int64_t left = gpus;
-  for (int d = dimensions; d > 1; --d) {
-    auto best =
-        static_cast<std::int64_t>(std::floor(std::pow(static_cast<double>(left), 1.0 / d) + 1e-9));
-    while (left % best != 0) --best;
-    sizes.push_back(best);
-    left /= best;
-  }
-  sizes.push_back(left);
-  return sizes;
-}
-
 }  // namespace
 
 Topology cluster_topology(const ClusterPlan& plan) { return Builder(plan).build(); }
-
-namespace {
-
-NodePlan node_plan(const NodeType& type, const Fabric* scale_up, const Fabric* bridge,
-                   const Fabric* network) {
-  NodePlan n;
-  n.gpus = type.gpu_count;
-  if (scale_up != nullptr) {
-    const Fabric& f = *scale_up;
-    n.bandwidth = f.bandwidth();
-    n.latency = f.latency;
-    n.peer_to_peer = f.peer_to_peer;
-    switch (f.kind) {
-      case FabricKind::kMesh:
-        n.inside = f.id.ends_with("cube-mesh") && n.gpus == 8 ? Inside::kCubeMesh : Inside::kMesh;
-        n.cube_links = f.links;
-        // A mesh of fewer GPUs than it could join leaves links unused.
-        if (n.inside == Inside::kMesh && n.gpus > 1) n.bandwidth = f.bandwidth(n.gpus);
-        break;
-      case FabricKind::kBus:
-        n.inside = Inside::kBus;
-        break;
-      case FabricKind::kTorus:
-        n.inside = Inside::kTorus;
-        n.torus = near_cube(n.gpus, std::max(1, f.links / 2));
-        break;
-      case FabricKind::kSwitch:
-      case FabricKind::kNic:
-        n.inside = Inside::kSwitch;
-        break;
-    }
-  }
-  if (bridge != nullptr) {
-    n.bridged = type.bridge.gpus;
-    n.bridge_bandwidth = bridge->bandwidth();
-    n.bridge_latency = bridge->latency;
-  }
-  if (network != nullptr) {
-    n.ports = type.network.ports;
-    n.port_bandwidth = network->bandwidth();
-    n.port_latency = network->latency;
-  }
-  return n;
-}
-
-}  // namespace
-
-NodePlan plan_of(const Catalog& catalog, const NodeType& type) {
-  const auto fabric = [&](const std::string& id) {
-    return id.empty() ? std::optional<Fabric>() : catalog.fabric(id);
-  };
-  const auto scale_up = fabric(type.scale_up), bridge = fabric(type.bridge.fabric),
-             network = fabric(type.network.fabric);
-  const auto pointer = [](const std::optional<Fabric>& f) { return f ? &*f : nullptr; };
-  return node_plan(type, pointer(scale_up), pointer(bridge), pointer(network));
-}
-
-ClusterPlan plan_of(const Cluster& cluster) {
-  NodeType type = cluster.node_type();
-  if (cluster.gpus() < type.gpu_count && type.bridge.fabric.empty()) {
-    type.gpu_count = cluster.gpus();
-  }
-  NodePlan node = node_plan(type, cluster.scale_up(), cluster.bridge(), cluster.network());
-  node.count = cluster.nodes();
-  ClusterPlan plan;
-  plan.name = fmt::format("{} x {}", node.count, cluster.node_type().id);
-  plan.network.rails = node.count > 1 && node.ports >= node.gpus;
-  plan.network.kind = node.count == 1 ? NetworkPlan::Kind::kNone : NetworkPlan::Kind::kSwitch;
-  plan.nodes.push_back(std::move(node));
-  return plan;
-}
 
 }  // namespace orrery
