@@ -331,23 +331,20 @@ class Builder {
     for (int i = 0; i < nodes; ++i) {
       attach(i, [&](int) { return router[static_cast<std::size_t>(i / w.nodes_per_router)]; });
     }
+    const auto at = [&](int r) { return router[static_cast<std::size_t>(r)]; };
     const int a = w.routers_per_group;
     l.local = next_link();
     for (int r = 0; r < l.routers; ++r) {
       const int base = r / a * a;
-      for (int k = 1; k < a; ++k) {
-        link(router[static_cast<std::size_t>(r)],
-             router[static_cast<std::size_t>(base + (r - base + k) % a)], w.local_bandwidth,
-             w.hop_latency);
-      }
+      for (int k = 1; k < a; ++k)
+        link(at(r), at(base + (r - base + k) % a), w.local_bandwidth, w.hop_latency);
     }
     l.global = next_link();
     for (int g = 0; g < l.groups; ++g) {
       for (int k = 1; k < l.groups; ++k) {
         const int other = (g + k) % l.groups;
-        link(router[static_cast<std::size_t>(g * a + dragonfly_gateway(l, g, other))],
-             router[static_cast<std::size_t>(other * a + dragonfly_gateway(l, other, g))],
-             w.global_bandwidth, w.hop_latency);
+        link(at(g * a + dragonfly_gateway(l, g, other)),
+             at(other * a + dragonfly_gateway(l, other, g)), w.global_bandwidth, w.hop_latency);
       }
     }
   }
