@@ -1,25 +1,20 @@
 #include "orrery/serving/block_pool.h"
 
-#include <algorithm>
-#include <bit>
-
 namespace orrery {
 
 BlockPool::BlockPool(std::int64_t blocks, bool caching)
-    : blocks_(static_cast<std::size_t>(blocks) + 1), free_(0), caching_(caching) {
-  const auto end = static_cast<BlockId>(blocks);
-  blocks_[index(end)].before = blocks_[index(end)].after = end;
-  for (BlockId b = 0; b < end; ++b) append(b);
-  if (caching) table_.resize(std::bit_ceil(2 * static_cast<std::size_t>(blocks) + 2));
+    : blocks_(1), size_(blocks), free_(blocks), caching_(caching) {
+  blocks_.front().before = blocks_.front().after = kEnd;
+  if (caching) table_.resize(64);
 }
 
 void BlockPool::append(BlockId block) {
-  const auto end = static_cast<BlockId>(size());
   Block& b = blocks_[index(block)];
-  b.before = blocks_[index(end)].before;
-  b.after = end;
+  Block& end = blocks_[index(kEnd)];
+  b.before = end.before;
+  b.after = kEnd;
   blocks_[index(b.before)].after = block;
-  blocks_[index(end)].before = block;
+  end.before = block;
   ++free_;
 }
 
@@ -31,7 +26,14 @@ void BlockPool::unlink(BlockId block) {
 }
 
 BlockId BlockPool::take(std::uint64_t* forgotten) {
-  const BlockId block = blocks_[index(static_cast<BlockId>(size()))].after;
+  const std::size_t known = blocks_.size() - 1;
+  if (known < static_cast<std::size_t>(size_)) {
+    blocks_.emplace_back().users = 1;
+    --free_;
+    if (forgotten) *forgotten = 0;
+    return static_cast<BlockId>(known);
+  }
+  const BlockId block = blocks_[index(kEnd)].after;
   unlink(block);
   Block& b = blocks_[index(block)];
   if (forgotten) *forgotten = b.hash;
@@ -63,8 +65,10 @@ void BlockPool::publish(BlockId block, std::uint64_t hash) {
   Block& b = blocks_[index(block)];
   if (!caching_ || b.hash != 0) return;
   b.hash = hash;
+  if (2 * (entries_ + 1) > table_.size()) grow_table();
   Entry& e = table_[slot_of(hash)];
   if (e.block < 0) {
+    ++entries_;
     e = {hash, block};
     b.twin_before = b.twin_after = block;
     return;
@@ -91,6 +95,7 @@ void BlockPool::forget(BlockId block) {
 
 void BlockPool::erase(std::size_t hole) {
   const std::size_t mask = table_.size() - 1;
+  --entries_;
   table_[hole].block = -1;
   // Entries that were pushed past the hole move back into it.
   for (std::size_t i = (hole + 1) & mask; table_[i].block >= 0; i = (i + 1) & mask) {
@@ -100,6 +105,14 @@ void BlockPool::erase(std::size_t hole) {
       table_[i].block = -1;
       hole = i;
     }
+  }
+}
+
+void BlockPool::grow_table() {
+  std::vector<Entry> old(2 * table_.size());
+  old.swap(table_);
+  for (const Entry& e : old) {
+    if (e.block >= 0) table_[slot_of(e.hash)] = e;
   }
 }
 

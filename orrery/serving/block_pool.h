@@ -8,6 +8,9 @@
 //   shares the block: its count goes up and it leaves the free queue.
 // - Blocks with the same hash are not merged: the one that got it first is found, when it is taken
 //   the next.
+//
+// A block that was never taken costs no memory: blocks without a past stand before all others in
+// the free queue, in the order of their ids.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +26,7 @@ class BlockPool {
   // REQUIRES blocks >= 0. `caching`: full blocks can be found again.
   BlockPool(std::int64_t blocks, bool caching);
 
-  std::int64_t size() const { return static_cast<std::int64_t>(blocks_.size()) - 1; }
+  std::int64_t size() const { return size_; }
   std::int64_t free() const { return free_; }
   bool caching() const { return caching_; }
 
@@ -49,15 +52,17 @@ class BlockPool {
     BlockId before = -1, after = -1;            // in the free queue
     BlockId twin_before = -1, twin_after = -1;  // ring of the blocks with its hash
   };
-  static std::size_t index(BlockId b) { return static_cast<std::size_t>(b); }
+  static constexpr BlockId kEnd = -1;  // of the free queue
+  static std::size_t index(BlockId b) { return static_cast<std::size_t>(b + 1); }
   void append(BlockId block);
   void unlink(BlockId block);
   std::size_t slot_of(std::uint64_t hash) const;
   void forget(BlockId block);
   void erase(std::size_t slot);
+  void grow_table();
 
-  std::vector<Block> blocks_;  // the last is the end of the free queue
-  std::int64_t free_ = 0;
+  std::vector<Block> blocks_;  // kEnd, then those that were taken once
+  std::int64_t size_, free_;
   bool caching_;
   // Open addressing with linear probing, at most half full; deletion shifts back.
   struct Entry {
@@ -65,6 +70,7 @@ class BlockPool {
     BlockId block = -1;  // the first of its ring
   };
   std::vector<Entry> table_;
+  std::size_t entries_ = 0;
 };
 
 }  // namespace orrery

@@ -20,6 +20,47 @@ TEST(BlockPool, FreeBlocksAreTakenInTheOrderInWhichTheyWereGivenBack) {
   EXPECT_EQ(pool.free(), 0);
 }
 
+TEST(BlockPool, BlocksThatWereNeverTakenComeFirst) {
+  BlockPool pool(4, true);
+  std::uint64_t forgotten = 1;
+  EXPECT_EQ(pool.take(&forgotten), 0);
+  EXPECT_EQ(forgotten, 0u);
+  pool.publish(0, 7);
+  pool.release(0);
+  for (BlockId b : {1, 2, 3}) EXPECT_EQ(pool.take(), b);
+  EXPECT_EQ(pool.find(7), 0);
+  EXPECT_EQ(pool.take(&forgotten), 0);
+  EXPECT_EQ(forgotten, 7u);
+  EXPECT_EQ(pool.free(), 0);
+}
+
+// The index of hashes grows with the blocks that are full.
+TEST(BlockPool, ManyHashesAreFoundAndForgotten) {
+  constexpr BlockId kBlocks = 5000;
+  const auto hash = [](BlockId b) {
+    return (static_cast<std::uint64_t>(b) + 1) * 0x9e3779b97f4a7c15u;
+  };
+  BlockPool pool(kBlocks, true);
+  for (BlockId b = 0; b < kBlocks; ++b) {
+    ASSERT_EQ(pool.take(), b);
+    pool.publish(b, hash(b));
+  }
+  for (BlockId b = 0; b < kBlocks; ++b) {
+    ASSERT_EQ(pool.find(hash(b)), b);
+    pool.release(b);
+  }
+  for (BlockId b = 0; b < kBlocks / 2; ++b) ASSERT_EQ(pool.take(), b);
+  for (BlockId b = 0; b < kBlocks; ++b) ASSERT_EQ(pool.find(hash(b)), b < kBlocks / 2 ? -1 : b);
+}
+
+// A replica of a large GPU has room for millions of blocks; a short run touches few.
+TEST(BlockPool, RoomThatIsNotUsedTakesNoMemory) {
+  BlockPool pool(2'000'000'000, true);  // 80 GB if all were there
+  EXPECT_EQ(pool.size(), 2'000'000'000);
+  EXPECT_EQ(pool.free(), 2'000'000'000);
+  EXPECT_EQ(pool.take(), 0);
+}
+
 TEST(BlockPool, AReleasedBlockIsFoundUntilItIsTakenAgain) {
   BlockPool pool(2, true);
   const BlockId a = pool.take();
