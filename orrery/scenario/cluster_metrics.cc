@@ -24,7 +24,7 @@ std::vector<PoolSum> sums(const SimulationConfig& config, const SimulationResult
                                  : next + static_cast<std::size_t>(s.pool->replicas);
     for (; next < last; ++next) {
       s.engines += 1;
-      s.busy += r.replicas[next].busy.seconds();
+      s.busy += r.replicas[next].busy.value();
       s.used_block_seconds += r.replicas[next].used_block_seconds;
     }
   }

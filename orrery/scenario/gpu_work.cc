@@ -28,7 +28,7 @@ Seconds GpuWork::arithmetic(const ReplicaCounts& sum) const {
 }
 
 Seconds GpuWork::traffic(const ReplicaCounts& sum) const {
-  const double busy = sum.busy.seconds();
+  const double busy = sum.busy.value();
   if (busy <= 0 || sum.steps == 0) return Seconds(0);
   const auto steps = static_cast<double>(sum.steps);
   const double tokens = static_cast<double>(sum.prompt_tokens + sum.output_tokens) / steps;

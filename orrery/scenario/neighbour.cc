@@ -26,7 +26,7 @@ double mean_tpot(const SimulationResult& r) {
 
 GpuDemand gpu_demand(const GpuWork& work, const SimulationResult& alone) {
   const ReplicaCounts sum = alone.total();
-  const Seconds busy(sum.busy.seconds());
+  const Seconds busy = sum.busy;
   if (busy == Seconds(0)) return {};
   return {std::min(1.0, work.arithmetic(sum) / busy), std::min(1.0, work.traffic(sum) / busy)};
 }

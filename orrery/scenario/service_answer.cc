@@ -146,7 +146,7 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
     if (span > 0) put("goodput", "requests/s", static_cast<double>(t.good) / span);
   }
   if (r.engine_time > Seconds(0)) {
-    const Seconds busy = sum.busy.time();
+    const Seconds busy = sum.busy;
     put("busy", "%", 100 * (busy / r.engine_time));
     if (work.known()) {
       put("mfu", "%", 100 * (std::min(work.arithmetic(sum), busy) / r.engine_time));

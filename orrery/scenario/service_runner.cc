@@ -18,14 +18,27 @@
 
 namespace orrery {
 
+namespace {
+
+// Times that would make a simulation of nothing but events.
+void check_cluster_times(const ClusterChoice& c) {
+  if (c.router_refresh > Seconds(0) && c.router_refresh < milliseconds(1))
+    throw InputError("cluster.router_refresh: 1 ms or more, or 0 s");
+  if (c.autoscale.policy != "none" && c.autoscale.interval < milliseconds(1))
+    throw InputError("autoscale.interval: 1 ms or more");
+  if (c.failures.mean_time > Seconds(0) && c.failures.mean_time < Seconds(1))
+    throw InputError("failures.mean_time: 1 s or more, or 0 s");
+}
+
+}  // namespace
+
 SimulationConfig service_config(const Scenario& s, const Deployment& d, const Architecture& model,
                                 const ParallelPlan& plan, std::int64_t kv_blocks) {
   const ClusterChoice& cluster = s.service.cluster;
+  check_cluster_times(cluster);
   SimulationConfig c;
   static_cast<PoolConfig&>(c) = pool_config(s, d, model, plan, cluster.replicas, kv_blocks);
   c.router = cluster.router;
-  if (cluster.router_refresh > Seconds(0) && cluster.router_refresh < milliseconds(1))
-    throw InputError("cluster.router_refresh: 1 ms or more, or 0 s");
   c.router_refresh = sim_time(cluster.router_refresh);
   c.seed = static_cast<std::uint64_t>(s.service.seed);
   c.max_concurrency = s.service.max_concurrency;
@@ -41,7 +54,7 @@ SimulationConfig service_config(const Scenario& s, const Deployment& d, const Ar
   c.autoscale.interval = sim_time(cluster.autoscale.interval);
   c.autoscale.start_up = sim_time(cluster.autoscale.start_up);
   c.autoscale.cool_down = sim_time(cluster.autoscale.cool_down);
-  c.failures.mean_time = sim_time(cluster.failures.mean_time);
+  c.failures.mean_time = cluster.failures.mean_time;
   c.failures.restart = sim_time(cluster.failures.restart);
   for (double at : cluster.failures.at) c.failures.at.push_back(sim_seconds(at));
   return c;

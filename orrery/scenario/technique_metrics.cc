@@ -22,20 +22,20 @@ void add_memory_metrics(const SimulationConfig& config, const ReplicaCounts& sum
   if (sum.used_block_seconds > 0) {
     put("kv_waste", 100 * sum.slack_token_seconds / (sum.used_block_seconds * r.limits.block_size));
   }
-  if (r.kv.reserve != KvOptions::Reserve::kNothing && sum.busy.seconds() > 0) {
+  if (r.kv.reserve != KvOptions::Reserve::kNothing && sum.busy.value() > 0) {
     put("kv_stranded",
-        100 * sum.stranded_block_seconds / (sum.busy.seconds() * static_cast<double>(r.kv_blocks)));
+        100 * sum.stranded_block_seconds / (sum.busy.value() * static_cast<double>(r.kv_blocks)));
   }
-  if (r.kv.host_blocks > 0 && sum.busy.seconds() > 0) {
+  if (r.kv.host_blocks > 0 && sum.busy.value() > 0) {
     put("host_hits", 100 * static_cast<double>(sum.host_fetches * r.limits.block_size) /
                          static_cast<double>(sum.prompt_tokens + sum.cached_tokens));
     put("host_copy", 100 * r.host_block_copy.seconds() * static_cast<double>(sum.host_fetches) /
-                         sum.busy.seconds());
+                         sum.busy.value());
   }
-  if (r.kv.disk_blocks > 0 && sum.busy.seconds() > 0) {
+  if (r.kv.disk_blocks > 0 && sum.busy.value() > 0) {
     put("disk_hits", 100 * static_cast<double>(sum.disk_fetches * r.limits.block_size) /
                          static_cast<double>(sum.prompt_tokens + sum.cached_tokens));
-    put("disk_waits", 100 * sum.disk_waits.seconds() / sum.busy.seconds());
+    put("disk_waits", 100 * sum.disk_waits.value() / sum.busy.value());
   }
 }
 
@@ -57,7 +57,7 @@ void add_technique_metrics(const SimulationConfig& config, const SimulationResul
     const double loading =
         config.replica.adapter_load.seconds() * static_cast<double>(sum.adapter_loads);
     put("adapter_loads", "", static_cast<double>(sum.adapter_loads));
-    put("adapter_loading", "% of busy", 100 * loading / sum.busy.seconds());
+    put("adapter_loading", "% of busy", 100 * loading / sum.busy.value());
   }
   add_memory_metrics(config, sum, metrics);
 }

@@ -39,9 +39,9 @@ void CacheTiers::keep(std::uint64_t hash) {
 SimTime DiskQueue::ask(SimTime now, std::int64_t reads, std::int64_t writes) {
   if (reads == 0 && writes == 0) return {};
   free_ = std::max(free_, now);
-  free_.ps += read_.ps * reads;
+  free_ += read_ * reads;
   const SimTime waited = reads > 0 ? SimTime{free_.ps - now.ps} : SimTime{};
-  free_.ps += write_.ps * writes;
+  free_ += write_ * writes;
   return waited;
 }
 

@@ -42,7 +42,7 @@ SimTime DraftingClock::drafting(const StepShape& step) {
     later.decodes = later.decode_past = 0;
   }
   const SimTime one = drafter_->time(later);
-  return {first.ps + one.ps * (speculation_.drafts - 1)};
+  return first + one * (speculation_.drafts - 1);
 }
 
 }  // namespace orrery

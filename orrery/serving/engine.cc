@@ -190,7 +190,7 @@ ReplicaCounts Engine::counts() const {
     *integral /= static_cast<double>(ranks_.size());
   sum.steps = steps_;
   sum.decode_steps = decode_steps_;
-  sum.busy = busy_;
+  sum.busy = busy_.time();
   return sum;
 }
 

@@ -28,12 +28,12 @@ struct PoolConfig {
 // again `restart` later. Its requests start again from their prompts, on other engines if there are
 // any; tokens that were out are lost.
 struct Failures {
-  SimTime mean_time;  // 0: never
+  Seconds mean_time;  // 0: never
   SimTime restart = sim_seconds(120);
   // One more at each of these times: of the first engine that is up, then of the second, ...
   std::vector<SimTime> at;
 
-  bool any() const { return mean_time.ps > 0 || !at.empty(); }
+  bool any() const { return mean_time > Seconds(0) || !at.empty(); }
 };
 
 enum class EngineStatus : std::uint8_t { kOff, kStarting, kUp, kDraining, kFailed };

@@ -32,8 +32,8 @@ SimTime FrontDoor::time() const {
   if (empty()) return kNever;
   const SimTime at = sent();
   if (at == kNever) return kNever;
-  const SimTime overhead = config_.request_overhead + SimTime{config_.overhead_per_prompt_token.ps *
-                                                              load_.requests[next_].input};
+  const SimTime overhead =
+      config_.request_overhead + config_.overhead_per_prompt_token * load_.requests[next_].input;
   return std::max(entered_, admitted(at) + overhead);
 }
 

@@ -195,7 +195,7 @@ SimTime Replica::bring_in_adapters() {
   const std::int64_t loads =
       config_.kv.adapter_blocks > 0 ? state_.adapter_loads() : slots_.bring_in(adapters_);
   counts_.adapter_loads += loads;
-  return {config_.adapter_load.ps * loads};
+  return config_.adapter_load * loads;
 }
 
 SimTime Replica::bring_in_blocks(SimTime now) {
@@ -207,8 +207,8 @@ SimTime Replica::bring_in_blocks(SimTime now) {
   counts_.host_keeps = state_.tiers()[CacheTiers::kHost].kept();
   counts_.disk_fetches += disk;
   counts_.disk_keeps = kept;
-  counts_.disk_waits += waited;
-  return {config_.host_block_copy.ps * host + waited.ps};
+  counts_.disk_waits += waited.time();
+  return config_.host_block_copy * host + waited;
 }
 
 std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
@@ -238,7 +238,7 @@ void Replica::start(SimTime duration) {
   const Step& step = steps_[(first_ + started_++) % steps_.size()];
   ++counts_.steps;
   counts_.decode_steps += step.chunks.empty();
-  counts_.busy += duration;
+  counts_.busy += duration.time();
   const double seconds = duration.seconds();
   counts_.used_block_seconds +=
       seconds * static_cast<double>(state_.pool().size() - state_.pool().free());

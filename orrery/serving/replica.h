@@ -84,13 +84,13 @@ struct ReplicaCounts {
   std::int64_t verifications = 0, drafts = 0, accepted = 0;
   std::int64_t adapter_loads = 0;
   std::int64_t sequence_steps = 0;  // sequences that got a token, over all steps
-  SimTime busy;                     // sum of steps
+  Seconds busy;                     // sum of steps; of a fleet, more than simulated time counts to
   // Integrals over busy time: blocks in use, tokens of room in them that hold none, free blocks
   // that a waiting sequence could not use (EngineState::stranded).
   double used_block_seconds = 0, slack_token_seconds = 0, stranded_block_seconds = 0;
   std::int64_t host_fetches = 0, host_keeps = 0;  // blocks copied from and to the host
   std::int64_t disk_fetches = 0, disk_keeps = 0;  // likewise, of the disk
-  SimTime disk_waits;                             // of steps for it
+  Seconds disk_waits;                             // of steps for it
 
   bool operator==(const ReplicaCounts&) const = default;
   ReplicaCounts& operator+=(const ReplicaCounts& other);

@@ -9,7 +9,7 @@ namespace {
 // Share of its run in which a tenant's step is under way.
 double busy(const SimulationResult& r) {
   const double whole = r.end.seconds() * static_cast<double>(r.replicas.size());
-  return whole > 0 ? std::min(1.0, r.total().busy.seconds() / whole) : 0;
+  return whole > 0 ? std::min(1.0, r.total().busy.value() / whole) : 0;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Simulated time: whole picoseconds since the start of a simulation, so that sums have no rounding
-// and order is total. 2^63 ps are 106 days.
+// and order is total. 2^63 ps are 106 days: what would pass them is an InputError.
 #pragma once
 
 #include <cmath>
@@ -10,21 +10,36 @@
 
 namespace orrery {
 
+// Always throws.
+[[noreturn]] void refuse_sim_time();
+
 struct SimTime {
   std::int64_t ps = 0;
 
   constexpr auto operator<=>(const SimTime&) const = default;
-  friend constexpr SimTime operator+(SimTime a, SimTime b) { return {a.ps + b.ps}; }
+  friend constexpr SimTime operator+(SimTime a, SimTime b) {
+    SimTime sum;
+    if (__builtin_add_overflow(a.ps, b.ps, &sum.ps)) refuse_sim_time();
+    return sum;
+  }
+  friend constexpr SimTime operator*(SimTime a, std::int64_t times) {
+    SimTime product;
+    if (__builtin_mul_overflow(a.ps, times, &product.ps)) refuse_sim_time();
+    return product;
+  }
   friend constexpr SimTime operator-(SimTime a, SimTime b) { return {a.ps - b.ps}; }
-  constexpr SimTime& operator+=(SimTime b) { return ps += b.ps, *this; }
+  constexpr SimTime& operator+=(SimTime b) { return *this = *this + b; }
   constexpr double seconds() const { return static_cast<double>(ps) * 1e-12; }
   constexpr Seconds time() const { return Seconds(seconds()); }
 };
 
 inline constexpr SimTime kNever{INT64_MAX};
 
-// To the nearest picosecond. REQUIRES |t| below 106 days.
-inline SimTime sim_time(Seconds t) { return {std::llround(t.value() * 1e12)}; }
-inline SimTime sim_seconds(double s) { return {std::llround(s * 1e12)}; }
+// To the nearest picosecond.
+inline SimTime sim_seconds(double s) {
+  if (!(std::abs(s) < 9.2e6)) refuse_sim_time();
+  return {std::llround(s * 1e12)};
+}
+inline SimTime sim_time(Seconds t) { return sim_seconds(t.value()); }
 
 }  // namespace orrery

@@ -25,6 +25,7 @@ enum class What : std::uint8_t {
   kStepEnd
 };
 
+constexpr int kMostRetries = 10'000;          // of a request
 constexpr std::uint32_t kGiven = UINT32_MAX;  // the life of an engine that fails at a given time
 
 struct Event {
@@ -286,11 +287,12 @@ class Simulation : public ReplicaObserver {
   }
 
   void expect_failure(std::size_t i, SimTime now) {
-    const double mean = config_.failures.mean_time.seconds();
+    const double mean = config_.failures.mean_time.value();
     if (mean <= 0) return;
-    constexpr double kLatest = 50 * 86400.0;
+    constexpr double kLatest = 105 * 86400.0;  // simulated time ends before the failures after
     const double after = failure_draws_[i].exponential() * mean;
-    if (after < kLatest) push(now + sim_seconds(after), What::kFailed, i, fleet_.life(i));
+    if (now.seconds() + after < kLatest)
+      push(now + sim_seconds(after), What::kFailed, i, fleet_.life(i));
   }
 
   void fail(std::size_t i, SimTime now) {
@@ -301,7 +303,11 @@ class Simulation : public ReplicaObserver {
     push(now + config_.failures.restart, What::kRestarted, i, 0);
     for (std::uint32_t request : lost) {
       RequestRecord& record = result_.records[of_load(request)];
-      ++record.retries;
+      if (++record.retries > kMostRetries) {
+        throw Infeasible(fmt::format(
+            "failures: engines fail so often that a request began {} times and did not end",
+            kMostRetries));
+      }
       if (!beams_) {  // else the round alone is lost
         record.scheduled = record.first_token = {};
         record.cached = 0;

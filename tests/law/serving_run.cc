@@ -129,7 +129,7 @@ EngineRun run(const Case& c) {
     }
     engine.dispatch(now);
   }
-  out.busy = engine.counts().busy.ps;
+  out.busy = sim_time(engine.counts().busy).ps;
   out.prompt_tokens = engine.counts().prompt_tokens;
   out.free_blocks = engine.ranks().front().state().pool().free();
   return out;

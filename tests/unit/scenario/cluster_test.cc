@@ -179,6 +179,16 @@ TEST(Cluster, FailuresCostTimeAndNoRequest) {
   EXPECT_GT(value(p, "e2e_p99"), value(answer(load), "e2e_p99"));
 }
 
+TEST(Cluster, TimesThatNoClusterHasAreRefused) {
+  EXPECT_THROW(answer("cluster: {router_refresh: 1e9 s}\n"), InputError);
+  EXPECT_THROW(answer("autoscale: {policy: queue, interval: 1 us}\n"), InputError);
+  EXPECT_THROW(answer("failures: {mean_time: 1 us}\n"), InputError);
+  EXPECT_THROW(answer("failures: {restart: 1e9 s}\n"), InputError);
+  EXPECT_THROW(
+      answer("load: {requests: 5}\nengine: {overrides: {execution: {host_per_step: 1e9 s}}}\n"),
+      InputError);
+}
+
 TEST(Repeat, FiguresAreMeansOverTheSeeds) {
   const auto ask = [](int seed, int repeat, bool intervals) {
     return answer(

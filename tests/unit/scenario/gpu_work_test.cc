@@ -18,7 +18,7 @@ ReplicaCounts counts(std::int64_t steps, std::int64_t tokens) {
   ReplicaCounts c;
   c.steps = steps;
   c.output_tokens = tokens;
-  c.busy = sim_seconds(10);
+  c.busy = Seconds(10);
   return c;
 }
 

@@ -1,6 +1,8 @@
 // Elastic fleets, failures, pools that differ.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "orrery/base/error.h"
 #include "orrery/serving/simulation.h"
 #include "tests/unit/serving/service_fixture.h"
@@ -97,7 +99,7 @@ TEST(Fleet, RequestsOfAFailedEngineStartAgain) {
   for (int i = 0; i < 200; ++i) requests.push_back(request_at(ms(20 * i), 5, 10));
   SimulationConfig c = plain_service();
   c.replicas = 2;
-  c.failures.mean_time = ms(700);
+  c.failures.mean_time = milliseconds(700);
   c.failures.restart = ms(300);
   const SimulationResult r = run(c, requests), again = run(c, requests);
   std::int64_t retries = 0, output = 0;
@@ -117,7 +119,7 @@ TEST(Fleet, RequestsOfAFailedEngineStartAgain) {
 
 TEST(Fleet, WithoutAnEngineRequestsWaitForTheRestart) {
   SimulationConfig c = plain_service();
-  c.failures.mean_time = ms(100);
+  c.failures.mean_time = milliseconds(100);
   c.failures.restart = ms(1000);
   c.seed = 1;
   // 300 ms of work: an engine that fails every 100 ms on average ends it after some attempts.
@@ -128,6 +130,34 @@ TEST(Fleet, WithoutAnEngineRequestsWaitForTheRestart) {
   ASSERT_GT(q.retries, 0);
   EXPECT_GE(q.finished, ms(1000 * q.retries + 305));
   EXPECT_EQ(q.finished - q.first_token, ms(290));
+}
+
+TEST(Fleet, FailuresThatLetNoRequestEndAreInfeasible) {
+  SimulationConfig c = plain_service();
+  c.failures.mean_time = milliseconds(1);  // 300 ms of work
+  c.failures.restart = ms(1);
+  EXPECT_THROW(run(c, {request_at({}, 5, 30)}), Infeasible);
+}
+
+// Once in 300 days, on average: in 4 days of each of 1000 engines 13 failures.
+TEST(Fleet, MeanTimesBeyondSimulatedTimeAreTakenAsTheyAre) {
+  SimulationConfig c = plain_service();
+  c.replicas = 1000;
+  c.failures.mean_time = Seconds(300 * 86400.0);
+  const SimulationResult r =
+      run(c, {request_at({}, 5, 30), request_at(sim_seconds(4 * 86400.0), 5, 30)});
+  EXPECT_GT(r.failures, 5);
+  EXPECT_LT(r.failures, 25);
+}
+
+TEST(Fleet, TimesBeyondSimulatedTimeAreRefused) {
+  EXPECT_THROW(sim_seconds(1e9), InputError);
+  EXPECT_THROW(sim_seconds(std::numeric_limits<double>::quiet_NaN()), InputError);
+  EXPECT_THROW(sim_seconds(9e6) + sim_seconds(9e5), InputError);
+  EXPECT_THROW(sim_seconds(1) * 10'000'000, InputError);
+  SimulationConfig c = plain_service();
+  c.request_overhead = sim_seconds(9e6);
+  EXPECT_THROW(run(c, {request_at(sim_seconds(9e5), 5, 30)}), InputError);
 }
 
 TEST(Fleet, FailuresAtGivenTimes) {

@@ -19,7 +19,7 @@ Tenant tenant(double share, const GpuDemand& demand = {}) {
     SimulationResult r;
     r.replicas.resize(1);
     const double busy = 100 * share * stretch;
-    r.replicas[0].busy = sim_seconds(busy);
+    r.replicas[0].busy = Seconds(busy);
     r.end = sim_seconds(std::max(100.0, busy));
     return r;
   };

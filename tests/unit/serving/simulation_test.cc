@@ -31,7 +31,7 @@ TEST(Simulation, OneRequestByHand) {
   EXPECT_EQ(sum.decode_steps, 2);
   EXPECT_EQ(sum.prompt_tokens, 5);
   EXPECT_EQ(sum.output_tokens, 3);
-  EXPECT_EQ(sum.busy, ms(35));
+  EXPECT_DOUBLE_EQ(sum.busy.value(), 0.035);
 }
 
 TEST(Simulation, EveryStepIsLogged) {
