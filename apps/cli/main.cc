@@ -75,6 +75,9 @@ int main(int argc, char** argv) {
   } catch (const orrery::NoData& e) {
     fmt::print(stderr, "orrery: no data: {}\n", e.what());
     return 4;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "orrery: out of memory: this question is too large for this machine\n");
+    return 1;
   } catch (const std::exception& e) {
     fmt::print(stderr, "orrery: internal error: {}\n", e.what());
     return 1;

@@ -68,7 +68,10 @@ std::string csv(std::span<const Answer> answers) {
   std::string out = "scenario";
   for (const std::string& key : keys) out += "," + key;
   out += ",fits";
-  for (const std::string& n : names) out += fmt::format(",{0},{0}_low90,{0}_high90", n);
+  for (const std::string& n : names) {
+    // Beside whether a job fits, its chance.
+    out += fmt::format(",{0},{0}_low90,{0}_high90", n == "fits" ? "fits_chance" : n);
+  }
   out += "\n";
   for (const Answer& a : answers) {
     for (const Point& p : a.points) {

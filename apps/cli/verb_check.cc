@@ -21,8 +21,9 @@ namespace {
 // A file that is refused does not keep the others from being checked.
 void check_files(const std::vector<std::string>& given, Context& context) {
   Runner runner(context.bundle());
-  const auto refused = [&](const std::string& file, const char* why, int code) {
-    fmt::print("{}: {}\n", file, why);
+  const auto refused = [&](const std::string& file, const std::string& why, int code) {
+    // The message begins with the file where the file is at fault.
+    fmt::print("{}\n", why.starts_with(file + ":") ? why : fmt::format("{}: {}", file, why));
     if (context.exit_code == 0) context.exit_code = code;
   };
   for (const std::string& file : scenario_files(given)) {
@@ -35,14 +36,11 @@ void check_files(const std::vector<std::string>& given, Context& context) {
       for (const std::string& a : c.advice) fmt::print("{}", wrapped("advice: " + a, 80, "  "));
       if (c.misfits > 0 && c.misfits == c.points && context.exit_code == 0) context.exit_code = 3;
     } catch (const InputError& e) {
-      // The message begins with the file where the file is at fault.
-      const std::string_view why = e.what();
-      const bool named = why.starts_with(file + ":");
-      refused(file, named ? e.what() + file.size() + 1 : e.what(), 2);
+      refused(file, e.what(), 2);
     } catch (const Infeasible& e) {
-      refused(file, fmt::format("infeasible: {}", e.what()).c_str(), 3);
+      refused(file, fmt::format("infeasible: {}", e.what()), 3);
     } catch (const NoData& e) {
-      refused(file, fmt::format("no data: {}", e.what()).c_str(), 4);
+      refused(file, fmt::format("no data: {}", e.what()), 4);
     }
   }
 }

@@ -34,6 +34,8 @@ void write_below(const std::string& out, const std::string& path, const std::str
 
 void fit_kernel_surfaces(const FitOptions& o, const Bundle& bundle) {
   const KernelFit fit = fit_kernels(o.data, o.family, o.date, bundle);
+  if (fit.files.empty())
+    throw InputError(fmt::format("{}: no table to fit: {}", o.data, fmt::join(fit.refused, "; ")));
   fmt::print("{:<17} {:<7} {:<12} {:<14} {:>6} {:>6} {:>5} {:>6} {:>5}\n", "family", "engine",
              "gpu", "class", "fitted", "left", "mape", "median", "bias");
   for (const KernelFitRow& r : fit.rows) {
@@ -46,8 +48,9 @@ void fit_kernel_surfaces(const FitOptions& o, const Bundle& bundle) {
 }
 
 void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
+  const auto fits = fit_engines(o.data, o.date, bundle);
   fmt::print("{:<18} {:>8} {:>10} {:>10}\n", "engine", "figures", "median", "fitted");
-  for (const FittedEngine& e : fit_engines(o.data, o.date, bundle)) {
+  for (const FittedEngine& e : fits) {
     if (!e.skipped.empty()) {
       fmt::print("{:<18} {}\n", e.engine, e.skipped);
       continue;
@@ -59,9 +62,10 @@ void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
 }
 
 void fit_service_constants(const FitOptions& o, const Bundle& bundle) {
+  const auto fits = fit_services(o.data, o.date, bundle);
   fmt::print("{:<8} {:<10} {:>5}  {:>6} {:>6} {:>8}  {:>6} {:>6} {:>8}\n", "engine", "gpus", "rows",
              "tpot", "fitted", "left out", "ttft", "fitted", "left out");
-  for (const FittedServices& f : fit_services(o.data, o.date, bundle)) {
+  for (const FittedServices& f : fits) {
     if (!f.skipped.empty()) {
       fmt::print("{:<8} {:<10} {}\n", f.engine, f.gpu_class, f.skipped);
       continue;
@@ -156,6 +160,11 @@ void add_fit(CLI::App& program, Context& context) {
                   "points: whose kernels they are, where the table does not say [vllm]")
       ->type_name("NAME");
   app->add_option("-o,--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
+  app->footer(
+      "Examples:\n"
+      "  orrery fit kernels --data ../shared/data/kernels --date 2026-11-22\n"
+      "  orrery fit points --gpu mi300x --from gemm-points.csv --out my-facts\n"
+      "  orrery fit training --data ../shared/data/training --date 2026-11-22");
   app->callback([o, &context] {
     const std::vector<std::string> areas = {"kernels", "network",  "engines",         "services",
                                             "layers",  "training", "training-memory", "points"};
@@ -175,6 +184,8 @@ void add_fit(CLI::App& program, Context& context) {
                       o->area, did_you_mean(o->area, areas)));
     }
     if (o->data.empty()) throw InputError("fit: --data is missing");
+    if (!std::filesystem::is_directory(o->data))
+      throw InputError(fmt::format("{}: no such directory", o->data));
     if (o->area == "network") return fit_network_constants(*o, context.bundle());
     if (o->date.empty()) throw InputError("fit: --date is missing; it is written into the recipe");
     if (o->area == "kernels") return fit_kernel_surfaces(*o, context.bundle());

@@ -81,7 +81,7 @@ std::string list_head(const std::string& kind) {
   if (kind == "nodes")
     return fmt::format("{:<20} {:>5}  {:<20} {}", "id", "GPUs", "inside", "between nodes");
   if (kind == "stacks") return fmt::format("{:<20} {}", "id", "what trains");
-  if (kind == "schedules") return fmt::format("{:<20} {}", "id", "pipeline schedule");
+  if (kind == "schedules") return fmt::format("{:<12} {}", "id", "pipeline schedule");
   return fmt::format("{:<20} {}", "id", "engine (version)");
 }
 
@@ -108,8 +108,12 @@ std::string list_line(const std::string& kind, const Json& j) {
         "{:<20} {:>5}  {:<20} {}", id, j["gpu_count"].get<int>(), j["scale_up"].get<std::string>(),
         fabric.empty() ? "-" : fmt::format("{} x {}", network["ports"].dump(), fabric));
   }
-  if (kind == "stacks" || kind == "schedules")
-    return fmt::format("{:<20} {}", id, j["doc"].get<std::string>());
+  if (kind == "stacks") return fmt::format("{:<20} {}", id, j["doc"].get<std::string>());
+  if (kind == "schedules") {
+    const std::string indent(13, ' ');
+    const std::string doc = wrapped(j["doc"].get<std::string>(), 80, indent);
+    return fmt::format("{:<12} {}", id, doc.substr(13, doc.size() - 14));  // no indent, no newline
+  }
   return fmt::format("{:<20} {} ({})", id, j["name"].get<std::string>(),
                      j["version"].get<std::string>());
 }

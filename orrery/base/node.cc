@@ -15,7 +15,7 @@ std::string described(const Node& node) {
     case Node::Kind::kNull:
       return "nothing";
     case Node::Kind::kScalar:
-      return "'" + shortened(node.text()) + "'";
+      return (node.quoted() ? "the text '" : "'") + shortened(node.text()) + "'";
     case Node::Kind::kList:
       return "a list";
     case Node::Kind::kMap:

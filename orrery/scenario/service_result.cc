@@ -9,6 +9,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/base/node_builder.h"
 #include "orrery/base/quantile.h"
 #include "orrery/serving/load.h"
 
@@ -174,7 +175,9 @@ ServiceResult read_service_result(const std::filesystem::path& path) {
     if (j.contains("benchmarks")) return read_guidellm(j);
     if (j.contains("mean_ttft_ms")) return read_vllm(j);
   } catch (const json::exception& e) {
-    throw InputError(fmt::format("{}: {}", path.string(), e.what()));
+    std::string_view why = e.what();
+    why.remove_prefix(std::min(why.find("] ") + 2, why.size()));  // the library's error number
+    throw InputError(fmt::format("{}: {}", path.string(), shortened(why, 200)));
   } catch (const InputError& e) {
     throw InputError(fmt::format("{}: {}", path.string(), e.what()));
   }

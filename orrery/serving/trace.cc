@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -222,9 +223,11 @@ void read_jsonl(std::istream& in, const std::string& name, const TraceOptions& o
       }
       collector.add(line, where);
     } catch (const nlohmann::json::exception& e) {
+      std::string_view why = e.what();
+      why.remove_prefix(std::min(why.find("] ") + 2, why.size()));  // the library's error number
       throw InputError(
           fmt::format("{}: expected a line of a Mooncake, Qwen-Bailian or LLMServingSim trace: {}",
-                      where, shortened(e.what(), 200)));
+                      where, shortened(why, 200)));
     }
   }
 }

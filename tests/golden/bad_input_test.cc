@@ -339,6 +339,37 @@ TEST(BadValidation, KernelTiersSystemsAndFolders) {
   expect_refused("validate kernel --data .", kBadInput, HasSubstr("did you mean 'kernels'"));
 }
 
+// A folder without tables is no fit of nothing.
+TEST(BadFit, FoldersWithoutTables) {
+  const Scratch s;
+  for (const char* area :
+       {"kernels", "network", "engines", "services", "layers", "training", "training-memory"}) {
+    const std::string fit = std::string("fit ") + area + " --date 2026-01-01 --out '" +
+                            (s.path() / "out").string() + "' --data ";
+    expect_refused(fit + "/no/such/folder", kBadInput,
+                   HasSubstr("/no/such/folder: no such directory"));
+    expect_refused(fit + "'" + s.path().string() + "'", kBadInput, HasSubstr(s.path().string()));
+    EXPECT_FALSE(std::filesystem::exists(s.path() / "out")) << area;
+  }
+}
+
+TEST(BadCheck, PlacesAreThoseOfRun) {
+  const Scratch s;
+  const std::string file = s.file("q.yaml", "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nx: 1\n");
+  EXPECT_THAT(run_program("check " + file).out, testing::StartsWith(file + ":3: x: unknown key"));
+  EXPECT_THAT(run_program("check /no/such.yaml").out,
+              testing::StartsWith("/no/such.yaml: no such file"));
+  const std::string quoted =
+      s.file("n.yaml", "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nload: {requests: '10'}\n");
+  expect_refused("run " + quoted, kBadInput, HasSubstr("a whole number, got the text '10'"));
+}
+
+TEST(BadTrace, WhatIsNoJsonIsSaidInWords) {
+  const Scratch s;
+  expect_refused("simulate -m llama-3-8b -g h100-sxm --trace " + s.file("t.jsonl", "a\n"),
+                 kBadInput, AllOf(HasSubstr("t.jsonl:1"), Not(HasSubstr("json.exception"))));
+}
+
 TEST(BadFit, PointsWithoutATable) {
   const Scratch s;
   expect_refused("fit points --gpu mi300x", kBadInput, HasSubstr("--from"));

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "tests/golden/program.h"
 
@@ -36,6 +38,20 @@ TEST(Faces, JsonlAndCsvHaveALineAPoint) {
   EXPECT_EQ(first["batch"], 1);
   const std::string csv = run_program(kAsk + "-o csv").out;
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
+}
+
+TEST(Faces, NoTwoColumnsOfCsvHaveOneName) {
+  for (const char* ask :
+       {"estimate -m llama-3-8b -g h100-sxm", "train -m llama-3-8b -g h100-sxm --gpus 8",
+        "simulate -m llama-3-8b -g h100-sxm --requests 5", "network all-reduce -g h100-sxm",
+        "kernel gemm --gpu h100-sxm"}) {
+    const std::string csv = run_program(std::string(ask) + " -o csv").out;
+    std::istringstream header(csv.substr(0, csv.find('\n')));
+    std::multiset<std::string> columns;
+    for (std::string column; std::getline(header, column, ',');) columns.insert(column);
+    EXPECT_GT(columns.size(), 5u) << ask;
+    for (const std::string& column : columns) EXPECT_EQ(columns.count(column), 1u) << column;
+  }
 }
 
 TEST(Faces, SeveralScenariosAreOneDocument) {
@@ -97,6 +113,15 @@ TEST(Faces, ChunkedPrefillIsSwitched) {
   };
   EXPECT_EQ(chunked(run_program(ask + "--no-enable-chunked-prefill")), false);
   EXPECT_EQ(chunked(run_program(ask + "--engine vllm-2024 --enable-chunked-prefill")), true);
+}
+
+TEST(Faces, TablesFitEightyColumns) {
+  for (const char* ask :
+       {"list models", "list gpus", "list engines", "list stacks", "list schedules",
+        "kernel decode --gpu a100-80g-pcie", "kernel gemm --gpu rtx-6000-ada -m 1-4096*64"}) {
+    std::istringstream table(run_program(ask).out);
+    for (std::string line; std::getline(table, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
 }
 
 TEST(Faces, HelpOfEveryVerbFitsEightyColumns) {

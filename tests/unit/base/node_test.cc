@@ -71,7 +71,7 @@ TEST(Node, TypedReading) {
   EXPECT_EQ(input_error([&] { n.at("half").as_int(); }),
             "f.yaml:4: half: expected a whole number, got '0.5'");
   EXPECT_EQ(input_error([&] { n.at("quoted").as_int(); }),
-            "f.yaml:7: quoted: expected a whole number, got '7'");
+            "f.yaml:7: quoted: expected a whole number, got the text '7'");
   EXPECT_EQ(input_error([&] { n.at("text").as_double(); }),
             "f.yaml:6: text: expected a number, got '80 GiB'");
   EXPECT_EQ(input_error([&] { n.at("i").as_bool(); }),
