@@ -7,6 +7,7 @@
 
 #include "apps/cli/log_axis.h"
 #include "apps/cli/output.h"
+#include "orrery/base/error.h"
 
 namespace orrery::cli {
 namespace {
@@ -45,14 +46,17 @@ std::string bandwidth_page(const Answer& answer) {
   std::map<std::int64_t, std::vector<const Point*>> series;  // by GPUs
   double least_x = 1e300, most_x = 0, least_y = 1e300, most_y = 0;
   for (const Point& p : answer.points) {
+    if (p.find("busbw") == nullptr) continue;  // replays of traces, groups that do not fit
     series[p.at.at("gpus").get<std::int64_t>()].push_back(&p);
     const Metric& bus = *p.find("busbw");
     least_x = std::min(least_x, size_of(p)), most_x = std::max(most_x, size_of(p));
     least_y = std::min(least_y, bus.low90), most_y = std::max(most_y, bus.high90);
   }
+  if (series.empty()) throw InputError("--plot: the answer has no bus bandwidth");
+  const Point& first = *series.begin()->second[0];
   const LogAxis x = log_axis(least_x, most_x, kLeft, kWidth - kRight);
   const LogAxis y = log_axis(least_y, most_y, kHeight - kBottom, kTop);
-  const bool bytes = answer.points[0].at.contains("bytes");
+  const bool bytes = first.at.contains("bytes");
   std::string svg = grid(x, y, bytes ? "bytes" : "tokens of a rank"), legend, rows;
   std::size_t i = 0;
   for (const auto& [gpus, points] : series) {
@@ -75,9 +79,9 @@ std::string bandwidth_page(const Answer& answer) {
         colour, upper, lower, line);
     legend += fmt::format("<li style='color:{}'>{} GPUs</li>", colour, gpus);
   }
-  const Point& first = answer.points[0];
-  const std::string title = fmt::format("{} on {}", first.at.at("collective").get<std::string>(),
-                                        first.at.at("node").get<std::string>());
+  std::string title = first.at.at("collective").get<std::string>();
+  const std::string node = first.at.value("node", "");  // not of a topology
+  if (!node.empty()) title += " on " + node;
   return fmt::format(
       "<!doctype html>\n<html lang=en><meta "
       "charset=utf-8><title>{0}</title>\n<style>body{{font:15px "

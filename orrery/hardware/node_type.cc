@@ -39,6 +39,7 @@ NodeType read_node_type(const Node& document) {
   if (n.gpu_count > 1 && n.scale_up.empty()) {
     document.fail("'scale_up' is missing: a fabric must connect the GPUs of the node");
   }
+  if (n.gpus.empty()) document.at("gpus").fail("expected at least one GPU's id");
   if (n.gpus_per_host > 0 && n.gpu_count % n.gpus_per_host != 0) {
     document.at("gpus_per_host").fail("does not divide gpu_count");
   }

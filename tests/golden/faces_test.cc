@@ -40,6 +40,21 @@ TEST(Faces, JsonlAndCsvHaveALineAPoint) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
 }
 
+TEST(Faces, PlotsOfEveryKindOfNetworkQuestion) {
+  const Scratch s;
+  const std::string page = s.path() / "p.html";
+  const std::string topology = s.file(
+      "ring.yaml", "dimensions: [{kind: ring, size: 4, bandwidth: 1 GB/s, latency: 1 us}]\n");
+  for (const std::string& ask :
+       {std::string("all-reduce -g h100-sxm"), std::string("moe-dispatch -g h100-sxm"),
+        std::string("all-reduce -g h100-sxm --fidelity flow"), "all-reduce --topology " + topology,
+        std::string("all-gather --as astra-sim --topology tests/golden/hgx-astra-sim.yml")}) {
+    const Result r = run_program("network " + ask + " --plot " + page);
+    EXPECT_EQ(r.code, 0) << ask << r.err;
+    EXPECT_THAT(read_file(page), HasSubstr("busbw GB/s")) << ask;
+  }
+}
+
 TEST(Faces, NoTwoColumnsOfCsvHaveOneName) {
   for (const char* ask :
        {"estimate -m llama-3-8b -g h100-sxm", "train -m llama-3-8b -g h100-sxm --gpus 8",

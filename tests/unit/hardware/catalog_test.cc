@@ -162,6 +162,15 @@ TEST(Catalog, WhatIsWrittenAsJsonReadsAgain) {
   EXPECT_EQ(again.sources, g.sources);
 }
 
+TEST(Catalog, ANodeHasGpus) {
+  const Folder folder;
+  folder.write("nodes/empty.yaml",
+               "id: empty\nname: none\ngpus: []\ngpu_count: 1\nsources: [none]\n");
+  const Bundle bundle(folder.path().string());
+  EXPECT_THAT(error_of([&] { Catalog(bundle).node_type("empty"); }),
+              HasSubstr("gpus: expected at least one GPU's id"));
+}
+
 TEST(Catalog, ReadsAFileByItsPath) {
   const Folder folder;
   const auto file = folder.write("mine.yaml", anvil("anvil"));
