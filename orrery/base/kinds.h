@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
 #include <string_view>
@@ -18,15 +19,17 @@ std::vector<std::string> names_of(const std::vector<Kind>& kinds) {
   return names;
 }
 
-// The kind of that name; InputError "unknown <what> '<name>'" naming the nearest.
+// The kind of that name; InputError "unknown <what> '<name>'" naming the nearest, or all.
 template <class Kind>
 const Kind& kind_named(const std::vector<Kind>& kinds, std::string_view what,
                        std::string_view name) {
   for (const Kind& k : kinds) {
     if (k.name == name) return k;
   }
-  throw InputError(
-      fmt::format("unknown {} '{}'{}", what, name, did_you_mean(name, names_of(kinds))));
+  const std::string near = did_you_mean(name, names_of(kinds));
+  throw InputError(fmt::format(
+      "unknown {} '{}'{}", what, name,
+      near.empty() ? fmt::format("; expected one of {}", fmt::join(names_of(kinds), ", ")) : near));
 }
 
 }  // namespace orrery

@@ -1,6 +1,6 @@
 // When requests arrive.
 //
-// Adding a process: a class in a file of its own and a line in arrivals.cc (docs/serving.md).
+// Adding a process: a class in a file of its own and a line in arrivals.def (docs/serving.md).
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // Which engine a request goes to. A router sees the engines that take requests, as they are or as
 // they were at its last look (engine_view.h); it reads no clock.
 //
-// Adding one: a class in a file of its own and a line in routers.cc (docs/serving.md).
+// Adding one: a class in a file of its own and a line in routers.def (docs/serving.md).
 #pragma once
 
 #include <cstdint>
@@ -52,9 +52,5 @@ struct RouterKind {
 const std::vector<RouterKind>& router_kinds();
 // InputError naming the nearest.
 std::unique_ptr<Router> make_router(std::string_view name, std::uint64_t seed);
-
-std::unique_ptr<Router> make_prefix_router(std::uint64_t seed);
-std::unique_ptr<Router> make_slo_router(std::uint64_t seed);
-std::unique_ptr<Router> make_weighted_router(std::uint64_t seed);
 
 }  // namespace orrery

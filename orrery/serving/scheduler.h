@@ -6,7 +6,7 @@
 // until the engine removes it. One for which decoding is a token a step for everybody can have
 // these counted together (lockstep.h).
 //
-// Adding one: a file that implements Scheduler, and a line in schedulers.cc (docs/serving.md).
+// Adding one: a file that implements Scheduler, and a line in schedulers.def (docs/serving.md).
 #pragma once
 
 #include <memory>
@@ -42,15 +42,5 @@ struct SchedulerKind {
 const std::vector<SchedulerKind>& scheduler_kinds();
 // InputError naming the nearest.
 std::unique_ptr<Scheduler> make_scheduler(std::string_view name);
-
-std::unique_ptr<Scheduler> make_vllm_v1();
-std::unique_ptr<Scheduler> make_vllm_v0();
-std::unique_ptr<Scheduler> make_sarathi();
-std::unique_ptr<Scheduler> make_orca();
-std::unique_ptr<Scheduler> make_static_batching();
-std::unique_ptr<Scheduler> make_sglang();
-std::unique_ptr<Scheduler> make_trtllm_no_evict();
-std::unique_ptr<Scheduler> make_trtllm_max_utilization();
-std::unique_ptr<Scheduler> make_lightllm();
 
 }  // namespace orrery
