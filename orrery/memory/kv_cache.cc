@@ -38,17 +38,25 @@ Bytes layer_state(const Mixer& mixer, int tp, const Precision& precision) {
          convolution * bytes_per_element(precision.activations);
 }
 
-Bytes stage_kv(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
-               int stage, std::int64_t tokens, std::int64_t block) {
+Bytes stage_state(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
+                  int stage) {
   Bytes sum;
   if (model.kind == Kind::kEncoder) return sum;
   const StageLayers range = stage_layers(model.layers.size(), plan.pp, stage);
-  for (std::size_t spec = 0; spec < model.layers.specs().size(); ++spec) {
-    const Mixer& mixer = model.layers.specs()[spec].mixer;
-    sum += (layer_kv(mixer, plan.tp, precision, tokens, block) +
-            layer_state(mixer, plan.tp, precision)) *
+  for (std::size_t spec = 0; spec < model.layers.specs().size(); ++spec)
+    sum += layer_state(model.layers.specs()[spec].mixer, plan.tp, precision) *
            model.layers.count(static_cast<int>(spec), range.first, range.last);
-  }
+  return sum;
+}
+
+Bytes stage_kv(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
+               int stage, std::int64_t tokens, std::int64_t block) {
+  Bytes sum = stage_state(model, plan, precision, stage);
+  if (model.kind == Kind::kEncoder) return sum;
+  const StageLayers range = stage_layers(model.layers.size(), plan.pp, stage);
+  for (std::size_t spec = 0; spec < model.layers.specs().size(); ++spec)
+    sum += layer_kv(model.layers.specs()[spec].mixer, plan.tp, precision, tokens, block) *
+           model.layers.count(static_cast<int>(spec), range.first, range.last);
   return sum;
 }
 

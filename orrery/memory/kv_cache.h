@@ -29,7 +29,11 @@ Bytes layer_kv(const Mixer& mixer, int tp, const Precision& precision, std::int6
 // Recurrent and convolution state of one layer, rank and sequence.
 Bytes layer_state(const Mixer& mixer, int tp, const Precision& precision);
 
-// All layers of a stage on one rank, for one sequence.
+// The same of all layers of a stage.
+Bytes stage_state(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
+                  int stage);
+
+// All layers of a stage on one rank, for one sequence: states too.
 Bytes stage_kv(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
                int stage, std::int64_t tokens, std::int64_t block);
 

@@ -44,11 +44,33 @@ MemoryModel::MemoryModel(const Architecture& model, const ParallelPlan& plan,
       precision_(precision),
       memory_(engine.memory),
       scheduler_(engine.scheduler),
+      groups_(kv_groups(model, engine.memory)),
       capacity_(gpu.usable_memory()) {
   check_plan(model, plan, precision);
   for (int stage = 0; stage < plan.pp; ++stage) {
     weights_.push_back(stage_weights(model, plan, precision, stage));
   }
+}
+
+Bytes MemoryModel::stage_block(int stage) const {
+  const StageLayers range = stage_layers(model_.layers.size(), plan_.pp, stage);
+  const std::int64_t block = memory_.block_size;
+  const auto& specs = model_.layers.specs();
+  if (groups_.count() > 1)
+    return layer_kv(specs[0].mixer, plan_.tp, precision_, block, block) *
+           static_cast<double>(layers_of_group(model_, groups_, range.first, range.last));
+  Bytes sum;
+  if (model_.kind == Kind::kEncoder) return sum;
+  for (std::size_t spec = 0; spec < specs.size(); ++spec)
+    sum += layer_kv(specs[spec].mixer, plan_.tp, precision_, block, block) *
+           model_.layers.count(static_cast<int>(spec), range.first, range.last);
+  return sum;
+}
+
+Bytes MemoryModel::stage_sequence(int stage, std::int64_t tokens) const {
+  if (!memory_.paged) return stage_kv(model_, plan_, precision_, stage, tokens, 1);
+  return stage_state(model_, plan_, precision_, stage) +
+         static_cast<double>(groups_.held(tokens, memory_.block_size)) * stage_block(stage);
 }
 
 MemoryBreakdown MemoryModel::stage_load(int stage, std::int64_t sequences,
@@ -61,11 +83,9 @@ MemoryBreakdown MemoryModel::stage_load(int stage, std::int64_t sequences,
     step = group > 0 && tokens > step / group ? step : group * tokens;
     sampled = group;
   }
-  const std::int64_t block = memory_.paged ? memory_.block_size : 1;
   MemoryBreakdown m;
   m.weights = weights_[static_cast<std::size_t>(stage)];
-  m.kv_cache =
-      stage_kv(model_, plan_, precision_, stage, tokens, block) * static_cast<double>(group);
+  m.kv_cache = stage_sequence(stage, tokens) * static_cast<double>(group);
   m.activations = activation_peak(model_, plan_, precision_, stage, step, sampled);
   m.workspace = memory_.workspace;
   m.graphs = memory_.graphs;
@@ -93,11 +113,15 @@ MemoryBreakdown MemoryModel::full() const {
 }
 
 Bytes MemoryModel::kv_per_sequence(std::int64_t tokens) const {
-  const std::int64_t block = memory_.paged ? memory_.block_size : 1;
   Bytes most;
-  for (int stage = 0; stage < plan_.pp; ++stage) {
-    most = std::max(most, stage_kv(model_, plan_, precision_, stage, tokens, block));
-  }
+  for (int stage = 0; stage < plan_.pp; ++stage)
+    most = std::max(most, stage_sequence(stage, tokens));
+  return most;
+}
+
+Bytes MemoryModel::kv_block() const {
+  Bytes most;
+  for (int stage = 0; stage < plan_.pp; ++stage) most = std::max(most, stage_block(stage));
   return most;
 }
 
@@ -111,13 +135,7 @@ std::int64_t MemoryModel::kv_blocks(Bytes taken, Bytes beside_block) const {
   std::int64_t least = std::int64_t{1} << 30;
   for (int stage = 0; stage < plan_.pp; ++stage) {
     const MemoryBreakdown m = stage_load(stage, 0, 0);
-    const StageLayers range = stage_layers(model_.layers.size(), plan_.pp, stage);
-    Bytes block = beside_block;
-    for (std::size_t spec = 0; spec < model_.layers.specs().size(); ++spec) {
-      block += layer_kv(model_.layers.specs()[spec].mixer, plan_.tp, precision_, memory_.block_size,
-                        memory_.block_size) *
-               model_.layers.count(static_cast<int>(spec), range.first, range.last);
-    }
+    const Bytes block = stage_block(stage) + beside_block;
     const Bytes room = m.capacity - m.reserve - m.total() - taken;
     if (room <= Bytes(0)) return 0;
     if (block > Bytes(0)) least = std::min(least, static_cast<std::int64_t>(room / block));

@@ -4,7 +4,9 @@
 //   weights      every matrix at its format's stored size, scales included, divided among the ranks
 //   that
 //                share it (weights.h)
-//   KV cache     per token and layer what the mixer keeps (kv_cache.h), in blocks or contiguous
+//   KV cache     per token and layer what the mixer keeps (kv_cache.h), in blocks or contiguous;
+//                with a sliding window only in it where the cache is contiguous, or the engine
+//                frees blocks outside of it (kv_groups.h)
 //   activations  the largest set of buffers alive at once in a step (activations.h): of
 //                max_num_batched_tokens tokens where batching is continuous, since such engines
 //                measure that step at start; of the whole batch's prompts, at most that many
@@ -25,6 +27,7 @@
 
 #include "orrery/base/units.h"
 #include "orrery/hardware/gpu.h"
+#include "orrery/memory/kv_groups.h"
 #include "orrery/model/architecture.h"
 #include "orrery/workload/engine.h"
 #include "orrery/workload/plan.h"
@@ -79,8 +82,13 @@ class MemoryModel {
   // Bytes left for the KV cache on one device of the stage with the least room; 0 when the rest
   // does not fit.
   Bytes kv_pool() const;
+  // The groups of layers that blocks belong to. One if the engine does not tell them apart.
+  const KvGroups& groups() const { return groups_; }
+  // Bytes of a block, of all layers of its group, on the device that keeps the most of them.
+  // Recurrent state is not counted.
+  Bytes kv_block() const;
   // Whole blocks in the pool: memory * utilization less everything else, over the bytes of a block
-  // in all layers (vLLM). Windows and recurrent state are not counted. 0 when nothing fits.
+  // (vLLM). 0 when nothing fits.
   // `taken`: of the room, for other things (a drafter's weights, adapters); `beside_block`: what
   // goes with every block (a drafter's cache).
   std::int64_t kv_blocks(Bytes taken = Bytes(0), Bytes beside_block = Bytes(0)) const;
@@ -90,12 +98,16 @@ class MemoryModel {
 
  private:
   MemoryBreakdown stage_load(int stage, std::int64_t sequences, std::int64_t tokens) const;
+  Bytes stage_block(int stage) const;
+  // Of one sequence.
+  Bytes stage_sequence(int stage, std::int64_t tokens) const;
 
   Architecture model_;
   ParallelPlan plan_;
   Precision precision_;
   EngineProfile::Memory memory_;
   EngineProfile::Scheduler scheduler_;
+  KvGroups groups_;
   Bytes capacity_;
   std::vector<Bytes> weights_;  // by stage
 };

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "orrery/memory/kv_groups.h"
+
 namespace orrery {
 namespace {
 
@@ -69,6 +71,18 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
   return p;
 }
 
+// vLLM's scheduler does, and TensorRT-LLM's. vLLM does not beside a KV connector (tiers, prefill
+// and decode apart); nor do we with contiguous memory, or drafters with a cache of their own.
+bool frees_outside_windows(const Scenario& s, const EngineProfile& engine) {
+  const std::string& policy = engine.scheduler.policy;
+  const SpeculationChoice& drafts = s.service.speculation;
+  const bool drafter = drafts.on() && drafts.method != "ngram" &&
+                       !(drafts.method == "draft_model" && drafts.model.empty());
+  return engine.memory.hybrid_kv_cache && (policy == "vllm" || policy.starts_with("trtllm")) &&
+         !drafter && !s.service.kv.contiguous() && !s.service.kv.tiers() &&
+         !s.service.cluster.disaggregation.on();
+}
+
 }  // namespace
 
 Deployment make_deployment(const Scenario& s, const Architecture& model, const Gpu& gpu,
@@ -100,6 +114,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   // Kernels that split mixed batches: see EngineProfile::Kernels.
   const int sm = d.gpu.sm_version;
   if (sm == 90 || sm == 100 || sm == 103) d.engine.kernels.mixed_decode_exponent = 0;
+  if (!frees_outside_windows(s, d.engine)) d.engine.memory.hybrid_kv_cache = false;
   d.precision = choose_precision(s, model, d.gpu, d.notes);
   const auto& k = d.engine.kernels;
   d.classes = {k.gemm, k.attention, k.moe, k.mla, k.linear_attention};
@@ -115,6 +130,13 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
                   facts(d.precision.weights).name, facts(d.precision.experts).name,
                   facts(d.precision.lm_head).name, to_text(d.precision.activations),
                   to_text(d.precision.kv_cache)));
+  if (const KvGroups g = kv_groups(model, d.engine.memory); g.windowed > 0)
+    d.notes.push_back(
+        fmt::format("KV cache in {} group{} of layers; {} {} a window of {} tokens, outside of "
+                    "which blocks are "
+                    "freed",
+                    g.count(), g.count() > 1 ? "s" : "", g.windowed,
+                    g.windowed > 1 ? "have" : "has", g.window));
   return d;
 }
 

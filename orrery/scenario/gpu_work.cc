@@ -14,7 +14,8 @@ GpuWork::GpuWork(const Architecture& model, const ParallelPlan& plan, const Prec
   const Flops work(2 * static_cast<double>(parameters.active()) / plan.devices());
   token_ = work / gpu.peak(gpu.compute_dtype(facts(precision.weights).arithmetic));
   weights_ = memory.load(0, 0).weights / gpu.memory.bandwidth;
-  block_ = memory.kv_per_sequence(block_size) / gpu.memory.bandwidth;
+  tokens_a_block_ = static_cast<double>(block_size);
+  cached_ = memory.kv_block() / gpu.memory.bandwidth / tokens_a_block_;
   idle_ = static_cast<double>(parameters.layers - parameters.layers_active) /
           static_cast<double>(parameters.total());
   for (const LayerSpec& layer : model.layers.specs()) {
@@ -33,7 +34,8 @@ Seconds GpuWork::traffic(const ReplicaCounts& sum) const {
   const auto steps = static_cast<double>(sum.steps);
   const double tokens = static_cast<double>(sum.prompt_tokens + sum.output_tokens) / steps;
   const double read = 1 - idle_ * std::pow(missed_, std::max(0.0, tokens - 1));
-  return steps * (read * weights_ + sum.used_block_seconds / busy * block_);
+  const double held = sum.used_block_seconds * tokens_a_block_ - sum.slack_token_seconds;
+  return steps * (read * weights_ + std::max(0.0, held / busy) * cached_);
 }
 
 }  // namespace orrery

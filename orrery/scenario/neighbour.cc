@@ -103,8 +103,7 @@ double share_with(const Sharer& own, const Neighbour& other, const NeighbourChoi
   stretch.high50 = stretch.high90 = share_gpu(Sharing::kTimeSlicing, tenants).stretch[0];
   p.metrics.push_back(stretch);
   put("neighbour_stretch", "x", shared.stretch[1]);
-  put("neighbour_kv_tokens", "tokens",
-      static_cast<double>(other.config.replica.kv_blocks) * other.config.replica.limits.block_size);
+  put("neighbour_kv_tokens", "tokens", static_cast<double>(other.config.replica.kv_tokens()));
   const double before = mean_tpot(other_alone), after = mean_tpot(shared.results[1]);
   put("neighbour_tpot", "ms", after * 1e3);
   if (before > 0) put("neighbour_tpot_overhead", "%", 100 * (after / before - 1));

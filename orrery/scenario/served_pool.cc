@@ -57,6 +57,8 @@ PoolConfig pool_config(const Scenario& s, const Deployment& d, const Architectur
   c.replica.async = scheduler.async_scheduling && plan.pp == 1;
   c.replica.prefix_caching = scheduler.prefix_caching;
   c.replica.kv_blocks = kv_blocks;
+  c.replica.kv.groups = kv_groups(model, d.engine.memory);
+  c.replica.kv.whole_prompts = scheduler.policy != "vllm";
   c.replica.uneven = uneven_contexts(d, model, plan);
   auto& l = c.replica.limits;
   l.max_num_batched_tokens = scheduler.max_num_batched_tokens;

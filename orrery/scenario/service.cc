@@ -12,14 +12,15 @@ namespace orrery {
 namespace {
 
 // A text that Lengths reads, refused where it stands.
-void add_lengths(Fields& f, std::string name, std::string& value, std::string doc) {
+void add_lengths(Fields& f, std::string name, std::string& value, std::string doc,
+                 bool may_be_none = false) {
   f.custom(
       std::move(name), Field::Type::kText,
-      [&value](const Node& n) {
+      [&value, may_be_none](const Node& n) {
         try {
-          Lengths::parse(n.text());
+          if (!(may_be_none && n.text() == "0")) Lengths::parse(n.text());
         } catch (const InputError& e) {
-          n.fail(e.what());
+          n.fail(may_be_none ? fmt::format("{}; here milliseconds, or 0", e.what()) : e.what());
         }
         value = n.text();
       },
@@ -36,7 +37,10 @@ void add_rates(Fields& f, std::string name, std::vector<double>& value, std::str
           double v = 0;
           const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
           if (error != std::errc() || end != text.data() + text.size() || !(v >= 1e-9 && v <= 1e9))
-            at.fail(fmt::format("expected requests a second from 1e-9 to 1e9, got '{}'", text));
+            at.fail(
+                fmt::format("expected requests a second from 1e-9 to 1e9 (load.arrivals at-once: "
+                            "no end), got '{}'",
+                            text));
           rates.push_back(v);
         };
         if (n.is_list()) {
@@ -92,6 +96,13 @@ void declare(Fields& f, ServiceScenario& s) {
         g.add("beam_width", s.beam_width,
               "beams of a search in place of sampling; 1: none (docs/serving.md)")
             .range(1, 1000);
+        add_lengths(g, "turns", s.turns,
+                    "turns of a conversation, as isl; then isl is what a turn adds, rate is of "
+                    "conversations, and max_concurrency counts these");
+        add_lengths(
+            g, "tool_time", s.tool_time,
+            "milliseconds between a turn's end and the next (a tool, a thought): 0, or as isl",
+            true);
         g.add("trace", s.trace, "file of requests (formats: docs/serving.md)");
         g.add("time_scale", s.time_scale, "a trace's arrivals are multiplied by it")
             .range(1e-6, 1e6);
@@ -141,8 +152,14 @@ RequestLoad requests_of(const ServiceScenario& s, double rate, std::vector<std::
     spec.shared_prefix = static_cast<std::int32_t>(s.shared_prefix);
     spec.prefix_groups = s.prefix_groups;
     spec.samples = static_cast<std::int32_t>(s.samples);
+    spec.turns = Lengths::parse(s.turns);
+    if (s.tool_time != "0") spec.tool_time = Lengths::parse(s.tool_time);
+    if (spec.tool_time && !spec.converses())
+      throw InputError("load.tool_time: between the turns of conversations; ask for load.turns");
     return make_load(spec);
   }
+  if (s.turns != "1" || s.tool_time != "0")
+    throw InputError("load.turns, load.tool_time: of generated loads; a trace has its own");
   TraceOptions options;
   options.time_scale = s.time_scale;
   options.length_scale = s.length_scale;

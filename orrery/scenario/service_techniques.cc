@@ -41,7 +41,7 @@ ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& mode
       drafter_(std::move(drafter)),
       gpus_(plan.devices()),
       block_size_(d.engine.memory.block_size) {
-  block_ = memory.kv_per_sequence(block_size_);
+  block_ = memory.kv_block();
   if (drafter_) {
     needs(d, kToday, "speculation");
     if (d.engine.scheduler.mixed_chunk)

@@ -221,7 +221,7 @@ void bound_requests(const BoundSetting& s, std::int64_t isl, std::int64_t osl, s
 
 void bound_service(const BoundSetting& s, const ServiceScenario& service, Point& p) {
   Least least;
-  const bool known = service.trace.empty();
+  const bool known = service.trace.empty() && service.turns == "1";
   if (known) least.isl = shortest(service.isl), least.osl = shortest(service.osl);
   const bool shares = !known || service.shared_prefix > 0 || service.samples > 1;
   const bool all_cached = !known || service.samples > 1;

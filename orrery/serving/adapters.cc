@@ -17,6 +17,10 @@ void assign_adapters(RequestLoad& load, std::int64_t adapters, double alpha, std
     const auto at = std::upper_bound(up_to.begin(), up_to.end() - 1, random.uniform() * sum);
     r.adapter = static_cast<std::int32_t>(at - up_to.begin());
   }
+  for (std::size_t i = 0; i < load.follow_ups.size(); ++i) {
+    if (const std::uint32_t next = load.follow_ups[i].next; next != FollowUp::kNone)
+      load.requests[next].adapter = load.requests[i].adapter;
+  }
 }
 
 bool AdapterSet::has(std::int32_t adapter) const {

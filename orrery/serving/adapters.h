@@ -8,8 +8,9 @@
 
 namespace orrery {
 
-// Gives every request one of `adapters`. `alpha`: the n-th most popular is asked for in proportion
-// to n^-alpha; 0: all alike. REQUIRES adapters > 0.
+// Gives every request one of `adapters`, the next turn of a conversation that of the one before.
+// `alpha`: the n-th most popular is asked for in proportion to n^-alpha; 0: all alike. REQUIRES
+// adapters > 0.
 void assign_adapters(RequestLoad& load, std::int64_t adapters, double alpha, std::uint64_t seed);
 
 // The adapters of one step or of the running sequences; a handful.

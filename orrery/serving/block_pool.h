@@ -20,6 +20,7 @@
 namespace orrery {
 
 using BlockId = std::int32_t;
+inline constexpr BlockId kNoBlock = -1;
 
 class BlockPool {
  public:

@@ -141,9 +141,7 @@ std::int64_t Engine::running() const {
   return n;
 }
 
-std::int64_t Engine::kv_tokens() const {
-  return config_.kv_blocks * config_.limits.block_size * config_.ranks;
-}
+std::int64_t Engine::kv_tokens() const { return config_.kv_tokens() * config_.ranks; }
 
 double Engine::kv_use() const {
   std::int64_t used = 0;

@@ -17,6 +17,11 @@ std::uint64_t mixed(std::uint64_t x) {
   return (x ^ (x >> 31)) | 1;
 }
 
+// Blocks of different groups are known apart.
+std::uint64_t group_hash(std::uint64_t hash, std::int32_t group) {
+  return group == 0 ? hash : mixed(hash + static_cast<std::uint64_t>(group));
+}
+
 // Prompts of different adapters share nothing: their keys and values differ.
 std::uint64_t adapter_key(std::int32_t adapter) {
   return adapter < 0 ? 0 : mixed(static_cast<std::uint64_t>(adapter));
@@ -35,6 +40,7 @@ QueueOrder queue_order(std::string_view name) {
 EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, bool prefix_caching,
                          const RequestLoad& load, const KvOptions& kv)
     : limits_(limits),
+      groups_(kv.groups),
       pool_(kv_blocks, prefix_caching),
       load_(load),
       tiers_(kv.host_blocks, kv.disk_blocks),
@@ -84,6 +90,8 @@ Slot EngineState::make(std::uint32_t request, std::int32_t output) {
   s.prompt = s.tokens = s.start = r.input;
   s.target = r.input + output;
   s.computed = s.published = s.made = s.found = s.drafts = 0;
+  s.skipped = 0;
+  s.next_skip = INT32_MAX;
   s.entered = false;
   s.uncounted = r.input;
   s.in_flight = 0;
@@ -114,7 +122,12 @@ void EngineState::enqueue(Slot slot) {
 }
 
 void EngineState::release_blocks(Sequence& s) {
-  for (auto b = s.blocks.rbegin(); b != s.blocks.rend(); ++b) pool_.release(*b);
+  const auto groups = static_cast<std::size_t>(groups_.count());
+  for (std::size_t g = 0; g < groups; ++g) {
+    for (std::size_t row = s.blocks.size() / groups; row-- > 0;) {
+      if (const BlockId b = s.blocks[row * groups + g]; b != kNoBlock) pool_.release(b);
+    }
+  }
   const auto blocks = static_cast<std::int64_t>(s.blocks.size());
   held_blocks_ -= blocks;
   held_tokens_ -= s.computed;
@@ -124,7 +137,8 @@ void EngineState::release_blocks(Sequence& s) {
     stranded_ = 0;
   }
   s.blocks.clear();
-  s.room = 0;
+  s.room = s.skipped = 0;
+  s.next_skip = INT32_MAX;
   drop_adapter(s);
 }
 
@@ -168,7 +182,7 @@ std::uint64_t EngineState::block_hash(std::uint32_t request, std::int32_t block)
   const std::int64_t id = last / load_.id_tokens;
   const auto place = static_cast<std::uint64_t>(block);
   // An id at the end of a prompt may stand for fewer tokens.
-  if (id < r.ids && last < r.input)
+  if (id < r.ids && (last < r.input || load_.names_outputs))
     return mixed(
         mixed(load_.ids[r.first_id + static_cast<std::uint32_t>(id)] + adapter_key(r.adapter)) +
         place);
@@ -178,9 +192,57 @@ std::uint64_t EngineState::block_hash(std::uint32_t request, std::int32_t block)
 std::int32_t EngineState::cached_prompt(std::uint32_t request) const {
   if (!pool_.caching()) return 0;
   const std::int32_t most = (load_.requests[request].input - 1) / limits_.block_size;
-  std::int32_t n = 0;
-  while (n < most && pool_.find(block_hash(request, n)) >= 0) ++n;
-  return n * limits_.block_size;
+  return find_rows(request, most, looked_at_) * limits_.block_size;
+}
+
+bool EngineState::find_row(std::uint32_t request, std::int32_t row, std::int32_t first,
+                           std::int32_t last, BlockId* found) const {
+  const std::uint64_t hash = block_hash(request, row);
+  for (std::int32_t g = first; g < last; ++g) {
+    found[g] = pool_.find(group_hash(hash, g));
+    if (found[g] < 0) return false;
+  }
+  return true;
+}
+
+std::int32_t EngineState::find_rows(std::uint32_t request, std::int32_t most,
+                                    std::vector<BlockId>& found) const {
+  const std::int32_t full = groups_.full, all = groups_.count();
+  const auto width = static_cast<std::size_t>(all);
+  found.clear();
+  // Groups without a window need all rows from the first.
+  std::int32_t rows = 0;
+  for (; rows < most; ++rows) {
+    found.resize(found.size() + width, kNoBlock);
+    if (find_row(request, rows, 0, full, found.data() + found.size() - width)) continue;
+    found.resize(found.size() - width);
+    break;
+  }
+  if (groups_.windowed == 0) return rows;
+  // The others the last ones: the longest prefix that has them.
+  const std::int64_t needed = groups_.window_rows(limits_.block_size);
+  std::int32_t run = 0;
+  for (std::int32_t row = rows - 1; row >= 0 && run < needed; --row) {
+    BlockId* at = found.data() + static_cast<std::size_t>(row) * width;
+    if (find_row(request, row, full, all, at)) {
+      ++run;
+      continue;
+    }
+    rows = row;
+    run = 0;
+  }
+  found.resize(static_cast<std::size_t>(rows) * width);
+  return rows;
+}
+
+std::int64_t EngineState::needed_at_once(std::int64_t tokens) const {
+  const std::int64_t block = limits_.block_size;
+  const std::int64_t all = KvGroups::rows(tokens, block);
+  const std::int64_t found = prefix_blocks() / groups_.count();
+  const std::int64_t at_once =
+      std::min(all, groups_.most_rows(limits_.max_num_batched_tokens, block));
+  return groups_.full * (all - found) +
+         groups_.windowed * std::max<std::int64_t>(0, at_once - found);
 }
 
 std::int32_t EngineState::cached_prefix(const Sequence& s) {
@@ -189,23 +251,33 @@ std::int32_t EngineState::cached_prefix(const Sequence& s) {
   prefix_idle_ = 0;
   if (!pool_.caching()) return 0;
   const std::int32_t most = (s.tokens - 1) / limits_.block_size;
-  for (std::int32_t i = 0; i < most; ++i) {
-    const BlockId b = pool_.find(block_hash(s.request, i));
-    if (b < 0) break;
-    prefix_.push_back(b);
-    prefix_idle_ += pool_.idle(b);
-  }
-  for (auto i = static_cast<std::int32_t>(prefix_.size()); tiers_.on() && i < most; ++i) {
+  const std::int32_t rows = find_rows(s.request, most, prefix_);
+  for (BlockId b : prefix_) prefix_idle_ += b != kNoBlock && pool_.idle(b);
+  for (std::int32_t i = rows; tiers_.on() && i < most; ++i) {
     const std::uint64_t hash = block_hash(s.request, i);
     const std::size_t tier = tiers_.find(hash);
     if (tier == CacheTiers::kTiers) break;
     elsewhere_.push_back({tier, hash});
   }
-  return static_cast<std::int32_t>(prefix_.size() + elsewhere_.size()) * limits_.block_size;
+  return (rows + static_cast<std::int32_t>(elsewhere_.size())) * limits_.block_size;
+}
+
+std::int64_t EngineState::needed_until(std::int64_t end, std::int64_t tokens,
+                                       std::int64_t skipped) const {
+  const std::int64_t block = limits_.block_size;
+  const std::int64_t all = KvGroups::rows(end, block), rows = KvGroups::rows(tokens, block);
+  std::int64_t needed = groups_.full * (all - rows);
+  if (windowed())
+    needed +=
+        groups_.windowed *
+        std::max<std::int64_t>(0, std::min(all, groups_.most_rows(1, block)) - (rows - skipped));
+  return needed;
 }
 
 void EngineState::take_prefix(Sequence& s) {
-  for (BlockId b : prefix_) pool_.share(b);
+  for (BlockId b : prefix_) {
+    if (b != kNoBlock) pool_.share(b);
+  }
   s.blocks.insert(s.blocks.end(), prefix_.begin(), prefix_.end());
   for (const auto& [tier, hash] : elsewhere_)
     tiers_.touch(tier, hash);  // none makes room for another
@@ -214,11 +286,13 @@ void EngineState::take_prefix(Sequence& s) {
     pool_.publish(s.blocks.back(), hash);
     ++fetched_[tier];
   }
-  s.published = static_cast<std::int32_t>(prefix_.size() + elsewhere_.size());
+  const auto taken = static_cast<std::int64_t>(prefix_.size() + elsewhere_.size());
+  s.published = static_cast<std::int32_t>(taken / groups_.count());
   s.found = s.published * limits_.block_size;
-  held_blocks_ += s.published;
+  held_blocks_ += taken;
   compute(s, s.found);
   measure(s);
+  if (windowed()) skip(s, s.computed);
 }
 
 std::int64_t EngineState::free_beside_prefix() const { return pool_.free() - prefix_idle_; }
@@ -250,8 +324,25 @@ bool EngineState::reserve(Sequence& s, std::int64_t tokens) {
 }
 
 void EngineState::measure(Sequence& s) const {
-  s.room = static_cast<std::int32_t>(s.blocks.size()) * limits_.block_size;
+  s.room = static_cast<std::int32_t>(s.blocks.size()) / groups_.count() * limits_.block_size;
   s.next_full = pool_.caching() ? (s.published + 1) * limits_.block_size : INT32_MAX;
+}
+
+void EngineState::skip(Sequence& s, std::int64_t computed) {
+  if (!windowed()) return;
+  const auto rows = static_cast<std::int32_t>(groups_.skipped_rows(computed, limits_.block_size));
+  s.next_skip = (std::max(rows, s.skipped) + 1) * limits_.block_size + groups_.window - 1;
+  if (rows <= s.skipped) return;
+  publish(s, rows * limits_.block_size);
+  for (std::int32_t g = groups_.full; g < groups_.count(); ++g) {
+    for (std::int32_t row = rows - 1; row >= s.skipped; --row) {
+      BlockId& b = s.blocks[static_cast<std::size_t>(row * groups_.count() + g)];
+      if (b == kNoBlock) continue;
+      pool_.release(b);
+      b = kNoBlock;
+    }
+  }
+  s.skipped = rows;
 }
 
 bool EngineState::grow_blocks(Sequence& s, std::int32_t tokens) {
@@ -264,8 +355,11 @@ bool EngineState::grow_blocks(Sequence& s, std::int32_t tokens) {
 void EngineState::publish(Sequence& s, std::int32_t tokens) {
   if (!pool_.caching()) return;
   for (; s.published < tokens / limits_.block_size; ++s.published) {
-    pool_.publish(s.blocks[static_cast<std::size_t>(s.published)],
-                  block_hash(s.request, s.published));
+    const std::uint64_t hash = block_hash(s.request, s.published);
+    for (std::int32_t g = 0; g < groups_.count(); ++g) {
+      const BlockId b = s.blocks[static_cast<std::size_t>(s.published * groups_.count() + g)];
+      if (b != kNoBlock) pool_.publish(b, group_hash(hash, g));
+    }
   }
   measure(s);
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/memory/kv_groups.h"
 #include "orrery/serving/block_pool.h"
 #include "orrery/serving/cache_tiers.h"
 #include "orrery/serving/extents.h"
@@ -53,6 +54,11 @@ struct KvOptions {
   // from when the first sequence that needs one runs until none does. 0: they have slots of their
   // own (SchedulerLimits::max_loras).
   std::int64_t adapter_blocks = 0;
+  // Groups of layers with blocks of their own from the one pool; those outside of a sliding window
+  // are given back. Several REQUIRE none of the above, and a scheduler that counts so (vllm,
+  // trtllm, trtllm-max-utilization).
+  KvGroups groups;
+  bool whole_prompts = false;  // the scheduler takes blocks for a whole prompt when it admits it
 };
 
 // A request on a replica.
@@ -81,8 +87,10 @@ struct Sequence {
   std::int64_t ticket = -1;  // place in the order of `running`
   std::int64_t step = -1;    // the last that made a token of it alone (Lockstep); -1: none
   std::int64_t joined = -1;  // step in which it joined the lockstep; -1: it is apart
+  std::int32_t skipped = 0;  // leading rows that its windowed groups gave back
+  std::int32_t next_skip = INT32_MAX;  // computed tokens with which they give back the next
   SimTime arrival, last_token;
-  std::vector<BlockId> blocks;
+  std::vector<BlockId> blocks;  // row by row, one of each group; kNoBlock: given back
 
   // Tokens still to compute: 1 and its drafts for one that decodes, 0 when its last token is being
   // made, or one that it must wait for.
@@ -115,9 +123,13 @@ class EngineState {
   Lockstep lockstep;
 
   const BlockPool& pool() const { return pool_; }
+  // That hold so many tokens, of all groups.
   std::int64_t blocks_for(std::int64_t tokens) const {
-    return (tokens + limits_.block_size - 1) / limits_.block_size;
+    return (tokens + limits_.block_size - 1) / limits_.block_size * groups_.count();
   }
+  const KvGroups& groups() const { return groups_; }
+  // Whether windows give blocks back.
+  bool windowed() const { return groups_.windowed > 0; }
 
   // A request becomes a sequence of `output` tokens, at its place in `waiting`.
   Slot enter(std::uint32_t request, std::int32_t output);
@@ -138,16 +150,30 @@ class EngineState {
   std::int32_t cached_prefix(const Sequence& s);
   // Takes what cached_prefix found last, for this sequence.
   void take_prefix(Sequence& s);
-  // Of these in blocks of the GPU; what is elsewhere needs new blocks.
+  // Of these in blocks of the GPU; what is elsewhere needs new blocks. Those that a window does not
+  // need count, though they are not there.
   std::int64_t prefix_blocks() const { return static_cast<std::int64_t>(prefix_.size()); }
+  // Blocks that a sequence of `tokens` needs at once, at most, beside this prefix: its windowed
+  // groups give blocks back as it is computed (vLLM's max_admission_blocks_per_request).
+  std::int64_t needed_at_once(std::int64_t tokens) const;
+  // Most blocks that a sequence takes beyond those for its first `tokens` until it has `end`, if
+  // its windowed groups have given `skipped` rows back.
+  std::int64_t needed_until(std::int64_t end, std::int64_t tokens, std::int64_t skipped) const;
+  // Of one that runs, until its last token.
+  std::int64_t needed_until_end(const Sequence& s) const {
+    return needed_until(s.cached_at_end(), s.room, s.skipped);
+  }
   // Blocks that taking it leaves free for others.
   std::int64_t free_beside_prefix() const;
 
   // Blocks for `new_tokens` beyond those computed; false, and nothing taken, if there are too few.
   bool grow(Sequence& s, std::int32_t new_tokens) {
+    if (s.computed >= s.next_skip) skip(s, s.computed);
     const std::int32_t tokens = s.computed + new_tokens;
     return (tokens <= s.room && tokens < s.next_full) || grow_blocks(s, tokens);
   }
+  // With `computed` tokens computed: blocks outside of the window go back to the pool.
+  void skip(Sequence& s, std::int64_t computed);
   // Leading full blocks with the first `tokens` can be found from now on.
   void publish(Sequence& s, std::int32_t tokens);
   // Blocks for the first `tokens`, to be filled later; false, and nothing taken, likewise.
@@ -182,7 +208,8 @@ class EngineState {
 
   // Tokens that fit in sequences' blocks beside those computed: internal fragmentation.
   std::int64_t slack() const {
-    return held_blocks_ * limits_.block_size - held_tokens_ - lockstep.uncounted();
+    return held_blocks_ * limits_.block_size -
+           (held_tokens_ + lockstep.uncounted()) * groups_.count();
   }
   // Free blocks that were enough for the sequence next in line, but in holes too small for it:
   // external fragmentation. 0 while nobody waits for them.
@@ -194,6 +221,12 @@ class EngineState {
  private:
   Slot make(std::uint32_t request, std::int32_t output);
   BlockId take_block();
+  // Leading rows, of `most`, that the pool still has where they are needed; their blocks.
+  std::int32_t find_rows(std::uint32_t request, std::int32_t most,
+                         std::vector<BlockId>& found) const;
+  // Of groups [first, last) in a row; false if one is not there.
+  bool find_row(std::uint32_t request, std::int32_t row, std::int32_t first, std::int32_t last,
+                BlockId* found) const;
   std::uint64_t block_hash(std::uint32_t request, std::int32_t block) const;
   void enqueue(Slot slot);
   bool goes_before(Slot a, Slot b) const;
@@ -205,12 +238,14 @@ class EngineState {
   void drop_adapter(Sequence& s);
 
   SchedulerLimits limits_;
+  KvGroups groups_;
   BlockPool pool_;
   const RequestLoad& load_;
   std::vector<Sequence> sequences_;
   std::vector<Slot> unused_;
-  std::vector<BlockId> prefix_;   // what cached_prefix found
-  std::int64_t prefix_idle_ = 0;  // of these in the free queue
+  std::vector<BlockId> prefix_;             // what cached_prefix found
+  mutable std::vector<BlockId> looked_at_;  // of cached_prompt
+  std::int64_t prefix_idle_ = 0;            // of these in the free queue
   struct Elsewhere {
     std::size_t tier;
     std::uint64_t hash;
@@ -227,7 +262,7 @@ class EngineState {
   std::int64_t adapter_blocks_;
   std::vector<Adapter> adapters_;  // in the pool; a handful
   std::int64_t adapter_loads_ = 0;
-  std::int64_t held_blocks_ = 0, held_tokens_ = 0;  // sums over sequences
+  std::int64_t held_blocks_ = 0, held_tokens_ = 0;  // sums over sequences, given back included
   std::int64_t stranded_ = 0;
   std::array<std::int64_t, CacheTiers::kTiers> fetched_{};
   std::int64_t tickets_ = 0;

@@ -103,15 +103,16 @@ void deal(const SimulationConfig& config, const RequestLoad& load, BlindRouter& 
 
 }  // namespace
 
-BlindRouter* lane_router(const SimulationConfig& c, Router& router,
+BlindRouter* lane_router(const SimulationConfig& c, const RequestLoad& load, Router& router,
                          std::span<StepTimer* const> timers) {
   const auto serves = [](const PoolConfig& p) { return p.replica.role == Role::kServe; };
   std::int64_t engines = c.replicas;
   for (const PoolConfig& p : c.others) engines += p.replicas;
   if (engines < 2 || !serves(c) || !std::all_of(c.others.begin(), c.others.end(), serves) ||
       c.autoscale.on() || c.failures.any() || c.beams.on() || c.max_concurrency > 0 || c.steps ||
-      !std::all_of(timers.begin(), timers.end(),
-                   [](StepTimer* t) { return t->beside(0) != nullptr; }))
+      !load.follow_ups.empty() || !std::all_of(timers.begin(), timers.end(), [](StepTimer* t) {
+        return t->beside(0) != nullptr;
+      }))
     return nullptr;
   return router.blind();
 }

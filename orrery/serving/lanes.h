@@ -14,12 +14,12 @@
 namespace orrery {
 
 // The router, if the service can be simulated so: a blind router (router.h), several engines, each
-// of them serving; no autoscaling, failures, beams, closed loop or step log; and timers that can be
-// used on other threads. Null: not.
-BlindRouter* lane_router(const SimulationConfig& config, Router& router,
+// of them serving; no autoscaling, failures, beams, closed loop, conversations or step log; and
+// timers that can be used on other threads. Null: not.
+BlindRouter* lane_router(const SimulationConfig& config, const RequestLoad& load, Router& router,
                          std::span<StepTimer* const> timers);
 
-// REQUIRES lane_router(config, router, timers) == &router, a checked load.
+// REQUIRES lane_router(config, load, router, timers) == &router, a checked load.
 SimulationResult simulate_lanes(const SimulationConfig& config, const RequestLoad& load,
                                 std::span<StepTimer* const> timers, BlindRouter& router);
 

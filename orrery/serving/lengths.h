@@ -28,6 +28,10 @@ class Lengths {
   // The length at probability u in [0, 1).
   std::int32_t at(double u) const;
   double mean() const;
+  // Whether it is this length and no other.
+  bool always(double length) const {
+    return kind_ == Kind::kOneOf && values_.size() == 1 && values_[0] == length;
+  }
 
  private:
   enum class Kind { kOneOf, kUniform, kLognormal, kZipf } kind_ = Kind::kOneOf;

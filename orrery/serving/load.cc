@@ -1,5 +1,7 @@
 #include "orrery/serving/load.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "orrery/base/error.h"
@@ -34,6 +36,62 @@ void sample_each(std::int32_t samples, RandomStream& outputs, const Lengths& out
   load.ids = std::move(ids);
 }
 
+// The ids of a conversation's blocks: those of the prefix that it shares, then its own.
+void name_blocks(std::int32_t tokens, std::uint64_t conversation, std::int32_t shared_blocks,
+                 std::uint64_t group, std::vector<std::uint64_t>& ids) {
+  constexpr std::uint64_t kOwn = std::uint64_t{1} << 63;
+  for (std::int32_t b = 0; b * kIdTokens < tokens; ++b)
+    ids.push_back(b < shared_blocks ? group << 32 | static_cast<std::uint32_t>(b)
+                                    : kOwn | conversation << 32 | static_cast<std::uint32_t>(b));
+  if (ids.size() > UINT32_MAX)
+    throw InputError("load.turns: the conversations have too many tokens to be told apart");
+}
+
+RequestLoad make_conversations(const LoadSpec& spec) {
+  constexpr std::int64_t kLongest = 1 << 24;
+  if (spec.samples > 1) throw InputError("load.turns: not beside load.samples");
+  RequestLoad load;
+  load.id_tokens = kIdTokens;
+  load.names_outputs = true;
+  RandomStream inputs(spec.seed, "input"), outputs(spec.seed, "output"),
+      groups(spec.seed, "prefix"), turns(spec.seed, "turns"), tools(spec.seed, "tool_time");
+  const std::int32_t shared = spec.shared_prefix / kIdTokens;
+  for (std::int32_t c = 0; static_cast<std::int64_t>(load.requests.size()) < spec.requests; ++c) {
+    const auto first = load.requests.size();
+    const std::int64_t room = spec.requests - static_cast<std::int64_t>(first);
+    const std::int64_t n = std::min<std::int64_t>(spec.turns.at(turns.uniform()), room);
+    std::int64_t said = 0;  // tokens
+    for (std::int64_t k = 0; k < n; ++k) {
+      Request r;
+      std::int64_t added = spec.input.at(inputs.uniform());
+      if (k == 0) added = std::max<std::int64_t>(added, spec.shared_prefix + 1);
+      r.output = spec.output.at(outputs.uniform());
+      if (said + added + r.output > kLongest)
+        throw InputError(fmt::format(
+            "load.turns: a conversation exceeds {} tokens; fewer turns or shorter ones", kLongest));
+      r.input = static_cast<std::int32_t>(said + added);
+      said = r.input + r.output;
+      r.session = c;
+      load.requests.push_back(r);
+      if (k == 0) continue;
+      const double ms = spec.tool_time ? spec.tool_time->at(tools.uniform()) : 0;
+      load.follow(load.requests.size() - 2, load.requests.size() - 1, sim_seconds(ms * 1e-3));
+    }
+    const std::uint64_t group = groups.below(static_cast<std::uint64_t>(spec.prefix_groups));
+    const auto ids = static_cast<std::uint32_t>(load.ids.size());
+    name_blocks(static_cast<std::int32_t>(said), static_cast<std::uint64_t>(c), shared, group,
+                load.ids);
+    for (auto i = first; i < load.requests.size(); ++i) {
+      Request& r = load.requests[i];
+      r.first_id = ids;
+      r.ids = static_cast<std::uint32_t>((r.input + r.output + kIdTokens - 1) / kIdTokens);
+    }
+  }
+  if (!load.follow_ups.empty()) load.follow_ups.resize(load.requests.size());
+  set_arrivals(spec, load);
+  return load;
+}
+
 }  // namespace
 
 void set_arrivals(const LoadSpec& spec, RequestLoad& load) {
@@ -41,8 +99,9 @@ void set_arrivals(const LoadSpec& spec, RequestLoad& load) {
   RandomStream random(spec.seed, "arrivals");
   constexpr double kLatest = 100 * 86400.0;
   double now = 0;
-  for (Request& r : load.requests) {
-    now = process->next(now, random);
+  for (std::size_t i = 0; i < load.requests.size(); ++i) {
+    Request& r = load.requests[i];
+    if (!load.waits(i)) now = process->next(now, random);
     if (!(now <= kLatest))
       throw InputError(
           "load: the last request would arrive after 100 days; raise rate or ask for fewer");
@@ -51,6 +110,7 @@ void set_arrivals(const LoadSpec& spec, RequestLoad& load) {
 }
 
 RequestLoad make_load(const LoadSpec& spec) {
+  if (spec.converses()) return make_conversations(spec);
   RequestLoad load;
   load.id_tokens = kIdTokens;
   load.requests.resize(static_cast<std::size_t>(spec.requests));

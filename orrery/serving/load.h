@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "orrery/serving/arrivals.h"
@@ -23,14 +24,21 @@ struct LoadSpec {
   // of its own, that share the whole prompt. vLLM V1 runs them so, and the prefix cache does the
   // sharing.
   std::int32_t samples = 1;
+  // Conversations of so many turns, until there are `requests` of them in all. `input` is what a
+  // turn adds: its prompt is all that was said before, outputs too, and that. A turn is sent
+  // `tool_time` after the one before it has ended; arrivals are those of conversations.
+  Lengths turns;
+  std::optional<Lengths> tool_time;  // milliseconds; none: 0
   std::uint64_t seed = 0;
+
+  bool converses() const { return !turns.always(1); }
 };
 
 // Each property has random numbers of its own: changing the rate leaves the lengths as they are.
-// InputError as make_arrivals.
+// InputError as make_arrivals; conversations longer than 2^24 tokens, or with `samples`.
 RequestLoad make_load(const LoadSpec& spec);
 
-// Arrivals of `spec` for a trace that has lengths only.
+// Arrivals of `spec` for a trace that has lengths only; requests that follow others have none.
 void set_arrivals(const LoadSpec& spec, RequestLoad& load);
 
 }  // namespace orrery

@@ -29,6 +29,7 @@ bool Lockstep::take_in(EngineState& engine) {
     formed_at_ = planned_;
     latest_ = -1;
   }
+  newly_.clear();
   std::erase_if(apart_, [&](Slot slot) {
     Sequence& s = engine.at(slot);
     const std::int32_t wanted = s.wanted();
@@ -41,6 +42,7 @@ bool Lockstep::take_in(EngineState& engine) {
 
 void Lockstep::join(Slot slot, Sequence& s) {
   s.joined = planned_;
+  newly_.push_back(slot);
   // Step n computes token computed + 1 + n - joined; beyond its room it needs a block, and from
   // then on once in block_size steps.
   phases_[phase(planned_ + s.room - s.computed)].push_back(slot);
@@ -67,8 +69,24 @@ void Lockstep::list_longest(std::vector<std::int64_t>& out) const {
 
 bool Lockstep::all_before(const Sequence& s) const { return s.ticket > latest_; }
 
-std::int64_t Lockstep::blocks_needed() const {
-  return static_cast<std::int64_t>(phases_[phase(planned_)].size());
+std::int64_t Lockstep::blocks_needed(const EngineState& engine) const {
+  return static_cast<std::int64_t>(phases_[phase(planned_)].size()) * engine.groups().count();
+}
+
+void Lockstep::list_skipping(const EngineState& engine, std::vector<Slot>& out) const {
+  // A block is needed with a whole number of blocks computed, one falls out window - 1 tokens
+  // after such a number.
+  const std::int64_t block = engine.limits().block_size;
+  const std::int64_t later = (engine.groups().window - 1) % block;
+  for (Slot slot : phases_[phase(planned_ + block - later)]) {
+    if (planned_ <= last_step(engine.at(slot))) out.push_back(slot);
+  }
+  // What a prompt's last step has left outside.
+  out.insert(out.end(), newly_.begin(), newly_.end());
+}
+
+std::int64_t Lockstep::computed(const Sequence& s) const {
+  return s.joined >= 0 ? s.computed + planned_ - s.joined : s.computed;
 }
 
 void Lockstep::grow(EngineState& engine) {

@@ -42,7 +42,11 @@ class Lockstep {
   // Whether all members run before it.
   bool all_before(const Sequence& s) const;
   // Blocks that they need for their next tokens, at most.
-  std::int64_t blocks_needed() const;
+  std::int64_t blocks_needed(const EngineState& engine) const;
+  // Adds those from which, before the step that is planned next, a block falls out of the window.
+  void list_skipping(const EngineState& engine, std::vector<Slot>& out) const;
+  // Tokens of one that runs, a member or not, that are computed before that step.
+  std::int64_t computed(const Sequence& s) const;
   // Takes these. REQUIRES that there are so many.
   void grow(EngineState& engine);
   // All are apart again.
@@ -57,6 +61,8 @@ class Lockstep {
   // One that is no member has ended.
   void end_apart(Slot slot) { std::erase(apart_, slot); }
 
+  // Steps that were under way when the last one was planned.
+  std::int64_t under_way() const { return under_way_; }
   struct Step {
     std::int64_t sequences = 0, past = 0;  // members, sum of their cached tokens
   };
@@ -110,7 +116,7 @@ class Lockstep {
   std::vector<std::int64_t> contexts_;  // of members, as of step 0, rising; none if not asked for
   std::vector<std::vector<Slot>> phases_;  // by the step, modulo block size, that needs a block
   std::vector<Last> lasts_;                // a heap
-  std::vector<Slot> apart_;
+  std::vector<Slot> apart_, newly_;        // newly_: joined before the step that is planned next
   std::vector<Former> former_;
 };
 

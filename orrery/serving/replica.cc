@@ -152,7 +152,12 @@ void Replica::add_together(Step& step) {
   step.shape.decodes += sequences;
   step.shape.decode_past += past;
   if (last_.empty()) return;
-  for (Slot slot : last_) step.tokens.push_back({slot, 0});
+  for (Slot slot : last_) {
+    step.tokens.push_back({slot, 0});
+    if (!load_.names_outputs) continue;
+    Sequence& s = state_.at(slot);
+    state_.publish(s, s.cached_at_end() - static_cast<std::int32_t>(state_.lockstep.under_way()));
+  }
   sort_as_they_run(step);
 }
 
@@ -224,8 +229,7 @@ std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
     // Rejected drafts are rolled back. Those to come never ask for more than there can be: the
     // sequence's extent, the whole pool.
     state_.compute(s, s.tokens + made - 1 - s.computed);
-    const std::int64_t most =
-        s.extent >= 0 ? s.room : state_.pool().size() * config_.limits.block_size;
+    const std::int64_t most = s.extent >= 0 ? s.room : config_.kv_tokens();
     const std::int64_t slots = most - (s.tokens + made);
     s.drafts = static_cast<std::int32_t>(
         std::clamp<std::int64_t>(slots, 0, config_.speculation.verified()));

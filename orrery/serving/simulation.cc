@@ -46,6 +46,9 @@ void check_load(const RequestLoad& load) {
     throw InputError(fmt::format("requests must be in order of arrival: number {} is before {}",
                                  at - load.requests.begin() + 2, at - load.requests.begin() + 1));
   }
+  if (load.follow_ups.empty()) return;
+  if (load.follow_ups.size() != load.requests.size())
+    throw std::logic_error("simulate: follow-ups for some requests only");
 }
 
 void check_pool(const PoolConfig& p) {
@@ -124,6 +127,8 @@ class Simulation : public ReplicaObserver {
       throw InputError("beam search: not simulated where prefill and decode are apart");
     if (beams_ && config_.replica.speculation.on())
       throw InputError("beam search: there are no drafts in rounds of one token");
+    if (beams_ && !load_.follow_ups.empty())
+      throw InputError("beam search: of single requests, not of the turns of conversations");
     if (autoscaler_ && pools_.size() > 1) throw InputError("autoscale: of one pool alone");
   }
 
@@ -396,7 +401,7 @@ class Simulation : public ReplicaObserver {
     record.finished = now;
     record.outcome = Outcome::kDone;
     result_.end = std::max(result_.end, now);
-    door_.release(now);
+    door_.end(of_load(request), now);
     --outstanding_;
   }
   // A beam has its token; false while the search goes on.
@@ -474,7 +479,7 @@ SimulationResult simulate(const SimulationConfig& config, const RequestLoad& loa
   check_load(load);
   auto router = make_router(config.router, config.seed);
   auto decode_router = make_router(config.decode_router, config.seed + 1);
-  if (BlindRouter* blind = lane_router(config, *router, timers))
+  if (BlindRouter* blind = lane_router(config, load, *router, timers))
     return simulate_lanes(config, load, timers, *blind);
   return Simulation(config, load, timers, std::move(router), std::move(decode_router)).run();
 }

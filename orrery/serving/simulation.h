@@ -38,7 +38,8 @@ struct SimulationConfig : PoolConfig {
   Failures failures;    // not where prefill and decode are apart
   std::uint64_t seed = 0;
   // At most so many requests are sent and not yet answered; the next goes out when one ends, or at
-  // its arrival if that is later. 0: no limit.
+  // its arrival if that is later. Of requests that follow each other so many conversations are
+  // under way, the time between their turns included. 0: no limit.
   std::int64_t max_concurrency = 0;
   // From a request's arrival until it is in the engine's queue: what the front end takes for one
   // after the other, and what it waits besides, once and for each token of its prompt. Requests do

@@ -61,7 +61,7 @@ class TrtLlm : public Scheduler {
     std::int64_t n = 0;
     for (Slot slot : engine.running) {
       const Sequence& s = engine.at(slot);
-      n += engine.blocks_for(s.cached_at_end()) - static_cast<std::int64_t>(s.blocks.size());
+      n += engine.needed_until_end(s);
     }
     return n;
   }
@@ -76,9 +76,11 @@ class TrtLlm : public Scheduler {
       Sequence& s = engine.at(engine.waiting.front());
       const std::int32_t cached = engine.cached_prefix(s);
       const std::int64_t wanted = s.tokens - cached;
-      const std::int64_t held = evicts_ ? s.tokens : s.cached_at_end();
-      const std::int64_t needed = engine.blocks_for(held) - engine.prefix_blocks();
-      if (needed > engine.free_beside_prefix() - kept) return;
+      const std::int64_t prompt = engine.blocks_for(s.tokens) - engine.prefix_blocks();
+      const std::int64_t skipped = engine.groups().skipped_rows(cached, l.block_size);
+      const std::int64_t later =
+          evicts_ ? 0 : engine.needed_until(s.cached_at_end(), s.tokens, skipped);
+      if (prompt + later > engine.free_beside_prefix() - kept) return;
       auto n = static_cast<std::int32_t>(wanted);
       if (l.chunked_prefill) {
         n = chunk(engine, plan, wanted);
@@ -88,7 +90,7 @@ class TrtLlm : public Scheduler {
       if (n == 0) return;
       plan.work.push_back({engine.admit(n), n});
       engine.reserve(s, s.tokens);
-      if (!evicts_) kept += engine.blocks_for(held) - engine.blocks_for(s.tokens);
+      kept += later;
       budget_ -= n;
       first = false;
     }

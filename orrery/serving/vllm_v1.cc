@@ -15,9 +15,12 @@
 // A prompt longer than the budget though chunking is off (vLLM refuses to start so) is computed
 // whole, alone among newcomers.
 //
-// Left out: structured output and encoder inputs, blocks of several KV cache groups, the null block
-// (one of the pool), and that vLLM skips a sequence for one step when one before it that had
-// nothing to compute is evicted.
+// Where layers have sliding windows (orrery/memory/kv_groups.h) a sequence gives the blocks that
+// are outside of them back before it gets new ones, also when it then gets none; and a newcomer
+// needs room for no more of a windowed group than it can hold at once.
+//
+// Left out: structured output and encoder inputs, the null block (one of the pool), and that vLLM
+// skips a sequence for one step when one before it that had nothing to compute is evicted.
 #include <algorithm>
 
 #include "orrery/serving/adapters.h"
@@ -45,7 +48,7 @@ class VllmV1 : public Scheduler {
   bool plan_together(EngineState& engine, StepPlan& plan) {
     Lockstep& together = engine.lockstep;
     if (!together.take_in(engine)) return false;
-    std::int64_t budget = budget_ - together.size(), blocks = together.blocks_needed();
+    std::int64_t budget = budget_ - together.size(), blocks = together.blocks_needed(engine);
     bool enough = budget >= 0;
     for (std::size_t i = 0; enough && i < together.apart().size(); ++i) {
       const Slot slot = together.apart()[i];
@@ -63,11 +66,23 @@ class VllmV1 : public Scheduler {
       together.dissolve(engine);
       return false;
     }
+    if (engine.windowed()) give_back(engine, plan);
     together.grow(engine);
     for (const Work& w : plan.work) engine.grow(engine.at(w.slot), w.new_tokens);
     plan.together = together.size() > 0;
     budget_ = budget;
     return true;
+  }
+
+  // Blocks outside of windows, sequence by sequence as they run.
+  void give_back(EngineState& engine, const StepPlan& plan) {
+    skipping_.clear();
+    engine.lockstep.list_skipping(engine, skipping_);
+    for (const Work& w : plan.work) skipping_.push_back(w.slot);
+    std::sort(skipping_.begin(), skipping_.end(),
+              [&](Slot a, Slot b) { return engine.at(a).ticket < engine.at(b).ticket; });
+    for (Slot slot : skipping_)
+      engine.skip(engine.at(slot), engine.lockstep.computed(engine.at(slot)));
   }
 
   void plan_running(EngineState& engine, StepPlan& plan) {
@@ -134,8 +149,9 @@ class VllmV1 : public Scheduler {
       } else if (n > budget_ && (!first || n <= l.max_num_batched_tokens)) {
         break;
       }
-      const std::int64_t held = l.reserve_full ? std::int64_t{s.tokens} : cached + n;
-      if (engine.blocks_for(held) - engine.prefix_blocks() > engine.free_beside_prefix()) break;
+      const std::int64_t free = engine.free_beside_prefix();
+      if (l.reserve_full && engine.needed_at_once(s.tokens) > free) break;
+      if (engine.blocks_for(cached + n) - engine.prefix_blocks() > free) break;
       if (!engine.place(engine.at(slot))) break;
       adapters_.add(s.adapter);
       plan.work.push_back(
@@ -158,6 +174,7 @@ class VllmV1 : public Scheduler {
   std::int64_t budget_ = 0;
   AdapterSet adapters_;  // of the running
   std::vector<Slot> passed_over_;
+  std::vector<Slot> skipping_;
 };
 
 }  // namespace

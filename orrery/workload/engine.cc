@@ -92,6 +92,8 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("paged", m.paged,
               "KV cache in blocks; false: the longest length reserved for each sequence");
         g.add("block_size", m.block_size, "KV block").unit("tokens").range(1, 4096);
+        g.add("hybrid_kv_cache", m.hybrid_kv_cache,
+              "KV blocks outside of a sliding window are freed (vLLM's hybrid KV cache manager)");
         g.add("context", m.context, "driver context and libraries, per device");
         g.add("graphs", m.graphs, "captured graphs, per device");
         g.add("workspace", m.workspace, "kernel workspaces, per device");
@@ -101,9 +103,7 @@ void declare(Fields& f, EngineProfile& e) {
       "scheduler",
       [&](Fields& g) {
         auto& s = e.scheduler;
-        g.add("policy", s.policy,
-              "batch scheduler of simulations: vllm, vllm-v0, sarathi, orca, static, sglang, "
-              "trtllm, trtllm-max-utilization, lightllm")
+        g.add("policy", s.policy, "batch scheduler of simulations (docs/serving.md, Schedulers)")
             .alias("scheduler");
         g.add("order", s.order,
               "which of the waiting goes first: as they arrived, by priority, "

@@ -95,7 +95,10 @@ struct EngineProfile {
   struct Memory {
     double utilization = 0.9;  // share of the device's memory that the engine may fill
     bool paged = true;
-    std::int64_t block_size = 16;    // tokens
+    std::int64_t block_size = 16;  // tokens
+    // Layers with a sliding window have blocks of their own, freed when they are outside of it
+    // (orrery/memory/kv_groups.h); false: all layers hold the whole context.
+    bool hybrid_kv_cache = false;
     Bytes context = gigabytes(0.6);  // driver context and libraries, per device
     Bytes graphs = gigabytes(0.3);   // captured graphs, per device
     Bytes workspace = gigabytes(0.1);

@@ -47,7 +47,7 @@ TEST_P(Suites, AreAnsweredAndHold) {
 INSTANTIATE_TEST_SUITE_P(
     Bundled, Suites,
     testing::Values(std::pair{"suite45", std::size_t{45}}, std::pair{"suite28", std::size_t{28}},
-                    std::pair{ORRERY_SOURCE_DIR "/scenarios/techniques.yaml", std::size_t{7}}),
+                    std::pair{ORRERY_SOURCE_DIR "/scenarios/techniques.yaml", std::size_t{9}}),
     [](const auto& p) { return std::filesystem::path(p.param.first).stem().string(); });
 
 // Physics bounds every tool's figures, so Orrery's own too; and every one of them is known.

@@ -143,6 +143,25 @@ RC_GTEST_PROP(Serving, TheSameInputGivesTheSameRun, ()) {
   RC_ASSERT(run(c) == run(c));
 }
 
+// A case whose layers have windows, with just enough blocks for the longest, up
+// to several times as many.
+void add_windows(Case& c, std::mt19937_64& random) {
+  const auto draw = [&](int least, int most) {
+    return least + static_cast<std::int32_t>(random() % static_cast<unsigned>(most - least + 1));
+  };
+  const SchedulerLimits& l = c.config.limits;
+  KvGroups& g = c.config.kv.groups;
+  g = {draw(0, 2), draw(1, 3), draw(4, 30)};
+  std::int64_t needed = 0;
+  for (const Request& r : c.load.requests) {
+    const std::int64_t tokens = r.input + r.output - 1;
+    const bool chunks = l.chunked_prefill && c.scheduler == "vllm";
+    needed = std::max(needed,
+                      g.enough(tokens, chunks ? l.max_num_batched_tokens : tokens, l.block_size));
+  }
+  c.config.kv_blocks = needed + draw(0, draw(0, 60) * g.count());
+}
+
 // What a larger service does, with many that decode together, is what it does when each is looked
 // at by itself: engines with adapters treat sequences one by one, and here no request has one.
 RC_GTEST_PROP(Serving, DecodingTogetherChangesNothing, ()) {
@@ -169,9 +188,52 @@ RC_GTEST_PROP(Serving, DecodingTogetherChangesNothing, ()) {
   c.config.kv_blocks += (90 + longest) / l.block_size + draw(0, draw(0, 1000));
   c.config.uneven = {1.0 * draw(0, 60), draw(1, 40), draw(1, 8)};
   RC_LOG() << describe(c);
+  if (*rc::gen::arbitrary<bool>()) add_windows(c, random);
   Case alone = c;
   alone.config.limits.max_loras = 1;
   RC_ASSERT(difference(run(c), run(alone)) == "");
+}
+
+RC_GTEST_PROP(Serving, WindowsLoseNeitherTokensNorBlocks, ()) {
+  std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
+  const std::string scheduler =
+      *rc::gen::element<std::string>("vllm", "vllm", "trtllm", "trtllm-max-utilization");
+  Case c = random_case(random, scheduler);
+  add_windows(c, random);
+  RC_LOG() << describe(c);
+  const EngineRun r = run(c);
+  std::int64_t prompts = 0;
+  for (std::size_t i = 0; i < r.requests.size(); ++i) {
+    const Request& q = c.load.requests[i];
+    const History& h = r.requests[i];
+    RC_ASSERT(h.finished);
+    RC_ASSERT(h.tokens.size() == static_cast<std::size_t>(q.output));
+    for (std::size_t t = 1; t < h.tokens.size(); ++t) RC_ASSERT(h.tokens[t] > h.tokens[t - 1]);
+    RC_ASSERT(h.cached < q.input);
+    prompts += q.input - h.cached;
+  }
+  RC_ASSERT(r.free_blocks == c.config.kv_blocks);
+  if (r.evicted.empty()) RC_ASSERT(r.prompt_tokens == prompts);
+  if (scheduler == "trtllm") RC_ASSERT(r.evicted.empty());
+}
+
+// A window longer than every context changes nothing but the number of blocks. (With a prefix cache
+// it does: blocks of a group follow each other in the queue of free ones, so that the ends of
+// prefixes are forgotten at another pace.)
+RC_GTEST_PROP(Serving, AWindowBeyondAllContextsIsNone, ()) {
+  std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
+  Case c = random_case(random,
+                       *rc::gen::element<std::string>("vllm", "trtllm", "trtllm-max-utilization"));
+  c.config.prefix_caching = false;
+  RC_LOG() << describe(c);
+  Case windows = c;
+  windows.config.kv.groups = {1, 2, 1000};
+  windows.config.kv_blocks *= 3;
+  EngineRun with = run(windows), without = run(c);
+  RC_ASSERT(with.free_blocks == 3 * without.free_blocks);
+  RC_ASSERT(difference(with, without) == "order of admission or eviction, or sums");
+  with.free_blocks = without.free_blocks;
+  RC_ASSERT(with == without);
 }
 
 // One request alone: its first token needs its prompt, every other one a step.

@@ -39,8 +39,22 @@ TEST(GpuWork, OfADenseModelByHand) {
   c.used_block_seconds = 50 * 10;
   EXPECT_NEAR((w.traffic(c) - w.traffic(counts(100, 6400))).value(),
               100 * 50 * 16 * 131072.0 / 3.35e12, 1e-6);
+  // A quarter of their tokens are not there yet.
+  c.slack_token_seconds = 50 * 16 / 4 * 10;
+  EXPECT_NEAR((w.traffic(c) - w.traffic(counts(100, 6400))).value(),
+              100 * 50 * 12 * 131072.0 / 3.35e12, 1e-6);
   EXPECT_NEAR(work("llama-3.1-8b", {.tp = 2}).arithmetic(counts(1, 1000)).value(),
               w.arithmetic(counts(1, 1000)).value() / 2, 1e-9);
+}
+
+// 12 of 48 layers keep keys and values, 2 heads of 256: 24,576 bytes a token. The others' states
+// are not a part of each block.
+TEST(GpuWork, BlocksOfLinearAttentionHoldNoState) {
+  const GpuWork w = work("qwen3-next-80b-a3b", {.tp = 4});
+  ReplicaCounts c = counts(100, 6400);
+  c.used_block_seconds = 50 * 10;
+  EXPECT_NEAR((w.traffic(c) - w.traffic(counts(100, 6400))).value(),
+              100 * 50 * 16 * 24576.0 / 2 / 3.35e12, 1e-6);
 }
 
 // Mixtral: 46.7e9 parameters, 12.9e9 of them for one token.

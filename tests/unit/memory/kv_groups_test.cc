@@ -1,0 +1,72 @@
+// Groups of layers with KV blocks of their own, against counts by hand.
+#include "orrery/memory/kv_groups.h"
+
+#include <gtest/gtest.h>
+
+#include "orrery/hardware/catalog.h"
+#include "orrery/memory/memory_model.h"
+#include "orrery/model/catalog.h"
+
+namespace orrery {
+namespace {
+
+KvGroups of(const std::string& model) { return kv_groups(load_model(model)); }
+
+TEST(KvGroups, LayersOfTheRarerKindMakeAGroup) {
+  EXPECT_EQ(of("gpt-oss-20b"), (KvGroups{1, 1, 128}));   // 12 and 12
+  EXPECT_EQ(of("gemma-2-9b"), (KvGroups{1, 1, 4096}));   // 21 and 21
+  EXPECT_EQ(of("gemma-3-27b"), (KvGroups{1, 6, 1024}));  // 10 and 52: six of 9 or 8
+  EXPECT_EQ(of("phi-3-mini"), (KvGroups{0, 1, 2047}));   // all of them
+  EXPECT_EQ(of("llama-3.1-8b"), KvGroups());
+  EXPECT_EQ(of("deepseek-v3"), KvGroups());
+  EXPECT_EQ(of("qwen3-next-80b-a3b"), KvGroups());
+  EXPECT_EQ(of("llama-4-scout"), KvGroups());  // chunks, not windows
+}
+
+TEST(KvGroups, PipelineStagesDivideEachGroup) {
+  const Architecture oss = load_model("gpt-oss-20b"), gemma = load_model("gemma-3-27b");
+  EXPECT_EQ(layers_of_group(oss, kv_groups(oss), 0, 24), 12);
+  EXPECT_EQ(layers_of_group(oss, kv_groups(oss), 0, 6), 3);
+  EXPECT_EQ(layers_of_group(oss, kv_groups(oss), 0, 5), 3);  // three with a window, two without
+  EXPECT_EQ(layers_of_group(gemma, kv_groups(gemma), 0, 62), 10);
+}
+
+// A window of 128 and blocks of 16. Token number 143 sees 16 to 143: the first block is outside.
+TEST(KvGroups, WhatIsOutsideOfAWindow) {
+  const KvGroups g{1, 1, 128};
+  EXPECT_EQ(g.skipped_rows(142, 16), 0);
+  EXPECT_EQ(g.skipped_rows(143, 16), 1);
+  EXPECT_EQ(g.skipped_rows(159, 16), 2);
+  EXPECT_EQ(KvGroups().skipped_rows(100000, 16), 0);
+  EXPECT_EQ(g.held(1, 16), 2);
+  EXPECT_EQ(g.held(128, 16), 16);
+  EXPECT_EQ(g.held(1000, 16), 63 + 63 - 54);  // token 999 sees 872 and on: 54 blocks before
+  EXPECT_EQ(g.window_rows(16), 8);
+  EXPECT_EQ(g.enough(100000, 2048, 16), 6250 + 136 + 1);
+  EXPECT_EQ(g.enough(100, 2048, 16), 14);
+}
+
+// gpt-oss-20b keeps 2048 bytes a token and layer; a block is 16 tokens of 12 layers.
+TEST(KvGroups, MemoryOfAModelWithWindows) {
+  const Architecture model = load_model("gpt-oss-20b");
+  const Gpu gpu = Catalog().gpu("h100-sxm");
+  EngineProfile engine = load_engine("vllm", Bundle());
+  ASSERT_TRUE(engine.memory.hybrid_kv_cache);
+  const MemoryModel groups(model, {}, native_precision(model), engine, gpu);
+  engine.memory.hybrid_kv_cache = false;
+  const MemoryModel whole(model, {}, native_precision(model), engine, gpu);
+  const double block = 16.0 * 12 * 2048;
+  EXPECT_EQ(groups.kv_block().value(), block);
+  EXPECT_EQ(whole.kv_block().value(), 2 * block);
+  EXPECT_EQ(groups.kv_per_sequence(1000).value(), 72 * block);
+  EXPECT_EQ(whole.kv_per_sequence(1000).value(), 126 * block);
+  EXPECT_NEAR(static_cast<double>(groups.kv_blocks()), 2.0 * static_cast<double>(whole.kv_blocks()),
+              1);
+  // Of 6250 blocks a windowed group holds nine.
+  EXPECT_GT(groups.max_concurrency(100000),
+            1.9 * static_cast<double>(whole.max_concurrency(100000)));
+  EXPECT_EQ(groups.kv_pool().value(), whole.kv_pool().value());
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,149 @@
+// KV blocks outside of a sliding window, counted by hand. Blocks of 4 tokens; a group that sees
+// everything and one with a window of 8, so that a row is two blocks; steps of at most 8 tokens.
+#include <gtest/gtest.h>
+
+#include "orrery/serving/scheduler.h"
+#include "orrery/serving/simulation.h"
+
+namespace orrery {
+namespace {
+
+// An engine whose steps are done at once.
+class Engine {
+ public:
+  Engine(std::int64_t blocks, RequestLoad load)
+      : load_(std::move(load)), state(limits(), blocks, true, load_, groups()) {
+    scheduler_ = make_scheduler("vllm");
+  }
+  static SchedulerLimits limits() {
+    SchedulerLimits l;
+    l.block_size = 4;
+    l.max_num_batched_tokens = 8;
+    return l;
+  }
+  static KvOptions groups() {
+    KvOptions kv;
+    kv.groups = {1, 1, 8};
+    return kv;
+  }
+
+  // Blocks in use after a step was planned.
+  std::int64_t step() {
+    StepPlan plan;
+    scheduler_->plan(state, plan);
+    for (const Work& w : plan.work) {
+      Sequence& s = state.at(w.slot);
+      state.compute(s, w.new_tokens);
+      if (s.computed == s.tokens) ++s.tokens, ++s.made;
+    }
+    return state.pool().size() - state.pool().free();
+  }
+  void finish(Slot slot) {
+    state.running.clear();
+    state.leave(slot);
+  }
+
+ private:
+  RequestLoad load_;
+
+ public:
+  EngineState state;
+
+ private:
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+// Prompts of so many tokens, an id for each 4 of them; the first `shared` ids are common to all.
+RequestLoad prompts(std::vector<std::pair<std::int32_t, std::uint32_t>> tokens_and_shared) {
+  RequestLoad load;
+  load.id_tokens = 4;
+  std::uint64_t fresh = 1000;
+  for (const auto& [tokens, shared] : tokens_and_shared) {
+    Request r;
+    r.input = tokens;
+    r.output = 10;
+    r.first_id = static_cast<std::uint32_t>(load.ids.size());
+    r.ids = static_cast<std::uint32_t>(tokens / 4);
+    for (std::uint32_t i = 0; i < r.ids; ++i) load.ids.push_back(i < shared ? i + 1 : ++fresh);
+    load.requests.push_back(r);
+  }
+  return load;
+}
+
+//   computed before  outside      rows then  blocks
+//          0         0            2          4
+//          8         1 token      4          8
+//         16         9: 2 rows    5          10 - 2
+//         20         13: 3 rows   6          12 - 3
+//         21, 22     15: 3 rows   6          12 - 3
+//         23         16: 4 rows   6          12 - 4
+//         24         17: 4 rows   7          14 - 4
+TEST(KvWindows, BlocksGoBackAsTheWindowMovesOn) {
+  Engine e(40, prompts({{20, 0}}));
+  e.state.enter(0, 10);
+  for (std::int64_t used : {4, 8, 8, 9, 9, 9, 8, 10}) EXPECT_EQ(e.step(), used);
+  e.finish(0);
+  EXPECT_EQ(e.state.pool().free(), 40);
+}
+
+// A prefix needs the rows of its last 7 tokens from the windowed group, all from the other.
+TEST(KvWindows, APrefixNeedsItsLastWindowAlone) {
+  Engine e(40, prompts({{20, 5}, {24, 5}, {24, 3}, {24, 2}}));
+  e.state.enter(0, 10);
+  for (int i = 0; i < 4; ++i) e.step();
+  e.finish(0);
+  EXPECT_EQ(e.state.cached_prompt(1), 20);
+  EXPECT_EQ(e.state.cached_prompt(2), 12);  // given back, not forgotten yet
+  const Slot slot = e.state.enter(1, 10);
+  EXPECT_EQ(e.step(), 7 + 2);  // 5 rows of one group and 2 of the other, and a new row
+  EXPECT_EQ(e.state.at(slot).found, 20);
+}
+
+// 12 blocks. The first prompt gives rows 1 and 0 back before it ends, so that they are taken first.
+TEST(KvWindows, RowsGivenBackAreForgottenFirst) {
+  Engine e(12, prompts({{20, 5}, {8, 0}, {24, 5}, {24, 3}, {24, 2}}));
+  e.state.enter(0, 1);
+  for (int i = 0; i < 3; ++i) e.step();
+  e.finish(0);
+  EXPECT_EQ(e.state.cached_prompt(4), 8);
+  e.state.enter(1, 1);
+  EXPECT_EQ(e.step(), 4);                   // two unused blocks and these
+  EXPECT_EQ(e.state.cached_prompt(2), 20);  // rows 3 and 4 are there
+  EXPECT_EQ(e.state.cached_prompt(3), 0);   // row 2 is, row 1 is not
+  EXPECT_EQ(e.state.cached_prompt(4), 0);
+}
+
+class Milliseconds : public StepTimer {
+ public:
+  SimTime time(const StepShape&) override { return sim_seconds(1e-3); }
+};
+
+SimulationResult serve(const KvGroups& groups, std::int64_t blocks) {
+  SimulationConfig c;
+  c.replica.limits = Engine::limits();
+  c.replica.kv.groups = groups;
+  c.replica.kv_blocks = blocks;
+  RequestLoad load;
+  load.requests.resize(2);
+  for (Request& r : load.requests) r.input = 100, r.output = 301;
+  Milliseconds timer;
+  return simulate(c, load, timer);
+}
+
+// 400 tokens are 100 rows. Windowed, 5 of them at most: 7 + 8 tokens are 4 rows, and one that a
+// window begins in.
+TEST(KvWindows, WhatFitsIsCountedAsItIsHeld) {
+  EXPECT_EQ(serve({1, 1, 8}, 104).records[0].outcome, Outcome::kNeverFits);
+  const SimulationResult alone = serve({1, 1, 8}, 105);
+  EXPECT_EQ(alone.records[0].outcome, Outcome::kDone);
+  EXPECT_EQ(alone.records[1].outcome, Outcome::kDone);
+  EXPECT_EQ(serve({2, 0, 0}, 199).records[0].outcome, Outcome::kNeverFits);
+  // Decoding they hold 3 rows of the windowed group: two fit beside each other.
+  const SimulationResult both = serve({1, 1, 8}, 208);
+  EXPECT_EQ(both.records[0].evictions + both.records[1].evictions, 0);
+  EXPECT_EQ(both.records[0].outcome, Outcome::kDone);
+  EXPECT_GT(alone.records[0].evictions + alone.records[1].evictions, 0);
+}
+
+}  // namespace
+}  // namespace orrery
