@@ -20,6 +20,8 @@ using Json = nlohmann::ordered_json;
 
 const std::vector<std::string> kFormats = {"table", "json", "jsonl", "csv",
                                            "md"};  // in the enum's order
+const std::vector<std::string> kServiceFormats = {"table", "json", "jsonl", "csv",
+                                                  "md",    "vllm", "aiperf"};
 
 void flatten(const Json& value, const std::string& name,
              std::vector<std::pair<std::string, std::string>>& out) {
@@ -52,25 +54,27 @@ void write_steps(std::span<const Answer> answers, const std::string& prefix) {
 
 }  // namespace
 
-void add_format_flag(CLI::App& app, Format& format) {
+void add_format_flag(CLI::App& app, Format& format, bool simulates) {
+  const std::vector<std::string>& formats = simulates ? kServiceFormats : kFormats;
   app.add_option_function<std::string>(
          "-o,--output",
-         [&format](const std::string& name) {
-           const auto found = std::find(kFormats.begin(), kFormats.end(), name);
-           if (found == kFormats.end()) {
+         [&format, &formats](const std::string& name) {
+           const auto found = std::find(formats.begin(), formats.end(), name);
+           if (found == formats.end()) {
              throw InputError(fmt::format("--output: expected {}, got '{}'{}",
-                                          fmt::join(kFormats, ", "), name,
-                                          did_you_mean(name, kFormats)));
+                                          fmt::join(formats, ", "), name,
+                                          did_you_mean(name, formats)));
            }
-           format = static_cast<Format>(found - kFormats.begin());
+           format = static_cast<Format>(found - formats.begin());
          },
-         "table, json, jsonl, csv or md [table]")
+         simulates ? "table, json, jsonl, csv, md; vllm, aiperf: as these tools' results [table]"
+                   : "table, json, jsonl, csv or md [table]")
       ->group("output")
       ->type_name("FORMAT");
 }
 
-void add_output_flags(CLI::App& app, OutputOptions& o, bool has_steps) {
-  add_format_flag(app, o.format);
+void add_output_flags(CLI::App& app, OutputOptions& o, bool has_steps, bool simulates) {
+  add_format_flag(app, o.format, simulates);
   app.add_option("--html", o.html, "write the answer as a self-contained page too")
       ->group("output")
       ->type_name("FILE");
@@ -109,6 +113,12 @@ void print(std::span<const Answer> answers, const OutputOptions& o) {
     case Format::kMd:
       for (const Answer& a : answers)
         fmt::print("{}{}", &a == answers.data() ? "" : "\n", markdown(a, o.breakdown));
+      break;
+    case Format::kVllm:
+      fmt::print("{}", vllm_result(answers[0]));
+      break;
+    case Format::kAiperf:
+      fmt::print("{}", aiperf_result(answers[0]));
       break;
   }
 }

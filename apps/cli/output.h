@@ -12,7 +12,8 @@
 
 namespace orrery::cli {
 
-enum class Format { kTable, kJson, kJsonl, kCsv, kMd };
+// The last two, of other tools, are for simulated services.
+enum class Format { kTable, kJson, kJsonl, kCsv, kMd, kVllm, kAiperf };
 
 struct OutputOptions {
   Format format = Format::kTable;
@@ -21,10 +22,11 @@ struct OutputOptions {
   bool breakdown = true;    // kernels in json, md and table
 };
 
-// -o table|json|jsonl|csv|md.
-void add_format_flag(CLI::App& app, Format& format);
+// -o table|json|jsonl|csv|md; of simulated services vllm and aiperf too.
+void add_format_flag(CLI::App& app, Format& format, bool simulates = false);
 // -o and --html; with steps to show, --trace and --[no-]breakdown too.
-void add_output_flags(CLI::App& app, OutputOptions& options, bool has_steps);
+void add_output_flags(CLI::App& app, OutputOptions& options, bool has_steps,
+                      bool simulates = false);
 
 // Writes the files asked for, then prints the answers in the chosen format. JSON: one answer is an
 // object, several are an array of them. One jsonl line a point, one csv line a point.
@@ -39,9 +41,12 @@ std::string html(std::span<const Answer> answers);
 std::string perfetto_trace(std::span<const Answer> answers);
 
 // A simulated point in other tools' forms (output_service.cc): the result file of vLLM's
-// `bench serve`, AIPerf's profile_export_aiperf.json, and its requests as csv or jsonl.
-std::string vllm_result(const Point& point);
-std::string aiperf_result(const Point& point);
+// `bench serve`, AIPerf's profile_export_aiperf.json and profile_export.jsonl, and its requests as
+// csv or jsonl. InputError: a sweep. Infeasible: it does not fit.
+const Point& only_point(const Answer& answer, const std::string& flag);
+std::string vllm_result(const Answer& answer);
+std::string aiperf_result(const Answer& answer);
+std::string aiperf_records(const Answer& answer);
 std::string requests_csv(const Point& point);
 std::string requests_jsonl(const Point& point);
 // Of Point::steps: every step, as csv or for ui.perfetto.dev; and what happens in every second.

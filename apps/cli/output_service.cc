@@ -1,9 +1,12 @@
 // Simulated services in the forms of load generators.
 //
 // - vLLM `bench serve --save-result` (0.19): totals, {mean,median,std,p99}_{ttft,tpot,e2el}_ms;
-//   detailed lists input_lens, output_lens, ttfts (s), start_times (s). Of ITL only what the
-//   simulation keeps, its distribution.
-// - AIPerf profile_export_aiperf.json: tag -> {unit, avg, min, max, p50, p90, p95, p99, std}.
+//   detailed lists input_lens, output_lens, ttfts (s), start_times (s), errors. Of ITL only what
+//   the simulation keeps, its mean, median and P99: no std_itl_ms, no itls, no
+//   max_output_tokens_per_s.
+// - AIPerf profile_export_aiperf.json: tag -> {unit, avg, min, max, p50, p90, p95, p99, std}; and
+//   profile_export.jsonl, a record for each request. Its inter_token_latency of a request is the
+//   mean of its gaps, our TPOT.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/output.h"
+#include "orrery/base/error.h"
 #include "orrery/base/quantile.h"
 
 namespace orrery::cli {
@@ -94,7 +98,36 @@ std::string requests_jsonl(const Point& p) {
   return out;
 }
 
-std::string vllm_result(const Point& p) {
+namespace {
+
+// Most requests that are sent and not answered at once.
+std::int64_t most_at_once(const Point& p) {
+  std::vector<std::pair<double, int>> changes;  // at equal times ends come first
+  for (const RequestRow& r : p.requests) {
+    if (r.outcome != "done") continue;
+    changes.emplace_back(r.arrival, 1);
+    changes.emplace_back(r.arrival + r.e2e * 1e-3, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  std::int64_t now = 0, most = 0;
+  for (const auto& [time, change] : changes) most = std::max(most, now += change);
+  return most;
+}
+
+}  // namespace
+
+const Point& only_point(const Answer& answer, const std::string& flag) {
+  if (answer.points.size() != 1)
+    throw InputError(fmt::format("{}: one simulation at a time; this is a sweep of {}", flag,
+                                 answer.points.size()));
+  const Point& p = answer.points.front();
+  if (!p.feasibility.fits) throw Infeasible(p.feasibility.reason);
+  return p;
+}
+
+std::string vllm_result(const Answer& answer) {
+  const Point& p = only_point(answer, "--output vllm, --vllm-file");
+  const Json& load = answer.resolved.at("load");
   const auto ttft = figures(p, [](const RequestRow& r) { return r.ttft; });
   const auto e2e = figures(p, [](const RequestRow& r) { return r.e2e; });
   const auto tpot = tpots(p);
@@ -105,13 +138,16 @@ std::string vllm_result(const Point& p) {
             {"model_id", p.at.value("model", "")},
             {"tokenizer_id", p.at.value("model", "")},
             {"num_prompts", p.requests.size()},
-            {"request_rate", p.at.value("rate", 0.0)},
+            {"request_rate", load.at("arrivals") == "at-once" ? Json("inf") : p.at.at("rate")},
+            {"burstiness", load.at("burstiness")},
+            {"max_concurrency",
+             load.at("max_concurrency") > 0 ? load.at("max_concurrency") : Json(nullptr)},
             {"duration", value(p, "duration")},
             {"completed", ttft.size()},
             {"failed", p.requests.size() - ttft.size()}};
   double input = 0, output = 0;
   Json input_lens = Json::array(), output_lens = Json::array(), ttfts = Json::array(),
-       starts = Json::array();
+       starts = Json::array(), errors = Json::array();
   for (const RequestRow& r : p.requests) {
     const bool done = r.outcome == "done";
     if (done) input += static_cast<double>(r.input), output += static_cast<double>(r.output);
@@ -119,6 +155,7 @@ std::string vllm_result(const Point& p) {
     output_lens.push_back(done ? r.output : 0);
     ttfts.push_back(r.ttft * 1e-3);
     starts.push_back(r.arrival);
+    errors.push_back(done ? "" : r.outcome);
   }
   j["total_input_tokens"] = input;
   j["total_output_tokens"] = output;
@@ -126,6 +163,7 @@ std::string vllm_result(const Point& p) {
   j["request_goodput"] = p.find("goodput") ? Json(value(p, "goodput")) : Json(nullptr);
   j["output_throughput"] = value(p, "output_throughput");
   j["total_token_throughput"] = value(p, "total_throughput");
+  j["max_concurrent_requests"] = most_at_once(p);
   const auto add = [&](const char* name, const std::vector<double>& x) {
     j[fmt::format("mean_{}_ms", name)] = mean(x);
     j[fmt::format("median_{}_ms", name)] = at(x, 0.5);
@@ -142,10 +180,47 @@ std::string vllm_result(const Point& p) {
   j["output_lens"] = std::move(output_lens);
   j["ttfts"] = std::move(ttfts);
   j["start_times"] = std::move(starts);
+  j["errors"] = std::move(errors);
   return j.dump(1) + "\n";
 }
 
-std::string aiperf_result(const Point& p) {
+std::string aiperf_records(const Answer& answer) {
+  const Point& p = only_point(answer, "--aiperf-file");
+  std::string out;
+  std::size_t id = 0;
+  for (const RequestRow& r : p.requests) {
+    const double start = r.arrival * 1e9, end = start + r.e2e * 1e6;
+    const bool done = r.outcome == "done";
+    Json line = {{"metadata",
+                  {{"session_num", id},
+                   {"x_request_id", std::to_string(id)},
+                   {"turn_index", 0},
+                   {"request_start_ns", std::llround(start)},
+                   {"request_end_ns", std::llround(end)},
+                   {"benchmark_phase", "profiling"},
+                   {"was_cancelled", false}}}};
+    Json& m = line["metrics"];
+    const auto put = [&m](const char* tag, const char* unit, Json value) {
+      m[tag] = {{"value", std::move(value)}, {"unit", unit}};
+    };
+    if (done) {
+      put("input_sequence_length", "tokens", r.input);
+      put("output_sequence_length", "tokens", r.output);
+      put("time_to_first_token", "ms", r.ttft);
+      if (r.output > 1) put("inter_token_latency", "ms", r.tpot);
+      put("request_latency", "ms", r.e2e);
+    } else {
+      put("error_isl", "tokens", r.input);
+    }
+    line["error"] = done ? Json(nullptr) : Json{{"type", "Rejected"}, {"message", r.outcome}};
+    out += line.dump() + "\n";
+    ++id;
+  }
+  return out;
+}
+
+std::string aiperf_result(const Answer& answer) {
+  const Point& p = only_point(answer, "--output aiperf, --aiperf-file");
   Json j;
   const auto add = [&](const char* tag, const char* unit, const std::vector<double>& x) {
     if (x.empty()) return;

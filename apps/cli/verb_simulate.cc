@@ -16,13 +16,8 @@ struct ServiceFiles {
 };
 
 void write_files(const Answer& answer, const ServiceFiles& to) {
-  if (answer.points.size() != 1) {
-    throw InputError(
-        fmt::format("--requests-file, --steps-file, --series-file, --vllm-file and --aiperf-file "
-                    "hold one simulation; this is a sweep of {}",
-                    answer.points.size()));
-  }
-  const Point& p = answer.points.front();
+  const Point& p = only_point(
+      answer, "--requests-file, --steps-file, --series-file, --vllm-file and --aiperf-file");
   if (!to.requests.empty()) {
     write_file(to.requests, to.requests.ends_with(".jsonl") ? requests_jsonl(p) : requests_csv(p),
                "--requests-file");
@@ -31,8 +26,12 @@ void write_files(const Answer& answer, const ServiceFiles& to) {
     write_file(to.steps, to.steps.ends_with(".json") ? steps_trace(p) : steps_csv(p),
                "--steps-file");
   if (!to.series.empty()) write_file(to.series, series_csv(p), "--series-file");
-  if (!to.vllm.empty()) write_file(to.vllm, vllm_result(p), "--vllm-file");
-  if (!to.aiperf.empty()) write_file(to.aiperf, aiperf_result(p), "--aiperf-file");
+  if (!to.vllm.empty()) write_file(to.vllm, vllm_result(answer), "--vllm-file");
+  if (!to.aiperf.empty()) {
+    write_file(to.aiperf,
+               to.aiperf.ends_with(".jsonl") ? aiperf_records(answer) : aiperf_result(answer),
+               "--aiperf-file");
+  }
 }
 
 }  // namespace
@@ -48,7 +47,7 @@ void add_simulate(CLI::App& program, Context& context) {
       kDefinitions));
   struct Verb {
     explicit Verb(CLI::App& a) : flags(a, ScenarioFlags::Of::kService) {
-      add_output_flags(a, output, false);
+      add_output_flags(a, output, false, true);
     }
     ScenarioFlags flags;
     OutputOptions output;
@@ -67,14 +66,19 @@ void add_simulate(CLI::App& program, Context& context) {
        "write every step, as csv, or by the name .json as a trace for ui.perfetto.dev");
   file("--series-file", files.series, "write a csv with what happens in every second");
   file("--vllm-file", files.vllm, "write the result as vLLM's `bench serve --save-result` does");
-  file("--aiperf-file", files.aiperf, "write the result as AIPerf's profile_export_aiperf.json");
+  file(
+      "--aiperf-file", files.aiperf,
+      "write the result as AIPerf's profile_export_aiperf.json, or by the name .jsonl its records");
   app->callback([verb, &context] {
     const ServiceFiles& to = verb->files;
-    verb->options.requests = !to.requests.empty() || !to.vllm.empty() || !to.aiperf.empty();
+    const Format format = verb->output.format;
+    verb->options.requests = !to.requests.empty() || !to.vllm.empty() || !to.aiperf.empty() ||
+                             format == Format::kVllm || format == Format::kAiperf;
     verb->options.steps = !to.steps.empty() || !to.series.empty();
     Runner runner(context.bundle());
     const Answer answer = runner.run(verb->flags.scenario(), verb->options);
-    if (verb->options.requests || verb->options.steps) write_files(answer, to);
+    const bool files_asked = !to.requests.empty() || !to.vllm.empty() || !to.aiperf.empty();
+    if (files_asked || verb->options.steps) write_files(answer, to);
     print({&answer, 1}, verb->output);
     bool fits = false;
     for (const Point& p : answer.points) fits |= p.feasibility.fits;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
@@ -48,7 +49,14 @@ void add_requests(ServiceResult& r, std::vector<Answered> all) {
                    [](const Answered& a, const Answered& b) { return a.start < b.start; });
   std::vector<double> ttft, tpot, e2e;
   double output = 0, end = 0;
+  constexpr double kLongest = 100 * 86400.0;  // simulated time ends at 106 days
   for (const Answered& a : all) {
+    if (!(a.start - all.front().start <= kLongest && a.ttft > 0 && a.ttft <= a.e2e &&
+          a.e2e <= kLongest))
+      throw InputError(fmt::format(
+          "a request with times that cannot be: started {} s after the first, first token "
+          "after {} s, last after {} s",
+          a.start - all.front().start, a.ttft, a.e2e));
     Request q;
     q.arrival = sim_seconds(a.start - all.front().start);
     q.input = tokens(a.input);
@@ -144,7 +152,20 @@ ServiceResult read_guidellm(const json& j) {
   return r;
 }
 
-ServiceResult read_aiperf(const std::string& text) {
+// A figure of AIPerf in seconds, by its unit ("unit is authoritative"; ms where there is none).
+double seconds(const json& figure, const char* key) {
+  const std::string unit = figure.value("unit", "ms");
+  const double scale = unit == "ms"                        ? 1e-3
+                       : unit == "s" || unit == "sec"      ? 1
+                       : unit == "us" || unit == "\u00b5s" ? 1e-6
+                       : unit == "ns"                      ? 1e-9
+                                                           : 0;
+  if (scale == 0) throw InputError(fmt::format("unknown unit '{}' of time", unit));
+  return figure.at(key).get<double>() * scale;
+}
+
+// Requests that failed, were cancelled or only warmed up are left out.
+ServiceResult read_aiperf_records(const std::string& text) {
   ServiceResult r;
   r.tool = "aiperf";
   std::vector<Answered> all;
@@ -155,13 +176,74 @@ ServiceResult read_aiperf(const std::string& text) {
     begin = end + 1;
     if (line.find_first_not_of(" \r\t") == line.npos) continue;
     const json j = json::parse(line);
+    const json& about = j.at("metadata");
+    const auto error = j.find("error");
+    if ((error != j.end() && !error->is_null()) || about.value("was_cancelled", false) ||
+        about.value("benchmark_phase", "profiling") != "profiling")
+      continue;
     const json& m = j.at("metrics");
-    const auto value = [&](const char* key) { return m.at(key).at("value").get<double>(); };
-    all.push_back({j.at("metadata").at("request_start_ns").get<double>() * 1e-9,
-                   value("input_sequence_length"), value("output_sequence_length"),
-                   value("time_to_first_token") * 1e-3, value("request_latency") * 1e-3});
+    const auto tokens_of = [&](const char* key) { return m.at(key).at("value").get<double>(); };
+    const double latency = seconds(m.at("request_latency"), "value");
+    // Without streaming there is no first token: that of one token is the last.
+    const auto first = m.find("time_to_first_token");
+    all.push_back({about.at("request_start_ns").get<double>() * 1e-9,
+                   tokens_of("input_sequence_length"), tokens_of("output_sequence_length"),
+                   first == m.end() ? latency : seconds(*first, "value"), latency});
   }
   add_requests(r, std::move(all));
+  return r;
+}
+
+// The first number under that key, however deep: AIPerf's versions nest their configuration
+// differently.
+std::optional<double> number_below(const json& j, const std::string& key) {
+  if (!j.is_structured()) return std::nullopt;
+  if (j.is_object()) {
+    if (const auto it = j.find(key); it != j.end() && it->is_number()) return it->get<double>();
+  }
+  for (const json& member : j) {
+    if (const auto found = number_below(member, key)) return found;
+  }
+  return std::nullopt;
+}
+
+ServiceResult read_aiperf_totals(const json& j) {
+  ServiceResult r;
+  r.tool = "aiperf";
+  r.exact_load = false;
+  const auto average = [&](const char* key) { return j.at(key).at("avg").get<double>(); };
+  LoadSpec spec;
+  const double count = average("request_count");
+  if (!(count >= 1 && count <= 1e8)) throw InputError(fmt::format("{} requests", count));
+  spec.requests = std::llround(count);
+  spec.input = Lengths::parse(fmt::format("{}", tokens(average("input_sequence_length"))));
+  spec.output = Lengths::parse(fmt::format("{}", tokens(average("output_sequence_length"))));
+  const json config = j.value("input_config", json::object());
+  const auto rate = number_below(config, "request_rate"),
+             concurrency = number_below(config, "concurrency");
+  if (concurrency) r.max_concurrency = static_cast<std::int64_t>(*concurrency);
+  spec.arrivals = rate || !concurrency ? "poisson" : "at-once";
+  if (spec.arrivals == "poisson") {
+    const double answered = average("request_throughput");
+    // Requests came until about one latency before the last was answered.
+    const double span = count / answered - seconds(j.at("request_latency"), "avg");
+    spec.parameters.rate = rate ? *rate : span > 0 ? count / span : answered;
+  }
+  r.load = make_load(spec);
+  const auto take = [&](const char* tag, const std::string& name) {
+    const auto it = j.find(tag);
+    if (it == j.end()) return;
+    for (const auto& [key, ending] :
+         {std::pair{"avg", ""}, {"p50", "_p50"}, {"p90", "_p90"}, {"p99", "_p99"}}) {
+      if (it->contains(key)) r.figures[name + ending] = seconds(*it, key) * 1e3;
+    }
+  };
+  take("time_to_first_token", "ttft");
+  take("inter_token_latency", "tpot");  // of each request the mean of its gaps
+  take("request_latency", "e2e");
+  r.figures["request_throughput"] = average("request_throughput");
+  if (j.contains("output_token_throughput"))
+    r.figures["output_throughput"] = average("output_token_throughput");
   return r;
 }
 
@@ -170,8 +252,9 @@ ServiceResult read_aiperf(const std::string& text) {
 ServiceResult read_service_result(const std::filesystem::path& path) {
   const std::string text = read_text_file(path, kLargestFile);
   try {
-    if (path.extension() == ".jsonl") return read_aiperf(text);
+    if (path.extension() == ".jsonl") return read_aiperf_records(text);
     const json j = json::parse(text);
+    if (j.contains("request_latency")) return read_aiperf_totals(j);
     if (j.contains("benchmarks")) return read_guidellm(j);
     if (j.contains("mean_ttft_ms")) return read_vllm(j);
   } catch (const json::exception& e) {
@@ -183,7 +266,7 @@ ServiceResult read_service_result(const std::filesystem::path& path) {
   }
   throw InputError(fmt::format(
       "{}: expected the result of vLLM's bench serve (mean_ttft_ms), AIPerf's profile_export.jsonl "
-      "or GuideLLM's benchmarks.json",
+      "or profile_export_aiperf.json (request_latency), or GuideLLM's benchmarks.json",
       path.string()));
 }
 

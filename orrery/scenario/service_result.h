@@ -1,6 +1,6 @@
 // Results of load generators on a real service, for comparison with the simulation of the same
-// load: vLLM's `bench serve --save-result` JSON, AIPerf's profile_export.jsonl, GuideLLM's
-// benchmarks.json. Told by their keys.
+// load: vLLM's `bench serve --save-result` JSON, AIPerf's profile_export.jsonl (a record for each
+// request) or profile_export_aiperf.json (totals), GuideLLM's benchmarks.json. Told by their keys.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,9 @@ namespace orrery {
 struct ServiceResult {
   std::string tool;  // "vllm", "aiperf", "guidellm"
   // The requests that were answered, as they were sent. Where the file has totals only: as many
-  // requests of the mean lengths, at the file's rate (all at once if that is infinite).
+  // requests of the mean lengths, at the file's rate (all at once if that is infinite, or if the
+  // file states a concurrency alone; Poisson, at a rate from throughput and latency, if it states
+  // neither).
   RequestLoad load;
   bool exact_load = true;
   std::int64_t max_concurrency = 0;  // 0: none stated

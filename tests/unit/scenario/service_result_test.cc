@@ -74,6 +74,64 @@ TEST(ServiceResult, AiperfLinesGiveLoadAndFigures) {
   EXPECT_NEAR(r.figures.at("output_throughput"), 32 / 1.12, 1e-9);
 }
 
+// As a real file: a failed request, a warm-up, no first token where nothing is streamed, seconds.
+TEST(ServiceResult, AiperfLinesThatDoNotCount) {
+  const auto about = [](const std::string& more) {
+    return "{\"metadata\": {\"request_start_ns\": 1759813207532900363" + more + "}, ";
+  };
+  const std::string sizes =
+      "\"metrics\": {\"input_sequence_length\": {\"value\": 9, \"unit\": \"tokens\"}, "
+      "\"output_sequence_length\": {\"value\": 1, \"unit\": \"tokens\"}, ";
+  const std::string one = sizes + "\"request_latency\": {\"value\": 0.25, \"unit\": \"sec\"}}";
+  const ServiceResult r =
+      ResultFile("mixed.jsonl",
+                 about("") + one + ", \"error\": null}\n" +
+                     about(", \"benchmark_phase\": \"warmup\"") + one + "}\n" +
+                     about(", \"was_cancelled\": true") +
+                     "\"metrics\": {\"error_isl\": {\"value\": 5}}, \"error\": {\"code\": 499}}\n")
+          .read();
+  ASSERT_EQ(r.load.requests.size(), 1u);
+  EXPECT_DOUBLE_EQ(r.figures.at("ttft"), 250);
+  EXPECT_DOUBLE_EQ(r.figures.at("e2e"), 250);
+}
+
+TEST(ServiceResult, AiperfTotalsBecomeALoadOfTheSameMeans) {
+  const std::string figures =
+      "{\"schema_version\": \"1.5\", \"request_count\": {\"unit\": \"requests\", \"avg\": 20.0}, "
+      "\"request_throughput\": {\"unit\": \"requests/sec\", \"avg\": 1.5}, "
+      "\"request_latency\": {\"unit\": \"ms\", \"avg\": 2620.71, \"p50\": 2568.73, \"p99\": "
+      "3371.24}, \"inter_token_latency\": {\"unit\": \"ms\", \"avg\": 8.5}, "
+      "\"input_sequence_length\": {\"unit\": \"tokens\", \"avg\": 550.4}, "
+      "\"output_sequence_length\": {\"unit\": \"tokens\", \"avg\": 99.7}";
+  const ServiceResult closed =
+      ResultFile("profile_export_aiperf.json",
+                 figures + ", \"input_config\": {\"loadgen\": {\"concurrency\": 4}}}")
+          .read();
+  EXPECT_EQ(closed.tool, "aiperf");
+  EXPECT_FALSE(closed.exact_load);
+  EXPECT_EQ(closed.max_concurrency, 4);
+  ASSERT_EQ(closed.load.requests.size(), 20u);
+  EXPECT_EQ(closed.load.requests[3].input, 550);
+  EXPECT_EQ(closed.load.requests[19].arrival.ps, 0);
+  EXPECT_DOUBLE_EQ(closed.figures.at("e2e_p99"), 3371.24);
+  EXPECT_DOUBLE_EQ(closed.figures.at("tpot"), 8.5);
+  const ServiceResult open = ResultFile("open.json", figures + "}").read();
+  EXPECT_EQ(open.max_concurrency, 0);
+  EXPECT_GT(open.load.requests[19].arrival.seconds(), 5);
+  EXPECT_LT(open.load.requests[19].arrival.seconds(), 30);
+}
+
+TEST(ServiceResult, TimesThatCannotBe) {
+  const auto line = [](const std::string& ttft, const std::string& latency) {
+    return "{\"metadata\": {\"request_start_ns\": 5}, \"metrics\": {\"input_sequence_length\": "
+           "{\"value\": 3}, \"output_sequence_length\": {\"value\": 3}, \"time_to_first_token\": "
+           "{\"value\": " +
+           ttft + "}, \"request_latency\": {\"value\": " + latency + "}}}";
+  };
+  EXPECT_THROW(ResultFile("late.jsonl", line("20", "10")).read(), InputError);
+  EXPECT_THROW(ResultFile("negative.jsonl", line("-1", "10")).read(), InputError);
+}
+
 TEST(ServiceResult, GuidellmRequestsAreRead) {
   const ServiceResult r =
       ResultFile("benchmarks.json",
