@@ -1,5 +1,7 @@
 #include "orrery/scenario/service_answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,7 +21,7 @@ constexpr Seconds kMs = milliseconds(1);
 struct Times {
   std::vector<double> ttft, tpot, e2e, queued;
   std::int64_t counted = 0, good = 0;
-  double input = 0, output = 0;
+  double input = 0, output = 0, cached = 0;
   SimTime first = kNever, last;
   std::vector<std::pair<SimTime, SimTime>> waits;  // from arrival until it is scheduled
 };
@@ -42,6 +44,7 @@ Times times_of(const ServiceScenario& s, const SimulationResult& r) {
               (q.output < 2 || within(q.tpot(), s.slo.tpot));
     t.input += q.input;
     t.output += q.output;
+    t.cached += q.cached;
     t.first = std::min(t.first, q.arrival);
     t.last = std::max(t.last, q.finished);
   }
@@ -94,6 +97,20 @@ void add_collocated(const std::vector<Metric>& together, std::vector<Metric>& me
     if (at == together.end()) continue;
     metrics.push_back(exact_metric("collocated_" + at->name, at->unit, at->value));
   }
+}
+
+void note_refused(const SimulationResult& r, const SimulationConfig& config, Point& p) {
+  const auto with = [&r](Outcome outcome) {
+    return std::count_if(r.records.begin(), r.records.end(),
+                         [outcome](const RequestRecord& q) { return q.outcome == outcome; });
+  };
+  if (const auto n = with(Outcome::kTooLong); n > 0)
+    p.notes.push_back(fmt::format(
+        "{} of {} requests were turned away: prompt and output exceed {} tokens (max_model_len)", n,
+        r.records.size(), config.replica.limits.max_model_len));
+  if (const auto n = with(Outcome::kNeverFits); n > 0)
+    p.notes.push_back(fmt::format(
+        "{} of {} requests were turned away: longer than the whole KV cache", n, r.records.size()));
 }
 
 }  // namespace
@@ -162,9 +179,10 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
   put("stalls", "", static_cast<double>(sum.stalls));
   if (config.replica.prefix_caching && t.input > 0) {
     // A beam search asks for its prompts again and again.
-    const double asked =
-        config.beams.on() ? static_cast<double>(sum.cached_tokens + sum.prompt_tokens) : t.input;
-    put("prefix_hits", "%", 100 * static_cast<double>(sum.cached_tokens) / asked);
+    const auto found = static_cast<double>(sum.cached_tokens);
+    put("prefix_hits", "%",
+        100 * (config.beams.on() ? found / (found + static_cast<double>(sum.prompt_tokens))
+                                 : t.cached / t.input));
   }
   add_technique_metrics(config, r, m);
   add_cluster_metrics(config, r, m);
@@ -240,6 +258,7 @@ void answer_service(const ServiceScenario& service, const SimulationConfig& conf
   std::move(others.begin(), others.end(), std::back_inserter(jobs));
   side_by_side(jobs, static_cast<std::int64_t>(load.requests.size()));
 
+  note_refused(result, config, point);
   if (options.requests) point.requests = request_rows(result);
   for (const StepRecord& s : log) {
     point.steps.push_back({s.start.seconds(), s.end.seconds(), s.engine, s.decodes, s.prompts,

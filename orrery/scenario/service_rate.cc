@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "orrery/base/error.h"
@@ -44,7 +45,16 @@ double max_rate(const ServiceScenario& service, const SimulationConfig& config,
   const Clocks clocks = make_clocks(scale);
   std::vector<std::string> notes;
   const auto good = [&](double rate) {
-    return meets_slo(service, simulate(config, load_of(service, rate, notes), clocks.view()));
+    const SimulationResult r = simulate(config, load_of(service, rate, notes), clocks.view());
+    const auto refused = std::count_if(r.records.begin(), r.records.end(), [](const auto& q) {
+      return q.outcome == Outcome::kTooLong || q.outcome == Outcome::kNeverFits;
+    });
+    if (refused > 0)
+      throw Infeasible(fmt::format(
+          "{} of {} requests can never run (longer than the model's context, or than the "
+          "whole KV cache): no rate serves all",
+          refused, r.records.size()));
+    return meets_slo(service, r);
   };
   constexpr double kLeast = 1e-3, kMost = 1e6, kClose = 1.01;
   double low = 1, high = 1;

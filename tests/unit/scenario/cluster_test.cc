@@ -211,6 +211,44 @@ TEST(Repeat, FiguresAreMeansOverTheSeeds) {
   EXPECT_GT(wide.high90 - wide.value, m.high90 - m.value);
 }
 
+// Some seeds meet the limit always, some do not: the interval of a share ends at all of it.
+TEST(Repeat, SharesStayShares) {
+  const Point p = answer("load: {requests: 60, rate: 20, repeat: 5}\nslo: {ttft: 60 ms}\n",
+                         "llama-3-8b", "h100-sxm", true);
+  for (const Metric& m : p.metrics) {
+    if (m.unit != "%") continue;
+    EXPECT_GE(m.low90, 0) << m.name;
+    EXPECT_LE(m.high90, 100) << m.name;
+    EXPECT_LE(m.high50, m.high90) << m.name;
+  }
+}
+
+// What was found of counted prompts, over counted prompts: not what all requests found.
+TEST(Cluster, PrefixHitsAreOfTheRequestsThatCount) {
+  const Point p = answer(
+      "load: {requests: 200, rate: 5, isl: 1000, osl: 8, shared_prefix: 800, warmup: 180}\n");
+  EXPECT_NEAR(value(p, "prefix_hits"), 80, 1);
+}
+
+// Cached when it was prefilled and again when its blocks were taken to decode: it counts once.
+TEST(Cluster, PrefixHitsOfPrefillAndDecodeApart) {
+  const Point p = answer(
+      "load: {requests: 100, rate: 2, isl: 1000, osl: 8, shared_prefix: 800}\n"
+      "disaggregation: {decode: '1'}\n");
+  EXPECT_LE(value(p, "prefix_hits"), 80);
+  EXPECT_GT(value(p, "prefix_hits"), 75);
+}
+
+// 8 conversations of 6 turns, one after the other, each turn 1 s after the one before.
+TEST(Cluster, ToolsTakeTimeBetweenTurns) {
+  const std::string load =
+      "load: {requests: 48, arrivals: at-once, isl: 256, osl: 16, turns: 6, max_concurrency: 1";
+  const Point none = answer(load + "}\n"), tools = answer(load + ", tool_time: 1000}\n");
+  EXPECT_NEAR(value(tools, "duration") - value(none, "duration"), 8 * 5 * 1.0, 1e-6);
+  EXPECT_NEAR(value(tools, "e2e"), value(none, "e2e"), 1e-6);
+  EXPECT_LT(value(tools, "busy"), value(none, "busy"));
+}
+
 TEST(Repeat, TheSameOnAnyNumberOfThreads) {
   const auto ask = [](std::size_t threads) {
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
