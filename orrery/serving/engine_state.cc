@@ -262,16 +262,13 @@ std::int32_t EngineState::cached_prefix(const Sequence& s) {
   return (rows + static_cast<std::int32_t>(elsewhere_.size())) * limits_.block_size;
 }
 
+// What windows give back of the first tokens may stay with others that share it: it is not counted.
 std::int64_t EngineState::needed_until(std::int64_t end, std::int64_t tokens,
-                                       std::int64_t skipped) const {
+                                       std::int64_t /*skipped*/) const {
   const std::int64_t block = limits_.block_size;
-  const std::int64_t all = KvGroups::rows(end, block), rows = KvGroups::rows(tokens, block);
-  std::int64_t needed = groups_.full * (all - rows);
-  if (windowed())
-    needed +=
-        groups_.windowed *
-        std::max<std::int64_t>(0, std::min(all, groups_.most_rows(1, block)) - (rows - skipped));
-  return needed;
+  const std::int64_t more = KvGroups::rows(end, block) - KvGroups::rows(tokens, block);
+  return groups_.full * more +
+         (windowed() ? groups_.windowed * std::min(more, groups_.most_rows(1, block)) : 0);
 }
 
 void EngineState::take_prefix(Sequence& s) {
