@@ -39,6 +39,8 @@ std::vector<PassTransfer> transfers_beside(const ChunkTimes& t, Pass pass, Secon
   };
   from_start(Kind::kTensor, Stream::kTensor, forward ? t.forward_tensor : t.backward_tensor);
   from_start(Kind::kContext, Stream::kContext, forward ? t.forward_context : t.backward_context);
+  from_start(forward ? Kind::kGather : Kind::kReduce, Stream::kData,
+             forward ? t.forward_sharded : t.backward_sharded);
   from_start(forward ? Kind::kOffload : Kind::kReload, Stream::kHost, t.offload);
   const Seconds half = (forward ? t.forward_exchange : t.backward_exchange) / 2;
   const Seconds experts = forward ? t.forward_experts : t.backward_experts;

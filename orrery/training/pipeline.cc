@@ -24,9 +24,11 @@ struct Slot {
   std::array<double, 4> pass{};  // seconds, by Pass
   const ChunkTimes* times = nullptr;
   double activation = 1;
-  double gathered = 0;                             // when its parameters are there
-  double reduce = 0, offload = 0;                  // of its gradients
-  int left = 0;                                    // gradients of weights to come
+  double gather = 0, gathered = 0;  // of its parameters: how long, and when they are there
+  double reduce = 0, offload = 0;   // of its gradients
+  int pieces = 1;                   // of all three
+  bool fresh = true;                // no forward was there
+  int left = 0;                     // gradients of weights to come
   bool sends_forward = false, sends_back = false;  // to another stage
 };
 
@@ -36,6 +38,7 @@ struct Stage {
   double data_free = 0;           // of the data stream
   double host_free = 0;           // of the host stream
   double first_start = kNotYet, compute_end = 0, busy = 0;
+  double waited = 0;                 // for weights, within a first forward
   double first_gather = 0;           // exposed before the first forward, if nothing hides it
   double reduces = 0, offloads = 0;  // put off to the end
   double alive = 0, peak = 0;
@@ -52,10 +55,11 @@ void check_times(const PipelineQuestion& q) {
   }
   for (std::size_t i = 0; i < q.chunks.size(); ++i) {
     const ChunkTimes& c = q.chunks[i];
-    for (Seconds t : {c.forward, c.backward_input, c.backward_weight, c.parameter_gather,
-                      c.gradient_reduce, c.gradient_offload, c.offload, c.forward_exchange,
-                      c.backward_exchange, c.forward_experts, c.backward_experts, c.forward_tensor,
-                      c.backward_tensor, c.forward_context, c.backward_context}) {
+    for (Seconds t :
+         {c.forward, c.backward_input, c.backward_weight, c.parameter_gather, c.gradient_reduce,
+          c.gradient_offload, c.offload, c.forward_exchange, c.backward_exchange, c.forward_experts,
+          c.backward_experts, c.forward_tensor, c.backward_tensor, c.forward_context,
+          c.backward_context, c.forward_sharded, c.backward_sharded}) {
       if (!good(t))
         throw InputError(fmt::format("pipeline chunk {}: a time of {} s", i, t.value()));
     }
@@ -68,6 +72,7 @@ void check_times(const PipelineQuestion& q) {
       throw InputError(
           fmt::format("pipeline chunk {}: a slowdown by exchange of {}", i, c.exchange_slowdown));
     }
+    if (c.pieces < 1) throw InputError(fmt::format("pipeline chunk {}: {} pieces", i, c.pieces));
     if (!(c.activation >= 0) || !std::isfinite(c.activation)) {
       throw InputError(fmt::format("pipeline chunk {}: activations of {}", i, c.activation));
     }
@@ -146,6 +151,7 @@ class Run {
         k.activation = t.activation;
         k.reduce = t.gradient_reduce.value();
         k.offload = t.gradient_offload.value();
+        k.pieces = t.pieces;
       }
     }
     for (int s = 0; s < shape_.stages; ++s) {
@@ -174,7 +180,12 @@ class Run {
       if (gather == 0) continue;
       const double start = stage.data_free;
       k.gathered = stage.data_free = start + gather;
-      if (i == stage.next || !question_.overlap_gather) stage.first_gather += gather;
+      k.gather = gather;
+      if (!question_.overlap_gather) {
+        stage.first_gather += gather;
+      } else if (i == stage.next) {
+        stage.first_gather += gather / (task.paired ? 1 : k.pieces);
+      }
       record({TimelineEvent::Kind::kGather, Stream::kData, false, s, k.virtual_stage, 0,
               Seconds(start), Seconds(k.gathered)});
     }
@@ -190,7 +201,7 @@ class Run {
       double start = stage.free;
       if (!ready(stage, k, task, start)) return;
       if (!task.paired) {
-        const double end = compute(stage, start, k.pass[static_cast<std::size_t>(task.pass)]);
+        const double end = compute_alone(s, k, task, start);
         ++stage.next;
         if (with_events_) record_alone(s, k, task, start, end);
         finish(s, task, k, start, end);
@@ -206,7 +217,43 @@ class Run {
       // The pair's forward is alive beside what the backward frees.
       finish(s, task, k, start, end);
       finish(s, other, o, start, end);
+      for (const auto& [half, slot] : {std::pair{&task, &k}, std::pair{&other, &o}}) {
+        slot->fresh = false;
+        if (makes_last(*half, *slot, 0)) reduce(s, *slot, end, 1);
+      }
     }
+  }
+
+  // Whether the task makes the chunk's last gradients of weights, of which `left` are to come.
+  static bool makes_last(const PipelineTask& task, const Slot& k, int left) {
+    return (task.pass == Pass::kBackward || task.pass == Pass::kBackwardWeight) && k.left == left;
+  }
+
+  // When piece i of the weights is there.
+  static double there(const Slot& k, int i) {
+    return k.gathered - (k.pieces - 1 - i) * (k.gather / k.pieces);
+  }
+
+  // The end of a task that is no pair: piece by piece where weights come, or gradients go, so.
+  double compute_alone(int s, Slot& k, const PipelineTask& task, double start) {
+    Stage& stage = stages_[at(s)];
+    const double work = k.pass[static_cast<std::size_t>(task.pass)];
+    const bool gathers = task.pass == Pass::kForward && k.fresh && k.gather > 0;
+    const bool reduces = makes_last(task, k, 1) && k.reduce + k.offload > 0;
+    if (task.pass == Pass::kForward) k.fresh = false;
+    const bool apart =
+        (gathers && question_.overlap_gather) || (reduces && question_.overlap_reduce);
+    const int pieces = apart ? k.pieces : 1;
+    double end = start;
+    for (int i = 0; i < pieces; ++i) {
+      if (apart && gathers && i > 0 && there(k, i) > end) {
+        stage.waited += there(k, i) - end;
+        end = there(k, i);
+      }
+      end = compute(stage, end, work / pieces);
+      if (reduces) reduce(s, k, end, pieces);
+    }
+    return end;
   }
 
   // Moves `start` to when the task's input is there; false, and the stage waits, if it never came.
@@ -219,7 +266,9 @@ class Run {
       return false;
     }
     start = std::max(start, arrivals_[input]);
-    if (task.pass == Pass::kForward) start = std::max(start, k.gathered);
+    if (task.pass != Pass::kForward) return true;
+    const bool whole = task.paired || !k.fresh || !question_.overlap_gather;
+    start = std::max(start, whole ? k.gathered : there(k, 0));
     return true;
   }
 
@@ -268,7 +317,7 @@ class Run {
         break;
     }
     stage.alive -= k.activation;
-    if (--k.left == 0) reduce(s, k, end);
+    --k.left;
   }
 
   // An input arrives; a stage that waits for it goes on.
@@ -282,8 +331,8 @@ class Run {
     ready_.push_back(to);
   }
 
-  // Gradients over the ranks that hold the same weights, and then to the host.
-  void reduce(int s, const Slot& k, double now) {
+  // One of `pieces` of gradients over the ranks that hold the same weights, and then to the host.
+  void reduce(int s, const Slot& k, double now, int pieces) {
     Stage& stage = stages_[at(s)];
     const auto put = [&](TimelineEvent::Kind kind, Stream stream, double length, double& free,
                          double& later) {
@@ -298,8 +347,10 @@ class Run {
       now = free = start + length;
       record({kind, stream, false, s, k.virtual_stage, 0, Seconds(start), Seconds(now)});
     };
-    put(TimelineEvent::Kind::kReduce, Stream::kData, k.reduce, stage.data_free, stage.reduces);
-    put(TimelineEvent::Kind::kOffload, Stream::kHost, k.offload, stage.host_free, stage.offloads);
+    put(TimelineEvent::Kind::kReduce, Stream::kData, k.reduce / pieces, stage.data_free,
+        stage.reduces);
+    put(TimelineEvent::Kind::kOffload, Stream::kHost, k.offload / pieces, stage.host_free,
+        stage.offloads);
   }
 
   void record(const TimelineEvent& event) {
@@ -349,7 +400,7 @@ class Run {
     for (const Stage& stage : stages_) {
       out.busy.push_back(Seconds(stage.busy));
       out.peak_activations.push_back(stage.peak);
-      if (window > 0) out.bubble += (1 - stage.busy / window) / shape_.stages;
+      if (window > 0) out.bubble += (1 - (stage.busy + stage.waited) / window) / shape_.stages;
     }
     out.bubble = std::max(out.bubble, 0.0);
     out.events = events();

@@ -7,11 +7,11 @@
 //
 // A stage has a second stream for data parallelism. Parameters are gathered from time 0 on, chunk
 // after chunk in the order of their first forwards, which wait; gradients of a chunk are reduced
-// when its last gradient of weights is there, first come first served. Without overlap_gather the
-// stage gathers all before its first forward; without overlap_reduce it reduces all after its last
-// task. While the data stream is busy, computation takes `overlap_slowdown` times as long.
-// Gradients whose optimizer is on the host go there on a third stream, each chunk's when it is
-// reduced.
+// when its last gradient of weights is there, first come first served: both piece by piece
+// (ChunkTimes::pieces). Without overlap_gather the stage gathers all before its first forward;
+// without overlap_reduce it reduces all after its last task. While the data stream is busy,
+// computation takes `overlap_slowdown` times as long. Gradients whose optimizer is on the host go
+// there on a third stream, each piece when it is reduced.
 //
 // With blocking_send the sender's compute stream is held until what it sends has arrived
 // (Megatron's non-interleaved 1F1B); else sends are beside it, any number at once.
@@ -71,7 +71,7 @@ struct PipelineResult {
   Seconds makespan;           // always from the first start to the last end
   std::vector<Seconds> busy;  // a stage: its computation, slowed down where it is
   // Idle share of total - exposed_data, mean over the stages; sends that hold a stage count as
-  // idle.
+  // idle, waiting for the next piece of the weights within a first forward does not.
   double bubble = 0;
   // Time in which no stage computes: before the first forward and after the last backward. Of
   // staggered stages: on the stage that `total` is of.

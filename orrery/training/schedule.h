@@ -48,6 +48,11 @@ struct ChunkTimes {
   Seconds parameter_gather, gradient_reduce;
   // On the host stream, once an iteration: reduced gradients to an optimizer on the host.
   Seconds gradient_offload;
+  // Equal pieces (buckets) that these travel in, the weights in the order of the first forward, the
+  // gradients in that of the last pass that makes them: a piece of either pass waits for its piece
+  // of the weights, or makes its piece of the gradients. One piece: before the pass, after it. A
+  // pair of passes waits for all pieces before, and sends them after it.
+  int pieces = 1;
   // Of experts, within the forward and within both backward passes: their exchange of tokens, half
   // of it to them and half back, and their computation. Pairs hide the exchange (pair_time);
   // otherwise both change nothing. exchange_slowdown: of computation beside it, >= 1.
@@ -58,6 +63,8 @@ struct ChunkTimes {
   // context-parallel: for the timeline alone.
   Seconds forward_tensor, backward_tensor;
   Seconds forward_context, backward_context;
+  // Sharded weights on their way beside a pass, and the gradients of such: the same.
+  Seconds forward_sharded, backward_sharded;
   // Saved tensors on their way to the host beside a forward, and back beside a backward: the same.
   Seconds offload;
   // Saved activations of one micro-batch, in any unit; peaks are sums of it.
@@ -118,6 +125,8 @@ class PipelineSchedule {
   // True where the optimizer step does not wait for other stages (Qi et al. 2023, section 4: the
   // step is validated afterwards), so that stages begin and end an iteration at staggered times.
   virtual bool staggered() const { return false; }
+  // True where the gradients of weights come last, in passes of their own.
+  virtual bool splits_backward() const { return false; }
   // The virtual stage that `stage` holds as its chunk number `chunk` < chunks * copies().
   virtual int virtual_stage(int stage, int chunk, const PipelineShape& shape) const;
   // Adds the tasks of one stage. REQUIRES check(shape), 0 <= stage < stages.

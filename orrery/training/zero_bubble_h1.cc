@@ -10,6 +10,7 @@ namespace {
 class ZeroBubbleH1 : public PipelineSchedule {
  public:
   std::string_view name() const override { return "zb-h1"; }
+  bool splits_backward() const override { return true; }
 
   void order(int stage, const PipelineShape& shape,
              std::vector<PipelineTask>& tasks) const override {

@@ -10,6 +10,7 @@ namespace {
 class ZeroBubbleH2 : public PipelineSchedule {
  public:
   std::string_view name() const override { return "zb-h2"; }
+  bool splits_backward() const override { return true; }
   bool staggered() const override { return true; }
 
   void order(int stage, const PipelineShape& shape,

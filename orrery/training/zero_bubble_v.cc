@@ -11,6 +11,7 @@ namespace {
 class ZeroBubbleV : public PipelineSchedule {
  public:
   std::string_view name() const override { return "zb-v"; }
+  bool splits_backward() const override { return true; }
   int least_chunks() const override { return 2; }
   bool staggered() const override { return true; }
 

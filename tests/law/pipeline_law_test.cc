@@ -71,6 +71,7 @@ PipelineQuestion random_question(const PipelineSchedule& schedule, Chance& chanc
     if (!data) continue;
     q.chunks.back().parameter_gather = chance.time(0, 15);
     q.chunks.back().gradient_reduce = chance.time(0, 15);
+    q.chunks.back().pieces = 1 << chance.from(0, 3);
   }
   q.send = chance.time(0, 3);
   q.blocking_send = chance.from(0, 1) == 1;

@@ -14,7 +14,7 @@ struct Member {
 // One task, or two that run at once.
 struct Item {
   std::vector<Member> members;
-  double start = 0, end = 0;
+  double start = 0, end = 0, busy = 0;
 };
 struct Interval {
   double start = 0, end = 0;
@@ -116,7 +116,7 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
       // The data stream: all gathers; then, item by item, what has its last gradient.
       busy.clear();
       std::map<int, double> gathered;
-      std::map<int, const Item*> last_gradient;
+      std::map<int, const Item*> last_gradient, first_forward;
       double free = 0;
       for (const Item& item : items) {
         for (const Member& m : item.members) {
@@ -125,6 +125,7 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
             if (gather > 0) busy.push_back({free, free + gather});
             free += gather;
             gathered[m.task.chunk] = free;
+            first_forward[m.task.chunk] = &item;
           }
           if (m.task.pass == Pass::kBackward || m.task.pass == Pass::kBackwardWeight) {
             last_gradient[m.task.chunk] = &item;
@@ -132,8 +133,15 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
         }
       }
       const double all_gathered = free;
+      // Of a task alone, the first of its pieces.
+      const Member& opens = items[0].members[0];
+      const ChunkTimes& opened = chunk(opens.virtual_stage);
+      const double first_piece =
+          opened.parameter_gather.value() / (items[0].members.size() > 1 ? 1 : opened.pieces);
       gathers_before[static_cast<std::size_t>(s)] =
-          q.overlap_gather ? gathered[items[0].members[0].task.chunk] : all_gathered;
+          q.overlap_gather
+              ? gathered[opens.task.chunk] - opened.parameter_gather.value() + first_piece
+              : all_gathered;
       double& after = reduces_after[static_cast<std::size_t>(s)];
       after = 0;
       // The compute stream.
@@ -148,14 +156,40 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
             start = std::max(start, maker.at({false, k, v})->end);
             continue;
           }
-          if (forward) start = std::max(start, gathered[m.task.chunk]);
+          const bool whole = item.members.size() > 1 || first_forward[m.task.chunk] != &item;
+          if (forward && (whole || !q.overlap_gather))
+            start = std::max(start, gathered[m.task.chunk]);
           if (forward && v == 0) continue;
           const bool turns = !forward && v == last;  // the loss
           const int from = turns ? v : forward ? v - 1 : v + 1;
           const double sent = holder[{copy, from}] == s ? 0 : q.send.value();
           start = std::max(start, maker.at({forward || turns, k, from})->end + sent);
         }
-        const double end = worked(start, work_of(item), busy, q.overlap_slowdown);
+        // A task alone is so many pieces, each after its piece of the weights, each of the last
+        // gradients followed by its reduction.
+        const Member& only = item.members[0];
+        const ChunkTimes& times = chunk(only.virtual_stage);
+        const bool alone = item.members.size() == 1;
+        const bool gathers = alone && only.task.pass == Pass::kForward && q.overlap_gather &&
+                             first_forward[only.task.chunk] == &item;
+        const bool reduces = alone && q.overlap_reduce && last_gradient[only.task.chunk] == &item;
+        const int pieces = gathers || reduces ? times.pieces : 1;
+        double end = start;
+        item.busy = 0;
+        for (int i = 0; i < pieces; ++i) {
+          if (gathers) {
+            const double behind = times.parameter_gather.value() * (pieces - 1 - i) / pieces;
+            end = std::max(end, gathered[only.task.chunk] - behind);
+            if (i == 0) start = end;
+          }
+          const double from = end;
+          end = worked(from, work_of(item) / pieces, busy, q.overlap_slowdown);
+          item.busy += end - from;
+          if (!reduces || times.gradient_reduce == Seconds(0)) continue;
+          free = std::max(free, end);
+          busy.push_back({free, free + times.gradient_reduce.value() / pieces});
+          free = busy.back().end;
+        }
         changed = changed || start != item.start || end != item.end;
         item.start = start;
         item.end = before = end;
@@ -166,6 +200,7 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
               last_gradient[m.task.chunk] != &item || time == 0) {
             continue;
           }
+          if (alone && q.overlap_reduce) continue;
           if (q.overlap_reduce) {
             free = std::max(free, end);
             busy.push_back({free, free + time});
@@ -185,7 +220,7 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
     double busy = 0, data_end = data[s].empty() ? 0 : data[s].back().end;
     std::vector<std::pair<double, double>> changes;  // time, activations; frees before the rest
     for (const Item& item : items) {
-      busy += item.end - item.start;
+      busy += item.busy;
       for (const Member& m : item.members) {
         const double size = chunk(m.virtual_stage).activation;
         if (m.task.pass == Pass::kForward) changes.push_back({item.start, size});
