@@ -4,7 +4,8 @@
 //   arithmetic   2 FLOPs a token and active parameter, of prompts that are computed and of outputs,
 //                over the peak of the weights' format. Attention's own products are not counted, as
 //                usual for MFU.
-//   traffic      once a step the weights and the tokens in the KV blocks in use, over the bandwidth;
+//   traffic      once a step the weights and the tokens in the KV blocks in use, over the
+//   bandwidth;
 //                room that is reserved or not yet filled is not read. Of routed
 //                experts those that a step's tokens meet if each picks its own at random: with a
 //                share p of the experts picked by a token, (1 - p)^tokens of them are not read.
@@ -34,8 +35,8 @@ class GpuWork {
  private:
   Seconds token_, weights_, cached_;  // a token, all weights, a token in a KV block
   double tokens_a_block_ = 1;
-  double idle_ = 0;                  // share of the weights that a single token does not meet
-  double missed_ = 1;                // share of the routed experts that a token does not pick
+  double idle_ = 0;    // share of the weights that a single token does not meet
+  double missed_ = 1;  // share of the routed experts that a token does not pick
 };
 
 }  // namespace orrery

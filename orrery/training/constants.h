@@ -41,15 +41,18 @@ enum class TrainingConstant {
   // Where TrainingPlan::tp_overlap: factor of what the schedule of pieces leaves exposed.
   kTensorOverlapped,
   kExpertOverlapped,  // share of the exchange that pairs of micro-batches run beside computation
-  // Share of the shorter one by which computation and the communication of sharded weights beside
-  // it take longer than the longer one: interference, and what does not overlap.
-  kGatherExposed,
-  kReduceExposed,  // the same of gradients, once an iteration
-  kPipeline,       // factor of the pipeline's idle time
-  kSend,           // share of the sends between stages that nothing hides
-  kOptimizer,      // factor of the optimizer's kernel
-  kLaunch,         // microseconds of the host for each kernel
-  kHost,           // milliseconds of an iteration in which the GPU waits: loader, logging, checks
+  // Factor of the communication of sharded weights and their gradients in every pass (ZeRO 3),
+  // before data_overlap.h hides what computation can.
+  kSharded,
+  // Share of reducing gradients and gathering updated weights, once an iteration, that stands in
+  // the way whatever their schedule hides: ranks that wait for each other, and what a stack does
+  // not run beside computation. The rest follows data_overlap.h.
+  kDataBlocking,
+  kPipeline,   // factor of the pipeline's idle time
+  kSend,       // share of the sends between stages that nothing hides
+  kOptimizer,  // factor of the optimizer's kernel
+  kLaunch,     // microseconds of the host for each kernel
+  kHost,       // milliseconds of an iteration in which the GPU waits: loader, logging, checks
 };
 inline constexpr std::size_t kTrainingConstants = 19;
 

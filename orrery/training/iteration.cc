@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "orrery/training/context_overlap.h"
+#include "orrery/training/data_overlap.h"
 #include "orrery/training/job_schedule.h"
+#include "orrery/training/offload_overlap.h"
 #include "orrery/training/stream_overlap.h"
 
 namespace orrery {
@@ -13,11 +15,6 @@ namespace {
 
 using C = TrainingConstant;
 using Work = TrainingPass;
-
-// Computation with communication beside it.
-Seconds beside(Seconds compute, Seconds communication, double exposed) {
-  return std::max(compute, communication) + exposed * std::min(compute, communication);
-}
 
 // Of context-parallel communication, `f` times what the network says: what its schedule leaves
 // exposed beside the core of attention in this pass.
@@ -88,12 +85,15 @@ ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
     t.backward_experts += time(kExperts, at(p));
   }
   // Kernels are launched, and saved tensors travel to the host and back, beside computation.
-  const auto host = [&](double kernels) {
-    return std::max(microseconds(k[C::kLaunch] * kernels), parts.offload);
+  const auto beside_host = [&](Seconds pass, double kernels) {
+    const Seconds launched = std::max(pass, microseconds(k[C::kLaunch] * kernels));
+    if (parts.offload <= Seconds(0)) return launched;
+    const auto time = events ? run_offloaded : offloaded_time;
+    return time(launched, parts.offload, std::max(1, parts.layers));
   };
-  const Seconds forward = std::max(t.forward, host(parts.kernels[0]));
+  const Seconds forward = beside_host(t.forward, parts.kernels[0]);
   const Seconds backward = t.backward_input + t.backward_weight;
-  const Seconds paced = std::max(backward, host(parts.kernels[1]));
+  const Seconds paced = beside_host(backward, parts.kernels[1]);
   t.launch_bound = forward - t.forward + paced - backward;
   if (paced > backward && backward.value() > 0) {
     t.backward_input *= paced / backward;
@@ -101,12 +101,18 @@ ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
   }
   t.forward = forward;
   if (job.plan.zero == 3 && parts.gather.value() > 0) {
-    const double e = job.plan.dp_overlap ? k[C::kGatherExposed] : 1;
-    const Seconds gathered = beside(t.forward, parts.gather, e);
-    const Seconds scattered = beside(paced, parts.gather_again + parts.scatter, e);
-    t.exposed_gather = gathered - t.forward + scattered - paced;
-    t.forward = gathered;
-    t.backward_input += scattered - paced;
+    const auto exposed = [&](Seconds compute, Seconds gather, Seconds scatter, bool back) {
+      const double f = k[C::kSharded];
+      if (!job.plan.dp_overlap) return f * (gather + scatter);
+      const ShardedPass p{compute, f * gather,         f * scatter, std::max(1, parts.layers),
+                          back,    whole.data_slowdown};
+      return (events ? run_sharded(p) : sharded_time(p)) - compute;
+    };
+    const Seconds gathered = exposed(t.forward, parts.gather, Seconds(0), false);
+    const Seconds scattered = exposed(paced, parts.gather_again, parts.scatter, true);
+    t.exposed_gather = gathered + scattered;
+    t.forward += gathered;
+    t.backward_input += scattered;
   }
   return t;
 }
@@ -169,9 +175,69 @@ Seconds host_step(const StageParts& stage, bool events) {
   return events ? run_piped(pair).total : piped_time(pair);
 }
 
-Seconds exposed(Seconds communication, Seconds window, bool overlaps, double share) {
-  return overlaps ? beside(window, communication, share) - window : communication;
+DataShares data_shares(const TrainingConstants& k, const TrainingPlan& plan) {
+  if (!plan.dp_overlap) return {1, 0};
+  return {1 - k[C::kDataBlocking], k[C::kDataBlocking]};
 }
+
+bool in_buckets(const PipelineSchedule& schedule, int virtual_stage) {
+  return virtual_stage == 0 || schedule.staggered();
+}
+
+namespace {
+
+// What the computation of no stage hides of gradients, updated weights, and copies of gradients to
+// an optimizer on the host.
+struct StagesExposed {
+  Seconds reduce, gather, to_host;
+};
+StagesExposed stages_exposed(const IterationParts& parts, const TrainingConstants& k,
+                             const TrainingJob& job, const std::vector<ChunkTime>& kinds) {
+  const TrainingPlan& p = job.plan;
+  const PipelineSchedule& schedule = schedule_of(p);
+  // In turn: each stage begins a forward after the stage before, and ends a backward before it.
+  const bool in_turn =
+      !schedule.staggered() && !schedule.splits_backward() && schedule.copies() == 1;
+  const Seconds send = p.pp > 1 ? parts.send : Seconds(0), held = k[C::kSend] * send;
+  StagesExposed out, blocked;
+  Seconds later, earlier;  // than the first stage: begins, ends
+  Seconds copied;          // reduced and copied, after the last backward pass
+  const PipelineShape shape = shape_of(job);
+  for (int s = 0; s < p.pp; ++s) {
+    const StageParts& stage = parts.stages[static_cast<std::size_t>(s)];
+    const int chunk = schedule.virtual_stage(s, 0, shape);  // forward first, and backward last
+    const ChunkTime& t = of_chunk(parts, kinds, chunk);
+    const Seconds forward = t.forward + held;
+    const Seconds backward = schedule.splits_backward()
+                                 ? t.backward_weight
+                                 : t.backward_input + t.backward_weight + held;
+    DataStream d;
+    d.chunks = shape.chunks * schedule.copies();
+    if (in_buckets(schedule, chunk)) d.pieces = (stage.buckets + d.chunks - 1) / d.chunks;
+    d.slowdown = parts.data_slowdown;
+    const DataShares share = data_shares(k, p);
+    blocked.reduce = std::max(blocked.reduce, share.blocking * stage.reduce);
+    blocked.gather = std::max(blocked.gather, share.blocking * stage.gather);
+    const auto left = [&](Seconds communication, Seconds to_host, Seconds pass) {
+      d.communication = share.scheduled * communication, d.to_host = to_host;
+      d.pass = pass, d.apart = in_turn ? p.pp * (pass + send) : pass;
+      return p.dp_overlap ? exposed(d) : DataExposed{d.communication, d.to_host};
+    };
+    const DataExposed back = left(stage.reduce, stage.to_host, backward);
+    out.reduce = std::max(out.reduce, back.communication - earlier);
+    copied = std::max(copied, back.communication + back.to_host - earlier);
+    out.gather =
+        std::max(out.gather, left(stage.gather, Seconds(0), forward).communication - later);
+    if (!in_turn) continue;
+    later += forward + send;
+    earlier += backward + send;
+  }
+  out.to_host = std::max(Seconds(0), copied - out.reduce);
+  out.reduce += blocked.reduce, out.gather += blocked.gather;
+  return out;
+}
+
+}  // namespace
 
 IterationTime scaled(IterationTime t, double factor) {
   for (Seconds* part : {&t.total, &t.launches, &t.sharding, &t.bubble, &t.sends, &t.reduce,
@@ -216,9 +282,6 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
     out.launches += m / copies * t.launch_bound;
     out.sharding += m / copies * t.exposed_gather;
   }
-  const ChunkParts& first =
-      parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(critical[0])])];
-  if (p.zero == 3) out.sharding += first.gather / std::max(1, first.layers);
   if (p.pp > 1 || p.ep_overlap) {
     const auto [idle, hidden] = equal_stages(parts, k, job, stage, slowest);
     const double uneven = p.pp > 1 ? (all - slowest) / ((p.pp - 1) * slowest) : 0;
@@ -231,30 +294,22 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   // pipeline.
   out.sends = p.pp > 1 ? 2 * (k[C::kSend] * m * p.vp + (p.pp - 1)) * parts.send : Seconds(0);
 
-  // Gradients are reduced beside the last backward pass as chunks and layers finish; what was
-  // gathered last stands in front of the first forward.
-  StageParts most;
-  Seconds on_host;
-  for (const StageParts& s : parts.stages) {
-    most.reduce = std::max(most.reduce, s.reduce);
-    most.gather = std::max(most.gather, s.gather);
-    most.broadcast = std::max(most.broadcast, s.broadcast);
-    most.optimizer = std::max(most.optimizer, s.optimizer);
-    most.to_host = std::max(most.to_host, s.to_host);
-    on_host = std::max(on_host, host_step(s));
+  Seconds broadcast, optimizer, on_host;
+  for (const StageParts& of_stage : parts.stages) {
+    broadcast = std::max(broadcast, of_stage.broadcast);
+    optimizer = std::max(optimizer, of_stage.optimizer);
+    on_host = std::max(on_host, host_step(of_stage));
   }
-  // The last micro-batch's passes through all chunks of the stage stand beside it.
   Seconds forward, backward;
   for (const ChunkTime& t : stage) {
     forward += t.forward;
     backward += t.backward_input + t.backward_weight;
   }
   if (forward + backward > Seconds(0)) out.forward = forward / (forward + backward);
-  out.reduce = exposed(most.reduce, backward, p.dp_overlap, k[C::kReduceExposed]);
-  out.gather = exposed(most.gather, forward, p.dp_overlap, k[C::kReduceExposed]) + most.broadcast;
-  // A copy over PCIe takes nothing from computation.
-  out.optimizer = k[C::kOptimizer] * most.optimizer + on_host +
-                  exposed(most.to_host, backward, p.dp_overlap, 0);
+  const StagesExposed left = stages_exposed(parts, k, job, kinds);
+  out.reduce = left.reduce;
+  out.gather = left.gather + broadcast;
+  out.optimizer = k[C::kOptimizer] * optimizer + on_host + left.to_host;
   out.host = Seconds(1e-3 * k[C::kHost]);
   out.total = out.launches + out.sharding + out.bubble + out.sends + out.reduce + out.gather +
               out.optimizer + out.host;

@@ -3,19 +3,21 @@
 // A micro-batch on a virtual stage takes
 //   F = sum of constant * forward seconds           B = the same of recomputed and backward ones,
 // no op above the data sheet's peak; each at least `launch` for every kernel it launches. Sharded
-// weights (ZeRO 3) are gathered, and gradients scattered, beside it:
-//   F' = max(F, G) + gather_exposed * min(F, G),  and the first layer's G once.
+// weights (ZeRO 3) are gathered, and gradients scattered, beside it, layer by layer
+// (data_overlap.h).
 // Exchanges of experts that run beside another micro-batch are hidden by the schedule's pairs
 // (schedule.h), tensor-parallel communication beside products piece by piece (stream_overlap.h),
-// context-parallel hops beside blocks of attention (context_overlap.h).
+// context-parallel hops beside blocks of attention (context_overlap.h), saved tensors on their way
+// to the host beside layers (offload_overlap.h).
 // A pipeline of p stages with v chunks each takes, by the closed form that unequal stages allow,
 //   m max_s(T_s) + idle * (sum_s T_s - max_s T_s) / ((p - 1) max_s T_s) + sends
 // T_s = a stage's F + B over its chunks; `idle` = what the schedule's closed form adds for stages
 // that are all as slow as the slowest (schedule.h): (p-1) T / v of 1F1B and interleaving, exactly,
-// for equal ones. Around it: gradients reduced beside the last backward pass, updated weights
-// gathered beside the first forward pass, the optimizer, and the host. An optimizer on the host
-// gets the gradients beside the last backward pass, and sends weights back beside its own step
-// (stream_overlap.h).
+// for equal ones. Around it: gradients reduced beside the last backward passes, and updated weights
+// gathered beside the first forward passes, bucket by bucket on the first stage, which ends last
+// and starts first (data_overlap.h), but for a share that blocks; the optimizer, and the host. An
+// optimizer on the host gets the gradients beside the last backward pass too, and sends weights
+// back beside its own step (stream_overlap.h).
 //
 // That is the fast path: 10 to 50 us. The event level (pipeline.h) runs every pass of every
 // micro-batch instead.
@@ -54,8 +56,17 @@ ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k,
 // The step of an optimizer on the host, weights going back beside it. 0: it is on the GPU.
 Seconds host_step(const StageParts& stage, bool events = false);
 
-// What of `communication` beside `window` of computation stands in its way.
-Seconds exposed(Seconds communication, Seconds window, bool overlaps, double share);
+// Of the communication of gradients and updated weights: what follows its schedule, and what blocks
+// beside it.
+struct DataShares {
+  double scheduled = 1, blocking = 0;
+};
+DataShares data_shares(const TrainingConstants& constants, const TrainingPlan& plan);
+
+// Whether a virtual stage's gradients and updated weights travel in buckets beside its passes: the
+// first's, whose gradients come last; the others' passes are followed by other stages' (Megatron
+// has no buckets there). Where stages do not wait for each other, all.
+bool in_buckets(const PipelineSchedule& schedule, int virtual_stage);
 
 // The iteration by what it is spent on: of the slowest stage. Adds up to `total`.
 struct IterationTime {

@@ -9,10 +9,6 @@ namespace {
 
 using C = TrainingConstant;
 
-// Communication c beside computation costs reduce_exposed * c (beside() of iteration.cc): it slows
-// computation by 1 / (1 - reduce_exposed) for as long.
-constexpr double kMostExposed = 0.95;
-
 }  // namespace
 
 PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingConstants& k,
@@ -37,23 +33,25 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
     c.forward_context = context(TrainingPass::kForward);
     c.backward_context = context(TrainingPass::kRecompute) + context(TrainingPass::kBackwardInput);
     c.offload = of_kind.offload;
+    c.forward_sharded = k[C::kSharded] * of_kind.gather;
+    c.backward_sharded = k[C::kSharded] * (of_kind.gather_again + of_kind.scatter);
     q.chunks.push_back(c);
   }
+  const double scheduled = data_shares(k, job.plan).scheduled;
   for (int s = 0; s < job.plan.pp; ++s) {
     const std::vector<int> chunks = chunks_of_stage(job, s);
-    const double share = 1.0 / static_cast<double>(chunks.size());
+    const auto count = static_cast<int>(chunks.size());
+    const double share = 1.0 / count;
     const StageParts& stage = parts.stages[static_cast<std::size_t>(s)];
     for (const int c : chunks) {
       ChunkTimes& t = q.chunks[static_cast<std::size_t>(c)];
-      const auto left = [&](Seconds communication, Seconds window) {
-        return exposed(share * communication, window, job.plan.dp_overlap, k[C::kReduceExposed]);
-      };
-      t.parameter_gather = left(stage.gather, t.forward);
-      t.gradient_reduce = left(stage.reduce, t.backward());
-      t.gradient_offload = exposed(share * stage.to_host, t.backward(), job.plan.dp_overlap, 0);
+      t.parameter_gather = share * scheduled * stage.gather;
+      t.gradient_reduce = share * scheduled * stage.reduce;
+      t.gradient_offload = share * stage.to_host;
+      if (in_buckets(schedule_of(job.plan), c)) t.pieces = (stage.buckets + count - 1) / count;
     }
   }
-  q.overlap_slowdown = 1 / (1 - std::min(k[C::kReduceExposed], kMostExposed));
+  q.overlap_slowdown = parts.data_slowdown;
   q.send = job.plan.pp > 1 ? parts.send : Seconds(0);
   q.overlap_gather = q.overlap_reduce = job.plan.dp_overlap;
   return q;
@@ -63,13 +61,14 @@ IterationEvents iteration_events(const IterationParts& parts, const TrainingCons
                                  const TrainingJob& job, bool with_events) {
   IterationEvents out;
   out.pipeline = run_pipeline(schedule_of(job.plan), pipeline_question(parts, k, job), with_events);
-  Seconds optimizer;
-  for (const StageParts& s : parts.stages)
+  Seconds optimizer, reduce, gather;  // of the slowest stage
+  for (const StageParts& s : parts.stages) {
     optimizer =
         std::max(optimizer, k[C::kOptimizer] * s.optimizer + host_step(s, true) + s.broadcast);
-  const ChunkParts& first = parts.kinds[static_cast<std::size_t>(parts.kind[0])];
-  out.total = out.pipeline.total + optimizer + Seconds(1e-3 * k[C::kHost]);
-  if (job.plan.zero == 3) out.total += first.gather / std::max(1, first.layers);
+    reduce = std::max(reduce, s.reduce), gather = std::max(gather, s.gather);
+  }
+  const Seconds blocked = data_shares(k, job.plan).blocking * (reduce + gather);
+  out.total = out.pipeline.total + blocked + optimizer + Seconds(1e-3 * k[C::kHost]);
   return out;
 }
 

@@ -10,15 +10,14 @@
 namespace orrery {
 
 // The question to the pipeline: chunks with the constants in. A stage's gradients and weights are
-// divided among its chunks; a chunk's travel layer by layer beside its own pass, so that the data
-// stream holds what that leaves. Sends are beside computation but for the constant's share, which
-// holds both ends.
+// divided among its chunks. Sends are beside computation but for the constant's share, which holds
+// both ends.
 PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingConstants& k,
                                    const TrainingJob& job);
 
 struct IterationEvents {
   PipelineResult pipeline;
-  Seconds total;  // with the optimizer, the first gathered layer and the host around it
+  Seconds total;  // with the optimizer and the host around it
 };
 // REQUIRES that the schedule accepts the job. `with_events`: for a timeline.
 IterationEvents iteration_events(const IterationParts& parts, const TrainingConstants& k,

@@ -105,6 +105,7 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
   const int held = library_sms(cluster_.gpu(), false), units = cluster_.gpu().compute_units;
   const int sms = p.dispatcher == ExpertDispatcher::kFlex ? std::min(held, kExchangeSms) : held;
   if (units > sms) whole.exchange_slowdown = compute_slowdown(sms, units);
+  if (units > held) whole.data_slowdown = compute_slowdown(held, units);
   std::vector<int> before;
   for (int s = 0; s < p.pp; ++s) {
     const std::vector<int> chunks = chunks_of_stage(job, s);
@@ -237,36 +238,56 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
     n.products += one.products;
   }
   StageParts out;
+  int layers = 0;
+  for (const int c : chunks) layers += chunk_layers(model_, p, c).size();
+  // Dense weights and routed experts have buckets of their own.
+  const double bucket = std::max(stack.bucket, stack.bucket_of_rank * p.data_ranks());
+  const auto pieces = [&](double parameters) {
+    return bucket > 0 ? std::ceil(parameters / bucket) : std::max(1, layers);
+  };
+  out.buckets = static_cast<int>(
+      std::max(1.0, bucket > 0 ? pieces(n.trained_dense) + pieces(n.trained_experts) : layers));
   const Bytes gradient = bytes_per_element(job.precision.gradients);
   const Bytes weight =
       job.precision.fp8_parameters ? Bytes(1) : bytes_per_element(job.precision.activations);
-  const auto travel = [&](CollectiveKind kind, Group group, int ranks, Bytes bytes) {
-    if (ranks <= 1 || bytes.value() <= 0) return Seconds(0);
-    return network_.predict({kind, group, ranks, bytes}, place).time.value;
+  const auto travel = [&](CollectiveKind kind, Group group, int ranks, double parameters,
+                          Bytes each) {
+    if (ranks <= 1 || parameters <= 0) return Seconds(0);
+    const double count = pieces(parameters);
+    return count *
+           network_.predict({kind, group, ranks, parameters / count * each}, place).time.value;
   };
   const int ranks = p.data_ranks(), expert_ranks = p.expert_data_ranks();
-  const Bytes dense = n.trained_dense * gradient, experts = n.trained_experts * gradient;
   if (p.zero == 0) {
-    out.reduce = travel(CollectiveKind::kAllReduce, Group::kData, ranks, dense) +
-                 travel(CollectiveKind::kAllReduce, Group::kExpertData, expert_ranks, experts);
+    out.reduce =
+        travel(CollectiveKind::kAllReduce, Group::kData, ranks, n.trained_dense, gradient) +
+        travel(CollectiveKind::kAllReduce, Group::kExpertData, expert_ranks, n.trained_experts,
+               gradient);
   } else if (p.zero < 3) {
     // Within the ranks that share the states, and between the copies of them.
     const int shard = p.sharding();
-    out.reduce = travel(CollectiveKind::kReduceScatter, Group::kData, shard, dense) +
-                 travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / shard, dense / shard) +
-                 travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_ranks, experts);
+    out.reduce =
+        travel(CollectiveKind::kReduceScatter, Group::kData, shard, n.trained_dense, gradient) +
+        travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / shard, n.trained_dense,
+               gradient / shard) +
+        travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_ranks, n.trained_experts,
+               gradient);
     const Bytes updated = n.trained_dense * weight;
     out.gather = travel(CollectiveKind::kAllGather, Group::kExpertData, expert_ranks,
-                        n.trained_experts * weight);
-    if (stack.broadcasts) {
+                        n.trained_experts, weight);
+    if (stack.broadcasts && shard > 1) {
       out.broadcast =
-          shard * travel(CollectiveKind::kBroadcast, Group::kData, shard, updated / shard);
+          shard *
+          network_
+              .predict({CollectiveKind::kBroadcast, Group::kData, shard, updated / shard}, place)
+              .time.value;
     } else {
-      out.gather += travel(CollectiveKind::kAllGather, Group::kData, shard, updated);
+      out.gather +=
+          travel(CollectiveKind::kAllGather, Group::kData, shard, n.trained_dense, weight);
     }
   } else if (p.sharding() < ranks) {
     out.reduce = travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / p.sharding(),
-                        dense / p.sharding());
+                        n.trained_dense, gradient / p.sharding());
   }
 
   const double owned =

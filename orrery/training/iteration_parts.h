@@ -42,6 +42,7 @@ struct ChunkParts {
 struct StageParts {
   Seconds reduce;     // gradients over the ranks that hold the same weights
   Seconds gather;     // weights updated in shards (ZeRO 1 and 2)
+  int buckets = 1;    // that both travel in, of equal size
   Seconds broadcast;  // the same where one owner follows the other
   Seconds optimizer;  // its kernel, and the norm of the gradients
   // Of an optimizer on the host: gradients on their way there, its step, updated weights back, in
@@ -55,9 +56,9 @@ struct IterationParts {
   std::vector<int> kind;  // of each virtual stage, in model order
   std::vector<StageParts> stages;
   Seconds send;  // activations of a micro-batch to the next stage
-  // Of computation beside tensor-parallel collectives, context-parallel hops, and the exchange of
-  // experts.
-  double tensor_slowdown = 1, context_slowdown = 1, exchange_slowdown = 1;
+  // Of computation beside tensor-parallel collectives, context-parallel hops, the exchange of
+  // experts, and data-parallel communication.
+  double tensor_slowdown = 1, context_slowdown = 1, exchange_slowdown = 1, data_slowdown = 1;
   // Relative errors of each cost, weighted by time: shared by a family, and own.
   std::array<double, kTrainingCosts> shared{}, own{};
   Origin origin = Origin::kExact;
@@ -78,6 +79,9 @@ struct StackTraits {
   // Every tensor-parallel rank sends the whole residual stream to the next stage (DeepSpeed's
   // PipelineEngine without pipe_partitioned), not its part of it (Megatron's scatter-gather).
   bool whole_sends = false;
+  // Gradients are reduced, and weights updated in shards gathered, in buckets of so many
+  // parameters, and at least so many for each data-parallel rank. 0: a layer at a time (FSDP).
+  double bucket = 0, bucket_of_rank = 0;
 };
 
 // One op of a pass of a micro-batch, before the stack's constants.

@@ -7,9 +7,13 @@ namespace {
 
 constexpr StackTraits kEager = {.fused = false};
 constexpr StackTraits kFused = {.fused = true};
-constexpr StackTraits kMegatron = {.fused = true, .fused_accumulation = true};
-constexpr StackTraits kPipeEngine = {.fused = true, .whole_sends = true};
-constexpr StackTraits kBroadcasts = {.fused = true, .broadcasts = true};
+// Buckets by each stack's defaults: Megatron Core's DistributedDataParallelConfig, DeepSpeed's
+// reduce_bucket_size, InternEvo's hybrid_zero_optimizer.
+constexpr StackTraits kMegatron = {
+    .fused = true, .fused_accumulation = true, .bucket = 40e6, .bucket_of_rank = 1e6};
+constexpr StackTraits kPipeEngine = {.fused = true, .whole_sends = true, .bucket = 5e8};
+constexpr StackTraits kDeepSpeed = {.fused = false, .bucket = 5e8};
+constexpr StackTraits kBroadcasts = {.fused = true, .broadcasts = true, .bucket = 512 * 1048576.0};
 
 }  // namespace
 
@@ -19,7 +23,7 @@ const std::vector<TrainingStackKind>& training_stacks() {
       {"fsdp", kEager, 3, true, "PyTorch FSDP and FSDP2: torchtitan, llm-foundry, AutoModel"},
       {"megatron-2021", kFused, 0, false, "Megatron-LM before 2023: dropout, unfused attention"},
       {"megatron-deepspeed", kPipeEngine, 1, false, "Megatron-LM under DeepSpeed"},
-      {"deepspeed", kEager, 3, false, "DeepSpeed ZeRO under Hugging Face models"},
+      {"deepspeed", kDeepSpeed, 3, false, "DeepSpeed ZeRO under Hugging Face models"},
       {"internevo", kBroadcasts, 1, true, "InternEvo"},
       {"llmq", kFused, 1, false, "LLM.Q, in CUDA C++"},
       {"torchtune", kEager, 3, false, "torchtune: fine-tuning on one node"},

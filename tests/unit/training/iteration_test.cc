@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
 #include "orrery/training/iteration_events.h"
@@ -85,8 +87,19 @@ TEST(IterationParts, DataParallelRanksReduceEveryGradient) {
   j.precision.gradients = Dtype::kFp32;
   // 12 h^2 a layer and the embedding, which the LM head shares; norms and biases are a thousandth.
   const double parameters = 8 * 12 * 4096.0 * 4096 + (51200 + 2048) * 4096.0;
+  const auto reduce = [&](const StackTraits& stack) {
+    return machine.parts(model, j, stack).stages.at(0).reduce.value();
+  };
   const double wanted = machine.all_reduce(j.plan, 4 * parameters).value();
-  EXPECT_NEAR(machine.parts(model, j).stages.at(0).reduce.value(), wanted, 0.01 * wanted);
+  EXPECT_NEAR(reduce({.bucket = 1e12}), wanted, 0.01 * wanted);
+  // A layer at a time, and in ten buckets of 200 M at most.
+  const double of_layer = machine.all_reduce(j.plan, 4 * parameters / 8).value();
+  EXPECT_NEAR(reduce({}), 8 * of_layer, 0.01 * wanted);
+  EXPECT_EQ(machine.parts(model, j, {.bucket = 200e6}).stages.at(0).buckets,
+            std::ceil(parameters / 200e6));
+  // Eight ranks at 50 M each.
+  EXPECT_EQ(machine.parts(model, j, {.bucket = 200e6, .bucket_of_rank = 50e6}).stages.at(0).buckets,
+            std::ceil(parameters / 400e6));
 }
 
 // Korthikanti et al. 2022, table 5: A100 80 GB, 16-bit, unfused attention with dropout; seconds
@@ -274,7 +287,8 @@ TEST(Iteration, PartsDoWhatTheyAreFor) {
   // No gradients of weights: two of three products, and nothing to reduce.
   const auto products = static_cast<std::size_t>(TrainingCost::kProducts);
   EXPECT_NEAR(adapters.work[products] / states.work[products], 0.7, 0.06);
-  EXPECT_LT(adapters.reduce, 0.05 * states.reduce);
+  // The latency of a small collective a layer.
+  EXPECT_LT(adapters.reduce, 0.1 * states.reduce);
 
   TrainingJob again = j;
   again.recompute = Recompute::kFull;
@@ -370,7 +384,8 @@ TEST(Iteration, AnOptimizerOnTheHostIsASchedule) {
   j.plan.dp_overlap = false;
   const IterationTime after = iteration_time(parts, k, j);
   EXPECT_NEAR(after.total / iteration_events(parts, k, j).total, 1, 1e-9);
-  EXPECT_NEAR((after.optimizer - beside.optimizer) / s.to_host, 1, 1e-9);
+  // All but the last of 24 layers' gradients leave beside the backward pass.
+  EXPECT_NEAR((after.optimizer - beside.optimizer) / s.to_host, 23.0 / 24, 1e-9);
   // The longer of step and way back, and a tile of the other.
   const Seconds longer = std::max(s.host_step, s.from_host);
   const Seconds tile = std::min(s.host_step, s.from_host) / s.host_pieces;

@@ -1,0 +1,60 @@
+#include "orrery/training/data_overlap.h"
+
+#include <algorithm>
+
+#include "orrery/training/schedule.h"
+
+namespace orrery {
+
+Seconds sharded_time(const ShardedPass& p) {
+  const int n = p.layers;
+  const Seconds a = p.compute / n, g = p.gather / n, r = p.scatter / n;
+  const auto beside = [&](Seconds sent) { return side_by_side(a, sent, p.slowdown); };
+  if (!p.backward) return g + (n - 1) * beside(g) + a;
+  if (n == 1) return a + r;
+  return beside(g) + (n - 2) * beside(g + r) + beside(r) + r;
+}
+
+Seconds run_sharded(const ShardedPass& p) {
+  const Seconds a = p.compute / p.layers, g = p.gather / p.layers, r = p.scatter / p.layers;
+  Seconds now = p.backward ? Seconds(0) : g;  // when the layer's weights are there
+  for (int i = 0; i < p.layers; ++i) {
+    const Seconds start = now;
+    Seconds sent = start;
+    if (i + 1 < p.layers) sent += g;                   // of the next layer
+    if (p.backward && i > 0) sent += r;                // of the one before
+    const Seconds done = (sent - start) / p.slowdown;  // of the layer's work, by then
+    const Seconds computed = done < a ? sent + (a - done) : start + a * p.slowdown;
+    now = std::max(computed, sent);
+  }
+  return p.backward ? now + r : now;
+}
+
+DataExposed exposed(const DataStream& d) {
+  const int v = d.chunks, n = d.pieces;
+  const double taken = 1 - 1 / d.slowdown;  // of computation, by communication beside it
+  const Seconds each = d.communication / v, part = each / n;
+  const Seconds ahead = each - d.apart;  // that a chunk's communication is behind the next chunk
+  const auto longest = [&](Seconds of_chunk) { return std::max(of_chunk, (v - 1) * of_chunk); };
+  Seconds backlog;
+  if (v > 1) backlog = std::max(Seconds(0), d.pass + longest(ahead));
+  const Seconds piece = d.pass / n;
+  const Seconds computed = d.pass + part + taken * (backlog + (n - 1) * part);
+  const Seconds sent = std::max(backlog, piece + taken * backlog) + each;
+  const Seconds before = std::max(Seconds(0), (v - 1) * each - backlog);
+  DataExposed out;
+  if (d.communication > Seconds(0))
+    out.communication = std::max(computed, sent) - d.pass + taken * before;
+  if (d.to_host <= Seconds(0)) return out;
+  // Three streams in a row: what the slowest of them makes of the pieces.
+  const Seconds host = d.to_host / v;
+  const Seconds after = d.pass + out.communication;
+  const Seconds queued =
+      v > 1 ? std::max(Seconds(0), d.pass + longest(host - d.apart)) : Seconds(0);
+  const Seconds last =
+      std::max(after + host / n, std::max(queued, piece + part + taken * backlog) + host);
+  out.to_host = last - after;
+  return out;
+}
+
+}  // namespace orrery

@@ -1,0 +1,114 @@
+// Data-parallel communication beside computation, by hand and event by event.
+#include "orrery/training/data_overlap.h"
+
+#include <gtest/gtest.h>
+
+#include "orrery/training/pipeline.h"
+
+namespace orrery {
+namespace {
+
+ShardedPass forward(double compute, double gather, int layers, double slowdown = 1) {
+  return {Seconds(compute), Seconds(gather), Seconds(0), layers, false, slowdown};
+}
+ShardedPass backward(double compute, double gather, double scatter, int layers,
+                     double slowdown = 1) {
+  return {Seconds(compute), Seconds(gather), Seconds(scatter), layers, true, slowdown};
+}
+
+// Four layers of 3 s: gathers of 1 s hide but for the first, of 5 s all of them stand in the way
+// and the last layer follows.
+TEST(ShardedPass, ForwardByHand) {
+  EXPECT_EQ(sharded_time(forward(12, 4, 4)), Seconds(1 + 12));
+  EXPECT_EQ(sharded_time(forward(12, 20, 4)), Seconds(20 + 3));
+  // Three gathers take a fifth of a second each from what they hide behind.
+  EXPECT_DOUBLE_EQ(sharded_time(forward(12, 4, 4, 1.25)).value(), 1 + 12 + 3 * 0.2);
+}
+
+// Backward the first layer's weights are there and the last layer's gradients leave alone.
+TEST(ShardedPass, BackwardByHand) {
+  EXPECT_EQ(sharded_time(backward(24, 4, 4, 4)), Seconds(24 + 1));
+  // 6 beside a gather of 5, twice beside 10, beside a reduction of 5, and the last.
+  EXPECT_EQ(sharded_time(backward(24, 20, 20, 4)), Seconds(6 + 10 + 10 + 6 + 5));
+  EXPECT_EQ(sharded_time(backward(24, 0, 20, 4)), Seconds(24 + 5));
+  EXPECT_EQ(sharded_time(backward(6, 5, 5, 1)), Seconds(6 + 5));
+}
+
+TEST(ShardedPass, ClosedFormIsTheEvents) {
+  for (const int n : {1, 2, 3, 4, 7, 32})
+    for (const double gather : {0.0, 1.0, 10.0, 40.0})
+      for (const double scatter : {0.0, 2.0, 30.0})
+        for (const double slowdown : {1.0, 1.2, 2.0}) {
+          const ShardedPass f = forward(12, gather, n, slowdown);
+          EXPECT_NEAR(sharded_time(f).value(), run_sharded(f).value(), 1e-12);
+          const ShardedPass b = backward(24, gather, scatter, n, slowdown);
+          EXPECT_NEAR(sharded_time(b).value(), run_sharded(b).value(), 1e-12);
+        }
+}
+
+// Of one chunk in `pieces`, on one stage: what run_pipeline adds to the passes.
+double by_events(double pass, double reduce, double to_host, int pieces, double slowdown,
+                 bool mirrored = false) {
+  PipelineQuestion q;
+  q.shape = {1, 1, 3};
+  ChunkTimes c;
+  c.forward = Seconds(pass), c.backward_input = Seconds(pass);
+  (mirrored ? c.parameter_gather : c.gradient_reduce) = Seconds(reduce);
+  c.gradient_offload = Seconds(to_host), c.pieces = pieces;
+  q.chunks = {c};
+  q.overlap_slowdown = slowdown;
+  return run_pipeline(pipeline_schedule("1f1b"), q).total.value() - 6 * pass;
+}
+
+DataStream stream(double pass, double reduce, double to_host, int pieces, double slowdown) {
+  DataStream d;
+  d.communication = Seconds(reduce), d.to_host = Seconds(to_host), d.pass = Seconds(pass);
+  d.pieces = pieces, d.slowdown = slowdown;
+  return d;
+}
+
+TEST(DataStream, ByHand) {
+  // Four buckets of 1 s beside a pass of 8 s: the last is left. Of 4 s: the first waits for 2 s of
+  // the pass, all follow.
+  EXPECT_EQ(exposed(stream(8, 4, 0, 4, 1)).communication, Seconds(1));
+  EXPECT_EQ(exposed(stream(8, 16, 0, 4, 1)).communication, Seconds(2 + 16 - 8));
+  EXPECT_DOUBLE_EQ(exposed(stream(8, 4, 0, 4, 1.25)).communication.value(), 1 + 3 * 0.2);
+  // Copies of 3 s a bucket behind reductions of 1 s: 2, 1, and four of them.
+  const DataExposed copied = exposed(stream(8, 4, 12, 4, 1));
+  EXPECT_EQ(copied.communication + copied.to_host, Seconds(2 + 1 + 12 - 8));
+}
+
+TEST(DataStream, ClosedFormIsTheEvents) {
+  for (const int n : {1, 2, 3, 8, 50})
+    for (const double reduce : {0.0, 1.0, 7.5, 9.0, 30.0})
+      for (const double to_host : {0.0, 0.5, 9.0, 40.0})
+        for (const double slowdown : {1.0, 1.2, 2.0}) {
+          const DataExposed e = exposed(stream(8, reduce, to_host, n, slowdown));
+          EXPECT_NEAR((e.communication + e.to_host).value(),
+                      by_events(8, reduce, to_host, n, slowdown), 1e-9)
+              << n << " pieces of " << reduce << " and " << to_host << ", slower by " << slowdown;
+          if (to_host > 0) continue;
+          EXPECT_NEAR(e.communication.value(), by_events(8, reduce, 0, n, slowdown, true), 1e-9)
+              << n << " pieces of " << reduce << " gathered, slower by " << slowdown;
+        }
+}
+
+// Two chunks whose last passes end 10 s apart: the first one's 6 s are done before the last pass of
+// 4 s, its 12 s are not.
+TEST(DataStream, EarlierChunksHideOrQueue) {
+  DataStream d = stream(4, 12, 0, 2, 1);
+  d.chunks = 2, d.apart = Seconds(10);
+  EXPECT_EQ(exposed(d).communication, Seconds(2 + 6 - 4));
+  d.communication = Seconds(24);
+  // It is behind by 2 s when the last pass ends, then the last chunk's 12.
+  EXPECT_EQ(exposed(d).communication, Seconds(2 + 12));
+  // More buckets never cost, nor does less communication.
+  for (int n = 1; n < 20; ++n) {
+    const Seconds before = exposed(d).communication;
+    d.pieces = n + 1;
+    EXPECT_LE(exposed(d).communication, before);
+  }
+}
+
+}  // namespace
+}  // namespace orrery
