@@ -263,8 +263,7 @@ std::int32_t EngineState::cached_prefix(const Sequence& s) {
 }
 
 // What windows give back of the first tokens may stay with others that share it: it is not counted.
-std::int64_t EngineState::needed_until(std::int64_t end, std::int64_t tokens,
-                                       std::int64_t /*skipped*/) const {
+std::int64_t EngineState::needed_until(std::int64_t end, std::int64_t tokens) const {
   const std::int64_t block = limits_.block_size;
   const std::int64_t more = KvGroups::rows(end, block) - KvGroups::rows(tokens, block);
   return groups_.full * more +

@@ -156,12 +156,11 @@ class EngineState {
   // Blocks that a sequence of `tokens` needs at once, at most, beside this prefix: its windowed
   // groups give blocks back as it is computed (vLLM's max_admission_blocks_per_request).
   std::int64_t needed_at_once(std::int64_t tokens) const;
-  // Most blocks that a sequence takes beyond those for its first `tokens` until it has `end`, if
-  // its windowed groups have given `skipped` rows back.
-  std::int64_t needed_until(std::int64_t end, std::int64_t tokens, std::int64_t skipped) const;
+  // Most blocks that a sequence takes beyond those for its first `tokens` until it has `end`.
+  std::int64_t needed_until(std::int64_t end, std::int64_t tokens) const;
   // Of one that runs, until its last token.
   std::int64_t needed_until_end(const Sequence& s) const {
-    return needed_until(s.cached_at_end(), s.room, s.skipped);
+    return needed_until(s.cached_at_end(), s.room);
   }
   // Blocks that taking it leaves free for others.
   std::int64_t free_beside_prefix() const;
