@@ -1,4 +1,5 @@
-// How Boost.Math computes here: in double. Its default, long double, has other digits on every kind of processor.
+// How Boost.Math computes here: in double. Its default, long double, has other digits on every kind
+// of processor.
 #pragma once
 
 #include <boost/math/policies/policy.hpp>

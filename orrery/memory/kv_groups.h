@@ -41,10 +41,11 @@ struct KvGroups {
   std::int64_t skipped_rows(std::int64_t computed, std::int64_t block) const {
     return windowed > 0 ? std::max<std::int64_t>(0, computed - window + 1) / block : 0;
   }
-  // Blocks that a sequence of `tokens` tokens holds while its last one is computed.
+  // Most blocks that a sequence has held when it has `tokens` tokens, of which steps computed one
+  // each: a window that begins within a block needs that block whole.
   std::int64_t held(std::int64_t tokens, std::int64_t block) const {
-    const std::int64_t all = rows(tokens, block);
-    return full * all + windowed * (all - skipped_rows(tokens - 1, block));
+    return full * rows(tokens, block) +
+           windowed * rows(std::min(tokens, window + block - 1), block);
   }
   // Most rows of a windowed group that a sequence holds where steps compute no more than
   // `step_tokens` of it: one more, since a window may begin within a block.

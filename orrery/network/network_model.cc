@@ -369,6 +369,12 @@ class CurveNetwork final : public NetworkModel {
       std::optional<Tuned> scratch;
       const Tuned& t = tuned_of(c, p, scratch);
       choice.time = library_time(fitted.curve, t.costs, c.bytes, bound_of(c, link, p), forced);
+      if (link.ranks_per_node > 1) {
+        // What a node's own ranks take among themselves: slow hosts were measured inside alone.
+        const Choice inner = inside(c, cluster_.link(link.ranks_per_node, group_stride(c, p)),
+                                    link.ranks_per_node, "library", {});
+        if (inner.time.total > choice.time.total) return inner;
+      }
       choice.shared = errors.parts(choice.time);
       const auto best = nccl_choose(t.graph, c.kind, t.costs, c.bytes, forced);
       choice.algorithm = to_text(best->algorithm);

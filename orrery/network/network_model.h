@@ -11,7 +11,7 @@
 // sheet's bandwidth with documented efficiencies and a wider interval.
 //
 // Always: no time is below the bytes that must leave a rank over the wires' bandwidth each way;
-// time grows with bytes.
+// no group over several nodes is faster than its part within one; time grows with bytes.
 #pragma once
 
 #include <memory>

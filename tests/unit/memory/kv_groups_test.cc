@@ -41,6 +41,7 @@ TEST(KvGroups, WhatIsOutsideOfAWindow) {
   EXPECT_EQ(g.held(1, 16), 2);
   EXPECT_EQ(g.held(128, 16), 16);
   EXPECT_EQ(g.held(1000, 16), 63 + 63 - 54);  // token 999 sees 872 and on: 54 blocks before
+  EXPECT_EQ(g.held(1008, 16), 63 + 9);        // token 1007 needs 8, but 1000 needed 9
   EXPECT_EQ(g.window_rows(16), 8);
   EXPECT_EQ(g.enough(100000, 2048, 16), 6250 + 136 + 1);
   EXPECT_EQ(g.enough(100, 2048, 16), 14);

@@ -160,6 +160,27 @@ TEST(NetworkLaw, AllReduceIsReduceScatterAndAllGather) {
 }
 
 // A group of a larger machine takes what it takes alone.
+// A machine whose inside is slow (PCIe through the host) is no faster beside another one.
+TEST(NetworkLaw, NoGroupIsFasterThanItsPartWithinANode) {
+  const Catalog catalog;
+  for (const Place& place : places()) {
+    const Gpu gpu = catalog.gpu(place.gpu);
+    const int inside = catalog.node_type(gpu.node).gpu_count;
+    if (place.gpus == inside || inside > 64) continue;
+    const Cluster cluster(catalog, gpu, place.gpus);
+    const auto model = make_network_model(cluster, {.tp = place.gpus}, "nccl", Bundle());
+    for (CKind kind : kKinds) {
+      if (kind == CKind::kSend || kind == CKind::kAllToAll) continue;  // less of it stays inside
+      for (double bytes : {1e3, 1e6, 1e8, 4e9}) {
+        const auto time = [&](int ranks) {
+          return model->predict({kind, Collective::Group::kTensor, ranks, Bytes(bytes)}).time.value;
+        };
+        EXPECT_GE(time(2 * inside), time(inside)) << place.gpu << " " << bytes;
+      }
+    }
+  }
+}
+
 TEST(NetworkLaw, SubgroupsAreConsistent) {
   const Catalog catalog;
   const Gpu gpu = catalog.gpu("h100-sxm");
