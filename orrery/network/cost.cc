@@ -22,7 +22,8 @@ std::string_view to_text(CollectiveAlgorithm algorithm) {
 }
 
 double CostCurve::efficiency_at(int ranks) const {
-  const double x = std::clamp(std::log2(static_cast<double>(ranks)) - 1, 0.0, 2.0);
+  if (ranks >= 8) return efficiency[2];
+  const double x = std::max(std::log2(static_cast<double>(ranks)) - 1, 0.0);
   const auto low = static_cast<std::size_t>(std::min(x, 1.0));
   const double part = x - static_cast<double>(low);
   return efficiency[low] * (1 - part) + efficiency[low + 1] * part;

@@ -250,10 +250,9 @@ Seconds nccl_time(const NcclGraph& g, Kind kind, A a, P p, const NcclCost& cost,
   double factor = 1;
   if (kind == Kind::kAllReduce && a == A::kTree) {
     // floor(log2) of whole units of 64 bytes.
-    const double units = bytes.value() / 64;
-    const int size = units < 1 ? 0 : std::ilogb(units);
-    if (size < static_cast<int>(kCorrections))
-      factor = kTreeCorrection[index(p)][static_cast<std::size_t>(size)];
+    const auto units = static_cast<std::uint64_t>(std::min(bytes.value() / 64, 1e18));
+    const auto size = static_cast<std::size_t>(std::bit_width(units | 1) - 1);
+    if (size < kCorrections) factor = kTreeCorrection[index(p)][size];
   }
   if (kind == Kind::kAllReduce && a == A::kRing && p == P::kSimple && g.nodes > 1 &&
       bytes.value() / (g.channels * static_cast<double>(g.ranks())) >= 64) {

@@ -252,9 +252,8 @@ CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view sta
   const Collective::Kind wanted = curve_kind(kind);
   for (const FittedCurve& f : curves) {
     if (f.kind != wanted || ranks < f.least_ranks) continue;
-    const bool custom = f.stack != "library";
-    if (only && (custom || f.algorithm != *only)) continue;
-    if (custom && (f.stack != stack || !has_custom_all_reduce(ranks) || !fabric.peer_to_peer))
+    if (only && f.algorithm != *only) continue;
+    if (f.custom() && (f.stack != stack || !has_custom_all_reduce(ranks) || !fabric.peer_to_peer))
       continue;
     if (f.algorithm == CollectiveAlgorithm::kInNetwork && !fabric.in_network_reduction) continue;
     const CurveTime t = curve_time(f.curve, kind, f.algorithm, ranks, bytes, bandwidth);
@@ -272,7 +271,7 @@ CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view sta
                              ? CollectiveAlgorithm::kDirect
                              : CollectiveAlgorithm::kRing;
   for (const FittedCurve& f : curves) {
-    if (f.stack != "library" || f.algorithm != CollectiveAlgorithm::kRing) continue;
+    if (f.algorithm != CollectiveAlgorithm::kRing) continue;
     return {curve_time(f.curve, kind, algorithm, ranks, bytes, bandwidth), &f, algorithm};
   }
   return best;

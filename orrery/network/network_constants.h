@@ -32,6 +32,11 @@ struct FittedCurve {
   // Sigma of ln(predicted/measured) on rows left out of the fit, of messages below 1 MiB, below 128
   // MiB, and from there on: between those whose 50 % and 90 % intervals hold so many.
   std::array<double, 3> left_out_error{};
+
+  // A framework's own kernel: only those work so.
+  bool custom() const {
+    return algorithm == CollectiveAlgorithm::kOneShot || algorithm == CollectiveAlgorithm::kTwoShot;
+  }
 };
 std::size_t size_class(Bytes bytes);  // 0, 1, 2: of left_out_error
 

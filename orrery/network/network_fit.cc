@@ -50,7 +50,7 @@ class CurveSpace {
     for (std::size_t c = first_; c < curves_.size(); ++c) {
       CostCurve& curve = curves_[c].curve;
       // One kernel of a framework starts within tens of microseconds; the library's range is wider.
-      const bool custom = curves_[c].stack != "library";
+      const bool custom = curves_[c].custom();
       curve.latency = microseconds(8 * std::exp((custom ? 1 : 2) * x[i++]));
       curve.pipelining = 0.3 * std::exp(2 * x[i++]);
       if (steps(c)) curve.step = microseconds(0.5 * std::exp((custom ? 1.5 : 3) * x[i++]));

@@ -67,6 +67,7 @@ bool is_point_to_point(Collective::Kind kind) {
 struct Tuned {
   NcclGraph graph;
   NcclCosts costs;
+  GroupLink within;  // of its members in one node, where others are elsewhere; else no fabric
 };
 
 // What a group's place in the machine decides, worked out once.
@@ -84,11 +85,13 @@ class CurveNetwork final : public NetworkModel {
     if (cluster_.scale_up() != nullptr) scale_up_ = constants.of(*cluster_.scale_up());
     if (cluster_.bridge() != nullptr) bridge_ = constants.of(*cluster_.bridge());
     if (cluster_.network() != nullptr) network_ = constants.of(*cluster_.network());
+    across_.elsewhere = kUnknownParts;
     unknown_.latency = kUnknownLatency;
     unknown_.step = kUnknownStep;
     unknown_.efficiency.fill(kUnknownEfficiency);
     if (const FittedAcross* a = network_.constants.across_of(cluster_.gpu().id)) {
       across_ = *a;
+      has_across_ = true;
       // Factors of NVIDIA's GPUs, for want of others.
       if (a->gpus.empty() && cluster_.gpu().vendor != "nvidia")
         network_.origin = std::max(network_.origin, Origin::kTransferred);
@@ -192,7 +195,7 @@ class CurveNetwork final : public NetworkModel {
     const GroupLink link = group_link(c, placement_);
     const NetworkConstants::Found& known = constants_of(*link.fabric);
     const std::string text = fmt::format("{} on {}", stack_, link.fabric->id);
-    if (link.nodes > 1 ? !across_.has_value() : known.constants.curves.empty())
+    if (link.nodes > 1 ? !has_across_ : known.constants.curves.empty())
       return text + ", data-sheet bandwidth at assumed efficiency";
     return fmt::format("{}, {} {}", text,
                        known.origin == Origin::kTransferred ? "transferred from" : "measured on",
@@ -235,8 +238,11 @@ class CurveNetwork final : public NetworkModel {
   }
 
   Tuned tuned(int ranks, int stride, Collective::Kind kind) const {
-    const NcclGraph graph = nccl_graph(cluster_, cluster_.link(ranks, stride));
-    Tuned t{graph, nccl_costs(graph, kind)};
+    const GroupLink link = cluster_.link(ranks, stride);
+    const NcclGraph graph = nccl_graph(cluster_, link);
+    Tuned t{graph, nccl_costs(graph, kind), {}};
+    if (link.nodes > 1 && link.ranks_per_node > 1)
+      t.within = cluster_.link(link.ranks_per_node, stride);
     for (const Cluster& other : beside_) {
       t.costs = slowest(t.costs, nccl_costs(nccl_graph(other, other.link(ranks, stride)), kind));
     }
@@ -359,20 +365,16 @@ class CurveNetwork final : public NetworkModel {
 
   Choice across_nodes(const Collective& c, const GroupLink& link, const RankPlacement& p,
                       const NcclForced& forced) const {
-    FittedAcross fallback;
-    fallback.elsewhere = kUnknownParts;
-    const FittedAcross& fitted = across_ ? *across_ : fallback;
-    const Origin origin = across_ ? network_.origin : Origin::kAnalytical;
-    const PartErrors& errors = origin >= Origin::kTransferred ? fitted.elsewhere : fitted.errors;
+    const Origin origin = has_across_ ? network_.origin : Origin::kAnalytical;
+    const PartErrors& errors = origin >= Origin::kTransferred ? across_.elsewhere : across_.errors;
     Choice choice{{}, "direct", errors.curve, origin};
     if (!is_point_to_point(c.kind)) {
       std::optional<Tuned> scratch;
       const Tuned& t = tuned_of(c, p, scratch);
-      choice.time = library_time(fitted.curve, t.costs, c.bytes, bound_of(c, link, p), forced);
-      if (link.ranks_per_node > 1) {
+      choice.time = library_time(across_.curve, t.costs, c.bytes, bound_of(c, link, p), forced);
+      if (t.within.fabric != nullptr) {
         // What a node's own ranks take among themselves: slow hosts were measured inside alone.
-        const Choice inner = inside(c, cluster_.link(link.ranks_per_node, group_stride(c, p)),
-                                    link.ranks_per_node, "library", {});
+        const Choice inner = inside(c, t.within, t.within.ranks_per_node, "library", {});
         if (inner.time.total > choice.time.total) return inner;
       }
       choice.shared = errors.parts(choice.time);
@@ -394,11 +396,12 @@ class CurveNetwork final : public NetworkModel {
         choice.origin = std::max(choice.origin, inner.origin);
       }
     }
-    choice.time = point_to_point_time(fitted.curve, c.kind == Collective::Kind::kSend ? 2 : c.ranks,
-                                      nic_latency(*link.fabric), leaving, link.bandwidth, local);
+    choice.time =
+        point_to_point_time(across_.curve, c.kind == Collective::Kind::kSend ? 2 : c.ranks,
+                            nic_latency(*link.fabric), leaving, link.bandwidth, local);
     // No table of these over several nodes was fitted.
     choice.origin = std::max(choice.origin, Origin::kTransferred);
-    choice.shared = PartErrors{fitted.elsewhere.start, kPeersWidth, 0}.parts(choice.time);
+    choice.shared = PartErrors{across_.elsewhere.start, kPeersWidth, 0}.parts(choice.time);
     return choice;
   }
 
@@ -424,8 +427,9 @@ class CurveNetwork final : public NetworkModel {
   RankPlacement placement_;
   std::string stack_;
   NetworkConstants::Found scale_up_, bridge_, network_;
-  std::optional<FittedAcross> across_;  // of the network
-  std::vector<Route> routes_;           // of the plan's groups
+  FittedAcross across_;        // of the network,
+  bool has_across_ = false;    // or what stands in for it
+  std::vector<Route> routes_;  // of the plan's groups
   CostCurve unknown_;
 };
 
