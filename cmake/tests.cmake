@@ -26,6 +26,9 @@ function(orrery_test program folder)
   target_link_libraries(${program} PRIVATE ${ARGN} orrery_test_options)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests ORRERY_TEST ON)
   add_dependencies(all_tests ${program})
+  # Files of tests lie in the build folder, so that two checkouts tested at once do not disturb each other.
+  set(temporary ${PROJECT_BINARY_DIR}/tests/tmp/${program})
+  file(MAKE_DIRECTORY ${temporary})
   if(program STREQUAL accuracy_tests)  # looks for the tables when it is run, not when it is configured
     add_test(NAME ${program} COMMAND sh -c "test -d '${ORRERY_SHARED_DIR}/data' || { \
       echo 'skipped: no measured tables at ${ORRERY_SHARED_DIR}/data'; exit 77; }; \
@@ -34,6 +37,7 @@ function(orrery_test program folder)
   else()
     add_test(NAME ${program} COMMAND ${program} --gtest_brief=1)
   endif()
+  set_property(TEST ${program} APPEND PROPERTY ENVIRONMENT TEST_TMPDIR=${temporary})
 endfunction()
 
 if(unit IN_LIST ORRERY_SUITES)

@@ -13,17 +13,6 @@ namespace orrery::golden {
 namespace {
 
 const std::filesystem::path kRoot = ORRERY_SOURCE_DIR;
-constexpr std::string_view kPrompt = "$ orrery ";
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
-}
 
 // Files that examples name as their reader's own stand beside this test.
 std::string with_own_files(std::string command) {
@@ -36,11 +25,13 @@ class Page : public testing::TestWithParam<std::filesystem::path> {};
 TEST_P(Page, PrintsWhatThisBuildAnswers) {
   const std::vector<std::string> page = lines_of(read_file(kRoot / GetParam()));
   std::string written;
+  int commands = 0;
   for (std::size_t i = 0; i < page.size(); ++i) {
     const std::size_t indent = std::min(page[i].find_first_not_of(' '), page[i].size());
     written += page[i] + "\n";
     if (!page[i].substr(indent).starts_with(kPrompt)) continue;
     const std::string command = page[i].substr(indent + kPrompt.size());
+    ++commands;
     std::vector<std::string> shown;
     const auto inside = [&](const std::string& line) {
       return indent > 0 ? line.find_first_not_of(' ') >= indent && !line.empty() : line != "```";
@@ -59,15 +50,12 @@ TEST_P(Page, PrintsWhatThisBuildAnswers) {
     for (const std::string& line : printed)
       written += (line.empty() ? "" : std::string(indent, ' ') + line) + "\n";
   }
+  EXPECT_GT(commands, 0);
   if (rewriting()) write_text(kRoot / GetParam(), written);
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Page, testing::Values("README.md", "docs/adding-a-gpu.md"),
-                         [](const auto& info) {
-                           std::string name = info.param.stem().string();
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         [](const auto& info) { return test_name(info.param); });
 
 }  // namespace
 }  // namespace orrery::golden

@@ -23,16 +23,6 @@ std::vector<std::string> split(const std::string& line) {
   return out;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    out.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return out;
-}
-
 // Four significant digits: the same on every compiler.
 std::string predicted(Runner& runner, const std::vector<std::string>& cells) {
   Scenario s;

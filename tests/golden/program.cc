@@ -1,5 +1,7 @@
 #include "tests/golden/program.h"
 
+#include <algorithm>
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +18,22 @@ Result run_program(const std::string& arguments) {
                               " >'" + out + "' 2>'" + err + "' </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string test_name(const std::filesystem::path& file) {
+  std::string name = file.stem().string();
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 std::string read_file(const std::filesystem::path& path) {

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace orrery::golden {
 
@@ -13,6 +15,13 @@ struct Result {
 
 // `arguments` as a shell reads them, from the root of the source tree.
 Result run_program(const std::string& arguments);
+
+// What stands before the arguments where a file shows a command and what it prints.
+inline constexpr std::string_view kPrompt = "$ orrery ";
+// Without the ends of lines; an empty text has none.
+std::vector<std::string> lines_of(const std::string& text);
+// A file's name as a test's: without folder and extension, '_' for '-'.
+std::string test_name(const std::filesystem::path& file);
 
 std::string read_file(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& text);

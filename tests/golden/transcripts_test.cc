@@ -10,8 +10,6 @@
 namespace orrery::golden {
 namespace {
 
-constexpr std::string_view kPrompt = "$ orrery ";
-
 std::vector<std::filesystem::path> transcripts() {
   std::vector<std::filesystem::path> out;
   for (const auto& entry : std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/golden")) {
@@ -35,21 +33,14 @@ TEST_P(Transcript, PrintsWhatItPrinted) {
 }
 
 TEST_P(Transcript, FitsEightyColumns) {
-  const std::string text = read_file(GetParam());
-  if (text.find(" -o ") < text.find('\n')) return;  // for programs, not for people
-  for (std::size_t at = text.find('\n') + 1; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    EXPECT_LE(end - at, 80u) << text.substr(at, end - at);
-    at = end + 1;
-  }
+  std::vector<std::string> lines = lines_of(read_file(GetParam()));
+  if (lines.at(0).find(" -o ") != std::string::npos) return;  // for programs, not for people
+  lines.erase(lines.begin());
+  for (const std::string& line : lines) EXPECT_LE(line.size(), 80u) << line;
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Transcript, testing::ValuesIn(transcripts()),
-                         [](const auto& info) {
-                           std::string name = info.param.stem().string();
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         [](const auto& info) { return test_name(info.param); });
 
 }  // namespace
 }  // namespace orrery::golden
