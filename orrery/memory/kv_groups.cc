@@ -3,8 +3,8 @@
 namespace orrery {
 namespace {
 
-constexpr int kLeastWindow = 4;
-constexpr double kAlmostAsMany = 1.25;
+constexpr int kLeastWindow = 4;         // tokens; ours: a shorter one frees nothing worth a group
+constexpr double kAlmostAsMany = 1.25;  // vLLM's (kv_groups.h)
 
 bool has_window(const LayerSpec& layer) {
   const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer);

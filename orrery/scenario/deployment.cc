@@ -133,8 +133,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   if (const KvGroups g = kv_groups(model, d.engine.memory); g.windowed > 0)
     d.notes.push_back(
         fmt::format("KV cache in {} group{} of layers; {} {} a window of {} tokens, outside of "
-                    "which blocks are "
-                    "freed",
+                    "which blocks are freed",
                     g.count(), g.count() > 1 ? "s" : "", g.windowed,
                     g.windowed > 1 ? "have" : "has", g.window));
   return d;

@@ -5,8 +5,7 @@
 //                over the peak of the weights' format. Attention's own products are not counted, as
 //                usual for MFU.
 //   traffic      once a step the weights and the tokens in the KV blocks in use, over the
-//   bandwidth;
-//                room that is reserved or not yet filled is not read. Of routed
+//                bandwidth; room that is reserved or not yet filled is not read. Of routed
 //                experts those that a step's tokens meet if each picks its own at random: with a
 //                share p of the experts picked by a token, (1 - p)^tokens of them are not read.
 #pragma once

@@ -240,13 +240,13 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
   StageParts out;
   int layers = 0;
   for (const int c : chunks) layers += chunk_layers(model_, p, c).size();
-  // Dense weights and routed experts have buckets of their own.
+  // Dense weights and routed experts have buckets of their own; a layer at a time holds both.
   const double bucket = std::max(stack.bucket, stack.bucket_of_rank * p.data_ranks());
   const auto pieces = [&](double parameters) {
     return bucket > 0 ? std::ceil(parameters / bucket) : std::max(1, layers);
   };
-  out.buckets = static_cast<int>(
-      std::max(1.0, bucket > 0 ? pieces(n.trained_dense) + pieces(n.trained_experts) : layers));
+  const double buckets = pieces(n.trained_dense) + (bucket > 0 ? pieces(n.trained_experts) : 0);
+  out.buckets = static_cast<int>(std::max(1.0, buckets));
   const Bytes gradient = bytes_per_element(job.precision.gradients);
   const Bytes weight =
       job.precision.fp8_parameters ? Bytes(1) : bytes_per_element(job.precision.activations);
