@@ -281,6 +281,10 @@ std::size_t size_class(Bytes bytes) {
   return bytes < Bytes(1 << 20) ? 0 : bytes < Bytes(128 << 20) ? 1 : 2;
 }
 
+bool FabricConstants::was_measured_on(std::string_view gpu) const {
+  return fmt::format(" {},", measured_on).find(fmt::format(" {},", gpu)) != std::string::npos;
+}
+
 const FittedAcross* FabricConstants::across_of(std::string_view gpu) const {
   const FittedAcross* found = nullptr;
   for (const FittedAcross& a : across) {

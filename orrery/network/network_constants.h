@@ -56,7 +56,7 @@ struct FabricConstants {
   // shorter ones.
   std::vector<std::string> stands_for;
   Origin origin = Origin::kMeasured;
-  std::string measured_on;  // for notes: "h100-sxm, h200-sxm"
+  std::string measured_on;  // ids of GPUs: "h100-sxm, h200-sxm"
   std::string recipe;
   std::vector<FittedCurve> curves;
   std::vector<FittedAcross> across;
@@ -64,6 +64,7 @@ struct FabricConstants {
 
   // The factors for a GPU: those of the longest beginning of its id; nullptr if there are none.
   const FittedAcross* across_of(std::string_view gpu) const;
+  bool was_measured_on(std::string_view gpu) const;
 };
 
 void declare(Fields& fields, FabricConstants& constants);

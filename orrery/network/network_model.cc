@@ -32,6 +32,12 @@ constexpr double kMeasuredShared = 0.03;
 constexpr double kTransferredShared = 0.10, kTransferredOwn = 0.25;
 constexpr double kAnalyticalShared = 0.20, kAnalyticalOwn = 0.40;
 
+// Another server's PCIe tree (switches, sockets, ways through host memory), beside that of a
+// transferred curve. Of catalog/network's ring all-reduces the efficiency's standard deviation
+// between servers is a factor e^0.6 over 2 ranks (four servers: L40S, H100, RTX 4090, RTX PRO 6000)
+// and e^1.3 over 8 (the two that were measured so far).
+constexpr double kOtherTree = 0.8;
+
 // Over several nodes, of a network that no file stands for: about what the fit leaves on networks
 // that it has not seen (start_elsewhere 0.95 and width_elsewhere 0.34 in catalog/network). And the
 // width of an all-to-all or send over several nodes, of which no measurements are at hand: a guess
@@ -83,6 +89,7 @@ class CurveNetwork final : public NetworkModel {
       : cluster_(cluster), beside_(beside), placement_(placement(plan)), stack_(std::move(stack)) {
     const NetworkConstants constants(bundle);
     if (cluster_.scale_up() != nullptr) scale_up_ = constants.of(*cluster_.scale_up());
+    other_tree_ = !scale_up_.constants.was_measured_on(cluster_.gpu().id);
     if (cluster_.bridge() != nullptr) bridge_ = constants.of(*cluster_.bridge());
     if (cluster_.network() != nullptr) network_ = constants.of(*cluster_.network());
     across_.elsewhere = kUnknownParts;
@@ -197,9 +204,10 @@ class CurveNetwork final : public NetworkModel {
     const std::string text = fmt::format("{} on {}", stack_, link.fabric->id);
     if (link.nodes > 1 ? !has_across_ : known.constants.curves.empty())
       return text + ", data-sheet bandwidth at assumed efficiency";
-    return fmt::format("{}, {} {}", text,
-                       known.origin == Origin::kTransferred ? "transferred from" : "measured on",
-                       known.constants.measured_on);
+    return fmt::format(
+        "{}, {} {}", text,
+        origin_of(known, *link.fabric) == Origin::kTransferred ? "transferred from" : "measured on",
+        known.constants.measured_on);
   }
 
  private:
@@ -328,6 +336,14 @@ class CurveNetwork final : public NetworkModel {
     return &fabric == cluster_.bridge() ? bridge_ : scale_up_;
   }
 
+  bool has_other_tree(const Fabric& fabric) const {
+    return other_tree_ && fabric.kind == FabricKind::kBus;
+  }
+
+  Origin origin_of(const NetworkConstants::Found& known, const Fabric& fabric) const {
+    return has_other_tree(fabric) ? std::max(known.origin, Origin::kTransferred) : known.origin;
+  }
+
   // The curve that a forced pair has within a node; nullopt: none was fitted.
   static std::optional<CollectiveAlgorithm> curve_of(const NcclForced& forced) {
     if (forced.algorithm == NcclAlgorithm::kRing && !forced.protocol)
@@ -354,8 +370,10 @@ class CurveNetwork final : public NetworkModel {
               forced.algorithm ? to_text(*forced.algorithm) : "library", 0, Origin::kAnalytical};
     }
     if (best.curve != nullptr) {
-      return {best.time, to_text(best.algorithm), best.curve->left_out_error[size_class(c.bytes)],
-              known.origin};
+      const double error = best.curve->left_out_error[size_class(c.bytes)];
+      return {best.time, to_text(best.algorithm),
+              has_other_tree(*link.fabric) ? root_of_squares(error, kOtherTree) : error,
+              origin_of(known, *link.fabric)};
     }
     const auto algorithm =
         is_point_to_point(c.kind) ? CollectiveAlgorithm::kDirect : CollectiveAlgorithm::kRing;
@@ -427,6 +445,7 @@ class CurveNetwork final : public NetworkModel {
   RankPlacement placement_;
   std::string stack_;
   NetworkConstants::Found scale_up_, bridge_, network_;
+  bool other_tree_ = false;    // a bus's curves are of other GPUs' servers
   FittedAcross across_;        // of the network,
   bool has_across_ = false;    // or what stands in for it
   std::vector<Route> routes_;  // of the plan's groups

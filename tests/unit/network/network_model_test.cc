@@ -55,6 +55,16 @@ TEST(NetworkModel, SmallMessagesTakeTheFrameworksKernels) {
   EXPECT_NEAR(us(*network("l40s", tp(2), "vllm"), CKind::kAllReduce, 2, 1 << 20), 60, 15);
 }
 
+// Two servers with the same PCIe generation differ by the switches and sockets between their GPUs.
+TEST(NetworkModel, AnotherServersPcieTree) {
+  const Collective c{CKind::kAllReduce, Group::kTensor, 4, Bytes(64 << 20)};
+  const Estimate<Seconds> own = network("l40s", tp(4))->predict(c).time;
+  const Estimate<Seconds> other = network("a100-80g-pcie", tp(4), "nccl")->predict(c).time;
+  EXPECT_EQ(own.origin, Origin::kMeasured);
+  EXPECT_EQ(other.origin, Origin::kTransferred);
+  EXPECT_GT(other.own, own.own + 0.5);
+}
+
 // docs on composition: two RTX PRO 6000 on PCIe take 20 to 30 us + bytes / 13 GB/s.
 TEST(NetworkModel, PcieBox) {
   const auto m = network("rtx-pro-6000", tp(2), "vllm");
