@@ -135,6 +135,14 @@ class Builder {
     return it == all.begin() ? kNone : *(it - 1);
   }
 
+  // The same, of what began before `waiting`: what it may have waited for.
+  std::uint32_t ended_before(const TracedWork& waiting, std::uint32_t lane, Nanoseconds launched,
+                             Nanoseconds when) const {
+    std::uint32_t k = ended_by(lane, launched, when);
+    while (k != kNone && w_.work[k].start >= waiting.start) k = w_.work[k].previous;
+    return k;
+  }
+
   // What each call waited for.
   void find_waits() {
     for (std::uint32_t i = 0; i < t_.lanes.size(); ++i) {
@@ -437,7 +445,7 @@ class Builder {
     std::uint32_t latest = kNone;
     for (std::uint32_t lane = 0; lane < w_.work_of.size(); ++lane) {
       if (lane == waiting.lane) continue;
-      const std::uint32_t k = ended_by(lane, c.start, waiting.start + kTolerance);
+      const std::uint32_t k = ended_before(waiting, lane, c.start, waiting.start + kTolerance);
       if (k != kNone && (latest == kNone || w_.work[k].end > w_.work[latest].end)) latest = k;
     }
     return wait_edge(latest, to);
@@ -469,7 +477,7 @@ class Builder {
       std::uint32_t latest = kNone;
       for (std::uint32_t lane = 0; lane < w_.work_of.size(); ++lane) {
         if (lane == k.lane) continue;
-        const std::uint32_t other = ended_by(lane, k.start, k.start + kTolerance / 2);
+        const std::uint32_t other = ended_before(k, lane, k.start, k.start + kTolerance / 2);
         if (other == kNone || w_.work[other].end < k.start - kNear) continue;
         if (latest == kNone || w_.work[other].end > w_.work[latest].end) latest = other;
       }

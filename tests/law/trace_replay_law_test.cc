@@ -13,6 +13,9 @@ struct Step {
   int what = 0, stream = 0;
   int us = 0;
 };
+void showValue(const Step& s, std::ostream& out) {  // in rapidcheck's counterexamples
+  out << "{" << s.what << ", " << s.stream << ", " << s.us << "}";
+}
 
 TracedMachine run(const std::vector<Step>& program) {
   constexpr const char* kKernels[] = {"nvjet_gemm", "flash_fwd", "ncclDevKernel_AllReduce",
