@@ -47,9 +47,9 @@ class MixedNetwork final : public NetworkModel {
     return of->choice(c, forced);
   }
 
-  Seconds bound(const Collective& c) const override {
+  Seconds bound(const Collective& c, const NcclForced& forced) const override {
     Seconds highest;
-    for (const auto& m : kinds_) highest = std::max(highest, m->bound(c));
+    for (const auto& m : kinds_) highest = std::max(highest, m->bound(c, forced));
     return highest;
   }
 

@@ -33,7 +33,7 @@ Seconds nic_latency(const Fabric& network) {
   return std::max(Seconds(0), network.latency - kTableLatency);
 }
 
-NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link) {
+NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link, bool collnet) {
   NcclGraph g;
   const bool nvidia = cluster.gpu().vendor == "nvidia";
   g.generation = generation_of(cluster.gpu());
@@ -52,7 +52,10 @@ NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link) {
     if (!alone) g.inter = std::min(g.inter, inside * kNvlinkAcross / g.channels);
     g.intra = g.inter;
   }
-  if (link.nodes > 1) g.nic_latency = nic_latency(*link.fabric);
+  if (link.nodes > 1) {
+    g.nic_latency = nic_latency(*link.fabric);
+    g.collnet = collnet && link.fabric->in_network_reduction;
+  }
   const Fabric* fabric = cluster.scale_up();
   if (nvidia && fabric != nullptr && fabric->in_network_reduction && link.ranks_per_node > 1) {
     g.nvls_channels = std::min(link.ranks_per_node, kMostHeads);
@@ -62,7 +65,7 @@ NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link) {
 }
 
 Seconds bisection_bound(const Cluster& cluster, const GroupLink& link, Collective::Kind kind,
-                        Bytes bytes) {
+                        Bytes bytes, bool collnet) {
   using Kind = Collective::Kind;
   const bool adds_up = cluster.scale_up() != nullptr && cluster.scale_up()->in_network_reduction;
   const auto through_link = [&](int ranks, BytesPerSecond bandwidth) {
@@ -74,7 +77,8 @@ Seconds bisection_bound(const Cluster& cluster, const GroupLink& link, Collectiv
   if (kind == Kind::kSend) return bytes / link.bandwidth;
   // Each rank sends to the other nodes' ranks; other collectives share a node's ports.
   if (kind == Kind::kAllToAll) return bytes * (nodes - 1) / nodes / link.bandwidth;
-  const Seconds ports = bytes / inner * bus_factor(kind, link.nodes) / link.bandwidth;
+  const bool once = collnet && kind == Kind::kAllReduce;
+  const Seconds ports = bytes / inner * (once ? 1 : bus_factor(kind, link.nodes)) / link.bandwidth;
   if (link.ranks_per_node == 1) return ports;
   return std::max(
       ports, through_link(link.ranks_per_node, scale_up_bandwidth(cluster, link.ranks_per_node)));

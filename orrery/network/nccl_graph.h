@@ -19,12 +19,14 @@ namespace orrery {
 // Latency of a message between nodes beyond the one that NCCL's table counts: EFA's 15 us.
 Seconds nic_latency(const Fabric& network);
 
-NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link);
+// `collnet`: NCCL_COLLNET_ENABLE is set.
+NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link, bool collnet = false);
 
 // Time below which no algorithm can be: bytes that must cross a cut of the machine over the wires
 // of the cut. Cuts: around one node (its GPUs' shares of the ports) and around one GPU (its
-// scale-up link, which an in-network reduction passes once).
+// scale-up link), both of which a reduction in the network's switches passes once: within a node
+// wherever they can, between nodes with `collnet`.
 Seconds bisection_bound(const Cluster& cluster, const GroupLink& link, Collective::Kind kind,
-                        Bytes bytes);
+                        Bytes bytes, bool collnet = false);
 
 }  // namespace orrery

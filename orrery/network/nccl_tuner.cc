@@ -65,32 +65,6 @@ double inter_steps(Kind kind, int nodes) {
   return kind == Kind::kAllGather || kind == Kind::kReduceScatter ? nodes - 1 : nodes;
 }
 
-bool is_available(const NcclGraph& g, Kind kind, A a, P p) {
-  if (kind == Kind::kAllToAll || kind == Kind::kSend) return false;
-  if (g.rings_only && a != A::kRing) return false;
-  const bool gathers = kind == Kind::kAllGather || kind == Kind::kReduceScatter;
-  const bool reduces = kind == Kind::kAllReduce;
-  if (p != P::kSimple && a != A::kRing && a != A::kTree) return false;
-  if (p == P::kLl128 && !(g.ll128 && g.nvlink)) return false;
-  switch (a) {
-    case A::kRing:
-      return true;
-    case A::kTree:
-      return reduces;
-    case A::kCollNetDirect:
-      return g.collnet && g.nodes > 1 && (reduces || gathers);
-    case A::kCollNetChain:
-      return g.collnet && g.nodes > 1 && reduces;
-    case A::kNvls:
-      return g.nvls_channels > 0 && (reduces || gathers) && (g.nodes == 1 || g.collnet);
-    case A::kNvlsTree:
-      return g.nvls_channels > 0 && reduces && g.nodes > 1;
-    case A::kPat:
-      return gathers && g.ranks_per_node == 1;
-  }
-  return false;
-}
-
 // Bus bandwidth in GB/s.
 double bus_bandwidth(const NcclGraph& g, Kind kind, A a, P p) {
   constexpr double kGb = 1e9;
@@ -160,6 +134,7 @@ double latency(const NcclGraph& g, Kind kind, A a, P p, double nic_latency) {
 double per_bus(const NcclGraph& g, Kind kind, A a) {
   const bool by_steps = a == A::kRing || a == A::kNvls || a == A::kNvlsTree;
   if (by_steps) return g.ranks() / steps(kind, g.ranks());
+  if (a == A::kCollNetDirect || a == A::kCollNetChain) return 1;  // a port once each way
   return kind == Kind::kAllReduce ? .5 : 1;
 }
 
@@ -203,8 +178,40 @@ std::optional<NcclProtocol> parse_nccl_protocol(std::string_view text) {
   return parse<NcclProtocol>(text, nccl_protocol_names());
 }
 
+std::string_view why_not_offered(const NcclGraph& g, Kind kind, A a, P p) {
+  if (kind == Kind::kAllToAll || kind == Kind::kSend) return "it has no algorithm to choose";
+  if (g.rings_only && a != A::kRing) return "over nodes this library takes rings alone";
+  if (p != P::kSimple && a != A::kRing && a != A::kTree) return "it has the Simple protocol alone";
+  if (p == P::kLl128 && !(g.ll128 && g.nvlink)) return "LL128 needs NVLink";
+  const bool gathers = kind == Kind::kAllGather || kind == Kind::kReduceScatter;
+  const bool reduces = kind == Kind::kAllReduce;
+  switch (a) {
+    case A::kRing:
+      return "";
+    case A::kTree:
+      return reduces ? "" : "trees are for all-reduces";
+    case A::kCollNetDirect:
+    case A::kCollNetChain:
+      if (!reduces && !(gathers && a == A::kCollNetDirect)) return "CollNet is for all-reduces";
+      if (g.nodes == 1) return "CollNet is for several nodes";
+      return g.collnet ? "" : "CollNet needs a network whose switches add up";
+    case A::kNvls:
+      if (g.nvls_channels == 0) return "the node's switch does not add up";
+      if (!reduces && !gathers) return "NVLS is for all-reduces, all-gathers and reduce-scatters";
+      return g.nodes == 1 || g.collnet ? "" : "NVLS over nodes needs CollNet; nvls-tree does not";
+    case A::kNvlsTree:
+      if (g.nvls_channels == 0) return "the node's switch does not add up";
+      if (!reduces) return "trees are for all-reduces";
+      return g.nodes > 1 ? "" : "NVLSTree is for several nodes";
+    case A::kPat:
+      if (!gathers) return "PAT is for all-gathers and reduce-scatters";
+      return g.ranks_per_node == 1 ? "" : "PAT needs one rank a node";
+  }
+  return "";
+}
+
 NcclCost nccl_cost(const NcclGraph& g, Kind kind, A a, P p) {
-  if (!is_available(g, kind, a, p)) return {};
+  if (!why_not_offered(g, kind, a, p).empty()) return {};
   const double bus = bus_bandwidth(g, kind, a, p);
   const double all = latency(g, kind, a, p, g.nic_latency / microseconds(1));
   NcclCost cost{bus > 0, microseconds(all), BytesPerSecond(bus * per_bus(g, kind, a) * 1e9)};

@@ -4,8 +4,9 @@
 //
 // Its times are not predictions: they are 16 to 66 % low below 128 MiB. Use it to choose, and
 // cost.h to time. Latencies, caps and corrections are those of ../shared/reference/network.md,
-// "NCCL's own cost model", which gives no bandwidth for CollNet; CollNet is taken as a tree that
-// the network's switches add up, and is offered only where it is switched on.
+// "NCCL's own cost model", which gives no bandwidth for CollNet: the network's switches add up, so
+// that a message passes each port once, at a ring's share of it. CollNet is offered only where it
+// is switched on.
 #pragma once
 
 #include <array>
@@ -65,6 +66,10 @@ struct NcclCost {
   double stages = 0;
   Seconds fill{};
 };
+// Why NCCL does not consider a pair for a collective on this graph; empty: it does.
+std::string_view why_not_offered(const NcclGraph& graph, Collective::Kind kind,
+                                 NcclAlgorithm algorithm, NcclProtocol protocol);
+
 NcclCost nccl_cost(const NcclGraph& graph, Collective::Kind kind, NcclAlgorithm algorithm,
                    NcclProtocol protocol);
 
@@ -100,6 +105,10 @@ struct NcclForced {
   std::optional<NcclProtocol> protocol{};
   bool allows(NcclAlgorithm a, NcclProtocol p) const {
     return (!algorithm || *algorithm == a) && (!protocol || *protocol == p);
+  }
+  // Whoever asks for CollNet has set NCCL_COLLNET_ENABLE.
+  bool collnet() const {
+    return algorithm == NcclAlgorithm::kCollNetDirect || algorithm == NcclAlgorithm::kCollNetChain;
   }
 };
 

@@ -177,7 +177,7 @@ class CurveNetwork final : public NetworkModel {
             ? fmt::format("forced; the tuner reckons {}", to_text(best.time))
             : fmt::format("least of the tuner's reckonings: {}", to_text(best.time));
     std::optional<Tuned> scratch;
-    const Tuned& tuned = tuned_of(c, placement_, scratch);
+    const Tuned& tuned = tuned_of(c, placement_, forced, scratch);
     std::optional<NcclChoice> second;
     for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
       const auto algorithm = static_cast<NcclAlgorithm>(a);
@@ -192,9 +192,9 @@ class CurveNetwork final : public NetworkModel {
     return {to_text(best.algorithm), to_text(best.protocol), std::move(reason)};
   }
 
-  Seconds bound(const Collective& c) const override {
+  Seconds bound(const Collective& c, const NcclForced& forced) const override {
     if (c.ranks <= 1) return Seconds(0);
-    return bound_of(c, group_link(c, placement_), placement_);
+    return bound_of(c, group_link(c, placement_), placement_, forced.collnet());
   }
 
   std::string provenance(const Collective& c) const override {
@@ -245,23 +245,25 @@ class CurveNetwork final : public NetworkModel {
     return cluster_.link(stages ? std::max(p.stages, 2) : c.ranks, group_stride(c, p));
   }
 
-  Tuned tuned(int ranks, int stride, Collective::Kind kind) const {
+  Tuned tuned(int ranks, int stride, Collective::Kind kind, bool collnet = false) const {
     const GroupLink link = cluster_.link(ranks, stride);
-    const NcclGraph graph = nccl_graph(cluster_, link);
+    const NcclGraph graph = nccl_graph(cluster_, link, collnet);
     Tuned t{graph, nccl_costs(graph, kind), {}};
     if (link.nodes > 1 && link.ranks_per_node > 1)
       t.within = cluster_.link(link.ranks_per_node, stride);
     for (const Cluster& other : beside_) {
-      t.costs = slowest(t.costs, nccl_costs(nccl_graph(other, other.link(ranks, stride)), kind));
+      const GroupLink theirs = other.link(ranks, stride);
+      t.costs = slowest(t.costs, nccl_costs(nccl_graph(other, theirs, collnet), kind));
     }
     return t;
   }
 
-  Seconds bound_of(const Collective& c, const GroupLink& link, const RankPlacement& p) const {
-    Seconds bound = bisection_bound(cluster_, link, c.kind, c.bytes);
+  Seconds bound_of(const Collective& c, const GroupLink& link, const RankPlacement& p,
+                   bool collnet) const {
+    Seconds bound = bisection_bound(cluster_, link, c.kind, c.bytes, collnet);
     for (const Cluster& other : beside_) {
       const GroupLink theirs = other.link(c.ranks, group_stride(c, p));
-      bound = std::max(bound, bisection_bound(other, theirs, c.kind, c.bytes));
+      bound = std::max(bound, bisection_bound(other, theirs, c.kind, c.bytes, collnet));
     }
     return bound;
   }
@@ -275,9 +277,10 @@ class CurveNetwork final : public NetworkModel {
   }
 
   // Of a group of the plan, or made in `scratch`.
-  const Tuned& tuned_of(const Collective& c, const RankPlacement& p,
+  const Tuned& tuned_of(const Collective& c, const RankPlacement& p, const NcclForced& forced,
                         std::optional<Tuned>& scratch) const {
     const int stride = group_stride(c, p);
+    if (forced.collnet()) return scratch.emplace(tuned(c.ranks, stride, c.kind, true));
     for (const Route& r : routes_) {
       if (r.ranks == c.ranks && r.stride == stride)
         return r.kinds[static_cast<std::size_t>(c.kind)];
@@ -287,14 +290,18 @@ class CurveNetwork final : public NetworkModel {
 
   NcclChoice checked_choice(const Collective& c, const NcclForced& forced) const {
     std::optional<Tuned> scratch;
-    const Tuned& t = tuned_of(c, placement_, scratch);
+    const Tuned& t = tuned_of(c, placement_, forced, scratch);
     const auto best = nccl_choose(t.graph, c.kind, t.costs, c.bytes, forced);
     if (best) return *best;
-    throw InputError(fmt::format("{}{}{} is not offered for {} of {} ranks on {} node{}",
+    const std::string_view why =
+        why_not_offered(t.graph, c.kind, forced.algorithm.value_or(NcclAlgorithm::kRing),
+                        forced.protocol.value_or(NcclProtocol::kSimple));
+    throw InputError(fmt::format("{}{}{} is not offered for {} of {} ranks on {} node{}: {}",
                                  forced.algorithm ? to_text(*forced.algorithm) : "",
                                  forced.algorithm && forced.protocol ? " with " : "",
                                  forced.protocol ? to_text(*forced.protocol) : "", to_text(c.kind),
-                                 c.ranks, t.graph.nodes, t.graph.nodes > 1 ? "s" : ""));
+                                 c.ranks, t.graph.nodes, t.graph.nodes > 1 ? "s" : "",
+                                 why.empty() ? "not by all of the nodes" : why));
   }
 
   // REQUIRES that the pair is offered.
@@ -388,16 +395,24 @@ class CurveNetwork final : public NetworkModel {
     Choice choice{{}, "direct", errors.curve, origin};
     if (!is_point_to_point(c.kind)) {
       std::optional<Tuned> scratch;
-      const Tuned& t = tuned_of(c, p, scratch);
-      choice.time = library_time(across_.curve, t.costs, c.bytes, bound_of(c, link, p), forced);
+      const Tuned& t = tuned_of(c, p, forced, scratch);
+      choice.time = library_time(across_.curve, t.costs, c.bytes,
+                                 bound_of(c, link, p, forced.collnet()), forced);
+      if (forced.collnet()) choice.origin = Origin::kAnalytical;  // no row of it is at hand
+      choice.shared = (forced.collnet() ? kUnknownParts : errors).parts(choice.time);
+      choice.algorithm = to_text(nccl_choose(t.graph, c.kind, t.costs, c.bytes, forced)->algorithm);
       if (t.within.fabric != nullptr) {
-        // What a node's own ranks take among themselves: slow hosts were measured inside alone.
+        // What a node's own ranks take among themselves: slow hosts were measured inside alone. The
+        // upper end is that of the two whose interval ends later.
         const Choice inner = inside(c, t.within, t.within.ranks_per_node, "library", {});
-        if (inner.time.total > choice.time.total) return inner;
+        if (inner.time.total > choice.time.total) {
+          const double ahead = std::log(inner.time.total / choice.time.total);
+          const double reach = estimate(choice).sigma() - ahead / heavy_quantile(0.95);
+          if (reach <= estimate(inner).sigma()) return inner;
+          choice.time = inner.time;
+          choice.shared = reach, choice.error = 0;
+        }
       }
-      choice.shared = errors.parts(choice.time);
-      const auto best = nccl_choose(t.graph, c.kind, t.costs, c.bytes, forced);
-      choice.algorithm = to_text(best->algorithm);
       return choice;
     }
     Seconds local;

@@ -85,8 +85,9 @@ class NetworkModel {
                                   int ranks, const RankPlacement& placement) const = 0;
   virtual CollectiveChoice choice(const Collective& collective,
                                   const NcclForced& forced = {}) const = 0;
-  // Time below which no algorithm can be (bisection_bound of nccl_graph.h).
-  virtual Seconds bound(const Collective& collective) const = 0;
+  // Time below which no algorithm can be (bisection_bound of nccl_graph.h), without CollNet if it
+  // is not forced.
+  virtual Seconds bound(const Collective& collective, const NcclForced& forced = {}) const = 0;
   // What the prediction of a group rests on, for notes: "vllm on nvlink4-nvswitch, measured on
   // h100-sxm".
   virtual std::string provenance(const Collective& collective) const = 0;

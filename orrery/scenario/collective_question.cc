@@ -147,7 +147,7 @@ void answer_collective(const Asked& a, std::int64_t size, const Bundle& bundle, 
   p.at["protocol"] = choice.protocol;
   p.at["limit"] = to_text(t.bound);
   add_time(p, t.time, bytes, t.bus_bandwidth / heaviest);
-  p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c).value() / kUs));
+  p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c, forced).value() / kUs));
   add_overlap(p, a, [&](const Gpu& gpu) { return library_sms(gpu, choice.algorithm == "nvls"); });
   p.limit = choice.reason;
   p.notes.push_back(a.network.provenance(c));

@@ -22,7 +22,7 @@ class FakeNetwork : public NetworkModel {
     return {};
   }
   CollectiveChoice choice(const Collective&, const NcclForced&) const override { return {}; }
-  Seconds bound(const Collective&) const override { return Seconds(0); }
+  Seconds bound(const Collective&, const NcclForced&) const override { return Seconds(0); }
   std::string provenance(const Collective&) const override { return "fake"; }
 };
 

@@ -105,6 +105,11 @@ TEST(NcclTuner, OffersWhatNcclOffers) {
   NcclGraph switched = h100(4);
   switched.collnet = true;
   EXPECT_TRUE(offers(switched, Kind::kAllReduce, A::kNvls, P::kSimple));
+  EXPECT_EQ(why_not_offered(h100(4), Kind::kAllReduce, A::kCollNetDirect, P::kSimple),
+            "CollNet needs a network whose switches add up");
+  // A message passes each of 8 x 48 GB/s once: all-reduce at their sum.
+  const NcclCost collnet = nccl_cost(switched, Kind::kAllReduce, A::kCollNetDirect, P::kSimple);
+  EXPECT_NEAR(collnet.bandwidth.value() / 1e9, 8 * 48, 1e-9);
   NcclGraph single = h100(16);
   single.ranks_per_node = 1;
   EXPECT_TRUE(offers(single, Kind::kReduceScatter, A::kPat, P::kSimple));

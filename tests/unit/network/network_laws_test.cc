@@ -111,7 +111,7 @@ TEST(NetworkLaw, ForcedPairsObeyTheWires) {
               const Collective c{kind, Collective::Group::kTensor, gpus, Bytes(bytes)};
               try {
                 const double t = model->predict(c, forced).time.value.value();
-                EXPECT_GE(t, model->bound(c).value());
+                EXPECT_GE(t, model->bound(c, forced).value());
                 EXPECT_GT(t, last) << gpu << ' ' << gpus << ' ' << bytes;
                 last = t;
                 ++offered;

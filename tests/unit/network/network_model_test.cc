@@ -55,6 +55,20 @@ TEST(NetworkModel, SmallMessagesTakeTheFrameworksKernels) {
   EXPECT_NEAR(us(*network("l40s", tp(2), "vllm"), CKind::kAllReduce, 2, 1 << 20), 60, 15);
 }
 
+// 4 GiB over 8 ports of 50 GB/s: rings pass them 1.75 times, 18.8 ms, switches that add up once,
+// 10.7 ms, and then the node's own part is what it waits for. Without such switches it is refused.
+TEST(NetworkModel, ForcedCollNetPassesThePortsOnce) {
+  const Collective c{CKind::kAllReduce, Group::kTensor, 64, Bytes(4.294967296e9)};
+  const NcclForced collnet{NcclAlgorithm::kCollNetDirect, {}}, ring{NcclAlgorithm::kRing, {}};
+  const auto m = network("h100-sxm", tp(64));
+  const double ms = m->predict(c, collnet).time.value / milliseconds(1);
+  EXPECT_GT(ms, 10.7);
+  EXPECT_LT(ms, 0.75 * (m->predict(c, ring).time.value / milliseconds(1)));
+  EXPECT_EQ(m->predict(c, collnet).time.origin, Origin::kAnalytical);
+  EXPECT_THROW(network("mi300x", tp(64))->predict(c, collnet), InputError);
+  EXPECT_THROW(network("h100-sxm", tp(64), "nccl", "gcp-a3-mega")->predict(c, collnet), InputError);
+}
+
 // Two servers with the same PCIe generation differ by the switches and sockets between their GPUs.
 TEST(NetworkModel, AnotherServersPcieTree) {
   const Collective c{CKind::kAllReduce, Group::kTensor, 4, Bytes(64 << 20)};
