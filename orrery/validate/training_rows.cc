@@ -82,9 +82,14 @@ void set_plan(TrainingRow& row, const Cells& get) {
   p.dp = row.gpus / inner;
   if (const auto dp = get.whole("dp"); dp && *dp != p.dp)
     row.distrusted = fmt::format("states dp {}, its GPUs make {}", *dp, p.dp);
-  if (p.ep > 1 && p.tp > 1) {
-    p.etp = 1;
-    undeclared("etp");
+  if (p.ep > 1) {
+    if (const auto stated = stated_experts(row.source, row.reference, row.gpu)) {
+      p.etp = stated->etp;
+      row.job.capacity_factor = stated->capacity;
+    } else if (p.tp > 1) {  // the recipes of NeMo and Bridge for mixtures of experts
+      p.etp = 1;
+      undeclared("etp");
+    }
   }
   // Interleaving with vp 1 is what the tables call a schedule without more chunks.
   const std::string schedule = get.text("pp_schedule");

@@ -155,6 +155,18 @@ std::optional<double> stated_release(std::string_view version) {
   }
 }
 
+std::optional<StatedExperts> stated_experts(std::string_view source, std::string_view reference,
+                                            std::string_view gpu) {
+  if (source != "dgxc-benchmarking" || !reference.starts_with("grok1/")) return std::nullopt;
+  // The recipes drop what is above an expert's capacity of 1, and fill up to it
+  // (grok1/grok1_314b.yaml: moe_expert_capacity_factor; NeMo's MegatronTokenDropCallback).
+  constexpr double kCapacity = 1;
+  // README_314b.md's state no ETP: Megatron's default is tp. README.md has a column of it: 4 on
+  // GB200 (tp 4), 1 on H100.
+  const bool split = reference.starts_with("grok1/README_314b.md") || gpu.starts_with("gb");
+  return StatedExperts{split ? 0 : 1, kCapacity};
+}
+
 StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,
                        int gpus_per_node, int gpus) {
   StatedNode out;

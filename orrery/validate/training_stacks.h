@@ -42,6 +42,15 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
 // When the version was released, in years; none if it does not tell ("torch 2.13").
 std::optional<double> stated_release(std::string_view version);
 
+// What the page or recipe that a row cites says of routed experts, where the table has no column
+// for it.
+struct StatedExperts {
+  int etp = 0;          // 0: tp
+  double capacity = 0;  // tokens an expert takes at most, over the mean; 0: all
+};
+std::optional<StatedExperts> stated_experts(std::string_view source, std::string_view reference,
+                                            std::string_view gpu);
+
 struct StatedNode {
   NodeType node;
   bool network_stated = false;  // false: the node's own default

@@ -249,11 +249,39 @@ class Passes {
     return e;
   }
 
-  // To the experts and back. A rank's own tokens are its share of the tensor-parallel ranks'; each
-  // of the etp ranks of an expert needs them.
+  // Tokens that a rank sends to experts. With sequence parallelism its own; without, tensor-parallel
+  // ranks hold the same ones, and share them where experts are not split as far.
+  double own_tokens() const {
+    const double shared = plan_.sequence_parallel ? 1 : plan_.expert_tp();
+    return real(rank_tokens(job_)) * shared / plan_.tp;
+  }
+
+  // Experts split etp ways, of divided tokens: the copies that an all-to-all brought are gathered
+  // over the etp ranks, and the partial results reduced and scattered (Megatron Core's
+  // MoEAlltoAllTokenDispatcher). The other dispatchers send to all etp ranks at once.
+  bool gathers_copies() const {
+    return plan_.ep > 1 && plan_.expert_tp() > 1 && plan_.sequence_parallel &&
+           plan_.dispatcher == ExpertDispatcher::kAllToAll;
+  }
+
+  void gather_copies(const MoeExperts& m, const ProgramOp& op) {
+    const ProgramOp from{Op{}, op.count, "moe_gather", op.part};
+    const Bytes copies =
+        load(m) * own_tokens() * m.top_k * plan_.expert_tp() * (1.0 * m.hidden * element_);
+    for (const Kind kind : {Kind::kAllGather, Kind::kReduceScatter}) {
+      const Collective c{kind, Group::kTensor, plan_.expert_tp(), copies};
+      forward_and_again(c, op.count, from, Cost::kTensor);
+      // Each is the other's gradient.
+      put(c, op.count, from, Pass::kBackwardInput, Cost::kTensor);
+    }
+  }
+
+  // To the experts and back.
   void exchange_tokens(const MoeExperts& m, const ProgramOp& op) {
     if (plan_.ep == 1) return;
-    const double tokens = real(rank_tokens(job_)) * plan_.expert_tp() / plan_.tp;
+    double tokens = own_tokens();
+    // Each of the etp ranks of an expert needs them.
+    if (plan_.sequence_parallel && !gathers_copies()) tokens *= plan_.expert_tp();
     const Bytes each = 1.0 * m.hidden * element_;
     const auto layer =
         std::find_if(model_.layers.specs().begin(), model_.layers.specs().end(),
@@ -301,8 +329,7 @@ class Passes {
   // five kernels forward and three backward; tokens laid out by expert before they leave, by local
   // expert where they arrive, and both again on the way back. kFlex sends tokens as they are.
   void route_tokens(const MoeExperts& m, const MoeExperts& e, const ProgramOp& op) {
-    const std::int64_t own =
-        std::max<std::int64_t>(1, rank_tokens(job_) * plan_.expert_tp() / plan_.tp);
+    const std::int64_t own = std::max<std::int64_t>(1, std::llround(own_tokens()));
     const ProgramOp router{Op{}, op.count, "moe_router", op.part};
     const Bytes scores = real(own) * m.experts * Bytes(4);
     const Elementwise score{Elementwise::Kind::kSoftmax, own, m.experts, scores, scores};
@@ -323,13 +350,33 @@ class Passes {
     if (plan_.ep > 1) moved(received, received), moved(received, received);
   }
 
+  // The experts of a rank one after the other, each two products and the activation between them
+  // (TransformerEngine's GroupedLinear: a cuBLAS product an expert).
+  void expert_products(const MoeExperts& e, const ProgramOp& op) {
+    const std::int64_t rows =
+        std::max<std::int64_t>(1, std::llround(real(e.tokens) * e.top_k / e.experts));
+    const std::int64_t inner = e.intermediate / e.tp;
+    const double count = op.count * e.experts;
+    for (const Gemm& g : {Gemm{rows, (e.gated ? 2 : 1) * inner, e.hidden, 1, e.format},
+                          Gemm{rows, e.hidden, inner, 1, e.format}}) {
+      forward_and_again(g, count, op, Cost::kExperts);
+      const GemmGradients back = gradients(g);
+      put(back.first, count, op, Pass::kBackwardInput, Cost::kExperts);
+      if (!frozen_) put(back.second, count, op, Pass::kBackwardWeight, Cost::kExperts);
+    }
+    const Bytes half = real(rows * e.experts) * real(inner) * element_;
+    const Elementwise act{Elementwise::Kind::kActivation, rows * e.experts, inner,
+                          (e.gated ? 2 : 1) * half, half};
+    forward_and_again(act, op.count, op, Cost::kElementwise);
+    put(gradient(act), op.count, op, Pass::kBackwardInput, Cost::kElementwise);
+  }
+
   void routed(const MoeExperts& m, const ProgramOp& op) {
     exchange_tokens(m, op);
+    if (gathers_copies()) gather_copies(m, op);
     const MoeExperts e = of_rank(m);
     route_tokens(m, e, op);
-    forward_and_again(e, op.count, op, Cost::kExperts);
-    put(e, op.count, op, Pass::kBackwardInput, Cost::kExperts);
-    if (!frozen_) put(e, op.count, op, Pass::kBackwardWeight, Cost::kExperts);
+    expert_products(e, op);
     // Operands of the grouped products, as casts of one product each.
     const double tokens = real(e.tokens) * e.top_k;
     const std::int64_t inner = e.intermediate / e.tp;
@@ -389,8 +436,10 @@ class Passes {
     // Serving's exchange of tokens: training's own is exchange_tokens.
     if (c.group == Group::kExpert || c.group == Group::kData) return;
     double count = op.count;
-    // A layer's two blocks have one entry; routed experts of whole tokens need none of their own.
-    if (op.name == "tp_all_reduce" && experts && plan_.expert_tp() == 1 && plan_.ep > 1) count /= 2;
+    // A layer's two blocks have one entry; routed experts of whole tokens, and those whose copies are
+    // gathered, need none of their own.
+    const bool own = plan_.ep > 1 && (plan_.expert_tp() == 1 || gathers_copies());
+    if (op.name == "tp_all_reduce" && experts && own) count /= 2;
     if (!plan_.sequence_parallel) {
       forward_and_again(c, count, op, Cost::kTensor);
       if (op.name != "embedding_all_reduce") tensor(c.kind, count, c, op, Pass::kBackwardInput);

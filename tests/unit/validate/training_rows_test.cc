@@ -219,6 +219,27 @@ TEST_F(TrainingRows, ExpertsOverMoreRanksThanTensorParallelOnes) {
   EXPECT_NEAR(static_cast<double>(n.active()), 37.5e9, 0.5e9);
 }
 
+TEST_F(TrainingRows, ExpertsAsThePageSaysThem) {
+  Fields row = {{"source", "dgxc-benchmarking"},
+                {"source_ref", "grok1/README_314b.md 2025-06-09 35a9aecc8"},
+                {"model", "gpt-oss-20b"},
+                {"framework", "NeMo (Megatron-Core)"},
+                {"tp", "4"},
+                {"ep", "8"}};
+  TrainingRow r = read(row);
+  ASSERT_EQ(r.refused, "");
+  EXPECT_EQ(r.job.plan.expert_tp(), 4);
+  EXPECT_EQ(r.job.capacity_factor, 1);
+  EXPECT_TRUE(r.declares("etp"));
+  row["source_ref"] = "grok1/README.md 2025-07-23 dfc80397b";
+  r = read(row);
+  EXPECT_EQ(r.job.plan.expert_tp(), 1);
+  row["source_ref"] = "llama/README.md";
+  r = read(row);
+  EXPECT_EQ(r.job.capacity_factor, 0);
+  EXPECT_FALSE(r.declares("etp"));
+}
+
 TEST_F(TrainingRows, RowsThatCannotBeAsked) {
   EXPECT_NE(read({{"gpu", "trn1_core"}}).refused, "");
   EXPECT_NE(read({{"seq_len", ""}}).refused.find("sequence length"), std::string::npos);
