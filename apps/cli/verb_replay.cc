@@ -82,8 +82,12 @@ void print_table(const std::string& heading, const TraceAnswer& a) {
   fmt::print("step time: measured {} ms, replayed {} ms ({:+.2f} %)\n", ms_text(a.measured),
              ms_text(a.replayed.total), 100 * a.difference);
   if (a.changed) {
-    fmt::print("what-if:   {} ms, {:.3f} of the replay; 90 %: {} ms, {}\n", ms_text(a.time.value),
-               a.time.value / a.replayed.total, interval(a), to_text(a.time.origin));
+    const std::string time = fmt::format("what-if:   {} ms, {:.3f} of the replay;",
+                                         ms_text(a.time.value), a.time.value / a.replayed.total);
+    const std::string range =
+        fmt::format("90 %: {} ms, {}", interval(a), to_text(a.time.origin));
+    const bool fits = time.size() + 1 + range.size() <= 80;
+    fmt::print("{}{}{}\n", time, fits ? " " : "\n           ", range);
   }
   fmt::print("\n{:>47}{}\n", "replayed, ms", a.changed ? fmt::format("{:>25}", "what-if, ms") : "");
   fmt::print("{:<19} {:>7} {:>9}{:>9}{:>9}{}\n", "", "kernels", "busy", "exposed", "critical",

@@ -138,8 +138,8 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
   const double tokens = static_cast<double>(rank_tokens(job));
   if (p.pp > 1)
     s.buckets += Bytes(2 * plain * model.hidden * tokens / (p.sequence_parallel ? p.tp : 1));
-  if (p.cp > 1 && p.context != ContextMethod::kUlysses) {
-    const double ranks = p.context == ContextMethod::kRing ? 1 : p.cp - 1;
+  if (p.ring_ranks() > 1) {
+    const double ranks = p.context == ContextMethod::kAllGather ? p.cp - 1 : 1;
     s.buckets += Bytes(plain * exchanged_width(model, p.tp) * tokens * ranks);
   }
   return s;

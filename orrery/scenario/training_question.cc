@@ -75,9 +75,12 @@ void declare_plan(Fields& f, TrainingPlan& p) {
         "nodes that a token's experts lie on at most (node-limited routing); 0: as the model's "
         "router groups its experts")
       .range(0, kMostRanks);
-  f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses"},
+  f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses", "usp"},
              "how context-parallel ranks share keys and values")
       .alias("cp_comm_type");
+  f.add("ulysses", p.ulysses,
+        "context method usp: consecutive ranks that share heads; rings go between such groups")
+      .range(1, kMostRanks);
   f.add("zigzag", p.zigzag,
         "context-parallel ranks take two parts of a sequence that mirror each other; false: "
         "consecutive parts, the last with most causal work");

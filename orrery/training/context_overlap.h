@@ -18,7 +18,9 @@
 //
 // All-gather (Llama 3; TransformerEngine's "all_gather"): keys and values before, backward again,
 // and their gradients reduced after. Ulysses (DeepSpeed; "a2a"): all-to-all before and after.
-// Nothing hides either.
+// Nothing hides either. USP (Fang and Zhao 2024) is both: all-to-all within groups of `ulysses`
+// ranks, and a ring between groups, whose hops alone hide; with groups of one rank it is the ring,
+// with one group Ulysses.
 //
 // The event level runs blocks and hops; both agree exactly (tests/unit/training).
 #pragma once

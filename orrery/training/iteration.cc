@@ -22,15 +22,17 @@ double context_factor(const IterationParts& whole, const ChunkParts& parts,
                       const TrainingConstants& k, const TrainingPlan& plan, TrainingPass pass,
                       double f, bool events) {
   const Seconds all = parts.time[at(TrainingCost::kContext)][at(pass)];
+  const Seconds hops = parts.hops[at(pass)];
+  if (hops <= Seconds(0)) return f;  // nothing hides gathers and all-to-alls
   ContextPass p;
-  p.method = plan.context, p.ranks = plan.cp, p.balanced = plan.zigzag;
+  p.ranks = plan.ring_ranks(), p.balanced = plan.zigzag;
   p.backward = pass == TrainingPass::kBackwardInput;
   const TrainingCost core =
       p.backward ? TrainingCost::kAttentionBackward : TrainingCost::kAttention;
   p.attention = cost_factor(whole, parts, k, plan, core, pass) * parts.time[at(core)][at(pass)];
-  p.communication = f * all;
+  p.communication = f * hops;
   p.slowdown = whole.context_slowdown;
-  return context_exposed(p, parts.contexts[at(pass)], events) / all;
+  return (f * (all - hops) + context_exposed(p, parts.contexts[at(pass)], events)) / all;
 }
 
 }  // namespace
@@ -322,21 +324,54 @@ Seconds forward_time(const IterationTime& t) {
   return t.forward * passes + t.host;
 }
 
+namespace {
+
+constexpr std::array<TrainingCost, 3> kCollectives = {
+    TrainingCost::kTensor, TrainingCost::kContext, TrainingCost::kExpertExchange};
+
+// Of the time of one cost, in the whole.
+double squared_error(const IterationParts& parts, const IterationTime& time, std::size_t cost) {
+  const double share = time.work[cost] / time.total;
+  return share * share * (std::pow(parts.shared[cost], 2) + std::pow(parts.own[cost], 2));
+}
+
+IterationParts with_wires(IterationParts parts, double factor) {
+  for (ChunkParts& c : parts.kinds)
+    for (Seconds* t : {&c.gather, &c.gather_again, &c.scatter}) *t *= factor;
+  for (StageParts& s : parts.stages)
+    for (Seconds* t : {&s.reduce, &s.gather, &s.broadcast}) *t *= factor;
+  parts.send *= factor;
+  return parts;
+}
+
+}  // namespace
+
+double network_error(const IterationParts& parts, const IterationTime& time,
+                     const TrainingConstants& k, const TrainingJob& job) {
+  double squared = 0;
+  for (const TrainingCost c : kCollectives) squared += squared_error(parts, time, at(c));
+  if (const double sigma = std::hypot(parts.wires_shared, parts.wires_own); sigma > 0) {
+    const Seconds usual = iteration_time(parts, k, job).total;
+    const Seconds slow = iteration_time(with_wires(parts, std::exp(sigma)), k, job).total;
+    squared += std::pow((slow - usual) / time.total, 2);
+  }
+  return std::sqrt(squared);
+}
+
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
                                      const TrainingConstants& k, const TrainingJob& job) {
-  double shared = 0, own = 0;
-  for (std::size_t c = 0; c < kTrainingCosts; ++c) {
-    const double share = time.work[c] / time.total;
-    shared += std::pow(share * parts.shared[c], 2);
-    own += std::pow(share * parts.own[c], 2);
-  }
+  double kernels = 0;
+  for (std::size_t c = 0; c < kTrainingCosts; ++c)
+    if (std::find(kCollectives.begin(), kCollectives.end(), static_cast<TrainingCost>(c)) ==
+        kCollectives.end())
+      kernels += squared_error(parts, time, c);
   // A fit's error on rows of other sources holds that of the kernels: only what kernels are
   // uncertain beyond it (a GPU without measurements) comes on top.
-  const double kernels = std::sqrt(shared + own);
-  const double beyond = std::sqrt(std::max(0.0, kernels * kernels - k.error * k.error / 2));
+  const double beyond = std::sqrt(std::max(0.0, kernels - k.error * k.error / 2));
   const double adapters = job.tuning == Tuning::kFull ? 0 : k.adapters_error;
-  const double error = std::hypot(k.error, k.experts_error * experts_share(time), adapters);
-  return {time.total, beyond, error, std::max(parts.origin, Origin::kFitted)};
+  const double fitted = std::hypot(k.error, k.experts_error * experts_share(time), adapters);
+  const double shared = std::hypot(beyond, network_error(parts, time, k, job));
+  return {time.total, shared, fitted, std::max(parts.origin, Origin::kFitted)};
 }
 
 double experts_share(const IterationTime& time) {

@@ -93,7 +93,14 @@ Seconds forward_time(const IterationTime& time);
 // Of routed experts and their exchange, in [0, 1].
 double experts_share(const IterationTime& time);
 
-// The same with its uncertainty: the kernels' and collectives' own, and the constants' error.
+// What an iteration is longer by, relatively, where all communication takes one deviation of its
+// error longer. What blocks counts by its share; of weights, gradients and sends, which run beside
+// computation, the iteration is reckoned again.
+double network_error(const IterationParts& parts, const IterationTime& time,
+                     const TrainingConstants& k, const TrainingJob& job);
+
+// The same with its uncertainty: the kernels', the network's, and the constants' error, which is
+// what a fit leaves beside the network's.
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
                                      const TrainingConstants& k, const TrainingJob& job);
 

@@ -68,6 +68,22 @@ ExpertExchange exchange_of(const ExpertMove& m) {
 
 }  // namespace
 
+// Errors of times that are spent one after the other: shared ones add up, own ones in squares.
+class ErrorSum {
+ public:
+  Seconds add(const Estimate<Seconds>& e, double times = 1) {
+    const double t = e.value.value() * times;
+    time_ += t, shared_ += t * e.shared, own_squared_ += std::pow(t * e.own, 2);
+    return e.value * times;
+  }
+  // Weighted by time.
+  double shared() const { return time_ > 0 ? shared_ / time_ : 0; }
+  double own() const { return time_ > 0 ? std::sqrt(own_squared_) / time_ : 0; }
+
+ private:
+  double time_ = 0, shared_ = 0, own_squared_ = 0;
+};
+
 IterationModel::IterationModel(const Architecture& model, const Cluster& cluster,
                                const KernelModel& kernels, const NetworkModel& network)
     : model_(model), cluster_(cluster), kernels_(kernels), network_(network) {}
@@ -82,6 +98,7 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     check_format(cluster_.gpu(), format);
   IterationParts whole;
   std::vector<std::vector<int>> keys;
+  ErrorSum wires;
   std::array<double, kTrainingCosts> total{};
   for (int c = 0; c < p.pp * p.vp; ++c) {
     std::vector<int> key = chunk_key(model_, p, c);
@@ -89,7 +106,7 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     whole.kind.push_back(static_cast<int>(found - keys.begin()));
     if (found != keys.end()) continue;
     keys.push_back(std::move(key));
-    whole.kinds.push_back(chunk(job, stack, c, whole));
+    whole.kinds.push_back(chunk(job, stack, c, whole, wires));
     for (std::size_t k = 0; k < kTrainingCosts; ++k)
       for (const Seconds s : whole.kinds.back().time[k]) total[k] += s.value();
   }
@@ -101,7 +118,7 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     return inside ? kBesideRing : kBesideNetworkRing;
   };
   whole.tensor_slowdown = beside(p.tp, 1);
-  whole.context_slowdown = beside(p.cp, placement(p).context);
+  whole.context_slowdown = beside(p.ring_ranks(), placement(p).context * p.head_ranks());
   const int held = library_sms(cluster_.gpu(), false), units = cluster_.gpu().compute_units;
   const int sms = p.dispatcher == ExpertDispatcher::kFlex ? std::min(held, kExchangeSms) : held;
   if (units > sms) whole.exchange_slowdown = compute_slowdown(sms, units);
@@ -112,7 +129,7 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     std::vector<int> held;
     for (const int c : chunks) held.push_back(whole.kind[static_cast<std::size_t>(c)]);
     whole.stages.push_back(s > 0 && held == before ? whole.stages.back()
-                                                   : stage(job, stack, chunks));
+                                                   : stage(job, stack, chunks, wires));
     before = std::move(held);
   }
   if (p.pp > 1) {
@@ -121,11 +138,14 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     // scatters before and gathers after, inside the node.
     const Bytes stream = tokens * model_.hidden * bytes_per_element(job.precision.activations);
     const double sent = stack.whole_sends && !p.sequence_parallel ? 1 : 1.0 / p.tp;
-    whole.send =
+    const Estimate<Seconds> send =
         network_
             .predict({CollectiveKind::kSend, Group::kPipeline, p.pp, sent * stream}, placement(p))
-            .time.value;
+            .time;
+    whole.send = send.value;
+    wires.add(send, 2.0 * static_cast<double>(job.micro_batches()) * p.vp);
   }
+  whole.wires_shared = wires.shared(), whole.wires_own = wires.own();
   return whole;
 }
 
@@ -142,9 +162,11 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
     const auto* c = std::get_if<Collective>(&op.op);
     if (op.pass != TrainingPass::kRecompute) {
       if (c) {
+        RankPlacement here = place;
+        here.context *= op.apart;
         last.time = op.move
-                        ? network_.exchange(exchange_of(*op.move), c->group, c->ranks, place).time
-                        : network_.predict(*c, place).time;
+                        ? network_.exchange(exchange_of(*op.move), c->group, c->ranks, here).time
+                        : network_.predict(*c, here).time;
       } else {
         last = kernels_.predict(op.op);
       }
@@ -166,7 +188,7 @@ std::vector<TrainingTerm> IterationModel::terms(const TrainingJob& job, const St
 }
 
 ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stack, int index,
-                                 IterationParts& whole) const {
+                                 IterationParts& whole, ErrorSum& wires) const {
   ChunkParts parts;
   const TrainingPlan& p = job.plan;
   parts.layers = chunk_layers(model_, p, index).size();
@@ -181,12 +203,16 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
             parts.piped[at(op.pass)] += time;
             parts.collectives[at(op.pass)] += op.count;
           }
-          // Backward has two collectives, or one twice; the others have one.
-          if (op.cost == TrainingCost::kContext)
-            parts.contexts[at(op.pass)] += op.count / (op.pass == TrainingPass::kBackwardInput &&
-                                                               p.context != ContextMethod::kUlysses
-                                                           ? 2
-                                                           : 1);
+          if (op.cost == TrainingCost::kContext) {
+            const bool gathers = std::get<Collective>(op.op).kind == CollectiveKind::kAllGather;
+            const bool ring = p.context == ContextMethod::kRing || p.context == ContextMethod::kUsp;
+            if (ring && gathers) parts.hops[at(op.pass)] += time;
+            // Backward, keys and values have two collectives, or one twice; else they have one.
+            // The all-to-all beside a ring is of the same layer.
+            const bool twice = op.pass == TrainingPass::kBackwardInput && p.ring_ranks() > 1;
+            if (!ring || gathers || p.ring_ranks() == 1)
+              parts.contexts[at(op.pass)] += op.count / (twice ? 2 : 1);
+          }
           if (kernel) {
             parts.flops += op.count * flops(op.op);
             double& most = parts.of_peak[at(op.cost)][at(op.pass)];
@@ -211,7 +237,10 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   const double pieces = std::max(1, parts.layers);
   const auto travel = [&](CollectiveKind kind, Group group, int ranks, Bytes bytes) {
     if (ranks <= 1 || bytes <= Bytes(0)) return Seconds(0);
-    return network_.predict({kind, group, ranks, bytes / pieces}, place).time.value * pieces;
+    const Estimate<Seconds> one =
+        network_.predict({kind, group, ranks, bytes / pieces}, place).time;
+    wires.add(one, pieces * static_cast<double>(job.micro_batches()));
+    return one.value * pieces;
   };
   const int shard = p.sharding();
   parts.gather = travel(CollectiveKind::kAllGather, Group::kData, shard, dense) +
@@ -227,7 +256,7 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
 }
 
 StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stack,
-                                 const std::vector<int>& chunks) const {
+                                 const std::vector<int>& chunks, ErrorSum& wires) const {
   const TrainingPlan& p = job.plan;
   const RankPlacement place = placement(p);
   ChunkParameters n;
@@ -254,8 +283,8 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
                           Bytes each) {
     if (ranks <= 1 || parameters <= 0) return Seconds(0);
     const double count = pieces(parameters);
-    return count *
-           network_.predict({kind, group, ranks, parameters / count * each}, place).time.value;
+    return wires.add(
+        network_.predict({kind, group, ranks, parameters / count * each}, place).time, count);
   };
   const int ranks = p.data_ranks(), expert_ranks = p.expert_data_ranks();
   if (p.zero == 0) {
@@ -276,11 +305,11 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
     out.gather = travel(CollectiveKind::kAllGather, Group::kExpertData, expert_ranks,
                         n.trained_experts, weight);
     if (stack.broadcasts && shard > 1) {
-      out.broadcast =
-          shard *
+      out.broadcast = wires.add(
           network_
               .predict({CollectiveKind::kBroadcast, Group::kData, shard, updated / shard}, place)
-              .time.value;
+              .time,
+          shard);
     } else {
       out.gather +=
           travel(CollectiveKind::kAllGather, Group::kData, shard, n.trained_dense, weight);

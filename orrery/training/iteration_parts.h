@@ -28,7 +28,9 @@ struct ChunkParts {
   // (stream_overlap.h); and how many.
   std::array<Seconds, kTrainingPasses> piped{};
   std::array<double, kTrainingPasses> collectives{};
-  // Layers whose attention waits for context-parallel ranks (context_overlap.h).
+  // Of time[context]: the hops of rings; and layers whose attention waits for context-parallel
+  // ranks (context_overlap.h).
+  std::array<Seconds, kTrainingPasses> hops{};
   std::array<double, kTrainingPasses> contexts{};
   // Communication of sharded weights and gradients (ZeRO 3): gathered before the forward, again
   // before the backward, gradients reduced and scattered.
@@ -61,6 +63,8 @@ struct IterationParts {
   double tensor_slowdown = 1, context_slowdown = 1, exchange_slowdown = 1, data_slowdown = 1;
   // Relative errors of each cost, weighted by time: shared by a family, and own.
   std::array<double, kTrainingCosts> shared{}, own{};
+  // The same of communication that is no cost of a pass: of weights, gradients and sends.
+  double wires_shared = 0, wires_own = 0;
   Origin origin = Origin::kExact;
 };
 
@@ -92,6 +96,8 @@ struct TrainingTerm {
   Seconds least;  // by the data sheet's peaks; 0 of collectives
 };
 
+class ErrorSum;
+
 // Gathers the parts of a job. Borrows everything.
 class IterationModel {
  public:
@@ -110,9 +116,9 @@ class IterationModel {
   template <class Visit>
   void visit(const TrainingJob& job, const StackTraits& stack, int index, Visit visit) const;
   ChunkParts chunk(const TrainingJob& job, const StackTraits& stack, int index,
-                   IterationParts& whole) const;
+                   IterationParts& whole, ErrorSum& wires) const;
   StageParts stage(const TrainingJob& job, const StackTraits& stack,
-                   const std::vector<int>& chunks) const;
+                   const std::vector<int>& chunks, ErrorSum& wires) const;
 
   const Architecture& model_;
   const Cluster& cluster_;

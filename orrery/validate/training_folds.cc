@@ -51,7 +51,7 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
   // Rows of a GPU, format and stack that were in their fold, and others: of dense models, and, by
   // what comes on top times a share, mixtures of experts and adapters.
   struct Row {
-    double error, share;
+    double error, network, share;
     bool calibrated;
     std::string_view source;
   };
@@ -60,28 +60,32 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     const TrainingCase& c = cases_[i];
     if (!c.row.complete || c.row.source == source) continue;
     const TrainingConstants k = constants_of(without_.at(c.row.source), c);
-    const double share = experts_share(iteration_time(c.parts, k, c.row.job));
+    const IterationTime time = iteration_time(c.parts, k, c.row.job);
+    const double share = experts_share(time);
     const bool full = c.row.job.tuning == Tuning::kFull;
-    const Row row{std::abs(errors_[i]), full ? share : 1, k.calibrated, c.row.source};
+    const Row row{std::abs(errors_[i]), network_error(c.parts, time, k, c.row.job),
+                  full ? share : 1, k.calibrated, c.row.source};
     (!full ? adapters : share > 0 ? mixtures : dense[k.calibrated ? 0 : 1]).push_back(row);
   }
   // What no other source covers is told by few: each source counts as one.
   const auto level = [](const std::vector<Row>& rows, double crowd) {
     std::map<std::string_view, double> of_source;
     for (const Row& r : rows) of_source[r.source] += 1;
-    std::vector<std::pair<double, double>> weighed;  // error, weight
+    std::vector<std::pair<double, double>> weighed;  // deviation, weight
     double all = 0;
     for (const Row& r : rows) {
-      weighed.emplace_back(r.error, std::pow(of_source[r.source], -crowd));
+      // What holds the row beside its network's error.
+      const double beside = std::pow(r.error / kNormal90, 2) - std::pow(r.network, 2);
+      weighed.emplace_back(std::sqrt(std::max(0.0, beside)), std::pow(of_source[r.source], -crowd));
       all += weighed.back().second;
     }
     std::sort(weighed.begin(), weighed.end());
     double sum = 0;
     for (const auto& [error, weight] : weighed) {
       sum += weight;
-      if (sum >= 0.9 * all) return error / kNormal90;
+      if (sum >= 0.9 * all) return error;
     }
-    return weighed.back().first / kNormal90;
+    return weighed.back().first;
   };
   if (!dense[0].empty()) table.covered_error = level(dense[0], 0);
   if (!dense[1].empty()) table.uncovered_error = level(dense[1], 1);
@@ -92,7 +96,7 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     for (added = 0; added < 2; added += 0.01) {
       const auto inside = std::count_if(rows.begin(), rows.end(), [&](const Row& r) {
         const double error = r.calibrated ? table.covered_error : table.uncovered_error;
-        return r.error <= kNormal90 * std::hypot(error, added * r.share);
+        return r.error <= kNormal90 * std::hypot(error, added * r.share, r.network);
       });
       if (10 * inside >= 9 * static_cast<std::ptrdiff_t>(rows.size())) return;
     }

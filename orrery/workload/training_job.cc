@@ -94,6 +94,12 @@ void check_layers(const Architecture& model, const TrainingPlan& p) {
 
 void check_context(const Architecture& model, const TrainingJob& job) {
   const TrainingPlan& p = job.plan;
+  if (p.ulysses < 1) throw InputError("ulysses must not be below 1");
+  if (p.ulysses > 1 && p.context != ContextMethod::kUsp)
+    throw InputError(fmt::format("ulysses {} splits the ranks of context method usp, not of {}",
+                                 p.ulysses, to_text(p.context)));
+  if (p.cp % p.ulysses != 0)
+    throw Infeasible(fmt::format("ulysses {} does not divide cp {}", p.ulysses, p.cp));
   if (p.cp == 1) return;
   const std::int64_t parts = (p.mirrored() ? 2 : 1) * std::int64_t{p.cp};
   if (job.attended() % parts != 0)
@@ -109,12 +115,11 @@ void check_context(const Architecture& model, const TrainingJob& job) {
       throw Infeasible(
           fmt::format("cp {}: {} has recurrent layers, whose state passes from token to token",
                       p.cp, model.id));
-    if (a && p.context == ContextMethod::kUlysses &&
-        kv_heads_per_rank(a->kv_heads, p.tp) % p.cp != 0)
+    if (a && kv_heads_per_rank(a->kv_heads, p.tp) % p.head_ranks() != 0)
       throw Infeasible(
           fmt::format("cp {} by all-to-all (ulysses) does not divide the {} key-value heads that "
                       "each tensor-parallel rank of {} has",
-                      p.cp, kv_heads_per_rank(a->kv_heads, p.tp), model.id));
+                      p.head_ranks(), kv_heads_per_rank(a->kv_heads, p.tp), model.id));
   }
 }
 
@@ -224,7 +229,7 @@ std::string_view to_text(Tuning tuning) {
   return kNames[static_cast<std::size_t>(tuning)];
 }
 std::string_view to_text(ContextMethod method) {
-  constexpr std::array<std::string_view, 3> kNames = {"ring", "all-gather", "ulysses"};
+  constexpr std::array<std::string_view, 4> kNames = {"ring", "all-gather", "ulysses", "usp"};
   return kNames[static_cast<std::size_t>(method)];
 }
 std::string_view to_text(Fp8Recipe recipe) {

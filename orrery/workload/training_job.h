@@ -23,6 +23,8 @@ enum class ContextMethod {
   kRing,       // keys and values go round, each hop beside a block of attention
   kAllGather,  // keys and values are gathered before, their gradients reduced and scattered after
   kUlysses,    // all-to-all from tokens to heads and back
+  kUsp,        // Ulysses within groups of `ulysses` ranks, a ring between the groups (Fang and Zhao
+               // 2024; TransformerEngine's "a2a+p2p")
 };
 
 // What carries tokens to their experts and back (Megatron's --moe-token-dispatcher-type).
@@ -60,6 +62,7 @@ struct TrainingPlan {
   int shard = 0;
   bool reshard = true;  // zero 3: weights are dropped after the forward and gathered again
   ContextMethod context = ContextMethod::kRing;
+  int ulysses = 1;  // kUsp: ranks that share heads, consecutive ones; divides cp
   // Ring and all-gather: each context-parallel rank takes two parts of the sequence that mirror
   // each other, so that all have as many causal pairs. Without it parts are consecutive, and the
   // last rank has up to twice the mean. (Ulysses shares heads: always balanced.)
@@ -79,7 +82,12 @@ struct TrainingPlan {
   int expert_tp() const { return etp > 0 ? etp : tp; }
   std::int64_t devices() const { return std::int64_t{tp} * cp * dp * pp; }
   int data_ranks() const { return dp * cp; }  // that hold the same weights
-  bool mirrored() const { return zigzag && context != ContextMethod::kUlysses; }
+  // cp = head_ranks * ring_ranks: those that share heads, and those that share the sequence.
+  int head_ranks() const {
+    return context == ContextMethod::kUlysses ? cp : context == ContextMethod::kUsp ? ulysses : 1;
+  }
+  int ring_ranks() const { return cp / head_ranks(); }
+  bool mirrored() const { return zigzag && ring_ranks() > 1; }
   int expert_data_ranks() const { return tp * cp * dp / (ep * expert_tp()); }  // the same experts
   int sharding() const { return shard > 0 ? shard : data_ranks(); }
   bool operator==(const TrainingPlan&) const = default;
@@ -195,7 +203,8 @@ StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, in
 // - layers divide by pp*vp, or `split` has that many entries that add up to the layers;
 // - micro_batch*dp divides global_batch;
 // - cp divides the sequence (2*cp with zigzag), every mixer is softmax or latent attention, and,
-//   for Ulysses, cp divides the key-value heads of a tensor-parallel rank;
+//   the ranks that share heads (cp of Ulysses, `ulysses` of usp) divide the key-value heads of a
+//   tensor-parallel rank; `ulysses` divides cp and is given to usp alone;
 // - shard divides dp*cp.
 void check_job(const Architecture& model, const TrainingJob& job);
 

@@ -43,8 +43,10 @@ class Passes {
     group.new_tokens = document / plan_.cp;
     // The mean keys of a zig-zag share: (s/cp) * (s - s/cp)/2 + (s/cp)^2/2 pairs, 1/cp of all.
     // Of consecutive shares the last, which all ranks wait for, attends to every part before.
-    const bool last = plan_.cp > 1 && plan_.context != ContextMethod::kUlysses && !plan_.zigzag;
-    group.past = real(document - group.new_tokens) / (last ? 1 : 2);
+    // Ranks that share heads have the same part.
+    const bool last = plan_.ring_ranks() > 1 && !plan_.zigzag;
+    const double ring = last ? plan_.ring_ranks() : 1;
+    group.past = real(document) * (1 - 0.5 / ring) - real(group.new_tokens) / 2;
     group.sampled = false;
     batch.groups = {group};
     ProgramOptions options;
@@ -476,8 +478,9 @@ class Passes {
 
   // Of one layer: `kv` and `q` are the bytes of this rank's share (q with the output).
   void exchange(Bytes kv, Bytes q, const ProgramOp& from) {
-    const int cp = plan_.cp;
+    const int cp = plan_.cp, heads = plan_.head_ranks(), ring = plan_.ring_ranks();
     const auto passes = [&](const Collective& c, double forward, double backward) {
+      if (c.ranks == 1) return;
       forward_and_again(c, forward * from.count, from, Cost::kContext);
       // The core of attention, which is computed again, asks its neighbours again.
       if (job_.recompute == Recompute::kSelective)
@@ -498,6 +501,14 @@ class Passes {
       case ContextMethod::kUlysses:
         passes({Kind::kAllToAll, Group::kContext, cp, kv + q}, 1, 1);
         break;
+      case ContextMethod::kUsp: {
+        passes({Kind::kAllToAll, Group::kContext, heads, kv + q}, 1, 1);
+        // With 1/heads of the heads of as many ranks' tokens: as many bytes.
+        const std::size_t before = ops_.size();
+        passes({Kind::kAllGather, Group::kContext, ring, ring * kv}, 1, 2);
+        for (std::size_t i = before; i < ops_.size(); ++i) ops_[i].apart = heads;
+        break;
+      }
     }
   }
 

@@ -82,6 +82,8 @@ struct TrainingOp {
   // What adding a weight's gradient costs where it is not a part of the product's kernel.
   bool accumulates = false;
   std::optional<ExpertMove> move{};  // the op is then the all-to-all of a copy for each rank
+  // Of a collective: its ranks are so many times as far apart as its group's.
+  int apart = 1;
 };
 
 // Of virtual stage `chunk`. REQUIRES that check_job accepts.

@@ -58,7 +58,9 @@ TrainingJob any_job(const Architecture& model) {
   p.sequence_parallel = *rc::gen::arbitrary<bool>();
   p.zero = *rc::gen::inRange(0, 4);
   p.dp_overlap = *rc::gen::arbitrary<bool>();
-  p.context = *rc::gen::element(ContextMethod::kRing, ContextMethod::kAllGather);
+  p.context =
+      *rc::gen::element(ContextMethod::kRing, ContextMethod::kAllGather, ContextMethod::kUsp);
+  if (p.context == ContextMethod::kUsp) p.ulysses = *rc::gen::element(1, p.cp);
   j.recompute = *rc::gen::element(Recompute::kNone, Recompute::kSelective, Recompute::kFull);
   j.precision.compute = *rc::gen::element(Dtype::kBf16, Dtype::kFp8);
   j.seq = 1024 * power(3);
@@ -110,6 +112,26 @@ RC_GTEST_PROP(TrainingLaw, MoreWorkTakesLonger, ()) {
     kept.recompute = Recompute::kNone;
     RC_ASSERT(world().time(model, kept).total < t);
   }
+}
+
+// Ulysses within groups of one rank is a ring, and within one group Ulysses: to the last bit.
+RC_GTEST_PROP(TrainingLaw, RingAndUlyssesAreTheLimitsOfBoth, ()) {
+  const Architecture& model = world().models[0];
+  TrainingJob j;
+  j.plan.cp = 2 << *rc::gen::inRange(0, 3);
+  j.plan.tp = j.plan.cp < 8 ? power(1) : 1;
+  j.plan.dp = 64 / (j.plan.cp * j.plan.tp);
+  j.plan.zero = 1, j.plan.zigzag = *rc::gen::arbitrary<bool>();
+  j.seq = 8192 * power(3), j.global_batch = j.plan.dp;
+  j.recompute = *rc::gen::element(Recompute::kNone, Recompute::kSelective, Recompute::kFull);
+  const auto total = [&](ContextMethod method, int ulysses) {
+    TrainingJob job = j;
+    job.plan.context = method, job.plan.ulysses = ulysses;
+    check_job(model, job);
+    return world().time(model, job).total;
+  };
+  RC_ASSERT(total(ContextMethod::kUsp, 1) == total(ContextMethod::kRing, 1));
+  RC_ASSERT(total(ContextMethod::kUsp, j.plan.cp) == total(ContextMethod::kUlysses, 1));
 }
 
 // Gradients of gathered or copied weights need the same sum over ranks: no overlap can make the

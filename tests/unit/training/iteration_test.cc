@@ -244,6 +244,30 @@ TEST(Iteration, ContextParallelIsASchedule) {
   EXPECT_NEAR(time().work[at(TrainingCost::kContext)] / sent(), 1, 1e-9);
 }
 
+// Communication that blocks makes the iteration longer by its share; what computation hides makes
+// less of the network's error.
+TEST(Iteration, TheNetworksErrorCountsAsFarAsItIsExposed) {
+  const Architecture model = gpt(8, 4096, 32);
+  const Machine machine(64);
+  TrainingJob j = job_of(1, 1, 1, 1, 64);
+  j.plan.dp = 64, j.plan.zero = 0, j.plan.dp_overlap = false;
+  const auto k =
+      training_constants(prior_constants(), "megatron", Catalog().gpu("a100-80g-sxm"), j.precision);
+  const IterationParts parts = machine.parts(model, j);
+  const double sigma = std::hypot(parts.wires_shared, parts.wires_own);
+  EXPECT_GT(sigma, 0.01);
+  const IterationTime blocked = iteration_time(parts, k, j);
+  const double error = network_error(parts, blocked, k, j);
+  EXPECT_NEAR(error, blocked.reduce / blocked.total * std::expm1(sigma), 1e-9);
+  EXPECT_GE(iteration_estimate(parts, blocked, k, j).sigma(), std::hypot(error, k.error));
+  j.plan.dp_overlap = true;
+  EXPECT_LT(network_error(parts, iteration_time(parts, k, j), k, j), error);
+  const Machine one(1);
+  const TrainingJob alone = job_of(1, 1, 1, 1, 1);
+  const IterationParts of_one = one.parts(model, alone);
+  EXPECT_EQ(network_error(of_one, iteration_time(of_one, k, alone), k, alone), 0);
+}
+
 TEST(Iteration, EqualStagesIdleAsTheClosedFormSays) {
   const Architecture model = gpt(32, 4096, 32);
   const Machine machine(8);

@@ -65,6 +65,12 @@ TEST(TrainingJob, RefusesWhatCannotBeLaidOut) {
   expect_refused(dense, bad, "one of cp equal parts of a document, 2046 tokens do not divide by 4");
   bad = j, bad.plan.cp = 3, bad.plan.context = ContextMethod::kUlysses, bad.seq = 3072;
   expect_refused(dense, bad, "ulysses");
+  bad = j, bad.plan.cp = 8, bad.plan.context = ContextMethod::kUsp, bad.plan.ulysses = 3;
+  expect_refused(dense, bad, "ulysses 3 does not divide cp 8");
+  bad.plan.ulysses = 0;
+  expect_refused(dense, bad, "input: ulysses must not be below 1");
+  bad.plan.ulysses = 2, bad.plan.context = ContextMethod::kRing;
+  expect_refused(dense, bad, "input: ulysses 2 splits the ranks of context method usp, not of ring");
   bad = j, bad.plan.cp = 2;
   expect_refused(model_of("nemotron-nano-9b"), bad, "recurrent layers");
   bad = j, bad.seq = 0;
@@ -131,8 +137,8 @@ TEST(TrainingProgram, CapacityBoundsTheHeaviestRank) {
   j.plan.dp = j.plan.ep = 4, j.global_batch = 4, j.expert_skew = 1.2;
   const auto tokens = [&] {
     for (const TrainingOp& op : training_ops(moe, j, 0))
-      if (const auto* m = std::get_if<MoeExperts>(&op.op))
-        return static_cast<double>(m->tokens * m->top_k);
+      if (const auto* g = std::get_if<Gemm>(&op.op); g && op.cost == TrainingCost::kExperts)
+        return static_cast<double>(g->m) * op.count / moe.layers.size();  // of a layer's experts
     return 0.0;
   };
   const double mean = 2048 * 2;  // two experts a token, four ranks' tokens over four ranks
@@ -144,6 +150,75 @@ TEST(TrainingProgram, CapacityBoundsTheHeaviestRank) {
   EXPECT_NEAR(tokens(), mean, 2);
   j.capacity_factor = 4;
   EXPECT_EQ(tokens(), all);
+}
+
+// Two products an expert and a layer, three times each with their gradients: 6 FLOPs for each of
+// its weights and tokens.
+TEST(TrainingProgram, ExpertsAreProductsOfTheirOwn) {
+  const Architecture moe = model_of("mixtral-8x7b");
+  TrainingJob j;
+  j.plan.dp = j.plan.ep = 4, j.plan.tp = 2, j.plan.sequence_parallel = true, j.global_batch = 4;
+  const auto work = [&] {
+    double sum = 0;
+    for (const TrainingOp& op : training_ops(moe, j, 0)) {
+      const auto* g = std::get_if<Gemm>(&op.op);
+      if (g && op.cost == TrainingCost::kExperts) sum += op.count * flops(*g).value();
+    }
+    return sum;
+  };
+  // 2,048 tokens of four data-parallel ranks, two experts each, on eight GPUs.
+  const double each = 32 * 6.0 * 3 * 4096 * 14336 * 2048 * 4 * 2 / 8;
+  j.capacity_factor = 1;
+  EXPECT_NEAR(work() / each, 1, 1e-3);
+  j.plan.etp = 1;
+  EXPECT_NEAR(work() / each, 1, 1e-3);
+}
+
+// Experts split over tensor-parallel ranks: copies are gathered from them after the all-to-all, and
+// partial results scattered; backward as many again. Whole experts have none of it.
+TEST(TrainingProgram, SplitExpertsGatherTheCopies) {
+  const Architecture moe = model_of("mixtral-8x7b");
+  TrainingJob j;
+  j.plan.dp = j.plan.ep = 4, j.plan.tp = 2, j.plan.sequence_parallel = true, j.global_batch = 4;
+  j.capacity_factor = 1;
+  const auto bytes_of = [&](std::string_view name) {
+    double sum = 0;
+    for (const TrainingOp& op : training_ops(moe, j, 0))
+      if (const auto* c = std::get_if<Collective>(&op.op); c && op.name == name)
+        sum += op.count * c->bytes.value();
+    return sum;
+  };
+  const double copies = 32 * 2048 / 2 * 2 * 4096 * 2.0;  // of a rank's tokens, all layers
+  EXPECT_NEAR(bytes_of("moe_dispatch") / (2 * copies), 1, 1e-3);
+  EXPECT_NEAR(bytes_of("moe_gather") / (4 * 2 * copies), 1, 1e-3);
+  const double split = bytes_of("tp_all_reduce");
+  j.plan.etp = 1;
+  EXPECT_NEAR(bytes_of("moe_dispatch") / (2 * copies), 1, 1e-3);
+  EXPECT_EQ(bytes_of("moe_gather"), 0);
+  EXPECT_EQ(bytes_of("tp_all_reduce"), split);
+  j.plan.etp = 2, j.plan.dispatcher = ExpertDispatcher::kFlex;
+  EXPECT_EQ(bytes_of("moe_gather"), 0);
+}
+
+// Of eight ranks four share heads, and two such groups share the sequence: an all-to-all of queries, keys and values among neighbours, then one hop to every fourth rank.
+TEST(TrainingProgram, UspExchangesHeadsNearAndSequencesFar) {
+  const Architecture dense = model_of("llama-3-8b");
+  TrainingJob j;
+  j.plan.cp = 8, j.plan.context = ContextMethod::kUsp, j.plan.ulysses = 4, j.seq = 8192;
+  j.global_batch = 1;
+  check_job(dense, j);
+  const double kv = 1024.0 * 8 * 256 * 2, q = 1024.0 * 32 * 256 * 2;  // of 1,024 tokens, a layer
+  double sent = 0, hops = 0;
+  for (const TrainingOp& op : training_ops(dense, j, 0)) {
+    const auto* c = std::get_if<Collective>(&op.op);
+    if (!c || op.cost != TrainingCost::kContext) continue;
+    const bool ring = c->kind == Collective::Kind::kAllGather;
+    EXPECT_EQ(c->ranks, ring ? 2 : 4);
+    EXPECT_EQ(op.apart, ring ? 4 : 1);
+    (ring ? hops : sent) += op.count * c->bytes.value() / 32;
+  }
+  EXPECT_DOUBLE_EQ(sent, 2 * (kv + q));  // forward and backward
+  EXPECT_DOUBLE_EQ(hops, 3 * 2 * kv);    // backward with the gradients
 }
 
 // Tokens are copied to their top_k places by expert and back, by local expert where they arrive and
