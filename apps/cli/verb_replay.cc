@@ -84,8 +84,7 @@ void print_table(const std::string& heading, const TraceAnswer& a) {
   if (a.changed) {
     const std::string time = fmt::format("what-if:   {} ms, {:.3f} of the replay;",
                                          ms_text(a.time.value), a.time.value / a.replayed.total);
-    const std::string range =
-        fmt::format("90 %: {} ms, {}", interval(a), to_text(a.time.origin));
+    const std::string range = fmt::format("90 %: {} ms, {}", interval(a), to_text(a.time.origin));
     const bool fits = time.size() + 1 + range.size() <= 80;
     fmt::print("{}{}{}\n", time, fits ? " " : "\n           ", range);
   }

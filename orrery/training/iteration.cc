@@ -326,8 +326,8 @@ Seconds forward_time(const IterationTime& t) {
 
 namespace {
 
-constexpr std::array<TrainingCost, 3> kCollectives = {
-    TrainingCost::kTensor, TrainingCost::kContext, TrainingCost::kExpertExchange};
+constexpr std::array<TrainingCost, 3> kCollectives = {TrainingCost::kTensor, TrainingCost::kContext,
+                                                      TrainingCost::kExpertExchange};
 
 // Of the time of one cost, in the whole.
 double squared_error(const IterationParts& parts, const IterationTime& time, std::size_t cost) {

@@ -283,8 +283,8 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
                           Bytes each) {
     if (ranks <= 1 || parameters <= 0) return Seconds(0);
     const double count = pieces(parameters);
-    return wires.add(
-        network_.predict({kind, group, ranks, parameters / count * each}, place).time, count);
+    return wires.add(network_.predict({kind, group, ranks, parameters / count * each}, place).time,
+                     count);
   };
   const int ranks = p.data_ranks(), expert_ranks = p.expert_data_ranks();
   if (p.zero == 0) {

@@ -117,8 +117,8 @@ class IterationModel {
   void visit(const TrainingJob& job, const StackTraits& stack, int index, Visit visit) const;
   ChunkParts chunk(const TrainingJob& job, const StackTraits& stack, int index,
                    IterationParts& whole, ErrorSum& wires) const;
-  StageParts stage(const TrainingJob& job, const StackTraits& stack,
-                   const std::vector<int>& chunks, ErrorSum& wires) const;
+  StageParts stage(const TrainingJob& job, const StackTraits& stack, const std::vector<int>& chunks,
+                   ErrorSum& wires) const;
 
   const Architecture& model_;
   const Cluster& cluster_;

@@ -251,8 +251,8 @@ class Passes {
     return e;
   }
 
-  // Tokens that a rank sends to experts. With sequence parallelism its own; without, tensor-parallel
-  // ranks hold the same ones, and share them where experts are not split as far.
+  // Tokens that a rank sends to experts. With sequence parallelism its own; without,
+  // tensor-parallel ranks hold the same ones, and share them where experts are not split as far.
   double own_tokens() const {
     const double shared = plan_.sequence_parallel ? 1 : plan_.expert_tp();
     return real(rank_tokens(job_)) * shared / plan_.tp;
@@ -438,8 +438,8 @@ class Passes {
     // Serving's exchange of tokens: training's own is exchange_tokens.
     if (c.group == Group::kExpert || c.group == Group::kData) return;
     double count = op.count;
-    // A layer's two blocks have one entry; routed experts of whole tokens, and those whose copies are
-    // gathered, need none of their own.
+    // A layer's two blocks have one entry; routed experts of whole tokens, and those whose copies
+    // are gathered, need none of their own.
     const bool own = plan_.ep > 1 && (plan_.expert_tp() == 1 || gathers_copies());
     if (op.name == "tp_all_reduce" && experts && own) count /= 2;
     if (!plan_.sequence_parallel) {

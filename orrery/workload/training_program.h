@@ -6,8 +6,8 @@
 //                           the weight is frozen
 //   attention               AttentionBackward where its scores are not kept (FlashAttention);
 //                           without it, softmax and two batched products a pass, all in memory
-//   routed experts          the same work again in each backward pass; the router's small kernels
-//                           and the copies that lay tokens out by expert in kernels of their own
+//   routed experts          two products an expert, like any others, and an activation; the
+//                           router's small kernels and the copies that lay tokens out by expert
 //   recurrent mixers        twice the forward, in the input's pass
 //   elementwise             gradient() of op.h
 //   embedding               the scatter of gradients, in the weight's pass
@@ -22,7 +22,7 @@
 //   experts split by ep     tokens go to their experts and results back as ExpertDispatcher says,
 //   in
 //                           16 bits (Megatron casts after), by the load of the busiest rank; where
-//                           etp is 1, tokens stay divided: no tensor-parallel collective
+//                           etp is 1, tokens stay divided; else etp ranks gather their copies
 //   context parallel        keys and values as ContextMethod says; twice backward; again wherever
 //                           attention is recomputed
 //   narrow formats          products read 8- or 4-bit operands: casts of inputs and gradients, each

@@ -70,7 +70,8 @@ TEST(TrainingJob, RefusesWhatCannotBeLaidOut) {
   bad.plan.ulysses = 0;
   expect_refused(dense, bad, "input: ulysses must not be below 1");
   bad.plan.ulysses = 2, bad.plan.context = ContextMethod::kRing;
-  expect_refused(dense, bad, "input: ulysses 2 splits the ranks of context method usp, not of ring");
+  expect_refused(dense, bad,
+                 "input: ulysses 2 splits the ranks of context method usp, not of ring");
   bad = j, bad.plan.cp = 2;
   expect_refused(model_of("nemotron-nano-9b"), bad, "recurrent layers");
   bad = j, bad.seq = 0;
@@ -200,7 +201,8 @@ TEST(TrainingProgram, SplitExpertsGatherTheCopies) {
   EXPECT_EQ(bytes_of("moe_gather"), 0);
 }
 
-// Of eight ranks four share heads, and two such groups share the sequence: an all-to-all of queries, keys and values among neighbours, then one hop to every fourth rank.
+// Of eight ranks four share heads, and two such groups share the sequence: an all-to-all of
+// queries, keys and values among neighbours, then one hop to every fourth rank.
 TEST(TrainingProgram, UspExchangesHeadsNearAndSequencesFar) {
   const Architecture dense = model_of("llama-3-8b");
   TrainingJob j;
