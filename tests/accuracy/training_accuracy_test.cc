@@ -32,7 +32,7 @@ TEST(TrainingAccuracy, SourcesLeftOut) {
   };
   bounded("left-out source", "all", 820, 9, 14.5);
   bounded("left-out source", "covered, dense", 480, 8, 10.5);
-  bounded("left-out source", "covered, moe", 60, 18, 19);
+  bounded("left-out source", "covered, moe", 60, 12, 18);
   bounded("left-out source", "not covered", 240, 13, 22);
   bounded("three own rows", "trusted", 5000, 5, 8);
   bounded("mlperf", "all", 120, 12, 20);
