@@ -117,8 +117,4 @@ Dtype Gpu::compute_dtype(Dtype storage) const {
 
 Bytes Gpu::usable_memory() const { return memory.usable.value_or(memory.capacity); }
 
-bool Gpu::is_unsure(std::string_view field) const {
-  return std::find(unsure.begin(), unsure.end(), field) != unsure.end();
-}
-
 }  // namespace orrery

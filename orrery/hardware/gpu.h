@@ -84,9 +84,6 @@ struct Gpu {
 
   // memory.usable, or else memory.capacity.
   Bytes usable_memory() const;
-
-  // Whether the value of a field ("l2", "memory.bandwidth") is marked as doubtful.
-  bool is_unsure(std::string_view field) const;
 };
 
 // The keys of a GPU file.

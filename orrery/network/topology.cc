@@ -194,13 +194,4 @@ BytesPerSecond Topology::out_bandwidth(int gpu) const {
   return sum;
 }
 
-BytesPerSecond Topology::in_bandwidth(int gpu) const {
-  const auto v = static_cast<std::size_t>(gpu);
-  BytesPerSecond sum;
-  for (auto i = in_begin_[v]; i < in_begin_[v + 1]; ++i) {
-    sum += links_[static_cast<std::size_t>(in_links_[static_cast<std::size_t>(i)])].bandwidth;
-  }
-  return sum;
-}
-
 }  // namespace orrery

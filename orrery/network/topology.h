@@ -71,9 +71,8 @@ class Topology {
   // no path is left (the message names both).
   void route(int from, int to, std::vector<LinkId>& path) const;
 
-  // Sum of the links out of (into) a GPU: nothing that it sends (receives) is faster.
+  // Sum of the links out of a GPU: nothing that it sends is faster.
   BytesPerSecond out_bandwidth(int gpu) const;
-  BytesPerSecond in_bandwidth(int gpu) const;
 
  private:
   VertexId vertex(std::string_view name) const;

@@ -94,12 +94,6 @@ TEST(Gpu, ComputeDtypeWidensWhatTheHardwareLacks) {
   EXPECT_EQ(plain.compute_dtype(Dtype::kBf16), Dtype::kFp32);
 }
 
-TEST(Gpu, MarksDoubtfulFields) {
-  const Gpu g = read(std::string(kMine) + "unsure: [memory.bandwidth, peak.int8]\n");
-  EXPECT_TRUE(g.is_unsure("memory.bandwidth"));
-  EXPECT_FALSE(g.is_unsure("memory.capacity"));
-}
-
 TEST(GpuErrors, NameFileLineAndKey) {
   EXPECT_THAT(error_of(with("bandwidth: 3.35 TB/s", "bandwidth: 3.35e12")),
               AllOf(HasSubstr("my-gpu.yaml:7"), HasSubstr("memory.bandwidth"),
