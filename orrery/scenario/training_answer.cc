@@ -282,7 +282,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
     repeats = add_run(steps, t, whole, gpus, p);
     p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * steps / 1e18));
   }
-  if (question_.chanced) add_chance(question_.chance, whole.value, repeats, job.plan.devices(), p);
+  if (question_.chanced) add_chance(question_.chance, whole, repeats, job.plan.devices(), p);
   std::optional<int> stage;
   if (question_.rank) {
     const RankPosition at = position_of(job.plan, *question_.rank);

@@ -15,6 +15,9 @@ std::string_view suffix(TrainingPass pass) {
                                             : " grad";
 }
 
+// The least time of a row that its peak does not bound.
+constexpr Seconds kNoPeak{-1};
+
 // A row of the breakdown that is no op.
 KernelRow overhead(const char* name, const char* part, const char* bound, Seconds time,
                    const Estimate<Seconds>& whole) {
@@ -91,6 +94,7 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
   const double copies = job.plan.pp > 1 ? schedule_of(job.plan).copies() : 1;
   const double repeats = static_cast<double>(job.micro_batches()) / copies;
   std::vector<KernelRow>& rows = p.kernels;
+  std::vector<Seconds> least;  // of each row, by the data sheet's peaks; negative: not comparable
   for (const int c : critical) {
     const ChunkParts& of_chunk =
         parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
@@ -98,6 +102,7 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
       const std::string name = std::string(term.op.name) + std::string(suffix(term.op.pass));
       const Estimate<Seconds> time = term.time.scaled(
           repeats * cost_factor(parts, of_chunk, k, job.plan, term.op.cost, term.op.pass));
+      const Seconds least_time = term.least < term.time.value ? term.least * repeats : kNoPeak;
       const auto row = std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) {
         return r.name == name && r.part == to_text(term.op.cost);
       });
@@ -105,6 +110,11 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
         row->calls += term.op.count * repeats;
         row->time.value += time.value;
         row->share += time.value / t.total;
+        if (const std::string more = describe(term.op.op);
+            row->sizes.find(more) == std::string::npos)
+          row->sizes += "; " + more;
+        Seconds& sum = least[static_cast<std::size_t>(row - rows.begin())];
+        sum = sum < Seconds(0) || least_time < Seconds(0) ? kNoPeak : sum + least_time;
         continue;
       }
       KernelRow fresh;
@@ -116,11 +126,14 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
       fresh.time = time;
       fresh.share = time.value / t.total;
       fresh.bound = std::string(to_text(term.bound));
-      // Above 1 where the stack fuses an op that is counted by itself: its bytes are not all moved.
-      const double of_peak = term.least * repeats / time.value;
-      if (term.least < term.time.value && of_peak <= 1) fresh.of_peak = of_peak;
       rows.push_back(std::move(fresh));
+      least.push_back(least_time);
     }
+  }
+  // Above 1 where the stack fuses an op that is counted by itself: its bytes are not all moved.
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double of_peak = least[i] / rows[i].time.value;
+    if (least[i] > Seconds(0) && of_peak <= 1) rows[i].of_peak = of_peak;
   }
   // What pairs of micro-batches hide of the exchange of experts.
   Seconds exchanged;

@@ -11,9 +11,10 @@ namespace orrery {
 
 void declare(Fields& fields, ChanceQuestion& question);
 
-// `iteration`: nominal; `iterations` of the run, 0 if none was asked for. Adds metrics and notes.
-// REQUIRES what training_chance does of the rest.
-void add_chance(ChanceQuestion question, Seconds iteration, double iterations, std::int64_t gpus,
-                Point& point);
+// `iteration`: nominal, with what the model errs on it: a quantile of the draws has the same
+// relative interval and origin, since chance stretches iterations. `iterations` of the run, 0 if
+// none was asked for. Adds metrics and notes. REQUIRES what training_chance does of the rest.
+void add_chance(ChanceQuestion question, const Estimate<Seconds>& iteration, double iterations,
+                std::int64_t gpus, Point& point);
 
 }  // namespace orrery

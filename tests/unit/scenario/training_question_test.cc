@@ -156,6 +156,44 @@ TEST(TrainingQuestion, EvaluationsAndPrice) {
                InputError);
 }
 
+// Chance stretches iterations, of which the model is not sure: neither is it of the quantiles.
+TEST(TrainingQuestion, QuantilesOfARunAreAsUnsureAsItsIteration) {
+  const Point p =
+      answer_of(
+          "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 64, tokens: 1e11, "
+          "global_batch: 64, stack: megatron}, chance: {gpu_variability: 0.02}}")
+          .points.at(0);
+  const Metric& iteration = *p.find("iteration_time");
+  for (const char* name : {"iteration_p50", "iteration_p95", "time_to_train_p5",
+                           "time_to_train_p50", "time_to_train_p95"}) {
+    const Metric* m = p.find(name);
+    ASSERT_NE(m, nullptr) << name;
+    EXPECT_NEAR(m->low90 / m->value, iteration.low90 / iteration.value, 1e-9) << name;
+    EXPECT_NEAR(m->high90 / m->value, iteration.high90 / iteration.value, 1e-9) << name;
+    EXPECT_EQ(m->origin, iteration.origin) << name;
+  }
+  EXPECT_LT(p.find("time_to_train_p5")->value, p.find("time_to_train_p95")->value);
+}
+
+// A row of both gradients: its share of the peak is that of their flops in its time, and it names
+// both products.
+TEST(TrainingQuestion, RowsOfSeveralOpsAreOfAllOfThem) {
+  const Point full = answer_of(
+                         "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8, tp: "
+                         "8, micro_batch: 1, global_batch: 1, seq: 4096, stack: megatron}}")
+                         .points.at(0);
+  int merged = 0;
+  for (const KernelRow& r : full.kernels) {
+    if (r.name != "gate_up_proj grad" || r.part != "products") continue;
+    ++merged;
+    // Two products of [4096 x 4096] x [2 x 14336 / 8] in 32 layers; 989.4 TFLOP/s.
+    const double flops = 2 * 32 * 2.0 * 4096 * 4096 * (2 * 14336 / 8);
+    EXPECT_NEAR(r.of_peak, flops / 989.4e12 / r.time.value.value(), 0.01 * r.of_peak);
+    EXPECT_NE(r.sizes.find("; "), std::string::npos) << r.sizes;
+  }
+  EXPECT_EQ(merged, 1);
+}
+
 // Of a stage of its own: the first holds more activations, the last the LM head; every row and the
 // idle time together are the iteration.
 TEST(TrainingQuestion, ARanksOwnBreakdown) {
