@@ -24,8 +24,9 @@ std::string flag_names(const Field& f) {
 
 // Keys of the engine's profile that vLLM has flags for. All others are reached by --set.
 bool is_engine_flag(std::string_view name) {
-  constexpr std::string_view kNames[] = {"utilization", "block_size", "max_num_batched_tokens",
-                                         "max_num_seqs", "chunked_prefill"};
+  constexpr std::string_view kNames[] = {
+      "utilization",  "block_size",      "max_num_batched_tokens",
+      "max_num_seqs", "chunked_prefill", "prefix_caching"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
@@ -56,6 +57,21 @@ void set_slo(Node& document, const std::string& text) {
   }
 }
 
+// "ttft:500 tpot:50 e2el:2000" as vLLM's --goodput, in milliseconds, likewise.
+void set_goodput(Node& document, const std::vector<std::string>& limits) {
+  for (const std::string& limit : limits) {
+    const std::size_t colon = limit.find(':');
+    std::string key = limit.substr(0, colon);
+    if (key == "e2el") key = "e2e";
+    const bool known = key == "ttft" || key == "tpot" || key == "e2e";
+    const std::string value = colon == std::string::npos ? "" : limit.substr(colon + 1);
+    if (!known || value.empty() || value.find_first_not_of("0123456789.") != std::string::npos)
+      throw InputError(fmt::format(
+          "--goodput {}: expected limits in milliseconds like ttft:500 tpot:50 e2el:10000", limit));
+    set_path(document, "slo." + key, scalar_node(value + " ms", "--goodput " + limit));
+  }
+}
+
 // KEY and VALUE of an assignment.
 std::pair<std::string, std::string> split_assignment(const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
@@ -66,10 +82,35 @@ std::pair<std::string, std::string> split_assignment(const std::string& assignme
   return {std::move(key), assignment.substr(equals + 1)};
 }
 
+// Names that hold no commas; of texts, paths may.
+bool takes_one(const Field& f) {
+  constexpr std::string_view kNames[] = {
+      "model",          "gpu",   "node", "profile", "quantization", "moe_quantization",
+      "kv_cache_dtype", "dtype", "isl",  "osl",     "turns"};
+  switch (f.type()) {
+    case Field::Type::kInt:
+    case Field::Type::kNumber:
+    case Field::Type::kQuantity:
+      return true;
+    case Field::Type::kText:
+      return !f.choices().empty() ||
+             std::find(std::begin(kNames), std::end(kNames), f.name()) != std::end(kNames);
+    default:
+      return false;
+  }
+}
+
+// "1-8*2", not "-1".
+bool is_range(const Field& f, const std::string& text) {
+  return f.type() == Field::Type::kInt && text.find_first_not_of("0123456789-*+") == text.npos &&
+         text.find('-', 1) != text.npos;
+}
+
 }  // namespace
 
 std::string help_of(const Field& f) {
   std::string help = f.doc();
+  if (!f.need().empty()) help += "; needs " + f.need();
   std::vector<std::string> choices = f.choices();
   std::erase(choices, "");  // the default's
   if (!choices.empty()) help += fmt::format(" ({})", fmt::join(choices, ", "));
@@ -95,6 +136,32 @@ std::string type_name(const Field& f) {
   }
 }
 
+void set_flag(Node& document, const Field& field, const std::string& path, const std::string& text,
+              const std::string& flag) {
+  const bool several = takes_one(field) && text.find('(') == std::string::npos &&
+                       (text.find(',') != std::string::npos || is_range(field, text));
+  set_path(document, several ? "sweep." + path : path, scalar_node(text, flag));
+}
+
+bool is_set(const Node& document, std::string_view path) {
+  const Node* at = &document;
+  for (std::string_view rest = path; at != nullptr && !rest.empty();) {
+    const std::size_t dot = std::min(rest.find('.'), rest.size());
+    at = at->find(rest.substr(0, dot));
+    rest.remove_prefix(std::min(dot + 1, rest.size()));
+  }
+  if (at != nullptr) return true;
+  const Node* sweep = document.find("sweep");
+  return sweep != nullptr && is_set(*sweep, path);
+}
+
+void check_asked(const Node& document, std::string_view example) {
+  std::string missing;
+  if (!is_set(document, "model")) missing = "--model";
+  if (!is_set(document, "hardware.gpu")) missing += missing.empty() ? "--gpu" : " and --gpu";
+  if (!missing.empty()) throw InputError(fmt::format("{} missing, as in: {}", missing, example));
+}
+
 void add_set_flag(CLI::App& app, const std::shared_ptr<Node>& document) {
   app.add_option_function<std::vector<std::string>>(
          "--set",
@@ -112,7 +179,7 @@ void add_set_flag(CLI::App& app, const std::shared_ptr<Node>& document) {
 void ScenarioFlags::add_flag(CLI::App& app, const Field& field, const std::string& path,
                              const std::string& names, const std::string& group) {
   const std::string long_name = names.substr(names.find("--"));
-  given_.push_back({path, long_name.substr(0, long_name.find(',')), "", false});
+  given_.push_back({&field, path, long_name.substr(0, long_name.find(',')), "", false});
   Given* slot = &given_.back();
   const bool in_profile = group == kEngineGroup;
   const std::string help = in_profile ? field.doc() : help_of(field);
@@ -130,7 +197,7 @@ void ScenarioFlags::add_flag(CLI::App& app, const Field& field, const std::strin
       ->type_name(type_name(field));
 }
 
-ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of) {
+ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name()) {
   declare(scenario_fields_, scenario_);
   declare(engine_fields_, engine_);
   for (const Field& f : scenario_fields_.all()) {
@@ -163,6 +230,9 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of) {
   if (of == Of::kService) {
     app.add_option("--slo", slo_,
                    "limits of slo in one, each with its percentile: ttft:p99:500ms,tpot:p50:50ms")
+        ->group("what is asked of its latency")
+        ->type_name("LIMITS");
+    app.add_option("--goodput", goodput_, "the same as vLLM writes them, in ms: ttft:500 tpot:50")
         ->group("what is asked of its latency")
         ->type_name("LIMITS");
   }
@@ -210,8 +280,9 @@ void ScenarioFlags::apply(Node& document) const {
     set_path(document, full_path(key), scalar_node(value, "--set " + key));
   }
   if (!slo_.empty()) set_slo(document, slo_);
+  set_goodput(document, goodput_);
   for (const Given& g : given_) {
-    if (g.set) set_path(document, g.path, scalar_node(g.text, g.flag));
+    if (g.set) set_flag(document, *g.field, g.path, g.text, g.flag);
   }
 }
 
@@ -219,14 +290,7 @@ Scenario ScenarioFlags::scenario() const {
   Node document;
   set_path(document, "name", scalar_node("command line", ""));
   apply(document);
-  const Node* hardware = document.find("hardware");
-  std::string missing;
-  if (!document.find("model")) missing = "--model";
-  if (!hardware || !hardware->find("gpu")) missing += missing.empty() ? "--gpu" : " and --gpu";
-  if (!missing.empty()) {
-    throw InputError(fmt::format(
-        "{} missing, as in: orrery estimate --model llama-3-8b --gpu h100-sxm", missing));
-  }
+  check_asked(document, fmt::format("orrery {} --model llama-3-8b --gpu h100-sxm", verb_));
   if (of_ == Of::kService && !document.find("load"))
     set_path(document, "load.seed", scalar_node("0", ""));
   return read_scenario(document);

@@ -26,6 +26,17 @@ namespace orrery::cli {
 std::string help_of(const Field& field);
 std::string type_name(const Field& field);
 
+// Sets what a flag says of `field`. Several values of a key that takes one ("h100,a100", "1-8*2")
+// are a sweep of it, as under `sweep` of a scenario file.
+void set_flag(Node& document, const Field& field, const std::string& path, const std::string& text,
+              const std::string& flag);
+
+// Whether the document, or its sweep, has a value at `path`.
+bool is_set(const Node& document, std::string_view path);
+
+// InputError: no --model or no --gpu; `example` is a command that has them.
+void check_asked(const Node& document, std::string_view example);
+
 class ScenarioFlags {
  public:
   // What the flags ask for: a workload in closed form, or a service under load.
@@ -41,6 +52,7 @@ class ScenarioFlags {
 
  private:
   struct Given {
+    const Field* field;
     std::string path;  // in the document: "workload.isl"
     std::string flag;  // as the user knows it: "--isl"
     std::string text;
@@ -58,9 +70,11 @@ class ScenarioFlags {
   EngineProfile engine_;
   Fields scenario_fields_, engine_fields_;
   Of of_;
+  std::string verb_;
   std::deque<Given> given_;
   std::vector<std::string> assignments_;  // of --set
   std::string slo_;                       // of --slo
+  std::vector<std::string> goodput_;      // of --goodput
 };
 
 // --set KEY=VALUE for a verb that collects a document by itself; defined before its other flags, so

@@ -116,15 +116,23 @@ std::vector<std::string> canonical_arguments(int argc, const char* const* argv) 
   return out;
 }
 
+std::string unknown_verb(const std::vector<std::string>& arguments, const CLI::App& program) {
+  const std::vector<std::string> verbs = verbs_of(program);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--catalog") ++i;  // its value
+    if (word.starts_with('-')) continue;
+    if (std::find(verbs.begin(), verbs.end(), word) != verbs.end()) return "";
+    return fmt::format("unknown verb '{}'{}; verbs: {}", word, did_you_mean(word, verbs),
+                       fmt::join(verbs, ", "));
+  }
+  return "";
+}
+
 std::string message_of(const CLI::ParseError& error, const CLI::App& program) {
   const std::vector<std::string> rest = program.remaining(true);
   if (program.get_subcommands().empty()) {
     const std::vector<std::string> verbs = verbs_of(program);
-    for (const std::string& word : rest) {
-      if (word.starts_with('-')) continue;
-      return fmt::format("unknown verb '{}'{}; verbs: {}", word, did_you_mean(word, verbs),
-                         fmt::join(verbs, ", "));
-    }
     if (rest.empty())
       return fmt::format("expected a verb: {} (--help explains)", fmt::join(verbs, ", "));
   }

@@ -33,6 +33,10 @@ class HelpFormatter : public CLI::Formatter {
 // flags (-tp, -pp, -dp, -ep) as long ones.
 std::vector<std::string> canonical_arguments(int argc, const char* const* argv);
 
+// What is wrong if the first word of a command line is no verb; empty if it is one or there is
+// none.
+std::string unknown_verb(const std::vector<std::string>& arguments, const CLI::App& program);
+
 // What is wrong with a command line, with the nearest flag or verb.
 std::string message_of(const CLI::ParseError& error, const CLI::App& program);
 

@@ -48,8 +48,12 @@ int run(int argc, char** argv) {
   add_fit(program, context);
   add_validate(program, context);
   for (CLI::App* verb : program.get_subcommands({})) verb->fallthrough();
+  std::vector<std::string> arguments = canonical_arguments(argc, argv);
+  if (const std::string wrong = unknown_verb(arguments, program); !wrong.empty()) {
+    fmt::print(stderr, "orrery: {}\n", wrong);
+    return 2;
+  }
   try {
-    std::vector<std::string> arguments = canonical_arguments(argc, argv);
     std::reverse(arguments.begin(), arguments.end());  // the parser takes the last first
     program.parse(arguments);
   } catch (const CLI::Success& e) {

@@ -204,6 +204,15 @@ std::string interval90(const Metric& m) {
   return fmt::format("[{}, {}]", number(m.low90), number(m.high90));
 }
 
+std::string spread90(double value, double low90, double high90) {
+  constexpr double kEven = 0.5, kTimes = 11;
+  const double half = (high90 - low90) / (2 * value);
+  if (half <= kEven) return fmt::format("+-{:.0f}%", 100 * half);
+  const double low = 100 * (1 - low90 / value), high = high90 / value;
+  if (high >= kTimes) return fmt::format("-{:.0f}/x{:.0f}", low, high);
+  return fmt::format("-{:.0f}/+{:.0f}%", low, 100 * (high - 1));
+}
+
 std::string place(const Point& p) {
   std::string out;
   for (const auto& [key, value] : p.at.items()) {

@@ -76,6 +76,9 @@ void write_file(const std::string& path, const std::string& text, const std::str
 std::string number(double v);
 // "[11.2, 13.9]"; empty for exact values.
 std::string interval90(const Metric& m);
+// The 90 % interval beside a value, at most 9 wide: "+-12%", half its width; "-44/+79%", its ends,
+// where that is above 50 % (such an interval is far from even); "-93/x15" from ten times more on.
+std::string spread90(double value, double low90, double high90);
 // "model=llama-3-8b gpu=h100-sxm tp=8 ...": where in a sweep a point is.
 std::string place(const Point& point);
 // "DOES NOT FIT: " and why.

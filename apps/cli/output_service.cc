@@ -138,7 +138,9 @@ std::string vllm_result(const Answer& answer) {
             {"model_id", p.at.value("model", "")},
             {"tokenizer_id", p.at.value("model", "")},
             {"num_prompts", p.requests.size()},
-            {"request_rate", load.at("arrivals") == "at-once" ? Json("inf") : p.at.at("rate")},
+            {"request_rate", p.at.contains("rate")              ? p.at.at("rate")
+                             : load.at("arrivals") == "at-once" ? Json("inf")
+                                                                : Json(nullptr)},
             {"burstiness", load.at("burstiness")},
             {"max_concurrency",
              load.at("max_concurrency") > 0 ? load.at("max_concurrency") : Json(nullptr)},

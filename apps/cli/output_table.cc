@@ -20,11 +20,6 @@ std::string trimmed(std::string line) {
   return line;
 }
 
-// Half of the 90 % interval's width: 1.645 standard deviations of either side.
-std::string spread90(const Estimate<Seconds>& t) {
-  return fmt::format("+-{:.0f}%", t.sigma() * 164.5);
-}
-
 // Metrics that come as a distribution (ttft, ttft_p50, ttft_p90, ttft_p99): one line each.
 bool in_distribution(const Point& p, std::string_view name) {
   const auto end = name.rfind("_p");
@@ -78,7 +73,7 @@ std::string memory_of(const Point& p, const Style& style) {
 }
 
 std::string kernels_of(const Point& p, std::string_view phase, const Style& style) {
-  constexpr std::string_view kLine = "  {:<18} {:>5} {:>8} {:>7}  {:<8} {:>5}  {:<11} {:>6}";
+  constexpr std::string_view kLine = "  {:<18} {:>5} {:>8} {:>6}  {:<8} {:>4}  {:<11} {:>9}";
   std::vector<const KernelRow*> rows;
   Seconds whole;
   for (const KernelRow& k : p.kernels) {
@@ -100,7 +95,9 @@ std::string kernels_of(const Point& p, std::string_view phase, const Style& styl
     out += fmt::format(fmt::runtime(kLine), k->name.substr(0, 18), number(k->calls),
                        to_text(k->time.value), fmt::format("{:.1f}%", k->share * 100), k->bound,
                        k->of_peak > 0 ? fmt::format("{:.0f}%", k->of_peak * 100) : "",
-                       to_text(k->time.origin), spread90(k->time)) +
+                       to_text(k->time.origin),
+                       spread90(k->time.value.value(), k->time.quantile(0.05).value(),
+                                k->time.quantile(0.95).value())) +
            "\n";
   }
   return out;

@@ -55,9 +55,8 @@ void add_compare(CLI::App& program, Context& context) {
       "Examples:\n"
       "  orrery compare result.json --model llama-3-8b --gpu h100-sxm --tp 1\n"
       "RESULT: vLLM's `bench serve --save-result [--save-detailed]`, AIPerf's\n"
-      "profile_export.jsonl or profile_export_aiperf.json, or GuideLLM's benchmarks.json. The log\n"
-      "of a training job:\n"
-      "orrery train --log.");
+      "profile_export.jsonl or profile_export_aiperf.json, or GuideLLM's\n"
+      "benchmarks.json. The log of a training job: orrery train --log.");
   auto verb = std::make_shared<Verb>(*app);
   app->add_option("RESULT", verb->file, "the result file")->required();
   app->add_option("-o,--output", verb->output, "table or json [table]")

@@ -63,6 +63,16 @@ Json node_facts(const NodeType& node) {
   return fields.json();
 }
 
+Json fabric_facts(const Fabric& fabric) {
+  Fabric f = fabric;
+  Fields fields;
+  declare(fields, f);
+  Json out = fields.json();
+  out["bandwidth_gb_s"] = f.bandwidth().value() / 1e9;
+  out["latency_us"] = f.latency.value() * 1e6;
+  return out;
+}
+
 Json engine_facts(const EngineProfile& profile) {
   EngineProfile e = profile;
   Fields fields;
@@ -80,6 +90,9 @@ std::string list_head(const std::string& kind) {
                        "bandwidth GB/s", "TFLOP/s 16-bit");
   if (kind == "nodes")
     return fmt::format("{:<20} {:>5}  {:<20} {}", "id", "GPUs", "inside", "between nodes");
+  if (kind == "fabrics")
+    return fmt::format("{:<24} {:<7} {:>9} {:>10}  {}", "id", "kind", "GB/s", "latency us",
+                       "what it is");
   if (kind == "stacks") return fmt::format("{:<20} {}", "id", "what trains");
   if (kind == "schedules") return fmt::format("{:<12} {}", "id", "pipeline schedule");
   return fmt::format("{:<20} {}", "id", "engine (version)");
@@ -108,6 +121,11 @@ std::string list_line(const std::string& kind, const Json& j) {
         "{:<20} {:>5}  {:<20} {}", id, j["gpu_count"].get<int>(), j["scale_up"].get<std::string>(),
         fabric.empty() ? "-" : fmt::format("{} x {}", network["ports"].dump(), fabric));
   }
+  if (kind == "fabrics") {
+    return fmt::format("{:<24} {:<7} {:>9.4g} {:>10.3g}  {}", id, j["kind"].get<std::string>(),
+                       j["bandwidth_gb_s"].get<double>(), j["latency_us"].get<double>(),
+                       j["name"].get<std::string>().substr(0, 26));
+  }
   if (kind == "stacks") return fmt::format("{:<20} {}", id, j["doc"].get<std::string>());
   if (kind == "schedules") {
     const std::string indent(13, ' ');
@@ -133,6 +151,10 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
     const Catalog catalog(bundle);
     for (const std::string& id : catalog.node_type_ids())
       rows.push_back(node_facts(catalog.node_type(id)));
+  } else if (kind == "fabrics") {
+    const Catalog catalog(bundle);
+    for (const std::string& id : catalog.fabric_ids())
+      rows.push_back(fabric_facts(catalog.fabric(id)));
   } else if (kind == "stacks") {
     for (const TrainingStackKind& k : training_stacks())
       rows.push_back({{"id", k.name}, {"doc", k.doc}});
@@ -140,7 +162,7 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
     for (const PipelineScheduleKind& k : pipeline_schedule_kinds())
       rows.push_back({{"id", k.name}, {"doc", k.doc}});
   } else {
-    const std::vector<std::string> kinds = {"models",  "gpus",   "nodes",
+    const std::vector<std::string> kinds = {"models",  "gpus",   "nodes",    "fabrics",
                                             "engines", "stacks", "schedules"};
     throw InputError(fmt::format("expected one of {}, got '{}'{}", fmt::join(kinds, ", "), kind,
                                  did_you_mean(kind, kinds)));
@@ -199,29 +221,42 @@ Json show(const std::string& name, const Bundle& bundle) {
   });
   if (model) return *model;
   if (const auto node = known_to([&] { return node_facts(catalog.node_type(name)); })) return *node;
+  if (const auto fabric = known_to([&] { return fabric_facts(catalog.fabric(name)); }))
+    return *fabric;
+  for (const char* kind : {"stacks", "schedules"}) {
+    for (Json& row : collect(kind, bundle))
+      if (row["id"].get<std::string>() == canonical_name(name)) return row;
+  }
   std::vector<std::string> known = catalog.gpu_ids();
   const auto models = model_ids(bundle), nodes = catalog.node_type_ids();
   known.insert(known.end(), nodes.begin(), nodes.end());
   known.insert(known.end(), models.begin(), models.end());
   known.insert(known.end(), engines.begin(), engines.end());
-  throw InputError(fmt::format("no model, GPU, node or engine is called '{}'{}", name,
-                               did_you_mean(name, known)));
+  const auto fabrics = catalog.fabric_ids();
+  known.insert(known.end(), fabrics.begin(), fabrics.end());
+  for (const char* kind : {"stacks", "schedules"})
+    for (const Json& row : collect(kind, bundle)) known.push_back(row["id"].get<std::string>());
+  throw InputError(
+      fmt::format("no model, GPU, node, fabric, engine, stack or schedule is called '{}'{}", name,
+                  did_you_mean(name, known)));
 }
 
 }  // namespace
 
 void add_list(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "list", "models (with parameter counts), gpus, nodes, engines, stacks or schedules");
+      "list", "models (with parameter counts), gpus, nodes, fabrics, engines, stacks, schedules");
   auto o = std::make_shared<ListOptions>();
-  app->add_option("KIND", o->kind, "models, gpus, nodes, engines, stacks, schedules")->required();
+  app->add_option("KIND", o->kind, "models, gpus, nodes, fabrics, engines, stacks, schedules")
+      ->required();
   add_format_flag(*app, o->format);
   app->footer("Examples:\n  orrery list models\n  orrery list gpus -o json");
   app->callback([o, &context] { print_list(o->kind, o->format, context.bundle()); });
 }
 
 void add_show(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand("show", "the facts of one model, GPU, node or engine");
+  CLI::App* app = program.add_subcommand(
+      "show", "the facts of one model, GPU, node, fabric, engine, training stack or schedule");
   auto o = std::make_shared<ListOptions>();
   app->add_option("NAME", o->name, "its id, an alias, or a file")->required();
   add_format_flag(*app, o->format);

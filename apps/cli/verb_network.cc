@@ -33,8 +33,8 @@ void add_flags(CLI::App& app, const std::shared_ptr<NetworkFlags>& flags,
     if (f.name() == "gpu") names = "-g," + names;
     app.add_option_function<std::string>(
            names,
-           [flags, path = group + "." + f.name(), names](const std::string& text) {
-             set_path(flags->document, path, scalar_node(text, names));
+           [flags, path = group + "." + f.name(), names, &f](const std::string& text) {
+             set_flag(flags->document, f, path, text, names);
            },
            help_of(f))
         ->type_name(type_name(f));
@@ -53,17 +53,15 @@ std::string number_at(const Point& p, const char* name) {
   return m == nullptr ? "" : number(m->value);
 }
 
-// Half the width of its interval, "+-12%"; empty without one.
 std::string width90(const Metric& m) {
-  if (!m.has_interval()) return "";
-  return fmt::format("+-{:.0f}%", 100 * (m.high90 - m.low90) / (2 * m.value));
+  return m.has_interval() ? spread90(m.value, m.low90, m.high90) : "";
 }
 
 // One line a point, 80 columns.
 void print_table(const Answer& a) {
   if (print_replay(a)) return;
   const bool exchange = text_at(a.points[0], "collective").starts_with("moe-");
-  fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {:<16} {}\n", "gpus",
+  fmt::print("{:>6} {:>11} {:>9} {:>9} {:>6} {:>6} {:<16} {}\n", "gpus",
              exchange ? "tokens" : "bytes", "time us", "90 %", "algbw", "busbw", "by",
              "limited by");
   std::vector<std::string> notes;
@@ -73,7 +71,7 @@ void print_table(const Answer& a) {
     if (const std::string protocol = text_at(p, "protocol"); !protocol.empty())
       by += " " + protocol;
     if (!limit.empty()) by = fmt::format("{:<16} {}", by, limit);
-    fmt::print("{:>6} {:>11} {:>9} {:>6} {:>7} {:>7}  {}\n", text_at(p, "gpus"),
+    fmt::print("{:>6} {:>11} {:>9} {:>9} {:>6} {:>6} {}\n", text_at(p, "gpus"),
                text_at(p, exchange ? "tokens" : "bytes"), number(t.value), width90(t),
                number_at(p, "algbw"), number_at(p, "busbw"), by);
     for (const std::string& note : p.notes) {
@@ -90,7 +88,8 @@ void answer(const NetworkFlags& flags, const Bundle& bundle) {
   Runner runner(bundle);
   const Answer a = runner.run(read_scenario(document));
   if (!flags.plot.empty()) write_file(flags.plot, bandwidth_page(a), "--plot");
-  if (flags.output.format != Format::kTable) return print({&a, 1}, flags.output);
+  const bool several = document.find("sweep") != nullptr;  // what varies has a column
+  if (flags.output.format != Format::kTable || several) return print({&a, 1}, flags.output);
   if (!flags.output.html.empty()) write_file(flags.output.html, html({&a, 1}), "--html");
   print_table(a);
 }

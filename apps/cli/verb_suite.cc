@@ -134,8 +134,10 @@ void show(const Suite& suite, const SuiteQuestion& q) {
 
 void list_or_show(SuiteVerb& verb, const Bundle& bundle, bool whole) {
   std::vector<std::string> only;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  const bool json = !whole && verb.output == "json";
   for (const Suite& suite : suites_of(verb.names, bundle, only)) {
-    if (!whole) fmt::print("{}: {}\n", suite.id, suite.title);
+    if (!whole && !json) fmt::print("{}: {}\n", suite.id, suite.title);
     for (const SuiteQuestion& q : suite.questions) {
       const bool asked = only.empty() || std::any_of(only.begin(), only.end(), [&](auto& id) {
                            return q.id.starts_with(id);
@@ -143,11 +145,14 @@ void list_or_show(SuiteVerb& verb, const Bundle& bundle, bool whole) {
       if (!asked) continue;
       if (whole) {
         show(suite, q);
+      } else if (json) {
+        rows.push_back({{"suite", suite.id}, {"id", q.id}, {"question", q.question}});
       } else {
         fmt::print("{}", beside("  " + q.id, q.question, 10));
       }
     }
   }
+  if (json) fmt::print("{}\n", rows.dump(1));
 }
 
 void coverage(SuiteVerb& verb, const Bundle& bundle) {
@@ -284,6 +289,7 @@ void add_suite(CLI::App& program, Context& context) {
   run->callback([verb, &context] { run_suites(*verb, context); });
   CLI::App* list = app->add_subcommand("list", "the questions, a line each");
   names(list, "suites or beginnings of ids [all]");
+  formats(list, {"table", "json"});
   list->callback([verb, &context] { list_or_show(*verb, context.bundle(), false); });
   CLI::App* shown = app->add_subcommand("show", "a question's runs, metrics, checks and erratum");
   names(shown, "suites or beginnings of ids [all]");

@@ -51,12 +51,23 @@ void add_flag(CLI::App& app, const std::shared_ptr<TrainFlags>& flags, const Fie
   }
   app.add_option_function<std::string>(
          names,
-         [flags, path, first](const std::string& text) {
-           set_path(flags->document, path, scalar_node(text, first));
+         [flags, path, first, &f](const std::string& text) {
+           set_flag(flags->document, f, path, text, first);
          },
          help_of(f))
       ->group(group)
       ->type_name(type_name(f));
+  for (const Field::Switch& s : f.switches()) {
+    std::string flag = "--" + s.name;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    app.add_flag_function(
+           flag,
+           [flags, path, flag, value = s.value](std::int64_t) {
+             set_path(flags->document, path, scalar_node(value, flag));
+           },
+           fmt::format("as {} {}", first, s.value))
+        ->group(group);
+  }
 }
 
 void print_comparison(const TrainingLog& log, const Point& point) {
@@ -75,14 +86,7 @@ void print_comparison(const TrainingLog& log, const Point& point) {
 
 void answer(const TrainFlags& flags, Context& context) {
   Node document = flags.document;
-  const Node* hardware = document.find("hardware");
-  std::string missing;
-  if (!document.find("model")) missing = "--model";
-  if (!hardware || !hardware->find("gpu")) missing += missing.empty() ? "--gpu" : " and --gpu";
-  if (!missing.empty())
-    throw InputError(fmt::format(
-        "{} missing, as in: orrery train --model llama-3-8b --gpu h100-sxm --gpus 64 --stack fsdp",
-        missing));
+  check_asked(document, "orrery train --model llama-3-8b --gpu h100-sxm --gpus 64 --stack fsdp");
   set_path(document, "name", scalar_node("command line", ""));
   if (!document.find("training")) set_path(document, "training.gpus", scalar_node("1", ""));
   RunOptions options;

@@ -59,6 +59,18 @@ std::string Field::checked_choice(const Node& node, std::string_view text) const
                         did_you_mean(text, named)));
 }
 
+Field& Field::needs(std::string what, std::function<bool()> on) {
+  need_ = std::move(what);
+  on_ = std::move(on);
+  unset_ = json_().dump();
+  return *this;
+}
+
+bool Field::is_set_by(const Node& node) const {
+  const bool of_a_file = node.line() > 0;
+  return !of_a_file || json_().dump() != unset_;
+}
+
 void Field::read(const Node& node) const { read_(*this, node); }
 
 Json Field::json() const { return json_(); }
@@ -223,7 +235,7 @@ Field& Fields::group(std::string name, const std::function<void(Fields&)>& decla
   Field& f = append(std::move(name), Field::Type::kGroup, std::move(doc));
   f.group_ = std::make_shared<Fields>();
   declare_members(*f.group_);
-  f.read_ = [members = f.group_](const Field&, const Node& n) { members->read(n); };
+  f.read_ = [members = f.group_](const Field&, const Node& n) { members->read_values(n); };
   f.json_ = [members = f.group_] { return members->json(); };
   return f;
 }
@@ -242,6 +254,7 @@ const Field* Fields::find(std::string_view name) const {
   for (const Field& f : fields_) {
     bool match = underscored(f.name_) == head;
     for (const std::string& a : f.aliases_) match |= underscored(a) == head;
+    for (const Field::Switch& s : f.switches_) match |= underscored(s.name) == head;
     if (!match) continue;
     if (dot == std::string_view::npos) return &f;
     return f.group_ ? f.group_->find(name.substr(dot + 1)) : nullptr;
@@ -250,6 +263,36 @@ const Field* Fields::find(std::string_view name) const {
 }
 
 void Fields::read(const Node& map) const {
+  read_values(map);
+  each_need(map, [](const Field& f, const Node& value) {
+    if (f.on_ && !f.on_()) Undecided{value, f.need_}.refuse();
+  });
+}
+
+void Fields::Undecided::refuse() const {
+  node.fail(fmt::format("has no effect here: it needs {}", need));
+}
+
+std::vector<Fields::Undecided> Fields::undecided(const Node& map) const {
+  std::vector<Undecided> out;
+  each_need(map, [&out](const Field& f, const Node& value) {
+    if (!f.on_) out.push_back({value, f.need_});
+  });
+  return out;
+}
+
+void Fields::each_need(const Node& map,
+                       const std::function<void(const Field&, const Node&)>& visit) const {
+  for (std::size_t i = 0; i < map.keys().size(); ++i) {
+    const Field* f = find(map.keys()[i]);
+    const Node& value = map.items()[i];
+    if (f == nullptr) continue;
+    if (f->group_) f->group_->each_need(value, visit);
+    if (!f->need_.empty() && f->is_set_by(value)) visit(*f, value);
+  }
+}
+
+void Fields::read_values(const Node& map) const {
   if (!map.is_map() && !map.is_null()) map.fail("expected a map of keys");  // nothing: an empty map
   std::vector<const Field*> seen;
   for (std::size_t i = 0; i < map.keys().size(); ++i) {
@@ -274,7 +317,15 @@ void Fields::read(const Node& map) const {
       if (s == f) value.fail(fmt::format("'{}' was given already under another name", f->name_));
     }
     seen.push_back(f);
-    f->read(value);
+    const auto is_key = [&key](const Field::Switch& s) {
+      return underscored(s.name) == underscored(key);
+    };
+    const auto by_switch = std::find_if(f->switches_.begin(), f->switches_.end(), is_key);
+    if (by_switch == f->switches_.end()) {
+      f->read(value);
+    } else if (value.as_bool()) {
+      f->read(scalar_node(by_switch->value, value.where()));
+    }
   }
   for (const Field& f : fields_) {
     if (!f.required_) continue;
@@ -322,7 +373,8 @@ Json Fields::schema() const {
     }
     if (f.optional_) types.push_back("null");
     p["type"] = types.size() == 1 ? types[0] : types;
-    p["description"] = f.doc_ + (f.unit_.empty() ? "" : " [" + f.unit_ + "]");
+    p["description"] = f.doc_ + (f.unit_.empty() ? "" : " [" + f.unit_ + "]") +
+                       (f.need_.empty() ? "" : "; needs " + f.need_);
     if (!f.choices_.empty() && f.type_ == Field::Type::kText) {
       p["enum"] = f.choices_;
       if (f.optional_) p["enum"].push_back(nullptr);

@@ -42,8 +42,18 @@ class Field {
   Field& range(double least, double most) { return least_ = least, most_ = most, *this; }
   Field& required() { return required_ = true, *this; }
   Field& alias(std::string name) { return aliases_.push_back(std::move(name)), *this; }
+  // A switch of another tool's that means one value of this: `name: true` reads as `value`.
+  Field& alias_of(std::string value, std::string name) {
+    return switches_.push_back({std::move(name), std::move(value)}), *this;
+  }
   // The only texts allowed.
   Field& one_of(std::vector<std::string> names) { return choices_ = std::move(names), *this; }
+  // The switch without which it has no effect: `what` says how it is turned on ("arrivals gamma"),
+  // `on` whether it is, once the whole document is read. Set while it is off: InputError by
+  // Fields::read. Without `on` a later fact decides (Fields::undecided). A value from elsewhere
+  // than a file, such as a flag, is set in any case; one of a file is not where it repeats the
+  // default, since a resolved configuration states all.
+  Field& needs(std::string what, std::function<bool()> on = {});
   // The unit of a plain number, for docs and help ("tokens").
   Field& unit(std::string name) { return unit_ = std::move(name), *this; }
 
@@ -52,10 +62,15 @@ class Field {
   const std::string& unit() const { return unit_; }
   const std::string& default_text() const { return default_; }  // empty: none
   const std::vector<std::string>& aliases() const { return aliases_; }
+  struct Switch {
+    std::string name, value;
+  };
+  const std::vector<Switch>& switches() const { return switches_; }
   const std::vector<std::string>& choices() const { return choices_; }
   Type type() const { return type_; }
   Dimension dimension() const { return dimension_; }
   bool is_required() const { return required_; }
+  const std::string& need() const { return need_; }  // empty: it has an effect by itself
   double least() const { return least_; }
   double most() const { return most_; }
   const Fields* group() const { return group_.get(); }  // the members of a kGroup
@@ -70,8 +85,12 @@ class Field {
   // The choice that `text` names, or `text` where any is allowed; InputError at `node` otherwise.
   std::string checked_choice(const Node& node, std::string_view text) const;
 
-  std::string name_, doc_, unit_, default_;
+  // Whether `node`, which it was read from, sets it (needs()).
+  bool is_set_by(const Node& node) const;
+
+  std::string name_, doc_, unit_, default_, need_;
   std::vector<std::string> aliases_, choices_;
+  std::vector<Switch> switches_;
   Type type_ = Type::kText;
   Dimension dimension_ = Dimension::kNone;
   bool required_ = false;
@@ -81,6 +100,8 @@ class Field {
   std::shared_ptr<Fields> group_;
   std::function<void(const Field&, const Node&)> read_;
   std::function<nlohmann::ordered_json()> json_;
+  std::function<bool()> on_;  // of need_; empty: decided later
+  std::string unset_;         // the value that it held when need_ was declared, as JSON
 };
 
 class Fields {
@@ -126,8 +147,18 @@ class Fields {
                 std::function<nlohmann::ordered_json()> json, std::string doc);
 
   // Reads every key of `map` into its field. InputError: not a map, unknown key, missing required
-  // key, a value that is not what was declared.
+  // key, a value that is not what was declared, one whose switch is off (Field::needs).
   void read(const Node& map) const;
+
+  // After read(map): the values in it that a fact outside of the document decides about, each with
+  // what it needs.
+  struct Undecided {
+    Node node;
+    std::string need;
+    // InputError at the node: there is no such fact.
+    [[noreturn]] void refuse() const;
+  };
+  std::vector<Undecided> undecided(const Node& map) const;
 
   const std::deque<Field>& all() const { return fields_; }
   // By name or alias, '-' as '_'; dotted names reach into groups. nullptr if there is none.
@@ -140,6 +171,10 @@ class Fields {
 
  private:
   Field& append(std::string name, Field::Type type, std::string doc);
+  void read_values(const Node& map) const;
+  // Each value of `map` that is set and needs something, in the order of the text.
+  void each_need(const Node& map,
+                 const std::function<void(const Field&, const Node&)>& visit) const;
   Field& add_quantity(std::string name, Dimension dimension, std::function<void(double)> set,
                       std::function<double()> get, std::string doc);
   Field& add_choice(std::string name, std::function<void(std::size_t)> set,

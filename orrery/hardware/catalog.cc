@@ -87,6 +87,7 @@ Node find_document(const Bundle& bundle, std::string_view folder, std::string_vi
   }
   std::string hint = did_you_mean(name, known);
   if (hint.empty()) hint = did_you_mean(name, other_names);
+  if (hint.empty()) hint = fmt::format("; `orrery list {}` names all", folder);
   throw InputError(fmt::format("unknown {} '{}'{}", kind, name.substr(0, 60), hint));
 }
 

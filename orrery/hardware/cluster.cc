@@ -1,8 +1,12 @@
 #include "orrery/hardware/cluster.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "orrery/base/error.h"
 
@@ -20,11 +24,70 @@ BytesPerSecond reached(const Gpu& gpu, const Fabric& fabric, int ranks) {
   return gpu.scale_up.kind.empty() ? offered : std::min(offered, gpu.scale_up.bandwidth);
 }
 
+std::optional<Fabric> find_fabric(const Catalog& catalog, std::string_view name) {
+  try {
+    return catalog.fabric(name);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+NodeType with_network(NodeType node, const Fabric& fabric) {
+  if (fabric.kind != FabricKind::kNic)
+    throw InputError(fmt::format(
+        "{} connects GPUs inside a node; name a node type, or what leaves one such as ib-ndr "
+        "(orrery list nodes, orrery list fabrics)",
+        fabric.id));
+  if (node.network.ports < 1)
+    throw InputError(fmt::format(
+        "node {} has no ports for {}: name a node type (orrery list nodes)", node.id, fabric.id));
+  if (node.network.fabric == fabric.id) return node;
+  node.network.fabric = fabric.id;
+  node.id += " on " + fabric.id;
+  return node;
+}
+
 }  // namespace
 
+NodeType node_of(const Catalog& catalog, const Gpu& gpu, std::string_view name) {
+  if (name.empty()) return catalog.node_type(gpu.node);
+  std::optional<NodeType> node;
+  try {
+    node = catalog.node_type(name);
+  } catch (const InputError& unknown) {
+    const auto fabric = find_fabric(catalog, name);
+    if (!fabric) {
+      const std::string message = unknown.what();
+      const bool hinted = message.find("did you mean") != std::string::npos;
+      throw InputError(message + (hinted ? "" : did_you_mean(name, catalog.fabric_ids())));
+    }
+    return with_network(catalog.node_type(gpu.node), *fabric);
+  }
+  const auto has = [](const std::vector<std::string>& ids, const std::string& id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  };
+  const bool own = !has(catalog.gpu_ids(), gpu.id) || !has(catalog.node_type_ids(), node->id);
+  if (own || node->id == gpu.node || node->gpus.empty() || has(node->gpus, gpu.id)) return *node;
+  std::vector<std::string> nodes;
+  for (const std::string& id : catalog.node_type_ids())
+    if (id == gpu.node || has(catalog.node_type(id).gpus, gpu.id)) nodes.push_back(id);
+  throw InputError(fmt::format("node {} is built with {}, not with {}, which stands in {}",
+                               node->id, fmt::join(node->gpus, ", "), gpu.id,
+                               fmt::join(nodes, ", ")));
+}
+
+Gpu gpu_of(const Catalog& catalog, std::string_view name, std::string_view node) {
+  if (!name.empty()) return catalog.gpu(name);
+  if (const auto fabric = find_fabric(catalog, node))
+    throw InputError(fmt::format("{} is what connects nodes: say which GPUs (--gpu)", fabric->id));
+  const NodeType type = catalog.node_type(node);
+  if (type.gpus.empty())
+    throw InputError(fmt::format("node {} names no GPU: say which (--gpu)", type.id));
+  return catalog.gpu(type.gpus[0]);
+}
+
 Cluster::Cluster(const Catalog& catalog, Gpu gpu, int gpus, std::string_view node_type)
-    : Cluster(catalog, gpu, gpus,
-              catalog.node_type(node_type.empty() ? std::string_view(gpu.node) : node_type)) {}
+    : Cluster(catalog, gpu, gpus, node_of(catalog, gpu, node_type)) {}
 
 Cluster::Cluster(const Catalog& catalog, Gpu gpu, int gpus, NodeType node_type)
     : gpu_(std::move(gpu)), gpus_(gpus), node_type_(std::move(node_type)) {

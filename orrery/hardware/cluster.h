@@ -22,10 +22,19 @@ struct GroupLink {
   int nodes = 1;           // nodes that the group spans
 };
 
+// What `name` means for `gpu`: nothing, its usual node; a node type; or a fabric that leaves nodes
+// ("ib-hdr"), the usual node with that in place of its own network. InputError: neither; a node
+// type that is built with other GPUs of the catalog (a GPU or node of the user's own stands
+// anywhere).
+NodeType node_of(const Catalog& catalog, const Gpu& gpu, std::string_view name);
+
+// The GPU of that name; empty: the first that the node type `node` is built with.
+Gpu gpu_of(const Catalog& catalog, std::string_view name, std::string_view node);
+
 class Cluster {
  public:
-  // `gpus` GPUs in nodes of `node_type`, by default the one that the GPU names. InputError: unknown
-  // names, gpus < 1. Infeasible: several nodes of a type that has no network.
+  // `gpus` GPUs in nodes as node_of(). InputError: as there, gpus < 1. Infeasible: several nodes of
+  // a type that has no network.
   Cluster(const Catalog& catalog, Gpu gpu, int gpus, std::string_view node_type = "");
   // The same with a node type that is in no file.
   Cluster(const Catalog& catalog, Gpu gpu, int gpus, NodeType node_type);

@@ -106,7 +106,8 @@ Architecture load_model(std::string_view name, const Bundle& bundle) {
     known.insert(known.end(), entry.aliases.begin(), entry.aliases.end());
   }
   throw InputError(fmt::format(
-      "unknown model '{}'{}; give a bundled id, a Hugging Face id or the path of a config.json",
+      "unknown model '{}'{}; give a bundled id (orrery list models), a Hugging Face id or the path "
+      "of a config.json",
       name, did_you_mean(name, known)));
 }
 

@@ -114,6 +114,8 @@ void declare(Fields& f, ClusterChoice& c) {
   f.group(
       "disaggregation",
       [&](Fields& g) {
+        constexpr const char* kDecode = "disaggregation.decode";
+        const auto apart = [&c] { return c.disaggregation.on(); };
         g.custom(
             "decode", Field::Type::kText,
             [&c](const Node& n) {
@@ -123,31 +125,41 @@ void declare(Fields& f, ClusterChoice& c) {
             [&c] { return nlohmann::ordered_json(c.disaggregation.decode); },
             "engines that decode, as a pool: 4:tp2; cluster.replicas then prefill alone");
         g.add("transfer", c.disaggregation.transfer, "of KV caches: after the prompt, or beside it")
-            .one_of({"whole", "layerwise"});
+            .one_of({"whole", "layerwise"})
+            .needs(kDecode, apart);
         g.add("router", c.disaggregation.router, "which replica decodes a request")
-            .one_of(names_of(router_kinds()));
+            .one_of(names_of(router_kinds()))
+            .needs(kDecode, apart);
       },
       "prefill and decode apart");
   f.group(
       "autoscale",
       [&](Fields& g) {
+        constexpr const char* kPolicy = "autoscale.policy";
+        const auto elastic = [&c] { return c.autoscale.policy != "none"; };
         g.add("policy", c.autoscale.policy, "how many replicas there should be")
             .one_of(names_of(autoscaler_kinds()));
         g.add("target", c.autoscale.target,
               "of the policy: requests a replica, or share of KV memory")
-            .range(1e-3, 1e6);
-        g.add("least", c.autoscale.least, "fewest replicas").range(1, 1e4);
-        g.add("most", c.autoscale.most, "most replicas").range(1, 1e4);
-        g.add("interval", c.autoscale.interval, "between two looks at the load");
-        g.add("start_up", c.autoscale.start_up, "until a new replica takes requests");
-        g.add("cool_down", c.autoscale.cool_down, "after a change, before replicas go");
+            .range(1e-3, 1e6)
+            .needs(kPolicy, elastic);
+        g.add("least", c.autoscale.least, "fewest replicas").range(1, 1e4).needs(kPolicy, elastic);
+        g.add("most", c.autoscale.most, "most replicas").range(1, 1e4).needs(kPolicy, elastic);
+        g.add("interval", c.autoscale.interval, "between two looks at the load")
+            .needs(kPolicy, elastic);
+        g.add("start_up", c.autoscale.start_up, "until a new replica takes requests")
+            .needs(kPolicy, elastic);
+        g.add("cool_down", c.autoscale.cool_down, "after a change, before replicas go")
+            .needs(kPolicy, elastic);
       },
       "elastic replicas");
   f.group(
       "failures",
       [&](Fields& g) {
         g.add("mean_time", c.failures.mean_time, "of a replica between failures; 0 s: never");
-        g.add("restart", c.failures.restart, "until a failed replica is back");
+        g.add("restart", c.failures.restart, "until a failed replica is back")
+            .needs("failures.mean_time or failures.at",
+                   [&c] { return c.failures.mean_time > Seconds(0) || !c.failures.at.empty(); });
         g.add("at", c.failures.at,
               "times at which a replica fails, the first, then the second, ...")
             .unit("s")

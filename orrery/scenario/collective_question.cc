@@ -225,9 +225,15 @@ const std::vector<std::string>& collective_names() {
 }
 
 void declare(Fields& f, CollectiveQuestion& q) {
+  const auto exchange = [&q] { return is_exchange(q); };
+  constexpr const char* kExchange = "kind moe-dispatch or moe-combine";
+  const auto tuned = [&q] { return !is_exchange(q) && !q.flow.asked(); };
+  constexpr const char* kTuned = "NCCL's kinds at analytical fidelity (flow level: flow_algorithm)";
   f.add("kind", q.kind, "which collective").one_of(collective_names());
   add_byte_sweep(f, "bytes", q.bytes, 1, kMostBytes,
-                 "message: nccl-tests' size (all-gather, reduce-scatter: the whole buffer)");
+                 "message: nccl-tests' size (all-gather, reduce-scatter: the whole buffer)")
+      .needs("another kind than moe-dispatch and moe-combine, and no trace",
+             [&q] { return !is_exchange(q) && q.flow.chakra.empty(); });
   add_sweep(f, "gpus", q.gpus, 2, kMostRanks, "GPUs of the group");
   f.add("nodes", q.nodes,
         "nodes that differ, in place of hardware and gpus: 8 hgx-h100, 4 hgx-a100")
@@ -237,15 +243,28 @@ void declare(Fields& f, CollectiveQuestion& q) {
       .range(1, kMostRanks);
   f.add("stack", q.stack, "whose collectives")
       .one_of({"nccl", "rccl", "vllm", "trtllm", "sglang", "pytorch", "pytorch-loop"});
-  f.add("algorithm", q.algorithm, "as NCCL_ALGO; auto: NCCL's choice").one_of(algorithm_choices());
-  f.add("protocol", q.protocol, "as NCCL_PROTO; auto: NCCL's choice").one_of(protocol_choices());
-  f.add("mode", q.mode, "moe: DeepEP's kernels").one_of({"normal", "low-latency"});
-  add_sweep(f, "tokens", q.tokens, 1, kMostTokens, "moe: tokens of one rank");
-  f.add("hidden", q.exchange.hidden, "moe: hidden size").range(1, 1e6);
-  f.add("top_k", q.exchange.top_k, "moe: experts a token").range(1, 1000);
+  f.add("algorithm", q.algorithm, "as NCCL_ALGO; auto: NCCL's choice")
+      .one_of(algorithm_choices())
+      .needs(kTuned, tuned);
+  f.add("protocol", q.protocol, "as NCCL_PROTO; auto: NCCL's choice")
+      .one_of(protocol_choices())
+      .needs(kTuned, tuned);
+  f.add("mode", q.mode, "moe: DeepEP's kernels")
+      .one_of({"normal", "low-latency"})
+      .needs(kExchange, exchange);
+  add_sweep(f, "tokens", q.tokens, 1, kMostTokens, "moe: tokens of one rank")
+      .needs(kExchange, exchange);
+  f.add("hidden", q.exchange.hidden, "moe: hidden size").range(1, 1e6).needs(kExchange, exchange);
+  f.add("top_k", q.exchange.top_k, "moe: experts a token")
+      .range(1, 1000)
+      .needs(kExchange, exchange);
   f.add("most_nodes", q.exchange.most_nodes, "moe: nodes a token may go to; 0: any")
-      .range(0, kMostRanks);
-  f.add("sms", q.exchange.sms, "moe: multiprocessors of a normal kernel").range(1, 1000);
+      .range(0, kMostRanks)
+      .needs(kExchange, exchange);
+  f.add("sms", q.exchange.sms, "moe: multiprocessors of a normal kernel")
+      .range(1, 1000)
+      .needs("kind moe-dispatch or moe-combine in mode normal",
+             [&q] { return is_exchange(q) && q.mode == "normal"; });
   f.add("imbalance", q.exchange.imbalance,
         "all-to-all, moe: load of the heaviest rank over the mean")
       .range(1, 1e4);
@@ -268,7 +287,7 @@ std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::st
   }
   const Catalog catalog(bundle);
   if (!q.nodes.empty()) return answer_mixed(q, catalog, bundle, bounds);
-  const Gpu gpu = catalog.gpu(gpu_name.empty() ? catalog.node_type(node).gpus.at(0) : gpu_name);
+  const Gpu gpu = gpu_of(catalog, gpu_name, node);
   std::vector<Point> points;
   for (const std::int64_t ranks : q.gpus) {
     if (ranks * q.stride > kMostRanks) {

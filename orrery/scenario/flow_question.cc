@@ -56,8 +56,7 @@ Network network_of(const FlowQuestion& q, const FlowContext& context, const Cata
       const ClusterPlan plan = plan_of(node_runs(context.nodes, catalog), catalog);
       return {cluster_topology(plan), least_gpus(plan), {}};
     }
-    const Gpu gpu =
-        catalog.gpu(context.gpu.empty() ? catalog.node_type(context.node).gpus.at(0) : context.gpu);
+    const Gpu gpu = gpu_of(catalog, context.gpu, context.node);
     const ClusterPlan plan = plan_of(Cluster(catalog, gpu, gpus, context.node));
     return {cluster_topology(plan), plan.nodes[0].gpus, {}};
   };
@@ -218,8 +217,7 @@ std::function<Seconds(const Collective&, int)> analytical_times(const FlowContex
                                                                 const Catalog& catalog, int gpus,
                                                                 const Bundle& bundle) {
   using Models = std::map<std::pair<int, int>, std::unique_ptr<NetworkModel>>;
-  const Gpu gpu =
-      catalog.gpu(context.gpu.empty() ? catalog.node_type(context.node).gpus.at(0) : context.gpu);
+  const Gpu gpu = gpu_of(catalog, context.gpu, context.node);
   const auto cluster = std::make_shared<Cluster>(catalog, gpu, gpus, context.node);
   const auto models = std::make_shared<Models>();
   return [=, &bundle](const Collective& asked, int stride) {
@@ -274,8 +272,7 @@ Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& c
   }
   const bool hardware = !context.gpu.empty() || !context.node.empty();
   if (hardware) {
-    const Gpu gpu =
-        catalog.gpu(context.gpu.empty() ? catalog.node_type(context.node).gpus.at(0) : context.gpu);
+    const Gpu gpu = gpu_of(catalog, context.gpu, context.node);
     how.peak = gpu.peak(gpu.compute_dtype(Dtype::kBf16));
     how.memory_bandwidth = gpu.memory.bandwidth;
   }
@@ -331,12 +328,17 @@ void declare(Fields& f, FlowQuestion& q) {
   f.add("degrade", q.degrade, "links with less bandwidth: LINK=FACTOR").unit("links");
   f.add("flow_algorithm", q.flow_algorithm,
         "at flow level: ring, bidirectional-ring, tree, halving-doubling, direct or hierarchical; "
-        "empty: the fastest");
+        "empty: the fastest")
+      .needs("fidelity flow, or a topology", [&q] { return q.fidelity != "analytical"; });
   f.add("efficiency", q.efficiency, "at flow level: share of the line rate that is reached")
-      .range(0.01, 1);
-  f.add("overhead", q.overhead, "at flow level: software latency of every message").range(0, 1);
+      .range(0.01, 1)
+      .needs("fidelity flow, or a topology", [&q] { return q.asked(); });
+  f.add("overhead", q.overhead, "at flow level: software latency of every message")
+      .range(0, 1)
+      .needs("fidelity flow, or a topology", [&q] { return q.asked(); });
   f.add("chakra", q.chakra, "replay the Chakra traces PREFIX.0.et, PREFIX.1.et, ...");
-  f.add("chakra_groups", q.chakra_groups, "file of the traces' communicator groups (JSON)");
+  f.add("chakra_groups", q.chakra_groups, "file of the traces' communicator groups (JSON)")
+      .needs("chakra", [&q] { return !q.chakra.empty(); });
   f.add("as", q.as, "astra-sim: its answer to the same question as well")
       .one_of({"orrery", "astra-sim"});
 }

@@ -1,6 +1,7 @@
 #include "orrery/scenario/runner.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -21,6 +22,12 @@ namespace {
 
 constexpr double kMs = 1e-3;
 constexpr double kMostPoints = 100'000;  // of a sweep: some seconds and a gigabyte with breakdowns
+
+bool has_experts(const Architecture& model) {
+  const auto& specs = model.layers.specs();
+  return std::any_of(specs.begin(), specs.end(),
+                     [](const LayerSpec& s) { return std::holds_alternative<MoeMlp>(s.mlp); });
+}
 
 void add_terms(Point& point, const char* phase, const StepTime& step) {
   const double whole = step.total.value.value();
@@ -109,6 +116,23 @@ std::int64_t capacity_of(const Layout& layout, const Load& load, std::int64_t le
   return layout.memory.max_concurrency(paged ? load.isl + load.osl / 2 : length);
 }
 
+// An engine that does not run on the vendor's GPUs.
+[[noreturn]] void refuse_engine(const EngineProfile& engine, const Gpu& gpu, const Bundle& bundle) {
+  std::vector<std::string> others;
+  for (const std::string& id : engine_ids(bundle)) {
+    const EngineProfile other = load_engine(id, bundle);
+    if (runs_on(other, gpu)) others.push_back(id);
+  }
+  throw InputError(fmt::format("engine {} runs on GPUs of {}, not on {} ({}); engines that do: {}",
+                               engine.id, fmt::join(engine.vendors, " and "), gpu.id, gpu.vendor,
+                               fmt::join(others, ", ")));
+}
+
+std::string too_long(const MemoryModel& memory, std::int64_t length) {
+  return fmt::format("one request of {} tokens needs {} of KV cache; {} are left", length,
+                     to_text(memory.kv_per_sequence(length)), to_text(memory.kv_pool()));
+}
+
 void answer_memory(const Layout& layout, const Load& load, std::int64_t length, Point& p) {
   const std::int64_t full = layout.memory.max_concurrency(length);
   const MemoryBreakdown held =
@@ -120,7 +144,9 @@ void answer_memory(const Layout& layout, const Load& load, std::int64_t length, 
   p.metrics.push_back(
       exact_metric("kv_cache_per_request", "GB", layout.memory.kv_of_model(length).value() / 1e9));
   p.metrics.push_back(exact_metric("max_concurrency", "requests", static_cast<double>(full)));
-  if (full < 1) p.feasibility = {false, held.summary()};
+  if (full > 0) return;
+  // The shortest requests may fit where the longest does not.
+  p.feasibility = {false, held.fits() ? too_long(layout.memory, length) : held.summary()};
 }
 
 void answer_time(const Layout& layout, const Load& load, std::int64_t capacity,
@@ -198,6 +224,7 @@ const EngineProfile& Runner::engine(const std::string& id, const Gpu& gpu) {
   const std::string key = fmt::format("{}|{}", id, engine_gpu_class(gpu));
   auto it = engines_.find(key);
   if (it == engines_.end()) it = engines_.emplace(key, load_engine(id, gpu, bundle_)).first;
+  if (!runs_on(it->second, gpu)) refuse_engine(it->second, gpu, bundle_);
   return it->second;
 }
 
@@ -255,6 +282,7 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
   Architecture model = architecture(scenario.model);
   if (scenario.model_overrides.kv_heads > 0)
     model = with_kv_heads(std::move(model), scenario.model_overrides.kv_heads);
+  if (!scenario.of_the_model.empty() && !has_experts(model)) scenario.of_the_model[0].refuse();
   if (scenario.trains) {
     const Gpu& device = gpu(scenario.hardware.gpu);
     const KernelModel& times = kernels(device, {}, options.tier);

@@ -29,9 +29,9 @@ constexpr const char* kServiceGroups[] = {"load",     "cluster",  "disaggregatio
 
 // A format by any of its names; empty: none chosen. Refused where it stands.
 template <class Parse>
-void add_format(Fields& fields, std::string name, std::string& value, Parse parse,
-                std::span<const std::string> known, std::string doc) {
-  fields.custom(
+Field& add_format(Fields& fields, std::string name, std::string& value, Parse parse,
+                  std::span<const std::string> known, std::string doc) {
+  return fields.custom(
       std::move(name), Field::Type::kText,
       [&value, parse, known](const Node& n) {
         if (!n.text().empty() && !parse(n.as_string())) {
@@ -95,7 +95,9 @@ void declare_shared(Fields& f, Scenario& s) {
       "hardware",
       [&](Fields& g) {
         g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts");
-        g.add("node", s.hardware.node, "node type; empty: the usual one of the GPU")
+        g.add("node", s.hardware.node,
+              "node type, or the network between the GPU's usual nodes (ib-hdr); empty: the usual "
+              "one of the GPU")
             .alias("fabric");
       },
       "what it runs on");
@@ -136,7 +138,8 @@ void declare_shared(Fields& f, Scenario& s) {
         add_format(g, "quantization", p.quantization, is_format, format_names(),
                    "format of the projections' weights; empty: the checkpoint's");
         add_format(g, "moe_quantization", p.moe_quantization, is_format, format_names(),
-                   "format of the experts' weights; empty: as quantization");
+                   "format of the experts' weights; empty: as quantization")
+            .needs("a model with experts");
         add_format(g, "kv_cache_dtype", p.kv_cache_dtype, among(kCache), kCache,
                    "format of the KV cache; empty or auto: as dtype");
       },
@@ -169,7 +172,8 @@ void declare_shared(Fields& f, Scenario& s) {
               "a request that ends is replaced at once; false: one batch");
         g.add("requests_per_user", w.requests_per_user,
               "closed loop: requests of each user, the first of all at once; 0: endless")
-            .range(0, 1e9);
+            .range(0, 1e9)
+            .needs("workload.closed_loop", [&w] { return w.closed_loop; });
         g.add("max_model_len", w.max_model_len,
               "longest sequence the KV cache is planned for; 0: isl + osl")
             .unit("tokens")
@@ -179,7 +183,8 @@ void declare_shared(Fields& f, Scenario& s) {
             .range(0, kLongestContext);
         g.add("expert_skew", w.expert_skew,
               "exponent of the power law of expert loads; 0: balanced")
-            .range(0, 3);
+            .range(0, 3)
+            .needs("a model with experts");
       },
       "what is asked of it");
 }
@@ -265,6 +270,7 @@ Scenario read_scenario(const Node& document) {
   declare(fields, s);
   if (document.is_null() || (document.is_map() && document.keys().empty())) document.at("model");
   fields.read(document);
+  s.of_the_model = fields.undecided(document);
   s.communicates = document.find("collective") != nullptr;
   if (s.communicates) {
     s.collective.gpus_given = document.at("collective").find("gpus") != nullptr;

@@ -101,6 +101,9 @@ struct Scenario {
   TrainingQuestion training;  // its `chance` is a group of its own
   bool trains = false;
 
+  // What was set and has an effect with some models only; a model without experts refuses it.
+  std::vector<Fields::Undecided> of_the_model;
+
   // Of a file with a `sweep`: what is swept, and a Scenario for each combination, the last key
   // running fastest; the fields above are then the first one's.
   struct SweptKey {

@@ -24,6 +24,9 @@ void add_aliases(const Fields& fields, Json& schema) {
       copy["description"] = "as " + f.name();
       properties[alias] = std::move(copy);
     }
+    for (const Field::Switch& s : f.switches())
+      properties[s.name] = {{"type", "boolean"},
+                            {"description", fmt::format("as {}: {}", f.name(), s.value)}};
   }
 }
 
@@ -115,6 +118,9 @@ void add_rows(const Fields& fields, const std::string& prefix, bool defaults, st
       continue;
     }
     std::string doc = f.doc();
+    if (!f.need().empty()) doc += "; needs " + f.need();
+    for (const Field::Switch& s : f.switches())
+      doc += fmt::format("; also `{}: true` for {}", s.name, s.value);
     for (const std::string& alias : f.aliases()) doc += fmt::format("; also `{}`", alias);
     out += fmt::format("| `{}{}` | {} | {} | {} |\n", prefix, f.name(), cell(values_text(f)),
                        cell(defaults ? default_text(f) : ""), cell(doc));

@@ -78,10 +78,12 @@ KvTransfer kv_transfer(const Catalog& catalog, const Bundle& bundle, const std::
   const auto gpus = [](const TransferSide& side) {
     return static_cast<int>(std::min<std::int64_t>(side.replicas * side.plan.devices(), 1 << 20));
   };
-  const auto of_node = [&](const Gpu& gpu) {
-    return catalog.node_type(node.empty() ? gpu.node : node).gpu_count;
-  };
   const Gpu &a = from.deployment.gpu, &b = to.deployment.gpu;
+  // Another type of GPU stands in its own usual node.
+  const auto name_of = [&](const Gpu& gpu) { return gpu.id == a.id ? node : std::string(); };
+  const auto of_node = [&](const Gpu& gpu) {
+    return node_of(catalog, gpu, name_of(gpu)).gpu_count;
+  };
   const int together = gpus(from) + gpus(to);
   const bool same_node = a.id == b.id && together <= of_node(a);
   std::vector<Wire> wires;
@@ -91,7 +93,8 @@ KvTransfer kv_transfer(const Catalog& catalog, const Bundle& bundle, const std::
   } else {
     for (const TransferSide* side : {&from, &to}) {
       const int n = of_node(side->deployment.gpu);
-      wires.push_back(wire(catalog, bundle, side->deployment, node, 2 * n, n));
+      wires.push_back(
+          wire(catalog, bundle, side->deployment, name_of(side->deployment.gpu), 2 * n, n));
     }
   }
   notes.push_back(fmt::format("KV transfers inside {}: {}; first come, first served at each engine",

@@ -48,8 +48,11 @@ struct ServiceScenario {
 // The groups `load`, `slo` and those of cluster_choice.h and techniques.h.
 void declare(Fields& fields, ServiceScenario& service);
 
-// Requests at `rate` (ignored where a trace has arrivals). InputError: lengths, arrivals, a trace
-// that cannot be read. `notes` gets what was left out of a trace.
-RequestLoad load_of(const ServiceScenario& service, double rate, std::vector<std::string>& notes);
+// Requests at `rate`. InputError: lengths, arrivals, a trace that cannot be read, a rate or
+// arrivals beside a trace that has its own. `notes` gets what was left out of a trace; `rated`,
+// whether the rate says when requests arrive: not of those that come at once, nor of a trace with
+// arrivals.
+RequestLoad load_of(const ServiceScenario& service, double rate, std::vector<std::string>& notes,
+                    bool* rated = nullptr);
 
 }  // namespace orrery

@@ -260,7 +260,10 @@ ServiceResult read_service_result(const std::filesystem::path& path) {
   } catch (const json::exception& e) {
     std::string_view why = e.what();
     why.remove_prefix(std::min(why.find("] ") + 2, why.size()));  // the library's error number
-    throw InputError(fmt::format("{}: {}", path.string(), shortened(why, 200)));
+    const bool parsed = text.find_first_not_of(" \t\r\n") == text.find('{');
+    throw InputError(fmt::format(
+        "{}: {}{}", path.string(), shortened(why, 200),
+        parsed ? "" : "; no JSON: the log of a training job is compared by 'orrery train --log'"));
   } catch (const InputError& e) {
     throw InputError(fmt::format("{}: {}", path.string(), e.what()));
   }

@@ -30,6 +30,9 @@ void check_cluster_times(const ClusterChoice& c) {
     throw InputError("failures.mean_time: 1 s or more, or 0 s");
 }
 
+// Of a rate that was sought: four significant digits, as its metric is printed.
+double shown(double rate) { return std::stod(fmt::format("{:.4g}", rate)); }
+
 }  // namespace
 
 SimulationConfig service_config(const Scenario& s, const Deployment& d, const Architecture& model,
@@ -140,8 +143,12 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
                 {"gpus", plan.devices() * cluster.replicas},
                 {"tp", tp},
                 {"pp", pp}};
+        // Before a trace is read, whether it has arrivals is not known.
+        const auto at_rate = [&p, &s](double r) {
+          if (s.service.trace.empty() && s.service.arrivals != "at-once") p.at["rate"] = r;
+        };
         if (!p.feasibility.fits) {
-          p.at["rate"] = rate;
+          at_rate(rate);
           answer.points.push_back(std::move(p));
           continue;
         }
@@ -154,7 +161,7 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         add_memory(p, memory.full(), techniques.beside(), config);
         if (config.replica.kv_blocks < 1) {
           p.feasibility = {false, memory.load(1, 1).summary()};
-          p.at["rate"] = rate;
+          at_rate(rate);
           answer.points.push_back(std::move(p));
           continue;
         }
@@ -190,8 +197,10 @@ Answer Runner::simulate_service(const Scenario& s, const Architecture& model, co
         if (s.service.find_max_rate) {
           rate = add_max_rates(s.service, config, clocks, origin, options.intervals, p);
         }
-        p.at["rate"] = rate;
-        const RequestLoad load = options.load ? *options.load : load_of(s.service, rate, p.notes);
+        bool rated = true;
+        const RequestLoad load =
+            options.load ? *options.load : load_of(s.service, rate, p.notes, &rated);
+        if (rated) p.at["rate"] = s.service.find_max_rate ? shown(rate) : rate;
         if (const auto beside = neighbour(s, d, plan, options)) {
           if (s.service.find_max_rate) throw NoData("neighbour: not with the search for a rate");
           if (!further.empty()) throw NoData("neighbour: not with several pools");

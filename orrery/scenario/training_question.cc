@@ -18,6 +18,7 @@
 namespace orrery {
 namespace {
 
+constexpr const char* kExperts = "a model with experts";
 constexpr std::int64_t kMostRanks = 1 << 20, kLongest = 100'000'000;
 
 // Of a registry, after the default's, which is empty.
@@ -50,18 +51,27 @@ void declare_sizes(Fields& f, TrainingQuestion& q) {
             "layers of each virtual stage, in model order; 0: equal");
 }
 
-void declare_plan(Fields& f, TrainingPlan& p) {
+// Whether a swept size is above 1 anywhere.
+auto above_one(const Sweep& sweep) {
+  return [&sweep] { return std::any_of(sweep.begin(), sweep.end(), [](auto n) { return n > 1; }); };
+}
+
+void declare_plan(Fields& f, TrainingQuestion& q) {
+  TrainingPlan& p = q.job.plan;
   f.add("etp", p.etp, "tensor-parallel ranks of an expert; 0: tp")
       .range(0, kMostRanks)
-      .alias("expert_tensor_parallel_size");
+      .alias("expert_tensor_parallel_size")
+      .needs(kExperts);
   f.add("tp_overlap", p.tp_overlap, "tensor-parallel communication beside products")
       .alias("tp_comm_overlap");
   f.add("schedule", p.schedule, "of the pipeline; empty: 1f1b, interleaved with vp above 1")
-      .one_of(optional_names(pipeline_schedule_kinds()));
+      .one_of(optional_names(pipeline_schedule_kinds()))
+      .needs("training.pp above 1", above_one(q.pp));
   f.add("shard", p.shard, "ranks that share what is sharded (HSDP); 0: all")
       .range(0, kMostRanks)
       .alias("fsdp");
-  f.add("reshard", p.reshard, "zero 3: weights are dropped after the forward pass");
+  f.add("reshard", p.reshard, "zero 3: weights are dropped after the forward pass")
+      .needs("training.zero 3", [&q] { return q.zero.value_or(stack_of(q).zero) == 3; });
   f.add("dp_overlap", p.dp_overlap, "gradients and weights travel beside computation")
       .alias("overlap_grad_reduce");
   f.add_enum("rank_order", p.order, {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"},
@@ -70,26 +80,32 @@ void declare_plan(Fields& f, TrainingPlan& p) {
   f.add("ep_overlap", p.ep_overlap,
         "experts' exchange beside another micro-batch's computation, forward and backward in "
         "pairs")
-      .alias("overlap_moe_expert_parallel_comm");
+      .alias("overlap_moe_expert_parallel_comm")
+      .needs("training.ep above 1", above_one(q.ep));
   f.add("route_nodes", p.route_nodes,
         "nodes that a token's experts lie on at most (node-limited routing); 0: as the model's "
         "router groups its experts")
-      .range(0, kMostRanks);
+      .range(0, kMostRanks)
+      .needs("training.ep above 1", above_one(q.ep));
   f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses", "usp"},
              "how context-parallel ranks share keys and values")
-      .alias("cp_comm_type");
+      .alias("cp_comm_type")
+      .needs("training.cp above 1", above_one(q.cp));
   f.add("ulysses", p.ulysses,
         "context method usp: consecutive ranks that share heads; rings go between such groups")
-      .range(1, kMostRanks);
+      .range(1, kMostRanks)
+      .needs("training.context_method usp", [&p] { return p.context == ContextMethod::kUsp; });
   f.add("zigzag", p.zigzag,
         "context-parallel ranks take two parts of a sequence that mirror each other; false: "
-        "consecutive parts, the last with most causal work");
+        "consecutive parts, the last with most causal work")
+      .needs("training.cp above 1", above_one(q.cp));
 }
 
 void declare_formats(Fields& f, TrainingPrecision& p) {
   f.add("compute", p.compute,
         "number format of the large products: bf16, fp16, fp8, fp4, tf32, fp32");
-  f.add_enum("fp8_recipe", p.recipe, {"tensor", "block", "mx"}, "how fp8 operands are scaled");
+  f.add_enum("fp8_recipe", p.recipe, {"tensor", "block", "mx"}, "how fp8 operands are scaled")
+      .needs("training.compute fp8", [&p] { return p.compute == Dtype::kFp8; });
   f.add("activations", p.activations, "format of activations and weights: bf16, fp16, fp32");
   f.add("gradients", p.gradients,
         "format in which gradients are summed and reduced: fp32, bf16, fp16");
@@ -115,18 +131,23 @@ std::vector<std::string> read_names(const Node& n) {
   return names;
 }
 
-void declare_job(Fields& f, TrainingJob& j) {
+void declare_job(Fields& f, TrainingQuestion& q) {
+  TrainingJob& j = q.job;
+  const auto adapted = [&j] { return j.tuning != Tuning::kFull; };
+  constexpr const char* kTuning = "training.tuning lora, qlora or dora";
   f.add("recompute_layers", j.recompute_layers,
         "full: layers of a virtual stage that are recomputed; 0: all")
       .range(0, 10'000)
-      .alias("recompute_num_layers");
+      .alias("recompute_num_layers")
+      .needs("training.recompute full", [&q] { return q.recompute == "full"; });
   f.add_enum("optimizer", j.optimizer, {"adam", "sgd", "adafactor", "muon"}, "the optimizer");
   f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "what is trained");
-  f.add("lora_rank", j.lora_rank, "rank of the adapters").range(1, 65536);
+  f.add("lora_rank", j.lora_rank, "rank of the adapters").range(1, 65536).needs(kTuning, adapted);
   f.custom(
-      "lora_targets", Field::Type::kList, [&j](const Node& n) { j.lora_targets = read_names(n); },
-      [&j] { return nlohmann::ordered_json(j.lora_targets); },
-      "adapted projections: q, k, v, o, gate, up, down");
+       "lora_targets", Field::Type::kList, [&j](const Node& n) { j.lora_targets = read_names(n); },
+       [&j] { return nlohmann::ordered_json(j.lora_targets); },
+       "adapted projections: q, k, v, o, gate, up, down")
+      .needs(kTuning, adapted);
   f.add("document", j.document,
         "mean tokens of the documents packed into a sequence; 0: a sequence is one")
       .range(0, kLongest)
@@ -135,9 +156,11 @@ void declare_job(Fields& f, TrainingJob& j) {
   f.add("fused_cross_entropy", j.fused_cross_entropy, "loss without a copy of the logits");
   f.add("dropout", j.dropout, "dropout after attention and MLP");
   f.add("expert_skew", j.expert_skew, "exponent of the power law of expert loads; 0: balanced")
-      .range(0, 3);
+      .range(0, 3)
+      .needs(kExperts);
   f.add("capacity_factor", j.capacity_factor, "most tokens an expert takes, over the mean; 0: all")
-      .range(0, 1000);
+      .range(0, 1000)
+      .needs(kExperts);
   f.add("offload_optimizer", j.offload_optimizer, "states and step on the host");
   f.add("offload_activations", j.offload_activations, "saved tensors go to host memory");
 }
@@ -220,9 +243,9 @@ const TrainingStackKind& stack_of(const TrainingQuestion& q) {
 
 void declare(Fields& f, TrainingQuestion& q) {
   declare_sizes(f, q);
-  declare_plan(f, q.job.plan);
+  declare_plan(f, q);
   declare_formats(f, q.job.precision);
-  declare_job(f, q.job);
+  declare_job(f, q);
   f.add("stack", q.stack, "the software; empty: megatron")
       .one_of(optional_names(training_stacks()));
   f.add("stack_version", q.stack_version,
@@ -234,14 +257,16 @@ void declare(Fields& f, TrainingQuestion& q) {
   f.add("zero", q.zero,
         "sharded over data-parallel ranks: 1 optimizer states, 2 gradients too, 3 weights too "
         "(FSDP); default: the stack's")
-      .range(0, 3);
+      .range(0, 3)
+      .alias_of("1", "use_distributed_optimizer");
   f.add("sequence_parallel", q.sequence_parallel,
         "norms and residuals on 1/tp of the tokens; default: the stack's");
   f.add("dispatcher", q.dispatcher,
         "what carries tokens to experts: alltoall sends each copy for itself, allgather all tokens "
         "to all, flex (DeepEP, HybridEP) one copy for a node; empty: alltoall")
       .one_of({"", "alltoall", "allgather", "flex"})
-      .alias("moe_token_dispatcher_type");
+      .alias("moe_token_dispatcher_type")
+      .needs("training.ep above 1", above_one(q.ep));
   f.add("own_runs", q.own_runs,
         "CSV of iterations that you measured on this stack and GPU: columns as these keys, and "
         "iteration_time; they correct the stack's constants");
@@ -252,12 +277,17 @@ void declare(Fields& f, TrainingQuestion& q) {
         "breakdown and memory of this rank's stage; default: the slowest and the fullest stage")
       .range(0, kMostRanks);
   f.add("tokens", q.tokens, "tokens to train on; 0: not asked").range(0, 1e18);
-  f.add("eval_interval", q.eval_interval, "steps between evaluations; 0: none").range(0, 1e9);
+  const auto whole = [&q] { return q.tokens > 0; };
+  f.add("eval_interval", q.eval_interval, "steps between evaluations; 0: none")
+      .range(0, 1e9)
+      .needs("training.tokens", whole);
   f.add("eval_iterations", q.eval_iterations, "forward passes of a global batch in an evaluation")
       .range(1, 1e9)
-      .alias("eval_iters");
+      .alias("eval_iters")
+      .needs("training.eval_interval", [&q] { return q.eval_interval > 0; });
   f.add("gpu_hour_price", q.gpu_hour_price, "of a GPU, in any currency; 0: not asked")
-      .range(0, 1e6);
+      .range(0, 1e6)
+      .needs("training.tokens", whole);
 }
 
 TrainingJob only_layout(const TrainingQuestion& q) {
@@ -284,9 +314,6 @@ std::vector<Undeclared> undeclared(const TrainingQuestion& q, const TrainingJob&
 }
 
 std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSetting& s) {
-  if (q.tokens == 0 && (q.eval_interval > 0 || q.gpu_hour_price > 0))
-    throw InputError(fmt::format("training.{} is of a whole run: say its tokens",
-                                 q.eval_interval > 0 ? "eval_interval" : "gpu_hour_price"));
   double count = 1;
   for (const Sweep* sweep :
        {&q.gpus, &q.tp, &q.cp, &q.pp, &q.vp, &q.ep, &q.seq, &q.micro_batch, &q.global_batch})

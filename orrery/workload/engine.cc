@@ -11,6 +11,7 @@ void declare(Fields& f, EngineProfile& e) {
   f.add("calibration", e.calibration, "what the fitted constants were fitted on");
   f.add("aliases", e.aliases, "other names");
   f.add("sources", e.sources, "where the constants come from");
+  f.add("vendors", e.vendors, "whose GPUs it runs on (nvidia, amd, ...); empty: any");
   f.group(
       "kernels",
       [&](Fields& g) {
@@ -175,6 +176,11 @@ EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_f
   }
   if (with_fit) read("engines/fitted/" + e.id + ".yaml");
   return e;
+}
+
+bool runs_on(const EngineProfile& e, const Gpu& gpu) {
+  return e.vendors.empty() ||
+         std::find(e.vendors.begin(), e.vendors.end(), gpu.vendor) != e.vendors.end();
 }
 
 std::string_view engine_gpu_class(const Gpu& gpu) {

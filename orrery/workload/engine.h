@@ -32,6 +32,7 @@ namespace orrery {
 struct EngineProfile {
   std::string id, name, version, calibration;
   std::vector<std::string> aliases, sources;
+  std::vector<std::string> vendors;  // whose GPUs it runs on; empty: any
 
   // Whose measured kernels serve each family ("vllm", "sglang", "trtllm").
   struct Kernels {
@@ -130,6 +131,9 @@ struct EngineProfile {
   // its kernels the engine picks. Shared by all layers.
   double experts_error = 0;
 };
+
+// Whether the engine runs on the GPUs of its vendor.
+bool runs_on(const EngineProfile& engine, const Gpu& gpu);
 
 // Declares every parameter once; `engine` keys of a scenario and catalog files read through it.
 void declare(Fields& fields, EngineProfile& engine);

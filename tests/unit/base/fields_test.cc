@@ -258,6 +258,72 @@ TEST(Fields, Schema) {
   EXPECT_FALSE(schema.contains("required"));
 }
 
+// rank needs tuning, whose switch stands after it and in another group; experts is decided later.
+struct Switched {
+  std::string tuning = "full";
+  int rank = 16, experts = 0;
+  std::optional<int> zero;
+};
+Fields declared(Switched& s) {
+  Fields f;
+  f.group(
+      "job",
+      [&](Fields& g) {
+        g.add("rank", s.rank, "of adapters").needs("how.tuning lora", [&s] {
+          return s.tuning == "lora";
+        });
+        g.add("experts", s.experts, "of a mixture").needs("a model with experts");
+      },
+      "a job");
+  f.group("how", [&](Fields& g) { g.add("tuning", s.tuning, "what is trained"); }, "its kind");
+  f.add("zero", s.zero, "what is sharded").range(0, 3).alias_of("1", "distributed_optimizer");
+  return f;
+}
+
+TEST(Fields, AParameterWhoseSwitchIsOffIsRefused) {
+  const auto read = [](const std::string& yaml) {
+    Switched s;
+    declared(s).read(parse_yaml(yaml, "a.yaml"));
+    return s;
+  };
+  EXPECT_EQ(read("{job: {rank: 8}, how: {tuning: lora}}").rank, 8);
+  EXPECT_EQ(input_error([&] { read("job:\n  rank: 8"); }),
+            "a.yaml:2: job.rank: has no effect here: it needs how.tuning lora");
+  EXPECT_EQ(read("{job: {rank: 16}}").rank, 16);  // the default, as a resolved file states it
+  Switched s;
+  Node flags;
+  set_path(flags, "job.rank", scalar_node("16", "--rank"));  // a flag is a wish
+  EXPECT_THAT(input_error([&] { declared(s).read(flags); }), HasSubstr("--rank"));
+}
+
+TEST(Fields, WhatALaterFactDecidesIsListed) {
+  const auto undecided = [](const std::string& yaml) {
+    Switched s;
+    const Fields f = declared(s);
+    const Node document = parse_yaml(yaml, "a.yaml");
+    f.read(document);
+    return f.undecided(document);
+  };
+  EXPECT_EQ(undecided("{job: {experts: 0}}").size(), 0u);
+  const auto one = undecided("{job: {experts: 4}, how: {tuning: lora}}");
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_THAT(input_error([&] { one[0].refuse(); }),
+              AllOf(HasSubstr("job.experts"), HasSubstr("a model with experts")));
+}
+
+TEST(Fields, ASwitchOfAnotherToolsIsAValue) {
+  const auto zero = [](const std::string& yaml) {
+    Switched s;
+    declared(s).read(parse_yaml(yaml, "a.yaml"));
+    return s.zero;
+  };
+  EXPECT_EQ(zero("{distributed_optimizer: true}"), 1);
+  EXPECT_EQ(zero("{distributed-optimizer: false}"), std::nullopt);
+  EXPECT_THAT(input_error([&] { zero("{zero: 3, distributed_optimizer: true}"); }),
+              HasSubstr("given already"));
+  EXPECT_THAT(input_error([&] { zero("{distributed_optimizer: 2}"); }), HasSubstr("true"));
+}
+
 TEST(Fields, CustomFieldsReadThemselves) {
   int sum = 0;
   Fields f;

@@ -143,7 +143,8 @@ TEST(Catalog, NamesTheNearestGpu) {
             "unknown GPU 'h100-smx' (did you mean 'h100-sxm'?)");
   EXPECT_THAT(error_of([&] { c.gpu("rtx-409"); }), HasSubstr("'rtx-4090'"));
   EXPECT_THAT(error_of([&] { c.gpu("trilium"); }), HasSubstr("'trillium'"));
-  EXPECT_EQ(error_of([&] { c.gpu("zzzzzzzzzzzz"); }), "unknown GPU 'zzzzzzzzzzzz'");
+  EXPECT_EQ(error_of([&] { c.gpu("zzzzzzzzzzzz"); }),
+            "unknown GPU 'zzzzzzzzzzzz'; `orrery list gpus` names all");
   EXPECT_THAT(error_of([&] { c.gpu(""); }), HasSubstr("unknown GPU ''"));
   EXPECT_LT(error_of([&] { c.gpu(std::string(100000, 'x')); }).size(), 200u);
   EXPECT_THAT(error_of([&] { c.node_type("hgx-h10"); }), HasSubstr("node type"));

@@ -46,7 +46,7 @@ TEST(Techniques, NeedALoad) {
 TEST(Techniques, SpeculationRefusesWhatItLacks) {
   EXPECT_THAT(refusal("speculation: {method: draft_model}\n"), HasSubstr("speculation.model"));
   EXPECT_THAT(refusal("speculation: {method: eagle, model: llama-2-7b}\n"),
-              HasSubstr("only method draft_model"));
+              HasSubstr("needs speculation.method draft_model"));
   EXPECT_THAT(refusal("speculation: {method: egale}\n"), HasSubstr("eagle"));
   EXPECT_THAT(refusal("speculation: {method: ngram, acceptance: 1.2}\n"), HasSubstr("acceptance"));
   EXPECT_THAT(refusal("speculation: {method: ngram, tokens: 8, tree_tokens: 4}\n"),
