@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "orrery/base/error.h"
 #include "orrery/scenario/cluster_choice.h"
 #include "orrery/scenario/runner.h"
 
@@ -247,6 +249,42 @@ TEST(Cluster, ToolsTakeTimeBetweenTurns) {
   EXPECT_NEAR(value(tools, "duration") - value(none, "duration"), 8 * 5 * 1.0, 1e-6);
   EXPECT_NEAR(value(tools, "e2e"), value(none, "e2e"), 1e-6);
   EXPECT_LT(value(tools, "busy"), value(none, "busy"));
+}
+
+// What is turned away is named with its reason and number, beside the figures of those that ran.
+TEST(Cluster, NotesSayWhyRequestsAreTurnedAway) {
+  const auto has = [](const Point& p, const std::string& text) {
+    return std::find(p.notes.begin(), p.notes.end(), text) != p.notes.end();
+  };
+  const std::string half = "load: {requests: 40, rate: 2, osl: 8, isl: 500 | ";
+  const Point long_ones = answer(half + "9000}\n");
+  const auto turned_away = std::llround(value(long_ones, "rejected"));
+  ASSERT_GT(turned_away, 0);
+  ASSERT_LT(turned_away, 40);
+  EXPECT_TRUE(has(long_ones, fmt::format("{} of 40 requests were turned away: prompt and output "
+                                         "exceed 8192 tokens (max_model_len)",
+                                         turned_away)));
+  // A quarter of the memory: weights and room for some 30,000 tokens.
+  const Point large_ones =
+      answer(half + "60000}\nengine: {overrides: {memory: {utilization: 0.25}}}\n", "llama-3.1-8b");
+  ASSERT_GT(value(large_ones, "rejected"), 0);
+  EXPECT_TRUE(has(large_ones,
+                  fmt::format("{} of 40 requests were turned away: longer than the whole KV cache",
+                              std::llround(value(large_ones, "rejected")))));
+  for (const std::string& note : answer(half + "600}\n").notes)
+    EXPECT_EQ(note.find("turned away"), std::string::npos) << note;
+}
+
+// A rate is not to blame for requests that can never run.
+TEST(Cluster, TheSearchForARateSaysThatRequestsCanNeverRun) {
+  try {
+    answer(
+        "load: {requests: 40, osl: 8, isl: 500 | 9000, find_max_rate: true}\nslo: {ttft: 1 s}\n");
+    FAIL() << "a rate was found";
+  } catch (const Infeasible& e) {
+    EXPECT_NE(std::string(e.what()).find("of 40 requests can never run"), std::string::npos)
+        << e.what();
+  }
 }
 
 TEST(Repeat, TheSameOnAnyNumberOfThreads) {
