@@ -60,12 +60,15 @@ PoolConfig pool_config(const Scenario& s, const Deployment& d, const Architectur
   c.replica.kv.groups = kv_groups(model, d.engine.memory);
   c.replica.kv.whole_prompts = scheduler.policy != "vllm";
   c.replica.uneven = uneven_contexts(d, model, plan);
+  c.replica.balance_timeout = scheduler.balance_timeout;
+  if (d.engine.execution.cold) c.replica.start_up = sim_time(d.engine.execution.start_up);
   auto& l = c.replica.limits;
   l.max_num_batched_tokens = scheduler.max_num_batched_tokens;
   l.max_num_seqs = scheduler.max_num_seqs;
   l.chunked_prefill = scheduler.chunked_prefill;
   l.long_prefill_token_threshold = scheduler.long_prefill_token_threshold;
   l.mixed_chunk = scheduler.mixed_chunk;
+  l.recv_interval = scheduler.recv_interval;
   l.order = queue_order(scheduler.order);
   l.block_size = static_cast<std::int32_t>(d.engine.memory.block_size);
   l.max_model_len = s.workload.max_model_len > 0 ? s.workload.max_model_len : model.max_context;

@@ -6,7 +6,7 @@ namespace orrery {
 
 Engine::Engine(const ReplicaConfig& config, std::string_view scheduler, const RequestLoad& load,
                StepTimer& timer, ReplicaObserver& observer)
-    : config_(config), timer_(timer) {
+    : config_(config), timer_(timer), start_up_(config.start_up) {
   ranks_.reserve(static_cast<std::size_t>(config.ranks));
   for (std::int32_t i = 0; i < config.ranks; ++i)
     ranks_.emplace_back(config, make_scheduler(scheduler), load, observer);
@@ -26,11 +26,24 @@ void Engine::dispatch(SimTime now) {
   const auto stages = static_cast<std::size_t>(config_.stages);
   const bool ahead = config_.async && stages == 1;
   while (ahead || waves_.size() < stages) {
+    balance();
     for (Replica& r : ranks_) r.plan_ahead(now);
     if (waves_.size() == stages || !start_wave(now)) break;
   }
   if (config_.role != Role::kDecode) return;
   for (Replica& r : ranks_) r.take_blocks(now);
+}
+
+void Engine::balance() {
+  if (config_.balance_timeout == 0 || ranks_.size() == 1) return;
+  bool all_prompt = true, all_decode = true;
+  for (const Replica& r : ranks_) {
+    all_prompt &= r.waiting() > 0 || r.prompt_ahead() > 0;
+    all_decode &= r.running() > 0;
+  }
+  const bool go = all_prompt || !all_decode || held_ + 1 >= config_.balance_timeout;
+  for (Replica& r : ranks_) r.hold_prompts(!go);
+  let_in_ = go;
 }
 
 bool Engine::start_wave(SimTime now) {
@@ -50,6 +63,10 @@ bool Engine::start_wave(SimTime now) {
   const auto [shape, computing] = slowest();
   SimTime loading;
   for (std::uint32_t i : wave.ranks) loading = std::max(loading, ranks_[i].loading());
+  if (start_up_ > SimTime{} && !shape.chunks.empty()) {
+    loading += start_up_;
+    start_up_ = {};
+  }
   const SimTime pace = computing + loading;
   const SimTime latency = config_.stages > 1 ? timer_.latency(shape) + loading : pace;
   entered_ = std::max(now, entered_ + pace_);
@@ -59,6 +76,7 @@ bool Engine::start_wave(SimTime now) {
   for (std::uint32_t i : wave.ranks) ranks_[i].start(pace);
   busy_ += pace;
   ++steps_;
+  held_ = let_in_ ? 0 : held_ + 1;
   decode_steps_ += shape.chunks.empty();
   waves_.push_back(std::move(wave));
   return true;

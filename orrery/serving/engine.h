@@ -11,6 +11,10 @@
 //   parallel           experts: their steps start and end together (waves), at the pace of the
 //                      slowest. A rank without work runs along with a dummy step. A request goes to
 //                      the rank with the least 4 * waiting + running (vLLM's balancer).
+//                      With balance_timeout (TensorRT-LLM's attention_dp_config, enable_balance)
+//                      steps carry no prompts until all ranks have one, or one of them has nothing
+//                      to decode, or so many steps have passed since prompts were last let in.
+//                      Left out: batching_wait_iters.
 #pragma once
 
 #include <cstdint>
@@ -78,6 +82,7 @@ class Engine {
     std::vector<std::uint32_t> ranks;  // that take part with work of their own
   };
   bool start_wave(SimTime now);
+  void balance();
   // Of the ranks' planned steps the slowest, with the tokens of all; and its time.
   std::pair<StepShape, SimTime> slowest() const;
   void record(const StepShape& shape, SimTime end) const;
@@ -91,6 +96,9 @@ class Engine {
   std::vector<std::vector<std::uint32_t>> unused_;  // memory of waves that have ended
   SimTime entered_, pace_, last_end_;               // of the youngest wave
   SimTime busy_;
+  SimTime start_up_;       // still to come
+  bool let_in_ = true;     // prompts, in the step that is planned
+  std::int64_t held_ = 0;  // steps since prompts were last let in by all ranks
   std::int64_t steps_ = 0, decode_steps_ = 0;
   mutable double prompt_token_seconds_ = 0;  // 0: not asked yet
   StepLog* log_ = nullptr;

@@ -37,8 +37,9 @@ struct SchedulerLimits {
   std::int64_t long_prefill_token_threshold = 0;  // 0: none
   std::int32_t block_size = 16;                   // tokens
   bool chunked_prefill = true;
-  bool reserve_full = true;  // a newcomer's whole present sequence must fit in free blocks
-  bool mixed_chunk = false;  // SGLang: decodes join the steps that carry prompts
+  bool reserve_full = true;        // a newcomer's whole present sequence must fit in free blocks
+  bool mixed_chunk = false;        // SGLang: decodes join the steps that carry prompts
+  std::int64_t recv_interval = 1;  // SGLang: decode steps between looks for newcomers
   QueueOrder order = QueueOrder::kFcfs;
   std::int64_t max_loras = 0;  // different adapters that run together; 0: there are none
 };
@@ -119,6 +120,7 @@ class EngineState {
   const Sequence& at(Slot slot) const { return sequences_[slot]; }
 
   std::deque<Slot> waiting;
+  bool hold_prompts = false;  // the next step carries none (engine.h, balance_timeout)
   std::vector<Slot> running;
   Lockstep lockstep;
 

@@ -47,7 +47,9 @@ struct ReplicaConfig {
   KvOptions kv;
   SimTime host_block_copy;  // of a block from host memory; steps wait for those they need
   SimTime disk_block_read, disk_block_write;  // likewise; a disk does one after the other
-  UnevenContexts uneven;  // of decodes; sequences that verify drafts count as even
+  SimTime start_up;                  // an engine's first step with a prompt takes so much longer
+  std::int64_t balance_timeout = 0;  // steps that prompts wait for other ranks' (engine.h)
+  UnevenContexts uneven;             // of decodes; sequences that verify drafts count as even
 
   // That the KV memory of a rank holds, if no window gives any back.
   std::int64_t kv_tokens() const { return kv_blocks / kv.groups.count() * limits.block_size; }
@@ -106,6 +108,8 @@ class Replica {
 
   // A request joins the queue.
   void enter(std::uint32_t request);
+  // Steps planned from now on carry no prompts, if the scheduler heeds it (TensorRT-LLM's do).
+  void hold_prompts(bool hold) { state_.hold_prompts = hold; }
 
   // Plans steps: one that has not started, if there can be one.
   void plan_ahead(SimTime now);

@@ -10,6 +10,9 @@
 // (output so far + 20 a sequence) / all output. After one that did not fit none is tried until a
 // sequence ends.
 //
+// With recv_interval (its scheduler_recv_interval) newcomers are looked for after a step that
+// carried a prompt, when nothing runs, and else only every so many decode steps.
+//
 // Decodes: all that run, each with its drafts. Where blocks lack, the one with the least output so
 // far, of these the one with the longest prompt, is evicted until there are enough; it waits at the
 // head.
@@ -38,9 +41,12 @@ class Sglang : public Scheduler {
     if (running == 0) share_ = kFirstShare;
     if (running < full_at_) full_at_ = 0;
     budget_ = engine.limits().max_num_batched_tokens;
+    receive(engine);
     if (engine.limits().mixed_chunk) {
       plan_decodes(engine, plan);
+      const std::size_t decodes = plan.work.size();
       if (plan.evicted.empty()) plan_prompts(engine, plan);
+      prompted_ = plan.work.size() > decodes;
       return;
     }
     plan_prompts(engine, plan);
@@ -48,12 +54,20 @@ class Sglang : public Scheduler {
       plan_decodes(engine, plan);
       return;
     }
+    prompted_ = true;
     for (Slot slot : engine.running) {
       if (engine.at(slot).decodes() && engine.at(slot).wanted() > 0) plan.stalled.push_back(slot);
     }
   }
 
  private:
+  // Whether newcomers are looked for before this step.
+  void receive(const EngineState& engine) {
+    received_ = prompted_ || engine.running.empty() || decoded_ >= engine.limits().recv_interval;
+    prompted_ = false;
+    if (received_) decoded_ = 0;
+  }
+
   void plan_prompts(EngineState& engine, StepPlan& plan) {
     for (Slot slot : engine.running) {
       Sequence& s = engine.at(slot);
@@ -63,7 +77,7 @@ class Sglang : public Scheduler {
       plan.work.push_back({slot, n});
       budget_ -= n;
     }
-    if (engine.waiting.empty() || full_at_ > 0) return;
+    if (engine.waiting.empty() || full_at_ > 0 || !received_) return;
     order_by_prefix(engine);
     admit(engine, plan);
   }
@@ -132,6 +146,7 @@ class Sglang : public Scheduler {
       budget_ -= n;
     }
     share_ = std::max(share_ - kDecay, kLeastShare);
+    ++decoded_;
   }
 
   static std::int64_t needed(const EngineState& engine) {
@@ -171,6 +186,9 @@ class Sglang : public Scheduler {
   double share_ = kFirstShare;
   std::size_t full_at_ = 0;  // so many ran when one did not fit; 0: not full
   std::int64_t budget_ = 0;
+  std::int64_t decoded_ = 0;  // decode steps since newcomers were last looked for
+  bool prompted_ = true;      // the step before carried a prompt
+  bool received_ = true;
 };
 
 }  // namespace

@@ -134,6 +134,7 @@ SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
   const Estimate<Seconds> overhead{
       x.request_overhead + x.overhead_per_prompt_token * static_cast<double>(w.isl), 0.3, 0,
       Origin::kFitted};
+  const Estimate<Seconds> start_up{x.cold ? x.start_up : Seconds(0), 0.3, 0, Origin::kFitted};
   const double later = static_cast<double>(w.osl - 1);
   const double middle = static_cast<double>(w.isl) + later / 2;
   if (w.osl > 1) r.decode_step = wave.decode(r.running, middle, with_terms);
@@ -153,7 +154,7 @@ SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
     const double first =
         w.requests_per_user > 0 ? 1.0 / static_cast<double>(w.requests_per_user) : 0;
     r.ttft = plus(plus(wave.prefill(r.running, false).mean.scaled(first), steady.scaled(1 - first)),
-                  overhead);
+                  plus(overhead, start_up.scaled(first)));
     if (!alone) r.ttft.own = std::hypot(r.ttft.own, kQueueingError);
     if (w.osl > 1) r.tpot = plus(r.decode_step.total, one.all.scaled(interruptions));
     r.e2e = plus(r.ttft, r.tpot.scaled(later));
@@ -178,14 +179,14 @@ SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
   r.prefill_steps = prefill.steps;
   r.prefill = prefill.all;
   const Estimate<Seconds> one_wave = plus(prefill.all, decode);
-  r.makespan = plus(one_wave.scaled(static_cast<double>(full)), overhead);
+  r.makespan = plus(one_wave.scaled(static_cast<double>(full)), plus(overhead, start_up));
   if (rest > 0)
     r.makespan = plus(r.makespan, plus(wave.prefill(rest, false).all, wave.decode_all(rest)));
   // A request of the k-th wave waits for the waves before it.
   const double waited = static_cast<double>(r.waves - 1) / 2;
-  r.ttft = plus(plus(prefill.mean, overhead), one_wave.scaled(waited));
+  r.ttft = plus(plus(prefill.mean, plus(overhead, start_up)), one_wave.scaled(waited));
   if (w.osl > 1) r.tpot = decode.scaled(1 / later);
-  r.e2e = plus(plus(plus(r.prefill, overhead), decode), one_wave.scaled(waited));
+  r.e2e = plus(plus(plus(r.prefill, plus(overhead, start_up)), decode), one_wave.scaled(waited));
   r.output_tokens = static_cast<double>(w.requests * w.osl);
   r.input_tokens = static_cast<double>(w.requests * w.isl);
   return r;

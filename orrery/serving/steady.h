@@ -18,6 +18,7 @@
 //   2)
 // with r = requests_per_user (no first wave if 0) and rho the share of time that prefills take (the
 // waiting time of a queue with one server, random arrivals and constant service: M/D/1).
+// A cold engine's start_up delays the first request of every user, or the batch.
 #pragma once
 
 #include <cstdint>

@@ -13,6 +13,7 @@
 //
 // Outputs have their full length, so that a request's max_tokens is its output. A prompt longer
 // than the budget without chunked prefill is computed whole, alone among newcomers.
+// Where prompts are held (attention data parallel, engine.h) a step that decodes carries none.
 // Left out: policies that share a chunk among prompts.
 #include <algorithm>
 
@@ -36,6 +37,7 @@ class TrtLlm : public Scheduler {
       plan.work.push_back({engine.running[i], n});
       budget_ -= n;
     }
+    if (engine.hold_prompts && !plan.work.empty()) return;
     for (Slot slot : engine.running) {
       Sequence& s = engine.at(slot);
       if (s.decodes() || budget_ <= 0) continue;

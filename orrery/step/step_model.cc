@@ -72,7 +72,9 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   const bool decoding = decode_only(batch);
   const std::int64_t per_group =
       batch.all_tokens > 0 ? batch.tokens() : (batch.tokens() + plan_.dp - 1) / plan_.dp;
-  step.replayed = decoding && x.decode_graphs && per_group <= x.graph_tokens;
+  const bool fits = per_group <= x.graph_tokens;
+  step.replayed = decoding && x.decode_graphs && fits;
+  const bool in_pieces = !decoding && x.prefill_graphs && fits;
 
   ProgramOptions options;
   options.expert_skew = expert_skew_;
@@ -114,16 +116,20 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
     if (with_terms) step.terms.push_back(term);
   }
 
+  // In pieces: attention, and the replay of what lies between it and the next layer's.
+  constexpr double kPieces = 2;
   step.launches = step.replayed ? x.graph_launch * program.layers
+                  : in_pieces   ? x.launch * (kPieces * program.layers)
                                 : x.launch * launched + x.host_per_layer * program.layers;
   step.host = x.host_per_step + x.host_per_sequence * static_cast<double>(program.sequences);
 
   // The GPU's way through the step and the host's; both have the host's error where it is in both.
   const Seconds gpu = step.kernels + step.communication;
-  const Seconds gaps = step.replayed ? Seconds(0) : x.kernel_gap * launched;
+  const Seconds gaps = step.replayed || in_pieces ? Seconds(0) : x.kernel_gap * launched;
   step.serial_host = x.host_overlapped ? Seconds(0) : step.host;
   const Seconds waits = gaps + step.serial_host;
-  Seconds host_way = decoding ? step.launches : std::max(step.launches, x.prefill_floor);
+  Seconds host_way =
+      decoding || in_pieces ? step.launches : std::max(step.launches, x.prefill_floor);
   host_way = x.host_overlapped ? std::max(host_way, step.host) : host_way + step.host;
   host_way = std::max(host_way, x.frontend_per_token * static_cast<double>(program.sequences));
   if (waits > Seconds(0)) sum.add(Family::kHost, {waits, kHostError, 0, Origin::kFitted});

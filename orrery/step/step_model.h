@@ -13,6 +13,7 @@
 //   gaps = kernel_gap * kernels                                     eager only
 //   launches = launch * kernels + host_per_layer * layers    eager
 //            = graph_launch * layers                         replayed
+//            = launch * 2 * layers                           prefill replayed in pieces
 //   host = host_per_step + host_per_sequence * sequences
 // and no step is shorter than the front end needs for its tokens, frontend_per_token * sequences.
 //

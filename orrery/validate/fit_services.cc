@@ -33,10 +33,10 @@ struct Constant {
 };
 const std::vector<Constant> kConstants = {
     {"execution.host_per_step", "us", 500, 10, 8000},
-    {"execution.request_overhead", "us", 5000, 100, 200000},
+    {"execution.start_up", "us", 100000, 1000, 5000000},
     // At most what text costs: a tokeniser about 1 us, hashes of blocks 0.6 us, JSON and copies.
     {"execution.overhead_per_prompt_token", "us", 1, 0.2, 2},
-    {"execution.prefill_floor", "us", 20000, 100, 200000},
+    {"execution.launch", "us", 5, 2, 100},
     {"execution.collective_latency", "us", 0.5, 0.01, 20},
     {"kernels.moe_prefill_factor", "", 1, 0.7, 4},
 };
@@ -278,7 +278,7 @@ FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f
   for (Row& r : fit.rows()) after.add(fit.errors(r, x));
   std::vector<LeftOut> judged;
   for (const auto& [group, count] : groups) {
-    if (groups.size() == 1) break;
+    if (fit.rows().size() - static_cast<std::size_t>(count) < kLeastRows) continue;  // no fit
     const std::vector<double> others = fit.fit(x, group);
     for (Row& r : fit.rows()) {
       if (r.left_out_with != group) continue;

@@ -14,10 +14,11 @@
 // and what the engine's could not be told apart.
 //
 // The errors reported are those of every (model, system) left out: fitted on the others, judged on
-// it. From them come also the errors that a profile declares: `step_error` is the least that puts
-// 90 % of the TPOTs of models without experts into their 90 % intervals beside the errors of
-// kernels and collectives, `experts_error` then the least for those with experts. With fewer than
-// six rows of models without experts `step_error` is that of all, and stands for both.
+// it (where the others are rows enough to be fitted at all). From them come also the errors that a
+// profile declares: `step_error` is the least that puts 90 % of the TPOTs of models without experts
+// into their 90 % intervals beside the errors of kernels and collectives, `experts_error` then the
+// least for those with experts. With fewer than six rows of models without experts `step_error` is
+// that of all, and stands for both.
 #pragma once
 
 #include <filesystem>

@@ -129,6 +129,26 @@ MeasuredRow offline_throughput(const Get& get, const Catalog& catalog) {
   return r;
 }
 
+// How InferenceX starts the servers that it measures (its public scripts, benchmarks/*.sh), where
+// that is not the engine's default and decides when prompts are computed. Its rows have nominal
+// lengths.
+void set_as_inferencex(MeasuredRow& r, const Get& get, bool blackwell) {
+  Scenario& s = r.scenario;
+  const auto users = s.workload.batch.at(0);
+  const bool deepseek = s.model.starts_with("deepseek"), gpt_oss = s.model.starts_with("gpt-oss");
+  // Its clients send ten requests a user to a server that has just started, and count them all.
+  set(s, "execution.cold", "true");
+  if (r.engine == "sglang" && (deepseek || s.model.starts_with("qwen3.5"))) {
+    const bool four = s.parallel.tp.at(0) == 4;
+    set(s, "scheduler.max_num_batched_tokens", four ? "8192" : "32768");
+    if (blackwell) set(s, "scheduler.recv_interval", users >= 16 && !four ? "30" : "10");
+  }
+  if (r.engine == "trtllm" && deepseek && get("dp") != "1")
+    set(s, "scheduler.balance_timeout", "60");
+  if (r.engine == "trtllm" && gpt_oss) set(s, "scheduler.max_num_batched_tokens", "20000");
+  if (r.engine == "vllm" && gpt_oss) set(s, "execution.graph_tokens", "2048");
+}
+
 MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
   if (get("mode") != "agg")
     throw NoData("prefill and decode on different workers: simulated, not estimated");
@@ -171,6 +191,8 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
   };
   s.parallel.dp = count("dp");
   s.parallel.ep = count("moe_ep");
+  if (get("length_kind") == "nominal")
+    set_as_inferencex(r, get, engine_gpu_class(gpu) == "blackwell");
   // Experts' loads of real prompts follow a power law; the tables' own exponent for what was
   // measured.
   if (r.family.starts_with("moe")) w.expert_skew = 1.01;
@@ -314,8 +336,9 @@ std::string question_of(const MeasuredRow& row) {
                              row.lengths);
   out += fmt::format(", {} in, {} out, {} {}", s.workload.isl.at(0), s.workload.osl.at(0),
                      s.workload.closed_loop ? "users" : "batch", s.workload.batch.at(0));
-  if (const Node* scheduler = s.engine.overrides.find("scheduler"))
-    out += ", chunks of " + scheduler->at("max_num_batched_tokens").text();
+  const Node* scheduler = s.engine.overrides.find("scheduler");
+  if (const Node* n = scheduler ? scheduler->find("max_num_batched_tokens") : nullptr)
+    out += ", chunks of " + n->text();
   return out;
 }
 

@@ -54,6 +54,8 @@ void declare(Fields& f, EngineProfile& e) {
       [&](Fields& g) {
         auto& x = e.execution;
         g.add("decode_graphs", x.decode_graphs, "decode steps are replayed from captured graphs");
+        g.add("prefill_graphs", x.prefill_graphs,
+              "steps with a prefill are replayed in pieces, all but attention (vLLM V1)");
         g.add("graph_tokens", x.graph_tokens, "largest captured batch")
             .unit("tokens")
             .range(0, 1 << 20);
@@ -65,10 +67,14 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("host_per_sequence", x.host_per_sequence, "host time each step and sequence");
         g.add("host_per_layer", x.host_per_layer, "host time each layer of an eager step");
         g.add("host_overlapped", x.host_overlapped, "host time hides behind the GPU");
-        g.add("prefill_floor", x.prefill_floor, "least time of a step that carries a prefill");
+        g.add("prefill_floor", x.prefill_floor,
+              "least time of an eager step that carries a prefill");
         g.add("request_overhead", x.request_overhead, "before a request is queued, once");
         g.add("overhead_per_prompt_token", x.overhead_per_prompt_token,
               "before a request is queued, for each token of its prompt");
+        g.add("start_up", x.start_up,
+              "a cold engine's first step with a prompt takes so much longer");
+        g.add("cold", x.cold, "the engine has served nothing before");
         g.add("frontend_per_request", x.frontend_per_request,
               "the front end admits one request after the other, this long each");
         g.add("frontend_per_token", x.frontend_per_token,
@@ -122,6 +128,15 @@ void declare(Fields& f, EngineProfile& e) {
             .range(0, 1e7);
         g.add("mixed_chunk", s.mixed_chunk, "SGLang: decodes join the steps that carry prompts")
             .alias("enable_mixed_chunk");
+        g.add("recv_interval", s.recv_interval,
+              "SGLang: newcomers are looked for every so many decode steps")
+            .alias("scheduler_recv_interval")
+            .range(1, 1e6);
+        g.add("balance_timeout", s.balance_timeout,
+              "TensorRT-LLM, attention data parallel: prompts wait until every rank has one, at "
+              "most so many steps; 0: they do not wait")
+            .unit("steps")
+            .range(0, 1e6);
         g.add("max_num_batched_tokens", s.max_num_batched_tokens, "most tokens a step")
             .unit("tokens")
             .range(1, 1e7);

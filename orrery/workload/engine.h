@@ -61,7 +61,9 @@ struct EngineProfile {
   } kernels;
 
   struct Execution {
-    bool decode_graphs = true;        // decode steps are replayed from captured graphs
+    bool decode_graphs = true;  // decode steps are replayed from captured graphs
+    // Steps that carry a prefill are replayed too, in pieces: all but attention (vLLM V1).
+    bool prefill_graphs = false;
     std::int64_t graph_tokens = 512;  // largest captured batch, tokens
     bool fused = true;  // elementwise work marked fusible is folded into its neighbours
     Seconds launch = microseconds(5);        // CPU time to launch one kernel in eager execution
@@ -73,11 +75,17 @@ struct EngineProfile {
         microseconds(0);  // framework code around a layer's launches, eager steps only
     bool host_overlapped =
         false;  // scheduling of the next step hides behind this one (asynchronous)
-    Seconds prefill_floor = microseconds(0);  // least time of a step that carries a prefill
+    // Least time of an eager step that carries a prefill.
+    Seconds prefill_floor = microseconds(0);
     // Once a request, before it is queued: HTTP, and for each token of its prompt text to parse and
     // tokenise.
     Seconds request_overhead = microseconds(0);
     Seconds overhead_per_prompt_token = microseconds(0);
+    // A cold engine's first step that carries a prompt takes so much longer: kernels compiled,
+    // tuned and loaded at their first use. Engines are warm unless `cold` is said: measurements
+    // that count their first requests.
+    Seconds start_up = microseconds(0);
+    bool cold = false;
     // The front end (API server, detokeniser) is one process: it admits one request after the
     // other, this long each, and a step's tokens take it this long each; a step does not end before
     // the one before is delivered (tokens do not pile up: SGLang's first tokens would be late by
@@ -114,6 +122,11 @@ struct EngineProfile {
     bool chunked_prefill = true;
     std::int64_t long_prefill_token_threshold = 0;  // most tokens of one prompt a step; 0: no limit
     bool mixed_chunk = false;                       // SGLang: decodes beside prompts
+    // SGLang: newcomers are looked for after a prompt, and else every so many decode steps.
+    std::int64_t recv_interval = 1;
+    // TensorRT-LLM with attention data parallelism: prompts wait until every rank has one, at most
+    // so many steps (orrery/serving/engine.h). 0: they do not wait.
+    std::int64_t balance_timeout = 0;
     std::int64_t max_num_batched_tokens = 8192;
     std::int64_t max_num_seqs = 1024;
     // Smaller defaults on GPUs with less memory than `small_gpu_below` or of an older generation

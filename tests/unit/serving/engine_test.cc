@@ -74,6 +74,42 @@ TEST(DataParallel, RanksStepTogether) {
   EXPECT_EQ(r.total().steps, 3);
 }
 
+// Two ranks decode, a prompt comes to one of them: it waits for one on the other rank.
+TEST(DataParallel, BalancedPromptsWaitForEachOther) {
+  const auto first_token = [](std::int64_t timeout, std::vector<Request> more) {
+    SimulationConfig c = plain_service();
+    c.scheduler = "trtllm";
+    c.replica.ranks = 2;
+    c.replica.balance_timeout = timeout;
+    std::vector<Request> all = {request_at({}, 5, 40), request_at({}, 5, 40)};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(c, load_of(all)).records[2].first_token;
+  };
+  // The first prompt is computed until 15, the second until 30; the third has arrived by then.
+  const Request third = request_at(ms(20), 5, 2), fourth = request_at(ms(50), 5, 2);
+  EXPECT_EQ(first_token(0, {third}), ms(45));
+  EXPECT_EQ(first_token(0, {third, fourth}), ms(45));
+  // With the fourth, in the step that begins when that arrives.
+  EXPECT_EQ(first_token(60, {third, fourth}), ms(65));
+  // Alone: in the seventh step after the one that let prompts in; it begins at 90.
+  EXPECT_EQ(first_token(7, {third}), ms(105));
+  // Never: when a rank has nothing to decode; the first has its 40 tokens at 30 + 38 * 10.
+  EXPECT_EQ(first_token(1000, {third}), ms(425));
+}
+
+// The first prompt of an engine waits for what is compiled and loaded then; no later one does.
+TEST(Engine, StartUpIsPaidOnce) {
+  SimulationConfig c = plain_service();
+  const RequestLoad load =
+      load_of({request_at({}, 5, 2), request_at({}, 5, 2), request_at(ms(2000), 5, 2)});
+  const SimulationResult warm = run(c, load);
+  c.replica.start_up = ms(500);
+  const SimulationResult cold = run(c, load);
+  EXPECT_EQ(cold.records[0].first_token, warm.records[0].first_token + ms(500));
+  EXPECT_EQ(cold.records[1].first_token, warm.records[1].first_token + ms(500));
+  EXPECT_EQ(cold.records[2].first_token, warm.records[2].first_token);
+}
+
 TEST(DataParallel, MemoryIsEachRanksOwn) {
   // Each holds two blocks: two requests of two blocks run side by side, the third waits.
   SimulationConfig c = plain_service();

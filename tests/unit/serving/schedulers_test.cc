@@ -332,6 +332,20 @@ TEST(Sglang, DecodesJoinPromptsWhenMixed) {
   }
 }
 
+// Newcomers are looked for when nothing runs, after a prompt, and after so many decode steps.
+TEST(Sglang, NewcomersAreLookedForNowAndThen) {
+  SchedulerLimits l = limits(100);
+  l.recv_interval = 3;
+  Bench b("sglang", l, 100);
+  b.arrive(4, 20);
+  EXPECT_EQ(b.step(), "0:4");
+  b.arrive(5, 20);
+  EXPECT_EQ(b.step(), "1:5 | stalled 0");  // after a prompt
+  EXPECT_EQ(b.step(), "0:1 1:1");          // looked, and nobody was there
+  b.arrive(6, 20);
+  EXPECT_THAT(b.steps(3), ElementsAre("0:1 1:1", "0:1 1:1", "2:6 | stalled 0 1"));
+}
+
 TEST(Sglang, RoomIsKeptForTheOutputOfTheRunning) {
   Bench b("sglang", limits(100, 1), 100);
   b.arrive(20, 51);

@@ -109,6 +109,21 @@ TEST_F(Step, PrefillHasAFloor) {
   EXPECT_LT(us(time(decode(1)).total.value), 60000);
 }
 
+// Where prompts are replayed in pieces neither launches nor the floor count, up to the largest
+// graph.
+TEST_F(Step, ShortPromptsAreReplayedInPieces) {
+  engine.execution.launch = milliseconds(1);
+  engine.execution.prefill_floor = milliseconds(600);
+  const Batch small{{{1, 500, 0, true}}}, large{{{1, 600, 0, true}}};
+  const Seconds eager = time(small).total.value;
+  EXPECT_GE(eager, milliseconds(600));
+  engine.execution.prefill_graphs = true;
+  const StepTime pieces = time(small);
+  EXPECT_LT(pieces.total.value, eager / 2.0);
+  EXPECT_NEAR(us(pieces.launches), 2000.0 * pieces.layers, 1e-6);  // attention and a piece
+  EXPECT_GE(time(large).total.value, milliseconds(600));
+}
+
 TEST_F(Step, GraphsPadTheBatchToACapturedSize) {
   const auto rows_of = [](const StepTime& t) {
     for (const StepTerm& term : t.terms) {

@@ -63,8 +63,8 @@ TEST(Engine, GpuClassesHaveFilesOfTheirOwn) {
   gpu.sm_version = 100;
   EXPECT_EQ(engine_gpu_class(gpu), "blackwell");
   EXPECT_EQ(load_engine("trtllm", gpu, bundle).kernels.moe, "vllm");
-  EXPECT_GT(load_engine("vllm", gpu, bundle).execution.request_overhead, Seconds(0));
-  EXPECT_EQ(load_engine("vllm", gpu, bundle, false).execution.request_overhead, Seconds(0));
+  EXPECT_GT(load_engine("vllm", gpu, bundle).execution.start_up, Seconds(0));
+  EXPECT_EQ(load_engine("vllm", gpu, bundle, false).execution.start_up, Seconds(0));
   gpu.sm_version = 120;  // workstation cards
   EXPECT_EQ(engine_gpu_class(gpu), "");
   EXPECT_EQ(load_engine("trtllm", gpu, bundle).kernels.moe, "trtllm");
