@@ -32,7 +32,7 @@ void declare(Fields& f, KernelQuestion& q) {
   f.add("framework", q.framework, "whose measured kernels")
       .one_of({"vllm", "sglang", "trtllm", "pytorch"});
   f.add("format", q.format, "number format of the operands: bf16, fp8, ...").alias("dtype");
-  f.add("kv_dtype", q.kv_dtype, "format of the KV cache; empty: bf16");
+  f.add("kv_dtype", q.kv_dtype, "format of the KV cache; empty: that of the operands");
   add_sweep(f, "m", q.m, 1, 100'000'000, "gemm: rows; attention: sequences; moe: tokens");
   add_sweep(f, "context", q.context, 1, 100'000'000,
             "attention: new tokens (prefill) or cached tokens (decode)");
@@ -56,7 +56,12 @@ Op make_op(const KernelQuestion& q, std::int64_t m, std::int64_t context) {
     throw InputError(
         fmt::format("--format: unknown '{}'{}", q.format, did_you_mean(q.format, names)));
   }
-  const Dtype dtype = parse_dtype(q.format).value_or(Dtype::kBf16);
+  const auto plain = parse_dtype(q.format);
+  if ((q.op == "prefill" || q.op == "decode") && !plain)
+    throw InputError(fmt::format(
+        "--format: attention has no '{}'; expected a format of single numbers: bf16, fp16, fp8, ...",
+        q.format));
+  const Dtype dtype = plain.value_or(Dtype::kBf16);
   const auto kv = q.kv_dtype.empty() ? std::optional(dtype) : parse_dtype(q.kv_dtype);
   if (!kv)
     throw InputError(fmt::format("--kv-dtype: unknown '{}'{}", q.kv_dtype,
@@ -77,6 +82,10 @@ Op make_op(const KernelQuestion& q, std::int64_t m, std::int64_t context) {
   }
   if (q.top_k > q.experts)
     throw InputError(fmt::format("--top-k: {} is more than {} experts", q.top_k, q.experts));
+  if (q.n % q.tp != 0)
+    throw InputError(fmt::format("--tp: {} does not divide the intermediate size {}", q.tp, q.n));
+  if (q.experts % q.ep != 0)
+    throw InputError(fmt::format("--ep: {} does not divide {} experts", q.ep, q.experts));
   MoeExperts moe;
   moe.tokens = m, moe.hidden = static_cast<int>(q.k), moe.intermediate = static_cast<int>(q.n);
   moe.experts = q.experts, moe.top_k = q.top_k, moe.tp = q.tp, moe.ep = q.ep, moe.format = *format;
@@ -93,6 +102,13 @@ struct Line {
   double efficiency() const { return std::max(time.compute, time.memory) / time.time.value; }
 };
 
+// What stands for a format that the GPU does not multiply; empty: nothing needs to.
+std::string substitute(const Op& op, const Gpu& gpu) {
+  const Dtype wanted = arithmetic(op), used = gpu.compute_dtype(wanted);
+  if (used == wanted) return "";
+  return fmt::format("; {} has no {}: {} instead", gpu.id, to_text(wanted), to_text(used));
+}
+
 std::vector<Line> predict(const KernelQuestion& q, const Gpu& gpu, const Bundle& bundle) {
   KernelClasses classes;
   classes.gemm = classes.attention = classes.moe = classes.mla = classes.linear_attention =
@@ -105,8 +121,9 @@ std::vector<Line> predict(const KernelQuestion& q, const Gpu& gpu, const Bundle&
     for (std::int64_t context : contexts) {
       const Op op = make_op(q, m, context);
       const KernelTime t = model->predict(op);
-      lines.push_back({gpu.id, describe(op), std::string(to_text(t.bound)), model->provenance(op),
-                       m, context, t, flops(op), bytes(op)});
+      lines.push_back({gpu.id, describe(op), std::string(to_text(t.bound)),
+                       model->provenance(op) + substitute(op, gpu), m, context, t, flops(op),
+                       bytes(op)});
     }
   }
   return lines;

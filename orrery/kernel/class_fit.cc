@@ -165,6 +165,25 @@ ClassFitter::ClassFitter(const KernelFamily& family, Solving solving)
                          kSeriesRidge);
 }
 
+// Of the rows left out as well: that they are left out says nothing of how far a sweep went.
+SurfaceReach reach_of(const std::vector<MeasuredPoint>& points) {
+  SurfaceReach reach;
+  if (points.empty()) return reach;
+  reach.low.fill(SurfaceReach::kNone);
+  reach.high.fill(-SurfaceReach::kNone);
+  reach.most = -SurfaceReach::kNone;
+  for (const MeasuredPoint& p : points) {
+    double sum = 0;
+    for (std::size_t a = 0; a < kMostAxes; ++a) {
+      reach.low[a] = std::min(reach.low[a], p.x[a]);
+      reach.high[a] = std::max(reach.high[a], p.x[a]);
+      sum += p.x[a];
+    }
+    reach.most = std::max(reach.most, sum);
+  }
+  return reach;
+}
+
 Surface ClassFitter::fit(const std::string& name, const std::vector<MeasuredPoint>& points,
                          const Surface* parent,
                          std::span<const std::vector<MeasuredPoint>* const> sisters,
@@ -173,6 +192,7 @@ Surface ClassFitter::fit(const std::string& name, const std::vector<MeasuredPoin
   Surface s;
   s.kernel_class = name;
   s.floor = Seconds(fit.floor);
+  s.reach = reach_of(points);
   for (const MeasuredPoint* p : fit.points)
     fit.rows.push_back({cell_at(grid_.axes(), p->x), fit.target(*p), 1});
   Eigen::VectorXd prior;

@@ -57,6 +57,9 @@ class ClassFitter {
   std::map<std::string, FittedShape> shapes_;  // by class
 };
 
+// What the calls cover.
+SurfaceReach reach_of(const std::vector<MeasuredPoint>& points);
+
 // A surface without series, solved for as most families' are.
 Surface fit_surface(const std::string& name, const KernelFamily& family,
                     const std::vector<MeasuredPoint>& points, Seconds floor);

@@ -22,6 +22,7 @@
 #include "orrery/base/quick_math.h"
 #include "orrery/base/units.h"
 #include "orrery/kernel/kernel_gpu.h"
+#include "orrery/kernel/reach.h"
 #include "orrery/kernel/surface.h"
 #include "orrery/workload/op.h"
 
@@ -37,6 +38,7 @@ struct KernelPoint : SurfacePlace {
       least;  // no prediction is below this: the roofline, operands that fit in the L2 at its best
   Seconds rest;  // by physics: kernels of the op that are no part of the measured call, added to
                  // its time
+  double beyond = 0;  // doublings from what any table measures, along sizes without an axis
 };
 
 // How stiff a fitted surface is along one axis, against one row of weight 1 (grid_fit.h).
@@ -122,6 +124,8 @@ class KernelFamily {
     return std::vector<AxisSmoothness>(axes().size());
   }
   virtual Exchange exchange() const { return {}; }
+  // What is exchanged where a size lies beyond the measured ones (reach.h).
+  virtual std::span<const Carry> carries() const { return {}; }
   // Whether kernels change where products of sizes cross a line (bytes that outgrow the cache,
   // blocks that no longer fill the GPU): the fit then looks for such lines (boosted_trees.h).
   virtual bool edges() const { return false; }

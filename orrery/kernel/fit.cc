@@ -48,7 +48,7 @@ double own_error(const std::vector<double>& logs, double shared) {
 }  // namespace
 
 std::string to_text(const KernelFitRow& row) {
-  return fmt::format("{} rows fitted, {} left out: mape {:.1f}, median {:.1f}, bias {:+.1f} %",
+  return fmt::format("{} rows, {} left out: mape {:.1f}, median {:.1f}, bias {:+.1f} %",
                      row.fitted, row.left_out, row.mape, row.median, row.bias);
 }
 
@@ -165,7 +165,7 @@ FittedFile fit_file(const KernelFamily& family, const FamilySamples& data,
     row.kernel_class = name;
     errors += fmt::format(
         "# {}: {}, {}{}\n", name, fmt::join(c.versions, " "), to_text(row),
-        c.impossible ? fmt::format("; {} impossibly fast rows not used", c.impossible) : "");
+        c.impossible ? fmt::format("; {} too fast", c.impossible) : "");
     file.surfaces.push_back(std::move(s));
     out.rows.push_back(std::move(row));
   }

@@ -23,7 +23,7 @@ struct KernelFitRow {  // one class on one GPU
   double mape = 0, median = 0, bias = 0;  // percent, on the rows left out
 };
 
-// "1876 rows fitted, 183 left out: mape 6.8, median 4.0, bias +1.3 %".
+// "1876 rows, 183 left out: mape 6.8, median 4.0, bias +1.3 %".
 std::string to_text(const KernelFitRow& row);
 
 struct KernelFit {

@@ -11,6 +11,7 @@
 #include "orrery/base/quick_math.h"
 #include "orrery/kernel/family.h"
 #include "orrery/kernel/layer_times.h"
+#include "orrery/kernel/reach.h"
 #include "orrery/kernel/served_family.h"
 
 namespace orrery {
@@ -23,8 +24,8 @@ constexpr double kAnalyticalOwn = 0.20;
 // Memory-bound products reach 0.77 to 0.88 of the bandwidth on every NVIDIA GPU (data/kernels).
 constexpr double kStreaming = 1 / 0.82;
 
-// Gradients' products and elementwise kernels on the surfaces of forward ones: other operand
-// layouts, sums over rows. Both gradients of a linear layer together take 0.82 to 0.98 of two
+// Gradients' products, experts and elementwise kernels on the surfaces of forward ones: other
+// operand layouts, sums over rows. At best transferred. Both gradients of a linear layer together take 0.82 to 0.98 of two
 // forward products (medians by GPU; V100, A100, MI100, MI210; data/training/neusight_ops).
 constexpr double kGradientError = 0.12;
 
@@ -38,6 +39,10 @@ double backward_factor(const Gpu& gpu) {
   if (gpu.architecture == "hopper") return 1.28;
   return gpu.architecture == "blackwell" ? 1.36 : 1.38;
 }
+
+// A discrete shape (the experts of a model) that was not measured: what fits without one model at a
+// time are off on its rows, as one standard deviation (docs/kernels.md).
+constexpr double kOtherShapeError = 0.17;
 
 bool is_gradient(const Op& op) {
   if (const auto* g = std::get_if<Gemm>(&op)) return g->gradient;
@@ -128,8 +133,10 @@ class SurfaceKernelModel : public KernelModel {
     }
     const std::string replaced =
         c->replaced ? fmt::format(" (this generation replaced {})", c->replaced) : "";
-    return fmt::format("{} {} of {} measured on {}{}{}", c->of_torch ? kTorch : m.framework(),
-                       s.surface->kernel_class, m.family().name(), s.gpu, replaced, points);
+    const bool covered = is_covered(*s.surface, m.family().point(op, gpu_, true));
+    return fmt::format("{} {} of {} measured on {}{}{}{}", c->of_torch ? kTorch : m.framework(),
+                       s.surface->kernel_class, m.family().name(), s.gpu, replaced, points,
+                       covered ? "" : ", at other sizes");
   }
 
   // What an engine was measured to run takes the measured time.
@@ -164,7 +171,9 @@ class SurfaceKernelModel : public KernelModel {
       forward(op, t);
     }
     if (layers_) of_layers(op, t);
-    if (!attention) t.time.shared = std::hypot(t.time.shared, kGradientError);
+    if (attention) return;
+    t.time.shared = std::hypot(t.time.shared, kGradientError);
+    t.time.origin = std::max(t.time.origin, Origin::kTransferred);
   }
 
   void attention_backward(const AttentionBackward& backward, KernelTime& t) const {
@@ -214,14 +223,43 @@ class SurfaceKernelModel : public KernelModel {
                                            const Op& op, const KernelPoint& p, bool repeated,
                                            KernelTime& t) const {
     if (!c || !c->served.surface) return analytical(family, op, p, t);
-    const ServingSurface& served = c->served;
+    if (!is_covered(*c->served.surface, p)) return beyond(family, *c, op, p, repeated, t);
+    by_surface(family, *c, op, p, repeated, t);
+  }
+
+  // Whether the sweep's calls cover this one.
+  static bool is_covered(const Surface& surface, const KernelPoint& p) {
+    return surface.reach.holds(p) && p.beyond == 0 &&
+           (surface.series.empty() || surface.find_series(p.series));
+  }
+
+  [[gnu::always_inline]] void by_surface(const KernelFamily& family, const ServedFamily::Class& c,
+                                         const Op& op, const KernelPoint& p, bool repeated,
+                                         KernelTime& t) const {
+    const ServingSurface& served = c.served;
     Seconds floor = served.surface->floor * served.latency;
-    Seconds work = work_of(family, op, p, *c, served, repeated);
-    if (c->replacing.surface) faster(family, op, p, *c, repeated, floor, work);
+    Seconds work = work_of(family, op, p, c, served, repeated);
+    if (c.replacing.surface) faster(family, op, p, c, repeated, floor, work);
     t.time.shared = served.shared;
-    t.time.own = c->own[Surface::regime_of(floor.value(), (floor + work).value())];
+    t.time.own = c.own[Surface::regime_of(floor.value(), (floor + work).value())];
     t.time.origin = served.origin;
     add_up(floor, work, p, t);
+  }
+
+  // A call that no sweep covers (reach.h). Not inline: most are covered.
+  [[gnu::noinline]] void beyond(const KernelFamily& family, const ServedFamily::Class& c,
+                                const Op& op, const KernelPoint& p, bool repeated,
+                                KernelTime& t) const {
+    const Surface& surface = *c.served.surface;
+    KernelPoint nearest = p;
+    const double carried = surface.reach.carry(family.carries(), nearest);
+    by_surface(family, c, op, nearest, repeated, t);
+    const double distance = surface.reach.distance(nearest) + p.beyond;
+    t.time.own = std::hypot(t.time.own, carried, beyond_error(distance));
+    const bool other_shape = !surface.series.empty() && !surface.find_series(p.series);
+    if (other_shape) t.time.own = std::hypot(t.time.own, kOtherShapeError);
+    if (distance >= kFarBeyond || other_shape)
+      t.time.origin = std::max(t.time.origin, Origin::kTransferred);
   }
 
   // Floor and work of the replacing kernel, if it is the faster. Not inline: few GPUs have one.

@@ -13,8 +13,12 @@
 //   0 2 3 4 ...                    nodes, one line an axis
 //   series-axes 2 14 27            the same for the series; only where the family has them
 //   ...
-//   class bf16 floor 2.41 own 0.061 shared 0.02 regimes 1 0.9 0.8 0.5   floor in us; relative
-//                                  errors, and factors on own
+//   class bf16 floor 2.41 own 0.061 shared 0.02 reach !+!%"/ 23.1 regimes 1 0.9 0.8 0.5
+//                                  floor in us; relative errors, and factors on own; how far the
+//                                  measured sizes reach (reach.h): of each axis the first and last
+//                                  node ('!' is the first: no end; doublings beyond
+//                                  the last follow it), and the most of the coordinates' sum;
+//                                  may be absent (no end)
 //   packed values                  row-major, wrapped lines
 //   series 12345 packed values     key of the shape
 //   class ...
@@ -34,21 +38,11 @@
 #include <vector>
 
 #include "orrery/base/units.h"
+#include "orrery/kernel/reach.h"
 
 namespace orrery {
 
-inline constexpr std::size_t kMostAxes = 4;
-inline constexpr std::size_t kMostSeriesAxes = 3;
 inline constexpr double kValueStep = 0.01;
-
-// Where a call is on a surface.
-struct SurfacePlace {
-  SurfacePlace() = default;
-  SurfacePlace(double a, double b, double c, double d) : x{a, b, c, d} {}
-  std::array<double, kMostAxes> x{};  // as many as the family has axes, usually log2 of sizes
-  std::uint64_t series = 0;           // key of its discrete shape; 0: none
-  std::array<double, kMostSeriesAxes> along{};
-};
 
 struct SurfaceAxes {
   std::vector<std::vector<double>> nodes;
@@ -76,6 +70,7 @@ struct Surface {
   std::vector<SurfaceSeries> series = {};  // by key
   // Factors on `own` by the floor's share of a time: below 0.05, 0.2, 0.5, and above.
   std::array<double, 4> regimes{1, 1, 1, 1};
+  SurfaceReach reach = {};  // of the calls that it was fitted on and judged by
 
   static std::size_t regime_of(double floor, double time) {
     return std::size_t{floor >= 0.05 * time} + std::size_t{floor >= 0.2 * time} +
