@@ -58,9 +58,10 @@ Op make_op(const KernelQuestion& q, std::int64_t m, std::int64_t context) {
   }
   const auto plain = parse_dtype(q.format);
   if ((q.op == "prefill" || q.op == "decode") && !plain)
-    throw InputError(fmt::format(
-        "--format: attention has no '{}'; expected a format of single numbers: bf16, fp16, fp8, ...",
-        q.format));
+    throw InputError(
+        fmt::format("--format: attention has no '{}'; expected a format of single numbers: bf16, "
+                    "fp16, fp8, ...",
+                    q.format));
   const Dtype dtype = plain.value_or(Dtype::kBf16);
   const auto kv = q.kv_dtype.empty() ? std::optional(dtype) : parse_dtype(q.kv_dtype);
   if (!kv)

@@ -207,7 +207,9 @@ class PrefillFamily : public KernelFamily {
     p.least = std::max(p.compute, gpu.least_move_time(moved, cached));
     p.x = {quick_log2(a.kv_heads), quick_log2(1.0 * a.heads / a.kv_heads), quick_log2(q(a.batch)),
            quick_log2(n)};
-    if (a.past > 0) p.beyond = quick_log2(1 + q(a.past) / n);  // no table has a past
+    // No table of kernels has a past. A quarter: on the prefills of data/layers (562, two GPUs,
+    // most with one) intervals without it hold 60 and 89 % of the rows for 50 and 90.
+    if (a.past > 0) p.beyond = quick_log2(1 + q(a.past) / n) / 4;
     return p;
   }
 

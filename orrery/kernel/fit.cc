@@ -48,8 +48,8 @@ double own_error(const std::vector<double>& logs, double shared) {
 }  // namespace
 
 std::string to_text(const KernelFitRow& row) {
-  return fmt::format("{} rows, {} left out: mape {:.1f}, median {:.1f}, bias {:+.1f} %",
-                     row.fitted, row.left_out, row.mape, row.median, row.bias);
+  return fmt::format("{} rows, {} left out: mape {:.1f}, median {:.1f}, bias {:+.1f} %", row.fitted,
+                     row.left_out, row.mape, row.median, row.bias);
 }
 
 // Of the surface's errors shared is the median, own such that both together give the intervals.
@@ -163,9 +163,8 @@ FittedFile fit_file(const KernelFamily& family, const FamilySamples& data,
     row.framework = key.first;
     row.gpu = key.second;
     row.kernel_class = name;
-    errors += fmt::format(
-        "# {}: {}, {}{}\n", name, fmt::join(c.versions, " "), to_text(row),
-        c.impossible ? fmt::format("; {} too fast", c.impossible) : "");
+    errors += fmt::format("# {}: {}, {}{}\n", name, fmt::join(c.versions, " "), to_text(row),
+                          c.impossible ? fmt::format("; {} too fast", c.impossible) : "");
     file.surfaces.push_back(std::move(s));
     out.rows.push_back(std::move(row));
   }

@@ -24,9 +24,10 @@ constexpr double kAnalyticalOwn = 0.20;
 // Memory-bound products reach 0.77 to 0.88 of the bandwidth on every NVIDIA GPU (data/kernels).
 constexpr double kStreaming = 1 / 0.82;
 
-// Gradients' products, experts and elementwise kernels on the surfaces of forward ones: other
-// operand layouts, sums over rows. At best transferred. Both gradients of a linear layer together take 0.82 to 0.98 of two
-// forward products (medians by GPU; V100, A100, MI100, MI210; data/training/neusight_ops).
+// Gradients' products and elementwise kernels on the surfaces of forward ones: other
+// operand layouts, sums over rows. At best transferred. Both gradients of a linear layer together
+// take 0.82 to 0.98 of two forward products (medians by GPU; V100, A100, MI100, MI210;
+// data/training/neusight_ops).
 constexpr double kGradientError = 0.12;
 
 // FlashAttention's backward pass: 2.5 times the forward's FLOPs, at a lower rate: the ratio of the

@@ -100,13 +100,13 @@ TEST(SurfaceReach, FarOutsideNothingIsMeasured) {
   EXPECT_EQ(outside.time.origin, Origin::kTransferred);
   EXPECT_GT(outside.time.own, 0.3);
   PrefillAttention p;
-  p.heads = 32, p.kv_heads = 8, p.head_dim = p.value_dim = 128, p.new_tokens = 2048;
+  p.heads = 32, p.kv_heads = 8, p.head_dim = p.value_dim = 128, p.new_tokens = 256;
   const KernelTime fresh = time_of("h100-sxm", p);
   EXPECT_EQ(fresh.time.origin, Origin::kMeasured);
-  p.past = 8192;  // no table has a past
+  p.past = 8192;  // no table has a past: 33 times the keys count as 1.3 doublings
   const KernelTime later = time_of("h100-sxm", p);
   EXPECT_EQ(later.time.origin, Origin::kTransferred);
-  EXPECT_GT(later.time.own, 2 * fresh.time.own);
+  EXPECT_GT(later.time.own, fresh.time.own + 0.1);
   p.past = 0, p.new_tokens = 100'000'000;
   EXPECT_EQ(time_of("h100-sxm", p).time.origin, Origin::kTransferred);
 }

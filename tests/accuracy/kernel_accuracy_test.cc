@@ -1,0 +1,58 @@
+// Kernel times on the rows that the fit left out, each table by itself; skipped where the tables
+// are absent. Bounds: what was reached, rounded up.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+
+#include "orrery/validate/kernels.h"
+
+namespace orrery {
+namespace {
+
+struct Reached {
+  const char* table;
+  double mape, median;         // percent, at most
+  double in_50[2] = {42, 58};  // percent of the rows in the intervals
+  double in_90[2] = {85, 95};
+};
+
+constexpr std::array<Reached, 12> kReached = {{
+    {"attention_decode", 3.5, 2.0},
+    {"attention_encoder", 7.0, 4.0},
+    {"attention_prefill", 3.0, 2.0},
+    {"gemm", 4.5, 2.5},
+    {"linear_attention", 5.5, 2.5},
+    {"mla_bmm", 5.5, 3.5},
+    {"mla_kernel", 5.0, 2.5},
+    {"mla_module", 2.0, 1.5},
+    {"moe", 5.5, 3.0},
+    {"moe_wideep", 9.0, 5.6},
+    {"quantize", 3.5, 2.0},
+    {"sparse_attention_module", 10.5, 6.5},
+}};
+
+TEST(KernelAccuracy, RowsLeftOut) {
+  const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data/kernels";
+  if (!std::filesystem::exists(data))
+    GTEST_SKIP() << data << " is absent: no measured rows to compare with";
+  for (const Reached& r : kReached) {
+    KernelValidation options;
+    options.table = r.table;
+    const ErrorSummary s = validate_kernels(data, options, Bundle()).pooled.errors;
+    fmt::print(
+        "{}: {} rows, MAPE {:.2f}, median {:.2f}, bias {:+.2f} %, in 50 / 90 %: {:.1f} / {:.1f}\n",
+        r.table, s.n, s.mape, s.median, s.bias, s.coverage50, s.coverage90);
+    EXPECT_GT(s.n, 1000u) << r.table;
+    EXPECT_LE(s.mape, r.mape) << r.table;
+    EXPECT_LE(s.median, r.median) << r.table;
+    EXPECT_GE(s.coverage50, r.in_50[0]) << r.table;
+    EXPECT_LE(s.coverage50, r.in_50[1]) << r.table;
+    EXPECT_GE(s.coverage90, r.in_90[0]) << r.table;
+    EXPECT_LE(s.coverage90, r.in_90[1]) << r.table;
+  }
+}
+
+}  // namespace
+}  // namespace orrery
