@@ -155,7 +155,7 @@ Answer as_answer(const KernelQuestion& q, const std::vector<Line>& lines) {
 // Attention has a column for the context in place of the rate: 80 columns.
 void print_table(const KernelQuestion& q, const std::vector<Line>& lines) {
   const bool contexts = q.op == "prefill" || q.op == "decode";
-  fmt::print("{:<17} {:>7} {}{:>9} {:>7}  {:<8}{:>5} {} {}\n", "gpu", "m",
+  fmt::print("{:<16} {:>7} {}{:>9} {:>9} {:<8}{:>5} {} {}\n", "gpu", "m",
              contexts ? fmt::format("{:>8} ", "context") : "", "time us", "90 %", "bound", "peak",
              contexts ? "" : fmt::format("{:>8} ", "TFLOP/s"), "tier");
   std::vector<std::string> sources;
@@ -163,10 +163,9 @@ void print_table(const KernelQuestion& q, const std::vector<Line>& lines) {
     const Metric us = metric("time", "us", line.time.time, 1e-6);
     const Estimate<Seconds>& time = line.time.time;
     fmt::print(
-        "{:<17} {:>7} {}{:>9} {:>7}  {:<8}{:>4.0f}% {} {}\n", line.gpu, line.m,
+        "{:<16} {:>7} {}{:>9} {:>9} {:<8}{:>4.0f}% {} {}\n", line.gpu, line.m,
         contexts ? fmt::format("{:>8} ", line.context) : "", number(us.value),
-        fmt::format("+-{:.0f}%", 100 * (us.high90 - us.low90) / (2 * us.value)), line.bound,
-        100 * line.efficiency(),
+        spread90(us.value, us.low90, us.high90), line.bound, 100 * line.efficiency(),
         contexts ? "" : fmt::format("{:>8} ", number((line.work / time.value).value() / 1e12)),
         to_text(time.origin));
     const std::string source = fmt::format("{}: {}", line.gpu, line.provenance);
