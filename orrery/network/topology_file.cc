@@ -222,6 +222,10 @@ TopologyFile read_topology(const Node& document, const Catalog& catalog) {
       },
       [] { return nlohmann::ordered_json::object(); }, "links with less bandwidth; 0: failed");
   f.read(document);
+  const auto hidden = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
+  const Node* named = document.find("name");
+  if (named != nullptr && std::any_of(name.begin(), name.end(), hidden))
+    named->fail("a name has visible characters only");
 
   const int forms =
       (cluster.nodes.empty() ? 0 : 1) + (dimensions.empty() ? 0 : 1) + (links.empty() ? 0 : 1);

@@ -104,5 +104,20 @@ TEST(TopologyFile, WrongFilesAreRefusedWhereTheyAreWrong) {
               HasSubstr("degrade"));
 }
 
+// Found by the fuzzer: messages about a topology show its name.
+TEST(TopologyFile, NamesHaveVisibleCharacters) {
+  const Catalog catalog;
+  const auto read = [&](const std::string& name) {
+    read_topology(parse_yaml("name: \"" + name +
+                                 "\"\ngpus: 2\nlinks:\n  - {from: gpu0, to: gpu1, "
+                                 "bandwidth: 1 GB/s}\n",
+                             "t.yaml"),
+                  catalog);
+  };
+  EXPECT_NO_THROW(read("two"));
+  EXPECT_THROW(read("t\\x7F"), InputError);
+  EXPECT_THROW(read("t\\n"), InputError);
+}
+
 }  // namespace
 }  // namespace orrery
