@@ -144,8 +144,8 @@ constexpr double kMostWindows = 8;
 // tables, calls of equal keys and sequences x KV heads, whose KV heads differ by a factor of
 // 2 / 4 / 8, differ by 0.050 / 0.065 / 0.074 (decode; 0.038 / 0.050 / 0.061 prefill; the geometric
 // mean of what the median and the 90 % point of the logarithms say).
-constexpr std::array<Carry, 1> kDecodeCarries = {{{0, 2, 0.05, true}}};
-constexpr std::array<Carry, 1> kPrefillCarries = {{{0, 2, 0.04, true}}};
+constexpr std::array<Carry, 1> kDecodeCarries = {{{0, 2, 0.05}}};
+constexpr std::array<Carry, 1> kPrefillCarries = {{{0, 2, 0.04}}};
 
 double q(std::int64_t n) { return static_cast<double>(n); }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace orrery {
 
@@ -20,7 +19,6 @@ double SurfaceReach::carry(std::span<const Carry> carries, SurfacePlace& at) con
   for (const Carry& c : carries) {
     const double excess = at.x[c.from] - high[c.from];
     if (!(excess > 0) || at.x[c.to] + excess > high[c.to]) continue;
-    if (!c.any_work && std::accumulate(at.x.begin(), at.x.end(), 0.0) > most) continue;
     at.x[c.from] -= excess;
     at.x[c.to] += excess;
     variance += c.error * c.error * excess;

@@ -37,7 +37,6 @@ struct SurfacePlace {
 struct Carry {
   std::size_t from = 0, to = 0;
   double error = 0;
-  bool any_work = false;  // also where so much work was never measured
 };
 
 struct SurfaceReach {

@@ -8,7 +8,8 @@
 // holds fewer than `requests`, the rest waits for a next wave (all members of a wave end together:
 // lengths are equal).
 //   ttft   mean over requests, from the start to the first token
-//   tpot   (e2e - ttft) / (osl - 1), the time between later tokens
+//   tpot   the mean decode step of the whole batch; what an early request waits while the others'
+//          prompts are computed is in e2e
 // Closed loop: `requests` users, each sending `requests_per_user` requests one after the other. A
 // decode step is interrupted once per finished request by a newcomer's prefill:
 //   tpot = t_decode + (running - 1) / osl * t_prefill

@@ -45,9 +45,9 @@ TEST(SurfaceReach, CarriesWhatExceeds) {
   EXPECT_DOUBLE_EQ(outside.x[0], 3);
   EXPECT_DOUBLE_EQ(outside.x[2], 4);
   EXPECT_DOUBLE_EQ(SurfaceReach().carry({&heads, 1}, outside), 0);
-  SurfacePlace large(5, 1, 2, 13);  // so much work was never measured
-  EXPECT_DOUBLE_EQ(reach().carry({&heads, 1}, large), 0);
-  EXPECT_DOUBLE_EQ(large.x[0], 5);
+  SurfacePlace full(5, 1, 10, 5);  // no room for all of it along the other: nothing is carried
+  EXPECT_DOUBLE_EQ(reach().carry({&heads, 1}, full), 0);
+  EXPECT_DOUBLE_EQ(full.x[0], 5);
 }
 
 TEST(SurfaceReach, IsWrittenByNodes) {
