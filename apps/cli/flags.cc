@@ -85,8 +85,8 @@ std::pair<std::string, std::string> split_assignment(const std::string& assignme
 // Names that hold no commas; of texts, paths may.
 bool takes_one(const Field& f) {
   constexpr std::string_view kNames[] = {
-      "model",          "gpu",   "node", "profile", "quantization", "moe_quantization",
-      "kv_cache_dtype", "dtype", "isl",  "osl",     "turns"};
+      "model", "gpu", "node", "profile", "quantization", "moe_quantization", "kv_cache_dtype",
+      "dtype", "isl", "osl",  "turns",   "format",       "kv_dtype"};
   switch (f.type()) {
     case Field::Type::kInt:
     case Field::Type::kNumber:
@@ -201,8 +201,10 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name
   declare(scenario_fields_, scenario_);
   declare(engine_fields_, engine_);
   for (const Field& f : scenario_fields_.all()) {
-    // Of the verbs `network` and `train`.
-    if (f.name() == "collective" || f.name() == "training" || f.name() == "chance") continue;
+    // Of the verbs `network`, `kernel` and `train`.
+    if (f.name() == "collective" || f.name() == "kernel" || f.name() == "training" ||
+        f.name() == "chance")
+      continue;
     const bool of_service = f.name() == "load" || f.name() == "cluster" || is_prefixed(f.name());
     if (f.group()) {
       if (of_service == (of == Of::kService) || !(of_service || f.name() == "workload")) {

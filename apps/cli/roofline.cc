@@ -4,12 +4,50 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "apps/cli/log_axis.h"
 #include "apps/cli/output.h"
+#include "orrery/base/error.h"
 
 namespace orrery::cli {
 namespace {
+
+struct RooflinePoint {
+  std::string label;
+  double intensity = 0;  // FLOPs per byte, > 0
+  double rate = 0;       // FLOP/s, > 0
+};
+
+struct Roofline {
+  std::string gpu, format;
+  double peak = 0, bandwidth = 0;  // FLOP/s, bytes/s
+  std::vector<RooflinePoint> points;
+};
+
+// One for each GPU and format. Kernels without FLOPs are left out.
+std::vector<Roofline> rooflines_of(const Answer& answer) {
+  std::vector<Roofline> all;
+  for (const Point& p : answer.points) {
+    const Metric *rate = p.find("rate"), *bandwidth = p.find("bandwidth");
+    if (!rate || !bandwidth) continue;
+    const std::string gpu = p.at["gpu"], format = p.at["arithmetic"];
+    auto it = std::find_if(all.begin(), all.end(),
+                           [&](const Roofline& r) { return r.gpu == gpu && r.format == format; });
+    if (it == all.end()) {
+      all.push_back({gpu,
+                     format,
+                     p.find("peak_rate")->value * 1e12,
+                     p.find("peak_bandwidth")->value * 1e9,
+                     {}});
+      it = all.end() - 1;
+    }
+    it->points.push_back({p.at["sizes"], rate->value * 1e3 / bandwidth->value, rate->value * 1e12});
+  }
+  if (all.empty()) throw InputError("--roofline: a kernel without FLOPs has no place on it");
+  return all;
+}
 
 constexpr double kWidth = 900, kHeight = 520, kLeft = 80, kRight = 20, kTop = 20, kBottom = 50;
 
@@ -39,13 +77,15 @@ std::string grid(const LogAxis& x, const LogAxis& y) {
 
 }  // namespace
 
-std::string roofline_page(const std::string& title, const std::vector<Roofline>& rooflines) {
+std::string roofline_page(const Answer& answer) {
+  const std::vector<Roofline> rooflines = rooflines_of(answer);
+  const std::string title = "Roofline: " + answer.points[0].at["op"].get<std::string>();
   double least_x = 1, most_x = 1, least_y = 1e15, most_y = 0;
   for (const Roofline& r : rooflines) {
-    const double ridge = r.peak.value() / r.bandwidth.value();
+    const double ridge = r.peak / r.bandwidth;
     most_x = std::max(most_x, 4 * ridge);
-    most_y = std::max(most_y, r.peak.value());
-    least_y = std::min(least_y, r.bandwidth.value());
+    most_y = std::max(most_y, r.peak);
+    least_y = std::min(least_y, r.bandwidth);
     for (const RooflinePoint& p : r.points) {
       least_x = std::min(least_x, p.intensity), most_x = std::max(most_x, p.intensity);
       least_y = std::min(least_y, p.rate), most_y = std::max(most_y, p.rate);
@@ -57,7 +97,7 @@ std::string roofline_page(const std::string& title, const std::vector<Roofline>&
   for (std::size_t i = 0; i < rooflines.size(); ++i) {
     const Roofline& r = rooflines[i];
     const char* colour = kPlotColours[i % kPlotColours.size()];
-    const double peak = r.peak.value(), bandwidth = r.bandwidth.value();
+    const double peak = r.peak, bandwidth = r.bandwidth;
     const double left = std::max(std::pow(10, x.low), std::pow(10, y.low) / bandwidth);
     svg += fmt::format(
         "<polyline fill=none stroke='{}' stroke-width=2 points='{:.1f},{:.1f} "

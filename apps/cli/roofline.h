@@ -3,25 +3,12 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "orrery/base/units.h"
+#include "orrery/scenario/answer.h"
 
 namespace orrery::cli {
 
-struct RooflinePoint {
-  std::string label;
-  double intensity = 0;  // FLOPs per byte, > 0
-  double rate = 0;       // FLOP/s, > 0
-};
-
-struct Roofline {
-  std::string gpu, format;
-  FlopsPerSecond peak;
-  BytesPerSecond bandwidth;
-  std::vector<RooflinePoint> points;
-};
-
-std::string roofline_page(const std::string& title, const std::vector<Roofline>& rooflines);
+// Of an answer about kernels (kernel_question.h). InputError: none of them multiplies.
+std::string roofline_page(const Answer& answer);
 
 }  // namespace orrery::cli

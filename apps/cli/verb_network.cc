@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/bandwidth_plot.h"
-#include "apps/cli/flags.h"
 #include "apps/cli/help.h"
 #include "apps/cli/network_flow.h"
 #include "apps/cli/output.h"
+#include "apps/cli/question_flags.h"
 #include "apps/cli/verbs.h"
 #include "orrery/scenario/runner.h"
 
@@ -16,30 +16,9 @@ namespace orrery::cli {
 namespace {
 
 // The flags: every key of a scenario's `collective`, and where it runs.
-struct NetworkFlags {
-  Scenario defaults;
-  Fields fields;
-  Node document;  // what was given
-  OutputOptions output;
+struct NetworkFlags : QuestionFlags {
   std::string plot;
 };
-
-void add_flags(CLI::App& app, const std::shared_ptr<NetworkFlags>& flags,
-               const std::string& group) {
-  for (const Field& f : flags->fields.find(group)->group()->all()) {
-    std::string names = f.name() == "kind" ? "COLLECTIVE" : "--" + f.name();
-    std::replace(names.begin(), names.end(), '_', '-');
-    for (const std::string& alias : f.aliases()) names += ",--" + alias;
-    if (f.name() == "gpu") names = "-g," + names;
-    app.add_option_function<std::string>(
-           names,
-           [flags, path = group + "." + f.name(), names, &f](const std::string& text) {
-             set_flag(flags->document, f, path, text, names);
-           },
-           help_of(f))
-        ->type_name(type_name(f));
-  }
-}
 
 std::string text_at(const Point& p, const char* key) {
   const auto v = p.at.find(key);
@@ -100,11 +79,10 @@ void add_network(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "network", "time and bandwidth of collectives: all-reduce, all-gather, all-to-all, ...");
   auto flags = std::make_shared<NetworkFlags>();
-  declare(flags->fields, flags->defaults);
   set_path(flags->document, "collective.kind", scalar_node("all-reduce", ""));
-  add_set_flag(*app, std::shared_ptr<Node>(flags, &flags->document));
-  add_flags(*app, flags, "collective");
-  add_flags(*app, flags, "hardware");
+  add_set_flag(*app, flags);
+  add_question_group(*app, flags, "collective", "kind");
+  add_question_group(*app, flags, "hardware");
   add_output_flags(*app, flags->output, false);
   app->add_option("--plot", flags->plot, "draw bus bandwidth over size as a self-contained page")
       ->group("output")

@@ -6,6 +6,7 @@
 #include "apps/cli/flags.h"
 #include "apps/cli/help.h"
 #include "apps/cli/output.h"
+#include "apps/cli/question_flags.h"
 #include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/scenario/runner.h"
@@ -14,61 +15,11 @@
 namespace orrery::cli {
 namespace {
 
-// The flags: model, hardware, and every key of a scenario's `training`.
-struct TrainFlags {
-  Scenario defaults;
-  Fields fields;
-  Node document;  // what was given
+// The flags: model, hardware, and every key of a scenario's `training` and `chance`.
+struct TrainFlags : QuestionFlags {
   std::string timeline;
   std::string log;  // of a real job, to compare with
-  OutputOptions output;
 };
-
-// Flags of `chance` carry its name.
-std::string flag_names(const Field& f, const std::string& path) {
-  std::string names = (path.starts_with("chance.") ? "--chance-" : "--") + f.name();
-  for (const std::string& alias : f.aliases()) names += ",--" + alias;
-  std::replace(names.begin(), names.end(), '_', '-');
-  if (f.name() == "gpu") names = "-g," + names;
-  if (f.name() == "model") names = "-m," + names;
-  return names;
-}
-
-void add_flag(CLI::App& app, const std::shared_ptr<TrainFlags>& flags, const Field& f,
-              const std::string& path, const std::string& group) {
-  const std::string names = flag_names(f, path);
-  const std::string name = names.substr(names.find("--"));
-  const std::string first = name.substr(0, name.find(','));
-  if (f.type() == Field::Type::kBool) {
-    app.add_flag_function(
-           names + ",!--no-" + first.substr(2),
-           [flags, path, first](std::int64_t n) {
-             set_path(flags->document, path, scalar_node(n > 0 ? "true" : "false", first));
-           },
-           help_of(f))
-        ->group(group);
-    return;
-  }
-  app.add_option_function<std::string>(
-         names,
-         [flags, path, first, &f](const std::string& text) {
-           set_flag(flags->document, f, path, text, first);
-         },
-         help_of(f))
-      ->group(group)
-      ->type_name(type_name(f));
-  for (const Field::Switch& s : f.switches()) {
-    std::string flag = "--" + s.name;
-    std::replace(flag.begin(), flag.end(), '_', '-');
-    app.add_flag_function(
-           flag,
-           [flags, path, flag, value = s.value](std::int64_t) {
-             set_path(flags->document, path, scalar_node(value, flag));
-           },
-           fmt::format("as {} {}", first, s.value))
-        ->group(group);
-  }
-}
 
 void print_comparison(const TrainingLog& log, const Point& point) {
   fmt::print("{}: medians of {} steps\n\n", log.tool, log.steps);
@@ -114,14 +65,10 @@ void add_train(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "train", "iteration time, throughput, MFU and memory of a training job");
   auto flags = std::make_shared<TrainFlags>();
-  declare(flags->fields, flags->defaults);
-  add_set_flag(*app, std::shared_ptr<Node>(flags, &flags->document));
-  add_flag(*app, flags, *flags->fields.find("model"), "model", "what is asked about");
-  for (const char* group : {"hardware", "training", "chance"}) {
-    const Field& f = *flags->fields.find(group);
-    for (const Field& leaf : f.group()->all())
-      add_flag(*app, flags, leaf, fmt::format("{}.{}", group, leaf.name()), f.doc());
-  }
+  add_set_flag(*app, flags);
+  add_question_flag(*app, flags, "model", "what is asked about");
+  for (const char* group : {"hardware", "training", "chance"})
+    add_question_group(*app, flags, group);
   add_output_flags(*app, flags->output, true);
   app->add_option("--timeline", flags->timeline,
                   "write the pipeline's events for ui.perfetto.dev (one layout)")

@@ -261,7 +261,8 @@ Answer Runner::run_variants(const Scenario& scenario, const RunOptions& options)
     }
     if (all.resolved.is_null()) all.resolved = std::move(one.resolved);
     for (Point& p : one.points) {
-      p.at.update(at);
+      for (const auto& [key, value] : at.items())
+        if (key != "gpu" || !p.at.contains(key)) p.at[key] = value;  // its id, however written
       all.points.push_back(std::move(p));
     }
   }
@@ -278,6 +279,12 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
     const auto& h = scenario.hardware;
     return {scenario.name, to_json(scenario),
             answer_collectives(scenario.collective, h.gpu, h.node, bundle_, options.bounds)};
+  }
+  if (scenario.times_kernels) {
+    const Gpu& device = gpu(scenario.hardware.gpu);
+    const KernelClasses classes = classes_of(scenario.kernel);
+    return {scenario.name, to_json(scenario),
+            answer_kernels(scenario.kernel, device, kernels(device, classes, options.tier))};
   }
   Architecture model = architecture(scenario.model);
   if (scenario.model_overrides.kv_heads > 0)

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "orrery/scenario/format_field.h"
 #include "orrery/scenario/scenario_file.h"
 #include "orrery/scenario/scenario_sweep.h"
 #include "orrery/scenario/training_chance.h"
@@ -27,23 +28,8 @@ constexpr const char* kServiceGroups[] = {"load",     "cluster",  "disaggregatio
                                           "failures", "slo",      "speculation",    "lora",
                                           "kv",       "neighbour"};
 
-// A format by any of its names; empty: none chosen. Refused where it stands.
-template <class Parse>
-Field& add_format(Fields& fields, std::string name, std::string& value, Parse parse,
-                  std::span<const std::string> known, std::string doc) {
-  return fields.custom(
-      std::move(name), Field::Type::kText,
-      [&value, parse, known](const Node& n) {
-        if (!n.text().empty() && !parse(n.as_string())) {
-          n.fail(fmt::format("expected one of {}, got '{}'{}", fmt::join(known, ", "), n.text(),
-                             did_you_mean(n.text(), known)));
-        }
-        value = n.as_string();
-      },
-      [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
-}
-
 const std::vector<std::string> kCollectiveKeys = {"name", "question", "hardware", "collective"};
+const std::vector<std::string> kKernelKeys = {"name", "question", "hardware", "kernel"};
 const std::vector<std::string> kTrainingKeys = {"name",     "question", "model", "model_overrides",
                                                 "hardware", "training", "chance"};
 
@@ -75,6 +61,15 @@ void check_collective(const Node& document, const Scenario& s) {
     document.fail(
         "a collective needs hardware.gpu (--gpu), hardware.node (--node), collective.nodes "
         "(--nodes) or a topology (--topology)");
+}
+
+// A kernel runs on one GPU, whatever is beside it.
+void check_kernel(const Node& document, const Scenario& s) {
+  allow_only(document, kKernelKeys, "a kernel");
+  const Node& hardware = document.at("hardware");
+  hardware.at("gpu");
+  const Node* node = hardware.find("node");
+  if (node && !s.hardware.node.empty()) node->fail("a kernel runs on one GPU, in any node");
 }
 
 // Keys of every question; those of simulations and of collectives follow them.
@@ -195,6 +190,11 @@ void declare_collective(Fields& f, Scenario& s) {
       "a collective by itself, without a model");
 }
 
+void declare_kernel(Fields& f, Scenario& s) {
+  f.group(
+      "kernel", [&](Fields& g) { declare(g, s.kernel); }, "a kernel by itself, without a model");
+}
+
 void declare_training(Fields& f, Scenario& s) {
   f.group("training", [&](Fields& g) { declare(g, s.training); }, "an iteration of training");
   f.group(
@@ -220,6 +220,7 @@ void declare(Fields& f, Scenario& s) {
   declare_shared(f, s);
   declare(f, s.service);
   declare_collective(f, s);
+  declare_kernel(f, s);
   declare_training(f, s);
 }
 
@@ -229,12 +230,15 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   declare_shared(fields, copy);
   if (scenario.simulated) declare(fields, copy.service);
   if (scenario.communicates) declare_collective(fields, copy);
+  if (scenario.times_kernels) declare_kernel(fields, copy);
   if (scenario.trains) declare_training(fields, copy);
   nlohmann::ordered_json out = fields.json();
   const nlohmann::ordered_json sweep = sweep_json(scenario);
-  if (scenario.communicates || scenario.trains) {
+  if (scenario.communicates || scenario.times_kernels || scenario.trains) {
     nlohmann::ordered_json asked;
-    for (const std::string& key : scenario.trains ? kTrainingKeys : kCollectiveKeys)
+    for (const std::string& key : scenario.trains          ? kTrainingKeys
+                                  : scenario.times_kernels ? kKernelKeys
+                                                           : kCollectiveKeys)
       if (key != "chance" || scenario.training.chanced) asked[key] = out[key];
     if (!sweep.is_null()) asked["sweep"] = sweep;
     return asked;
@@ -275,6 +279,11 @@ Scenario read_scenario(const Node& document) {
   if (s.communicates) {
     s.collective.gpus_given = document.at("collective").find("gpus") != nullptr;
     check_collective(document, s);
+    return s;
+  }
+  s.times_kernels = document.find("kernel") != nullptr;
+  if (s.times_kernels) {
+    check_kernel(document, s);
     return s;
   }
   document.at("model");

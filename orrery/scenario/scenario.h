@@ -17,6 +17,11 @@
 //   hardware: {node: hgx-h100}
 //   collective: {kind: all-reduce, bytes: 1K-16G*4, gpus: [8, 64]}
 //
+// A kernel by itself likewise (kernel_question.h):
+//
+//   hardware: {gpu: h100-sxm}
+//   kernel: {op: gemm, m: 1-4096*2, n: 8192, k: 8192}
+//
 // Training a model (training_question.h):
 //
 //   training: {gpus: 64, tp: 8, pp: 8, micro_batch: 1, global_batch: 64}
@@ -38,6 +43,7 @@
 
 #include "orrery/base/fields.h"
 #include "orrery/scenario/collective_question.h"
+#include "orrery/scenario/kernel_question.h"
 #include "orrery/scenario/service.h"
 #include "orrery/scenario/sweep.h"
 #include "orrery/scenario/training_question.h"
@@ -95,6 +101,10 @@ struct Scenario {
   // Asked by files that have a `collective`; then there is no model, engine or workload.
   CollectiveQuestion collective;
   bool communicates = false;
+
+  // Asked by files that have a `kernel`; likewise.
+  KernelQuestion kernel;
+  bool times_kernels = false;
 
   // Asked by files that have a `training`; then there is no engine, workload, parallel or
   // precision.

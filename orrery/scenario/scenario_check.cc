@@ -16,10 +16,11 @@ void add_once(std::vector<std::string>& to, const std::string& text) {
 }
 
 const char* kind_of(const Scenario& s) {
-  return s.communicates ? "collectives"
-         : s.trains     ? "training"
-         : s.simulated  ? "simulated services"
-                        : "steady state";
+  return s.communicates    ? "collectives"
+         : s.times_kernels ? "kernels"
+         : s.trains        ? "training"
+         : s.simulated     ? "simulated services"
+                           : "steady state";
 }
 
 // "12 points, steady state; swept: isl (2 values), batch (6)".
@@ -33,6 +34,8 @@ std::string described(const Scenario& s) {
   if (s.communicates) {
     add("bytes", s.collective.bytes.size()), add("gpus", s.collective.gpus.size());
     add("tokens", s.collective.tokens.size());
+  } else if (s.times_kernels) {
+    add("m", s.kernel.m.size()), add("context", s.kernel.context.size());
   } else if (s.trains) {
     const TrainingQuestion& q = s.training;
     add("gpus", q.gpus.size()), add("tp", q.tp.size()), add("cp", q.cp.size());
@@ -124,7 +127,7 @@ void check_one(const Scenario& s, Runner& runner, ScenarioCheck& c) {
   }
   c.points += static_cast<double>(a.points.size());
   advise(s, c);
-  if (any_fits(a) || s.communicates) return;
+  if (any_fits(a) || s.communicates || s.times_kernels) return;
   if (const std::string help = remedy(checked, runner, options); !help.empty())
     add_once(c.advice, help);
 }

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "orrery/base/node_edit.h"
+#include "orrery/scenario/kernel_ops.h"
 
 namespace orrery {
 namespace {
@@ -145,6 +146,8 @@ double point_count(const Scenario& s) {
     const CollectiveQuestion& q = s.collective;
     return size_of(q.gpus) * size_of(q.kind.starts_with("moe-") ? q.tokens : q.bytes);
   }
+  if (s.times_kernels)
+    return size_of(s.kernel.m) * (reads(s.kernel, "context") ? size_of(s.kernel.context) : 1);
   if (s.trains) {
     const TrainingQuestion& q = s.training;
     double n = 1;

@@ -1,0 +1,156 @@
+// Single kernels as a question: what a file says, what is refused, and what comes out.
+#include "orrery/scenario/kernel_question.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "orrery/base/error.h"
+#include "orrery/scenario/kernel_ops.h"
+#include "orrery/scenario/runner.h"
+
+namespace orrery {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<Point> run(const std::string& kernel, const std::string& gpu = "h100-sxm") {
+  Runner runner{Bundle()};
+  const std::string yaml = fmt::format("hardware: {{gpu: {}}}\nkernel: {{{}}}\n", gpu, kernel);
+  return runner.run(read_scenario(parse_yaml(yaml, "s.yaml"))).points;
+}
+double value(const std::string& kernel, const char* metric) {
+  return run(kernel).at(0).find(metric)->value;
+}
+std::string refusal(const std::string& kernel) {
+  try {
+    run(kernel);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+// A name that no op reads, or an op that reads what is not declared, would be dead.
+TEST(KernelOps, EveryKeyIsDeclaredAndRead) {
+  KernelQuestion q;
+  Fields fields;
+  declare(fields, q);
+  std::set<std::string> declared, read;
+  for (const Field& f : fields.all()) declared.insert(f.name());
+  for (const KernelOp& op : kernel_ops()) {
+    for (const std::string_view key : op.keys) read.emplace(key.substr(0, key.find('@')));
+  }
+  for (const char* always : {"op", "framework", "m"}) read.insert(always);
+  EXPECT_EQ(declared, read);
+}
+
+// Each key that an op names changes the op that it makes.
+TEST(KernelOps, EveryKeyHasItsEffect) {
+  const std::map<std::string_view, std::string> other = {
+      {"format", "fp8"},   {"kv_dtype", "fp8"}, {"context", "512"}, {"n", "2048"},
+      {"k", "2048"},       {"batch", "3"},      {"past", "100"},    {"heads", "64"},
+      {"kv_heads", "4"},   {"head_dim", "64"},  {"window", "77"},   {"mixer", "mamba2"},
+      {"phase", "decode"}, {"experts", "16"},   {"top_k", "1"},     {"tp", "2"},
+      {"ep", "2"},         {"skew", "1.2"}};
+  for (const KernelOp& op : kernel_ops()) {
+    const bool phased =
+        std::find(op.keys.begin(), op.keys.end(), std::string_view("phase")) != op.keys.end();
+    const std::string base = fmt::format("op: {}{}", op.name, phased ? ", phase: prefill" : "");
+    const auto asked = [&](const std::string& text) {
+      const Point p = run(text).at(0);
+      return p.at.dump() + fmt::format("{:.17g} {:.17g}", p.find("time")->value,
+                                       p.find("memory_roofline")->value);
+    };
+    const std::string plain = asked(base);
+    for (const std::string_view key : op.keys) {
+      const std::string bare(key.substr(0, key.find('@')));
+      const std::string text = bare == "phase"
+                                   ? fmt::format("op: {}, phase: decode", op.name)
+                                   : fmt::format("{}, {}: {}", base, bare, other.at(bare));
+      EXPECT_NE(asked(text), plain) << text;
+    }
+  }
+}
+
+TEST(KernelQuestion, NoTimeIsBelowTheRooflineOfStreamedOperands) {
+  for (const KernelOp& op : kernel_ops()) {
+    for (const char* gpu : {"h100-sxm", "a100-80g-sxm", "mi300x"}) {
+      const Point p = run(fmt::format("op: {}, m: 4096", op.name), gpu).at(0);
+      const double time = p.find("time")->value;
+      const Metric* compute = p.find("compute_roofline");
+      EXPECT_GE(time, compute ? compute->value : 0) << op.name;
+      EXPECT_GT(time, 0) << op.name;
+      EXPECT_LT(p.find("time")->low90, time) << op.name;
+    }
+  }
+}
+
+// By hand: 2 * 512 * 8192^2 FLOPs at 989.4 TFLOP/s; the weight at 3350 GB/s beside 512 rows in and
+// out.
+TEST(KernelQuestion, RooflinesAreTheDataSheets) {
+  const std::string ask = "op: gemm, m: 512, n: 8192, k: 8192";
+  EXPECT_NEAR(value(ask, "compute_roofline"), 69.46, 0.01);
+  EXPECT_NEAR(value(ask, "memory_roofline"), (8192. * 8192 * 2 + 2 * 512 * 8192 * 2.) / 3350e3,
+              0.01);
+  const double time = value(ask, "time");
+  EXPECT_NEAR(value(ask, "efficiency"), 100 * 69.46 / time, 0.01);
+  EXPECT_NEAR(value(ask, "rate"), 2 * 512 * 8192. * 8192 / time / 1e6, 0.1);
+  EXPECT_EQ(run("op: norm").at(0).find("rate"), nullptr);
+}
+
+TEST(KernelQuestion, APointForEachSize) {
+  const auto points = run("op: decode, m: [1, 8], context: 1024-4096*2");
+  ASSERT_EQ(points.size(), 6u);
+  EXPECT_EQ(points[4].at["m"], 8);
+  EXPECT_EQ(points[4].at["context"], 2048);
+  EXPECT_FALSE(run("op: gemm").at(0).at.contains("context"));
+}
+
+TEST(KernelQuestion, SaysWhatStandsForAFormat) {
+  const auto points = run("op: gemm, format: fp8", "a100-80g-sxm");
+  EXPECT_EQ(points[0].at["arithmetic"], "bf16");
+  EXPECT_THAT(points[0].notes.at(0), HasSubstr("has no fp8"));
+}
+
+TEST(KernelQuestion, IsReadBackAsWritten) {
+  Runner runner{Bundle()};
+  const Answer a = runner.run(read_scenario(
+      parse_yaml("hardware: {gpu: h100}\nkernel: {op: mla, phase: prefill, past: 64, heads: 16}\n",
+                 "s.yaml")));
+  const Answer b = runner.run(read_scenario(parse_yaml(a.resolved.dump(), "b.json")));
+  EXPECT_EQ(to_json(a, true), to_json(b, true));
+  EXPECT_FALSE(a.resolved.contains("model"));
+}
+
+TEST(KernelQuestion, RefusesWhatMakesNoSense) {
+  EXPECT_THAT(refusal("op: gem"), HasSubstr("did you mean 'gemm'"));
+  EXPECT_THAT(refusal("op: gemm, format: fp9"), HasSubstr("did you mean 'fp8'"));
+  EXPECT_THAT(refusal("op: decode, kv_heads: 7"), HasSubstr("7 does not divide 32 heads"));
+  EXPECT_THAT(refusal("op: moe, top_k: 9"), HasSubstr("9 is more than 8 experts"));
+  EXPECT_THAT(refusal("op: moe, ep: 3"), HasSubstr("3 does not divide 8 experts"));
+  EXPECT_THAT(refusal("op: moe, tp: 3"), HasSubstr("3 does not divide 4096 columns"));
+  EXPECT_THAT(refusal("op: gemm, experts: 4"), HasSubstr("needs op moe"));
+  EXPECT_THAT(refusal("op: mla, past: 4"), HasSubstr("mla (phase prefill)"));
+  EXPECT_THAT(refusal("op: decode, format: int4_weight"), HasSubstr("single numbers"));
+  EXPECT_THAT(refusal("op: gemm, m: 0"), HasSubstr("kernel"));
+  const auto all = [](const std::string& yaml) {
+    try {
+      read_scenario(parse_yaml(yaml, "s.yaml"));
+    } catch (const InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_THAT(all("kernel: {op: gemm}"), HasSubstr("hardware"));
+  EXPECT_THAT(all("hardware: {gpu: h100, node: hgx-h100}\nkernel: {op: gemm}"),
+              HasSubstr("one GPU"));
+  EXPECT_THAT(all("model: llama-3-8b\nhardware: {gpu: h100}\nkernel: {op: gemm}"),
+              HasSubstr("s.yaml:1: model"));
+}
+
+}  // namespace
+}  // namespace orrery
