@@ -168,6 +168,7 @@ class PrefillFamily : public KernelFamily {
   }
   Exchange exchange() const override { return {0, 2, 0.1}; }
   std::span<const Carry> carries() const override { return kPrefillCarries; }
+  BeyondError beyond() const override { return {.a_doubling = 0.10, .most = 0.30}; }
   bool edges() const override { return true; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
@@ -207,9 +208,9 @@ class PrefillFamily : public KernelFamily {
     p.least = std::max(p.compute, gpu.least_move_time(moved, cached));
     p.x = {quick_log2(a.kv_heads), quick_log2(1.0 * a.heads / a.kv_heads), quick_log2(q(a.batch)),
            quick_log2(n)};
-    // No table of kernels has a past. A quarter: on the prefills of data/layers (562, two GPUs,
-    // most with one) intervals without it hold 60 and 89 % of the rows for 50 and 90.
-    if (a.past > 0) p.beyond = quick_log2(1 + q(a.past) / n) / 4;
+    // No table of kernels has a past. 0.4 of its doublings: on the prefills of data/layers (562,
+    // two GPUs, most with one) intervals without it hold 60 and 89 % of the rows for 50 and 90.
+    if (a.past > 0) p.beyond = 0.4 * quick_log2(1 + q(a.past) / n);
     return p;
   }
 

@@ -126,6 +126,8 @@ class KernelFamily {
   virtual Exchange exchange() const { return {}; }
   // What is exchanged where a size lies beyond the measured ones (reach.h).
   virtual std::span<const Carry> carries() const { return {}; }
+  // How far off physics is there.
+  virtual BeyondError beyond() const { return {}; }
   // Whether kernels change where products of sizes cross a line (bytes that outgrow the cache,
   // blocks that no longer fill the GPU): the fit then looks for such lines (boosted_trees.h).
   virtual bool edges() const { return false; }

@@ -256,7 +256,7 @@ class SurfaceKernelModel : public KernelModel {
     const double carried = surface.reach.carry(family.carries(), nearest);
     by_surface(family, c, op, nearest, repeated, t);
     const double distance = surface.reach.distance(nearest) + p.beyond;
-    t.time.own = std::hypot(t.time.own, carried, beyond_error(distance));
+    t.time.own = std::hypot(t.time.own, carried, family.beyond().at(distance));
     const bool other_shape = !surface.series.empty() && !surface.find_series(p.series);
     if (other_shape) t.time.own = std::hypot(t.time.own, kOtherShapeError);
     if (distance >= kFarBeyond || other_shape)

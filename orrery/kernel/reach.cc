@@ -26,8 +26,4 @@ double SurfaceReach::carry(std::span<const Carry> carries, SurfacePlace& at) con
   return std::sqrt(variance);
 }
 
-double beyond_error(double distance) {
-  return std::min(kBeyondMost, kBeyondError * std::max(0.0, distance));
-}
-
 }  // namespace orrery

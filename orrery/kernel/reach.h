@@ -2,16 +2,14 @@
 //
 // The reach of a class is a box in the coordinates of its surface, cut where the measured sizes end
 // together (the memory of the GPU that was measured bounds the sum of their logarithms). Outside it
-// the surface is constant and physics decides; the error grows by the distance, in doublings. The
-// error of a call that lies d doublings outside is
-//   kBeyondError * d, at most kBeyondMost
-// beside that of the surface. From classes fitted again without the largest sizes of one
-// coordinate (docs/kernels.md, "Beyond the measured sizes").
+// the surface is constant and physics decides; the error grows by the distance, in doublings, to an
+// end (BeyondError), beside that of the surface.
 //
 // Sizes that do the same to a kernel are exchanged first (Carry): attention of 32 KV heads and one
 // sequence reads what 8 heads and 4 sequences read, in as many blocks.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -61,11 +59,14 @@ struct SurfaceReach {
   double carry(std::span<const Carry> carries, SurfacePlace& at) const;
 };
 
-inline constexpr double kBeyondError = 0.16, kBeyondMost = 0.50;
+// Relative error of a call that lies outside: so much a doubling, and no more than `most`. From
+// classes fitted again without the largest sizes of one coordinate (docs/kernels.md, "Beyond the
+// measured sizes").
+struct BeyondError {
+  double a_doubling = 0.16, most = 0.50;
+  double at(double distance) const { return std::min(most, a_doubling * std::max(0.0, distance)); }
+};
 // From so many doublings on nothing is said to be measured.
 inline constexpr double kFarBeyond = 1;
-
-// Relative error of a call so far outside.
-double beyond_error(double distance);
 
 }  // namespace orrery

@@ -103,7 +103,7 @@ TEST(SurfaceReach, FarOutsideNothingIsMeasured) {
   p.heads = 32, p.kv_heads = 8, p.head_dim = p.value_dim = 128, p.new_tokens = 256;
   const KernelTime fresh = time_of("h100-sxm", p);
   EXPECT_EQ(fresh.time.origin, Origin::kMeasured);
-  p.past = 8192;  // no table has a past: 33 times the keys count as 1.3 doublings
+  p.past = 8192;  // no table has a past: 33 times the keys count as 2 doublings
   const KernelTime later = time_of("h100-sxm", p);
   EXPECT_EQ(later.time.origin, Origin::kTransferred);
   EXPECT_GT(later.time.own, fresh.time.own + 0.1);
