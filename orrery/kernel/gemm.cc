@@ -88,14 +88,16 @@ class GemmFamily : public KernelFamily {
     auto set = [this](std::size_t i, std::vector<Choice> choices) {
       classes_[i].choices = std::move(choices);
     };
+    // Factors: medians over A100, L40S, H100 and H200 of the same calls in both formats
+    // (tests/accuracy/substitute_accuracy_test.cc); fp8 falls back on bf16 where there is no fp8
+    // hardware and kernels are weight-only: as int8_weight. No sweep there has formats of 4-bit
+    // floats or llama.cpp's: by analogy.
     set(0, {{"bf16"}});
-    set(1, {{"fp8"}, {"bf16", 1.1, 0.15}});
-    set(2, {{"fp8_block"}, {"fp8", 1.15, 0.15}, {"bf16", 1.2, 0.2}});
-    set(3, {{"int8"}, {"fp8", 1.0, 0.15}, {"bf16", 1.1, 0.2}});
-    // Weight-only kernels read a half or a quarter, but dequantise: with 8 rows or more TensorRT-
-    // LLM's on A100 and L40S take as long as bf16's and longer. Another GPU's tell more than bf16.
-    set(4, {{"int8_weight"}, {"bf16", 1.1, 0.35}});
-    set(5, {{"int4_weight"}, {"bf16", 1.25, 0.35}});
+    set(1, {{"fp8"}, {"bf16", 1.25, 0.25}});
+    set(2, {{"fp8_block"}, {"fp8", 1.05, 0.15}, {"bf16", 1.25, 0.3}});
+    set(3, {{"int8"}, {"fp8", 1.0, 0.2}, {"bf16", 1.25, 0.3}});
+    set(4, {{"int8_weight"}, {"bf16", 1.25, 0.35}});
+    set(5, {{"int4_weight"}, {"bf16", 1.2, 0.35}});
     set(6, {{"nvfp4"}, {"fp8", 1.3, 0.25}, {"bf16", 1.4, 0.3}});
     set(7, {{"mxfp4"}, {"int4_weight", 1.0, 0.2}, {"bf16", 1.25, 0.25}});
     set(8, {{"mxfp4_fp8"}, {"fp8", 1.1, 0.25}, {"bf16", 1.3, 0.3}});
@@ -181,6 +183,7 @@ class GemmFamily : public KernelFamily {
   }
 
   Seconds setup() const override { return kSetup; }
+  BeyondError beyond() const override { return {.a_doubling = 0.16, .most = 0.30}; }
 
   // Memory-bound bf16 products reach 0.77 to 0.88 of the data sheet on every NVIDIA GPU,
   // compute-bound ones 0.57 to 0.86 (../shared/reference/kernels.md); one value between.

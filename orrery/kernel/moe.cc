@@ -62,22 +62,23 @@ std::size_t format_index(Format f) {
 }
 
 // Formats whose surface may serve another one, with the factor of their time and the error.
-// Efficiencies against the own roofline are within 10 to 20 % of each other wherever both are
-// measured.
+// Factors of bf16, fp8, fp8_block and int4_weight: medians over A100, L40S, H100 and H200 of the
+// same calls in both formats (tests/accuracy/substitute_accuracy_test.cc); the others have no such
+// pair there: by analogy.
 struct Substitute {
   std::size_t format;
   double factor, error;
 };
 constexpr std::array<std::array<Substitute, 3>, kFormats.size()> kSubstitutes = {{
-    {{{2, 1.0, 0.25}, {1, 1.0, 0.25}, {6, 1.0, 0.4}}},    // bf16
-    {{{2, 1.0, 0.15}, {0, 1.1, 0.2}, {5, 1.0, 0.3}}},     // fp8
-    {{{1, 1.0, 0.15}, {0, 1.1, 0.2}, {5, 1.0, 0.3}}},     // fp8_block
-    {{{0, 1.1, 0.2}, {2, 1.1, 0.25}, {1, 1.1, 0.25}}},    // int8_weight
-    {{{6, 1.0, 0.25}, {0, 1.25, 0.3}, {2, 1.25, 0.35}}},  // int4_weight
-    {{{7, 1.0, 0.2}, {2, 1.2, 0.3}, {1, 1.2, 0.3}}},      // nvfp4
-    {{{4, 1.0, 0.25}, {7, 1.0, 0.3}, {0, 1.25, 0.35}}},   // mxfp4
-    {{{5, 1.0, 0.2}, {2, 1.1, 0.28}, {6, 1.0, 0.3}}},     // mxfp4_fp8
-    {{{4, 1.0, 0.25}, {6, 1.0, 0.3}, {2, 1.2, 0.35}}},    // int4_fp8
+    {{{2, 1.0, 0.25}, {1, 1.0, 0.25}, {6, 1.0, 0.4}}},   // bf16
+    {{{2, 1.0, 0.15}, {0, 1.0, 0.2}, {5, 1.0, 0.3}}},    // fp8
+    {{{1, 1.1, 0.15}, {0, 1.0, 0.2}, {5, 1.0, 0.3}}},    // fp8_block
+    {{{0, 1.1, 0.2}, {2, 1.1, 0.25}, {1, 1.1, 0.25}}},   // int8_weight
+    {{{6, 1.0, 0.25}, {0, 1.1, 0.3}, {2, 1.4, 0.35}}},   // int4_weight
+    {{{7, 1.0, 0.2}, {2, 1.2, 0.3}, {1, 1.2, 0.3}}},     // nvfp4
+    {{{4, 1.0, 0.25}, {7, 1.0, 0.3}, {0, 1.25, 0.35}}},  // mxfp4
+    {{{5, 1.0, 0.2}, {2, 1.1, 0.28}, {6, 1.0, 0.3}}},    // mxfp4_fp8
+    {{{4, 1.0, 0.25}, {6, 1.0, 0.3}, {2, 1.2, 0.35}}},   // int4_fp8
 }};
 
 std::string class_name(std::size_t format, bool spread, bool skewed) {
