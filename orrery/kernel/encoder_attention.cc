@@ -52,7 +52,8 @@ class EncoderAttentionFamily : public KernelFamily {
     const double tiles = sequences * a.heads * blocks;
     const double waves =
         std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
-    const double waste = std::pow(blocks * kBlock / n, 2);
+    const double keys = n + static_cast<double>(a.past);
+    const double waste = (blocks * kBlock / n) * (ceiling(keys / kBlock) * kBlock / keys);
     const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
     p.base = kSetup + std::max(p.compute * waste * waves, gpu.move_time(bytes(op), cached));
     p.least = std::max(p.compute, gpu.least_move_time(bytes(op), cached));

@@ -142,7 +142,7 @@ class AbsorbedProductFamily : public KernelFamily {
     p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = moved / gpu.memory.bandwidth;
     const double tiles = ceiling(m / kTile) * ceiling(n / kTile) * heads;
-    const double padding = ceiling(m / kTile) * kTile / m;
+    const double padding = ceiling(m / kTile) * kTile / m * ceiling(n / kTile) * kTile / n;
     const Bytes cached = warm ? gpu.cached_on_repeat(moved) : Bytes(0);
     const Seconds from_memory = gpu.move_time(moved, cached);
     p.base = std::max(p.compute * padding * wave_factor(tiles, gpu.compute_units), from_memory);

@@ -266,6 +266,48 @@ RC_GTEST_PROP(KernelLaw, PrefillGrowsWithBatchAndLength, ()) {
   });
 }
 
+// Physics alone, the analytical tier, falls by 2 % at most where a size grows, on every GPU.
+const KernelModel& physics_of(const std::string& gpu) {
+  static std::map<std::string, std::unique_ptr<KernelModel>> known;
+  auto& slot = known[gpu];
+  if (!slot) slot = make_kernel_model(gpu_called(gpu), {}, Bundle(), TierChoice::kAnalytical);
+  return *slot;
+}
+
+// `sizes`: those of the op that may grow.
+template <class OpOf>
+void grows_by_physics(OpOf op, std::initializer_list<std::int64_t OpOf::*> sizes) {
+  const KernelModel& model = physics_of(any_gpu());
+  const auto first = predict(model, op);
+  RC_PRE(first.has_value());
+  std::int64_t& one = op.*(*rc::gen::elementOf(std::vector<std::int64_t OpOf::*>(sizes)));
+  const std::string before = describe(op);
+  one += 1 + *rc::gen::inRange<std::int64_t>(0, 3 * one);
+  RC_LOG() << before << " takes " << to_text(first->time.value) << ", " << describe(op) << " "
+           << to_text(model.predict(op).time.value);
+  RC_ASSERT(model.predict(op).time.value >= first->time.value * 0.98);
+}
+
+RC_GTEST_PROP(KernelLaw, ByPhysicsProductsGrow, ()) {
+  grows_by_physics(any_gemm(16), {&Gemm::m, &Gemm::n, &Gemm::k});
+}
+RC_GTEST_PROP(KernelLaw, ByPhysicsPrefillGrows, ()) {
+  PrefillAttention a = any_prefill();
+  grows_by_physics(a, {&PrefillAttention::batch, &PrefillAttention::new_tokens});
+}
+RC_GTEST_PROP(KernelLaw, ByPhysicsDecodeGrows, ()) {
+  DecodeAttention a = any_decode();
+  if (*rc::gen::arbitrary<bool>()) return grows_by_physics(a, {&DecodeAttention::batch});
+  const KernelModel& model = physics_of(any_gpu());
+  const auto first = predict(model, a);
+  RC_PRE(first.has_value());
+  a.context *= 1 + *rc::gen::inRange(1, 100) / 50.0;
+  RC_ASSERT(model.predict(a).time.value >= first->time.value * 0.98);
+}
+RC_GTEST_PROP(KernelLaw, ByPhysicsExpertsGrow, ()) {
+  grows_by_physics(any_moe(), {&MoeExperts::tokens});
+}
+
 // Far outside the measured sizes physics decides: four times the rows, four times the time.
 RC_GTEST_PROP(KernelLaw, FarOutsideTheGridTimeFollowsPhysics, ()) {
   const KernelModel& model = model_of(measured_gpu(), any_framework());
