@@ -103,8 +103,8 @@ struct Scenario {
   bool communicates = false;
 
   // Asked by files that have a `kernel`; likewise.
-  KernelQuestion kernel;
   bool times_kernels = false;
+  KernelQuestion kernel;
 
   // Asked by files that have a `training`; then there is no engine, workload, parallel or
   // precision.

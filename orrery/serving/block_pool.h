@@ -54,7 +54,7 @@ class BlockPool {
     BlockId twin_before = -1, twin_after = -1;  // ring of the blocks with its hash
   };
   static constexpr BlockId kEnd = -1;  // of the free queue
-  static std::size_t index(BlockId b) { return static_cast<std::size_t>(b + 1); }
+  static std::size_t index(BlockId b) { return static_cast<std::size_t>(std::int64_t{b} + 1); }
   void append(BlockId block);
   void unlink(BlockId block);
   std::size_t slot_of(std::uint64_t hash) const;
