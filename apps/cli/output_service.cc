@@ -65,12 +65,12 @@ std::vector<double> tpots(const Point& p) {
 std::string requests_csv(const Point& p) {
   std::string out =
       "id,arrival_s,input_tokens,output_tokens,outcome,queue_ms,ttft_ms,tpot_ms,e2e_ms,"
-      "cached_tokens,evictions,stalls,replica\n";
+      "cached_tokens,evictions,stalls,replica,front_end_ms\n";
   std::size_t id = 0;
   for (const RequestRow& r : p.requests) {
-    out += fmt::format("{},{:.6f},{},{},{},{:.4f},{:.4f},{:.5f},{:.4f},{},{},{},{}\n", id++,
+    out += fmt::format("{},{:.6f},{},{},{},{:.4f},{:.4f},{:.5f},{:.4f},{},{},{},{},{:.4f}\n", id++,
                        r.arrival, r.input, r.output, r.outcome, r.queue, r.ttft, r.tpot, r.e2e,
-                       r.cached, r.evictions, r.stalls, r.replica);
+                       r.cached, r.evictions, r.stalls, r.replica, r.front_end);
   }
   return out;
 }
@@ -84,6 +84,7 @@ std::string requests_jsonl(const Point& p) {
                 {"input_tokens", r.input},
                 {"output_tokens", r.output},
                 {"outcome", r.outcome},
+                {"front_end_ms", r.front_end},
                 {"queue_ms", r.queue},
                 {"ttft_ms", r.ttft},
                 {"tpot_ms", r.tpot},

@@ -59,7 +59,8 @@ struct MemoryRow {
 struct RequestRow {
   double arrival = 0;  // seconds
   std::int64_t input = 0, output = 0;
-  double queue = 0, ttft = 0, tpot = 0, e2e = 0;  // ms; tpot 0 for a single token
+  double front_end = 0, queue = 0;     // ms: before it is in a scheduler's queue, and in it
+  double ttft = 0, tpot = 0, e2e = 0;  // ms; tpot 0 for a single token
   std::int64_t cached = 0, evictions = 0, stalls = 0;
   std::int64_t replica = 0;
   std::string outcome;  // "done", "too long", "never fits", "unfinished"

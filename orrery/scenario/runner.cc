@@ -152,8 +152,8 @@ void answer_memory(const Layout& layout, const Load& load, std::int64_t length, 
 void answer_time(const Layout& layout, const Load& load, std::int64_t capacity,
                  const RunOptions& options, Point& p) {
   const auto& w = layout.scenario.workload;
-  const SteadyWorkload steady{load.batch, load.isl,      load.osl,
-                              w.past,     w.closed_loop, w.requests_per_user};
+  const SteadyWorkload steady{load.batch,    load.isl,        load.osl,           w.past,
+                              w.closed_loop, w.equal_lengths, w.requests_per_user};
   const SteadyResult r = steady_state(layout.steps, layout.deployment.engine, layout.plan, steady,
                                       capacity, options.breakdown);
   const bool decodes = load.osl > 1;

@@ -22,8 +22,8 @@ constexpr int kMostHeads = 100'000;
 constexpr std::int64_t kMostRanks = 100'000;
 
 // Keys of `workload` that a simulated service has in `load`, and groups that only it has.
-constexpr const char* kSteadyKeys[] = {"isl",         "osl",  "batch",
-                                       "closed_loop", "past", "requests_per_user"};
+constexpr const char* kSteadyKeys[] = {
+    "isl", "osl", "batch", "closed_loop", "equal_lengths", "past", "requests_per_user"};
 constexpr const char* kServiceGroups[] = {"load",     "cluster",  "disaggregation", "autoscale",
                                           "failures", "slo",      "speculation",    "lora",
                                           "kv",       "neighbour"};
@@ -169,6 +169,10 @@ void declare_shared(Fields& f, Scenario& s) {
               "closed loop: requests of each user, the first of all at once; 0: endless")
             .range(0, 1e9)
             .needs("workload.closed_loop", [&w] { return w.closed_loop; });
+        g.add("equal_lengths", w.equal_lengths,
+              "closed loop: all requests have these lengths, so that users stay in step; false: "
+              "lengths scatter around them")
+            .needs("workload.closed_loop", [&w] { return w.closed_loop; });
         g.add("max_model_len", w.max_model_len,
               "longest sequence the KV cache is planned for; 0: isl + osl")
             .unit("tokens")
@@ -196,7 +200,8 @@ void declare_kernel(Fields& f, Scenario& s) {
 }
 
 void declare_training(Fields& f, Scenario& s) {
-  f.group("training", [&](Fields& g) { declare(g, s.training); }, "an iteration of training");
+  f.group(
+      "training", [&](Fields& g) { declare(g, s.training); }, "an iteration of training");
   f.group(
       "chance", [&](Fields& g) { declare(g, s.training.chance); },
       "variability, failures and checkpoints of a training run");

@@ -19,11 +19,12 @@ constexpr Seconds kMs = milliseconds(1);
 
 // The counted requests' times; samples in ms.
 struct Times {
-  std::vector<double> ttft, tpot, e2e, queued;
+  std::vector<double> ttft, tpot, e2e, queue;  // queue: from the front end's end to the first step
+  double front_end = 0;                        // sum, of those done
   std::int64_t counted = 0, good = 0;
   double input = 0, output = 0, cached = 0;
   SimTime first = kNever, last;
-  std::vector<std::pair<SimTime, SimTime>> waits;  // from arrival until it is scheduled
+  std::vector<std::pair<SimTime, SimTime>> waits;  // queued, scheduled
 };
 
 bool within(Seconds time, Seconds limit) { return limit == Seconds(0) || time <= limit; }
@@ -37,8 +38,9 @@ Times times_of(const ServiceScenario& s, const SimulationResult& r) {
     if (q.outcome != Outcome::kDone) continue;
     t.ttft.push_back(q.ttft() / kMs);
     t.e2e.push_back(q.e2e() / kMs);
-    t.queued.push_back((q.scheduled - q.arrival).time() / kMs);
-    t.waits.emplace_back(q.arrival, q.scheduled);
+    t.queue.push_back((q.scheduled - q.queued).time() / kMs);
+    t.front_end += (q.queued - q.arrival).time() / kMs;
+    t.waits.emplace_back(q.queued, q.scheduled);
     if (q.output > 1) t.tpot.push_back(q.tpot() / kMs);
     t.good += within(q.ttft(), s.slo.ttft) && within(q.e2e(), s.slo.e2e) &&
               (q.output < 2 || within(q.tpot(), s.slo.tpot));
@@ -64,15 +66,15 @@ void add_distribution(std::vector<Metric>& m, const std::string& name, std::vect
     put(what, quantile(sample, p));
 }
 
-// Requests that wait on average, in each quarter of the time.
+// Requests in the schedulers' queues on average, in each quarter of the time.
 std::array<double, 4> queue_depth(const Times& t) {
   std::array<double, 4> depth{};
   const double from = t.first.seconds(), width = (t.last - t.first).seconds() / 4;
-  for (const auto& [arrival, scheduled] : t.waits) {
+  for (const auto& [queued, scheduled] : t.waits) {
     for (std::size_t i = 0; i < depth.size(); ++i) {
       const double start = from + static_cast<double>(i) * width;
       const double overlap =
-          std::min(scheduled.seconds(), start + width) - std::max(arrival.seconds(), start);
+          std::min(scheduled.seconds(), start + width) - std::max(queued.seconds(), start);
       depth[i] += std::max(0.0, overlap) / width;
     }
   }
@@ -146,8 +148,9 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
     put("itl_max", "ms", r.gaps.largest() / kMs);
   }
   add_distribution(m, "e2e", t.e2e);
-  add_distribution(m, "queue", t.queued);
+  add_distribution(m, "queue", t.queue);
   const auto done = static_cast<double>(t.e2e.size());
+  if (done > 0) put("front_end", "ms", t.front_end / done);
   const double span = done > 0 ? (t.last - t.first).seconds() : 0;
   if (span > 0) {
     put("duration", "s", span);
@@ -203,7 +206,8 @@ std::vector<RequestRow> request_rows(const SimulationResult& r) {
     row.outcome = kOutcomes[static_cast<std::size_t>(q.outcome)];
     row.replica = q.replica;
     if (q.outcome == Outcome::kDone) {
-      row.queue = (q.scheduled - q.arrival).time() / kMs;
+      row.front_end = (q.queued - q.arrival).time() / kMs;
+      row.queue = (q.scheduled - q.queued).time() / kMs;
       row.ttft = q.ttft() / kMs;
       row.tpot = q.output > 1 ? q.tpot() / kMs : 0;
       row.e2e = q.e2e() / kMs;

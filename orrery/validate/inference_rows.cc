@@ -181,6 +181,7 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
   if (get("isl").empty() || get("osl").empty() || get("concurrency").empty())
     throw NoData("the row does not state its lengths or concurrency");
   w.closed_loop = true;
+  w.equal_lengths = false;
   // Nominal lengths are uniform between 80 % and 100 % of the stated one.
   const double mean = get("length_kind") == "nominal" ? 0.9 : 1.0;
   w.isl = {std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("isl")) * mean))};

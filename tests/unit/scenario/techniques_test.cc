@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "orrery/base/error.h"
 #include "orrery/scenario/runner.h"
 
@@ -41,6 +44,55 @@ TEST(Techniques, NeedALoad) {
   EXPECT_THAT(refusal("lora: {adapters: 3}\n",
                       "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nworkload: {isl: 10}\n"),
               HasSubstr("needs a load"));
+}
+
+// A request alone is never queued by a scheduler; what the front end takes of it is named apart.
+TEST(Service, TheQueueBeginsBehindTheFrontEnd) {
+  const std::string lone =
+      "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
+      "load: {requests: 5, rate: 0.1, isl: 1000, osl: 4}\n"
+      "engine: {overrides: {execution: {request_overhead: 40 ms, overhead_per_prompt_token: 10 "
+      "us}}}\n";
+  const Answer a = run("", lone);
+  EXPECT_NEAR(value(a, "front_end"), 50, 1e-6);
+  EXPECT_NEAR(value(a, "queue_p99"), 0, 1e-6);
+  EXPECT_NEAR(value(a, "waiting_q1"), 0, 1e-6);
+  EXPECT_GT(value(a, "ttft"), 50);
+  // Sent at once, the second waits for the first one's step.
+  const Answer two = run("",
+                         "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
+                         "load: {requests: 2, arrivals: at-once, isl: 1000, osl: 1}\n");
+  EXPECT_NEAR(value(two, "front_end") + value(two, "queue_p50") * 2,
+              value(two, "ttft_p50") * 2 - value(two, "ttft_p99"), 5);
+  EXPECT_GT(value(two, "queue_p99"), 10);
+}
+
+// A file of lengths alone is sent at the rate asked for; a prompt keeps its output.
+TEST(Service, LengthsOfAFileAreSentAtARate) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "orrery_lengths.csv";
+  std::ofstream(file) << "input_tokens,output_tokens\n812,95\n1450,210\n96,640\n";
+  RunOptions options;
+  options.intervals = false;
+  options.requests = true;
+  Runner runner{Bundle()};
+  const auto ask = [&](const std::string& load) {
+    return runner
+        .run(read_scenario(parse_yaml(
+                 "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nload: {trace: " + file.string() +
+                     load + "}\n",
+                 "file.yaml")),
+             options)
+        .points.at(0)
+        .requests;
+  };
+  const auto rows = ask(", rate: 4, arrivals: even");
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1].input, 1450);
+  EXPECT_EQ(rows[1].output, 210);
+  EXPECT_NEAR(rows[2].arrival - rows[1].arrival, 0.25, 1e-9);
+  // One user: the next is sent when the one before has ended.
+  const auto loop = ask(", arrivals: at-once, max_concurrency: 1");
+  EXPECT_NEAR(loop[2].arrival, loop[1].arrival + loop[1].e2e * 1e-3, 1e-6);
 }
 
 TEST(Techniques, SpeculationRefusesWhatItLacks) {

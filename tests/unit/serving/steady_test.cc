@@ -102,6 +102,7 @@ TEST_F(Steady, AFullPipelineIsPacedByItsSlowestStage) {
 TEST_F(Steady, AClosedLoopIsInterruptedByNewcomers) {
   SteadyWorkload w{10, 100, 50};
   w.closed_loop = true;
+  w.equal_lengths = false;
   w.requests_per_user = 0;
   const SteadyResult r = run(w);
   EXPECT_NEAR(steps_of(r.tpot.value), 10 + 9.0 / 50 * 100, 1e-6);
@@ -113,8 +114,27 @@ TEST_F(Steady, AClosedLoopIsInterruptedByNewcomers) {
 TEST_F(Steady, TheFirstWaveOfAClosedLoopWaitsForItsPrefills) {
   SteadyWorkload w{10, 100, 50};
   w.closed_loop = true;
-  w.requests_per_user = 1;  // nothing but the first wave: all prompts in one step of 1000 tokens
+  w.requests_per_user = 1;  // nothing but the first wave
+  w.equal_lengths = false;  // all prompts in one step of 1000 tokens
   EXPECT_NEAR(steps_of(run(w).ttft.value), 1000, 1e-6);
+  w.equal_lengths = true;  // the first finds an idle engine, the others have the step after
+  EXPECT_NEAR(steps_of(run(w).ttft.value), (10 * 100 + 9 * 900) / 10.0, 1e-6);
+}
+
+// Thirty prompts, about five a step. Without asynchronous planning and overhead a group's prompts are
+// computed in the step after its end, with nobody before it.
+TEST_F(Steady, UsersInStepWaitOnlyForThoseWhoEndBeforeTheirPrompts) {
+  engine.execution.request_overhead = Seconds(0);
+  engine.scheduler.async_scheduling = false;
+  SteadyWorkload w{30, 190, 300};
+  w.closed_loop = true;
+  w.requests_per_user = 0;
+  const double none = steps_of(run(w).ttft.value);
+  EXPECT_NEAR(none, 1000, 100);  // one step of the budget
+  engine.scheduler.async_scheduling = true;
+  EXPECT_NEAR(steps_of(run(w).ttft.value), 2 * none, 200);
+  engine.scheduler.policy = "sglang";  // prompts alone: all for all
+  EXPECT_NEAR(steps_of(run(w).ttft.value), 30 * 190 / 2.0 + 1000 / 2.0, 100);
 }
 
 }  // namespace
