@@ -12,7 +12,8 @@
 //          prompts are computed is in e2e
 // Closed loop: `requests` users, each sending `requests_per_user` requests one after the other. The
 // first of all users come at once, as a batch. What comes after depends on the lengths.
-//   Equal lengths: users stay in step. The prompts of one wave take G groups of steps of M each (a
+//   Equal lengths: users stay in step. The first prompt of all finds an idle engine and has a step
+//   for itself; the prompts of one wave take G groups of steps of M each (a
 //   group: the whole prompts that fit in one step, or one prompt in chunks); those who began in one
 //   group end together, the groups t_decode apart. Their next prompts are in the queue an overhead
 //   h later, and in a step once one is planned (with async_scheduling, a step later). By then x
@@ -22,9 +23,10 @@
 //   x - 1 groups too: their first token comes x M after they were sent. x = G is a batch again and
 //   again; so it always is where prompts have steps of their own (SGLang, vLLM V0). Where a request
 //   has fewer steps than the others' prompts, all wait for all: e2e = G M.
-//   Lengths that scatter (equal_lengths false): users drift apart. A decode step is interrupted once per finished request
-//   by a newcomer's prefill; the mean first token waits as in a queue with one server, random
-//   arrivals and constant service (M/D/1; rho: the share of time that prefills take):
+//   Lengths that scatter (equal_lengths false): users drift apart. A decode step is interrupted
+//   once per finished request by a newcomer's prefill; the mean first token waits as in a queue
+//   with one server, random arrivals and constant service (M/D/1; rho: the share of time that
+//   prefills take):
 //     tpot = t_decode + (running - 1) / osl * t_prefill
 //     ttft = t_prefill * (1 + rho / (2 (1 - rho))) + t_decode / 2
 //   It is early by up to a half where lengths scatter by less than the prompts of all take.
