@@ -151,6 +151,7 @@ struct MoeMlp {
   int shared_intermediate = 0;  // of all shared experts together, gated as the others; 0: none
   bool shared_gate = false;     // a learned gate hidden x 1 scales the shared output (Qwen 2 MoE)
   bool router_bias = false;     // one bias or score correction per expert
+  bool router_fp32 = false;     // its product is computed in fp32, whatever the activations are
   bool norm_topk = false;       // the weights of the chosen experts are normalised to sum 1
   int groups = 1;  // device-limited routing: experts are picked within `top_groups` of `groups`
   int top_groups = 1;

@@ -118,6 +118,9 @@ Architecture read_gpt_oss(const HfConfig& c) {
   return m;
 }
 
+// vLLM and SGLang keep the router's weights in fp32 and multiply in it (minimax_m2.py of both:
+// params_dtype=torch.float32, gate(hidden_states.to(torch.float32))).
+//
 // Softmax attention in every layer (attn_type_list all 1; the lightning attention of MiniMax-01 is
 // not modelled). The MTP modules that the config mentions are not in the checkpoint and are left
 // out.
@@ -128,6 +131,7 @@ Architecture read_minimax_m2(const HfConfig& c) {
   MoeMlp moe = make_moe(c, {"num_local_experts"}, {"num_experts_per_tok"}, {"intermediate_size"});
   moe.activation = read_activation(c, {"hidden_act"});
   moe.router_bias = c.flag_or({"use_routing_bias"}, true);
+  moe.router_fp32 = true;
   moe.norm_topk = true;
   moe.shared_intermediate = c.count_or({"shared_intermediate_size"}, 0, limit::kIntermediate);
   const int layers = layer_count(c);

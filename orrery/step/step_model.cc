@@ -44,6 +44,10 @@ double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const
   return factor;
 }
 
+bool of_shared_experts(const ProgramOp& op) {
+  return op.part == Part::kMoe && op.name.starts_with("shared_") && op.name != "shared_add";
+}
+
 bool decode_only(const Batch& batch) {
   return std::all_of(batch.groups.begin(), batch.groups.end(),
                      [](const SequenceGroup& g) { return g.new_tokens == 1 || g.verify; });
@@ -85,6 +89,9 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
 
   const bool mixed = !decoding && std::any_of(batch.groups.begin(), batch.groups.end(),
                                               [](const SequenceGroup& g) { return g.decoding(); });
+  // What the routed experts of the layers before have left for shared ones to hide behind.
+  const bool beside = step.replayed && per_group <= x.shared_experts_stream_tokens;
+  Seconds routed;
   EstimateSum<Seconds> sum;
   double launched = 0;
   for (const ProgramOp& op : program.ops) {
@@ -107,8 +114,16 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
       if (t.compute > t.memory) term.time.value = std::max(term.time.value, least);
       // Above 1 the operands came from the cache: no share of the memory's peak.
       if (term.time.value > least) term.of_peak = least / term.time.value;
-      if (std::holds_alternative<MoeExperts>(op.op))
+      if (std::holds_alternative<MoeExperts>(op.op)) {
         term.time.shared = std::hypot(term.time.shared, engine_.experts_error);
+        routed = term.time.value;
+      }
+      // Both read memory at once: what the shared experts must read is never free.
+      if (beside && of_shared_experts(op)) {
+        const Seconds hidden = std::min(routed, std::max(Seconds(0), term.time.value - least));
+        routed -= hidden;
+        term.time.value -= hidden;
+      }
       step.kernels += term.time.value;
     }
     launched += op.count;

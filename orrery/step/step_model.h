@@ -6,6 +6,9 @@
 //   graph replay    one launch; the batch is padded up to a captured size
 //   host work       scheduling, sampling, detokenising: after the GPU, or hidden behind it
 //   (asynchronous)
+// In replayed steps of few tokens engines run shared experts on a second stream beside the routed
+// ones (Execution::shared_experts_stream_tokens): what the routed experts take is hidden of them,
+// but for the time that their weights need at the data sheet's bandwidth, which both share.
 // Steps that carry a prefill also have a floor in engines whose prefill is bound by the host.
 //
 //   step = max(gpu + gaps, launches, prefill_floor) + host          host after the GPU

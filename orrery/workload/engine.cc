@@ -59,6 +59,10 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("graph_tokens", x.graph_tokens, "largest captured batch")
             .unit("tokens")
             .range(0, 1 << 20);
+        g.add("shared_experts_stream_tokens", x.shared_experts_stream_tokens,
+              "most tokens of a replayed step whose shared experts run beside the routed ones")
+            .unit("tokens")
+            .range(0, 1 << 20);
         g.add("fused", x.fused, "fusible elementwise kernels are folded into their neighbours");
         g.add("launch", x.launch, "CPU time to launch one kernel in eager execution");
         g.add("kernel_gap", x.kernel_gap, "GPU idle between two kernels of an eager step");

@@ -65,6 +65,9 @@ struct EngineProfile {
     // Steps that carry a prefill are replayed too, in pieces: all but attention (vLLM V1).
     bool prefill_graphs = false;
     std::int64_t graph_tokens = 512;  // largest captured batch, tokens
+    // Replayed steps of at most so many tokens run shared experts on a stream of their own, beside
+    // the routed ones (StepModel). 0: none.
+    std::int64_t shared_experts_stream_tokens = 0;
     bool fused = true;  // elementwise work marked fusible is folded into its neighbours
     Seconds launch = microseconds(5);        // CPU time to launch one kernel in eager execution
     Seconds kernel_gap = microseconds(0);    // GPU idle between two kernels of an eager step

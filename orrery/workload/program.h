@@ -10,8 +10,8 @@
 // - every layer: add_norm (a norm fused with the residual add before it), norm (others),
 //   residual_add (parallel blocks), tp_all_reduce (once each for mixer and MLP; once for a parallel
 //   block)
-// - softmax attention: qkv_proj, qk_norm, qk_norm_all_reduce, rope (writes the cache too) or
-//   kv_write, attn_prefill, attn_decode, attn_gate, o_proj
+// - softmax attention: qkv_proj, qk_norm_sum, qk_norm_all_reduce, qk_norm, rope (writes the cache
+//   too) or kv_write, attn_prefill, attn_decode, attn_gate, o_proj
 // - latent attention (MLA): q_kv_a_proj (one product), latent_norm, q_b_proj, or q_proj, kv_a_proj
 //   and latent_norm without a low-rank query; rope; in prefill kv_b_proj (cached tokens are
 //   expanded again) and attn_prefill; in decode absorb_q, attn_decode, absorb_v; o_proj

@@ -94,13 +94,18 @@ void add_decode(OpList& ops, const RankStep& step, const SoftmaxAttention& a, De
 
 void add_qk_norm(OpList& ops, const RankStep& step, const SoftmaxAttention& a, const RankHeads& r) {
   if (a.qk_norm == QkNorm::kNone) return;
-  ops.elementwise("qk_norm", kPart, Elementwise::Kind::kNorm, step.tokens(),
-                  std::int64_t{r.heads + r.kv_heads} * a.head_dim, step.element(), 1, 1, true);
+  const std::int64_t width = std::int64_t{r.heads + r.kv_heads} * a.head_dim;
   if (a.qk_norm == QkNorm::kFull && step.tp() > 1) {
-    // The variances of queries and keys over all ranks' heads, fp32.
+    // The variances of queries and keys over all ranks' heads, fp32: a kernel that sums a rank's
+    // own, an all-reduce, and one that scales (SGLang's pull request 14416 shows the three; vLLM's
+    // minimax_m2.py does the same).
+    ops.elementwise("qk_norm_sum", kPart, Elementwise::Kind::kNorm, step.tokens(), width,
+                    step.element(), 1, 0, true);
     ops.collective("qk_norm_all_reduce", Collective::Kind::kAllReduce, Collective::Group::kTensor,
                    step.tp(), static_cast<double>(step.tokens()) * 2 * Bytes(4));
   }
+  ops.elementwise("qk_norm", kPart, Elementwise::Kind::kNorm, step.tokens(), width, step.element(),
+                  1, 1, true);
 }
 
 // Rotates queries and keys and writes keys and values to the cache; the latter alone without rotary

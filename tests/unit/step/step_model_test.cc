@@ -65,6 +65,22 @@ TEST_F(Step, FusibleKernelsDisappearWhereTheEngineFuses) {
               1e-6);  // one rotary kernel a layer
 }
 
+// Two products of 10 us, of which 2 us are the memory's, behind routed experts of 10 us.
+TEST_F(Step, SharedExpertsHideBehindTheRoutedOnesInSmallSteps) {
+  model = load_model("deepseek-v3");
+  precision = native_precision(model);
+  const StepTime one_stream = time(decode(4));
+  engine.execution.shared_experts_stream_tokens = 8;
+  EXPECT_NEAR(us(one_stream.total.value - time(decode(4)).total.value), 58 * 10, 1e-6);
+  const StepTime wide = time(decode(9));
+  engine.execution.shared_experts_stream_tokens = 0;
+  EXPECT_EQ(wide.total.value, time(decode(9)).total.value);
+  // An eager step has one stream.
+  engine.execution.shared_experts_stream_tokens = 8;
+  engine.execution.decode_graphs = false;
+  EXPECT_EQ(time(decode(4)).kernels, one_stream.kernels);
+}
+
 TEST_F(Step, EagerLaunchesSetThePaceWhenTheyAreSlower) {
   engine.execution.decode_graphs = false;
   engine.execution.launch = microseconds(30);

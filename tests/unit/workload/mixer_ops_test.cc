@@ -79,6 +79,7 @@ TEST(SoftmaxOps, GatesNormsAndRotaryAreOpsOfTheirOwn) {
   const Program p = forward_program(of_mixer(a), {2, 1, 1, 1}, {}, decode(5, 9));
   EXPECT_EQ(first<Gemm>(p, "qkv_proj").n, (16 + 2 * 4 + 16) * 64 / 2);
   EXPECT_EQ(first<Elementwise>(p, "qk_norm").width, (8 + 2) * 64);
+  EXPECT_EQ(first<Elementwise>(p, "qk_norm_sum").read, Bytes(5 * (8 + 2) * 64 * 2));
   EXPECT_EQ(first<Collective>(p, "qk_norm_all_reduce").bytes, Bytes(5 * 2 * 4));
   EXPECT_EQ(count(p, "rope"), 0);
   EXPECT_EQ(first<Elementwise>(p, "kv_write").read, Bytes(5 * 2 * 2 * 64 * 2));

@@ -144,6 +144,14 @@ TEST(Program, ParallelBlocksShareANormAndAnAllReduce) {
   EXPECT_EQ(count(gptj, "norm"), 0);
 }
 
+TEST(Program, MiniMaxRoutesInSinglePrecision) {
+  const Program p = forward_program(load_model("minimax-m2.5"), {}, {}, decode(16, 10));
+  EXPECT_EQ(first<Gemm>(p, "router").format, Format::kFp32);
+  EXPECT_EQ(count(p, "qk_norm_sum"), 0);  // nothing to exchange on one GPU
+  const Program q = forward_program(load_model("qwen3-30b-a3b"), {}, {}, decode(16, 10));
+  EXPECT_EQ(first<Gemm>(q, "router").format, Format::kBf16);
+}
+
 TEST(Program, Gemma3NormsAroundEveryBlock) {
   const Program p = forward_program(load_model("gemma-3-27b"), {}, {}, decode(1, 10));
   EXPECT_EQ(count(p, "add_norm"), 124);
