@@ -1,13 +1,18 @@
 // orrery compare: a real service's result beside the simulation of the same load.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/flags.h"
 #include "apps/cli/output.h"
 #include "apps/cli/verbs.h"
+#include "orrery/base/error.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/service_result.h"
+#include "orrery/scenario/training_log.h"
 
 namespace orrery::cli {
 namespace {
@@ -46,7 +51,33 @@ void print_table(const ServiceResult& measured, const Comparison& c) {
   for (const std::string& cause : c.causes) fmt::print("- {}\n", cause);
 }
 
+// Results of services are JSON.
+bool is_training_log(const std::string& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return false;
+  std::ifstream in(file);
+  char first = 0;
+  if (!(in >> first) || first == '{') return false;
+  try {
+    read_training_log(file);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> with_training_log(std::vector<std::string> arguments) {
+  const auto verb = std::find_if(arguments.begin(), arguments.end(),
+                                 [](const std::string& a) { return !a.starts_with('-'); });
+  if (verb == arguments.end() || *verb != "compare") return arguments;
+  const auto log = std::find_if(verb + 1, arguments.end(), is_training_log);
+  if (log == arguments.end()) return arguments;
+  *verb = "train";
+  arguments.insert(log, "--log");
+  return arguments;
+}
 
 void add_compare(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
@@ -56,7 +87,9 @@ void add_compare(CLI::App& program, Context& context) {
       "  orrery compare result.json --model llama-3-8b --gpu h100-sxm --tp 1\n"
       "RESULT: vLLM's `bench serve --save-result [--save-detailed]`, AIPerf's\n"
       "profile_export.jsonl or profile_export_aiperf.json, or GuideLLM's\n"
-      "benchmarks.json. The log of a training job: orrery train --log.");
+      "benchmarks.json. Or the log of a training job (Megatron-LM, NeMo,\n"
+      "torchtitan), with the flags of `orrery train`:\n"
+      "  orrery compare run.log -m llama-3-8b -g h100-sxm --gpus 8 --stack fsdp");
   auto verb = std::make_shared<Verb>(*app);
   app->add_option("RESULT", verb->file, "the result file")->required();
   app->add_option("-o,--output", verb->output, "table or json [table]")

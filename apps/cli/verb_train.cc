@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "apps/cli/flags.h"
 #include "apps/cli/help.h"
@@ -20,6 +21,42 @@ struct TrainFlags : QuestionFlags {
   std::string timeline;
   std::string log;  // of a real job, to compare with
 };
+
+// "pp=1,2,4": what --pp 1,2,4 says; or a key of a scenario file, "hardware.gpu=h100-sxm,b200-sxm".
+void set_sweep(TrainFlags& flags, const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw InputError(fmt::format("--sweep {}: expected KEY=VALUES, as in --sweep pp=1,2,4", text));
+  std::string key = text.substr(0, equals);
+  std::replace(key.begin(), key.end(), '-', '_');
+  const std::string value = text.substr(equals + 1), flag = "--sweep " + key;
+  std::vector<std::string> known = {"model"};
+  for (const char* group : {"training", "hardware"}) {
+    const Fields& fields = *flags.fields.find(group)->group();
+    if (const Field* f = fields.find(key))
+      return set_flag(flags.document, *f, fmt::format("{}.{}", group, f->name()), value, flag);
+    for (const Field& f : fields.all()) known.push_back(f.name());
+  }
+  const Field* f = flags.fields.find(key);
+  if (!f || f->group())
+    throw InputError(
+        fmt::format("--sweep {}: training has no such key{}", key, did_you_mean(key, known)));
+  const std::string groups = key.substr(0, key.rfind('.') + 1);  // "hardware.", or none
+  set_flag(flags.document, *f, groups + f->name(), value, flag);
+}
+
+void print_json(const TrainingLog& log, const Point& point) {
+  nlohmann::ordered_json j = {{"tool", log.tool}, {"steps", log.steps}};
+  for (const LoggedFigure& f : compare(log, point)) {
+    j["figures"][f.name] = {{"unit", f.predicted.unit},
+                            {"measured", f.measured},
+                            {"predicted", f.predicted.value},
+                            {"interval90", {f.predicted.low90, f.predicted.high90}},
+                            {"difference_percent", f.difference()},
+                            {"within", f.within()}};
+  }
+  fmt::print("{}\n", j.dump(1));
+}
 
 void print_comparison(const TrainingLog& log, const Point& point) {
   fmt::print("{}: medians of {} steps\n\n", log.tool, log.steps);
@@ -51,7 +88,12 @@ void answer(const TrainFlags& flags, Context& context) {
   }
   if (!flags.log.empty()) {
     if (a.points.size() != 1) throw InputError("--log: a log is of one layout, not of a sweep");
-    return print_comparison(read_training_log(flags.log), a.points[0]);
+    const Point& point = a.points[0];
+    if (!point.feasibility.fits && point.metrics.empty())
+      throw Infeasible(point.feasibility.reason);
+    const TrainingLog log = read_training_log(flags.log);
+    return flags.output.format == Format::kJson ? print_json(log, point)
+                                                : print_comparison(log, point);
   }
   print({&a, 1}, flags.output);
   const bool fits = std::any_of(a.points.begin(), a.points.end(),
@@ -69,6 +111,14 @@ void add_train(CLI::App& program, Context& context) {
   add_question_flag(*app, flags, "model", "what is asked about");
   for (const char* group : {"hardware", "training", "chance"})
     add_question_group(*app, flags, group);
+  app->add_option_function<std::vector<std::string>>(
+         "--sweep",
+         [flags](const std::vector<std::string>& sweeps) {
+           for (const std::string& text : sweeps) set_sweep(*flags, text);
+         },
+         "the same as a list after the key's own flag: --sweep pp=1,2,4 or --pp 1,2,4")
+      ->type_name("KEY=VALUES")
+      ->allow_extra_args(false);
   add_output_flags(*app, flags->output, true);
   app->add_option("--timeline", flags->timeline,
                   "write the pipeline's events for ui.perfetto.dev (one layout)")

@@ -20,6 +20,9 @@ void add_estimate(CLI::App& program, Context& context);
 void add_memory(CLI::App& program, Context& context);
 void add_simulate(CLI::App& program, Context& context);
 void add_compare(CLI::App& program, Context& context);
+// `compare LOG ...`, where LOG is what a training job printed, as `train --log LOG ...`; any other
+// arguments as they are.
+std::vector<std::string> with_training_log(std::vector<std::string> arguments);
 void add_replay(CLI::App& program, Context& context);
 void add_network(CLI::App& program, Context& context);
 void add_train(CLI::App& program, Context& context);

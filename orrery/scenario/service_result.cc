@@ -263,7 +263,7 @@ ServiceResult read_service_result(const std::filesystem::path& path) {
     const bool parsed = text.find_first_not_of(" \t\r\n") == text.find('{');
     throw InputError(fmt::format(
         "{}: {}{}", path.string(), shortened(why, 200),
-        parsed ? "" : "; no JSON: the log of a training job is compared by 'orrery train --log'"));
+        parsed ? "" : "; no JSON: a training job's log must have lines of Megatron-LM, NeMo or torchtitan (orrery train --log)"));
   } catch (const InputError& e) {
     throw InputError(fmt::format("{}: {}", path.string(), e.what()));
   }

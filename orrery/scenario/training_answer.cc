@@ -277,8 +277,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(
       exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
   double repeats = 0;  // iterations of the run, evaluations among them
-  if (question_.tokens > 0) {
-    const double steps = std::ceil(question_.tokens / tokens);
+  if (question_.tokens) {
+    const double steps = std::ceil(*question_.tokens / tokens);
     repeats = add_run(steps, t, whole, gpus, p);
     p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * steps / 1e18));
   }

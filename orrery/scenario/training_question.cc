@@ -276,8 +276,8 @@ void declare(Fields& f, TrainingQuestion& q) {
   f.add("rank", q.rank,
         "breakdown and memory of this rank's stage; default: the slowest and the fullest stage")
       .range(0, kMostRanks);
-  f.add("tokens", q.tokens, "tokens to train on; 0: not asked").range(0, 1e18);
-  const auto whole = [&q] { return q.tokens > 0; };
+  f.add("tokens", q.tokens, "tokens to train on; default: not asked").range(1, 1e18);
+  const auto whole = [&q] { return q.tokens.has_value(); };
   f.add("eval_interval", q.eval_interval, "steps between evaluations; 0: none")
       .range(0, 1e9)
       .needs("training.tokens", whole);
@@ -332,7 +332,7 @@ std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSett
       answerer.answer(job, p);
       if (s.bounds) {
         job.micro_batch = p.at["micro_batch"], job.global_batch = p.at["global_batch"];
-        bound_training(s.model, s.gpu, job, q.tokens, p);
+        bound_training(s.model, s.gpu, job, q.tokens.value_or(0), p);
       }
     } catch (const Infeasible& e) {
       if (count == 1) throw;

@@ -43,7 +43,7 @@ struct TrainingQuestion {
   std::string own_runs;                   // file (own_runs.h); empty: none
   bool compiled = false;
   bool find_max_batch = false;  // the largest micro-batch that fits, instead of micro_batch
-  double tokens = 0;            // to train on; 0: not asked
+  std::optional<double> tokens;  // to train on; none: not asked
   // Every eval_interval steps (0: never) the forward passes of eval_iterations global batches.
   std::int64_t eval_interval = 0, eval_iterations = 10;
   double gpu_hour_price = 0;  // in any currency; 0: not asked

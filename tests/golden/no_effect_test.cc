@@ -199,8 +199,29 @@ TEST(SweepsByFlags, AreThoseOfTheFile) {
   EXPECT_EQ(points_of(serve + "--rate 1-4*2"), points_of(serve + "--rate 1,2,4"));
   EXPECT_EQ(points_of(serve + "--replicas 1-2"), points_of(serve + "--replicas 1,2"));
   EXPECT_EQ(json::parse(points_of("network all-reduce -g h100-sxm,h200-sxm")).size(), 2u);
-  EXPECT_EQ(json::parse(points_of("train -m llama-3-8b -g h100-sxm --gpus 8 --zero 1,3")).size(),
-            2u);
+  const std::string train = "train -m llama-3-8b -g h100-sxm --gpus 8 ";
+  EXPECT_EQ(json::parse(points_of(train + "--zero 1,3")).size(), 2u);
+  EXPECT_EQ(points_of(train + "--sweep tp=1,2 --sweep hardware.gpu=h100-sxm,h200-sxm"),
+            points_of("train -m llama-3-8b -g h100-sxm,h200-sxm --gpus 8 --tp 1,2"));
+  EXPECT_EQ(points_of(train + "--sweep tensor-model-parallel-size=1-2"),
+            points_of(train + "--tp 1,2"));
+}
+
+// A training job's log beside the prediction, by the verb that compares services' results too.
+TEST(Compare, TakesATrainingLog) {
+  const Scratch s;
+  const std::string log = s.file(
+      "run.log",
+      " iteration 1/ 10 | elapsed time per iteration (ms): 9000.0 |\n"
+      " iteration 2/ 10 | elapsed time per iteration (ms): 250.0 |\n");
+  const std::string job = " -m llama-3-8b -g h100-sxm --gpus 8 --micro-batch 1 -o json";
+  const Result compared = run_program("compare " + log + job);
+  EXPECT_EQ(compared.code, 0) << compared.err;
+  EXPECT_EQ(compared.out, run_program("train --log " + log + job).out);
+  const json j = json::parse(compared.out, nullptr, false);
+  ASSERT_TRUE(j.is_object());
+  EXPECT_EQ(j["tool"], "Megatron");
+  EXPECT_DOUBLE_EQ(j["figures"]["iteration_time"]["measured"], 0.25);
 }
 
 TEST(Messages, SayWhatToAskInstead) {
