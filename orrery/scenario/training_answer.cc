@@ -103,7 +103,7 @@ TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const Train
     : question_(question),
       setting_(setting),
       catalog_(catalog),
-      traits_(traits(stack_of(question), question.compiled)),
+      traits_(traits_of(question)),
       table_(read_constant_table(setting.bundle)),
       memory_(load_training_memory(stack_of(question).name, setting.bundle)),
       release_(release_of(question)) {
@@ -125,8 +125,7 @@ void TrainingAnswerer::read_own_runs() {
       if (run.job.plan.pp > 1) schedule_of(run.job.plan).check(shape_of(run.job));
       const Machine& on = machine(run.job.plan.devices());
       const IterationModel iterations(model, on.cluster, setting_.kernels, *on.network);
-      parts.push_back(
-          iterations.parts(run.job, traits(stack_of(run.question), run.question.compiled)));
+      parts.push_back(iterations.parts(run.job, traits_of(run.question)));
     } catch (const Infeasible& e) {
       throw InputError(fmt::format("{}: {}", run.place, e.what()));
     }
@@ -294,11 +293,11 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   if (setting_.breakdown) add_rows(job, parts, t, whole, k, iterations, traits_, stage, p);
   p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
   if (own_) p.notes.push_back(own_note_);
-  if (!k.calibrated)
-    p.notes.push_back(
-        fmt::format("no training run with {}, or none on {}, was in the fit: wider "
-                    "interval",
-                    stack_of(question_).name, coverage_name(gpu, job.precision)));
+  if (k.cover != FitCover::kTogether)
+    p.notes.push_back(fmt::format(
+        "no training run of {} was in the fit{}: wider interval",
+        coverage_name(stack_of(question_).name, gpu, job.precision),
+        k.cover == FitCover::kApart ? ", only runs with a part of it" : ", and of a part none"));
   p.notes.push_back("loss and convergence are outside of a performance model");
 }
 

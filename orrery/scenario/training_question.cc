@@ -241,6 +241,12 @@ const TrainingStackKind& stack_of(const TrainingQuestion& q) {
   return training_stack(q.stack.empty() ? "megatron" : q.stack);
 }
 
+StackTraits traits_of(const TrainingQuestion& q) {
+  StackTraits traits = orrery::traits(stack_of(q), q.compiled);
+  traits.grouped_experts = q.grouped_experts.value_or(traits.grouped_experts);
+  return traits;
+}
+
 void declare(Fields& f, TrainingQuestion& q) {
   declare_sizes(f, q);
   declare_plan(f, q);
@@ -271,6 +277,10 @@ void declare(Fields& f, TrainingQuestion& q) {
         "CSV of iterations that you measured on this stack and GPU: columns as these keys, and "
         "iteration_time; they correct the stack's constants");
   f.add("compiled", q.compiled, "torch.compile: elementwise kernels are fused").alias("compile");
+  f.add("grouped_experts", q.grouped_experts,
+        "one kernel for all experts of a rank (torch._grouped_mm), not one product an expert; "
+        "default: the stack's")
+      .needs(kExperts);
   f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
   f.add("events", q.events, "every pass of every micro-batch is scheduled; default: closed form");
   f.add("rank", q.rank,

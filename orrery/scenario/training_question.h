@@ -42,8 +42,9 @@ struct TrainingQuestion {
   std::string dispatcher;                 // empty: alltoall, every stack's own default
   std::string own_runs;                   // file (own_runs.h); empty: none
   bool compiled = false;
-  bool find_max_batch = false;  // the largest micro-batch that fits, instead of micro_batch
-  std::optional<double> tokens;  // to train on; none: not asked
+  std::optional<bool> grouped_experts;  // none: the stack's
+  bool find_max_batch = false;          // the largest micro-batch that fits, instead of micro_batch
+  std::optional<double> tokens;         // to train on; none: not asked
   // Every eval_interval steps (0: never) the forward passes of eval_iterations global batches.
   std::int64_t eval_interval = 0, eval_iterations = 10;
   double gpu_hour_price = 0;  // in any currency; 0: not asked
@@ -57,6 +58,8 @@ struct TrainingQuestion {
 void declare(Fields& fields, TrainingQuestion& question);
 
 const TrainingStackKind& stack_of(const TrainingQuestion& question);
+// What the stack does in kind, as far as the question does not say otherwise.
+StackTraits traits_of(const TrainingQuestion& question);
 
 // The layout of a question without sweeps. InputError: several. Infeasible: the sizes do not divide
 // the GPUs.

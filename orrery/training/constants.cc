@@ -52,23 +52,36 @@ const TrainingConstantFacts& facts(TrainingConstant constant) {
   return kFacts[static_cast<std::size_t>(constant)];
 }
 
+namespace {
+
+// Consumer Blackwell (sm_120) has another tensor core than the data centre's (sm_100, sm_103).
+std::string architecture_of(const Gpu& gpu) {
+  const bool geforce = gpu.architecture == "blackwell" && gpu.sm_version >= 120;
+  return gpu.architecture + (geforce ? "-geforce" : "");
+}
+
+bool is_narrow(const TrainingPrecision& precision) {
+  return precision.compute == Dtype::kFp8 || precision.compute == Dtype::kFp4;
+}
+
+}  // namespace
+
 std::vector<ConstantGroup> constant_groups(std::string_view stack, const Gpu& gpu,
                                            const TrainingPrecision& precision, double years) {
-  // Consumer Blackwell (sm_120) has another tensor core than the data centre's (sm_100, sm_103).
-  const bool geforce = gpu.architecture == "blackwell" && gpu.sm_version >= 120;
-  const std::string architecture = gpu.architecture + (geforce ? "-geforce" : "");
+  const std::string architecture = architecture_of(gpu);
   std::vector<ConstantGroup> groups = {{"base"},
                                        {fmt::format("stack {}", stack)},
                                        {fmt::format("gpu {}", architecture)},
                                        {fmt::format("stack {} gpu {}", stack, architecture)}};
   if (years != 0) groups.push_back({fmt::format("stack {} year", stack), years});
-  if (precision.compute == Dtype::kFp8 || precision.compute == Dtype::kFp4)
-    groups.push_back({fmt::format("format {}", format_of(precision))});
+  if (is_narrow(precision)) groups.push_back({fmt::format("format {}", format_of(precision))});
   return groups;
 }
 
-std::string coverage_name(const Gpu& gpu, const TrainingPrecision& precision) {
-  return fmt::format("{} {}", gpu.id, format_of(precision));
+std::string coverage_name(std::string_view stack, const Gpu& gpu,
+                          const TrainingPrecision& precision) {
+  const std::string name = fmt::format("{} {}", stack, architecture_of(gpu));
+  return is_narrow(precision) ? fmt::format("{} {}", name, format_of(precision)) : name;
 }
 
 namespace {
@@ -99,19 +112,19 @@ ConstantTable read_constant_table(const Bundle& bundle) {
   fields.add("provenance", table.provenance, "what it was fitted on");
   fields
       .add("covered_error", table.covered_error,
-           "own error of an iteration whose GPU and format are in the fit")
+           "own error of an iteration whose stack, architecture and format are in the fit")
       .range(0, 2);
-  fields.add("uncovered_error", table.uncovered_error, "the same on other GPUs").range(0, 2);
-  fields
-      .add("experts_error", table.experts_error,
-           "on top, times the share of routed experts and their exchange")
+  fields.add("related_error", table.related_error, "the same where each of them is, in other runs")
       .range(0, 2);
+  fields.add("uncovered_error", table.uncovered_error, "the same where one of them is not")
+      .range(0, 2);
+  fields.add("experts_error", table.experts_error, "on top, with routed experts").range(0, 2);
   fields
       .add("adapters_error", table.adapters_error,
            "on top, where adapters are trained beside frozen weights")
       .range(0, 2);
   std::vector<std::string> covers;
-  fields.add("covers", covers, "GPUs and formats in the fit");
+  fields.add("covers", covers, "stacks on architectures, with narrow formats, in the fit");
   fields.add("recipe", recipe, "how it was made");
   fields.custom(
       "releases", Field::Type::kGroup,
@@ -151,10 +164,10 @@ ConstantTable read_constant_table(const Bundle& bundle) {
 
 std::string to_yaml(const ConstantTable& table) {
   std::string out = fmt::format(
-      "provenance: \"{}\"\ncovered_error: {:.4g}\nuncovered_error: {:.4g}\n"
-      "experts_error: {:.4g}\nadapters_error: {:.4g}\n",
-      table.provenance, table.covered_error, table.uncovered_error, table.experts_error,
-      table.adapters_error);
+      "provenance: \"{}\"\ncovered_error: {:.4g}\nrelated_error: {:.4g}\n"
+      "uncovered_error: {:.4g}\nexperts_error: {:.4g}\nadapters_error: {:.4g}\n",
+      table.provenance, table.covered_error, table.related_error, table.uncovered_error,
+      table.experts_error, table.adapters_error);
   out += fmt::format("covers: [{}]\n", fmt::join(table.covers, ", "));
   if (!table.releases.empty()) out += "releases:\n";
   for (const auto& [stack, span] : table.releases)
@@ -180,20 +193,25 @@ TrainingConstants training_constants(const ConstantTable& table, std::string_vie
   c.value = filled(1);
   const auto span = table.releases.find(stack);
   const double years = release && span != table.releases.end() ? span->second.years(*release) : 0;
-  bool stack_known = false;
+  bool known = true;  // the stack, the architecture, the narrow format
   for (const auto& [group, power] : constant_groups(stack, gpu, precision, years)) {
     const auto found = table.groups.find(group);
+    const bool pair = group.find(" gpu ") != std::string::npos, year = group.ends_with(" year");
+    if (!pair && !year) known &= found != table.groups.end();
     if (found == table.groups.end()) continue;
-    stack_known |= group.starts_with("stack ");
     for (std::size_t i = 0; i < kTrainingConstants; ++i)
       c.value[i] *= power == 1 ? found->second[i] : std::pow(found->second[i], power);
   }
   for (std::size_t i = 0; i < kTrainingConstants; ++i)
     c.value[i] = std::clamp(c.value[i], kFacts[i].least, kFacts[i].most);
-  c.calibrated = stack_known && table.covers.contains(coverage_name(gpu, precision));
+  if (known) c.cover = FitCover::kApart;
+  if (known && table.covers.contains(coverage_name(stack, gpu, precision)))
+    c.cover = FitCover::kTogether;
   c.adapters_error = table.adapters_error;
   c.experts_error = table.experts_error;
-  c.error = c.calibrated ? table.covered_error : table.uncovered_error;
+  c.error = c.cover == FitCover::kTogether ? table.covered_error
+            : c.cover == FitCover::kApart  ? table.related_error
+                                           : table.uncovered_error;
   c.provenance = table.provenance;
   return c;
 }

@@ -65,14 +65,17 @@ const TrainingConstantFacts& facts(TrainingConstant constant);
 
 using ConstantValues = std::array<double, kTrainingConstants>;
 
+// What the fit had of a job's stack, GPU architecture and number format (16 bits and wider are one:
+// no group of constants tells them apart): runs with all three, runs with each of them, or of one
+// of them none.
+enum class FitCover { kTogether, kApart, kPartly };
+
 struct TrainingConstants {
   ConstantValues value;
-  double error = 0.12;  // own relative error of an iteration, on rows of other sources
-  // What comes on top, times the share of routed experts and their exchange: their kernels and
-  // overlap change with every release.
-  double experts_error = 0.3;
-  double adapters_error = 0;  // on top where adapters are trained beside frozen weights
-  bool calibrated = false;    // some run of this stack, and one of this GPU and format, in the fit
+  double error = 0.12;         // own relative error of an iteration, on rows of other sources
+  double experts_error = 0.3;  // on top with routed experts: they change with every release
+  double adapters_error = 0;   // on top where adapters are trained beside frozen weights
+  FitCover cover = FitCover::kPartly;
   std::string provenance;
   double operator[](TrainingConstant c) const { return value[static_cast<std::size_t>(c)]; }
 };
@@ -83,8 +86,10 @@ struct TrainingConstants {
 struct ConstantTable {
   std::map<std::string, ConstantValues, std::less<>> groups;  // factors; base: values
   std::map<std::string, ReleaseSpan, std::less<>> releases;   // by stack
-  std::set<std::string, std::less<>> covers;                  // "h100-sxm fp8": in the fit
-  double covered_error = 0.12, uncovered_error = 0.25, experts_error = 0.3, adapters_error = 0;
+  std::set<std::string, std::less<>> covers;  // "fsdp hopper", "fsdp hopper fp8": in the fit
+  // By FitCover, in its order.
+  double covered_error = 0.12, related_error = 0.15, uncovered_error = 0.25;
+  double experts_error = 0.3, adapters_error = 0;
   std::string provenance;
 };
 
@@ -97,8 +102,9 @@ struct ConstantGroup {
 std::vector<ConstantGroup> constant_groups(std::string_view stack, const Gpu& gpu,
                                            const TrainingPrecision& precision, double years);
 
-// How ConstantTable::covers names a GPU with the format of its products.
-std::string coverage_name(const Gpu& gpu, const TrainingPrecision& precision);
+// How ConstantTable::covers names a stack on an architecture with the format of its products.
+std::string coverage_name(std::string_view stack, const Gpu& gpu,
+                          const TrainingPrecision& precision);
 
 // The documented starts, nothing fitted.
 ConstantTable prior_constants();

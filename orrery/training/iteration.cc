@@ -369,7 +369,8 @@ Estimate<Seconds> iteration_estimate(const IterationParts& parts, const Iteratio
   // uncertain beyond it (a GPU without measurements) comes on top.
   const double beyond = std::sqrt(std::max(0.0, kernels - k.error * k.error / 2));
   const double adapters = job.tuning == Tuning::kFull ? 0 : k.adapters_error;
-  const double fitted = std::hypot(k.error, k.experts_error * experts_share(time), adapters);
+  const double experts = experts_share(time) > 0 ? k.experts_error : 0;
+  const double fitted = std::hypot(k.error, experts, adapters);
   const double shared = std::hypot(beyond, network_error(parts, time, k, job));
   return {time.total, shared, fitted, std::max(parts.origin, Origin::kFitted)};
 }

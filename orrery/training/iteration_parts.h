@@ -83,6 +83,9 @@ struct StackTraits {
   // Every tensor-parallel rank sends the whole residual stream to the next stage (DeepSpeed's
   // PipelineEngine without pipe_partitioned), not its part of it (Megatron's scatter-gather).
   bool whole_sends = false;
+  // One kernel for all experts of a rank (torchtitan's torch._grouped_mm), not a product an expert
+  // one after the other (TransformerEngine's GroupedLinear, Megatron Core's default).
+  bool grouped_experts = false;
   // Gradients are reduced, and weights updated in shards gathered, in buckets of so many
   // parameters, and at least so many for each data-parallel rank. 0: a layer at a time (FSDP).
   double bucket = 0, bucket_of_rank = 0;

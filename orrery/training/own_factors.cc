@@ -100,7 +100,7 @@ TrainingConstants with_own_factors(TrainingConstants constants, const OwnFactors
     left += own.weights[i] * kDeviation * kDeviation * correlation(run, own.runs[i]);
   TrainingConstants k = corrected(std::move(constants), own.constants, left);
   k.error = std::min(k.error, covered_error);
-  k.calibrated = true;
+  k.cover = FitCover::kTogether;
   return k;
 }
 

@@ -7,6 +7,10 @@ namespace {
 
 constexpr StackTraits kEager = {.fused = false};
 constexpr StackTraits kFused = {.fused = true};
+// torchtitan's experts are torch._grouped_mm's by default (use_grouped_mm), as its documentation
+// says; Hugging Face's run one after the other, MaxText's by megablox's grouped kernel.
+constexpr StackTraits kFsdp = {.fused = false, .grouped_experts = true};
+constexpr StackTraits kJax = {.fused = true, .grouped_experts = true};
 // Buckets by each stack's defaults, from memory, not read again for this: Megatron Core's
 // DistributedDataParallelConfig (40 M parameters, 1 M a data-parallel rank), DeepSpeed's
 // reduce_bucket_size (5e8), InternEvo's hybrid_zero_optimizer (512 Mi).
@@ -21,7 +25,7 @@ constexpr StackTraits kBroadcasts = {.fused = true, .broadcasts = true, .bucket 
 const std::vector<TrainingStackKind>& training_stacks() {
   static const std::vector<TrainingStackKind> kinds = {
       {"megatron", kMegatron, 1, true, "Megatron-LM, Megatron Core, NeMo, Megatron Bridge"},
-      {"fsdp", kEager, 3, true, "PyTorch FSDP and FSDP2: torchtitan, llm-foundry, AutoModel"},
+      {"fsdp", kFsdp, 3, true, "PyTorch FSDP and FSDP2: torchtitan, llm-foundry, AutoModel"},
       {"megatron-2021", kFused, 0, false, "Megatron-LM before 2023: dropout, unfused attention"},
       {"megatron-deepspeed", kPipeEngine, 1, false, "Megatron-LM under DeepSpeed"},
       {"deepspeed", kDeepSpeed, 3, false, "DeepSpeed ZeRO under Hugging Face models"},
@@ -31,7 +35,7 @@ const std::vector<TrainingStackKind>& training_stacks() {
       {"litgpt", kEager, 3, false, "LitGPT: fine-tuning on one node"},
       {"oneflow", kFused, 0, false, "OneFlow's static graphs"},
       {"colossalai", kFused, 1, false, "Colossal-AI"},
-      {"maxtext", kFused, 3, false, "MaxText and other JAX stacks under XLA"},
+      {"maxtext", kJax, 3, false, "MaxText and other JAX stacks under XLA"},
       {"hf", kEager, 0, false, "Hugging Face transformers and PEFT"},
   };
   return kinds;

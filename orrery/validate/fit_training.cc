@@ -148,7 +148,8 @@ ConstantTable fit_constants(const std::vector<const TrainingCase*>& cases,
   ConstantTable table = prior;
   table.releases = releases;
   for (const TrainingCase* c : cases)
-    if (c->row.complete) table.covers.insert(coverage_name(c->gpu, c->row.job.precision));
+    if (c->row.complete && c->row.distrusted.empty())
+      table.covers.insert(coverage_name(c->row.stack.name, c->gpu, c->row.job.precision));
   for (std::size_t g = 0; g < names.size(); ++g) table.groups[names[g]] = factors[g];
   return table;
 }

@@ -9,7 +9,7 @@
 //                     random kDraws times, have corrected the constants; the others are judged.
 //   mlperf            steady steps of mlperf_training.csv, by constants fitted on iteration.csv.
 // The width of a fold's intervals is that of the other sources' left-out errors: of those whose
-// stack and GPU architecture were in their fit, or of the others.
+// stack, architecture and format their fit knew as well or as little.
 //
 // Mapping pairs: two measured layouts of one job (source and software version, model, GPU, number
 // of GPUs, sequence, batch, format, tuning); right if the faster one is predicted to be the faster.

@@ -48,36 +48,42 @@ bool TrainingFolds::covered(const TrainingRow& row) const {
 }
 
 void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) const {
-  // Rows of a GPU, format and stack that were in their fold, and others: of dense models, and, by
-  // what comes on top times a share, mixtures of experts and adapters.
   struct Row {
-    double error, network, share;
-    bool calibrated;
+    double error, network;
+    FitCover cover;
     std::string_view source;
+    double weight = 0;
   };
-  std::vector<Row> dense[2], mixtures, adapters;
+  // Dense models by what their fold knew; and mixtures of experts, and adapters.
+  std::vector<Row> dense[3], mixtures, adapters;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     const TrainingCase& c = cases_[i];
     if (!c.row.complete || c.row.source == source) continue;
     const TrainingConstants k = constants_of(without_.at(c.row.source), c);
     const IterationTime time = iteration_time(c.parts, k, c.row.job);
-    const double share = experts_share(time);
+    const Row row{std::abs(errors_[i]), network_error(c.parts, time, k, c.row.job), k.cover,
+                  c.row.source};
     const bool full = c.row.job.tuning == Tuning::kFull;
-    const Row row{std::abs(errors_[i]), network_error(c.parts, time, k, c.row.job),
-                  full ? share : 1, k.calibrated, c.row.source};
-    (!full ? adapters : share > 0 ? mixtures : dense[k.calibrated ? 0 : 1]).push_back(row);
+    (!full                     ? adapters
+     : experts_share(time) > 0 ? mixtures
+                               : dense[static_cast<std::size_t>(k.cover)])
+        .push_back(row);
   }
-  // What no other source covers is told by few: each source counts as one.
-  const auto level = [](const std::vector<Row>& rows, double crowd) {
+  // A source of n rows in a group weighs there as in the fit.
+  for (std::vector<Row>* rows : {&dense[0], &dense[1], &dense[2], &mixtures, &adapters}) {
     std::map<std::string_view, double> of_source;
-    for (const Row& r : rows) of_source[r.source] += 1;
+    for (const Row& r : *rows) of_source[r.source] += 1;
+    for (Row& r : *rows) r.weight = std::pow(of_source[r.source], -FitSettings().crowd);
+  }
+  // What nine tenths of the weight stay below.
+  const auto level = [](const std::vector<Row>& rows) {
     std::vector<std::pair<double, double>> weighed;  // deviation, weight
     double all = 0;
     for (const Row& r : rows) {
       // What holds the row beside its network's error.
       const double beside = std::pow(r.error / kNormal90, 2) - std::pow(r.network, 2);
-      weighed.emplace_back(std::sqrt(std::max(0.0, beside)), std::pow(of_source[r.source], -crowd));
-      all += weighed.back().second;
+      weighed.emplace_back(std::sqrt(std::max(0.0, beside)), r.weight);
+      all += r.weight;
     }
     std::sort(weighed.begin(), weighed.end());
     double sum = 0;
@@ -87,18 +93,23 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     }
     return weighed.back().first;
   };
-  if (!dense[0].empty()) table.covered_error = level(dense[0], 0);
-  if (!dense[1].empty()) table.uncovered_error = level(dense[1], 1);
-  table.uncovered_error = std::max(table.uncovered_error, table.covered_error);
+  double* errors[] = {&table.covered_error, &table.related_error, &table.uncovered_error};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!dense[i].empty()) *errors[i] = level(dense[i]);
+    if (i > 0) *errors[i] = std::max(*errors[i], *errors[i - 1]);
+  }
   // The least that, on top, holds nine tenths.
   const auto on_top = [&](const std::vector<Row>& rows, double& added) {
     if (rows.empty()) return;
+    double all = 0;
+    for (const Row& r : rows) all += r.weight;
     for (added = 0; added < 2; added += 0.01) {
-      const auto inside = std::count_if(rows.begin(), rows.end(), [&](const Row& r) {
-        const double error = r.calibrated ? table.covered_error : table.uncovered_error;
-        return r.error <= kNormal90 * std::hypot(error, added * r.share, r.network);
-      });
-      if (10 * inside >= 9 * static_cast<std::ptrdiff_t>(rows.size())) return;
+      double inside = 0;
+      for (const Row& r : rows) {
+        const double error = *errors[static_cast<std::size_t>(r.cover)];
+        if (r.error <= kNormal90 * std::hypot(error, added, r.network)) inside += r.weight;
+      }
+      if (inside >= 0.9 * all) return;
     }
   };
   on_top(mixtures, table.experts_error);

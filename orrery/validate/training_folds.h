@@ -28,8 +28,10 @@ class TrainingFolds {
   bool covered(const TrainingRow& row) const;
 
  private:
-  // Errors of iterations in a table: those that hold nine tenths of the complete rows of other
-  // sources than `source`, apart for rows whose stack and architecture their fit did not know.
+  // Errors of iterations in a table: those that hold nine tenths of the left-out complete rows of
+  // other sources than `source`, apart by what their fold knew (FitCover), and what mixtures and
+  // adapters add. A source of n rows in such a group weighs
+  // as in the fit (FitSettings::crowd).
   void set_errors(ConstantTable& table, std::string_view source) const;
 
   std::vector<TrainingCase> cases_;

@@ -359,6 +359,7 @@ class Passes {
         std::max<std::int64_t>(1, std::llround(real(e.tokens) * e.top_k / e.experts));
     const std::int64_t inner = e.intermediate / e.tp;
     const double count = op.count * e.experts;
+    const std::size_t before = ops_.size();
     for (const Gemm& g : {Gemm{rows, (e.gated ? 2 : 1) * inner, e.hidden, 1, e.format},
                           Gemm{rows, e.hidden, inner, 1, e.format}}) {
       forward_and_again(g, count, op, Cost::kExperts);
@@ -366,6 +367,7 @@ class Passes {
       put(back.first, count, op, Pass::kBackwardInput, Cost::kExperts);
       if (!frozen_) put(back.second, count, op, Pass::kBackwardWeight, Cost::kExperts);
     }
+    for (std::size_t i = before; i < ops_.size(); ++i) ops_[i].experts = e.experts;
     const Bytes half = real(rows * e.experts) * real(inner) * element_;
     const Elementwise act{Elementwise::Kind::kActivation, rows * e.experts, inner,
                           (e.gated ? 2 : 1) * half, half};
@@ -615,6 +617,12 @@ std::string_view to_text(TrainingCost cost) {
       "products", "attention", "attention_backward", "experts", "elementwise", "casts", "head",
       "tensor",   "context",   "expert_exchange"};
   return kNames[static_cast<std::size_t>(cost)];
+}
+
+TrainingOp one_for_all(TrainingOp op) {
+  std::get<Gemm>(op.op).n *= op.experts;
+  op.count /= op.experts;
+  return op;
 }
 
 std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJob& job, int chunk) {

@@ -6,7 +6,8 @@
 //                           the weight is frozen
 //   attention               AttentionBackward where its scores are not kept (FlashAttention);
 //                           without it, softmax and two batched products a pass, all in memory
-//   routed experts          two products an expert, like any others, and an activation; the
+//   routed experts          two products an expert, like any others, and an activation (or one
+//                           kernel for a rank's experts: one_for_all); the
 //                           router's small kernels and the copies that lay tokens out by expert
 //   recurrent mixers        twice the forward, in the input's pass
 //   elementwise             gradient() of op.h
@@ -82,12 +83,22 @@ struct TrainingOp {
   // What adding a weight's gradient costs where it is not a part of the product's kernel.
   bool accumulates = false;
   std::optional<ExpertMove> move{};  // the op is then the all-to-all of a copy for each rank
+  // Of the products of a rank's experts, `count` of them alike: how many one kernel for all experts
+  // would take at once (one_for_all).
+  int experts = 1;
   // Of a collective: its ranks are so many times as far apart as its group's.
   int apart = 1;
 };
 
 // Of virtual stage `chunk`. REQUIRES that check_job accepts.
 std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJob& job, int chunk);
+
+// A kernel that runs the products of a rank's experts in one launch (torch._grouped_mm, CUTLASS's
+// grouped product): of the same FLOPs, weights, results and tiles as one product with the columns
+// of all, whose waves the experts share. Its rows are an expert's: of what it reads the inputs of
+// the others are not counted, which are little beside the weights wherever memory decides.
+// REQUIRES op.experts > 1.
+TrainingOp one_for_all(TrainingOp op);
 
 // FLOPs of a token's forward and backward pass through the model, by the field's convention for
 // MFU: three times the forward's products and attention (causal pairs only), recomputation not

@@ -36,7 +36,14 @@ TEST(TrainingAccuracy, SourcesLeftOut) {
   bounded("left-out source", "not covered", 240, 13, 22);
   bounded("three own rows", "trusted", 5000, 5, 8);
   bounded("mlperf", "all", 120, 12, 20);
-  EXPECT_GE(errors("left-out source", "not covered").coverage90, 85);
+  // Of left-out rows 90 % intervals hold nine tenths, in groups that extrapolate more as well.
+  for (const char* rows : {"all", "covered, dense", "covered, moe", "not covered", "trusted",
+                           "layout: TP and PP", "layout: FSDP", "layout: DP", "layout: PP"}) {
+    const double inside = errors("left-out source", rows).coverage90;
+    fmt::print("inside 90 % intervals, {}: {:.0f} %\n", rows, inside);
+    EXPECT_GE(inside, 85) << rows;
+  }
+  EXPECT_LE(errors("left-out source", "all").coverage90, 95);
   fmt::print("pairs in order: {:.1f} %, {:.1f} % of those that differ; Calculon's rows: {:.2f} %\n",
              v.all_pairs.percent(), v.distinct_pairs.percent(), v.orrery_mape());
   EXPECT_GE(v.all_pairs.percent(), 80);

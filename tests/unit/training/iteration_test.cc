@@ -165,6 +165,25 @@ TEST(Iteration, DispatchersMoveTheirCopies) {
   EXPECT_NEAR(sent(TrainingPass::kForward) / (load_of_one * 2 * 2 * stream / 8), 1, 1e-12);
 }
 
+// Sixteen experts of a rank with few tokens each: one kernel fills the waves that a product an
+// expert leaves empty, and is launched once. With thousands of tokens each there is nothing to
+// fill.
+TEST(Iteration, GroupedExpertsShareTheirWaves) {
+  const Architecture model = load_model("qwen3-30b-a3b", Bundle());
+  const Machine machine(8, "h100-sxm");
+  const auto experts = [&](std::int64_t seq, bool grouped) {
+    TrainingJob j = job_of(1, 1, 1, 1, 8);
+    j.seq = seq;
+    j.plan.dp = j.plan.ep = 8;
+    Seconds sum;
+    const IterationParts parts = machine.parts(model, j, {.grouped_experts = grouped});
+    for (const Seconds s : parts.kinds.at(0).time[at(TrainingCost::kExperts)]) sum += s;
+    return sum;
+  };
+  EXPECT_LT(experts(512, true) / experts(512, false), 0.8);
+  EXPECT_NEAR(experts(32768, true) / experts(32768, false), 1, 0.1);
+}
+
 // Eight ranks of one node, no pipeline: what pairs hide of the exchange is gone from the iteration,
 // in closed form as event by event.
 TEST(Iteration, ExpertOverlapIsASchedule) {

@@ -48,7 +48,7 @@ TEST(OwnFactors, AFewRunsTellASlowerStack) {
   const IterationParts other = products(0.4);
   EXPECT_NEAR(iteration_time(other, k, job).total.value(), 1.3 * 1.2, 0.02 * 1.3 * 1.2);
   EXPECT_EQ(k.error, 0.12);
-  EXPECT_TRUE(k.calibrated);
+  EXPECT_EQ(k.cover, FitCover::kTogether);
 }
 
 TEST(OwnFactors, ARunAsPredictedChangesNothing) {

@@ -56,11 +56,13 @@ TEST(TrainingConstants, ATableIsReadAsItIsWritten) {
   ConstantTable table = prior_constants();
   table.releases["fsdp"] = {2023.25, 2026.5, 2025};
   table.groups["stack fsdp year"].fill(0.95);
-  table.covers = {"h100-sxm fp8", "a100-80g-sxm bf16"};
+  table.covers = {"fsdp hopper fp8", "megatron ampere"};
+  table.related_error = 0.17;
   table.adapters_error = 0.2;
   const ConstantTable read = read_constant_table(
       Bundle().replacing("training", {{"training/constants.yaml", to_yaml(table)}}));
   EXPECT_EQ(read.covers, table.covers);
+  EXPECT_EQ(read.related_error, 0.17);
   EXPECT_EQ(read.adapters_error, 0.2);
   EXPECT_EQ(read.releases.at("fsdp").first, 2023.25);
   EXPECT_EQ(read.releases.at("fsdp").last, 2026.5);

@@ -97,17 +97,27 @@ TEST(FitTraining, FindsWhatAYearChanges) {
   EXPECT_EQ(products(2026), products(2029));
 }
 
-// A format that no run of a GPU was in the fit with is not covered, even if others' were.
-TEST(FitTraining, CoversTheFormatsOfEachGpu) {
+// What the constants are made of: of a stack, an architecture and a narrow format the fit had runs
+// together, each apart, or of one none. Two GPUs of one architecture share all.
+TEST(FitTraining, KnowsWhatItHadTogether) {
   const std::vector<TrainingCase> cases = known(1);
   const ConstantTable table = fit_constants(pointers(cases), prior_constants());
   TrainingCase other = cases[0];
-  EXPECT_TRUE(constants_of(table, other).calibrated);
+  const auto cover = [&](const ConstantTable& of) { return constants_of(of, other).cover; };
+  EXPECT_EQ(cover(table), FitCover::kTogether);
+  other.gpu = Catalog().gpu(other.gpu.architecture == "hopper" ? "h200-sxm" : "a100-40g-sxm");
+  EXPECT_EQ(other.gpu.architecture, cases[0].gpu.architecture);
+  EXPECT_EQ(cover(table), FitCover::kTogether);
   other.row.job.precision.compute = Dtype::kFp8;
-  EXPECT_FALSE(constants_of(table, other).calibrated);
+  EXPECT_EQ(cover(table), FitCover::kPartly);
+  ConstantTable apart = table;
+  apart.groups["format fp8"] = table.groups.at("base");
+  apart.related_error = 0.2;
+  EXPECT_EQ(cover(apart), FitCover::kApart);
+  EXPECT_EQ(constants_of(apart, other).error, 0.2);
   other = cases[0];
-  other.gpu = Catalog().gpu("h200-sxm");
-  EXPECT_FALSE(constants_of(table, other).calibrated);
+  other.row.stack.name = "colossalai";
+  EXPECT_EQ(cover(table), FitCover::kPartly);
 }
 
 TEST(FitTraining, AWildRowPullsLittle) {

@@ -175,6 +175,27 @@ TEST(TrainingProgram, ExpertsAreProductsOfTheirOwn) {
   EXPECT_NEAR(work() / each, 1, 1e-3);
 }
 
+// One kernel for a rank's experts: their FLOPs, weights and results, launched once a layer.
+TEST(TrainingProgram, OneKernelForAllExperts) {
+  const Architecture moe = model_of("mixtral-8x7b");
+  TrainingJob j;
+  j.plan.dp = j.plan.ep = 4, j.global_batch = 4;
+  std::size_t products = 0;
+  for (const TrainingOp& op : training_ops(moe, j, 0)) {
+    const auto* one = std::get_if<Gemm>(&op.op);
+    if (!one || op.cost != TrainingCost::kExperts) continue;
+    ++products;
+    ASSERT_EQ(op.experts, 2);
+    const TrainingOp grouped = one_for_all(op);
+    const Gemm& all = std::get<Gemm>(grouped.op);
+    EXPECT_EQ(grouped.count * 2, op.count);
+    EXPECT_EQ(flops(all).value(), 2 * flops(*one).value());
+    EXPECT_EQ(all.m, one->m);
+    EXPECT_EQ(all.n * all.k, 2 * one->n * one->k);
+  }
+  EXPECT_EQ(products, 6u);
+}
+
 // Experts split over tensor-parallel ranks: copies are gathered from them after the all-to-all, and
 // partial results scattered; backward as many again. Whole experts have none of it.
 TEST(TrainingProgram, SplitExpertsGatherTheCopies) {
