@@ -200,8 +200,7 @@ void declare_kernel(Fields& f, Scenario& s) {
 }
 
 void declare_training(Fields& f, Scenario& s) {
-  f.group(
-      "training", [&](Fields& g) { declare(g, s.training); }, "an iteration of training");
+  f.group("training", [&](Fields& g) { declare(g, s.training); }, "an iteration of training");
   f.group(
       "chance", [&](Fields& g) { declare(g, s.training.chance); },
       "variability, failures and checkpoints of a training run");

@@ -88,7 +88,7 @@ struct Scenario {
     Sweep isl = {1024}, osl = {128};
     Sweep batch = {1};
     std::int64_t requests_per_user = 10;  // of a closed loop
-    bool closed_loop = false;  // batch is a concurrency: a request that ends is replaced at once
+    bool closed_loop = false;   // batch is a concurrency: a request that ends is replaced at once
     bool equal_lengths = true;  // of a closed loop: users stay in step; false: lengths scatter
     std::int64_t max_model_len = 0;  // 0: isl + osl
     double expert_skew = 0;          // exponent of the power law of expert loads

@@ -261,9 +261,10 @@ ServiceResult read_service_result(const std::filesystem::path& path) {
     std::string_view why = e.what();
     why.remove_prefix(std::min(why.find("] ") + 2, why.size()));  // the library's error number
     const bool parsed = text.find_first_not_of(" \t\r\n") == text.find('{');
-    throw InputError(fmt::format(
-        "{}: {}{}", path.string(), shortened(why, 200),
-        parsed ? "" : "; no JSON: a training job's log must have lines of Megatron-LM, NeMo or torchtitan (orrery train --log)"));
+    throw InputError(fmt::format("{}: {}{}", path.string(), shortened(why, 200),
+                                 parsed ? ""
+                                        : "; no JSON: a training job's log must have lines of "
+                                          "Megatron-LM, NeMo or torchtitan (orrery train --log)"));
   } catch (const InputError& e) {
     throw InputError(fmt::format("{}: {}", path.string(), e.what()));
   }

@@ -210,10 +210,9 @@ TEST(SweepsByFlags, AreThoseOfTheFile) {
 // A training job's log beside the prediction, by the verb that compares services' results too.
 TEST(Compare, TakesATrainingLog) {
   const Scratch s;
-  const std::string log = s.file(
-      "run.log",
-      " iteration 1/ 10 | elapsed time per iteration (ms): 9000.0 |\n"
-      " iteration 2/ 10 | elapsed time per iteration (ms): 250.0 |\n");
+  const std::string log = s.file("run.log",
+                                 " iteration 1/ 10 | elapsed time per iteration (ms): 9000.0 |\n"
+                                 " iteration 2/ 10 | elapsed time per iteration (ms): 250.0 |\n");
   const std::string job = " -m llama-3-8b -g h100-sxm --gpus 8 --micro-batch 1 -o json";
   const Result compared = run_program("compare " + log + job);
   EXPECT_EQ(compared.code, 0) << compared.err;

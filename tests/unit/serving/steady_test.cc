@@ -121,8 +121,8 @@ TEST_F(Steady, TheFirstWaveOfAClosedLoopWaitsForItsPrefills) {
   EXPECT_NEAR(steps_of(run(w).ttft.value), (10 * 100 + 9 * 900) / 10.0, 1e-6);
 }
 
-// Thirty prompts, about five a step. Without asynchronous planning and overhead a group's prompts are
-// computed in the step after its end, with nobody before it.
+// Thirty prompts, about five a step. Without asynchronous planning and overhead a group's prompts
+// are computed in the step after its end, with nobody before it.
 TEST_F(Steady, UsersInStepWaitOnlyForThoseWhoEndBeforeTheirPrompts) {
   engine.execution.request_overhead = Seconds(0);
   engine.scheduler.async_scheduling = false;
