@@ -7,13 +7,13 @@ namespace {
 
 constexpr StackTraits kEager = {.fused = false};
 constexpr StackTraits kFused = {.fused = true};
-// torchtitan's experts are torch._grouped_mm's by default (use_grouped_mm), as its documentation
-// says; Hugging Face's run one after the other, MaxText's by megablox's grouped kernel.
+// torchtitan's experts are torch._grouped_mm's by default (use_grouped_mm), from memory; Hugging
+// Face's run one after the other, MaxText's by megablox's grouped kernel.
 constexpr StackTraits kFsdp = {.fused = false, .grouped_experts = true};
 constexpr StackTraits kJax = {.fused = true, .grouped_experts = true};
-// Buckets by each stack's defaults, from memory, not read again for this: Megatron Core's
+// Buckets by each stack's defaults, as public sources have them: Megatron Core's
 // DistributedDataParallelConfig (40 M parameters, 1 M a data-parallel rank), DeepSpeed's
-// reduce_bucket_size (5e8), InternEvo's hybrid_zero_optimizer (512 Mi).
+// reduce_bucket_size (5e8), the hybrid_zero_optimizer of InternEvo's configurations (512 Mi).
 constexpr StackTraits kMegatron = {
     .fused = true, .fused_accumulation = true, .bucket = 40e6, .bucket_of_rank = 1e6};
 constexpr StackTraits kPipeEngine = {.fused = true, .whole_sends = true, .bucket = 5e8};

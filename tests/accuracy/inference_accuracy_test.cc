@@ -33,13 +33,15 @@ TEST(Accuracy, SingleRequestsAndBatches) {
   EXPECT_LE(median_error(report, "single_request", "decode"), 4);
   EXPECT_LE(median_error(report, "single_request", "prefill"), 11.5);
   EXPECT_LE(median_error(report, "offline_throughput", "throughput"), 8);
-  EXPECT_LE(median_error(report, "serving_steady", "tpot"), 9);
+  EXPECT_LE(median_error(report, "serving_steady", "tpot"), 8);
   EXPECT_LE(median_error(report, "serving_steady", "ttft"), 21.5);
   EXPECT_LE(median_error(report, "single_request", "decode", "no"), 10);
   EXPECT_LE(median_error(report, "single_request", "prefill", "no"), 9.5);
   EXPECT_LE(median_error(report, "offline_throughput", "throughput", "no"), 9);
   EXPECT_LE(median_error(report, "serving_steady", "tpot", "no"), 9);
-  EXPECT_LE(median_error(report, "serving_steady", "ttft", "no"), 21.5);
+  // 21.5 before MiniMax's router was multiplied in fp32, as its engines do: TPOT of the simulated
+  // rows 8.8 to 6.0, but first tokens worse (docs/serving-accuracy.md).
+  EXPECT_LE(median_error(report, "serving_steady", "ttft", "no"), 22.5);
 }
 
 }  // namespace
