@@ -7,8 +7,8 @@ namespace {
 
 constexpr StackTraits kEager = {.fused = false};
 constexpr StackTraits kFused = {.fused = true};
-// torchtitan's experts are torch._grouped_mm's by default (use_grouped_mm), from memory; Hugging
-// Face's run one after the other, MaxText's by megablox's grouped kernel.
+// torchtitan's experts are torch._grouped_mm's by default (MoEArgs.use_grouped_mm); from memory:
+// Hugging Face's run one after the other, MaxText's by megablox's grouped kernel.
 constexpr StackTraits kFsdp = {.fused = false, .grouped_experts = true};
 constexpr StackTraits kJax = {.fused = true, .grouped_experts = true};
 // Buckets by each stack's defaults, as public sources have them: Megatron Core's
