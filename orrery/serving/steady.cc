@@ -10,7 +10,7 @@ namespace {
 // Own error of a closed loop's first token: its waiting depends on how requests bunch, which only a
 // simulation follows. Spread of data/inference/serving_steady around the closed form.
 constexpr double kQueueingError = 0.5;
-// Of users in step: how far the form is from the simulation (tests/laws/closed_loop_test.cc).
+// Of users in step: how far the form is from the simulation (tests/law/closed_loop_law_test.cc).
 constexpr double kInStepError = 0.15;
 
 // a + b of the same kernels: errors of one model, so they stay what they are relatively.
