@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apps/cli/flags.h"
+#include "orrery/scenario/runner.h"
 
 namespace orrery::cli {
 namespace {
@@ -93,6 +94,20 @@ void add_question_group(CLI::App& app, const Flags& flags, const std::string& gr
 
 void add_set_flag(CLI::App& app, const Flags& flags) {
   add_set_flag(app, std::shared_ptr<Node>(flags, &flags->document));
+}
+
+Answer answer_of(const QuestionFlags& flags, const Bundle& bundle) {
+  Node document = flags.document;
+  set_path(document, "name", scalar_node("command line", ""));
+  Runner runner(bundle);
+  return runner.run(read_scenario(document));
+}
+
+void print(const Answer& answer, const OutputOptions& options, bool has_columns,
+           void (*table)(const Answer&)) {
+  if (options.format != Format::kTable || !has_columns) return print({&answer, 1}, options);
+  if (!options.html.empty()) write_file(options.html, html({&answer, 1}), "--html");
+  table(answer);
 }
 
 }  // namespace orrery::cli

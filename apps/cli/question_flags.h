@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/cli/output.h"
+#include "orrery/scenario/answer.h"
 #include "orrery/scenario/scenario.h"
 
 namespace orrery::cli {
@@ -32,5 +33,12 @@ void add_question_group(CLI::App& app, const std::shared_ptr<QuestionFlags>& fla
 
 // --set KEY=VALUE; to be added before the other flags, so that they win.
 void add_set_flag(CLI::App& app, const std::shared_ptr<QuestionFlags>& flags);
+
+// What was asked.
+Answer answer_of(const QuestionFlags& flags, const Bundle& bundle);
+
+// In the chosen form; as a table by `table` where that has a column for all that varies.
+void print(const Answer& answer, const OutputOptions& options, bool has_columns,
+           void (*table)(const Answer&));
 
 }  // namespace orrery::cli

@@ -69,8 +69,9 @@ bool is_training_log(const std::string& file) {
 }  // namespace
 
 std::vector<std::string> with_training_log(std::vector<std::string> arguments) {
-  const auto verb = std::find_if(arguments.begin(), arguments.end(),
-                                 [](const std::string& a) { return !a.starts_with('-'); });
+  auto verb = arguments.begin();
+  for (; verb != arguments.end() && verb->starts_with('-'); ++verb)
+    if (*verb == "--catalog" && verb + 1 != arguments.end()) ++verb;  // its value
   if (verb == arguments.end() || *verb != "compare") return arguments;
   const auto log = std::find_if(verb + 1, arguments.end(), is_training_log);
   if (log == arguments.end()) return arguments;

@@ -10,7 +10,6 @@
 #include "apps/cli/roofline.h"
 #include "apps/cli/verbs.h"
 #include "orrery/base/error.h"
-#include "orrery/scenario/runner.h"
 
 namespace orrery::cli {
 namespace {
@@ -62,17 +61,11 @@ bool is_swept(const Node& document) {
 }
 
 void answer(const KernelFlags& flags, const Bundle& bundle) {
-  Node document = flags.document;
-  if (!is_set(document, "hardware.gpu"))
+  if (!is_set(flags.document, "hardware.gpu"))
     throw InputError("--gpu missing, as in: orrery kernel gemm --gpu h100-sxm -m 64");
-  set_path(document, "name", scalar_node("command line", ""));
-  Runner runner(bundle);
-  const Answer a = runner.run(read_scenario(document));
+  const Answer a = answer_of(flags, bundle);
   if (!flags.roofline.empty()) write_file(flags.roofline, roofline_page(a), "--roofline");
-  if (flags.output.format != Format::kTable || is_swept(document))
-    return print({&a, 1}, flags.output);
-  if (!flags.output.html.empty()) write_file(flags.output.html, html({&a, 1}), "--html");
-  print_table(a);
+  print(a, flags.output, !is_swept(flags.document), print_table);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "apps/cli/output.h"
 #include "apps/cli/question_flags.h"
 #include "apps/cli/verbs.h"
-#include "orrery/scenario/runner.h"
 
 namespace orrery::cli {
 namespace {
@@ -62,15 +61,9 @@ void print_table(const Answer& a) {
 }
 
 void answer(const NetworkFlags& flags, const Bundle& bundle) {
-  Node document = flags.document;
-  set_path(document, "name", scalar_node("command line", ""));
-  Runner runner(bundle);
-  const Answer a = runner.run(read_scenario(document));
+  const Answer a = answer_of(flags, bundle);
   if (!flags.plot.empty()) write_file(flags.plot, bandwidth_page(a), "--plot");
-  const bool several = document.find("sweep") != nullptr;  // what varies has a column
-  if (flags.output.format != Format::kTable || several) return print({&a, 1}, flags.output);
-  if (!flags.output.html.empty()) write_file(flags.output.html, html({&a, 1}), "--html");
-  print_table(a);
+  print(a, flags.output, flags.document.find("sweep") == nullptr, print_table);
 }
 
 }  // namespace

@@ -153,8 +153,7 @@ bool prompts_alone(const EngineProfile::Scheduler& s) {
 }
 
 // A closed loop of `running` users.
-class Loop {
- public:
+struct Loop {
   const Wave& wave;
   const EngineProfile& engine;
   const SteadyWorkload& w;
@@ -221,7 +220,8 @@ class Loop {
         alone ? 0 : std::min(running - whole.together, (w.osl - 1) * whole.together);
     const double longer = wave.beside(decodes, whole);
     const double budget = wave.budget();
-    double prompts = static_cast<double>(whole.together);  // a step
+    // Prompts a step. The form is for decodes that take less than half of the budget.
+    double prompts = static_cast<double>(whole.together);
     if (engine.scheduler.chunked_prefill)
       prompts = std::max(budget - static_cast<double>(decodes), budget / 2) / std::max(fresh, 1.0);
     const auto users = static_cast<double>(running);
@@ -265,6 +265,7 @@ class Loop {
     const double until = (std::ceil(h * g.steps / t) + ahead) / g.steps;  // groups that end
     const double together = 1 + std::round(until);
     if (together >= g.count) {
+      // A batch again, but group i is sent i * t later than the first and waits so much less.
       const double earlier = std::min(0.5, (g.count - 1) / 2 * t / batch.ttft.value.value());
       return {batch.ttft.scaled(1 - earlier), batch.rest};
     }

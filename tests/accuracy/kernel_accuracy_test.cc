@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "orrery/validate/kernels.h"
+#include "tests/accuracy/kernel_tables.h"
 
 namespace orrery {
 namespace {
@@ -34,7 +35,7 @@ constexpr std::array<Reached, 12> kReached = {{
 }};
 
 TEST(KernelAccuracy, RowsLeftOut) {
-  const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data/kernels";
+  const std::filesystem::path data = kernel_tables();
   if (!std::filesystem::exists(data))
     GTEST_SKIP() << data << " is absent: no measured rows to compare with";
   for (const Reached& r : kReached) {

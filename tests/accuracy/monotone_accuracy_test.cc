@@ -13,6 +13,7 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/kernel/samples.h"
+#include "tests/accuracy/kernel_tables.h"
 
 namespace orrery {
 namespace {
@@ -38,13 +39,11 @@ using Place = std::tuple<std::array<double, kMostAxes>, std::uint64_t>;
 class Monotone : public testing::TestWithParam<Asked> {};
 
 TEST_P(Monotone, PredictionsFallNoMoreOftenThanKernelsDo) {
-  const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data/kernels";
+  const std::filesystem::path data = kernel_tables();
   if (!std::filesystem::exists(data))
     GTEST_SKIP() << data << " is absent: no measured rows to compare with";
   const Asked& asked = GetParam();
-  const KernelFamily& family =
-      **std::find_if(kernel_families().begin(), kernel_families().end(),
-                     [&](const KernelFamily* f) { return f->name() == asked.family; });
+  const KernelFamily& family = family_called(asked.family);
   const Bundle bundle;
   std::vector<std::string> refused;
   std::map<std::string, Falls> falls;  // by axis

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "orrery/kernel/samples.h"
+#include "tests/accuracy/kernel_tables.h"
 
 namespace orrery {
 namespace {
@@ -53,13 +54,11 @@ class Substitutes : public testing::TestWithParam<Asked> {};
 
 // B200 and B300 judge transfers: they are not asked.
 TEST_P(Substitutes, FactorsAreTheMedians) {
-  const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data/kernels";
+  const std::filesystem::path data = kernel_tables();
   if (!std::filesystem::exists(data))
     GTEST_SKIP() << data << " is absent: no measured rows to compare with";
   const Asked& asked = GetParam();
-  const KernelFamily& family =
-      **std::find_if(kernel_families().begin(), kernel_families().end(),
-                     [&](const KernelFamily* f) { return f->name() == asked.family; });
+  const KernelFamily& family = family_called(asked.family);
   std::vector<std::string> refused;
   const FamilySamples samples = read_samples(data, family, Catalog(), refused,
                                              {"a100-80g-sxm", "l40s", "h100-sxm", "h200-sxm"});

@@ -217,6 +217,7 @@ TEST(Compare, TakesATrainingLog) {
   const Result compared = run_program("compare " + log + job);
   EXPECT_EQ(compared.code, 0) << compared.err;
   EXPECT_EQ(compared.out, run_program("train --log " + log + job).out);
+  EXPECT_EQ(run_program("--catalog catalog compare " + log + job).out, compared.out);
   const json j = json::parse(compared.out, nullptr, false);
   ASSERT_TRUE(j.is_object());
   EXPECT_EQ(j["tool"], "Megatron");

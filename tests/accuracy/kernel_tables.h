@@ -1,0 +1,23 @@
+// The measured kernel tables, for tests that read them.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "orrery/kernel/family.h"
+
+namespace orrery {
+
+inline std::filesystem::path kernel_tables() {
+  return std::filesystem::path(ORRERY_SHARED_DIR) / "data/kernels";
+}
+
+// REQUIRES that there is one of this name.
+inline const KernelFamily& family_called(std::string_view name) {
+  const auto all = kernel_families();
+  return **std::find_if(all.begin(), all.end(),
+                        [&](const KernelFamily* f) { return f->name() == name; });
+}
+
+}  // namespace orrery
