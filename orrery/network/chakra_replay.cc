@@ -9,13 +9,13 @@
 #include <unordered_map>
 
 #include "orrery/base/error.h"
+#include "orrery/network/chakra_groups.h"
+#include "orrery/network/chakra_ops.h"
 
 namespace orrery {
 namespace {
 
 using Type = ChakraNode::Type;
-using Comm = ChakraNode::Comm;
-using Kind = Collective::Kind;
 using Groups = std::vector<std::vector<int>>;
 
 // Ranks with the same trace.
@@ -38,7 +38,7 @@ struct Entity {
 class Replay {
  public:
   Replay(const std::vector<ChakraTrace>& traces, const ChakraReplay& options)
-      : options_(options), collectives_(program_) {
+      : options_(options), groups_(options), ops_(options) {
     if (options.gpus < 1) throw InputError("a replay needs at least one GPU");
     classify(traces);
     for (TraceClass& c : classes_) order(c);
@@ -54,7 +54,7 @@ class Replay {
     messages();
     connect();
     emit();
-    return std::move(program_);
+    return ops_.take();
   }
 
  private:
@@ -110,7 +110,7 @@ class Replay {
   // communicator. Empty: none.
   std::string unit(const ChakraNode& n) const {
     if (n.type == Type::kComp) return n.on_cpu ? "cpu" : "gpu";
-    return n.type == Type::kCollective ? "group " + group_key(n) : "";
+    return n.type == Type::kCollective ? "group " + groups_.key(n) : "";
   }
 
   void order(TraceClass& c) const {
@@ -158,57 +158,6 @@ class Replay {
     }
   }
 
-  // --- groups ---------------------------------------------------------------------------------
-
-  std::string group_key(const ChakraNode& n) const {
-    if (!n.group.empty() && options_.groups.contains(n.group)) return "=" + n.group;
-    std::string mask;
-    for (std::size_t d = 0; d < options_.dimensions.size(); ++d) {
-      const bool involved = n.dimensions.empty() || (d < n.dimensions.size() && n.dimensions[d]);
-      mask += involved ? '1' : '0';
-    }
-    return mask;
-  }
-
-  // For every rank the number of its group of this key; -1 where it has none.
-  const std::vector<int>& groups_of(const ChakraNode& n) {
-    const std::string key = group_key(n);
-    const auto [it, fresh] = group_numbers_.try_emplace(key);
-    if (!fresh) return it->second;
-    std::vector<int>& number = it->second;
-    number.assign(static_cast<std::size_t>(options_.gpus), -1);
-    Groups groups;
-    if (key.starts_with('=')) {
-      groups = options_.groups.at(key.substr(1));
-    } else {
-      // Ranks that agree in the coordinates that are not involved.
-      std::map<int, std::vector<int>> by_rest;
-      for (int r = 0; r < options_.gpus; ++r) {
-        int rest = 0, stride = 1, left = r;
-        for (std::size_t d = 0; d < options_.dimensions.size(); ++d) {
-          const int size = options_.dimensions[d];
-          if (key[d] == '0') rest += left % size * stride;
-          stride *= size;
-          left /= size;
-        }
-        by_rest[rest].push_back(r);
-      }
-      for (auto& [rest, ranks] : by_rest) groups.push_back(std::move(ranks));
-    }
-    for (auto& ranks : groups) {
-      for (int r : ranks) {
-        if (r < 0 || r >= options_.gpus) {
-          throw InputError(fmt::format("a communicator has rank {} of {}", r, options_.gpus));
-        }
-      }
-      const auto [known, added] =
-          group_ids_.try_emplace(ranks, static_cast<int>(all_groups_.size()));
-      if (added) all_groups_.push_back(ranks);
-      for (int r : ranks) number[static_cast<std::size_t>(r)] = known->second;
-    }
-    return number;
-  }
-
   void collectives() {
     // Which nodes come together for the k-th time in a group.
     std::map<std::pair<int, int>, std::vector<std::pair<std::size_t, std::size_t>>> meetings;
@@ -217,8 +166,8 @@ class Replay {
       for (std::size_t i : classes_[c].order) {
         const ChakraNode& n = node(c, i);
         if (n.type != Type::kCollective) continue;
-        const int k = met[group_key(n)]++;
-        const std::vector<int>& number = groups_of(n);
+        const int k = met[groups_.key(n)]++;
+        const std::vector<int>& number = groups_.of_rank(n);
         for (int r : classes_[c].ranks) {
           const int g = number[static_cast<std::size_t>(r)];
           if (g < 0) {
@@ -234,7 +183,7 @@ class Replay {
     for (auto& [group, nodes] : meetings) {
       std::sort(nodes.begin(), nodes.end());
       nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-      const auto& ranks = all_groups_[static_cast<std::size_t>(group.first)];
+      const auto& ranks = groups_.ranks(group.first);
       const ChakraNode& n = node(nodes[0].first, nodes[0].second);
       for (const auto& [c, i] : nodes) {
         if (node(c, i).comm != n.comm || node(c, i).size != n.size) {
@@ -333,21 +282,6 @@ class Replay {
     }
   }
 
-  Seconds duration(const ChakraNode& n) const {
-    if (n.duration > Seconds(0)) return n.duration;
-    const bool computes = n.type == Type::kComp;
-    const bool moves = n.type == Type::kMemLoad || n.type == Type::kMemStore;
-    if (!computes && !moves) return Seconds(0);
-    if (n.operations == 0 && n.tensor == Bytes(0)) return Seconds(0);
-    if (!options_.peak || !options_.memory_bandwidth) {
-      throw InputError(
-          fmt::format("node {} ('{}') has no duration; name a GPU to time its num_ops "
-                      "and tensor_size",
-                      n.id, n.name));
-    }
-    return std::max(Flops(n.operations) / *options_.peak, n.tensor / *options_.memory_bandwidth);
-  }
-
   void emit() {
     std::vector<std::size_t> waits(entities_.size(), 0);
     std::vector<std::vector<std::size_t>> followers(entities_.size());
@@ -385,125 +319,29 @@ class Replay {
     const ChakraNode& n = node(c, i);
     switch (e.what) {
       case Entity::What::kCompute:
-        last_ops_[number] = {compute(n, duration(n), classes_[c].ranks, after)};
+        last_ops_[number] = ops_.compute(n, classes_[c].ranks, after);
         return;
       case Entity::What::kCollective:
-        last_ops_[number] = collective(n, e.groups, after);
+        last_ops_[number] = ops_.collective(n, e.groups, after);
         return;
       case Entity::What::kMessages: {
         FlowPattern p;
         for (const auto& [from, to] : e.pairs) p.send(from, to, n.size);
-        last_ops_[number] = {messages(n, std::move(p), std::move(after))};
+        last_ops_[number] = ops_.messages(n, std::move(p), after);
         return;
       }
     }
   }
 
-  int messages(const ChakraNode& n, FlowPattern pattern, std::vector<int> after) {
-    program_.patterns.push_back(std::move(pattern));
-    FlowOp op = FlowOp::run(n.name, static_cast<int>(program_.patterns.size()) - 1);
-    op.after = std::move(after);
-    program_.ops.push_back(std::move(op));
-    return static_cast<int>(program_.ops.size()) - 1;
-  }
-
-  // What one rank sends of a gather, or gets of a scatter.
-  static Bytes part(const ChakraNode& n, std::size_t ranks) {
-    return n.comm == Comm::kGather ? n.size : n.size / static_cast<double>(ranks);
-  }
-
-  int compute(const ChakraNode& n, Seconds time, const std::vector<int>& ranks,
-              std::vector<int> after) {
-    FlowOp op;
-    op.name = n.name;
-    op.time = time;
-    op.after = std::move(after);
-    if (static_cast<int>(ranks.size()) < options_.gpus) op.gpus = ranks;
-    program_.ops.push_back(std::move(op));
-    return static_cast<int>(program_.ops.size()) - 1;
-  }
-
-  std::vector<int> collective(const ChakraNode& n, const Groups& groups,
-                              const std::vector<int>& after) {
-    FlowCollective c;
-    c.name = n.name;
-    c.bytes = n.size;
-    c.algorithm = options_.algorithm;
-    const std::size_t ranks = groups[0].size();
-    switch (n.comm) {
-      case Comm::kBarrier:
-        c.bytes = Bytes(0);
-        break;
-      case Comm::kAllReduce:
-        break;
-      case Comm::kAllGather:
-        c.kind = Kind::kAllGather;
-        c.bytes = n.size * static_cast<double>(ranks);
-        break;
-      case Comm::kReduceScatter:
-      case Comm::kReduceScatterBlock:
-        c.kind = Kind::kReduceScatter;
-        break;
-      case Comm::kAllToAll:
-        c.kind = Kind::kAllToAll;
-        c.algorithm = FlowAlgorithm::kDirect;
-        break;
-      case Comm::kBroadcast:
-      case Comm::kReduce:
-        c.kind = n.comm == Comm::kReduce ? Kind::kReduce : Kind::kBroadcast;
-        c.algorithm = FlowAlgorithm::kTree;
-        break;
-      case Comm::kGather:
-      case Comm::kScatter:
-        // All passes the first rank's link.
-        c.kind = Kind::kSend;
-        c.bytes = part(n, ranks) * (static_cast<double>(ranks) - 1);
-        break;
-    }
-    if (options_.collective_time) {
-      const Collective asked{c.kind, Collective::Group::kTensor, static_cast<int>(ranks), c.bytes};
-      const int stride = ranks > 1 ? groups[0][1] - groups[0][0] : 1;
-      std::vector<int> all;
-      for (const auto& g : groups) all.insert(all.end(), g.begin(), g.end());
-      return {compute(n, options_.collective_time(asked, std::max(stride, 1)), all, after)};
-    }
-    if (c.kind == Kind::kSend) {
-      FlowPattern p;
-      for (const auto& g : groups) {
-        p.include(g[0]);
-        for (std::size_t i = 1; i < g.size(); ++i) {
-          n.comm == Comm::kGather ? p.send(g[i], g[0], part(n, ranks))
-                                  : p.send(g[0], g[i], part(n, ranks));
-        }
-      }
-      return {messages(n, std::move(p), after)};
-    }
-    // Runs of neighbours only in groups that are made of them.
-    const bool runs = std::all_of(groups.begin(), groups.end(), [&](const auto& g) {
-      return g.size() % static_cast<std::size_t>(options_.inner) == 0 &&
-             (g.size() < 2 || g[1] == g[0] + 1) &&
-             g.size() > static_cast<std::size_t>(options_.inner);
-    });
-    if (runs) c.inner = options_.inner, c.channels = options_.channels;
-    if (!runs && c.algorithm == FlowAlgorithm::kHierarchical) c.algorithm = FlowAlgorithm::kRing;
-    const auto [it, fresh] = sets_.try_emplace(groups, 0);
-    if (fresh) it->second = collectives_.groups(groups);
-    return collectives_.add(c, it->second, after);
-  }
-
   const ChakraReplay& options_;
-  FlowProgram program_;
-  FlowCollectives collectives_;
+  ChakraGroups groups_;
+  ChakraOps ops_;
   std::vector<TraceClass> classes_;
   std::vector<int> first_rank_;  // whose trace stands for the class
   std::vector<std::size_t> class_of_;
   std::vector<std::vector<std::vector<std::size_t>>> entity_of_;  // of each node of each class
   std::vector<Entity> entities_;
   std::vector<std::vector<int>> last_ops_;
-  std::map<std::string, std::vector<int>> group_numbers_;
-  std::map<std::vector<int>, int> group_ids_;
-  Groups all_groups_;
-  std::map<Groups, int> sets_;
 };
 
 }  // namespace
@@ -515,24 +353,6 @@ FlowProgram chakra_program(const std::vector<ChakraTrace>& traces, const ChakraR
     throw InputError(fmt::format("the dimensions make {} ranks, not {}", product, replay.gpus));
   }
   return Replay(traces, replay).run();
-}
-
-std::map<std::string, std::vector<std::vector<int>>> read_communicator_groups(
-    const Node& document) {
-  if (!document.is_map()) document.fail("expected a map of group names to lists of ranks");
-  std::map<std::string, std::vector<std::vector<int>>> groups;
-  for (std::size_t i = 0; i < document.keys().size(); ++i) {
-    const Node& list = document.items()[i];
-    if (!list.is_list() || list.items().empty()) list.fail("expected a list of ranks");
-    std::vector<int> ranks;
-    for (const Node& rank : list.items()) {
-      const std::int64_t r = rank.as_int();
-      if (r < 0 || r > 1'000'000) rank.fail("expected a rank");
-      ranks.push_back(static_cast<int>(r));
-    }
-    groups[document.keys()[i]].push_back(std::move(ranks));
-  }
-  return groups;
 }
 
 }  // namespace orrery

@@ -25,7 +25,6 @@
 #include <string>
 #include <vector>
 
-#include "orrery/base/node.h"
 #include "orrery/network/chakra.h"
 #include "orrery/network/flow_collectives.h"
 #include "orrery/network/flow_program.h"
@@ -52,8 +51,5 @@ struct ChakraReplay {
 // is sent but not received, a collective that some rank of its group does not come to or comes to
 // with another type or size, ranks that wait for each other.
 FlowProgram chakra_program(const std::vector<ChakraTrace>& traces, const ChakraReplay& replay);
-
-// ASTRA-sim's file of communicator groups: {"0": [0, 1, 2, 3], "1": [...]}.
-std::map<std::string, std::vector<std::vector<int>>> read_communicator_groups(const Node& document);
 
 }  // namespace orrery

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "orrery/network/astra_sim.h"
+#include "orrery/network/chakra_groups.h"
 #include "orrery/network/chakra_replay.h"
 #include "orrery/network/cost.h"
 #include "orrery/network/flow_collectives.h"

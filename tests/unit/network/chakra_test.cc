@@ -5,6 +5,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/network/chakra_groups.h"
 #include "orrery/network/chakra_replay.h"
 #include "orrery/network/flow_simulation.h"
 #include "orrery/network/topology_build.h"
