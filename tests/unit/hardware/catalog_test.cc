@@ -10,22 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-template <class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 // A folder that is removed when the test ends.
 class Folder {
@@ -139,16 +130,16 @@ TEST(Catalog, FindsTheNamesOfTheDataTables) {
 
 TEST(Catalog, NamesTheNearestGpu) {
   const Catalog c;
-  EXPECT_EQ(error_of([&] { c.gpu("h100-smx"); }),
+  EXPECT_EQ(refusal_of([&] { c.gpu("h100-smx"); }),
             "unknown GPU 'h100-smx' (did you mean 'h100-sxm'?)");
-  EXPECT_THAT(error_of([&] { c.gpu("rtx-409"); }), HasSubstr("'rtx-4090'"));
-  EXPECT_THAT(error_of([&] { c.gpu("trilium"); }), HasSubstr("'trillium'"));
-  EXPECT_EQ(error_of([&] { c.gpu("zzzzzzzzzzzz"); }),
+  EXPECT_THAT(refusal_of([&] { c.gpu("rtx-409"); }), HasSubstr("'rtx-4090'"));
+  EXPECT_THAT(refusal_of([&] { c.gpu("trilium"); }), HasSubstr("'trillium'"));
+  EXPECT_EQ(refusal_of([&] { c.gpu("zzzzzzzzzzzz"); }),
             "unknown GPU 'zzzzzzzzzzzz'; `orrery list gpus` names all");
-  EXPECT_THAT(error_of([&] { c.gpu(""); }), HasSubstr("unknown GPU ''"));
-  EXPECT_LT(error_of([&] { c.gpu(std::string(100000, 'x')); }).size(), 200u);
-  EXPECT_THAT(error_of([&] { c.node_type("hgx-h10"); }), HasSubstr("node type"));
-  EXPECT_THAT(error_of([&] { c.fabric("ib-ndrr"); }), HasSubstr("ib-ndr"));
+  EXPECT_THAT(refusal_of([&] { c.gpu(""); }), HasSubstr("unknown GPU ''"));
+  EXPECT_LT(refusal_of([&] { c.gpu(std::string(100000, 'x')); }).size(), 200u);
+  EXPECT_THAT(refusal_of([&] { c.node_type("hgx-h10"); }), HasSubstr("node type"));
+  EXPECT_THAT(refusal_of([&] { c.fabric("ib-ndrr"); }), HasSubstr("ib-ndr"));
 }
 
 TEST(Catalog, WhatIsWrittenAsJsonReadsAgain) {
@@ -168,7 +159,7 @@ TEST(Catalog, ANodeHasGpus) {
   folder.write("nodes/empty.yaml",
                "id: empty\nname: none\ngpus: []\ngpu_count: 1\nsources: [none]\n");
   const Bundle bundle(folder.path().string());
-  EXPECT_THAT(error_of([&] { Catalog(bundle).node_type("empty"); }),
+  EXPECT_THAT(refusal_of([&] { Catalog(bundle).node_type("empty"); }),
               HasSubstr("gpus: expected at least one GPU's id"));
 }
 
@@ -177,8 +168,9 @@ TEST(Catalog, ReadsAFileByItsPath) {
   const auto file = folder.write("mine.yaml", anvil("anvil"));
   const Catalog c;
   EXPECT_EQ(c.gpu(file.string()).id, "anvil");
-  EXPECT_THAT(error_of([&] { c.gpu("no/such/gpu.yaml"); }), HasSubstr("no/such/gpu.yaml"));
-  EXPECT_THAT(error_of([&] { c.gpu(folder.path().string() + "/"); }), HasSubstr("orrery-catalog"));
+  EXPECT_THAT(refusal_of([&] { c.gpu("no/such/gpu.yaml"); }), HasSubstr("no/such/gpu.yaml"));
+  EXPECT_THAT(refusal_of([&] { c.gpu(folder.path().string() + "/"); }),
+              HasSubstr("orrery-catalog"));
 }
 
 TEST(Catalog, OverlayAddsAndReplaces) {
@@ -196,14 +188,14 @@ TEST(Catalog, OverlayAddsAndReplaces) {
 TEST(Catalog, AFileMustBeNamedAfterItsId) {
   const Folder folder;
   folder.write("gpus/hammer.yaml", anvil("anvil"));
-  EXPECT_THAT(error_of([&] { Catalog(Bundle(folder.path())).gpu("hammer"); }),
+  EXPECT_THAT(refusal_of([&] { Catalog(Bundle(folder.path())).gpu("hammer"); }),
               AllOf(HasSubstr("hammer.yaml:1"), HasSubstr("expected 'hammer'")));
 }
 
 TEST(Catalog, AliasesStandOnOneLine) {
   const Folder folder;
   folder.write("gpus/anvil.yaml", "id: anvil\naliases:\n  - one\n");
-  EXPECT_THAT(error_of([&] { Catalog(Bundle(folder.path())).gpu("one"); }),
+  EXPECT_THAT(refusal_of([&] { Catalog(Bundle(folder.path())).gpu("one"); }),
               HasSubstr("on one line"));
 }
 

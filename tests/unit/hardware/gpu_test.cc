@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -41,12 +42,7 @@ std::string with(std::string_view line, std::string_view replacement) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    read(text);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "no error";
+  return refusal_of([&] { read(text); });
 }
 
 TEST(Gpu, ValuesCarryTheirUnits) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "orrery/base/error.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -21,12 +22,7 @@ SurfaceFile sample() {
 }
 
 std::string message_of(const std::string& text) {
-  try {
-    parse_surfaces(text, "x.txt");
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "no error";
+  return refusal_of([&] { parse_surfaces(text, "x.txt"); });
 }
 
 TEST(SurfaceText, RoundTrip) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -12,12 +13,7 @@ TopologyFile read(const std::string& text) {
   return read_topology(parse_yaml(text, "t.yaml"), Catalog());
 }
 std::string message(const std::string& text) {
-  try {
-    read(text);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
+  return refusal_of([&] { read(text); });
 }
 std::vector<LinkId> path(const Topology& t, int from, int to) {
   std::vector<LinkId> p;

@@ -11,6 +11,7 @@
 #include "orrery/base/error.h"
 #include "orrery/scenario/kernel_ops.h"
 #include "orrery/scenario/runner.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -26,12 +27,7 @@ double value(const std::string& kernel, const char* metric) {
   return run(kernel).at(0).find(metric)->value;
 }
 std::string refusal(const std::string& kernel) {
-  try {
-    run(kernel);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "no error";
+  return refusal_of([&] { run(kernel); });
 }
 
 // A name that no op reads, or an op that reads what is not declared, would be dead.
@@ -138,12 +134,7 @@ TEST(KernelQuestion, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal("op: decode, format: int4_weight"), HasSubstr("single numbers"));
   EXPECT_THAT(refusal("op: gemm, m: 0"), HasSubstr("kernel"));
   const auto all = [](const std::string& yaml) {
-    try {
-      read_scenario(parse_yaml(yaml, "s.yaml"));
-    } catch (const InputError& e) {
-      return std::string(e.what());
-    }
-    return std::string("no error");
+    return refusal_of([&] { read_scenario(parse_yaml(yaml, "s.yaml")); });
   };
   EXPECT_THAT(all("kernel: {op: gemm}"), HasSubstr("hardware"));
   EXPECT_THAT(all("hardware: {gpu: h100, node: hgx-h100}\nkernel: {op: gemm}"),

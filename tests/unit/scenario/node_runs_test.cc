@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/runner.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -20,12 +21,7 @@ std::vector<Point> run(const std::string& yaml) {
 double us(const std::string& yaml) { return run(yaml).at(0).find("time")->value; }
 
 std::string refusal(const std::string& yaml) {
-  try {
-    run(yaml);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "no error";
+  return refusal_of([&] { run(yaml); });
 }
 
 TEST(NodeRuns, Spellings) {

@@ -2,18 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/refusal.h"
+
 namespace orrery {
 namespace {
 
 Sweep read(const std::string& yaml) { return read_sweep(parse_yaml(yaml, "s.yaml"), 1, 1000); }
 
 std::string refusal(const std::string& yaml) {
-  try {
-    read(yaml);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
+  return refusal_of([&] { read(yaml); });
 }
 
 TEST(Sweep, ListsAndRanges) {

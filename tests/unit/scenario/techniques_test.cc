@@ -9,6 +9,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/runner.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -27,12 +28,7 @@ Answer run(const std::string& more, const std::string& base = kService) {
 
 template <class Error = InputError>
 std::string refusal(const std::string& more, const std::string& base = kService) {
-  try {
-    run(more, base);
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "nothing";
+  return refusal_of<Error>([&] { run(more, base); });
 }
 
 double value(const Answer& a, std::string_view name) {

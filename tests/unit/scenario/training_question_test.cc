@@ -10,6 +10,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/runner.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -113,12 +114,7 @@ TEST(TrainingQuestion, OwnRunsCarryOver) {
 
   const auto refusal = [&](const std::string& text) -> std::string {
     std::ofstream(file) << text;
-    try {
-      ask("gpus: 8, own_runs: " + file);
-    } catch (const InputError& e) {
-      return e.what();
-    }
-    return "";
+    return refusal_of([&] { ask("gpus: 8, own_runs: " + file); });
   };
   EXPECT_NE(refusal("gpus,tp\n8,1\n").find("no column iteration_time"), std::string::npos);
   EXPECT_NE(refusal("gpus,tpp,iteration_time\n8,1,2\n").find(":2: tpp: unknown key"),

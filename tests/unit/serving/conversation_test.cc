@@ -5,6 +5,7 @@
 #include "orrery/serving/adapters.h"
 #include "orrery/serving/load.h"
 #include "orrery/serving/trace.h"
+#include "tests/refusal.h"
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {
@@ -126,12 +127,7 @@ TEST(Conversation, WhatCannotBeIsRefused) {
 }
 
 std::string error_of(const std::string& lines) {
-  try {
-    parse_trace(lines, "t.jsonl");
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
+  return refusal_of([&] { parse_trace(lines, "t.jsonl"); });
 }
 
 TEST(Conversation, SessionsOfLlmServingSim) {

@@ -6,6 +6,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/serving/trace.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -19,12 +20,7 @@ class TraceFile {
   ~TraceFile() { std::filesystem::remove(path_); }
   Trace read(const TraceOptions& options = {}) const { return read_trace(path_, options); }
   std::string error() const {
-    try {
-      read();
-    } catch (const InputError& e) {
-      return e.what();
-    }
-    return "";
+    return refusal_of([&] { read(); });
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -51,14 +52,11 @@ std::string echo_of(const std::string& text, std::size_t piece = 1 << 20) {
 }
 
 std::string refusal(const std::string& text, bool skipping = false) {
-  try {
+  return refusal_of([&] {
     JsonStream in(memory_source(text), "t.json");
     skipping ? in.skip() : void(echo(in));
     in.end();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "not refused";
+  });
 }
 
 TEST(JsonStream, ReadsTheSameHoweverTheTextIsCut) {

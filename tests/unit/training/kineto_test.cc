@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -180,12 +181,7 @@ TEST(Kineto, NamesAndShapesAreKeptOnce) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    parse_kineto(text, "t.json");
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "not refused";
+  return refusal_of([&] { parse_kineto(text, "t.json"); });
 }
 
 TEST(KinetoRefuses, WhatIsNoTrace) {
@@ -264,13 +260,8 @@ class KinetoFiles : public testing::Test {
     gzclose(out);
     return path;
   }
-  std::string refusal_of(const std::string& path) const {
-    try {
-      read_kineto(path);
-    } catch (const InputError& e) {
-      return e.what();
-    }
-    return "not refused";
+  std::string refusal(const std::string& path) const {
+    return refusal_of([&] { read_kineto(path); });
   }
 
   std::filesystem::path folder_;
@@ -287,7 +278,7 @@ TEST_F(KinetoFiles, RefusesCutAndDamagedAndMissingOnes) {
   const std::string path = packed(kLaunch);
   const auto size = std::filesystem::file_size(path);
   std::filesystem::resize_file(path, size / 2);
-  EXPECT_THAT(refusal_of(path), AllOf(StartsWith(path), HasSubstr("byte "),
+  EXPECT_THAT(refusal(path), AllOf(StartsWith(path), HasSubstr("byte "),
                                       HasSubstr("the gzip stream is cut short")));
   packed(kLaunch);
   {
@@ -295,9 +286,9 @@ TEST_F(KinetoFiles, RefusesCutAndDamagedAndMissingOnes) {
     f.seekp(static_cast<std::streamoff>(size / 2));
     f << "\xff\xff\xff\xff\xff\xff";
   }
-  EXPECT_THAT(refusal_of(path), AllOf(StartsWith(path), HasSubstr("unpacked")));
-  EXPECT_THAT(refusal_of(folder_ / "none.json"), HasSubstr("none.json: no such file"));
-  EXPECT_THAT(refusal_of(folder_), HasSubstr("no such file"));
+  EXPECT_THAT(refusal(path), AllOf(StartsWith(path), HasSubstr("unpacked")));
+  EXPECT_THAT(refusal(folder_ / "none.json"), HasSubstr("none.json: no such file"));
+  EXPECT_THAT(refusal(folder_), HasSubstr("no such file"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "orrery/base/error.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -31,12 +32,7 @@ std::string order_text(std::string_view name, int stage, const PipelineShape& sh
 }
 
 std::string refusal(std::string_view name, const PipelineShape& shape) {
-  try {
-    pipeline_schedule(name).check(shape);
-  } catch (const Infeasible& e) {
-    return e.what();
-  }
-  return "";
+  return refusal_of<Infeasible>([&] { pipeline_schedule(name).check(shape); });
 }
 
 TEST(Schedules, NamesAreTheRegistrys) {

@@ -6,6 +6,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/training/trace_work.h"
+#include "tests/refusal.h"
 #include "tests/unit/training/traced_machine.h"
 
 namespace orrery {
@@ -216,12 +217,7 @@ TEST(TraceGraph, Classes) {
 }
 
 std::string refusal(const std::string& text, std::optional<std::int64_t> step = {}) {
-  try {
-    build_trace_graph(parse_kineto(text, "t.json"), "t.json", step);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "not refused";
+  return refusal_of([&] { build_trace_graph(parse_kineto(text, "t.json"), "t.json", step); });
 }
 
 TEST(TraceGraphRefuses, TracesWithoutGpuWorkOrTheStep) {

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -42,12 +43,7 @@ class BaselineFile : public testing::Test {
     return c.changes();
   }
   std::string refused() {
-    try {
-      read_baseline(file_);
-    } catch (const InputError& e) {
-      return e.what();
-    }
-    return "";
+    return refusal_of([&] { read_baseline(file_); });
   }
   std::filesystem::path file_;
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -54,20 +55,10 @@ class Expressions : public testing::Test {
   }
   bool holds(const std::string& text) const { return parse(text).check(answers_).holds; }
   std::string refusal(const std::string& text) const {
-    try {
-      parse(text);
-    } catch (const InputError& e) {
-      return e.what();
-    }
-    return "";
+    return refusal_of([&] { parse(text); });
   }
   std::string no_answer(const std::string& text) const {
-    try {
-      parse(text).figure(answers_);
-    } catch (const NoData& e) {
-      return e.what();
-    }
-    return "";
+    return refusal_of<NoData>([&] { parse(text).figure(answers_); });
   }
 
   Answer a_, b_;

@@ -10,6 +10,7 @@
 #include "orrery/base/error.h"
 #include "orrery/validate/suite_coverage.h"
 #include "orrery/validate/suite_score.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -37,12 +38,7 @@ class Suites : public testing::Test {
     return read_suite(file("suite.yaml", "suite: mine\nquestions:\n" + questions), Bundle());
   }
   std::string refusal(const std::string& questions) const {
-    try {
-      suite(questions);
-    } catch (const InputError& e) {
-      return e.what();
-    }
-    return "";
+    return refusal_of([&] { suite(questions); });
   }
   std::vector<SuiteOutcome> run(const std::string& questions, SuiteOptions options = {}) const {
     Runner runner{Bundle()};

@@ -5,6 +5,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -14,12 +15,7 @@ using ::testing::HasSubstr;
 template <class Error>
 std::string refusal(const Architecture& model, const ParallelPlan& plan,
                     const Precision& precision = {}) {
-  try {
-    check_plan(model, plan, precision);
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "accepted";
+  return refusal_of<Error>([&] { check_plan(model, plan, precision); });
 }
 
 TEST(CheckPlan, TensorParallelDividesHeads) {

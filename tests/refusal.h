@@ -1,0 +1,21 @@
+// The message of the error that a call ends in.
+#pragma once
+
+#include <string>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+
+// Empty where the call goes through; other errors pass.
+template <class Error = InputError, class Call>
+std::string refusal_of(Call call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace orrery
