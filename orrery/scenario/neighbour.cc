@@ -47,7 +47,7 @@ std::shared_ptr<const Neighbour> Runner::neighbour(const Scenario& s, const Depl
   auto n = std::make_shared<Neighbour>();
   n->scenario.hardware = s.hardware;
   n->scenario.engine = s.engine;
-  n->scenario.simulated = true;
+  n->scenario.kind = Scenario::Kind::kService;
   n->scenario.model = choice.model;
   ServiceScenario& service = n->scenario.service;
   service.requests = choice.requests;

@@ -275,12 +275,12 @@ Answer Runner::run_variants(const Scenario& scenario, const RunOptions& options)
 Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
   check_sweep(scenario);
   if (!scenario.variants.empty()) return run_variants(scenario, options);
-  if (scenario.communicates) {
+  if (scenario.kind == Scenario::Kind::kCollective) {
     const auto& h = scenario.hardware;
     return {scenario.name, to_json(scenario),
             answer_collectives(scenario.collective, h.gpu, h.node, bundle_, options.bounds)};
   }
-  if (scenario.times_kernels) {
+  if (scenario.kind == Scenario::Kind::kKernel) {
     const Gpu& device = gpu(scenario.hardware.gpu);
     const KernelClasses classes = classes_of(scenario.kernel);
     return {scenario.name, to_json(scenario),
@@ -290,7 +290,7 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
   if (scenario.model_overrides.kv_heads > 0)
     model = with_kv_heads(std::move(model), scenario.model_overrides.kv_heads);
   if (!scenario.of_the_model.empty() && !has_experts(model)) scenario.of_the_model[0].refuse();
-  if (scenario.trains) {
+  if (scenario.kind == Scenario::Kind::kTraining) {
     const Gpu& device = gpu(scenario.hardware.gpu);
     const KernelModel& times = kernels(device, {}, options.tier);
     return {
@@ -301,7 +301,8 @@ Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
   const Deployment base =
       make_deployment(scenario, model, gpu(scenario.hardware.gpu),
                       engine(scenario.engine.profile, gpu(scenario.hardware.gpu)));
-  if (scenario.simulated) return simulate_service(scenario, model, base, options);
+  if (scenario.kind == Scenario::Kind::kService)
+    return simulate_service(scenario, model, base, options);
   const std::vector<Load> loads = loads_of(scenario.workload);
   Answer answer;
   answer.scenario = scenario.name;

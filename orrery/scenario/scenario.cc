@@ -232,22 +232,33 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   Scenario copy = scenario;
   Fields fields;
   declare_shared(fields, copy);
-  if (scenario.simulated) declare(fields, copy.service);
-  if (scenario.communicates) declare_collective(fields, copy);
-  if (scenario.times_kernels) declare_kernel(fields, copy);
-  if (scenario.trains) declare_training(fields, copy);
+  const std::vector<std::string>* only = nullptr;  // its groups, where it has no others
+  switch (scenario.kind) {
+    case Scenario::Kind::kSteady:
+      break;
+    case Scenario::Kind::kService:
+      declare(fields, copy.service);
+      break;
+    case Scenario::Kind::kCollective:
+      declare_collective(fields, copy), only = &kCollectiveKeys;
+      break;
+    case Scenario::Kind::kKernel:
+      declare_kernel(fields, copy), only = &kKernelKeys;
+      break;
+    case Scenario::Kind::kTraining:
+      declare_training(fields, copy), only = &kTrainingKeys;
+      break;
+  }
   nlohmann::ordered_json out = fields.json();
   const nlohmann::ordered_json sweep = sweep_json(scenario);
-  if (scenario.communicates || scenario.times_kernels || scenario.trains) {
+  if (only) {
     nlohmann::ordered_json asked;
-    for (const std::string& key : scenario.trains          ? kTrainingKeys
-                                  : scenario.times_kernels ? kKernelKeys
-                                                           : kCollectiveKeys)
+    for (const std::string& key : *only)
       if (key != "chance" || scenario.training.chanced) asked[key] = out[key];
     if (!sweep.is_null()) asked["sweep"] = sweep;
     return asked;
   }
-  if (scenario.simulated)
+  if (scenario.kind == Scenario::Kind::kService)
     for (const char* key : kSteadyKeys) out["workload"].erase(key);
   if (!sweep.is_null()) out["sweep"] = sweep;
   return out;
@@ -279,34 +290,34 @@ Scenario read_scenario(const Node& document) {
   if (document.is_null() || (document.is_map() && document.keys().empty())) document.at("model");
   fields.read(document);
   s.of_the_model = fields.undecided(document);
-  s.communicates = document.find("collective") != nullptr;
-  if (s.communicates) {
+  if (document.find("collective")) {
+    s.kind = Scenario::Kind::kCollective;
     s.collective.gpus_given = document.at("collective").find("gpus") != nullptr;
     check_collective(document, s);
     return s;
   }
-  s.times_kernels = document.find("kernel") != nullptr;
-  if (s.times_kernels) {
+  if (document.find("kernel")) {
+    s.kind = Scenario::Kind::kKernel;
     check_kernel(document, s);
     return s;
   }
   document.at("model");
   document.at("hardware").at("gpu");
-  s.trains = document.find("training") != nullptr;
-  if (s.trains) {
+  if (document.find("training")) {
+    s.kind = Scenario::Kind::kTraining;
     allow_only(document, kTrainingKeys, "a training");
     s.training.chanced = document.find("chance") != nullptr;
     return s;
   }
   if (const Node* n = document.find("chance")) n->fail("chance belongs to a training");
-  s.simulated = document.find("load") != nullptr;
-  if (!s.simulated) {
+  if (!document.find("load")) {
     for (const char* group : kServiceGroups) {
       if (const Node* n = document.find(group))
         n->fail(fmt::format("{} is simulated: it needs a load", group));
     }
     return s;
   }
+  s.kind = Scenario::Kind::kService;
   if (const Node* w = document.find("workload")) {
     for (const char* key : kSteadyKeys) {
       if (const Node* n = w->find(key))

@@ -58,6 +58,9 @@ inline constexpr const char* kScenarioFormat = "1.0";
 
 struct Scenario {
   std::string name = "scenario";
+  // What is asked, by the group that a file has: `load`, `collective`, `kernel`, `training`; else
+  // a fixed batch or closed loop.
+  enum class Kind { kSteady, kService, kCollective, kKernel, kTraining } kind = Kind::kSteady;
   std::string question;  // in a sentence; shown above the answer
 
   std::string model;
@@ -95,22 +98,12 @@ struct Scenario {
     std::int64_t past = 0;           // tokens of the prompt that are already cached (prefix hit)
   } workload;
 
-  // Asked instead of a workload by files that have a `load`, and by `orrery simulate`.
-  ServiceScenario service;
-  bool simulated = false;
-
-  // Asked by files that have a `collective`; then there is no model, engine or workload.
+  ServiceScenario service;  // instead of a workload
+  // Without model, engine and workload.
   CollectiveQuestion collective;
-  bool communicates = false;
-
-  // Asked by files that have a `kernel`; likewise.
-  bool times_kernels = false;
   KernelQuestion kernel;
-
-  // Asked by files that have a `training`; then there is no engine, workload, parallel or
-  // precision.
-  TrainingQuestion training;  // its `chance` is a group of its own
-  bool trains = false;
+  // Without engine, workload, parallel and precision; its `chance` is a group of its own.
+  TrainingQuestion training;
 
   // What was set and has an effect with some models only; a model without experts refuses it.
   std::vector<Fields::Undecided> of_the_model;

@@ -142,13 +142,13 @@ double point_count(const Scenario& s) {
     for (const Scenario& v : s.variants) sum += point_count(v);
     return sum;
   }
-  if (s.communicates) {
+  if (s.kind == Scenario::Kind::kCollective) {
     const CollectiveQuestion& q = s.collective;
     return size_of(q.gpus) * size_of(q.kind.starts_with("moe-") ? q.tokens : q.bytes);
   }
-  if (s.times_kernels)
+  if (s.kind == Scenario::Kind::kKernel)
     return size_of(s.kernel.m) * (reads(s.kernel, "context") ? size_of(s.kernel.context) : 1);
-  if (s.trains) {
+  if (s.kind == Scenario::Kind::kTraining) {
     const TrainingQuestion& q = s.training;
     double n = 1;
     for (const Sweep* k :
@@ -157,7 +157,8 @@ double point_count(const Scenario& s) {
     return n;
   }
   const double layouts = size_of(s.parallel.tp) * size_of(s.parallel.pp);
-  if (s.simulated) return layouts * static_cast<double>(s.service.rate.size());
+  if (s.kind == Scenario::Kind::kService)
+    return layouts * static_cast<double>(s.service.rate.size());
   const Scenario::Workload& w = s.workload;
   return layouts * size_of(w.isl) * size_of(w.osl) * size_of(w.batch);
 }

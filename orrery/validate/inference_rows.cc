@@ -220,7 +220,7 @@ MeasuredRow serving_rate(const Get& get, const Catalog& catalog) {
   ServiceScenario& v = s.service;
   if (get("isl").empty() || get("num_requests").empty())
     throw NoData("the row does not state its lengths");
-  s.simulated = true;
+  s.kind = Scenario::Kind::kService;
   if (get("request_rate") == "inf") {
     v.arrivals = "at-once";
   } else {
@@ -277,7 +277,7 @@ std::string engine_of_row(std::string_view framework, std::string_view version,
 Scenario simulated_service(const MeasuredRow& row) {
   constexpr std::int64_t kRequestsPerUser = 10;
   Scenario s = row.scenario;
-  s.simulated = true;
+  s.kind = Scenario::Kind::kService;
   auto& w = s.workload;
   ServiceScenario& v = s.service;
   const std::int64_t users = w.batch.at(0);
@@ -329,7 +329,7 @@ std::string question_of(const MeasuredRow& row) {
   };
   count("tp", s.parallel.tp.at(0)), count("pp", s.parallel.pp.at(0));
   count("dp", s.parallel.dp), count("ep", s.parallel.ep);
-  if (s.simulated)
+  if (s.kind == Scenario::Kind::kService)
     return out + fmt::format(", {} requests {}, {}", s.service.requests,
                              s.service.arrivals == "poisson"
                                  ? fmt::format("at {:.6g}/s", s.service.rate.at(0))

@@ -121,7 +121,8 @@ void validate_rows(const std::filesystem::path& dir, const char* table, const Bu
   read_inference_rows(dir, table, runner.catalog(), rows, report.refused);
   for (const MeasuredRow& row : rows) {
     try {
-      const bool closed = !row.scenario.simulated;  // a closed loop, which has a closed form
+      const bool closed =
+          row.scenario.kind == Scenario::Kind::kSteady;  // a closed loop, which has a closed form
       RunOptions options;
       options.breakdown = false;
       options.intervals = !closed;

@@ -38,7 +38,7 @@ class ClosedLoopLaw : public testing::Test {
     return ask(s);
   }
   Times simulation(Scenario s, std::int64_t isl, std::int64_t osl, std::int64_t users) {
-    s.simulated = true;
+    s.kind = Scenario::Kind::kService;
     s.service.isl = std::to_string(isl), s.service.osl = std::to_string(osl);
     s.service.arrivals = "at-once";
     s.service.max_concurrency = users;
@@ -93,7 +93,7 @@ TEST_F(ClosedLoopLaw, UsersOfMixedLengthsDriftApart) {
   const Times in_step = closed_form(s, 1024, 512, 16);
   s.workload.equal_lengths = false;
   const Times apart = closed_form(s, 1024, 512, 16);
-  s.simulated = true;
+  s.kind = Scenario::Kind::kService;
   s.service.isl = "uniform(683, 1365)", s.service.osl = "uniform(341, 683)";
   s.service.arrivals = "at-once";
   s.service.max_concurrency = 16;

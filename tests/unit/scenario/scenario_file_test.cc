@@ -12,6 +12,7 @@
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/scenario_check.h"
 #include "orrery/scenario/scenario_schema.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
@@ -31,12 +32,7 @@ Scenario read(const Files& files, const std::string& name) {
 }
 
 std::string refusal(const Files& files, const std::string& name = "a.yaml") {
-  try {
-    read(files, name);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
+  return refusal_of([&] { read(files, name); });
 }
 
 const std::string kBase =
@@ -247,8 +243,8 @@ TEST(Format, NewerVersionsAreRefused) {
               HasSubstr("b.yaml:1: format"));
   EXPECT_EQ(
       read({{"a.yaml", "format: 1.0\nhardware: {gpu: h100-sxm}\ncollective: {gpus: 8}"}}, "a.yaml")
-          .communicates,
-      true);
+          .kind,
+      Scenario::Kind::kCollective);
   EXPECT_THAT(refusal({{"a.yaml", kBase + "sweep: {format: [1.0, 1]}"}}),
               HasSubstr("cannot be swept"));
 }

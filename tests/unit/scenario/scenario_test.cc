@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/refusal.h"
+
 namespace orrery {
 namespace {
 
@@ -12,12 +14,7 @@ constexpr const char* kLeast = "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n";
 Scenario read(const std::string& yaml) { return read_scenario(parse_yaml(yaml, "s.yaml")); }
 
 std::string refusal(const std::string& yaml) {
-  try {
-    read(yaml);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
+  return refusal_of([&] { read(yaml); });
 }
 
 TEST(Scenario, DefaultsAreOneRequestOnOneGpu) {
@@ -72,7 +69,7 @@ TEST(Scenario, ALoadIsSimulated) {
   const Scenario s = read(std::string(kLeast) +
                           "load: {rate: [2, 4.5], isl: 'uniform(10, 20)', arrivals: gamma}\n"
                           "slo: {ttft: 500 ms}\n");
-  EXPECT_TRUE(s.simulated);
+  EXPECT_EQ(s.kind, Scenario::Kind::kService);
   EXPECT_EQ(s.service.rate, (std::vector<double>{2, 4.5}));
   const auto j = to_json(s);
   EXPECT_FALSE(j["workload"].contains("isl"));
