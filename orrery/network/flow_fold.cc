@@ -137,16 +137,17 @@ class Folder {
         for (std::size_t w = 0; w < waits.size(); ++w) visit(pattern_begin_[p], waits[w]);
       }
     };
+    const auto index = [](std::int32_t i) { return static_cast<std::size_t>(i); };
     // Waits of a stream, as pairs (other, lag) next to each other; and who waits for it.
     waits_ = group(streams_.size(), [&](auto visit) {
       each_wait([&](std::int32_t base, const FlowPattern::Wait& w) {
-        visit(static_cast<std::size_t>(base + w.stream), base + w.other);
-        visit(static_cast<std::size_t>(base + w.stream), w.lag);
+        visit(index(base + w.stream), base + w.other);
+        visit(index(base + w.stream), w.lag);
       });
     });
     waiters_ = group(streams_.size(), [&](auto visit) {
       each_wait([&](std::int32_t base, const FlowPattern::Wait& w) {
-        visit(static_cast<std::size_t>(base + w.other), base + w.stream);
+        visit(index(base + w.other), base + w.stream);
       });
     });
   }

@@ -84,8 +84,8 @@ Lengths Lengths::parse(std::string_view text) {
     check_length(v[1], text);
     if (v[0] > v[1] || v[1] - v[0] > kMostRanks || std::abs(v[2]) > 10) fail(text);
     double sum = 0;
-    for (double n = 1; n <= v[1] - v[0] + 1; ++n)
-      l.cumulative_.push_back(sum += std::pow(n, -v[2]));
+    const auto ranks = static_cast<int>(v[1] - v[0]) + 1;
+    for (int n = 1; n <= ranks; ++n) l.cumulative_.push_back(sum += std::pow(n, -v[2]));
   } else {
     fail(text);
   }

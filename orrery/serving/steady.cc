@@ -7,6 +7,10 @@
 namespace orrery {
 namespace {
 
+// Of an engine's overheads. A guess: the tables know one value for each engine and class of GPU,
+// not how it scatters over hosts.
+constexpr double kOverheadError = 0.3;
+
 // Own error of a closed loop's first token: its waiting depends on how requests bunch, which only a
 // simulation follows. Spread of data/inference/serving_steady around the closed form.
 constexpr double kQueueingError = 0.5;
@@ -289,9 +293,10 @@ SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
       1, std::min({w.requests, capacity, engine.scheduler.max_num_seqs * plan.dp}));
   const auto& x = engine.execution;
   const Estimate<Seconds> overhead{
-      x.request_overhead + x.overhead_per_prompt_token * static_cast<double>(w.isl), 0.3, 0,
-      Origin::kFitted};
-  const Estimate<Seconds> start_up{x.cold ? x.start_up : Seconds(0), 0.3, 0, Origin::kFitted};
+      x.request_overhead + x.overhead_per_prompt_token * static_cast<double>(w.isl), kOverheadError,
+      0, Origin::kFitted};
+  const Estimate<Seconds> start_up{x.cold ? x.start_up : Seconds(0), kOverheadError, 0,
+                                   Origin::kFitted};
   const double later = static_cast<double>(w.osl - 1);
   const double middle = static_cast<double>(w.isl) + later / 2;
   if (w.osl > 1) r.decode_step = wave.decode(r.running, middle, with_terms);

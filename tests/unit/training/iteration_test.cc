@@ -149,7 +149,7 @@ TEST(Iteration, DispatchersMoveTheirCopies) {
   };
   const double stream = 4096.0 * 4096 * 2;
   // The busiest rank's tokens over the mean, of eight ranks' draws and of one's.
-  const double load = expert_imbalance(8 * 4096, 8, 2, 8, 0);
+  const double load = expert_imbalance(std::int64_t{8} * 4096, 8, 2, 8, 0);
   const double load_of_one = expert_imbalance(4096, 8, 2, 8, 0);
   EXPECT_NEAR(sent(TrainingPass::kForward) / (load * 2 * 2 * stream), 1, 1e-12);
   EXPECT_NEAR(sent(TrainingPass::kBackwardInput) / (load * 2 * 2 * stream), 1, 1e-12);
