@@ -12,6 +12,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog.h"
 #include "orrery/model/parameters.h"
+#include "orrery/scenario/metric_meanings.h"
 #include "orrery/training/schedule.h"
 #include "orrery/training/stacks.h"
 #include "orrery/workload/engine.h"
@@ -94,6 +95,7 @@ std::string list_head(const std::string& kind) {
     return fmt::format("{:<24} {:<7} {:>9} {:>10}  {}", "id", "kind", "GB/s", "latency us",
                        "what it is");
   if (kind == "stacks") return fmt::format("{:<20} {}", "id", "what trains");
+  if (kind == "metrics") return fmt::format("{:<24} {}", "id", "what it is");
   if (kind == "schedules") return fmt::format("{:<12} {}", "id", "pipeline schedule");
   return fmt::format("{:<20} {}", "id", "engine (version)");
 }
@@ -127,11 +129,12 @@ std::string list_line(const std::string& kind, const Json& j) {
                        j["name"].get<std::string>().substr(0, 26));
   }
   if (kind == "stacks") return fmt::format("{:<20} {}", id, j["doc"].get<std::string>());
-  if (kind == "schedules") {
-    const std::string indent(13, ' ');
-    const std::string doc = wrapped(j["doc"].get<std::string>(), 80, indent);
-    return fmt::format("{:<12} {}", id, doc.substr(13, doc.size() - 14));  // no indent, no newline
-  }
+  const auto explained = [&](std::size_t column) {
+    const std::string doc = wrapped(j["doc"].get<std::string>(), 80, std::string(column, ' '));
+    return fmt::format("{:<{}}{}", id, column, doc.substr(column, doc.size() - column - 1));
+  };
+  if (kind == "schedules") return explained(13);
+  if (kind == "metrics") return explained(25);
   return fmt::format("{:<20} {} ({})", id, j["name"].get<std::string>(),
                      j["version"].get<std::string>());
 }
@@ -161,9 +164,12 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
   } else if (kind == "schedules") {
     for (const PipelineScheduleKind& k : pipeline_schedule_kinds())
       rows.push_back({{"id", k.name}, {"doc", k.doc}});
+  } else if (kind == "metrics") {
+    for (const MetricMeaning& m : metric_meanings())
+      rows.push_back({{"id", m.name}, {"asked", m.asked}, {"doc", m.meaning}});
   } else {
-    const std::vector<std::string> kinds = {"models",  "gpus",   "nodes",    "fabrics",
-                                            "engines", "stacks", "schedules"};
+    const std::vector<std::string> kinds = {"models",  "gpus",   "nodes",     "fabrics",
+                                            "engines", "stacks", "schedules", "metrics"};
     throw InputError(fmt::format("expected one of {}, got '{}'{}", fmt::join(kinds, ", "), kind,
                                  did_you_mean(kind, kinds)));
   }
@@ -227,6 +233,8 @@ Json show(const std::string& name, const Bundle& bundle) {
     for (Json& row : collect(kind, bundle))
       if (row["id"].get<std::string>() == canonical_name(name)) return row;
   }
+  if (const MetricMeaning* m = find_metric_meaning(name))
+    return {{"id", m->name}, {"asked", m->asked}, {"doc", m->meaning}};
   std::vector<std::string> known = catalog.gpu_ids();
   const auto models = model_ids(bundle), nodes = catalog.node_type_ids();
   known.insert(known.end(), nodes.begin(), nodes.end());
@@ -236,31 +244,37 @@ Json show(const std::string& name, const Bundle& bundle) {
   known.insert(known.end(), fabrics.begin(), fabrics.end());
   for (const char* kind : {"stacks", "schedules"})
     for (const Json& row : collect(kind, bundle)) known.push_back(row["id"].get<std::string>());
+  for (const MetricMeaning& m : metric_meanings()) known.emplace_back(m.name);
   throw InputError(
-      fmt::format("no model, GPU, node, fabric, engine, stack or schedule is called '{}'{}", name,
-                  did_you_mean(name, known)));
+      fmt::format("no model, GPU, node, fabric, engine, stack, schedule or metric is called '{}'{}",
+                  name, did_you_mean(name, known)));
 }
 
 }  // namespace
 
 void add_list(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "list", "models (with parameter counts), gpus, nodes, fabrics, engines, stacks, schedules");
+      "list",
+      "models (with parameter counts), gpus, nodes, fabrics, engines, stacks, schedules, metrics");
   auto o = std::make_shared<ListOptions>();
-  app->add_option("KIND", o->kind, "models, gpus, nodes, fabrics, engines, stacks, schedules")
+  app->add_option("KIND", o->kind,
+                  "models, gpus, nodes, fabrics, engines, stacks, schedules, metrics")
       ->required();
   add_format_flag(*app, o->format);
-  app->footer("Examples:\n  orrery list models\n  orrery list gpus -o json");
+  app->footer("Examples:\n  orrery list models\n  orrery list gpus -o json\n  orrery list metrics");
   app->callback([o, &context] { print_list(o->kind, o->format, context.bundle()); });
 }
 
 void add_show(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "show", "the facts of one model, GPU, node, fabric, engine, training stack or schedule");
+      "show",
+      "the facts of one model, GPU, node, fabric, engine, training stack or schedule, or what a "
+      "metric means");
   auto o = std::make_shared<ListOptions>();
   app->add_option("NAME", o->name, "its id, an alias, or a file")->required();
   add_format_flag(*app, o->format);
-  app->footer("Examples:\n  orrery show llama-3-70b\n  orrery show h100-sxm -o json");
+  app->footer(
+      "Examples:\n  orrery show llama-3-70b\n  orrery show h100-sxm -o json\n  orrery show tpot");
   app->callback([o, &context] {
     const Json facts = show(o->name, context.bundle());
     if (o->format == Format::kTable) return print_facts(facts, "");

@@ -283,6 +283,8 @@ void check_format(const Node& document) {
 
 Scenario read_scenario(const Node& document) {
   if (document.is_map()) check_format(document);
+  if (const Node* suite = document.find("suite"))
+    suite->fail("this is a suite of questions, not a scenario; orrery suite run FILE answers it");
   if (document.find("sweep")) return read_swept_scenario(document);
   Scenario s;
   Fields fields;

@@ -65,6 +65,11 @@ TEST(Scenario, WritesWhatItReads) {
   EXPECT_EQ(to_json(read_scenario(parse_json(j.dump(), "again.json"))).dump(), j.dump());
 }
 
+TEST(Scenario, ASuiteIsNone) {
+  EXPECT_NE(refusal("suite: techniques\nquestions: []\n").find("orrery suite run"),
+            std::string::npos);
+}
+
 TEST(Scenario, ALoadIsSimulated) {
   const Scenario s = read(std::string(kLeast) +
                           "load: {rate: [2, 4.5], isl: 'uniform(10, 20)', arrivals: gamma}\n"

@@ -1,0 +1,25 @@
+// What the metrics of an Answer mean: `orrery list metrics`, `orrery show tpot`.
+//
+// Their units stand in the answer. A metric without an entry here fails a test
+// (tests/golden/metric_meanings_test.cc).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace orrery {
+
+struct MetricMeaning {
+  std::string_view name;
+  std::string_view asked;    // of which questions: "simulate", "train", ...
+  std::string_view meaning;  // in a sentence
+};
+
+// In the order of the questions: memory and steady state, services, training, networks, kernels.
+std::span<const MetricMeaning> metric_meanings();
+
+// Also of "ttft_p99" and "collocated_ttft", by what they are a quantile or a comparison of. Null
+// where there is none. A name of several questions: the first.
+const MetricMeaning* find_metric_meaning(std::string_view name);
+
+}  // namespace orrery

@@ -1,0 +1,92 @@
+// Every metric of an answer is explained, and everything that is explained is in some answer.
+#include "orrery/scenario/metric_meanings.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "orrery/network/chakra.h"
+#include "orrery/scenario/runner.h"
+
+namespace orrery {
+namespace {
+
+// What no scenario of the suites asks.
+constexpr const char* kOthers[] = {
+    R"(
+model: llama-3-8b
+hardware: {gpu: h100-sxm}
+load: {rate: 20, requests: 200, isl: 256, osl: 64}
+autoscale: {policy: outstanding, target: 4, most: 3, interval: 1s, start_up: 1s}
+)",
+    R"(
+model: llama-3-8b
+hardware: {gpu: h100-sxm}
+load: {rate: 20, requests: 200, isl: 256, osl: 64}
+cluster: {replicas: 2}
+failures: {at: [2], restart: 3s}
+)",
+    R"(
+model: llama-3-8b
+hardware: {gpu: h100-sxm}
+training: {gpus: 16, tp: 2, cp: 2, pp: 2, global_batch: 16, tokens: 1e9, gpu_hour_price: 2,
+           eval_interval: 100, eval_iterations: 10, events: true}
+chance: {failures_per_gpu_day: 0.001, checkpoint_write: 30s, restart: 5min, draws: 20}
+)",
+    R"(
+hardware: {gpu: h100-sxm}
+kernel: {op: gemm, m: 8, n: 1024, k: 1024}
+)"};
+
+std::string trace_of_one_node() {
+  ChakraTrace t;
+  t.nodes.emplace_back();
+  t.nodes[0].type = ChakraNode::Type::kComp;
+  t.nodes[0].duration = Seconds(1e-4);
+  const std::string prefix = testing::TempDir() + "orrery-metric-meanings";
+  std::ofstream(prefix + ".0.et", std::ios::binary) << write_chakra(t);
+  return "hardware: {gpu: h100-sxm}\ncollective: {gpus: 8, fidelity: flow, chakra: " + prefix + "}";
+}
+
+class Meanings : public testing::Test {
+ protected:
+  void see(const Scenario& s) {
+    RunOptions options;
+    options.intervals = false;
+    for (const Point& p : runner_.run(s, options).points) {
+      for (const Metric& m : p.metrics) {
+        const MetricMeaning* meaning = find_metric_meaning(m.name);
+        EXPECT_NE(meaning, nullptr) << s.name << ": " << m.name;
+        if (meaning) seen_.insert(meaning->name);
+      }
+    }
+  }
+  Runner runner_{Bundle()};
+  std::set<std::string_view> seen_;
+};
+
+TEST_F(Meanings, AreThoseOfTheMetrics) {
+  for (const char* folder : {"suite28", "suite45", "techniques"}) {
+    const std::filesystem::path path =
+        std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios") / folder;
+    for (const auto& file : std::filesystem::directory_iterator(path))
+      see(read_scenario(file.path()));
+  }
+  for (const char* text : kOthers) see(read_scenario(parse_yaml(text, "others.yaml")));
+  see(read_scenario(parse_yaml(trace_of_one_node(), "trace.yaml")));
+  for (const MetricMeaning& m : metric_meanings())
+    EXPECT_TRUE(seen_.contains(m.name)) << "in no answer: " << m.name;
+}
+
+TEST(MetricMeanings, QuantilesAndComparisonsHaveTheirMetrics) {
+  EXPECT_EQ(find_metric_meaning("ttft_p99"), find_metric_meaning("ttft"));
+  EXPECT_EQ(find_metric_meaning("collocated_tpot_p50"), find_metric_meaning("tpot"));
+  EXPECT_EQ(find_metric_meaning("ttft_p98"), nullptr);
+  EXPECT_EQ(find_metric_meaning("collocated_"), nullptr);
+  EXPECT_EQ(find_metric_meaning(""), nullptr);
+}
+
+}  // namespace
+}  // namespace orrery
