@@ -114,6 +114,7 @@ std::string help_of(const Field& f) {
   std::vector<std::string> choices = f.choices();
   std::erase(choices, "");  // the default's
   if (!choices.empty()) help += fmt::format(" ({})", fmt::join(choices, ", "));
+  for (const Field::Switch& s : f.spellings()) help += fmt::format("; {} is {}", s.name, s.value);
   if (f.type() == Field::Type::kBool) return help;
   if (f.type() != Field::Type::kList)
     return f.default_text().empty() ? help : help + fmt::format(" [{}]", f.default_text());

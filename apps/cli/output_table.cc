@@ -115,9 +115,15 @@ std::string sweep_table(const Answer& a, std::size_t columns, const Style& style
     }
   };
   std::vector<Column> table;
-  for (const auto& [key, first] : a.points[0].at.items()) {
-    if (first.is_structured() || key == "sizes" || (key == "gpus" && a.points[0].at.contains("tp")))
-      continue;
+  // Of training the GPUs are asked, and dp is what the rest leaves of them; elsewhere they follow.
+  const nlohmann::ordered_json& at = a.points[0].at;
+  const bool scales = at.contains("global_batch") && at.contains("gpus") &&
+                      std::any_of(a.points.begin(), a.points.end(), [&](const Point& p) {
+                        return p.at.value("gpus", nlohmann::ordered_json()) != at["gpus"];
+                      });
+  for (const auto& [key, first] : at.items()) {
+    const bool follows = scales ? key == "dp" : key == "gpus" && at.contains("tp");
+    if (first.is_structured() || key == "sizes" || follows) continue;
     Column column{key, {}};
     bool varies = false;
     for (const Point& p : a.points) {
@@ -140,8 +146,8 @@ std::string sweep_table(const Answer& a, std::size_t columns, const Style& style
                            "iteration_time",
                            "throughput_per_gpu",
                            "mfu",
-                           "bubble",
                            "scaling_efficiency",
+                           "bubble",
                            "time_to_train",
                            "memory",
                            "max_concurrency",
@@ -164,9 +170,10 @@ std::string sweep_table(const Answer& a, std::size_t columns, const Style& style
       const Metric* m = p.find(name);
       column.cells.push_back(m ? number(m->value) : "-");
       if (m)
-        column.title = name == "output_throughput" ? "output " + m->unit
-                       : name == "memory"          ? "GB per GPU"
-                                                   : name + " " + m->unit;
+        column.title = name == "output_throughput"    ? "output " + m->unit
+                       : name == "memory"             ? "GB per GPU"
+                       : name == "throughput_per_gpu" ? m->unit + " per GPU"
+                                                      : name + " " + m->unit;
     }
     if (used + column.width() > columns) break;
     used += column.width();

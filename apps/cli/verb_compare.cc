@@ -51,6 +51,16 @@ void print_table(const ServiceResult& measured, const Comparison& c) {
   for (const std::string& cause : c.causes) fmt::print("- {}\n", cause);
 }
 
+// Flags of `orrery train` that no result of a service is asked with.
+bool is_of_training(const std::string& flag) {
+  constexpr std::string_view kFlags[] = {"--gpus",         "--world-size",        "--stack",
+                                         "--seq",          "--seq-length",        "--micro-batch",
+                                         "--global-batch", "--global-batch-size", "--zero",
+                                         "--recompute",    "--micro-batch-size"};
+  return std::find(std::begin(kFlags), std::end(kFlags), flag.substr(0, flag.find('='))) !=
+         std::end(kFlags);
+}
+
 // Results of services are JSON.
 bool is_training_log(const std::string& file) {
   std::error_code ignored;
@@ -73,7 +83,11 @@ std::vector<std::string> with_training_log(std::vector<std::string> arguments) {
   for (; verb != arguments.end() && verb->starts_with('-'); ++verb)
     if (*verb == "--catalog" && verb + 1 != arguments.end()) ++verb;  // its value
   if (verb == arguments.end() || *verb != "compare") return arguments;
-  const auto log = std::find_if(verb + 1, arguments.end(), is_training_log);
+  auto log = std::find_if(verb + 1, arguments.end(), is_training_log);
+  // The flags say what the file is meant to be: what is wrong with it is said as of a log.
+  if (log == arguments.end() && std::any_of(verb + 1, arguments.end(), is_of_training) &&
+      !(verb + 1)->starts_with('-'))
+    log = verb + 1;
   if (log == arguments.end()) return arguments;
   *verb = "train";
   arguments.insert(log, "--log");

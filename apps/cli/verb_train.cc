@@ -45,8 +45,17 @@ void set_sweep(TrainFlags& flags, const std::string& text) {
   set_flag(flags.document, *f, groups + f->name(), value, flag);
 }
 
+// What the log says of the job otherwise than the question; empty: nothing.
+std::string contradiction(const TrainingLog& log, const Point& point) {
+  const std::int64_t asked = point.at.value("global_batch", std::int64_t{0});
+  if (!log.global_batch || *log.global_batch == asked) return "";
+  return fmt::format("the log has {} sequences a step, the question {}: --global-batch {}",
+                     *log.global_batch, asked, *log.global_batch);
+}
+
 void print_json(const TrainingLog& log, const Point& point) {
   nlohmann::ordered_json j = {{"tool", log.tool}, {"steps", log.steps}};
+  if (const std::string note = contradiction(log, point); !note.empty()) j["note"] = note;
   for (const LoggedFigure& f : compare(log, point)) {
     j["figures"][f.name] = {{"unit", f.predicted.unit},
                             {"measured", f.measured},
@@ -59,7 +68,9 @@ void print_json(const TrainingLog& log, const Point& point) {
 }
 
 void print_comparison(const TrainingLog& log, const Point& point) {
-  fmt::print("{}: medians of {} steps\n\n", log.tool, log.steps);
+  fmt::print("{}: medians of {} step{}\n", log.tool, log.steps, log.steps == 1 ? "" : "s");
+  if (const std::string note = contradiction(log, point); !note.empty()) fmt::print("{}\n", note);
+  fmt::print("\n");
   fmt::print("{:<20} {:>10} {:>10} {:<9} {:>7}  {}\n", "", "measured", "predicted", "", "diff",
              "90 % interval");
   bool all_within = true;

@@ -53,6 +53,9 @@ std::string Field::checked_choice(const Node& node, std::string_view text) const
   for (const std::string& c : choices_) {
     if (canonical_name(c) == canonical_name(text)) return c;
   }
+  for (const Switch& s : spellings_) {
+    if (canonical_name(s.name) == canonical_name(text)) return s.value;
+  }
   std::vector<std::string> named = choices_;
   std::erase(named, "");  // stands for a default
   node.fail(fmt::format("expected one of {}, got '{}'{}", fmt::join(named, ", "), shortened(text),
@@ -377,6 +380,7 @@ Json Fields::schema() const {
                        (f.need_.empty() ? "" : "; needs " + f.need_);
     if (!f.choices_.empty() && f.type_ == Field::Type::kText) {
       p["enum"] = f.choices_;
+      for (const Field::Switch& s : f.spellings_) p["enum"].push_back(s.name);
       if (f.optional_) p["enum"].push_back(nullptr);
     }
     if (f.type_ == Field::Type::kInt || f.type_ == Field::Type::kNumber) {

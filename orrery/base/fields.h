@@ -46,6 +46,10 @@ class Field {
   Field& alias_of(std::string value, std::string name) {
     return switches_.push_back({std::move(name), std::move(value)}), *this;
   }
+  // Another tool's name of a choice (`adamw` of adam).
+  Field& spelled(std::string other, std::string choice) {
+    return spellings_.push_back({std::move(other), std::move(choice)}), *this;
+  }
   // The only texts allowed.
   Field& one_of(std::vector<std::string> names) { return choices_ = std::move(names), *this; }
   // The switch without which it has no effect: `what` says how it is turned on ("arrivals gamma"),
@@ -67,6 +71,7 @@ class Field {
   };
   const std::vector<Switch>& switches() const { return switches_; }
   const std::vector<std::string>& choices() const { return choices_; }
+  const std::vector<Switch>& spellings() const { return spellings_; }
   Type type() const { return type_; }
   Dimension dimension() const { return dimension_; }
   bool is_required() const { return required_; }
@@ -91,6 +96,7 @@ class Field {
   std::string name_, doc_, unit_, default_, need_;
   std::vector<std::string> aliases_, choices_;
   std::vector<Switch> switches_;
+  std::vector<Switch> spellings_;  // name: another tool's; value: the choice
   Type type_ = Type::kText;
   Dimension dimension_ = Dimension::kNone;
   bool required_ = false;

@@ -1,5 +1,6 @@
 #include "orrery/scenario/answer.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace orrery {
@@ -26,6 +27,12 @@ Metric rate_metric(std::string name, std::string unit, double amount,
   return {std::move(name), std::move(unit), amount / time.value.value(),
           at(0.75),        at(0.25),        at(0.95),
           at(0.05),        time.origin};
+}
+
+Metric of_peak_metric(std::string name, double amount, const Estimate<Seconds>& time) {
+  Metric m = rate_metric(std::move(name), "%", amount, time);
+  for (double* high : {&m.high50, &m.high90}) *high = std::max(m.value, std::min(*high, 100.0));
+  return m;
 }
 
 const Metric* Point::find(std::string_view name) const {

@@ -35,6 +35,8 @@ Metric exact_metric(std::string name, std::string unit, double value);
 // A rate per unit of time: amount / time, with the time's interval turned round.
 Metric rate_metric(std::string name, std::string unit, double amount,
                    const Estimate<Seconds>& time);
+// The same in percent of a data sheet's peak, which no interval passes.
+Metric of_peak_metric(std::string name, double amount, const Estimate<Seconds>& time);
 
 // One kind of kernel (or host work) in a step.
 struct KernelRow {

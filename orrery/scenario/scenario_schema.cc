@@ -121,6 +121,7 @@ void add_rows(const Fields& fields, const std::string& prefix, bool defaults, st
     if (!f.need().empty()) doc += "; needs " + f.need();
     for (const Field::Switch& s : f.switches())
       doc += fmt::format("; also `{}: true` for {}", s.name, s.value);
+    for (const Field::Switch& s : f.spellings()) doc += fmt::format("; {} is {}", s.name, s.value);
     for (const std::string& alias : f.aliases()) doc += fmt::format("; also `{}`", alias);
     out += fmt::format("| `{}{}` | {} | {} | {} |\n", prefix, f.name(), cell(values_text(f)),
                        cell(defaults ? default_text(f) : ""), cell(doc));

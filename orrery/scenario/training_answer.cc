@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/hardware/segments.h"
 #include "orrery/model/catalog.h"
 #include "orrery/scenario/own_runs.h"
 #include "orrery/scenario/training_breakdown.h"
@@ -196,7 +197,9 @@ std::optional<Undeclared> TrainingAnswerer::undeclared_release(const IterationPa
 const TrainingAnswerer::Machine& TrainingAnswerer::machine(std::int64_t gpus) {
   auto it = machines_.find(gpus);
   if (it == machines_.end()) {
-    Cluster cluster(catalog_, setting_.gpu, static_cast<int>(gpus), setting_.node);
+    NodeType node = node_of(catalog_, setting_.gpu, setting_.node);
+    Cluster cluster(catalog_, setting_.gpu, static_cast<int>(gpus),
+                    in_segments(std::move(node), static_cast<int>(gpus)));
     auto network =
         make_network_model(cluster, {}, collective_library(setting_.gpu), setting_.bundle);
     it = machines_.emplace(gpus, Machine{std::move(cluster), std::move(network)}).first;
@@ -262,11 +265,11 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const double flops = model_flops_per_token(setting_.model, job) * tokens;
   p.metrics.push_back(rate_metric("model_tflops", "TFLOP/s", flops / gpus / 1e12, whole));
   const double peak = gpu.peak(gpu.compute_dtype(job.precision.compute)).value();
-  p.metrics.push_back(rate_metric("mfu", "%", 100 * flops / gpus / peak, whole));
+  p.metrics.push_back(of_peak_metric("mfu", 100 * flops / gpus / peak, whole));
   Flops executed;
   for (const int kind : parts.kind) executed += parts.kinds[static_cast<std::size_t>(kind)].flops;
   const double a_rank = executed.value() / job.plan.pp * static_cast<double>(job.micro_batches());
-  p.metrics.push_back(rate_metric("hfu", "%", 100 * a_rank / peak, whole));
+  p.metrics.push_back(of_peak_metric("hfu", 100 * a_rank / peak, whole));
   p.metrics.push_back(share_metric("bubble", t.bubble, whole));
   add_communication(parts, t, job, whole, p);
   const std::vector<TrainingTerm> terms = iterations.terms(job, traits_, 0);
@@ -276,10 +279,9 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(
       exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
   double repeats = 0;  // iterations of the run, evaluations among them
-  if (question_.tokens) {
-    const double steps = std::ceil(*question_.tokens / tokens);
-    repeats = add_run(steps, t, whole, gpus, p);
-    p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * steps / 1e18));
+  if (const auto steps = run_steps(question_, job)) {
+    repeats = add_run(*steps, t, whole, gpus, p);
+    p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
   }
   if (question_.chanced) add_chance(question_.chance, whole, repeats, job.plan.devices(), p);
   std::optional<int> stage;

@@ -67,8 +67,8 @@ void add_blocks(const Architecture& model, const TrainingJob& job,
   add("mlp_block", mlp);
   add("layer", layer);
   if (mlp_products > Seconds(0))
-    p.metrics.push_back(rate_metric("mlp_of_peak", "%", 100 * mlp_flops / peak,
-                                    {mlp_products, whole.shared, whole.own, whole.origin}));
+    p.metrics.push_back(of_peak_metric("mlp_of_peak", 100 * mlp_flops / peak,
+                                       {mlp_products, whole.shared, whole.own, whole.origin}));
   if (mlp_flops > 0)
     p.metrics.push_back(exact_metric("mlp_flops", "TFLOP", mlp_flops * share / 1e12));
   p.metrics.push_back(exact_metric("layer_flops", "TFLOP", layer_flops * share / 1e12));

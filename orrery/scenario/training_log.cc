@@ -56,11 +56,13 @@ struct Series {
   void add(std::optional<double> v) {
     if (v) values.push_back(*v);
   }
+  std::size_t skipped() const {
+    return values.size() > 1 ? std::max<std::size_t>(1, values.size() / 10) : 0;
+  }
+  std::size_t counted() const { return values.size() - skipped(); }
   std::optional<double> median() const {
     if (values.empty()) return std::nullopt;
-    const std::size_t skipped =
-        values.size() > 1 ? std::max<std::size_t>(1, values.size() / 10) : 0;
-    std::vector<double> late(values.begin() + static_cast<std::ptrdiff_t>(skipped), values.end());
+    std::vector<double> late(values.begin() + static_cast<std::ptrdiff_t>(skipped()), values.end());
     std::sort(late.begin(), late.end());
     const std::size_t n = late.size();
     return n % 2 == 1 ? late[n / 2] : 0.5 * (late[n / 2 - 1] + late[n / 2]);
@@ -76,6 +78,9 @@ TrainingLog parse_training_log(std::string_view text, const std::string& name) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string line = plain(text.substr(begin, end - begin));
     begin = end + 1;
+    for (const char* key : {"global batch size", "global_batch_size"}) {
+      if (const auto n = number_after(line, key)) log.global_batch = std::llround(*n);
+    }
     if (const auto ms = number_after(line, "elapsed time per iteration (ms)")) {
       log.tool = "Megatron";
       iteration.add(*ms / 1e3);
@@ -99,7 +104,7 @@ TrainingLog parse_training_log(std::string_view text, const std::string& name) {
   log.tokens_per_s_per_gpu = rate.median();
   log.tflops_per_gpu = tflops.median();
   log.memory_gb = memory.median();
-  log.steps = static_cast<std::int64_t>(std::max(iteration.values.size(), rate.values.size()));
+  log.steps = static_cast<std::int64_t>(std::max(iteration.counted(), rate.counted()));
   return log;
 }
 

@@ -21,8 +21,9 @@
 namespace orrery {
 
 struct TrainingLog {
-  std::string tool;        // "Megatron", "NeMo", "torchtitan"
-  std::int64_t steps = 0;  // that count
+  std::string tool;                          // "Megatron", "NeMo", "torchtitan"
+  std::int64_t steps = 0;                    // that count
+  std::optional<std::int64_t> global_batch;  // sequences of a step, where it is printed
   // Medians over the steps.
   std::optional<double> iteration_s, tokens_per_s_per_gpu, tflops_per_gpu, memory_gb;
 };

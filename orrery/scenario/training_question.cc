@@ -64,6 +64,11 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
       .needs(kExperts);
   f.add("tp_overlap", p.tp_overlap, "tensor-parallel communication beside products")
       .alias("tp_comm_overlap");
+  f.add("tp_overlap_pieces", p.tp_overlap_pieces,
+        "pieces of a product and its collective; 0: tp (the ring of user buffers, async TP); 4: "
+        "TransformerEngine's pipelined reduce-scatter")
+      .range(0, 1024)
+      .needs("training.tp_overlap", [&p] { return p.tp_overlap; });
   f.add("schedule", p.schedule, "of the pipeline; empty: 1f1b, interleaved with vp above 1")
       .one_of(optional_names(pipeline_schedule_kinds()))
       .needs("training.pp above 1", above_one(q.pp));
@@ -90,6 +95,9 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
   f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses", "usp"},
              "how context-parallel ranks share keys and values")
       .alias("cp_comm_type")
+      .spelled("p2p", "ring")
+      .spelled("a2a", "ulysses")
+      .spelled("a2a+p2p", "usp")
       .needs("training.cp above 1", above_one(q.cp));
   f.add("ulysses", p.ulysses,
         "context method usp: consecutive ranks that share heads; rings go between such groups")
@@ -105,6 +113,10 @@ void declare_formats(Fields& f, TrainingPrecision& p) {
   f.add("compute", p.compute,
         "number format of the large products: bf16, fp16, fp8, fp4, tf32, fp32");
   f.add_enum("fp8_recipe", p.recipe, {"tensor", "block", "mx"}, "how fp8 operands are scaled")
+      .spelled("delayed", "tensor")
+      .spelled("tensorwise", "tensor")
+      .spelled("blockwise", "block")
+      .spelled("mxfp8", "mx")
       .needs("training.compute fp8", [&p] { return p.compute == Dtype::kFp8; });
   f.add("activations", p.activations, "format of activations and weights: bf16, fp16, fp32");
   f.add("gradients", p.gradients,
@@ -140,7 +152,8 @@ void declare_job(Fields& f, TrainingQuestion& q) {
       .range(0, 10'000)
       .alias("recompute_num_layers")
       .needs("training.recompute full", [&q] { return q.recompute == "full"; });
-  f.add_enum("optimizer", j.optimizer, {"adam", "sgd", "adafactor", "muon"}, "the optimizer");
+  f.add_enum("optimizer", j.optimizer, {"adam", "sgd", "adafactor", "muon"}, "the optimizer")
+      .spelled("adamw", "adam");
   f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "what is trained");
   f.add("lora_rank", j.lora_rank, "rank of the adapters").range(1, 65536).needs(kTuning, adapted);
   f.custom(
@@ -244,6 +257,7 @@ const TrainingStackKind& stack_of(const TrainingQuestion& q) {
 StackTraits traits_of(const TrainingQuestion& q) {
   StackTraits traits = orrery::traits(stack_of(q), q.compiled);
   traits.grouped_experts = q.grouped_experts.value_or(traits.grouped_experts);
+  traits.fused_experts = q.fused_experts;
   return traits;
 }
 
@@ -281,23 +295,31 @@ void declare(Fields& f, TrainingQuestion& q) {
         "one kernel for all experts of a rank (torch._grouped_mm), not one product an expert; "
         "default: the stack's")
       .needs(kExperts);
+  f.add("fused_experts", q.fused_experts,
+        "that kernel with the activation and the casts between its products inside "
+        "(TransformerEngine's CuTe DSL grouped MLP, mxfp8 on Blackwell)")
+      .needs(kExperts);
   f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
   f.add("events", q.events, "every pass of every micro-batch is scheduled; default: closed form");
   f.add("rank", q.rank,
         "breakdown and memory of this rank's stage; default: the slowest and the fullest stage")
       .range(0, kMostRanks);
   f.add("tokens", q.tokens, "tokens to train on; default: not asked").range(1, 1e18);
-  const auto whole = [&q] { return q.tokens.has_value(); };
+  f.add("samples", q.samples, "the same in sequences").range(1, 1e15).alias("train_samples");
+  f.add("iterations", q.iterations, "the same in steps of the optimizer")
+      .range(1, 1e12)
+      .alias("train_iters");
+  const auto whole = [&q] { return q.tokens || q.samples || q.iterations; };
   f.add("eval_interval", q.eval_interval, "steps between evaluations; 0: none")
       .range(0, 1e9)
-      .needs("training.tokens", whole);
+      .needs("training.tokens, samples or iterations", whole);
   f.add("eval_iterations", q.eval_iterations, "forward passes of a global batch in an evaluation")
       .range(1, 1e9)
       .alias("eval_iters")
       .needs("training.eval_interval", [&q] { return q.eval_interval > 0; });
   f.add("gpu_hour_price", q.gpu_hour_price, "of a GPU, in any currency; 0: not asked")
       .range(0, 1e6)
-      .needs("training.tokens", whole);
+      .needs("training.tokens, samples or iterations", whole);
 }
 
 TrainingJob only_layout(const TrainingQuestion& q) {
@@ -323,6 +345,16 @@ std::vector<Undeclared> undeclared(const TrainingQuestion& q, const TrainingJob&
   return out;
 }
 
+std::optional<double> run_steps(const TrainingQuestion& q, const TrainingJob& job) {
+  if (int{q.tokens.has_value()} + int{q.samples.has_value()} + int{q.iterations.has_value()} > 1)
+    throw InputError("training: one of tokens, samples and iterations says how long the run is");
+  const double batch = static_cast<double>(job.global_batch);
+  if (q.tokens) return std::ceil(*q.tokens / (batch * static_cast<double>(job.seq)));
+  if (q.samples) return std::ceil(*q.samples / batch);
+  if (q.iterations) return static_cast<double>(*q.iterations);
+  return std::nullopt;
+}
+
 std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSetting& s) {
   double count = 1;
   for (const Sweep* sweep :
@@ -342,7 +374,8 @@ std::vector<Point> answer_training(const TrainingQuestion& q, const TrainingSett
       answerer.answer(job, p);
       if (s.bounds) {
         job.micro_batch = p.at["micro_batch"], job.global_batch = p.at["global_batch"];
-        bound_training(s.model, s.gpu, job, q.tokens.value_or(0), p);
+        const double tokens = static_cast<double>(job.global_batch * job.seq);
+        bound_training(s.model, s.gpu, job, run_steps(q, job).value_or(0) * tokens, p);
       }
     } catch (const Infeasible& e) {
       if (count == 1) throw;

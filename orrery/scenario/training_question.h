@@ -43,8 +43,11 @@ struct TrainingQuestion {
   std::string own_runs;                   // file (own_runs.h); empty: none
   bool compiled = false;
   std::optional<bool> grouped_experts;  // none: the stack's
-  bool find_max_batch = false;          // the largest micro-batch that fits, instead of micro_batch
-  std::optional<double> tokens;         // to train on; none: not asked
+  bool fused_experts = false;
+  bool find_max_batch = false;  // the largest micro-batch that fits, instead of micro_batch
+  // How long the run is: at most one of these; none: not asked.
+  std::optional<double> tokens, samples;
+  std::optional<std::int64_t> iterations;
   // Every eval_interval steps (0: never) the forward passes of eval_iterations global batches.
   std::int64_t eval_interval = 0, eval_iterations = 10;
   double gpu_hour_price = 0;  // in any currency; 0: not asked
@@ -88,6 +91,10 @@ struct Undeclared {
   double deviation = 0;
 };
 std::vector<Undeclared> undeclared(const TrainingQuestion& question, const TrainingJob& job);
+
+// Steps of the optimizer that the run takes; InputError: more than one of tokens, samples and
+// iterations.
+std::optional<double> run_steps(const TrainingQuestion& question, const TrainingJob& job);
 
 std::vector<Point> answer_training(const TrainingQuestion& question,
                                    const TrainingSetting& setting);

@@ -47,7 +47,8 @@ double cost_factor(const IterationParts& whole, const ChunkParts& parts, const T
   if (cost != TrainingCost::kTensor || !plan.tp_overlap || piped <= Seconds(0)) return f;
   const Seconds products = cost_factor(whole, parts, k, plan, TrainingCost::kProducts, pass) *
                            parts.time[at(TrainingCost::kProducts)][at(pass)];
-  const Seconds exposed = piped_exposed(products, f * piped, parts.collectives[at(pass)], plan.tp,
+  const int pieces = plan.tp_overlap_pieces > 0 ? plan.tp_overlap_pieces : plan.tp;
+  const Seconds exposed = piped_exposed(products, f * piped, parts.collectives[at(pass)], pieces,
                                         whole.tensor_slowdown, events);
   return (f * (all - piped) + k[C::kTensorOverlapped] * exposed) / all;
 }

@@ -86,6 +86,9 @@ struct StackTraits {
   // One kernel for all experts of a rank (torchtitan's torch._grouped_mm), not a product an expert
   // one after the other (TransformerEngine's GroupedLinear, Megatron Core's default).
   bool grouped_experts = false;
+  // That kernel with the activation and the casts between its two products inside (Transformer-
+  // Engine's fused grouped MLP in CuTe DSL: mxfp8 on Blackwell).
+  bool fused_experts = false;
   // Gradients are reduced, and weights updated in shards gathered, in buckets of so many
   // parameters, and at least so many for each data-parallel rank. 0: a layer at a time (FSDP).
   double bucket = 0, bucket_of_rank = 0;

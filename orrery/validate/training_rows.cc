@@ -115,6 +115,10 @@ void set_plan(TrainingRow& row, const Cells& get) {
   p.dp_overlap = stack.dp_overlap;
   if (p.ep > 1 && has(flags, "DeepEP")) {
     p.dispatcher = ExpertDispatcher::kFlex;
+  } else if (p.ep > 1 &&
+             overlaps_experts(row.source, row.model_id, row.gpu, row.dtype, row.version)) {
+    p.dispatcher = ExpertDispatcher::kFlex;
+    p.ep_overlap = row.fused_experts = true;
   } else if (p.ep > 1) {
     undeclared("dispatcher");
   }

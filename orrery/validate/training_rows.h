@@ -39,6 +39,7 @@ struct TrainingRow {
   TrainingJob job;
   int gpus = 0;  // 0: not stated
   NodeType node;
+  bool fused_experts = false;        // StackTraits::fused_experts
   bool compiled = false;             // torch.compile, or a stack without eager kernels
   std::optional<Seconds> iteration;  // measured
   std::optional<double> tokens_per_s_per_gpu;

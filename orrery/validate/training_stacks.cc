@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "orrery/base/error.h"
+#include "orrery/hardware/segments.h"
 #include "orrery/training/releases.h"
 #include "orrery/training/stacks.h"
 
@@ -86,10 +87,6 @@ constexpr std::array<Network, 13> kNetworks = {{
     {"400 Gb/s per node", "roce-100", 4},
 }};
 
-// Jobs of several racks of 72 take 64 GPUs of each, so that groups of powers of two stay inside one
-// (NVIDIA's recipes: segments of 16 trays).
-constexpr int kOfRack = 64;
-
 }  // namespace
 
 TrainingStack training_stack(std::string_view framework, std::string_view version,
@@ -167,17 +164,28 @@ std::optional<StatedExperts> stated_experts(std::string_view source, std::string
   return StatedExperts{split ? 0 : 1, kCapacity};
 }
 
+bool overlaps_experts(std::string_view source, std::string_view model, std::string_view gpu,
+                      std::string_view dtype, std::string_view version) {
+  const bool blackwell = has(gpu, "b200") || has(gpu, "b300");
+  if (source != "megatron-bridge" || dtype != "mxfp8" || !blackwell) return false;
+  // Its pull requests 3983 and 4226 (DeepSeek-V3 on GB300, GB200) are of release 26.06, as Qwen3's
+  // and gpt-oss's; 4606 (Qwen3 on B200, B300) of 26.06.01; Kimi on GB300 came with 26.08 (5168).
+  // Nemotron 3 has the kernel only since August 2026 (5620), and never the overlap.
+  const bool rack = gpu.starts_with("gb");
+  if (model.starts_with("deepseek-v3")) return rack && version >= "26.06";
+  if (model.starts_with("qwen3-") && !has(model, "next"))
+    return version >= (rack ? "26.06" : "26.06.01");
+  if (model.starts_with("gpt-oss")) return version >= "26.06";
+  return model.starts_with("kimi") && gpu.starts_with("gb300") && version >= "26.08";
+}
+
 StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,
                        int gpus_per_node, int gpus) {
   StatedNode out;
   out.node = catalog.node_type(gpu.node);
   const bool rack = out.node.gpus_per_host > 0 && out.node.gpus_per_host < out.node.gpu_count;
   if (gpus_per_node > 1 && !rack) out.node.gpu_count = gpus_per_node;
-  if (rack && gpus > out.node.gpu_count) {
-    const double share = static_cast<double>(kOfRack) / out.node.gpu_count;
-    out.node.network.ports = static_cast<int>(out.node.network.ports * share);
-    out.node.gpu_count = kOfRack;
-  }
+  out.node = in_segments(std::move(out.node), gpus);
   if (has(interconnect, "EFA") || has(interconnect, "TCPX")) {
     const char* named = has(interconnect, "TCPX")  ? "gcp-a3-high"
                         : gpu.id.starts_with("a1") ? "aws-p4d"

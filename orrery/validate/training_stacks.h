@@ -51,14 +51,20 @@ struct StatedExperts {
 std::optional<StatedExperts> stated_experts(std::string_view source, std::string_view reference,
                                             std::string_view gpu);
 
+// Whether Megatron Bridge's recipe of a release runs a mixture's mxfp8 experts in one fused kernel,
+// their exchange by HybridEP and beside another micro-batch's computation
+// (cutedsl_fused_grouped_mlp and moe_a2a_overlap of its performance configurations; the table has
+// no column for them).
+bool overlaps_experts(std::string_view source, std::string_view model, std::string_view gpu,
+                      std::string_view dtype, std::string_view version);
+
 struct StatedNode {
   NodeType node;
   bool network_stated = false;  // false: the node's own default
 };
 
 // The GPU's usual node with the GPUs of a node and the network that a row states ("NVLink; RoCE
-// 1600 Gb/s per node"). A rack of trays stays a rack; a job of `gpus` that fills several takes 64
-// of each.
+// 1600 Gb/s per node"). A rack of trays stays a rack, of which a job of `gpus` takes segments.
 StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,
                        int gpus_per_node, int gpus);
 

@@ -53,6 +53,7 @@ struct TrainingPlan {
   // Collectives of tensor-parallel layers are cut into tp pieces, each beside a piece of the
   // product that makes or reads it (user buffers, async TP): training/stream_overlap.h.
   bool tp_overlap = false;
+  int tp_overlap_pieces = 0;  // 0: tp
   std::string
       schedule;  // of the pipeline (training/schedule.h); empty: 1f1b, interleaved if vp > 1
   // Layers of each virtual stage in model order, pp*vp of them; empty: equal.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "orrery/model/parameters.h"
 #include "orrery/workload/training_parameters.h"
@@ -371,8 +372,40 @@ class Passes {
     const Bytes half = real(rows * e.experts) * real(inner) * element_;
     const Elementwise act{Elementwise::Kind::kActivation, rows * e.experts, inner,
                           (e.gated ? 2 : 1) * half, half};
+    const std::size_t after = ops_.size();
     forward_and_again(act, op.count, op, Cost::kElementwise);
     put(gradient(act), op.count, op, Pass::kBackwardInput, Cost::kElementwise);
+    if (has_bias()) biases(rows * e.experts, e.hidden, op);
+    for (std::size_t i = after; i < ops_.size(); ++i) ops_[i].between_experts = true;
+  }
+
+  bool has_bias() const {
+    return std::any_of(model_.layers.specs().begin(), model_.layers.specs().end(),
+                       [](const LayerSpec& l) {
+                         const auto* moe = std::get_if<MoeMlp>(&l.mlp);
+                         return moe && moe->bias;
+                       });
+  }
+
+  // The bias of the second product times the router's probability, added in fp32 by eager kernels
+  // (Megatron Core's TEGroupedMLP._apply_bias; the first product adds its own). Forward a product,
+  // a sum, a concatenation of the experts and a cast; backward the cast, the gradient of the sum,
+  // and for bias and probability a product and a sum each. Bytes an element.
+  void biases(std::int64_t rows, std::int64_t width, const ProgramOp& op) {
+    const ProgramOp from{Op{}, op.count, "moe_bias", op.part};
+    const double elements = real(rows) * real(width);
+    const auto kernel = [&](double read, double written) {
+      return Elementwise{Elementwise::Kind::kCopy, rows, width, elements * Bytes(read),
+                         elements * Bytes(written)};
+    };
+    constexpr std::array<std::pair<double, double>, 4> kForward = {
+        {{0, 4}, {6, 4}, {4, 4}, {4, 2}}};
+    constexpr std::array<std::pair<double, double>, 6> kBackward = {
+        {{2, 4}, {4, 2}, {4, 4}, {4, 0}, {4, 4}, {4, 0}}};
+    for (const auto& [read, written] : kForward)
+      forward_and_again(kernel(read, written), op.count, from, Cost::kElementwise);
+    for (const auto& [read, written] : kBackward)
+      put(kernel(read, written), op.count, from, Pass::kBackwardInput, Cost::kElementwise);
   }
 
   void routed(const MoeExperts& m, const ProgramOp& op) {
@@ -386,14 +419,19 @@ class Passes {
     const std::int64_t inner = e.intermediate / e.tp;
     const double experts = e.experts;
     accumulate(experts * (e.gated ? 3 : 2) * real(inner) * e.hidden, op);
-    for (const Gemm& g :
-         {Gemm{static_cast<std::int64_t>(tokens), (e.gated ? 2 : 1) * inner, e.hidden, 1, e.format},
-          Gemm{static_cast<std::int64_t>(tokens), e.hidden, inner, 1, e.format}}) {
+    const std::array<Gemm, 2> products = {
+        Gemm{static_cast<std::int64_t>(tokens), (e.gated ? 2 : 1) * inner, e.hidden, 1, e.format},
+        Gemm{static_cast<std::int64_t>(tokens), e.hidden, inner, 1, e.format}};
+    for (const Gemm& g : products) {
       const FormatFacts& f = facts(g.format);
       if (!f.quantises_activation) continue;
       const double narrow = f.activation.value();
+      // Between the two products: the second's input, and the first's gradient of its output.
+      const bool second = &g == &products[1];
       cast(tokens * real(g.k), 2, narrow, op.count * (1 + recomputed_), op, Pass::kForward);
+      ops_.back().between_experts = second;
       cast(tokens * real(g.n), 2, 2 * narrow, op.count, op, Pass::kBackwardInput);
+      ops_.back().between_experts = !second;
       if (!job_.precision.fp8_parameters)
         cast(experts * real(g.n) * real(g.k), 2, 2 * narrow, op.count / real(job_.micro_batches()),
              op, Pass::kForward);

@@ -8,7 +8,8 @@
 //                           without it, softmax and two batched products a pass, all in memory
 //   routed experts          two products an expert, like any others, and an activation (or one
 //                           kernel for a rank's experts: one_for_all); the
-//                           router's small kernels and the copies that lay tokens out by expert
+//                           router's small kernels, the copies that lay tokens out by expert, and
+//                           biases of the second product (gpt-oss)
 //   recurrent mixers        twice the forward, in the input's pass
 //   elementwise             gradient() of op.h
 //   embedding               the scatter of gradients, in the weight's pass
@@ -88,6 +89,9 @@ struct TrainingOp {
   int experts = 1;
   // Of a collective: its ranks are so many times as far apart as its group's.
   int apart = 1;
+  // Around the products of experts, of what a kernel that fuses them does itself: the activation,
+  // the cast between the two products and the mirrored one, biases.
+  bool between_experts = false;
 };
 
 // Of virtual stage `chunk`. REQUIRES that check_job accepts.

@@ -412,6 +412,8 @@ TEST(BadInput, TrainingLayouts) {
   refused("-m llama-3-8b --gpus 4 --pp 4 --vp 2 --schedule 1f1b", kInfeasible, "one chunk");
   refused("-m llama-3-8b --stack megaton", kBadInput, "megatron");
   refused("-m llama-3-8b --gpus 8 --tokens 0", kBadInput, "--tokens: 0 is out of range: 1 to");
+  refused("-m llama-3-8b --gpus 8 --tokens 1e9 --samples 1e6", kBadInput,
+          "one of tokens, samples and iterations");
   refused("-m llama-3-8b --gpus 8 --sweep tp", kBadInput, "expected KEY=VALUES");
   refused("-m llama-3-8b --gpus 8 --sweep tpp=1,2", kBadInput, "did you mean 'tp'?");
   refused("-m llama-3-8b --gpus 8 --sweep tp=1,0", kBadInput, "0 is out of range");

@@ -38,6 +38,7 @@ const std::vector<Case> kCases = {
     {"train -m llama-3-8b -g h100-sxm", "--capacity-factor 1.5", "a model with experts"},
     {"train -m llama-3-8b -g h100-sxm", "--expert-skew 0.5", "a model with experts"},
     {"train -m llama-3-8b -g h100-sxm", "--eval-interval 100", "training.tokens"},
+    {"train -m llama-3-8b -g h100-sxm", "--tp-overlap-pieces 4", "training.tp_overlap"},
     {"simulate -m llama-3-8b -g h100-sxm", "--speculation-tokens 4", "speculation.method"},
     {"simulate -m llama-3-8b -g h100-sxm", "--burstiness 0.25", "load.arrivals gamma"},
     {"simulate -m llama-3-8b -g h100-sxm", "--end-rate 4", "load.arrivals ramp"},
@@ -116,6 +117,11 @@ TEST(OtherToolsNames, MeanTheSame) {
   EXPECT_NE(points_of(cached), points_of(cached + "--no-enable-prefix-caching"));
   const std::string train = "train -m llama-3-8b -g h100-sxm --gpus 8 --stack megatron ";
   EXPECT_EQ(points_of(train + "--use-distributed-optimizer"), points_of(train + "--zero 1"));
+  EXPECT_EQ(points_of(train + "--optimizer adamw"), points_of(train));
+  EXPECT_EQ(points_of(train + "--compute fp8 --fp8-recipe blockwise"),
+            points_of(train + "--compute fp8 --fp8-recipe block"));
+  EXPECT_EQ(points_of(train + "--cp 8 --cp-comm-type a2a"),
+            points_of(train + "--cp 8 --context-method ulysses"));
   EXPECT_THAT(run_program(serve + "--goodput ttft:0.5s").err, HasSubstr("milliseconds"));
 }
 
@@ -222,6 +228,23 @@ TEST(Compare, TakesATrainingLog) {
   ASSERT_TRUE(j.is_object());
   EXPECT_EQ(j["tool"], "Megatron");
   EXPECT_DOUBLE_EQ(j["figures"]["iteration_time"]["measured"], 0.25);
+}
+
+// A file that is no log, asked about with a job's flags, is said to be none; and a log of another
+// batch is not compared in silence.
+TEST(Compare, SaysWhatIsWrongWithALog) {
+  const Scratch s;
+  const std::string job = " -m llama-3-8b -g h100-sxm --gpus 8 --global-batch 8";
+  for (const std::string& file : {s.file("empty.log", ""), s.file("other.log", "hello\n")}) {
+    const Result r = run_program("compare " + file + job);
+    EXPECT_EQ(r.code, kBadInput);
+    EXPECT_THAT(r.err, HasSubstr("no line of a training log"));
+  }
+  EXPECT_THAT(run_program("compare none.log" + job).err, HasSubstr("none.log: no such file"));
+  const std::string log =
+      s.file("run.log",
+             " iteration 1/ 9 | elapsed time per iteration (ms): 250.0 | global batch size: 64\n");
+  EXPECT_THAT(run_program("compare " + log + job).out, HasSubstr("64 sequences a step"));
 }
 
 TEST(Messages, SayWhatToAskInstead) {

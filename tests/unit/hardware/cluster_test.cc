@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
+#include "orrery/hardware/segments.h"
 
 namespace orrery {
 namespace {
@@ -108,6 +109,27 @@ TEST(ClusterErrors, RefuseWhatCannotBe) {
   EXPECT_THROW(c.link(4, 8), InputError);
   EXPECT_THROW(c.link(2, 0), InputError);
   EXPECT_THROW(c.link(2147483647, 2147483647), InputError);
+}
+
+// 256 GPUs on racks of 72 are four segments of 64, whose groups of 32 stay inside; 288 fill four
+// racks; a job of one rack has all of it, and an odd one what it has.
+TEST(Segments, RacksAreTakenInEqualParts) {
+  const NodeType rack = Catalog().node_type("gb200-nvl72");
+  const auto of = [&](int gpus) { return in_segments(rack, gpus); };
+  EXPECT_EQ(of(256).gpu_count, 64);
+  EXPECT_EQ(of(256).network.ports, 64);
+  EXPECT_EQ(of(288).gpu_count, 72);
+  EXPECT_EQ(of(72).gpu_count, 72);
+  EXPECT_EQ(of(64).gpu_count, 72);
+  EXPECT_EQ(of(96).gpu_count, 48);
+  EXPECT_EQ(of(4 * 79).gpu_count, 72);  // a prime number of trays
+  const NodeType hgx = Catalog().node_type("hgx-h100");
+  EXPECT_EQ(in_segments(hgx, 12).gpu_count, 8);
+  const Catalog catalog;
+  const Cluster job(catalog, catalog.gpu("gb200"), 256, of(256));
+  EXPECT_EQ(job.link(32).fabric, job.scale_up());
+  const Cluster whole = cluster("gb200", 256);
+  EXPECT_EQ(whole.link(32).fabric, whole.network());
 }
 
 }  // namespace

@@ -22,6 +22,15 @@ TEST(TrainingLog, Megatron) {
   EXPECT_NEAR(*log.iteration_s, 1.2, 1e-12);  // the first one does not count
   EXPECT_NEAR(*log.tflops_per_gpu, 410, 1e-12);
   EXPECT_FALSE(log.memory_gb);
+  EXPECT_EQ(log.steps, 2);
+  EXPECT_FALSE(log.global_batch);
+}
+
+TEST(TrainingLog, SaysItsGlobalBatch) {
+  const TrainingLog log = parse_training_log(
+      " iteration 1/ 9 | elapsed time per iteration (ms): 5.0 | global batch size:   128 |\n", "l");
+  EXPECT_EQ(log.global_batch, 128);
+  EXPECT_EQ(log.steps, 1);
 }
 
 TEST(TrainingLog, TorchtitanWithColours) {
@@ -42,6 +51,7 @@ TEST(TrainingLog, NeMo) {
       "n.log");
   EXPECT_EQ(log.tool, "NeMo");
   EXPECT_NEAR(*log.iteration_s, 3.21, 1e-12);
+  EXPECT_EQ(log.global_batch, 512);
 }
 
 TEST(TrainingLog, RefusesOtherFiles) {

@@ -152,6 +152,35 @@ TEST(TrainingQuestion, EvaluationsAndPrice) {
                InputError);
 }
 
+// A run is as long in tokens, in sequences and in steps.
+TEST(TrainingQuestion, LengthOfARun) {
+  const auto hours = [](const std::string& run) {
+    return answer_of(
+               "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {stack: fsdp, gpus: "
+               "8, seq: 4096, global_batch: 64, " +
+               run + "}}")
+        .points.at(0)
+        .find("time_to_train")
+        ->value;
+  };
+  EXPECT_DOUBLE_EQ(hours("iterations: 1000"), hours("samples: 64000"));
+  EXPECT_DOUBLE_EQ(hours("train_iters: 1000"), hours("tokens: 262144000"));
+  // A step that is begun is ended.
+  EXPECT_DOUBLE_EQ(hours("samples: 63990"), hours("samples: 64000"));
+  EXPECT_THROW(hours("iterations: 10, samples: 640"), InputError);
+}
+
+// No interval of a share of the peak passes it.
+TEST(TrainingQuestion, SharesOfThePeakEndAtIt) {
+  const Point p = answer_of(
+                      "{model: llama-2-7b, hardware: {gpu: a100-80g-sxm}, training: {moments: "
+                      "bf16, master_weights: false}}")
+                      .points.at(0);
+  EXPECT_GT(p.find("mlp_of_peak")->value, 60);
+  EXPECT_LE(p.find("mlp_of_peak")->high90, 100);
+  EXPECT_GT(p.find("mfu")->high90, p.find("mfu")->value);
+}
+
 // Chance stretches iterations, of which the model is not sure: neither is it of the quantiles.
 TEST(TrainingQuestion, QuantilesOfARunAreAsUnsureAsItsIteration) {
   const Point p =

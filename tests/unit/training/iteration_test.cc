@@ -184,6 +184,26 @@ TEST(Iteration, GroupedExpertsShareTheirWaves) {
   EXPECT_NEAR(experts(32768, true) / experts(32768, false), 1, 0.1);
 }
 
+// The same kernel with the activation and the casts between its products inside: none of these is
+// launched, and the products are as long.
+TEST(Iteration, FusedExpertsLeaveTheCastsBetweenThem) {
+  const Architecture model = load_model("qwen3-30b-a3b", Bundle());
+  const Machine machine(8, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 8);
+  j.seq = 4096, j.precision.compute = Dtype::kFp8;
+  j.plan.dp = j.plan.ep = 8;
+  const auto of = [&](TrainingCost cost, const StackTraits& stack) {
+    Seconds sum;
+    const IterationParts parts = machine.parts(model, j, stack);
+    for (const Seconds s : parts.kinds.at(0).time[at(cost)]) sum += s;
+    return sum;
+  };
+  const StackTraits grouped = {.grouped_experts = true}, fused = {.fused_experts = true};
+  EXPECT_EQ(of(TrainingCost::kExperts, grouped), of(TrainingCost::kExperts, fused));
+  EXPECT_LT(of(TrainingCost::kCasts, fused), 0.85 * of(TrainingCost::kCasts, grouped));
+  EXPECT_LT(of(TrainingCost::kElementwise, fused), of(TrainingCost::kElementwise, grouped));
+}
+
 // Eight ranks of one node, no pipeline: what pairs hide of the exchange is gone from the iteration,
 // in closed form as event by event.
 TEST(Iteration, ExpertOverlapIsASchedule) {
@@ -221,6 +241,37 @@ TEST(Iteration, TensorOverlapIsASchedule) {
   EXPECT_GT(after.work[at(TrainingCost::kTensor)], before / 8);
   EXPECT_LT(after.work[at(TrainingCost::kTensor)], before / 2);
   EXPECT_NEAR(after.total / iteration_events(parts, k, j).total, 1, 1e-9);
+  // A ring's pieces are one a rank; of four, the first is twice as long.
+  const auto of_pieces = [&](int pieces) {
+    j.plan.tp_overlap_pieces = pieces;
+    const IterationTime t = iteration_time(parts, k, j);
+    EXPECT_NEAR(t.total / iteration_events(parts, k, j).total, 1, 1e-9);
+    return t.work[at(TrainingCost::kTensor)];
+  };
+  EXPECT_EQ(of_pieces(8), of_pieces(0));
+  EXPECT_GT(of_pieces(4), of_pieces(8));
+  EXPECT_LT(of_pieces(4), 2 * of_pieces(8));
+}
+
+// Without prefetching, which is overlap's, every gather and reduction of sharded weights stands in
+// the way (PyTorch's BackwardPrefetch none).
+TEST(Iteration, ShardedWeightsWithoutPrefetch) {
+  const Architecture model = gpt(32, 4096, 32);
+  const Machine machine(8);
+  TrainingJob j = job_of(1, 1, 1, 1, 16);
+  j.plan.dp = 8, j.plan.zero = 3;
+  const auto k =
+      training_constants(prior_constants(), "fsdp", Catalog().gpu("a100-80g-sxm"), j.precision);
+  const auto exposed = [&](bool overlap, bool reshard) {
+    j.plan.dp_overlap = overlap, j.plan.reshard = reshard;
+    const IterationParts parts = machine.parts(model, j);
+    const ChunkParts& c = parts.kinds.at(0);
+    const Seconds sent = c.gather + c.gather_again + c.scatter;
+    return iteration_time(parts, k, j).sharding / (k[TrainingConstant::kSharded] * sent);
+  };
+  EXPECT_NEAR(exposed(false, true), static_cast<double>(j.micro_batches()), 1e-9);
+  EXPECT_NEAR(exposed(false, false), static_cast<double>(j.micro_batches()), 1e-9);
+  EXPECT_LT(exposed(true, true), exposed(false, true));
 }
 
 // Four ranks of one node share sequences of 32 k tokens: hops hide beside attention, gathers do

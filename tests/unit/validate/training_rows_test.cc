@@ -279,6 +279,24 @@ TEST(TrainingStack, YearsOfVersions) {
   EXPECT_EQ(training_stack("something", "1", "bf16").name, "");
 }
 
+// By release, model and rack as Bridge's pull requests have it.
+TEST(TrainingStack, BridgeFusesAndOverlapsExpertsSince2606) {
+  const auto of = [](const char* model, const char* gpu, const char* version,
+                     const char* dtype = "mxfp8") {
+    return overlaps_experts("megatron-bridge", model, gpu, dtype, version);
+  };
+  EXPECT_TRUE(of("qwen3-235b-a22b", "gb200", "26.06"));
+  EXPECT_TRUE(of("deepseek-v3", "gb300", "26.08"));
+  EXPECT_FALSE(of("qwen3-235b-a22b", "gb200", "26.04.01"));
+  EXPECT_FALSE(of("qwen3-235b-a22b", "gb200", "26.06", "bf16"));
+  EXPECT_FALSE(of("qwen3-235b-a22b", "b300-sxm", "26.06"));
+  EXPECT_TRUE(of("qwen3-235b-a22b", "b300-sxm", "26.06.01"));
+  EXPECT_FALSE(of("qwen3-235b-a22b", "h100-sxm", "26.08"));
+  EXPECT_FALSE(of("nemotron-3-nano", "gb200", "26.08"));
+  EXPECT_FALSE(of("llama-3-70b", "gb200", "26.08"));
+  EXPECT_FALSE(overlaps_experts("torchtitan", "deepseek-v3", "gb300", "mxfp8", "26.08"));
+}
+
 TEST(TrainingPrecision, FormatsOfTheTables) {
   const TrainingStack llmq = training_stack("LLMQ (CUDA C++)", "2025", "fp8");
   EXPECT_EQ(training_precision("fp8", llmq).compute, Dtype::kFp8);

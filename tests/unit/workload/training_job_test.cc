@@ -271,6 +271,51 @@ TEST(TrainingProgram, TokensAreLaidOutByExpert) {
               1e-9);
 }
 
+// gpt-oss adds a bias times the router's probability to every copy of a token: 28 bytes an element
+// forward and 36 backward. What a fused kernel does itself is marked: those, the activation, and in
+// narrow formats one cast of the two before each pass's products.
+TEST(TrainingProgram, WhatStandsBetweenExperts) {
+  TrainingJob j;
+  j.seq = 512;
+  const auto bytes_between = [&](const Architecture& model, std::string_view name,
+                                 TrainingPass pass, TrainingCost cost) {
+    double sum = 0;
+    for (const TrainingOp& op : training_ops(model, j, 0)) {
+      const auto* e = std::get_if<Elementwise>(&op.op);
+      if (!op.between_experts) continue;
+      EXPECT_NE(e, nullptr) << op.name;
+      if (e && op.name == name && op.pass == pass && op.cost == cost)
+        sum += op.count * (e->read + e->written).value();
+    }
+    return sum;
+  };
+  const Architecture oss = model_of("gpt-oss-20b");
+  const double copies = 24 * 512 * 4.0;  // layers, tokens, experts of each
+  const auto biases = [&](TrainingPass pass) {
+    return bytes_between(oss, "moe_bias", pass, TrainingCost::kElementwise);
+  };
+  EXPECT_NEAR(biases(TrainingPass::kForward) / (copies * 2880), 28, 1e-9);
+  EXPECT_NEAR(biases(TrainingPass::kBackwardInput) / (copies * 2880), 36, 1e-9);
+  const Architecture moe = model_of("mixtral-8x7b");
+  EXPECT_EQ(bytes_between(moe, "moe_bias", TrainingPass::kForward, TrainingCost::kElementwise), 0);
+  const double rows = 32 * 512 * 2.0, inner = 14336;
+  EXPECT_NEAR(
+      bytes_between(moe, "moe_experts", TrainingPass::kForward, TrainingCost::kElementwise) /
+          (rows * inner * 6),
+      1, 1e-9);
+  EXPECT_EQ(bytes_between(moe, "moe_experts", TrainingPass::kForward, TrainingCost::kCasts), 0);
+  j.precision.compute = Dtype::kFp8;
+  // Read in 16 bits and written in 8: the second product's input; backward with its transpose, the
+  // gradient of the gated first product's output.
+  EXPECT_NEAR(bytes_between(moe, "moe_experts", TrainingPass::kForward, TrainingCost::kCasts) /
+                  (rows * inner * 3),
+              1, 1e-3);
+  EXPECT_NEAR(
+      bytes_between(moe, "moe_experts", TrainingPass::kBackwardInput, TrainingCost::kCasts) /
+          (rows * 2 * inner * 4),
+      1, 1e-3);
+}
+
 // Rank 16 on q and v: 80 * 16 * (8192 + 8192 + 8192 + 1024) (suite T4.4).
 TEST(TrainingJob, LoraOfLlama70b) {
   TrainingJob j;
