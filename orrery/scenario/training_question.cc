@@ -14,6 +14,7 @@
 #include "orrery/scenario/physical_bounds.h"
 #include "orrery/scenario/training_answer.h"
 #include "orrery/training/job_schedule.h"
+#include "orrery/training/releases.h"
 
 namespace orrery {
 namespace {
@@ -255,7 +256,9 @@ const TrainingStackKind& stack_of(const TrainingQuestion& q) {
 }
 
 StackTraits traits_of(const TrainingQuestion& q) {
-  StackTraits traits = orrery::traits(stack_of(q), q.compiled);
+  std::optional<double> release;
+  if (!q.stack_version.empty()) release = release_date(q.stack_version);
+  StackTraits traits = orrery::traits(stack_of(q), q.compiled, release);
   traits.grouped_experts = q.grouped_experts.value_or(traits.grouped_experts);
   traits.fused_experts = q.fused_experts;
   return traits;

@@ -8,6 +8,7 @@
 #include "orrery/training/data_overlap.h"
 #include "orrery/training/job_schedule.h"
 #include "orrery/training/offload_overlap.h"
+#include "orrery/training/schedule.h"
 #include "orrery/training/stream_overlap.h"
 
 namespace orrery {
@@ -35,6 +36,25 @@ double context_factor(const IterationParts& whole, const ChunkParts& parts,
   return (f * (all - hops) + context_exposed(p, parts.contexts[at(pass)], events)) / all;
 }
 
+// Of tensor-parallel communication, `f` times what the network says, where a backward pass runs
+// some of it beside the other gradient of the same product. Every second product is
+// column-parallel: these have half of the time.
+double async_factor(const IterationParts& whole, const ChunkParts& parts,
+                    const TrainingConstants& k, const TrainingPlan& plan, TrainingPass pass,
+                    double f) {
+  const bool input = pass == Work::kBackwardInput;
+  if (!input && pass != Work::kBackwardWeight) return f;
+  const TrainingPass other = input ? Work::kBackwardWeight : Work::kBackwardInput;
+  // With sequence parallelism gradients are gathered first, for which nothing is ready.
+  const Seconds hidden = parts.piped[at(pass)] * (input && plan.sequence_parallel ? 0.5 : 1);
+  const Seconds products = 0.5 *
+                           cost_factor(whole, parts, k, plan, TrainingCost::kProducts, other) *
+                           parts.time[at(TrainingCost::kProducts)][at(other)];
+  const Seconds exposed = side_by_side(products, f * hidden, whole.tensor_slowdown) - products;
+  const Seconds all = parts.time[at(TrainingCost::kTensor)][at(pass)];
+  return (f * (all - hidden) + exposed) / all;
+}
+
 }  // namespace
 
 double cost_factor(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
@@ -44,7 +64,9 @@ double cost_factor(const IterationParts& whole, const ChunkParts& parts, const T
   const Seconds piped = parts.piped[at(pass)], all = parts.time[at(cost)][at(pass)];
   if (cost == TrainingCost::kContext && all > Seconds(0))
     return context_factor(whole, parts, k, plan, pass, f, events);
-  if (cost != TrainingCost::kTensor || !plan.tp_overlap || piped <= Seconds(0)) return f;
+  if (cost != TrainingCost::kTensor || piped <= Seconds(0)) return f;
+  if (!plan.tp_overlap)
+    return whole.async_gradients ? async_factor(whole, parts, k, plan, pass, f) : f;
   const Seconds products = cost_factor(whole, parts, k, plan, TrainingCost::kProducts, pass) *
                            parts.time[at(TrainingCost::kProducts)][at(pass)];
   const int pieces = plan.tp_overlap_pieces > 0 ? plan.tp_overlap_pieces : plan.tp;

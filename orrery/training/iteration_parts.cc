@@ -97,6 +97,7 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
   for (const Dtype format : {job.precision.compute, job.precision.activations})
     check_format(cluster_.gpu(), format);
   IterationParts whole;
+  whole.async_gradients = stack.async_gradients;
   std::vector<std::vector<int>> keys;
   ErrorSum wires;
   std::array<double, kTrainingCosts> total{};

@@ -57,7 +57,8 @@ struct IterationParts {
   std::vector<ChunkParts> kinds;
   std::vector<int> kind;  // of each virtual stage, in model order
   std::vector<StageParts> stages;
-  Seconds send;  // activations of a micro-batch to the next stage
+  bool async_gradients = false;  // as StackTraits
+  Seconds send;                  // activations of a micro-batch to the next stage
   // Of computation beside tensor-parallel collectives, context-parallel hops, the exchange of
   // experts, and data-parallel communication.
   double tensor_slowdown = 1, context_slowdown = 1, exchange_slowdown = 1, data_slowdown = 1;
@@ -80,6 +81,11 @@ struct StackTraits {
   // A gradient is added to what earlier micro-batches left in the product's own kernel
   // (Megatron's gradient_accumulation_fusion), not by another one that reads both.
   bool fused_accumulation = false;
+  // Backward, what reduces a column-parallel product's gradient over tensor-parallel ranks runs
+  // beside its weight's gradient, and with sequence parallelism what gathers its input again beside
+  // the input's gradient (Megatron's LinearWithGradAccumulationAndAsyncCommunication,
+  // TransformerEngine).
+  bool async_gradients = false;
   // Every tensor-parallel rank sends the whole residual stream to the next stage (DeepSpeed's
   // PipelineEngine without pipe_partitioned), not its part of it (Megatron's scatter-gather).
   bool whole_sends = false;

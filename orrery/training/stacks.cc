@@ -14,8 +14,11 @@ constexpr StackTraits kJax = {.fused = true, .grouped_experts = true};
 // Buckets by each stack's defaults, as public sources have them: Megatron Core's
 // DistributedDataParallelConfig (40 M parameters, 1 M a data-parallel rank), DeepSpeed's
 // reduce_bucket_size (5e8), the hybrid_zero_optimizer of InternEvo's configurations (512 Mi).
-constexpr StackTraits kMegatron = {
-    .fused = true, .fused_accumulation = true, .bucket = 40e6, .bucket_of_rank = 1e6};
+constexpr StackTraits kMegatron = {.fused = true,
+                                   .fused_accumulation = true,
+                                   .async_gradients = true,
+                                   .bucket = 40e6,
+                                   .bucket_of_rank = 1e6};
 constexpr StackTraits kPipeEngine = {.fused = true, .whole_sends = true, .bucket = 5e8};
 constexpr StackTraits kDeepSpeed = {.fused = false, .bucket = 5e8};
 constexpr StackTraits kBroadcasts = {.fused = true, .broadcasts = true, .bucket = 512 * 1048576.0};
@@ -39,6 +42,14 @@ const std::vector<TrainingStackKind>& training_stacks() {
       {"hf", kEager, 0, false, "Hugging Face transformers and PEFT"},
   };
   return kinds;
+}
+
+StackTraits traits(const TrainingStackKind& stack, bool compiled, std::optional<double> release) {
+  StackTraits traits = stack.traits;
+  traits.fused |= compiled;
+  if (stack.name == "megatron-2021" && release.value_or(0) >= 2022)
+    traits.fused_accumulation = traits.async_gradients = true;
+  return traits;
 }
 
 const TrainingStackKind& training_stack(std::string_view name) {

@@ -2,6 +2,7 @@
 // are fitted (constants.h) and their memory is orrery/memory's.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +26,10 @@ const std::vector<TrainingStackKind>& training_stacks();
 // InputError naming the nearest.
 const TrainingStackKind& training_stack(std::string_view name);
 
-// torch.compile, and stacks that are compiled anyway, fold what is fusible.
-inline StackTraits traits(const TrainingStackKind& stack, bool compiled) {
-  StackTraits traits = stack.traits;
-  traits.fused |= compiled;
-  return traits;
-}
+// torch.compile, and stacks that are compiled anyway, fold what is fusible. `release`: of the
+// stack, in years (releases.h). Megatron-LM adds gradients in the product's kernel and reduces them
+// beside others since 2022 (the release with sequence parallelism has switches to turn both off).
+StackTraits traits(const TrainingStackKind& stack, bool compiled,
+                   std::optional<double> release = std::nullopt);
 
 }  // namespace orrery

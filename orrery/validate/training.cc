@@ -111,7 +111,9 @@ class Validation {
       if (row.model_id == "turing-530b") row.model_id = "megatron-530b";
       row.gpu = catalog.gpu("a100-80g-sxm").id;
       row.gpus = whole("n_gpus");
-      row.stack = training_stack("Megatron-LM", "2022-05", "fp16");
+      row.version = "2022-05";
+      row.release = stated_release(row.version);
+      row.stack = training_stack("Megatron-LM", row.version, "fp16");
       row.dtype = "fp16";
       row.model = models.at(row.model_id);
       row.node = catalog.node_type("hgx-a100");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
+#include <initializer_list>
 
 #include "orrery/model/parameters.h"
 #include "orrery/workload/training_parameters.h"
@@ -375,7 +375,7 @@ class Passes {
     const std::size_t after = ops_.size();
     forward_and_again(act, op.count, op, Cost::kElementwise);
     put(gradient(act), op.count, op, Pass::kBackwardInput, Cost::kElementwise);
-    if (has_bias()) biases(rows * e.experts, e.hidden, op);
+    if (has_bias()) clamps_and_biases(rows * e.experts, inner, e.hidden, op);
     for (std::size_t i = after; i < ops_.size(); ++i) ops_[i].between_experts = true;
   }
 
@@ -387,25 +387,35 @@ class Passes {
                        });
   }
 
-  // The bias of the second product times the router's probability, added in fp32 by eager kernels
-  // (Megatron Core's TEGroupedMLP._apply_bias; the first product adds its own). Forward a product,
-  // a sum, a concatenation of the experts and a cast; backward the cast, the gradient of the sum,
-  // and for bias and probability a product and a sum each. Bytes an element.
-  void biases(std::int64_t rows, std::int64_t width, const ProgramOp& op) {
-    const ProgramOp from{Op{}, op.count, "moe_bias", op.part};
-    const double elements = real(rows) * real(width);
-    const auto kernel = [&](double read, double written) {
-      return Elementwise{Elementwise::Kind::kCopy, rows, width, elements * Bytes(read),
-                         elements * Bytes(written)};
+  // What Megatron Core runs in eager kernels where experts have biases, which of the catalog's
+  // models gpt-oss alone does. The gated halves are clamped before the fused activation
+  // (weighted_bias_quick_geglu_impl: two clamps and a concatenation, backward their gradients). The
+  // bias of the second product times the router's probability is added in fp32
+  // (TEGroupedMLP._apply_bias): forward a product, a sum, a concatenation of the experts and a
+  // cast; backward the cast, the gradient of the sum, and for bias and probability a product and a
+  // sum each. Bytes an element, read and written.
+  struct Moved {
+    double read, written;
+  };
+  void clamps_and_biases(std::int64_t rows, std::int64_t inner, std::int64_t width,
+                         const ProgramOp& op) {
+    const auto kernels = [&](std::string_view name, std::int64_t across,
+                             std::initializer_list<Moved> forward,
+                             std::initializer_list<Moved> backward) {
+      const ProgramOp from{Op{}, op.count, name, op.part};
+      const auto kernel = [&](const Moved& m) {
+        const double elements = real(rows) * real(across);
+        return Elementwise{Elementwise::Kind::kCopy, rows, across, elements * Bytes(m.read),
+                           elements * Bytes(m.written)};
+      };
+      for (const Moved& m : forward)
+        forward_and_again(kernel(m), op.count, from, Cost::kElementwise);
+      for (const Moved& m : backward)
+        put(kernel(m), op.count, from, Pass::kBackwardInput, Cost::kElementwise);
     };
-    constexpr std::array<std::pair<double, double>, 4> kForward = {
-        {{0, 4}, {6, 4}, {4, 4}, {4, 2}}};
-    constexpr std::array<std::pair<double, double>, 6> kBackward = {
-        {{2, 4}, {4, 2}, {4, 4}, {4, 0}, {4, 4}, {4, 0}}};
-    for (const auto& [read, written] : kForward)
-      forward_and_again(kernel(read, written), op.count, from, Cost::kElementwise);
-    for (const auto& [read, written] : kBackward)
-      put(kernel(read, written), op.count, from, Pass::kBackwardInput, Cost::kElementwise);
+    kernels("moe_clamp", inner, {{2, 2}, {2, 2}, {4, 4}}, {{4, 2}, {4, 2}, {4, 4}});
+    kernels("moe_bias", width, {{0, 4}, {6, 4}, {4, 4}, {4, 2}},
+            {{2, 4}, {4, 2}, {4, 4}, {4, 0}, {4, 4}, {4, 0}});
   }
 
   void routed(const MoeExperts& m, const ProgramOp& op) {

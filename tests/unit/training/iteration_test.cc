@@ -253,6 +253,31 @@ TEST(Iteration, TensorOverlapIsASchedule) {
   EXPECT_LT(of_pieces(4), 2 * of_pieces(8));
 }
 
+// Megatron reduces gradients of column-parallel products beside those of their weights: of the
+// backward pass's communication what these lose to it is left, of the forward pass's all.
+TEST(Iteration, GradientsAreReducedBesideOthers) {
+  const Architecture model = gpt(40, 12288, 96);
+  const Machine machine(8);
+  TrainingJob j = job_of(8, 1, 1, 1, 8);
+  const auto k =
+      training_constants(prior_constants(), "megatron", Catalog().gpu("a100-80g-sxm"), j.precision);
+  const auto tensor = [&](bool async) {
+    const IterationParts parts =
+        machine.parts(model, j, {.fused_accumulation = true, .async_gradients = async});
+    const IterationTime t = iteration_time(parts, k, j);
+    EXPECT_NEAR(t.total / iteration_events(parts, k, j).total, 1, 1e-9);
+    return t.work[at(TrainingCost::kTensor)];
+  };
+  // As many all-reduces forward as backward; 15 % of a hidden one's time comes back.
+  EXPECT_NEAR(tensor(true) / tensor(false), 0.5 * (1 + 0.15 / 1.15), 0.03);
+  // Gathers of gradients are exposed, those of inputs and reductions are not: three of five are.
+  j.plan.sequence_parallel = true;
+  EXPECT_NEAR(tensor(true) / tensor(false), 0.6 + 0.4 * 0.15 / 1.15, 0.03);
+  // Adapters have no gradient of the frozen weights to hide anything.
+  j.plan.sequence_parallel = false, j.tuning = Tuning::kLora;
+  EXPECT_GT(tensor(true) / tensor(false), 0.85);
+}
+
 // Without prefetching, which is overlap's, every gather and reduction of sharded weights stands in
 // the way (PyTorch's BackwardPrefetch none).
 TEST(Iteration, ShardedWeightsWithoutPrefetch) {

@@ -6,6 +6,7 @@
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/training/constants.h"
+#include "orrery/training/stacks.h"
 
 namespace orrery {
 namespace {
@@ -67,6 +68,17 @@ TEST(TrainingConstants, ATableIsReadAsItIsWritten) {
   EXPECT_EQ(read.releases.at("fsdp").first, 2023.25);
   EXPECT_EQ(read.releases.at("fsdp").last, 2026.5);
   EXPECT_EQ(read.groups.at("stack fsdp year")[0], 0.95);
+}
+
+// What Megatron-LM of 2022 does otherwise than that of 2021, which others never did.
+TEST(TrainingStacks, MegatronFusesAccumulationSince2022) {
+  const TrainingStackKind& old = training_stack("megatron-2021");
+  EXPECT_FALSE(traits(old, false).fused_accumulation);
+  EXPECT_FALSE(traits(old, false, 2021.9).async_gradients);
+  EXPECT_TRUE(traits(old, false, release_date("2022-05")).fused_accumulation);
+  EXPECT_TRUE(traits(old, false, release_date("2022-05")).async_gradients);
+  EXPECT_TRUE(traits(training_stack("megatron"), false).async_gradients);
+  EXPECT_FALSE(traits(training_stack("megatron-deepspeed"), false, 2022.2).async_gradients);
 }
 
 }  // namespace

@@ -272,8 +272,9 @@ TEST(TrainingProgram, TokensAreLaidOutByExpert) {
 }
 
 // gpt-oss adds a bias times the router's probability to every copy of a token: 28 bytes an element
-// forward and 36 backward. What a fused kernel does itself is marked: those, the activation, and in
-// narrow formats one cast of the two before each pass's products.
+// forward and 36 backward; its activation's inputs are clamped before. What a fused kernel does
+// itself is marked: those, the activation, and in narrow formats one cast of the two before each
+// pass's products.
 TEST(TrainingProgram, WhatStandsBetweenExperts) {
   TrainingJob j;
   j.seq = 512;
@@ -296,6 +297,9 @@ TEST(TrainingProgram, WhatStandsBetweenExperts) {
   };
   EXPECT_NEAR(biases(TrainingPass::kForward) / (copies * 2880), 28, 1e-9);
   EXPECT_NEAR(biases(TrainingPass::kBackwardInput) / (copies * 2880), 36, 1e-9);
+  EXPECT_NEAR(bytes_between(oss, "moe_clamp", TrainingPass::kForward, TrainingCost::kElementwise) /
+                  (copies * 2880),
+              16, 1e-9);
   const Architecture moe = model_of("mixtral-8x7b");
   EXPECT_EQ(bytes_between(moe, "moe_bias", TrainingPass::kForward, TrainingCost::kElementwise), 0);
   const double rows = 32 * 512 * 2.0, inner = 14336;
