@@ -86,6 +86,7 @@ void set_plan(TrainingRow& row, const Cells& get) {
     if (const auto stated = stated_experts(row.source, row.reference, row.gpu)) {
       p.etp = stated->etp;
       row.job.capacity_factor = stated->capacity;
+      if (stated->plain) row.stack.tp_overlap = row.stack.fused_cross_entropy = false;
     } else if (p.tp > 1) {  // the recipes of NeMo and Bridge for mixtures of experts
       p.etp = 1;
       undeclared("etp");

@@ -43,10 +43,11 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
 std::optional<double> stated_release(std::string_view version);
 
 // What the page or recipe that a row cites says of routed experts, where the table has no column
-// for it.
+// for it; and of what else the stack's defaults would have otherwise.
 struct StatedExperts {
   int etp = 0;          // 0: tp
   double capacity = 0;  // tokens an expert takes at most, over the mean; 0: all
+  bool plain = false;   // no tensor-parallel overlap (ub_tp_comm_overlap), no fused loss
 };
 std::optional<StatedExperts> stated_experts(std::string_view source, std::string_view reference,
                                             std::string_view gpu);

@@ -231,9 +231,13 @@ TEST_F(TrainingRows, ExpertsAsThePageSaysThem) {
   EXPECT_EQ(r.job.plan.expert_tp(), 4);
   EXPECT_EQ(r.job.capacity_factor, 1);
   EXPECT_TRUE(r.declares("etp"));
+  EXPECT_FALSE(r.job.plan.tp_overlap);
+  EXPECT_FALSE(r.job.fused_cross_entropy);
   row["source_ref"] = "grok1/README.md 2025-07-23 dfc80397b";
   r = read(row);
   EXPECT_EQ(r.job.plan.expert_tp(), 1);
+  EXPECT_TRUE(r.job.plan.tp_overlap);
+  EXPECT_TRUE(r.job.fused_cross_entropy);
   row["source_ref"] = "llama/README.md";
   r = read(row);
   EXPECT_EQ(r.job.capacity_factor, 0);
