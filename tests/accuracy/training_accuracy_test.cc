@@ -30,15 +30,17 @@ TEST(TrainingAccuracy, SourcesLeftOut) {
     EXPECT_LE(s.median, median) << rows;
     EXPECT_LE(s.mape, mape) << rows;
   };
-  bounded("left-out source", "all", 820, 9, 14.5);
+  bounded("left-out source", "all", 820, 8.5, 13.5);
   bounded("left-out source", "covered, dense", 480, 8, 10.5);
-  bounded("left-out source", "covered, moe", 60, 12, 18);
+  bounded("left-out source", "covered, moe", 60, 11, 16);
   bounded("left-out source", "not covered", 240, 13, 22);
-  bounded("three own rows", "trusted", 5000, 5, 8);
+  bounded("three own rows", "all", 5000, 5, 8);
+  bounded("three own rows", "trusted", 5000, 5, 7.5);
   bounded("mlperf", "all", 120, 12, 20);
   // Of left-out rows 90 % intervals hold nine tenths, in groups that extrapolate more as well.
-  for (const char* rows : {"all", "covered, dense", "covered, moe", "not covered", "trusted",
-                           "layout: TP and PP", "layout: FSDP", "layout: DP", "layout: PP"}) {
+  for (const char* rows :
+       {"all", "covered, dense", "covered, moe", "not covered", "trusted", "layout: TP and PP",
+        "layout: EP", "layout: FSDP", "layout: DP", "layout: PP"}) {
     const double inside = errors("left-out source", rows).coverage90;
     fmt::print("inside 90 % intervals, {}: {:.0f} %\n", rows, inside);
     EXPECT_GE(inside, 85) << rows;
@@ -46,10 +48,10 @@ TEST(TrainingAccuracy, SourcesLeftOut) {
   EXPECT_LE(errors("left-out source", "all").coverage90, 95);
   fmt::print("pairs in order: {:.1f} %, {:.1f} % of those that differ; Calculon's rows: {:.2f} %\n",
              v.all_pairs.percent(), v.distinct_pairs.percent(), v.orrery_mape());
-  EXPECT_GE(v.all_pairs.percent(), 80);
-  EXPECT_GE(v.distinct_pairs.percent(), 84);
+  EXPECT_GE(v.all_pairs.percent(), 85);
+  EXPECT_GE(v.distinct_pairs.percent(), 88);
   EXPECT_EQ(v.peers.size(), 8u);
-  EXPECT_LE(v.orrery_mape(), 8);
+  EXPECT_LE(v.orrery_mape(), 3);
 }
 
 }  // namespace
