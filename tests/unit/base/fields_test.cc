@@ -280,6 +280,20 @@ Fields declared(Switched& s) {
   return f;
 }
 
+// Another tool's name of a value reads as ours, is in the schema, and is not written.
+TEST(Fields, OtherSpellingsOfAChoice) {
+  Routing routing = Routing::kUniform;
+  Fields f;
+  f.add_enum("routing", routing, {"uniform", "power-law"}, "of tokens")
+      .spelled("zipf", "power-law");
+  f.read(parse_yaml("{routing: Zipf}", "a.yaml"));
+  EXPECT_EQ(routing, Routing::kPowerLaw);
+  EXPECT_EQ(f.json()["routing"], "power-law");
+  EXPECT_EQ(f.schema()["properties"]["routing"]["enum"], Json({"uniform", "power-law", "zipf"}));
+  EXPECT_THAT(input_error([&] { f.read(parse_yaml("{routing: zapf}", "a.yaml")); }),
+              HasSubstr("expected one of uniform, power-law, got 'zapf'"));
+}
+
 TEST(Fields, AParameterWhoseSwitchIsOffIsRefused) {
   const auto read = [](const std::string& yaml) {
     Switched s;
