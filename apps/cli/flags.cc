@@ -23,7 +23,8 @@ std::string flag_names(const Field& f) {
 }
 
 // Keys of the engine's profile that vLLM has flags for. All others are reached by --set.
-bool is_engine_flag(std::string_view name) {
+bool is_engine_flag(std::string_view name, bool of_service) {
+  if (of_service && (name == "policy" || name == "order")) return true;
   constexpr std::string_view kNames[] = {
       "utilization",  "block_size",      "max_num_batched_tokens",
       "max_num_seqs", "chunked_prefill", "prefix_caching"};
@@ -223,7 +224,7 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name
   for (const Field& f : engine_fields_.all()) {
     if (!f.group()) continue;
     for (const Field& leaf : f.group()->all()) {
-      if (!is_engine_flag(leaf.name())) continue;
+      if (!is_engine_flag(leaf.name(), of == Of::kService)) continue;
       // vLLM's name is the alias where there is one.
       const std::string name = leaf.aliases().empty() ? leaf.name() : leaf.aliases().front();
       add_flag(app, leaf, "engine.overrides." + f.name() + "." + leaf.name(), flag_name(name),

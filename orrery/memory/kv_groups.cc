@@ -46,7 +46,11 @@ KvGroups kv_groups(const Architecture& model) {
 }
 
 KvGroups kv_groups(const Architecture& model, const EngineProfile::Memory& engine) {
-  return engine.paged && engine.hybrid_kv_cache ? kv_groups(model) : KvGroups();
+  if (!engine.paged || !engine.hybrid_kv_cache) return {};
+  if (engine.window_share == 0) return kv_groups(model);
+  const KvGroups g = kv_groups(model);
+  if (model.family != "gpt_oss" || g.windowed == 0 || g.full == 0) return {};
+  return {1, 1, g.window, engine.window_share};
 }
 
 std::int64_t layers_of_group(const Architecture& model, const KvGroups& groups, int first,

@@ -56,6 +56,16 @@ Bytes MemoryModel::stage_block(int stage) const {
   const StageLayers range = stage_layers(model_.layers.size(), plan_.pp, stage);
   const std::int64_t block = memory_.block_size;
   const auto& specs = model_.layers.specs();
+  if (groups_.apart()) {  // with its share of the windowed layers' pool
+    Bytes sum;
+    for (std::size_t spec = 0; spec < specs.size(); ++spec) {
+      const auto* a = std::get_if<SoftmaxAttention>(&specs[spec].mixer);
+      sum += layer_kv(specs[spec].mixer, plan_.tp, precision_, block, block) *
+             (model_.layers.count(static_cast<int>(spec), range.first, range.last) *
+              (a && a->window > 0 ? groups_.window_share : 1.0));
+    }
+    return sum;
+  }
   if (groups_.count() > 1)
     return layer_kv(specs[0].mixer, plan_.tp, precision_, block, block) *
            static_cast<double>(layers_of_group(model_, groups_, range.first, range.last));

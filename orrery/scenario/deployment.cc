@@ -71,14 +71,17 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
   return p;
 }
 
-// vLLM's scheduler does, and TensorRT-LLM's. vLLM does not beside a KV connector (tiers, prefill
-// and decode apart); nor do we with contiguous memory, or drafters with a cache of their own.
+// vLLM's scheduler does, TensorRT-LLM's and SGLang's. vLLM does not beside a KV connector (tiers,
+// prefill and decode apart); nor do we with contiguous memory, or drafters with a cache of their
+// own.
 bool frees_outside_windows(const Scenario& s, const EngineProfile& engine) {
   const std::string& policy = engine.scheduler.policy;
   const SpeculationChoice& drafts = s.service.speculation;
   const bool drafter = drafts.on() && drafts.method != "ngram" &&
                        !(drafts.method == "draft_model" && drafts.model.empty());
-  return engine.memory.hybrid_kv_cache && (policy == "vllm" || policy.starts_with("trtllm")) &&
+  const bool apart = engine.memory.window_share > 0;  // two pools, SGLang's alone
+  return engine.memory.hybrid_kv_cache &&
+         (apart ? policy == "sglang" : policy == "vllm" || policy.starts_with("trtllm")) &&
          !drafter && !s.service.kv.contiguous() && !s.service.kv.tiers() &&
          !s.service.cluster.disaggregation.on();
 }
@@ -116,6 +119,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   if (sm == 90 || sm == 100 || sm == 103) d.engine.kernels.mixed_decode_exponent = 0;
   if (!frees_outside_windows(s, d.engine)) d.engine.memory.hybrid_kv_cache = false;
   d.precision = choose_precision(s, model, d.gpu, d.notes);
+  if (kernels.tf32 && d.gpu.supports(Dtype::kTf32)) d.precision.fp32_products = Format::kTf32;
   const auto& k = d.engine.kernels;
   d.classes = {k.gemm, k.attention, k.moe, k.mla, k.linear_attention};
   if (!d.gpu.unsure.empty()) {
@@ -132,10 +136,14 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
                   to_text(d.precision.kv_cache)));
   if (const KvGroups g = kv_groups(model, d.engine.memory); g.windowed > 0)
     d.notes.push_back(
-        fmt::format("KV cache in {} group{} of layers; {} {} a window of {} tokens, outside of "
-                    "which blocks are freed",
-                    g.count(), g.count() > 1 ? "s" : "", g.windowed,
-                    g.windowed > 1 ? "have" : "has", g.window));
+        g.apart()
+            ? fmt::format("KV cache in two pools: layers with a window of {} tokens have {:.6g} "
+                          "times as many tokens as the others",
+                          g.window, g.window_share)
+            : fmt::format("KV cache in {} group{} of layers; {} {} a window of {} tokens, outside "
+                          "of which blocks are freed",
+                          g.count(), g.count() > 1 ? "s" : "", g.windowed,
+                          g.windowed > 1 ? "have" : "has", g.window));
   return d;
 }
 

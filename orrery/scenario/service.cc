@@ -136,6 +136,10 @@ void declare(Fields& f, ServiceScenario& s) {
             "milliseconds between a turn's end and the next (a tool, a thought): 0, or as isl",
             true)
             .needs("load.turns", [&s] { return s.turns != "1"; });
+        g.add("priorities", s.priorities,
+              "shares of the requests that have priority 0, 1, ...: the first goes first; needs "
+              "engine.overrides.scheduler.order priority")
+            .range(0, 1e9);
         g.add("trace", s.trace, "file of requests (formats: docs/serving.md)");
         g.add("time_scale", s.time_scale, "a trace's arrivals are multiplied by it")
             .range(1e-6, 1e6)
@@ -237,6 +241,8 @@ RequestLoad load_of(const ServiceScenario& s, double rate, std::vector<std::stri
   if (s.warmup + s.cooldown >= requests)
     throw InputError(fmt::format("load.warmup {} and load.cooldown {} leave none of {} requests",
                                  s.warmup, s.cooldown, requests));
+  if (!s.priorities.empty())
+    assign_priorities(load, s.priorities, static_cast<std::uint64_t>(s.seed));
   if (s.lora.on())
     assign_adapters(load, s.lora.adapters, s.lora.alpha, static_cast<std::uint64_t>(s.seed));
   return load;

@@ -23,6 +23,7 @@ struct ServiceScenario {
   std::string isl = "1024", osl = "128";  // as Lengths reads them
   std::int64_t shared_prefix = 0, prefix_groups = 1;
   std::int64_t samples = 1, beam_width = 1;
+  std::vector<double> priorities;            // shares of priority 0, 1, ...; none: all alike
   std::string turns = "1", tool_time = "0";  // as Lengths reads them; tool_time in ms, or 0
   std::string trace;
   double time_scale = 1, length_scale = 1;

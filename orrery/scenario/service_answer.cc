@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <map>
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
@@ -24,7 +25,8 @@ struct Times {
   std::int64_t counted = 0, good = 0;
   double input = 0, output = 0, cached = 0;
   SimTime first = kNever, last;
-  std::vector<std::pair<SimTime, SimTime>> waits;  // queued, scheduled
+  std::vector<std::pair<SimTime, SimTime>> waits;       // queued, scheduled
+  std::map<std::int32_t, std::vector<double>> ttft_of;  // by priority
 };
 
 bool within(Seconds time, Seconds limit) { return limit == Seconds(0) || time <= limit; }
@@ -37,6 +39,7 @@ Times times_of(const ServiceScenario& s, const SimulationResult& r) {
     ++t.counted;
     if (q.outcome != Outcome::kDone) continue;
     t.ttft.push_back(q.ttft() / kMs);
+    t.ttft_of[q.priority].push_back(q.ttft() / kMs);
     t.e2e.push_back(q.e2e() / kMs);
     t.queue.push_back((q.scheduled - q.queued).time() / kMs);
     t.front_end += (q.queued - q.arrival).time() / kMs;
@@ -64,6 +67,17 @@ void add_distribution(std::vector<Metric>& m, const std::string& name, std::vect
   put("", sum / static_cast<double>(sample.size()));
   for (const auto& [what, p] : {std::pair{"_p50", 0.5}, {"_p90", 0.9}, {"_p99", 0.99}})
     put(what, quantile(sample, p));
+}
+
+// First tokens of each priority, where there are several.
+void add_priorities(std::vector<Metric>& m, const Times& t) {
+  if (t.ttft_of.size() < 2) return;
+  for (const auto& [priority, sample] : t.ttft_of) {
+    std::vector<Metric> all;
+    add_distribution(all, fmt::format("ttft_priority_{}", priority), sample);
+    m.push_back(all.front());
+    m.push_back(all.back());
+  }
 }
 
 // Requests in the schedulers' queues on average, in each quarter of the time.
@@ -139,6 +153,7 @@ std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationCo
     m.push_back(exact_metric(name, unit, v));
   };
   add_distribution(m, "ttft", t.ttft);
+  add_priorities(m, t);
   add_distribution(m, "tpot", t.tpot);
   if (r.gaps.count() > 0) {
     put("itl", "ms", r.gaps.mean() / kMs);

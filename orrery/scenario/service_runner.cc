@@ -101,12 +101,26 @@ void add_memory(Point& p, MemoryBreakdown m, std::vector<MemoryRow> beside,
                                    static_cast<double>(c.replica.kv_tokens() * c.replica.ranks)));
 }
 
+// Orders of the queue that would change nothing.
+void check_order(const ServiceScenario& service, const EngineProfile::Scheduler& scheduler) {
+  if (!service.priorities.empty() && scheduler.order != "priority")
+    throw InputError(
+        fmt::format("load.priorities: the order is {}; needs engine.scheduler.order priority "
+                    "(--scheduling-policy priority)",
+                    scheduler.order));
+  if (scheduler.order == "lpm" && scheduler.policy != "sglang")
+    throw InputError(fmt::format(
+        "engine.scheduler.order lpm: the longest cached prefix first is SGLang's, not {}'s",
+        scheduler.policy));
+}
+
 }  // namespace
 
 Answer Runner::simulate_service(const Scenario& s, const Architecture& model, const Deployment& d,
                                 const RunOptions& options) {
   if (model.kind == Kind::kEncoder)
     throw NoData(fmt::format("{} is an encoder: only decoders are simulated", model.id));
+  check_order(s.service, d.engine.scheduler);
   const ClusterChoice& cluster = s.service.cluster;
   if (cluster.disaggregation.on() && !cluster.pools.empty())
     throw InputError("cluster.pools: not beside disaggregation.decode");

@@ -33,7 +33,8 @@ QueueOrder queue_order(std::string_view name) {
   if (name == "fcfs") return QueueOrder::kFcfs;
   if (name == "priority") return QueueOrder::kPriority;
   if (name == "sjf") return QueueOrder::kSjf;
-  const std::vector<std::string> names = {"fcfs", "priority", "sjf"};
+  if (name == "lpm") return QueueOrder::kLpm;
+  const std::vector<std::string> names = {"fcfs", "priority", "sjf", "lpm"};
   throw InputError(fmt::format("unknown queue order '{}'{}", name, did_you_mean(name, names)));
 }
 
@@ -47,6 +48,7 @@ EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, 
       reserve_(kv.reserve),
       adapter_blocks_(kv.adapter_blocks) {
   if (reserve_ != KvOptions::Reserve::kNothing) extents_.emplace(kv_blocks);
+  if (groups_.apart()) window_pool_.emplace(groups_.window_blocks(kv_blocks), prefix_caching);
 }
 
 Slot EngineState::enter(std::uint32_t request, std::int32_t output) {
@@ -90,7 +92,7 @@ Slot EngineState::make(std::uint32_t request, std::int32_t output) {
   s.prompt = s.tokens = s.start = r.input;
   s.target = r.input + output;
   s.computed = s.published = s.made = s.found = s.drafts = 0;
-  s.skipped = 0;
+  s.skipped = s.window_rows = 0;
   s.next_skip = INT32_MAX;
   s.entered = false;
   s.uncounted = r.input;
@@ -113,7 +115,7 @@ bool EngineState::goes_before(Slot a, Slot b) const {
 }
 
 void EngineState::enqueue(Slot slot) {
-  if (limits_.order == QueueOrder::kFcfs) {
+  if (as_they_come()) {
     waiting.push_back(slot);
     return;
   }
@@ -125,7 +127,8 @@ void EngineState::release_blocks(Sequence& s) {
   const auto groups = static_cast<std::size_t>(groups_.count());
   for (std::size_t g = 0; g < groups; ++g) {
     for (std::size_t row = s.blocks.size() / groups; row-- > 0;) {
-      if (const BlockId b = s.blocks[row * groups + g]; b != kNoBlock) pool_.release(b);
+      if (const BlockId b = s.blocks[row * groups + g]; b != kNoBlock)
+        pool_of(static_cast<std::int32_t>(g)).release(b);
     }
   }
   const auto blocks = static_cast<std::int64_t>(s.blocks.size());
@@ -137,7 +140,7 @@ void EngineState::release_blocks(Sequence& s) {
     stranded_ = 0;
   }
   s.blocks.clear();
-  s.room = s.skipped = 0;
+  s.room = s.skipped = s.window_rows = 0;
   s.next_skip = INT32_MAX;
   drop_adapter(s);
 }
@@ -199,7 +202,7 @@ bool EngineState::find_row(std::uint32_t request, std::int32_t row, std::int32_t
                            std::int32_t last, BlockId* found) const {
   const std::uint64_t hash = block_hash(request, row);
   for (std::int32_t g = first; g < last; ++g) {
-    found[g] = pool_.find(group_hash(hash, g));
+    found[g] = pool_of(g).find(group_hash(hash, g));
     if (found[g] < 0) return false;
   }
   return true;
@@ -248,11 +251,16 @@ std::int64_t EngineState::needed_at_once(std::int64_t tokens) const {
 std::int32_t EngineState::cached_prefix(const Sequence& s) {
   prefix_.clear();
   elsewhere_.clear();
-  prefix_idle_ = 0;
+  prefix_idle_ = window_prefix_idle_ = 0;
   if (!pool_.caching()) return 0;
   const std::int32_t most = (s.tokens - 1) / limits_.block_size;
   const std::int32_t rows = find_rows(s.request, most, prefix_);
-  for (BlockId b : prefix_) prefix_idle_ += b != kNoBlock && pool_.idle(b);
+  for (std::size_t i = 0; i < prefix_.size(); ++i) {
+    const BlockId b = prefix_[i];
+    const auto g = static_cast<std::int32_t>(i % static_cast<std::size_t>(groups_.count()));
+    const bool idle = b != kNoBlock && pool_of(g).idle(b);
+    (window_pool_ && g >= groups_.full ? window_prefix_idle_ : prefix_idle_) += idle;
+  }
   for (std::int32_t i = rows; tiers_.on() && i < most; ++i) {
     const std::uint64_t hash = block_hash(s.request, i);
     const std::size_t tier = tiers_.find(hash);
@@ -271,8 +279,9 @@ std::int64_t EngineState::needed_until(std::int64_t end, std::int64_t tokens) co
 }
 
 void EngineState::take_prefix(Sequence& s) {
-  for (BlockId b : prefix_) {
-    if (b != kNoBlock) pool_.share(b);
+  for (std::size_t i = 0; i < prefix_.size(); ++i) {
+    const auto g = static_cast<std::int32_t>(i % static_cast<std::size_t>(groups_.count()));
+    if (prefix_[i] != kNoBlock) pool_of(g).share(prefix_[i]);
   }
   s.blocks.insert(s.blocks.end(), prefix_.begin(), prefix_.end());
   for (const auto& [tier, hash] : elsewhere_)
@@ -285,6 +294,7 @@ void EngineState::take_prefix(Sequence& s) {
   const auto taken = static_cast<std::int64_t>(prefix_.size() + elsewhere_.size());
   s.published = static_cast<std::int32_t>(taken / groups_.count());
   s.found = s.published * limits_.block_size;
+  s.window_rows = s.published;
   held_blocks_ += taken;
   compute(s, s.found);
   measure(s);
@@ -311,30 +321,47 @@ bool EngineState::place(Sequence& s) {
 }
 
 bool EngineState::reserve(Sequence& s, std::int64_t tokens) {
-  const std::int64_t more = blocks_for(tokens) - static_cast<std::int64_t>(s.blocks.size());
+  const std::int64_t more = blocks_for(tokens) - blocks_of(s);
   if (more > pool_.free()) return false;
-  for (std::int64_t i = 0; i < more; ++i) s.blocks.push_back(take_block());
-  held_blocks_ += std::max<std::int64_t>(more, 0);
+  for (std::int64_t i = 0; i < more; ++i) {
+    s.blocks.push_back(take_block());
+    if (window_pool_) s.blocks.push_back(kNoBlock);  // of one full group and one with a window
+  }
+  held_blocks_ += std::max<std::int64_t>(more, 0) * (window_pool_ ? 2 : 1);
+  measure(s);
+  return true;
+}
+
+bool EngineState::fill_window(Sequence& s, std::int64_t tokens) {
+  if (window_needed(s, tokens) > window_pool_->free()) return false;
+  const auto rows = static_cast<std::int32_t>(KvGroups::rows(tokens, limits_.block_size));
+  for (; s.window_rows < rows; ++s.window_rows)
+    s.blocks[static_cast<std::size_t>(2 * s.window_rows + 1)] = window_pool_->take();
   measure(s);
   return true;
 }
 
 void EngineState::measure(Sequence& s) const {
-  s.room = static_cast<std::int32_t>(s.blocks.size()) / groups_.count() * limits_.block_size;
+  s.room = window_pool_
+               ? s.window_rows * limits_.block_size
+               : static_cast<std::int32_t>(s.blocks.size()) / groups_.count() * limits_.block_size;
   s.next_full = pool_.caching() ? (s.published + 1) * limits_.block_size : INT32_MAX;
 }
 
 void EngineState::skip(Sequence& s, std::int64_t computed) {
   if (!windowed()) return;
   const auto rows = static_cast<std::int32_t>(groups_.skipped_rows(computed, limits_.block_size));
-  s.next_skip = (std::max(rows, s.skipped) + 1) * limits_.block_size + groups_.window - 1;
+  // From a pool of its own once a window (SGLang); else as soon as a block is outside.
+  s.next_skip = window_pool_
+                    ? static_cast<std::int32_t>(computed) + groups_.window
+                    : (std::max(rows, s.skipped) + 1) * limits_.block_size + groups_.window - 1;
   if (rows <= s.skipped) return;
   publish(s, rows * limits_.block_size);
   for (std::int32_t g = groups_.full; g < groups_.count(); ++g) {
     for (std::int32_t row = rows - 1; row >= s.skipped; --row) {
       BlockId& b = s.blocks[static_cast<std::size_t>(row * groups_.count() + g)];
       if (b == kNoBlock) continue;
-      pool_.release(b);
+      pool_of(g).release(b);
       b = kNoBlock;
     }
   }
@@ -342,7 +369,12 @@ void EngineState::skip(Sequence& s, std::int64_t computed) {
 }
 
 bool EngineState::grow_blocks(Sequence& s, std::int32_t tokens) {
+  if (window_pool_ && window_needed(s, tokens) > window_pool_->free()) {
+    skip(s, s.computed);
+    if (window_needed(s, tokens) > window_pool_->free()) return false;
+  }
   if (!reserve(s, tokens)) return false;
+  if (window_pool_) fill_window(s, tokens);
   // A token that is still being made, or a draft that may be rejected, has no known block.
   publish(s, std::min(tokens, s.prompt + s.made));
   return true;
@@ -354,7 +386,7 @@ void EngineState::publish(Sequence& s, std::int32_t tokens) {
     const std::uint64_t hash = block_hash(s.request, s.published);
     for (std::int32_t g = 0; g < groups_.count(); ++g) {
       const BlockId b = s.blocks[static_cast<std::size_t>(s.published * groups_.count() + g)];
-      if (b != kNoBlock) pool_.publish(b, group_hash(hash, g));
+      if (b != kNoBlock) pool_of(g).publish(b, group_hash(hash, g));
     }
   }
   measure(s);
@@ -408,7 +440,7 @@ void EngineState::evict(Slot slot) {
 
 void EngineState::unpark(Slot slot) {
   at(slot).parked = false;
-  if (limits_.order == QueueOrder::kFcfs) {
+  if (as_they_come()) {
     waiting.push_front(slot);
   } else {
     enqueue(slot);

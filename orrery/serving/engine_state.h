@@ -25,8 +25,9 @@ enum class QueueOrder : std::uint8_t {
   kFcfs,      // as they arrived; an evicted one goes to the head
   kPriority,  // lowest Request::priority, then as they arrived; evicted ones too
   kSjf,       // fewest tokens to compute, then as they arrived; evicted ones too
+  kLpm,       // as fcfs, but for what the scheduler sorts itself: SGLang's longest cached prefix
 };
-// "fcfs", "priority" or "sjf". InputError.
+// "fcfs", "priority", "sjf" or "lpm". InputError.
 QueueOrder queue_order(std::string_view name);
 
 // Limits that a scheduler works under; names and meaning as in vLLM.
@@ -57,7 +58,7 @@ struct KvOptions {
   std::int64_t adapter_blocks = 0;
   // Groups of layers with blocks of their own from the one pool; those outside of a sliding window
   // are given back. Several REQUIRE none of the above, and a scheduler that counts so (vllm,
-  // trtllm, trtllm-max-utilization).
+  // trtllm, trtllm-max-utilization; sglang where they have two pools, KvGroups::apart).
   KvGroups groups;
   bool whole_prompts = false;  // the scheduler takes blocks for a whole prompt when it admits it
 };
@@ -90,6 +91,8 @@ struct Sequence {
   std::int64_t joined = -1;  // step in which it joined the lockstep; -1: it is apart
   std::int32_t skipped = 0;  // leading rows that its windowed groups gave back
   std::int32_t next_skip = INT32_MAX;  // computed tokens with which they give back the next
+  // Leading rows for which blocks of the windowed group's own pool were taken.
+  std::int32_t window_rows = 0;
   SimTime arrival, last_token;
   std::vector<BlockId> blocks;  // row by row, one of each group; kNoBlock: given back
 
@@ -125,10 +128,24 @@ class EngineState {
   Lockstep lockstep;
 
   const BlockPool& pool() const { return pool_; }
-  // That hold so many tokens, of all groups.
+  // The windowed group's own; nullptr if it has none.
+  const BlockPool* window_pool() const { return window_pool_ ? &*window_pool_ : nullptr; }
+  // That hold so many tokens, of all groups that share the pool.
   std::int64_t blocks_for(std::int64_t tokens) const {
-    return (tokens + limits_.block_size - 1) / limits_.block_size * groups_.count();
+    return KvGroups::rows(tokens, limits_.block_size) *
+           (window_pool_ ? groups_.full : groups_.count());
   }
+  // Of these a sequence has.
+  std::int64_t blocks_of(const Sequence& s) const {
+    const auto blocks = static_cast<std::int64_t>(s.blocks.size());
+    return window_pool_ ? blocks / groups_.count() * groups_.full : blocks;
+  }
+  // Blocks of the windowed group's own pool that growing to `tokens` takes. REQUIRES window_pool().
+  std::int64_t window_needed(const Sequence& s, std::int64_t tokens) const {
+    return std::max<std::int64_t>(0, KvGroups::rows(tokens, limits_.block_size) - s.window_rows);
+  }
+  // Free in it beside the prefix that cached_prefix found last.
+  std::int64_t window_free() const { return window_pool_->free() - window_prefix_idle_; }
   const KvGroups& groups() const { return groups_; }
   // Whether windows give blocks back.
   bool windowed() const { return groups_.windowed > 0; }
@@ -154,7 +171,10 @@ class EngineState {
   void take_prefix(Sequence& s);
   // Of these in blocks of the GPU; what is elsewhere needs new blocks. Those that a window does not
   // need count, though they are not there.
-  std::int64_t prefix_blocks() const { return static_cast<std::int64_t>(prefix_.size()); }
+  std::int64_t prefix_blocks() const {
+    const auto blocks = static_cast<std::int64_t>(prefix_.size());
+    return window_pool_ ? blocks / groups_.count() * groups_.full : blocks;
+  }
   // Blocks that a sequence of `tokens` needs at once, at most, beside this prefix: its windowed
   // groups give blocks back as it is computed (vLLM's max_admission_blocks_per_request).
   std::int64_t needed_at_once(std::int64_t tokens) const;
@@ -221,6 +241,14 @@ class EngineState {
 
  private:
   Slot make(std::uint32_t request, std::int32_t output);
+  BlockPool& pool_of(std::int32_t group) {
+    return window_pool_ && group >= groups_.full ? *window_pool_ : pool_;
+  }
+  const BlockPool& pool_of(std::int32_t group) const {
+    return window_pool_ && group >= groups_.full ? *window_pool_ : pool_;
+  }
+  // Blocks of the windowed group's own pool up to `tokens`; false, and nothing taken, if too few.
+  bool fill_window(Sequence& s, std::int64_t tokens);
   BlockId take_block();
   // Leading rows, of `most`, that the pool still has where they are needed; their blocks.
   std::int32_t find_rows(std::uint32_t request, std::int32_t most,
@@ -230,6 +258,9 @@ class EngineState {
                 BlockId* found) const;
   std::uint64_t block_hash(std::uint32_t request, std::int32_t block) const;
   void enqueue(Slot slot);
+  bool as_they_come() const {
+    return limits_.order == QueueOrder::kFcfs || limits_.order == QueueOrder::kLpm;
+  }
   bool goes_before(Slot a, Slot b) const;
   bool grow_blocks(Sequence& s, std::int32_t tokens);
   // Its blocks, or those published, have changed.
@@ -241,12 +272,14 @@ class EngineState {
   SchedulerLimits limits_;
   KvGroups groups_;
   BlockPool pool_;
+  std::optional<BlockPool> window_pool_;
   const RequestLoad& load_;
   std::vector<Sequence> sequences_;
   std::vector<Slot> unused_;
   std::vector<BlockId> prefix_;             // what cached_prefix found
   mutable std::vector<BlockId> looked_at_;  // of cached_prompt
   std::int64_t prefix_idle_ = 0;            // of these in the free queue
+  std::int64_t window_prefix_idle_ = 0;     // likewise, of the windowed group's own pool
   struct Elsewhere {
     std::size_t tier;
     std::uint64_t hash;

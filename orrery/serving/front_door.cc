@@ -9,7 +9,7 @@ bool fits(const ReplicaConfig& c, const Request& r) {
   if (c.kv.reserve == KvOptions::Reserve::kMaxModelLen) tokens = c.limits.max_model_len;
   const std::int64_t adapter = r.adapter < 0 ? 0 : c.kv.adapter_blocks;
   // A prompt that is not cut into chunks, or gets its blocks whole, has them all at once.
-  const bool chunks = c.limits.chunked_prefill && !c.kv.whole_prompts;
+  const bool chunks = c.limits.chunked_prefill && (!c.kv.whole_prompts || c.kv.groups.apart());
   const std::int64_t step = chunks ? c.limits.max_num_batched_tokens : tokens;
   return c.kv.groups.enough(tokens, step, c.limits.block_size) + adapter <= c.kv_blocks;
 }
@@ -84,6 +84,7 @@ bool FrontDoor::enter(RequestRecord& record) {
   record.queued = now;
   record.input = r.input;
   record.output = r.output;
+  record.priority = r.priority;
   record.outcome = turned_away(r);
   if (record.outcome == Outcome::kUnfinished) return true;
   end(request, now);

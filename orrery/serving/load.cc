@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 #include "orrery/base/error.h"
 
@@ -133,6 +135,24 @@ RequestLoad make_load(const LoadSpec& spec) {
   RandomStream samples(spec.seed, "samples");
   if (spec.samples > 1) sample_each(spec.samples, samples, spec.output, load);
   return load;
+}
+
+void assign_priorities(RequestLoad& load, const std::vector<double>& shares, std::uint64_t seed) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (!(sum > 0)) throw InputError("load.priorities: expected shares of which one is above 0");
+  RandomStream random(seed, "priority");
+  std::map<std::int32_t, std::int32_t> of_session;
+  for (Request& r : load.requests) {
+    double left = random.uniform() * sum;
+    std::int32_t priority = 0;
+    for (double share : shares) {
+      left -= share;
+      if (left < 0) break;
+      ++priority;
+    }
+    r.priority = std::min(priority, static_cast<std::int32_t>(shares.size()) - 1);
+    if (r.session >= 0) r.priority = of_session.try_emplace(r.session, r.priority).first->second;
+  }
 }
 
 }  // namespace orrery

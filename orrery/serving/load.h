@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "orrery/serving/arrivals.h"
 #include "orrery/serving/lengths.h"
@@ -40,5 +41,9 @@ RequestLoad make_load(const LoadSpec& spec);
 
 // Arrivals of `spec` for a trace that has lengths only; requests that follow others have none.
 void set_arrivals(const LoadSpec& spec, RequestLoad& load);
+
+// Requests get priority 0, 1, ... at random, in proportion to `shares`; turns of a conversation the
+// same. InputError: shares whose sum is 0.
+void assign_priorities(RequestLoad& load, const std::vector<double>& shares, std::uint64_t seed);
 
 }  // namespace orrery

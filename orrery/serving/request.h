@@ -63,6 +63,7 @@ struct RequestRecord {
   std::int32_t cached = 0;     // prompt tokens found in the prefix cache when first scheduled
   std::int32_t evictions = 0;  // times it lost its KV cache and was computed again
   std::int32_t stalls = 0;     // decode steps it waited out while others' prompts were computed
+  std::int32_t priority = 0;
   std::int32_t replica = 0;
   std::int32_t prefill_replica = -1;  // where prefill and decode are apart; there `replica` decodes
   std::int32_t retries = 0;           // times its replica failed and it began again

@@ -2,13 +2,13 @@
 //
 // Prompts go first, in steps of their own (with mixed_chunk, beside the decodes): a prompt that was
 // cut into chunks goes on, then newcomers, within max_num_batched_tokens (its
-// chunked_prefill_size). Newcomers are ordered by the length of the prefix that the cache holds
-// (longest first) while no more than 128 wait; QueueOrder other than fcfs keeps its own order. A
-// newcomer is taken if its prompt and its output (at most 4096 tokens of it count) fit beside what
-// the running are expected to grow by: a share of their remaining output that starts at 0.7, falls
-// with every decode step to 0.098 in 600 steps, and rises after an eviction to
-// (output so far + 20 a sequence) / all output. After one that did not fit none is tried until a
-// sequence ends.
+// chunked_prefill_size). Newcomers come as they arrived (its schedule-policy fcfs, the default of
+// 0.5); with QueueOrder::kLpm by the length of the prefix that the cache holds, longest first,
+// while no more than 128 wait. A newcomer is taken if its prompt and its output (at most 4096
+// tokens of it count) fit beside what the running are expected to grow by: a share of their
+// remaining output that starts at 0.7, falls with every decode step to 0.098 in 600 steps, and
+// rises after an eviction to (output so far + 20 a sequence) / all output. After one that did not
+// fit none is tried until a sequence ends.
 //
 // With recv_interval (its scheduler_recv_interval) newcomers are looked for after a step that
 // carried a prompt, when nothing runs, and else only every so many decode steps.
@@ -16,6 +16,10 @@
 // Decodes: all that run, each with its drafts. Where blocks lack, the one with the least output so
 // far, of these the one with the longest prompt, is evicted until there are enough; it waits at the
 // head.
+//
+// Where layers with a sliding window have a pool of their own (orrery/memory/kv_groups.h) a
+// newcomer also needs room there for its first chunk, or for a window if that is more, and a block;
+// a chunk that goes on is cut to what is free; decodes are evicted until both pools are enough.
 //
 // The prefix cache is a radix tree with LRU leaves, here blocks known by their hash, which are
 // reused from the end of a prefix towards its beginning: the same prefixes are found, in whole
@@ -72,9 +76,10 @@ class Sglang : public Scheduler {
     for (Slot slot : engine.running) {
       Sequence& s = engine.at(slot);
       if (s.decodes() || budget_ <= 0) continue;
-      const auto n = static_cast<std::int32_t>(std::min<std::int64_t>(s.wanted(), budget_));
-      engine.grow(s, n);
-      plan.work.push_back({slot, n});
+      const std::int64_t n = window_room(engine, s, std::min<std::int64_t>(s.wanted(), budget_));
+      if (n == 0) continue;
+      engine.grow(s, static_cast<std::int32_t>(n));
+      plan.work.push_back({slot, static_cast<std::int32_t>(n)});
       budget_ -= n;
     }
     if (engine.waiting.empty() || full_at_ > 0 || !received_) return;
@@ -82,9 +87,27 @@ class Sglang : public Scheduler {
     admit(engine, plan);
   }
 
+  // Of the next `tokens` of a prompt those for which the windowed layers' pool has room.
+  static std::int64_t window_room(EngineState& engine, Sequence& s, std::int64_t tokens) {
+    const BlockPool* pool = engine.window_pool();
+    if (!pool) return tokens;
+    engine.skip(s, s.computed);
+    const std::int64_t rows = pool->free() + s.window_rows;
+    return std::clamp<std::int64_t>(rows * engine.limits().block_size - s.computed, 0, tokens);
+  }
+
+  // Whether that pool takes a newcomer's first chunk of `tokens`, and what it decodes with.
+  static bool window_takes(const EngineState& engine, std::int64_t tokens, bool alone) {
+    if (!engine.window_pool()) return true;
+    const std::int64_t least =
+        alone ? tokens : std::max<std::int64_t>(tokens, engine.groups().window);
+    return KvGroups::rows(least, engine.limits().block_size) + (alone ? 0 : 1) <=
+           engine.window_free();
+  }
+
   void order_by_prefix(EngineState& engine) {
     auto& waiting = engine.waiting;
-    if (!engine.pool().caching() || engine.limits().order != QueueOrder::kFcfs ||
+    if (!engine.pool().caching() || engine.limits().order != QueueOrder::kLpm ||
         waiting.size() > kMostSorted || waiting.size() < 2)
       return;
     by_prefix_.clear();
@@ -112,7 +135,10 @@ class Sglang : public Scheduler {
       // What the cache holds in host memory needs room as well.
       const std::int64_t held = s.tokens - engine.prefix_blocks() * l.block_size;
       const double room = static_cast<double>(free * l.block_size) - expected;
+      const std::int64_t chunk =
+          l.chunked_prefill ? std::min<std::int64_t>(wanted, budget_) : wanted;
       if (static_cast<std::int64_t>(engine.running.size()) >= l.max_num_seqs ||
+          !window_takes(engine, chunk, alone) ||
           engine.blocks_for(s.tokens) - engine.prefix_blocks() > free ||
           (!alone && static_cast<double>(held + output_left(s)) >= room)) {
         full_at_ = engine.running.size();
@@ -136,7 +162,7 @@ class Sglang : public Scheduler {
 
   void plan_decodes(EngineState& engine, StepPlan& plan) {
     auto& running = engine.running;
-    while (running.size() > 1 && needed(engine) > engine.pool().free()) retract(engine, plan);
+    while (running.size() > 1 && lacks_blocks(engine)) retract(engine, plan);
     for (Slot slot : running) {
       Sequence& s = engine.at(slot);
       if (!s.decodes() || s.wanted() == 0) continue;
@@ -149,15 +175,16 @@ class Sglang : public Scheduler {
     ++decoded_;
   }
 
-  static std::int64_t needed(const EngineState& engine) {
-    std::int64_t n = 0;
+  static bool lacks_blocks(const EngineState& engine) {
+    std::int64_t n = 0, of_window = 0;
     for (Slot slot : engine.running) {
       const Sequence& s = engine.at(slot);
-      if (s.decodes() && s.wanted() > 0)
-        n +=
-            engine.blocks_for(s.computed + s.wanted()) - static_cast<std::int64_t>(s.blocks.size());
+      if (!s.decodes() || s.wanted() == 0) continue;
+      n += engine.blocks_for(s.computed + s.wanted()) - engine.blocks_of(s);
+      if (engine.window_pool()) of_window += engine.window_needed(s, s.computed + s.wanted());
     }
-    return n;
+    return n > engine.pool().free() ||
+           (engine.window_pool() && of_window > engine.window_pool()->free());
   }
 
   void retract(EngineState& engine, StepPlan& plan) {

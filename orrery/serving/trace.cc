@@ -25,7 +25,7 @@ constexpr double kLatest = 100 * 86400.0;  // seconds; simulated time ends at 10
 struct Line {
   double arrival = 0;             // seconds
   std::optional<double> follows;  // its arrival is this long after the end of its session's last
-  double input = 0, output = 0;
+  double input = 0, output = 0, priority = 0;
   std::string session;
   std::vector<std::uint64_t> ids;
 };
@@ -55,6 +55,7 @@ class Collector {
     r.arrival = sim_seconds((latest_ - std::max(first_, 0.0)) * options_.time_scale);
     r.input = input;
     r.output = output;
+    r.priority = priority(line.priority, where);
     Session* session = nullptr;
     if (!line.session.empty()) {
       const auto number = static_cast<std::int32_t>(sessions_.size());
@@ -112,6 +113,12 @@ class Collector {
         std::lround(std::clamp(v * options_.length_scale, 1.0, kLongest)));
   }
 
+  static std::int32_t priority(double v, const std::string& where) {
+    if (!(std::abs(v) <= 1e9 && v == std::floor(v)))
+      throw InputError(fmt::format("{}: a priority of {}: expected a whole number", where, v));
+    return static_cast<std::int32_t>(v);
+  }
+
   Trace& trace_;
   const TraceOptions& options_;
   double latest_ = 0, first_ = -1;
@@ -164,7 +171,7 @@ double read_date(std::string_view text, const std::string& where) {
 
 // Which columns of a CSV trace hold what.
 struct Columns {
-  std::optional<int> arrival, input, output, session, ids;
+  std::optional<int> arrival, input, output, session, ids, priority;
   bool dates = false;
 };
 
@@ -181,8 +188,13 @@ Columns columns_of(const CsvReader& csv, const std::string& name) {
       {"arrival_timestamp", "prompt_size", "token_size", false},
   };
   for (const Known& k : kKnown) {
-    Columns c{csv.find(k.arrival),    csv.find(k.input),     csv.find(k.output),
-              csv.find("session_id"), csv.find("block_ids"), k.dates};
+    Columns c{csv.find(k.arrival),
+              csv.find(k.input),
+              csv.find(k.output),
+              csv.find("session_id"),
+              csv.find("block_ids"),
+              csv.find("priority"),
+              k.dates};
     // Lengths alone, as VIDUR's length files.
     if (c.input && c.output) return c;
   }
@@ -215,6 +227,7 @@ void read_csv(CsvReader& csv, const std::string& name, const TraceOptions& optio
     }
     line.input = csv.number(*c.input);
     line.output = csv.number(*c.output);
+    if (c.priority) line.priority = csv.number(*c.priority);
     if (c.session) line.session = std::string(csv.text(*c.session));
     if (c.ids) line.ids = read_runs(csv.text(*c.ids), where);
     if (!line.ids.empty() && !known_size) {

@@ -1,7 +1,8 @@
 // Reads request traces. The format is told by the header (CSV) or by the keys of the first line
 // (JSONL):
 //
-//   ours           arrival_s,input_tokens,output_tokens[,session_id][,images][,block_ids]
+//   ours           arrival_s,input_tokens,output_tokens[,session_id][,images]
+//                  [,block_ids][,priority]; the lowest priority goes first (order priority)
 //   Azure          TIMESTAMP,ContextTokens,GeneratedTokens; times as 2023-11-16 18:17:03.9799600
 //   BurstGPT       Timestamp,...,Request tokens,Response tokens,...; seconds
 //   VIDUR          arrived_at,num_prefill_tokens,num_decode_tokens

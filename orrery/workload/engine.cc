@@ -43,6 +43,8 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("mixed_decode_exponent", k.mixed_decode_exponent,
               "decode attention beside a prefill takes (heads per KV head)^this as long as alone")
             .range(0, 1);
+        g.add("tf32", k.tf32,
+              "products that a model wants in fp32 (MiniMax-M2's router) are computed in tf32");
         g.add("decode_blocks", k.decode_blocks,
               "thread blocks that decode attention needs for its full speed, where each reads one "
               "sequence's keys (FlashAttention 2); 0: contexts may differ")
@@ -105,6 +107,11 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("block_size", m.block_size, "KV block").unit("tokens").range(1, 4096);
         g.add("hybrid_kv_cache", m.hybrid_kv_cache,
               "KV blocks outside of a sliding window are freed (vLLM's hybrid KV cache manager)");
+        g.add("window_share", m.window_share,
+              "blocks of layers with a window are a pool of their own, so many for one of the "
+              "others (SGLang); 0: one pool")
+            .alias("swa_full_tokens_ratio")
+            .range(0, 10);
         g.add("context", m.context, "driver context and libraries, per device");
         g.add("graphs", m.graphs, "captured graphs, per device");
         g.add("workspace", m.workspace, "kernel workspaces, per device");
@@ -117,9 +124,10 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("policy", s.policy, "batch scheduler of simulations (docs/serving.md, Schedulers)")
             .alias("scheduler");
         g.add("order", s.order,
-              "which of the waiting goes first: as they arrived, by priority, "
-              "or the shortest prompt")
-            .one_of({"fcfs", "priority", "sjf"});
+              "which of the waiting goes first: as they arrived, by priority, the shortest prompt, "
+              "or (SGLang) the longest cached prefix")
+            .alias("scheduling_policy")
+            .one_of({"fcfs", "priority", "sjf", "lpm"});
         g.add("async_scheduling", s.async_scheduling, "the next step is planned while one runs");
         g.add("prefix_caching", s.prefix_caching, "full KV blocks are found again by later prompts")
             .alias("enable_prefix_caching");

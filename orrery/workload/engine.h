@@ -54,6 +54,9 @@ struct EngineProfile {
     // and it does not apply. 0.5 from data/layers attention_mixed (factors of 2.0 at 4 heads a KV
     // head, 2.8 at 8).
     double mixed_decode_exponent = 0;
+    // Products that a model wants in fp32 run on tensor cores in tf32 (vLLM's
+    // VLLM_FLOAT32_MATMUL_PRECISION=high; PyTorch's default is not to).
+    bool tf32 = false;
     // So many thread blocks of decode attention reach its full speed, where each reads the keys of
     // one sequence and KV head alone: with fewer, when only the longest contexts are left, it idles
     // (orrery/step/uneven_contexts.h; 52 for FlashAttention 2). 0: only the mean context counts.
@@ -111,6 +114,9 @@ struct EngineProfile {
     // Layers with a sliding window have blocks of their own, freed when they are outside of it
     // (orrery/memory/kv_groups.h); false: all layers hold the whole context.
     bool hybrid_kv_cache = false;
+    // These blocks are a pool of their own, so many for one of the others (SGLang's
+    // swa-full-tokens-ratio); 0: one pool for all.
+    double window_share = 0;
     Bytes context = gigabytes(0.6);  // driver context and libraries, per device
     Bytes graphs = gigabytes(0.3);   // captured graphs, per device
     Bytes workspace = gigabytes(0.1);

@@ -62,7 +62,7 @@ void add_exchange(OpList& ops, const RankStep& step, const MoeMlp& m, bool dispa
 void add_moe(OpList& ops, const RankStep& step, const MoeMlp& m) {
   const Format format = step.precision.experts;
   ops.gemm("router", Part::kMoe, step.tokens(), m.experts, step.hidden(),
-           m.router_fp32 ? Format::kFp32 : step.plain());
+           m.router_fp32 ? step.precision.fp32_products : step.plain());
   const FormatFacts& f = facts(format);
   add_exchange(ops, step, m, true, f.quantises_activation ? f.activation : step.element());
   ops.add("moe_experts", Part::kMoe,

@@ -29,6 +29,9 @@ struct Precision {
   Dtype kv_cache = Dtype::kBf16;
   // Projections of attention and other mixers where they are stored apart from `weights`.
   std::optional<Format> mixers = std::nullopt;
+  // Of products that a model wants in fp32 (MoeMlp::router_fp32): fp32, or tf32 where the engine
+  // lets tensor cores compute them.
+  Format fp32_products = Format::kFp32;
   Format mixer_weights() const { return mixers.value_or(weights); }
 };
 

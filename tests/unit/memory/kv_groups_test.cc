@@ -69,5 +69,21 @@ TEST(KvGroups, MemoryOfAModelWithWindows) {
   EXPECT_EQ(groups.kv_pool().value(), whole.kv_pool().value());
 }
 
+// SGLang: of 2048 bytes a token and layer, 12 layers in one pool and 12 in one of 0.8 times as many
+// tokens. Gemma is not among the models that it does so for.
+TEST(KvGroups, TwoPoolsOfSglang) {
+  const Architecture model = load_model("gpt-oss-20b");
+  const EngineProfile engine = load_engine("sglang", Bundle());
+  EXPECT_EQ(kv_groups(model, engine.memory), (KvGroups{1, 1, 128, 0.8}));
+  EXPECT_EQ(kv_groups(load_model("gemma-3-27b"), engine.memory), KvGroups());
+  const MemoryModel memory(model, {}, native_precision(model), engine, Catalog().gpu("h100-sxm"));
+  EXPECT_DOUBLE_EQ(memory.kv_block().value(), 2048 * 12 * 1.8);
+  const KvGroups g = memory.groups();
+  EXPECT_EQ(g.window_blocks(1000), 800);
+  EXPECT_EQ(g.held(10000, 1), 10000);  // two windows are less than 0.8 of it
+  EXPECT_EQ(g.held(300, 1), 320);      // 256 in the smaller pool
+  EXPECT_EQ(g.held(100, 1), 125);
+}
+
 }  // namespace
 }  // namespace orrery

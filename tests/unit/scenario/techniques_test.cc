@@ -154,6 +154,20 @@ TEST(Techniques, AdaptersInTheCacheAreLightLlms) {
               HasSubstr("lora.slots"));
 }
 
+// Twice what the engine serves: those of priority 0 do not notice, the others wait.
+TEST(Service, ThoseOfTheFirstPriorityGoFirst) {
+  const std::string load =
+      "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
+      "load: {requests: 400, rate: 100, isl: 1024, osl: 64, priorities: [1, 3]}\n";
+  const Answer a = run("engine: {overrides: {scheduler: {order: priority}}}\n", load);
+  EXPECT_LT(value(a, "ttft_priority_0_p99"), value(a, "ttft_priority_1"));
+  EXPECT_LT(3 * value(a, "ttft_priority_0"), value(a, "ttft_priority_1"));
+  EXPECT_THAT(refusal("", load), HasSubstr("needs engine.scheduler.order priority"));
+  EXPECT_EQ(value(run(""), "ttft_priority_0"), -1);
+  EXPECT_THAT(refusal("engine: {overrides: {scheduler: {order: lpm}}}\n"),
+              HasSubstr("SGLang's, not vllm's"));
+}
+
 TEST(Techniques, BeamsAreSearchedOutsideOfTheEngine) {
   const Answer plain = run(""), beams = run("load: {requests: 20, rate: 5, beam_width: 4}\n",
                                             "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n");

@@ -145,5 +145,75 @@ TEST(KvWindows, WhatFitsIsCountedAsItIsHeld) {
   EXPECT_GT(alone.records[0].evictions + alone.records[1].evictions, 0);
 }
 
+// SGLang: 100 blocks for the layers without a window, half as many for those with one.
+TEST(KvWindows, APoolOfTheirOwn) {
+  const KvGroups two{1, 1, 8, 0.5};
+  SchedulerLimits l = Engine::limits();
+  KvOptions kv;
+  kv.groups = two;
+  RequestLoad load = prompts({{20, 5}, {24, 5}, {24, 3}});
+  EngineState state(l, 40, true, load, kv);
+  const auto scheduler = make_scheduler("sglang");
+  const auto step = [&] {
+    StepPlan plan;
+    scheduler->plan(state, plan);
+    for (const Work& w : plan.work) {
+      Sequence& s = state.at(w.slot);
+      state.compute(s, w.new_tokens);
+      if (s.computed == s.tokens) ++s.tokens, ++s.made;
+    }
+    return std::pair(state.pool().size() - state.pool().free(),
+                     state.window_pool()->size() - state.window_pool()->free());
+  };
+  const auto used = [](int full, int windowed) {
+    return std::pair(std::int64_t{full}, std::int64_t{windowed});
+  };
+  EXPECT_EQ(state.window_pool()->size(), 20);
+  state.enter(0, 20);
+  EXPECT_EQ(step(), used(5, 2));  // its whole prompt, and the first chunk of 8
+  EXPECT_EQ(step(), used(5, 4));  // 8 computed: token 8 sees 1 to 8
+  EXPECT_EQ(step(), used(5, 3));  // 16: 9 outside, 2 rows
+  EXPECT_EQ(step(), used(6, 4));  // 20: a third row is outside, but a window has not passed
+  for (int computed = 21; computed < 24; ++computed) EXPECT_EQ(step(), used(6, 4));
+  EXPECT_EQ(step(), used(7, 3));  // 24: 17 outside, 4 rows of 7
+  for (int computed = 25; computed < 28; ++computed) EXPECT_EQ(step(), used(7, 3));
+  EXPECT_EQ(step(), used(8, 4));
+  state.running.clear();
+  state.leave(0);
+  EXPECT_EQ(state.pool().free(), 40);
+  EXPECT_EQ(state.window_pool()->free(), 20);
+  EXPECT_EQ(state.cached_prompt(1), 20);  // its last window is still there
+}
+
+SimulationResult serve_sglang(const KvGroups& groups, std::int64_t blocks, int requests) {
+  SimulationConfig c;
+  c.scheduler = "sglang";
+  c.replica.limits = Engine::limits();
+  c.replica.kv.groups = groups;
+  c.replica.kv.whole_prompts = true;
+  c.replica.kv_blocks = blocks;
+  RequestLoad load;
+  load.requests.resize(static_cast<std::size_t>(requests));
+  for (Request& r : load.requests) r.input = 6, r.output = 60;
+  Milliseconds timer;
+  return simulate(c, load, timer);
+}
+
+// Sequences of 65 tokens hold 17 rows of one pool and at most 5 of the other.
+TEST(KvWindows, TheSmallerOfTwoPoolsDecides) {
+  const auto evictions = [](const SimulationResult& r) {
+    std::int64_t n = 0;
+    for (const RequestRecord& q : r.records) {
+      EXPECT_EQ(q.outcome, Outcome::kDone);
+      n += q.evictions;
+    }
+    return n;
+  };
+  EXPECT_EQ(evictions(serve_sglang({1, 1, 8, 0.5}, 17 * 20, 20)), 0);
+  // Room for all in the first, for four windows in the second: nobody is lost, nothing hangs.
+  EXPECT_GT(evictions(serve_sglang({1, 1, 8, 0.06}, 17 * 20, 20)), 0);
+  EXPECT_EQ(serve_sglang({1, 1, 8, 0.005}, 17 * 20, 1).records[0].outcome, Outcome::kNeverFits);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -218,5 +218,22 @@ TEST(Load, SamplesShareTheirPrompt) {
   EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end());
 }
 
+TEST(Load, PrioritiesHaveTheirShares) {
+  RequestLoad load;
+  load.requests.resize(4000);
+  for (std::size_t i = 0; i < load.requests.size(); ++i)
+    load.requests[i].session = static_cast<std::int32_t>(i / 2);
+  assign_priorities(load, {1, 0, 3}, 7);
+  int first = 0;
+  for (std::size_t i = 0; i < load.requests.size(); i += 2) {
+    const std::int32_t p = load.requests[i].priority;
+    EXPECT_NE(p, 1);
+    EXPECT_EQ(p, load.requests[i + 1].priority);  // the same conversation
+    first += p == 0;
+  }
+  EXPECT_NEAR(first, 500, 80);
+  EXPECT_THROW(assign_priorities(load, {0, 0}, 7), InputError);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -305,15 +305,22 @@ TEST(StaticBatching, DecodesWaitForAllPrompts) {
   EXPECT_THAT(b.steps(3), ElementsAre("0:5", "1:4 | stalled 0", "0:1 1:1"));
 }
 
-TEST(Sglang, TheLongestCachedPrefixGoesFirst) {
-  SchedulerLimits l = limits(100);
-  l.max_num_seqs = 2;
-  Bench b("sglang", l, 100, true);
-  b.arrive(8, 3, 0, "abcdefgh");
-  b.step();
-  b.arrive(8, 1, 0, "xxxxxxxx");
-  b.arrive(8, 1, 0, "abcdefgh");
-  EXPECT_THAT(b.steps(3), ElementsAre("2:4 | stalled 0", "1:8 | stalled 0", "0:1"));
+TEST(Sglang, TheLongestCachedPrefixGoesFirstIfAsked) {
+  for (const QueueOrder order : {QueueOrder::kLpm, QueueOrder::kFcfs}) {
+    SchedulerLimits l = limits(100);
+    l.max_num_seqs = 2;
+    l.order = order;
+    Bench b("sglang", l, 100, true);
+    b.arrive(8, 3, 0, "abcdefgh");
+    b.step();
+    b.arrive(8, 1, 0, "xxxxxxxx");
+    b.arrive(8, 1, 0, "abcdefgh");
+    if (order == QueueOrder::kLpm) {
+      EXPECT_THAT(b.steps(3), ElementsAre("2:4 | stalled 0", "1:8 | stalled 0", "0:1"));
+    } else {
+      EXPECT_THAT(b.steps(3), ElementsAre("1:8 | stalled 0", "2:4 | stalled 0", "0:1"));
+    }
+  }
 }
 
 TEST(Sglang, DecodesJoinPromptsWhenMixed) {

@@ -47,6 +47,16 @@ TEST(Trace, ReadsOurs) {
   EXPECT_EQ(t.load.ids[second.first_id + 2], 6u);
 }
 
+TEST(Trace, PrioritiesAreAColumn) {
+  const Trace t = TraceFile("priorities.csv",
+                            "arrival_s,input_tokens,output_tokens,priority\n0,40,7,2\n1,50,8,-1\n")
+                      .read();
+  EXPECT_EQ(t.load.requests[0].priority, 2);
+  EXPECT_EQ(t.load.requests[1].priority, -1);
+  const TraceFile half("half.csv", "arrival_s,input_tokens,output_tokens,priority\n0,40,7,0.5\n");
+  EXPECT_THROW(half.read(), InputError);
+}
+
 TEST(Trace, ReadsAzureTimes) {
   const Trace t = TraceFile("azure.csv",
                             "TIMESTAMP,ContextTokens,GeneratedTokens\n"

@@ -94,5 +94,15 @@ TEST(MoeOps, ASharedGateIsAProductOfWidthOne) {
   EXPECT_EQ(count(p, "shared_gate"), 24);
 }
 
+TEST(MoeOps, AnFp32RouterMayRunInTf32) {
+  Precision p;
+  const Architecture m = load_model("minimax-m2");
+  EXPECT_EQ(first<Gemm>(forward_program(m, {}, p, decode(20, 999)), "router").format,
+            Format::kFp32);
+  p.fp32_products = Format::kTf32;
+  EXPECT_EQ(first<Gemm>(forward_program(m, {}, p, decode(20, 999)), "router").format,
+            Format::kTf32);
+}
+
 }  // namespace
 }  // namespace orrery
