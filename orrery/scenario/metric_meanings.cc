@@ -19,6 +19,7 @@ constexpr MetricMeaning kMeanings[] = {
     // Latency and throughput.
     {"ttft", kServe,
      "time to first token: from a request's arrival to its first token; mean over the requests"},
+    {"ttft_priority_", kSimulate, "ttft of the requests of a priority: ttft_priority_0, ..."},
     {"tpot", kServe, "time per output token after the first: (e2e - ttft) / (osl - 1); mean"},
     {"e2e", kServe, "from a request's arrival to its last token; mean"},
     {"prefill_time", kEstimate, "of the steps that read all prompts of the batch"},
@@ -168,9 +169,10 @@ const MetricMeaning* find_metric_meaning(std::string_view name) {
   constexpr std::string_view kCollocated = "collocated_";
   if (name.starts_with(kCollocated)) return find_metric_meaning(name.substr(kCollocated.size()));
   for (const std::string_view quantile : {"_p10", "_p50", "_p90", "_p99"}) {
-    if (name.ends_with(quantile)) return find_exactly(name.substr(0, name.size() - 4));
+    if (name.ends_with(quantile)) return find_metric_meaning(name.substr(0, name.size() - 4));
   }
-  return nullptr;
+  constexpr std::string_view kOfPriority = "ttft_priority_";
+  return name.starts_with(kOfPriority) ? find_exactly(kOfPriority) : nullptr;
 }
 
 }  // namespace orrery

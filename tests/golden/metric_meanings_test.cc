@@ -18,6 +18,12 @@ constexpr const char* kOthers[] = {
     R"(
 model: llama-3-8b
 hardware: {gpu: h100-sxm}
+engine: {overrides: {scheduler: {order: priority}}}
+load: {rate: 20, requests: 200, isl: 256, osl: 64, priorities: [1, 1]}
+)",
+    R"(
+model: llama-3-8b
+hardware: {gpu: h100-sxm}
 load: {rate: 20, requests: 200, isl: 256, osl: 64}
 autoscale: {policy: outstanding, target: 4, most: 3, interval: 1s, start_up: 1s}
 )",
