@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "orrery/base/random.h"
+#include "orrery/validate/inferencex.h"
 #include "orrery/validate/report.h"
 #include "orrery/workload/format.h"
 
@@ -29,10 +30,6 @@ std::pair<int, int> version_of(std::string_view text) {
   if (first.ec == std::errc() && first.ptr != end && *first.ptr == '.')
     std::from_chars(first.ptr + 1, end, minor);
   return minor < 0 ? std::pair(-1, -1) : std::pair(major, minor);
-}
-
-void set(Scenario& s, const std::string& key, const std::string& value) {
-  set_path(s.engine.overrides, key, scalar_node(value, "engine." + key));
 }
 
 // Number formats as the tables spell them.
@@ -123,30 +120,11 @@ MeasuredRow offline_throughput(const Get& get, const Catalog& catalog) {
   constexpr std::string_view kChunk = "file column Batch Size ";
   if (const auto at = note.find(kChunk); at != std::string::npos) {
     const auto chunk = static_cast<std::int64_t>(number_of(note.substr(at + kChunk.size())));
-    if (chunk > 0) set(r.scenario, "scheduler.max_num_batched_tokens", std::to_string(chunk));
+    if (chunk > 0)
+      set_engine(r.scenario, "scheduler.max_num_batched_tokens", std::to_string(chunk));
   }
   add_figure(r, get, "output_tok_s", "throughput", "output_throughput");
   return r;
-}
-
-// How InferenceX starts the servers that it measures (its public scripts, benchmarks/*.sh), where
-// that is not the engine's default and decides when prompts are computed. Its rows have nominal
-// lengths.
-void set_as_inferencex(MeasuredRow& r, const Get& get, bool blackwell) {
-  Scenario& s = r.scenario;
-  const auto users = s.workload.batch.at(0);
-  const bool deepseek = s.model.starts_with("deepseek"), gpt_oss = s.model.starts_with("gpt-oss");
-  // Its clients send ten requests a user to a server that has just started, and count them all.
-  set(s, "execution.cold", "true");
-  if (r.engine == "sglang" && (deepseek || s.model.starts_with("qwen3.5"))) {
-    const bool four = s.parallel.tp.at(0) == 4;
-    set(s, "scheduler.max_num_batched_tokens", four ? "8192" : "32768");
-    if (blackwell) set(s, "scheduler.recv_interval", users >= 16 && !four ? "30" : "10");
-  }
-  if (r.engine == "trtllm" && deepseek && get("dp") != "1")
-    set(s, "scheduler.balance_timeout", "60");
-  if (r.engine == "trtllm" && gpt_oss) set(s, "scheduler.max_num_batched_tokens", "20000");
-  if (r.engine == "vllm" && gpt_oss) set(s, "execution.graph_tokens", "2048");
 }
 
 MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
@@ -193,7 +171,9 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
   s.parallel.dp = count("dp");
   s.parallel.ep = count("moe_ep");
   if (get("length_kind") == "nominal")
-    set_as_inferencex(r, get, engine_gpu_class(gpu) == "blackwell");
+    set_as_inferencex(
+        r.engine, gpu,
+        {get("precision"), get("measured"), static_cast<std::int64_t>(number_of(get("isl")))}, s);
   // Experts' loads of real prompts follow a power law; the tables' own exponent for what was
   // measured.
   if (r.family.starts_with("moe")) w.expert_skew = 1.01;
@@ -275,7 +255,6 @@ std::string engine_of_row(std::string_view framework, std::string_view version,
 }
 
 Scenario simulated_service(const MeasuredRow& row) {
-  constexpr std::int64_t kRequestsPerUser = 10;
   Scenario s = row.scenario;
   s.kind = Scenario::Kind::kService;
   auto& w = s.workload;
@@ -283,7 +262,7 @@ Scenario simulated_service(const MeasuredRow& row) {
   const std::int64_t users = w.batch.at(0);
   v.arrivals = "at-once";
   v.max_concurrency = users;
-  v.requests = kRequestsPerUser * users;
+  v.requests = w.requests_per_user * users;
   const auto lengths = [&](std::int64_t mean) {
     const double m = static_cast<double>(mean);
     return fmt::format("uniform({}, {})", std::max<std::int64_t>(1, std::llround(m * 8 / 9)),

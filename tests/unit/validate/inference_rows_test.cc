@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "orrery/validate/inferencex.h"
 #include "orrery/validate/report.h"
 
 namespace orrery {
@@ -104,6 +105,55 @@ TEST(Engines, ByFrameworkVersionAndMaker) {
   EXPECT_EQ(engine_of_row("trtllm", "0.9.0/tensorrt", "", h100), "trtllm-2024");
   EXPECT_EQ(engine_of_row("trtllm", "1.2.0rc6", "", h100), "trtllm");
   EXPECT_THROW(engine_of_row("sambaflow", "", "", h100), NoData);
+}
+
+std::string engine_key(const Scenario& s, const char* group, const char* key) {
+  const Node* g = s.engine.overrides.find(group);
+  const Node* n = g ? g->find(key) : nullptr;
+  return n ? n->text() : "";
+}
+
+// What its scripts said on the day of the measurement.
+TEST(InferenceX, ServersAreStartedAsOnTheDay) {
+  const Catalog catalog;
+  const auto started = [&](const char* model, const char* gpu, const char* precision,
+                           const char* day, const char* engine = "vllm") {
+    Scenario s;
+    s.model = model;
+    s.parallel.tp = {4};
+    s.workload.batch = {64};
+    s.precision.kv_cache_dtype = "fp8";
+    set_as_inferencex(engine, catalog.gpu(gpu), {precision, day, 1024}, s);
+    return s;
+  };
+  const Scenario early = started("minimax-m2.5", "b200-sxm", "fp8", "2026-03-28");
+  EXPECT_EQ(early.parallel.ep, 4);
+  EXPECT_EQ(early.precision.kv_cache_dtype, "");
+  EXPECT_EQ(engine_key(early, "scheduler", "max_num_batched_tokens"), "");
+  const Scenario late = started("minimax-m2.5", "b200-sxm", "fp8", "2026-04-22");
+  EXPECT_EQ(late.parallel.ep, 1);
+  EXPECT_EQ(late.precision.kv_cache_dtype, "fp8");
+  EXPECT_EQ(engine_key(late, "scheduler", "max_num_batched_tokens"), "2048");
+  EXPECT_EQ(engine_key(late, "kernels", "tf32"), "true");
+  const Scenario between = started("minimax-m2.5", "b200-sxm", "fp8", "2026-04-08");
+  EXPECT_EQ(engine_key(between, "kernels", "tf32"), "");
+  // No day, or a script that is not known: the engine's defaults.
+  EXPECT_EQ(engine_key(started("kimi-k2.5", "b200-sxm", "fp4", ""), "scheduler",
+                       "max_num_batched_tokens"),
+            "");
+  EXPECT_EQ(engine_key(started("minimax-m2.5", "b300-sxm", "fp8", "2026-04-03"), "scheduler",
+                       "max_num_batched_tokens"),
+            "");
+  EXPECT_EQ(engine_key(started("deepseek-r1", "h200-sxm", "fp8", "2025-12-15", "trtllm"),
+                       "scheduler", "max_num_batched_tokens"),
+            "4096");
+  // Warm-up requests since the end of January.
+  const auto cold = [&](const char* model, const char* gpu, const char* day) {
+    return engine_key(started(model, gpu, "fp8", day), "execution", "cold") == "true";
+  };
+  EXPECT_TRUE(cold("llama-3.1-70b", "b200-sxm", "2025-10-29"));
+  EXPECT_FALSE(cold("gpt-oss-120b", "b200-sxm", "2026-02-25"));
+  EXPECT_FALSE(cold("kimi-k2.5", "h200-sxm", ""));
 }
 
 TEST(Split, TwoThirdsOfTheGroupsFit) {

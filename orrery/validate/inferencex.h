@@ -1,0 +1,53 @@
+// How InferenceX starts the servers that it measures and drives its clients: its public scripts
+// (github.com/SemiAnalysisAI/InferenceX, benchmarks/), where they say something else than the
+// engine's defaults and that decides which steps run. Scripts change; what one said on the day of a
+// measurement follows from its history and from perf-changelog.yaml.
+//
+//   vLLM     gpt-oss               graphs up to 2,048 tokens; on Hopper a 16-bit KV cache
+//            Llama 3.1 70B, B200   cudagraph_mode FULL_DECODE_ONLY: steps with prompts are eager
+//            MiniMax-M2.5 fp8      B200 until 2026-04-02: experts apart (`EP_SIZE -ge 1`), 16-bit
+//            KV
+//                                  cache, 95 % of memory. Since then (B300: 2026-04-17): steps of
+//                                  two prompts' tokens (max-num-batched-tokens 2 * ISL), graphs up
+//                                  to 2,048 (pull requests 947, 1054)
+//            MiniMax-M2.5 fp4      the same steps and graphs since 2026-04-08 (996)
+//            both                  VLLM_FLOAT32_MATMUL_PRECISION=high since 2026-04-21 (1068, 1069,
+//                                  1106)
+//            Kimi-K2.5 fp4         steps of two prompts' tokens, graphs since 2026-04-16 (1047)
+//   SGLang   DeepSeek-R1, Qwen3.5  chunks of 32,768 tokens (8,192 on four GPUs; Qwen3.5 on B300
+//                                  16,384); on Blackwell scheduler-recv-interval 10, with 16 users
+//                                  and more 30
+//            GLM-5                 on B200 chunks of 32,768
+//   TRT-LLM  DeepSeek-R1           steps of max(4096, ISL + users + 64) tokens; with attention data
+//                                  parallelism prompts wait for each other, 60 steps at most
+//            gpt-oss               steps of 20,000 tokens
+//
+// Its clients send ten requests a user, all users at once, and count them all. Until 2026-01-26 the
+// server had just started (EngineProfile::Execution::cold); since then two requests a user go
+// before (--num-warmups, pull request 480; the day is that of its announced merge, within ten).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "orrery/hardware/gpu.h"
+#include "orrery/scenario/scenario.h"
+
+namespace orrery {
+
+struct InferencexRun {
+  std::string precision;  // of the checkpoint: fp8, fp4, ...
+  std::string day;        // of the measurement, 2026-04-21; empty: not stated
+  std::int64_t isl = 0;   // nominal
+};
+
+// A key of the engine's profile: "scheduler.recv_interval".
+void set_engine(Scenario& scenario, const std::string& key, const std::string& value);
+
+// `scenario` has its model, layout and users. What depends on a day that is not stated is left at
+// the engine's defaults.
+void set_as_inferencex(std::string_view engine, const Gpu& gpu, const InferencexRun& run,
+                       Scenario& scenario);
+
+}  // namespace orrery
