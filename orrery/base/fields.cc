@@ -32,6 +32,21 @@ std::vector<T> read_list(const Node& node, Read read_one) {
   return out;
 }
 
+// The same of numbers, which a flag separates by commas: "0.8,0.7".
+template <class T, class Read>
+std::vector<T> read_numbers(const Node& node, Read read_one) {
+  if (node.is_list() || node.text().find(',') == std::string::npos)
+    return read_list<T>(node, read_one);
+  std::vector<T> out;
+  const std::string text = node.text();
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t next = std::min(text.find(',', at), text.size());
+    out.push_back(read_one(scalar_node(text.substr(at, next - at), node.where())));
+    at = next + 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 void Field::check_range(const Node& node, double value) const {
@@ -173,7 +188,7 @@ Field& Fields::add(std::string name, std::vector<std::string>& value, std::strin
 Field& Fields::add(std::string name, std::vector<double>& value, std::string doc) {
   Field& f = append(std::move(name), Field::Type::kList, std::move(doc));
   f.read_ = [&value](const Field& self, const Node& n) {
-    value = read_list<double>(n, [&self](const Node& i) {
+    value = read_numbers<double>(n, [&self](const Node& i) {
       const double v = i.as_double();
       self.check_range(i, v);
       return v;
@@ -186,7 +201,7 @@ Field& Fields::add(std::string name, std::vector<double>& value, std::string doc
 Field& Fields::add(std::string name, std::vector<std::int64_t>& value, std::string doc) {
   Field& f = append(std::move(name), Field::Type::kList, std::move(doc));
   f.read_ = [&value](const Field& self, const Node& n) {
-    value = read_list<std::int64_t>(n, [&self](const Node& i) {
+    value = read_numbers<std::int64_t>(n, [&self](const Node& i) {
       const std::int64_t v = i.as_int();
       self.check_range(i, static_cast<double>(v));
       return v;

@@ -52,7 +52,9 @@ struct ReplicaConfig {
   UnevenContexts uneven;             // of decodes; sequences that verify drafts count as even
 
   // That the KV memory of a rank holds, if no window gives any back.
-  std::int64_t kv_tokens() const { return kv_blocks / kv.groups.count() * limits.block_size; }
+  std::int64_t kv_tokens() const {
+    return kv_blocks / (kv.groups.apart() ? 1 : kv.groups.count()) * limits.block_size;
+  }
   bool adapters() const { return limits.max_loras > 0 || kv.adapter_blocks > 0; }
 };
 

@@ -351,5 +351,19 @@ TEST(Fields, CustomFieldsReadThemselves) {
   EXPECT_EQ(f.json(), Json({{"sum", 6}}));
 }
 
+// As flags write them.
+TEST(Fields, NumbersOfAListMayBeOneText) {
+  std::vector<double> shares;
+  std::vector<std::int64_t> sizes;
+  Fields f;
+  f.add("shares", shares, "shares").range(0, 1);
+  f.add("sizes", sizes, "sizes");
+  f.read(parse_yaml("shares: 0.5,0.25\nsizes: 3,4,5\n", "s.yaml"));
+  EXPECT_THAT(shares, ElementsAre(0.5, 0.25));
+  EXPECT_THAT(sizes, ElementsAre(3, 4, 5));
+  EXPECT_THROW(f.read(parse_yaml("shares: 0.5,2\n", "s.yaml")), InputError);
+  EXPECT_THROW(f.read(parse_yaml("shares: 0.5,\n", "s.yaml")), InputError);
+}
+
 }  // namespace
 }  // namespace orrery

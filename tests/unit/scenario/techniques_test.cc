@@ -154,6 +154,17 @@ TEST(Techniques, AdaptersInTheCacheAreLightLlms) {
               HasSubstr("lora.slots"));
 }
 
+// gpt-oss-20b: 24 layers alike in size, of which half have 0.8 times as many tokens.
+TEST(Service, SglangKeepsMoreTokensInTwoPools) {
+  const std::string sglang =
+      "model: gpt-oss-20b\nhardware: {gpu: h100-sxm}\nload: {requests: 20, rate: 5}\n"
+      "engine: {profile: sglang";
+  const double two = value(run("}\n", sglang), "kv_tokens"),
+               one = value(run(", overrides: {memory: {hybrid_kv_cache: false}}}\n", sglang),
+                           "kv_tokens");
+  EXPECT_NEAR(two / one, 24 / (12 + 0.8 * 12), 1e-3);
+}
+
 // Twice what the engine serves: those of priority 0 do not notice, the others wait.
 TEST(Service, ThoseOfTheFirstPriorityGoFirst) {
   const std::string load =
