@@ -52,7 +52,8 @@ TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle
   const auto& kinds = training_stacks();
   const auto kind = std::find_if(kinds.begin(), kinds.end(),
                                  [&](const auto& k) { return k.name == row.stack.name; });
-  StackTraits of_stack = kind == kinds.end() ? StackTraits() : traits(*kind, row.compiled, row.release);
+  StackTraits of_stack =
+      kind == kinds.end() ? StackTraits() : traits(*kind, row.compiled, row.release);
   of_stack.fused_experts = row.fused_experts;
   c.parts = IterationModel(row.model, cluster, *kernels, *network).parts(row.job, of_stack);
   c.row = std::move(row);

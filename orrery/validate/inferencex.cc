@@ -69,7 +69,7 @@ void set_engine(Scenario& scenario, const std::string& key, const std::string& v
 
 void set_as_inferencex(std::string_view engine, const Gpu& gpu, const InferencexRun& run,
                        Scenario& scenario) {
-  if (!run.day.empty() && run.day < "2026-01-27") set_engine(scenario, "execution.cold", "true");
+  if (run.day < "2026-01-27") set_engine(scenario, "execution.cold", "true");
   if (engine == "vllm") set_vllm(gpu, run, scenario);
   if (engine == "sglang") set_sglang(gpu, run, scenario);
   if (engine == "trtllm") set_trtllm(run, scenario);

@@ -279,7 +279,7 @@ TEST_F(KinetoFiles, RefusesCutAndDamagedAndMissingOnes) {
   const auto size = std::filesystem::file_size(path);
   std::filesystem::resize_file(path, size / 2);
   EXPECT_THAT(refusal(path), AllOf(StartsWith(path), HasSubstr("byte "),
-                                      HasSubstr("the gzip stream is cut short")));
+                                   HasSubstr("the gzip stream is cut short")));
   packed(kLaunch);
   {
     std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
