@@ -33,15 +33,15 @@ TEST(Accuracy, SingleRequestsAndBatches) {
   EXPECT_LE(median_error(report, "single_request", "decode"), 4);
   EXPECT_LE(median_error(report, "single_request", "prefill"), 11.5);
   EXPECT_LE(median_error(report, "offline_throughput", "throughput"), 8);
-  EXPECT_LE(median_error(report, "serving_steady", "tpot"), 8);
-  EXPECT_LE(median_error(report, "serving_steady", "ttft"), 21.5);
+  // 8 before servers were started as the scripts of the day say; then first tokens of the judging
+  // rows were 22.5, now 18 (docs/serving-accuracy.md).
+  EXPECT_LE(median_error(report, "serving_steady", "tpot"), 8.5);
+  EXPECT_LE(median_error(report, "serving_steady", "ttft"), 21);
   EXPECT_LE(median_error(report, "single_request", "decode", "no"), 10);
-  EXPECT_LE(median_error(report, "single_request", "prefill", "no"), 9.5);
+  EXPECT_LE(median_error(report, "single_request", "prefill", "no"), 9);
   EXPECT_LE(median_error(report, "offline_throughput", "throughput", "no"), 9);
-  EXPECT_LE(median_error(report, "serving_steady", "tpot", "no"), 9);
-  // 21.5 before MiniMax's router was multiplied in fp32, as its engines do: TPOT of the simulated
-  // rows 8.8 to 6.0, but first tokens worse (docs/serving-accuracy.md).
-  EXPECT_LE(median_error(report, "serving_steady", "ttft", "no"), 22.5);
+  EXPECT_LE(median_error(report, "serving_steady", "tpot", "no"), 8.5);
+  EXPECT_LE(median_error(report, "serving_steady", "ttft", "no"), 18.5);
 }
 
 }  // namespace
