@@ -5,11 +5,10 @@
 //
 //   vLLM     gpt-oss               graphs up to 2,048 tokens; on Hopper a 16-bit KV cache
 //            Llama 3.1 70B, B200   cudagraph_mode FULL_DECODE_ONLY: steps with prompts are eager
-//            MiniMax-M2.5 fp8      B200 until 2026-04-02: experts apart (`EP_SIZE -ge 1`), 16-bit
-//            KV
-//                                  cache, 95 % of memory. Since then (B300: 2026-04-17): steps of
-//                                  two prompts' tokens (max-num-batched-tokens 2 * ISL), graphs up
-//                                  to 2,048 (pull requests 947, 1054)
+//            MiniMax-M2.5 fp8      B200 until 2026-04-02: experts apart (`EP_SIZE -ge 1`), KV of
+//                                  16 bits, 95 % of memory. Since then (B300: 2026-04-17): steps
+//                                  of two prompts' tokens (max-num-batched-tokens 2 * ISL), graphs
+//                                  up to 2,048 (pull requests 947, 1054)
 //            MiniMax-M2.5 fp4      the same steps and graphs since 2026-04-08 (996)
 //            both                  VLLM_FLOAT32_MATMUL_PRECISION=high since 2026-04-21 (1068, 1069,
 //                                  1106)
