@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "apps/cli/help.h"
 #include "apps/cli/output.h"
@@ -21,29 +22,40 @@ std::string trimmed(std::string line) {
 }
 
 // Metrics that come as a distribution (ttft, ttft_p50, ttft_p90, ttft_p99): one line each.
+bool is_distribution(const Point& p, std::string_view name) {
+  return p.find(fmt::format("{}_p50", name)) && p.find(fmt::format("{}_p90", name)) &&
+         p.find(fmt::format("{}_p99", name));
+}
+
 bool in_distribution(const Point& p, std::string_view name) {
   const auto end = name.rfind("_p");
-  if (p.find(fmt::format("{}_p99", name))) return true;
-  return end != name.npos && p.find(fmt::format("{}_p99", name.substr(0, end)));
+  return is_distribution(p, name) || (end != name.npos && is_distribution(p, name.substr(0, end)));
 }
 
 std::string distributions_of(const Point& p, const Style& style) {
-  constexpr std::string_view kLine = "{:<8} {:>10} {:>10} {:>10} {:>10} {:<4} {}";
-  std::string out;
+  std::vector<std::array<const Metric*, 4>> rows;  // mean, p50, p90, p99
+  std::size_t longest = 8;
   for (const Metric& m : p.metrics) {
-    const Metric* p99 = p.find(m.name + "_p99");
-    if (!p99) continue;
-    if (out.empty()) {
-      out = style.dim(trimmed(fmt::format(fmt::runtime(kLine), "", "mean", "p50", "p90", "p99", "",
-                                          "mean, 90 % interval"))) +
-            "\n";
-    }
-    const auto at = [&](const char* what) { return number(p.find(m.name + what)->value); };
-    out += trimmed(fmt::format(fmt::runtime(kLine), m.name, number(m.value), at("_p50"), at("_p90"),
-                               number(p99->value), m.unit, interval90(m))) +
-           "\n";
+    if (!is_distribution(p, m.name)) continue;
+    rows.push_back({&m, p.find(m.name + "_p50"), p.find(m.name + "_p90"), p.find(m.name + "_p99")});
+    longest = std::max(longest, m.name.size());
   }
-  return out.empty() ? out : out + "\n";
+  if (rows.empty()) return "";
+  const int wide = longest > 8 ? 8 : 10;  // of a figure: 80 columns in all
+  const auto line = [&](std::string_view name, const std::array<std::string, 4>& figures,
+                        std::string_view unit, std::string_view interval) {
+    std::string out = fmt::format("{:<{}}", name, longest);
+    for (const std::string& f : figures) out += fmt::format(" {:>{}}", f, wide);
+    return trimmed(fmt::format("{} {:<4} {}", out, unit, interval));
+  };
+  std::string out =
+      style.dim(line("", {"mean", "p50", "p90", "p99"}, "", "mean, 90 % interval")) + "\n";
+  for (const auto& [mean, p50, p90, p99] : rows)
+    out += line(mean->name,
+                {number(mean->value), number(p50->value), number(p90->value), number(p99->value)},
+                mean->unit, interval90(*mean)) +
+           "\n";
+  return out + "\n";
 }
 
 std::string metrics_of(const Point& p, const Style& style) {

@@ -72,12 +72,8 @@ void add_distribution(std::vector<Metric>& m, const std::string& name, std::vect
 // First tokens of each priority, where there are several.
 void add_priorities(std::vector<Metric>& m, const Times& t) {
   if (t.ttft_of.size() < 2) return;
-  for (const auto& [priority, sample] : t.ttft_of) {
-    std::vector<Metric> all;
-    add_distribution(all, fmt::format("ttft_priority_{}", priority), sample);
-    m.push_back(all.front());
-    m.push_back(all.back());
-  }
+  for (const auto& [priority, sample] : t.ttft_of)
+    add_distribution(m, fmt::format("ttft_priority_{}", priority), sample);
 }
 
 // Requests in the schedulers' queues on average, in each quarter of the time.

@@ -69,6 +69,25 @@ TEST(Faces, NoTwoColumnsOfCsvHaveOneName) {
   }
 }
 
+// A line each, all four figures under their heads, within 80 columns.
+TEST(Faces, DistributionsOfLongNames) {
+  const Result r = run_program(
+      "simulate -m llama-3-8b -g h100-sxm --rate 40 --requests 200 --isl 512 --osl 16 "
+      "--priorities 1,3 --scheduling-policy priority");
+  ASSERT_EQ(r.code, 0) << r.err;
+  std::size_t found = 0;
+  for (const std::string& line : lines_of(r.out)) {
+    EXPECT_LE(line.size(), 80u) << line;
+    if (!line.starts_with("ttft")) continue;
+    std::istringstream words(line);
+    std::string name;
+    double figure[4];
+    EXPECT_TRUE(words >> name >> figure[0] >> figure[1] >> figure[2] >> figure[3]) << line;
+    ++found;
+  }
+  EXPECT_EQ(found, 3u) << r.out;  // all, and of each priority
+}
+
 TEST(Faces, SeveralScenariosAreOneDocument) {
   const std::string file = "scenarios/llama-3-70b-8xh100.yaml ";
   const json j = json::parse(run_program("run " + file + file + "--no-breakdown -o json").out);
