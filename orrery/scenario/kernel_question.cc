@@ -29,8 +29,8 @@ Point answer(const Op& op, const Gpu& gpu, const KernelModel& model) {
   if (work > Flops(0))
     p.metrics.push_back(exact_metric("compute_roofline", "us", t.compute.value() * 1e6));
   p.metrics.push_back(exact_metric("memory_roofline", "us", t.memory.value() * 1e6));
-  p.metrics.push_back(rate_metric("efficiency", "% of the roofline",
-                                  100 * std::max(t.compute, t.memory).value(), t.time));
+  p.metrics.push_back(
+      rate_metric("efficiency", "%", 100 * std::max(t.compute, t.memory).value(), t.time));
   if (work > Flops(0)) {
     const Dtype dtype = gpu.compute_dtype(arithmetic(op));
     p.at["arithmetic"] = to_text(dtype);
