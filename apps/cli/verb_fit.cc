@@ -68,11 +68,12 @@ void fit_service_constants(const FitOptions& o, const Bundle& bundle) {
   for (const FittedServices& f : fits) {
     if (!f.skipped.empty()) {
       fmt::print("{:<8} {:<10} {}\n", f.engine, f.gpu_class, f.skipped);
-      continue;
+    } else {
+      fmt::print("{:<8} {:<10} {:>5}  {:>6.1f} {:>6.1f} {:>8.1f}  {:>6.1f} {:>6.1f} {:>8.1f}\n",
+                 f.engine, f.gpu_class, f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out,
+                 f.ttft_before, f.ttft_after, f.ttft_left_out);
     }
-    fmt::print("{:<8} {:<10} {:>5}  {:>6.1f} {:>6.1f} {:>8.1f}  {:>6.1f} {:>6.1f} {:>8.1f}\n",
-               f.engine, f.gpu_class, f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out,
-               f.ttft_before, f.ttft_after, f.ttft_left_out);
+    if (f.yaml.empty()) continue;
     write_below(o.out, fmt::format("engines/fitted/{}-{}.yaml", f.engine, f.gpu_class), f.yaml);
   }
 }

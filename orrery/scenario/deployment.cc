@@ -102,10 +102,15 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   Fields fields;
   declare(fields, d.engine);
   fields.read(s.engine.overrides);
+  auto& execution = d.engine.execution;
+  const Node* asked = s.engine.overrides.find("execution");
+  if (execution.graph_tokens_per_sequence > 0 && !(asked && asked->find("graph_tokens")))
+    execution.graph_tokens = std::min(execution.graph_tokens, execution.graph_tokens_per_sequence *
+                                                                  d.engine.scheduler.max_num_seqs);
   if (d.gpu.sm_version < 90 || d.gpu.vendor != "nvidia") {
     auto& x = d.engine.execution;
-    for (Seconds* t :
-         {&x.launch, &x.graph_launch, &x.host_per_step, &x.host_per_sequence, &x.host_per_layer}) {
+    for (Seconds* t : {&x.launch, &x.graph_launch, &x.host_per_step, &x.host_per_sequence,
+                       &x.host_per_layer, &x.host_per_moe_layer}) {
       *t *= x.older_host_factor;
     }
   }

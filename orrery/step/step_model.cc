@@ -93,7 +93,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   const bool beside = step.replayed && per_group <= x.shared_experts_stream_tokens;
   Seconds routed;
   EstimateSum<Seconds> sum;
-  double launched = 0;
+  double launched = 0, moe_layers = 0;
   for (const ProgramOp& op : program.ops) {
     if (op.fusible && x.fused) continue;
     StepTerm term{op, {}, Bound::kNetwork, 0};
@@ -117,6 +117,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
       if (std::holds_alternative<MoeExperts>(op.op)) {
         term.time.shared = std::hypot(term.time.shared, engine_.experts_error);
         routed = term.time.value;
+        moe_layers += op.count;
       }
       // Both read memory at once: what the shared experts must read is never free.
       if (beside && of_shared_experts(op)) {
@@ -135,7 +136,8 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   constexpr double kPieces = 2;
   step.launches = step.replayed ? x.graph_launch * program.layers
                   : in_pieces   ? x.launch * (kPieces * program.layers)
-                                : x.launch * launched + x.host_per_layer * program.layers;
+                                : x.launch * launched + x.host_per_layer * program.layers +
+                                    x.host_per_moe_layer * moe_layers;
   step.host = x.host_per_step + x.host_per_sequence * static_cast<double>(program.sequences);
 
   // The GPU's way through the step and the host's; both have the host's error where it is in both.

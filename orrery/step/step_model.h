@@ -14,7 +14,8 @@
 //   step = max(gpu + gaps, launches, prefill_floor) + host          host after the GPU
 //   step = max(gpu + gaps, launches, prefill_floor, host)           host hidden
 //   gaps = kernel_gap * kernels                                     eager only
-//   launches = launch * kernels + host_per_layer * layers    eager
+//   launches = launch * operators + host_per_layer * layers
+//                               + host_per_moe_layer * layers with routed experts    eager
 //            = graph_launch * layers                         replayed
 //            = launch * 2 * layers                           prefill replayed in pieces
 //   host = host_per_step + host_per_sequence * sequences

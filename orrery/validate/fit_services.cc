@@ -25,6 +25,12 @@ constexpr double kPull = 0.01;       // weight of a constant's distance from whe
 constexpr double kTtftWeight = 0.4;  // a TTFT beside a TPOT
 constexpr double kLeastError = 0.03, kMostError = 1;
 
+// What is the host's own and of no GPU.
+constexpr const char* kLaunch = "execution.launch";
+constexpr const char* kMoeLayer = "execution.host_per_moe_layer";
+
+bool of_host(const std::string& key) { return key == kLaunch || key == kMoeLayer; }
+
 // A constant, by its logarithm.
 struct Constant {
   const char* key;   // below the profile
@@ -33,14 +39,15 @@ struct Constant {
 };
 const std::vector<Constant> kConstants = {
     {"execution.host_per_step", "us", 500, 10, 8000},
-    {"execution.start_up", "us", 100000, 1000, 5000000},
-    // At most what text costs: a tokeniser about 1 us, hashes of blocks 0.6 us, JSON and copies.
-    {"execution.overhead_per_prompt_token", "us", 1, 0.2, 2},
-    // At most what an operator of eager PyTorch costs on a slow host.
-    {"execution.launch", "us", 5, 2, 20},
+    // Experts before the launch of any operator: where all models have them only the sum shows.
+    {kMoeLayer, "us", 200, 10, 3000},
+    // From one kernel's launch to an operator of several, with its Python.
+    {kLaunch, "us", 40, 2, 80},
     {"execution.collective_latency", "us", 0.5, 0.01, 20},
     // The kernels are measured: what is left is loads that are not balanced, and small kernels.
-    {"kernels.moe_prefill_factor", "", 1, 0.7, 2},
+    {"kernels.moe_prefill_factor", "", 1, 0.8, 1.3},
+    // Last: it would take whatever the others leave unexplained.
+    {"execution.start_up", "us", 100000, 1000, 5000000},
 };
 
 // Rows that ../shared/reference/composition.md names as not to be trusted.
@@ -73,7 +80,9 @@ struct LeftOut {
 
 class ServiceFit {
  public:
-  ServiceFit(Runner& runner, std::vector<Row> rows) : runner_(runner), rows_(std::move(rows)) {}
+  // `start`: of the constants' logarithms, what they are pulled to.
+  ServiceFit(Runner& runner, std::vector<Row> rows, std::vector<double> start)
+      : runner_(runner), rows_(std::move(rows)), start_(std::move(start)) {}
 
   std::vector<Row>& rows() { return rows_; }
 
@@ -140,8 +149,7 @@ class ServiceFit {
     }
     double pull = 0;
     for (std::size_t i = 0; i < x.size(); ++i)
-      pull +=
-          kPull * std::abs(x[i] - std::log(kConstants[i].start)) / static_cast<double>(x.size());
+      pull += kPull * std::abs(x[i] - start_[i]) / static_cast<double>(x.size());
     return sum / std::max(n, 1.0) + pull;
   }
 
@@ -181,6 +189,7 @@ class ServiceFit {
 
   Runner& runner_;
   std::vector<Row> rows_;
+  std::vector<double> start_;
   std::string left_out_;
   RunOptions options_ = [] {
     RunOptions o;
@@ -232,15 +241,18 @@ void ask_errors(const std::vector<LeftOut>& rows, FittedServices& f) {
   }
 }
 
+constexpr const char* kMade =
+    "# Made by `orrery fit services` from data/inference/serving_steady on {}: do not edit.\n";
+
 std::string recipe(const FittedServices& f, const std::vector<double>& x, const std::string& date) {
   std::string out = fmt::format(
-      "# Made by `orrery fit services` from data/inference/serving_steady on {}: do not edit.\n"
-      "# {} rows of the groups that fit (the others judge). Median error of TPOT {:.1f} % before, "
+      "{}# {} rows of the groups that fit (the others judge). Median error of TPOT {:.1f} % "
+      "before, "
       "{:.1f} % after,\n"
       "# {:.1f} % with the row's model and system left out; of TTFT {:.1f} %, {:.1f} %, {:.1f} "
       "%.\n",
-      date, f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out, f.ttft_before, f.ttft_after,
-      f.ttft_left_out);
+      fmt::format(kMade, date), f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out, f.ttft_before,
+      f.ttft_after, f.ttft_left_out);
   for (const char* group : {"execution", "kernels"}) {
     out += fmt::format("{}:\n", group);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -256,8 +268,24 @@ std::string recipe(const FittedServices& f, const std::vector<double>& x, const 
   return out;
 }
 
+// The host's constants `x` of the engine on GPUs of class `fitted_on`.
+std::string host_recipe(const std::string& fitted_on, const std::vector<double>& x,
+                        const std::string& date) {
+  std::string out =
+      fmt::format(kMade, date) +
+      fmt::format("# The host's part of what was fitted on {}.\nexecution:\n", fitted_on);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::string key = kConstants[i].key;
+    if (of_host(key))
+      out += fmt::format("  {}: {}\n", key.substr(key.find('.') + 1),
+                         text_of(kConstants[i], std::exp(x[i])));
+  }
+  return out;
+}
+
+// `x`: where the fit starts, and then what it found.
 FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f,
-                         const std::string& date) {
+                         const std::string& date, std::vector<double>& x) {
   // An even spread over the table, which is sorted by what was run.
   std::vector<Row> some;
   const std::size_t n = std::min(rows.size(), kMostRows);
@@ -266,9 +294,7 @@ FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f
   std::map<std::string, double> groups;
   for (const Row& r : some) groups[r.left_out_with] += 1;
   for (Row& r : some) r.weight = 1 / std::sqrt(groups.at(r.left_out_with));
-  ServiceFit fit(runner, std::move(some));
-  std::vector<double> x;
-  for (const Constant& c : kConstants) x.push_back(std::log(c.start));
+  ServiceFit fit(runner, std::move(some), x);
   Percents before, after, left_out;
   for (int round = 0; round < kRounds; ++round) {
     fit.simulate(x);
@@ -315,23 +341,32 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
     classes[{r.row.engine, gpu_class}].push_back(std::move(r));
   }
   std::vector<FittedServices> results;
+  std::map<std::string, std::pair<std::string, std::vector<double>>> hosts;  // by engine
   for (auto& [key, rows] : classes) {
     FittedServices f;
     std::tie(f.engine, f.gpu_class) = key;
+    const auto host = hosts.find(f.engine);
+    std::vector<double> x;
+    for (std::size_t i = 0; i < kConstants.size(); ++i)
+      x.push_back(host != hosts.end() && of_host(kConstants[i].key)
+                      ? host->second.second[i]
+                      : std::log(kConstants[i].start));
     f.rows = rows.size();
     const bool one_group = std::all_of(rows.begin(), rows.end(), [&](const Row& r) {
       return r.left_out_with == rows.front().left_out_with;
     });
     if (rows.size() < kLeastRows) {
       f.skipped = fmt::format("{} rows, at least {} are needed", rows.size(), kLeastRows);
-      results.push_back(std::move(f));
     } else if (one_group) {
       f.skipped =
           fmt::format("all rows are {}: nothing would judge the fit", rows[0].left_out_with);
-      results.push_back(std::move(f));
     } else {
-      results.push_back(fit_class(runner, std::move(rows), std::move(f), date));
+      f = fit_class(runner, std::move(rows), std::move(f), date, x);
+      hosts[f.engine] = {f.gpu_class, x};
     }
+    if (!f.skipped.empty() && host != hosts.end())
+      f.yaml = host_recipe(host->second.first, host->second.second, date);
+    results.push_back(std::move(f));
   }
   return results;
 }

@@ -11,7 +11,8 @@
 // fitted again, kRounds times.
 //
 // A class of which only one model on one system was measured is not fitted: what is a model's own
-// and what the engine's could not be told apart.
+// and what the engine's could not be told apart. It takes the host's constants (launch,
+// host_per_moe_layer) of the engine's other class; the fit of a second class starts from them.
 //
 // The errors reported are those of every (model, system) left out: fitted on the others, judged on
 // it (where the others are rows enough to be fitted at all). From them come also the errors that a

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "orrery/base/random.h"
 #include "orrery/validate/inferencex.h"
@@ -127,7 +128,25 @@ MeasuredRow offline_throughput(const Get& get, const Catalog& catalog) {
   return r;
 }
 
-MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
+// The first day that a table gives for an engine and a model.
+using FirstDays = std::map<std::pair<std::string, std::string>, std::string>;
+
+FirstDays first_days(const std::filesystem::path& table) {
+  FirstDays days;
+  CsvReader csv(table);
+  const auto framework = csv.find("framework"), model = csv.find("model"),
+             measured = csv.find("measured");
+  if (!framework || !model || !measured) return days;
+  while (csv.next()) {
+    const std::string day(csv.text(*measured));
+    if (day.empty()) continue;
+    std::string& first = days[{std::string(csv.text(*framework)), std::string(csv.text(*model))}];
+    if (first.empty() || day < first) first = day;
+  }
+  return days;
+}
+
+MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDays& days) {
   if (get("mode") != "agg")
     throw NoData("prefill and decode on different workers: simulated, not estimated");
   MeasuredRow r = common(get, "serving_steady", catalog);
@@ -170,10 +189,13 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog) {
   };
   s.parallel.dp = count("dp");
   s.parallel.ep = count("moe_ep");
-  if (get("length_kind") == "nominal")
-    set_as_inferencex(
-        r.engine, gpu,
-        {get("precision"), get("measured"), static_cast<std::int64_t>(number_of(get("isl")))}, s);
+  if (get("length_kind") == "nominal") {
+    std::string day = get("measured");
+    const auto first = days.find({r.framework, s.model});
+    if (day.empty() && first != days.end()) day = first->second;
+    set_as_inferencex(r.engine, gpu,
+                      {get("precision"), day, static_cast<std::int64_t>(number_of(get("isl")))}, s);
+  }
   // Experts' loads of real prompts follow a power law; the tables' own exponent for what was
   // measured.
   if (r.family.starts_with("moe")) w.expert_skew = 1.01;
@@ -327,11 +349,15 @@ bool fits_engines(std::string_view group) { return hash_text(group) % 3 != 0; }
 void read_inference_rows(const std::filesystem::path& dir, std::string_view table,
                          const Catalog& catalog, std::vector<MeasuredRow>& rows,
                          std::vector<RefusedRow>& refused) {
-  const auto read_row = table == "single_request"       ? single_request
-                        : table == "offline_throughput" ? offline_throughput
-                        : table == "serving_rate"       ? serving_rate
-                                                        : serving_steady;
-  CsvReader csv(dir / (std::string(table) + ".csv"));
+  const std::filesystem::path file = dir / (std::string(table) + ".csv");
+  const FirstDays days = table == "serving_steady" ? first_days(file) : FirstDays();
+  const auto read_row = [&](const Get& get) {
+    return table == "single_request"       ? single_request(get, catalog)
+           : table == "offline_throughput" ? offline_throughput(get, catalog)
+           : table == "serving_rate"       ? serving_rate(get, catalog)
+                                           : serving_steady(get, catalog, days);
+  };
+  CsvReader csv(file);
   const Get get = [&csv](const char* name) -> std::string {
     const auto column = csv.find(name);
     return column ? std::string(csv.text(*column)) : std::string();
@@ -344,7 +370,7 @@ void read_inference_rows(const std::filesystem::path& dir, std::string_view tabl
       // The closed forms answer fixed batches.
       if (table == "offline_throughput" && get("scenario") != "static batch")
         throw NoData("a saturated or dataset-driven run: simulated, not estimated");
-      MeasuredRow row = read_row(get, catalog);
+      MeasuredRow row = read_row(get);
       row.reference = reference;
       if (row.figures.empty()) throw NoData("the row states none of the figures that are judged");
       rows.push_back(std::move(row));

@@ -20,11 +20,14 @@ void set_vllm(const Gpu& gpu, const InferencexRun& run, Scenario& s) {
     set_engine(s, "execution.graph_tokens", "2048");
     if (!blackwell) s.precision.kv_cache_dtype.clear();
   }
+  const bool minimax = s.model.starts_with("minimax"), kimi = s.model.starts_with("kimi");
+  if (minimax && !blackwell) set_engine(s, "scheduler.max_num_seqs", "256");
+  if (kimi || (minimax && !fp8 && !since("2026-04-08")))
+    set_engine(s, "scheduler.max_num_seqs", std::to_string(s.workload.batch.at(0)));
   if (!blackwell) return;
   if (s.model.starts_with("llama-3.1-70b")) set_engine(s, "execution.prefill_graphs", "false");
-  if (s.model.starts_with("kimi") && run.precision == "fp4" && since("2026-04-16"))
-    two_prompts_a_step(run, s);
-  if (!s.model.starts_with("minimax")) return;
+  if (kimi && run.precision == "fp4" && since("2026-04-16")) two_prompts_a_step(run, s);
+  if (!minimax) return;
   const bool b300 = gpu.id.starts_with("b300");
   if (since(b300 ? "2026-04-17" : fp8 ? "2026-04-03" : "2026-04-08")) {
     two_prompts_a_step(run, s);
@@ -32,6 +35,7 @@ void set_vllm(const Gpu& gpu, const InferencexRun& run, Scenario& s) {
     if (s.parallel.dp == 1) s.parallel.ep = static_cast<int>(s.parallel.tp.at(0));
     s.precision.kv_cache_dtype.clear();
     set_engine(s, "memory.utilization", "0.95");
+    set_engine(s, "execution.graph_tokens", "512");
   }
   if (since("2026-04-21")) set_engine(s, "kernels.tf32", "true");
 }
@@ -69,7 +73,7 @@ void set_engine(Scenario& scenario, const std::string& key, const std::string& v
 
 void set_as_inferencex(std::string_view engine, const Gpu& gpu, const InferencexRun& run,
                        Scenario& scenario) {
-  if (run.day < "2026-01-27") set_engine(scenario, "execution.cold", "true");
+  if (!run.day.empty() && run.day < "2026-01-27") set_engine(scenario, "execution.cold", "true");
   if (engine == "vllm") set_vllm(gpu, run, scenario);
   if (engine == "sglang") set_sglang(gpu, run, scenario);
   if (engine == "trtllm") set_trtllm(run, scenario);

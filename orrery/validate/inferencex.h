@@ -5,14 +5,19 @@
 //
 //   vLLM     gpt-oss               graphs up to 2,048 tokens; on Hopper a 16-bit KV cache
 //            Llama 3.1 70B, B200   cudagraph_mode FULL_DECODE_ONLY: steps with prompts are eager
-//            MiniMax-M2.5 fp8      B200 until 2026-04-02: experts apart (`EP_SIZE -ge 1`), KV of
-//                                  16 bits, 95 % of memory. Since then (B300: 2026-04-17): steps
-//                                  of two prompts' tokens (max-num-batched-tokens 2 * ISL), graphs
-//                                  up to 2,048 (pull requests 947, 1054)
-//            MiniMax-M2.5 fp4      the same steps and graphs since 2026-04-08 (996)
+//            MiniMax-M2.5 fp8      H100: at most 256 sequences
+//                                  B200 until 2026-04-02: experts apart (`EP_SIZE -ge 1`), KV of
+//                                  16 bits, 95 % of memory; vLLM 0.17, whose graphs end at 512
+//                                  tokens there (by the rows; those of 0.19 at 1,024)
+//                                  Since then (B300: 2026-04-17): steps of two prompts' tokens
+//                                  (max-num-batched-tokens 2 * ISL), graphs up to 2,048 (pull
+//                                  requests 947, 1054)
+//            MiniMax-M2.5 fp4      the same steps and graphs since 2026-04-08 (996); until then
+//                                  at most as many sequences as users
 //            both                  VLLM_FLOAT32_MATMUL_PRECISION=high since 2026-04-21 (1068, 1069,
 //                                  1106)
-//            Kimi-K2.5 fp4         steps of two prompts' tokens, graphs since 2026-04-16 (1047)
+//            Kimi-K2.5             at most as many sequences as users; fp4: steps of two prompts'
+//                                  tokens, graphs since 2026-04-16 (1047)
 //   SGLang   DeepSeek-R1, Qwen3.5  chunks of 32,768 tokens (8,192 on four GPUs; Qwen3.5 on B300
 //                                  16,384); on Blackwell scheduler-recv-interval 10, with 16 users
 //                                  and more 30
@@ -24,8 +29,9 @@
 // Its clients send ten requests a user, all users at once, and count them all. Until 2026-01-26 the
 // server had just started (EngineProfile::Execution::cold); since then two requests a user go
 // before (--num-warmups, pull request 480; the day is that of its announced merge, within ten).
-// Rows without a day, which are not InferenceX's, count as cold: of the rows that fit, those of
-// SGLang on Hopper have 46 % error of TTFT as warm ones and 27 % so (median).
+// Rows without a day repeat dated ones, most to two decimals: they count as of the first day that
+// the table gives for their engine and model. What is nowhere dated (Llama 3.1 8B under SGLang,
+// Qwen3-235B) counts as warm: 0.36 s until the first token leave no room for a start-up of seconds.
 #pragma once
 
 #include <cstdint>

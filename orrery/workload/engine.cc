@@ -61,17 +61,23 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("graph_tokens", x.graph_tokens, "largest captured batch")
             .unit("tokens")
             .range(0, 1 << 20);
+        g.add("graph_tokens_per_sequence", x.graph_tokens_per_sequence,
+              "at most so many of them for each of max_num_seqs; 0: no limit")
+            .unit("tokens")
+            .range(0, 1 << 10);
         g.add("shared_experts_stream_tokens", x.shared_experts_stream_tokens,
               "most tokens of a replayed step whose shared experts run beside the routed ones")
             .unit("tokens")
             .range(0, 1 << 20);
         g.add("fused", x.fused, "fusible elementwise kernels are folded into their neighbours");
-        g.add("launch", x.launch, "CPU time to launch one kernel in eager execution");
+        g.add("launch", x.launch, "CPU time of an operator of an eager step");
         g.add("kernel_gap", x.kernel_gap, "GPU idle between two kernels of an eager step");
         g.add("graph_launch", x.graph_launch, "CPU time of a graph replay, each layer");
         g.add("host_per_step", x.host_per_step, "host time each step");
         g.add("host_per_sequence", x.host_per_sequence, "host time each step and sequence");
         g.add("host_per_layer", x.host_per_layer, "host time each layer of an eager step");
+        g.add("host_per_moe_layer", x.host_per_moe_layer,
+              "host time each layer's routed experts take in an eager step, beside it");
         g.add("host_overlapped", x.host_overlapped, "host time hides behind the GPU");
         g.add("prefill_floor", x.prefill_floor,
               "least time of an eager step that carries a prefill");

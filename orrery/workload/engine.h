@@ -68,17 +68,25 @@ struct EngineProfile {
     // Steps that carry a prefill are replayed too, in pieces: all but attention (vLLM V1).
     bool prefill_graphs = false;
     std::int64_t graph_tokens = 512;  // largest captured batch, tokens
+    // It has at most so many for each of max_num_seqs, unless graph_tokens is asked for (vLLM: 2,
+    // so that a server for a few sequences runs its prompts eagerly). 0: no such limit.
+    std::int64_t graph_tokens_per_sequence = 0;
     // Replayed steps of at most so many tokens run shared experts on a stream of their own, beside
     // the routed ones (StepModel). 0: none.
     std::int64_t shared_experts_stream_tokens = 0;
     bool fused = true;  // elementwise work marked fusible is folded into its neighbours
-    Seconds launch = microseconds(5);        // CPU time to launch one kernel in eager execution
+    // CPU time of an operator of an eager step: its kernels' launches and the code around them. One
+    // kernel's launch is 5 us; in engines of Python an operator takes 20 to 70 us, and a layer's
+    // routed experts 0.4 to 2.9 ms beside it (host_per_moe_layer; docs/serving-accuracy.md).
+    Seconds launch = microseconds(5);
     Seconds kernel_gap = microseconds(0);    // GPU idle between two kernels of an eager step
     Seconds graph_launch = microseconds(0);  // CPU time to launch a captured graph, each layer
     Seconds host_per_step = microseconds(0);
     Seconds host_per_sequence = microseconds(0);
     Seconds host_per_layer =
         microseconds(0);  // framework code around a layer's launches, eager steps only
+    // The same of routed experts, beside it: routing, permutation, formats, the kernels' Python.
+    Seconds host_per_moe_layer = microseconds(0);
     bool host_overlapped =
         false;  // scheduling of the next step hides behind this one (asynchronous)
     // Least time of an eager step that carries a prefill.

@@ -102,7 +102,9 @@ Figures run(int requests, const char* scheduler, int budget) {
   set("scheduler.max_num_seqs", "128");
   set("scheduler.max_num_batched_tokens", std::to_string(budget));
   set("scheduler.async_scheduling", "false");
-  set("execution.host_per_step", "0 us");
+  for (const char* host :
+       {"execution.host_per_step", "execution.launch", "execution.overhead_per_prompt_token"})
+    set(host, "0 us");
   set("execution.fused", "true");
   RunOptions options;
   options.intervals = false;

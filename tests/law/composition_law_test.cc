@@ -111,7 +111,7 @@ EngineProfile on_host(EngineProfile engine, double factor) {
   auto& x = engine.execution;
   for (Seconds* t :
        {&x.launch, &x.kernel_gap, &x.graph_launch, &x.host_per_step, &x.host_per_sequence,
-        &x.host_per_layer, &x.prefill_floor, &x.frontend_per_token})
+        &x.host_per_layer, &x.host_per_moe_layer, &x.prefill_floor, &x.frontend_per_token})
     *t *= factor;
   return engine;
 }
@@ -210,7 +210,8 @@ TEST(CompositionLaw, IntervalsOfStepsHoldDrawnSteps) {
     // 600 draws know a share of 90 % within 1.2 %, 60 times that the mean within 0.2 %. Intervals
     // are those of the errors' first order.
     EXPECT_NEAR(h.share, 0.9, 4 * 0.012 + 0.015) << q.text;
-    EXPECT_NEAR(h.centre, 0, 0.4) << q.text;
+    // Where host and GPU take equally long the median of the larger is 0.55 deviations above both.
+    EXPECT_NEAR(h.centre, 0, 0.55) << q.text;
   }
   EXPECT_NEAR(mean, 0.9, 0.012);
 }
@@ -311,8 +312,11 @@ TEST(CompositionLaw, IntervalsOfServicesHoldDrawnServices) {
       const Metric* m = stated.find(name);
       ASSERT_TRUE(m);
       const Held h = held(drawn.at(name), m->value, m->low90, m->high90);
-      // 2,000 draws know a share of 90 % within 0.7 %, the centre within 0.03.
-      EXPECT_NEAR(h.share, 0.9, 0.07) << gpu << " " << name;
+      // 2,000 draws know a share of 90 % within 0.7 %, the centre within 0.03. Steps that the host
+      // bounds and steps that the GPU bounds are slow together in these simulations, apart when
+      // drawn: intervals hold more than they say, not less.
+      EXPECT_GE(h.share, 0.9 - 0.05) << gpu << " " << name;
+      EXPECT_LE(h.share, 0.98) << gpu << " " << name;
       EXPECT_NEAR(h.centre, 0, 0.3) << gpu << " " << name;
     }
   }

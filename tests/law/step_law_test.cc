@@ -89,10 +89,10 @@ RC_GTEST_PROP(StepLaw, HostWorkNeverShortensAStep, ()) {
   EngineProfile engine = load_engine(q.engine, Bundle());
   const Seconds before = time(q, engine, q.batch).total.value;
   auto& x = engine.execution;
-  Seconds* const constants[] = {&x.launch,        &x.kernel_gap,     &x.graph_launch,
-                                &x.host_per_step, &x.host_per_layer, &x.host_per_sequence,
-                                &x.prefill_floor};
-  *constants[*rc::gen::inRange(0, 7)] += microseconds(*rc::gen::inRange(1, 1000));
+  Seconds* const constants[] = {&x.launch,        &x.kernel_gap,        &x.graph_launch,
+                                &x.host_per_step, &x.host_per_layer,    &x.host_per_sequence,
+                                &x.prefill_floor, &x.host_per_moe_layer};
+  *constants[*rc::gen::inRange(0, 8)] += microseconds(*rc::gen::inRange(1, 1000));
   RC_ASSERT(time(q, engine, q.batch).total.value >= before);
 }
 

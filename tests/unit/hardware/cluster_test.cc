@@ -123,6 +123,9 @@ TEST(Segments, RacksAreTakenInEqualParts) {
   EXPECT_EQ(of(64).gpu_count, 72);
   EXPECT_EQ(of(96).gpu_count, 48);
   EXPECT_EQ(of(4 * 79).gpu_count, 72);  // a prime number of trays
+  NodeType one_port = rack;
+  one_port.network.ports = 1;
+  EXPECT_EQ(in_segments(one_port, 256).network.ports, 1);
   const NodeType hgx = Catalog().node_type("hgx-h100");
   EXPECT_EQ(in_segments(hgx, 12).gpu_count, 8);
   const Catalog catalog;

@@ -147,13 +147,18 @@ TEST(InferenceX, ServersAreStartedAsOnTheDay) {
   EXPECT_EQ(engine_key(started("deepseek-r1", "h200-sxm", "fp8", "2025-12-15", "trtllm"),
                        "scheduler", "max_num_batched_tokens"),
             "4096");
+  // As many sequences as users.
+  EXPECT_EQ(engine_key(started("kimi-k2.5", "h200-sxm", "int4", "2026-03-27"), "scheduler",
+                       "max_num_seqs"),
+            "64");
+  EXPECT_EQ(engine_key(late, "scheduler", "max_num_seqs"), "");
   // Warm-up requests since the end of January.
   const auto cold = [&](const char* model, const char* gpu, const char* day) {
     return engine_key(started(model, gpu, "fp8", day), "execution", "cold") == "true";
   };
   EXPECT_TRUE(cold("llama-3.1-70b", "b200-sxm", "2025-10-29"));
   EXPECT_FALSE(cold("gpt-oss-120b", "b200-sxm", "2026-02-25"));
-  EXPECT_TRUE(cold("llama-3.1-8b", "h200-sxm", ""));
+  EXPECT_FALSE(cold("llama-3.1-8b", "h200-sxm", ""));
 }
 
 TEST(Split, TwoThirdsOfTheGroupsFit) {
