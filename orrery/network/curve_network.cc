@@ -147,7 +147,10 @@ CollectiveTime CurveNetwork::exchange(const ExpertExchange& x, Collective::Group
   result.algorithm = x.low_latency ? "low-latency" : "normal";
   result.bound =
       t.start > t.total - t.start ? CollectiveBound::kLatency : CollectiveBound::kBandwidth;
-  result.bus_bandwidth = expert_bytes(x, link).counted / t.total;
+  const ExpertBytes bytes = expert_bytes(x, link);
+  result.bus_bandwidth = bytes.counted / t.total;
+  if (link.nodes > 1)
+    result.on_port = std::min(t.total, bytes.between * x.imbalance / link.bandwidth);
   return result;
 }
 
@@ -239,6 +242,11 @@ CollectiveTime CurveNetwork::timed(const Collective& c, const NcclForced& forced
                                                             : CollectiveBound::kBandwidth;
   result.time = estimate(choice);
   result.bus_bandwidth = c.bytes * bus_factor(c.kind, c.ranks) / choice.time.total;
+  if (link.nodes > 1) {
+    const bool ring = choice.algorithm == to_text(CollectiveAlgorithm::kRing);
+    result.on_port = std::min(choice.time.total,
+                              port_time(link, c.kind, c.ranks, c.bytes, ring, forced.collnet()));
+  }
   return result;
 }
 

@@ -64,6 +64,19 @@ NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link, bool collnet
   return g;
 }
 
+Seconds port_time(const GroupLink& link, Collective::Kind kind, int ranks, Bytes bytes, bool ring,
+                  bool collnet) {
+  using Kind = Collective::Kind;
+  if (link.nodes == 1) return Seconds(0);
+  const double nodes = link.nodes;
+  if (kind == Kind::kSend) return bytes / link.bandwidth;
+  // Each rank sends to the other nodes' ranks; other collectives share a node's ports.
+  if (kind == Kind::kAllToAll) return bytes * (nodes - 1) / nodes / link.bandwidth;
+  const bool once = collnet && kind == Kind::kAllReduce;
+  const double factor = once ? 1 : bus_factor(kind, ring ? ranks : link.nodes);
+  return bytes / link.ranks_per_node * factor / link.bandwidth;
+}
+
 Seconds bisection_bound(const Cluster& cluster, const GroupLink& link, Collective::Kind kind,
                         Bytes bytes, bool collnet) {
   using Kind = Collective::Kind;
@@ -73,13 +86,8 @@ Seconds bisection_bound(const Cluster& cluster, const GroupLink& link, Collectiv
     return bytes * factor / bandwidth;
   };
   if (link.nodes == 1) return through_link(link.ranks_per_node, link.bandwidth);
-  const double nodes = link.nodes, inner = link.ranks_per_node;
-  if (kind == Kind::kSend) return bytes / link.bandwidth;
-  // Each rank sends to the other nodes' ranks; other collectives share a node's ports.
-  if (kind == Kind::kAllToAll) return bytes * (nodes - 1) / nodes / link.bandwidth;
-  const bool once = collnet && kind == Kind::kAllReduce;
-  const Seconds ports = bytes / inner * (once ? 1 : bus_factor(kind, link.nodes)) / link.bandwidth;
-  if (link.ranks_per_node == 1) return ports;
+  const Seconds ports = port_time(link, kind, link.nodes, bytes, false, collnet);
+  if (kind == Kind::kSend || kind == Kind::kAllToAll || link.ranks_per_node == 1) return ports;
   return std::max(
       ports, through_link(link.ranks_per_node, scale_up_bandwidth(cluster, link.ranks_per_node)));
 }

@@ -22,6 +22,13 @@ Seconds nic_latency(const Fabric& network);
 // `collnet`: NCCL_COLLNET_ENABLE is set.
 NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link, bool collnet = false);
 
+// Time that a collective's bytes keep a rank's share of its node's ports busy, each way, at the
+// nominal rate; 0 on one node. `ring`: rings run, whose every rank passes the whole on, so that
+// (n-1)/n of it (twice that of an all-reduce) enters and leaves each node, n ranks of the group;
+// else what has to leave a node: the same of the number of nodes, or less with `collnet`.
+Seconds port_time(const GroupLink& link, Collective::Kind kind, int ranks, Bytes bytes, bool ring,
+                  bool collnet = false);
+
 // Time below which no algorithm can be: bytes that must cross a cut of the machine over the wires
 // of the cut. Cuts: around one node (its GPUs' shares of the ports) and around one GPU (its
 // scale-up link), both of which a reduction in the network's switches passes once: within a node

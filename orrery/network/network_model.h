@@ -55,6 +55,11 @@ struct CollectiveTime {
   // nccl-tests' convention: bytes/time times 2(n-1)/n for all-reduce, (n-1)/n for all-gather,
   // reduce-scatter and all-to-all, 1 otherwise. 0 for one rank.
   BytesPerSecond bus_bandwidth;
+  // Of `time`, what the bytes need of a rank's share of its node's ports at their nominal rate,
+  // each way (port_time of nccl_graph.h): what others on the same port at the same time get less. 0
+  // within a node. All ranks of a node use its ports alike, so that a rank's share is the node's
+  // ports over its GPUs: a port of its own where there are as many.
+  Seconds on_port{};
 };
 
 // What runs, and why. algorithm and protocol are NCCL's own choice by its tuner where NCCL chooses;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "orrery/base/error.h"
 #include "orrery/memory/saved_activations.h"
@@ -139,24 +140,23 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     // scatters before and gathers after, inside the node.
     const Bytes stream = tokens * model_.hidden * bytes_per_element(job.precision.activations);
     const double sent = stack.whole_sends && !p.sequence_parallel ? 1 : 1.0 / p.tp;
-    const Estimate<Seconds> send =
-        network_
-            .predict({CollectiveKind::kSend, Group::kPipeline, p.pp, sent * stream}, placement(p))
-            .time;
-    whole.send = send.value;
-    wires.add(send, 2.0 * static_cast<double>(job.micro_batches()) * p.vp);
+    const CollectiveTime send = network_.predict(
+        {CollectiveKind::kSend, Group::kPipeline, p.pp, sent * stream}, placement(p));
+    whole.send = send.time.value, whole.send_on_port = send.on_port;
+    wires.add(send.time, 2.0 * static_cast<double>(job.micro_batches()) * p.vp);
   }
   whole.wires_shared = wires.shared(), whole.wires_own = wires.own();
   return whole;
 }
 
-// Calls visit(op, estimate of one call, kernel) for every op that the stack launches; `kernel` is
-// null for collectives.
+// Calls visit(op, estimate of one call, kernel, on_port) for every op that the stack launches;
+// `kernel` is null for collectives, `on_port` a collective's (CollectiveTime).
 template <class Visit>
 void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int index,
                            Visit visit) const {
   const RankPlacement place = placement(job.plan);
   KernelTime last;  // a recomputed op follows the forward op that it repeats
+  Seconds on_port;
   for (TrainingOp& op : training_ops(model_, job, index)) {
     if (op.fusible && stack.fused) continue;
     if (op.accumulates && stack.fused_accumulation) continue;
@@ -168,26 +168,28 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
       if (c) {
         RankPlacement here = place;
         here.context *= op.apart;
-        last.time = op.move
-                        ? network_.exchange(exchange_of(*op.move), c->group, c->ranks, here).time
-                        : network_.predict(*c, here).time;
+        const CollectiveTime time =
+            op.move ? network_.exchange(exchange_of(*op.move), c->group, c->ranks, here)
+                    : network_.predict(*c, here);
+        last.time = time.time, on_port = time.on_port;
       } else {
         last = kernels_.predict(op.op);
       }
     }
-    visit(op, last.time, c ? nullptr : &last);
+    visit(op, last.time, c ? nullptr : &last, c ? on_port : Seconds(0));
   }
 }
 
 std::vector<TrainingTerm> IterationModel::terms(const TrainingJob& job, const StackTraits& stack,
                                                 int index) const {
   std::vector<TrainingTerm> terms;
-  visit(job, stack, index, [&](TrainingOp& op, const Estimate<Seconds>& time, const KernelTime* k) {
-    TrainingTerm t{op, {}, Bound::kNetwork, {}};
-    t.time = time.scaled(t.op.count);
-    if (k) t.bound = k->bound, t.least = t.op.count * std::max(k->compute, k->memory);
-    terms.push_back(t);
-  });
+  visit(job, stack, index,
+        [&](TrainingOp& op, const Estimate<Seconds>& time, const KernelTime* k, Seconds) {
+          TrainingTerm t{op, {}, Bound::kNetwork, {}};
+          t.time = time.scaled(t.op.count);
+          if (k) t.bound = k->bound, t.least = t.op.count * std::max(k->compute, k->memory);
+          terms.push_back(t);
+        });
   return terms;
 }
 
@@ -199,9 +201,11 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   const RankPlacement place = placement(p);
   std::array<double, kTrainingCosts> own_squared{};
   visit(job, stack, index,
-        [&](const TrainingOp& op, const Estimate<Seconds>& call, const KernelTime* kernel) {
+        [&](const TrainingOp& op, const Estimate<Seconds>& call, const KernelTime* kernel,
+            Seconds on_port) {
           const Seconds time = call.value * op.count;
           parts.time[at(op.cost)][at(op.pass)] += time;
+          parts.on_port[at(op.cost)][at(op.pass)] += on_port * op.count;
           parts.kernels[op.pass == TrainingPass::kForward ? 0 : 1] += op.count;
           if (op.cost == TrainingCost::kTensor && op.name == "tp_all_reduce") {
             parts.piped[at(op.pass)] += time;
@@ -210,7 +214,10 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
           if (op.cost == TrainingCost::kContext) {
             const bool gathers = std::get<Collective>(op.op).kind == CollectiveKind::kAllGather;
             const bool ring = p.context == ContextMethod::kRing || p.context == ContextMethod::kUsp;
-            if (ring && gathers) parts.hops[at(op.pass)] += time;
+            if (ring && gathers) {
+              parts.hops[at(op.pass)] += time;
+              parts.hops_on_port[at(op.pass)] += on_port * op.count;
+            }
             // Backward, keys and values have two collectives, or one twice; else they have one.
             // The all-to-all beside a ring is of the same layer.
             const bool twice = op.pass == TrainingPass::kBackwardInput && p.ring_ranks() > 1;
@@ -239,23 +246,27 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   const Bytes dense = std::max(0.0, n.dense - others) * weight +
                       others * bytes_per_element(job.precision.activations);
   const double pieces = std::max(1, parts.layers);
+  Seconds on_port;  // of what travelled
   const auto travel = [&](CollectiveKind kind, Group group, int ranks, Bytes bytes) {
     if (ranks <= 1 || bytes <= Bytes(0)) return Seconds(0);
-    const Estimate<Seconds> one =
-        network_.predict({kind, group, ranks, bytes / pieces}, place).time;
-    wires.add(one, pieces * static_cast<double>(job.micro_batches()));
-    return one.value * pieces;
+    const CollectiveTime one = network_.predict({kind, group, ranks, bytes / pieces}, place);
+    wires.add(one.time, pieces * static_cast<double>(job.micro_batches()));
+    on_port += one.on_port * pieces;
+    return one.time.value * pieces;
   };
   const int shard = p.sharding();
   parts.gather = travel(CollectiveKind::kAllGather, Group::kData, shard, dense) +
                  travel(CollectiveKind::kAllGather, Group::kExpertData, p.expert_data_ranks(),
                         n.experts * weight);
-  if (p.reshard) parts.gather_again = parts.gather;
+  parts.gather_on_port = std::exchange(on_port, Seconds(0));
+  if (p.reshard)
+    parts.gather_again = parts.gather, parts.gather_again_on_port = parts.gather_on_port;
   const Bytes gradient = bytes_per_element(job.precision.gradients);
   parts.scatter =
       travel(CollectiveKind::kReduceScatter, Group::kData, shard, n.trained_dense * gradient) +
       travel(CollectiveKind::kReduceScatter, Group::kExpertData, p.expert_data_ranks(),
              n.trained_experts * gradient);
+  parts.scatter_on_port = on_port;
   return parts;
 }
 
@@ -283,12 +294,15 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
   const Bytes gradient = bytes_per_element(job.precision.gradients);
   const Bytes weight =
       job.precision.fp8_parameters ? Bytes(1) : bytes_per_element(job.precision.activations);
+  Seconds on_port;  // of what travelled
   const auto travel = [&](CollectiveKind kind, Group group, int ranks, double parameters,
                           Bytes each) {
     if (ranks <= 1 || parameters <= 0) return Seconds(0);
     const double count = pieces(parameters);
-    return wires.add(network_.predict({kind, group, ranks, parameters / count * each}, place).time,
-                     count);
+    const CollectiveTime one =
+        network_.predict({kind, group, ranks, parameters / count * each}, place);
+    on_port += one.on_port * count;
+    return wires.add(one.time, count);
   };
   const int ranks = p.data_ranks(), expert_ranks = p.expert_data_ranks();
   if (p.zero == 0) {
@@ -305,6 +319,7 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
                gradient / shard) +
         travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_ranks, n.trained_experts,
                gradient);
+    out.reduce_on_port = std::exchange(on_port, Seconds(0));
     const Bytes updated = n.trained_dense * weight;
     out.gather = travel(CollectiveKind::kAllGather, Group::kExpertData, expert_ranks,
                         n.trained_experts, weight);
@@ -318,10 +333,12 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
       out.gather +=
           travel(CollectiveKind::kAllGather, Group::kData, shard, n.trained_dense, weight);
     }
+    out.gather_on_port = std::exchange(on_port, Seconds(0));
   } else if (p.sharding() < ranks) {
     out.reduce = travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / p.sharding(),
                         n.trained_dense, gradient / p.sharding());
   }
+  out.reduce_on_port += on_port;
 
   const double owned =
       p.zero == 0 ? n.trained()

@@ -35,6 +35,11 @@ struct ChunkParts {
   // Communication of sharded weights and gradients (ZeRO 3): gathered before the forward, again
   // before the backward, gradients reduced and scattered.
   Seconds gather, gather_again, scatter;
+  // What of these and of time[tensor], [context] and [expert exchange] needs the rank's share of
+  // its node's ports (CollectiveTime::on_port), 0 within a node; `hops_on_port` is of the hops.
+  ByCost<Seconds> on_port{};
+  std::array<Seconds, kTrainingPasses> hops_on_port{};
+  Seconds gather_on_port, gather_again_on_port, scatter_on_port;
   Seconds offload;  // saved tensors to the host, and the same back
   int layers = 0;
   Flops flops;  // of all passes: what HFU counts
@@ -42,11 +47,12 @@ struct ChunkParts {
 
 // Once an iteration on one pipeline stage.
 struct StageParts {
-  Seconds reduce;     // gradients over the ranks that hold the same weights
-  Seconds gather;     // weights updated in shards (ZeRO 1 and 2)
-  int buckets = 1;    // that both travel in, of equal size
-  Seconds broadcast;  // the same where one owner follows the other
-  Seconds optimizer;  // its kernel, and the norm of the gradients
+  Seconds reduce;                          // gradients over the ranks that hold the same weights
+  Seconds gather;                          // weights updated in shards (ZeRO 1 and 2)
+  Seconds reduce_on_port, gather_on_port;  // of these, as in ChunkParts
+  int buckets = 1;                         // that both travel in, of equal size
+  Seconds broadcast;                       // the same where one owner follows the other
+  Seconds optimizer;                       // its kernel, and the norm of the gradients
   // Of an optimizer on the host: gradients on their way there, its step, updated weights back, in
   // as many pieces.
   Seconds to_host, host_step, from_host;
@@ -59,6 +65,7 @@ struct IterationParts {
   std::vector<StageParts> stages;
   bool async_gradients = false;  // as StackTraits
   Seconds send;                  // activations of a micro-batch to the next stage
+  Seconds send_on_port;          // of that, as in ChunkParts
   // Of computation beside tensor-parallel collectives, context-parallel hops, the exchange of
   // experts, and data-parallel communication.
   double tensor_slowdown = 1, context_slowdown = 1, exchange_slowdown = 1, data_slowdown = 1;

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <stdexcept>
 
 #include "orrery/base/error.h"
 #include "orrery/training/pass_streams.h"
+#include "orrery/training/stage_streams.h"
 
 namespace orrery {
 namespace {
@@ -21,28 +23,45 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 // A chunk on its stage.
 struct Slot {
   int virtual_stage = 0;
-  std::array<double, 4> pass{};  // seconds, by Pass
   const ChunkTimes* times = nullptr;
-  double activation = 1;
-  double gather = 0, gathered = 0;  // of its parameters: how long, and when they are there
-  double reduce = 0, offload = 0;   // of its gradients
-  int pieces = 1;                   // of all three
-  bool fresh = true;                // no forward was there
-  int left = 0;                     // gradients of weights to come
+  const ChunkTimes* contended = nullptr;           // null: nothing of it leaves a node
+  bool gathers = false;                            // its weights come at the beginning
+  int pieces = 1, there = 0;                       // of the weights; and gradients
+  bool fresh = true;                               // no forward was there
+  int left = 0;                                    // gradients of weights to come
   bool sends_forward = false, sends_back = false;  // to another stage
+};
+
+// A piece of weights or gradients on the data stream.
+struct Piece {
+  Slot* slot = nullptr;
+  TimelineEvent::Kind kind = TimelineEvent::Kind::kGather;
+  double time = 0, on_port = 0, offload = 0;
+  bool begins = true, ends = true;  // of the chunk's weights, first and last
 };
 
 struct Stage {
   std::size_t next = 0, end = 0;  // in the tasks
-  double free = 0;                // of the compute stream
-  double data_free = 0;           // of the data stream
-  double host_free = 0;           // of the host stream
+  // The task that runs, or two as a pair, in pieces.
+  bool running = false, waits_for_piece = false;
+  const PipelineTask *task = nullptr, *other = nullptr;
+  Slot *slot = nullptr, *other_slot = nullptr;
+  double start = 0, piece_start = 0;
+  int piece = 0, pieces = 1;
+  bool gathers = false, reduces = false;
+  PassLoad load;  // of a piece
+  int holds = 0;  // blocking sends
+
+  std::deque<Piece> data;  // the first one travels
+  std::size_t data_event = 0;
+  std::vector<Piece> deferred;  // to the end
+  int gathers_left = 0;         // pieces
+  double data_end = 0, host_free = 0;
+
   double first_start = kNotYet, compute_end = 0, busy = 0;
-  double waited = 0;                 // for weights, within a first forward
-  double first_gather = 0;           // exposed before the first forward, if nothing hides it
-  double reduces = 0, offloads = 0;  // put off to the end
+  double waited = 0;        // for weights, within a first forward
+  double first_gather = 0;  // exposed before the first forward, if nothing hides it
   double alive = 0, peak = 0;
-  std::ptrdiff_t waits_for = -1;  // index of an arrival
 };
 
 void check_times(const PipelineQuestion& q) {
@@ -55,11 +74,28 @@ void check_times(const PipelineQuestion& q) {
   }
   for (std::size_t i = 0; i < q.chunks.size(); ++i) {
     const ChunkTimes& c = q.chunks[i];
-    for (Seconds t :
-         {c.forward, c.backward_input, c.backward_weight, c.parameter_gather, c.gradient_reduce,
-          c.gradient_offload, c.offload, c.forward_exchange, c.backward_exchange, c.forward_experts,
-          c.backward_experts, c.forward_tensor, c.backward_tensor, c.forward_context,
-          c.backward_context, c.forward_sharded, c.backward_sharded}) {
+    for (Seconds t : {c.forward,
+                      c.backward_input,
+                      c.backward_weight,
+                      c.parameter_gather,
+                      c.gradient_reduce,
+                      c.gradient_offload,
+                      c.offload,
+                      c.forward_exchange,
+                      c.backward_exchange,
+                      c.forward_experts,
+                      c.backward_experts,
+                      c.forward_tensor,
+                      c.backward_tensor,
+                      c.forward_context,
+                      c.backward_context,
+                      c.forward_sharded,
+                      c.backward_sharded,
+                      c.forward_on_port,
+                      c.backward_input_on_port,
+                      c.backward_weight_on_port,
+                      c.gather_on_port,
+                      c.reduce_on_port}) {
       if (!good(t))
         throw InputError(fmt::format("pipeline chunk {}: a time of {} s", i, t.value()));
     }
@@ -77,7 +113,16 @@ void check_times(const PipelineQuestion& q) {
       throw InputError(fmt::format("pipeline chunk {}: activations of {}", i, c.activation));
     }
   }
-  if (!good(q.send)) throw InputError(fmt::format("pipeline send of {} s", q.send.value()));
+  if (!q.contended.empty() && q.contended.size() != q.chunks.size())
+    throw InputError(fmt::format("{} contended chunks of {}", q.contended.size(), q.chunks.size()));
+  for (std::size_t i = 0; i < q.contended.size(); ++i) {
+    const ChunkTimes &alone = q.chunks[i], &c = q.contended[i];
+    if (c.forward < alone.forward || c.backward_input < alone.backward_input ||
+        c.backward_weight < alone.backward_weight || !good(c.forward) || !good(c.backward()))
+      throw InputError(fmt::format("pipeline chunk {}: shorter where its port is shared", i));
+  }
+  if (!good(q.send) || !good(q.send_on_port))
+    throw InputError(fmt::format("pipeline send of {} s", q.send.value()));
   if (!(q.overlap_slowdown >= 1) || !std::isfinite(q.overlap_slowdown)) {
     throw InputError(
         fmt::format("overlap slowdown must be at least 1, not {}", q.overlap_slowdown));
@@ -88,6 +133,34 @@ TimelineEvent::Kind kind_of(Pass pass) { return static_cast<TimelineEvent::Kind>
 static_assert(static_cast<int>(TimelineEvent::Kind::kBackwardWeight) ==
               static_cast<int>(Pass::kBackwardWeight));
 
+double time_of(const ChunkTimes& t, Pass pass) {
+  switch (pass) {
+    case Pass::kForward:
+      return t.forward.value();
+    case Pass::kBackward:
+      return t.backward().value();
+    case Pass::kBackwardInput:
+      return t.backward_input.value();
+    case Pass::kBackwardWeight:
+      return t.backward_weight.value();
+  }
+  return 0;
+}
+
+double port_of(const ChunkTimes& t, Pass pass) {
+  switch (pass) {
+    case Pass::kForward:
+      return t.forward_on_port.value();
+    case Pass::kBackward:
+      return (t.backward_input_on_port + t.backward_weight_on_port).value();
+    case Pass::kBackwardInput:
+      return t.backward_input_on_port.value();
+    case Pass::kBackwardWeight:
+      return t.backward_weight_on_port.value();
+  }
+  return 0;
+}
+
 class Run {
  public:
   Run(const PipelineSchedule& schedule, const PipelineQuestion& question, bool with_events)
@@ -96,21 +169,37 @@ class Run {
         shape_(question.shape),
         virtual_stages_(shape_.virtual_stages()),
         per_stage_(shape_.chunks * schedule.copies()),
-        with_events_(with_events) {
+        with_events_(with_events),
+        streams_(shape_.stages, question.overlap_slowdown) {
     slots_.resize(at(shape_.stages * per_stage_));
     stages_.resize(at(shape_.stages));
-    arrivals_.assign(at(2 * shape_.micro_batches * virtual_stages_), kNotYet);
+    arrivals_.assign(at(2 * shape_.micro_batches * virtual_stages_), 0);
+    receivers_.resize(arrivals_.size());
     place();
     tasks_.reserve(at(3 * shape_.micro_batches * virtual_stages_));
-    for (int s = 0; s < shape_.stages; ++s) start_stage(s);
+    for (int s = 0; s < shape_.stages; ++s) order(s);
   }
 
   PipelineResult run() {
-    for (int s = shape_.stages; s-- > 0;) ready_.push_back(s);
-    while (!ready_.empty()) {
-      const int s = ready_.back();
-      ready_.pop_back();
-      advance(s);
+    for (int s = 0; s < shape_.stages; ++s) gather(s);
+    for (int s = 0; s < shape_.stages; ++s) advance(s);
+    StageStreams::End e{};
+    while (streams_.next(e)) {
+      now_ = e.at;
+      switch (e.what) {
+        case StageStreams::What::kPass:
+          piece_done(e.stage);
+          break;
+        case StageStreams::What::kData:
+          data_done(e.stage);
+          break;
+        case StageStreams::What::kSend:
+          if (question_.blocking_send) --stages_[at(e.stage)].holds;
+          arrivals_[e.tag] = 1;
+          advance(receivers_[e.tag]);
+          advance(e.stage);
+          break;
+      }
     }
     for (int s = 0; s < shape_.stages; ++s) {
       if (stages_[at(s)].next != stages_[at(s)].end) {
@@ -145,13 +234,9 @@ class Run {
         k.virtual_stage = schedule_.virtual_stage(s, c, shape_);
         holder(c / shape_.chunks, k.virtual_stage) = s;
         const ChunkTimes& t = question_.chunks[at(k.virtual_stage)];
-        k.pass = {t.forward.value(), t.backward().value(), t.backward_input.value(),
-                  t.backward_weight.value()};
         k.times = &t;
-        k.activation = t.activation;
-        k.reduce = t.gradient_reduce.value();
-        k.offload = t.gradient_offload.value();
-        k.pieces = t.pieces;
+        if (!question_.contended.empty()) k.contended = &question_.contended[at(k.virtual_stage)];
+        k.there = k.pieces = t.pieces;
       }
     }
     for (int s = 0; s < shape_.stages; ++s) {
@@ -162,195 +247,282 @@ class Run {
         k.sends_back = v > 0 && holder(copy, v - 1) != s;
       }
     }
-    for (int k = 0; k < shape_.micro_batches; ++k) arrivals_[arrival(false, k, 0)] = 0;
+    for (int k = 0; k < shape_.micro_batches; ++k) arrivals_[arrival(false, k, 0)] = 1;
   }
 
-  // The order of the stage, and its gathers.
-  void start_stage(int s) {
+  void order(int s) {
     Stage& stage = stages_[at(s)];
     stage.next = tasks_.size();
     schedule_.order(s, shape_, tasks_);
     stage.end = tasks_.size();
-    for (std::size_t i = stage.next; i < stage.end; ++i) {
-      const PipelineTask& task = tasks_[i];
-      Slot& k = slot(s, task.chunk);
-      if (task.pass == Pass::kBackward || task.pass == Pass::kBackwardWeight) ++k.left;
-      if (task.pass != Pass::kForward || k.gathered != 0) continue;
-      const double gather = question_.chunks[at(k.virtual_stage)].parameter_gather.value();
-      if (gather == 0) continue;
-      const double start = stage.data_free;
-      k.gathered = stage.data_free = start + gather;
-      k.gather = gather;
-      if (!question_.overlap_gather) {
-        stage.first_gather += gather;
-      } else if (i == stage.next) {
-        stage.first_gather += gather / (task.paired ? 1 : k.pieces);
-      }
-      record({TimelineEvent::Kind::kGather, Stream::kData, false, s, k.virtual_stage, 0,
-              Seconds(start), Seconds(k.gathered)});
-    }
-    if (!question_.overlap_gather) stage.free = stage.data_free;
+    for (std::size_t i = stage.next; i < stage.end; ++i)
+      if (makes_weights(tasks_[i])) ++slot(s, tasks_[i].chunk).left;
   }
 
-  // Runs the stage's tasks until one's input is missing.
-  void advance(int s) {
+  static bool makes_weights(const PipelineTask& task) {
+    return task.pass == Pass::kBackward || task.pass == Pass::kBackwardWeight;
+  }
+
+  // Weights come in the order of the chunks' first forwards.
+  void gather(int s) {
     Stage& stage = stages_[at(s)];
-    while (stage.next != stage.end) {
-      const PipelineTask& task = tasks_[stage.next];
-      Slot& k = slot(s, task.chunk);
-      double start = stage.free;
-      if (!ready(stage, k, task, start)) return;
-      if (!task.paired) {
-        const double end = compute_alone(s, k, task, start);
-        ++stage.next;
-        if (with_events_) record_alone(s, k, task, start, end);
-        finish(s, task, k, start, end);
-        continue;
+    for (std::size_t i = stage.next; i < stage.end; ++i) {
+      Slot& k = slot(s, tasks_[i].chunk);
+      if (tasks_[i].pass != Pass::kForward || k.gathers) continue;
+      const double time = k.times->parameter_gather.value();
+      if (time == 0) continue;
+      k.gathers = true, k.there = 0;
+      if (!question_.overlap_gather) {
+        stage.first_gather += time;
+      } else if (i == stage.next) {
+        stage.first_gather += time / (tasks_[i].paired ? 1 : k.pieces);
       }
-      const PipelineTask& other = tasks_[stage.next + 1];
-      Slot& o = slot(s, other.chunk);
-      if (!ready(stage, o, other, start)) return;
-      const PairSlots slots = pair_slots(*k.times, *o.times);
-      const double end = compute(stage, start, slots.total().value());
-      stage.next += 2;
-      if (with_events_) record_pair(s, k, task, o, other, slots, start, end);
-      // The pair's forward is alive beside what the backward frees.
-      finish(s, task, k, start, end);
-      finish(s, other, o, start, end);
-      for (const auto& [half, slot] : {std::pair{&task, &k}, std::pair{&other, &o}}) {
-        slot->fresh = false;
-        if (makes_last(*half, *slot, 0)) reduce(s, *slot, end, 1);
+      stage.gathers_left += k.pieces;
+      Piece piece{&k, TimelineEvent::Kind::kGather, time / k.pieces,
+                  k.times->gather_on_port.value() / k.pieces};
+      for (int n = 0; n < k.pieces; ++n) {
+        piece.begins = n == 0, piece.ends = n == k.pieces - 1;
+        send_data(s, piece);
       }
     }
+  }
+
+  // Begins the stage's next task if it can.
+  void advance(int s) {
+    Stage& stage = stages_[at(s)];
+    if (stage.running || stage.holds > 0 || stage.next == stage.end) return;
+    const PipelineTask& task = tasks_[stage.next];
+    Slot& k = slot(s, task.chunk);
+    if (!ready(stage, k, task)) return;
+    stage.task = &task, stage.slot = &k;
+    stage.other = nullptr;
+    if (task.paired) {
+      const PipelineTask& other = tasks_[stage.next + 1];
+      Slot& o = slot(s, other.chunk);
+      if (!ready(stage, o, other)) return;
+      stage.other = &other, stage.other_slot = &o;
+    }
+    stage.next += task.paired ? 2 : 1;
+    stage.running = true;
+    stage.start = now_;
+    if (stage.first_start == kNotYet) stage.first_start = now_;
+    stage.piece = 0;
+    if (task.paired) {
+      load_pair(stage);
+    } else {
+      load_alone(stage);
+    }
+    start_piece(s);
+  }
+
+  // Whether the task's input is there.
+  bool ready(const Stage& stage, const Slot& k, const PipelineTask& task) const {
+    if (!question_.overlap_gather && stage.gathers_left > 0) return false;
+    if (task.pass == Pass::kBackwardWeight) return true;
+    const bool forward = task.pass == Pass::kForward;
+    if (!arrivals_[arrival(!forward, task.micro_batch, k.virtual_stage)]) return false;
+    if (!forward) return true;
+    const bool whole = task.paired || !k.fresh;
+    return k.there >= (whole ? k.pieces : 1);
   }
 
   // Whether the task makes the chunk's last gradients of weights, of which `left` are to come.
   static bool makes_last(const PipelineTask& task, const Slot& k, int left) {
-    return (task.pass == Pass::kBackward || task.pass == Pass::kBackwardWeight) && k.left == left;
+    return makes_weights(task) && k.left == left;
   }
 
-  // When piece i of the weights is there.
-  static double there(const Slot& k, int i) {
-    return k.gathered - (k.pieces - 1 - i) * (k.gather / k.pieces);
-  }
-
-  // The end of a task that is no pair: piece by piece where weights come, or gradients go, so.
-  double compute_alone(int s, Slot& k, const PipelineTask& task, double start) {
-    Stage& stage = stages_[at(s)];
-    const double work = k.pass[static_cast<std::size_t>(task.pass)];
-    const bool gathers = task.pass == Pass::kForward && k.fresh && k.gather > 0;
-    const bool reduces = makes_last(task, k, 1) && k.reduce + k.offload > 0;
+  // A task that is no pair: piece by piece where weights come, or gradients go, so.
+  void load_alone(Stage& stage) {
+    const PipelineTask& task = *stage.task;
+    Slot& k = *stage.slot;
+    stage.gathers = task.pass == Pass::kForward && k.fresh && k.gathers;
+    stage.reduces =
+        makes_last(task, k, 1) && k.times->gradient_reduce + k.times->gradient_offload > Seconds(0);
     if (task.pass == Pass::kForward) k.fresh = false;
     const bool apart =
-        (gathers && question_.overlap_gather) || (reduces && question_.overlap_reduce);
-    const int pieces = apart ? k.pieces : 1;
-    double end = start;
-    for (int i = 0; i < pieces; ++i) {
-      if (apart && gathers && i > 0 && there(k, i) > end) {
-        stage.waited += there(k, i) - end;
-        end = there(k, i);
+        (stage.gathers && question_.overlap_gather) || (stage.reduces && question_.overlap_reduce);
+    stage.pieces = apart ? k.pieces : 1;
+    const double time = time_of(*k.times, task.pass);
+    stage.load = {time / stage.pieces};
+    if (k.contended == nullptr) return;
+    stage.load.on_port = port_of(*k.times, task.pass) / stage.pieces;
+    stage.load.contended = (time_of(*k.contended, task.pass) - time) / stage.pieces;
+  }
+
+  void load_pair(Stage& stage) {
+    const Slot &k = *stage.slot, &o = *stage.other_slot;
+    stage.gathers = stage.reduces = false;
+    stage.pieces = 1;
+    const double time = pair_time(*k.times, *o.times).value();
+    stage.load = {time};
+    if (k.contended == nullptr) return;
+    stage.load.on_port = port_of(*k.times, stage.task->pass) + port_of(*o.times, stage.other->pass);
+    stage.load.contended = pair_time(*k.contended, *o.contended).value() - time;
+  }
+
+  void start_piece(int s) {
+    Stage& stage = stages_[at(s)];
+    stage.piece_start = now_;
+    streams_.start_pass(s, now_, stage.load);
+  }
+
+  void piece_done(int s) {
+    Stage& stage = stages_[at(s)];
+    stage.busy += now_ - stage.piece_start;
+    stage.compute_end = now_;
+    if (stage.reduces) reduce(s, *stage.slot, stage.pieces);
+    if (++stage.piece == stage.pieces) return task_done(s);
+    if (stage.gathers && stage.slot->there <= stage.piece) {
+      stage.waits_for_piece = true;
+    } else {
+      start_piece(s);
+    }
+  }
+
+  void task_done(int s) {
+    Stage& stage = stages_[at(s)];
+    stage.running = false;
+    const PipelineTask& task = *stage.task;
+    Slot& k = *stage.slot;
+    if (stage.other == nullptr) {
+      if (with_events_) record_alone(s, k, task, stage.start, now_);
+      finish(s, task, k, stage.start);
+    } else {
+      const PipelineTask& other = *stage.other;
+      Slot& o = *stage.other_slot;
+      if (with_events_)
+        record_pair(s, k, task, o, other, pair_slots(*k.times, *o.times), stage.start, now_);
+      // The pair's forward is alive beside what the backward frees.
+      finish(s, task, k, stage.start);
+      finish(s, other, o, stage.start);
+      for (const auto& [half, slot] : {std::pair{&task, &k}, std::pair{&other, &o}}) {
+        slot->fresh = false;
+        if (makes_last(*half, *slot, 0)) reduce(s, *slot, 1);
       }
-      end = compute(stage, end, work / pieces);
-      if (reduces) reduce(s, k, end, pieces);
     }
-    return end;
+    if (stage.next == stage.end) return end_stage(s);
+    advance(s);
   }
 
-  // Moves `start` to when the task's input is there; false, and the stage waits, if it never came.
-  bool ready(Stage& stage, const Slot& k, const PipelineTask& task, double& start) {
-    if (task.pass == Pass::kBackwardWeight) return true;
-    const std::size_t input =
-        arrival(task.pass != Pass::kForward, task.micro_batch, k.virtual_stage);
-    if (arrivals_[input] == kNotYet) {
-      stage.waits_for = static_cast<std::ptrdiff_t>(input);
-      return false;
-    }
-    start = std::max(start, arrivals_[input]);
-    if (task.pass != Pass::kForward) return true;
-    const bool whole = task.paired || !k.fresh || !question_.overlap_gather;
-    start = std::max(start, whole ? k.gathered : there(k, 0));
-    return true;
-  }
-
-  // The end of `work` that starts now: slower while the data stream is busy, which until then has
-  // no gap, for nothing is added to it before this end.
-  double compute(Stage& stage, double start, double work) {
-    if (stage.first_start == kNotYet) stage.first_start = start;
-    const double beside = stage.data_free - start, slowdown = question_.overlap_slowdown;
-    double end = start + work;
-    if (beside > 0 && slowdown != 1) {
-      const double slow = work * slowdown;
-      end = slow <= beside ? start + slow : stage.data_free + (work - beside / slowdown);
-    }
-    stage.busy += end - start;
-    stage.compute_end = end;
-    stage.free = end;
-    return end;
-  }
-
-  void finish(int s, const PipelineTask& task, Slot& k, double start, double end) {
+  void finish(int s, const PipelineTask& task, Slot& k, double start) {
     Stage& stage = stages_[at(s)];
     record({kind_of(task.pass), Stream::kCompute, task.paired || pair_, s, k.virtual_stage,
-            task.micro_batch, Seconds(start), Seconds(end)});
+            task.micro_batch, Seconds(start), Seconds(now_)});
     pair_ = task.paired;
     const int v = k.virtual_stage, copy = task.chunk / shape_.chunks;
     switch (task.pass) {
       case Pass::kForward:
-        stage.alive += k.activation;
+        stage.alive += k.times->activation;
         stage.peak = std::max(stage.peak, stage.alive);
         if (v + 1 < virtual_stages_) {
-          deliver(stage, holder(copy, v + 1), arrival(false, task.micro_batch, v + 1),
-                  k.sends_forward, end);
+          deliver(s, holder(copy, v + 1), arrival(false, task.micro_batch, v + 1), k.sends_forward);
         } else {
-          deliver(stage, s, arrival(true, task.micro_batch, v), false, end);
+          deliver(s, s, arrival(true, task.micro_batch, v), false);
         }
         return;
       case Pass::kBackward:
       case Pass::kBackwardInput:
-        if (v > 0) {
-          deliver(stage, holder(copy, v - 1), arrival(true, task.micro_batch, v - 1), k.sends_back,
-                  end);
-        }
+        if (v > 0)
+          deliver(s, holder(copy, v - 1), arrival(true, task.micro_batch, v - 1), k.sends_back);
         if (task.pass == Pass::kBackwardInput) return;
         break;
       case Pass::kBackwardWeight:
         break;
     }
-    stage.alive -= k.activation;
+    stage.alive -= k.times->activation;
     --k.left;
   }
 
-  // An input arrives; a stage that waits for it goes on.
-  void deliver(Stage& sender, int to, std::size_t what, bool sent, double end) {
-    const double there = sent ? end + question_.send.value() : end;
-    if (sent && question_.blocking_send) sender.free = there;
-    arrivals_[what] = there;
-    Stage& receiver = stages_[at(to)];
-    if (receiver.waits_for != static_cast<std::ptrdiff_t>(what)) return;
-    receiver.waits_for = -1;
-    ready_.push_back(to);
+  // An input goes to its stage, which may be the same.
+  void deliver(int from, int to, std::size_t what, bool sent) {
+    if (!sent) {
+      arrivals_[what] = 1;
+      return;
+    }
+    if (question_.blocking_send) ++stages_[at(from)].holds;
+    receivers_[what] = to;
+    streams_.start_send(from, to, now_, question_.send.value(), question_.send_on_port.value(),
+                        what);
   }
 
   // One of `pieces` of gradients over the ranks that hold the same weights, and then to the host.
-  void reduce(int s, const Slot& k, double now, int pieces) {
+  void reduce(int s, Slot& k, int pieces) {
+    const ChunkTimes& t = *k.times;
+    const Piece piece{&k, TimelineEvent::Kind::kReduce, t.gradient_reduce.value() / pieces,
+                      t.reduce_on_port.value() / pieces, t.gradient_offload.value() / pieces};
+    if (!question_.overlap_reduce) {
+      stages_[at(s)].deferred.push_back(piece);
+    } else if (piece.time > 0) {
+      send_data(s, piece);
+    } else {
+      to_host(s, piece);
+    }
+  }
+
+  void send_data(int s, const Piece& piece) {
     Stage& stage = stages_[at(s)];
-    const auto put = [&](TimelineEvent::Kind kind, Stream stream, double length, double& free,
-                         double& later) {
-      if (length == 0) return;
-      if (!question_.overlap_reduce) {
-        later += length;
-        deferred_.push_back(
-            {kind, stream, false, s, k.virtual_stage, 0, Seconds(0), Seconds(length)});
-        return;
-      }
-      const double start = std::max(now, free);
-      now = free = start + length;
-      record({kind, stream, false, s, k.virtual_stage, 0, Seconds(start), Seconds(now)});
-    };
-    put(TimelineEvent::Kind::kReduce, Stream::kData, k.reduce / pieces, stage.data_free,
-        stage.reduces);
-    put(TimelineEvent::Kind::kOffload, Stream::kHost, k.offload / pieces, stage.host_free,
-        stage.offloads);
+    stage.data.push_back(piece);
+    if (stage.data.size() == 1) start_data(s);
+  }
+
+  void start_data(int s) {
+    Stage& stage = stages_[at(s)];
+    const Piece& piece = stage.data.front();
+    if (piece.begins) {
+      stage.data_event = events_.size();
+      record({piece.kind, Stream::kData, false, s, piece.slot->virtual_stage, 0, Seconds(now_),
+              Seconds(now_)});
+    }
+    streams_.start_data(s, now_, piece.time, piece.on_port);
+  }
+
+  void data_done(int s) {
+    Stage& stage = stages_[at(s)];
+    stage.data_end = now_;
+    const Piece piece = stage.data.front();
+    stage.data.pop_front();
+    if (piece.ends && with_events_) events_[stage.data_event].end = Seconds(now_);
+    if (piece.kind == TimelineEvent::Kind::kGather) {
+      ++piece.slot->there;
+      --stage.gathers_left;
+    } else {
+      to_host(s, piece);
+    }
+    if (!stage.data.empty()) {
+      start_data(s);
+    } else if (!stage.deferred.empty() && stage.next == stage.end && !stage.running) {
+      for (const Piece& p : stage.deferred) to_host(s, p);
+    }
+    if (stage.waits_for_piece && stage.slot->there > stage.piece) {
+      stage.waits_for_piece = false;
+      stage.waited += now_ - stage.compute_end;
+      start_piece(s);
+    }
+    advance(s);
+  }
+
+  // Gradients that are reduced, to an optimizer there.
+  void to_host(int s, const Piece& piece) {
+    if (piece.offload == 0) return;
+    Stage& stage = stages_[at(s)];
+    const double start = std::max(now_, stage.host_free);
+    stage.host_free = start + piece.offload;
+    record({TimelineEvent::Kind::kOffload, Stream::kHost, false, s, piece.slot->virtual_stage, 0,
+            Seconds(start), Seconds(stage.host_free)});
+  }
+
+  // Its last task is done: all that was put off, first all reductions.
+  void end_stage(int s) {
+    Stage& stage = stages_[at(s)];
+    bool reduces = false;
+    for (Piece p : stage.deferred) {
+      if (p.time == 0) continue;
+      reduces = true;
+      p.offload = 0;
+      send_data(s, p);
+    }
+    if (reduces) return;
+    for (const Piece& p : stage.deferred) to_host(s, p);
   }
 
   void record(const TimelineEvent& event) {
@@ -377,10 +549,7 @@ class Run {
     double makespan = 0, longest = 0, longest_exposed = 0;
     double first = std::numeric_limits<double>::infinity(), last = 0;
     for (Stage& stage : stages_) {
-      if (stage.reduces > 0) stage.data_free = std::max(stage.compute_end, stage.data_free);
-      const double reduced = std::max(stage.compute_end, stage.data_free + stage.reduces);
-      if (stage.offloads > 0) stage.host_free = reduced;
-      const double end = std::max(reduced, stage.host_free + stage.offloads);
+      const double end = std::max({stage.compute_end, stage.data_end, stage.host_free});
       makespan = std::max(makespan, end);
       first = std::min(first, stage.first_start);
       last = std::max(last, stage.compute_end);
@@ -409,14 +578,6 @@ class Run {
 
   std::vector<TimelineEvent> events() {
     if (!with_events_) return {};
-    for (TimelineEvent& e : deferred_) {
-      Stage& stage = stages_[at(e.stage)];
-      double& free = e.stream == Stream::kHost ? stage.host_free : stage.data_free;
-      e.start = Seconds(free);
-      e.end += e.start;
-      free = e.end.value();
-      events_.push_back(e);
-    }
     std::stable_sort(events_.begin(), events_.end(),
                      [](const TimelineEvent& a, const TimelineEvent& b) {
                        return a.stage != b.stage ? a.stage < b.stage : a.start < b.start;
@@ -430,15 +591,17 @@ class Run {
   const int virtual_stages_;
   const int per_stage_;  // slots
   const bool with_events_;
+  StageStreams streams_;
+  double now_ = 0;
   bool pair_ = false;  // the task before is the other half of this one
 
   std::vector<Slot> slots_;
   std::vector<Stage> stages_;
   std::vector<int> holders_;
-  std::vector<double> arrivals_;
+  std::vector<char> arrivals_;
+  std::vector<int> receivers_;  // of what is sent, as arrivals_
   std::vector<PipelineTask> tasks_;
-  std::vector<int> ready_;
-  std::vector<TimelineEvent> events_, deferred_;
+  std::vector<TimelineEvent> events_;
 };
 
 }  // namespace

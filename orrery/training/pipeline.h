@@ -13,6 +13,9 @@
 // computation takes `overlap_slowdown` times as long. Gradients whose optimizer is on the host go
 // there on a third stream, each piece when it is reduced.
 //
+// Transfers between nodes share the ports of their stages (stage_streams.h): sends, the data
+// stream, and what passes send themselves, of which `contended` says how much longer it makes them.
+//
 // With blocking_send the sender's compute stream is held until what it sends has arrived
 // (Megatron's non-interleaved 1F1B); else sends are beside it, any number at once.
 #pragma once
@@ -27,7 +30,11 @@ namespace orrery {
 struct PipelineQuestion {
   PipelineShape shape;
   std::vector<ChunkTimes> chunks;  // by virtual stage: shape.virtual_stages() of them
-  Seconds send;                    // of activations to the next virtual stage, or of gradients back
+  // The same chunks where the communication of their passes takes twice as long on the port; empty:
+  // none of it leaves a node.
+  std::vector<ChunkTimes> contended;
+  Seconds send;          // of activations to the next virtual stage, or of gradients back
+  Seconds send_on_port;  // of that (stage_streams.h); 0: stages are neighbours in a node
   bool blocking_send = false;
   double overlap_slowdown = 1;  // >= 1
   bool overlap_gather = true, overlap_reduce = true;

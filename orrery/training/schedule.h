@@ -67,6 +67,10 @@ struct ChunkTimes {
   Seconds forward_sharded, backward_sharded;
   // Saved tensors on their way to the host beside a forward, and back beside a backward: the same.
   Seconds offload;
+  // What communication between nodes needs of the rank's port (stage_streams.h): that of the
+  // passes, whether or not anything hides it, and of parameter_gather and gradient_reduce.
+  Seconds forward_on_port, backward_input_on_port, backward_weight_on_port;
+  Seconds gather_on_port, reduce_on_port;
   // Saved activations of one micro-batch, in any unit; peaks are sums of it.
   double activation = 1;
 
@@ -74,9 +78,12 @@ struct ChunkTimes {
 };
 
 // Computation and communication that start at once, each on its stream: computation is slower by
-// `slowdown` while communication runs.
-inline Seconds side_by_side(Seconds compute, Seconds communication, double slowdown) {
-  return std::max(communication, compute + (1 - 1 / slowdown) * communication);
+// `slowdown` while communication runs, and communication goes at `rate` while computation runs
+// (below 1 where what counts as computation sends over the same port: shared_port.h).
+inline Seconds side_by_side(Seconds compute, Seconds communication, double slowdown,
+                            double rate = 1) {
+  return std::max(communication + (1 - rate) * slowdown * compute,
+                  compute + (1 - 1 / slowdown) / rate * communication);
 }
 
 // The forward of one chunk and the whole backward of another, run as a pair on two streams: layer

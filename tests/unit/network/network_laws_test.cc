@@ -67,6 +67,11 @@ RC_GTEST_PROP(NetworkLaw, NeverFasterThanTheWires, ()) {
                      Bytes(std::exp2(*rc::gen::inRange(0, 380) / 10.0))};
   const CollectiveTime t = model->predict(c);
   RC_ASSERT(t.time.value.value() >= floor_seconds(cluster, c));
+  RC_ASSERT(t.on_port <= t.time.value);
+  // The ports carry at least what must leave a node; of a group inside one nothing.
+  if (cluster.link(c.ranks).nodes == 1) RC_ASSERT(t.on_port == Seconds(0));
+  if (cluster.link(c.ranks).nodes > 1)
+    RC_ASSERT(t.on_port.value() >= (1 - 1e-12) * floor_seconds(cluster, c));
   RC_ASSERT(t.time.sigma() > 0 && t.time.sigma() < 1.2);
   RC_ASSERT(!t.algorithm.empty());
   Collective more = c;
