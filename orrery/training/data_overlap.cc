@@ -9,7 +9,7 @@ namespace orrery {
 Seconds sharded_time(const ShardedPass& p) {
   const int n = p.layers;
   const Seconds a = p.compute / n, g = p.gather / n, r = p.scatter / n;
-  const auto beside = [&](Seconds sent) { return side_by_side(a, sent, p.slowdown); };
+  const auto beside = [&](Seconds sent) { return side_by_side(a, sent, p.slowdown, p.rate); };
   if (!p.backward) return g + (n - 1) * beside(g) + a;
   if (n == 1) return a + r;
   return beside(g) + (n - 2) * beside(g + r) + beside(r) + r;
@@ -21,26 +21,29 @@ Seconds run_sharded(const ShardedPass& p) {
   for (int i = 0; i < p.layers; ++i) {
     const Seconds start = now;
     Seconds sent = start;
-    if (i + 1 < p.layers) sent += g;                   // of the next layer
-    if (p.backward && i > 0) sent += r;                // of the one before
-    const Seconds done = (sent - start) / p.slowdown;  // of the layer's work, by then
-    const Seconds computed = done < a ? sent + (a - done) : start + a * p.slowdown;
-    now = std::max(computed, sent);
+    if (i + 1 < p.layers) sent += g;                 // of the next layer
+    if (p.backward && i > 0) sent += r;              // of the one before
+    const Seconds shared = (sent - start) / p.rate;  // that it takes beside the layer
+    const Seconds done = shared / p.slowdown;        // of the layer's work, by then
+    now = done < a ? start + shared + (a - done) : sent + (1 - p.rate) * p.slowdown * a;
   }
   return p.backward ? now + r : now;
 }
 
 DataExposed exposed(const DataStream& d) {
   const int v = d.chunks, n = d.pieces;
-  const double taken = 1 - 1 / d.slowdown;  // of computation, by communication beside it
+  const double taken = (1 - 1 / d.slowdown) / d.rate;  // of computation, by communication beside it
+  const double lost = (1 - d.rate) * d.slowdown;       // of communication, by computation
   const Seconds each = d.communication / v, part = each / n;
-  const Seconds ahead = each - d.apart;  // that a chunk's communication is behind the next chunk
+  const Seconds ahead =
+      each + lost * d.pass - d.apart;  // that a chunk's communication is behind the next chunk
   const auto longest = [&](Seconds of_chunk) { return std::max(of_chunk, (v - 1) * of_chunk); };
   Seconds backlog;
   if (v > 1) backlog = std::max(Seconds(0), d.pass + longest(ahead));
   const Seconds piece = d.pass / n;
   const Seconds computed = d.pass + part + taken * (backlog + (n - 1) * part);
-  const Seconds sent = std::max(backlog, piece + taken * backlog) + each;
+  const Seconds sent =
+      std::max(backlog + lost * d.pass, piece + taken * backlog + lost * (d.pass - piece)) + each;
   const Seconds before = std::max(Seconds(0), (v - 1) * each - backlog);
   DataExposed out;
   if (d.communication > Seconds(0))

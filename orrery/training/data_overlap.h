@@ -21,6 +21,11 @@
 //   T = max(n g + c/n + (1 - 1/s)(b + (n-1) c/n), max(b, g + (1 - 1/s) b) + c)
 //   b = max(0, v > 1: n g + max(c - apart, (v-1)(c - apart)))
 //
+// Where passes send over the same port as the data stream (shared_port.h), computation is slower by
+// more than the kernels, and communication goes at a rate q < 1 while passes compute: 1 - 1/s is
+// (1 - 1/s) / q then, and what communication limits gets (1 - q) s of the computation beside it
+// longer.
+//
 // The first is limited by computation, the second by communication. What is left over is T - n g,
 // and what the other chunks' communication took of the passes that hid it. Copies of the gradients
 // to an optimizer on the host follow on a third stream. Updated weights before the first forward
@@ -39,6 +44,7 @@ struct ShardedPass {
   int layers = 1;
   bool backward = false;
   double slowdown = 1;  // of computation beside communication, >= 1
+  double rate = 1;      // of communication beside computation, <= 1
 };
 
 Seconds sharded_time(const ShardedPass& pass);
@@ -52,8 +58,8 @@ struct DataStream {
   Seconds pass;           // the last pass of a chunk (the first)
   Seconds apart;          // between the ends of two chunks' last passes
   int chunks = 1;
-  int pieces = 1;  // of the last chunk
-  double slowdown = 1;
+  int pieces = 1;                 // of the last chunk
+  double slowdown = 1, rate = 1;  // as in ShardedPass
 };
 struct DataExposed {
   Seconds communication;  // beyond the end of the computation

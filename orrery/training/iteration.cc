@@ -9,6 +9,7 @@
 #include "orrery/training/job_schedule.h"
 #include "orrery/training/offload_overlap.h"
 #include "orrery/training/schedule.h"
+#include "orrery/training/shared_port.h"
 #include "orrery/training/stream_overlap.h"
 
 namespace orrery {
@@ -87,10 +88,46 @@ Seconds cost_time(const IterationParts& whole, const ChunkParts& parts, const Tr
          time;
 }
 
-}  // namespace
+constexpr std::array<TrainingCost, 3> kCollectives = {TrainingCost::kTensor, TrainingCost::kContext,
+                                                      TrainingCost::kExpertExchange};
 
-ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
-                     const TrainingConstants& k, const TrainingJob& job, bool events) {
+// What communication of `time`, `on_port` of it, becomes where its part on the port takes twice as
+// long; a constant multiplies the time alone.
+Seconds twice_on_port(Seconds time, Seconds on_port, double constant) {
+  return constant > 0 ? time + std::min(on_port / constant, time) : time;
+}
+
+ChunkParts contended(ChunkParts parts, const TrainingConstants& k) {
+  for (const TrainingCost cost : kCollectives) {
+    const double f = k.value[at(cost)];
+    for (std::size_t pass = 0; pass < kTrainingPasses; ++pass) {
+      Seconds& time = parts.time[at(cost)][pass];
+      if (parts.on_port[at(cost)][pass] <= Seconds(0)) continue;
+      const Seconds twice = twice_on_port(time, parts.on_port[at(cost)][pass], f);
+      if (cost == TrainingCost::kTensor) parts.piped[pass] *= twice / time;
+      if (cost == TrainingCost::kContext)
+        parts.hops[pass] = twice_on_port(parts.hops[pass], parts.hops_on_port[pass], f);
+      time = twice;
+    }
+  }
+  const double f = k[C::kSharded];
+  parts.gather = twice_on_port(parts.gather, parts.gather_on_port, f);
+  parts.gather_again = twice_on_port(parts.gather_again, parts.gather_again_on_port, f);
+  parts.scatter = twice_on_port(parts.scatter, parts.scatter_on_port, f);
+  return parts;
+}
+
+// Of communication in one pass, no more than it takes.
+Seconds on_port(const ChunkParts& parts, const TrainingConstants& k, TrainingPass pass) {
+  Seconds sum;
+  for (const TrainingCost c : kCollectives)
+    sum += std::min(parts.on_port[at(c)][at(pass)], k.value[at(c)] * parts.time[at(c)][at(pass)]);
+  return sum;
+}
+
+// Without sharded weights.
+ChunkTime passes_time(const IterationParts& whole, const ChunkParts& parts,
+                      const TrainingConstants& k, const TrainingJob& job, bool events) {
   const auto time = [&](std::size_t cost, std::size_t p) {
     return cost_time(whole, parts, k, job.plan, cost, p, events);
   };
@@ -101,6 +138,10 @@ ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
   t.forward = pass[at(Work::kForward)];
   t.backward_input = pass[at(Work::kRecompute)] + pass[at(Work::kBackwardInput)];
   t.backward_weight = pass[at(Work::kBackwardWeight)];
+  t.forward_on_port = on_port(parts, k, Work::kForward);
+  t.backward_input_on_port =
+      on_port(parts, k, Work::kRecompute) + on_port(parts, k, Work::kBackwardInput);
+  t.backward_weight_on_port = on_port(parts, k, Work::kBackwardWeight);
   constexpr std::size_t kExchange = at(TrainingCost::kExpertExchange);
   constexpr std::size_t kExperts = at(TrainingCost::kExperts);
   t.forward_exchange = time(kExchange, at(Work::kForward));
@@ -125,21 +166,77 @@ ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
     t.backward_weight *= paced / backward;
   }
   t.forward = forward;
-  if (job.plan.zero == 3 && parts.gather.value() > 0) {
-    const auto exposed = [&](Seconds compute, Seconds gather, Seconds scatter, bool back) {
-      const double f = k[C::kSharded];
-      if (!job.plan.dp_overlap) return f * (gather + scatter);
-      const ShardedPass p{compute, f * gather,         f * scatter, std::max(1, parts.layers),
-                          back,    whole.data_slowdown};
-      return (events ? run_sharded(p) : sharded_time(p)) - compute;
-    };
-    const Seconds gathered = exposed(t.forward, parts.gather, Seconds(0), false);
-    const Seconds scattered = exposed(paced, parts.gather_again, parts.scatter, true);
-    t.exposed_gather = gathered + scattered;
-    t.forward += gathered;
-    t.backward_input += scattered;
-  }
   return t;
+}
+
+}  // namespace
+
+ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
+                     const TrainingConstants& k, const TrainingJob& job, bool events) {
+  ChunkTime t = passes_time(whole, parts, k, job, events);
+  if (job.plan.zero != 3 || parts.gather <= Seconds(0)) return t;
+  const double f = k[C::kSharded];
+  const PortUse forward{t.forward, t.forward_on_port, {}};
+  const PortUse backward{t.backward_input + t.backward_weight,
+                         t.backward_input_on_port + t.backward_weight_on_port,
+                         {}};
+  const bool shared = parts.gather_on_port + parts.scatter_on_port > Seconds(0) &&
+                      forward.on_port + backward.on_port > Seconds(0);
+  const ChunkTime twice =
+      shared ? passes_time(whole, contended(parts, k), k, job, events) : ChunkTime();
+  const auto exposed = [&](PortUse pass, Seconds contended, Seconds gather, Seconds scatter,
+                           Seconds port, bool back) {
+    if (!job.plan.dp_overlap) return f * (gather + scatter);
+    pass.contended = std::max(Seconds(0), contended - pass.alone);
+    const Sharing both = sharing(pass, f * (gather + scatter), port, whole.data_slowdown);
+    const ShardedPass p{pass.alone, f * gather,    f * scatter, std::max(1, parts.layers),
+                        back,       both.slowdown, both.rate};
+    return (events ? run_sharded(p) : sharded_time(p)) - pass.alone;
+  };
+  const Seconds gathered =
+      exposed(forward, twice.forward, parts.gather, Seconds(0), parts.gather_on_port, false);
+  const Seconds scattered =
+      exposed(backward, twice.backward_input + twice.backward_weight, parts.gather_again,
+              parts.scatter, parts.gather_again_on_port + parts.scatter_on_port, true);
+  t.exposed_gather = gathered + scattered;
+  t.forward += gathered;
+  t.backward_input += scattered;
+  t.forward_on_port += std::min(parts.gather_on_port, f * parts.gather);
+  t.backward_input_on_port += std::min(parts.gather_again_on_port + parts.scatter_on_port,
+                                       f * (parts.gather_again + parts.scatter));
+  return t;
+}
+
+ChunkTime contended_time(const IterationParts& whole, const ChunkParts& parts,
+                         const TrainingConstants& k, const TrainingJob& job, const ChunkTime& alone,
+                         bool events) {
+  ChunkTime t = chunk_time(whole, contended(parts, k), k, job, events);
+  t.forward = std::max(t.forward, alone.forward);
+  t.backward_input = std::max(t.backward_input, alone.backward_input);
+  t.backward_weight = std::max(t.backward_weight, alone.backward_weight);
+  return t;
+}
+
+bool shares_ports(const IterationParts& parts) {
+  Seconds beside = parts.send_on_port, in_passes, sharded;
+  for (const StageParts& s : parts.stages) beside += s.reduce_on_port + s.gather_on_port;
+  for (const ChunkParts& c : parts.kinds) {
+    for (const TrainingCost cost : kCollectives)
+      for (const Seconds s : c.on_port[at(cost)]) in_passes += s;
+    sharded += c.gather_on_port + c.scatter_on_port;
+  }
+  const int kinds = (beside > Seconds(0)) + (in_passes > Seconds(0)) + (sharded > Seconds(0));
+  return kinds > 1 || parts.send_on_port > Seconds(0);
+}
+
+IterationParts with_own_ports(IterationParts parts) {
+  for (ChunkParts& c : parts.kinds) {
+    c.on_port = {}, c.hops_on_port = {};
+    c.gather_on_port = c.gather_again_on_port = c.scatter_on_port = Seconds(0);
+  }
+  for (StageParts& s : parts.stages) s.reduce_on_port = s.gather_on_port = Seconds(0);
+  parts.send_on_port = Seconds(0);
+  return parts;
 }
 
 ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k, const ChunkTime& t) {
@@ -151,6 +248,9 @@ ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k, co
   c.backward_exchange = k[C::kExpertOverlapped] * t.backward_exchange;
   c.forward_experts = t.forward_experts, c.backward_experts = t.backward_experts;
   c.exchange_slowdown = whole.exchange_slowdown;
+  c.forward_on_port = t.forward_on_port;
+  c.backward_input_on_port = t.backward_input_on_port;
+  c.backward_weight_on_port = t.backward_weight_on_port;
   return c;
 }
 
@@ -215,9 +315,11 @@ namespace {
 // an optimizer on the host.
 struct StagesExposed {
   Seconds reduce, gather, to_host;
+  Seconds last_sends;  // longer, beside the last gradients of their stages
 };
 StagesExposed stages_exposed(const IterationParts& parts, const TrainingConstants& k,
-                             const TrainingJob& job, const std::vector<ChunkTime>& kinds) {
+                             const TrainingJob& job, const std::vector<ChunkTime>& kinds,
+                             const std::vector<ChunkTime>& contended) {
   const TrainingPlan& p = job.plan;
   const PipelineSchedule& schedule = schedule_of(p);
   // In turn: each stage begins a forward after the stage before, and ends a backward before it.
@@ -239,20 +341,36 @@ StagesExposed stages_exposed(const IterationParts& parts, const TrainingConstant
     DataStream d;
     d.chunks = shape.chunks * schedule.copies();
     if (in_buckets(schedule, chunk)) d.pieces = (stage.buckets + d.chunks - 1) / d.chunks;
-    d.slowdown = parts.data_slowdown;
     const DataShares share = data_shares(k, p);
     blocked.reduce = std::max(blocked.reduce, share.blocking * stage.reduce);
     blocked.gather = std::max(blocked.gather, share.blocking * stage.gather);
-    const auto left = [&](Seconds communication, Seconds to_host, Seconds pass) {
+    const auto left = [&](Seconds communication, Seconds port, Seconds to_host, PortUse pass) {
       d.communication = share.scheduled * communication, d.to_host = to_host;
-      d.pass = pass, d.apart = in_turn ? p.pp * (pass + send) : pass;
+      d.pass = pass.alone, d.apart = in_turn ? p.pp * (pass.alone + send) : pass.alone;
+      const Sharing both =
+          sharing(pass, d.communication, share.scheduled * port, parts.data_slowdown);
+      d.slowdown = both.slowdown, d.rate = both.rate;
       return p.dp_overlap ? exposed(d) : DataExposed{d.communication, d.to_host};
     };
-    const DataExposed back = left(stage.reduce, stage.to_host, backward);
+    PortUse back_use{backward, {}, {}}, forth_use{forward, {}, {}};
+    if (!contended.empty()) {
+      const ChunkTime& twice = of_chunk(parts, contended, chunk);
+      forth_use = {forward, t.forward_on_port, twice.forward - t.forward};
+      back_use.on_port = t.backward_weight_on_port;
+      back_use.contended = twice.backward_weight - t.backward_weight;
+      if (!schedule.splits_backward()) {
+        back_use.on_port += t.backward_input_on_port;
+        back_use.contended += twice.backward_input - t.backward_input;
+      }
+    }
+    const DataExposed back = left(stage.reduce, stage.reduce_on_port, stage.to_host, back_use);
+    if (in_turn && s > 0)
+      out.last_sends += std::min(parts.send_on_port, share.scheduled * stage.reduce_on_port);
     out.reduce = std::max(out.reduce, back.communication - earlier);
     copied = std::max(copied, back.communication + back.to_host - earlier);
-    out.gather =
-        std::max(out.gather, left(stage.gather, Seconds(0), forward).communication - later);
+    out.gather = std::max(
+        out.gather,
+        left(stage.gather, stage.gather_on_port, Seconds(0), forth_use).communication - later);
     if (!in_turn) continue;
     later += forward + send;
     earlier += backward + send;
@@ -331,7 +449,19 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
     backward += t.backward_input + t.backward_weight;
   }
   if (forward + backward > Seconds(0)) out.forward = forward / (forward + backward);
-  const StagesExposed left = stages_exposed(parts, k, job, kinds);
+  // Beside weights and gradients on their way between nodes.
+  std::vector<ChunkTime> contended;
+  Seconds beside;
+  for (const StageParts& s : parts.stages) beside += s.reduce_on_port + s.gather_on_port;
+  Seconds of_passes;
+  for (const ChunkTime& t : kinds)
+    of_passes += t.forward_on_port + t.backward_input_on_port + t.backward_weight_on_port;
+  if (p.dp_overlap && beside > Seconds(0) && of_passes > Seconds(0)) {
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+      contended.push_back(contended_time(parts, parts.kinds[i], k, job, kinds[i]));
+  }
+  const StagesExposed left = stages_exposed(parts, k, job, kinds, contended);
+  out.sends += left.last_sends;
   out.reduce = left.reduce;
   out.gather = left.gather + broadcast;
   out.optimizer = k[C::kOptimizer] * optimizer + on_host + left.to_host;
@@ -348,9 +478,6 @@ Seconds forward_time(const IterationTime& t) {
 }
 
 namespace {
-
-constexpr std::array<TrainingCost, 3> kCollectives = {TrainingCost::kTensor, TrainingCost::kContext,
-                                                      TrainingCost::kExpertExchange};
 
 // Of the time of one cost, in the whole.
 double squared_error(const IterationParts& parts, const IterationTime& time, std::size_t cost) {

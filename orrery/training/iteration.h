@@ -19,6 +19,9 @@
 // optimizer on the host gets the gradients beside the last backward pass too, and sends weights
 // back beside its own step (stream_overlap.h).
 //
+// Gradients and weights beside passes that send between nodes themselves share the rank's port with
+// them, and the last gradients of a stage with its last send (shared_port.h).
+//
 // That is the fast path: 10 to 50 us. The event level (pipeline.h) runs every pass of every
 // micro-batch instead.
 #pragma once
@@ -36,6 +39,8 @@ struct ChunkTime {
   Seconds forward_exchange, backward_exchange;       // of experts, within the passes
   Seconds forward_experts, backward_experts;         // their computation
   Seconds launch_bound;  // of that, waiting for launches or the host link
+  // What the passes' communication needs of the rank's port (shared_port.h).
+  Seconds forward_on_port, backward_input_on_port, backward_weight_on_port;
   Seconds total() const { return forward + backward_input + backward_weight; }
 };
 // What the seconds of a cost in one pass are multiplied by: its constant, never less than
@@ -48,6 +53,16 @@ double cost_factor(const IterationParts& whole, const ChunkParts& parts, const T
 
 ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
                      const TrainingConstants& k, const TrainingJob& job, bool events = false);
+// The same where all communication of the passes that leaves a node takes twice as long on the
+// port: what each pass is like beside another transfer. No pass is shorter than `alone`.
+ChunkTime contended_time(const IterationParts& whole, const ChunkParts& parts,
+                         const TrainingConstants& k, const TrainingJob& job, const ChunkTime& alone,
+                         bool events = false);
+// Whether anything that runs beside passes, or in them, may share a port with another transfer.
+bool shares_ports(const IterationParts& parts);
+// The same job with a port for each transfer.
+IterationParts with_own_ports(IterationParts parts);
+
 // The same as a pipeline schedule takes it: of the exchange of experts the share that pairs run
 // beside computation; the rest blocks as any work does.
 ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k,

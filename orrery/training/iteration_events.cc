@@ -16,11 +16,18 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
   PipelineQuestion q;
   q.shape = shape_of(job);
   const Seconds held = k[C::kSend] * (job.plan.pp > 1 ? parts.send : Seconds(0));
+  const bool shared = shares_ports(parts);
   for (const int kind : parts.kind) {
     const ChunkParts& of_kind = parts.kinds[static_cast<std::size_t>(kind)];
-    ChunkTimes c = scheduled(parts, k, chunk_time(parts, of_kind, k, job, true));
+    const ChunkTime alone = chunk_time(parts, of_kind, k, job, true);
+    ChunkTimes c = scheduled(parts, k, alone);
     c.forward += held;
     c.backward_input += held;
+    if (shared) {
+      ChunkTimes twice = scheduled(parts, k, contended_time(parts, of_kind, k, job, alone, true));
+      twice.forward += held, twice.backward_input += held;
+      q.contended.push_back(twice);
+    }
     if (job.plan.tp_overlap) {
       c.forward_tensor = k[C::kTensor] * of_kind.piped[at(TrainingPass::kForward)];
       for (const TrainingPass pass :
@@ -47,12 +54,15 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
       ChunkTimes& t = q.chunks[static_cast<std::size_t>(c)];
       t.parameter_gather = share * scheduled * stage.gather;
       t.gradient_reduce = share * scheduled * stage.reduce;
+      t.gather_on_port = share * scheduled * stage.gather_on_port;
+      t.reduce_on_port = share * scheduled * stage.reduce_on_port;
       t.gradient_offload = share * stage.to_host;
       if (in_buckets(schedule_of(job.plan), c)) t.pieces = (stage.buckets + count - 1) / count;
     }
   }
   q.overlap_slowdown = parts.data_slowdown;
   q.send = job.plan.pp > 1 ? parts.send : Seconds(0);
+  q.send_on_port = job.plan.pp > 1 ? parts.send_on_port : Seconds(0);
   q.overlap_gather = q.overlap_reduce = job.plan.dp_overlap;
   return q;
 }

@@ -75,10 +75,12 @@ void StageStreams::start_pass(int stage, double now, const PassLoad& load) {
 
 void StageStreams::start_transfer(std::size_t id, double now, double time, double on_port) {
   Activity& a = all_[id];
-  a.on = true, a.wired = false;
-  a.on_port = std::min(on_port, time);
-  a.left = time - a.on_port, a.since = now, a.slow = 1;
+  const double wired = std::min(on_port, time);
+  a.on = true, a.wired = wired > 0;
+  a.left = a.wired ? wired : time, a.rest = time - wired;
+  a.since = now, a.slow = 1;
   post(id, now + a.left);
+  if (a.wired) wire(id, now, true);
 }
 
 void StageStreams::start_data(int stage, double now, double time, double on_port) {
@@ -107,22 +109,21 @@ bool StageStreams::next(End& end) {
     Activity& a = all_[e.activity];
     if (!a.on || e.generation != a.generation) continue;
     const bool transfer = e.activity >= at(stages_);
-    if (transfer && !a.wired && a.on_port > 0) {
-      a.wired = true;
-      a.left = a.on_port, a.since = e.at, a.slow = 1;
-      post(e.activity, e.at + a.left);
-      wire(e.activity, e.at, true);
-      continue;
+    if (a.wired) {
+      a.wired = false;
+      wire(e.activity, e.at, false);
+      if (a.rest > 0) {
+        post(e.activity, e.at + a.rest);
+        continue;
+      }
     }
     a.on = false;
-    if (a.wired) wire(e.activity, e.at, false);
-    a.wired = false;
     if (!transfer) {
       const int s = static_cast<int>(e.activity);
       end = {What::kPass, s, 0, e.at};
       if (!out_[e.activity].empty() || !in_[e.activity].empty()) share(s, e.at);
     } else if (e.activity < at(2 * stages_)) {
-      const int s = static_cast<int>(e.activity) - stages_;
+      const int s = a.from;
       end = {What::kData, s, 0, e.at};
       if (all_[at(s)].on) share(s, e.at);
     } else {

@@ -3,8 +3,8 @@
 //
 // On each stage at most one pass computes, one piece travels on the data stream, and any number of
 // sends come and go. A transfer is `time` long alone. Of that, `on_port` is what its bytes need of
-// the port at the nominal rate, and comes last; what is before it (latency, steps inside the node)
-// nothing shares. Within a node on_port is 0.
+// the port at the nominal rate, and comes first; what follows (the way to the last rank, steps
+// inside nodes) nothing shares. Within a node on_port is 0.
 //
 // A port has two directions. A piece of the data stream uses both (rings send as they receive), a
 // send the outgoing one of its stage and the incoming one of the other's. Transfers on a direction
@@ -60,7 +60,7 @@ class StageStreams {
     bool on = false, wired = false;  // wired: a transfer in its part on the port
     unsigned generation = 0;         // of the event that counts
     double left = 0, since = 0, slow = 1;
-    double on_port = 0;    // of a transfer, when not yet wired
+    double rest = 0;       // of a transfer, after its part on the port
     double contended = 0;  // of a pass: per second of it, with the next
     double density = 0;
     int from = 0, to = 0;

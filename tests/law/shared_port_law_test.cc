@@ -1,0 +1,261 @@
+// Laws of transfers that share a node's ports: alone they take their time, together as long as
+// their bytes need, and nothing is lost or gained.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "orrery/base/error.h"
+#include "orrery/model/catalog.h"
+#include "orrery/training/iteration.h"
+#include "orrery/training/iteration_events.h"
+#include "orrery/training/shared_port.h"
+#include "orrery/training/stage_streams.h"
+
+namespace orrery {
+namespace {
+
+using What = StageStreams::What;
+
+// When each of what was started ends: passes and data by stage, sends by tag.
+struct Ends {
+  std::map<int, double> pass, data;
+  std::map<std::size_t, double> send;
+  double last = 0;
+};
+Ends run(StageStreams& streams) {
+  Ends ends;
+  StageStreams::End e{};
+  while (streams.next(e)) {
+    ends.last = e.at;
+    if (e.what == What::kPass) ends.pass[e.stage] = e.at;
+    if (e.what == What::kData) ends.data[e.stage] = e.at;
+    if (e.what == What::kSend) ends.send[e.tag] = e.at;
+  }
+  return ends;
+}
+
+TEST(SharedPort, ATransferAloneTakesItsTime) {
+  StageStreams streams(3, 1);
+  streams.start_data(0, 0, 5, 3);
+  streams.start_pass(1, 0, {7, 4, 2});  // its own communication alone
+  streams.start_send(1, 2, 0, 2, 0, 9);  // within a node
+  const Ends ends = run(streams);
+  EXPECT_EQ(ends.data.at(0), 5);
+  EXPECT_EQ(ends.pass.at(1), 7);
+  EXPECT_EQ(ends.send.at(9), 2);
+}
+
+TEST(SharedPort, TwoEqualTransfersTakeTwiceAsLong) {
+  StageStreams streams(2, 1);
+  streams.start_data(0, 0, 4, 4);
+  streams.start_send(0, 1, 0, 4, 4, 0);
+  Ends ends = run(streams);
+  EXPECT_EQ(ends.data.at(0), 8);
+  EXPECT_EQ(ends.send.at(0), 8);
+  // What follows on the way is not shared.
+  StageStreams late(2, 1);
+  late.start_data(0, 0, 4, 4);
+  late.start_send(0, 1, 0, 5, 4, 0);
+  EXPECT_EQ(run(late).send.at(0), 9);
+}
+
+// A port has two directions, and a send needs one at each end.
+TEST(SharedPort, SendsShareOneDirectionAtEachEnd) {
+  StageStreams apart(2, 1);
+  apart.start_send(0, 1, 0, 4, 4, 0);
+  apart.start_send(1, 0, 0, 4, 4, 1);
+  EXPECT_EQ(run(apart).last, 4);
+  StageStreams received(3, 1);
+  received.start_send(0, 2, 0, 4, 4, 0);
+  received.start_send(1, 2, 0, 4, 4, 1);
+  EXPECT_EQ(run(received).last, 8);
+  // Beside the receiver's data stream: 4 s at half the pace, and then the rest of the data.
+  StageStreams beside(2, 1);
+  beside.start_send(0, 1, 0, 2, 2, 0);
+  beside.start_data(1, 0, 5, 5);
+  const Ends ends = run(beside);
+  EXPECT_EQ(ends.send.at(0), 4);
+  EXPECT_EQ(ends.data.at(1), 7);
+}
+
+// A pass of 10 s, 4 of them on the port and nothing beside them: gets 4 s longer beside a transfer
+// that lasts, which gets 10 of 14 s.
+TEST(SharedPort, PassesAndTransfersDelayEachOtherAlike) {
+  StageStreams streams(1, 1);
+  streams.start_pass(0, 0, {10, 4, 4});
+  streams.start_data(0, 0, 20, 20);
+  const Ends ends = run(streams);
+  EXPECT_DOUBLE_EQ(ends.pass.at(0), 14);
+  EXPECT_DOUBLE_EQ(ends.data.at(0), 24);
+  // Where computation hides the pass's own, that alone is delayed.
+  StageStreams hidden(1, 1);
+  hidden.start_pass(0, 0, {10, 4, 0});
+  hidden.start_data(0, 0, 20, 20);
+  EXPECT_DOUBLE_EQ(run(hidden).pass.at(0), 10);
+}
+
+// A port with work is never idle and sends no byte twice: bytes over bandwidth is the time that it
+// is busy, in whatever order transfers begin.
+RC_GTEST_PROP(SharedPortLaw, BytesOverBandwidthIsTheTimeThatThePortIsBusy, ()) {
+  StageStreams streams(2, 1);
+  const bool outgoing = *rc::gen::arbitrary<bool>();
+  const int sends = *rc::gen::inRange(0, 6);
+  double bytes = 0;
+  const auto some = [&] { return 0.25 * *rc::gen::inRange(1, 40); };
+  if (*rc::gen::arbitrary<bool>()) {
+    // A pass that does nothing but send.
+    const double time = some();
+    streams.start_pass(0, 0, {time, time, time});
+    bytes += time;
+  }
+  {
+    const double time = some();
+    streams.start_data(0, 0, time, time);
+    bytes += time;
+  }
+  for (int i = 0; i < sends; ++i) {
+    const double time = some();
+    streams.start_send(outgoing ? 0 : 1, outgoing ? 1 : 0, 0, time, time,
+                       static_cast<std::size_t>(i));
+    bytes += time;
+  }
+  RC_ASSERT(std::abs(run(streams).last / bytes - 1) < 1e-9);
+}
+
+// A question with transfers of all kinds between nodes.
+PipelineQuestion any_question() {
+  const auto time = [](int least, int most) { return Seconds(*rc::gen::inRange(least, most + 1)); };
+  const auto part = [](Seconds of) { return of * (0.25 * *rc::gen::inRange(0, 5)); };
+  PipelineQuestion q;
+  q.shape = {*rc::gen::inRange(1, 5), *rc::gen::inRange(1, 3), 0};
+  q.shape.micro_batches = q.shape.stages * *rc::gen::inRange(1, 4);
+  for (int v = 0; v < q.shape.virtual_stages(); ++v) {
+    ChunkTimes c;
+    c.forward = time(1, 12), c.backward_input = time(1, 12), c.backward_weight = time(1, 12);
+    c.parameter_gather = time(0, 15), c.gradient_reduce = time(0, 15);
+    c.gather_on_port = part(c.parameter_gather), c.reduce_on_port = part(c.gradient_reduce);
+    c.pieces = 1 << *rc::gen::inRange(0, 3);
+    c.forward_on_port = 0.5 * part(c.forward);
+    c.backward_input_on_port = 0.5 * part(c.backward_input);
+    ChunkTimes twice = c;
+    const double exposed = 0.25 * *rc::gen::inRange(0, 5);
+    twice.forward += exposed * c.forward_on_port;
+    twice.backward_input += exposed * c.backward_input_on_port;
+    q.chunks.push_back(c), q.contended.push_back(twice);
+  }
+  q.send = time(0, 4), q.send_on_port = part(q.send);
+  q.overlap_slowdown = 1 + 0.25 * *rc::gen::inRange(0, 4);
+  q.overlap_gather = *rc::gen::arbitrary<bool>(), q.overlap_reduce = *rc::gen::arbitrary<bool>();
+  return q;
+}
+
+const PipelineSchedule& schedule_for(const PipelineQuestion& q) {
+  return pipeline_schedule(q.shape.chunks > 1 ? "interleaved" : "1f1b");
+}
+
+PipelineQuestion with_own_ports(PipelineQuestion q) {
+  for (ChunkTimes& c : q.chunks)
+    c.gather_on_port = c.reduce_on_port = c.forward_on_port = c.backward_input_on_port = Seconds(0);
+  q.contended.clear(), q.send_on_port = Seconds(0);
+  return q;
+}
+
+// Never faster than with a port for each transfer, and never slower than if what shares a port came
+// one after the other.
+RC_GTEST_PROP(SharedPortLaw, BetweenPortsOfTheirOwnAndOneAfterTheOther, ()) {
+  const PipelineQuestion q = any_question();
+  const PipelineSchedule& schedule = schedule_for(q);
+  const Seconds own = run_pipeline(schedule, with_own_ports(q)).makespan;
+  const Seconds shared = run_pipeline(schedule, q).makespan;
+  Seconds bytes;
+  const double m = q.shape.micro_batches;
+  for (const ChunkTimes& c : q.chunks)
+    bytes += m * (c.forward_on_port + c.backward_input_on_port + 2 * q.send_on_port) +
+             c.gather_on_port + c.reduce_on_port;
+  RC_ASSERT(shared.value() >= own.value() * (1 - 1e-9));
+  RC_ASSERT(shared <= own + q.overlap_slowdown * bytes + Seconds(1e-9));
+}
+
+// One kind of transfers alone on its port changes nothing, to the last bit but for the order of
+// sums.
+RC_GTEST_PROP(SharedPortLaw, OneStreamAloneSharesWithNobody, ()) {
+  const PipelineQuestion q = any_question();
+  const PipelineSchedule& schedule = schedule_for(q);
+  const Seconds own = run_pipeline(schedule, with_own_ports(q)).makespan;
+  PipelineQuestion data = with_own_ports(q), passes = data;
+  for (std::size_t v = 0; v < q.chunks.size(); ++v) {
+    data.chunks[v].gather_on_port = q.chunks[v].gather_on_port;
+    data.chunks[v].reduce_on_port = q.chunks[v].reduce_on_port;
+  }
+  passes.chunks = q.chunks, passes.contended = q.contended;
+  for (ChunkTimes& c : passes.chunks) c.gather_on_port = c.reduce_on_port = Seconds(0);
+  for (const PipelineQuestion& one : {data, passes})
+    RC_ASSERT(std::abs(run_pipeline(schedule, one).makespan / own - 1) < 1e-9);
+}
+
+// 64 H100 on eight nodes.
+struct World {
+  Bundle bundle;
+  Catalog catalog{bundle};
+  Gpu gpu = catalog.gpu("h100-sxm");
+  Cluster cluster{catalog, gpu, 64};
+  std::unique_ptr<KernelModel> kernels = make_kernel_model(gpu, {}, bundle);
+  std::unique_ptr<NetworkModel> network = make_network_model(cluster, {}, "nccl", bundle);
+  Architecture dense = load_model("llama-3-8b", bundle), moe = load_model("mixtral-8x7b", bundle);
+  ConstantTable table = read_constant_table(bundle);
+};
+const World& world() {
+  static const World w;
+  return w;
+}
+
+// Contention of jobs whose experts, rings and gradients all cross nodes.
+RC_GTEST_PROP(SharedPortLaw, ClosedFormIsNearTheEventsWhereTransfersShare, ()) {
+  const World& w = world();
+  const bool moe = *rc::gen::arbitrary<bool>();
+  TrainingJob j;
+  TrainingPlan& p = j.plan;
+  p.pp = *rc::gen::element(1, 2, 4), p.tp = *rc::gen::element(1, 2, 4);
+  p.cp = moe ? 1 : *rc::gen::element(1, 8);
+  p.dp = 64 / (p.pp * p.tp * p.cp);
+  RC_PRE(p.dp >= 1 && p.pp * p.tp * p.cp <= 64);
+  if (moe) {
+    p.ep = 8;
+    RC_PRE(p.dp % p.ep == 0);
+    p.dispatcher = *rc::gen::element(ExpertDispatcher::kAllToAll, ExpertDispatcher::kFlex);
+  }
+  p.zero = *rc::gen::inRange(0, 4);
+  j.seq = 8192, j.global_batch = p.dp * (1 << *rc::gen::inRange(0, 4));
+  j.recompute = *rc::gen::element(Recompute::kNone, Recompute::kFull);
+  const Architecture& model = moe ? w.moe : w.dense;
+  try {
+    check_job(model, j);
+  } catch (const Infeasible&) {
+    RC_DISCARD("no layout of this model");
+  }
+  const IterationModel m(model, w.cluster, *w.kernels, *w.network);
+  StackTraits stack{true};
+  stack.bucket = 40e6;
+  const IterationParts parts = m.parts(j, stack), apart = with_own_ports(parts);
+  const TrainingConstants k = training_constants(w.table, "megatron", w.gpu, j.precision);
+  const Seconds closed = iteration_time(parts, k, j).total;
+  const Seconds events = iteration_events(parts, k, j).total;
+  const Seconds closed_apart = iteration_time(apart, k, j).total;
+  const Seconds events_apart = iteration_events(apart, k, j).total;
+  RC_LOG() << "closed " << closed.value() << " of " << closed_apart.value() << ", events "
+           << events.value() << " of " << events_apart.value() << "\n";
+  if (std::getenv("PRINT"))
+    std::printf("moe %d pp %d tp %d cp %d dp %d zero %d m %d  closed %.3f%% events %.3f%%  base %.2f%%\n", moe, p.pp,
+                p.tp, p.cp, p.dp, p.zero, int(j.micro_batches()), 100 * (closed / closed_apart - 1),
+                100 * (events / events_apart - 1), 100 * (closed_apart / events_apart - 1));
+  RC_ASSERT(closed.value() >= closed_apart.value() * (1 - 1e-12));
+  RC_ASSERT(events.value() >= events_apart.value() * (1 - 1e-12));
+  RC_ASSERT(std::abs((closed - closed_apart - (events - events_apart)) / events) < 0.02);
+}
+
+}  // namespace
+}  // namespace orrery
