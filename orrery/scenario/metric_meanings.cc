@@ -108,6 +108,8 @@ constexpr MetricMeaning kMeanings[] = {
     {"data_communication", kTrain,
      "gradients' and weights' communication of the busiest stage, hidden or not"},
     {"data_overlap", kTrain, "share of data_communication that is hidden"},
+    {"port_contention", kTrain,
+     "of the iteration, transfers of one rank waiting for each other at their node's ports"},
     {"attention_block", kTrain, "attention of one layer and micro-batch, forward and backward"},
     {"attention_core", kTrain, "of attention_block, softmax(QK)V"},
     {"mlp_block", kTrain, "MLP or experts of one layer and micro-batch, forward and backward"},

@@ -84,6 +84,17 @@ void follow_events(const IterationParts& parts, const TrainingConstants& k, cons
   p.metrics.push_back(exact_metric("peak_micro_batches", "of a chunk", most));
 }
 
+// What of the iteration is waiting of transfers for others at the same port of their node.
+Seconds port_contention(const IterationParts& parts, const TrainingConstants& k,
+                        const TrainingJob& job, Seconds total, bool events) {
+  if (!shares_ports(parts)) return Seconds(0);
+  const IterationParts own = with_own_ports(parts);
+  const Seconds alone =
+      events ? iteration_events(own, k, job).total : iteration_time(own, k, job).total;
+  constexpr double kRounding = 1e-9;
+  return total > (1 + kRounding) * alone ? total - alone : Seconds(0);
+}
+
 // Of the question's stack_version.
 std::optional<double> release_of(const TrainingQuestion& q) {
   if (q.stack_version.empty()) return std::nullopt;
@@ -245,7 +256,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
                                   *machine_.network);
   const IterationParts parts = iterations.parts(job, traits_);
   IterationTime t = iteration_time(parts, k, job);
-  if (question_.events || setting_.timeline) follow_events(parts, k, job, t, p);
+  const bool events = question_.events || setting_.timeline;
+  if (events) follow_events(parts, k, job, t, p);
   Estimate<Seconds> whole = iteration_estimate(parts, t, k, job);
   std::string assumed;
   std::vector<Undeclared> open = undeclared(question_, job);
@@ -272,6 +284,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(of_peak_metric("hfu", 100 * a_rank / peak, whole));
   p.metrics.push_back(share_metric("bubble", t.bubble, whole));
   add_communication(parts, t, job, whole, p);
+  if (const Seconds waiting = port_contention(parts, k, job, t.total, events); waiting > Seconds(0))
+    p.metrics.push_back(part_metric("port_contention", waiting, whole));
   const std::vector<TrainingTerm> terms = iterations.terms(job, traits_, 0);
   add_blocks(setting_.model, job, terms, parts, k, peak, whole, p);
   p.metrics.push_back(part_metric("optimizer", t.optimizer, whole));

@@ -2,11 +2,11 @@
 //
 // Metrics: iteration_time, throughput, throughput_per_gpu, model_tflops (per GPU), mfu, hfu; bubble
 // and communication (exposed), shares of the iteration; tensor_exposed, context_exposed,
-// expert_exposed, data_exposed, data_communication, data_overlap; attention_block, attention_core,
-// mlp_block and layer (one layer's forward and backward pass of a micro-batch), mlp_of_peak,
-// mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability), trained_parameters;
-// with tokens: time_to_train, gpu_hours, total_flops, evaluation and cost where asked; of several
-// sizes: scaling_efficiency.
+// expert_exposed, data_exposed, data_communication, data_overlap, port_contention; attention_block,
+// attention_core, mlp_block and layer (one layer's forward and backward pass of a micro-batch),
+// mlp_of_peak, mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability),
+// trained_parameters; with tokens: time_to_train, gpu_hours, total_flops, evaluation and cost where
+// asked; of several sizes: scaling_efficiency.
 #pragma once
 
 #include <map>

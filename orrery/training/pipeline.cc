@@ -11,155 +11,22 @@
 
 #include "orrery/base/error.h"
 #include "orrery/training/pass_streams.h"
+#include "orrery/training/pipeline_stage.h"
 #include "orrery/training/stage_streams.h"
 
 namespace orrery {
 namespace {
 
-constexpr double kNotYet = -1;
+using pipeline::kNotYet;
+using pipeline::Piece;
+using pipeline::Slot;
+using pipeline::Stage;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-// A chunk on its stage.
-struct Slot {
-  int virtual_stage = 0;
-  const ChunkTimes* times = nullptr;
-  const ChunkTimes* contended = nullptr;           // null: nothing of it leaves a node
-  bool gathers = false;                            // its weights come at the beginning
-  int pieces = 1, there = 0;                       // of the weights; and gradients
-  bool fresh = true;                               // no forward was there
-  int left = 0;                                    // gradients of weights to come
-  bool sends_forward = false, sends_back = false;  // to another stage
-};
-
-// A piece of weights or gradients on the data stream.
-struct Piece {
-  Slot* slot = nullptr;
-  TimelineEvent::Kind kind = TimelineEvent::Kind::kGather;
-  double time = 0, on_port = 0, offload = 0;
-  bool begins = true, ends = true;  // of the chunk's weights, first and last
-};
-
-struct Stage {
-  std::size_t next = 0, end = 0;  // in the tasks
-  // The task that runs, or two as a pair, in pieces.
-  bool running = false, waits_for_piece = false;
-  const PipelineTask *task = nullptr, *other = nullptr;
-  Slot *slot = nullptr, *other_slot = nullptr;
-  double start = 0, piece_start = 0;
-  int piece = 0, pieces = 1;
-  bool gathers = false, reduces = false;
-  PassLoad load;  // of a piece
-  int holds = 0;  // blocking sends
-
-  std::deque<Piece> data;  // the first one travels
-  std::size_t data_event = 0;
-  std::vector<Piece> deferred;  // to the end
-  int gathers_left = 0;         // pieces
-  double data_end = 0, host_free = 0;
-
-  double first_start = kNotYet, compute_end = 0, busy = 0;
-  double waited = 0;        // for weights, within a first forward
-  double first_gather = 0;  // exposed before the first forward, if nothing hides it
-  double alive = 0, peak = 0;
-};
-
-void check_times(const PipelineQuestion& q) {
-  const auto good = [](Seconds t) { return std::isfinite(t.value()) && t >= Seconds(0); };
-  if (q.chunks.size() != at(q.shape.virtual_stages())) {
-    throw InputError(
-        fmt::format("a pipeline of {} stages with {} chunks each needs {} chunks' "
-                    "times, not {}",
-                    q.shape.stages, q.shape.chunks, q.shape.virtual_stages(), q.chunks.size()));
-  }
-  for (std::size_t i = 0; i < q.chunks.size(); ++i) {
-    const ChunkTimes& c = q.chunks[i];
-    for (Seconds t : {c.forward,
-                      c.backward_input,
-                      c.backward_weight,
-                      c.parameter_gather,
-                      c.gradient_reduce,
-                      c.gradient_offload,
-                      c.offload,
-                      c.forward_exchange,
-                      c.backward_exchange,
-                      c.forward_experts,
-                      c.backward_experts,
-                      c.forward_tensor,
-                      c.backward_tensor,
-                      c.forward_context,
-                      c.backward_context,
-                      c.forward_sharded,
-                      c.backward_sharded,
-                      c.forward_on_port,
-                      c.backward_input_on_port,
-                      c.backward_weight_on_port,
-                      c.gather_on_port,
-                      c.reduce_on_port}) {
-      if (!good(t))
-        throw InputError(fmt::format("pipeline chunk {}: a time of {} s", i, t.value()));
-    }
-    constexpr double kRounding = 1 + 1e-9;
-    if (c.forward_exchange + c.forward_experts > kRounding * c.forward ||
-        c.backward_exchange + c.backward_experts > kRounding * c.backward()) {
-      throw InputError(fmt::format("pipeline chunk {}: its exchange is longer than its pass", i));
-    }
-    if (!(c.exchange_slowdown >= 1) || !std::isfinite(c.exchange_slowdown)) {
-      throw InputError(
-          fmt::format("pipeline chunk {}: a slowdown by exchange of {}", i, c.exchange_slowdown));
-    }
-    if (c.pieces < 1) throw InputError(fmt::format("pipeline chunk {}: {} pieces", i, c.pieces));
-    if (!(c.activation >= 0) || !std::isfinite(c.activation)) {
-      throw InputError(fmt::format("pipeline chunk {}: activations of {}", i, c.activation));
-    }
-  }
-  if (!q.contended.empty() && q.contended.size() != q.chunks.size())
-    throw InputError(fmt::format("{} contended chunks of {}", q.contended.size(), q.chunks.size()));
-  for (std::size_t i = 0; i < q.contended.size(); ++i) {
-    const ChunkTimes &alone = q.chunks[i], &c = q.contended[i];
-    if (c.forward < alone.forward || c.backward_input < alone.backward_input ||
-        c.backward_weight < alone.backward_weight || !good(c.forward) || !good(c.backward()))
-      throw InputError(fmt::format("pipeline chunk {}: shorter where its port is shared", i));
-  }
-  if (!good(q.send) || !good(q.send_on_port))
-    throw InputError(fmt::format("pipeline send of {} s", q.send.value()));
-  if (!(q.overlap_slowdown >= 1) || !std::isfinite(q.overlap_slowdown)) {
-    throw InputError(
-        fmt::format("overlap slowdown must be at least 1, not {}", q.overlap_slowdown));
-  }
-}
 
 TimelineEvent::Kind kind_of(Pass pass) { return static_cast<TimelineEvent::Kind>(pass); }
 static_assert(static_cast<int>(TimelineEvent::Kind::kBackwardWeight) ==
               static_cast<int>(Pass::kBackwardWeight));
-
-double time_of(const ChunkTimes& t, Pass pass) {
-  switch (pass) {
-    case Pass::kForward:
-      return t.forward.value();
-    case Pass::kBackward:
-      return t.backward().value();
-    case Pass::kBackwardInput:
-      return t.backward_input.value();
-    case Pass::kBackwardWeight:
-      return t.backward_weight.value();
-  }
-  return 0;
-}
-
-double port_of(const ChunkTimes& t, Pass pass) {
-  switch (pass) {
-    case Pass::kForward:
-      return t.forward_on_port.value();
-    case Pass::kBackward:
-      return (t.backward_input_on_port + t.backward_weight_on_port).value();
-    case Pass::kBackwardInput:
-      return t.backward_input_on_port.value();
-    case Pass::kBackwardWeight:
-      return t.backward_weight_on_port.value();
-  }
-  return 0;
-}
 
 class Run {
  public:
@@ -256,11 +123,7 @@ class Run {
     schedule_.order(s, shape_, tasks_);
     stage.end = tasks_.size();
     for (std::size_t i = stage.next; i < stage.end; ++i)
-      if (makes_weights(tasks_[i])) ++slot(s, tasks_[i].chunk).left;
-  }
-
-  static bool makes_weights(const PipelineTask& task) {
-    return task.pass == Pass::kBackward || task.pass == Pass::kBackwardWeight;
+      if (pipeline::makes_weights(tasks_[i])) ++slot(s, tasks_[i].chunk).left;
   }
 
   // Weights come in the order of the chunks' first forwards.
@@ -308,9 +171,9 @@ class Run {
     if (stage.first_start == kNotYet) stage.first_start = now_;
     stage.piece = 0;
     if (task.paired) {
-      load_pair(stage);
+      pipeline::load_pair(stage);
     } else {
-      load_alone(stage);
+      pipeline::load_alone(stage, question_);
     }
     start_piece(s);
   }
@@ -324,40 +187,6 @@ class Run {
     if (!forward) return true;
     const bool whole = task.paired || !k.fresh;
     return k.there >= (whole ? k.pieces : 1);
-  }
-
-  // Whether the task makes the chunk's last gradients of weights, of which `left` are to come.
-  static bool makes_last(const PipelineTask& task, const Slot& k, int left) {
-    return makes_weights(task) && k.left == left;
-  }
-
-  // A task that is no pair: piece by piece where weights come, or gradients go, so.
-  void load_alone(Stage& stage) {
-    const PipelineTask& task = *stage.task;
-    Slot& k = *stage.slot;
-    stage.gathers = task.pass == Pass::kForward && k.fresh && k.gathers;
-    stage.reduces =
-        makes_last(task, k, 1) && k.times->gradient_reduce + k.times->gradient_offload > Seconds(0);
-    if (task.pass == Pass::kForward) k.fresh = false;
-    const bool apart =
-        (stage.gathers && question_.overlap_gather) || (stage.reduces && question_.overlap_reduce);
-    stage.pieces = apart ? k.pieces : 1;
-    const double time = time_of(*k.times, task.pass);
-    stage.load = {time / stage.pieces};
-    if (k.contended == nullptr) return;
-    stage.load.on_port = port_of(*k.times, task.pass) / stage.pieces;
-    stage.load.contended = (time_of(*k.contended, task.pass) - time) / stage.pieces;
-  }
-
-  void load_pair(Stage& stage) {
-    const Slot &k = *stage.slot, &o = *stage.other_slot;
-    stage.gathers = stage.reduces = false;
-    stage.pieces = 1;
-    const double time = pair_time(*k.times, *o.times).value();
-    stage.load = {time};
-    if (k.contended == nullptr) return;
-    stage.load.on_port = port_of(*k.times, stage.task->pass) + port_of(*o.times, stage.other->pass);
-    stage.load.contended = pair_time(*k.contended, *o.contended).value() - time;
   }
 
   void start_piece(int s) {
@@ -397,7 +226,7 @@ class Run {
       finish(s, other, o, stage.start);
       for (const auto& [half, slot] : {std::pair{&task, &k}, std::pair{&other, &o}}) {
         slot->fresh = false;
-        if (makes_last(*half, *slot, 0)) reduce(s, *slot, 1);
+        if (pipeline::makes_last(*half, *slot, 0)) reduce(s, *slot, 1);
       }
     }
     if (stage.next == stage.end) return end_stage(s);
@@ -609,7 +438,7 @@ class Run {
 PipelineResult run_pipeline(const PipelineSchedule& schedule, const PipelineQuestion& question,
                             bool with_events) {
   schedule.check(question.shape);
-  check_times(question);
+  pipeline::check_times(question);
   return Run(schedule, question, with_events).run();
 }
 

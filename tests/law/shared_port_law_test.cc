@@ -4,8 +4,6 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 
 #include "orrery/base/error.h"
@@ -41,7 +39,7 @@ Ends run(StageStreams& streams) {
 TEST(SharedPort, ATransferAloneTakesItsTime) {
   StageStreams streams(3, 1);
   streams.start_data(0, 0, 5, 3);
-  streams.start_pass(1, 0, {7, 4, 2});  // its own communication alone
+  streams.start_pass(1, 0, {7, 4, 2});   // its own communication alone
   streams.start_send(1, 2, 0, 2, 0, 9);  // within a node
   const Ends ends = run(streams);
   EXPECT_EQ(ends.data.at(0), 5);
@@ -213,7 +211,8 @@ const World& world() {
   return w;
 }
 
-// Contention of jobs whose experts, rings and gradients all cross nodes.
+// Contention of jobs whose experts, rings and gradients all cross nodes. It is up to 4 % of an
+// iteration; of 200 draws the closed form says 0.2 % less at most.
 RC_GTEST_PROP(SharedPortLaw, ClosedFormIsNearTheEventsWhereTransfersShare, ()) {
   const World& w = world();
   const bool moe = *rc::gen::arbitrary<bool>();
@@ -248,13 +247,9 @@ RC_GTEST_PROP(SharedPortLaw, ClosedFormIsNearTheEventsWhereTransfersShare, ()) {
   const Seconds events_apart = iteration_events(apart, k, j).total;
   RC_LOG() << "closed " << closed.value() << " of " << closed_apart.value() << ", events "
            << events.value() << " of " << events_apart.value() << "\n";
-  if (std::getenv("PRINT"))
-    std::printf("moe %d pp %d tp %d cp %d dp %d zero %d m %d  closed %.3f%% events %.3f%%  base %.2f%%\n", moe, p.pp,
-                p.tp, p.cp, p.dp, p.zero, int(j.micro_batches()), 100 * (closed / closed_apart - 1),
-                100 * (events / events_apart - 1), 100 * (closed_apart / events_apart - 1));
   RC_ASSERT(closed.value() >= closed_apart.value() * (1 - 1e-12));
   RC_ASSERT(events.value() >= events_apart.value() * (1 - 1e-12));
-  RC_ASSERT(std::abs((closed - closed_apart - (events - events_apart)) / events) < 0.02);
+  RC_ASSERT(std::abs((closed - closed_apart - (events - events_apart)) / events) < 0.005);
 }
 
 }  // namespace
