@@ -48,7 +48,7 @@ int run(int argc, char** argv) {
   add_fit(program, context);
   add_validate(program, context);
   for (CLI::App* verb : program.get_subcommands({})) verb->fallthrough();
-  std::vector<std::string> arguments = with_training_log(canonical_arguments(argc, argv));
+  std::vector<std::string> arguments = with_training_log(canonical_arguments(argc, argv), program);
   if (const std::string wrong = unknown_verb(arguments, program); !wrong.empty()) {
     fmt::print(stderr, "orrery: {}\n", wrong);
     return 2;

@@ -51,14 +51,8 @@ void print_table(const ServiceResult& measured, const Comparison& c) {
   for (const std::string& cause : c.causes) fmt::print("- {}\n", cause);
 }
 
-// Flags of `orrery train` that no result of a service is asked with.
-bool is_of_training(const std::string& flag) {
-  constexpr std::string_view kFlags[] = {"--gpus",         "--world-size",        "--stack",
-                                         "--seq",          "--seq-length",        "--micro-batch",
-                                         "--global-batch", "--global-batch-size", "--zero",
-                                         "--recompute",    "--micro-batch-size"};
-  return std::find(std::begin(kFlags), std::end(kFlags), flag.substr(0, flag.find('='))) !=
-         std::end(kFlags);
+bool has_flag(const CLI::App& program, const char* verb, const std::string& flag) {
+  return program.get_subcommand(verb)->get_option_no_throw(flag) != nullptr;
 }
 
 // Results of services are JSON.
@@ -78,13 +72,19 @@ bool is_training_log(const std::string& file) {
 
 }  // namespace
 
-std::vector<std::string> with_training_log(std::vector<std::string> arguments) {
+std::vector<std::string> with_training_log(std::vector<std::string> arguments,
+                                           const CLI::App& program) {
   auto verb = arguments.begin();
   for (; verb != arguments.end() && verb->starts_with('-'); ++verb)
     if (*verb == "--catalog" && verb + 1 != arguments.end()) ++verb;  // its value
   if (verb == arguments.end() || *verb != "compare") return arguments;
   auto log = std::find_if(verb + 1, arguments.end(), is_training_log);
   // The flags say what the file is meant to be: what is wrong with it is said as of a log.
+  const auto is_of_training = [&](const std::string& argument) {
+    const std::string flag = argument.substr(0, argument.find('='));
+    return flag.starts_with('-') && has_flag(program, "train", flag) &&
+           !has_flag(program, "compare", flag);
+  };
   if (log == arguments.end() && std::any_of(verb + 1, arguments.end(), is_of_training) &&
       !(verb + 1)->starts_with('-'))
     log = verb + 1;

@@ -21,8 +21,10 @@ void add_memory(CLI::App& program, Context& context);
 void add_simulate(CLI::App& program, Context& context);
 void add_compare(CLI::App& program, Context& context);
 // `compare LOG ...`, where LOG is what a training job printed, as `train --log LOG ...`; any other
-// arguments as they are.
-std::vector<std::string> with_training_log(std::vector<std::string> arguments);
+// arguments as they are. LOG is one by what it says, or by flags that `train` has and `compare` has
+// not. REQUIRES that `program` has both.
+std::vector<std::string> with_training_log(std::vector<std::string> arguments,
+                                           const CLI::App& program);
 void add_replay(CLI::App& program, Context& context);
 void add_network(CLI::App& program, Context& context);
 void add_train(CLI::App& program, Context& context);

@@ -95,13 +95,6 @@ Seconds port_contention(const IterationParts& parts, const TrainingConstants& k,
   return total > (1 + kRounding) * alone ? total - alone : Seconds(0);
 }
 
-// Of the question's stack_version.
-std::optional<double> release_of(const TrainingQuestion& q) {
-  if (q.stack_version.empty()) return std::nullopt;
-  if (q.stack.empty()) throw InputError("training.stack_version is of a stack: say training.stack");
-  return release_date(q.stack_version);
-}
-
 // "2025-06" of 2025.46.
 std::string month_of(double release) {
   const double year = std::floor(release);

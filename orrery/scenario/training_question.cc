@@ -255,10 +255,14 @@ const TrainingStackKind& stack_of(const TrainingQuestion& q) {
   return training_stack(q.stack.empty() ? "megatron" : q.stack);
 }
 
+std::optional<double> release_of(const TrainingQuestion& q) {
+  if (q.stack_version.empty()) return std::nullopt;
+  if (q.stack.empty()) throw InputError("training.stack_version is of a stack: say training.stack");
+  return release_date(q.stack_version);
+}
+
 StackTraits traits_of(const TrainingQuestion& q) {
-  std::optional<double> release;
-  if (!q.stack_version.empty()) release = release_date(q.stack_version);
-  StackTraits traits = orrery::traits(stack_of(q), q.compiled, release);
+  StackTraits traits = orrery::traits(stack_of(q), q.compiled, release_of(q));
   traits.grouped_experts = q.grouped_experts.value_or(traits.grouped_experts);
   traits.fused_experts = q.fused_experts;
   return traits;

@@ -61,6 +61,8 @@ struct TrainingQuestion {
 void declare(Fields& fields, TrainingQuestion& question);
 
 const TrainingStackKind& stack_of(const TrainingQuestion& question);
+// The date of stack_version; empty: none was said. InputError: it is none, or of no stack.
+std::optional<double> release_of(const TrainingQuestion& question);
 // What the stack does in kind, as far as the question does not say otherwise.
 StackTraits traits_of(const TrainingQuestion& question);
 
