@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <vector>
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
@@ -122,6 +123,92 @@ RC_GTEST_PROP(SharedPortLaw, BytesOverBandwidthIsTheTimeThatThePortIsBusy, ()) {
     bytes += time;
   }
   RC_ASSERT(std::abs(run(streams).last / bytes - 1) < 1e-9);
+}
+
+// What runs on one stage or between two, for the slow simulator.
+struct Load {
+  What what;
+  int from, to;
+  double left, rest;                            // of a transfer: on the port, then after it
+  double time = 0, contended = 0, density = 0;  // of a pass
+  double end = -1;
+};
+
+// The slow, obvious sharing: small steps, all paces reckoned anew in each.
+void step_through(std::vector<Load>& loads, int stages, double slowdown, double step) {
+  for (double now = 0;; now += step) {
+    std::vector<int> out(static_cast<std::size_t>(stages)), in = out, data = out;
+    std::vector<double> used(static_cast<std::size_t>(stages));
+    const auto on = [&](int s) { return static_cast<std::size_t>(s); };
+    bool running = false;
+    for (const Load& l : loads) {
+      if (l.end >= 0) continue;
+      running = true;
+      if (l.what == What::kData) data[on(l.from)] = 1;
+      if (l.what != What::kPass && l.left > 0) ++out[on(l.from)], ++in[on(l.to)];
+    }
+    if (!running) return;
+    const auto slow = [&](const Load& pass) {
+      const std::size_t s = on(pass.from);
+      return (data[s] ? slowdown : 1) + std::max(out[s], in[s]) * pass.contended;
+    };
+    for (const Load& l : loads) {
+      const std::size_t s = on(l.from);
+      if (l.what == What::kPass && l.end < 0)
+        used[s] = std::min(l.density / slow(l), 1.0 / (1 + std::max(out[s], in[s])));
+    }
+    for (Load& l : loads) {
+      if (l.end >= 0) continue;
+      if (l.what == What::kPass) {
+        l.left -= step / slow(l);
+      } else if (l.left > 0) {
+        l.left -= step * std::min((1 - used[on(l.from)]) / out[on(l.from)],
+                                  (1 - used[on(l.to)]) / in[on(l.to)]);
+        continue;
+      } else {
+        l.rest -= step;
+      }
+      if ((l.what == What::kPass ? l.left : l.rest) <= 0) l.end = now + step;
+    }
+  }
+}
+
+RC_GTEST_PROP(SharedPortLaw, TheEventsAreTheSlowSimulators, ()) {
+  constexpr int kStages = 3;
+  const double slowdown = 1 + 0.25 * *rc::gen::inRange(0, 3);
+  StageStreams streams(kStages, slowdown);
+  std::vector<Load> loads;
+  const auto some = [](int least) { return 0.5 * *rc::gen::inRange(least, 9); };
+  for (int s = 0; s < kStages; ++s) {
+    if (*rc::gen::arbitrary<bool>()) {
+      const double time = some(1), port = 0.25 * *rc::gen::inRange(0, 5) * time;
+      const double contended = std::max(2 * port - time, 0.25 * *rc::gen::inRange(0, 5) * port);
+      streams.start_pass(s, 0, {time, port, contended});
+      loads.push_back({What::kPass, s, s, time, 0, time, contended / time, port / time});
+    }
+    if (*rc::gen::arbitrary<bool>()) {
+      const double port = some(1), rest = some(1);
+      streams.start_data(s, 0, port + rest, port);
+      loads.push_back({What::kData, s, s, port, rest});
+    }
+  }
+  for (int i = *rc::gen::inRange(0, 5); i > 0; --i) {
+    const int from = *rc::gen::inRange(0, kStages), to = (from + *rc::gen::inRange(1, 3)) % kStages;
+    const double port = some(1), rest = some(1);
+    streams.start_send(from, to, 0, port + rest, port, loads.size());
+    loads.push_back({What::kSend, from, to, port, rest});
+  }
+  const Ends ends = run(streams);
+  constexpr double kStep = 1.0 / 512;
+  step_through(loads, kStages, slowdown, kStep);
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    const Load& l = loads[i];
+    const double end = l.what == What::kPass   ? ends.pass.at(l.from)
+                       : l.what == What::kData ? ends.data.at(l.from)
+                                               : ends.send.at(i);
+    // A step or two late at each of the changes of pace before it.
+    RC_ASSERT(std::abs(end - l.end) < 30 * kStep);
+  }
 }
 
 // A question with transfers of all kinds between nodes.
