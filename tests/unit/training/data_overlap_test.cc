@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/training/pipeline.h"
+#include "orrery/training/shared_port.h"
 
 namespace orrery {
 namespace {
@@ -38,12 +39,15 @@ TEST(ShardedPass, ClosedFormIsTheEvents) {
   for (const int n : {1, 2, 3, 4, 7, 32})
     for (const double gather : {0.0, 1.0, 10.0, 40.0})
       for (const double scatter : {0.0, 2.0, 30.0})
-        for (const double slowdown : {1.0, 1.2, 2.0}) {
-          const ShardedPass f = forward(12, gather, n, slowdown);
-          EXPECT_NEAR(sharded_time(f).value(), run_sharded(f).value(), 1e-12);
-          const ShardedPass b = backward(24, gather, scatter, n, slowdown);
-          EXPECT_NEAR(sharded_time(b).value(), run_sharded(b).value(), 1e-12);
-        }
+        for (const double slowdown : {1.0, 1.2, 2.0})
+          for (const double rate : {1.0, 0.7}) {
+            ShardedPass f = forward(12, gather, n, slowdown);
+            f.rate = rate;
+            EXPECT_NEAR(sharded_time(f).value(), run_sharded(f).value(), 1e-12);
+            ShardedPass b = backward(24, gather, scatter, n, slowdown);
+            b.rate = rate;
+            EXPECT_NEAR(sharded_time(b).value(), run_sharded(b).value(), 1e-12);
+          }
 }
 
 // Of one chunk in `pieces`, on one stage: what run_pipeline adds to the passes.
@@ -91,6 +95,53 @@ TEST(DataStream, ClosedFormIsTheEvents) {
           EXPECT_NEAR(e.communication.value(), by_events(8, reduce, 0, n, slowdown, true), 1e-9)
               << n << " pieces of " << reduce << " gathered, slower by " << slowdown;
         }
+}
+
+// A pass of 10 s that sends for 4 s between nodes itself, and nothing hides that.
+TEST(Sharing, ByHand) {
+  const PortUse pass{Seconds(10), Seconds(4), Seconds(4)};
+  const Sharing both = sharing(pass, Seconds(20), Seconds(20), 1);
+  EXPECT_DOUBLE_EQ(both.slowdown, 1.4);
+  EXPECT_DOUBLE_EQ(both.rate, 10 / 14.0);
+  // Communication that is inside the node, or a pass that sends nothing: its kernels alone.
+  for (const Sharing& one : {sharing(pass, Seconds(20), Seconds(0), 1.2),
+                             sharing({Seconds(10), {}, {}}, Seconds(20), Seconds(20), 1.2)}) {
+    EXPECT_EQ(one.slowdown, 1.2);
+    EXPECT_EQ(one.rate, 1);
+  }
+  // Half of it on the port: 7 s there for 5 of the pass, 5 s beside it for another 5.
+  const Sharing half = sharing(pass, Seconds(10), Seconds(5), 1);
+  EXPECT_DOUBLE_EQ(half.rate, 10.0 / 12);
+  EXPECT_DOUBLE_EQ(half.slowdown, 12.0 / 10);
+}
+
+// Buckets that are on the port from first to last, beside a pass that is there for `sends` seconds.
+TEST(DataStream, ClosedFormIsTheEventsOnASharedPort) {
+  for (const int n : {1, 2, 8})
+    for (const double reduce : {1.0, 7.5, 9.0, 30.0})
+      for (const double sends : {0.0, 1.0, 4.0})
+        for (const double slowdown : {1.0, 1.2})
+          for (const bool gathers : {false, true}) {
+            PipelineQuestion q;
+            q.shape = {1, 1, 3};
+            ChunkTimes c;
+            c.forward = c.backward_input = Seconds(8), c.pieces = n;
+            (gathers ? c.parameter_gather : c.gradient_reduce) = Seconds(reduce);
+            (gathers ? c.gather_on_port : c.reduce_on_port) = Seconds(reduce);
+            c.forward_on_port = c.backward_input_on_port = Seconds(sends);
+            q.chunks = {c};
+            c.forward += Seconds(sends), c.backward_input += Seconds(sends);
+            q.contended = {c};
+            q.overlap_slowdown = slowdown;
+            const double events = run_pipeline(pipeline_schedule("1f1b"), q).total.value() - 6 * 8;
+            const Sharing both = sharing({Seconds(8), Seconds(sends), Seconds(sends)},
+                                         Seconds(reduce), Seconds(reduce), slowdown);
+            DataStream d = stream(8, reduce, 0, n, both.slowdown);
+            d.rate = both.rate;
+            EXPECT_NEAR(exposed(d).communication.value(), events, 1e-9)
+                << n << " pieces of " << reduce << " beside " << sends << ", slower by " << slowdown
+                << (gathers ? ", gathered" : "");
+          }
 }
 
 // Two chunks whose last passes end 10 s apart: the first one's 6 s are done before the last pass of
