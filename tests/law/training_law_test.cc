@@ -104,13 +104,16 @@ RC_GTEST_PROP(TrainingLaw, MoreWorkTakesLonger, ()) {
   RC_ASSERT(world().time(model, more).total > t);
   // A long run costs no more a sample than a short one: what is paid once is shared.
   RC_ASSERT(world().time(model, more).total < 2 * t);
+  // As long where communication of sharded weights hides all that the passes do more.
+  const bool hides = j.plan.zero == 3;
+  const Seconds least = hides ? (1 - 1e-12) * t : t, most = hides ? (1 + 1e-12) * t : t;
   TrainingJob longer = j;
   longer.seq *= 2;
-  RC_ASSERT(world().time(model, longer).total > t);
+  RC_ASSERT(world().time(model, longer).total > least);
   if (j.recompute == Recompute::kFull) {
     TrainingJob kept = j;
     kept.recompute = Recompute::kNone;
-    RC_ASSERT(world().time(model, kept).total < t);
+    RC_ASSERT(world().time(model, kept).total < most);
   }
 }
 
@@ -183,8 +186,8 @@ RC_GTEST_PROP(TrainingLaw, OverlapNeverCosts, ()) {
 }
 
 // Stages of equal work and communication, one chunk each: what of gradients, updated and sharded
-// weights is left over is the same in closed form and event by event, where no two transfers share a
-// port (shared_port_law_test.cc holds those that do).
+// weights is left over is the same in closed form and event by event, where no two transfers share
+// a port (shared_port_law_test.cc holds those that do).
 RC_GTEST_PROP(TrainingLaw, ClosedFormIsTheEventsOnEqualStages, ()) {
   const Architecture& model = *rc::gen::elementOf(world().models);
   TrainingJob j = any_job(model);
