@@ -14,9 +14,10 @@
 //   1 / rate = ((c - w) + w / r_w) / c,   slowdown = 1 / (rate ((c - w) / s + w / (r_w s_w)) / c)
 //
 // The event level follows each piece: both agree nearly (tests/law/shared_port_law_test.cc), and
-// exactly where nothing is shared or all of c is on the port (tests/unit/training). What the closed form leaves out, because it depends on when
-// sends are under way: sends beside what passes send themselves, beside each other, and beside
-// weights and gradients, but for the last gradients of each stage, which leave with its last send.
+// exactly where nothing is shared or all of c is on the port (tests/unit/training). What the closed
+// form leaves out, because it depends on when sends are under way: sends beside what passes send
+// themselves, beside each other, and beside weights and gradients, but for the last gradients of
+// each stage, which leave with its last send.
 #pragma once
 
 #include "orrery/base/units.h"
