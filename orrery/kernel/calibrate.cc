@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "orrery/base/error.h"
+#include "orrery/base/input_file.h"
 #include "orrery/base/random.h"
 #include "orrery/kernel/calibration.h"
 
@@ -145,8 +146,7 @@ PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
 
 PointFit calibrate_from(const std::filesystem::path& table, const Gpu& gpu,
                         const std::string& framework, const Bundle& bundle) {
-  if (!std::filesystem::is_regular_file(table))
-    throw InputError(fmt::format("{}: no such file", table.string()));
+  require_file(table);
   const KernelFamily& family = family_of(CsvReader(table), table);
   const std::string text = completed(table, framework);
   CsvReader csv(text, table.string());

@@ -12,6 +12,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
+#include "orrery/base/input_file.h"
 #include "orrery/base/node_builder.h"
 
 namespace orrery {
@@ -416,8 +417,7 @@ Trace checked(Trace trace, const std::string& name) {
 
 Trace read_trace(const std::filesystem::path& path, const TraceOptions& options) {
   const std::string name = path.string();
-  if (!std::filesystem::is_regular_file(path))
-    throw InputError(fmt::format("{}: no such file", name));
+  require_file(path);
   Trace trace;
   if (is_json(name)) {
     std::ifstream in(path);

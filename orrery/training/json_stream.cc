@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "orrery/base/error.h"
+#include "orrery/base/input_file.h"
 #include "orrery/base/node_builder.h"
 
 namespace orrery {
@@ -66,8 +67,7 @@ ByteSource memory_source(std::string_view text) {
 }
 
 ByteSource file_source(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path))
-    throw InputError(fmt::format("{}: no such file", shortened(path, 200)));
+  require_file(path);
   // gzread passes on what is no gzip stream.
   std::shared_ptr<gzFile_s> file(gzopen(path.c_str(), "rb"), [](gzFile f) {
     if (f != nullptr) gzclose(f);

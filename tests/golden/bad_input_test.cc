@@ -366,6 +366,8 @@ TEST(BadCheck, PlacesAreThoseOfRun) {
 
 TEST(BadTrace, WhatIsNoJsonIsSaidInWords) {
   const Scratch s;
+  expect_refused("simulate -m llama-3-8b -g h100-sxm --trace " + s.path().string(), kBadInput,
+                 HasSubstr("a folder; expected a file"));
   expect_refused("simulate -m llama-3-8b -g h100-sxm --trace " + s.file("t.jsonl", "a\n"),
                  kBadInput, AllOf(HasSubstr("t.jsonl:1"), Not(HasSubstr("json.exception"))));
 }

@@ -288,7 +288,7 @@ TEST_F(KinetoFiles, RefusesCutAndDamagedAndMissingOnes) {
   }
   EXPECT_THAT(refusal(path), AllOf(StartsWith(path), HasSubstr("unpacked")));
   EXPECT_THAT(refusal(folder_ / "none.json"), HasSubstr("none.json: no such file"));
-  EXPECT_THAT(refusal(folder_), HasSubstr("no such file"));
+  EXPECT_THAT(refusal(folder_), HasSubstr("a folder; expected a file"));
 }
 
 }  // namespace
