@@ -1,6 +1,7 @@
 // Techniques of a service: what goes together, and what is refused with which words.
 #include "orrery/scenario/techniques.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,6 +41,23 @@ TEST(Techniques, NeedALoad) {
   EXPECT_THAT(refusal("lora: {adapters: 3}\n",
                       "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nworkload: {isl: 10}\n"),
               HasSubstr("needs a load"));
+}
+
+// vLLM captures two tokens for each sequence that it may run: prompts of 400 tokens run from graphs
+// with 256 sequences (512 tokens), eagerly with 4, but for a limit of one's own.
+TEST(Service, AServerForFewSequencesRunsItsPromptsEagerly) {
+  const std::string lone =
+      "model: deepseek-r1\nhardware: {gpu: h200-sxm}\nparallel: {tp: 8}\n"
+      "load: {requests: 3, rate: 0.1, isl: 400, osl: 4}\n";
+  const auto ttft = [&](const char* overrides) {
+    return value(
+        run(fmt::format("engine: {{profile: vllm, overrides: {{{}}}}}\n", overrides), lone),
+        "ttft");
+  };
+  const double usual = ttft("");
+  EXPECT_EQ(ttft("scheduler: {max_num_seqs: 256}"), usual);
+  EXPECT_GT(ttft("scheduler: {max_num_seqs: 4}"), usual + 20);
+  EXPECT_EQ(ttft("scheduler: {max_num_seqs: 4}, execution: {graph_tokens: 512}"), usual);
 }
 
 // A request alone is never queued by a scheduler; what the front end takes of it is named apart.

@@ -12,6 +12,12 @@
 namespace orrery {
 namespace {
 
+std::string engine_key(const Scenario& s, const char* group, const char* key) {
+  const Node* g = s.engine.overrides.find(group);
+  const Node* n = g ? g->find(key) : nullptr;
+  return n ? n->text() : "";
+}
+
 class Rows : public testing::Test {
  protected:
   void write(const std::string& table, const std::string& text) const {
@@ -48,6 +54,34 @@ TEST_F(Rows, ReadsASingleRequest) {
   EXPECT_EQ(r.figures[0].metric, "prefill");
   EXPECT_EQ(r.figures[0].value, 77);
   EXPECT_EQ(r.figures[1].answer_name, "tpot");
+}
+
+// A row without a day was measured when the others of its engine and model were first.
+TEST_F(Rows, WithoutADayTakeTheFirst) {
+  const std::string row = ",moe-mla,int4,h200-sxm-141gb,8,vllm,0.16,agg,1024,1024,nominal,4,8,1,";
+  write("serving_steady",
+        "source,model,family,precision,system,n_gpus,framework,version,mode,isl,osl,length_kind,"
+        "concurrency,tp,pp,ttft_ms,tpot_ms,suspect,measured,source_ref,group\n"
+        "s,kimi-k2.5" +
+            row +
+            "120,10,,2026-03-27,ref1,g\n"
+            "s,kimi-k2.5" +
+            row +
+            "120,10,,2025-11-02,ref2,g\n"
+            "s,kimi-k2.5" +
+            row +
+            "120,10,,,ref3,g\n"
+            "s,deepseek-r1" +
+            row + "120,10,,,ref4,g\n");
+  read_inference_rows(dir, "serving_steady", catalog, rows, refused);
+  ASSERT_EQ(rows.size(), 4u) << (refused.empty() ? "" : refused[0].why);
+  const auto cold = [&](std::size_t i) {
+    return engine_key(rows[i].scenario, "execution", "cold") == "true";
+  };
+  EXPECT_FALSE(cold(0));
+  EXPECT_TRUE(cold(1));
+  EXPECT_TRUE(cold(2));
+  EXPECT_FALSE(cold(3));
 }
 
 TEST_F(Rows, TheSameQuestionHasTheSameText) {
@@ -105,12 +139,6 @@ TEST(Engines, ByFrameworkVersionAndMaker) {
   EXPECT_EQ(engine_of_row("trtllm", "0.9.0/tensorrt", "", h100), "trtllm-2024");
   EXPECT_EQ(engine_of_row("trtllm", "1.2.0rc6", "", h100), "trtllm");
   EXPECT_THROW(engine_of_row("sambaflow", "", "", h100), NoData);
-}
-
-std::string engine_key(const Scenario& s, const char* group, const char* key) {
-  const Node* g = s.engine.overrides.find(group);
-  const Node* n = g ? g->find(key) : nullptr;
-  return n ? n->text() : "";
 }
 
 // What its scripts said on the day of the measurement.
