@@ -86,6 +86,17 @@ bool frees_outside_windows(const Scenario& s, const EngineProfile& engine) {
          !s.service.cluster.disaggregation.on();
 }
 
+// A sequence's step is one token, and what is drafted for it.
+void limit_graphs(const Scenario& s, EngineProfile& engine) {
+  auto& x = engine.execution;
+  const Node* asked = s.engine.overrides.find("execution");
+  if (x.graph_tokens_per_sequence == 0 || (asked && asked->find("graph_tokens"))) return;
+  const SpeculationChoice& drafts = s.service.speculation;
+  const std::int64_t tokens = drafts.on() ? 1 + std::max(drafts.tokens, drafts.tree_tokens) : 1;
+  x.graph_tokens = std::min(x.graph_tokens,
+                            x.graph_tokens_per_sequence * engine.scheduler.max_num_seqs * tokens);
+}
+
 }  // namespace
 
 Deployment make_deployment(const Scenario& s, const Architecture& model, const Gpu& gpu,
@@ -102,11 +113,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   Fields fields;
   declare(fields, d.engine);
   fields.read(s.engine.overrides);
-  auto& execution = d.engine.execution;
-  const Node* asked = s.engine.overrides.find("execution");
-  if (execution.graph_tokens_per_sequence > 0 && !(asked && asked->find("graph_tokens")))
-    execution.graph_tokens = std::min(execution.graph_tokens, execution.graph_tokens_per_sequence *
-                                                                  d.engine.scheduler.max_num_seqs);
+  limit_graphs(s, d.engine);
   if (d.gpu.sm_version < 90 || d.gpu.vendor != "nvidia") {
     auto& x = d.engine.execution;
     for (Seconds* t : {&x.launch, &x.graph_launch, &x.host_per_step, &x.host_per_sequence,

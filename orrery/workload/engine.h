@@ -68,8 +68,8 @@ struct EngineProfile {
     // Steps that carry a prefill are replayed too, in pieces: all but attention (vLLM V1).
     bool prefill_graphs = false;
     std::int64_t graph_tokens = 512;  // largest captured batch, tokens
-    // It has at most so many for each of max_num_seqs, unless graph_tokens is asked for (vLLM: 2,
-    // so that a server for a few sequences runs its prompts eagerly). 0: no such limit.
+    // At most so many for each sequence of max_num_seqs and each draft, unless graph_tokens is
+    // asked for (vLLM: 2: servers for few sequences run their prompts eagerly). 0: no such limit.
     std::int64_t graph_tokens_per_sequence = 0;
     // Replayed steps of at most so many tokens run shared experts on a stream of their own, beside
     // the routed ones (StepModel). 0: none.

@@ -58,6 +58,19 @@ TEST(Service, AServerForFewSequencesRunsItsPromptsEagerly) {
   EXPECT_EQ(ttft("scheduler: {max_num_seqs: 256}"), usual);
   EXPECT_GT(ttft("scheduler: {max_num_seqs: 4}"), usual + 20);
   EXPECT_EQ(ttft("scheduler: {max_num_seqs: 4}, execution: {graph_tokens: 512}"), usual);
+  // Verifying 5 tokens of each of 4 sequences runs from graphs all the same.
+  const std::string drafts =
+      "model: deepseek-r1\nhardware: {gpu: h200-sxm}\nparallel: {tp: 8}\n"
+      "load: {requests: 4, arrivals: at-once, isl: 400, osl: 40}\n"
+      "speculation: {method: ngram, tokens: 4}\n";
+  const auto tpot = [&](int sequences) {
+    return value(run(fmt::format("engine: {{profile: vllm, overrides: {{scheduler: {{max_num_seqs: "
+                                 "{}}}}}}}\n",
+                                 sequences),
+                     drafts),
+                 "tpot");
+  };
+  EXPECT_LT(tpot(4), 1.2 * tpot(256));
 }
 
 // A request alone is never queued by a scheduler; what the front end takes of it is named apart.
