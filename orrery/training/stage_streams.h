@@ -77,7 +77,7 @@ class StageStreams {
   void start_transfer(std::size_t id, double now, double time, double on_port);
   void wire(std::size_t id, double now, bool starts);
   void set(std::size_t id, double now, double slow);
-  void post(std::size_t id, double at);
+  void post(std::size_t id, double when);
   // After anything of the stage began or ended.
   void share(int stage, double now);
 

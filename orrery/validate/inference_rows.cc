@@ -159,8 +159,8 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
   bool blocks = false;
   for (const char* family : {"deepseek", "glm-5", "minimax", "qwen3"})
     blocks |= s.model.starts_with(family);
-  const auto format = [&](std::string name) {
-    return blocks && name == "fp8" ? "fp8_block" : name;
+  const auto format = [&](const std::string& name) {
+    return blocks && name == "fp8" ? std::string("fp8_block") : name;
   };
   if (const std::string gemm = format(get("gemm_quant")); !own && parse_format(gemm))
     s.precision.quantization = gemm;
@@ -295,7 +295,8 @@ Scenario simulated_service(const MeasuredRow& row) {
   return s;
 }
 
-ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure, const Metric& m) {
+ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure,
+                         const Metric& predicted) {
   return {{{"table", row.table},
            {"metric", figure.metric},
            {"system", row.system},
@@ -305,12 +306,12 @@ ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure, c
            {"fitted", fits_engines(row.group) ? "yes" : "no"}},
           row.reference,
           figure.value,
-          m.value,
-          m.low50,
-          m.high50,
-          m.low90,
-          m.high90,
-          m.origin,
+          predicted.value,
+          predicted.low50,
+          predicted.high50,
+          predicted.low90,
+          predicted.high90,
+          predicted.origin,
           question_of(row),
           row.source};
 }
