@@ -247,8 +247,7 @@ constexpr const char* kMade =
 std::string recipe(const FittedServices& f, const std::vector<double>& x, const std::string& date) {
   std::string out = fmt::format(
       "{}# {} rows of the groups that fit (the others judge). Median error of TPOT {:.1f} % "
-      "before, "
-      "{:.1f} % after,\n"
+      "before, {:.1f} % after,\n"
       "# {:.1f} % with the row's model and system left out; of TTFT {:.1f} %, {:.1f} %, {:.1f} "
       "%.\n",
       fmt::format(kMade, date), f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out, f.ttft_before,

@@ -13,6 +13,7 @@
 #include "orrery/training/iteration_events.h"
 #include "orrery/training/shared_port.h"
 #include "orrery/training/stage_streams.h"
+#include "tests/law/training_world.h"
 
 namespace orrery {
 namespace {
@@ -282,16 +283,8 @@ RC_GTEST_PROP(SharedPortLaw, OneStreamAloneSharesWithNobody, ()) {
     RC_ASSERT(std::abs(run_pipeline(schedule, one).makespan / own - 1) < 1e-9);
 }
 
-// 64 H100 on eight nodes.
-struct World {
-  Bundle bundle;
-  Catalog catalog{bundle};
-  Gpu gpu = catalog.gpu("h100-sxm");
-  Cluster cluster{catalog, gpu, 64};
-  std::unique_ptr<KernelModel> kernels = make_kernel_model(gpu, {}, bundle);
-  std::unique_ptr<NetworkModel> network = make_network_model(cluster, {}, "nccl", bundle);
+struct World : TrainingWorld {
   Architecture dense = load_model("llama-3-8b", bundle), moe = load_model("mixtral-8x7b", bundle);
-  ConstantTable table = read_constant_table(bundle);
 };
 const World& world() {
   static const World w;

@@ -7,22 +7,15 @@
 #include "orrery/model/catalog.h"
 #include "orrery/training/iteration.h"
 #include "orrery/training/iteration_events.h"
+#include "tests/law/training_world.h"
 
 namespace orrery {
 namespace {
 
-// 64 H100 and a few models, kept for all draws.
-struct World {
-  Bundle bundle;
-  Catalog catalog{bundle};
-  Gpu gpu = catalog.gpu("h100-sxm");
-  Cluster cluster{catalog, gpu, 64};
-  std::unique_ptr<KernelModel> kernels = make_kernel_model(gpu, {}, bundle);
-  std::unique_ptr<NetworkModel> network = make_network_model(cluster, {}, "nccl", bundle);
+struct World : TrainingWorld {
   std::vector<Architecture> models = {load_model("llama-3-8b", bundle),
                                       load_model("mixtral-8x7b", bundle),
                                       load_model("gpt-3-175b", bundle)};
-  ConstantTable table = read_constant_table(bundle);
 
   TrainingConstants constants(const TrainingJob& job) const {
     return training_constants(table, "megatron", gpu, job.precision);

@@ -70,5 +70,20 @@ TEST(Engine, GpuClassesHaveFilesOfTheirOwn) {
   EXPECT_EQ(load_engine("trtllm", gpu, bundle).kernels.moe, "trtllm");
 }
 
+// The host is of no GPU: where nothing was fitted it is the one of data-centre Blackwell, of whose
+// fit the profiles have a copy (rounded).
+TEST(Engine, OtherGpusHaveTheHostThatWasFitted) {
+  const Bundle bundle;
+  Gpu blackwell, other;
+  blackwell.vendor = other.vendor = "nvidia";
+  blackwell.sm_version = 100, other.sm_version = 80;
+  for (const char* id : {"vllm", "sglang", "trtllm"}) {
+    const auto fitted = load_engine(id, blackwell, bundle).execution;
+    const auto copy = load_engine(id, other, bundle).execution;
+    EXPECT_NEAR(copy.launch / fitted.launch, 1, 0.02) << id;
+    EXPECT_NEAR(copy.host_per_moe_layer / fitted.host_per_moe_layer, 1, 0.02) << id;
+  }
+}
+
 }  // namespace
 }  // namespace orrery
