@@ -8,7 +8,6 @@ namespace orrery {
 namespace {
 
 constexpr double kFp32 = 4;
-constexpr int kUnshardedLayers = 2;  // one in use, one on its way
 
 bool fp32_parameters(const TrainingJob& job, const TrainingMemoryConstants& stack) {
   return stack.fp32_parameters && job.precision.master_weights && job.tuning == Tuning::kFull;
@@ -26,18 +25,17 @@ WeightBytes held_weights(const TrainingJob& job, const TrainingMemoryConstants& 
   return {plain, plain};
 }
 
-// The parameters gathered at once: of kUnshardedLayers layers of the rank's chunks, or embedding or
-// LM head. `experts`: routed ones are sharded too.
+// The parameters of so many layers of the rank's chunks, whole, or of embedding or LM head.
+// `experts`: routed ones are sharded too.
 double largest_unit(const Architecture& model, const TrainingJob& job,
-                    const std::vector<int>& chunks, bool experts) {
+                    const std::vector<int>& chunks, bool experts, int layers) {
   double largest = 0;
   const int last = job.plan.pp * job.plan.vp - 1;
   for (const int chunk : chunks) {
     const StageLayers range = chunk_layers(model, job.plan, chunk);
     const ChunkParameters n = chunk_parameters(model, job, chunk);
     const double all = n.products - (experts ? 0 : n.experts);
-    if (range.size() > 0)
-      largest = std::max(largest, std::min(all, all / range.size() * kUnshardedLayers));
+    if (range.size() > 0) largest = std::max(largest, std::min(all, all / range.size() * layers));
     if (chunk == 0 || chunk == last)
       largest = std::max(largest, 1.0 * model.vocab * model.hidden / job.plan.tp);
   }
@@ -127,8 +125,11 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
   }
   if (p.zero == 3 && p.data_ranks() > 1) {
     const double reduced = job.tuning == Tuning::kFull ? gradient : 0;
-    s.buckets += Bytes(largest_unit(model, job, chunks, expert_shard > 1) *
-                       ((p.reshard ? gathered_weight(job).value() : 0) + reduced));
+    const auto held = [&](bool two) {
+      return largest_unit(model, job, chunks, expert_shard > 1, two ? 2 : 1);
+    };
+    if (p.reshard) s.buckets += held(p.prefetch == Prefetch::kPre) * gathered_weight(job);
+    s.buckets += Bytes(held(p.prefetch != Prefetch::kNone) * reduced);
   }
   if (stack.bucket > 0 && p.data_ranks() > 1) {
     double all = 0;

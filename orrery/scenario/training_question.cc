@@ -78,6 +78,16 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
       .alias("fsdp");
   f.add("reshard", p.reshard, "zero 3: weights are dropped after the forward pass")
       .needs("training.zero 3", [&q] { return q.zero.value_or(stack_of(q).zero) == 3; });
+  f.add_enum("prefetch", p.prefetch, {"pre", "post", "none"},
+             "when a backward pass gathers the next layer's weights: before the layer's "
+             "computation, after it, or after its gradients have left (PyTorch's BackwardPrefetch)")
+      .alias("backward_prefetch")
+      .spelled("backward_pre", "pre")
+      .spelled("backward_post", "post")
+      .spelled("no_prefetch", "none")
+      .needs("training.zero 3, reshard and dp_overlap", [&q, &p] {
+        return q.zero.value_or(stack_of(q).zero) == 3 && p.reshard && p.dp_overlap;
+      });
   f.add("dp_overlap", p.dp_overlap, "gradients and weights travel beside computation")
       .alias("overlap_grad_reduce");
   f.add_enum("rank_order", p.order, {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"},

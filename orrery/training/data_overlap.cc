@@ -12,20 +12,27 @@ Seconds sharded_time(const ShardedPass& p) {
   const auto beside = [&](Seconds sent) { return side_by_side(a, sent, p.slowdown, p.rate); };
   if (!p.backward) return g + (n - 1) * beside(g) + a;
   if (n == 1) return a + r;
+  if (p.prefetch == Prefetch::kPost || g <= Seconds(0)) return a + (n - 1) * (g + beside(r)) + r;
+  if (p.prefetch == Prefetch::kNone) return n * a + (n - 1) * (r + g) + r;
   return beside(g) + (n - 2) * beside(g + r) + beside(r) + r;
 }
 
 Seconds run_sharded(const ShardedPass& p) {
   const Seconds a = p.compute / p.layers, g = p.gather / p.layers, r = p.scatter / p.layers;
+  const bool ahead = !p.backward || p.prefetch == Prefetch::kPre;
+  const bool waits = p.backward && p.prefetch == Prefetch::kNone && g > Seconds(0);
   Seconds now = p.backward ? Seconds(0) : g;  // when the layer's weights are there
   for (int i = 0; i < p.layers; ++i) {
+    const bool last = i + 1 == p.layers;
     const Seconds start = now;
     Seconds sent = start;
-    if (i + 1 < p.layers) sent += g;                 // of the next layer
-    if (p.backward && i > 0) sent += r;              // of the one before
+    if (ahead && !last) sent += g;                   // of the next layer
+    if (p.backward && i > 0 && !waits) sent += r;    // of the one before
     const Seconds shared = (sent - start) / p.rate;  // that it takes beside the layer
     const Seconds done = shared / p.slowdown;        // of the layer's work, by then
     now = done < a ? start + shared + (a - done) : sent + (1 - p.rate) * p.slowdown * a;
+    if (waits && !last) now += r;  // of this layer
+    if (!ahead && !last) now += g;
   }
   return p.backward ? now + r : now;
 }

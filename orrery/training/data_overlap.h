@@ -8,10 +8,16 @@
 //   backward   |a, g| + (n-2) |a, g + r| + |a, r| + r
 //                                                gradients of the layer before leave behind them;
 //                                                the last layer's weights are still there
+//     post     a + (n-1) (g + |a, r|) + r        the gather is issued behind the computation, ahead
+//                                                of the reduction, in which order they travel
+//     none     n a + (n-1) (r + g) + r           it is issued behind the reduction, and waits for
+//     it
 //
 // where |a, c| is computation beside communication (schedule.h: side_by_side); without resharding
-// backward has g = 0. The first gather waits for the pass before (FSDP's root waits for the compute
-// stream), and the last reduction for nothing that is left.
+// backward has g = 0 and reductions run as with prefetch pre. The first gather waits for the pass
+// before (FSDP's root waits for the compute stream), and the last reduction for nothing that is
+// left. Forward passes gather one layer ahead under every policy: nothing but the stream orders
+// them. Orders of issue and what they hide: PyTorch's documentation of BackwardPrefetch.
 //
 // Gradients, after the last of a stage's backward passes. The stage holds v chunks, whose last
 // passes end `apart` of each other; a chunk's gradients, c, leave when it has ended, but those of
@@ -36,6 +42,7 @@
 #include <vector>
 
 #include "orrery/base/units.h"
+#include "orrery/workload/training_job.h"
 
 namespace orrery {
 
@@ -45,6 +52,7 @@ struct ShardedPass {
   bool backward = false;
   double slowdown = 1;  // of computation beside communication, >= 1
   double rate = 1;      // of communication beside computation, <= 1
+  Prefetch prefetch = Prefetch::kPre;
 };
 
 Seconds sharded_time(const ShardedPass& pass);

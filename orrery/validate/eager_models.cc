@@ -20,7 +20,8 @@ double real(std::int64_t n) { return static_cast<double>(n); }
 // Collects the kernels of both passes.
 class Recorder {
  public:
-  Recorder(bool train, bool compiled) : train_(train), compiled_(compiled) {}
+  explicit Recorder(const EagerRun& run)
+      : train_(run.train), compiled_(run.compiled), accumulate_(run.accumulate) {}
 
   void repeat(double times) { times_ = times; }
   bool train() const { return train_; }
@@ -37,6 +38,7 @@ class Recorder {
     backward(gradients(g).first);
     backward(gradients(g).second);
     if (bias) backward(work(Elementwise::Kind::kAdd, m, n, 1, 0));
+    if (accumulate_) backward(work(Elementwise::Kind::kAdd, n, k, 2, 1));
   }
 
   void batched(std::int64_t b, std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -80,6 +82,13 @@ class Recorder {
     backward(work(Elementwise::Kind::kNorm, rows, width, 1, 0));  // of weight and bias
   }
 
+  // The loss is taken between the passes; its gradient is the backward pass's: zeros into which
+  // each row's target is written, then log-softmax's formula of that, its output and itself.
+  void cross_entropy(std::int64_t rows, std::int64_t width) {
+    backward(work(Elementwise::Kind::kActivation, rows, width, 0, 1));
+    backward(work(Elementwise::Kind::kSoftmax, rows, width, 2, 1));
+  }
+
   // Writes a mask of one byte an element; backward the mask is widened, multiplied and scaled.
   void dropout(std::int64_t rows, std::int64_t width) {
     if (train_) pointwise(rows, width, 1, 1.25, 3.25, 3);
@@ -108,7 +117,7 @@ class Recorder {
     if (train_) passes_.backward.ops.push_back({op, times_});
   }
 
-  bool train_, compiled_;
+  bool train_, compiled_, accumulate_;
   double times_ = 1;
   EagerPasses passes_;
 };
@@ -292,11 +301,15 @@ EagerShape eager_shape(std::string_view model) {
   throw InputError(fmt::format("no eager composition of model '{}'", model));
 }
 
-EagerPasses eager_passes(const EagerShape& m, std::int64_t batch, std::int64_t tokens, bool train,
-                         bool compiled, std::int64_t shards) {
-  Recorder r(train, compiled);
-  const Sizes s{batch,          tokens,          m.heads / shards, m.heads * m.head_dim / shards,
-                m.ffn / shards, m.vocab / shards};
+EagerPasses eager_passes(const EagerShape& m, std::int64_t batch, std::int64_t tokens,
+                         const EagerRun& run) {
+  Recorder r(run);
+  const Sizes s{batch,
+                tokens,
+                m.heads / run.shards,
+                m.heads * m.head_dim / run.shards,
+                m.ffn / run.shards,
+                m.vocab / run.shards};
   switch (m.kind) {
     case EagerShape::Kind::kBert:
       bert(r, m, s);
@@ -311,6 +324,7 @@ EagerPasses eager_passes(const EagerShape& m, std::int64_t batch, std::int64_t t
       switch_transformer(r, m, s);
       break;
   }
+  r.cross_entropy(s.rows(), s.vocab);
   return r.take();
 }
 

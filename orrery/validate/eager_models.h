@@ -2,8 +2,8 @@
 // torch 2.1): the kernels of a forward and a backward pass, op by op.
 //
 // Backward passes move what torch's autograd formulas read and write: softmax and dropout and
-// powers in several kernels of their own. Sums of a residual stream's gradients are adds; gradients
-// are not accumulated onto older ones (set_to_none). Compiled: pointwise chains are one kernel each
+// powers in several kernels of their own. Sums of a residual stream's gradients are adds, and the
+// cross-entropy's gradient begins the backward pass. Compiled: pointwise chains are one kernel each
 // and take the softmax or norm that follows in (inference only).
 #pragma once
 
@@ -41,9 +41,15 @@ struct EagerPasses {
   EagerPass forward, backward;
 };
 
-// `train`: dropout in the forward pass, and a backward pass. `compiled`: see above. `shards`:
-// heads, feed-forward columns and the vocabulary are divided by it (tensor parallelism).
+struct EagerRun {
+  bool train = false;       // dropout in the forward pass, and a backward pass
+  bool compiled = false;    // see above
+  bool accumulate = false;  // gradients of weights are added onto the last pass's (no zero_grad)
+  // Heads, feed-forward columns and the vocabulary are divided by it (tensor parallelism).
+  std::int64_t shards = 1;
+};
+
 EagerPasses eager_passes(const EagerShape& model, std::int64_t batch, std::int64_t tokens,
-                         bool train, bool compiled, std::int64_t shards = 1);
+                         const EagerRun& run);
 
 }  // namespace orrery

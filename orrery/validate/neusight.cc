@@ -94,8 +94,13 @@ ValidationReport validate_neusight(const std::filesystem::path& dir, const std::
       const Layout layout{csv.integer(tp), csv.integer(pp), csv.integer(dp),
                           static_cast<std::int64_t>(csv.optional_number(micro).value_or(1))};
       const std::int64_t rows = csv.integer(batch) / (layout.dp * layout.micro_batches);
+      // One GPU: nothing zeroes the gradients between the 25 passes; four: an optimizer does
+      // (NeuSight's tracing/trace.py and collect_label_distributed.py).
       const EagerPasses passes = eager_passes(shape, rows, csv.integer(tokens),
-                                              csv.text(mode) == "train", compiled, layout.tp);
+                                              {.train = csv.text(mode) == "train",
+                                               .compiled = compiled,
+                                               .accumulate = csv.integer(gpus) == 1,
+                                               .shards = layout.tp});
       const double pipeline = static_cast<double>(layout.micro_batches + layout.pp - 1) /
                               static_cast<double>(layout.pp);
       const Estimate<Seconds> t =

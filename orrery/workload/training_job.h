@@ -37,6 +37,11 @@ enum class ExpertDispatcher {
 
 // How ranks are numbered, the fastest first; consecutive ones share nodes. Megatron's default, and
 // its --use-tp-pp-dp-mapping.
+// When a backward pass gathers the next layer's sharded weights (PyTorch's BackwardPrefetch):
+// before the layer's computation, so beside it; after it, ahead of the reduction of its gradients;
+// or behind that. training/data_overlap.h has the times, memory/training_memory.h what is held.
+enum class Prefetch { kPre, kPost, kNone };
+
 enum class RankOrder { kDataBeforePipeline, kPipelineBeforeData };
 
 struct TrainingPlan {
@@ -62,6 +67,7 @@ struct TrainingPlan {
   // Ranks that share one copy of what is sharded (HSDP where fewer than dp*cp); 0: dp*cp.
   int shard = 0;
   bool reshard = true;  // zero 3: weights are dropped after the forward and gathered again
+  Prefetch prefetch = Prefetch::kPre;  // when, beside a backward pass
   ContextMethod context = ContextMethod::kRing;
   int ulysses = 1;  // kUsp: ranks that share heads, consecutive ones; divides cp
   // Ring and all-gather: each context-parallel rank takes two parts of the sequence that mirror

@@ -51,6 +51,7 @@ TrainingJob any_job(const Architecture& model) {
   p.sequence_parallel = *rc::gen::arbitrary<bool>();
   p.zero = *rc::gen::inRange(0, 4);
   p.dp_overlap = *rc::gen::arbitrary<bool>();
+  p.prefetch = *rc::gen::element(Prefetch::kPre, Prefetch::kPost, Prefetch::kNone);
   p.context =
       *rc::gen::element(ContextMethod::kRing, ContextMethod::kAllGather, ContextMethod::kUsp);
   if (p.context == ContextMethod::kUsp) p.ulysses = *rc::gen::element(1, p.cp);

@@ -248,6 +248,12 @@ TEST(TrainingMemory, Buckets) {
     return training_memory(m, job, stack("fsdp"), gpu()).buckets.value();
   };
   EXPECT_DOUBLE_EQ(buckets(), 2 * layer * (2 + 4));
+  const double head = 128256.0 * 8192;  // more than a layer
+  job.plan.prefetch = Prefetch::kPost;  // the next weights come when this layer's are gone
+  EXPECT_DOUBLE_EQ(buckets(), head * 2 + 2 * layer * 4);
+  job.plan.prefetch = Prefetch::kNone;  // and when its gradients are
+  EXPECT_DOUBLE_EQ(buckets(), head * (2 + 4));
+  job.plan.prefetch = Prefetch::kPre;
   job.precision.fp8_parameters = true;
   EXPECT_DOUBLE_EQ(buckets(), 2 * layer * (1 + 4));
   job.precision.fp8_parameters = false;

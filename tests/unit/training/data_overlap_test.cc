@@ -35,6 +35,26 @@ TEST(ShardedPass, BackwardByHand) {
   EXPECT_EQ(sharded_time(backward(6, 5, 5, 1)), Seconds(6 + 5));
 }
 
+// PyTorch's BackwardPrefetch: four layers of 6 s with gathers of 1 s and reductions of 2 s. Beside
+// the layer all hides but the last reduction; gathers issued after it stand in the way; behind
+// reductions these do too.
+TEST(ShardedPass, PrefetchByHand) {
+  ShardedPass p = backward(24, 4, 8, 4);
+  EXPECT_EQ(sharded_time(p), Seconds(24 + 2));
+  p.prefetch = Prefetch::kPost;
+  EXPECT_EQ(sharded_time(p), Seconds(24 + 3 * 1 + 2));
+  p.scatter = Seconds(4 * 8);  // what a layer does not hide of 8 s, and the last
+  EXPECT_EQ(sharded_time(p), Seconds(6 + 3 * (1 + 8) + 8));
+  p.prefetch = Prefetch::kNone;
+  EXPECT_EQ(sharded_time(p), Seconds(24 + 3 * (1 + 8) + 8));
+  p.gather = Seconds(0);  // nothing waits behind a reduction
+  EXPECT_EQ(sharded_time(p), sharded_time(backward(24, 0, 32, 4)));
+  // A forward pass gathers ahead under each.
+  ShardedPass f = forward(12, 20, 4);
+  f.prefetch = Prefetch::kNone;
+  EXPECT_EQ(sharded_time(f), sharded_time(forward(12, 20, 4)));
+}
+
 TEST(ShardedPass, ClosedFormIsTheEvents) {
   for (const int n : {1, 2, 3, 4, 7, 32})
     for (const double gather : {0.0, 1.0, 10.0, 40.0})
@@ -46,7 +66,13 @@ TEST(ShardedPass, ClosedFormIsTheEvents) {
             EXPECT_NEAR(sharded_time(f).value(), run_sharded(f).value(), 1e-12);
             ShardedPass b = backward(24, gather, scatter, n, slowdown);
             b.rate = rate;
-            EXPECT_NEAR(sharded_time(b).value(), run_sharded(b).value(), 1e-12);
+            Seconds sooner;
+            for (const Prefetch p : {Prefetch::kPre, Prefetch::kPost, Prefetch::kNone}) {
+              b.prefetch = p;
+              EXPECT_NEAR(sharded_time(b).value(), run_sharded(b).value(), 1e-12);
+              EXPECT_GE(sharded_time(b), sooner);  // the more is hidden, the shorter
+              sooner = sharded_time(b);
+            }
           }
 }
 
