@@ -14,10 +14,11 @@
 //                inside the layer whose backward pass runs (saved_activations.h)
 //   logits       tokens * vocab/tp * (their format + the loss's copies), on the last stage
 //   buckets      zero 3: two unsharded layers (one with prefetch post or none), or the embedding or
-//                LM head if that is more (all layers without resharding), and two layers' gradients
-//                before they are reduced (one with prefetch none); stacks
-//                with buckets: two of them; pipeline: two boundaries; context parallel: keys and
-//                values of the next rank (ring) or of the whole sequence (all-gather)
+//                LM head if that is more; what stays of the weights after a forward pass (all
+//                without resharding, 1/n with reshard_ranks n); two layers' gradients before they
+//                are reduced (one with prefetch none); stacks with buckets: two of them; pipeline:
+//                two boundaries; context parallel: keys and values of the next rank (ring) or of
+//                the whole sequence (all-gather)
 //   context      the driver's and libraries', and the buffers of every group of ranks that
 //                communicates
 //   workspace, fragmentation   training_constants.h

@@ -80,8 +80,7 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
                              const TrainingMemoryConstants& stack, const std::vector<int>& chunks) {
   const TrainingPlan& p = job.plan;
   const double shard = p.sharding();
-  const double copies = 1.0 * p.data_ranks() / p.sharding();
-  const double expert_shard = std::max(1.0, p.expert_data_ranks() / copies);
+  const double expert_shard = p.expert_peers(p.sharding());
   const WeightBytes held = held_weights(job, stack);
   const double plain = bytes_per_element(job.precision.activations).value();
   const double gradient = bytes_per_element(job.precision.gradients).value();
@@ -121,14 +120,16 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
       s.step_copies +=
           Bytes(at_step * (n.trained_dense / dense_states + n.trained_experts / expert_states));
     }
-    if (p.zero == 3 && !p.reshard) s.buckets += gathered_weight(job) * n.all();
+    if (p.zero == 3 && p.resharding() < p.sharding())
+      s.buckets += gathered_weight(job) *
+                   (n.dense / p.resharding() + n.experts / p.expert_peers(p.resharding()));
   }
   if (p.zero == 3 && p.data_ranks() > 1) {
     const double reduced = job.tuning == Tuning::kFull ? gradient : 0;
     const auto held = [&](bool two) {
       return largest_unit(model, job, chunks, expert_shard > 1, two ? 2 : 1);
     };
-    if (p.reshard) s.buckets += held(p.prefetch == Prefetch::kPre) * gathered_weight(job);
+    if (p.resharding() > 1) s.buckets += held(p.prefetch == Prefetch::kPre) * gathered_weight(job);
     s.buckets += Bytes(held(p.prefetch != Prefetch::kNone) * reduced);
   }
   if (stack.bucket > 0 && p.data_ranks() > 1) {

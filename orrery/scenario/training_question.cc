@@ -76,8 +76,16 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
   f.add("shard", p.shard, "ranks that share what is sharded (HSDP); 0: all")
       .range(0, kMostRanks)
       .alias("fsdp");
+  const auto shards_weights = [&q] { return q.zero.value_or(stack_of(q).zero) == 3; };
   f.add("reshard", p.reshard, "zero 3: weights are dropped after the forward pass")
-      .needs("training.zero 3", [&q] { return q.zero.value_or(stack_of(q).zero) == 3; });
+      .needs("training.zero 3", shards_weights);
+  f.add("reshard_ranks", p.reshard_ranks,
+        "neighbours that keep the weights between them after the forward pass (FSDP2's "
+        "reshard_after_forward, ZeRO++'s secondary shard); 0: all that share them")
+      .range(0, kMostRanks)
+      .alias("zero_hpz_partition_size")
+      .needs("training.zero 3 and reshard",
+             [shards_weights, &p] { return shards_weights() && p.reshard; });
   f.add_enum("prefetch", p.prefetch, {"pre", "post", "none"},
              "when a backward pass gathers the next layer's weights: before the layer's "
              "computation, after it, or after its gradients have left (PyTorch's BackwardPrefetch)")
@@ -85,9 +93,8 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
       .spelled("backward_pre", "pre")
       .spelled("backward_post", "post")
       .spelled("no_prefetch", "none")
-      .needs("training.zero 3, reshard and dp_overlap", [&q, &p] {
-        return q.zero.value_or(stack_of(q).zero) == 3 && p.reshard && p.dp_overlap;
-      });
+      .needs("training.zero 3, reshard and dp_overlap",
+             [shards_weights, &p] { return shards_weights() && p.reshard && p.dp_overlap; });
   f.add("dp_overlap", p.dp_overlap, "gradients and weights travel beside computation")
       .alias("overlap_grad_reduce");
   f.add_enum("rank_order", p.order, {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"},

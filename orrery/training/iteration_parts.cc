@@ -254,17 +254,24 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
     on_port += one.on_port * pieces;
     return one.time.value * pieces;
   };
-  const int shard = p.sharding();
-  parts.gather = travel(CollectiveKind::kAllGather, Group::kData, shard, dense) +
-                 travel(CollectiveKind::kAllGather, Group::kExpertData, p.expert_data_ranks(),
-                        n.experts * weight);
+  const int shard = p.sharding(), expert_shard = p.expert_peers(shard);
+  const auto gathered = [&](int ranks) {
+    return travel(CollectiveKind::kAllGather, Group::kData, ranks, dense) +
+           travel(CollectiveKind::kAllGather, Group::kExpertData, p.expert_peers(ranks),
+                  n.experts * weight);
+  };
+  parts.gather = gathered(shard);
   parts.gather_on_port = std::exchange(on_port, Seconds(0));
-  if (p.reshard)
+  if (p.resharding() == shard) {
     parts.gather_again = parts.gather, parts.gather_again_on_port = parts.gather_on_port;
+  } else {
+    parts.gather_again = gathered(p.resharding());
+    parts.gather_again_on_port = std::exchange(on_port, Seconds(0));
+  }
   const Bytes gradient = bytes_per_element(job.precision.gradients);
   parts.scatter =
       travel(CollectiveKind::kReduceScatter, Group::kData, shard, n.trained_dense * gradient) +
-      travel(CollectiveKind::kReduceScatter, Group::kExpertData, p.expert_data_ranks(),
+      travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_shard,
              n.trained_experts * gradient);
   parts.scatter_on_port = on_port;
   return parts;
@@ -304,24 +311,28 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
     on_port += one.on_port * count;
     return wires.add(one.time, count);
   };
-  const int ranks = p.data_ranks(), expert_ranks = p.expert_data_ranks();
+  const int ranks = p.data_ranks(), shard = p.sharding(), expert_shard = p.expert_peers(shard);
+  // Between the copies of what is sharded, each rank its part.
+  const auto between_copies = [&] {
+    return travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / shard, n.trained_dense,
+                  gradient / shard) +
+           travel(CollectiveKind::kAllReduce, Group::kReplica, p.expert_data_ranks() / expert_shard,
+                  n.trained_experts, gradient / expert_shard);
+  };
   if (p.zero == 0) {
     out.reduce =
         travel(CollectiveKind::kAllReduce, Group::kData, ranks, n.trained_dense, gradient) +
-        travel(CollectiveKind::kAllReduce, Group::kExpertData, expert_ranks, n.trained_experts,
-               gradient);
+        travel(CollectiveKind::kAllReduce, Group::kExpertData, p.expert_data_ranks(),
+               n.trained_experts, gradient);
   } else if (p.zero < 3) {
-    // Within the ranks that share the states, and between the copies of them.
-    const int shard = p.sharding();
     out.reduce =
         travel(CollectiveKind::kReduceScatter, Group::kData, shard, n.trained_dense, gradient) +
-        travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / shard, n.trained_dense,
-               gradient / shard) +
-        travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_ranks, n.trained_experts,
-               gradient);
+        travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_shard, n.trained_experts,
+               gradient) +
+        between_copies();
     out.reduce_on_port = std::exchange(on_port, Seconds(0));
     const Bytes updated = n.trained_dense * weight;
-    out.gather = travel(CollectiveKind::kAllGather, Group::kExpertData, expert_ranks,
+    out.gather = travel(CollectiveKind::kAllGather, Group::kExpertData, expert_shard,
                         n.trained_experts, weight);
     if (stack.broadcasts && shard > 1) {
       out.broadcast = wires.add(
@@ -334,15 +345,13 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
           travel(CollectiveKind::kAllGather, Group::kData, shard, n.trained_dense, weight);
     }
     out.gather_on_port = std::exchange(on_port, Seconds(0));
-  } else if (p.sharding() < ranks) {
-    out.reduce = travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / p.sharding(),
-                        n.trained_dense, gradient / p.sharding());
+  } else {
+    out.reduce = between_copies();
   }
   out.reduce_on_port += on_port;
 
   const double owned =
-      p.zero == 0 ? n.trained()
-                  : n.trained_dense / p.sharding() + n.trained_experts / std::max(1, expert_ranks);
+      p.zero == 0 ? n.trained() : n.trained_dense / shard + n.trained_experts / expert_shard;
   const auto parameters = static_cast<std::int64_t>(std::max(1.0, owned));
   const TrainingPrecision& f = job.precision;
   OptimizerStep step =

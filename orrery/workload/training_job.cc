@@ -33,8 +33,8 @@ void check_sizes(const TrainingJob& job) {
     if (size > kMostDevices || p.devices() > kMostDevices)
       throw InputError(fmt::format("more than {} devices", kMostDevices));
   }
-  if (p.etp < 0 || p.shard < 0 || job.recompute_layers < 0)
-    throw InputError("etp, shard and recompute_layers must not be negative");
+  if (p.etp < 0 || p.shard < 0 || p.reshard_ranks < 0 || job.recompute_layers < 0)
+    throw InputError("etp, shard, reshard_ranks and recompute_layers must not be negative");
   if (p.zero < 0 || p.zero > 3)
     throw InputError(fmt::format("zero must be 0, 1, 2 or 3, got {}", p.zero));
   if (job.tuning == Tuning::kFull) return;
@@ -214,6 +214,9 @@ void check_job(const Architecture& model, const TrainingJob& job) {
   if (p.data_ranks() % p.sharding() != 0)
     throw Infeasible(fmt::format("shard {} does not divide dp {} x cp {} = {}", p.shard, p.dp, p.cp,
                                  p.data_ranks()));
+  if (p.sharding() % p.resharding() != 0)
+    throw Infeasible(fmt::format("reshard_ranks {} does not divide the {} ranks that share weights",
+                                 p.reshard_ranks, p.sharding()));
 }
 
 std::string_view to_text(Recompute recompute) {

@@ -5,6 +5,7 @@
 // are spread over the tp*cp*dp ranks of a stage: ep groups of etp ranks each, the rest copies.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -67,6 +68,9 @@ struct TrainingPlan {
   // Ranks that share one copy of what is sharded (HSDP where fewer than dp*cp); 0: dp*cp.
   int shard = 0;
   bool reshard = true;  // zero 3: weights are dropped after the forward and gathered again
+  // Ranks that keep the weights between them after the forward, neighbours, from which the backward
+  // gathers them; 0: those of `shard` (FSDP2's reshard_after_forward, ZeRO++'s secondary shard).
+  int reshard_ranks = 0;
   Prefetch prefetch = Prefetch::kPre;  // when, beside a backward pass
   ContextMethod context = ContextMethod::kRing;
   int ulysses = 1;  // kUsp: ranks that share heads, consecutive ones; divides cp
@@ -97,6 +101,11 @@ struct TrainingPlan {
   bool mirrored() const { return zigzag && ring_ranks() > 1; }
   int expert_data_ranks() const { return tp * cp * dp / (ep * expert_tp()); }  // the same experts
   int sharding() const { return shard > 0 ? shard : data_ranks(); }
+  int resharding() const { return !reshard ? 1 : reshard_ranks > 0 ? reshard_ranks : sharding(); }
+  // Of so many data-parallel ranks those that hold the same experts.
+  int expert_peers(int of_data_ranks) const {
+    return std::max(1, expert_data_ranks() * of_data_ranks / data_ranks());
+  }
   bool operator==(const TrainingPlan&) const = default;
 };
 

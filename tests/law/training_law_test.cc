@@ -52,6 +52,7 @@ TrainingJob any_job(const Architecture& model) {
   p.zero = *rc::gen::inRange(0, 4);
   p.dp_overlap = *rc::gen::arbitrary<bool>();
   p.prefetch = *rc::gen::element(Prefetch::kPre, Prefetch::kPost, Prefetch::kNone);
+  p.reshard_ranks = *rc::gen::element(0, 1, std::min(2, p.data_ranks()));
   p.context =
       *rc::gen::element(ContextMethod::kRing, ContextMethod::kAllGather, ContextMethod::kUsp);
   if (p.context == ContextMethod::kUsp) p.ulysses = *rc::gen::element(1, p.cp);

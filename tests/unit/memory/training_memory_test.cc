@@ -254,6 +254,14 @@ TEST(TrainingMemory, Buckets) {
   job.plan.prefetch = Prefetch::kNone;  // and when its gradients are
   EXPECT_DOUBLE_EQ(buckets(), head * (2 + 4));
   job.plan.prefetch = Prefetch::kPre;
+  job.plan.reshard_ranks = 8;  // an eighth of all weights stays
+  EXPECT_NEAR(buckets() / (2 * layer * (2 + 4) + 2 * 70.55e9 / 8), 1, 1e-3);
+  job.plan.reshard_ranks = 1;
+  const double kept = buckets();
+  job.plan.reshard_ranks = 0, job.plan.reshard = false;
+  EXPECT_GT(buckets(), 2 * 70e9);
+  EXPECT_EQ(buckets(), kept);
+  job.plan.reshard = true;
   job.precision.fp8_parameters = true;
   EXPECT_DOUBLE_EQ(buckets(), 2 * layer * (1 + 4));
   job.precision.fp8_parameters = false;

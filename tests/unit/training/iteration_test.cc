@@ -471,6 +471,41 @@ TEST(IterationParts, HybridShardsAndKeptWeights) {
   EXPECT_GT(hybrid.kinds[0].gather_again, Seconds(0));
 }
 
+// Weights of 32 ranks, of which the eight of a node keep a copy between them after the forward
+// pass: they come back as fast as where eight alone share them. One rank keeps all.
+TEST(IterationParts, WeightsKeptByNeighbours) {
+  const Architecture model = gpt(24, 4096, 32);
+  const Machine machine(32, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 64);
+  j.plan.dp = 32, j.plan.zero = 3;
+  const ChunkParts all = machine.parts(model, j).kinds[0];
+  j.plan.reshard_ranks = 8;
+  const ChunkParts node = machine.parts(model, j).kinds[0];
+  EXPECT_EQ(node.gather, all.gather);
+  EXPECT_EQ(node.scatter, all.scatter);
+  j.plan.reshard_ranks = 0, j.plan.shard = 8;
+  EXPECT_EQ(node.gather_again, machine.parts(model, j).kinds[0].gather_again);
+  EXPECT_LT(node.gather_again, all.gather_again);
+  j.plan.reshard_ranks = 1;
+  EXPECT_EQ(machine.parts(model, j).kinds[0].gather_again, Seconds(0));
+  j.plan.reshard_ranks = 3;
+  EXPECT_THROW(machine.parts(model, j), Infeasible);
+}
+
+// Experts are copied as often as all else where a node of eight shares what 16 ranks hold.
+TEST(IterationParts, HybridShardsOfExperts) {
+  const Architecture model = load_model("mixtral-8x7b", Bundle());
+  const Machine machine(16, "h100-sxm");
+  TrainingJob j = job_of(1, 1, 1, 1, 64);
+  j.plan.dp = 16, j.plan.ep = 2, j.plan.zero = 3;
+  EXPECT_EQ(machine.parts(model, j).stages[0].reduce, Seconds(0));
+  j.plan.shard = 8;
+  const IterationParts hybrid = machine.parts(model, j);
+  TrainingJob dense = j;
+  dense.plan.ep = 1;  // the same parameters on each rank's share, all of them in one group
+  EXPECT_NEAR(hybrid.stages[0].reduce / machine.parts(model, dense).stages[0].reduce, 1, 0.1);
+}
+
 // Four documents in a sequence have a quarter of its pairs; offloading what is saved waits for
 // PCIe.
 TEST(Iteration, PackingAndOffload) {
