@@ -68,7 +68,7 @@ struct KvGroups {
   std::int64_t held(std::int64_t tokens, std::int64_t block) const {
     if (apart())
       return first_blocks(rows(tokens, block),
-                          rows(std::min<std::int64_t>(tokens, 2 * window + block - 1), block));
+                          rows(std::min(tokens, std::int64_t{2} * window + block - 1), block));
     return full * rows(tokens, block) +
            windowed * rows(std::min(tokens, window + block - 1), block);
   }

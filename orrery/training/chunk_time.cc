@@ -181,7 +181,7 @@ ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
                            Seconds port, bool back) {
     if (!job.plan.dp_overlap) return f * (gather + scatter);
     pass.contended = std::max(Seconds(0), contended - pass.alone);
-    const Sharing both = sharing(pass, f * (gather + scatter), port, whole.data_slowdown);
+    const PortSharing both = sharing(pass, f * (gather + scatter), port, whole.data_slowdown);
     const ShardedPass p{pass.alone, f * gather,    f * scatter, std::max(1, parts.layers),
                         back,       both.slowdown, both.rate,   job.plan.prefetch};
     return (events ? run_sharded(p) : sharded_time(p)) - pass.alone;

@@ -107,7 +107,7 @@ StagesExposed stages_exposed(const IterationParts& parts, const TrainingConstant
     const auto left = [&](Seconds communication, Seconds port, Seconds to_host, PortUse pass) {
       d.communication = share.scheduled * communication, d.to_host = to_host;
       d.pass = pass.alone, d.apart = in_turn ? p.pp * (pass.alone + send) : pass.alone;
-      const Sharing both =
+      const PortSharing both =
           sharing(pass, d.communication, share.scheduled * port, parts.data_slowdown);
       d.slowdown = both.slowdown, d.rate = both.rate;
       return p.dp_overlap ? exposed(d) : DataExposed{d.communication, d.to_host};

@@ -29,12 +29,12 @@ struct PortUse {
   Seconds alone, on_port, contended;  // a, p, x
 };
 
-struct Sharing {
+struct PortSharing {
   double slowdown = 1;  // of the pass, while communication runs
   double rate = 1;      // of communication, while the pass runs
 };
 
 // `slowdown`: s >= 1.
-Sharing sharing(const PortUse& pass, Seconds communication, Seconds on_port, double slowdown);
+PortSharing sharing(const PortUse& pass, Seconds communication, Seconds on_port, double slowdown);
 
 }  // namespace orrery

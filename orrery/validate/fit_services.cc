@@ -99,7 +99,8 @@ class ServiceFit {
           if (a && b && a->value > 0 && b->value > 0)
             r.correction[i] = std::log(b->value / a->value);
         }
-      } catch (const std::runtime_error&) {  // refused: `orrery validate` reports it
+      } catch (const std::runtime_error&) {
+        continue;  // refused: `orrery validate` reports it
       }
     }
   }

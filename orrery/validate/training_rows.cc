@@ -306,18 +306,6 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
   return rows;
 }
 
-std::vector<std::int64_t> uneven_split(int layers, int chunks) {
-  const int units = layers + 2, each = units / chunks, left = units % chunks;
-  std::vector<std::int64_t> split(static_cast<std::size_t>(chunks), each);
-  const int first = (chunks - left) / 2;
-  for (int i = first; i < first + left; ++i) ++split[static_cast<std::size_t>(i)];
-  // A stage without a layer to give keeps its embedding or head alone.
-  const auto take = [](std::int64_t& n, std::int64_t& other) { n > 0 ? --n : --other; };
-  take(split.front(), split[split.size() / 2]);
-  take(split.back(), split[split.size() / 2]);
-  return split;
-}
-
 TrainingPrecision training_precision(std::string_view dtype, const TrainingStack& stack) {
   TrainingPrecision p;
   p.gradients = stack.gradients;

@@ -61,11 +61,6 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
                                             const Catalog& catalog,
                                             const Bundle& bundle = Bundle());
 
-// Layers of each of `chunks` virtual stages where they do not divide: the embedding and the LM head
-// count as a layer each (Megatron's account_for_embedding and account_for_loss), what is left over
-// goes to the stages in the middle.
-std::vector<std::int64_t> uneven_split(int layers, int chunks);
-
 // Number formats of a job whose large products run in `dtype` (bf16, fp16, fp8, mxfp8, nvfp4);
 // InputError for others.
 TrainingPrecision training_precision(std::string_view dtype, const TrainingStack& stack);

@@ -78,10 +78,15 @@ void check_layers(const Architecture& model, const TrainingPlan& p) {
     throw Infeasible(fmt::format("vp {}: model chunks need pipeline stages, pp is 1", p.vp));
   if (p.split.empty()) {
     if (layers % chunks == 0) return;
+    constexpr int kPrinted = 64;  // entries that a message has room for
+    const std::string such_as =
+        layers < chunks || chunks > kPrinted
+            ? ""
+            : fmt::format(", such as {}", fmt::join(uneven_split(layers, chunks), ","));
     throw Infeasible(fmt::format(
         "the {} layers of {} do not divide by pp {} x vp {} = {}; give the layers of each virtual "
-        "stage (split)",
-        layers, model.id, p.pp, p.vp, chunks));
+        "stage (split){}",
+        layers, model.id, p.pp, p.vp, chunks, such_as));
   }
   if (static_cast<int>(p.split.size()) != chunks)
     throw Infeasible(fmt::format("split has {} entries, pp {} x vp {} needs {}", p.split.size(),
@@ -196,6 +201,18 @@ StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, in
   const auto at = plan.split.begin() + chunk;
   const auto first = std::accumulate(plan.split.begin(), at, std::int64_t{0});
   return {static_cast<int>(first), static_cast<int>(first + *at)};
+}
+
+std::vector<std::int64_t> uneven_split(int layers, int chunks) {
+  const int units = layers + 2, each = units / chunks, left = units % chunks;
+  std::vector<std::int64_t> split(static_cast<std::size_t>(chunks), each);
+  const int first = (chunks - left) / 2;
+  for (int i = first; i < first + left; ++i) ++split[static_cast<std::size_t>(i)];
+  // A stage without a layer to give keeps its embedding or head alone.
+  const auto take = [](std::int64_t& n, std::int64_t& other) { n > 0 ? --n : --other; };
+  take(split.front(), split[split.size() / 2]);
+  take(split.back(), split[split.size() / 2]);
+  return split;
 }
 
 void check_job(const Architecture& model, const TrainingJob& job) {

@@ -210,6 +210,11 @@ Precision stage_precision(const TrainingPrecision& precision);
 // Layers of a virtual stage. REQUIRES that check_job accepts, 0 <= chunk < pp*vp.
 StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, int chunk);
 
+// Layers of each of `chunks` virtual stages where they do not divide: the embedding and the LM head
+// count as a layer each (Megatron's account_for_embedding and account_for_loss), what is left over
+// goes to the stages in the middle.
+std::vector<std::int64_t> uneven_split(int layers, int chunks);
+
 // Checks a job against a model; the message says which rule fails, with the numbers.
 //
 // InputError: sizes below 1, zero tokens, formats outside of the lists above, unknown LoRA targets,
@@ -221,7 +226,7 @@ StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, in
 // - cp divides the sequence (2*cp with zigzag), every mixer is softmax or latent attention, and,
 //   the ranks that share heads (cp of Ulysses, `ulysses` of usp) divide the key-value heads of a
 //   tensor-parallel rank; `ulysses` divides cp and is given to usp alone;
-// - shard divides dp*cp.
+// - shard divides dp*cp, and reshard_ranks the ranks of `shard`.
 void check_job(const Architecture& model, const TrainingJob& job);
 
 std::string_view to_text(Recompute recompute);

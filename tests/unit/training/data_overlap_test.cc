@@ -124,19 +124,19 @@ TEST(DataStream, ClosedFormIsTheEvents) {
 }
 
 // A pass of 10 s that sends for 4 s between nodes itself, and nothing hides that.
-TEST(Sharing, ByHand) {
+TEST(PortSharing, ByHand) {
   const PortUse pass{Seconds(10), Seconds(4), Seconds(4)};
-  const Sharing both = sharing(pass, Seconds(20), Seconds(20), 1);
+  const PortSharing both = sharing(pass, Seconds(20), Seconds(20), 1);
   EXPECT_DOUBLE_EQ(both.slowdown, 1.4);
   EXPECT_DOUBLE_EQ(both.rate, 10 / 14.0);
   // Communication that is inside the node, or a pass that sends nothing: its kernels alone.
-  for (const Sharing& one : {sharing(pass, Seconds(20), Seconds(0), 1.2),
-                             sharing({Seconds(10), {}, {}}, Seconds(20), Seconds(20), 1.2)}) {
+  for (const PortSharing& one : {sharing(pass, Seconds(20), Seconds(0), 1.2),
+                                 sharing({Seconds(10), {}, {}}, Seconds(20), Seconds(20), 1.2)}) {
     EXPECT_EQ(one.slowdown, 1.2);
     EXPECT_EQ(one.rate, 1);
   }
   // Half of it on the port: 7 s there for 5 of the pass, 5 s beside it for another 5.
-  const Sharing half = sharing(pass, Seconds(10), Seconds(5), 1);
+  const PortSharing half = sharing(pass, Seconds(10), Seconds(5), 1);
   EXPECT_DOUBLE_EQ(half.rate, 10.0 / 12);
   EXPECT_DOUBLE_EQ(half.slowdown, 12.0 / 10);
 }
@@ -160,8 +160,8 @@ TEST(DataStream, ClosedFormIsTheEventsOnASharedPort) {
             q.contended = {c};
             q.overlap_slowdown = slowdown;
             const double events = run_pipeline(pipeline_schedule("1f1b"), q).total.value() - 6 * 8;
-            const Sharing both = sharing({Seconds(8), Seconds(sends), Seconds(sends)},
-                                         Seconds(reduce), Seconds(reduce), slowdown);
+            const PortSharing both = sharing({Seconds(8), Seconds(sends), Seconds(sends)},
+                                             Seconds(reduce), Seconds(reduce), slowdown);
             DataStream d = stream(8, reduce, 0, n, both.slowdown);
             d.rate = both.rate;
             EXPECT_NEAR(exposed(d).communication.value(), events, 1e-9)

@@ -264,16 +264,6 @@ TEST_F(TrainingRows, LlamaAndGptOssHaveTheirPublishedSizes) {
   EXPECT_EQ(oss.layers.specs().size(), 2u);  // with and without a window
 }
 
-TEST(UnevenSplit, EndsHaveALayerLess) {
-  EXPECT_EQ(uneven_split(126, 64), [] {
-    std::vector<std::int64_t> v(64, 2);
-    v.front() = v.back() = 1;
-    return v;
-  }());
-  EXPECT_EQ(uneven_split(61, 4), (std::vector<std::int64_t>{15, 16, 16, 14}));
-  EXPECT_EQ(uneven_split(70, 12), (std::vector<std::int64_t>{5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 5}));
-}
-
 TEST(TrainingStack, YearsOfVersions) {
   EXPECT_EQ(training_stack("NeMo (Megatron-Core)", "24.09", "bf16").year, 2024);
   EXPECT_EQ(training_stack("NeMo (Megatron-Core)", "NeMo24.07", "bf16").year, 2024);

@@ -42,6 +42,7 @@ TEST(TrainingJob, RefusesWhatCannotBeLaidOut) {
   expect_refused(dense, bad, "global batch of 8 sequences does not divide");
   bad = j, bad.plan.pp = 5;
   expect_refused(dense, bad, "32 layers of llama-2-7b do not divide by pp 5 x vp 1");
+  expect_refused(dense, bad, "such as 6,7,7,7,5");
   bad.plan.split = {6, 6, 6, 6, 6};
   expect_refused(dense, bad, "split adds up to 30 layers");
   bad.plan.split = {7, 7, 6, 6, 6};
@@ -415,6 +416,16 @@ TEST(TrainingProgram, SequenceParallelMovesTheSameBytes) {
   j.plan.sequence_parallel = true;
   EXPECT_NEAR(bytes_of(TrainingPass::kForward), forward, 1);
   EXPECT_NEAR(bytes_of(TrainingPass::kBackwardInput), forward, 1);
+}
+
+TEST(UnevenSplit, EndsHaveALayerLess) {
+  EXPECT_EQ(uneven_split(126, 64), [] {
+    std::vector<std::int64_t> v(64, 2);
+    v.front() = v.back() = 1;
+    return v;
+  }());
+  EXPECT_EQ(uneven_split(61, 4), (std::vector<std::int64_t>{15, 16, 16, 14}));
+  EXPECT_EQ(uneven_split(70, 12), (std::vector<std::int64_t>{5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 5}));
 }
 
 }  // namespace
