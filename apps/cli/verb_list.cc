@@ -202,7 +202,11 @@ void print_facts(const Json& facts, const std::string& prefix) {
     }
     if (text.empty()) text = "none";
     const std::string lines = wrapped(text, kColumns, std::string(kValueAt, ' '));
-    fmt::print("{:<{}}{}", prefix + key, kValueAt, lines.substr(kValueAt));
+    const std::string name = prefix + key;
+    if (name.size() < kValueAt)
+      fmt::print("{:<{}}{}", name, kValueAt, lines.substr(kValueAt));
+    else
+      fmt::print("{}\n{}", name, lines);
   }
 }
 

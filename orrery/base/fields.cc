@@ -51,16 +51,17 @@ std::vector<T> read_numbers(const Node& node, Read read_one) {
 
 void Field::check_range(const Node& node, double value) const {
   if (value >= least_ && value <= most_) return;
-  const std::string unit =
-      dimension_ != Dimension::kNone ? std::string(base_unit(dimension_)) : unit_;
-  const std::string suffix = unit.empty() ? "" : " " + unit;
-  if (std::isinf(most_)) {
-    node.fail(fmt::format("{} is too small: at least {}{}", node.text(), least_, suffix));
-  }
-  if (std::isinf(least_)) {
-    node.fail(fmt::format("{} is too large: at most {}{}", node.text(), most_, suffix));
-  }
-  node.fail(fmt::format("{} is out of range: {} to {}{}", node.text(), least_, most_, suffix));
+  const bool quantity = dimension_ != Dimension::kNone;
+  const auto limit = [&](double v) {
+    return quantity ? exact_text(dimension_, v) : fmt::format("{}", v);
+  };
+  const std::string unit = quantity || unit_.empty() ? "" : " " + unit_;
+  if (std::isinf(most_))
+    node.fail(fmt::format("{} is too small: at least {}{}", node.text(), limit(least_), unit));
+  if (std::isinf(least_))
+    node.fail(fmt::format("{} is too large: at most {}{}", node.text(), limit(most_), unit));
+  node.fail(fmt::format("{} is out of range: {} to {}{}", node.text(), limit(least_), limit(most_),
+                        unit));
 }
 
 std::string Field::checked_choice(const Node& node, std::string_view text) const {
@@ -217,7 +218,7 @@ Field& Fields::add_quantity(std::string name, Dimension dimension, std::function
   f.dimension_ = dimension;
   f.least_ = 0;
   f.unit_ = std::string(base_unit(dimension));
-  f.default_ = fmt::format("{:g} {}", get(), base_unit(dimension));
+  f.default_ = exact_text(dimension, get());
   f.read_ = [set = std::move(set), dimension](const Field& self, const Node& n) {
     const auto v = parse_quantity(dimension, n.as_string());
     if (!v) {
@@ -227,9 +228,7 @@ Field& Fields::add_quantity(std::string name, Dimension dimension, std::function
     self.check_range(n, *v);
     set(*v);
   };
-  f.json_ = [get = std::move(get), dimension] {
-    return Json(fmt::format("{} {}", get(), base_unit(dimension)));
-  };
+  f.json_ = [get = std::move(get), dimension] { return Json(exact_text(dimension, get())); };
   return f;
 }
 

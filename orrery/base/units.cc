@@ -162,6 +162,26 @@ std::optional<double> parse_quantity(Dimension dimension, std::string_view text)
   return number * *factor;
 }
 
+std::string exact_text(Dimension dimension, double value) {
+  const std::string_view base = base_unit(dimension);
+  std::string shortest = fmt::format("{} {}", value, base);
+  const auto consider = [&](std::string_view prefix) {
+    const std::string unit = fmt::format("{}{}", prefix, base);
+    const std::optional<double> factor = unit_factor(dimension, unit);
+    if (!factor) return;
+    const double number = value / *factor;
+    std::string text = fmt::format("{:.15g} {}", number, unit);
+    const bool as_short = text.size() == shortest.size() && std::abs(number) >= 1;
+    if ((text.size() < shortest.size() || as_short) && parse_quantity(dimension, text) == value)
+      shortest = std::move(text);
+  };
+  for (const std::string_view below : {"n", "u", "m"})
+    if (dimension == Dimension::kTime) consider(below);
+  for (const Prefix& p : kPrefixes)
+    if (p.text != "K") consider(p.text);
+  return shortest;
+}
+
 std::string to_text(Seconds t) {
   static constexpr std::array<std::string_view, 4> kNames = {"ns", "us", "ms", "s"};
   return scaled(t.value(), 1000, kNames, 3);

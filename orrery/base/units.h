@@ -126,6 +126,10 @@ std::string_view base_unit(Dimension dimension);
 // followed by a unit of that dimension (a bare number is not read).
 std::optional<double> parse_quantity(Dimension dimension, std::string_view text);
 
+// The shortest text, prefixes of the unit included, that parse_quantity reads as exactly this many
+// base units: "71 us", "80 GiB".
+std::string exact_text(Dimension dimension, double value);
+
 // Human-readable text with a fitting prefix and three significant digits: "13.5 GB", "6.61 ms".
 std::string to_text(Seconds t);
 std::string to_text(Bytes b);

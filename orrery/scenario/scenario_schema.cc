@@ -57,14 +57,14 @@ std::string range_text(const Field& f) {
   constexpr double kWhole = 2147483647;  // an int's own range says nothing
   const bool low = std::isfinite(f.least()) && f.least() >= -kWhole;
   const bool high = std::isfinite(f.most()) && (f.most() < kWhole || f.most() > kWhole + 1);
-  const std::string unit = f.dimension() != Dimension::kNone
-                               ? " " + std::string(base_unit(f.dimension()))
-                           : f.unit().empty() ? ""
-                                              : " " + f.unit();
-  if (low && high)
-    return fmt::format("{} to {}{}", limit_text(f.least()), limit_text(f.most()), unit);
-  if (low) return fmt::format("at least {}{}", limit_text(f.least()), unit);
-  if (high) return fmt::format("at most {}{}", limit_text(f.most()), unit);
+  const bool quantity = f.dimension() != Dimension::kNone;
+  const auto limit = [&](double v) {
+    return quantity ? exact_text(f.dimension(), v) : limit_text(v);
+  };
+  const std::string unit = quantity || f.unit().empty() ? "" : " " + f.unit();
+  if (low && high) return fmt::format("{} to {}{}", limit(f.least()), limit(f.most()), unit);
+  if (low) return fmt::format("at least {}{}", limit(f.least()), unit);
+  if (high) return fmt::format("at most {}{}", limit(f.most()), unit);
   return "";
 }
 

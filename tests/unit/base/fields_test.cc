@@ -209,7 +209,7 @@ TEST(Fields, FindsByNameAliasAndDottedPath) {
   EXPECT_EQ(f.find("inner.depth")->doc(), "depth");
   EXPECT_EQ(f.find("inner.width"), nullptr);
   EXPECT_EQ(f.find("tp.depth"), nullptr);
-  EXPECT_EQ(f.find("delay")->default_text(), "2e-06 s");
+  EXPECT_EQ(f.find("delay")->default_text(), "2 us");
 }
 
 TEST(Fields, JsonReadBackIsTheSame) {

@@ -87,5 +87,18 @@ TEST(Units, TextHasThreeDigitsAndAFittingPrefix) {
   EXPECT_EQ(to_text(FlopsPerSecond(989.4e12)), "989 TFLOP/s");
 }
 
+TEST(Units, ExactTextIsShortAndReadBackAsItWas) {
+  const auto time = [](std::string_view text) {
+    return exact_text(Dimension::kTime, read(Dimension::kTime, text));
+  };
+  for (const char* text : {"71 us", "0 s", "3600 s", "1.5 ms", "20 us", "0.1 s", "14.99 us"})
+    EXPECT_EQ(time(text), text);
+  EXPECT_EQ(exact_text(Dimension::kBytes, 80 * 0x1p30), "80 GiB");
+  EXPECT_EQ(exact_text(Dimension::kBytes, 600e6), "600 MB");
+  EXPECT_EQ(exact_text(Dimension::kBandwidth, 3.35e12), "3.35 TB/s");
+  for (const double value : {1.0 / 3, 71e-6 * 1.1, 1e300, 5e-324, 123456789.125, -2e-6})
+    EXPECT_EQ(read(Dimension::kTime, exact_text(Dimension::kTime, value)), value);
+}
+
 }  // namespace
 }  // namespace orrery
