@@ -191,7 +191,9 @@ ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
   const Seconds scattered =
       exposed(backward, twice.backward_input + twice.backward_weight, parts.gather_again,
               parts.scatter, parts.gather_again_on_port + parts.scatter_on_port, true);
-  t.exposed_gather = gathered + scattered;
+  t.forward_exposed = gathered, t.backward_exposed = scattered;
+  t.forward_sharded = f * parts.gather;
+  t.backward_sharded = f * (parts.gather_again + parts.scatter);
   t.forward += gathered;
   t.backward_input += scattered;
   t.forward_on_port += std::min(parts.gather_on_port, f * parts.gather);
@@ -237,8 +239,15 @@ ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k, co
   c.forward = t.forward;
   c.backward_input = t.backward_input;
   c.backward_weight = t.backward_weight;
-  c.forward_exchange = k[C::kExpertOverlapped] * t.forward_exchange;
-  c.backward_exchange = k[C::kExpertOverlapped] * t.backward_exchange;
+  // Of a pass `alone`, beside which sharded weights travel.
+  const auto hidden = [&](Seconds exchange, Seconds alone, Seconds sharded) {
+    return std::min(k[C::kExpertOverlapped] * exchange, std::max(Seconds(0), alone - sharded));
+  };
+  c.forward_exchange = hidden(t.forward_exchange, t.forward - t.forward_exposed, t.forward_sharded);
+  c.backward_exchange =
+      hidden(t.backward_exchange, t.backward_input + t.backward_weight - t.backward_exposed,
+             t.backward_sharded);
+  c.forward_sharded = t.forward_sharded, c.backward_sharded = t.backward_sharded;
   c.forward_experts = t.forward_experts, c.backward_experts = t.backward_experts;
   c.exchange_slowdown = whole.exchange_slowdown;
   c.forward_on_port = t.forward_on_port;

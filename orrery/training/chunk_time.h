@@ -17,7 +17,8 @@ inline constexpr std::array<TrainingCost, 3> kCollectiveCosts = {
 // What a number of passes through one virtual stage cost: by kind of work, with the constants in.
 struct ChunkTime {
   Seconds forward, backward_input, backward_weight;  // sharded weights' exposed time included
-  Seconds exposed_gather;                            // of that
+  Seconds forward_exposed, backward_exposed;         // of that
+  Seconds forward_sharded, backward_sharded;         // their communication, hidden or not
   Seconds forward_exchange, backward_exchange;       // of experts, within the passes
   Seconds forward_experts, backward_experts;         // their computation
   Seconds launch_bound;  // of that, waiting for launches or the host link
@@ -51,7 +52,8 @@ bool shares_ports(const IterationParts& parts);
 IterationParts with_own_ports(IterationParts parts);
 
 // The same as a pipeline schedule takes it: of the exchange of experts the share that pairs run
-// beside computation; the rest blocks as any work does.
+// beside computation, where sharded weights do not hide behind it; the rest blocks as any work
+// does.
 ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k,
                      const ChunkTime& time);
 

@@ -10,8 +10,7 @@
 //                                                the last layer's weights are still there
 //     post     a + (n-1) (g + |a, r|) + r        the gather is issued behind the computation, ahead
 //                                                of the reduction, in which order they travel
-//     none     n a + (n-1) (r + g) + r           it is issued behind the reduction, and waits for
-//     it
+//     none     n a + (n-1) (r + g) + r           it waits for the reduction, issued before it
 //
 // where |a, c| is computation beside communication (schedule.h: side_by_side); without resharding
 // backward has g = 0 and reductions run as with prefetch pre. The first gather waits for the pass

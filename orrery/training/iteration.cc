@@ -183,7 +183,7 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
     }
     const ChunkTime& t = of_chunk(parts, kinds, c);
     out.launches += m / copies * t.launch_bound;
-    out.sharding += m / copies * t.exposed_gather;
+    out.sharding += m / copies * (t.forward_exposed + t.backward_exposed);
   }
   if (p.pp > 1 || p.ep_overlap) {
     const auto [idle, hidden] = equal_stages(parts, k, job, stage, slowest);

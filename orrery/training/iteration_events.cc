@@ -40,8 +40,6 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
     c.forward_context = context(TrainingPass::kForward);
     c.backward_context = context(TrainingPass::kRecompute) + context(TrainingPass::kBackwardInput);
     c.offload = of_kind.offload;
-    c.forward_sharded = k[C::kSharded] * of_kind.gather;
-    c.backward_sharded = k[C::kSharded] * (of_kind.gather_again + of_kind.scatter);
     q.chunks.push_back(c);
   }
   const double scheduled = data_shares(k, job.plan).scheduled;

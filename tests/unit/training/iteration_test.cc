@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
+#include "orrery/training/chunk_time.h"
 #include "orrery/training/iteration_events.h"
 #include "orrery/training/schedule.h"
 
@@ -276,6 +277,21 @@ TEST(Iteration, GradientsAreReducedBesideOthers) {
   // Adapters have no gradient of the frozen weights to hide anything.
   j.plan.sequence_parallel = false, j.tuning = Tuning::kLora;
   EXPECT_GT(tensor(true) / tensor(false), 0.85);
+}
+
+// Of a pass of 10 s with an exchange of 4 s: weights that travel for 8 s hide behind all of it, so
+// that pairs of micro-batches have 2 s of it to hide, and none of a pass that waits for weights.
+TEST(Iteration, WeightsAndExchangeDoNotHideBehindTheSameWork) {
+  TrainingConstants k =
+      training_constants(prior_constants(), "megatron", Catalog().gpu("h100-sxm"), {});
+  k.value[static_cast<std::size_t>(TrainingConstant::kExpertOverlapped)] = 1;
+  ChunkTime t;
+  t.forward = Seconds(10), t.forward_exchange = Seconds(4);
+  EXPECT_EQ(scheduled({}, k, t).forward_exchange, Seconds(4));
+  t.forward_sharded = Seconds(8);
+  EXPECT_EQ(scheduled({}, k, t).forward_exchange, Seconds(2));
+  t.forward = Seconds(12), t.forward_exposed = Seconds(2), t.forward_sharded = Seconds(11.5);
+  EXPECT_EQ(scheduled({}, k, t).forward_exchange, Seconds(0));
 }
 
 // Without overlap every gather and reduction of sharded weights stands in the way; without
