@@ -22,7 +22,11 @@ struct ReplayFlags {
 };
 
 double ms(Seconds t) { return t / milliseconds(1); }
-std::string ms_text(Seconds t) { return fmt::format("{:.3f}", ms(t)); }
+// At most seven characters up to 10^7 ms, so that columns stay apart.
+std::string ms_text(Seconds t) {
+  const double v = ms(t);
+  return fmt::format("{:.{}f}", v, v < 1e3 ? 3 : v < 1e5 ? 1 : 0);
+}
 
 std::string title(const KinetoTrace& trace, const TraceGraph& graph) {
   std::string steps = "the whole trace as one step";
@@ -74,7 +78,7 @@ std::vector<Row> rows_of(const TraceAnswer& a) {
 }
 
 std::string interval(const TraceAnswer& a) {
-  return fmt::format("{:.3f} to {:.3f}", ms(a.time.quantile(0.05)), ms(a.time.quantile(0.95)));
+  return fmt::format("{} to {}", ms_text(a.time.quantile(0.05)), ms_text(a.time.quantile(0.95)));
 }
 
 void print_table(const std::string& heading, const TraceAnswer& a) {
