@@ -38,7 +38,7 @@ std::vector<T> read_numbers(const Node& node, Read read_one) {
   if (node.is_list() || node.text().find(',') == std::string::npos)
     return read_list<T>(node, read_one);
   std::vector<T> out;
-  const std::string text = node.text();
+  const std::string& text = node.text();
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t next = std::min(text.find(',', at), text.size());
     out.push_back(read_one(scalar_node(text.substr(at, next - at), node.where())));

@@ -72,6 +72,6 @@ struct DataExposed {
   Seconds communication;  // beyond the end of the computation
   Seconds to_host;        // beyond that
 };
-DataExposed exposed(const DataStream& stream);
+DataExposed exposed(const DataStream& d);
 
 }  // namespace orrery

@@ -41,7 +41,7 @@ Seconds host_step(const StageParts& stage, bool events = false);
 struct DataShares {
   double scheduled = 1, blocking = 0;
 };
-DataShares data_shares(const TrainingConstants& constants, const TrainingPlan& plan);
+DataShares data_shares(const TrainingConstants& k, const TrainingPlan& plan);
 
 // Whether a virtual stage's gradients and updated weights travel in buckets beside its passes: the
 // first's, whose gradients come last; the others' passes are followed by other stages' (Megatron

@@ -161,8 +161,7 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
     if (op.fusible && stack.fused) continue;
     if (op.accumulates && stack.fused_accumulation) continue;
     if (op.between_experts && stack.fused_experts) continue;
-    if (op.experts > 1 && (stack.grouped_experts || stack.fused_experts))
-      op = one_for_all(std::move(op));
+    if (op.experts > 1 && (stack.grouped_experts || stack.fused_experts)) op = one_for_all(op);
     const auto* c = std::get_if<Collective>(&op.op);
     if (op.pass != TrainingPass::kRecompute) {
       if (c) {

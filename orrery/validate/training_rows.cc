@@ -211,7 +211,7 @@ void set_habits(TrainingRow& row, const Cells& get) {
 
 void set_measured(TrainingRow& row, const Cells& get) {
   if (const auto s = get.number("iteration_s"); s && *s > 0) row.iteration = Seconds(*s);
-  if (const auto r = get.number("tokens_per_s_per_gpu"); r && *r > 0) row.tokens_per_s_per_gpu = *r;
+  if (const auto r = get.number("tokens_per_s_per_gpu"); r && *r > 0) row.tokens_per_s_per_gpu = r;
   row.memory_gb = get.number("memory_gb");
   row.memory_kind = get.text("memory_kind");
   row.oom = get.text("oom") == "1";

@@ -58,7 +58,7 @@ TrainingJob any_job(const Architecture& model) {
   if (p.context == ContextMethod::kUsp) p.ulysses = *rc::gen::element(1, p.cp);
   j.recompute = *rc::gen::element(Recompute::kNone, Recompute::kSelective, Recompute::kFull);
   j.precision.compute = *rc::gen::element(Dtype::kBf16, Dtype::kFp8);
-  j.seq = 1024 * power(3);
+  j.seq = std::int64_t{1024} * power(3);
   j.micro_batch = power(1);
   j.global_batch = j.micro_batch * p.dp * power(3);
   try {
@@ -120,7 +120,7 @@ RC_GTEST_PROP(TrainingLaw, RingAndUlyssesAreTheLimitsOfBoth, ()) {
   j.plan.tp = j.plan.cp < 8 ? power(1) : 1;
   j.plan.dp = 64 / (j.plan.cp * j.plan.tp);
   j.plan.zero = 1, j.plan.zigzag = *rc::gen::arbitrary<bool>();
-  j.seq = 8192 * power(3), j.global_batch = j.plan.dp;
+  j.seq = std::int64_t{8192} * power(3), j.global_batch = j.plan.dp;
   j.recompute = *rc::gen::element(Recompute::kNone, Recompute::kSelective, Recompute::kFull);
   const auto total = [&](ContextMethod method, int ulysses) {
     TrainingJob job = j;

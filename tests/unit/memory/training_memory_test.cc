@@ -391,7 +391,7 @@ Case arbitrary_case() {
   j.plan.dp = 1 << *rc::gen::inRange(0, 4);
   j.plan.zero = *rc::gen::inRange(0, 4);
   j.plan.sequence_parallel = *rc::gen::arbitrary<bool>();
-  j.seq = 256 * *rc::gen::inRange(1, 20);
+  j.seq = 256 * *rc::gen::inRange<std::int64_t>(1, 20);
   j.micro_batch = *rc::gen::inRange(1, 5);
   j.global_batch = j.micro_batch * j.plan.dp * *rc::gen::inRange(1, 20);
   j.flash = *rc::gen::arbitrary<bool>();

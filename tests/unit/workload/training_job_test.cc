@@ -211,7 +211,7 @@ TEST(TrainingProgram, SplitExpertsGatherTheCopies) {
         sum += op.count * c->bytes.value();
     return sum;
   };
-  const double copies = 32 * 2048 / 2 * 2 * 4096 * 2.0;  // of a rank's tokens, all layers
+  const double copies = 32 * 1024.0 * 2 * 4096 * 2;  // of a rank's tokens, all layers
   EXPECT_NEAR(bytes_of("moe_dispatch") / (2 * copies), 1, 1e-3);
   EXPECT_NEAR(bytes_of("moe_gather") / (4 * 2 * copies), 1, 1e-3);
   const double split = bytes_of("tp_all_reduce");
