@@ -25,7 +25,7 @@ double ms(Seconds t) { return t / milliseconds(1); }
 // At most seven characters up to 10^7 ms, so that columns stay apart.
 std::string ms_text(Seconds t) {
   const double v = ms(t);
-  return fmt::format("{:.{}f}", v, v < 1e3 ? 3 : v < 1e5 ? 1 : 0);
+  return fmt::format("{:.{}f}", v, v < 999.9995 ? 3 : v < 99999.95 ? 1 : 0);
 }
 
 std::string title(const KinetoTrace& trace, const TraceGraph& graph) {

@@ -12,6 +12,7 @@ Seconds sharded_time(const ShardedPass& p) {
   const auto beside = [&](Seconds sent) { return side_by_side(a, sent, p.slowdown, p.rate); };
   if (!p.backward) return g + (n - 1) * beside(g) + a;
   if (n == 1) return a + r;
+  // Without gathers every policy is the same, to the last bit.
   if (p.prefetch == Prefetch::kPost || g <= Seconds(0)) return a + (n - 1) * (g + beside(r)) + r;
   if (p.prefetch == Prefetch::kNone) return n * a + (n - 1) * (r + g) + r;
   return beside(g) + (n - 2) * beside(g + r) + beside(r) + r;

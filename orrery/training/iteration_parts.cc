@@ -261,7 +261,7 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   };
   parts.gather = gathered(shard);
   parts.gather_on_port = std::exchange(on_port, Seconds(0));
-  if (p.resharding() == shard) {
+  if (p.resharding() == shard) {  // the same collectives, whose error is counted once
     parts.gather_again = parts.gather, parts.gather_again_on_port = parts.gather_on_port;
   } else {
     parts.gather_again = gathered(p.resharding());

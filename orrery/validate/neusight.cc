@@ -95,7 +95,7 @@ ValidationReport validate_neusight(const std::filesystem::path& dir, const std::
                           static_cast<std::int64_t>(csv.optional_number(micro).value_or(1))};
       const std::int64_t rows = csv.integer(batch) / (layout.dp * layout.micro_batches);
       // One GPU: nothing zeroes the gradients between the 25 passes; four: an optimizer does
-      // (NeuSight's tracing/trace.py and collect_label_distributed.py).
+      // (NeuSight's Tracing/trace.py and collect_label_distributed.py).
       const EagerPasses passes = eager_passes(shape, rows, csv.integer(tokens),
                                               {.train = csv.text(mode) == "train",
                                                .compiled = compiled,

@@ -36,13 +36,13 @@ enum class ExpertDispatcher {
                // there to each rank that has one
 };
 
-// How ranks are numbered, the fastest first; consecutive ones share nodes. Megatron's default, and
-// its --use-tp-pp-dp-mapping.
 // When a backward pass gathers the next layer's sharded weights (PyTorch's BackwardPrefetch):
 // before the layer's computation, so beside it; after it, ahead of the reduction of its gradients;
 // or behind that. training/data_overlap.h has the times, memory/training_memory.h what is held.
 enum class Prefetch { kPre, kPost, kNone };
 
+// How ranks are numbered, the fastest first; consecutive ones share nodes. Megatron's default, and
+// its --use-tp-pp-dp-mapping.
 enum class RankOrder { kDataBeforePipeline, kPipelineBeforeData };
 
 struct TrainingPlan {
@@ -104,7 +104,8 @@ struct TrainingPlan {
   int resharding() const { return !reshard ? 1 : reshard_ranks > 0 ? reshard_ranks : sharding(); }
   // Of so many data-parallel ranks those that hold the same experts.
   int expert_peers(int of_data_ranks) const {
-    return std::max(1, expert_data_ranks() * of_data_ranks / data_ranks());
+    const std::int64_t peers = std::int64_t{expert_data_ranks()} * of_data_ranks / data_ranks();
+    return static_cast<int>(std::max<std::int64_t>(1, peers));
   }
   bool operator==(const TrainingPlan&) const = default;
 };
