@@ -1,7 +1,7 @@
 // The distribution of a large job's time: 1,000 draws of a run with its GPUs and failures.
 #include <benchmark/benchmark.h>
 
-#include "orrery/training/chance.h"
+#include "orrery/training/chance/chance.h"
 
 namespace {
 

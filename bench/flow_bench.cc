@@ -1,9 +1,9 @@
 // The flow level: whole simulations from the topology's plan to the times, as a user asks.
 #include <benchmark/benchmark.h>
 
-#include "orrery/network/flow_collectives.h"
-#include "orrery/network/flow_simulation.h"
-#include "orrery/network/topology_build.h"
+#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/simulation/flow_simulation.h"
+#include "orrery/flow/topology/topology_build.h"
 
 namespace {
 

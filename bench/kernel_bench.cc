@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 
 namespace {
 

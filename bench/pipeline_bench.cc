@@ -1,7 +1,7 @@
 // One iteration of a pipeline, event by event: the slow path of a training prediction.
 #include <benchmark/benchmark.h>
 
-#include "orrery/training/pipeline.h"
+#include "orrery/training/events/pipeline.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Engine steps: a batch that only decodes, and the life of short requests.
 #include <benchmark/benchmark.h>
 
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
 
 namespace {
 

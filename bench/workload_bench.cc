@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "orrery/model/catalog.h"
-#include "orrery/workload/program.h"
+#include "orrery/workload/inference/program.h"
 
 namespace {
 

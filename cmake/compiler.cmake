@@ -17,6 +17,7 @@ if(ccache_program)
   # Paths below the source folder are hashed relative to it: another clone hits the same cache. Sloppiness: what a
   # precompiled header needs.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_DEPEND=1
       CCACHE_SLOPPINESS=pch_defines,time_macros ${ccache_program})
 endif()
 

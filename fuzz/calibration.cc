@@ -1,6 +1,6 @@
 // parse_calibration on any bytes: a file that is written as text reads back the same, and its
 // factors are bounded.
-#include "orrery/kernel/calibration.h"
+#include "orrery/kernel/tiers/calibration.h"
 
 #include <cstddef>
 #include <cstdint>

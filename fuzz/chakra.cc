@@ -1,15 +1,15 @@
 // parse_chakra on any bytes: read or refused; what is read is written and read back the same, and
 // replays on a few GPUs or is refused.
-#include "orrery/network/chakra.h"
+#include "orrery/flow/chakra/chakra.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
 #include "fuzz/refusal.h"
-#include "orrery/network/chakra_replay.h"
-#include "orrery/network/flow_simulation.h"
-#include "orrery/network/topology_build.h"
+#include "orrery/flow/chakra/chakra_replay.h"
+#include "orrery/flow/simulation/flow_simulation.h"
+#include "orrery/flow/topology/topology_build.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -1,7 +1,7 @@
 // parse_kineto on any bytes: read or refused in one line; what is read is in order, every index in
 // it leads somewhere, and its graph, if it has one, replays: in order, the parts adding up to the
 // whole.
-#include "orrery/training/kineto.h"
+#include "orrery/replay/kineto.h"
 
 #include <cmath>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "fuzz/refusal.h"
-#include "orrery/training/trace_replay.h"
+#include "orrery/replay/trace_replay.h"
 
 namespace {
 

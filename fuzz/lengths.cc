@@ -1,5 +1,5 @@
 // Distributions of lengths of any text: read or refused; every quantile is a length.
-#include "orrery/serving/lengths.h"
+#include "orrery/serving/requests/lengths.h"
 
 #include <cstddef>
 #include <cstdint>

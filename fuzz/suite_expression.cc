@@ -1,6 +1,6 @@
 // SuiteExpression::parse on any text: read or refused; what is read is evaluated on an answer of
 // two points, to finite numbers or NoData.
-#include "orrery/validate/suite_expression.h"
+#include "orrery/suite/suite_expression.h"
 
 #include <cmath>
 #include <cstddef>

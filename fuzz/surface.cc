@@ -1,5 +1,5 @@
 // parse_surfaces on any bytes: a file that is written as text reads back the same.
-#include "orrery/kernel/surface.h"
+#include "orrery/kernel/surface/surface.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,9 +5,9 @@
 #include <cstdlib>
 
 #include "fuzz/refusal.h"
-#include "orrery/network/flow_collectives.h"
-#include "orrery/network/flow_simulation.h"
-#include "orrery/network/topology_file.h"
+#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/simulation/flow_simulation.h"
+#include "orrery/flow/topology/topology_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "apps/cli/help.h"
-#include "apps/cli/verbs.h"
+#include "apps/cli/flags/help.h"
+#include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
 
 namespace {

@@ -14,7 +14,7 @@ namespace orrery {
 
 // The formats by the width in which they are stored. fp4 stands for nvfp4 (a scale per 16 values)
 // and mxfp4 (a scale per 32); which one, and the bytes of its scales, is the quantisation's matter
-// (orrery/workload/format.h).
+// (orrery/workload/ops/format.h).
 enum class Dtype { kFp64, kFp32, kTf32, kFp16, kBf16, kFp8, kInt8, kFp4, kInt4 };
 
 // "bf16", "fp8", ...: the id used everywhere in files, flags and answers.

@@ -78,6 +78,9 @@ class Node {
 // (a larger file is refused by its size, before a byte is read).
 std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max_bytes = 16u << 20);
 
+// Throws InputError if `path`, which a user named, is absent or a folder.
+void require_file(const std::filesystem::path& path);
+
 // `name` is what messages call the document. JSON keeps the line of every value.
 Node parse_json(std::string_view text, const std::string& name);
 Node parse_yaml(std::string_view text, const std::string& name);
@@ -93,5 +96,8 @@ Node scalar_node(std::string text, const std::string& name);
 // a file. Keys are compared with '-' as '_'. Intermediate maps are made; a scalar in the way is
 // replaced by a map. InputError if a list is in the way or a key is empty.
 void set_path(Node& root, std::string_view path, const Node& value);
+
+// A copy of the map without `key`; an equal copy if the map has no such key.
+Node without(const Node& map, std::string_view key);
 
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include <array>
 #include <numeric>
 
-#include "orrery/base/node_edit.h"
+#include "orrery/base/node.h"
 
 namespace orrery {
 namespace {

@@ -55,7 +55,7 @@ class NodeBuilder {
   static Node& slot(Node& map, std::string_view key);
   static void assign(Node& slot, const Node& value);
   static void make_map(Node& node);
-  // For without (node_edit.h).
+  // For without (node.h).
   static void erase(Node& map, std::string_view key);
 
  private:

@@ -153,6 +153,13 @@ void refuse_too_large(const NodeBuilder& builder, std::string_view text, std::ui
 
 }  // namespace
 
+void require_file(const std::filesystem::path& path) {
+  if (std::filesystem::is_regular_file(path)) return;
+  throw InputError(fmt::format(
+      "{}: {}", shortened(path.string(), 200),
+      std::filesystem::is_directory(path) ? "a folder; expected a file" : "no such file"));
+}
+
 std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max_bytes) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);

@@ -16,7 +16,7 @@
 
 #include "orrery/base/units.h"
 #include "orrery/model/architecture.h"
-#include "orrery/workload/plan.h"
+#include "orrery/workload/plan/plan.h"
 
 namespace orrery {
 

@@ -31,7 +31,7 @@
 #include <cstdint>
 
 #include "orrery/model/architecture.h"
-#include "orrery/workload/engine.h"
+#include "orrery/workload/plan/engine.h"
 
 namespace orrery {
 

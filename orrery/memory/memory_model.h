@@ -11,7 +11,7 @@
 //                max_num_batched_tokens tokens where batching is continuous, since such engines
 //                measure that step at start; of the whole batch's prompts, at most that many
 //                tokens, where it is static
-//   workspace, graphs, context   constants of the engine (orrery/workload/engine.h)
+//   workspace, graphs, context   constants of the engine (orrery/workload/plan/engine.h)
 //   reserve      capacity * (1 - utilization): what the engine leaves alone
 // `capacity` is what the driver reports as total (Gpu::memory.usable), a little less than the data
 // sheet's. The stage with the least room decides.
@@ -29,8 +29,8 @@
 #include "orrery/hardware/gpu.h"
 #include "orrery/memory/kv_groups.h"
 #include "orrery/model/architecture.h"
-#include "orrery/workload/engine.h"
-#include "orrery/workload/plan.h"
+#include "orrery/workload/plan/engine.h"
+#include "orrery/workload/plan/plan.h"
 
 namespace orrery {
 

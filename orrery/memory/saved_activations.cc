@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orrery/workload/op.h"
+#include "orrery/workload/ops/op.h"
 
 namespace orrery {
 namespace {

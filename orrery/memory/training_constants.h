@@ -2,7 +2,7 @@
 // when its gradients exist, the buffers of its communication and of its allocator.
 //
 // One entry of catalog/training/memory.yaml a family of stacks, with switches read from the stacks'
-// code and documentation. What is fitted (orrery/validate/training_memory.h) is the same for all:
+// code and documentation. What is fitted (orrery/validate/judge/training_memory.h) is the same for all:
 // catalog/training/memory-fitted.yaml.
 #pragma once
 

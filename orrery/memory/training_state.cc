@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "orrery/workload/training_parameters.h"
+#include "orrery/workload/training/training_parameters.h"
 
 namespace orrery {
 namespace {

@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "orrery/base/kinds.h"
-#include "orrery/serving/autoscaler.h"
-#include "orrery/serving/router.h"
+#include "orrery/serving/cluster/autoscaler.h"
+#include "orrery/serving/routers/router.h"
 
 namespace orrery {
 namespace {

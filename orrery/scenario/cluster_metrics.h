@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "orrery/scenario/answer.h"
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
 

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "orrery/base/error.h"
-#include "orrery/network/mixed_network.h"
-#include "orrery/network/network_model.h"
-#include "orrery/network/overlap.h"
+#include "orrery/network/collectives/mixed_network.h"
+#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/collectives/overlap.h"
 #include "orrery/scenario/node_runs.h"
 #include "orrery/scenario/physical_bounds.h"
 

@@ -22,7 +22,7 @@
 #include "orrery/base/bundle.h"
 #include "orrery/base/fields.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/network/expert_exchange.h"
+#include "orrery/network/collectives/expert_exchange.h"
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/flow_question.h"
 #include "orrery/scenario/sweep.h"

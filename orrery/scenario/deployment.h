@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "orrery/hardware/gpu.h"
-#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/model/architecture.h"
 #include "orrery/scenario/scenario.h"
-#include "orrery/workload/engine.h"
-#include "orrery/workload/program.h"
+#include "orrery/workload/inference/program.h"
+#include "orrery/workload/plan/engine.h"
 
 namespace orrery {
 

@@ -6,7 +6,7 @@
 #include "orrery/memory/kv_cache.h"
 #include "orrery/memory/weights.h"
 #include "orrery/scenario/runner.h"
-#include "orrery/workload/draft_model.h"
+#include "orrery/workload/plan/draft_model.h"
 
 namespace orrery {
 

@@ -7,14 +7,14 @@
 #include <charconv>
 #include <map>
 
-#include "orrery/network/astra_sim.h"
-#include "orrery/network/chakra_groups.h"
-#include "orrery/network/chakra_replay.h"
-#include "orrery/network/cost.h"
-#include "orrery/network/flow_collectives.h"
-#include "orrery/network/flow_simulation.h"
-#include "orrery/network/network_model.h"
-#include "orrery/network/topology_file.h"
+#include "orrery/flow/chakra/astra_sim.h"
+#include "orrery/flow/chakra/chakra_groups.h"
+#include "orrery/flow/chakra/chakra_replay.h"
+#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/simulation/flow_simulation.h"
+#include "orrery/flow/topology/topology_file.h"
+#include "orrery/network/collectives/cost.h"
+#include "orrery/network/collectives/network_model.h"
 #include "orrery/scenario/node_runs.h"
 
 namespace orrery {

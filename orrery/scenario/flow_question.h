@@ -15,7 +15,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/sweep.h"
-#include "orrery/workload/op.h"
+#include "orrery/workload/ops/op.h"
 
 namespace orrery {
 

@@ -11,7 +11,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
-#include "orrery/workload/format.h"
+#include "orrery/workload/ops/format.h"
 
 namespace orrery {
 

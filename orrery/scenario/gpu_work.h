@@ -16,7 +16,7 @@
 #include "orrery/hardware/gpu.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/model/architecture.h"
-#include "orrery/serving/replica.h"
+#include "orrery/serving/engine/replica.h"
 
 namespace orrery {
 

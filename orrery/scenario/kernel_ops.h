@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "orrery/scenario/kernel_question.h"
-#include "orrery/workload/op.h"
+#include "orrery/workload/ops/op.h"
 
 namespace orrery {
 

@@ -14,7 +14,7 @@
 
 #include "orrery/base/fields.h"
 #include "orrery/hardware/gpu.h"
-#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/sweep.h"
 

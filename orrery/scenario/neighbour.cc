@@ -7,7 +7,7 @@
 #include "orrery/base/error.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/service_config.h"
-#include "orrery/serving/step_clock.h"
+#include "orrery/serving/steps/step_clock.h"
 
 namespace orrery {
 namespace {

@@ -1,5 +1,5 @@
 // Another model on the same GPUs, served beside the one that is asked about
-// (orrery/serving/shared_gpu.h).
+// (orrery/serving/cluster/shared_gpu.h).
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 #include "orrery/scenario/gpu_work.h"
 #include "orrery/scenario/scenario.h"
 #include "orrery/scenario/service_answer.h"
-#include "orrery/serving/shared_gpu.h"
+#include "orrery/serving/cluster/shared_gpu.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "orrery/flow/topology/topology_build.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/network/topology_build.h"
 
 namespace orrery {
 

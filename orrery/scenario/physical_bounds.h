@@ -24,7 +24,7 @@
 #include "orrery/scenario/collective_question.h"
 #include "orrery/scenario/deployment.h"
 #include "orrery/scenario/service.h"
-#include "orrery/workload/training_job.h"
+#include "orrery/workload/plan/training_job.h"
 
 namespace orrery {
 

@@ -14,7 +14,7 @@
 #include "orrery/scenario/physical_bounds.h"
 #include "orrery/scenario/scenario_sweep.h"
 #include "orrery/scenario/step_trace.h"
-#include "orrery/serving/steady.h"
+#include "orrery/serving/closed_form/steady.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {

@@ -7,15 +7,15 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/model/architecture.h"
-#include "orrery/network/network_model.h"
+#include "orrery/network/collectives/network_model.h"
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/deployment.h"
 #include "orrery/scenario/drafter.h"
 #include "orrery/scenario/scenario.h"
 #include "orrery/scenario/served_pool.h"
-#include "orrery/serving/request.h"
+#include "orrery/serving/requests/request.h"
 
 namespace orrery {
 

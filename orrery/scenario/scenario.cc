@@ -11,7 +11,7 @@
 #include "orrery/scenario/scenario_file.h"
 #include "orrery/scenario/scenario_sweep.h"
 #include "orrery/scenario/training_chance.h"
-#include "orrery/workload/format.h"
+#include "orrery/workload/ops/format.h"
 
 namespace orrery {
 

@@ -6,7 +6,7 @@
 //   engine: {profile: vllm}
 //   workload: {isl: [1024, 8192], osl: 128, batch: 1-64*2}
 //
-// A service under load is simulated (orrery/serving/simulation.h):
+// A service under load is simulated (orrery/serving/cluster/simulation.h):
 //
 //   load: {arrivals: poisson, rate: [2, 4], requests: 1000, isl: "uniform(128, 512)", osl: 128}
 //   cluster: {replicas: 4, router: least-outstanding}
@@ -47,7 +47,7 @@
 #include "orrery/scenario/service.h"
 #include "orrery/scenario/sweep.h"
 #include "orrery/scenario/training_question.h"
-#include "orrery/workload/engine.h"
+#include "orrery/workload/plan/engine.h"
 
 namespace orrery {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "orrery/base/node_edit.h"
+#include "orrery/base/node.h"
 #include "orrery/scenario/kernel_ops.h"
 
 namespace orrery {

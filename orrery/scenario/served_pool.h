@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "orrery/memory/memory_model.h"
-#include "orrery/network/network_model.h"
+#include "orrery/network/collectives/network_model.h"
 #include "orrery/scenario/deployment.h"
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {

@@ -7,8 +7,8 @@
 
 #include "orrery/base/kinds.h"
 #include "orrery/scenario/sweep.h"
-#include "orrery/serving/adapters.h"
-#include "orrery/serving/trace.h"
+#include "orrery/serving/requests/trace.h"
+#include "orrery/serving/state/adapters.h"
 
 namespace orrery {
 namespace {

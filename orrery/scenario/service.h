@@ -9,7 +9,7 @@
 #include "orrery/base/fields.h"
 #include "orrery/scenario/cluster_choice.h"
 #include "orrery/scenario/techniques.h"
-#include "orrery/serving/load.h"
+#include "orrery/serving/requests/load.h"
 
 namespace orrery {
 

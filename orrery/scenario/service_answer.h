@@ -9,8 +9,8 @@
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/service.h"
 #include "orrery/scenario/side_by_side.h"
-#include "orrery/serving/simulation.h"
-#include "orrery/serving/step_clock.h"
+#include "orrery/serving/cluster/simulation.h"
+#include "orrery/serving/steps/step_clock.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {

@@ -3,7 +3,7 @@
 
 #include "orrery/scenario/deployment.h"
 #include "orrery/scenario/scenario.h"
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
 

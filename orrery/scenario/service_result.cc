@@ -12,7 +12,7 @@
 #include "orrery/base/node.h"
 #include "orrery/base/node_builder.h"
 #include "orrery/base/quantile.h"
-#include "orrery/serving/load.h"
+#include "orrery/serving/requests/load.h"
 
 namespace orrery {
 namespace {

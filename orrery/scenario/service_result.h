@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "orrery/scenario/answer.h"
-#include "orrery/serving/request.h"
+#include "orrery/serving/requests/request.h"
 
 namespace orrery {
 

@@ -14,7 +14,7 @@
 #include "orrery/scenario/service_rate.h"
 #include "orrery/scenario/service_repeat.h"
 #include "orrery/scenario/service_techniques.h"
-#include "orrery/serving/step_clock.h"
+#include "orrery/serving/steps/step_clock.h"
 
 namespace orrery {
 

@@ -10,8 +10,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/host_copy.h"
-#include "orrery/serving/drafting_clock.h"
-#include "orrery/serving/step_clock.h"
+#include "orrery/serving/steps/drafting_clock.h"
+#include "orrery/serving/steps/step_clock.h"
 
 namespace orrery {
 namespace {

@@ -10,7 +10,7 @@
 #include "orrery/scenario/drafter.h"
 #include "orrery/scenario/scenario.h"
 #include "orrery/scenario/service_answer.h"
-#include "orrery/workload/lora_ops.h"
+#include "orrery/workload/inference/lora_ops.h"
 
 namespace orrery {
 

@@ -8,7 +8,7 @@
 #include "orrery/base/error.h"
 #include "orrery/scenario/bound_rows.h"
 #include "orrery/scenario/physical_bounds.h"
-#include "orrery/serving/lengths.h"
+#include "orrery/serving/requests/lengths.h"
 
 namespace orrery {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orrery/network/chakra.h"
+#include "orrery/flow/chakra/chakra.h"
 
 namespace orrery {
 

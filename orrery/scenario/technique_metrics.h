@@ -5,7 +5,7 @@
 
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/service.h"
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
 

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "orrery/base/fields.h"
-#include "orrery/serving/speculation.h"
-#include "orrery/workload/program.h"
+#include "orrery/serving/steps/speculation.h"
+#include "orrery/workload/inference/program.h"
 
 namespace orrery {
 
-// Speculative decoding (orrery/serving/speculation.h).
+// Speculative decoding (orrery/serving/steps/speculation.h).
 struct SpeculationChoice {
   std::string method = "none";
   std::string model;  // of draft_model
@@ -29,7 +29,7 @@ struct SpeculationChoice {
   Speculation engine(std::uint64_t seed) const;
 };
 
-// Low-rank adapters, one a request (orrery/serving/adapters.h).
+// Low-rank adapters, one a request (orrery/serving/state/adapters.h).
 struct LoraChoice {
   std::int64_t adapters = 0;  // 0: none
   std::int64_t rank = 16, slots = 0;
@@ -43,7 +43,7 @@ struct LoraChoice {
   std::int64_t on_gpu() const { return slots > 0 ? std::min(slots, adapters) : adapters; }
 };
 
-// KV memory of a replica (orrery/serving/engine_state.h, KvOptions).
+// KV memory of a replica (orrery/serving/state/engine_state.h, KvOptions).
 struct KvChoice {
   std::string allocator = "paged";
   std::string reserve = "max_model_len";
@@ -56,7 +56,7 @@ struct KvChoice {
   bool contiguous() const { return allocator == "contiguous"; }
 };
 
-// Another model on the same GPUs (orrery/serving/shared_gpu.h), under the same engine.
+// Another model on the same GPUs (orrery/serving/cluster/shared_gpu.h), under the same engine.
 struct NeighbourChoice {
   std::string model;
   std::string sharing = "time_slicing";

@@ -12,11 +12,11 @@
 #include "orrery/scenario/own_runs.h"
 #include "orrery/scenario/training_breakdown.h"
 #include "orrery/scenario/training_chance.h"
-#include "orrery/training/iteration_events.h"
-#include "orrery/training/job_schedule.h"
-#include "orrery/training/own_factors.h"
-#include "orrery/training/timeline.h"
-#include "orrery/workload/training_parameters.h"
+#include "orrery/training/events/iteration_events.h"
+#include "orrery/training/events/timeline.h"
+#include "orrery/training/fit/own_factors.h"
+#include "orrery/training/schedules/job_schedule.h"
+#include "orrery/workload/training/training_parameters.h"
 
 namespace orrery {
 namespace {

@@ -16,11 +16,11 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/memory/training_memory.h"
-#include "orrery/network/network_model.h"
+#include "orrery/network/collectives/network_model.h"
 #include "orrery/scenario/training_question.h"
-#include "orrery/training/constants.h"
-#include "orrery/training/iteration.h"
-#include "orrery/training/own_factors.h"
+#include "orrery/training/fit/own_factors.h"
+#include "orrery/training/iteration/constants.h"
+#include "orrery/training/iteration/iteration.h"
 
 namespace orrery {
 

@@ -5,7 +5,7 @@
 
 #include "orrery/scenario/bound_rows.h"
 #include "orrery/scenario/physical_bounds.h"
-#include "orrery/workload/training_program.h"
+#include "orrery/workload/training/training_program.h"
 
 namespace orrery {
 namespace {

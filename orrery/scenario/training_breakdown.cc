@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "orrery/training/job_schedule.h"
+#include "orrery/training/schedules/job_schedule.h"
 
 namespace orrery {
 namespace {

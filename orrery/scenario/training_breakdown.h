@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "orrery/scenario/answer.h"
-#include "orrery/training/iteration.h"
+#include "orrery/training/iteration/iteration.h"
 
 namespace orrery {
 

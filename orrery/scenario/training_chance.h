@@ -5,7 +5,7 @@
 
 #include "orrery/base/fields.h"
 #include "orrery/scenario/answer.h"
-#include "orrery/training/chance.h"
+#include "orrery/training/chance/chance.h"
 
 namespace orrery {
 

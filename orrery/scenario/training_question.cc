@@ -13,8 +13,8 @@
 #include "orrery/scenario/bound_rows.h"
 #include "orrery/scenario/physical_bounds.h"
 #include "orrery/scenario/training_answer.h"
-#include "orrery/training/job_schedule.h"
-#include "orrery/training/releases.h"
+#include "orrery/training/iteration/releases.h"
+#include "orrery/training/schedules/job_schedule.h"
 
 namespace orrery {
 namespace {

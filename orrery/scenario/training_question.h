@@ -16,13 +16,13 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/base/fields.h"
-#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/model/architecture.h"
 #include "orrery/scenario/answer.h"
 #include "orrery/scenario/sweep.h"
-#include "orrery/training/chance.h"
-#include "orrery/training/stacks.h"
-#include "orrery/workload/training_job.h"
+#include "orrery/training/chance/chance.h"
+#include "orrery/training/iteration/stacks.h"
+#include "orrery/workload/plan/training_job.h"
 
 namespace orrery {
 

@@ -29,11 +29,11 @@
 #include <string_view>
 #include <vector>
 
-#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/model/architecture.h"
-#include "orrery/network/network_model.h"
-#include "orrery/workload/engine.h"
-#include "orrery/workload/program.h"
+#include "orrery/network/collectives/network_model.h"
+#include "orrery/workload/inference/program.h"
+#include "orrery/workload/plan/engine.h"
 
 namespace orrery {
 

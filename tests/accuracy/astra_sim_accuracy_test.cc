@@ -8,7 +8,7 @@
 #include <map>
 
 #include "orrery/base/csv.h"
-#include "orrery/network/astra_sim.h"
+#include "orrery/flow/chakra/astra_sim.h"
 
 namespace orrery {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "orrery/validate/inference.h"
+#include "orrery/validate/judge/inference.h"
 
 namespace orrery {
 namespace {

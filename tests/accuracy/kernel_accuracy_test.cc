@@ -6,7 +6,7 @@
 #include <array>
 #include <filesystem>
 
-#include "orrery/validate/kernels.h"
+#include "orrery/validate/judge/kernels.h"
 #include "tests/accuracy/kernel_tables.h"
 
 namespace orrery {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "orrery/kernel/family.h"
+#include "orrery/kernel/families/family.h"
 
 namespace orrery {
 

@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "orrery/base/bundle.h"
-#include "orrery/kernel/samples.h"
+#include "orrery/kernel/fit/samples.h"
 #include "tests/accuracy/kernel_tables.h"
 
 namespace orrery {

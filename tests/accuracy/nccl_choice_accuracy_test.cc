@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/csv.h"
-#include "orrery/network/measured_place.h"
-#include "orrery/network/nccl_tuner.h"
-#include "orrery/network/network_model.h"
+#include "orrery/network/collectives/nccl_tuner.h"
+#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/fit/measured_place.h"
 
 namespace orrery {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "orrery/base/bundle.h"
-#include "orrery/network/network_fit.h"
+#include "orrery/network/fit/network_fit.h"
 
 namespace orrery {
 namespace {

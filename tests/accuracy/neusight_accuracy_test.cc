@@ -1,6 +1,6 @@
 // NeuSight's labels of inference and training, composed op by op, beside NeuSight's own
 // predictions of the same rows; skipped where the tables are absent.
-#include "orrery/validate/neusight.h"
+#include "orrery/validate/judge/neusight.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <map>
 
-#include "orrery/validate/errors.h"
+#include "orrery/base/error_summary.h"
 
 namespace orrery {
 namespace {

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "orrery/kernel/samples.h"
+#include "orrery/kernel/fit/samples.h"
 #include "tests/accuracy/kernel_tables.h"
 
 namespace orrery {

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "orrery/validate/training.h"
+#include "orrery/validate/judge/training.h"
 
 namespace orrery {
 namespace {

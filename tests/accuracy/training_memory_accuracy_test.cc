@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "orrery/validate/training_memory.h"
+#include "orrery/validate/judge/training_memory.h"
 
 namespace orrery {
 namespace {

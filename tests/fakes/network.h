@@ -1,7 +1,7 @@
 // A network for tests of what stands above it: only predict() is asked.
 #pragma once
 
-#include "orrery/network/network_model.h"
+#include "orrery/network/collectives/network_model.h"
 
 namespace orrery {
 

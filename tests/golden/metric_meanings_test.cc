@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "orrery/network/chakra.h"
+#include "orrery/flow/chakra/chakra.h"
 #include "orrery/scenario/runner.h"
 
 namespace orrery {

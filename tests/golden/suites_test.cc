@@ -8,9 +8,9 @@
 #include <set>
 
 #include "orrery/base/error.h"
-#include "orrery/validate/suite.h"
-#include "orrery/validate/suite_coverage.h"
-#include "orrery/validate/suite_score.h"
+#include "orrery/suite/suite.h"
+#include "orrery/suite/suite_coverage.h"
+#include "orrery/suite/suite_score.h"
 
 namespace orrery {
 namespace {

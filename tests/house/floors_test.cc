@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "tests/house/includes.h"
+#include "tests/house/plan.h"
 
 namespace orrery::house {
 namespace {
@@ -16,15 +18,61 @@ using ::std::filesystem::path;
 
 const path kRoot = ORRERY_SOURCE_DIR;
 
-Floors floors_of_tree() { return parse_rooms(read_text(kRoot / "cmake/rooms.txt")); }
+Plan plan_of_tree() { return parse_plan(read_text(kRoot / "cmake/rooms.txt")); }
 
-// A small house: base below, two rooms side by side on floor 1, one above.
-const Floors kHouse = {{"base", 0}, {"hardware", 1}, {"model", 1}, {"workload", 2}};
+// A small house: base below, two rooms side by side on floor 1, and one above with inner rooms.
+const Plan kHouse = parse_plan(
+    "0 base\n    front b.h\n1 hardware\n    front g.h\n1 model\n    front m.h\n2 workload\n"
+    "    inner ops < plan, lists < program; notes\n    front ops/op.h\n");
 
 TEST(Rooms, ListIsParsedAndChecked) {
-  EXPECT_EQ(parse_rooms("# comment\n0 base\n\n12 attic\n"), (Floors{{"base", 0}, {"attic", 12}}));
-  EXPECT_THROW(parse_rooms("base 0\n"), std::runtime_error);
-  EXPECT_THROW(parse_rooms("0 base\n1 base\n"), std::runtime_error);
+  const Plan plan = parse_plan("# comment\n0 base\n    front x/a.h\n\n12 attic\n");
+  ASSERT_EQ(plan.size(), 2u);
+  EXPECT_EQ(plan.at("attic").floor, 12);
+  EXPECT_TRUE(plan.at("base").front.contains("x/a.h"));
+  EXPECT_THROW(parse_plan("base 0\n"), std::runtime_error);
+  EXPECT_THROW(parse_plan("0 base\n1 base\n"), std::runtime_error);
+  EXPECT_THROW(parse_plan("    front a.h\n"), std::runtime_error);
+  EXPECT_THROW(parse_plan("0 base\n    front a.h\n    front a.h\n"), std::runtime_error);
+  EXPECT_THROW(parse_plan("0 base\n    inner a > b\n"), std::runtime_error);
+}
+
+TEST(Rooms, InnerRoomsHaveFloors) {
+  const Room& workload = kHouse.at("workload");
+  EXPECT_EQ(workload.inner.at("ops"), 0);
+  EXPECT_EQ(workload.inner.at("plan"), 1);
+  EXPECT_EQ(workload.inner.at("lists"), 1);
+  EXPECT_EQ(workload.inner.at("program"), 2);
+  EXPECT_TRUE(workload.apart.contains("notes"));
+  EXPECT_FALSE(workload.apart.contains("ops"));
+}
+
+// The faults of a source of `path` that includes `target` alone.
+std::size_t faults(std::string_view path, std::string_view target) {
+  return include_faults(kHouse, path, "#include \"" + std::string(target) + "\"").size();
+}
+
+TEST(Includes, InsideARoomOnlyLowerInnerRoomsAreAllowed) {
+  EXPECT_EQ(faults("orrery/workload/plan/p.cc", "orrery/workload/plan/q.h"), 0u);
+  EXPECT_EQ(faults("orrery/workload/program/p.cc", "orrery/workload/ops/private.h"), 0u);
+  EXPECT_EQ(faults("orrery/workload/plan/p.cc", "orrery/workload/lists/l.h"), 1u);
+  EXPECT_EQ(faults("orrery/workload/ops/p.cc", "orrery/workload/program/l.h"), 1u);
+  EXPECT_EQ(faults("orrery/workload/program/p.cc", "orrery/workload/notes/n.h"), 1u);
+  EXPECT_EQ(faults("orrery/workload/notes/n.cc", "orrery/workload/ops/op.h"), 1u);
+}
+
+TEST(Includes, AFileOutsideTheInnerRoomsIsAFault) {
+  EXPECT_EQ(faults("orrery/workload/p.cc", "orrery/base/b.h"), 1u);
+  EXPECT_EQ(faults("orrery/workload/shed/p.cc", "orrery/base/b.h"), 1u);
+  EXPECT_EQ(faults("orrery/base/shed/p.cc", "orrery/base/b.h"), 1u);
+}
+
+TEST(Includes, OtherRoomsAndFacesUseTheFrontOnly) {
+  EXPECT_EQ(faults("orrery/model/m.cc", "orrery/base/b.h"), 0u);
+  EXPECT_EQ(faults("orrery/model/m.cc", "orrery/base/private.h"), 1u);
+  EXPECT_EQ(faults("apps/cli/main.cc", "orrery/workload/ops/op.h"), 0u);
+  EXPECT_EQ(faults("apps/cli/main.cc", "orrery/workload/ops/private.h"), 1u);
+  EXPECT_EQ(faults("tests/unit/base/b_test.cc", "orrery/base/private.h"), 0u);
 }
 
 TEST(Includes, OnlyQuotedOnesAreReadWithTheirLines) {
@@ -37,13 +85,12 @@ TEST(Includes, OnlyQuotedOnesAreReadWithTheirLines) {
 }
 
 TEST(Includes, LowerFloorsAndTheOwnRoomAreAllowed) {
-  EXPECT_TRUE(include_faults(kHouse, "orrery/workload/a.cc",
-                             "#include \"orrery/workload/a.h\"\n#include \"orrery/model/m.h\"\n"
+  EXPECT_TRUE(include_faults(kHouse, "orrery/workload/ops/a.cc",
+                             "#include \"orrery/workload/ops/a.h\"\n"
+                             "#include \"orrery/model/m.h\"\n"
                              "#include \"orrery/base/b.h\"\n#include <fmt/format.h>\n")
                   .empty());
-  EXPECT_TRUE(include_faults(kHouse, "apps/cli/main.cc",
-                             "#include \"apps/cli/table.h\"\n#include \"orrery/workload/a.h\"\n")
-                  .empty());
+  EXPECT_EQ(faults("apps/cli/main.cc", "apps/cli/table.h"), 0u);
 }
 
 TEST(Includes, TheSameOrAHigherFloorIsAFaultWithFileAndLine) {
@@ -51,8 +98,9 @@ TEST(Includes, TheSameOrAHigherFloorIsAFaultWithFileAndLine) {
       include_faults(kHouse, "orrery/model/m.h", "\n#include \"orrery/hardware/g.h\"\n");
   ASSERT_EQ(same.size(), 1u);
   EXPECT_TRUE(same[0].starts_with("orrery/model/m.h:2: ")) << same[0];
-  EXPECT_EQ(include_faults(kHouse, "orrery/base/b.h", "#include \"orrery/workload/a.h\"").size(),
-            1u);
+  EXPECT_EQ(
+      include_faults(kHouse, "orrery/base/b.h", "#include \"orrery/workload/ops/op.h\"").size(),
+      1u);
 }
 
 TEST(Includes, UnknownRoomsAndRelativePathsAreFaults) {
@@ -65,12 +113,12 @@ TEST(Includes, UnknownRoomsAndRelativePathsAreFaults) {
 }
 
 TEST(Tree, EveryIncludeKeepsTheFloors) {
-  const Floors floors = floors_of_tree();
+  const Plan plan = plan_of_tree();
   std::size_t files = 0;
   for (const char* folder : {"orrery", "apps", "bindings", "tests", "bench", "fuzz"}) {
     for (const auto& file : sources_below(kRoot, folder)) {
       ++files;
-      for (const auto& fault : include_faults(floors, file, read_text(kRoot / file))) {
+      for (const auto& fault : include_faults(plan, file, read_text(kRoot / file))) {
         ADD_FAILURE() << fault;
       }
     }
@@ -80,12 +128,35 @@ TEST(Tree, EveryIncludeKeepsTheFloors) {
 
 TEST(Tree, TheFoldersAreTheRooms) {
   std::set<std::string> listed;
-  for (const auto& [room, floor] : floors_of_tree()) listed.insert(room);
+  for (const auto& [name, room] : plan_of_tree()) {
+    if (room.inner.empty()) listed.insert(name);
+    for (const auto& [inner, floor] : room.inner) listed.insert(name + "/" + inner);
+  }
   std::set<std::string> folders;
-  for (const auto& entry : std::filesystem::directory_iterator(kRoot / "orrery")) {
-    if (entry.is_directory()) folders.insert(entry.path().filename().string());
+  for (const auto& file : sources_below(kRoot, "orrery")) {
+    folders.insert(path(file).parent_path().lexically_relative("orrery").generic_string());
   }
   EXPECT_EQ(folders, listed);
+}
+
+// A front that lists what nobody uses is a longer manual than the library needs.
+TEST(Tree, EveryFrontHeaderIsUsedByAnotherRoomOrAFace) {
+  std::map<std::string, std::set<std::string>> users;  // header -> top folders that include it
+  for (const char* folder : {"orrery", "apps", "bindings"}) {
+    for (const auto& file : sources_below(kRoot, folder)) {
+      const auto user = file.substr(0, file.find('/', std::string("orrery/").size()) + 1);
+      for (const auto& include : quoted_includes(read_text(kRoot / file))) {
+        users[include.target].insert(user);
+      }
+    }
+  }
+  for (const auto& [name, room] : plan_of_tree()) {
+    for (const auto& header : room.front) {
+      auto& by = users["orrery/" + name + "/" + header];
+      by.erase("orrery/" + name + "/");
+      EXPECT_FALSE(by.empty()) << name << ": front " << header << " is used by no other room";
+    }
+  }
 }
 
 // A header that stands first in its own source is compiled with nothing before it, so it is

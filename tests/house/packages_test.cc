@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "tests/house/includes.h"
+#include "tests/house/plan.h"
 
 namespace orrery::house {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "orrery/base/random.h"
-#include "orrery/training/chance.h"
+#include "orrery/training/chance/chance.h"
 
 namespace orrery {
 namespace {

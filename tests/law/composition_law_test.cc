@@ -16,9 +16,9 @@
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog.h"
 #include "orrery/scenario/service_answer.h"
-#include "orrery/serving/step_clock.h"
+#include "orrery/serving/steps/step_clock.h"
 #include "orrery/step/step_model.h"
-#include "orrery/training/iteration.h"
+#include "orrery/training/iteration/iteration.h"
 #include "tests/fakes/network.h"
 
 namespace orrery {

@@ -8,10 +8,10 @@
 #include <limits>
 #include <vector>
 
-#include "orrery/network/cost.h"
-#include "orrery/network/flow_collectives.h"
-#include "orrery/network/flow_simulation.h"
-#include "orrery/network/topology_build.h"
+#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/simulation/flow_simulation.h"
+#include "orrery/flow/topology/topology_build.h"
+#include "orrery/network/collectives/cost.h"
 
 namespace orrery {
 namespace {

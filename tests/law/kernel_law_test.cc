@@ -8,8 +8,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/family.h"
-#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/families/family.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
 namespace {

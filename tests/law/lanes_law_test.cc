@@ -4,8 +4,8 @@
 
 #include <tbb/global_control.h>
 
-#include "orrery/serving/scheduler.h"
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
+#include "orrery/serving/schedulers/scheduler.h"
 #include "tests/law/serving_run.h"
 
 namespace orrery::serving_run {

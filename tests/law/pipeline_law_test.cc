@@ -8,7 +8,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/random.h"
-#include "orrery/training/pipeline.h"
+#include "orrery/training/events/pipeline.h"
 #include "tests/law/reference_pipeline.h"
 
 namespace orrery {

@@ -2,7 +2,7 @@
 // computed again and again until none changes.
 #pragma once
 
-#include "orrery/training/pipeline.h"
+#include "orrery/training/events/pipeline.h"
 
 namespace orrery {
 

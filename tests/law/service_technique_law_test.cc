@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "orrery/serving/scheduler.h"
+#include "orrery/serving/schedulers/scheduler.h"
 #include "tests/law/serving_run.h"
 
 namespace orrery::serving_run {

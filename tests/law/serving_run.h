@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "orrery/serving/engine.h"
+#include "orrery/serving/engine/engine.h"
 
 namespace orrery::serving_run {
 

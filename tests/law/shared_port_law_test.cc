@@ -9,10 +9,10 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
-#include "orrery/training/iteration.h"
-#include "orrery/training/iteration_events.h"
-#include "orrery/training/shared_port.h"
-#include "orrery/training/stage_streams.h"
+#include "orrery/training/events/iteration_events.h"
+#include "orrery/training/events/stage_streams.h"
+#include "orrery/training/iteration/iteration.h"
+#include "orrery/training/overlap/shared_port.h"
 #include "tests/law/training_world.h"
 
 namespace orrery {

@@ -8,7 +8,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog.h"
-#include "orrery/serving/step_clock.h"
+#include "orrery/serving/steps/step_clock.h"
 
 namespace orrery {
 namespace {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "orrery/training/trace_replay.h"
-#include "tests/unit/training/traced_machine.h"
+#include "orrery/replay/trace_replay.h"
+#include "tests/unit/replay/traced_machine.h"
 
 namespace orrery {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
-#include "orrery/training/iteration.h"
-#include "orrery/training/iteration_events.h"
+#include "orrery/training/events/iteration_events.h"
+#include "orrery/training/iteration/iteration.h"
 #include "tests/law/training_world.h"
 
 namespace orrery {

@@ -6,8 +6,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/memory/training_memory.h"
-#include "orrery/training/job_schedule.h"
-#include "orrery/training/pipeline.h"
+#include "orrery/training/events/pipeline.h"
+#include "orrery/training/schedules/job_schedule.h"
 
 namespace orrery {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "orrery/model/catalog.h"
-#include "orrery/training/iteration.h"
+#include "orrery/training/iteration/iteration.h"
 
 namespace orrery {
 

@@ -6,7 +6,7 @@
 
 #include "orrery/model/catalog.h"
 #include "orrery/model/parameters.h"
-#include "orrery/workload/program.h"
+#include "orrery/workload/inference/program.h"
 #include "tests/unit/workload/reading.h"
 
 namespace orrery {

@@ -3,9 +3,9 @@
 // the flow level is then the least that a pattern takes.
 #include <gtest/gtest.h>
 
-#include "orrery/network/flow_collectives.h"
-#include "orrery/network/flow_simulation.h"
-#include "orrery/network/topology_build.h"
+#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/simulation/flow_simulation.h"
+#include "orrery/flow/topology/topology_build.h"
 #include "tests/packet/packet_level.h"
 
 namespace orrery {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families.h"
+#include "orrery/kernel/families/families.h"
 
 namespace orrery {
 namespace {

@@ -1,4 +1,4 @@
-#include "orrery/kernel/boosted_trees.h"
+#include "orrery/kernel/fit/boosted_trees.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "orrery/kernel/calibration.h"
+#include "orrery/kernel/tiers/calibration.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/calibrate.h"
-#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/fit/calibrate.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
 namespace {

@@ -1,11 +1,11 @@
-#include "orrery/kernel/class_fit.h"
+#include "orrery/kernel/fit/class_fit.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "orrery/base/random.h"
-#include "orrery/kernel/families.h"
+#include "orrery/kernel/families/families.h"
 
 namespace orrery {
 namespace {

@@ -1,5 +1,5 @@
 // Kernels timed as eager PyTorch launches them, gradients, and which families serve whom.
-#include "orrery/kernel/eager_fit.h"
+#include "orrery/kernel/fit/eager_fit.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families.h"
-#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/families/families.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
 namespace {

@@ -1,4 +1,4 @@
-#include "orrery/kernel/fit.h"
+#include "orrery/kernel/fit/fit.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families.h"
-#include "orrery/kernel/samples.h"
-#include "orrery/kernel/surface.h"
+#include "orrery/kernel/families/families.h"
+#include "orrery/kernel/fit/samples.h"
+#include "orrery/kernel/surface/surface.h"
 
 namespace orrery {
 namespace {

@@ -1,4 +1,4 @@
-#include "orrery/kernel/grid_fit.h"
+#include "orrery/kernel/fit/grid_fit.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families.h"
-#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/families/families.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
 namespace {

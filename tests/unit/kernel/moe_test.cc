@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families.h"
-#include "orrery/kernel/kernel_model.h"
+#include "orrery/kernel/families/families.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
 namespace {

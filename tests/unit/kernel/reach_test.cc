@@ -1,4 +1,4 @@
-#include "orrery/kernel/reach.h"
+#include "orrery/kernel/surface/reach.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/kernel_model.h"
-#include "orrery/kernel/surface.h"
+#include "orrery/kernel/surface/surface.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
 namespace {

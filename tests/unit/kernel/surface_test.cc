@@ -1,4 +1,4 @@
-#include "orrery/kernel/surface.h"
+#include "orrery/kernel/surface/surface.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/fit.h"
-#include "orrery/kernel/kernel_model.h"
-#include "orrery/kernel/sweep_rows.h"
+#include "orrery/kernel/families/sweep_rows.h"
+#include "orrery/kernel/fit/fit.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
 namespace {

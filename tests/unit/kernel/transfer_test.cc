@@ -1,4 +1,4 @@
-#include "orrery/kernel/transfer.h"
+#include "orrery/kernel/tiers/transfer.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families.h"
+#include "orrery/kernel/families/families.h"
 
 namespace orrery {
 namespace {

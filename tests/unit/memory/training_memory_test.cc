@@ -10,7 +10,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/memory/saved_activations.h"
 #include "orrery/model/catalog.h"
-#include "orrery/workload/training_parameters.h"
+#include "orrery/workload/training/training_parameters.h"
 
 namespace orrery {
 namespace {

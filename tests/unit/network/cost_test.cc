@@ -1,4 +1,4 @@
-#include "orrery/network/cost.h"
+#include "orrery/network/collectives/cost.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "orrery/network/expert_exchange.h"
+#include "orrery/network/collectives/expert_exchange.h"
 
 #include <gtest/gtest.h>
 
-#include "orrery/network/network_model.h"
+#include "orrery/network/collectives/network_model.h"
 
 namespace orrery {
 namespace {

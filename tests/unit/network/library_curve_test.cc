@@ -1,12 +1,12 @@
-#include "orrery/network/library_curve.h"
+#include "orrery/network/collectives/library_curve.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "orrery/network/across_fit.h"
-#include "orrery/network/nccl_graph.h"
-#include "orrery/network/network_model.h"
+#include "orrery/network/collectives/nccl_graph.h"
+#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/fit/across_fit.h"
 
 namespace orrery {
 namespace {

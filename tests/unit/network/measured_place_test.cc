@@ -1,4 +1,4 @@
-#include "orrery/network/measured_place.h"
+#include "orrery/network/fit/measured_place.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "orrery/network/mixed_network.h"
+#include "orrery/network/collectives/mixed_network.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

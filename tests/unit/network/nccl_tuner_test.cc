@@ -1,4 +1,4 @@
-#include "orrery/network/nccl_tuner.h"
+#include "orrery/network/collectives/nccl_tuner.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "orrery/network/network_constants.h"
+#include "orrery/network/collectives/network_constants.h"
 
 #include <gtest/gtest.h>
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 
 #include "orrery/base/error.h"
-#include "orrery/network/cost.h"
-#include "orrery/network/nccl_graph.h"
-#include "orrery/network/network_constants.h"
-#include "orrery/network/network_fit.h"
-#include "orrery/network/network_model.h"
+#include "orrery/network/collectives/cost.h"
+#include "orrery/network/collectives/nccl_graph.h"
+#include "orrery/network/collectives/network_constants.h"
+#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/fit/network_fit.h"
 
 namespace orrery {
 namespace {

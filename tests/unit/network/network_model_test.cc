@@ -1,4 +1,4 @@
-#include "orrery/network/network_model.h"
+#include "orrery/network/collectives/network_model.h"
 
 #include <gtest/gtest.h>
 

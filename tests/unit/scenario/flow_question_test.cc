@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
-#include "orrery/network/chakra.h"
+#include "orrery/flow/chakra/chakra.h"
 #include "orrery/scenario/runner.h"
 
 namespace orrery {

@@ -1,11 +1,11 @@
 // Adapters: who asks for which, which are on the GPU, what waiting for them costs.
-#include "orrery/serving/adapters.h"
+#include "orrery/serving/state/adapters.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
 namespace {

@@ -1,5 +1,5 @@
 // Beam search as rounds of requests for one token.
-#include "orrery/serving/beam_search.h"
+#include "orrery/serving/cluster/beam_search.h"
 
 #include <gtest/gtest.h>
 

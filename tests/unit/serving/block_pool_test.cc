@@ -1,5 +1,5 @@
 // The paged pool: its free queue and its index of full blocks.
-#include "orrery/serving/block_pool.h"
+#include "orrery/serving/state/block_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
-#include "orrery/serving/adapters.h"
-#include "orrery/serving/load.h"
-#include "orrery/serving/trace.h"
+#include "orrery/serving/requests/load.h"
+#include "orrery/serving/requests/trace.h"
+#include "orrery/serving/state/adapters.h"
 #include "tests/refusal.h"
 #include "tests/unit/serving/service_fixture.h"
 

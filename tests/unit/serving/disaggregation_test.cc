@@ -1,8 +1,8 @@
 // Prefill and decode apart.
 #include <gtest/gtest.h>
 
-#include "orrery/serving/kv_transfer.h"
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/kv_transfer.h"
+#include "orrery/serving/cluster/simulation.h"
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {

@@ -1,4 +1,4 @@
-#include "orrery/serving/engine.h"
+#include "orrery/serving/engine/engine.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "orrery/base/error.h"
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {

@@ -1,7 +1,7 @@
 // What the front end adds: requests pass it one after the other, then wait the overhead.
 #include <gtest/gtest.h>
 
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "orrery/serving/cache_tiers.h"
-#include "orrery/serving/extents.h"
-#include "orrery/serving/scheduler.h"
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
+#include "orrery/serving/schedulers/scheduler.h"
+#include "orrery/serving/state/cache_tiers.h"
+#include "orrery/serving/state/extents.h"
 
 namespace orrery {
 namespace {

@@ -2,8 +2,8 @@
 // everything and one with a window of 8, so that a row is two blocks; steps of at most 8 tokens.
 #include <gtest/gtest.h>
 
-#include "orrery/serving/scheduler.h"
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
+#include "orrery/serving/schedulers/scheduler.h"
 
 namespace orrery {
 namespace {

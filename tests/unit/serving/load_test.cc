@@ -6,8 +6,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/quantile.h"
-#include "orrery/serving/gap_histogram.h"
-#include "orrery/serving/load.h"
+#include "orrery/serving/cluster/gap_histogram.h"
+#include "orrery/serving/requests/load.h"
 
 namespace orrery {
 namespace {

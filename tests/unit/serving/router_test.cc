@@ -1,4 +1,4 @@
-#include "orrery/serving/router.h"
+#include "orrery/serving/routers/router.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Each scheduler on a few requests, step by step; expectations are worked out by hand from its
 // rules.
-#include "orrery/serving/scheduler.h"
+#include "orrery/serving/schedulers/scheduler.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

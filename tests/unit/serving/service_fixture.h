@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
 

@@ -1,5 +1,5 @@
 // Engines that share a GPU.
-#include "orrery/serving/shared_gpu.h"
+#include "orrery/serving/cluster/shared_gpu.h"
 
 #include <gtest/gtest.h>
 

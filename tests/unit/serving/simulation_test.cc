@@ -1,11 +1,11 @@
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
 
 #include <gtest/gtest.h>
 
 #include <tuple>
 
 #include "orrery/base/error.h"
-#include "orrery/serving/load.h"
+#include "orrery/serving/requests/load.h"
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {

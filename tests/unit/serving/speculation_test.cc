@@ -1,10 +1,10 @@
 // Acceptance of drafts as a process, and the engine that verifies them.
-#include "orrery/serving/speculation.h"
+#include "orrery/serving/steps/speculation.h"
 
 #include <gtest/gtest.h>
 
-#include "orrery/serving/drafting_clock.h"
-#include "orrery/serving/simulation.h"
+#include "orrery/serving/cluster/simulation.h"
+#include "orrery/serving/steps/drafting_clock.h"
 
 namespace orrery {
 namespace {

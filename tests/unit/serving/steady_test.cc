@@ -1,5 +1,5 @@
 // Closed forms of a batch and a closed loop, on steps with simple times.
-#include "orrery/serving/steady.h"
+#include "orrery/serving/closed_form/steady.h"
 
 #include <gtest/gtest.h>
 

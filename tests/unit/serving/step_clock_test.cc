@@ -1,5 +1,5 @@
 // The clock's tables and its waves against the step room.
-#include "orrery/serving/step_clock.h"
+#include "orrery/serving/steps/step_clock.h"
 
 #include <gtest/gtest.h>
 

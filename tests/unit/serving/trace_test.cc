@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
-#include "orrery/serving/trace.h"
+#include "orrery/serving/requests/trace.h"
 #include "tests/refusal.h"
 
 namespace orrery {

@@ -1,4 +1,4 @@
-#include "orrery/training/chance.h"
+#include "orrery/training/chance/chance.h"
 
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>

@@ -1,4 +1,4 @@
-#include "orrery/training/checkpoint.h"
+#include "orrery/training/chance/checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

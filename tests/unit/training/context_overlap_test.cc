@@ -1,5 +1,5 @@
 // Context-parallel communication beside attention: by hand, and event level against closed form.
-#include "orrery/training/context_overlap.h"
+#include "orrery/training/overlap/context_overlap.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,10 +1,10 @@
 // Data-parallel communication beside computation, by hand and event by event.
-#include "orrery/training/data_overlap.h"
+#include "orrery/training/overlap/data_overlap.h"
 
 #include <gtest/gtest.h>
 
-#include "orrery/training/pipeline.h"
-#include "orrery/training/shared_port.h"
+#include "orrery/training/events/pipeline.h"
+#include "orrery/training/overlap/shared_port.h"
 
 namespace orrery {
 namespace {

@@ -1,5 +1,5 @@
 // Iterations under the priors against published runs, and what each part must do.
-#include "orrery/training/iteration.h"
+#include "orrery/training/iteration/iteration.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
-#include "orrery/training/chunk_time.h"
-#include "orrery/training/iteration_events.h"
-#include "orrery/training/schedule.h"
+#include "orrery/training/events/iteration_events.h"
+#include "orrery/training/iteration/chunk_time.h"
+#include "orrery/training/schedules/schedule.h"
 
 namespace orrery {
 namespace {

@@ -1,4 +1,4 @@
-#include "orrery/training/offload_overlap.h"
+#include "orrery/training/overlap/offload_overlap.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A user's factors, from iterations made up with a known one.
-#include "orrery/training/own_factors.h"
+#include "orrery/training/fit/own_factors.h"
 
 #include <gtest/gtest.h>
 

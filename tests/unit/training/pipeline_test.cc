@@ -1,5 +1,5 @@
 // One iteration, event by event, on cases small enough to draw.
-#include "orrery/training/pipeline.h"
+#include "orrery/training/events/pipeline.h"
 
 #include <gtest/gtest.h>
 

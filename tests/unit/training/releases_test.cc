@@ -1,12 +1,12 @@
 // Versions of stacks as dates, and what they do to constants.
-#include "orrery/training/releases.h"
+#include "orrery/training/iteration/releases.h"
 
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/training/constants.h"
-#include "orrery/training/stacks.h"
+#include "orrery/training/iteration/constants.h"
+#include "orrery/training/iteration/stacks.h"
 
 namespace orrery {
 namespace {

@@ -1,5 +1,5 @@
 // Are the orders those that the papers draw, and do shapes that break a rule say which?
-#include "orrery/training/schedule.h"
+#include "orrery/training/schedules/schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Pieces of a product beside pieces of a collective: by hand, and event level against closed form.
-#include "orrery/training/stream_overlap.h"
+#include "orrery/training/overlap/stream_overlap.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "orrery/training/timeline.h"
+#include "orrery/training/events/timeline.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "orrery/validate/accuracy.h"
+#include "orrery/validate/report/accuracy.h"
 
 #include <gtest/gtest.h>
 

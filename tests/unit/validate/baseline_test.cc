@@ -1,4 +1,4 @@
-#include "orrery/validate/baseline.h"
+#include "orrery/validate/report/baseline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

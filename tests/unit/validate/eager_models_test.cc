@@ -1,5 +1,5 @@
 // Models op by op against their FLOPs by formula.
-#include "orrery/validate/eager_models.h"
+#include "orrery/validate/rows/eager_models.h"
 
 #include <gtest/gtest.h>
 

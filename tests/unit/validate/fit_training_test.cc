@@ -1,12 +1,12 @@
 // Fits of constants on iterations made up from known constants.
-#include "orrery/validate/fit_training.h"
+#include "orrery/validate/fit/fit_training.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "orrery/training/own_factors.h"
-#include "orrery/validate/training_folds.h"
+#include "orrery/training/fit/own_factors.h"
+#include "orrery/validate/judge/training_folds.h"
 
 namespace orrery {
 namespace {

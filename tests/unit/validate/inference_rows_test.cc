@@ -1,4 +1,4 @@
-#include "orrery/validate/inference_rows.h"
+#include "orrery/validate/rows/inference_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 
 #include <fstream>
 
-#include "orrery/validate/inferencex.h"
-#include "orrery/validate/report.h"
+#include "orrery/validate/report/report.h"
+#include "orrery/validate/rows/inferencex.h"
 
 namespace orrery {
 namespace {

@@ -1,4 +1,4 @@
-#include "orrery/validate/kernels.h"
+#include "orrery/validate/judge/kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families.h"
-#include "orrery/kernel/samples.h"
+#include "orrery/kernel/families/families.h"
+#include "orrery/kernel/fit/samples.h"
 
 namespace orrery {
 namespace {

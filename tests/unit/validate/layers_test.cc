@@ -1,4 +1,4 @@
-#include "orrery/validate/layers.h"
+#include "orrery/validate/judge/layers.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
-#include "orrery/validate/steps.h"
+#include "orrery/validate/judge/steps.h"
 
 namespace orrery {
 namespace {

@@ -1,5 +1,5 @@
 // Rows of a made-up table in the columns of mlperf_training.csv.
-#include "orrery/validate/mlperf_rows.h"
+#include "orrery/validate/rows/mlperf_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
-#include "orrery/validate/network.h"
+#include "orrery/validate/judge/network.h"
 
 namespace orrery {
 namespace {

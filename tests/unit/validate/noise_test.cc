@@ -1,4 +1,4 @@
-#include "orrery/validate/noise.h"
+#include "orrery/validate/report/noise.h"
 
 #include <gtest/gtest.h>
 

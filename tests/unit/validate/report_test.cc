@@ -1,4 +1,4 @@
-#include "orrery/validate/report.h"
+#include "orrery/validate/report/report.h"
 
 #include <gtest/gtest.h>
 

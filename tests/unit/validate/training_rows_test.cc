@@ -1,5 +1,5 @@
 // Rows of a made-up table in the columns of iteration.csv: what they state, what the stack adds.
-#include "orrery/validate/training_rows.h"
+#include "orrery/validate/rows/training_rows.h"
 
 #include <gtest/gtest.h>
 

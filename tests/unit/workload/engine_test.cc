@@ -1,4 +1,4 @@
-#include "orrery/workload/engine.h"
+#include "orrery/workload/plan/engine.h"
 
 #include <gtest/gtest.h>
 

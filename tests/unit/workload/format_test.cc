@@ -1,4 +1,4 @@
-#include "orrery/workload/format.h"
+#include "orrery/workload/ops/format.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Adapters' ops and sizes against sums by hand: Llama-2-7B, hidden 4096, intermediate 11008.
-#include "orrery/workload/lora_ops.h"
+#include "orrery/workload/inference/lora_ops.h"
 
 #include <gtest/gtest.h>
 

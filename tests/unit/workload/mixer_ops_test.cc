@@ -1,4 +1,4 @@
-#include "orrery/workload/mixer_ops.h"
+#include "orrery/workload/inference/mixer_ops.h"
 
 #include <gtest/gtest.h>
 

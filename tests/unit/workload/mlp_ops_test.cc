@@ -1,4 +1,4 @@
-#include "orrery/workload/mlp_ops.h"
+#include "orrery/workload/inference/mlp_ops.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "orrery/workload/op.h"
+#include "orrery/workload/ops/op.h"
 
 #include <gtest/gtest.h>
 

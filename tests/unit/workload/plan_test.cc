@@ -1,4 +1,4 @@
-#include "orrery/workload/plan.h"
+#include "orrery/workload/plan/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

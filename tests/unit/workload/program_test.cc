@@ -1,4 +1,4 @@
-#include "orrery/workload/program.h"
+#include "orrery/workload/inference/program.h"
 
 #include <gtest/gtest.h>
 

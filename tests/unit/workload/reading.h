@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "orrery/workload/program.h"
+#include "orrery/workload/inference/program.h"
 
 namespace orrery::reading {
 

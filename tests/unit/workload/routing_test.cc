@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "orrery/base/random.h"
-#include "orrery/workload/op.h"
+#include "orrery/workload/ops/op.h"
 
 namespace orrery {
 namespace {

@@ -1,5 +1,5 @@
 // Rules of training jobs: each refusal names its numbers; what a rank holds; the passes' FLOPs.
-#include "orrery/workload/training_job.h"
+#include "orrery/workload/plan/training_job.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
-#include "orrery/workload/training_parameters.h"
-#include "orrery/workload/training_program.h"
+#include "orrery/workload/training/training_parameters.h"
+#include "orrery/workload/training/training_program.h"
 
 namespace orrery {
 namespace {

@@ -1,7 +1,7 @@
 // Gradients and optimizer: sizes, FLOPs and bytes by hand.
 #include <gtest/gtest.h>
 
-#include "orrery/workload/op.h"
+#include "orrery/workload/ops/op.h"
 
 namespace orrery {
 namespace {

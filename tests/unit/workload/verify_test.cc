@@ -3,7 +3,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog.h"
-#include "orrery/workload/draft_model.h"
+#include "orrery/workload/plan/draft_model.h"
 #include "tests/unit/workload/reading.h"
 
 namespace orrery {

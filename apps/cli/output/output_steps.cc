@@ -1,0 +1,89 @@
+// Steps of simulated services: a table, a trace in Chrome's trace event format (which
+// ui.perfetto.dev opens: a process is an engine, a counter its requests and KV memory), a series.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "apps/cli/output/output.h"
+
+namespace orrery::cli {
+
+std::string steps_csv(const Point& p) {
+  std::string out = "start_s,end_s,engine,decodes,prompts,prompt_tokens,running,waiting,kv_use\n";
+  for (const StepRow& s : p.steps) {
+    out += fmt::format("{:.9f},{:.9f},{},{},{},{},{},{},{:.4f}\n", s.start, s.end, s.engine,
+                       s.decodes, s.prompts, s.prompt_tokens, s.running, s.waiting, s.kv_use);
+  }
+  return out;
+}
+
+std::string steps_trace(const Point& p) {
+  std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  std::map<std::int64_t, bool> named;
+  const char* separator = "";
+  const auto add = [&](const std::string& event) {
+    out += separator;
+    out += event;
+    separator = ",\n";
+  };
+  for (const StepRow& s : p.steps) {
+    if (!std::exchange(named[s.engine], true)) {
+      add(fmt::format(
+          R"({{"ph":"M","pid":{0},"name":"process_name","args":{{"name":"engine {0}"}}}})",
+          s.engine));
+    }
+    const double ts = s.start * 1e6;
+    const char* kind = s.prompts == 0 ? "decode" : s.decodes == 0 ? "prefill" : "mixed";
+    add(fmt::format(
+        R"({{"ph":"X","pid":{},"tid":0,"ts":{:.3f},"dur":{:.3f},"name":"{}","args":{{"decodes":{},"prompts":{},"prompt_tokens":{}}}}})",
+        s.engine, ts, (s.end - s.start) * 1e6, kind, s.decodes, s.prompts, s.prompt_tokens));
+    add(fmt::format(
+        R"({{"ph":"C","pid":{},"ts":{:.3f},"name":"requests","args":{{"running":{},"waiting":{}}}}})",
+        s.engine, ts, s.running, s.waiting));
+    add(fmt::format(
+        R"({{"ph":"C","pid":{},"ts":{:.3f},"name":"kv_use","args":{{"share":{:.4f}}}}})", s.engine,
+        ts, s.kv_use));
+  }
+  return out + "\n]}\n";
+}
+
+std::string series_csv(const Point& p) {
+  // A step counts where it starts; running, waiting and KV use are sums and the mean over the
+  // engines of their last step by then.
+  struct Second {
+    std::int64_t steps = 0, decodes = 0, prompt_tokens = 0;
+  };
+  std::string out = "second,steps,decodes,prompt_tokens,running,waiting,kv_use\n";
+  std::map<std::int64_t, const StepRow*> last;
+  std::size_t next = 0;
+  std::vector<const StepRow*> order;
+  for (const StepRow& s : p.steps) order.push_back(&s);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const StepRow* a, const StepRow* b) { return a->start < b->start; });
+  for (std::int64_t second = 0; next < order.size(); ++second) {
+    Second sum;
+    for (; next < order.size() && order[next]->start < static_cast<double>(second + 1); ++next) {
+      const StepRow& s = *order[next];
+      ++sum.steps;
+      sum.decodes += s.decodes;
+      sum.prompt_tokens += s.prompt_tokens;
+      last[s.engine] = &s;
+    }
+    std::int64_t running = 0, waiting = 0;
+    double kv = 0;
+    for (const auto& [engine, s] : last) {
+      // An engine that ended its last step before this second has nothing to do.
+      if (s->end < static_cast<double>(second)) continue;
+      running += s->running, waiting += s->waiting, kv += s->kv_use;
+    }
+    if (!last.empty()) kv /= static_cast<double>(last.size());
+    out += fmt::format("{},{},{},{},{},{},{:.4f}\n", second, sum.steps, sum.decodes,
+                       sum.prompt_tokens, running, waiting, kv);
+  }
+  return out;
+}
+
+}  // namespace orrery::cli

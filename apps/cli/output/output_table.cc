@@ -1,0 +1,248 @@
+// The table that a person reads: no line wider than `columns`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "apps/cli/flags/help.h"
+#include "apps/cli/output/output.h"
+
+namespace orrery::cli {
+namespace {
+
+struct Style {
+  bool colour;
+  std::string bold(const std::string& s) const { return colour ? "\x1b[1m" + s + "\x1b[0m" : s; }
+  std::string dim(const std::string& s) const { return colour ? "\x1b[2m" + s + "\x1b[0m" : s; }
+};
+
+std::string trimmed(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+// Metrics that come as a distribution (ttft, ttft_p50, ttft_p90, ttft_p99): one line each.
+bool is_distribution(const Point& p, std::string_view name) {
+  return p.find(fmt::format("{}_p50", name)) && p.find(fmt::format("{}_p90", name)) &&
+         p.find(fmt::format("{}_p99", name));
+}
+
+bool in_distribution(const Point& p, std::string_view name) {
+  const auto end = name.rfind("_p");
+  return is_distribution(p, name) || (end != name.npos && is_distribution(p, name.substr(0, end)));
+}
+
+std::string distributions_of(const Point& p, const Style& style) {
+  std::vector<std::array<const Metric*, 4>> rows;  // mean, p50, p90, p99
+  std::size_t longest = 8;
+  for (const Metric& m : p.metrics) {
+    if (!is_distribution(p, m.name)) continue;
+    rows.push_back({&m, p.find(m.name + "_p50"), p.find(m.name + "_p90"), p.find(m.name + "_p99")});
+    longest = std::max(longest, m.name.size());
+  }
+  if (rows.empty()) return "";
+  const int wide = longest > 8 ? 8 : 10;  // of a figure: 80 columns in all
+  const auto line = [&](std::string_view name, const std::array<std::string, 4>& figures,
+                        std::string_view unit, std::string_view interval) {
+    std::string out = fmt::format("{:<{}}", name, longest);
+    for (const std::string& f : figures) out += fmt::format(" {:>{}}", f, wide);
+    return trimmed(fmt::format("{} {:<4} {}", out, unit, interval));
+  };
+  std::string out =
+      style.dim(line("", {"mean", "p50", "p90", "p99"}, "", "mean, 90 % interval")) + "\n";
+  for (const auto& [mean, p50, p90, p99] : rows)
+    out += line(mean->name,
+                {number(mean->value), number(p50->value), number(p90->value), number(p99->value)},
+                mean->unit, interval90(*mean)) +
+           "\n";
+  return out + "\n";
+}
+
+std::string metrics_of(const Point& p, const Style& style) {
+  constexpr std::string_view kLine = "{:<20} {:>10} {:<10}  {:<20} {}";
+  std::string out = distributions_of(p, style);
+  if (p.metrics.empty()) return out;
+  out += style.dim(fmt::format(fmt::runtime(kLine), "", "", "", "90 % interval", "origin")) + "\n";
+  for (const Metric& m : p.metrics) {
+    if (in_distribution(p, m.name)) continue;
+    out += fmt::format(fmt::runtime(kLine), m.name, number(m.value), m.unit, interval90(m),
+                       to_text(m.origin)) +
+           "\n";
+  }
+  return out;
+}
+
+std::string memory_of(const Point& p, const Style& style) {
+  if (p.memory.empty()) return "";
+  std::string out = style.bold("memory per GPU") + "\n";
+  Bytes total;
+  for (const MemoryRow& m : p.memory) {
+    out += fmt::format("  {:<18} {:>10.3f} GB\n", m.name, m.size.value() / 1e9);
+    total += m.size;
+  }
+  return out + fmt::format("  {:<18} {:>10.3f} GB of {:.3f} GB\n", "total", total.value() / 1e9,
+                           p.memory_capacity.value() / 1e9);
+}
+
+std::string kernels_of(const Point& p, std::string_view phase, const Style& style) {
+  constexpr std::string_view kLine = "  {:<18} {:>5} {:>8} {:>6}  {:<8} {:>4}  {:<11} {:>9}";
+  std::vector<const KernelRow*> rows;
+  Seconds whole;
+  for (const KernelRow& k : p.kernels) {
+    if (k.phase != phase) continue;
+    rows.push_back(&k);
+    whole += k.time.value;
+  }
+  if (rows.empty()) return "";
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](auto* a, auto* b) { return a->time.value > b->time.value; });
+  std::string out =
+      style.bold(phase == "iteration" ? fmt::format("iteration, {}", to_text(whole))
+                                      : fmt::format("{} step, {}", phase, to_text(whole))) +
+      "\n";
+  out += style.dim(fmt::format(fmt::runtime(kLine), "kernel", "calls", "time", "share", "bound",
+                               "peak", "tier", "90 %")) +
+         "\n";
+  for (const KernelRow* k : rows) {
+    out += fmt::format(fmt::runtime(kLine), k->name.substr(0, 18), number(k->calls),
+                       to_text(k->time.value), fmt::format("{:.1f}%", k->share * 100), k->bound,
+                       k->of_peak > 0 ? fmt::format("{:.0f}%", k->of_peak * 100) : "",
+                       to_text(k->time.origin),
+                       spread90(k->time.value.value(), k->time.quantile(0.05).value(),
+                                k->time.quantile(0.95).value())) +
+           "\n";
+  }
+  return out;
+}
+
+// Many points: one line each, with what varies and the metrics that there is room for.
+std::string sweep_table(const Answer& a, std::size_t columns, const Style& style) {
+  struct Column {
+    std::string title;
+    std::vector<std::string> cells;
+    std::size_t width() const {
+      std::size_t most = title.size();
+      for (const std::string& cell : cells) most = std::max(most, cell.size());
+      return most + 2;
+    }
+  };
+  std::vector<Column> table;
+  // Of training the GPUs are asked, and dp is what the rest leaves of them; elsewhere they follow.
+  const nlohmann::ordered_json& at = a.points[0].at;
+  const bool scales = at.contains("global_batch") && at.contains("gpus") &&
+                      std::any_of(a.points.begin(), a.points.end(), [&](const Point& p) {
+                        return p.at.value("gpus", nlohmann::ordered_json()) != at["gpus"];
+                      });
+  for (const auto& [key, first] : at.items()) {
+    const bool follows = scales ? key == "dp" : key == "gpus" && at.contains("tp");
+    if (first.is_structured() || key == "sizes" || follows) continue;
+    Column column{key, {}};
+    bool varies = false;
+    for (const Point& p : a.points) {
+      const auto value = p.at.find(key);
+      column.cells.push_back(value == p.at.end()  ? ""
+                             : value->is_string() ? value->get<std::string>()
+                                                  : value->dump());
+      varies |= column.cells.back() != column.cells.front();
+    }
+    if (varies) table.push_back(std::move(column));
+  }
+  std::vector<std::string>
+      names;  // of metrics, the first point that fits has them in order of interest
+  for (const char* name : {"ttft",
+                           "ttft_p99",
+                           "tpot",
+                           "tpot_p99",
+                           "goodput",
+                           "output_throughput",
+                           "iteration_time",
+                           "throughput_per_gpu",
+                           "mfu",
+                           "scaling_efficiency",
+                           "bubble",
+                           "time_to_train",
+                           "memory",
+                           "max_concurrency",
+                           "e2e",
+                           "time",
+                           "algbw",
+                           "busbw",
+                           "rate",
+                           "bandwidth",
+                           "kv_cache_per_request"}) {
+    for (const Point& p : a.points) {
+      if (p.find(name) && (names.empty() || names.back() != name)) names.push_back(name);
+    }
+  }
+  std::size_t used = 0;
+  for (const Column& column : table) used += column.width();
+  for (const std::string& name : names) {
+    Column column{name, {}};
+    for (const Point& p : a.points) {
+      const Metric* m = p.find(name);
+      column.cells.push_back(m ? number(m->value) : "-");
+      if (m)
+        column.title = name == "output_throughput"    ? "output " + m->unit
+                       : name == "memory"             ? "GB per GPU"
+                       : name == "throughput_per_gpu" ? m->unit + " per GPU"
+                                                      : name + " " + m->unit;
+    }
+    if (used + column.width() > columns) break;
+    used += column.width();
+    table.push_back(std::move(column));
+  }
+  std::string title;
+  for (const Column& column : table) title += fmt::format("{:>{}}", column.title, column.width());
+  std::string out = style.bold(title) + "\n";
+  bool all_fit = true;
+  for (std::size_t i = 0; i < a.points.size(); ++i) {
+    for (const Column& column : table)
+      out += fmt::format("{:>{}}", column.cells[i], column.width());
+    const bool fits = a.points[i].feasibility.fits;
+    out += fits ? "\n" : " *\n";
+    all_fit &= fits;
+  }
+  if (!all_fit) out += "* does not fit\n";
+  return out + style.dim("intervals, origins, breakdown and memory of each: -o json") + "\n";
+}
+
+}  // namespace
+
+std::string table(const Answer& a, bool breakdown, bool colour, std::size_t columns) {
+  const Style style{colour};
+  std::string out;
+  const auto question = a.resolved.find("question");
+  if (question != a.resolved.end() && !question->get<std::string>().empty()) {
+    out += wrapped(question->get<std::string>(), columns, "") + "\n";
+  }
+  if (a.points.size() > 1) return out + sweep_table(a, columns - 2, style);
+  for (const Point& p : a.points) {
+    out += wrapped(place(p), columns, "") + "\n";
+    if (!p.feasibility.fits) out += wrapped(misfit(p), columns, "") + "\n";
+    out += metrics_of(p, style);
+    const std::string memory = memory_of(p, style);
+    if (!memory.empty()) out += "\n" + memory;
+    if (breakdown) {
+      for (const char* phase : {"prefill", "decode", "iteration"}) {
+        const std::string rows = kernels_of(p, phase, style);
+        if (!rows.empty()) out += "\n" + rows;
+      }
+    }
+    if (!p.limit.empty()) out += "\n" + wrapped(p.limit, columns, "");
+    if (!p.notes.empty()) out += "\n" + style.dim("assumed") + "\n";
+    for (const std::string& note : p.notes) {
+      std::string lines = wrapped(note, columns, "    ");
+      out += lines.replace(2, 1, "-");
+    }
+  }
+  // No spaces at the ends of lines.
+  std::string clean;
+  for (std::size_t at = 0; at < out.size();) {
+    const std::size_t end = out.find('\n', at);
+    clean += trimmed(out.substr(at, end - at)) + "\n";
+    at = end + 1;
+  }
+  return clean;
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,103 @@
+// orrery estimate, memory, run: scenarios in, answers out.
+#include <fmt/format.h>
+
+#include "apps/cli/flags/flags.h"
+#include "apps/cli/flags/help.h"
+#include "apps/cli/flags/scenario_files.h"
+#include "apps/cli/output/output.h"
+#include "apps/cli/verbs/verbs.h"
+#include "orrery/scenario/runner.h"
+#include "orrery/scenario/scenario_file.h"
+
+namespace orrery::cli {
+namespace {
+
+struct Verb {
+  Verb(CLI::App& app, bool has_steps) : flags(app) {
+    add_output_flags(app, output, has_steps);
+    if (!has_steps) return;
+    app.add_option("--chakra", output.chakra,
+                   "write one prefill and one decode step as Chakra traces, PREFIX.prefill.0.et "
+                   "and PREFIX.decode.0.et, for `orrery network --chakra` and ASTRA-sim")
+        ->group("output")
+        ->type_name("PREFIX");
+  }
+  ScenarioFlags flags;
+  OutputOptions output;
+  std::vector<std::string> files;
+};
+
+// 3 if there are points and none of them fits.
+int feasibility_code(const std::vector<Answer>& answers) {
+  bool any = false, fits = false;
+  for (const Answer& a : answers) {
+    for (const Point& p : a.points) any = true, fits |= p.feasibility.fits;
+  }
+  return any && !fits ? 3 : 0;
+}
+
+void answer(Context& context, const std::vector<Scenario>& scenarios, const OutputOptions& output,
+            RunOptions options) {
+  Runner runner(context.bundle());
+  options.chakra = !output.chakra.empty();
+  options.breakdown =
+      output.breakdown || !output.html.empty() || !output.trace.empty() || options.chakra;
+  std::vector<Answer> answers;
+  for (const Scenario& s : scenarios) answers.push_back(runner.run(s, options));
+  print(answers, output);
+  context.exit_code = feasibility_code(answers);
+}
+
+std::string footer(std::string_view examples) {
+  return fmt::format("Examples:\n{}\n\n{}", examples, kDefinitions);
+}
+
+}  // namespace
+
+void add_estimate(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand(
+      "estimate", "latency, throughput, memory and kernel breakdown of one deployment");
+  app->footer(
+      footer("  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --isl 1024 --osl 128\n"
+             "  orrery estimate --model llama-3-8b --gpu a100-80g-sxm --batch 1-64*2 -o csv"));
+  auto verb = std::make_shared<Verb>(*app, true);
+  app->callback([verb, &context] { answer(context, {verb->flags.scenario()}, verb->output, {}); });
+}
+
+void add_memory(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand(
+      "memory", "what a deployment keeps in memory, and how many sequences fit");
+  app->footer(
+      footer("  orrery memory --model llama-2-7b --gpu a100-80g-sxm --max-model-len 4096\n"
+             "  orrery memory --model ./config.json --gpu l40s --tp 1,2,4 -o json"));
+  auto verb = std::make_shared<Verb>(*app, false);
+  app->callback([verb, &context] {
+    RunOptions options;
+    options.memory_only = true;
+    answer(context, {verb->flags.scenario()}, verb->output, options);
+  });
+}
+
+void add_run(CLI::App& program, Context& context) {
+  CLI::App* app =
+      program.add_subcommand("run", "answers scenario files; flags and --set change them");
+  app->footer(
+      footer("  orrery run scenario.yaml\n"
+             "  orrery run scenarios/suite45 -o csv\n"
+             "  orrery run a.yaml b.yaml --gpu h200-sxm --set engine.max_num_seqs=64 -o csv"));
+  auto verb = std::make_shared<Verb>(*app, true);
+  app->add_option("FILE", verb->files, "scenario files (YAML or JSON), or directories of them")
+      ->required();
+  app->callback([verb, &context] {
+    std::vector<Scenario> scenarios;
+    for (const std::string& file : scenario_files(verb->files)) {
+      Node document = read_scenario_document(file);
+      verb->flags.apply(document);
+      scenarios.push_back(
+          named(read_scenario(document), std::filesystem::path(file).stem().string()));
+    }
+    answer(context, scenarios, verb->output, {});
+  });
+}
+
+}  // namespace orrery::cli

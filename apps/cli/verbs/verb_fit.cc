@@ -1,0 +1,209 @@
+// orrery fit: parameters from measured tables, written as text below a catalog directory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "apps/cli/output/output.h"
+#include "apps/cli/verbs/verbs.h"
+#include "orrery/base/error.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/kernel/fit/calibrate.h"
+#include "orrery/kernel/fit/fit.h"
+#include "orrery/network/fit/network_fit.h"
+#include "orrery/validate/fit/fit_engines.h"
+#include "orrery/validate/fit/fit_layers.h"
+#include "orrery/validate/fit/fit_services.h"
+#include "orrery/validate/judge/training_folds.h"
+#include "orrery/validate/judge/training_memory.h"
+
+namespace orrery::cli {
+namespace {
+
+struct FitOptions {
+  std::string area, data, family, out = "catalog", date;
+  std::string gpu, from, framework;  // of points
+};
+
+void write_below(const std::string& out, const std::string& path, const std::string& text) {
+  const std::filesystem::path file = std::filesystem::path(out) / path;
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  write_file(file.string(), text, "--out");
+}
+
+void fit_kernel_surfaces(const FitOptions& o, const Bundle& bundle) {
+  const KernelFit fit = fit_kernels(o.data, o.family, o.date, bundle);
+  if (fit.files.empty())
+    throw InputError(fmt::format("{}: no table to fit: {}", o.data, fmt::join(fit.refused, "; ")));
+  fmt::print("{:<17} {:<7} {:<12} {:<14} {:>6} {:>6} {:>5} {:>6} {:>5}\n", "family", "engine",
+             "gpu", "class", "fitted", "left", "mape", "median", "bias");
+  for (const KernelFitRow& r : fit.rows) {
+    fmt::print("{:<17} {:<7} {:<12} {:<14} {:>6} {:>6} {:>5.1f} {:>6.1f} {:>+5.1f}\n", r.family,
+               r.framework, r.gpu, r.kernel_class, r.fitted, r.left_out, r.mape, r.median, r.bias);
+  }
+  for (const auto& [path, text] : fit.files) write_below(o.out, path, text);
+  for (const std::string& why : fit.refused) fmt::print(stderr, "left out: {}\n", why);
+  fmt::print("{} files written below {}\n", fit.files.size(), o.out);
+}
+
+void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
+  const auto fits = fit_engines(o.data, o.date, bundle);
+  fmt::print("{:<18} {:>8} {:>10} {:>10}\n", "engine", "figures", "median", "fitted");
+  for (const FittedEngine& e : fits) {
+    if (!e.skipped.empty()) {
+      fmt::print("{:<18} {}\n", e.engine, e.skipped);
+      continue;
+    }
+    fmt::print("{:<18} {:>8} {:>10.1f} {:>10.1f}\n", e.engine, e.rows, e.error_before,
+               e.error_after);
+    write_below(o.out, "engines/fitted/" + e.engine + ".yaml", e.yaml);
+  }
+}
+
+void fit_service_constants(const FitOptions& o, const Bundle& bundle) {
+  const auto fits = fit_services(o.data, o.date, bundle);
+  fmt::print("{:<8} {:<10} {:>5}  {:>6} {:>6} {:>8}  {:>6} {:>6} {:>8}\n", "engine", "gpus", "rows",
+             "tpot", "fitted", "left out", "ttft", "fitted", "left out");
+  for (const FittedServices& f : fits) {
+    if (!f.skipped.empty()) {
+      fmt::print("{:<8} {:<10} {}\n", f.engine, f.gpu_class, f.skipped);
+    } else {
+      fmt::print("{:<8} {:<10} {:>5}  {:>6.1f} {:>6.1f} {:>8.1f}  {:>6.1f} {:>6.1f} {:>8.1f}\n",
+                 f.engine, f.gpu_class, f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out,
+                 f.ttft_before, f.ttft_after, f.ttft_left_out);
+    }
+    if (f.yaml.empty()) continue;
+    write_below(o.out, fmt::format("engines/fitted/{}-{}.yaml", f.engine, f.gpu_class), f.yaml);
+  }
+}
+
+void fit_training_constants(const FitOptions& o, const Bundle& bundle) {
+  const FittedTraining f = fit_training(o.data, o.date, bundle);
+  fmt::print("{} rows of {} sources: median {:.1f} %, mean {:.1f} %\n", f.rows, f.sources, f.median,
+             f.mape);
+  fmt::print("with the row's source left out: median {:.1f} %, mean {:.1f} %\n", f.median_left_out,
+             f.mape_left_out);
+  write_below(o.out, "training/constants.yaml", f.yaml);
+}
+
+void fit_points(const FitOptions& o, const Bundle& bundle) {
+  if (o.gpu.empty() || o.from.empty())
+    throw InputError("fit points: expected --gpu GPU and --from FILE (a table of measured calls)");
+  const Gpu gpu = Catalog(bundle).gpu(o.gpu);
+  const PointFit fit = calibrate_from(o.from, gpu, o.framework, bundle);
+  fmt::print("{:<17} {:<9} {:<18} {:>6} {:>7} {:>6}\n", "family", "engine", "class", "points",
+             "before", "after");
+  for (const CalibratedClass& c : fit.classes) {
+    fmt::print("{:<17} {:<9} {:<18} {:>6} {:>7.1f} {:>6.1f}\n", c.family, c.framework,
+               c.kernel_class, c.points, c.before, c.after);
+  }
+  for (const std::string& why : fit.refused) fmt::print(stderr, "left out: {}\n", why);
+  if (fit.files.empty()) throw InputError(fmt::format("{}: no row calibrates {}", o.from, gpu.id));
+  for (const auto& [path, text] : fit.files) write_below(o.out, path, text);
+  fmt::print("{} files written below {}\n", fit.files.size(), o.out);
+}
+
+void fit_network_constants(const FitOptions& o, const Bundle& bundle) {
+  const NetworkFit fit = fit_network(o.data, bundle);
+  fmt::print("Groups over several nodes, each kept back from the fit in turn: MAPE (rows)\n");
+  fmt::print("{:<13} {:<27} {:>12} {:>12} {:>12}\n", "fabric", "group", "< 1 MiB", "< 128 MiB",
+             "from there");
+  const auto cell = [](const KeptBackGroup::Class& c) {
+    return c.n == 0 ? std::string("-") : fmt::format("{:.1f} ({})", c.mape, c.n);
+  };
+  for (const KeptBackGroup& g : fit.kept_back) {
+    fmt::print("{:<13} {:<27} {:>12} {:>12} {:>12}\n", g.fabric, g.group + (g.alone ? " *" : ""),
+               cell(g.small), cell(g.middle), cell(g.large));
+  }
+  fmt::print(
+      "* no other group of its class: by what most networks have, start {:.2f}, width {:.3f}, "
+      "pipelining {:.2f}\nRows in the 50 % and 90 % intervals:",
+      fit.most.start, fit.most.width, fit.most.pipelining);
+  for (const auto size : {&KeptBackGroup::small, &KeptBackGroup::middle, &KeptBackGroup::large}) {
+    std::size_t n = 0, in50 = 0, in90 = 0;
+    for (const KeptBackGroup& g : fit.kept_back)
+      n += (g.*size).n, in50 += (g.*size).in50, in90 += (g.*size).in90;
+    const auto percent = [n](std::size_t k) {
+      return 100 * static_cast<double>(k) / static_cast<double>(n);
+    };
+    if (n > 0) fmt::print(" {:.0f} and {:.0f} %", percent(in50), percent(in90));
+  }
+  fmt::print("\n");
+  for (const auto& [path, text] : fit.files) write_below(o.out, path, text);
+  fmt::print("{} files written below {}\n", fit.files.size(), o.out);
+}
+
+}  // namespace
+
+void add_fit(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand(
+      "fit", "makes fitted parameters of catalog/ again from measured tables");
+  auto o = std::make_shared<FitOptions>();
+  app->add_option("AREA", o->area,
+                  "kernels, network, engines, services, layers, training, training-memory, or "
+                  "points (also without AREA: "
+                  "--gpu and --from)");
+  app->add_option(
+         "--data", o->data,
+         "folder of tables: data/kernels (kernels), data (network), data/inference "
+         "(engines, services), data/layers (layers), data/training (training, training-memory)")
+      ->type_name("DIR");
+  app->add_option("--family", o->family, "only this kernel family")->type_name("NAME");
+  app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD); kernels and engines")
+      ->type_name("DATE");
+  app->add_option("--gpu", o->gpu, "points: the GPU that they were measured on")->type_name("GPU");
+  app->add_option("--from", o->from,
+                  "points: a table of measured calls in the columns of data/kernels (one kernel "
+                  "family, 8 to 64 rows a kernel class)")
+      ->type_name("FILE");
+  app->add_option("--framework", o->framework,
+                  "points: whose kernels they are, where the table does not say [vllm]")
+      ->type_name("NAME");
+  app->add_option("-o,--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
+  app->footer(
+      "Examples:\n"
+      "  orrery fit kernels --data ../shared/data/kernels --date 2026-11-22\n"
+      "  orrery fit points --gpu mi300x --from gemm-points.csv --out my-facts\n"
+      "  orrery fit training --data ../shared/data/training --date 2026-11-22");
+  app->callback([o, &context] {
+    const std::vector<std::string> areas = {"kernels", "network",  "engines",         "services",
+                                            "layers",  "training", "training-memory", "points"};
+    if (o->area == "points" || (o->area.empty() && !o->from.empty()))
+      return fit_points(*o, context.bundle());
+    if (o->area.empty())
+      throw InputError(
+          "fit: expected kernels, network, engines, services, layers, training, training-memory or "
+          "points, "
+          "or "
+          "--gpu and --from");
+    if (std::find(areas.begin(), areas.end(), o->area) == areas.end()) {
+      throw InputError(
+          fmt::format("fit: expected kernels, network, engines, services, layers, training, "
+                      "training-memory or points, "
+                      "got '{}'{}",
+                      o->area, did_you_mean(o->area, areas)));
+    }
+    if (o->data.empty()) throw InputError("fit: --data is missing");
+    if (!std::filesystem::is_directory(o->data))
+      throw InputError(fmt::format("{}: no such directory", o->data));
+    if (o->area == "network") return fit_network_constants(*o, context.bundle());
+    if (o->date.empty()) throw InputError("fit: --date is missing; it is written into the recipe");
+    if (o->area == "kernels") return fit_kernel_surfaces(*o, context.bundle());
+    if (o->area == "layers") {
+      const auto files = fit_layers(o->data, o->date, context.bundle());
+      for (const auto& [path, text] : files) write_below(o->out, path, text);
+      return fmt::print("{} files written below {}\n", files.size(), o->out);
+    }
+    if (o->area == "training") return fit_training_constants(*o, context.bundle());
+    if (o->area == "training-memory") {
+      const std::string text = fit_training_memory(o->data, o->date, context.bundle());
+      write_below(o->out, "training/memory-fitted.yaml", text);
+      return fmt::print("{}", text);
+    }
+    if (o->area == "services") return fit_service_constants(*o, context.bundle());
+    fit_engine_constants(*o, context.bundle());
+  });
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,94 @@
+// orrery kernel: single kernels, without a model.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/flags/flags.h"
+#include "apps/cli/flags/help.h"
+#include "apps/cli/flags/question_flags.h"
+#include "apps/cli/output/roofline.h"
+#include "apps/cli/verbs/verbs.h"
+#include "orrery/base/error.h"
+
+namespace orrery::cli {
+namespace {
+
+// The flags: every key of a scenario's `kernel`, and the GPU.
+struct KernelFlags : QuestionFlags {
+  std::string roofline;
+};
+
+std::string whole_at(const Point& p, const char* key) {
+  return p.at.contains(key) ? p.at[key].dump() : "";
+}
+
+// One line a point. Ops with a context have a column for it in place of the rate: 80 columns.
+void print_table(const Answer& a) {
+  const bool contexts = a.points[0].at.contains("context");
+  const char* rate = a.points[0].find("rate") ? "rate" : "bandwidth";
+  std::size_t name = 16, m = 7;
+  for (const Point& p : a.points)
+    name = std::max(name, p.at["gpu"].get_ref<const std::string&>().size());
+  if (name > 16) m -= std::min<std::size_t>(name - 16, 5);
+  const std::string what = contexts ? "context" : a.points[0].find("rate") ? "TFLOP/s" : "GB/s";
+  fmt::print("{:<{}} {:>{}} {}{:>9} {:>9} {:<8}{:>5} {} {}\n", "gpu", name, "m", m,
+             contexts ? fmt::format("{:>8} ", what) : "", "time us", "90 %", "bound", "peak",
+             contexts ? "" : fmt::format("{:>8} ", what), "tier");
+  std::vector<std::string> sources;
+  for (const Point& p : a.points) {
+    const Metric& us = *p.find("time");
+    const std::string gpu = p.at["gpu"];
+    fmt::print("{:<{}} {:>{}} {}{:>9} {:>9} {:<8}{:>4.0f}% {} {}\n", gpu, name, whole_at(p, "m"), m,
+               contexts ? fmt::format("{:>8} ", whole_at(p, "context")) : "", number(us.value),
+               spread90(us.value, us.low90, us.high90), p.at["bound"].get<std::string>(),
+               p.find("efficiency")->value,
+               contexts ? "" : fmt::format("{:>8} ", number(p.find(rate)->value)),
+               to_text(us.origin));
+    for (const std::string& note : p.notes) {
+      const std::string source = gpu + ": " + note;
+      if (std::find(sources.begin(), sources.end(), source) == sources.end())
+        sources.push_back(source);
+    }
+  }
+  for (const std::string& source : sources) fmt::print("{}", wrapped(source, 80, "  "));
+}
+
+// Whether other keys than the GPU vary, which the table has no column for.
+bool is_swept(const Node& document) {
+  const Node* sweep = document.find("sweep");
+  return sweep && !(sweep->keys().size() == 1 && sweep->find("hardware"));
+}
+
+void answer(const KernelFlags& flags, const Bundle& bundle) {
+  if (!is_set(flags.document, "hardware.gpu"))
+    throw InputError("--gpu missing, as in: orrery kernel gemm --gpu h100-sxm -m 64");
+  const Answer a = answer_of(flags, bundle);
+  if (!flags.roofline.empty()) write_file(flags.roofline, roofline_page(a), "--roofline");
+  print(a, flags.output, !is_swept(flags.document), print_table);
+}
+
+}  // namespace
+
+void add_kernel(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand(
+      "kernel", "time of one kernel: gemm, attention, moe, norm, optimizer, ...");
+  auto flags = std::make_shared<KernelFlags>();
+  set_path(flags->document, "kernel.op", scalar_node("gemm", ""));
+  add_set_flag(*app, flags);
+  add_question_group(*app, flags, "kernel", "op");
+  add_question_flag(*app, flags, "hardware.gpu", "what it runs on");
+  add_output_flags(*app, flags->output, false);
+  app->add_option("--roofline", flags->roofline, "draw the kernels on the roofline of their GPUs")
+      ->group("output")
+      ->type_name("FILE");
+  app->footer(
+      "Examples:\n"
+      "  orrery kernel gemm --gpu h100-sxm,b200-sxm -m 1-4096*2 -n 8192 -k 8192\n"
+      "  orrery kernel decode --gpu a100-80g-sxm -m 64 --context 4096 --kv-heads 4\n"
+      "  orrery kernel moe --gpu h200-sxm -m 64 --experts 128 --top-k 8 -n 768 -k 2048\n"
+      "  orrery kernel mla --gpu b200-sxm --phase prefill --context 4096 --heads 128");
+  app->callback([flags, &context] { answer(*flags, context.bundle()); });
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,290 @@
+// orrery list, show: the facts.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "apps/cli/flags/help.h"
+#include "apps/cli/output/output.h"
+#include "apps/cli/verbs/verbs.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/model/catalog.h"
+#include "orrery/model/parameters.h"
+#include "orrery/scenario/metric_meanings.h"
+#include "orrery/training/iteration/stacks.h"
+#include "orrery/training/schedules/schedule.h"
+#include "orrery/workload/plan/engine.h"
+
+namespace orrery::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ListOptions {
+  std::string kind, name;
+  Format format = Format::kTable;
+};
+
+Json model_facts(const Architecture& m, const std::string& id) {
+  const ParameterCounts c = count_parameters(m);
+  return {{"id", id},
+          {"family", m.family},
+          {"parameters", c.total()},
+          {"active_parameters", c.active()},
+          {"embedding_parameters", c.embedding},
+          {"layers", m.layers.size()},
+          {"hidden", m.hidden},
+          {"vocab", m.vocab},
+          {"max_context", m.max_context},
+          {"dtype", std::string(to_text(m.dtype))}};
+}
+
+Json gpu_facts(const Gpu& g) {
+  Json peaks = Json::object();
+  for (std::size_t i = 0; i < g.peaks.size(); ++i) {
+    if (g.peaks[i]) peaks[std::string(to_text(static_cast<Dtype>(i)))] = g.peaks[i]->value() / 1e12;
+  }
+  return {{"id", g.id},
+          {"name", g.name},
+          {"architecture", g.architecture},
+          {"memory_gb", g.memory.capacity.value() / 1e9},
+          {"bandwidth_gb_s", g.memory.bandwidth.value() / 1e9},
+          {"peaks_tflop_s", peaks},
+          {"scale_up_gb_s_each_way", g.scale_up.bandwidth.value() / 1e9},
+          {"power_w", g.power ? Json(g.power->value()) : Json(nullptr)},
+          {"unsure", g.unsure}};
+}
+
+Json node_facts(const NodeType& node) {
+  NodeType n = node;
+  Fields fields;
+  declare(fields, n);
+  return fields.json();
+}
+
+Json fabric_facts(const Fabric& fabric) {
+  Fabric f = fabric;
+  Fields fields;
+  declare(fields, f);
+  Json out = fields.json();
+  out["bandwidth_gb_s"] = f.bandwidth().value() / 1e9;
+  out["latency_us"] = f.latency.value() * 1e6;
+  return out;
+}
+
+Json engine_facts(const EngineProfile& profile) {
+  EngineProfile e = profile;
+  Fields fields;
+  declare(fields, e);
+  return fields.json();
+}
+
+// Heads and lines of the list of each kind, within 80 columns.
+std::string list_head(const std::string& kind) {
+  if (kind == "models")
+    return fmt::format("{:<26} {:<20} {:>12} {:>10} {:>6}", "id", "family", "parameters B",
+                       "active B", "layers");
+  if (kind == "gpus")
+    return fmt::format("{:<20} {:<12} {:>10} {:>15} {:>17}", "id", "architecture", "memory GB",
+                       "bandwidth GB/s", "TFLOP/s 16-bit");
+  if (kind == "nodes")
+    return fmt::format("{:<20} {:>5}  {:<20} {}", "id", "GPUs", "inside", "between nodes");
+  if (kind == "fabrics")
+    return fmt::format("{:<24} {:<7} {:>9} {:>10}  {}", "id", "kind", "GB/s", "latency us",
+                       "what it is");
+  if (kind == "stacks") return fmt::format("{:<20} {}", "id", "what trains");
+  if (kind == "metrics") return fmt::format("{:<24} {}", "id", "what it is");
+  if (kind == "schedules") return fmt::format("{:<12} {}", "id", "pipeline schedule");
+  return fmt::format("{:<20} {}", "id", "engine (version)");
+}
+
+std::string list_line(const std::string& kind, const Json& j) {
+  const std::string id = j["id"].get<std::string>();
+  if (kind == "models") {
+    return fmt::format("{:<26} {:<20} {:>12.3f} {:>10.3f} {:>6}", id,
+                       j["family"].get<std::string>(), j["parameters"].get<double>() / 1e9,
+                       j["active_parameters"].get<double>() / 1e9, j["layers"].get<int>());
+  }
+  if (kind == "gpus") {
+    double peak = 0;
+    for (const char* d : {"bf16", "fp16"}) {
+      if (peak == 0 && j["peaks_tflop_s"].contains(d)) peak = j["peaks_tflop_s"][d];
+    }
+    return fmt::format("{:<20} {:<12} {:>10.1f} {:>15.0f} {:>17.4g}", id,
+                       j["architecture"].get<std::string>(), j["memory_gb"].get<double>(),
+                       j["bandwidth_gb_s"].get<double>(), peak);
+  }
+  if (kind == "nodes") {
+    const Json& network = j["network"];
+    const auto fabric = network["fabric"].get<std::string>();
+    return fmt::format(
+        "{:<20} {:>5}  {:<20} {}", id, j["gpu_count"].get<int>(), j["scale_up"].get<std::string>(),
+        fabric.empty() ? "-" : fmt::format("{} x {}", network["ports"].dump(), fabric));
+  }
+  if (kind == "fabrics") {
+    return fmt::format("{:<24} {:<7} {:>9.4g} {:>10.3g}  {}", id, j["kind"].get<std::string>(),
+                       j["bandwidth_gb_s"].get<double>(), j["latency_us"].get<double>(),
+                       j["name"].get<std::string>().substr(0, 26));
+  }
+  if (kind == "stacks") return fmt::format("{:<20} {}", id, j["doc"].get<std::string>());
+  const auto explained = [&](std::size_t column) {
+    const std::string doc = wrapped(j["doc"].get<std::string>(), 80, std::string(column, ' '));
+    return fmt::format("{:<{}}{}", id, column, doc.substr(column, doc.size() - column - 1));
+  };
+  if (kind == "schedules") return explained(13);
+  if (kind == "metrics") return explained(25);
+  return fmt::format("{:<20} {} ({})", id, j["name"].get<std::string>(),
+                     j["version"].get<std::string>());
+}
+
+std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
+  std::vector<Json> rows;
+  if (kind == "models") {
+    for (const std::string& id : model_ids(bundle))
+      rows.push_back(model_facts(load_model(id, bundle), id));
+  } else if (kind == "gpus") {
+    const Catalog catalog(bundle);
+    for (const std::string& id : catalog.gpu_ids()) rows.push_back(gpu_facts(catalog.gpu(id)));
+  } else if (kind == "engines") {
+    for (const std::string& id : engine_ids(bundle))
+      rows.push_back(engine_facts(load_engine(id, bundle)));
+  } else if (kind == "nodes") {
+    const Catalog catalog(bundle);
+    for (const std::string& id : catalog.node_type_ids())
+      rows.push_back(node_facts(catalog.node_type(id)));
+  } else if (kind == "fabrics") {
+    const Catalog catalog(bundle);
+    for (const std::string& id : catalog.fabric_ids())
+      rows.push_back(fabric_facts(catalog.fabric(id)));
+  } else if (kind == "stacks") {
+    for (const TrainingStackKind& k : training_stacks())
+      rows.push_back({{"id", k.name}, {"doc", k.doc}});
+  } else if (kind == "schedules") {
+    for (const PipelineScheduleKind& k : pipeline_schedule_kinds())
+      rows.push_back({{"id", k.name}, {"doc", k.doc}});
+  } else if (kind == "metrics") {
+    for (const MetricMeaning& m : metric_meanings())
+      rows.push_back({{"id", m.name}, {"asked", m.asked}, {"doc", m.meaning}});
+  } else {
+    const std::vector<std::string> kinds = {"models",  "gpus",   "nodes",     "fabrics",
+                                            "engines", "stacks", "schedules", "metrics"};
+    throw InputError(fmt::format("expected one of {}, got '{}'{}", fmt::join(kinds, ", "), kind,
+                                 did_you_mean(kind, kinds)));
+  }
+  return rows;
+}
+
+void print_list(const std::string& kind, Format format, const Bundle& bundle) {
+  const std::vector<Json> rows = collect(kind, bundle);
+  if (format != Format::kTable) return fmt::print("{}", facts_text(rows, format));
+  fmt::print("{}\n", list_head(kind));
+  for (const Json& r : rows) fmt::print("{}\n", list_line(kind, r));
+}
+
+// "peaks_tflop_s.bf16  989.4", a line each.
+void print_facts(const Json& facts, const std::string& prefix) {
+  constexpr std::size_t kValueAt = 38, kColumns = 80;
+  for (const auto& [key, value] : facts.items()) {
+    if (value.is_object()) {
+      print_facts(value, prefix + key + ".");
+      continue;
+    }
+    std::string text = value.is_string() ? value.get<std::string>()
+                       : value.is_null() ? "unknown"
+                                         : value.dump();
+    if (value.is_array()) {
+      text.clear();
+      for (const Json& item : value)
+        text +=
+            (text.empty() ? "" : ", ") + (item.is_string() ? item.get<std::string>() : item.dump());
+    }
+    if (text.empty()) text = "none";
+    const std::string lines = wrapped(text, kColumns, std::string(kValueAt, ' '));
+    const std::string name = prefix + key;
+    if (name.size() < kValueAt)
+      fmt::print("{:<{}}{}", name, kValueAt, lines.substr(kValueAt));
+    else
+      fmt::print("{}\n{}", name, lines);
+  }
+}
+
+Json show(const std::string& name, const Bundle& bundle) {
+  const Catalog catalog(bundle);
+  // A name is looked for in all kinds; the first that knows it answers.
+  const std::vector<std::string> engines = engine_ids(bundle);
+  if (std::find(engines.begin(), engines.end(), canonical_name(name)) != engines.end()) {
+    return engine_facts(load_engine(name, bundle));
+  }
+  const auto known_to = [](const auto& facts) -> std::optional<Json> {
+    try {
+      return facts();
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
+  };
+  if (const auto gpu = known_to([&] { return gpu_facts(catalog.gpu(name)); })) return *gpu;
+  const auto model = known_to([&] {
+    const Architecture m = load_model(name, bundle);
+    return model_facts(m, m.id);
+  });
+  if (model) return *model;
+  if (const auto node = known_to([&] { return node_facts(catalog.node_type(name)); })) return *node;
+  if (const auto fabric = known_to([&] { return fabric_facts(catalog.fabric(name)); }))
+    return *fabric;
+  for (const char* kind : {"stacks", "schedules"}) {
+    for (Json& row : collect(kind, bundle))
+      if (row["id"].get<std::string>() == canonical_name(name)) return row;
+  }
+  if (const MetricMeaning* m = find_metric_meaning(name))
+    return {{"id", m->name}, {"asked", m->asked}, {"doc", m->meaning}};
+  std::vector<std::string> known = catalog.gpu_ids();
+  const auto models = model_ids(bundle), nodes = catalog.node_type_ids();
+  known.insert(known.end(), nodes.begin(), nodes.end());
+  known.insert(known.end(), models.begin(), models.end());
+  known.insert(known.end(), engines.begin(), engines.end());
+  const auto fabrics = catalog.fabric_ids();
+  known.insert(known.end(), fabrics.begin(), fabrics.end());
+  for (const char* kind : {"stacks", "schedules"})
+    for (const Json& row : collect(kind, bundle)) known.push_back(row["id"].get<std::string>());
+  for (const MetricMeaning& m : metric_meanings()) known.emplace_back(m.name);
+  throw InputError(
+      fmt::format("no model, GPU, node, fabric, engine, stack, schedule or metric is called '{}'{}",
+                  name, did_you_mean(name, known)));
+}
+
+}  // namespace
+
+void add_list(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand(
+      "list",
+      "models (with parameter counts), gpus, nodes, fabrics, engines, stacks, schedules, metrics");
+  auto o = std::make_shared<ListOptions>();
+  app->add_option("KIND", o->kind,
+                  "models, gpus, nodes, fabrics, engines, stacks, schedules, metrics")
+      ->required();
+  add_format_flag(*app, o->format);
+  app->footer("Examples:\n  orrery list models\n  orrery list gpus -o json\n  orrery list metrics");
+  app->callback([o, &context] { print_list(o->kind, o->format, context.bundle()); });
+}
+
+void add_show(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand(
+      "show",
+      "the facts of one model, GPU, node, fabric, engine, training stack or schedule, or what a "
+      "metric means");
+  auto o = std::make_shared<ListOptions>();
+  app->add_option("NAME", o->name, "its id, an alias, or a file")->required();
+  add_format_flag(*app, o->format);
+  app->footer(
+      "Examples:\n  orrery show llama-3-70b\n  orrery show h100-sxm -o json\n  orrery show tpot");
+  app->callback([o, &context] {
+    const Json facts = show(o->name, context.bundle());
+    if (o->format == Format::kTable) return print_facts(facts, "");
+    if (o->format == Format::kJson) return fmt::print("{}\n", facts.dump(1));
+    fmt::print("{}", facts_text({facts}, o->format));
+  });
+}
+
+}  // namespace orrery::cli

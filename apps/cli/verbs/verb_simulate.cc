@@ -1,0 +1,89 @@
+// orrery simulate: a service under load.
+#include <fmt/format.h>
+
+#include "apps/cli/flags/flags.h"
+#include "apps/cli/flags/help.h"
+#include "apps/cli/output/output.h"
+#include "apps/cli/verbs/verbs.h"
+#include "orrery/base/error.h"
+#include "orrery/scenario/runner.h"
+
+namespace orrery::cli {
+namespace {
+
+struct ServiceFiles {
+  std::string requests, steps, series, vllm, aiperf;
+};
+
+void write_files(const Answer& answer, const ServiceFiles& to) {
+  const Point& p = only_point(
+      answer, "--requests-file, --steps-file, --series-file, --vllm-file and --aiperf-file");
+  if (!to.requests.empty()) {
+    write_file(to.requests, to.requests.ends_with(".jsonl") ? requests_jsonl(p) : requests_csv(p),
+               "--requests-file");
+  }
+  if (!to.steps.empty())
+    write_file(to.steps, to.steps.ends_with(".json") ? steps_trace(p) : steps_csv(p),
+               "--steps-file");
+  if (!to.series.empty()) write_file(to.series, series_csv(p), "--series-file");
+  if (!to.vllm.empty()) write_file(to.vllm, vllm_result(answer), "--vllm-file");
+  if (!to.aiperf.empty()) {
+    write_file(to.aiperf,
+               to.aiperf.ends_with(".jsonl") ? aiperf_records(answer) : aiperf_result(answer),
+               "--aiperf-file");
+  }
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand(
+      "simulate", "a service under load: latencies, goodput, saturation, memory, evictions");
+  app->footer(fmt::format(
+      "Examples:\n"
+      "  orrery simulate -m llama-3-8b -g h100-sxm --rate 2,8 --isl 1024 --osl 128\n"
+      "  orrery simulate --model llama-2-7b --gpu a100-80g-sxm --trace azure_conv.csv\n"
+      "  orrery simulate -m llama-3-8b -g h100-sxm --find-max-rate --slo-ttft 500ms\n\n{}",
+      kDefinitions));
+  struct Verb {
+    explicit Verb(CLI::App& a) : flags(a, ScenarioFlags::Of::kService) {
+      add_output_flags(a, output, false, true);
+    }
+    ScenarioFlags flags;
+    OutputOptions output;
+    RunOptions options;
+    ServiceFiles files;
+  };
+  auto verb = std::make_shared<Verb>(*app);
+  app->add_flag("--intervals,!--no-intervals", verb->options.intervals,
+                "two more simulations give every figure an interval [on]");
+  const auto file = [&](const char* flag, std::string& path, const char* doc) {
+    app->add_option(flag, path, doc)->group("output")->type_name("FILE");
+  };
+  ServiceFiles& files = verb->files;
+  file("--requests-file", files.requests, "write every request, as csv, or jsonl by the name");
+  file("--steps-file", files.steps,
+       "write every step, as csv, or by the name .json as a trace for ui.perfetto.dev");
+  file("--series-file", files.series, "write a csv with what happens in every second");
+  file("--vllm-file", files.vllm, "write the result as vLLM's `bench serve --save-result` does");
+  file(
+      "--aiperf-file", files.aiperf,
+      "write the result as AIPerf's profile_export_aiperf.json, or by the name .jsonl its records");
+  app->callback([verb, &context] {
+    const ServiceFiles& to = verb->files;
+    const Format format = verb->output.format;
+    verb->options.requests = !to.requests.empty() || !to.vllm.empty() || !to.aiperf.empty() ||
+                             format == Format::kVllm || format == Format::kAiperf;
+    verb->options.steps = !to.steps.empty() || !to.series.empty();
+    Runner runner(context.bundle());
+    const Answer answer = runner.run(verb->flags.scenario(), verb->options);
+    const bool files_asked = !to.requests.empty() || !to.vllm.empty() || !to.aiperf.empty();
+    if (files_asked || verb->options.steps) write_files(answer, to);
+    print({&answer, 1}, verb->output);
+    bool fits = false;
+    for (const Point& p : answer.points) fits |= p.feasibility.fits;
+    context.exit_code = fits ? 0 : 3;
+  });
+}
+
+}  // namespace orrery::cli

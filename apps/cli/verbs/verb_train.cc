@@ -1,0 +1,152 @@
+// orrery train: an iteration of training, and the run that repeats it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/flags/flags.h"
+#include "apps/cli/flags/help.h"
+#include "apps/cli/flags/question_flags.h"
+#include "apps/cli/output/output.h"
+#include "apps/cli/verbs/verbs.h"
+#include "orrery/base/error.h"
+#include "orrery/scenario/runner.h"
+#include "orrery/scenario/training_log.h"
+
+namespace orrery::cli {
+namespace {
+
+// The flags: model, hardware, and every key of a scenario's `training` and `chance`.
+struct TrainFlags : QuestionFlags {
+  std::string timeline;
+  std::string log;  // of a real job, to compare with
+};
+
+// "pp=1,2,4": what --pp 1,2,4 says; or a key of a scenario file, "hardware.gpu=h100-sxm,b200-sxm".
+void set_sweep(TrainFlags& flags, const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw InputError(fmt::format("--sweep {}: expected KEY=VALUES, as in --sweep pp=1,2,4", text));
+  std::string key = text.substr(0, equals);
+  std::replace(key.begin(), key.end(), '-', '_');
+  const std::string value = text.substr(equals + 1), flag = "--sweep " + key;
+  std::vector<std::string> known = {"model"};
+  for (const char* group : {"training", "hardware"}) {
+    const Fields& fields = *flags.fields.find(group)->group();
+    if (const Field* f = fields.find(key))
+      return set_flag(flags.document, *f, fmt::format("{}.{}", group, f->name()), value, flag);
+    for (const Field& f : fields.all()) known.push_back(f.name());
+  }
+  const Field* f = flags.fields.find(key);
+  if (!f || f->group())
+    throw InputError(
+        fmt::format("--sweep {}: training has no such key{}", key, did_you_mean(key, known)));
+  const std::string groups = key.substr(0, key.rfind('.') + 1);  // "hardware.", or none
+  set_flag(flags.document, *f, groups + f->name(), value, flag);
+}
+
+// What the log says of the job otherwise than the question; empty: nothing.
+std::string contradiction(const TrainingLog& log, const Point& point) {
+  const std::int64_t asked = point.at.value("global_batch", std::int64_t{0});
+  if (!log.global_batch || *log.global_batch == asked) return "";
+  return fmt::format("the log has {} sequences a step, the question {}: --global-batch {}",
+                     *log.global_batch, asked, *log.global_batch);
+}
+
+void print_json(const TrainingLog& log, const Point& point) {
+  nlohmann::ordered_json j = {{"tool", log.tool}, {"steps", log.steps}};
+  if (const std::string note = contradiction(log, point); !note.empty()) j["note"] = note;
+  for (const LoggedFigure& f : compare(log, point)) {
+    j["figures"][f.name] = {{"unit", f.predicted.unit},
+                            {"measured", f.measured},
+                            {"predicted", f.predicted.value},
+                            {"interval90", {f.predicted.low90, f.predicted.high90}},
+                            {"difference_percent", f.difference()},
+                            {"within", f.within()}};
+  }
+  fmt::print("{}\n", j.dump(1));
+}
+
+void print_comparison(const TrainingLog& log, const Point& point) {
+  fmt::print("{}: medians of {} step{}\n", log.tool, log.steps, log.steps == 1 ? "" : "s");
+  if (const std::string note = contradiction(log, point); !note.empty()) fmt::print("{}\n", note);
+  fmt::print("\n");
+  fmt::print("{:<20} {:>10} {:>10} {:<9} {:>7}  {}\n", "", "measured", "predicted", "", "diff",
+             "90 % interval");
+  bool all_within = true;
+  for (const LoggedFigure& f : compare(log, point)) {
+    fmt::print("{:<20} {:>10} {:>10} {:<9} {:>+6.1f}%  {}{}\n", f.name, number(f.measured),
+               number(f.predicted.value), f.predicted.unit, f.difference(), interval90(f.predicted),
+               f.within() ? "" : " *");
+    all_within &= f.within();
+  }
+  if (!all_within) fmt::print("* outside the interval\n");
+}
+
+void answer(const TrainFlags& flags, Context& context) {
+  Node document = flags.document;
+  check_asked(document, "orrery train --model llama-3-8b --gpu h100-sxm --gpus 64 --stack fsdp");
+  set_path(document, "name", scalar_node("command line", ""));
+  if (!document.find("training")) set_path(document, "training.gpus", scalar_node("1", ""));
+  RunOptions options;
+  options.breakdown = flags.output.breakdown || !flags.output.html.empty();
+  options.steps = !flags.timeline.empty();
+  Runner runner(context.bundle());
+  const Answer a = runner.run(read_scenario(document), options);
+  if (!flags.timeline.empty()) {
+    if (a.points.size() != 1) throw InputError("--timeline: of one layout, not of a sweep");
+    write_file(flags.timeline, a.points[0].timeline, "--timeline");
+  }
+  if (!flags.log.empty()) {
+    if (a.points.size() != 1) throw InputError("--log: a log is of one layout, not of a sweep");
+    const Point& point = a.points[0];
+    if (!point.feasibility.fits && point.metrics.empty())
+      throw Infeasible(point.feasibility.reason);
+    const TrainingLog log = read_training_log(flags.log);
+    return flags.output.format == Format::kJson ? print_json(log, point)
+                                                : print_comparison(log, point);
+  }
+  print({&a, 1}, flags.output);
+  const bool fits = std::any_of(a.points.begin(), a.points.end(),
+                                [](const Point& p) { return p.feasibility.fits; });
+  if (!fits) context.exit_code = 3;
+}
+
+}  // namespace
+
+void add_train(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand(
+      "train", "iteration time, throughput, MFU and memory of a training job");
+  auto flags = std::make_shared<TrainFlags>();
+  add_set_flag(*app, flags);
+  add_question_flag(*app, flags, "model", "what is asked about");
+  for (const char* group : {"hardware", "training", "chance"})
+    add_question_group(*app, flags, group);
+  app->add_option_function<std::vector<std::string>>(
+         "--sweep",
+         [flags](const std::vector<std::string>& sweeps) {
+           for (const std::string& text : sweeps) set_sweep(*flags, text);
+         },
+         "the same as a list after the key's own flag: --sweep pp=1,2,4 or --pp 1,2,4")
+      ->type_name("KEY=VALUES")
+      ->allow_extra_args(false);
+  add_output_flags(*app, flags->output, true);
+  app->add_option("--timeline", flags->timeline,
+                  "write the pipeline's events for ui.perfetto.dev (one layout)")
+      ->group("output")
+      ->type_name("FILE");
+  app->add_option("--log", flags->log,
+                  "compare with the log of a real job (Megatron-LM, NeMo, torchtitan)")
+      ->group("output")
+      ->type_name("FILE");
+  app->footer(
+      "Examples:\n"
+      "  orrery train -m llama-3-8b -g h100-sxm --gpus 64 --seq 8192 --stack fsdp\n"
+      "  orrery train -m gpt-3-175b -g h100-sxm --gpus 64 --tp 8 --pp 1-8*2 \\\n"
+      "    --global-batch 64 --recompute selective\n"
+      "  orrery train -m llama-2-70b -g a100-80g-sxm --tuning qlora --lora-targets q,v\n"
+      "  orrery train -m mixtral-8x7b -g h100-sxm --gpus 32-256*2 --ep 8 --zero 1");
+  app->callback([flags, &context] { answer(*flags, context); });
+}
+
+}  // namespace orrery::cli

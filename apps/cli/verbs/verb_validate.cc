@@ -1,0 +1,271 @@
+// orrery validate: predictions against measured tables.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/output/output.h"
+#include "apps/cli/output/output_accuracy.h"
+#include "apps/cli/verbs/verbs.h"
+#include "orrery/base/error.h"
+#include "orrery/validate/judge/areas.h"
+#include "orrery/validate/judge/inference.h"
+#include "orrery/validate/judge/layers.h"
+#include "orrery/validate/judge/network.h"
+#include "orrery/validate/judge/neusight.h"
+#include "orrery/validate/judge/serving.h"
+#include "orrery/validate/judge/steps.h"
+#include "orrery/validate/judge/training.h"
+#include "orrery/validate/judge/training_memory.h"
+#include "orrery/validate/report/baseline.h"
+
+namespace orrery::cli {
+namespace {
+
+constexpr int kChangedCode = 5;  // exit code: answered, but a prediction changed
+
+struct ValidateOptions {
+  std::string area, data, table, baseline, html, output = "table";
+  std::string tier = "best", rows;
+  std::vector<std::string> fit_on;
+  std::size_t points = 0;
+
+  bool all() const { return area == "all"; }
+};
+
+std::string group_name(const std::map<std::string, std::string>& by) {
+  std::string name;
+  for (const auto& [key, value] : by) name += (name.empty() ? "" : " ") + value;
+  return name;
+}
+
+void print_table(const ErrorReport& report) {
+  // A long name has a line of its own, so that none is wider than 80 columns.
+  constexpr std::size_t kNameWidth = 22;
+  const bool roofline = report.pooled.roofline.has_value();
+  fmt::print("{}: errors in percent of the measured value\n", report.area);
+  fmt::print("{:<22} {:>8} {:>6} {:>6} {:>6} {:>6} {:>4} {:>4} {:>8}\n", "group", "n", "mape",
+             "median", "p90", "bias", "in50", "in90", roofline ? "roofline" : "");
+  auto line = [](std::string name, const ErrorGroup& g) {
+    if (name.size() > kNameWidth) {
+      fmt::print("{}\n", name);
+      name.clear();
+    }
+    const ErrorSummary& s = g.errors;
+    fmt::print("{:<22} {:>8} {:>6.1f} {:>6.1f} {:>6.1f} {:>+6.1f} {:>4.0f} {:>4.0f} {:>8}\n", name,
+               s.n, s.mape, s.median, s.p90, s.bias, s.coverage50, s.coverage90,
+               g.roofline ? fmt::format("{:.1f}", *g.roofline) : "");
+  };
+  for (const ErrorGroup& g : report.groups) {
+    if (!g.detail) line(group_name(g.by), g);
+  }
+  line("all", report.pooled);
+  std::size_t refused = 0;
+  for (const RefusedRow& r : report.refused) refused += r.rows;
+  if (refused > 0) fmt::print("{} rows refused (-o json says why)\n", refused);
+}
+
+void print(const ErrorReport& report, const std::string& output) {
+  if (output == "json") return fmt::print("{}\n", to_json(report).dump(1));
+  print_table(report);
+}
+
+KernelValidation kernel_options(const ValidateOptions& o) {
+  KernelValidation v;
+  v.table = o.table;
+  const auto tier = parse_judged_tier(o.tier);
+  if (!tier) {
+    const std::vector<std::string> tiers = {"best", "measured", "transferred", "analytical"};
+    throw InputError(
+        fmt::format("validate: --tier: expected best, measured, transferred or analytical, got "
+                    "'{}'{}",
+                    o.tier, did_you_mean(o.tier, tiers)));
+  }
+  v.tier = *tier;
+  v.fit_on = o.fit_on;
+  v.points = o.points;
+  if (!o.rows.empty()) v.all_rows = o.rows == "all";
+  return v;
+}
+
+// One area as a table for people or as json.
+void print_area(const ValidateOptions& o, const Bundle& bundle) {
+  const bool json = o.output == "json";
+  if (o.area == "kernels")
+    return print(validate_kernels(o.data, kernel_options(o), bundle), o.output);
+  if (o.area == "training") {
+    const TrainingValidation v = validate_training(o.data, o.table, bundle);
+    if (json) return fmt::print("{}\n", to_json(v).dump(1));
+    print_table(v.errors);
+    return fmt::print("{}", remarks(v));
+  }
+  using RowsOf = ValidationReport (*)(const std::filesystem::path& dir, const std::string& table,
+                                      const Bundle& bundle);
+  const RowsOf rows_of = o.area == "layers"      ? validate_layers
+                         : o.area == "steps"     ? validate_steps
+                         : o.area == "inference" ? validate_inference
+                         : o.area == "serving"   ? validate_serving
+                         : o.area == "network"   ? validate_network
+                         : o.area == "neusight"  ? validate_neusight
+                                                 : validate_training_memory;
+  print(grouped(rows_of(o.data, o.table, bundle)), o.output);
+}
+
+// Calls `run(area, folder, index)` for the area that was asked, or for all of them.
+template <class Run>
+void for_areas(const ValidateOptions& o, const Run& run) {
+  if (o.all()) return for_each_area(o.data, run);
+  run(validation_area(o.area), std::filesystem::path(o.data), std::size_t{0});
+}
+
+std::size_t area_count(const ValidateOptions& o) { return o.all() ? validation_areas().size() : 1; }
+
+void print_report(const ValidateOptions& o, const Bundle& bundle) {
+  const std::vector<AccuracyArea> areas =
+      o.all()
+          ? validate_all(o.data, bundle)
+          : std::vector{accuracy_of(validation_area(o.area), o.data, kernel_options(o), bundle)};
+  const Document d =
+      accuracy_document(areas, fmt::format("orrery validate {} --data {}", o.area, o.data));
+  if (!o.html.empty()) write_file(o.html, d.html(), "--html");
+  if (o.output == "json") {
+    fmt::print("{}\n", nlohmann::ordered_json{{"areas", to_json(areas)}}.dump(1));
+  } else {
+    fmt::print("{}", o.output == "md" ? d.markdown() : o.output == "html" ? d.html() : d.plain());
+  }
+}
+
+// Names that the rows of any area are grouped by.
+const std::set<std::string> kColumns = {
+    "table",     "metric", "predictor", "system", "gpu",     "device", "fabric",
+    "framework", "engine", "stack",     "dtype",  "family",  "kind",   "collective",
+    "mode",      "subset", "layout",    "source", "covered", "fitted", "trusted"};
+
+void print_csv(const ValidateOptions& o, const Bundle& bundle) {
+  // Kernels have millions of rows: by themselves they are not kept.
+  if (!o.all()) fmt::print("{}", CsvRows::header(kColumns));
+  std::vector<std::string> text(area_count(o));
+  for_areas(o, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t i) {
+    CsvRows csv(area.name, kColumns);
+    validate_area(area, dir, kernel_options(o), bundle, [&](const ValidationRow& row) {
+      if (o.all()) {
+        text[i] += csv.line(row);
+      } else {
+        fmt::print("{}", csv.line(row));
+      }
+    });
+  });
+  if (!o.all()) return;
+  fmt::print("{}", CsvRows::header(kColumns));
+  for (const std::string& lines : text) fmt::print("{}", lines);
+}
+
+// Whether nothing changed.
+bool compare(const ValidateOptions& o, const Bundle& bundle) {
+  if (o.output == "csv") throw InputError("validate --baseline: -o table, md or json");
+  Baseline before = read_baseline(o.baseline);
+  if (!o.all() && before[validation_area(o.area).name].empty())
+    throw InputError(fmt::format("{}: no rows of the area {}", o.baseline, o.area));
+  // An area without data has lost all its rows.
+  std::vector<BaselineComparison> comparisons;
+  for (const ValidationArea& area : validation_areas()) {
+    if (o.all() || o.area == area.name)
+      comparisons.emplace_back(area.name, std::move(before[area.name]));
+  }
+  for_areas(o, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t i) {
+    BaselineComparison& comparison = comparisons[i];
+    validate_area(area, dir, kernel_options(o), bundle,
+                  [&](const ValidationRow& row) { comparison.add(row); });
+  });
+  std::vector<TableChange> changes;
+  for (const BaselineComparison& c : comparisons) {
+    for (TableChange& table : c.changes(o.table)) changes.push_back(std::move(table));
+  }
+  const Document d = changes_document(changes, o.baseline);
+  if (o.output == "json") {
+    fmt::print("{}\n", to_json(changes).dump(1));
+  } else {
+    fmt::print("{}", o.output == "md" ? d.markdown() : d.plain());
+  }
+  return std::all_of(changes.begin(), changes.end(), [](const TableChange& c) { return c.same(); });
+}
+
+void validate(const ValidateOptions& o, Context& context) {
+  if (!o.all()) validation_area(o.area);
+  if (o.all() && !o.table.empty()) throw InputError("validate all: --table is of one area");
+  const bool page = !o.html.empty() || o.output == "html";
+  if (page && !o.baseline.empty()) throw InputError("validate --baseline: there is no page of it");
+  if (!o.html.empty() && o.output == "csv")
+    throw InputError("validate -o csv: --html is beside the report");
+  const Bundle bundle = context.bundle();
+  if (!o.baseline.empty()) {
+    if (!compare(o, bundle)) context.exit_code = kChangedCode;
+  } else if (o.output == "csv") {
+    print_csv(o, bundle);
+  } else if (o.area == "training" && o.output == "md" && !page) {
+    // The form of docs/training-accuracy.md.
+    fmt::print("{}", to_markdown(validate_training(o.data, o.table, bundle)));
+  } else if (o.all() || o.output == "md" || page) {
+    print_report(o, bundle);
+  } else {
+    print_area(o, bundle);
+  }
+}
+
+}  // namespace
+
+void add_validate(CLI::App& program, Context& context) {
+  CLI::App* app = program.add_subcommand("validate", "errors against measured rows");
+  auto o = std::make_shared<ValidateOptions>();
+  app->add_option(
+         "AREA", o->area,
+         "all, kernels, layers, steps, inference, serving, network, training, training-memory "
+         "or neusight")
+      ->required();
+  app->add_option(
+         "--data", o->data,
+         "folder in the layout of the shared data, such as data/inference; all: the folder "
+         "above")
+      ->required()
+      ->type_name("DIR");
+  app->add_option("--table", o->table, "only this table")->type_name("NAME");
+  app->add_option("--tier", o->tier,
+                  "kernels: measured, transferred (no file of the row's own GPU is used), "
+                  "analytical (physics only) or the best there is [best]")
+      ->type_name("TIER");
+  app->add_option("--rows", o->rows,
+                  "kernels: judge the rows that the fit leaves out, or all (tables that no fit has "
+                  "seen) [left-out; with --fit-on all]")
+      ->check(CLI::IsMember({"left-out", "all"}))
+      ->type_name("ROWS");
+  app->add_option("--fit-on", o->fit_on,
+                  "kernels: fit again on DIR's rows of these systems alone (a,b,...), and judge "
+                  "the other systems")
+      ->delimiter(',')
+      ->type_name("SYSTEMS");
+  app->add_option("--points", o->points,
+                  "kernels: so many of the rows of each kernel class and GPU, drawn by hash, "
+                  "calibrate it; the others judge [0]")
+      ->type_name("N");
+  app->add_option("--baseline", o->baseline,
+                  "what another build wrote with -o csv: reports which predictions changed, row by "
+                  "row")
+      ->type_name("FILE");
+  app->add_option("--html", o->html, "write the report as a self-contained page as well")
+      ->type_name("FILE");
+  app->add_option("-o,--output", o->output,
+                  "table, json, md, html (a self-contained page) or csv (one line a row) [table]")
+      ->check(CLI::IsMember({"table", "json", "md", "html", "csv"}))
+      ->type_name("FORMAT");
+  app->footer(
+      "Exit code 5: a prediction differs from the baseline's by more than 0.1 %, or\n"
+      "rows were gained or lost.\n"
+      "Examples:\n"
+      "  orrery validate all --data ../shared/data\n"
+      "  orrery validate all --data ../shared/data -o md --html all.html > all.md\n"
+      "  orrery validate all --data ../shared/data -o csv > before.csv\n"
+      "  orrery validate all --data ../shared/data --baseline before.csv");
+  app->callback([o, &context] { validate(*o, context); });
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,80 @@
+// Chakra execution traces (MLCommons; https://github.com/mlcommons/chakra): what one rank executes,
+// as nodes with dependencies. Read and written as ASTRA-sim takes them: a file PREFIX.RANK.et of
+// protobuf messages, each after its length as a varint: one GlobalMetadata, then Nodes
+// (schema/protobuf/et_def.proto).
+//
+// Of a node are kept: id, name, type, control and data dependencies, duration_micros, and the
+// attributes is_cpu_op, num_ops, tensor_size, comm_type, comm_size, comm_src, comm_dst, comm_tag,
+// pg_name and involved_dim, each in any of the schema's number types. Other fields and attributes
+// are passed over, as protobuf does.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/units.h"
+#include "orrery/workload/inference/program.h"
+
+namespace orrery {
+
+struct ChakraNode {
+  enum class Type { kInvalid, kMetadata, kMemLoad, kMemStore, kComp, kSend, kRecv, kCollective };
+  // The schema's numbers.
+  enum class Comm {
+    kAllReduce,
+    kReduce,
+    kAllGather,
+    kGather,
+    kScatter,
+    kBroadcast,
+    kAllToAll,
+    kReduceScatter,
+    kReduceScatterBlock,
+    kBarrier
+  };
+  std::uint64_t id = 0;
+  std::string name;
+  Type type = Type::kInvalid;
+  std::vector<std::uint64_t> depends;  // control and data
+  Seconds duration;                    // 0: not given
+  bool on_cpu = false;
+  double operations = 0;  // num_ops
+  Bytes tensor;           // tensor_size
+  Comm comm = Comm::kAllReduce;
+  Bytes size;              // comm_size: the input of one rank
+  int from = -1, to = -1;  // comm_src, comm_dst
+  std::uint32_t tag = 0;
+  std::string group;             // pg_name
+  std::vector<bool> dimensions;  // involved_dim; empty: all
+
+  bool operator==(const ChakraNode&) const = default;
+};
+
+struct ChakraTrace {
+  std::string version;
+  std::vector<ChakraNode> nodes;  // in the file's order
+};
+
+// InputError, with `name` and the byte where it stands: no such file format, a message cut short, a
+// node type or collective that the schema does not have, sizes out of range, an id twice, a
+// dependency on a node that is not there or on itself in a circle.
+ChakraTrace parse_chakra(std::string_view bytes, const std::string& name);
+
+// parse_chakra(write_chakra(t)) has the same nodes.
+std::string write_chakra(const ChakraTrace& trace);
+
+// PREFIX.0.et, PREFIX.1.et, ... as far as there are such files. InputError if there is none.
+std::vector<ChakraTrace> read_chakra(const std::string& prefix);
+
+// A step of a rank as a trace, op after op; `time` gives the durations of what is no collective.
+// Collectives name their group as "tp", "pp", "dp", "ep" (pg_name), and involve dimension 0 (tp),
+// or 1 (the others) of tp x the rest; a send between stages is a send to the rank `stride` up and a
+// receive from the rank `stride` down.
+ChakraTrace chakra_of(const Program& program, const std::function<Seconds(const Op&)>& time,
+                      int stride = 1);
+
+}  // namespace orrery

@@ -1,0 +1,140 @@
+#include "orrery/flow/chakra/chakra_ops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+using Type = ChakraNode::Type;
+using Comm = ChakraNode::Comm;
+using Kind = Collective::Kind;
+
+// What one rank sends of a gather, or gets of a scatter.
+Bytes part(const ChakraNode& n, std::size_t ranks) {
+  return n.comm == Comm::kGather ? n.size : n.size / static_cast<double>(ranks);
+}
+
+// The collective of `ranks` ranks that a node is.
+FlowCollective asked_of(const ChakraNode& n, std::size_t ranks, FlowAlgorithm algorithm) {
+  FlowCollective c;
+  c.name = n.name;
+  c.bytes = n.size;
+  c.algorithm = algorithm;
+  switch (n.comm) {
+    case Comm::kBarrier:
+      c.bytes = Bytes(0);
+      break;
+    case Comm::kAllReduce:
+      break;
+    case Comm::kAllGather:
+      c.kind = Kind::kAllGather;
+      c.bytes = n.size * static_cast<double>(ranks);
+      break;
+    case Comm::kReduceScatter:
+    case Comm::kReduceScatterBlock:
+      c.kind = Kind::kReduceScatter;
+      break;
+    case Comm::kAllToAll:
+      c.kind = Kind::kAllToAll;
+      c.algorithm = FlowAlgorithm::kDirect;
+      break;
+    case Comm::kBroadcast:
+    case Comm::kReduce:
+      c.kind = n.comm == Comm::kReduce ? Kind::kReduce : Kind::kBroadcast;
+      c.algorithm = FlowAlgorithm::kTree;
+      break;
+    case Comm::kGather:
+    case Comm::kScatter:
+      // All passes the first rank's link.
+      c.kind = Kind::kSend;
+      c.bytes = part(n, ranks) * (static_cast<double>(ranks) - 1);
+      break;
+  }
+  return c;
+}
+
+}  // namespace
+
+Seconds ChakraOps::duration(const ChakraNode& n) const {
+  if (n.duration > Seconds(0)) return n.duration;
+  const bool computes = n.type == Type::kComp;
+  const bool moves = n.type == Type::kMemLoad || n.type == Type::kMemStore;
+  if (!computes && !moves) return Seconds(0);
+  if (n.operations == 0 && n.tensor == Bytes(0)) return Seconds(0);
+  if (!replay_.peak || !replay_.memory_bandwidth) {
+    throw InputError(
+        fmt::format("node {} ('{}') has no duration; name a GPU to time its num_ops "
+                    "and tensor_size",
+                    n.id, n.name));
+  }
+  return std::max(Flops(n.operations) / *replay_.peak, n.tensor / *replay_.memory_bandwidth);
+}
+
+int ChakraOps::add(FlowOp op, const std::vector<int>& after) {
+  op.after = after;
+  program_.ops.push_back(std::move(op));
+  return static_cast<int>(program_.ops.size()) - 1;
+}
+
+int ChakraOps::compute_for(const ChakraNode& n, Seconds time, const std::vector<int>& ranks,
+                           const std::vector<int>& after) {
+  FlowOp op;
+  op.name = n.name;
+  op.time = time;
+  if (static_cast<int>(ranks.size()) < replay_.gpus) op.gpus = ranks;
+  return add(std::move(op), after);
+}
+
+std::vector<int> ChakraOps::compute(const ChakraNode& n, const std::vector<int>& ranks,
+                                    const std::vector<int>& after) {
+  return {compute_for(n, duration(n), ranks, after)};
+}
+
+std::vector<int> ChakraOps::messages(const ChakraNode& n, FlowPattern pattern,
+                                     const std::vector<int>& after) {
+  program_.patterns.push_back(std::move(pattern));
+  return {add(FlowOp::run(n.name, static_cast<int>(program_.patterns.size()) - 1), after)};
+}
+
+std::vector<int> ChakraOps::to_or_from_first(const ChakraNode& n, const Groups& groups,
+                                             const std::vector<int>& after) {
+  FlowPattern p;
+  for (const auto& g : groups) {
+    p.include(g[0]);
+    for (std::size_t i = 1; i < g.size(); ++i) {
+      n.comm == Comm::kGather ? p.send(g[i], g[0], part(n, g.size()))
+                              : p.send(g[0], g[i], part(n, g.size()));
+    }
+  }
+  return messages(n, std::move(p), after);
+}
+
+std::vector<int> ChakraOps::collective(const ChakraNode& n, const Groups& groups,
+                                       const std::vector<int>& after) {
+  FlowCollective c = asked_of(n, groups[0].size(), replay_.algorithm);
+  const std::size_t ranks = groups[0].size();
+  if (replay_.collective_time) {
+    const Collective asked{c.kind, Collective::Group::kTensor, static_cast<int>(ranks), c.bytes};
+    const int stride = ranks > 1 ? groups[0][1] - groups[0][0] : 1;
+    std::vector<int> all;
+    for (const auto& g : groups) all.insert(all.end(), g.begin(), g.end());
+    return {compute_for(n, replay_.collective_time(asked, std::max(stride, 1)), all, after)};
+  }
+  if (c.kind == Collective::Kind::kSend) return to_or_from_first(n, groups, after);
+  // Runs of neighbours only in groups that are made of them.
+  const bool runs = std::all_of(groups.begin(), groups.end(), [&](const auto& g) {
+    return g.size() % static_cast<std::size_t>(replay_.inner) == 0 &&
+           (g.size() < 2 || g[1] == g[0] + 1) && g.size() > static_cast<std::size_t>(replay_.inner);
+  });
+  if (runs) c.inner = replay_.inner, c.channels = replay_.channels;
+  if (!runs && c.algorithm == FlowAlgorithm::kHierarchical) c.algorithm = FlowAlgorithm::kRing;
+  const auto [it, fresh] = sets_.try_emplace(groups, 0);
+  if (fresh) it->second = collectives_.groups(groups);
+  return collectives_.add(c, it->second, after);
+}
+
+}  // namespace orrery

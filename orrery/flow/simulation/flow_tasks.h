@@ -1,0 +1,132 @@
+// A folded program laid out for the flow level: what there is to do and who waits for whom.
+//
+// A task is a class of streams in one operation, a part a class of GPUs in one operation. A part
+// begins when the parts of the same GPUs in the operations before it have ended; it ends when its
+// tasks have, or after its time where the operation computes. A task sends its messages one after
+// another, the next as soon as the streams that it waits for have come far enough.
+//
+// Only the counters change while a program runs (flow_simulation.h); the lists of who waits stay.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "orrery/base/units.h"
+#include "orrery/flow/simulation/flow_fold.h"
+#include "orrery/flow/simulation/flow_program.h"
+
+namespace orrery {
+
+// The class of streams `stream` in operation `op`.
+struct FlowTask {
+  std::int32_t op = 0, stream = 0;
+  std::int32_t unstarted = 0;  // GPU classes (sender, receiver) that have not come to the operation
+  std::int32_t first_task = 0;  // of the operation, less the pattern's first class
+  std::int32_t count = 0;       // messages
+  bool wired = false;           // they are on links
+  bool sending = false;
+  bool running = false;  // started and not all arrived
+  int sent = 0, arrived = 0;
+  std::int32_t place = 0;      // among the running ones
+  double left = 0, since = 0;  // bytes of the message under way, as of a time
+  double rate = 0;             // bytes/s
+  double bytes = 0, latency = 0;
+  std::int32_t lane = 0;  // of that latency
+
+  // Bytes of the message under way that are left now.
+  double left_at(double now) const { return left - rate * (now - since); }
+};
+
+// An operation on a class of GPUs that takes part in it.
+struct FlowPart {
+  std::int32_t op = 0, gpu = 0;
+  std::int32_t waits = 0;  // parts before it that have not ended
+  std::int32_t open = 0;   // its tasks that are not done
+  double time = 0;         // of computing, s
+  bool ended = false;
+};
+
+class FlowTasks {
+ public:
+  // InputError: a time or scale that is not finite, an operation after one that is not there, more
+  // tasks than memory holds. The arguments must outlive it.
+  FlowTasks(const FlowProgram& program, const FoldedFlows& folded, Seconds message_overhead);
+
+  std::vector<FlowTask> tasks;  // by operation
+  std::vector<FlowPart> parts;  // by operation, then class of GPUs
+  std::vector<std::int32_t> running;
+
+  FlowTask& task(std::int32_t i) { return tasks[static_cast<std::size_t>(i)]; }
+  const FlowTask& task(std::int32_t i) const { return tasks[static_cast<std::size_t>(i)]; }
+  FlowPart& part(std::int32_t i) { return parts[static_cast<std::size_t>(i)]; }
+  // The part of an operation on a class of GPUs that takes part in it.
+  std::int32_t part_of(std::int32_t op, std::int32_t gpu) const;
+  // The operation's tasks: from first_task(op) to first_task(op + 1).
+  std::int32_t first_task(std::int32_t op) const {
+    return first_task_[static_cast<std::size_t>(op)];
+  }
+  // The parts that wait for a part.
+  std::span<const std::int32_t> after(std::int32_t part) const {
+    return range(after_, after_begin_, part);
+  }
+
+  const FoldedFlows::StreamClass& stream(const FlowTask& t) const {
+    return folded_.streams[static_cast<std::size_t>(t.stream)];
+  }
+  // What a class of streams waits for, and the classes that wait for it.
+  std::span<const FoldedFlows::Wait> waits(const FlowTask& t) const {
+    return range(waits_, wait_begin_, t.stream);
+  }
+  std::span<const std::int32_t> followers(const FlowTask& t) const {
+    return range(followers_, follower_begin_, t.stream);
+  }
+  std::int32_t most_lag() const { return most_lag_; }
+
+  // Whether its next message may leave.
+  bool may_send(const FlowTask& t) const {
+    if (!t.running || t.sent >= t.count) return false;
+    for (const FoldedFlows::Wait& w : waits(t)) {
+      const FlowTask& other = task(t.first_task + w.other);
+      if (other.arrived < std::min(t.sent - w.lag + 1, other.count)) return false;
+    }
+    return true;
+  }
+
+  void run(std::int32_t i) {
+    task(i).running = true;
+    task(i).place = static_cast<std::int32_t>(running.size());
+    running.push_back(i);
+  }
+  void stop(std::int32_t i) {
+    FlowTask& t = task(i);
+    t.running = false;
+    running[static_cast<std::size_t>(t.place)] = running.back();
+    task(running.back()).place = t.place;
+    running.pop_back();
+  }
+
+ private:
+  template <class T>
+  static std::span<const T> range(const std::vector<T>& all, const std::vector<std::size_t>& begin,
+                                  std::int32_t of) {
+    const auto i = static_cast<std::size_t>(of);
+    return {all.data() + begin[i], all.data() + begin[i + 1]};
+  }
+  std::int32_t find_part(std::int32_t op, std::int32_t gpu) const;
+  void add_parts(std::int32_t number, const FlowOp& op);
+  void add_tasks(std::int32_t number, const FlowOp& op, Seconds message_overhead);
+  void order(const FlowProgram& program);
+  void connect_streams();
+
+  const FoldedFlows& folded_;
+  std::vector<std::int32_t> first_part_{0}, first_task_{0};  // of each operation, and the end
+  std::vector<std::int32_t> after_;
+  std::vector<FoldedFlows::Wait> waits_;
+  std::vector<std::int32_t> followers_;
+  std::vector<std::size_t> after_begin_, wait_begin_, follower_begin_;
+  std::int32_t most_lag_ = 0;
+};
+
+}  // namespace orrery

@@ -1,0 +1,197 @@
+#include "orrery/flow/topology/topology.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+// Counting sort of links by one end.
+void group_links(const std::vector<Link>& links, VertexId Link::* end, std::size_t vertices,
+                 std::vector<std::int32_t>& begin, std::vector<LinkId>& sorted) {
+  begin.assign(vertices + 1, 0);
+  for (const Link& l : links) ++begin[static_cast<std::size_t>(l.*end) + 1];
+  for (std::size_t v = 0; v < vertices; ++v) begin[v + 1] += begin[v];
+  sorted.resize(links.size());
+  std::vector<std::int32_t> next(begin.begin(), begin.end() - 1);
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const auto v = static_cast<std::size_t>(links[i].*end);
+    sorted[static_cast<std::size_t>(next[v]++)] = static_cast<LinkId>(i);
+  }
+}
+
+}  // namespace
+
+Topology::Topology(std::string name, int gpus, std::vector<std::string> names,
+                   std::vector<Link> links, Router router)
+    : name_(std::move(name)),
+      gpus_(gpus),
+      names_(std::move(names)),
+      links_(std::move(links)),
+      router_(std::move(router)) {
+  if (gpus_ < 1) throw InputError(fmt::format("a topology needs at least one GPU, got {}", gpus_));
+  if (links_.size() > kMostLinks) {
+    throw InputError(
+        fmt::format("topology '{}' has {} links, more than {}", name_, links_.size(), kMostLinks));
+  }
+  const auto count = static_cast<VertexId>(vertices());
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    const Link& l = links_[i];
+    if (l.from < 0 || l.from >= count || l.to < 0 || l.to >= count || l.from == l.to) {
+      throw InputError(fmt::format("topology '{}': link {} does not join two vertices", name_, i));
+    }
+    if (!(l.bandwidth > BytesPerSecond(0)) || !std::isfinite(l.bandwidth.value())) {
+      throw InputError(
+          fmt::format("topology '{}': link {} has a bandwidth of {} B/s; it must be "
+                      "above zero",
+                      name_, link_name(static_cast<LinkId>(i)), l.bandwidth.value()));
+    }
+    if (!(l.latency >= Seconds(0)) || !std::isfinite(l.latency.value())) {
+      throw InputError(fmt::format("topology '{}': link {} has a latency of {} s", name_,
+                                   link_name(static_cast<LinkId>(i)), l.latency.value()));
+    }
+  }
+  index();
+}
+
+void Topology::index() {
+  group_links(links_, &Link::to, vertices(), in_begin_, in_links_);
+  group_links(links_, &Link::from, vertices(), out_begin_, out_links_);
+}
+
+std::string Topology::vertex_name(VertexId v) const {
+  return v < gpus_ ? fmt::format("gpu{}", v) : names_[static_cast<std::size_t>(v - gpus_)];
+}
+
+std::string Topology::link_name(LinkId link) const {
+  const Link& l = links_[static_cast<std::size_t>(link)];
+  return fmt::format("{}->{}", vertex_name(l.from), vertex_name(l.to));
+}
+
+VertexId Topology::vertex(std::string_view name) const {
+  if (name.starts_with("gpu")) {
+    int number = -1;
+    const char* end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data() + 3, end, number);
+    if (error == std::errc() && stop == end && number >= 0 && number < gpus_) return number;
+  }
+  const auto it = std::find(names_.begin(), names_.end(), name);
+  if (it != names_.end()) return gpus_ + static_cast<VertexId>(it - names_.begin());
+  throw InputError(fmt::format("topology '{}' has no '{}'{}; its GPUs are gpu0 to gpu{}", name_,
+                               name, did_you_mean(name, names_), gpus_ - 1));
+}
+
+std::vector<LinkId> Topology::find(std::string_view text) const {
+  std::string_view first = text, second;
+  bool one_way = false;
+  // Names may hold '-'; an arrow is looked for first, then the '-' that splits into two names.
+  if (const auto arrow = text.find("->"); arrow != text.npos) {
+    first = text.substr(0, arrow), second = text.substr(arrow + 2);
+    one_way = true;
+  } else if (std::find(names_.begin(), names_.end(), text) == names_.end()) {
+    if (const auto dash = text.find('-'); dash != text.npos) {
+      first = text.substr(0, dash), second = text.substr(dash + 1);
+    }
+  }
+  const VertexId a = vertex(first);
+  const VertexId b = second.empty() ? -1 : vertex(second);
+  std::vector<LinkId> found;
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    const Link& l = links_[i];
+    const bool forth = l.from == a && (b < 0 || l.to == b);
+    const bool back = !one_way && l.to == a && (b < 0 || l.from == b);
+    if (forth || back) found.push_back(static_cast<LinkId>(i));
+  }
+  if (found.empty()) {
+    throw InputError(fmt::format("topology '{}' has no link '{}'", name_, text));
+  }
+  return found;
+}
+
+void Topology::degrade(std::string_view text, double factor) {
+  if (!(factor >= 0) || !(factor <= 1)) {
+    throw InputError(
+        fmt::format("link '{}': the factor must be between 0 and 1, got {}", text, factor));
+  }
+  for (LinkId id : find(text)) links_[static_cast<std::size_t>(id)].bandwidth *= factor;
+  damaged_ = damaged_ || factor == 0;
+}
+
+void Topology::scale(double factor) {
+  for (Link& l : links_) l.bandwidth *= factor;
+}
+
+bool Topology::intact(const std::vector<LinkId>& path, std::size_t first) const {
+  return std::all_of(path.begin() + static_cast<std::ptrdiff_t>(first), path.end(), [&](LinkId l) {
+    return links_[static_cast<std::size_t>(l)].bandwidth > BytesPerSecond(0);
+  });
+}
+
+void Topology::route(int from, int to, std::vector<LinkId>& path) const {
+  if (from < 0 || from >= gpus_ || to < 0 || to >= gpus_) {
+    throw InputError(fmt::format("topology '{}' has GPUs 0 to {}, not {}", name_, gpus_ - 1,
+                                 from < 0 || from >= gpus_ ? from : to));
+  }
+  if (from == to) return;
+  const std::size_t first = path.size();
+  if (router_) {
+    router_(from, to, path);
+    if (!damaged_ || intact(path, first)) return;
+    path.resize(first);
+  }
+  if (!search(from, to, path)) {
+    throw InputError(fmt::format("topology '{}': no path from gpu{} to gpu{}", name_, from, to));
+  }
+}
+
+bool Topology::search(int from, int to, std::vector<LinkId>& path) const {
+  // Distances to the receiver, breadth first along links backwards; then down from the sender.
+  std::vector<std::int32_t> distance(vertices(), -1);
+  std::vector<VertexId> queue{to};
+  distance[static_cast<std::size_t>(to)] = 0;
+  const auto works = [&](LinkId l) {
+    return links_[static_cast<std::size_t>(l)].bandwidth > BytesPerSecond(0);
+  };
+  for (std::size_t head = 0; head < queue.size(); ++head) {
+    const auto v = static_cast<std::size_t>(queue[head]);
+    if (queue[head] == from) break;
+    for (auto i = in_begin_[v]; i < in_begin_[v + 1]; ++i) {
+      const LinkId id = in_links_[static_cast<std::size_t>(i)];
+      const auto u = static_cast<std::size_t>(links_[static_cast<std::size_t>(id)].from);
+      if (!works(id) || distance[u] >= 0) continue;
+      distance[u] = distance[v] + 1;
+      queue.push_back(static_cast<VertexId>(u));
+    }
+  }
+  auto v = static_cast<std::size_t>(from);
+  if (distance[v] < 0) return false;
+  std::vector<LinkId> candidates;
+  while (distance[v] > 0) {
+    candidates.clear();
+    for (auto i = out_begin_[v]; i < out_begin_[v + 1]; ++i) {
+      const LinkId id = out_links_[static_cast<std::size_t>(i)];
+      const auto u = static_cast<std::size_t>(links_[static_cast<std::size_t>(id)].to);
+      if (works(id) && distance[u] == distance[v] - 1) candidates.push_back(id);
+    }
+    const LinkId id = candidates[static_cast<std::size_t>(to) % candidates.size()];
+    path.push_back(id);
+    v = static_cast<std::size_t>(links_[static_cast<std::size_t>(id)].to);
+  }
+  return true;
+}
+
+BytesPerSecond Topology::out_bandwidth(int gpu) const {
+  const auto v = static_cast<std::size_t>(gpu);
+  BytesPerSecond sum;
+  for (auto i = out_begin_[v]; i < out_begin_[v + 1]; ++i) {
+    sum += links_[static_cast<std::size_t>(out_links_[static_cast<std::size_t>(i)])].bandwidth;
+  }
+  return sum;
+}
+
+}  // namespace orrery

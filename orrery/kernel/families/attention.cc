@@ -1,0 +1,334 @@
+// Softmax attention: prefill (causal or full) and decode (paged).
+//
+// Prefill: base = setup + compute and memory, of which the longer hides most of the shorter (root
+// of the squares); compute over query blocks of 128 rows with whole diagonal blocks and whole
+// waves: products, exponentials, and what a block takes to begin and end. Coordinates: log2 of new
+// tokens, of sequences x heads, of heads per kv head. Decode: base = setup + max(compute with heads
+// packed to 16 rows, memory). Coordinates: log2 of visible keys, of sequences x kv heads, of heads
+// per kv head. A class for each pair of number formats (arithmetic, KV), head size and variant.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orrery/base/quick_math.h"
+#include "orrery/base/random.h"
+#include "orrery/kernel/families/families.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::array<int, 5> kHeadDims = {64, 128, 192, 256, 512};
+constexpr std::array<std::string_view, 3> kFormats = {"bf16", "fp8kv",
+                                                      "fp8"};  // both 16 bit; KV in fp8; both fp8
+
+// The head size next to this one.
+int nearest_head_dim(int head_dim) {
+  int best = 0;
+  for (int i = 1; i < static_cast<int>(kHeadDims.size()); ++i) {
+    if (std::abs(std::log2(1.0 * head_dim / kHeadDims[static_cast<std::size_t>(i)])) <
+        std::abs(std::log2(1.0 * head_dim / kHeadDims[static_cast<std::size_t>(best)]))) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+int head_dim_index(int head_dim) {
+  switch (head_dim) {
+    case kHeadDims[1]:
+      return 1;
+    case kHeadDims[0]:
+      return 0;
+    default:
+      return nearest_head_dim(head_dim);
+  }
+}
+
+int format_index(Dtype dtype, Dtype kv) {
+  return dtype == Dtype::kFp8 ? 2 : kv == Dtype::kFp8 || kv == Dtype::kInt8 ? 1 : 0;
+}
+
+// Kernels that differ by more than their sizes: a window of keys, small or large; many heads on one
+// kv head (TRT-LLM's decode kernels take up to 32; more go to one that reads the cache for
+// each head).
+enum class Variant { kPlain, kWindow, kWideWindow, kManyHeads, kManyHeadsWindow };
+constexpr std::array<std::string_view, 5> kVariants = {"", "_window", "_wide_window", "_many_heads",
+                                                       "_many_heads_window"};
+constexpr std::int64_t kWideWindow = 512;
+constexpr int kManyHeads = 32;
+
+int class_index(int format, int head_dim, Variant variant) {
+  return (format * static_cast<int>(kHeadDims.size()) + head_dim) *
+             static_cast<int>(kVariants.size()) +
+         static_cast<int>(variant);
+}
+
+std::string class_name(int format, int head_dim, Variant variant) {
+  return fmt::format("{}_{}{}", kFormats[static_cast<std::size_t>(format)],
+                     kHeadDims[static_cast<std::size_t>(head_dim)],
+                     kVariants[static_cast<std::size_t>(variant)]);
+}
+
+// Its own class, then the plain variant, 16-bit formats, other head sizes.
+std::vector<KernelFamily::KernelClass> make_classes() {
+  std::vector<KernelFamily::KernelClass> all;
+  for (int f = 0; f < static_cast<int>(kFormats.size()); ++f) {
+    for (int d = 0; d < static_cast<int>(kHeadDims.size()); ++d) {
+      for (int v = 0; v < static_cast<int>(kVariants.size()); ++v) {
+        const auto variant = static_cast<Variant>(v);
+        KernelFamily::KernelClass c;
+        c.of_torch = 0.2;  // FlashAttention 2 where engines have its successors
+        c.choices.push_back({class_name(f, d, variant), 1, 0});
+        if (variant == Variant::kWideWindow || variant == Variant::kManyHeadsWindow)
+          c.choices.push_back({class_name(f, d, Variant::kWindow), 1, 0.15});
+        if (variant != Variant::kPlain)
+          c.choices.push_back({class_name(f, d, Variant::kPlain), 1.1, 0.15});
+        if (f != 0) c.choices.push_back({class_name(0, d, variant), 1, 0.2});
+        if (f != 0 && variant != Variant::kPlain)
+          c.choices.push_back({class_name(0, d, Variant::kPlain), 1.1, 0.25});
+        for (int other : {1, 0, 3, 2}) {  // 128 is measured everywhere
+          if (other != d) c.choices.push_back({class_name(0, other, Variant::kPlain), 1, 0.25});
+        }
+        all.push_back(std::move(c));
+      }
+    }
+  }
+  return all;
+}
+
+Dtype read_dtype(std::string_view text) { return text == "fp8" ? Dtype::kFp8 : Dtype::kBf16; }
+
+// A kernel that runs only for want of a better one: SGLang's Triton attention on GPUs where FA3 or
+// FA2 is the default, and FlashInfer's on B200 and B300 where TensorRT-LLM's, the default there,
+// was timed on the same calls (FlashInfer takes 1.3 times as long). `sole`: no other kernel serves
+// the row's formats.
+bool is_fallback(const CsvReader& row, bool sole) {
+  const std::string_view source = row.text(row.column("kernel_source")),
+                         system = row.text(row.column("system"));
+  return source == "triton" ||
+         (source == "flashinfer" && !sole && (system == "b200_sxm" || system == "b300_sxm"));
+}
+
+Variant variant_of(std::int64_t window) {
+  return window == 0            ? Variant::kPlain
+         : window > kWideWindow ? Variant::kWideWindow
+                                : Variant::kWindow;
+}
+Variant variant_of(const PrefillAttention& a) { return variant_of(a.window); }
+Variant variant_of(const DecodeAttention& a) {
+  if (a.heads <= kManyHeads * a.kv_heads) return variant_of(a.window);
+  return a.window > 0 ? Variant::kManyHeadsWindow : Variant::kManyHeads;
+}
+
+template <class A>
+int class_of_attention(const A& a) {
+  return class_index(format_index(a.dtype, a.kv_dtype), head_dim_index(a.head_dim), variant_of(a));
+}
+
+// What a call takes to fill the GPU and drain it, beside its work; from a search as in gemm.cc.
+constexpr Seconds kSetup = microseconds(2);
+
+// Of the exponentials of prefill, what products do not hide: that of the smallest error between
+// B200 and B300, whose units differ in nothing else (0.5: 9.0 instead of 6.7 %). And what a block
+// of queries takes beside its work: short calls with many heads take as long on B200 as on H100.
+constexpr double kSoftmaxWeight = 0.8;
+constexpr double kBlockClocks = 2000;
+
+// Kernels skip what lies before a window block by block, and split a call by all keys: time grows
+// up to this many windows.
+constexpr double kMostWindows = 8;
+
+// KV heads beyond the measured ones count as sequences: the same blocks of the same bytes. Over all
+// tables, calls of equal keys and sequences x KV heads, whose KV heads differ by a factor of
+// 2 / 4 / 8, differ by 0.050 / 0.065 / 0.074 (decode; 0.038 / 0.050 / 0.061 prefill; the geometric
+// mean of what the median and the 90 % point of the logarithms say).
+constexpr std::array<Carry, 1> kDecodeCarries = {{{0, 2, 0.05}}};
+constexpr std::array<Carry, 1> kPrefillCarries = {{{0, 2, 0.04}}};
+
+double q(std::int64_t n) { return static_cast<double>(n); }
+
+class PrefillFamily : public KernelFamily {
+ public:
+  PrefillFamily() : classes_(make_classes()) {}
+  std::string_view name() const override { return "attention_prefill"; }
+  KernelKinds kinds() const override {
+    return kinds_of(KernelKind::kCausalAttention, KernelKind::kEncoderAttention);
+  }
+  std::vector<std::vector<double>> axes() const override {
+    return {{0, 1, 2, 3, 4, 6},
+            log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
+            {0, 1, 2, 3, 4, 5, 6, 7, 8},
+            log2_of({1, 16, 32, 64, 128, 256, 512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 10240,
+                     12288, 16384})};
+  }
+  std::vector<AxisSmoothness> smoothness() const override {
+    return {{0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}};
+  }
+  Exchange exchange() const override { return {0, 2, 0.1}; }
+  std::span<const Carry> carries() const override { return kPrefillCarries; }
+  BeyondError beyond() const override { return {.a_doubling = 0.10, .most = 0.30}; }
+  bool edges() const override { return true; }
+  std::span<const KernelClass> classes() const override { return classes_; }
+  int class_of(const Op& op) const override {
+    return class_of_attention(std::get<PrefillAttention>(op));
+  }
+
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
+    const auto& a = std::get<PrefillAttention>(op);
+    constexpr double kBlock = 128;
+    KernelPoint p;
+    const Bytes moved = bytes(op);
+    p.compute = flops(op) / gpu.rate(a.dtype);
+    p.memory = moved / gpu.memory.bandwidth;
+    // Blocks of queries, each against whole blocks of keys.
+    const double n = q(a.new_tokens), blocks = ceiling(n / kBlock);
+    const double padded_tokens = blocks * kBlock;
+    double pairs = attended_pairs(a.new_tokens, a.past, a.window, a.causal);
+    if (a.causal && a.window == 0)
+      pairs = padded_tokens * (q(a.past) + (padded_tokens + kBlock) / 2);
+    else
+      pairs = pairs * padded_tokens / n + (a.causal ? padded_tokens * kBlock / 2 : 0);
+    const double waste = pairs / attended_pairs(a.new_tokens, a.past, a.window, a.causal);
+    const double tiles = q(a.batch) * a.heads * blocks;
+    // Few long blocks: no more than one block runs on a unit at a time.
+    const double waves =
+        std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
+    const Bytes cached = warm ? gpu.cached_on_repeat(moved) : gpu.if_cached(moved);
+    Seconds computed = p.compute * waste;
+    if (const double exponentials = gpu.exponentials_per_second(); exponentials > 0) {
+      computed += Seconds(kSoftmaxWeight * pairs * q(a.batch) * a.heads / exponentials +
+                          kBlockClocks * tiles / gpu.clocks_per_second());
+    }
+    computed = computed * waves;
+    const Seconds from_memory = gpu.move_time(moved, cached);
+    p.base = kSetup + Seconds(std::sqrt(computed.value() * computed.value() +
+                                        from_memory.value() * from_memory.value()));
+    p.least = std::max(p.compute, gpu.least_move_time(moved, cached));
+    p.x = {quick_log2(a.kv_heads), quick_log2(1.0 * a.heads / a.kv_heads), quick_log2(q(a.batch)),
+           quick_log2(n)};
+    // No table of kernels has a past. 0.4 of its doublings: on the prefills of data/layers (562,
+    // two GPUs, most with one) intervals without it hold 60 and 89 % of the rows for 50 and 90.
+    if (a.past > 0) p.beyond = 0.4 * quick_log2(1 + q(a.past) / n);
+    return p;
+  }
+
+  // FlashAttention reaches 35 to 75 % of the dense peak on long prompts (papers of FA2, FA3).
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 2.0; }
+  Seconds analytical_floor() const override { return microseconds(8); }
+
+  std::vector<std::string> tables() const override { return {"attention_prefill"}; }
+  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
+    // FlashInfer's alone reads an fp8 cache with 16-bit queries.
+    if (is_fallback(row, row.text(row.column("kv_dtype")) != row.text(row.column("attn_dtype"))))
+      return false;
+    PrefillAttention a;
+    a.batch = row.integer(row.column("batch"));
+    a.heads = static_cast<int>(row.integer(row.column("heads")));
+    a.kv_heads = static_cast<int>(row.integer(row.column("kv_heads")));
+    a.head_dim = a.value_dim = static_cast<int>(row.integer(row.column("head_dim")));
+    a.window = row.integer(row.column("window"));
+    a.new_tokens = row.integer(row.column("isl"));
+    a.past = row.integer(row.column("past"));
+    a.dtype = read_dtype(row.text(row.column("attn_dtype")));
+    a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
+    s.op = a;
+    s.framework = row.text(row.column("framework"));
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", a.batch, a.heads, a.kv_heads,
+                                    a.head_dim, a.window, a.new_tokens, a.past));
+    return true;
+  }
+
+ private:
+  std::vector<KernelClass> classes_;
+};
+
+class DecodeFamily : public KernelFamily {
+ public:
+  DecodeFamily() : classes_(make_classes()) {}
+  std::string_view name() const override { return "attention_decode"; }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kDecodeAttention); }
+  std::vector<std::vector<double>> axes() const override {
+    return {{0, 1, 2, 3, 4, 6},
+            log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
+            {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+            {1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}};
+  }
+  std::vector<AxisSmoothness> smoothness() const override {
+    return {{0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}};
+  }
+  bool edges() const override { return true; }
+  std::span<const Carry> carries() const override { return kDecodeCarries; }
+  std::span<const KernelClass> classes() const override { return classes_; }
+  int class_of(const Op& op) const override {
+    return class_of_attention(std::get<DecodeAttention>(op));
+  }
+
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
+    const auto& a = std::get<DecodeAttention>(op);
+    // Query heads of one kv head, and the queries of a sequence, are packed into tiles of 16 rows.
+    constexpr double kRows = 16;
+    const Bytes moved = bytes(a);
+    const Seconds compute = flops(a) / gpu.rate(a.dtype);
+    const double group = 1.0 * a.heads / a.kv_heads, rows = group * a.queries;
+    const Seconds computed = compute * (ceiling(rows / kRows) * kRows / rows);
+    const Bytes cached = gpu.cached_on_repeat(moved);
+    const Two bases =
+        kSetup.value() + maximum(both(computed.value()), gpu.move_times(moved, Bytes(0), cached));
+    const Seconds base(bases[0]), again(bases[1]);
+    const Seconds least = std::max(compute, gpu.least_move_time(moved, warm ? cached : Bytes(0)));
+    const double keys = a.window > 0 ? std::min(a.context, kMostWindows * q(a.window)) : a.context;
+    const double kv_heads = quick_log2(a.kv_heads);
+    return {{kv_heads, quick_log2(a.heads) - kv_heads, quick_log2(a.batch), quick_log2(keys)},
+            compute,
+            gpu.by_sheet(moved),
+            warm ? again : base,
+            again,
+            least,
+            Seconds(0),
+            a.queries > 1 ? quick_log2(a.queries) : 0};  // tables: one a sequence
+  }
+
+  Seconds setup() const override { return kSetup; }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
+  Seconds analytical_floor() const override { return microseconds(8); }
+
+  std::vector<std::string> tables() const override { return {"attention_decode"}; }
+  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
+    if (is_fallback(row, false)) return false;
+    DecodeAttention a;
+    a.batch = row.integer(row.column("batch"));
+    a.heads = static_cast<int>(row.integer(row.column("heads")));
+    a.kv_heads = static_cast<int>(row.integer(row.column("kv_heads")));
+    a.head_dim = a.value_dim = static_cast<int>(row.integer(row.column("head_dim")));
+    a.window = row.integer(row.column("window"));
+    a.context = row.number(row.column("kv_len"));
+    a.dtype = read_dtype(row.text(row.column("attn_dtype")));
+    a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
+    s.op = a;
+    s.framework = row.text(row.column("framework"));
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.shape = hash_text(fmt::format("{} {} {} {} {} {}", a.batch, a.heads, a.kv_heads, a.head_dim,
+                                    a.window, a.context));
+    return true;
+  }
+
+ private:
+  std::vector<KernelClass> classes_;
+};
+
+}  // namespace
+
+const KernelFamily& prefill_attention_family() {
+  static const PrefillFamily family;
+  return family;
+}
+
+const KernelFamily& decode_attention_family() {
+  static const DecodeFamily family;
+  return family;
+}
+
+}  // namespace orrery

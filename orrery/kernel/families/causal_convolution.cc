@@ -1,0 +1,99 @@
+// The short causal convolution in front of a recurrent token mixer (Mamba-2, Gated DeltaNet, KDA).
+//
+// Memory-bound: base = setup + time to move the channels in and out (and, decoding, the window of
+// each sequence). Coordinates: log2 of sequences, of new tokens, of channels. Classes: prefill and
+// decode for each mixer; KDA's prefill call is three convolutions (queries, keys, values).
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orrery/base/quick_math.h"
+#include "orrery/base/random.h"
+#include "orrery/kernel/families/families.h"
+
+namespace orrery {
+namespace {
+
+class CausalConvolutionFamily : public KernelFamily {
+ public:
+  CausalConvolutionFamily() {
+    classes_[0].choices = {{"gdn_prefill"}, {"mamba2_prefill", 1, 0.3}};
+    classes_[1].choices = {{"gdn_decode"}, {"mamba2_decode", 1, 0.2}};
+    classes_[2].choices = {{"mamba2_prefill"}, {"gdn_prefill", 1, 0.3}};
+    classes_[3].choices = {{"mamba2_decode"}, {"gdn_decode", 1, 0.2}};
+    classes_[4].choices = {{"kda_prefill"}, {"gdn_prefill", 1.2, 0.25}};
+    classes_[5].choices = {{"kda_decode"}, {"gdn_decode", 1, 0.2}};
+  }
+
+  std::string_view name() const override { return "causal_convolution"; }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kConvolution); }
+  std::vector<std::vector<double>> axes() const override {
+    return {{0, 2, 3, 4, 5, 6, 7, 8, 10}, {0, 2, 4, 6, 8, 10, 12, 13, 15}, {8, 10, 11, 12, 13, 14}};
+  }
+  std::span<const KernelClass> classes() const override { return classes_; }
+  int class_of(const Op& op) const override {
+    const auto& c = std::get<CausalConvolution>(op);
+    const int mixer = c.mixer == LinearAttentionCore::Kind::kMamba2      ? 2
+                      : c.mixer == LinearAttentionCore::Kind::kKimiDelta ? 4
+                                                                         : 0;
+    return mixer + (c.decode ? 1 : 0);
+  }
+
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
+    const auto& c = std::get<CausalConvolution>(op);
+    KernelPoint p;
+    p.memory = bytes(op) / gpu.memory.bandwidth;
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
+    p.base = kSetup + gpu.move_time(bytes(op), cached);
+    p.least = gpu.least_move_time(bytes(op), cached);
+    p.x = {quick_log2(static_cast<double>(c.batch)), quick_log2(static_cast<double>(c.new_tokens)),
+           quick_log2(static_cast<double>(c.channels)), 0};
+    return p;
+  }
+
+  // 0.65 to 0.75 of the bandwidth with SGLang and vLLM on Hopper and Blackwell (data/kernels).
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.45; }
+  Seconds analytical_floor() const override { return microseconds(3); }
+
+  std::vector<std::string> tables() const override { return {"linear_attention"}; }
+  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
+    const std::string_view source = row.text(row.column("kernel_source")),
+                           phase = row.text(row.column("phase"));
+    if (!source.starts_with("causal_conv1d") || (phase != "context" && phase != "generation"))
+      return false;  // `verify`: several tokens of a draft, another kernel
+    CausalConvolution c;
+    c.decode = phase == "generation";
+    const std::string_view table = row.text(row.column("table"));
+    c.mixer = table == "mamba2" ? LinearAttentionCore::Kind::kMamba2
+              : table == "kda"  ? LinearAttentionCore::Kind::kKimiDelta
+                                : LinearAttentionCore::Kind::kGatedDeltaNet;
+    c.batch = row.integer(row.column("batch"));
+    c.new_tokens = c.decode ? 1 : row.integer(row.column("seq"));
+    c.window = static_cast<int>(row.integer(row.column("d_conv")));
+    const double values = row.number(row.column("v_heads")) * row.number(row.column("v_dim"));
+    const double keys = table == "mamba2"
+                            ? row.number(row.column("n_groups")) * row.number(row.column("d_state"))
+                            : row.number(row.column("k_heads")) * row.number(row.column("k_dim"));
+    c.channels = static_cast<std::int64_t>(2 * keys + values);
+    if (is_disturbed(row, static_cast<double>(c.batch * c.new_tokens * c.channels))) return false;
+    s.op = c;
+    s.framework = row.text(row.column("framework"));
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.shape = hash_text(fmt::format("{} {} {}", c.decode, c.batch, c.channels));
+    return true;
+  }
+
+ private:
+  static constexpr Seconds kSetup = microseconds(1);
+  std::array<KernelClass, 6> classes_;
+};
+
+}  // namespace
+
+const KernelFamily& causal_convolution_family() {
+  static const CausalConvolutionFamily family;
+  return family;
+}
+
+}  // namespace orrery

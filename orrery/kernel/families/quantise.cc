@@ -1,0 +1,72 @@
+// Scaling and rounding of activations to fp8 by a kernel of its own (static scales).
+//
+// base = setup + time to move the operands. Coordinates: log2 of rows and of width. One class a
+// framework: SGLang's call takes three to eight times as long as moving the operands. Rows of the
+// op compute_scale are clamped differences of two timings and are not read.
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orrery/base/quick_math.h"
+#include "orrery/base/random.h"
+#include "orrery/kernel/families/families.h"
+
+namespace orrery {
+namespace {
+
+class QuantiseFamily : public KernelFamily {
+ public:
+  QuantiseFamily() { classes_[0].choices = {{"fp8_static"}}; }
+
+  std::string_view name() const override { return "quantise"; }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kQuantisation); }
+  std::vector<std::vector<double>> axes() const override {
+    return {{0, 3, 6, 8, 10, 11, 12, 13, 14, 15, 16, 17}, {5, 7, 9, 10, 11, 12, 13, 14, 16}};
+  }
+  std::span<const KernelClass> classes() const override { return classes_; }
+  int class_of(const Op&) const override { return 0; }
+
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
+    const auto& e = std::get<Elementwise>(op);
+    KernelPoint p;
+    p.memory = bytes(op) / gpu.memory.bandwidth;
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
+    p.base = kSetup + gpu.move_time(bytes(op), cached);
+    p.least = gpu.least_move_time(bytes(op), cached);
+    p.x = {quick_log2(static_cast<double>(e.rows)), quick_log2(static_cast<double>(e.width)), 0, 0};
+    return p;
+  }
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
+  Seconds analytical_floor() const override { return microseconds(3); }
+
+  std::vector<std::string> tables() const override { return {"quantize"}; }
+  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
+    if (row.text(row.column("op")) != "scale_matrix") return false;
+    Elementwise e;
+    e.kind = Elementwise::Kind::kQuantise;
+    e.rows = row.integer(row.column("m"));
+    e.width = row.integer(row.column("k"));
+    const double elements = static_cast<double>(e.rows) * static_cast<double>(e.width);
+    e.read = elements * bytes_per_element(Dtype::kBf16);
+    e.written = elements * bytes_per_element(Dtype::kFp8);
+    s.op = e;
+    s.framework = row.text(row.column("framework"));
+    s.kernel_class = classes_[0].choices.front().name;
+    s.shape = hash_text(fmt::format("{} {}", e.rows, e.width));
+    return true;
+  }
+
+ private:
+  static constexpr Seconds kSetup = microseconds(1);
+  std::array<KernelClass, 1> classes_;
+};
+
+}  // namespace
+
+const KernelFamily& quantise_family() {
+  static const QuantiseFamily family;
+  return family;
+}
+
+}  // namespace orrery

@@ -1,0 +1,183 @@
+// Whole blocks of sparse attention: DSA (DeepSeek-V3.2, GLM-5), CSA and HCA (DeepSeek-V4), MSA
+// (MiniMax-M3).
+//
+// base = setup + compute + memory of the block (its kernels run one after the other). Coordinates:
+// log2 of the new tokens of all sequences, of a sequence's context, of the rank's heads, of
+// sequences. A class for each kind, phase, format of the projections and of the cache. The table
+// names models, not sizes: those of DeepSeek-V4 and MiniMax-M3 are inferred (see `read`), so that
+// the surfaces of these kinds hold what they get wrong, and `least` is half of the roofline.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orrery/base/quick_math.h"
+#include "orrery/base/random.h"
+#include "orrery/kernel/families/families.h"
+
+namespace orrery {
+namespace {
+
+using Block = SparseAttentionBlock;
+// The last: DSA's prefill of contexts that are not longer than the choice, as dense attention.
+constexpr std::array<std::string_view, 6> kKinds = {"dsa", "dsa_reuse", "csa",
+                                                    "hca", "msa",       "dsa_dense"};
+constexpr std::size_t kDense = 5;
+constexpr std::array<std::string_view, 3> kFormats = {"bf16", "fp8_block", "nvfp4"};
+
+struct ClassKey {
+  std::size_t kind;
+  bool decode;
+  std::size_t format;
+  bool fp8_cache;
+  std::size_t index() const {
+    return ((kind * 2 + (decode ? 1 : 0)) * kFormats.size() + format) * 2 + (fp8_cache ? 1 : 0);
+  }
+  std::string name() const {
+    return fmt::format("{}_{}_{}{}", kKinds[kind], decode ? "decode" : "prefill", kFormats[format],
+                       fp8_cache ? "_fp8kv" : "");
+  }
+};
+
+bool is_dense(const Block& b) {
+  return !b.decode && (b.kind == Block::Kind::kDsa || b.kind == Block::Kind::kDsaReuse) &&
+         b.past + b.new_tokens <= b.top_k;
+}
+
+ClassKey key_of(const Block& b) {
+  const std::size_t format = b.format == Format::kNvfp4                                  ? 2
+                             : b.format == Format::kFp8Block || b.format == Format::kFp8 ? 1
+                                                                                         : 0;
+  return {is_dense(b) ? kDense : static_cast<std::size_t>(b.kind), b.decode, format,
+          b.kv_dtype == Dtype::kFp8};
+}
+
+class SparseAttentionFamily : public KernelFamily {
+ public:
+  SparseAttentionFamily() {
+    for (std::size_t k = 0; k < kKinds.size(); ++k) {
+      for (bool decode : {false, true}) {
+        for (std::size_t f = 0; f < kFormats.size(); ++f) {
+          for (bool fp8 : {false, true}) {
+            KernelClass c;
+            c.choices.push_back({ClassKey{k, decode, f, fp8}.name(), 1, 0});
+            c.choices.push_back({ClassKey{k, decode, f, !fp8}.name(), 1, 0.15});
+            for (std::size_t other = 0; other < kFormats.size(); ++other) {
+              if (other != f) c.choices.push_back({ClassKey{k, decode, other, fp8}.name(), 1, 0.2});
+            }
+            if (k == kDense) c.choices.push_back({ClassKey{0, decode, f, fp8}.name(), 1, 0.3});
+            classes_.push_back(std::move(c));
+          }
+        }
+      }
+    }
+  }
+
+  std::string_view name() const override { return "sparse_attention"; }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kSparseAttention); }
+  std::vector<std::vector<double>> axes() const override {
+    return {{0, 4, 8, 10, 12, 13, 14, 16},
+            {0, 9, 11, 13, 14, 16, 18, 20},
+            {1, 4, 5.5, 7},
+            {0, 3, 6, 10}};
+  }
+  std::span<const KernelClass> classes() const override { return classes_; }
+  int class_of(const Op& op) const override {
+    return static_cast<int>(key_of(std::get<Block>(op)).index());
+  }
+
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
+    const auto& b = std::get<Block>(op);
+    KernelPoint p;
+    p.compute = flops(op) / gpu.rate(arithmetic(op));
+    p.memory = bytes(op) / gpu.memory.bandwidth;
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : Bytes(0);
+    p.base = kSetup + p.compute + gpu.move_time(bytes(op), cached);
+    p.least = 0.5 * std::max(p.compute, gpu.least_move_time(bytes(op), cached));
+    p.x = {quick_log2(static_cast<double>(b.batch) * static_cast<double>(b.new_tokens)),
+           quick_log2(static_cast<double>(b.past) + static_cast<double>(b.new_tokens)),
+           quick_log2(b.heads), quick_log2(static_cast<double>(b.batch))};
+    return p;
+  }
+
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 2.5; }
+  Seconds analytical_floor() const override { return microseconds(60); }
+
+  std::vector<std::string> tables() const override { return {"sparse_attention_module"}; }
+  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
+    const std::string_view source = row.text(row.column("kernel_source"));
+    // Kernels of older versions, and a backend that is chosen by hand beside the default.
+    if (source == "dsa_nsa" || source == "FLASHINFER_MLA_SPARSE") return false;
+    const std::string_view table = row.text(row.column("table")),
+                           model = row.text(row.column("model"));
+    // TensorRT-LLM's MSA prefill waits for the host (3.6 ms a call and more a sequence on
+    // Blackwell) or runs a reference implementation (Hopper).
+    if (table == "msa_context_module" && row.text(row.column("framework")) == "trtllm")
+      return false;
+    Block b;
+    if (table.starts_with("dsa")) {
+      const bool reuse = source.find("skip_indexer") != std::string_view::npos;
+      b.kind = reuse ? Block::Kind::kDsaReuse : Block::Kind::kDsa;
+      if (model.find("GLM") != std::string_view::npos) {
+        b.hidden = 6144;
+        b.q_rank = 2048;
+        b.head_dim = b.value_dim = 256;
+        b.index_heads = 32;
+      }
+      if (reuse) b.index_heads = 0;
+    } else if (table.starts_with("dsv4")) {
+      // Inferred: one latent of 512 a token, queries and outputs of that width.
+      const bool flash = model.find("Flash") != std::string_view::npos;
+      b.kind = table.find("csa") != std::string_view::npos ? Block::Kind::kCsa : Block::Kind::kHca;
+      b.hidden = flash ? 4096 : 7168;
+      b.q_rank = flash ? 1024 : 1536;
+      b.head_dim = b.value_dim = b.entry = 512;
+      b.compress = static_cast<int>(row.number(row.column("compress_ratio")));
+      b.top_k = flash ? 512 : 1024;
+      if (b.kind == Block::Kind::kHca) {
+        b.top_k = 1 << 30;
+        b.index_heads = 0;
+      }
+    } else {
+      // Inferred: grouped queries of 16 heads, 16 blocks of 128 keys.
+      b.kind = Block::Kind::kMsa;
+      b.hidden = 6144;
+      b.q_rank = 0;
+      b.head_dim = b.value_dim = 128;
+      b.index_heads = 4;
+    }
+    b.decode = row.text(row.column("phase")) == "decode";
+    b.batch = row.integer(row.column("batch"));
+    b.new_tokens = row.integer(row.column("isl"));
+    b.past = row.integer(row.column("past"));
+    b.heads = static_cast<int>(row.integer(row.column("heads")));
+    if (b.kind == Block::Kind::kMsa) b.entry = 2 * 128 * std::max(1, b.heads / 16);
+    // SGLang chooses by the context; the other one is measured beyond that.
+    const bool dense_kernel = source.find("dense_mha") != std::string_view::npos;
+    if (source.starts_with("sglang_dsa") && !b.decode && dense_kernel != is_dense(b)) return false;
+    const std::string_view gemm = row.text(row.column("gemm_type"));
+    b.format = gemm == "nvfp4"       ? Format::kNvfp4
+               : gemm == "fp8_block" ? Format::kFp8Block
+                                     : Format::kBf16;
+    b.kv_dtype = row.text(row.column("kv_dtype")).starts_with("fp8") ? Dtype::kFp8 : Dtype::kBf16;
+    s.op = b;
+    s.framework = row.text(row.column("framework"));
+    s.kernel_class = key_of(b).name();
+    s.shape = hash_text(fmt::format("{} {} {}", b.heads, b.batch, b.hidden));
+    return true;
+  }
+
+ private:
+  static constexpr Seconds kSetup = microseconds(20);
+  std::vector<KernelClass> classes_;
+};
+
+}  // namespace
+
+const KernelFamily& sparse_attention_family() {
+  static const SparseAttentionFamily family;
+  return family;
+}
+
+}  // namespace orrery

@@ -1,0 +1,121 @@
+// Expert products of wide expert parallelism: tokens have been dispatched to the rank already, so
+// that neither routing nor the all-to-all is part of the call (DeepEP with DeepGEMM in SGLang,
+// TensorRT-LLM's wide EP).
+//
+// base = setup + compute + memory. Coordinates: log2 of tokens an expert, of experts of the rank,
+// of the model width. A class for each format and phase (prefill kernels lay tokens out
+// contiguously, decode kernels in masked slots; TensorRT-LLM has one for both), balanced or skewed.
+// Loads that a balancer evens out (`_eplb`) and uniform ones are balanced.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "orrery/base/quick_math.h"
+#include "orrery/base/random.h"
+#include "orrery/kernel/families/families.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::array<std::string_view, 2> kFormats = {"fp8_block", "nvfp4"};
+
+std::string class_name(std::size_t format, bool decode, bool skewed) {
+  return fmt::format("{}_{}{}", kFormats[format], decode ? "decode" : "prefill",
+                     skewed ? "_skewed" : "");
+}
+
+class WideEpFamily : public KernelFamily {
+ public:
+  WideEpFamily() {
+    for (std::size_t f = 0; f < kFormats.size(); ++f) {
+      for (bool decode : {false, true}) {
+        for (bool skewed : {false, true}) {
+          KernelClass c;
+          c.choices = {{class_name(f, decode, skewed)},
+                       {class_name(f, decode, !skewed), 1, 0.1},
+                       {class_name(f, !decode, skewed), 1, 0.3},
+                       {class_name(1 - f, decode, skewed), 1, 0.35}};
+          classes_.push_back(std::move(c));
+        }
+      }
+    }
+  }
+
+  std::string_view name() const override { return "moe_wide_ep"; }
+  KernelKinds kinds() const override { return kinds_of(KernelKind::kDispatchedExperts); }
+  std::vector<std::vector<double>> axes() const override {
+    return {
+        {-6, -4, -2, 0, 2, 4, 6, 7, 8, 10, 12, 14}, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {11.5, 12.6, 13}};
+  }
+  std::span<const KernelClass> classes() const override { return classes_; }
+  int class_of(const Op& op) const override {
+    const auto& m = std::get<MoeExperts>(op);
+    const int format = m.format == Format::kNvfp4 || m.format == Format::kMxfp4Fp8 ? 1 : 0;
+    return format * 4 + (m.dispatched == MoeExperts::Dispatched::kDecode ? 2 : 0) +
+           (m.skew > 0 ? 1 : 0);
+  }
+
+  KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
+    const auto& m = std::get<MoeExperts>(op);
+    KernelPoint p;
+    p.compute = flops(op) / gpu.rate(arithmetic(op));
+    p.memory = bytes(op) / gpu.memory.bandwidth;
+    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : Bytes(0);
+    p.base = kSetup + p.compute + gpu.move_time(bytes(op), cached);
+    // Not every expert that the expectation counts need be hit by a draw: half of the bytes.
+    p.least = std::max(p.compute * 0.5, gpu.least_move_time(bytes(op), cached) * 0.5);
+    p.x = {quick_log2(static_cast<double>(m.tokens) * m.top_k / m.experts),
+           quick_log2(std::max(1.0, 1.0 * m.experts / m.ep)), quick_log2(m.hidden), 0};
+    return p;
+  }
+
+  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.7; }
+  Seconds analytical_floor() const override { return microseconds(20); }
+
+  std::vector<std::string> tables() const override { return {"moe_wideep"}; }
+  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
+    const std::string_view table = row.text(row.column("table")),
+                           dtype = row.text(row.column("dtype")),
+                           distribution = row.text(row.column("distribution"));
+    if (table == "dsv4_megamoe") return false;  // dispatch and combine are inside the call
+    MoeExperts m;
+    m.format = dtype == "nvfp4" ? Format::kNvfp4 : Format::kFp8Block;
+    m.hidden = static_cast<int>(row.integer(row.column("hidden")));
+    m.intermediate = static_cast<int>(row.integer(row.column("inter")));
+    m.experts = static_cast<int>(row.integer(row.column("experts")));
+    m.top_k = static_cast<int>(row.integer(row.column("topk")));
+    m.ep = static_cast<int>(row.integer(row.column("ep")));
+    m.tokens = row.integer(row.column("tokens"));
+    constexpr std::string_view kPowerLaw = "power_law_";
+    if (distribution.starts_with(kPowerLaw) && !distribution.ends_with("_eplb")) {
+      const std::string_view exponent = distribution.substr(kPowerLaw.size());
+      std::from_chars(exponent.data(), exponent.data() + exponent.size(), m.skew);
+    }
+    s.framework = row.text(row.column("framework"));
+    const bool one_for_both = table == "wideep_moe";
+    constexpr std::int64_t kDecodeTokens = 8;  // an expert: where one kernel serves both phases
+    const bool decode = one_for_both ? m.tokens * m.top_k < kDecodeTokens * m.experts
+                                     : table == "wideep_generation_moe";
+    m.dispatched = decode ? MoeExperts::Dispatched::kDecode : MoeExperts::Dispatched::kPrefill;
+    s.op = m;
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.shape = hash_text(fmt::format("{} {} {}", m.hidden, m.ep, m.tokens));
+    return true;
+  }
+
+ private:
+  static constexpr Seconds kSetup = microseconds(10);
+  std::vector<KernelClass> classes_;
+};
+
+}  // namespace
+
+const KernelFamily& wide_ep_family() {
+  static const WideEpFamily family;
+  return family;
+}
+
+}  // namespace orrery

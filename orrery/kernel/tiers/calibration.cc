@@ -1,0 +1,198 @@
+#include "orrery/kernel/tiers/calibration.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "orrery/base/error.h"
+#include "orrery/base/estimate.h"
+#include "orrery/base/quantile.h"
+
+namespace orrery {
+namespace {
+
+// From a search with 32 points a class, all families, on H200 predicted from A100 and L40S and on
+// B200 from Hopper; factors of 1.5 change the errors by about one point.
+constexpr double kConstant = 0.7, kSlope = 0.25, kLocal = 0.75;
+constexpr double kOctaves = 3;        // one unit of distance
+constexpr double kNoise = 0.28;       // of a measurement and of neighbours, in units of the error
+constexpr double kLeastNoise = 0.03;  // repeatability of measurements
+constexpr double kOutlier = 1.5;      // a point further off than so many deviations pulls less
+constexpr int kRounds = 3;            // of that
+constexpr double kPriorPoints = 1;    // what the stated error counts for in the error left
+constexpr double kSharedPart = 0.3, kOwnPart = 0.95;  // of the error left
+constexpr double kMostLog = 2;
+constexpr double kMostNumber = 1e6;  // in a file: sums stay finite
+
+double covariance(const Calibration& c, const CalibrationPlace& a, const CalibrationPlace& b) {
+  double product = 0, square = 0;
+  for (std::size_t i = 0; i < c.places; ++i) {
+    const double x = (a[i] - c.centre[i]) / kOctaves, y = (b[i] - c.centre[i]) / kOctaves;
+    product += x * y;
+    square += (x - y) * (x - y);
+  }
+  return c.scale * c.scale *
+         (kConstant * kConstant + kSlope * kSlope * product +
+          kLocal * kLocal * std::exp(-square / 2));
+}
+
+double as_written(double v) { return std::stod(fmt::format("{:.6g}", v)); }
+
+}  // namespace
+
+CalibrationPlace calibration_place(Seconds predicted, const KernelPoint& point) {
+  CalibrationPlace place{};
+  place[0] = std::log2(predicted.value() * 1e6);
+  std::copy(point.x.begin(), point.x.end(), place.begin() + 1);
+  return place;
+}
+
+double Calibration::factor(const CalibrationPlace& place) const {
+  double log = 0;
+  for (const Point& p : points) log += p.weight * covariance(*this, place, p.place);
+  return std::exp(std::clamp(log, -kMostLog, kMostLog));
+}
+
+Calibration fit_calibration(std::string kernel_class, std::span<const CalibrationSample> samples,
+                            std::size_t places, double error) {
+  Calibration c;
+  c.kernel_class = std::move(kernel_class);
+  c.places = places;
+  c.scale = as_written(error);
+  for (std::size_t i = 0; i < places; ++i) {
+    for (const CalibrationSample& s : samples)
+      c.centre[i] += s.place[i] / static_cast<double>(samples.size());
+    c.centre[i] = as_written(c.centre[i]);
+  }
+  const auto n = static_cast<Eigen::Index>(samples.size());
+  for (const CalibrationSample& s : samples) {
+    Calibration::Point& p = c.points.emplace_back();
+    for (std::size_t i = 0; i < places; ++i) p.place[i] = as_written(s.place[i]);
+  }
+  Eigen::MatrixXd process(n, n);
+  Eigen::VectorXd y(n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    y[i] = samples[static_cast<std::size_t>(i)].log_error;
+    for (Eigen::Index j = 0; j < n; ++j) {
+      process(i, j) = covariance(c, c.points[static_cast<std::size_t>(i)].place,
+                                 c.points[static_cast<std::size_t>(j)].place);
+    }
+  }
+  const double least_noise = std::max(kLeastNoise, kNoise * error);
+  Eigen::VectorXd noise = Eigen::VectorXd::Constant(n, least_noise * least_noise);
+  Eigen::VectorXd weights;
+  std::vector<double> missed(samples.size());  // each point predicted from the others
+  for (int round = 0; round <= kRounds; ++round) {
+    const Eigen::MatrixXd inverse = (process + Eigen::MatrixXd(noise.asDiagonal())).inverse();
+    weights = inverse * y;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const double miss = weights[i] / inverse(i, i);
+      const double expected = 1 / std::sqrt(inverse(i, i));
+      missed[static_cast<std::size_t>(i)] = std::abs(miss);
+      noise[i] *= std::pow(std::max(1.0, std::abs(miss) / (kOutlier * expected)), 2);
+    }
+  }
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    c.points[i].weight = as_written(weights[static_cast<Eigen::Index>(i)]);
+  const double count = static_cast<double>(n);
+  const double spread =
+      quantile(missed, 0.5) / normal_quantile(0.75) * quantile(missed, 0.9) / normal_quantile(0.95);
+  const double left =
+      std::sqrt((kPriorPoints * error * error + count * spread) / (count + kPriorPoints));
+  c.shared = as_written(left * kSharedPart);
+  c.own = as_written(std::max(kLeastNoise, left * kOwnPart));
+  return c;
+}
+
+const Calibration* CalibrationFile::find(std::string_view kernel_class) const {
+  for (const Calibration& c : classes) {
+    if (c.kernel_class == kernel_class) return &c;
+  }
+  return nullptr;
+}
+
+std::string calibration_path(std::string_view family, std::string_view framework,
+                             std::string_view gpu) {
+  return fmt::format("calibration/{}/{}-{}.txt", family, framework, gpu);
+}
+
+std::string to_text(const CalibrationFile& file) {
+  std::string out = "orrery-calibration 1\n" + file.comment;
+  for (const Calibration& c : file.classes) {
+    out += fmt::format("class {} own {:.6g} shared {:.6g} scale {:.6g} points {} places {}\n",
+                       c.kernel_class, c.own, c.shared, c.scale, c.points.size(), c.places);
+    const auto line = [&](const CalibrationPlace& place, const double* weight) {
+      for (std::size_t i = 0; i < c.places; ++i)
+        out += fmt::format("{}{:.6g}", i ? " " : "", place[i]);
+      if (weight) out += fmt::format(" {:.6g}", *weight);
+      out += "\n";
+    };
+    line(c.centre, nullptr);
+    for (const Calibration::Point& p : c.points) line(p.place, &p.weight);
+  }
+  return out;
+}
+
+CalibrationFile parse_calibration(std::string_view text, const std::string& name) {
+  CalibrationFile file;
+  std::istringstream in{std::string(text)};
+  std::string line;
+  int number = 0;
+  const auto fail = [&](std::string_view what) {
+    throw InputError(fmt::format("{}:{}: {}", name, number, what));
+  };
+  const auto next = [&] {
+    ++number;
+    return static_cast<bool>(std::getline(in, line));
+  };
+  const auto numbers = [&](double* to, std::size_t n) {
+    std::istringstream words(line);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!(words >> to[i]) || !(std::abs(to[i]) <= kMostNumber))
+        fail(fmt::format("expected {} numbers", n));
+    }
+    if (std::string rest; words >> rest) fail(fmt::format("expected {} numbers", n));
+  };
+  if (!next() || line != "orrery-calibration 1") fail("expected 'orrery-calibration 1'");
+  while (next()) {
+    if (line.empty()) continue;
+    if (line.front() == '#') {
+      file.comment += line + "\n";
+      continue;
+    }
+    std::istringstream words(line);
+    std::string keys[6];
+    Calibration c;
+    std::size_t points = 0;
+    if (!(words >> keys[0] >> c.kernel_class >> keys[1] >> c.own >> keys[2] >> c.shared >>
+          keys[3] >> c.scale >> keys[4] >> points >> keys[5] >> c.places) ||
+        keys[0] != "class" || keys[1] != "own" || keys[2] != "shared" || keys[3] != "scale" ||
+        keys[4] != "points" || keys[5] != "places")
+      fail("expected 'class NAME own X shared X scale X points N places N'");
+    if (!(c.own >= 0 && c.shared >= 0 && c.scale >= 0 && c.own < 10 && c.shared < 10 &&
+          c.scale < 10))
+      fail("errors must be 0 to 10");
+    if (points < 1 || points > kMostCalibrationPoints || c.places < 1 || c.places > c.centre.size())
+      fail(fmt::format("expected 1 to {} points in 1 to {} places", kMostCalibrationPoints,
+                       c.centre.size()));
+    const auto row = [&](double* to, std::size_t n) {
+      if (!next()) fail("the file ends too early");
+      numbers(to, n);
+    };
+    row(c.centre.data(), c.places);
+    for (std::size_t i = 0; i < points; ++i) {
+      double values[kMostAxes + 2];
+      row(values, c.places + 1);
+      Calibration::Point& p = c.points.emplace_back();
+      std::copy_n(values, c.places, p.place.begin());
+      p.weight = values[c.places];
+    }
+    file.classes.push_back(std::move(c));
+  }
+  return file;
+}
+
+}  // namespace orrery

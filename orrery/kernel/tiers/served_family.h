@@ -1,0 +1,110 @@
+// Which surfaces serve one kernel family on one GPU. Files are large and most questions need few
+// classes, so a class is looked up, and its file read, when it is first asked for.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/bundle.h"
+#include "orrery/kernel/families/family.h"
+#include "orrery/kernel/families/kernel_gpu.h"
+#include "orrery/kernel/surface/surface.h"
+#include "orrery/kernel/tiers/calibration.h"
+#include "orrery/kernel/tiers/kernel_model.h"
+#include "orrery/kernel/tiers/transfer.h"
+
+namespace orrery {
+
+// The framework of tools/sweep: torch's own kernels.
+inline constexpr const char* kTorch = "pytorch";
+
+// What the families of one kernel model share: the GPU asked about, parsed files and other GPUs'
+// facts. Thread-safe.
+class SurfaceStore {
+ public:
+  SurfaceStore(const KernelGpu& gpu, const Bundle& bundle, TierChoice tier)
+      : gpu_(gpu), bundle_(bundle), tier_(tier) {}
+
+  const KernelGpu& gpu() const { return gpu_; }
+  TierChoice tier() const { return tier_; }
+  // The facts of a measured GPU.
+  const KernelGpu& relative(const std::string& id) const;
+  // GPUs of the same maker with a file of this family and framework, nearest first.
+  std::vector<MeasuredGpu> measured(const KernelFamily& family, std::string_view framework) const;
+  // The file at `path`, null if there is none. InputError: malformed, or of other axes than the
+  // family's.
+  const SurfaceFile* surfaces(const KernelFamily& family, const std::string& path) const;
+  const CalibrationFile* calibration(const KernelFamily& family, const std::string& path) const;
+
+ private:
+  const KernelGpu gpu_;
+  const Bundle bundle_;
+  const TierChoice tier_;
+  mutable std::recursive_mutex mutex_;
+  mutable std::map<std::string, KernelGpu> gpus_;
+  mutable std::map<std::string, std::unique_ptr<SurfaceFile>> files_;
+  mutable std::map<std::string, std::unique_ptr<CalibrationFile>> calibrations_;
+};
+
+class ServedFamily {
+ public:
+  // Borrows the store. `framework`: whose kernels.
+  ServedFamily(const KernelFamily& family, std::string framework, const SurfaceStore& store);
+
+  // What serves one class. Without a surface physics does.
+  struct Class {
+    ServingSurface served;
+    // Where this generation replaced the framework's kernel by TensorRT-LLM's: that one, on the
+    // relative. The faster of the two serves.
+    ServingSurface replacing;
+    const char* replaced = nullptr;  // what was replaced, for notes
+    bool of_torch = false;           // served by torch's sweep of this GPU, not by the framework's
+    const Calibration* points = nullptr;    // measured points of this GPU that correct it
+    const SurfaceLookup* lookup = nullptr;  // on the family's axes
+    // Own error of a prediction by Surface::regime_of: of the surface's own the part of the regime;
+    // the rest is that of the transfer.
+    std::array<double, 4> own{};
+  };
+
+  const KernelFamily& family() const { return family_; }
+  const std::string& framework() const { return framework_; }
+  // What serves the class of `op`; null if it has none.
+  const Class* of(const Op& op) const {
+    const int index = family_.class_of(op);
+    if (index < 0) return nullptr;
+    const Slot& slot = slots_[static_cast<std::size_t>(index)];
+    if (!slot.ready.load(std::memory_order_acquire)) look_up(static_cast<std::size_t>(index));
+    return &slot.found;
+  }
+
+ private:
+  struct Slot {
+    std::atomic<bool> ready = false;
+    Class found;
+  };
+  void look_up(std::size_t index) const;
+  Class find(const KernelFamily::KernelClass& wanted) const;
+  void prepare(Class& c) const;
+  // The best surface of a sweep of this very GPU by torch; without a surface: none.
+  ServingSurface own_of_torch(const KernelFamily::KernelClass& wanted) const;
+  ServingSurface choose(const KernelFamily::KernelClass& wanted,
+                        const std::string& framework) const;
+
+  const KernelFamily& family_;
+  const std::string framework_;
+  const SurfaceStore& store_;
+  mutable std::mutex mutex_;
+  mutable std::vector<Slot> slots_;
+  mutable std::optional<SurfaceLookup> lookup_;
+  mutable std::deque<Surface> relatives_;  // surfaces of other GPUs as they serve here
+};
+
+}  // namespace orrery

@@ -1,0 +1,297 @@
+#include "orrery/network/collectives/network_constants.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/node.h"
+
+namespace orrery {
+namespace {
+
+const std::vector<std::string> kStacks = {"library", "vllm", "trtllm", "sglang"};
+const std::vector<std::string> kAlgorithms = {"one-shot", "two-shot", "ring", "in-network",
+                                              "direct"};
+const std::vector<std::string> kKinds = {"all_reduce", "all_gather", "reduce_scatter",
+                                         "all_to_all", "broadcast",  "send"};
+
+void declare(Fields& f, FittedCurve& c, std::vector<double>& efficiency,
+             std::vector<double>& errors) {
+  f.add("stack", c.stack, "whose collectives").one_of(kStacks).required();
+  f.add_enum("algorithm", c.algorithm, kAlgorithms, "how it is done").required();
+  f.add_enum("collective", c.kind, kKinds, "what is done").required();
+  f.add("least_ranks", c.least_ranks, "smallest group that it is chosen for").range(2, 1 << 20);
+  f.add("latency", c.curve.latency, "time of an empty message").required();
+  f.add("step", c.curve.step, "more for each sequential message").required();
+  f.add("pipelining", c.curve.pipelining, "weight of sqrt(latency * transfer)").range(0, 10);
+  f.add("efficiency", efficiency, "reached share of the bandwidth with 2, 4 and 8 ranks")
+      .range(1e-3, 1)
+      .required();
+  f.add("rows", c.rows, "rows fitted").range(0, 1e9);
+  f.add("left_out_error", errors,
+        "sigma of ln(predicted/measured), rows left out, below 1 MiB, 128 MiB and from there on")
+      .range(0, 10)
+      .required();
+}
+
+FittedCurve read_curve(const Node& node) {
+  FittedCurve curve;
+  std::vector<double> efficiency, errors;
+  Fields fields;
+  declare(fields, curve, efficiency, errors);
+  fields.read(node);
+  if (errors.size() != curve.left_out_error.size())
+    node.at("left_out_error").fail("expected three values, by size of message");
+  std::copy(errors.begin(), errors.end(), curve.left_out_error.begin());
+  if (efficiency.size() != curve.curve.efficiency.size()) {
+    node.at("efficiency").fail("expected three values: with 2, 4 and 8 ranks");
+  }
+  std::copy(efficiency.begin(), efficiency.end(), curve.curve.efficiency.begin());
+  return curve;
+}
+
+ExpertCurve read_experts(const Node& node) {
+  ExpertCurve c;
+  Fields f;
+  f.add("combine", c.combine, "combine; false: dispatch");
+  f.add("low_latency", c.low_latency, "low-latency kernels; false: normal");
+  f.add("start", c.start, "time of no bytes").required();
+  f.add("share", c.share, "reached share of the nominal bandwidth").range(0.01, 1).required();
+  f.add("each_sm", c.each_sm, "most that one multiprocessor sends; normal kernels within a node");
+  f.add("rows", c.rows, "rows fitted").range(0, 1e9);
+  f.add("left_out_error", c.left_out_error, "sigma of ln(predicted/measured)").range(0, 10);
+  f.read(node);
+  return c;
+}
+
+template <class T>
+void add_list(Fields& f, std::string name, std::vector<T>& items, T (*read)(const Node&),
+              std::string doc) {
+  f.custom(
+      std::move(name), Field::Type::kList,
+      [&items, read](const Node& node) {
+        if (!node.is_list()) node.fail("expected a list");
+        for (const Node& item : node.items()) items.push_back(read(item));
+      },
+      [] { return nlohmann::ordered_json(); }, std::move(doc));
+}
+
+FittedAcross read_across(const Node& node) {
+  FittedAcross a;
+  Fields f;
+  f.add("gpus", a.gpus, "beginning of the GPUs' ids; empty: all");
+  f.add("start", a.curve.start, "factor of the latency").range(0.01, 1000).required();
+  f.add("width", a.curve.width, "factor of the bandwidth").range(0.01, 10).required();
+  f.add("pipelining", a.curve.pipelining, "weight of the square root").range(0, 100).required();
+  f.add("rows", a.rows, "rows fitted").range(0, 1e9);
+  f.add("start_error", a.errors.start, "sigma of what is not transfer, groups left out")
+      .range(0, 10);
+  f.add("width_error", a.errors.width, "sigma of the transfer, groups left out").range(0, 10);
+  f.add("curve_error", a.errors.curve, "sigma of single sizes").range(0, 10);
+  f.add("start_elsewhere", a.elsewhere.start, "start_error of networks not measured").range(0, 10);
+  f.add("width_elsewhere", a.elsewhere.width, "width_error of networks not measured").range(0, 10);
+  f.read(node);
+  a.elsewhere.curve = a.errors.curve;
+  return a;
+}
+
+std::string_view kind_text(FabricKind kind) {
+  switch (kind) {
+    case FabricKind::kSwitch:
+      return "switch";
+    case FabricKind::kMesh:
+      return "mesh";
+    case FabricKind::kTorus:
+      return "torus";
+    case FabricKind::kBus:
+      return "bus";
+    case FabricKind::kNic:
+      return "nic";
+  }
+  return "";
+}
+
+// The frameworks' own all-reduces exist for these group sizes (vLLM, SGLang: 2, 4, 6, 8).
+bool has_custom_all_reduce(int ranks) { return ranks <= 8 && ranks % 2 == 0; }
+
+// Whose curve serves a kind that has none of its own.
+Collective::Kind curve_kind(Collective::Kind kind) {
+  if (kind == Collective::Kind::kBroadcast) return Collective::Kind::kAllGather;
+  if (kind == Collective::Kind::kReduce) return Collective::Kind::kReduceScatter;
+  return kind;
+}
+
+double in_microseconds(Seconds t) { return t / microseconds(1); }
+
+void declare_head(Fields& f, FabricConstants& c) {
+  f.add("fabrics", c.fabrics, "ids of the fabrics measured").required();
+  f.add("stands_for", c.stands_for, "beginnings of ids, or kinds, of fabrics never measured");
+  f.add_enum("origin", c.origin, {"exact", "measured", "fitted", "transferred", "analytical"},
+             "how strong these constants are");
+  f.add("measured_on", c.measured_on, "GPUs");
+  f.add("recipe", c.recipe, "data, rows, how").required();
+}
+
+}  // namespace
+
+void declare(Fields& f, FabricConstants& c) {
+  declare_head(f, c);
+  f.custom(
+       "curves", Field::Type::kList,
+       [&c](const Node& node) {
+         if (!node.is_list()) node.fail("expected a list of curves");
+         for (const Node& item : node.items()) c.curves.push_back(read_curve(item));
+       },
+       [] { return nlohmann::ordered_json(); }, "one for each stack, algorithm and collective")
+      .required();
+  add_list(f, "across", c.across, read_across, "the library's factors over several nodes");
+  add_list(f, "experts", c.experts, read_experts, "dispatch and combine of experts");
+}
+
+std::string to_yaml(const FabricConstants& c) {
+  std::string text = fmt::format("fabrics: [{}]\n", fmt::join(c.fabrics, ", "));
+  if (!c.stands_for.empty())
+    text += fmt::format("stands_for: [{}]\n", fmt::join(c.stands_for, ", "));
+  text += fmt::format("origin: {}\nmeasured_on: \"{}\"\nrecipe: \"{}\"\ncurves:{}\n",
+                      to_text(c.origin), c.measured_on, c.recipe, c.curves.empty() ? " []" : "");
+  for (const FittedCurve& f : c.curves) {
+    text += fmt::format("  - {{stack: {}, algorithm: {}, collective: {},", f.stack,
+                        to_text(f.algorithm), kKinds[static_cast<std::size_t>(f.kind)]);
+    if (f.least_ranks > 2) text += fmt::format(" least_ranks: {},", f.least_ranks);
+    text += fmt::format(
+        "\n     latency: {:.4g} us, step: {:.4g} us, pipelining: {:.4g}, efficiency: [{:.4g}, "
+        "{:.4g}, {:.4g}],\n"
+        "     rows: {}, left_out_error: [{:.3f}, {:.3f}, {:.3f}]}}\n",
+        in_microseconds(f.curve.latency), in_microseconds(f.curve.step), f.curve.pipelining,
+        f.curve.efficiency[0], f.curve.efficiency[1], f.curve.efficiency[2], f.rows,
+        f.left_out_error[0], f.left_out_error[1], f.left_out_error[2]);
+  }
+  if (!c.across.empty()) text += "across:\n";
+  for (const FittedAcross& a : c.across) {
+    text += fmt::format(
+        "  - {{gpus: \"{}\", start: {:.4g}, width: {:.4g}, pipelining: {:.4g}, rows: {},\n"
+        "     start_error: {:.3f}, width_error: {:.3f}, curve_error: {:.3f}, start_elsewhere: "
+        "{:.3f}, width_elsewhere: {:.3f}}}\n",
+        a.gpus, a.curve.start, a.curve.width, a.curve.pipelining, a.rows, a.errors.start,
+        a.errors.width, a.errors.curve, a.elsewhere.start, a.elsewhere.width);
+  }
+  if (!c.experts.empty()) text += "experts:\n";
+  for (const ExpertCurve& e : c.experts) {
+    text += fmt::format("  - {{low_latency: {}, combine: {}, start: {:.4g} us, share: {:.4g}",
+                        e.low_latency, e.combine, in_microseconds(e.start), e.share);
+    if (e.each_sm > BytesPerSecond(0))
+      text += fmt::format(", each_sm: {:.4g} GB/s", e.each_sm.value() / 1e9);
+    text += fmt::format(", rows: {}, left_out_error: {:.3f}}}\n", e.rows, e.left_out_error);
+  }
+  return text;
+}
+
+FabricConstants read_network_constants(const Node& document) {
+  FabricConstants constants;
+  Fields fields;
+  declare(fields, constants);
+  fields.read(document);
+  return constants;
+}
+
+std::vector<FabricConstants> load_network_constants(const Bundle& bundle) {
+  std::vector<FabricConstants> all;
+  for (const std::string& path : bundle.list("network", ".yaml")) {
+    const auto file = bundle.find(path);
+    if (file) all.push_back(read_network_constants(parse_yaml(file->content, file->name)));
+  }
+  return all;
+}
+
+NetworkConstants::NetworkConstants(const Bundle& bundle) {
+  for (const std::string& path : bundle.list("network", ".yaml")) {
+    auto file = bundle.find(path);
+    if (!file) continue;
+    FabricConstants head;
+    Fields fields;
+    declare_head(fields, head);
+    fields.read(parse_yaml(file->content.substr(0, file->content.find("\ncurves:")), file->name));
+    heads_.push_back(std::move(head));
+    files_.push_back(std::move(*file));
+  }
+}
+
+NetworkConstants::Found NetworkConstants::of(const Fabric& fabric) const {
+  const ConstantsMatch match = match_constants(heads_, fabric);
+  if (match.constants == nullptr) return {};
+  const Bundle::File& file = files_[static_cast<std::size_t>(match.constants - heads_.data())];
+  return {read_network_constants(parse_yaml(file.content, file.name)), match.origin};
+}
+
+ConstantsMatch match_constants(const std::vector<FabricConstants>& all, const Fabric& fabric) {
+  const FabricConstants* best = nullptr;
+  std::size_t strength = 0;
+  for (const FabricConstants& c : all) {
+    if (std::find(c.fabrics.begin(), c.fabrics.end(), fabric.id) != c.fabrics.end())
+      return {&c, c.origin};
+    for (const std::string& name : c.stands_for) {
+      const std::size_t match = fabric.id.starts_with(name)      ? 1 + name.size()
+                                : name == kind_text(fabric.kind) ? 1
+                                                                 : 0;
+      if (match > strength) {
+        strength = match;
+        best = &c;
+      }
+    }
+  }
+  return {best,
+          best == nullptr ? Origin::kAnalytical : std::max(best->origin, Origin::kTransferred)};
+}
+
+CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,
+                    const Fabric& fabric, Collective::Kind kind, int ranks, Bytes bytes,
+                    BytesPerSecond bandwidth, std::optional<CollectiveAlgorithm> only) {
+  CurveChoice best;
+  const Collective::Kind wanted = curve_kind(kind);
+  for (const FittedCurve& f : curves) {
+    if (f.kind != wanted || ranks < f.least_ranks) continue;
+    if (only && f.algorithm != *only) continue;
+    if (f.custom() && (f.stack != stack || !has_custom_all_reduce(ranks) || !fabric.peer_to_peer))
+      continue;
+    if (f.algorithm == CollectiveAlgorithm::kInNetwork && !fabric.in_network_reduction) continue;
+    const CurveTime t = curve_time(f.curve, kind, f.algorithm, ranks, bytes, bandwidth);
+    if (best.curve == nullptr || t.total < best.time.total) best = {t, &f, f.algorithm};
+  }
+  if (best.curve != nullptr || wanted == Collective::Kind::kAllReduce) return best;
+  if (wanted == Collective::Kind::kSend) {
+    for (const FittedCurve& f : curves) {
+      if (f.kind != Collective::Kind::kAllToAll || f.algorithm != CollectiveAlgorithm::kDirect)
+        continue;
+      return {curve_time(f.curve, kind, f.algorithm, ranks, bytes, bandwidth), &f, f.algorithm};
+    }
+  }
+  const auto algorithm = wanted == Collective::Kind::kAllToAll || wanted == Collective::Kind::kSend
+                             ? CollectiveAlgorithm::kDirect
+                             : CollectiveAlgorithm::kRing;
+  for (const FittedCurve& f : curves) {
+    if (f.algorithm != CollectiveAlgorithm::kRing) continue;
+    return {curve_time(f.curve, kind, algorithm, ranks, bytes, bandwidth), &f, algorithm};
+  }
+  return best;
+}
+
+std::size_t size_class(Bytes bytes) {
+  return bytes < Bytes(1 << 20) ? 0 : bytes < Bytes(128 << 20) ? 1 : 2;
+}
+
+bool FabricConstants::was_measured_on(std::string_view gpu) const {
+  return fmt::format(" {},", measured_on).find(fmt::format(" {},", gpu)) != std::string::npos;
+}
+
+const FittedAcross* FabricConstants::across_of(std::string_view gpu) const {
+  const FittedAcross* found = nullptr;
+  for (const FittedAcross& a : across) {
+    if (gpu.starts_with(a.gpus) && (found == nullptr || a.gpus.size() > found->gpus.size()))
+      found = &a;
+  }
+  return found;
+}
+
+}  // namespace orrery

@@ -1,0 +1,314 @@
+#include "orrery/network/fit/network_fit.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlopt.hpp>
+#include <set>
+#include <vector>
+
+#include "orrery/base/estimate.h"
+#include "orrery/network/collectives/network_constants.h"
+#include "orrery/network/fit/across_fit.h"
+#include "orrery/network/fit/expert_fit.h"
+#include "orrery/network/fit/measured_collectives.h"
+
+namespace orrery {
+namespace {
+
+using CollectiveKind = Collective::Kind;
+using Algorithm = CollectiveAlgorithm;
+using Row = MeasuredCollective;
+
+constexpr double kHuber = 0.1;  // residuals beyond this count linearly
+constexpr std::size_t kFolds = 3;
+constexpr int kEvaluations = 5000;
+constexpr double kMostEfficiency = 0.97;  // headers and flow control take some of every wire
+constexpr std::int64_t kLeastChosen = 4;  // a curve that is the fastest for fewer rows is dropped
+
+// Curves as a point: logarithms of times relative to a start, logits of efficiencies.
+class CurveSpace {
+ public:
+  enum class Efficiency { kByRanks, kOne };
+  CurveSpace(std::vector<FittedCurve>& curves, std::size_t first, bool with_step,
+             Efficiency efficiency)
+      : curves_(curves), first_(first), with_step_(with_step), efficiency_(efficiency) {}
+
+  std::size_t dimensions() const {
+    std::size_t n = 0;
+    for (std::size_t c = first_; c < curves_.size(); ++c) {
+      n += 2 + (steps(c) ? 1u : 0u) + (by_ranks(c) ? 3u : 1u);
+    }
+    return n;
+  }
+
+  void set(const std::vector<double>& x) const {
+    std::size_t i = 0;
+    for (std::size_t c = first_; c < curves_.size(); ++c) {
+      CostCurve& curve = curves_[c].curve;
+      // One kernel of a framework starts within tens of microseconds; the library's range is wider.
+      const bool custom = curves_[c].custom();
+      curve.latency = microseconds(8 * std::exp((custom ? 1 : 2) * x[i++]));
+      curve.pipelining = 0.3 * std::exp(2 * x[i++]);
+      if (steps(c)) curve.step = microseconds(0.5 * std::exp((custom ? 1.5 : 3) * x[i++]));
+      double e = 0;
+      for (std::size_t k = 0; k < 3; ++k) {
+        if (k == 0 || by_ranks(c)) e = kMostEfficiency / (1 + std::exp(-(0.5 + 4 * x[i++])));
+        curve.efficiency[k] = e;
+      }
+    }
+  }
+
+  // By how much transfers become shorter where ranks are added; the search keeps it at zero.
+  double falls(CollectiveKind kind) const {
+    double sum = 0;
+    for (std::size_t c = first_; c < curves_.size(); ++c) {
+      double last = 0;
+      for (int n = 2; n <= 8; ++n) {
+        const double cost = collective_volume(kind, curves_[c].algorithm, n, Bytes(1)).value() /
+                            curves_[c].curve.efficiency_at(n);
+        sum += std::max(0.0, last / cost - 1);
+        last = cost;
+      }
+    }
+    return sum;
+  }
+
+ private:
+  bool steps(std::size_t c) const {
+    return with_step_ && curves_[c].algorithm != Algorithm::kInNetwork;
+  }
+  bool by_ranks(std::size_t c) const {
+    return efficiency_ == Efficiency::kByRanks && curves_[c].algorithm != Algorithm::kInNetwork;
+  }
+
+  std::vector<FittedCurve>& curves_;
+  std::size_t first_;  // the curves from here on move
+  bool with_step_;
+  Efficiency efficiency_;
+};
+
+using Predict = std::function<Seconds(const Row&)>;
+
+void minimise(const CurveSpace& space, const std::vector<const Row*>& rows,
+              const Predict& predict) {
+  const std::function<double(const std::vector<double>&)> loss = [&](const std::vector<double>& x) {
+    space.set(x);
+    double sum = 0;
+    for (const Row* row : rows) {
+      const double r = std::abs(std::log(predict(*row) / row->time));
+      sum += r < kHuber ? r * r : kHuber * (2 * r - kHuber);
+    }
+    return sum / static_cast<double>(rows.size()) + space.falls(rows.front()->kind);
+  };
+  const auto n = space.dimensions();
+  nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(n));
+  search.set_lower_bounds(std::vector<double>(n, -1.5));
+  search.set_upper_bounds(std::vector<double>(n, 1.5));
+  search.set_initial_step(0.25);
+  search.set_maxeval(kEvaluations);
+  search.set_min_objective(
+      [](const std::vector<double>& x, std::vector<double>&, void* f) {
+        return (*static_cast<std::function<double(const std::vector<double>&)>*>(f))(x);
+      },
+      const_cast<void*>(static_cast<const void*>(&loss)));
+  std::vector<double> x(n, 0.0);
+  double least = 0;
+  search.optimize(x, least);
+  space.set(x);
+}
+
+// Fits the curves from `first` on, and writes their rows and error on sizes left out.
+void fit(std::vector<FittedCurve>& curves, std::size_t first, const CurveSpace& space,
+         const std::vector<const Row*>& rows, const Predict& predict) {
+  std::set<double> sizes;
+  for (const Row* row : rows) sizes.insert(row->bytes.value());
+  const auto fold = [&](const Row& row) {
+    return static_cast<std::size_t>(std::distance(sizes.begin(), sizes.find(row.bytes.value()))) %
+           kFolds;
+  };
+  std::array<std::vector<double>, 3> residuals;
+  for (std::size_t out = 0; out < kFolds; ++out) {
+    std::vector<const Row*> kept;
+    for (const Row* row : rows) {
+      if (fold(*row) != out) kept.push_back(row);
+    }
+    minimise(space, kept, predict);
+    for (const Row* row : rows) {
+      if (fold(*row) == out)
+        residuals[size_class(row->bytes)].push_back(std::abs(std::log(predict(*row) / row->time)));
+    }
+  }
+  minimise(space, rows, predict);
+  std::vector<double> all;
+  for (const auto& r : residuals) all.insert(all.end(), r.begin(), r.end());
+  constexpr std::size_t kEnough = 6;
+  for (std::size_t c = first; c < curves.size(); ++c) {
+    curves[c].rows = static_cast<std::int64_t>(rows.size());
+    for (std::size_t k = 0; k < residuals.size(); ++k)
+      curves[c].left_out_error[k] = sigma_of(residuals[k].size() < kEnough ? all : residuals[k]);
+  }
+}
+
+FittedCurve blank(std::string stack, Algorithm algorithm, CollectiveKind kind) {
+  FittedCurve curve;
+  curve.stack = std::move(stack);
+  curve.algorithm = algorithm;
+  curve.kind = kind;
+  return curve;
+}
+
+// The smallest group for which NCCL chose the switch's reduction by default (H200, B200: ring with
+// 4 and 5).
+constexpr int kInNetworkRanks = 8;
+
+// A step where one size of group was measured: what the rings of NVLink and PCIe take (0.8 to 1.3
+// us).
+constexpr Seconds kStepInside = microseconds(0.9);
+
+void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKind kind,
+                std::vector<FittedCurve>& curves) {
+  std::vector<const Row*> rows;
+  for (const Row& row : table.rows) {
+    if (row.stack == stack && row.kind == kind) rows.push_back(&row);
+  }
+  if (rows.empty()) return;
+  std::set<int> group_sizes;
+  for (const Row* row : rows) group_sizes.insert(row->ranks);
+  const bool sizes_differ = group_sizes.size() > 1;
+  const std::size_t first = curves.size();
+  if (stack != "library") {
+    curves.push_back(blank(stack, Algorithm::kOneShot, kind));
+    curves.push_back(blank(stack, Algorithm::kTwoShot, kind));
+  } else {
+    const bool direct = kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kSend;
+    curves.push_back(blank(stack, direct ? Algorithm::kDirect : Algorithm::kRing, kind));
+    if (!sizes_differ) curves.back().curve.step = kStepInside;
+    if (kind == CollectiveKind::kAllReduce && table.fabric.in_network_reduction) {
+      curves.push_back(blank(stack, Algorithm::kInNetwork, kind));
+      curves.back().least_ranks = kInNetworkRanks;
+    }
+  }
+  const CurveSpace space(
+      curves, first, sizes_differ,
+      sizes_differ ? CurveSpace::Efficiency::kByRanks : CurveSpace::Efficiency::kOne);
+  const auto choose = [&](const Row& r) {
+    return fastest(curves, stack, table.fabric, kind, r.ranks, r.bytes, r.bandwidth);
+  };
+  fit(curves, first, space, rows, [&](const Row& r) { return choose(r).time.total; });
+  std::vector<std::int64_t> chosen(curves.size());
+  for (const Row* row : rows)
+    ++chosen[static_cast<std::size_t>(choose(*row).curve - curves.data())];
+  for (std::size_t c = curves.size(); c-- > first;) {
+    if (chosen[c] < kLeastChosen) curves.erase(curves.begin() + static_cast<std::ptrdiff_t>(c));
+  }
+}
+
+// A rack's switch reduces like a board's, but starts later with every GPU beyond the board's eight.
+// Few sizes are measured, all large: that step and the share of the bandwidth are fitted, the rest
+// is the board's.
+constexpr double kRackPipelining = 0.1;
+const std::string kRack = "nvlink5-nvl72", kRackBoard = "nvlink5-nvswitch";
+
+std::vector<FittedCurve> rack_curves(const FabricRows& table, std::vector<FittedCurve> board) {
+  std::vector<const Row*> rows;
+  for (const Row& row : table.rows) rows.push_back(&row);
+  for (FittedCurve& c : board) {
+    if (c.algorithm != Algorithm::kInNetwork) continue;
+    c.curve.pipelining = kRackPipelining;
+    c.rows = static_cast<std::int64_t>(rows.size());
+    double best = 1e300;
+    CostCurve found = c.curve;
+    const Seconds board_start = c.curve.latency;
+    for (double step = 0; step * kInNetworkRanks < board_start / microseconds(1); step += 0.1) {
+      for (double share = 0.45; share < 0.65; share += 0.0025) {
+        c.curve.step = microseconds(step);
+        c.curve.latency = board_start - c.curve.step * kInNetworkRanks;
+        c.curve.efficiency.fill(share);
+        double sum = 0;
+        for (const Row* r : rows) {
+          sum += std::abs(std::log(
+              curve_time(c.curve, r->kind, c.algorithm, r->ranks, r->bytes, r->bandwidth).total /
+              r->time));
+        }
+        if (sum < best) best = sum, found = c.curve;
+      }
+    }
+    c.curve = found;
+  }
+  return board;
+}
+
+// Which fabrics never measured take a file's constants (network_constants.h).
+std::vector<std::string> stands_for(const std::string& fabric) {
+  if (fabric == "nvlink3-nvswitch") return {"nvlink1", "nvlink2", "nvlink3", "mesh"};
+  if (fabric == "nvlink4-nvswitch") return {"nvlink4", "switch"};
+  if (fabric == "nvlink5-nvswitch") return {"nvlink5"};
+  if (fabric == "xgmi-mi300x") return {"xgmi", "xe-link", "torus"};
+  if (fabric == "pcie4") return {"pcie3", "pcie4", "bus"};
+  if (fabric == "pcie5") return {"pcie6"};
+  if (fabric == "ib-ndr") return {"ib", "nic"};
+  if (fabric == "roce-400") return {"roce", "gaudi"};
+  if (fabric == "tcpxo-200") return {"tcpx"};
+  if (fabric == "efa-100") return {"efa", "slingshot"};
+  return {};
+}
+
+}  // namespace
+
+NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle) {
+  NodeOf node_of(bundle);
+  const MeasuredFabrics tables = read_measured_collectives(data, node_of);
+
+  NetworkFit result;
+  std::map<std::string, std::vector<FittedCurve>> fitted;
+  std::map<std::string, std::vector<MeasuredAcross>> across_rows;
+  for (const auto& [id, table] : tables) {
+    if (!table.across.empty()) across_rows[id] = table.across;
+  }
+  AcrossFit across = fit_across(across_rows);
+  result.kept_back = std::move(across.kept_back);
+  result.most = across.most;
+  const auto experts = fit_experts(data, node_of);
+  const auto fit_table = [&](const std::string& id, const FabricRows& table) {
+    FabricConstants c;
+    c.fabrics = {id};
+    c.stands_for = stands_for(id);
+    c.measured_on = fmt::format("{}", fmt::join(table.systems, ", "));
+    if (!table.across.empty()) {
+      c.recipe = fmt::format("fit_network of {} rows; errors on groups left out in turn",
+                             table.across.size());
+      c.across = across.classes.at(id);
+    } else {
+      c.recipe =
+          fmt::format("fit_network of {} rows; errors on every third message size left out in turn",
+                      table.rows.size());
+      if (id == kRack) {
+        c.curves = rack_curves(table, fitted.at(kRackBoard));
+        c.origin = Origin::kFitted;
+      } else {
+        for (const CollectiveKind kind :
+             {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+              CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll, CollectiveKind::kSend}) {
+          fit_inside(table, "library", kind, c.curves);
+        }
+        for (const char* stack : {"vllm", "trtllm", "sglang"})
+          fit_inside(table, stack, CollectiveKind::kAllReduce, c.curves);
+      }
+      fitted[id] = c.curves;
+    }
+    if (const auto e = experts.find(id == kRack ? kRackBoard : id); e != experts.end())
+      c.experts = e->second;
+    result.files["network/" + id + ".yaml"] = "# Made by `orrery fit network`.\n" + to_yaml(c);
+  };
+  for (const auto& [id, table] : tables) {
+    if (id != kRack) fit_table(id, table);
+  }
+  if (tables.contains(kRack) && fitted.contains(kRackBoard)) fit_table(kRack, tables.at(kRack));
+  return result;
+}
+
+}  // namespace orrery

@@ -1,0 +1,348 @@
+#include "orrery/serving/closed_form/steady.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace orrery {
+namespace {
+
+// Of an engine's overheads. A guess: the tables know one value for each engine and class of GPU,
+// not how it scatters over hosts.
+constexpr double kOverheadError = 0.3;
+
+// Own error of a closed loop's first token: its waiting depends on how requests bunch, which only a
+// simulation follows. Spread of data/inference/serving_steady around the closed form.
+constexpr double kQueueingError = 0.5;
+// Of users in step: how far the form is from the simulation (tests/law/closed_loop_law_test.cc).
+constexpr double kInStepError = 0.15;
+
+// a + b of the same kernels: errors of one model, so they stay what they are relatively.
+Estimate<Seconds> plus(const Estimate<Seconds>& a, const Estimate<Seconds>& b) {
+  const double total = (a.value + b.value).value();
+  if (total == 0) return a;
+  const double wa = a.value.value() / total, wb = b.value.value() / total;
+  return {a.value + b.value, wa * a.shared + wb * b.shared, wa * a.own + wb * b.own,
+          std::max(a.origin, b.origin)};
+}
+
+struct PrefillTime {
+  Estimate<Seconds> all, mean;  // until the last, and on average, first token of the wave
+  std::int64_t steps = 0;
+  std::int64_t together = 1;  // whole prompts a step
+  StepTime typical;
+};
+
+class Wave {
+ public:
+  Wave(const StepModel& steps, const EngineProfile& engine, const ParallelPlan& plan,
+       const SteadyWorkload& w)
+      : steps_(steps), engine_(engine), plan_(plan), w_(w) {}
+
+  // Prompts of `n` sequences. A step takes whole prompts while they fit in the token budget; a
+  // prompt longer than the budget is cut into chunks (or computed whole by an engine that cannot
+  // cut).
+  PrefillTime prefill(std::int64_t n, bool with_terms) const {
+    const std::int64_t fresh = w_.isl - w_.past;
+    const std::int64_t budget = engine_.scheduler.max_num_batched_tokens * plan_.dp;
+    PrefillTime out;
+    if (fresh > budget && engine_.scheduler.chunked_prefill) {
+      const std::int64_t chunks = (fresh + budget - 1) / budget;
+      const std::int64_t last = fresh - (chunks - 1) * budget;
+      auto chunk = [&](std::int64_t index, bool terms) {
+        return step({1, budget, static_cast<double>(w_.past + index * budget), false}, terms);
+      };
+      out.typical = chunk(0, with_terms);
+      // All chunks but the last are alike up to the growing past: Simpson's rule over them.
+      const auto a = out.typical.total, m = chunk((chunks - 2) / 2, false).total,
+                 z = chunk(chunks - 2, false).total;
+      const auto mean = plus(plus(a.scaled(1.0 / 6), m.scaled(4.0 / 6)), z.scaled(1.0 / 6));
+      const Estimate<Seconds> one =
+          plus(mean.scaled(static_cast<double>(chunks - 1)),
+               step({1, last, static_cast<double>(w_.isl - last), true}, false).total);
+      out.steps = chunks * n;
+      out.all = through_stages(one.scaled(static_cast<double>(n)), out.steps);
+      out.mean = through_stages(one.scaled(0.5 * static_cast<double>(n + 1)), out.steps);
+      return out;
+    }
+    const std::int64_t together =
+        std::clamp<std::int64_t>(budget / std::max<std::int64_t>(fresh, 1), 1, n);
+    const std::int64_t full = n / together, rest = n % together;
+    const double past = static_cast<double>(w_.past);
+    out.together = together;
+    out.typical = step({together, fresh, past, true}, with_terms);
+    out.steps = full + (rest > 0 ? 1 : 0);
+    Estimate<Seconds> all = out.typical.total.scaled(static_cast<double>(full));
+    // First tokens come at the end of each step: the k-th step's members wait k steps.
+    double waited = static_cast<double>(together) * static_cast<double>(full) *
+                    static_cast<double>(full + 1) / 2;
+    Estimate<Seconds> mean = out.typical.total.scaled(waited / static_cast<double>(n));
+    if (rest > 0) {
+      all = plus(all, step({rest, fresh, past, true}, false).total);
+      mean = plus(mean, all.scaled(static_cast<double>(rest) / static_cast<double>(n)));
+    }
+    out.all = through_stages(all, out.steps);
+    out.mean = through_stages(mean, out.steps);
+    return out;
+  }
+
+  // One decode step of `n` sequences at `context` cached tokens. With several stages the sequences
+  // are dealt to min(n, pp) batches in flight: the slowest stage sets the pace once it is busy all
+  // the time, else the way through all stages.
+  StepTime decode(std::int64_t n, double context, bool with_terms) const {
+    const std::int64_t in_flight = std::min<std::int64_t>(n, plan_.pp);
+    const SequenceGroup group{(n + in_flight - 1) / in_flight, 1, context, true};
+    StepTime t = step(group, with_terms);
+    if (plan_.pp == 1) return t;
+    const Seconds paced = t.total.value * static_cast<double>(in_flight) -
+                          t.serial_host * static_cast<double>(in_flight - 1);
+    t.total.value = std::max(paced, steps_.through_all_stages(Batch{{group}}).value);
+    return t;
+  }
+
+  // All decode steps of `n` sequences, from the second token to the last: Simpson's rule over the
+  // context.
+  Estimate<Seconds> decode_all(std::int64_t n) const {
+    const double first = static_cast<double>(w_.isl),
+                 last = static_cast<double>(w_.isl + w_.osl - 2);
+    if (w_.osl < 2) return {};
+    const auto a = decode(n, first, false).total, b = decode(n, (first + last) / 2, false).total,
+               c = decode(n, last, false).total;
+    const auto sum = plus(plus(a.scaled(1.0 / 6), b.scaled(4.0 / 6)), c.scaled(1.0 / 6));
+    return sum.scaled(static_cast<double>(w_.osl - 1));
+  }
+
+  // How many times as long the steps of `prompts` take with that many decodes.
+  double beside(std::int64_t decoding, const PrefillTime& prompts) const {
+    const std::int64_t budget = engine_.scheduler.max_num_batched_tokens * plan_.dp;
+    if (decoding <= 0) return 1;
+    const double middle = static_cast<double>(w_.isl) + static_cast<double>(w_.osl - 1) / 2;
+    const std::int64_t fresh = std::min(w_.isl - w_.past, budget);
+    const SequenceGroup chunk{prompts.together, fresh, static_cast<double>(w_.past), true};
+    const SequenceGroup decodes{decoding, 1, middle, true};
+    return steps_.time(Batch{{chunk, decodes}}).total.value /
+           steps_.time(Batch{{chunk}}).total.value;
+  }
+
+  double budget() const {
+    return static_cast<double>(engine_.scheduler.max_num_batched_tokens * plan_.dp);
+  }
+
+  StepTime step(const SequenceGroup& group, bool with_terms) const {
+    return steps_.time(Batch{{group}}, with_terms);
+  }
+
+ private:
+  // `steps` batches pass plan.pp stages one behind the other; `stage` is the time of all of them in
+  // one.
+  Estimate<Seconds> through_stages(const Estimate<Seconds>& stage, std::int64_t steps) const {
+    return stage.scaled(static_cast<double>(steps + plan_.pp - 1) / static_cast<double>(steps));
+  }
+
+  const StepModel& steps_;
+  const EngineProfile& engine_;
+  const ParallelPlan& plan_;
+  const SteadyWorkload& w_;
+};
+
+// A request's time until its first token, and from there to its end.
+struct FirstAndRest {
+  Estimate<Seconds> ttft, rest;
+};
+
+// Whether a step with prompts holds no decodes.
+bool prompts_alone(const EngineProfile::Scheduler& s) {
+  return !s.continuous || s.policy == "static" || s.policy == "vllm-v0" || s.policy == "lightllm" ||
+         (s.policy == "sglang" && !s.mixed_chunk);
+}
+
+// A closed loop of `running` users.
+struct Loop {
+  const Wave& wave;
+  const EngineProfile& engine;
+  const SteadyWorkload& w;
+  std::int64_t running;
+  Estimate<Seconds> decode;  // a step of all
+  Estimate<Seconds> overhead, start_up;
+
+  // Lengths that scatter.
+  FirstAndRest apart(const PrefillTime& one) const {
+    const double users = static_cast<double>(running);
+    const double prefills = users * one.all.value.value();
+    const double residence = prefills + later() * decode.value.value();
+    const double rho = std::min(0.9, prefills / residence);
+    const Estimate<Seconds> steady =
+        plus(one.all.scaled(1 + rho / (2 * (1 - rho))), decode.scaled(0.5));
+    FirstAndRest t;
+    t.ttft = with_overhead(
+        plus(wave.prefill(running, false).mean.scaled(first()), steady.scaled(1 - first())));
+    t.ttft.own = std::hypot(t.ttft.own, kQueueingError);
+    const Estimate<Seconds> interruptions =
+        one.all.scaled((users - 1) / static_cast<double>(w.osl));
+    t.rest = plus(decode, interruptions).scaled(later());
+    return t;
+  }
+
+  // Equal lengths.
+  FirstAndRest in_step() const {
+    const bool alone = prompts_alone(engine.scheduler);
+    const Groups g = groups(alone);
+    // What of a request's later tokens is made while `others` groups have their prompts computed.
+    const auto rest = [&](double others) {
+      const double own = std::max(0.0, later() - (alone ? 0 : others * g.steps));
+      return plus(g.one.scaled(others), decode.scaled(own));
+    };
+    const FirstAndRest batch{g.first, rest((g.count - 1) / 2)};
+    const FirstAndRest next = after(g, alone, batch, rest);
+    FirstAndRest t{plus(batch.ttft.scaled(first()), next.ttft.scaled(1 - first())),
+                   plus(batch.rest.scaled(first()), next.rest.scaled(1 - first()))};
+    t.ttft = with_overhead(t.ttft);
+    if (running > 1) t.ttft.own = std::hypot(t.ttft.own, kInStepError);
+    return t;
+  }
+
+ private:
+  // Prompts of a wave, as they go into steps.
+  struct Groups {
+    double count = 1, steps = 1;  // groups, and steps of each
+    Estimate<Seconds> one;        // a group
+    Estimate<Seconds> first;      // mean time to the first token of all at once
+  };
+
+  Groups groups(bool alone) const {
+    const PrefillTime whole = wave.prefill(running, false);
+    Groups g;
+    g.one = g.first = whole.all;
+    if (running == 1) {
+      g.steps = static_cast<double>(whole.steps);
+      return g;
+    }
+    const auto fresh = static_cast<double>(w.isl - w.past);
+    // Steps with prompts take the decodes of the others along, within one budget: at most those who
+    // came in the osl - 1 steps before.
+    const std::int64_t decodes =
+        alone ? 0 : std::min(running - whole.together, (w.osl - 1) * whole.together);
+    const double longer = wave.beside(decodes, whole);
+    const double budget = wave.budget();
+    // Prompts a step. The form is for decodes that take less than half of the budget.
+    double prompts = static_cast<double>(whole.together);
+    if (engine.scheduler.chunked_prefill)
+      prompts = std::max(budget - static_cast<double>(decodes), budget / 2) / std::max(fresh, 1.0);
+    const auto users = static_cast<double>(running);
+    const double each = whole.all.value.value() * longer / users;  // a prompt
+    // The first that comes finds an idle engine, which does not wait for the others.
+    const double lone = prompts > 1 ? wave.prefill(1, false).all.value.value() : 0.0;
+    const double behind = lone > 0 ? users - 1 : users;
+    double sum = lone * users;
+    for (double q = 1; q <= behind; ++q)
+      sum += std::min(std::ceil(q / prompts - 1e-9) * prompts, behind) * each;
+    g.first = whole.all.scaled(sum / users / whole.all.value.value());
+    g.steps = std::max(1.0, 1 / prompts);
+    g.count = std::max(1.0, std::ceil(users / std::max(1.0, prompts) - 1e-9));
+    g.one = whole.all.scaled(longer / g.count);
+    return g;
+  }
+
+  double later() const { return static_cast<double>(w.osl - 1); }
+  // The share of first requests.
+  double first() const {
+    return w.requests_per_user > 0 ? 1.0 / static_cast<double>(w.requests_per_user) : 0;
+  }
+  Estimate<Seconds> with_overhead(const Estimate<Seconds>& ttft) const {
+    return plus(ttft, plus(overhead, start_up.scaled(first())));
+  }
+
+  // Waves after the first; without overhead.
+  FirstAndRest after(const Groups& g, bool alone, const FirstAndRest& batch,
+                     const auto& rest) const {
+    const double m = g.one.value.value(), h = overhead.value.value();
+    const double t = decode.value.value() * g.steps;  // between the ends of two groups
+    const double ahead = engine.scheduler.async_scheduling && !alone ? 1 : 0;
+    if (g.count > 1 && (w.osl == 1 || (!alone && later() < (g.count - 1) * g.steps))) {
+      const double own = later() / g.steps;  // nobody ever decodes alone
+      const double least = 1 + (std::ceil(h * g.steps / m) + ahead) / g.steps;
+      const double idle = std::max(0.0, own + least - g.count);
+      return {g.one.scaled(std::max(least, g.count - own) - h / m),
+              plus(g.one.scaled(std::max(0.0, own - idle)), decode.scaled(idle * g.steps))};
+    }
+    if (alone || g.count == 1) return batch;
+    const double until = (std::ceil(h * g.steps / t) + ahead) / g.steps;  // groups that end
+    const double together = 1 + std::round(until);
+    if (together >= g.count) {
+      // A batch again, but group i is sent i * t later than the first and waits so much less.
+      const double earlier = std::min(0.5, (g.count - 1) / 2 * t / batch.ttft.value.value());
+      return {batch.ttft.scaled(1 - earlier), batch.rest};
+    }
+    const double starts = until * t - h;  // after the first is queued
+    // Of those that end before a prompt is computed; then of the others.
+    double waited = together * starts + together * (together - 1) / 2 * (m - t);
+    waited += (g.count - together) * std::max(0.0, (together - 1) * m - h);
+    const double mean = waited / g.count / m;  // in groups
+    return {g.one.scaled(1 + mean), rest(g.count - 1 - std::min(mean, g.count - 1))};
+  }
+};
+
+}  // namespace
+
+SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
+                          const ParallelPlan& plan, const SteadyWorkload& w, std::int64_t capacity,
+                          bool with_terms) {
+  const Wave wave(steps, engine, plan, w);
+  SteadyResult r;
+  r.running = std::max<std::int64_t>(
+      1, std::min({w.requests, capacity, engine.scheduler.max_num_seqs * plan.dp}));
+  const auto& x = engine.execution;
+  const Estimate<Seconds> overhead{
+      x.request_overhead + x.overhead_per_prompt_token * static_cast<double>(w.isl), kOverheadError,
+      0, Origin::kFitted};
+  const Estimate<Seconds> start_up{x.cold ? x.start_up : Seconds(0), kOverheadError, 0,
+                                   Origin::kFitted};
+  const double later = static_cast<double>(w.osl - 1);
+  const double middle = static_cast<double>(w.isl) + later / 2;
+  if (w.osl > 1) r.decode_step = wave.decode(r.running, middle, with_terms);
+
+  if (w.closed_loop) {
+    const Loop loop{wave, engine, w, r.running, r.decode_step.total, overhead, start_up};
+    const PrefillTime one = wave.prefill(1, with_terms);
+    r.prefill_step = one.typical;
+    r.prefill_steps = one.steps;
+    r.prefill = one.all;
+    const FirstAndRest time = w.equal_lengths || r.running == 1 ? loop.in_step() : loop.apart(one);
+    r.ttft = time.ttft;
+    r.e2e = plus(time.ttft, time.rest);
+    if (w.osl > 1) r.tpot = time.rest.scaled(1 / later);
+    r.makespan = r.e2e;
+    // Users beyond what memory holds wait in the queue: a request's residence grows with their
+    // number.
+    const double queued = static_cast<double>(w.requests) / static_cast<double>(r.running);
+    if (queued > 1) {
+      r.ttft = plus(r.ttft, r.e2e.scaled(queued - 1));
+      r.e2e = r.e2e.scaled(queued);
+    }
+    r.output_tokens = static_cast<double>(r.running * w.osl);
+    r.input_tokens = static_cast<double>(r.running * w.isl);
+    return r;
+  }
+
+  const PrefillTime prefill = wave.prefill(r.running, with_terms);
+  const Estimate<Seconds> decode = wave.decode_all(r.running);
+  const std::int64_t full = w.requests / r.running, rest = w.requests % r.running;
+  r.waves = full + (rest > 0 ? 1 : 0);
+  r.prefill_step = prefill.typical;
+  r.prefill_steps = prefill.steps;
+  r.prefill = prefill.all;
+  const Estimate<Seconds> one_wave = plus(prefill.all, decode);
+  r.makespan = plus(one_wave.scaled(static_cast<double>(full)), plus(overhead, start_up));
+  if (rest > 0)
+    r.makespan = plus(r.makespan, plus(wave.prefill(rest, false).all, wave.decode_all(rest)));
+  // A request of the k-th wave waits for the waves before it.
+  const double waited = static_cast<double>(r.waves - 1) / 2;
+  r.ttft = plus(plus(prefill.mean, plus(overhead, start_up)), one_wave.scaled(waited));
+  if (w.osl > 1) r.tpot = decode.scaled(1 / later);
+  r.e2e = plus(plus(plus(r.prefill, plus(overhead, start_up)), decode), one_wave.scaled(waited));
+  r.output_tokens = static_cast<double>(w.requests * w.osl);
+  r.input_tokens = static_cast<double>(w.requests * w.isl);
+  return r;
+}
+
+}  // namespace orrery

@@ -1,0 +1,115 @@
+#include "orrery/serving/cluster/fleet.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace orrery {
+
+Fleet::Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers,
+             std::int64_t most, const RequestLoad& load, ReplicaObserver& observer, StepLog* log)
+    : pools_(pools.begin(), pools.end()),
+      timers_(timers.begin(), timers.end()),
+      load_(load),
+      observer_(observer),
+      log_(log) {
+  for (std::size_t p = 0; p < pools_.size(); ++p) {
+    const std::int64_t room = std::max(pools_[p].replicas, most);
+    for (std::int64_t i = 0; i < room; ++i) {
+      Node& node = nodes_.emplace_back();
+      node.pool = p;
+      if (i >= pools_[p].replicas) continue;
+      node.status = EngineStatus::kUp;
+      make_engine(nodes_.size() - 1);
+    }
+  }
+  list();
+}
+
+void Fleet::make_engine(std::size_t i) {
+  Node& node = nodes_[i];
+  const PoolConfig& p = pools_[node.pool];
+  node.engine =
+      std::make_unique<Engine>(p.replica, p.scheduler, load_, *timers_[node.pool], observer_);
+  node.engine->log_to(log_, static_cast<std::uint32_t>(i));
+  node.seen = {};
+}
+
+void Fleet::list() {
+  for (List& l : lists_) l.engines.clear(), l.places.clear();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].status != EngineStatus::kUp) continue;
+    List& l = lists_[index(pool(i).replica.role)];
+    l.engines.emplace_back(*nodes_[i].engine, looked_ ? &nodes_[i].seen : nullptr);
+    l.places.push_back(static_cast<std::uint32_t>(i));
+  }
+}
+
+std::int64_t Fleet::count(EngineStatus status) const {
+  return std::count_if(nodes_.begin(), nodes_.end(),
+                       [status](const Node& n) { return n.status == status; });
+}
+
+std::size_t Fleet::first(EngineStatus status) const {
+  const auto at = std::find_if(nodes_.begin(), nodes_.end(),
+                               [status](const Node& n) { return n.status == status; });
+  return static_cast<std::size_t>(at - nodes_.begin());
+}
+
+std::size_t Fleet::last(EngineStatus status) const {
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    if (nodes_[i].status == status) return i;
+  }
+  return nodes_.size();
+}
+
+void Fleet::set(std::size_t i, EngineStatus status, SimTime now) {
+  Node& node = nodes_[i];
+  if (node.status == EngineStatus::kOff) node.on_since = now;
+  if (status == EngineStatus::kOff) node.on_time += (now - node.on_since).time();
+  node.status = status;
+  const bool alive = status == EngineStatus::kUp || status == EngineStatus::kDraining;
+  if (!alive && node.engine) {
+    node.before += node.engine->counts();
+    node.engine.reset();
+    ++node.life;
+  }
+  if (alive && !node.engine) make_engine(i);
+  list();
+}
+
+void Fleet::look() {
+  for (Node& n : nodes_) {
+    if (n.engine) n.seen = n.engine->load();
+  }
+  if (std::exchange(looked_, true)) return;
+  list();
+}
+
+std::vector<ReplicaCounts> Fleet::counts() const {
+  std::vector<ReplicaCounts> all;
+  for (const Node& n : nodes_) {
+    ReplicaCounts c = n.before;
+    if (n.engine) c += n.engine->counts();
+    all.push_back(c);
+  }
+  return all;
+}
+
+Seconds Fleet::on_time(const Node& node, SimTime end) const {
+  const bool on = node.status != EngineStatus::kOff && end > node.on_since;
+  return node.on_time + (on ? (end - node.on_since).time() : Seconds(0));
+}
+
+Seconds Fleet::engine_time(SimTime end) const {
+  Seconds sum;
+  for (const Node& n : nodes_) sum += on_time(n, end);
+  return sum;
+}
+
+Seconds Fleet::gpu_time(SimTime end) const {
+  Seconds sum;
+  for (const Node& n : nodes_) sum += on_time(n, end) * static_cast<double>(pools_[n.pool].gpus);
+  return sum;
+}
+
+}  // namespace orrery

@@ -1,0 +1,493 @@
+#include "orrery/serving/cluster/simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <queue>
+
+#include "orrery/base/error.h"
+#include "orrery/serving/cluster/front_door.h"
+#include "orrery/serving/cluster/lanes.h"
+
+namespace orrery {
+namespace {
+
+// What happens, in the order of things that happen at the same time.
+enum class What : std::uint8_t {
+  kStarted,
+  kFailed,
+  kRestarted,
+  kScale,
+  kLook,
+  kTransferred,
+  kBeam,
+  kStepEnd
+};
+
+constexpr int kMostRetries = 10'000;          // of a request
+constexpr std::uint32_t kGiven = UINT32_MAX;  // the life of an engine that fails at a given time
+
+struct Event {
+  SimTime time;
+  What what;
+  std::uint32_t id, life;  // an engine and its life, or a request
+  std::uint64_t sequence;
+  bool operator<(const Event& o) const {  // the earliest is on top
+    if (time != o.time) return time > o.time;
+    return what != o.what ? what > o.what : sequence > o.sequence;
+  }
+};
+
+void check_load(const RequestLoad& load) {
+  const auto late = [](const Request& a, const Request& b) { return a.arrival > b.arrival; };
+  const auto at = std::adjacent_find(load.requests.begin(), load.requests.end(), late);
+  if (at != load.requests.end()) {
+    throw InputError(fmt::format("requests must be in order of arrival: number {} is before {}",
+                                 at - load.requests.begin() + 2, at - load.requests.begin() + 1));
+  }
+  if (load.follow_ups.empty()) return;
+  if (load.follow_ups.size() != load.requests.size())
+    throw std::logic_error("simulate: follow-ups for some requests only");
+}
+
+void check_pool(const PoolConfig& p) {
+  if (p.replicas < 1) throw InputError("a service needs at least one replica");
+  if (p.replica.ranks < 1 || p.replica.stages < 1)
+    throw InputError("an engine has at least one rank and one stage");
+}
+
+std::vector<PoolConfig> pools_of(const SimulationConfig& config) {
+  std::vector<PoolConfig> pools = {config};
+  pools.insert(pools.end(), config.others.begin(), config.others.end());
+  return pools;
+}
+
+class Simulation : public ReplicaObserver {
+ public:
+  Simulation(const SimulationConfig& config, const RequestLoad& load,
+             std::span<StepTimer* const> timers, std::unique_ptr<Router> router,
+             std::unique_ptr<Router> decode_router)
+      : config_(config),
+        beams_(beam_search(config, load)),
+        load_(beams_ ? beams_->load() : load),
+        pools_(pools_of(config)),
+        router_(std::move(router)),
+        decode_router_(std::move(decode_router)),
+        autoscaler_(make_autoscaler(config.autoscale)),
+        fleet_(pools_, timers, autoscaler_ ? config.autoscale.most : 0, load_, *this, config.steps),
+        links_(config.transfer, fleet_.size()),
+        door_(config_, load_, load.requests.size()) {
+    result_.records.resize(load.requests.size());
+    for (const PoolConfig& p : pools_) apart_ |= p.replica.role != Role::kServe;
+    check_parts();
+  }
+
+  SimulationResult run() {
+    if (autoscaler_) push(config_.autoscale.interval, What::kScale, 0, 0);
+    for (std::size_t i = 0; i < fleet_.size(); ++i) {
+      failure_draws_.emplace_back(config_.seed, fmt::format("failures/{}", i));
+      if (fleet_.status(i) == EngineStatus::kUp) expect_failure(i, {});
+    }
+    for (std::size_t k = 0; k < config_.failures.at.size(); ++k)
+      push(config_.failures.at[k], What::kFailed, k, kGiven);
+    count_engines();
+    if (config_.router_refresh.ps > 0) fleet_.look();
+    while (working()) {
+      const SimTime arrival = door_.time();
+      if (arrival == kNever && moving_ == 0)
+        throw std::logic_error("simulation: requests wait and nothing runs");
+      if (events_.empty() || arrival <= events_.top().time) {
+        enter(arrival);
+      } else {
+        const Event event = events_.top();
+        events_.pop();
+        take(event);
+      }
+    }
+    result_.replicas = fleet_.counts();
+    result_.engine_time = fleet_.engine_time(result_.end);
+    result_.gpu_time = fleet_.gpu_time(result_.end);
+    return std::move(result_);
+  }
+
+ private:
+  void check_parts() const {
+    const auto has = [&](Role role) {
+      return std::any_of(pools_.begin(), pools_.end(),
+                         [role](const PoolConfig& p) { return p.replica.role == role; });
+    };
+    if (apart_ && (has(Role::kServe) || !has(Role::kPrefill) || !has(Role::kDecode)))
+      throw InputError("prefill and decode apart: needs replicas for both, and no others");
+    if (apart_ && (autoscaler_ || config_.failures.any()))
+      throw InputError("prefill and decode apart: neither autoscaling nor failures are simulated");
+    if (apart_ && !config_.transfer.time)
+      throw InputError("prefill and decode apart: no time for KV transfers is given");
+    if (apart_ && beams_)
+      throw InputError("beam search: not simulated where prefill and decode are apart");
+    if (beams_ && config_.replica.speculation.on())
+      throw InputError("beam search: there are no drafts in rounds of one token");
+    if (beams_ && !load_.follow_ups.empty())
+      throw InputError("beam search: of single requests, not of the turns of conversations");
+    if (autoscaler_ && pools_.size() > 1) throw InputError("autoscale: of one pool alone");
+  }
+
+  bool working() const { return outstanding_ > 0 || !door_.empty(); }
+
+  // ---- requests ----
+
+  void enter(SimTime now) {
+    const auto request = static_cast<std::uint32_t>(door_.next());
+    if (!door_.enter(result_.records[request])) return;
+    ++outstanding_;
+    look_again(now);
+    send(beams_ ? beams_->start(request) : request, now);
+  }
+
+  // The place in the load of what an engine knows as `request`.
+  std::uint32_t of_load(std::uint32_t request) const {
+    return beams_ ? beams_->search_of(request) : request;
+  }
+
+  // The engine that a router chooses among those up in which the request fits; size() if there is
+  // none.
+  std::size_t choose(Router& router, Role role, std::uint32_t request, SimTime now) {
+    const Arrival arrival{load_.requests[request], request, now};
+    std::span<const EngineView> engines = fleet_.up(role);
+    std::span<const std::uint32_t> places = fleet_.places(role);
+    if (pools_.size() > 1) {
+      fitting_.clear();
+      fitting_places_.clear();
+      for (std::size_t i = 0; i < engines.size(); ++i) {
+        if (!fits(engines[i].config(), arrival.request)) continue;
+        fitting_.push_back(engines[i]);
+        fitting_places_.push_back(places[i]);
+      }
+      engines = fitting_;
+      places = fitting_places_;
+    }
+    return engines.empty() ? fleet_.size() : places[router.route(arrival, engines)];
+  }
+
+  // Routers look at engines at every multiple of router_refresh, as long as there is anything to
+  // see.
+  void look(SimTime now) {
+    fleet_.look();
+    looking_ = outstanding_ > 0;
+    if (looking_) push(now + config_.router_refresh, What::kLook, 0, 0);
+  }
+  void look_again(SimTime now) {
+    const std::int64_t every = config_.router_refresh.ps;
+    if (looking_ || every == 0) return;
+    looking_ = true;
+    push({(now.ps / every + 1) * every}, What::kLook, 0, 0);
+  }
+
+  void send(std::uint32_t request, SimTime now) {
+    RequestRecord& record = result_.records[of_load(request)];
+    const auto last = static_cast<std::size_t>(record.replica);
+    // All rounds of a search go to the engine that took the first.
+    const bool stays =
+        beams_ && record.first_token.ps > 0 && fleet_.status(last) == EngineStatus::kUp;
+    const std::size_t to =
+        stays ? last : choose(*router_, apart_ ? Role::kPrefill : Role::kServe, request, now);
+    if (to == fleet_.size()) {
+      parked_.push_back(request);
+      return;
+    }
+    (apart_ ? record.prefill_replica : record.replica) = static_cast<std::int32_t>(to);
+    act(to, now, [&](Engine& e) { e.enter(request); });
+  }
+
+  // Something changes for an engine; it takes up work.
+  template <class Change>
+  void act(std::size_t i, SimTime now, const Change& change) {
+    Engine& e = fleet_.at(i);
+    const SimTime before = e.next();
+    change(e);
+    e.dispatch(now);
+    // The oldest step under way stays so until it ends.
+    if (before == kNever) push_end(i);
+  }
+
+  void push_end(std::size_t i) {
+    const SimTime end = fleet_.at(i).next();
+    if (end != kNever) push(end, What::kStepEnd, i, fleet_.life(i));
+  }
+
+  void push(SimTime time, What what, std::size_t id, std::uint32_t life) {
+    events_.push({time, what, static_cast<std::uint32_t>(id), life, sequence_++});
+    moving_ += moves(what);
+  }
+  static bool moves(What what) {
+    return what != What::kFailed && what != What::kScale && what != What::kLook;
+  }
+
+  void take(const Event& event) {
+    moving_ -= moves(event.what);
+    switch (event.what) {
+      case What::kStepEnd:
+        if (event.life == fleet_.life(event.id)) end_step(event.id, event.time);
+        break;
+      case What::kBeam:
+        send(event.id, event.time);
+        break;
+      case What::kTransferred:
+        transferred(event.id, event.time);
+        break;
+      case What::kScale:
+        scale(event.time);
+        break;
+      case What::kLook:
+        look(event.time);
+        break;
+      case What::kFailed:
+        if (event.life == kGiven) {
+          const auto up = fleet_.places(Role::kServe);
+          if (!up.empty()) fail(up[event.id % up.size()], event.time);
+        } else if (event.life == fleet_.life(event.id)) {
+          fail(event.id, event.time);
+        }
+        break;
+      case What::kStarted:
+      case What::kRestarted:
+        come_up(event.id, event.time);
+        break;
+    }
+  }
+
+  void end_step(std::size_t i, SimTime now) {
+    Engine& e = fleet_.at(i);
+    e.end_step();
+    e.dispatch(now);
+    push_end(i);
+    // Prompts that it finished go on elsewhere.
+    for (std::uint32_t request : prefilled_) {
+      const std::size_t to = choose(*decode_router_, Role::kDecode, request, now);
+      result_.records[request].replica = static_cast<std::int32_t>(to);
+      act(to, now, [&](Engine& d) { d.expect(request, now); });
+    }
+    prefilled_.clear();
+    if (fleet_.status(i) == EngineStatus::kDraining && e.outstanding() == 0)
+      fleet_.set(i, EngineStatus::kOff, now);
+  }
+
+  void transferred(std::uint32_t request, SimTime now) {
+    RequestRecord& record = result_.records[request];
+    record.transfer = now - record.first_token;
+    act(static_cast<std::size_t>(record.prefill_replica), now,
+        [&](Engine& e) { e.release(request); });
+    act(static_cast<std::size_t>(record.replica), now,
+        [&](Engine& e) { e.continue_with(request); });
+  }
+
+  // ---- the fleet ----
+
+  void come_up(std::size_t i, SimTime now) {
+    fleet_.set(i, EngineStatus::kUp, now);
+    expect_failure(i, now);
+    std::deque<std::uint32_t> parked;
+    parked.swap(parked_);
+    for (std::uint32_t request : parked) send(request, now);
+  }
+
+  void expect_failure(std::size_t i, SimTime now) {
+    const double mean = config_.failures.mean_time.value();
+    if (mean <= 0) return;
+    constexpr double kLatest = 105 * 86400.0;  // simulated time ends before the failures after
+    const double after = failure_draws_[i].exponential() * mean;
+    if (now.seconds() + after < kLatest)
+      push(now + sim_seconds(after), What::kFailed, i, fleet_.life(i));
+  }
+
+  void fail(std::size_t i, SimTime now) {
+    ++result_.failures;
+    std::vector<std::uint32_t> lost;
+    fleet_.at(i).list_requests(lost);
+    fleet_.set(i, EngineStatus::kFailed, now);
+    push(now + config_.failures.restart, What::kRestarted, i, 0);
+    for (std::uint32_t request : lost) {
+      RequestRecord& record = result_.records[of_load(request)];
+      if (++record.retries > kMostRetries) {
+        throw Infeasible(fmt::format(
+            "failures: engines fail so often that a request began {} times and did not end",
+            kMostRetries));
+      }
+      if (!beams_) {  // else the round alone is lost
+        record.scheduled = record.first_token = {};
+        record.cached = 0;
+      }
+      send(request, now);
+    }
+  }
+
+  void scale(SimTime now) {
+    push(now + config_.autoscale.interval, What::kScale, 0, 0);
+    FleetLoad load;
+    load.engines = present();
+    load.outstanding = outstanding_;
+    load.waiting = static_cast<std::int64_t>(parked_.size());
+    const auto up = fleet_.up(Role::kServe);
+    for (std::uint32_t i : fleet_.places(Role::kServe)) {
+      load.waiting += fleet_.at(i).waiting();
+      load.kv_use += fleet_.at(i).kv_use() / static_cast<double>(up.size());
+    }
+    const Autoscale& a = config_.autoscale;
+    const std::int64_t wanted = std::clamp(autoscaler_->wanted(load), a.least, a.most);
+    if (wanted > load.engines) {
+      grow(wanted - load.engines, now);
+    } else if (wanted < load.engines && (changed_ == SimTime{} || now - changed_ >= a.cool_down)) {
+      shrink(load.engines - wanted, now);
+    }
+    count_engines();
+  }
+
+  void grow(std::int64_t by, SimTime now) {
+    changed_ = now;
+    for (; by > 0; --by) {
+      const std::size_t draining = fleet_.first(EngineStatus::kDraining);
+      if (draining < fleet_.size()) {
+        fleet_.set(draining, EngineStatus::kUp, now);
+        continue;
+      }
+      const std::size_t off = fleet_.first(EngineStatus::kOff);
+      if (off == fleet_.size()) return;
+      ++result_.starts;
+      fleet_.set(off, EngineStatus::kStarting, now);
+      push(now + config_.autoscale.start_up, What::kStarted, off, 0);
+    }
+  }
+
+  void shrink(std::int64_t by, SimTime now) {
+    for (; by > 0 && fleet_.count(EngineStatus::kUp) > 1; --by) {
+      const std::size_t i = fleet_.last(EngineStatus::kUp);
+      changed_ = now;
+      fleet_.set(i, EngineStatus::kDraining, now);
+      if (fleet_.at(i).outstanding() == 0) fleet_.set(i, EngineStatus::kOff, now);
+    }
+  }
+
+  // Up, starting or failed: those that serve or soon will.
+  std::int64_t present() const {
+    return fleet_.count(EngineStatus::kUp) + fleet_.count(EngineStatus::kStarting) +
+           fleet_.count(EngineStatus::kFailed);
+  }
+  void count_engines() { result_.most_engines = std::max(result_.most_engines, present()); }
+
+  // ---- what engines tell ----
+
+  void scheduled(std::uint32_t request, SimTime now, std::int32_t cached) override {
+    RequestRecord& record = result_.records[of_load(request)];
+    if (beams_ && beams_->rounds(request) > 0) return;
+    record.scheduled = now;
+    record.cached = cached;
+  }
+  void evicted(std::uint32_t request) override { ++result_.records[of_load(request)].evictions; }
+  void stalled(std::uint32_t request) override { ++result_.records[of_load(request)].stalls; }
+  void token(std::uint32_t request, SimTime now, SimTime before, bool first) override {
+    if (beams_) return;  // told of by rounds
+    if (first) {
+      result_.records[request].first_token = now;
+    } else {
+      result_.gaps.add(now - before);
+    }
+  }
+  void tokens(const Replica&, std::int64_t sequences, SimTime now, SimTime before) override {
+    result_.gaps.add(now - before, sequences);
+  }
+  void finished(std::uint32_t request, SimTime now) override {
+    if (beams_ && !ends_search(request, now)) return;
+    RequestRecord& record = result_.records[of_load(request)];
+    record.finished = now;
+    record.outcome = Outcome::kDone;
+    result_.end = std::max(result_.end, now);
+    door_.end(of_load(request), now);
+    --outstanding_;
+  }
+  // A beam has its token; false while the search goes on.
+  bool ends_search(std::uint32_t beam, SimTime now) {
+    if (!beams_->ended(beam)) return false;
+    RequestRecord& record = result_.records[of_load(beam)];
+    if (beams_->rounds(beam) == 1) {
+      record.first_token = now;
+    } else {
+      result_.gaps.add(now - beams_->last_end(beam));
+    }
+    const std::span<const std::uint32_t> next = beams_->next_round(beam, now);
+    for (std::uint32_t b : next) {
+      formed_ = std::max(now, formed_) + config_.beams.overhead;
+      push(formed_, What::kBeam, b, 0);
+    }
+    return next.empty();
+  }
+  void prefilled(std::uint32_t request, SimTime) override { prefilled_.push_back(request); }
+  void allocated(std::uint32_t request, SimTime now, std::int32_t tokens) override {
+    const RequestRecord& r = result_.records[request];
+    const KvLinks::Booking b =
+        links_.book(static_cast<std::size_t>(r.prefill_replica),
+                    static_cast<std::size_t>(r.replica), tokens, r.scheduled, r.first_token, now);
+    ++result_.transfers;
+    result_.transferred_tokens += tokens;
+    result_.link_time += b.duration.time();
+    push(b.end, What::kTransferred, request, 0);
+  }
+
+  static std::optional<BeamSearch> beam_search(const SimulationConfig& c, const RequestLoad& load) {
+    if (!c.beams.on()) return {};
+    return std::optional<BeamSearch>(std::in_place, load, c.beams, c.replica.limits.block_size,
+                                     c.seed);
+  }
+
+  SimulationConfig config_;
+  std::optional<BeamSearch> beams_;
+  const RequestLoad& load_;  // with beams: and those of rounds behind it
+  std::vector<PoolConfig> pools_;
+  bool apart_ = false;  // prefill and decode
+  std::unique_ptr<Router> router_, decode_router_;
+  std::unique_ptr<Autoscaler> autoscaler_;
+  Fleet fleet_;
+  KvLinks links_;
+  std::vector<RandomStream> failure_draws_;
+  std::priority_queue<Event> events_;
+  std::uint64_t sequence_ = 0;
+  std::int64_t moving_ = 0;  // events that bring the simulation on by themselves
+  FrontDoor door_;
+  std::int64_t outstanding_ = 0;
+  SimTime formed_;   // when the front end was done with the last beam
+  SimTime changed_;  // when the fleet last did
+  std::vector<std::uint32_t> prefilled_;
+  bool looking_ = false;              // a look is coming
+  std::deque<std::uint32_t> parked_;  // while no engine takes requests
+  std::vector<EngineView> fitting_;
+  std::vector<std::uint32_t> fitting_places_;
+  SimulationResult result_;
+};
+
+}  // namespace
+
+ReplicaCounts SimulationResult::total() const {
+  ReplicaCounts sum;
+  for (const ReplicaCounts& r : replicas) sum += r;
+  return sum;
+}
+
+SimulationResult simulate(const SimulationConfig& config, const RequestLoad& load,
+                          std::span<StepTimer* const> timers) {
+  if (timers.size() != config.pools()) throw std::logic_error("simulate: one timer for each pool");
+  check_pool(config);
+  for (const PoolConfig& p : config.others) check_pool(p);
+  check_load(load);
+  auto router = make_router(config.router, config.seed);
+  auto decode_router = make_router(config.decode_router, config.seed + 1);
+  if (BlindRouter* blind = lane_router(config, load, *router, timers))
+    return simulate_lanes(config, load, timers, *blind);
+  return Simulation(config, load, timers, std::move(router), std::move(decode_router)).run();
+}
+
+SimulationResult simulate(const SimulationConfig& config, const RequestLoad& load,
+                          StepTimer& timer) {
+  const std::vector<StepTimer*> timers(config.pools(), &timer);
+  return simulate(config, load, timers);
+}
+
+}  // namespace orrery

@@ -1,0 +1,213 @@
+#include "orrery/serving/engine/engine.h"
+
+#include <algorithm>
+
+namespace orrery {
+
+Engine::Engine(const ReplicaConfig& config, std::string_view scheduler, const RequestLoad& load,
+               StepTimer& timer, ReplicaObserver& observer)
+    : config_(config), timer_(timer), start_up_(config.start_up) {
+  ranks_.reserve(static_cast<std::size_t>(config.ranks));
+  for (std::int32_t i = 0; i < config.ranks; ++i)
+    ranks_.emplace_back(config, make_scheduler(scheduler), load, observer);
+}
+
+std::size_t Engine::least_loaded() const {
+  const auto load = [](const Replica& r) { return r.outstanding() + 3 * r.waiting(); };
+  const auto least =
+      std::min_element(ranks_.begin(), ranks_.end(),
+                       [&](const Replica& a, const Replica& b) { return load(a) < load(b); });
+  return static_cast<std::size_t>(least - ranks_.begin());
+}
+
+void Engine::enter(std::uint32_t request) { ranks_[least_loaded()].enter(request); }
+
+void Engine::dispatch(SimTime now) {
+  const auto stages = static_cast<std::size_t>(config_.stages);
+  const bool ahead = config_.async && stages == 1;
+  while (ahead || waves_.size() < stages) {
+    balance();
+    for (Replica& r : ranks_) r.plan_ahead(now);
+    if (waves_.size() == stages || !start_wave(now)) break;
+  }
+  if (config_.role != Role::kDecode) return;
+  for (Replica& r : ranks_) r.take_blocks(now);
+}
+
+void Engine::balance() {
+  if (config_.balance_timeout == 0 || ranks_.size() == 1) return;
+  bool all_prompt = true, all_decode = true;
+  for (const Replica& r : ranks_) {
+    all_prompt &= r.waiting() > 0 || r.prompt_ahead() > 0;
+    all_decode &= r.running() > 0;
+  }
+  const bool go = all_prompt || !all_decode || held_ + 1 >= config_.balance_timeout;
+  for (Replica& r : ranks_) r.hold_prompts(!go);
+  let_in_ = go;
+}
+
+bool Engine::start_wave(SimTime now) {
+  Wave wave;
+  if (!unused_.empty()) {
+    wave.ranks = std::move(unused_.back());
+    unused_.pop_back();
+    wave.ranks.clear();
+  }
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    if (ranks_[i].planned()) wave.ranks.push_back(static_cast<std::uint32_t>(i));
+  }
+  if (wave.ranks.empty()) {
+    unused_.push_back(std::move(wave.ranks));
+    return false;
+  }
+  const auto [shape, computing] = slowest();
+  SimTime loading;
+  for (std::uint32_t i : wave.ranks) loading = std::max(loading, ranks_[i].loading());
+  if (start_up_ > SimTime{} && !shape.chunks.empty()) {
+    loading += start_up_;
+    start_up_ = {};
+  }
+  const SimTime pace = computing + loading;
+  const SimTime latency = config_.stages > 1 ? timer_.latency(shape) + loading : pace;
+  entered_ = std::max(now, entered_ + pace_);
+  pace_ = pace;
+  last_end_ = wave.end = std::max(entered_ + latency, last_end_ + pace);
+  if (log_) record(shape, wave.end);
+  for (std::uint32_t i : wave.ranks) ranks_[i].start(pace);
+  busy_ += pace;
+  ++steps_;
+  held_ = let_in_ ? 0 : held_ + 1;
+  decode_steps_ += shape.chunks.empty();
+  waves_.push_back(std::move(wave));
+  return true;
+}
+
+void Engine::record(const StepShape& shape, SimTime end) const {
+  StepRecord step{entered_, end, place_, shape.decodes + shape.verifies};
+  for (const PromptChunk& c : shape.chunks) ++step.prompts, step.prompt_tokens += c.new_tokens;
+  step.running = running();
+  step.waiting = waiting();
+  step.kv_use = kv_use();
+  log_->push_back(step);
+}
+
+std::pair<StepShape, SimTime> Engine::slowest() const {
+  if (ranks_.size() == 1) {
+    const StepShape only = ranks_.front().shape();
+    return {only, timer_.time(only)};
+  }
+  // The slowest is the one with the most new tokens or the one with the longest pasts.
+  StepShape most, longest;
+  std::int64_t most_tokens = 0, longest_past = -1, all = 0;
+  bool same = false;  // one rank is both
+  for (const Replica& r : ranks_) {
+    if (!r.planned()) {
+      ++all;  // the dummy step's token
+      continue;
+    }
+    const StepShape s = r.shape();
+    std::int64_t tokens = s.decodes + s.verify_tokens, past = s.decode_past + s.verify_past;
+    for (const PromptChunk& c : s.chunks) tokens += c.new_tokens, past += c.past;
+    all += tokens;
+    const bool busiest = tokens > most_tokens, deepest = past > longest_past;
+    if (busiest) most = s, most_tokens = tokens;
+    if (deepest) longest = s, longest_past = past;
+    if (busiest || deepest) same = busiest && deepest;
+  }
+  most.wave_tokens = longest.wave_tokens = all;
+  const SimTime t = timer_.time(most);
+  if (same) return {most, t};
+  const SimTime u = timer_.time(longest);
+  return u > t ? std::pair{longest, u} : std::pair{most, t};
+}
+
+void Engine::end_step() {
+  Wave wave = std::move(waves_.front());
+  waves_.erase(waves_.begin());
+  for (std::uint32_t i : wave.ranks) ranks_[i].end_step(wave.end);
+  unused_.push_back(std::move(wave.ranks));
+}
+
+void Engine::expect(std::uint32_t request, SimTime first_token) {
+  ranks_[least_loaded()].expect(request, first_token);
+}
+
+Replica& Engine::holder(std::uint32_t request) {
+  return *std::find_if(ranks_.begin(), ranks_.end(),
+                       [request](const Replica& r) { return r.holds(request); });
+}
+
+void Engine::continue_with(std::uint32_t request) { holder(request).continue_with(request); }
+
+void Engine::release(std::uint32_t request) { holder(request).release(request); }
+
+std::int64_t Engine::outstanding() const {
+  std::int64_t n = 0;
+  for (const Replica& r : ranks_) n += r.outstanding();
+  return n;
+}
+
+std::int64_t Engine::waiting() const {
+  std::int64_t n = 0;
+  for (const Replica& r : ranks_) n += r.waiting();
+  return n;
+}
+
+std::int64_t Engine::running() const {
+  std::int64_t n = 0;
+  for (const Replica& r : ranks_) n += r.running();
+  return n;
+}
+
+std::int64_t Engine::kv_tokens() const { return config_.kv_tokens() * config_.ranks; }
+
+double Engine::kv_use() const {
+  std::int64_t used = 0;
+  for (const Replica& r : ranks_) used += r.state().pool().size() - r.state().pool().free();
+  return static_cast<double>(used) / static_cast<double>(config_.kv_blocks * config_.ranks);
+}
+
+std::int32_t Engine::cached_prompt(std::uint32_t request) const {
+  std::int32_t most = 0;
+  for (const Replica& r : ranks_) most = std::max(most, r.state().cached_prompt(request));
+  return most;
+}
+
+EngineLoad Engine::load() const {
+  EngineLoad l{outstanding(), waiting(), running(), INT64_MAX, {}};
+  for (const Replica& r : ranks_) l.prompt_ahead = std::min(l.prompt_ahead, r.prompt_ahead());
+  if (!waves_.empty()) l.step_end = waves_.front().end;
+  return l;
+}
+
+SimTime Engine::predicted_ttft(const EngineLoad& load, std::int64_t tokens, SimTime now) const {
+  if (prompt_token_seconds_ == 0) {
+    constexpr std::int64_t kFull = 2048;
+    const PromptChunk chunk{
+        static_cast<std::int32_t>(std::min(kFull, config_.limits.max_num_batched_tokens))};
+    StepShape full;
+    full.chunks = {&chunk, 1};
+    prompt_token_seconds_ = timer_.time(full).seconds() / chunk.new_tokens;
+  }
+  const SimTime rest = std::max(load.step_end - now, SimTime{});
+  return rest +
+         sim_seconds(static_cast<double>(load.prompt_ahead + tokens) * prompt_token_seconds_);
+}
+
+void Engine::list_requests(std::vector<std::uint32_t>& out) const {
+  for (const Replica& r : ranks_) r.list_requests(out);
+}
+
+ReplicaCounts Engine::counts() const {
+  ReplicaCounts sum;
+  for (const Replica& r : ranks_) sum += r.counts();
+  for (double* integral :
+       {&sum.used_block_seconds, &sum.slack_token_seconds, &sum.stranded_block_seconds})
+    *integral /= static_cast<double>(ranks_.size());
+  sum.steps = steps_;
+  sum.decode_steps = decode_steps_;
+  sum.busy = busy_.time();
+  return sum;
+}
+
+}  // namespace orrery

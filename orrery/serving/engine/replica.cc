@@ -1,0 +1,365 @@
+#include "orrery/serving/engine/replica.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace orrery {
+
+ReplicaCounts& ReplicaCounts::operator+=(const ReplicaCounts& r) {
+  steps += r.steps;
+  decode_steps += r.decode_steps;
+  prompt_tokens += r.prompt_tokens;
+  output_tokens += r.output_tokens;
+  evictions += r.evictions;
+  stalls += r.stalls;
+  cached_tokens += r.cached_tokens;
+  verifications += r.verifications;
+  drafts += r.drafts;
+  accepted += r.accepted;
+  busy += r.busy;
+  used_block_seconds += r.used_block_seconds;
+  slack_token_seconds += r.slack_token_seconds;
+  stranded_block_seconds += r.stranded_block_seconds;
+  adapter_loads += r.adapter_loads;
+  sequence_steps += r.sequence_steps;
+  host_fetches += r.host_fetches;
+  host_keeps += r.host_keeps;
+  disk_fetches += r.disk_fetches;
+  disk_keeps += r.disk_keeps;
+  disk_waits += r.disk_waits;
+  return *this;
+}
+
+Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
+                 const RequestLoad& load, ReplicaObserver& observer)
+    : config_(config),
+      scheduler_(std::move(scheduler)),
+      load_(load),
+      observer_(observer),
+      state_(config.limits, config.kv_blocks, config.prefix_caching, load, config.kv),
+      slots_(config.limits.max_loras),
+      disk_(config.disk_block_read, config.disk_block_write) {
+  if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
+  steps_.resize(depth());
+  if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.tiers().on())
+    state_.lockstep.allow();
+  state_.lockstep.rank(config_.uneven.most());
+}
+
+std::size_t Replica::depth() const {
+  if (config_.stages > 1) return static_cast<std::size_t>(config_.stages);
+  return config_.async ? 2 : 1;
+}
+
+void Replica::enter(std::uint32_t request) {
+  const Request& r = load_.requests[request];
+  state_.enter(request, config_.role == Role::kPrefill ? 1 : r.output);
+  prompt_ahead_ += r.input;
+  ++outstanding_;
+}
+
+void Replica::plan_ahead(SimTime now) {
+  if (planned() || count_ == steps_.size()) return;
+  resume();
+  if (plan(now, steps_[(first_ + count_) % steps_.size()])) ++count_;
+}
+
+StepShape Replica::shape() const { return steps_[(first_ + started_) % steps_.size()].shape; }
+SimTime Replica::loading() const { return steps_[(first_ + started_) % steps_.size()].loading; }
+
+void Replica::ask() {
+  plan_.clear();
+  scheduler_->plan(state_, plan_);
+  separate();
+  for (Slot s : plan_.evicted) observer_.evicted(state_.at(s).request);
+  for (Slot s : plan_.stalled) observer_.stalled(state_.at(s).request);
+  counts_.evictions += static_cast<std::int64_t>(plan_.evicted.size());
+  counts_.stalls += static_cast<std::int64_t>(plan_.stalled.size());
+}
+
+// Fills `step`; false when nothing can be computed. A plan that only evicts is followed by another,
+// at once or, while a step is under way, when that has ended.
+bool Replica::plan(SimTime now, Step& step) {
+  if (asked_) return false;
+  ask();
+  while (count_ == 0 && plan_.empty() && !plan_.evicted.empty()) {
+    resume();  // those whose KV cache is here go on before the evicted one
+    ask();
+  }
+  asked_ = config_.stages == 1 && count_ > 0 && plan_.empty();
+  if (plan_.empty()) return false;
+
+  StepShape& shape = step.shape;
+  shape = {};
+  step.chunks.clear();
+  step.tokens.clear();
+  longest_.clear();
+  for (const Work& w : plan_.work) {
+    Sequence& s = state_.at(w.slot);
+    const std::int32_t past = s.computed;
+    state_.compute(s, w.new_tokens);
+    const std::int32_t drafts = s.computed - s.tokens;  // below 0: not caught up
+    const bool caught_up = drafts >= 0;
+    if (w.new_tokens == 1 && past > 0) {
+      ++shape.decodes;
+      shape.decode_past += past;
+      if (config_.uneven.on()) longest_.push_back(past);
+    } else if (drafts > 0) {
+      ++shape.verifies;
+      shape.verify_tokens += w.new_tokens;
+      shape.verify_past += past;
+    } else {
+      step.chunks.push_back({w.new_tokens, past, caught_up});
+    }
+    if (past < s.prompt) counts_.prompt_tokens += std::min(s.prompt - past, w.new_tokens);
+    if (!s.entered) {
+      s.entered = true;
+      const std::int32_t cached = s.found;
+      counts_.cached_tokens += cached;
+      observer_.scheduled(s.request, now, cached);
+      s.uncounted -= cached;
+      prompt_ahead_ -= cached;
+    }
+    if (s.uncounted > 0) {
+      const std::int32_t taken = std::min(s.uncounted, w.new_tokens);
+      s.uncounted -= taken;
+      prompt_ahead_ -= taken;
+    }
+    if (!caught_up) continue;
+    step.tokens.push_back({w.slot, make_tokens(s, drafts)});
+    s.step = state_.lockstep.planned();
+    if (config_.stages > 1) ++s.in_flight;
+  }
+  add_together(step);
+  // Blocks of a prompt in the same call fill what the longest decodes let idle.
+  if (step.chunks.empty()) add_idle(shape);
+  shape.chunks = step.chunks;
+  step.loading = {};
+  if (config_.adapters()) {
+    step.loading = bring_in_adapters();
+    shape.adapters = adapters_.size();
+  }
+  if (state_.tiers().on()) step.loading += bring_in_blocks(now);
+  return true;
+}
+
+void Replica::add_together(Step& step) {
+  last_.clear();
+  state_.lockstep.list_longest(longest_);
+  const auto [sequences, past] = state_.lockstep.plan(state_, last_);
+  step.together = sequences;
+  step.shape.decodes += sequences;
+  step.shape.decode_past += past;
+  if (last_.empty()) return;
+  for (Slot slot : last_) {
+    step.tokens.push_back({slot, 0});
+    if (!load_.names_outputs) continue;
+    Sequence& s = state_.at(slot);
+    state_.publish(s, s.cached_at_end() - static_cast<std::int32_t>(state_.lockstep.under_way()));
+  }
+  sort_as_they_run(step);
+}
+
+void Replica::add_idle(StepShape& shape) {
+  if (!config_.uneven.on() || shape.decodes < 2) return;
+  const std::size_t most = std::min(config_.uneven.most(), longest_.size());
+  std::partial_sort(longest_.begin(), longest_.begin() + static_cast<std::ptrdiff_t>(most),
+                    longest_.end(), std::greater<>());
+  const double context =
+      static_cast<double>(shape.decode_past) / static_cast<double>(shape.decodes) + 1;
+  shape.decode_idle =
+      std::llround(config_.uneven.idle(shape.decodes, context, {longest_.data(), most}));
+}
+
+void Replica::sort_as_they_run(Step& step) const {
+  std::sort(step.tokens.begin(), step.tokens.end(), [this](const Made& a, const Made& b) {
+    return state_.at(a.slot).ticket < state_.at(b.slot).ticket;
+  });
+}
+
+void Replica::separate() {
+  auto& former = state_.lockstep.former();
+  if (former.empty()) return;
+  for (std::size_t i = 0; i < count_; ++i) {
+    Step& step = steps_[(first_ + i) % steps_.size()];
+    const std::int64_t number = state_.lockstep.ended() + static_cast<std::int64_t>(i);
+    std::erase_if(step.tokens, [](const Made& m) { return m.tokens == 0; });
+    for (const Lockstep::Former& f : former) {
+      if (f.joined <= number && number <= f.last) step.tokens.push_back({f.slot, 1});
+    }
+    sort_as_they_run(step);
+    step.together = 0;
+  }
+  former.clear();
+}
+
+SimTime Replica::bring_in_adapters() {
+  adapters_.clear();
+  for (const Work& w : plan_.work) adapters_.add(state_.at(w.slot).adapter);
+  const std::int64_t loads =
+      config_.kv.adapter_blocks > 0 ? state_.adapter_loads() : slots_.bring_in(adapters_);
+  counts_.adapter_loads += loads;
+  return config_.adapter_load * loads;
+}
+
+SimTime Replica::bring_in_blocks(SimTime now) {
+  const std::int64_t host = state_.fetched(CacheTiers::kHost),
+                     disk = state_.fetched(CacheTiers::kDisk),
+                     kept = state_.tiers()[CacheTiers::kDisk].kept();
+  const SimTime waited = disk_.ask(now, disk, kept - counts_.disk_keeps);
+  counts_.host_fetches += host;
+  counts_.host_keeps = state_.tiers()[CacheTiers::kHost].kept();
+  counts_.disk_fetches += disk;
+  counts_.disk_keeps = kept;
+  counts_.disk_waits += waited.time();
+  return config_.host_block_copy * host + waited;
+}
+
+std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
+  std::int32_t made = 1;
+  if (acceptance_) {
+    if (drafts > 0) {
+      const std::int32_t accepted = acceptance_->accepted(s.request, s.tokens - s.prompt, drafts);
+      ++counts_.verifications;
+      counts_.drafts += drafts;
+      counts_.accepted += accepted;
+      made = std::min(accepted + 1, s.target - s.tokens);
+    }
+    // Rejected drafts are rolled back. Those to come never ask for more than there can be: the
+    // sequence's extent, the whole pool.
+    state_.compute(s, s.tokens + made - 1 - s.computed);
+    const std::int64_t most = s.extent >= 0 ? s.room : config_.kv_tokens();
+    const std::int64_t slots = most - (s.tokens + made);
+    s.drafts = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(slots, 0, config_.speculation.verified()));
+  }
+  s.tokens += made;
+  return made;
+}
+
+void Replica::start(SimTime duration) {
+  const Step& step = steps_[(first_ + started_++) % steps_.size()];
+  ++counts_.steps;
+  counts_.decode_steps += step.chunks.empty();
+  counts_.busy += duration.time();
+  const double seconds = duration.seconds();
+  counts_.used_block_seconds +=
+      seconds * static_cast<double>(state_.pool().size() - state_.pool().free());
+  counts_.slack_token_seconds += seconds * static_cast<double>(state_.slack());
+  counts_.stranded_block_seconds += seconds * static_cast<double>(state_.stranded());
+}
+
+void Replica::end_step(SimTime now) {
+  Step& step = steps_[first_];
+  first_ = (first_ + 1) % steps_.size();
+  --started_;
+  --count_;
+  asked_ = false;
+  if (step.together > 0) {
+    counts_.sequence_steps += step.together;
+    counts_.output_tokens += step.together;
+    observer_.tokens(*this, step.together, now, state_.lockstep.last_end());
+  }
+  state_.lockstep.end(now);
+  for (const auto [slot, made] : step.tokens) {
+    if (made == 0) {
+      state_.lockstep.leave(state_, slot);
+      finish(slot, now);
+      continue;
+    }
+    ++counts_.sequence_steps;
+    Sequence& s = state_.at(slot);
+    counts_.output_tokens += made;
+    observer_.token(s.request, now, s.last_token, s.last_token.ps == 0);
+    s.last_token = now;
+    s.made += made;
+    if (config_.stages > 1) --s.in_flight;
+    if (s.made == s.target - s.prompt) {
+      state_.lockstep.end_apart(slot);
+      finish(slot, now);
+    } else if (s.parked && s.in_flight == 0) {
+      state_.unpark(slot);
+    }
+  }
+}
+
+void Replica::finish(Slot slot, SimTime now) {
+  // Sequences end in about the order in which they began.
+  auto& running = state_.running;
+  const auto at = std::find(running.begin(), running.end(), slot);
+  if (at != running.end()) {
+    running.erase(at);
+  } else if (!state_.at(slot).parked) {  // evicted while its last token was being made
+    state_.waiting.erase(std::find(state_.waiting.begin(), state_.waiting.end(), slot));
+  }
+  const std::uint32_t request = state_.at(slot).request;
+  --outstanding_;
+  if (config_.role == Role::kPrefill && load_.requests[request].output > 1) {
+    held_.push_back({request, slot});
+    observer_.prefilled(request, now);
+    return;
+  }
+  observer_.finished(request, now);
+  state_.leave(slot);
+}
+
+void Replica::expect(std::uint32_t request, SimTime first_token) {
+  const Slot slot = state_.adopt(request);
+  state_.at(slot).last_token = first_token;
+  expected_.push_back(slot);
+  ++outstanding_;
+}
+
+void Replica::take_blocks(SimTime now) {
+  // Evicted ones first: else those that come would take what these gave up, for ever.
+  while (!expected_.empty() && state_.waiting.empty() &&
+         state_.take_prompt_blocks(expected_.front())) {
+    const Slot slot = expected_.front();
+    expected_.pop_front();
+    const Sequence& s = state_.at(slot);
+    held_.push_back({s.request, slot});
+    counts_.cached_tokens += s.found;
+    observer_.allocated(s.request, now, s.prompt - s.found);
+  }
+}
+
+std::vector<Replica::Held>::const_iterator Replica::find(const std::vector<Held>& in,
+                                                         std::uint32_t request) {
+  return std::find_if(in.begin(), in.end(),
+                      [request](const Held& h) { return h.request == request; });
+}
+
+bool Replica::holds(std::uint32_t request) const { return find(held_, request) != held_.end(); }
+
+void Replica::continue_with(std::uint32_t request) {
+  const auto at = find(held_, request);
+  resumed_.push_back(at->slot);
+  held_.erase(at);
+}
+
+void Replica::release(std::uint32_t request) {
+  const auto at = find(held_, request);
+  state_.leave(at->slot);
+  held_.erase(at);
+}
+
+// Sequences whose KV cache came from elsewhere run before any newcomer.
+void Replica::resume() {
+  while (!resumed_.empty() && running() < config_.limits.max_num_seqs) {
+    state_.run(resumed_.front());
+    resumed_.pop_front();
+  }
+}
+
+void Replica::list_requests(std::vector<std::uint32_t>& out) const {
+  for (Slot s : state_.running) out.push_back(state_.at(s).request);
+  for (Slot s : state_.waiting) out.push_back(state_.at(s).request);
+  for (std::size_t i = 0; i < count_; ++i) {
+    for (const Made& m : steps_[(first_ + i) % steps_.size()].tokens) {
+      if (state_.at(m.slot).parked) out.push_back(state_.at(m.slot).request);
+    }
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,102 @@
+// LightLLM's scheduler: newcomers are taken if the coming peak of KV memory fits.
+//
+// The peak follows from how much each sequence holds now and how many tokens it still makes: when
+// the k-th longest to go ends, those k hold what they hold now and k times its tokens to go. The
+// largest of these sums must fit into the memory (each sequence counted with a partly filled
+// block; what adapters have in the pool is not there for them, as in S-LoRA). Nothing is evicted
+// unless asynchronous scheduling delays the end of a sequence; then the last admitted is.
+//
+// Newcomers are looked for when nothing runs and after every 10 decode steps. Their prompts are
+// computed whole, in a step of their own, of at most max_num_batched_tokens and max_num_seqs; one
+// that is longer goes alone. (lightllm/server/router: max_wait_tokens, the request queue;
+// VIDUR's LightLLM scheduler.) Outputs have their full length, so the peak is exact.
+#include <algorithm>
+
+#include "orrery/serving/schedulers/scheduler.h"
+
+namespace orrery {
+namespace {
+
+constexpr int kDecodesBetween = 10;
+
+class LightLlm : public Scheduler {
+ public:
+  void plan(EngineState& engine, StepPlan& plan) override {
+    if (engine.running.empty() || decodes_ >= kDecodesBetween) {
+      decodes_ = 0;
+      admit(engine, plan);
+    }
+    const std::size_t before = engine.running.size() - plan.work.size();
+    if (!plan.work.empty()) {
+      for (std::size_t i = 0; i < before; ++i) {
+        if (engine.at(engine.running[i]).wanted() > 0) plan.stalled.push_back(engine.running[i]);
+      }
+      return;
+    }
+    for (std::size_t i = 0; i < engine.running.size(); ++i) {
+      if (engine.at(engine.running[i]).wanted() == 0) continue;
+      if (!engine.grow_evicting(i, 1, plan.evicted)) break;
+      plan.work.push_back({engine.running[i], 1});
+    }
+    ++decodes_;
+  }
+
+ private:
+  struct Load {
+    std::int64_t held, left;  // tokens: in the KV cache, and to come
+  };
+
+  static Load load_of(const Sequence& s) {
+    return {s.tokens, std::max(s.cached_at_end() - s.tokens, 0)};
+  }
+
+  // Whether `newcomer`, and `adapter` blocks more of adapters, fit beside those in loads_ until the
+  // end; then it is one of them.
+  bool fits(const EngineState& engine, const Load& newcomer, std::int64_t adapter) {
+    const auto at = std::upper_bound(loads_.begin(), loads_.end(), newcomer,
+                                     [](const Load& a, const Load& b) { return a.left > b.left; });
+    const auto place = loads_.insert(at, newcomer);
+    const std::int64_t block = engine.limits().block_size;
+    std::int64_t held = 0, sequences = 0, peak = 0;
+    for (const Load& l : loads_) {
+      held += l.held;
+      ++sequences;
+      peak = std::max(peak, held + sequences * (l.left + block - 1));
+    }
+    const std::int64_t blocks = engine.pool().size() - engine.adapter_blocks() - adapter;
+    if (sequences == 1 || peak <= blocks * block) return true;
+    loads_.erase(place);
+    return false;
+  }
+
+  void admit(EngineState& engine, StepPlan& plan) {
+    const SchedulerLimits& l = engine.limits();
+    if (engine.waiting.empty()) return;
+    loads_.clear();
+    for (Slot slot : engine.running) loads_.push_back(load_of(engine.at(slot)));
+    std::sort(loads_.begin(), loads_.end(),
+              [](const Load& a, const Load& b) { return a.left > b.left; });
+    std::int64_t budget = l.max_num_batched_tokens;
+    while (!engine.waiting.empty() &&
+           static_cast<std::int64_t>(engine.running.size()) < l.max_num_seqs) {
+      const Sequence& s = engine.at(engine.waiting.front());
+      const std::int32_t cached = engine.cached_prefix(s), n = s.tokens - cached;
+      if (n > budget && !plan.work.empty()) return;
+      const std::int64_t needed = engine.blocks_for(s.tokens) - engine.prefix_blocks();
+      const std::int64_t adapter = engine.adapter_blocks(s);
+      if (needed + adapter > engine.free_beside_prefix() || !fits(engine, load_of(s), adapter))
+        return;
+      plan.work.push_back({engine.admit(n), n});
+      budget -= n;
+    }
+  }
+
+  int decodes_ = 0;
+  std::vector<Load> loads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_lightllm() { return std::make_unique<LightLlm>(); }
+
+}  // namespace orrery

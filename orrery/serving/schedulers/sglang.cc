@@ -1,0 +1,225 @@
+// SGLang's scheduler (0.4 to 0.5).
+//
+// Prompts go first, in steps of their own (with mixed_chunk, beside the decodes): a prompt that was
+// cut into chunks goes on, then newcomers, within max_num_batched_tokens (its
+// chunked_prefill_size). Newcomers come as they arrived (its schedule-policy fcfs, the default of
+// 0.5); with QueueOrder::kLpm by the length of the prefix that the cache holds, longest first,
+// while no more than 128 wait. A newcomer is taken if its prompt and its output (at most 4096
+// tokens of it count) fit beside what the running are expected to grow by: a share of their
+// remaining output that starts at 0.7, falls with every decode step to 0.098 in 600 steps, and
+// rises after an eviction to (output so far + 20 a sequence) / all output. After one that did not
+// fit none is tried until a sequence ends.
+//
+// With recv_interval (its scheduler_recv_interval) newcomers are looked for after a step that
+// carried a prompt, when nothing runs, and else only every so many decode steps.
+//
+// Decodes: all that run, each with its drafts. Where blocks lack, the one with the least output so
+// far, of these the one with the longest prompt, is evicted until there are enough; it waits at the
+// head.
+//
+// Where layers with a sliding window have a pool of their own (orrery/memory/kv_groups.h) a
+// newcomer also needs room there for its first chunk, or for a window if that is more, and a block;
+// a chunk that goes on is cut to what is free; decodes are evicted until both pools are enough.
+//
+// The prefix cache is a radix tree with LRU leaves, here blocks known by their hash, which are
+// reused from the end of a prefix towards its beginning: the same prefixes are found, in whole
+// blocks. Left out: keeping requests back that share a prefix with one in the same batch.
+#include <algorithm>
+
+#include "orrery/serving/schedulers/scheduler.h"
+
+namespace orrery {
+namespace {
+
+// sglang/srt/managers/schedule_policy.py, server_args.py, schedule_batch.py.
+constexpr std::size_t kMostSorted = 128;
+constexpr std::int64_t kMostOutput = 4096;
+constexpr double kFirstShare = 0.7, kLeastShare = 0.14 * kFirstShare;
+constexpr double kDecay = (kFirstShare - kLeastShare) / 600;
+constexpr double kTokensAhead = 20;
+
+class Sglang : public Scheduler {
+ public:
+  void plan(EngineState& engine, StepPlan& plan) override {
+    const auto running = engine.running.size();
+    if (running == 0) share_ = kFirstShare;
+    if (running < full_at_) full_at_ = 0;
+    budget_ = engine.limits().max_num_batched_tokens;
+    receive(engine);
+    if (engine.limits().mixed_chunk) {
+      plan_decodes(engine, plan);
+      const std::size_t decodes = plan.work.size();
+      if (plan.evicted.empty()) plan_prompts(engine, plan);
+      prompted_ = plan.work.size() > decodes;
+      return;
+    }
+    plan_prompts(engine, plan);
+    if (plan.work.empty()) {
+      plan_decodes(engine, plan);
+      return;
+    }
+    prompted_ = true;
+    for (Slot slot : engine.running) {
+      if (engine.at(slot).decodes() && engine.at(slot).wanted() > 0) plan.stalled.push_back(slot);
+    }
+  }
+
+ private:
+  // Whether newcomers are looked for before this step.
+  void receive(const EngineState& engine) {
+    received_ = prompted_ || engine.running.empty() || decoded_ >= engine.limits().recv_interval;
+    prompted_ = false;
+    if (received_) decoded_ = 0;
+  }
+
+  void plan_prompts(EngineState& engine, StepPlan& plan) {
+    for (Slot slot : engine.running) {
+      Sequence& s = engine.at(slot);
+      if (s.decodes() || budget_ <= 0) continue;
+      const std::int64_t n = window_room(engine, s, std::min<std::int64_t>(s.wanted(), budget_));
+      if (n == 0) continue;
+      engine.grow(s, static_cast<std::int32_t>(n));
+      plan.work.push_back({slot, static_cast<std::int32_t>(n)});
+      budget_ -= n;
+    }
+    if (engine.waiting.empty() || full_at_ > 0 || !received_) return;
+    order_by_prefix(engine);
+    admit(engine, plan);
+  }
+
+  // Of the next `tokens` of a prompt those for which the windowed layers' pool has room.
+  static std::int64_t window_room(EngineState& engine, Sequence& s, std::int64_t tokens) {
+    const BlockPool* pool = engine.window_pool();
+    if (!pool) return tokens;
+    engine.skip(s, s.computed);
+    const std::int64_t rows = pool->free() + s.window_rows;
+    return std::clamp<std::int64_t>(rows * engine.limits().block_size - s.computed, 0, tokens);
+  }
+
+  // Whether that pool takes a newcomer's first chunk of `tokens`, and what it decodes with.
+  static bool window_takes(const EngineState& engine, std::int64_t tokens, bool alone) {
+    if (!engine.window_pool()) return true;
+    const std::int64_t least =
+        alone ? tokens : std::max<std::int64_t>(tokens, engine.groups().window);
+    return KvGroups::rows(least, engine.limits().block_size) + (alone ? 0 : 1) <=
+           engine.window_free();
+  }
+
+  void order_by_prefix(EngineState& engine) {
+    auto& waiting = engine.waiting;
+    if (!engine.pool().caching() || engine.limits().order != QueueOrder::kLpm ||
+        waiting.size() > kMostSorted || waiting.size() < 2)
+      return;
+    by_prefix_.clear();
+    for (Slot slot : waiting) by_prefix_.push_back({engine.cached_prefix(engine.at(slot)), slot});
+    std::stable_sort(by_prefix_.begin(), by_prefix_.end(),
+                     [](const Prefix& a, const Prefix& b) { return a.tokens > b.tokens; });
+    std::transform(by_prefix_.begin(), by_prefix_.end(), waiting.begin(),
+                   [](const Prefix& p) { return p.slot; });
+  }
+
+  static std::int64_t output_left(const Sequence& s) {
+    return std::min<std::int64_t>(s.target - s.tokens, kMostOutput);
+  }
+
+  void admit(EngineState& engine, StepPlan& plan) {
+    const SchedulerLimits& l = engine.limits();
+    double expected = 0;  // tokens that the running will grow by
+    for (Slot slot : engine.running)
+      expected += share_ * static_cast<double>(output_left(engine.at(slot)));
+    while (!engine.waiting.empty() && budget_ > 0) {
+      Sequence& s = engine.at(engine.waiting.front());
+      const std::int32_t cached = engine.cached_prefix(s), wanted = s.tokens - cached;
+      const std::int64_t free = engine.free_beside_prefix();
+      const bool alone = engine.running.empty();
+      // What the cache holds in host memory needs room as well.
+      const std::int64_t held = s.tokens - engine.prefix_blocks() * l.block_size;
+      const double room = static_cast<double>(free * l.block_size) - expected;
+      const std::int64_t chunk =
+          l.chunked_prefill ? std::min<std::int64_t>(wanted, budget_) : wanted;
+      if (static_cast<std::int64_t>(engine.running.size()) >= l.max_num_seqs ||
+          !window_takes(engine, chunk, alone) ||
+          engine.blocks_for(s.tokens) - engine.prefix_blocks() > free ||
+          (!alone && static_cast<double>(held + output_left(s)) >= room)) {
+        full_at_ = engine.running.size();
+        return;
+      }
+      std::int64_t n = wanted;
+      if (n > budget_) {
+        if (l.chunked_prefill) {
+          n = budget_;
+        } else if (!plan.work.empty()) {
+          return;
+        }
+      }
+      plan.work.push_back(
+          {engine.admit(static_cast<std::int32_t>(n)), static_cast<std::int32_t>(n)});
+      engine.reserve(s, s.tokens);
+      expected += static_cast<double>(output_left(s));
+      budget_ -= n;
+    }
+  }
+
+  void plan_decodes(EngineState& engine, StepPlan& plan) {
+    auto& running = engine.running;
+    while (running.size() > 1 && lacks_blocks(engine)) retract(engine, plan);
+    for (Slot slot : running) {
+      Sequence& s = engine.at(slot);
+      if (!s.decodes() || s.wanted() == 0) continue;
+      const std::int32_t n = s.wanted();
+      engine.grow(s, n);
+      plan.work.push_back({slot, n});
+      budget_ -= n;
+    }
+    share_ = std::max(share_ - kDecay, kLeastShare);
+    ++decoded_;
+  }
+
+  static bool lacks_blocks(const EngineState& engine) {
+    std::int64_t n = 0, of_window = 0;
+    for (Slot slot : engine.running) {
+      const Sequence& s = engine.at(slot);
+      if (!s.decodes() || s.wanted() == 0) continue;
+      n += engine.blocks_for(s.computed + s.wanted()) - engine.blocks_of(s);
+      if (engine.window_pool()) of_window += engine.window_needed(s, s.computed + s.wanted());
+    }
+    return n > engine.pool().free() ||
+           (engine.window_pool() && of_window > engine.window_pool()->free());
+  }
+
+  void retract(EngineState& engine, StepPlan& plan) {
+    const auto& running = engine.running;
+    const auto least = std::min_element(running.begin(), running.end(), [&](Slot a, Slot b) {
+      const Sequence &x = engine.at(a), &y = engine.at(b);
+      const std::int32_t m = x.tokens - x.prompt, n = y.tokens - y.prompt;
+      return m != n ? m < n : x.prompt > y.prompt;
+    });
+    engine.evict_running(static_cast<std::size_t>(least - running.begin()), plan.evicted);
+    double made = 0, all = 0;
+    for (Slot slot : running) {
+      const Sequence& s = engine.at(slot);
+      made += s.tokens - s.prompt + kTokensAhead;
+      all += s.target - s.prompt;
+    }
+    share_ = std::min(1.0, made / all);
+    full_at_ = 0;
+  }
+
+  struct Prefix {
+    std::int32_t tokens;
+    Slot slot;
+  };
+  std::vector<Prefix> by_prefix_;
+  double share_ = kFirstShare;
+  std::size_t full_at_ = 0;  // so many ran when one did not fit; 0: not full
+  std::int64_t budget_ = 0;
+  std::int64_t decoded_ = 0;  // decode steps since newcomers were last looked for
+  bool prompted_ = true;      // the step before carried a prompt
+  bool received_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_sglang() { return std::make_unique<Sglang>(); }
+
+}  // namespace orrery

@@ -1,0 +1,73 @@
+// Static batching (FasterTransformer, plain model.generate): a batch runs until its last member is
+// done, then the next one is taken.
+//
+// A batch is what waits when the one before has ended, up to max_num_seqs and to the memory for
+// each one's prompt and all of its output, reserved at the start. Prompts are computed first, whole
+// (or in chunks, with chunked prefill) in steps of at most max_num_batched_tokens, a longer one
+// alone; then all decode together. Members that are done leave the step, which is kinder than
+// engines that go on computing them; their memory is of no use to anyone before the batch ends.
+#include <algorithm>
+
+#include "orrery/serving/schedulers/scheduler.h"
+
+namespace orrery {
+namespace {
+
+class StaticBatching : public Scheduler {
+ public:
+  void plan(EngineState& engine, StepPlan& plan) override {
+    if (engine.running.empty()) form_batch(engine);
+    plan_prompts(engine, plan);
+    const bool prompts = !plan.work.empty();
+    for (Slot slot : engine.running) {
+      Sequence& s = engine.at(slot);
+      if (!s.decodes() || s.wanted() == 0) continue;
+      if (prompts) {
+        plan.stalled.push_back(slot);
+        continue;
+      }
+      engine.grow(s, 1);
+      plan.work.push_back({slot, 1});
+    }
+  }
+
+ private:
+  static void form_batch(EngineState& engine) {
+    while (!engine.waiting.empty() &&
+           static_cast<std::int64_t>(engine.running.size()) < engine.limits().max_num_seqs) {
+      Sequence& s = engine.at(engine.waiting.front());
+      engine.cached_prefix(s);
+      const std::int64_t needed = engine.blocks_for(s.cached_at_end()) - engine.prefix_blocks();
+      if (needed > engine.free_beside_prefix()) return;
+      engine.admit(0);
+      engine.reserve(s, s.cached_at_end());
+    }
+  }
+
+  static void plan_prompts(EngineState& engine, StepPlan& plan) {
+    const SchedulerLimits& l = engine.limits();
+    std::int64_t budget = l.max_num_batched_tokens;
+    for (Slot slot : engine.running) {
+      Sequence& s = engine.at(slot);
+      if (s.decodes()) continue;
+      if (budget <= 0) return;
+      std::int64_t n = s.wanted();
+      if (n > budget) {
+        if (l.chunked_prefill) {
+          n = budget;
+        } else if (!plan.work.empty()) {
+          return;
+        }
+      }
+      engine.grow(s, static_cast<std::int32_t>(n));
+      plan.work.push_back({slot, static_cast<std::int32_t>(n)});
+      budget -= n;
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_static_batching() { return std::make_unique<StaticBatching>(); }
+
+}  // namespace orrery

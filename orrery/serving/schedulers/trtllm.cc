@@ -1,0 +1,108 @@
+// TensorRT-LLM's in-flight batching (batch manager 0.10 to 1.0), with its two capacity policies.
+//
+// Every step: one token and its drafts for each sequence that decodes, then the running prompts
+// that are not yet computed, then newcomers, within max_num_batched_tokens (its max_num_tokens).
+// With chunked prefill a chunk that does not end a prompt is a whole number of blocks. A newcomer
+// gets the blocks of its whole prompt.
+//
+//   guaranteed no evict   a newcomer is taken if all running and it can run to their last token:
+//                         nothing is ever evicted (the default)
+//   maximum utilisation   a newcomer is taken if its prompt fits now; where a decode finds no block
+//                         the last admitted is paused: its blocks are freed, it waits at the head
+//                         and is computed again. There are no newcomers in that step.
+//
+// Outputs have their full length, so that a request's max_tokens is its output. A prompt longer
+// than the budget without chunked prefill is computed whole, alone among newcomers.
+// Where prompts are held (attention data parallel, engine.h) a step that decodes carries none.
+// Left out: policies that share a chunk among prompts.
+#include <algorithm>
+
+#include "orrery/serving/schedulers/scheduler.h"
+
+namespace orrery {
+namespace {
+
+class TrtLlm : public Scheduler {
+ public:
+  explicit TrtLlm(bool evicts) : evicts_(evicts) {}
+
+  void plan(EngineState& engine, StepPlan& plan) override {
+    budget_ = engine.limits().max_num_batched_tokens;
+    for (std::size_t i = 0; i < engine.running.size(); ++i) {
+      const Sequence& s = engine.at(engine.running[i]);
+      if (!s.decodes() || s.wanted() == 0) continue;
+      // No draft is verified beyond the end of the output.
+      const std::int32_t n = std::min(s.wanted(), s.cached_at_end() - s.computed);
+      if (!engine.grow_evicting(i, n, plan.evicted)) break;
+      plan.work.push_back({engine.running[i], n});
+      budget_ -= n;
+    }
+    if (engine.hold_prompts && !plan.work.empty()) return;
+    for (Slot slot : engine.running) {
+      Sequence& s = engine.at(slot);
+      if (s.decodes() || budget_ <= 0) continue;
+      const std::int32_t n = chunk(engine, plan, s.wanted());
+      if (n == 0) return;
+      engine.grow(s, n);
+      plan.work.push_back({slot, n});
+      budget_ -= n;
+    }
+    if (plan.evicted.empty()) admit(engine, plan);
+  }
+
+ private:
+  // Of `wanted` tokens, those that go into this step.
+  std::int32_t chunk(const EngineState& engine, const StepPlan& plan, std::int64_t wanted) const {
+    if (wanted <= budget_) return static_cast<std::int32_t>(wanted);
+    const std::int64_t whole = budget_ - budget_ % engine.limits().block_size;
+    return static_cast<std::int32_t>(whole == 0 && plan.work.empty() ? budget_ : whole);
+  }
+
+  // Blocks that the running still need until their last token.
+  static std::int64_t promised(const EngineState& engine) {
+    std::int64_t n = 0;
+    for (Slot slot : engine.running) {
+      const Sequence& s = engine.at(slot);
+      n += engine.needed_until_end(s);
+    }
+    return n;
+  }
+
+  void admit(EngineState& engine, StepPlan& plan) {
+    const SchedulerLimits& l = engine.limits();
+    if (engine.waiting.empty()) return;
+    std::int64_t kept = evicts_ ? 0 : promised(engine);
+    bool first = true;
+    while (!engine.waiting.empty() && budget_ > 0 &&
+           static_cast<std::int64_t>(engine.running.size()) < l.max_num_seqs) {
+      Sequence& s = engine.at(engine.waiting.front());
+      const std::int32_t cached = engine.cached_prefix(s);
+      const std::int64_t wanted = s.tokens - cached;
+      const std::int64_t prompt = engine.blocks_for(s.tokens) - engine.prefix_blocks();
+      const std::int64_t later = evicts_ ? 0 : engine.needed_until(s.cached_at_end(), s.tokens);
+      if (prompt + later > engine.free_beside_prefix() - kept) return;
+      auto n = static_cast<std::int32_t>(wanted);
+      if (l.chunked_prefill) {
+        n = chunk(engine, plan, wanted);
+      } else if (wanted > budget_ && (!first || wanted <= l.max_num_batched_tokens)) {
+        return;
+      }
+      if (n == 0) return;
+      plan.work.push_back({engine.admit(n), n});
+      engine.reserve(s, s.tokens);
+      kept += later;
+      budget_ -= n;
+      first = false;
+    }
+  }
+
+  bool evicts_;
+  std::int64_t budget_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_trtllm_no_evict() { return std::make_unique<TrtLlm>(false); }
+std::unique_ptr<Scheduler> make_trtllm_max_utilization() { return std::make_unique<TrtLlm>(true); }
+
+}  // namespace orrery

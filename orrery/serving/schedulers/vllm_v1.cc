@@ -1,0 +1,184 @@
+// vLLM V1's scheduler (version 0.19).
+//
+// One token budget a step, no phases. Running sequences come first, in their order, each with what
+// it still has to compute: a decode 1, an unfinished prompt a chunk; one with nothing to compute is
+// skipped. Where blocks lack, the last of the running (first come, first served; shortest first) or
+// the one of the highest priority number, latest arrived, gives up its blocks, and its budget if it
+// was planned in this step already; it is computed again later. If that was the sequence that
+// needed blocks, the others behind it wait for the next step. Newcomers are taken only in a step
+// without evictions, in order, while budget, max_num_seqs and free blocks last; the first that does
+// not fit stops the rest, and none evicts. One whose adapter would be more than max_loras is passed
+// over.
+//
+// Beyond this file: paged blocks, hashes, the order in which blocks are reused (block_pool.h);
+// placeholders of asynchronous scheduling (replica.h); graph padding and host time (the step room).
+// A prompt longer than the budget though chunking is off (vLLM refuses to start so) is computed
+// whole, alone among newcomers.
+//
+// Where layers have sliding windows (orrery/memory/kv_groups.h) a sequence gives the blocks that
+// are outside of them back before it gets new ones, also when it then gets none; and a newcomer
+// needs room for no more of a windowed group than it can hold at once.
+//
+// Left out: structured output and encoder inputs, the null block (one of the pool), and that vLLM
+// skips a sequence for one step when one before it that had nothing to compute is evicted.
+#include <algorithm>
+
+#include "orrery/serving/schedulers/scheduler.h"
+#include "orrery/serving/state/adapters.h"
+
+namespace orrery {
+namespace {
+
+class VllmV1 : public Scheduler {
+ public:
+  void plan(EngineState& engine, StepPlan& plan) override {
+    budget_ = engine.limits().max_num_batched_tokens;
+    if (!plan_together(engine, plan)) plan_running(engine, plan);
+    if (plan.evicted.empty()) admit(engine, plan);
+  }
+
+ private:
+  static std::int64_t chunk(const SchedulerLimits& l, std::int64_t wanted) {
+    return l.long_prefill_token_threshold > 0 ? std::min(wanted, l.long_prefill_token_threshold)
+                                              : wanted;
+  }
+
+  // The ordinary step, in which budget and blocks are enough for all of the running, but for the
+  // budget of the last: those that decode need not be looked at.
+  bool plan_together(EngineState& engine, StepPlan& plan) {
+    Lockstep& together = engine.lockstep;
+    if (!together.take_in(engine)) return false;
+    std::int64_t budget = budget_ - together.size(), blocks = together.blocks_needed(engine);
+    bool enough = budget >= 0;
+    for (std::size_t i = 0; enough && i < together.apart().size(); ++i) {
+      const Slot slot = together.apart()[i];
+      const Sequence& s = engine.at(slot);
+      const std::int64_t wanted = chunk(engine.limits(), s.wanted()), n = std::min(wanted, budget);
+      enough = n == wanted || together.all_before(s);
+      if (n == 0) break;
+      const std::int64_t needed = engine.blocks_for(s.computed + n);
+      blocks += std::max<std::int64_t>(0, needed - static_cast<std::int64_t>(s.blocks.size()));
+      plan.work.push_back({slot, static_cast<std::int32_t>(n)});
+      budget -= n;
+    }
+    if (!enough || blocks > engine.pool().free()) {
+      plan.work.clear();
+      together.dissolve(engine);
+      return false;
+    }
+    if (engine.windowed()) give_back(engine, plan);
+    together.grow(engine);
+    for (const Work& w : plan.work) engine.grow(engine.at(w.slot), w.new_tokens);
+    plan.together = together.size() > 0;
+    budget_ = budget;
+    return true;
+  }
+
+  // Blocks outside of windows, sequence by sequence as they run.
+  void give_back(EngineState& engine, const StepPlan& plan) {
+    skipping_.clear();
+    engine.lockstep.list_skipping(engine, skipping_);
+    for (const Work& w : plan.work) skipping_.push_back(w.slot);
+    std::sort(skipping_.begin(), skipping_.end(),
+              [&](Slot a, Slot b) { return engine.at(a).ticket < engine.at(b).ticket; });
+    for (Slot slot : skipping_)
+      engine.skip(engine.at(slot), engine.lockstep.computed(engine.at(slot)));
+  }
+
+  void plan_running(EngineState& engine, StepPlan& plan) {
+    const SchedulerLimits& l = engine.limits();
+    auto& running = engine.running;
+    for (std::size_t i = 0; i < running.size() && budget_ > 0; ++i) {
+      const Slot slot = running[i];
+      const auto n =
+          static_cast<std::int32_t>(std::min(chunk(l, engine.at(slot).wanted()), budget_));
+      if (n == 0) continue;
+      bool evicted_itself = false;
+      while (!evicted_itself && !engine.grow(engine.at(slot), n)) {
+        const std::size_t at = victim(engine);
+        evicted_itself = at == i;
+        if (at < i) {
+          --i;
+          take_back(plan, running[at]);
+        }
+        engine.evict_running(at, plan.evicted);
+      }
+      if (evicted_itself) break;
+      plan.work.push_back({slot, n});
+      budget_ -= n;
+    }
+  }
+
+  // Whose blocks go first; index in running.
+  static std::size_t victim(const EngineState& engine) {
+    const auto& running = engine.running;
+    if (engine.limits().order != QueueOrder::kPriority) return running.size() - 1;
+    const auto worst = std::max_element(running.begin(), running.end(), [&](Slot a, Slot b) {
+      const Sequence &x = engine.at(a), &y = engine.at(b);
+      return x.priority != y.priority ? x.priority < y.priority : x.request < y.request;
+    });
+    return static_cast<std::size_t>(worst - running.begin());
+  }
+
+  // One that was planned in this step already gives its tokens back to the budget.
+  void take_back(StepPlan& plan, Slot slot) {
+    const auto at = std::find_if(plan.work.begin(), plan.work.end(),
+                                 [slot](const Work& w) { return w.slot == slot; });
+    if (at == plan.work.end()) return;
+    budget_ += at->new_tokens;
+    plan.work.erase(at);
+  }
+
+  void admit(EngineState& engine, StepPlan& plan) {
+    const SchedulerLimits& l = engine.limits();
+    if (l.max_loras > 0) gather_adapters(engine);
+    bool first = true;
+    while (!engine.waiting.empty() && budget_ > 0 &&
+           static_cast<std::int64_t>(engine.running.size()) < l.max_num_seqs) {
+      const Slot slot = engine.waiting.front();
+      const Sequence& s = engine.at(slot);
+      if (l.max_loras > 0 && !adapter_fits(s, l)) {
+        engine.waiting.pop_front();
+        passed_over_.push_back(slot);
+        continue;
+      }
+      const std::int32_t cached = engine.cached_prefix(s);
+      std::int64_t n = chunk(l, s.tokens - cached);
+      if (l.chunked_prefill) {
+        n = std::min(n, budget_);
+      } else if (n > budget_ && (!first || n <= l.max_num_batched_tokens)) {
+        break;
+      }
+      const std::int64_t free = engine.free_beside_prefix();
+      if (l.reserve_full && engine.needed_at_once(s.tokens) > free) break;
+      if (engine.blocks_for(cached + n) - engine.prefix_blocks() > free) break;
+      if (!engine.place(engine.at(slot))) break;
+      adapters_.add(s.adapter);
+      plan.work.push_back(
+          {engine.admit(static_cast<std::int32_t>(n)), static_cast<std::int32_t>(n)});
+      budget_ -= n;
+      first = false;
+    }
+    engine.waiting.insert(engine.waiting.begin(), passed_over_.begin(), passed_over_.end());
+    passed_over_.clear();
+  }
+
+  void gather_adapters(const EngineState& engine) {
+    adapters_.clear();
+    for (Slot slot : engine.running) adapters_.add(engine.at(slot).adapter);
+  }
+  bool adapter_fits(const Sequence& s, const SchedulerLimits& l) const {
+    return s.adapter < 0 || adapters_.size() < l.max_loras || adapters_.has(s.adapter);
+  }
+
+  std::int64_t budget_ = 0;
+  AdapterSet adapters_;  // of the running
+  std::vector<Slot> passed_over_;
+  std::vector<Slot> skipping_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_vllm_v1() { return std::make_unique<VllmV1>(); }
+
+}  // namespace orrery

@@ -1,0 +1,169 @@
+#include "orrery/serving/state/lockstep.h"
+
+#include <algorithm>
+
+#include "orrery/serving/state/engine_state.h"
+
+namespace orrery {
+namespace {
+
+// A formation that was dissolved within so many steps is not tried again for twice as many: where
+// memory lacks all the time, forming costs more than it saves.
+constexpr std::int64_t kShort = 8;
+
+// The step that makes its last token.
+std::int64_t last_step(const Sequence& s) { return s.joined + s.target - s.tokens - 1; }
+
+}  // namespace
+
+std::size_t Lockstep::phase(std::int64_t step) const {
+  return static_cast<std::size_t>(step) % phases_.size();
+}
+
+bool Lockstep::take_in(EngineState& engine) {
+  if (!allowed_ || planned_ < wait_until_) return false;
+  if (!formed_) {
+    phases_.resize(static_cast<std::size_t>(engine.limits().block_size));
+    apart_ = engine.running;
+    formed_ = true;
+    formed_at_ = planned_;
+    latest_ = -1;
+  }
+  newly_.clear();
+  std::erase_if(apart_, [&](Slot slot) {
+    Sequence& s = engine.at(slot);
+    const std::int32_t wanted = s.wanted();
+    // Together they are only if the step before gave it a token, as it did to all members.
+    if (wanted == 1 && s.decodes() && s.step == planned_ - 1) join(slot, s);
+    return wanted == 0 || s.joined >= 0;
+  });
+  return true;
+}
+
+void Lockstep::join(Slot slot, Sequence& s) {
+  s.joined = planned_;
+  newly_.push_back(slot);
+  // Step n computes token computed + 1 + n - joined; beyond its room it needs a block, and from
+  // then on once in block_size steps.
+  phases_[phase(planned_ + s.room - s.computed)].push_back(slot);
+  lasts_.push_back({last_step(s), s.ticket, slot});
+  std::push_heap(lasts_.begin(), lasts_.end());
+  latest_ = std::max(latest_, s.ticket);
+  ++size_;
+  past_ += s.computed;
+  if (ranked_ == 0) return;
+  const std::int64_t context = s.computed - s.joined;
+  contexts_.insert(std::upper_bound(contexts_.begin(), contexts_.end(), context), context);
+}
+
+void Lockstep::forget_context(const Sequence& s) {
+  if (ranked_ == 0) return;
+  contexts_.erase(std::lower_bound(contexts_.begin(), contexts_.end(), s.computed - s.joined));
+}
+
+void Lockstep::list_longest(std::vector<std::int64_t>& out) const {
+  const std::size_t n = std::min(ranked_, contexts_.size());
+  for (auto c = contexts_.rbegin(); c != contexts_.rbegin() + static_cast<std::ptrdiff_t>(n); ++c)
+    out.push_back(*c + planned_);
+}
+
+bool Lockstep::all_before(const Sequence& s) const { return s.ticket > latest_; }
+
+std::int64_t Lockstep::blocks_needed(const EngineState& engine) const {
+  return static_cast<std::int64_t>(phases_[phase(planned_)].size()) * engine.groups().count();
+}
+
+void Lockstep::list_skipping(const EngineState& engine, std::vector<Slot>& out) const {
+  // A block is needed with a whole number of blocks computed, one falls out window - 1 tokens
+  // after such a number.
+  const std::int64_t block = engine.limits().block_size;
+  const std::int64_t later = (engine.groups().window - 1) % block;
+  for (Slot slot : phases_[phase(planned_ + block - later)]) {
+    if (planned_ <= last_step(engine.at(slot))) out.push_back(slot);
+  }
+  // What a prompt's last step has left outside.
+  out.insert(out.end(), newly_.begin(), newly_.end());
+}
+
+std::int64_t Lockstep::computed(const Sequence& s) const {
+  return s.joined >= 0 ? s.computed + planned_ - s.joined : s.computed;
+}
+
+void Lockstep::grow(EngineState& engine) {
+  for (Slot slot : phases_[phase(planned_)]) {
+    Sequence& s = engine.at(slot);
+    if (planned_ > last_step(s)) continue;  // its last token is not out yet
+    const std::int64_t tokens = s.computed + 1 + planned_ - s.joined;
+    if (tokens > s.room) engine.reserve(s, tokens);
+  }
+}
+
+Lockstep::Step Lockstep::plan(const EngineState& engine, std::vector<Slot>& last) {
+  const Step step{size_, past_};
+  under_way_ = planned_ - ended_;
+  uncounted_ += size_;
+  past_ += size_;
+  while (!lasts_.empty() && lasts_.front().step == planned_) {
+    last.push_back(lasts_.front().slot);
+    std::pop_heap(lasts_.begin(), lasts_.end());
+    lasts_.pop_back();
+    --size_;
+    past_ -= engine.at(last.back()).cached_at_end();
+    forget_context(engine.at(last.back()));
+  }
+  ++planned_;
+  return step;
+}
+
+void Lockstep::list_ending(const EngineState& engine, std::vector<std::uint32_t>& requests) const {
+  for (const auto& phase : phases_) {
+    for (Slot slot : phase) {
+      const Sequence& s = engine.at(slot);
+      if (s.joined <= ended_ && ended_ <= last_step(s)) requests.push_back(s.request);
+    }
+  }
+}
+
+// Brings it up to date.
+void Lockstep::settle(EngineState& engine, Sequence& s) {
+  const std::int64_t end = last_step(s) + 1;
+  const auto steps = static_cast<std::int32_t>(std::min(planned_, end) - s.joined);
+  const auto out = static_cast<std::int32_t>(std::min(ended_, end) - s.joined);
+  s.tokens += steps;
+  engine.compute(s, steps);
+  uncounted_ -= steps;
+  if (out > 0) {
+    s.made += out;
+    s.last_token = last_end_;
+  }
+  s.joined = -1;
+}
+
+void Lockstep::leave(EngineState& engine, Slot slot) {
+  Sequence& s = engine.at(slot);
+  std::vector<Slot>& in = phases_[phase(s.joined + s.room - s.computed)];
+  *std::find(in.begin(), in.end(), slot) = in.back();
+  in.pop_back();
+  settle(engine, s);
+}
+
+void Lockstep::dissolve(EngineState& engine) {
+  for (auto& phase : phases_) {
+    for (Slot slot : phase) {
+      Sequence& s = engine.at(slot);
+      former_.push_back({slot, s.joined, last_step(s)});
+      settle(engine, s);
+      // When its last step was planned, the tokens of those under way were not known.
+      engine.publish(s, s.computed - static_cast<std::int32_t>(under_way_));
+    }
+    phase.clear();
+  }
+  lasts_.clear();
+  contexts_.clear();
+  apart_.clear();
+  size_ = past_ = 0;
+  formed_ = false;
+  if (planned_ - formed_at_ < kShort) wait_until_ = planned_ + 2 * kShort;
+}
+
+}  // namespace orrery

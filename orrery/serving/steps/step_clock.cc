@@ -1,0 +1,104 @@
+#include "orrery/serving/steps/step_clock.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace orrery {
+namespace {
+
+// Nodes of the context: 1, and from there 16 an octave, evenly spaced within each.
+constexpr int kNodeBits = 4;
+
+double context_of(std::size_t node) {
+  const auto octave = static_cast<int>(node >> kNodeBits);
+  const double step = static_cast<double>(node & ((1u << kNodeBits) - 1));
+  return std::ldexp(1 + step / (1 << kNodeBits), octave);
+}
+
+}  // namespace
+
+SimTime StepClock::time(const StepShape& step) {
+  const auto mean = [](std::int64_t sum, std::int64_t n) {
+    return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) : 0;
+  };
+  const Counts counts = {step.decodes, step.verifies, step.verify_tokens, step.adapters};
+  if (step.chunks.empty()) {
+    const double context =
+        mean(step.decode_past + step.decode_idle + step.verify_past, step.decodes + step.verifies);
+    if (step.verifies > 0 || step.adapters > 0)
+      return sim_seconds(table_time(counts, others_[counts], context) * scale_.stretch);
+    const auto n = static_cast<std::size_t>(step.decodes);
+    if (n >= decode_.size()) decode_.resize(n + 1);
+    return sim_seconds(table_time(counts, decode_[n], context) * scale_.stretch);
+  }
+  batch_.groups.clear();
+  for (const PromptChunk& c : step.chunks)
+    batch_.groups.push_back({1, c.new_tokens, static_cast<double>(c.past), c.sampled});
+  add_decodes(counts, mean(step.decode_past, step.decodes), mean(step.verify_past, step.verifies));
+  return sim_seconds(asked(step.wave_tokens) * scale_.stretch);
+}
+
+SimTime StepClock::latency(const StepShape& step) {
+  if (steps_.plan().pp == 1) return time(step);
+  if (!through_) {
+    through_ = std::make_unique<StepClock>(steps_, scale_);
+    through_->all_stages_ = true;
+    through_->batch_ = batch_;
+  }
+  return through_->time(step);
+}
+
+std::unique_ptr<StepTimer> StepClock::another() const {
+  return std::make_unique<StepClock>(steps_, scale_, batch_.lora);
+}
+
+double StepClock::asked(std::int64_t wave_tokens) {
+  const std::int64_t dp = steps_.plan().dp;
+  batch_.all_tokens = 0;
+  if (dp > 1) batch_.all_tokens = wave_tokens > 0 ? wave_tokens : batch_.tokens() * dp;
+  const auto off = [this](const Estimate<Seconds>& e) {
+    return scale_.deviations == 0 ? 1 : std::exp(scale_.deviations * e.sigma());
+  };
+  if (all_stages_) {
+    const Estimate<Seconds> whole = steps_.through_all_stages(batch_);
+    return whole.value.value() * off(whole);
+  }
+  const StepTime t = steps_.time(batch_);
+  if (steps_.plan().pp == 1) return t.total.value.value() * off(t.total);
+  // The host works for one step while the stages compute others.
+  return std::max(t.total.value - t.serial_host, t.serial_host).value() * off(t.total);
+}
+
+void StepClock::add_decodes(const Counts& counts, double decode_past, double verify_past) {
+  const auto [decodes, verifies, tokens, adapters] = counts;
+  batch_.adapters = adapters;
+  if (decodes > 0) batch_.groups.push_back({decodes, 1, decode_past, true});
+  if (verifies == 0) return;
+  // Sequences with one token more than the others, so that the sum is right.
+  const std::int64_t each = tokens / verifies, longer = tokens % verifies;
+  if (longer > 0) batch_.groups.push_back({longer, each + 1, verify_past, true, true});
+  batch_.groups.push_back({verifies - longer, each, verify_past, true, true});
+}
+
+double StepClock::table_time(const Counts& counts, std::vector<float>& row, double context) {
+  const int octave = std::max(0, std::ilogb(context));
+  const double within = (std::ldexp(context, -octave) - 1) * (1 << kNodeBits);
+  const auto step = static_cast<std::size_t>(within);
+  const std::size_t below = (static_cast<std::size_t>(octave) << kNodeBits) + step;
+  if (row.size() < below + 2) row.resize(below + 2);
+  const double a = node(counts, row, below), b = node(counts, row, below + 1);
+  return a + (b - a) * (within - static_cast<double>(step));
+}
+
+double StepClock::node(const Counts& counts, std::vector<float>& row, std::size_t index) {
+  float& v = row[index];
+  if (v == 0) {
+    batch_.groups.clear();
+    add_decodes(counts, context_of(index), context_of(index));
+    v = static_cast<float>(asked(0));
+  }
+  return static_cast<double>(v);
+}
+
+}  // namespace orrery

@@ -1,0 +1,22 @@
+// Every step of a simulation, for time series and traces; kept only where it is asked for.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "orrery/serving/requests/sim_time.h"
+
+namespace orrery {
+
+struct StepRecord {
+  SimTime start, end;        // from entering the first stage to leaving the last
+  std::uint32_t engine = 0;  // its place in the fleet
+  std::int64_t decodes = 0;  // sequences that compute a token, or verify drafts
+  std::int64_t prompts = 0, prompt_tokens = 0;
+  std::int64_t running = 0, waiting = 0;  // requests, when it starts
+  double kv_use = 0;                      // share of the KV memory, when it starts
+};
+
+using StepLog = std::vector<StepRecord>;
+
+}  // namespace orrery

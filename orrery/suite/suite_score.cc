@@ -1,0 +1,457 @@
+#include "orrery/suite/suite_score.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "orrery/base/csv.h"
+#include "orrery/base/error.h"
+#include "orrery/base/fields.h"
+#include "orrery/suite/suite_term.h"
+
+namespace orrery {
+namespace {
+
+namespace fs = std::filesystem;
+using Key = std::pair<std::string, std::string>;  // scenario, metric
+
+// One figure of `orrery suite run -o json`.
+void add_figure(const std::string& scenario, const std::string& metric, const Node& node,
+                std::vector<ToolPrediction>& out) {
+  ToolPrediction p;
+  p.scenario = scenario, p.metric = metric;
+  p.value = node.at("value").as_double();
+  if (const Node* at = node.find("at")) p.at = at->as_string();
+  if (const Node* interval = node.find("interval90")) {
+    if (!interval->is_list() || interval->items().size() != 2)
+      interval->fail("expected the two ends of an interval");
+    p.low90 = interval->items()[0].as_double(), p.high90 = interval->items()[1].as_double();
+  }
+  out.push_back(std::move(p));
+}
+
+std::vector<ToolPrediction> read_suite_run(const Node& scenarios) {
+  if (!scenarios.is_list()) scenarios.fail("expected a list of questions");
+  std::vector<ToolPrediction> out;
+  for (const Node& question : scenarios.items()) {
+    const std::string id = question.at("id").as_string();
+    const Node& metrics = question.at("metrics");
+    if (!metrics.is_map()) metrics.fail("expected a map of metrics");
+    for (std::size_t i = 0; i < metrics.keys().size(); ++i) {
+      const Node& figure = metrics.items()[i];
+      if (const Node* values = figure.find("values")) {
+        if (!values->is_list()) values->fail("expected a list");
+        for (const Node& one : values->items()) add_figure(id, metrics.keys()[i], one, out);
+      } else if (figure.find("value") != nullptr) {
+        add_figure(id, metrics.keys()[i], figure, out);
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<ToolPrediction> read_json(const fs::path& file) {
+  const Node document = read_document(file);
+  if (document.is_map()) return read_suite_run(document.at("scenarios"));
+  if (!document.is_list()) document.fail("expected a list of predictions");
+  std::vector<ToolPrediction> out;
+  for (const Node& item : document.items()) {
+    ToolPrediction p;
+    Fields f;
+    f.add("scenario", p.scenario, "of what").required();
+    f.add("metric", p.metric, "which figure").required();
+    f.add("at", p.at, "point of a sweep");
+    f.add("value", p.value, "the prediction").required();
+    f.add("low90", p.low90, "begin of its 90 % interval");
+    f.add("high90", p.high90, "end of it");
+    f.read(item);
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+std::vector<ToolPrediction> read_csv(const fs::path& file) {
+  CsvReader csv(file);
+  const int scenario = csv.column("scenario"), metric = csv.column("metric");
+  const int value = csv.column("value");
+  const auto at = csv.find("at"), low = csv.find("low90"), high = csv.find("high90");
+  std::vector<ToolPrediction> out;
+  while (csv.next()) {
+    ToolPrediction p;
+    p.scenario = csv.text(scenario), p.metric = csv.text(metric);
+    if (at) p.at = csv.text(*at);
+    p.value = csv.number(value);
+    if (low) p.low90 = csv.optional_number(*low);
+    if (high) p.high90 = csv.optional_number(*high);
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+// The measured values of what was predicted.
+std::map<Key, double> measured_of(const std::vector<ToolPrediction>& predictions,
+                                  const fs::path& data) {
+  std::map<std::string, std::set<std::string>> wanted;
+  for (const ToolPrediction& p : predictions) wanted[p.scenario].insert(p.metric);
+  std::map<Key, double> found;
+  std::error_code error;
+  if (!fs::is_directory(data, error))
+    throw InputError(fmt::format("{}: no such directory", data.string()));
+  std::vector<fs::path> tables;
+  for (const auto& entry : fs::directory_iterator(data)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".csv") && !name.starts_with("peer_")) tables.push_back(entry.path());
+  }
+  std::sort(tables.begin(), tables.end());
+  for (const fs::path& table : tables) {
+    CsvReader csv(table);
+    const auto ref = csv.find("source_ref");
+    if (!ref) continue;
+    while (csv.next()) {
+      const auto at = wanted.find(std::string(csv.text(*ref)));
+      if (at == wanted.end()) continue;
+      for (const std::string& metric : at->second) {
+        const auto column = csv.find(metric);
+        if (!column || csv.empty(*column)) continue;
+        const double v = csv.number(*column);
+        if (v > 0) found.try_emplace({at->first, metric}, v);
+      }
+    }
+  }
+  return found;
+}
+
+std::string stem_of(const SuiteQuestion::Run& run) { return fs::path(run.file).stem().string(); }
+
+// "osl=2048 batch=1" as `at` of a point.
+nlohmann::ordered_json place_of(const std::string& text) {
+  nlohmann::ordered_json at = nlohmann::ordered_json::object();
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find(' ', from), text.size());
+    const std::string one = text.substr(from, end - from);
+    const std::size_t equals = one.find('=');
+    if (equals != std::string::npos) {
+      auto value = nlohmann::ordered_json::parse(one.substr(equals + 1), nullptr, false);
+      at[one.substr(0, equals)] =
+          value.is_number() ? value : nlohmann::ordered_json(one.substr(equals + 1));
+    }
+    from = end + 1;
+  }
+  return at;
+}
+
+// Whether all of "osl=2048 batch=1" is said of a point.
+bool is_at(const std::string& asked, const std::string& label) {
+  const auto words = [](const std::string& text) {
+    std::istringstream in(text);
+    return std::set<std::string>(std::istream_iterator<std::string>(in), {});
+  };
+  const std::set<std::string> there = words(label), all = words(asked);
+  return std::includes(there.begin(), there.end(), all.begin(), all.end());
+}
+
+// Where predictions may belong: questions and scenario files by name.
+class Catalogue {
+ public:
+  explicit Catalogue(const std::vector<Suite>& suites) {
+    for (const Suite& s : suites) {
+      for (const SuiteQuestion& q : s.questions) {
+        questions_.emplace(q.id, &q);
+        for (const SuiteQuestion::Run& run : q.runs) files_.emplace(stem_of(run), run.file);
+      }
+    }
+  }
+
+  struct Asked {
+    const SuiteQuestion* question;
+    const SuiteExpression* expression;
+  };
+  // The metric of a question; nothing if there is none.
+  std::optional<Asked> asked(const ToolPrediction& p) const {
+    const auto at = questions_.find(p.scenario);
+    if (at == questions_.end()) return {};
+    for (const auto& [name, expression] : at->second->metrics) {
+      if (name == p.metric) return Asked{at->second, &expression};
+    }
+    return {};
+  }
+  // Empty: none.
+  std::string file(const std::string& scenario) const {
+    const auto at = files_.find(scenario);
+    return at == files_.end() ? "" : at->second;
+  }
+
+ private:
+  std::map<std::string, const SuiteQuestion*> questions_;
+  std::map<std::string, std::string> files_;
+};
+
+// Answers that hold what a tool predicts, and nothing else, by scenario file.
+class Predicted {
+ public:
+  Predicted(const std::vector<ToolPrediction>& predictions, const Catalogue& catalogue) {
+    for (const ToolPrediction& p : predictions) {
+      add(p.scenario, p.metric, p.at, p);
+      const auto asked = catalogue.asked(p);
+      if (!asked || asked->expression->term().op != SuiteTerm::Op::kReference) continue;
+      // What the question asks for as it stands in the answer of a file.
+      const SuiteReference& r = asked->expression->term().reference;
+      if (r.what != SuiteReference::What::kMetric) continue;
+      const auto& runs = asked->question->runs;
+      const auto run = std::find_if(runs.begin(), runs.end(), [&](const auto& one) {
+        return r.run.empty() || one.name == r.run;
+      });
+      std::string at = p.at;
+      for (const auto& [key, value] : r.points) at += (at.empty() ? "" : " ") + key + "=" + value;
+      if (run != runs.end()) add(stem_of(*run), r.name, at, p);
+    }
+  }
+
+  SuiteAnswers of(const SuiteQuestion& q) const {
+    SuiteAnswers given;
+    given.first = q.runs.front().name;
+    for (const SuiteQuestion::Run& run : q.runs) {
+      const auto at = answers_.find(stem_of(run));
+      given.by_name[run.name] = at == answers_.end() ? nullptr : &at->second;
+    }
+    return given;
+  }
+
+ private:
+  void add(const std::string& scenario, const std::string& metric, const std::string& at,
+           const ToolPrediction& p) {
+    Answer& answer = answers_[scenario];
+    auto point = std::find_if(answer.points.begin(), answer.points.end(), [&](const Point& q) {
+      return q.limit == at;  // kept there while the answer is gathered
+    });
+    if (point == answer.points.end()) {
+      point = answer.points.insert(answer.points.end(), Point());
+      point->limit = at;
+      point->at = place_of(at);
+    }
+    if (point->find(metric) != nullptr) return;
+    Metric m = exact_metric(metric, "", p.value);
+    if (p.low90 && p.high90) m.low90 = *p.low90, m.high90 = *p.high90;
+    point->metrics.push_back(std::move(m));
+  }
+
+  std::map<std::string, Answer> answers_;
+};
+
+// Whether something fits, or is noted, is no value.
+bool asks_more(const SuiteTerm& t) {
+  using What = SuiteReference::What;
+  if (t.op == SuiteTerm::Op::kReference)
+    return t.reference.what == What::kFeasible || t.reference.what == What::kNotes;
+  return std::any_of(t.terms.begin(), t.terms.end(), asks_more);
+}
+
+void add_checks(const SuiteQuestion& q, const SuiteAnswers& given, ToolScore& score) {
+  for (const auto& [claim, check] : q.checks) {
+    if (asks_more(check.term())) continue;
+    try {
+      const SuiteVerdict v = check.check(given);
+      score.checks.push_back({q.id, claim, v.seen, v.holds});
+    } catch (const NoData&) {  // names what the tool does not predict
+    }
+  }
+}
+
+void add_coverage(const Suite& suite, const std::vector<ToolPrediction>& predictions,
+                  const Predicted& predicted, const ToolCoverage* declared, ToolScore& score) {
+  std::set<Key> named;
+  for (const ToolPrediction& p : predictions) named.insert({p.scenario, p.metric});
+  const bool says = declared != nullptr && declared->suite == suite.id;
+  for (const SuiteQuestion& q : suite.questions) {
+    const SuiteAnswers given = predicted.of(q);
+    ToolScore::Covered covered{suite.id, q.id, 0, q.metrics.size()};
+    for (const auto& [name, expression] : q.metrics) {
+      bool there = named.contains({q.id, name});
+      try {
+        there = there || !expression.figure(given).cells.empty();
+      } catch (const NoData&) {
+      }
+      covered.predicted += there;
+    }
+    const bool full = says && std::find(declared->full.begin(), declared->full.end(), q.id) !=
+                                  declared->full.end();
+    if (full && !covered.full()) score.silent.push_back(q.id);
+    if (says && !full && covered.full()) score.undeclared.push_back(q.id);
+    if (full || covered.predicted > 0) score.covered.push_back(covered);
+    add_checks(q, given, score);
+  }
+}
+
+// The bounds of what is predicted.
+class Bounds {
+ public:
+  Bounds(const Catalogue& catalogue, Runner& runner)
+      : catalogue_(catalogue), runs_(runner, [] {
+          RunOptions options;
+          options.intervals = false;
+          options.breakdown = false;
+          options.bounds = true;
+          return options;
+        }()) {}
+
+  // Nothing: the prediction is of nothing that is known.
+  std::optional<SuiteRange> of(const ToolPrediction& p) {
+    if (const auto asked = catalogue_.asked(p)) return of_question(*asked, p);
+    const std::string file = catalogue_.file(p.scenario);
+    std::string why;
+    const Answer* answer = file.empty() ? nullptr : runs_.of(file, why);
+    if (answer == nullptr) return {};
+    SuiteReference::Filter filter;
+    const nlohmann::ordered_json at = place_of(p.at);
+    for (const auto& [key, value] : at.items())
+      filter.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+    for (const Point& point : answer->points) {
+      if (suite_point_matches(point, filter) && point.find(p.metric) != nullptr)
+        return metric_bound(point, p.metric);
+    }
+    return {};
+  }
+
+ private:
+  std::optional<SuiteRange> of_question(const Catalogue::Asked& asked, const ToolPrediction& p) {
+    SuiteAnswers given;
+    given.first = asked.question->runs.front().name;
+    for (const SuiteQuestion::Run& run : asked.question->runs) {
+      std::string why;
+      given.by_name[run.name] = runs_.of(run.file, why);
+    }
+    std::optional<SuiteRange> range;
+    for (SuiteRange& r : suite_bounds(*asked.expression, given)) {
+      if (!is_at(p.at, r.at)) continue;
+      if (range) return {};  // which of them?
+      range = std::move(r);
+    }
+    if (!range) return {};
+    for (const SuiteQuestion::Bound& b : asked.question->bounds) {
+      if (b.metric != p.metric) continue;
+      const auto end = [&](const SuiteExpression& e) {
+        const auto cells = e.figure(given).cells;
+        for (const SuiteCell& c : cells) {
+          if (is_at(p.at, c.at)) return c.value;
+        }
+        return cells.front().value;
+      };
+      if (b.low && end(*b.low) > range->low) range->low = end(*b.low), range->low_why = b.why;
+      if (b.high && end(*b.high) < range->high) range->high = end(*b.high), range->high_why = b.why;
+    }
+    return range;
+  }
+
+  const Catalogue& catalogue_;
+  SuiteRuns runs_;
+};
+
+ToolScore::Place place_in(const SuiteRange& range, double value) {
+  constexpr double kRounding = 1e-6;
+  if (!range.bounded()) return ToolScore::Place::kUnbounded;
+  const double slack = kRounding * std::abs(value);
+  return value < range.low - slack    ? ToolScore::Place::kBelow
+         : value > range.high + slack ? ToolScore::Place::kAbove
+                                      : ToolScore::Place::kInside;
+}
+
+}  // namespace
+
+std::vector<ToolPrediction> read_predictions(const fs::path& file) {
+  return file.extension() == ".json" ? read_json(file) : read_csv(file);
+}
+
+std::size_t ToolScore::count(Place place) const {
+  return static_cast<std::size_t>(
+      std::count_if(bounded.begin(), bounded.end(), [&](auto& b) { return b.place == place; }));
+}
+
+std::string_view to_text(ToolScore::Place place) {
+  constexpr std::array<std::string_view, 4> kNames = {"inside", "below", "above", "no bound"};
+  return kNames[static_cast<std::size_t>(place)];
+}
+
+ToolScore score(const std::vector<ToolPrediction>& predictions, const fs::path& data,
+                const std::vector<Suite>& suites, const ToolCoverage* declared, Runner& runner) {
+  ToolScore out;
+  std::map<Key, double> measured;
+  if (!data.empty()) measured = measured_of(predictions, data);
+  const Catalogue catalogue(suites);
+  Bounds bounds(catalogue, runner);
+  std::map<std::string, ErrorSample> samples;
+  std::map<std::string, std::size_t> inside;
+  for (const ToolPrediction& p : predictions) {
+    const auto at = measured.find({p.scenario, p.metric});
+    if (at == measured.end()) {
+      std::optional<SuiteRange> range;
+      try {
+        range = bounds.of(p);
+      } catch (const NoData&) {  // the answer has no such figure
+      }
+      if (range) {
+        out.bounded.push_back({p, *range, place_in(*range, p.value)});
+      } else if (out.unmatched++ == 0) {
+        out.first_unmatched =
+            fmt::format("{} {}{}{}", p.scenario, p.metric, p.at.empty() ? "" : " at ", p.at);
+      }
+      continue;
+    }
+    const bool has = p.low90 && p.high90;
+    const bool in90 = has && *p.low90 <= at->second && at->second <= *p.high90;
+    samples[p.metric].add(at->second, p.value, false, in90);
+    out.intervals[p.metric] += has;
+    inside[p.metric] += in90;
+  }
+  for (const auto& [metric, sample] : samples) {
+    ErrorSummary s = sample.summary();
+    const std::size_t n = out.intervals[metric];
+    s.coverage90 = n > 0 ? 100 * static_cast<double>(inside[metric]) / static_cast<double>(n) : 0;
+    out.by_metric[metric] = s;
+  }
+  const Predicted predicted(predictions, catalogue);
+  for (const Suite& s : suites) add_coverage(s, predictions, predicted, declared, out);
+  return out;
+}
+
+nlohmann::ordered_json to_json(const ToolScore& score) {
+  using Json = nlohmann::ordered_json;
+  Json measured = Json::object();
+  for (const auto& [metric, s] : score.by_metric) {
+    Json j = {{"n", s.n}, {"mape", s.mape}, {"median", s.median}, {"p90", s.p90}, {"bias", s.bias}};
+    const std::size_t intervals = score.intervals.at(metric);
+    if (intervals > 0) j["intervals"] = intervals, j["coverage90"] = s.coverage90;
+    measured[metric] = std::move(j);
+  }
+  Json bounds = Json::array();
+  for (const ToolScore::Bounded& b : score.bounded) {
+    Json j = {{"scenario", b.prediction.scenario}, {"metric", b.prediction.metric}};
+    if (!b.prediction.at.empty()) j["at"] = b.prediction.at;
+    j["value"] = b.prediction.value;
+    j["place"] = std::string(to_text(b.place));
+    if (std::isfinite(b.range.low)) j["low"] = b.range.low, j["low_why"] = b.range.low_why;
+    if (std::isfinite(b.range.high)) j["high"] = b.range.high, j["high_why"] = b.range.high_why;
+    bounds.push_back(std::move(j));
+  }
+  Json checks = Json::array();
+  for (const ToolScore::Check& c : score.checks)
+    checks.push_back(
+        {{"question", c.question}, {"claim", c.claim}, {"holds", c.holds}, {"seen", c.seen}});
+  Json covered = Json::array();
+  for (const ToolScore::Covered& c : score.covered)
+    covered.push_back({{"suite", c.suite},
+                       {"question", c.question},
+                       {"predicted", c.predicted},
+                       {"metrics", c.metrics}});
+  return {{"measured", std::move(measured)}, {"bounds", std::move(bounds)},
+          {"checks", std::move(checks)},     {"unmatched", score.unmatched},
+          {"coverage", std::move(covered)},  {"declared_without_figure", score.silent},
+          {"not_declared", score.undeclared}};
+}
+
+}  // namespace orrery

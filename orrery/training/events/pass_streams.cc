@@ -1,0 +1,68 @@
+#include "orrery/training/events/pass_streams.h"
+
+#include <algorithm>
+
+namespace orrery {
+namespace {
+
+using Kind = TimelineEvent::Kind;
+
+// Transfers of a pass that starts at `start` and takes `scale` times its own time.
+class Beside {
+ public:
+  explicit Beside(double scale) : scale_(scale) {}
+
+  void add(Kind kind, Stream stream, Seconds start, Seconds length, bool forward = true) {
+    if (length > Seconds(0)) list_.push_back({kind, stream, start, start + length, forward});
+  }
+  double scale() const { return scale_; }
+  std::vector<PassTransfer> list() { return std::move(list_); }
+
+ private:
+  double scale_;
+  std::vector<PassTransfer> list_;
+};
+
+}  // namespace
+
+std::vector<PassTransfer> transfers_beside(const ChunkTimes& t, Pass pass, Seconds start,
+                                           Seconds end) {
+  const bool forward = pass == Pass::kForward;
+  const Seconds work = forward                        ? t.forward
+                       : pass == Pass::kBackwardInput ? t.backward_input
+                                                      : t.backward();
+  if (pass == Pass::kBackwardWeight || work <= Seconds(0)) return {};
+  Beside beside((end - start) / work);
+  const double scale = beside.scale();
+  const auto from_start = [&](Kind kind, Stream stream, Seconds length) {
+    beside.add(kind, stream, start, scale * std::min(length, work));
+  };
+  from_start(Kind::kTensor, Stream::kTensor, forward ? t.forward_tensor : t.backward_tensor);
+  from_start(Kind::kContext, Stream::kContext, forward ? t.forward_context : t.backward_context);
+  from_start(forward ? Kind::kGather : Kind::kReduce, Stream::kData,
+             forward ? t.forward_sharded : t.backward_sharded);
+  from_start(forward ? Kind::kOffload : Kind::kReload, Stream::kHost, t.offload);
+  const Seconds half = (forward ? t.forward_exchange : t.backward_exchange) / 2;
+  const Seconds experts = forward ? t.forward_experts : t.backward_experts;
+  const Seconds rest = std::max(Seconds(0), work - 2 * half - experts);
+  const Seconds first = start + scale * (forward ? rest : Seconds(0));
+  const Seconds each = scale * std::min(half, work / 2);
+  beside.add(Kind::kExchange, Stream::kExpert, first, each);
+  beside.add(Kind::kExchange, Stream::kExpert,
+             std::min(first + scale * (half + experts), end - each), each);
+  return beside.list();
+}
+
+std::vector<PassTransfer> transfers_beside(const PairSlots& slots, Seconds start, Seconds end) {
+  const Seconds work = slots.total();
+  Beside beside(work > Seconds(0) ? (end - start) / work : 0);
+  for (std::size_t i = 0; i < slots.length.size(); ++i) {
+    // Dispatch F and combine F stand in the second and the last.
+    beside.add(Kind::kExchange, Stream::kExpert, start, beside.scale() * slots.exchange[i],
+               i % 2 == 1);
+    start += beside.scale() * slots.length[i];
+  }
+  return beside.list();
+}
+
+}  // namespace orrery

@@ -1,0 +1,136 @@
+#include "orrery/training/events/pipeline_stage.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "orrery/base/error.h"
+
+namespace orrery::pipeline {
+namespace {
+
+double time_of(const ChunkTimes& t, Pass pass) {
+  switch (pass) {
+    case Pass::kForward:
+      return t.forward.value();
+    case Pass::kBackward:
+      return t.backward().value();
+    case Pass::kBackwardInput:
+      return t.backward_input.value();
+    case Pass::kBackwardWeight:
+      return t.backward_weight.value();
+  }
+  return 0;
+}
+
+double port_of(const ChunkTimes& t, Pass pass) {
+  switch (pass) {
+    case Pass::kForward:
+      return t.forward_on_port.value();
+    case Pass::kBackward:
+      return (t.backward_input_on_port + t.backward_weight_on_port).value();
+    case Pass::kBackwardInput:
+      return t.backward_input_on_port.value();
+    case Pass::kBackwardWeight:
+      return t.backward_weight_on_port.value();
+  }
+  return 0;
+}
+
+}  // namespace
+
+// A task that is no pair: piece by piece where weights come, or gradients go, so.
+void load_alone(Stage& stage, const PipelineQuestion& question) {
+  const PipelineTask& task = *stage.task;
+  Slot& k = *stage.slot;
+  stage.gathers = task.pass == Pass::kForward && k.fresh && k.gathers;
+  stage.reduces =
+      makes_last(task, k, 1) && k.times->gradient_reduce + k.times->gradient_offload > Seconds(0);
+  if (task.pass == Pass::kForward) k.fresh = false;
+  const bool apart =
+      (stage.gathers && question.overlap_gather) || (stage.reduces && question.overlap_reduce);
+  stage.pieces = apart ? k.pieces : 1;
+  const double time = time_of(*k.times, task.pass);
+  stage.load = {time / stage.pieces};
+  if (k.contended == nullptr) return;
+  stage.load.on_port = port_of(*k.times, task.pass) / stage.pieces;
+  stage.load.contended = (time_of(*k.contended, task.pass) - time) / stage.pieces;
+}
+
+void load_pair(Stage& stage) {
+  const Slot &k = *stage.slot, &o = *stage.other_slot;
+  stage.gathers = stage.reduces = false;
+  stage.pieces = 1;
+  const double time = pair_time(*k.times, *o.times).value();
+  stage.load = {time};
+  if (k.contended == nullptr) return;
+  stage.load.on_port = port_of(*k.times, stage.task->pass) + port_of(*o.times, stage.other->pass);
+  stage.load.contended = pair_time(*k.contended, *o.contended).value() - time;
+}
+
+void check_times(const PipelineQuestion& q) {
+  const auto good = [](Seconds t) { return std::isfinite(t.value()) && t >= Seconds(0); };
+  if (q.chunks.size() != static_cast<std::size_t>(q.shape.virtual_stages())) {
+    throw InputError(
+        fmt::format("a pipeline of {} stages with {} chunks each needs {} chunks' "
+                    "times, not {}",
+                    q.shape.stages, q.shape.chunks, q.shape.virtual_stages(), q.chunks.size()));
+  }
+  for (std::size_t i = 0; i < q.chunks.size(); ++i) {
+    const ChunkTimes& c = q.chunks[i];
+    for (Seconds t : {c.forward,
+                      c.backward_input,
+                      c.backward_weight,
+                      c.parameter_gather,
+                      c.gradient_reduce,
+                      c.gradient_offload,
+                      c.offload,
+                      c.forward_exchange,
+                      c.backward_exchange,
+                      c.forward_experts,
+                      c.backward_experts,
+                      c.forward_tensor,
+                      c.backward_tensor,
+                      c.forward_context,
+                      c.backward_context,
+                      c.forward_sharded,
+                      c.backward_sharded,
+                      c.forward_on_port,
+                      c.backward_input_on_port,
+                      c.backward_weight_on_port,
+                      c.gather_on_port,
+                      c.reduce_on_port}) {
+      if (!good(t))
+        throw InputError(fmt::format("pipeline chunk {}: a time of {} s", i, t.value()));
+    }
+    constexpr double kRounding = 1 + 1e-9;
+    if (c.forward_exchange + c.forward_experts > kRounding * c.forward ||
+        c.backward_exchange + c.backward_experts > kRounding * c.backward()) {
+      throw InputError(fmt::format("pipeline chunk {}: its exchange is longer than its pass", i));
+    }
+    if (!(c.exchange_slowdown >= 1) || !std::isfinite(c.exchange_slowdown)) {
+      throw InputError(
+          fmt::format("pipeline chunk {}: a slowdown by exchange of {}", i, c.exchange_slowdown));
+    }
+    if (c.pieces < 1) throw InputError(fmt::format("pipeline chunk {}: {} pieces", i, c.pieces));
+    if (!(c.activation >= 0) || !std::isfinite(c.activation)) {
+      throw InputError(fmt::format("pipeline chunk {}: activations of {}", i, c.activation));
+    }
+  }
+  if (!q.contended.empty() && q.contended.size() != q.chunks.size())
+    throw InputError(fmt::format("{} contended chunks of {}", q.contended.size(), q.chunks.size()));
+  for (std::size_t i = 0; i < q.contended.size(); ++i) {
+    const ChunkTimes &alone = q.chunks[i], &c = q.contended[i];
+    if (c.forward < alone.forward || c.backward_input < alone.backward_input ||
+        c.backward_weight < alone.backward_weight || !good(c.forward) || !good(c.backward()))
+      throw InputError(fmt::format("pipeline chunk {}: shorter where its port is shared", i));
+  }
+  if (!good(q.send) || !good(q.send_on_port))
+    throw InputError(fmt::format("pipeline send of {} s", q.send.value()));
+  if (!(q.overlap_slowdown >= 1) || !std::isfinite(q.overlap_slowdown)) {
+    throw InputError(
+        fmt::format("overlap slowdown must be at least 1, not {}", q.overlap_slowdown));
+  }
+}
+
+}  // namespace orrery::pipeline

@@ -1,0 +1,259 @@
+#include "orrery/training/iteration/chunk_time.h"
+
+#include <algorithm>
+#include <array>
+
+#include "orrery/training/overlap/context_overlap.h"
+#include "orrery/training/overlap/data_overlap.h"
+#include "orrery/training/overlap/offload_overlap.h"
+#include "orrery/training/overlap/shared_port.h"
+#include "orrery/training/overlap/stream_overlap.h"
+
+namespace orrery {
+namespace {
+
+using C = TrainingConstant;
+using Work = TrainingPass;
+
+// Of context-parallel communication, `f` times what the network says: what its schedule leaves
+// exposed beside the core of attention in this pass.
+double context_factor(const IterationParts& whole, const ChunkParts& parts,
+                      const TrainingConstants& k, const TrainingPlan& plan, TrainingPass pass,
+                      double f, bool events) {
+  const Seconds all = parts.time[at(TrainingCost::kContext)][at(pass)];
+  const Seconds hops = parts.hops[at(pass)];
+  if (hops <= Seconds(0)) return f;  // nothing hides gathers and all-to-alls
+  ContextPass p;
+  p.ranks = plan.ring_ranks(), p.balanced = plan.zigzag;
+  p.backward = pass == TrainingPass::kBackwardInput;
+  const TrainingCost core =
+      p.backward ? TrainingCost::kAttentionBackward : TrainingCost::kAttention;
+  p.attention = cost_factor(whole, parts, k, plan, core, pass) * parts.time[at(core)][at(pass)];
+  p.communication = f * hops;
+  p.slowdown = whole.context_slowdown;
+  return (f * (all - hops) + context_exposed(p, parts.contexts[at(pass)], events)) / all;
+}
+
+// Of tensor-parallel communication, `f` times what the network says, where a backward pass runs
+// some of it beside the other gradient of the same product. Every second product is
+// column-parallel: these have half of the time.
+double async_factor(const IterationParts& whole, const ChunkParts& parts,
+                    const TrainingConstants& k, const TrainingPlan& plan, TrainingPass pass,
+                    double f) {
+  const bool input = pass == Work::kBackwardInput;
+  if (!input && pass != Work::kBackwardWeight) return f;
+  const TrainingPass other = input ? Work::kBackwardWeight : Work::kBackwardInput;
+  // With sequence parallelism gradients are gathered first, for which nothing is ready.
+  const Seconds hidden = parts.piped[at(pass)] * (input && plan.sequence_parallel ? 0.5 : 1);
+  const Seconds products = 0.5 *
+                           cost_factor(whole, parts, k, plan, TrainingCost::kProducts, other) *
+                           parts.time[at(TrainingCost::kProducts)][at(other)];
+  const Seconds exposed = side_by_side(products, f * hidden, whole.tensor_slowdown) - products;
+  const Seconds all = parts.time[at(TrainingCost::kTensor)][at(pass)];
+  return (f * (all - hidden) + exposed) / all;
+}
+
+}  // namespace
+
+double cost_factor(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
+                   const TrainingPlan& plan, TrainingCost cost, TrainingPass pass, bool events) {
+  const double f = std::max(k.value[at(cost)],  // they stand in the same order
+                            parts.of_peak[at(cost)][at(pass)]);
+  const Seconds piped = parts.piped[at(pass)], all = parts.time[at(cost)][at(pass)];
+  if (cost == TrainingCost::kContext && all > Seconds(0))
+    return context_factor(whole, parts, k, plan, pass, f, events);
+  if (cost != TrainingCost::kTensor || piped <= Seconds(0)) return f;
+  if (!plan.tp_overlap)
+    return whole.async_gradients ? async_factor(whole, parts, k, plan, pass, f) : f;
+  const Seconds products = cost_factor(whole, parts, k, plan, TrainingCost::kProducts, pass) *
+                           parts.time[at(TrainingCost::kProducts)][at(pass)];
+  const int pieces = plan.tp_overlap_pieces > 0 ? plan.tp_overlap_pieces : plan.tp;
+  const Seconds exposed = piped_exposed(products, f * piped, parts.collectives[at(pass)], pieces,
+                                        whole.tensor_slowdown, events);
+  return (f * (all - piped) + k[C::kTensorOverlapped] * exposed) / all;
+}
+
+Seconds cost_time(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
+                  const TrainingPlan& plan, std::size_t cost, std::size_t pass, bool events) {
+  const Seconds time = parts.time[cost][pass];
+  if (time <= Seconds(0)) return time;
+  return cost_factor(whole, parts, k, plan, static_cast<TrainingCost>(cost),
+                     static_cast<TrainingPass>(pass), events) *
+         time;
+}
+
+namespace {
+
+// What communication of `time`, `on_port` of it, becomes where its part on the port takes twice as
+// long; a constant multiplies the time alone.
+Seconds twice_on_port(Seconds time, Seconds on_port, double constant) {
+  return constant > 0 ? time + std::min(on_port / constant, time) : time;
+}
+
+ChunkParts contended(ChunkParts parts, const TrainingConstants& k) {
+  for (const TrainingCost cost : kCollectiveCosts) {
+    const double f = k.value[at(cost)];
+    for (std::size_t pass = 0; pass < kTrainingPasses; ++pass) {
+      Seconds& time = parts.time[at(cost)][pass];
+      if (parts.on_port[at(cost)][pass] <= Seconds(0)) continue;
+      const Seconds twice = twice_on_port(time, parts.on_port[at(cost)][pass], f);
+      if (cost == TrainingCost::kTensor) parts.piped[pass] *= twice / time;
+      if (cost == TrainingCost::kContext)
+        parts.hops[pass] = twice_on_port(parts.hops[pass], parts.hops_on_port[pass], f);
+      time = twice;
+    }
+  }
+  const double f = k[C::kSharded];
+  parts.gather = twice_on_port(parts.gather, parts.gather_on_port, f);
+  parts.gather_again = twice_on_port(parts.gather_again, parts.gather_again_on_port, f);
+  parts.scatter = twice_on_port(parts.scatter, parts.scatter_on_port, f);
+  return parts;
+}
+
+// Of communication in one pass, no more than it takes.
+Seconds on_port(const ChunkParts& parts, const TrainingConstants& k, TrainingPass pass) {
+  Seconds sum;
+  for (const TrainingCost c : kCollectiveCosts)
+    sum += std::min(parts.on_port[at(c)][at(pass)], k.value[at(c)] * parts.time[at(c)][at(pass)]);
+  return sum;
+}
+
+// Without sharded weights.
+ChunkTime passes_time(const IterationParts& whole, const ChunkParts& parts,
+                      const TrainingConstants& k, const TrainingJob& job, bool events) {
+  const auto time = [&](std::size_t cost, std::size_t p) {
+    return cost_time(whole, parts, k, job.plan, cost, p, events);
+  };
+  std::array<Seconds, kTrainingPasses> pass{};
+  for (std::size_t c = 0; c < kTrainingCosts; ++c)
+    for (std::size_t p = 0; p < kTrainingPasses; ++p) pass[p] += time(c, p);
+  ChunkTime t;
+  t.forward = pass[at(Work::kForward)];
+  t.backward_input = pass[at(Work::kRecompute)] + pass[at(Work::kBackwardInput)];
+  t.backward_weight = pass[at(Work::kBackwardWeight)];
+  t.forward_on_port = on_port(parts, k, Work::kForward);
+  t.backward_input_on_port =
+      on_port(parts, k, Work::kRecompute) + on_port(parts, k, Work::kBackwardInput);
+  t.backward_weight_on_port = on_port(parts, k, Work::kBackwardWeight);
+  constexpr std::size_t kExchange = at(TrainingCost::kExpertExchange);
+  constexpr std::size_t kExperts = at(TrainingCost::kExperts);
+  t.forward_exchange = time(kExchange, at(Work::kForward));
+  t.forward_experts = time(kExperts, at(Work::kForward));
+  for (const Work p : {Work::kRecompute, Work::kBackwardInput, Work::kBackwardWeight}) {
+    t.backward_exchange += time(kExchange, at(p));
+    t.backward_experts += time(kExperts, at(p));
+  }
+  // Kernels are launched, and saved tensors travel to the host and back, beside computation.
+  const auto beside_host = [&](Seconds pass, double kernels) {
+    const Seconds launched = std::max(pass, microseconds(k[C::kLaunch] * kernels));
+    if (parts.offload <= Seconds(0)) return launched;
+    const auto time = events ? run_offloaded : offloaded_time;
+    return time(launched, parts.offload, std::max(1, parts.layers));
+  };
+  const Seconds forward = beside_host(t.forward, parts.kernels[0]);
+  const Seconds backward = t.backward_input + t.backward_weight;
+  const Seconds paced = beside_host(backward, parts.kernels[1]);
+  t.launch_bound = forward - t.forward + paced - backward;
+  if (paced > backward && backward.value() > 0) {
+    t.backward_input *= paced / backward;
+    t.backward_weight *= paced / backward;
+  }
+  t.forward = forward;
+  return t;
+}
+
+}  // namespace
+
+ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
+                     const TrainingConstants& k, const TrainingJob& job, bool events) {
+  ChunkTime t = passes_time(whole, parts, k, job, events);
+  if (job.plan.zero != 3 || parts.gather <= Seconds(0)) return t;
+  const double f = k[C::kSharded];
+  const PortUse forward{t.forward, t.forward_on_port, {}};
+  const PortUse backward{t.backward_input + t.backward_weight,
+                         t.backward_input_on_port + t.backward_weight_on_port,
+                         {}};
+  const bool shared = parts.gather_on_port + parts.scatter_on_port > Seconds(0) &&
+                      forward.on_port + backward.on_port > Seconds(0);
+  const ChunkTime twice =
+      shared ? passes_time(whole, contended(parts, k), k, job, events) : ChunkTime();
+  const auto exposed = [&](PortUse pass, Seconds contended, Seconds gather, Seconds scatter,
+                           Seconds port, bool back) {
+    if (!job.plan.dp_overlap) return f * (gather + scatter);
+    pass.contended = std::max(Seconds(0), contended - pass.alone);
+    const PortSharing both = sharing(pass, f * (gather + scatter), port, whole.data_slowdown);
+    const ShardedPass p{pass.alone, f * gather,    f * scatter, std::max(1, parts.layers),
+                        back,       both.slowdown, both.rate,   job.plan.prefetch};
+    return (events ? run_sharded(p) : sharded_time(p)) - pass.alone;
+  };
+  const Seconds gathered =
+      exposed(forward, twice.forward, parts.gather, Seconds(0), parts.gather_on_port, false);
+  const Seconds scattered =
+      exposed(backward, twice.backward_input + twice.backward_weight, parts.gather_again,
+              parts.scatter, parts.gather_again_on_port + parts.scatter_on_port, true);
+  t.forward_exposed = gathered, t.backward_exposed = scattered;
+  t.forward_sharded = f * parts.gather;
+  t.backward_sharded = f * (parts.gather_again + parts.scatter);
+  t.forward += gathered;
+  t.backward_input += scattered;
+  t.forward_on_port += std::min(parts.gather_on_port, f * parts.gather);
+  t.backward_input_on_port += std::min(parts.gather_again_on_port + parts.scatter_on_port,
+                                       f * (parts.gather_again + parts.scatter));
+  return t;
+}
+
+ChunkTime contended_time(const IterationParts& whole, const ChunkParts& parts,
+                         const TrainingConstants& k, const TrainingJob& job, const ChunkTime& alone,
+                         bool events) {
+  ChunkTime t = chunk_time(whole, contended(parts, k), k, job, events);
+  t.forward = std::max(t.forward, alone.forward);
+  t.backward_input = std::max(t.backward_input, alone.backward_input);
+  t.backward_weight = std::max(t.backward_weight, alone.backward_weight);
+  return t;
+}
+
+bool shares_ports(const IterationParts& parts) {
+  Seconds beside = parts.send_on_port, in_passes, sharded;
+  for (const StageParts& s : parts.stages) beside += s.reduce_on_port + s.gather_on_port;
+  for (const ChunkParts& c : parts.kinds) {
+    for (const TrainingCost cost : kCollectiveCosts)
+      for (const Seconds s : c.on_port[at(cost)]) in_passes += s;
+    sharded += c.gather_on_port + c.scatter_on_port;
+  }
+  const int kinds = (beside > Seconds(0)) + (in_passes > Seconds(0)) + (sharded > Seconds(0));
+  return kinds > 1 || parts.send_on_port > Seconds(0);
+}
+
+IterationParts with_own_ports(IterationParts parts) {
+  for (ChunkParts& c : parts.kinds) {
+    c.on_port = {}, c.hops_on_port = {};
+    c.gather_on_port = c.gather_again_on_port = c.scatter_on_port = Seconds(0);
+  }
+  for (StageParts& s : parts.stages) s.reduce_on_port = s.gather_on_port = Seconds(0);
+  parts.send_on_port = Seconds(0);
+  return parts;
+}
+
+ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k, const ChunkTime& t) {
+  ChunkTimes c;
+  c.forward = t.forward;
+  c.backward_input = t.backward_input;
+  c.backward_weight = t.backward_weight;
+  // Of a pass `alone`, beside which sharded weights travel.
+  const auto hidden = [&](Seconds exchange, Seconds alone, Seconds sharded) {
+    return std::min(k[C::kExpertOverlapped] * exchange, std::max(Seconds(0), alone - sharded));
+  };
+  c.forward_exchange = hidden(t.forward_exchange, t.forward - t.forward_exposed, t.forward_sharded);
+  c.backward_exchange =
+      hidden(t.backward_exchange, t.backward_input + t.backward_weight - t.backward_exposed,
+             t.backward_sharded);
+  c.forward_sharded = t.forward_sharded, c.backward_sharded = t.backward_sharded;
+  c.forward_experts = t.forward_experts, c.backward_experts = t.backward_experts;
+  c.exchange_slowdown = whole.exchange_slowdown;
+  c.forward_on_port = t.forward_on_port;
+  c.backward_input_on_port = t.backward_input_on_port;
+  c.backward_weight_on_port = t.backward_weight_on_port;
+  return c;
+}
+
+}  // namespace orrery

@@ -1,0 +1,293 @@
+#include "orrery/training/iteration/iteration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "orrery/training/overlap/data_overlap.h"
+#include "orrery/training/overlap/shared_port.h"
+#include "orrery/training/overlap/stream_overlap.h"
+#include "orrery/training/schedules/job_schedule.h"
+#include "orrery/training/schedules/schedule.h"
+
+namespace orrery {
+namespace {
+
+using C = TrainingConstant;
+using Work = TrainingPass;
+
+const ChunkTime& of_chunk(const IterationParts& parts, const std::vector<ChunkTime>& kinds,
+                          int virtual_stage) {
+  return kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(virtual_stage)])];
+}
+
+// Of an iteration of stages that are all as slow as the slowest, by the schedule's closed form: the
+// idle time if pairs hid nothing, and what they hide of the exchange of experts.
+struct EqualStages {
+  Seconds idle, hidden;
+};
+EqualStages equal_stages(const IterationParts& parts, const TrainingConstants& k,
+                         const TrainingJob& job, const std::vector<ChunkTime>& chunks,
+                         Seconds stage) {
+  ChunkTimes mean;
+  for (const ChunkTime& t : chunks) {
+    const double share = 1.0 / static_cast<double>(chunks.size());
+    const ChunkTimes c = scheduled(parts, k, t);
+    mean.forward += share * c.forward;
+    mean.backward_input += share * c.backward_input;
+    mean.backward_weight += share * c.backward_weight;
+    mean.forward_exchange += share * c.forward_exchange;
+    mean.backward_exchange += share * c.backward_exchange;
+    mean.forward_experts += share * c.forward_experts;
+    mean.backward_experts += share * c.backward_experts;
+    mean.exchange_slowdown = c.exchange_slowdown;
+  }
+  const PipelineSchedule& schedule = schedule_of(job.plan);
+  const PipelineShape shape = shape_of(job);
+  const Seconds paired = schedule.closed_form(shape, mean).total;
+  Seconds alone = paired;
+  if (mean.forward_exchange + mean.backward_exchange > Seconds(0)) {
+    mean.forward_exchange = mean.backward_exchange = Seconds(0);
+    alone = schedule.closed_form(shape, mean).total;
+  }
+  return {alone - static_cast<double>(job.micro_batches()) * stage, alone - paired};
+}
+
+}  // namespace
+
+Seconds host_step(const StageParts& stage, bool events) {
+  const PipedPair pair{stage.host_step, stage.from_host, stage.host_pieces, 1};
+  return events ? run_piped(pair).total : piped_time(pair);
+}
+
+DataShares data_shares(const TrainingConstants& k, const TrainingPlan& plan) {
+  if (!plan.dp_overlap) return {1, 0};
+  return {1 - k[C::kDataBlocking], k[C::kDataBlocking]};
+}
+
+bool in_buckets(const PipelineSchedule& schedule, int virtual_stage) {
+  return virtual_stage == 0 || schedule.staggered();
+}
+
+namespace {
+
+// What the computation of no stage hides of gradients, updated weights, and copies of gradients to
+// an optimizer on the host.
+struct StagesExposed {
+  Seconds reduce, gather, to_host;
+  Seconds last_sends;  // longer, beside the last gradients of their stages
+};
+StagesExposed stages_exposed(const IterationParts& parts, const TrainingConstants& k,
+                             const TrainingJob& job, const std::vector<ChunkTime>& kinds,
+                             const std::vector<ChunkTime>& contended) {
+  const TrainingPlan& p = job.plan;
+  const PipelineSchedule& schedule = schedule_of(p);
+  // In turn: each stage begins a forward after the stage before, and ends a backward before it.
+  const bool in_turn =
+      !schedule.staggered() && !schedule.splits_backward() && schedule.copies() == 1;
+  const Seconds send = p.pp > 1 ? parts.send : Seconds(0), held = k[C::kSend] * send;
+  StagesExposed out, blocked;
+  Seconds later, earlier;  // than the first stage: begins, ends
+  Seconds copied;          // reduced and copied, after the last backward pass
+  const PipelineShape shape = shape_of(job);
+  for (int s = 0; s < p.pp; ++s) {
+    const StageParts& stage = parts.stages[static_cast<std::size_t>(s)];
+    const int chunk = schedule.virtual_stage(s, 0, shape);  // forward first, and backward last
+    const ChunkTime& t = of_chunk(parts, kinds, chunk);
+    const Seconds forward = t.forward + held;
+    const Seconds backward = schedule.splits_backward()
+                                 ? t.backward_weight
+                                 : t.backward_input + t.backward_weight + held;
+    DataStream d;
+    d.chunks = shape.chunks * schedule.copies();
+    if (in_buckets(schedule, chunk)) d.pieces = (stage.buckets + d.chunks - 1) / d.chunks;
+    const DataShares share = data_shares(k, p);
+    blocked.reduce = std::max(blocked.reduce, share.blocking * stage.reduce);
+    blocked.gather = std::max(blocked.gather, share.blocking * stage.gather);
+    const auto left = [&](Seconds communication, Seconds port, Seconds to_host, PortUse pass) {
+      d.communication = share.scheduled * communication, d.to_host = to_host;
+      d.pass = pass.alone, d.apart = in_turn ? p.pp * (pass.alone + send) : pass.alone;
+      const PortSharing both =
+          sharing(pass, d.communication, share.scheduled * port, parts.data_slowdown);
+      d.slowdown = both.slowdown, d.rate = both.rate;
+      return p.dp_overlap ? exposed(d) : DataExposed{d.communication, d.to_host};
+    };
+    PortUse back_use{backward, {}, {}}, forth_use{forward, {}, {}};
+    if (!contended.empty()) {
+      const ChunkTime& twice = of_chunk(parts, contended, chunk);
+      forth_use = {forward, t.forward_on_port, twice.forward - t.forward};
+      back_use.on_port = t.backward_weight_on_port;
+      back_use.contended = twice.backward_weight - t.backward_weight;
+      if (!schedule.splits_backward()) {
+        back_use.on_port += t.backward_input_on_port;
+        back_use.contended += twice.backward_input - t.backward_input;
+      }
+    }
+    const DataExposed back = left(stage.reduce, stage.reduce_on_port, stage.to_host, back_use);
+    if (in_turn && s > 0)
+      out.last_sends += std::min(parts.send_on_port, share.scheduled * stage.reduce_on_port);
+    out.reduce = std::max(out.reduce, back.communication - earlier);
+    copied = std::max(copied, back.communication + back.to_host - earlier);
+    out.gather = std::max(
+        out.gather,
+        left(stage.gather, stage.gather_on_port, Seconds(0), forth_use).communication - later);
+    if (!in_turn) continue;
+    later += forward + send;
+    earlier += backward + send;
+  }
+  out.to_host = std::max(Seconds(0), copied - out.reduce);
+  out.reduce += blocked.reduce, out.gather += blocked.gather;
+  return out;
+}
+
+}  // namespace
+
+IterationTime scaled(IterationTime t, double factor) {
+  for (Seconds* part : {&t.total, &t.launches, &t.sharding, &t.bubble, &t.sends, &t.reduce,
+                        &t.gather, &t.optimizer, &t.host})
+    *part *= factor;
+  for (Seconds& part : t.work) part *= factor;
+  return t;
+}
+
+IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& k,
+                             const TrainingJob& job) {
+  const TrainingPlan& p = job.plan;
+  const double m = static_cast<double>(job.micro_batches());
+  std::vector<ChunkTime> kinds;
+  kinds.reserve(parts.kinds.size());
+  for (const ChunkParts& kind : parts.kinds) kinds.push_back(chunk_time(parts, kind, k, job));
+
+  // Stages by their time for one micro-batch; schedules with two copies of the model run half of
+  // the micro-batches on each.
+  const double copies = p.pp > 1 ? schedule_of(p).copies() : 1;
+  Seconds all, slowest;
+  std::vector<int> critical;
+  for (int s = 0; s < p.pp; ++s) {
+    Seconds stage;
+    std::vector<int> chunks = chunks_of_stage(job, s);
+    for (const int c : chunks) stage += of_chunk(parts, kinds, c).total() / copies;
+    all += stage;
+    if (critical.empty() || stage > slowest) slowest = stage, critical = std::move(chunks);
+  }
+  std::vector<ChunkTime> stage;
+  for (const int c : critical) stage.push_back(of_chunk(parts, kinds, c));
+
+  IterationTime out;
+  for (const int c : critical) {
+    const ChunkParts& chunk =
+        parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
+    for (std::size_t cost = 0; cost < kTrainingCosts; ++cost) {
+      for (std::size_t pass = 0; pass < kTrainingPasses; ++pass)
+        out.work[cost] += m / copies * cost_time(parts, chunk, k, p, cost, pass);
+    }
+    const ChunkTime& t = of_chunk(parts, kinds, c);
+    out.launches += m / copies * t.launch_bound;
+    out.sharding += m / copies * (t.forward_exposed + t.backward_exposed);
+  }
+  if (p.pp > 1 || p.ep_overlap) {
+    const auto [idle, hidden] = equal_stages(parts, k, job, stage, slowest);
+    const double uneven = p.pp > 1 ? (all - slowest) / ((p.pp - 1) * slowest) : 0;
+    constexpr double kRounding = 1e-9;
+    if (idle > kRounding * slowest) out.bubble = k[C::kPipeline] * uneven * idle;
+    Seconds& exchange = out.work[at(TrainingCost::kExpertExchange)];
+    exchange = std::max(Seconds(0), exchange - hidden);
+  }
+  // Every micro-batch comes and goes both ways; the first and last ones fill and drain the
+  // pipeline.
+  out.sends = p.pp > 1 ? 2 * (k[C::kSend] * m * p.vp + (p.pp - 1)) * parts.send : Seconds(0);
+
+  Seconds broadcast, optimizer, on_host;
+  for (const StageParts& of_stage : parts.stages) {
+    broadcast = std::max(broadcast, of_stage.broadcast);
+    optimizer = std::max(optimizer, of_stage.optimizer);
+    on_host = std::max(on_host, host_step(of_stage));
+  }
+  Seconds forward, backward;
+  for (const ChunkTime& t : stage) {
+    forward += t.forward;
+    backward += t.backward_input + t.backward_weight;
+  }
+  if (forward + backward > Seconds(0)) out.forward = forward / (forward + backward);
+  // Beside weights and gradients on their way between nodes.
+  std::vector<ChunkTime> contended;
+  Seconds beside;
+  for (const StageParts& s : parts.stages) beside += s.reduce_on_port + s.gather_on_port;
+  Seconds of_passes;
+  for (const ChunkTime& t : kinds)
+    of_passes += t.forward_on_port + t.backward_input_on_port + t.backward_weight_on_port;
+  if (p.dp_overlap && beside > Seconds(0) && of_passes > Seconds(0)) {
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+      contended.push_back(contended_time(parts, parts.kinds[i], k, job, kinds[i]));
+  }
+  const StagesExposed left = stages_exposed(parts, k, job, kinds, contended);
+  out.sends += left.last_sends;
+  out.reduce = left.reduce;
+  out.gather = left.gather + broadcast;
+  out.optimizer = k[C::kOptimizer] * optimizer + on_host + left.to_host;
+  out.host = Seconds(1e-3 * k[C::kHost]);
+  out.total = out.launches + out.sharding + out.bubble + out.sends + out.reduce + out.gather +
+              out.optimizer + out.host;
+  for (const Seconds s : out.work) out.total += s;
+  return out;
+}
+
+Seconds forward_time(const IterationTime& t) {
+  const Seconds passes = t.total - t.reduce - t.gather - t.optimizer - t.host;
+  return t.forward * passes + t.host;
+}
+
+namespace {
+
+// Of the time of one cost, in the whole.
+double squared_error(const IterationParts& parts, const IterationTime& time, std::size_t cost) {
+  const double share = time.work[cost] / time.total;
+  return share * share * (std::pow(parts.shared[cost], 2) + std::pow(parts.own[cost], 2));
+}
+
+IterationParts with_wires(IterationParts parts, double factor) {
+  for (ChunkParts& c : parts.kinds)
+    for (Seconds* t : {&c.gather, &c.gather_again, &c.scatter}) *t *= factor;
+  for (StageParts& s : parts.stages)
+    for (Seconds* t : {&s.reduce, &s.gather, &s.broadcast}) *t *= factor;
+  parts.send *= factor;
+  return parts;
+}
+
+}  // namespace
+
+double network_error(const IterationParts& parts, const IterationTime& time,
+                     const TrainingConstants& k, const TrainingJob& job) {
+  double squared = 0;
+  for (const TrainingCost c : kCollectiveCosts) squared += squared_error(parts, time, at(c));
+  if (const double sigma = std::hypot(parts.wires_shared, parts.wires_own); sigma > 0) {
+    const Seconds usual = iteration_time(parts, k, job).total;
+    const Seconds slow = iteration_time(with_wires(parts, std::exp(sigma)), k, job).total;
+    squared += std::pow((slow - usual) / time.total, 2);
+  }
+  return std::sqrt(squared);
+}
+
+Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
+                                     const TrainingConstants& k, const TrainingJob& job) {
+  double kernels = 0;
+  for (std::size_t c = 0; c < kTrainingCosts; ++c)
+    if (std::find(kCollectiveCosts.begin(), kCollectiveCosts.end(), static_cast<TrainingCost>(c)) ==
+        kCollectiveCosts.end())
+      kernels += squared_error(parts, time, c);
+  // A fit's error on rows of other sources holds that of the kernels: only what kernels are
+  // uncertain beyond it (a GPU without measurements) comes on top.
+  const double beyond = std::sqrt(std::max(0.0, kernels - k.error * k.error / 2));
+  const double adapters = job.tuning == Tuning::kFull ? 0 : k.adapters_error;
+  const double experts = experts_share(time) > 0 ? k.experts_error : 0;
+  const double fitted = std::hypot(k.error, experts, adapters);
+  const double shared = std::hypot(beyond, network_error(parts, time, k, job));
+  return {time.total, shared, fitted, std::max(parts.origin, Origin::kFitted)};
+}
+
+double experts_share(const IterationTime& time) {
+  return (time.work[at(TrainingCost::kExperts)] + time.work[at(TrainingCost::kExpertExchange)]) /
+         time.total;
+}
+
+}  // namespace orrery

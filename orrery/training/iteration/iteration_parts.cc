@@ -1,0 +1,398 @@
+#include "orrery/training/iteration/iteration_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "orrery/base/error.h"
+#include "orrery/memory/saved_activations.h"
+#include "orrery/network/collectives/overlap.h"
+#include "orrery/training/schedules/job_schedule.h"
+#include "orrery/workload/training/training_parameters.h"
+
+namespace orrery {
+namespace {
+
+using CollectiveKind = Collective::Kind;
+using Group = Collective::Group;
+
+// Adam on the host: each GPU's share of a two-socket server's memory bandwidth (8 channels of
+// DDR4-3200 or DDR5-4800 a socket: 400 to 600 GB/s for 8 GPUs).
+constexpr BytesPerSecond kHostMemory = BytesPerSecond(50e9);
+
+// Parameters of a piece: DeepSpeed's CPU Adam copies one back beside the step of the next (its
+// TILE).
+constexpr double kHostTile = 128 << 20;
+
+// PCIe 4.0 x16 where the data sheet is silent, less its protocol.
+BytesPerSecond host_link(const Gpu& gpu) {
+  return gpu.host_link.bandwidth.value_or(BytesPerSecond(25e9));
+}
+
+// A serving engine widens what the GPU does not multiply; a trainer fails, or trains otherwise.
+void check_format(const Gpu& gpu, Dtype format) {
+  const Dtype wider = gpu.compute_dtype(format);
+  if (wider != format)
+    throw NoData(fmt::format("{} does not multiply {}; the next it does is {}", gpu.id,
+                             to_text(format), to_text(wider)));
+}
+
+// The virtual stages that do the same: by layers of each kind, first and last.
+std::vector<int> chunk_key(const Architecture& model, const TrainingPlan& plan, int chunk) {
+  const StageLayers range = chunk_layers(model, plan, chunk);
+  std::vector<int> key = {chunk == 0 ? 1 : 0, chunk == plan.pp * plan.vp - 1 ? 1 : 0};
+  for (std::size_t i = 0; i < model.layers.specs().size(); ++i)
+    key.push_back(model.layers.count(static_cast<int>(i), range.first, range.last));
+  return key;
+}
+
+// Products beside a ring over NVLink, and over a network (Calculon's constants,
+// ../shared/reference/training.md).
+constexpr double kBesideRing = 1.15, kBesideNetworkRing = 1.02;
+
+// Megatron's --moe-deepep-num-sms, by default.
+constexpr int kExchangeSms = 20;
+
+ExpertExchange exchange_of(const ExpertMove& m) {
+  ExpertExchange x;
+  x.combine = m.combine;
+  x.tokens = m.tokens;
+  x.hidden = m.hidden, x.top_k = m.top_k;
+  x.most_nodes = m.most_nodes, x.groups = m.groups, x.top_groups = m.top_groups;
+  x.narrow = false;
+  x.sms = kExchangeSms;
+  x.imbalance = m.imbalance;
+  return x;
+}
+
+}  // namespace
+
+// Errors of times that are spent one after the other: shared ones add up, own ones in squares.
+class ErrorSum {
+ public:
+  Seconds add(const Estimate<Seconds>& e, double times = 1) {
+    const double t = e.value.value() * times;
+    time_ += t, shared_ += t * e.shared, own_squared_ += std::pow(t * e.own, 2);
+    return e.value * times;
+  }
+  // Weighted by time.
+  double shared() const { return time_ > 0 ? shared_ / time_ : 0; }
+  double own() const { return time_ > 0 ? std::sqrt(own_squared_) / time_ : 0; }
+
+ private:
+  double time_ = 0, shared_ = 0, own_squared_ = 0;
+};
+
+IterationModel::IterationModel(const Architecture& model, const Cluster& cluster,
+                               const KernelModel& kernels, const NetworkModel& network)
+    : model_(model), cluster_(cluster), kernels_(kernels), network_(network) {}
+
+IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& stack) const {
+  const TrainingPlan& p = job.plan;
+  if (p.devices() > cluster_.gpus())
+    throw Infeasible(
+        fmt::format("the plan needs {} GPUs (tp {} x cp {} x dp {} x pp {}), the cluster has {}",
+                    p.devices(), p.tp, p.cp, p.dp, p.pp, cluster_.gpus()));
+  for (const Dtype format : {job.precision.compute, job.precision.activations})
+    check_format(cluster_.gpu(), format);
+  IterationParts whole;
+  whole.async_gradients = stack.async_gradients;
+  std::vector<std::vector<int>> keys;
+  ErrorSum wires;
+  std::array<double, kTrainingCosts> total{};
+  for (int c = 0; c < p.pp * p.vp; ++c) {
+    std::vector<int> key = chunk_key(model_, p, c);
+    const auto found = std::find(keys.begin(), keys.end(), key);
+    whole.kind.push_back(static_cast<int>(found - keys.begin()));
+    if (found != keys.end()) continue;
+    keys.push_back(std::move(key));
+    whole.kinds.push_back(chunk(job, stack, c, whole, wires));
+    for (std::size_t k = 0; k < kTrainingCosts; ++k)
+      for (const Seconds s : whole.kinds.back().time[k]) total[k] += s.value();
+  }
+  for (std::size_t k = 0; k < kTrainingCosts; ++k) {
+    if (total[k] > 0) whole.shared[k] /= total[k], whole.own[k] /= total[k];
+  }
+  const auto beside = [&](int ranks, int stride) {
+    const bool inside = ranks == 1 || cluster_.link(ranks, stride).nodes == 1;
+    return inside ? kBesideRing : kBesideNetworkRing;
+  };
+  whole.tensor_slowdown = beside(p.tp, 1);
+  whole.context_slowdown = beside(p.ring_ranks(), placement(p).context * p.head_ranks());
+  const int held = library_sms(cluster_.gpu(), false), units = cluster_.gpu().compute_units;
+  const int sms = p.dispatcher == ExpertDispatcher::kFlex ? std::min(held, kExchangeSms) : held;
+  if (units > sms) whole.exchange_slowdown = compute_slowdown(sms, units);
+  if (units > held) whole.data_slowdown = compute_slowdown(held, units);
+  std::vector<int> before;
+  for (int s = 0; s < p.pp; ++s) {
+    const std::vector<int> chunks = chunks_of_stage(job, s);
+    std::vector<int> held;
+    for (const int c : chunks) held.push_back(whole.kind[static_cast<std::size_t>(c)]);
+    whole.stages.push_back(s > 0 && held == before ? whole.stages.back()
+                                                   : stage(job, stack, chunks, wires));
+    before = std::move(held);
+  }
+  if (p.pp > 1) {
+    const double tokens = static_cast<double>(rank_tokens(job));
+    // With sequence parallelism each tensor-parallel rank sends its part; without it Megatron
+    // scatters before and gathers after, inside the node.
+    const Bytes stream = tokens * model_.hidden * bytes_per_element(job.precision.activations);
+    const double sent = stack.whole_sends && !p.sequence_parallel ? 1 : 1.0 / p.tp;
+    const CollectiveTime send = network_.predict(
+        {CollectiveKind::kSend, Group::kPipeline, p.pp, sent * stream}, placement(p));
+    whole.send = send.time.value, whole.send_on_port = send.on_port;
+    wires.add(send.time, 2.0 * static_cast<double>(job.micro_batches()) * p.vp);
+  }
+  whole.wires_shared = wires.shared(), whole.wires_own = wires.own();
+  return whole;
+}
+
+// Calls visit(op, estimate of one call, kernel, on_port) for every op that the stack launches;
+// `kernel` is null for collectives, `on_port` a collective's (CollectiveTime).
+template <class Visit>
+void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int index,
+                           Visit visit) const {
+  const RankPlacement place = placement(job.plan);
+  KernelTime last;  // a recomputed op follows the forward op that it repeats
+  Seconds on_port;
+  for (TrainingOp& op : training_ops(model_, job, index)) {
+    if (op.fusible && stack.fused) continue;
+    if (op.accumulates && stack.fused_accumulation) continue;
+    if (op.between_experts && stack.fused_experts) continue;
+    if (op.experts > 1 && (stack.grouped_experts || stack.fused_experts)) op = one_for_all(op);
+    const auto* c = std::get_if<Collective>(&op.op);
+    if (op.pass != TrainingPass::kRecompute) {
+      if (c) {
+        RankPlacement here = place;
+        here.context *= op.apart;
+        const CollectiveTime time =
+            op.move ? network_.exchange(exchange_of(*op.move), c->group, c->ranks, here)
+                    : network_.predict(*c, here);
+        last.time = time.time, on_port = time.on_port;
+      } else {
+        last = kernels_.predict(op.op);
+      }
+    }
+    visit(op, last.time, c ? nullptr : &last, c ? on_port : Seconds(0));
+  }
+}
+
+std::vector<TrainingTerm> IterationModel::terms(const TrainingJob& job, const StackTraits& stack,
+                                                int index) const {
+  std::vector<TrainingTerm> terms;
+  visit(job, stack, index,
+        [&](TrainingOp& op, const Estimate<Seconds>& time, const KernelTime* k, Seconds) {
+          TrainingTerm t{op, {}, Bound::kNetwork, {}};
+          t.time = time.scaled(t.op.count);
+          if (k) t.bound = k->bound, t.least = t.op.count * std::max(k->compute, k->memory);
+          terms.push_back(t);
+        });
+  return terms;
+}
+
+ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stack, int index,
+                                 IterationParts& whole, ErrorSum& wires) const {
+  ChunkParts parts;
+  const TrainingPlan& p = job.plan;
+  parts.layers = chunk_layers(model_, p, index).size();
+  const RankPlacement place = placement(p);
+  std::array<double, kTrainingCosts> own_squared{};
+  visit(job, stack, index,
+        [&](const TrainingOp& op, const Estimate<Seconds>& call, const KernelTime* kernel,
+            Seconds on_port) {
+          const Seconds time = call.value * op.count;
+          parts.time[at(op.cost)][at(op.pass)] += time;
+          parts.on_port[at(op.cost)][at(op.pass)] += on_port * op.count;
+          parts.kernels[op.pass == TrainingPass::kForward ? 0 : 1] += op.count;
+          if (op.cost == TrainingCost::kTensor && op.name == "tp_all_reduce") {
+            parts.piped[at(op.pass)] += time;
+            parts.collectives[at(op.pass)] += op.count;
+          }
+          if (op.cost == TrainingCost::kContext) {
+            const bool gathers = std::get<Collective>(op.op).kind == CollectiveKind::kAllGather;
+            const bool ring = p.context == ContextMethod::kRing || p.context == ContextMethod::kUsp;
+            if (ring && gathers) {
+              parts.hops[at(op.pass)] += time;
+              parts.hops_on_port[at(op.pass)] += on_port * op.count;
+            }
+            // Backward, keys and values have two collectives, or one twice; else they have one.
+            // The all-to-all beside a ring is of the same layer.
+            const bool twice = op.pass == TrainingPass::kBackwardInput && p.ring_ranks() > 1;
+            if (!ring || gathers || p.ring_ranks() == 1)
+              parts.contexts[at(op.pass)] += op.count / (twice ? 2 : 1);
+          }
+          if (kernel) {
+            parts.flops += op.count * flops(op.op);
+            double& most = parts.of_peak[at(op.cost)][at(op.pass)];
+            if (call.value > Seconds(0)) most = std::max(most, kernel->compute / call.value);
+          }
+          whole.shared[at(op.cost)] += time.value() * call.shared;
+          own_squared[at(op.cost)] += std::pow(time.value() * call.own, 2);
+          whole.origin = std::max(whole.origin, call.origin);
+        });
+  // The stages run the same kernels: their errors add up, not in squares.
+  for (std::size_t k = 0; k < kTrainingCosts; ++k) whole.own[k] += std::sqrt(own_squared[k]);
+  if (job.offload_activations)
+    parts.offload = chunk_activations(model_, job, {}, index) / host_link(cluster_.gpu());
+  if (p.zero < 3 || p.data_ranks() == 1) return parts;
+  // Sharded weights travel in the format that products read, gradients as they are reduced; a
+  // collective a layer.
+  const ChunkParameters n = chunk_parameters(model_, job, index);
+  const Bytes weight = gathered_weight(job);
+  const double others = n.all() - n.products;  // embedding, norms, LM head
+  const Bytes dense = std::max(0.0, n.dense - others) * weight +
+                      others * bytes_per_element(job.precision.activations);
+  const double pieces = std::max(1, parts.layers);
+  Seconds on_port;  // of what travelled
+  const auto travel = [&](CollectiveKind kind, Group group, int ranks, Bytes bytes) {
+    if (ranks <= 1 || bytes <= Bytes(0)) return Seconds(0);
+    const CollectiveTime one = network_.predict({kind, group, ranks, bytes / pieces}, place);
+    wires.add(one.time, pieces * static_cast<double>(job.micro_batches()));
+    on_port += one.on_port * pieces;
+    return one.time.value * pieces;
+  };
+  const int shard = p.sharding(), expert_shard = p.expert_peers(shard);
+  const auto gathered = [&](int ranks) {
+    return travel(CollectiveKind::kAllGather, Group::kData, ranks, dense) +
+           travel(CollectiveKind::kAllGather, Group::kExpertData, p.expert_peers(ranks),
+                  n.experts * weight);
+  };
+  parts.gather = gathered(shard);
+  parts.gather_on_port = std::exchange(on_port, Seconds(0));
+  if (p.resharding() == shard) {  // the same collectives, whose error is counted once
+    parts.gather_again = parts.gather, parts.gather_again_on_port = parts.gather_on_port;
+  } else {
+    parts.gather_again = gathered(p.resharding());
+    parts.gather_again_on_port = std::exchange(on_port, Seconds(0));
+  }
+  const Bytes gradient = bytes_per_element(job.precision.gradients);
+  parts.scatter =
+      travel(CollectiveKind::kReduceScatter, Group::kData, shard, n.trained_dense * gradient) +
+      travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_shard,
+             n.trained_experts * gradient);
+  parts.scatter_on_port = on_port;
+  return parts;
+}
+
+StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stack,
+                                 const std::vector<int>& chunks, ErrorSum& wires) const {
+  const TrainingPlan& p = job.plan;
+  const RankPlacement place = placement(p);
+  ChunkParameters n;
+  for (const int c : chunks) {
+    const ChunkParameters one = chunk_parameters(model_, job, c);
+    n.trained_dense += one.trained_dense;
+    n.trained_experts += one.trained_experts;
+    n.products += one.products;
+  }
+  StageParts out;
+  int layers = 0;
+  for (const int c : chunks) layers += chunk_layers(model_, p, c).size();
+  // Dense weights and routed experts have buckets of their own; a layer at a time holds both.
+  const double bucket = std::max(stack.bucket, stack.bucket_of_rank * p.data_ranks());
+  const auto pieces = [&](double parameters) {
+    return bucket > 0 ? std::ceil(parameters / bucket) : std::max(1, layers);
+  };
+  const double buckets = pieces(n.trained_dense) + (bucket > 0 ? pieces(n.trained_experts) : 0);
+  out.buckets = static_cast<int>(std::max(1.0, buckets));
+  const Bytes gradient = bytes_per_element(job.precision.gradients);
+  const Bytes weight =
+      job.precision.fp8_parameters ? Bytes(1) : bytes_per_element(job.precision.activations);
+  Seconds on_port;  // of what travelled
+  const auto travel = [&](CollectiveKind kind, Group group, int ranks, double parameters,
+                          Bytes each) {
+    if (ranks <= 1 || parameters <= 0) return Seconds(0);
+    const double count = pieces(parameters);
+    const CollectiveTime one =
+        network_.predict({kind, group, ranks, parameters / count * each}, place);
+    on_port += one.on_port * count;
+    return wires.add(one.time, count);
+  };
+  const int ranks = p.data_ranks(), shard = p.sharding(), expert_shard = p.expert_peers(shard);
+  // Between the copies of what is sharded, each rank its part.
+  const auto between_copies = [&] {
+    return travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / shard, n.trained_dense,
+                  gradient / shard) +
+           travel(CollectiveKind::kAllReduce, Group::kReplica, p.expert_data_ranks() / expert_shard,
+                  n.trained_experts, gradient / expert_shard);
+  };
+  if (p.zero == 0) {
+    out.reduce =
+        travel(CollectiveKind::kAllReduce, Group::kData, ranks, n.trained_dense, gradient) +
+        travel(CollectiveKind::kAllReduce, Group::kExpertData, p.expert_data_ranks(),
+               n.trained_experts, gradient);
+  } else if (p.zero < 3) {
+    out.reduce =
+        travel(CollectiveKind::kReduceScatter, Group::kData, shard, n.trained_dense, gradient) +
+        travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_shard, n.trained_experts,
+               gradient) +
+        between_copies();
+    out.reduce_on_port = std::exchange(on_port, Seconds(0));
+    const Bytes updated = n.trained_dense * weight;
+    out.gather = travel(CollectiveKind::kAllGather, Group::kExpertData, expert_shard,
+                        n.trained_experts, weight);
+    if (stack.broadcasts && shard > 1) {
+      out.broadcast = wires.add(
+          network_
+              .predict({CollectiveKind::kBroadcast, Group::kData, shard, updated / shard}, place)
+              .time,
+          shard);
+    } else {
+      out.gather +=
+          travel(CollectiveKind::kAllGather, Group::kData, shard, n.trained_dense, weight);
+    }
+    out.gather_on_port = std::exchange(on_port, Seconds(0));
+  } else {
+    out.reduce = between_copies();
+  }
+  out.reduce_on_port += on_port;
+
+  const double owned =
+      p.zero == 0 ? n.trained() : n.trained_dense / shard + n.trained_experts / expert_shard;
+  const auto parameters = static_cast<std::int64_t>(std::max(1.0, owned));
+  const TrainingPrecision& f = job.precision;
+  OptimizerStep step =
+      adam_step(parameters, f.activations, f.gradients,
+                f.master_weights ? std::optional(Dtype::kFp32) : std::nullopt, f.moments);
+  const Bytes moment = bytes_per_element(f.moments);
+  if (job.optimizer == Optimizer::kSgd || job.optimizer == Optimizer::kMuon)
+    step.read -= moment, step.written -= moment;  // one moment
+  if (job.optimizer == Optimizer::kAdafactor)
+    step.read -= 2 * moment, step.written -= 2 * moment;  // rows and columns alone
+  // The gradients' norm reads them once more.
+  const OptimizerStep norm{parameters, gradient, Bytes(0)};
+  const Seconds kernel = kernels_.predict(step).time.value;
+  // fp16's gradients are divided by the scale of the loss and checked, in place.
+  Seconds scaling;
+  if (f.compute == Dtype::kFp16)
+    scaling = kernels_.predict(OptimizerStep{parameters, gradient, gradient}).time.value;
+  if (job.offload_optimizer) {
+    const BytesPerSecond link = host_link(cluster_.gpu());
+    out.to_host = owned * gradient / link;
+    out.host_step = owned * (step.read + step.written) / kHostMemory;
+    out.from_host = owned * weight / link;
+    out.host_pieces = static_cast<int>(std::ceil(std::max(1.0, owned) / kHostTile));
+    out.optimizer = scaling + kernels_.predict(norm).time.value;
+    return out;
+  }
+  out.optimizer = kernel + scaling + kernels_.predict(norm).time.value;
+  if (job.optimizer == Optimizer::kMuon) {
+    // Five Newton-Schulz steps of a matrix [a, b] with a <= b: 4 a^2 b + 2 a^3 FLOPs each (Jordan
+    // et al. 2024); b is about 3 a in the projections of a layer.
+    const double side = static_cast<double>(model_.hidden) / p.tp;
+    const double products = n.products / (p.zero == 0 ? 1 : p.sharding());
+    const double flops_of = 5 * (4 + 2.0 / 3) * side * products;
+    const Gemm g{static_cast<std::int64_t>(side),
+                 static_cast<std::int64_t>(side),
+                 static_cast<std::int64_t>(side),
+                 1,
+                 Format::kBf16,
+                 false};
+    out.optimizer += kernels_.predict(g).time.value * (flops_of / flops(g).value());
+  }
+  return out;
+}
+
+}  // namespace orrery

@@ -1,0 +1,79 @@
+#include "orrery/training/overlap/context_overlap.h"
+
+#include <algorithm>
+#include <array>
+
+#include "orrery/training/schedules/schedule.h"
+
+namespace orrery {
+namespace {
+
+int hops(const ContextPass& p) { return (p.backward ? 2 : 1) * (p.ranks - 1); }
+
+// Of consecutive parts the last rank has half a block and n-1 whole ones.
+Seconds whole_block(const ContextPass& p) {
+  return p.attention / (p.balanced ? p.ranks : p.ranks - 0.5);
+}
+Seconds first_block(const ContextPass& p) { return (p.balanced ? 1 : 0.5) * whole_block(p); }
+
+}  // namespace
+
+Seconds context_time(const ContextPass& p) {
+  if (p.method != ContextMethod::kRing) return p.attention + p.communication;
+  const int n = p.ranks;
+  const Seconds hop = p.communication / hops(p), block = whole_block(p);
+  const Seconds one = side_by_side(block, hop, p.slowdown);
+  const Seconds first = side_by_side(first_block(p), hop, p.slowdown);
+  if (!p.backward) return first + (n - 2) * one + block;
+  if (n == 2) return first + block + hop;
+  return first + 2 * one + (n - 3) * side_by_side(block, 2 * hop, p.slowdown) + hop;
+}
+
+ContextRun run_context(const ContextPass& p) {
+  ContextRun run;
+  const auto block = [&](Seconds start, Seconds end) { run.pieces.push_back({false, start, end}); };
+  const auto hop = [&](Seconds start, Seconds end) { run.pieces.push_back({true, start, end}); };
+  if (p.method != ContextMethod::kRing) {
+    // Half of the all-to-all stands before attention, half after; of gathered keys and values all,
+    // but backward half is the reduction of their gradients.
+    const bool both = p.method == ContextMethod::kUlysses || p.backward;
+    const Seconds before = (both ? 0.5 : 1.0) * p.communication;
+    hop(Seconds(0), before);
+    block(before, before + p.attention);
+    run.total = before + p.attention;
+    if (both) hop(run.total, run.total + before), run.total += before;
+    return run;
+  }
+  const Seconds each = p.communication / hops(p);
+  Seconds computed, sent;  // when each stream's last piece ended
+  for (int i = 0; i < p.ranks; ++i) {
+    const Seconds start = std::max(computed, sent);
+    // Keys and values of the next block; gradients of the block before, but of a rank's own.
+    const std::array<bool, 2> sends = {i < p.ranks - 1, p.backward && i >= 2};
+    for (const bool send : sends) {
+      if (!send) continue;
+      const Seconds from = std::max(start, sent);
+      sent = from + each;
+      hop(from, sent);
+    }
+    // The block's work, slower until `sent`.
+    const Seconds work = i == 0 ? first_block(p) : whole_block(p);
+    const Seconds beside = std::max(Seconds(0), sent - start);
+    const Seconds done = std::min(work, beside / p.slowdown);  // of the work, by then
+    computed = done < work ? start + beside + (work - done) : start + work * p.slowdown;
+    block(start, computed);
+  }
+  run.total = std::max(computed, sent);
+  if (p.backward) hop(run.total, run.total + each), run.total += each;
+  return run;
+}
+
+Seconds context_exposed(ContextPass all, double layers, bool events) {
+  if (layers <= 0) return all.communication;
+  all.attention *= 1 / layers;
+  all.communication *= 1 / layers;
+  const Seconds total = events ? run_context(all).total : context_time(all);
+  return layers * (total - all.attention);
+}
+
+}  // namespace orrery

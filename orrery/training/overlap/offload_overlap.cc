@@ -1,0 +1,26 @@
+#include "orrery/training/overlap/offload_overlap.h"
+
+#include <algorithm>
+#include <array>
+
+namespace orrery {
+
+Seconds offloaded_time(Seconds compute, Seconds transfer, int layers) {
+  if (layers < 2) return compute;
+  return std::max(compute, (2 * compute + (layers - 2) * transfer) / layers);
+}
+
+Seconds run_offloaded(Seconds compute, Seconds transfer, int layers) {
+  const Seconds a = compute / layers, c = transfer / layers;
+  Seconds computed, sent;
+  std::array<Seconds, 2> left;  // when each buffer is free
+  for (int i = 0; i < layers; ++i) {
+    Seconds& buffer = left[static_cast<std::size_t>(i % 2)];
+    computed = std::max(computed, buffer) + a;
+    sent = std::max(sent, computed) + c;
+    buffer = sent;
+  }
+  return computed;
+}
+
+}  // namespace orrery

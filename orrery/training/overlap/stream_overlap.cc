@@ -1,0 +1,41 @@
+#include "orrery/training/overlap/stream_overlap.h"
+
+#include <algorithm>
+
+namespace orrery {
+
+Seconds piped_time(const PipedPair& p) {
+  const Seconds c = p.communication / p.pieces, g = p.compute / p.pieces;
+  return p.communication + std::max(g, p.compute - (p.pieces - 1) * c / p.slowdown);
+}
+
+PipedRun run_piped(const PipedPair& p) {
+  PipedRun run;
+  const Seconds c = p.communication / p.pieces, g = p.compute / p.pieces;
+  Seconds arrived, free;
+  for (int i = 0; i < p.pieces; ++i) {
+    run.pieces.push_back({true, arrived, arrived + c});
+    arrived += c;
+  }
+  const Seconds quiet = arrived;  // from then on nothing is sent
+  for (int i = 0; i < p.pieces; ++i) {
+    const Seconds start = std::max(free, (i + 1) * c);
+    const Seconds beside = std::max(Seconds(0), quiet - start);
+    const Seconds slow = g * p.slowdown;
+    const Seconds end = slow <= beside ? start + slow : start + beside + (g - beside / p.slowdown);
+    run.pieces.push_back({false, start, end});
+    free = end;
+  }
+  run.total = free;
+  return run;
+}
+
+Seconds piped_exposed(Seconds products, Seconds communication, double collectives, int pieces,
+                      double slowdown, bool events) {
+  if (collectives <= 0) return communication;
+  const PipedPair pair{products / collectives, communication / collectives, pieces, slowdown};
+  const Seconds total = events ? run_piped(pair).total : piped_time(pair);
+  return collectives * (total - pair.compute);
+}
+
+}  // namespace orrery

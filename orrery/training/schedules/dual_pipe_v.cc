@@ -1,0 +1,48 @@
+// DualPipeV (Qi et al. 2025, "cut in half"): DualPipe folded in the middle, so that one copy of the
+// model is enough: stage i holds the virtual stages i and 2p - 1 - i. Order: dual_pipe_order.h.
+#include <fmt/format.h>
+
+#include "orrery/base/error.h"
+#include "orrery/training/schedules/dual_pipe_order.h"
+
+namespace orrery {
+namespace {
+
+class DualPipeV : public PipelineSchedule {
+ public:
+  std::string_view name() const override { return "dualpipe-v"; }
+  int least_chunks() const override { return 2; }
+
+  int virtual_stage(int stage, int chunk, const PipelineShape& shape) const override {
+    return chunk == 0 ? stage : 2 * shape.stages - 1 - stage;
+  }
+
+  void order(int stage, const PipelineShape& shape,
+             std::vector<PipelineTask>& tasks) const override {
+    dual_pipe_order(stage, shape.stages, shape.micro_batches, {{{0, 0}, {1, 0}}}, tasks);
+  }
+
+  PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& chunk) const override {
+    return dual_pipe_form(shape.stages, shape.micro_batches, chunk);
+  }
+
+ private:
+  void check_rules(const PipelineShape& shape) const override {
+    require_chunks(name(), shape, 2);
+    if (shape.micro_batches < 2 * shape.stages) {
+      throw Infeasible(
+          fmt::format("pipeline schedule dualpipe-v needs at least twice as many "
+                      "micro-batches as stages ({}), not {}",
+                      2 * shape.stages, shape.micro_batches));
+    }
+  }
+};
+
+}  // namespace
+
+const PipelineSchedule& dual_pipe_v_schedule() {
+  static const DualPipeV schedule;
+  return schedule;
+}
+
+}  // namespace orrery

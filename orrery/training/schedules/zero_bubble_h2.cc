@@ -1,0 +1,44 @@
+// ZB-H2 (Qi et al. 2023, figure 3): stage i runs 2(p - 1 - i) forwards before its first pair of
+// forward and backward, and the gradient of weights 2i micro-batches late.
+#include <algorithm>
+
+#include "orrery/training/schedules/late_weights.h"
+
+namespace orrery {
+namespace {
+
+class ZeroBubbleH2 : public PipelineSchedule {
+ public:
+  std::string_view name() const override { return "zb-h2"; }
+  bool splits_backward() const override { return true; }
+  bool staggered() const override { return true; }
+
+  void order(int stage, const PipelineShape& shape,
+             std::vector<PipelineTask>& tasks) const override {
+    const int m = shape.micro_batches;
+    late_weights_order(std::min(m, 2 * (shape.stages - 1 - stage)), 2 * stage, m, tasks);
+  }
+
+  // Of m >= 2p - 1: (p - 1) max(F + B - 2W, B - F, 0), Qi's first where W is not larger than F and
+  // (F + B)/2. Each micro-batch fewer leaves a gap of one gradient of weights, as far as the gap
+  // that it filled is that long.
+  PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& c) const override {
+    const int p = shape.stages, m = shape.micro_batches, filled = std::min(m, 2 * p - 1) - 1;
+    const Seconds f = c.forward, b = c.backward_input, w = c.backward_weight;
+    const Seconds one = std::min(f, w), two = std::min({2 * w, 2 * f, f + b});
+    const Seconds bubble = (p - 1) * (f + b) - (filled + 1) / 2 * one - filled / 2 * (two - one);
+    return {m * (c.forward + c.backward()) + bubble, static_cast<double>(filled + 1), true};
+  }
+
+ private:
+  void check_rules(const PipelineShape& shape) const override { require_chunks(name(), shape, 1); }
+};
+
+}  // namespace
+
+const PipelineSchedule& zero_bubble_h2_schedule() {
+  static const ZeroBubbleH2 schedule;
+  return schedule;
+}
+
+}  // namespace orrery

@@ -1,0 +1,374 @@
+#include "orrery/validate/fit/fit_services.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "orrery/base/estimate.h"
+#include "orrery/base/quantile.h"
+#include "orrery/scenario/runner.h"
+#include "orrery/validate/report/report.h"
+#include "orrery/validate/rows/inference_rows.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::size_t kLeastRows = 6, kMostRows = 48;
+constexpr int kRounds = 2, kPasses = 2, kGrid = 9, kHalvings = 4;
+constexpr double kHuber = 0.5;       // logarithmic error beyond which a row pulls no harder
+constexpr double kPull = 0.01;       // weight of a constant's distance from where it started
+constexpr double kTtftWeight = 0.4;  // a TTFT beside a TPOT
+constexpr double kLeastError = 0.03, kMostError = 1;
+
+// What is the host's own and of no GPU.
+constexpr const char* kLaunch = "execution.launch";
+constexpr const char* kMoeLayer = "execution.host_per_moe_layer";
+
+bool of_host(const std::string& key) { return key == kLaunch || key == kMoeLayer; }
+
+// A constant, by its logarithm.
+struct Constant {
+  const char* key;   // below the profile
+  const char* unit;  // empty: a plain factor
+  double start, least, most;
+};
+const std::vector<Constant> kConstants = {
+    {"execution.host_per_step", "us", 500, 10, 8000},
+    // Experts before the launch of any operator: where all models have them only the sum shows.
+    {kMoeLayer, "us", 200, 10, 3000},
+    // From one kernel's launch to an operator of several, with its Python.
+    {kLaunch, "us", 40, 2, 80},
+    {"execution.collective_latency", "us", 0.5, 0.01, 20},
+    // The kernels are measured: what is left is loads that are not balanced, and small kernels.
+    {"kernels.moe_prefill_factor", "", 1, 0.8, 1.3},
+    // Last: it would take whatever the others leave unexplained.
+    {"execution.start_up", "us", 100000, 1000, 5000000},
+};
+
+// Rows that ../shared/reference/composition.md names as not to be trusted.
+bool distrusted(const MeasuredRow& row) {
+  return row.scenario.model.starts_with("qwen3-235b") ||
+         (row.engine == "sglang" && row.scenario.workload.batch[0] >= 512);
+}
+
+std::string text_of(const Constant& c, double v) {
+  return *c.unit ? fmt::format("{:.4g} {}", v, c.unit) : fmt::format("{:.4g}", v);
+}
+
+struct Row {
+  MeasuredRow row;
+  std::string left_out_with;  // model and system
+  double weight = 1;
+  // Of TPOT and TTFT: log(simulated / closed form) at the last constants.
+  std::optional<double> correction[2];
+};
+
+using Errors = std::array<std::optional<double>, 2>;  // log(predicted / measured): TPOT, TTFT
+constexpr const char* kFigures[2] = {"tpot", "ttft"};
+
+// A TPOT that was predicted without its (model, system) in the fit.
+struct LeftOut {
+  double log = 0;      // predicted / measured
+  double kernels = 0;  // squared relative error of the kernels, collectives and host alone
+  double experts = 0;  // squared share of routed experts
+};
+
+class ServiceFit {
+ public:
+  // `start`: of the constants' logarithms, what they are pulled to.
+  ServiceFit(Runner& runner, std::vector<Row> rows, std::vector<double> start)
+      : runner_(runner), rows_(std::move(rows)), start_(std::move(start)) {}
+
+  std::vector<Row>& rows() { return rows_; }
+
+  void simulate(const std::vector<double>& x) {
+    for (Row& r : rows_) {
+      set(r.row.scenario, x);
+      for (auto& c : r.correction) c.reset();
+      try {
+        const Answer closed = runner_.run(r.row.scenario, options_);
+        const Answer simulated = runner_.run(simulated_service(r.row), options_);
+        for (std::size_t i = 0; i < 2; ++i) {
+          const Metric *a = closed.points.at(0).find(kFigures[i]),
+                       *b = simulated.points.at(0).find(kFigures[i]);
+          if (a && b && a->value > 0 && b->value > 0)
+            r.correction[i] = std::log(b->value / a->value);
+        }
+      } catch (const std::runtime_error&) {
+        continue;  // refused: `orrery validate` reports it
+      }
+    }
+  }
+
+  Errors errors(Row& r, const std::vector<double>& x) {
+    Errors out;
+    if (!r.correction[0] && !r.correction[1]) return out;
+    set(r.row.scenario, x);
+    const Answer closed = runner_.run(r.row.scenario, options_);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Metric* m = closed.points.at(0).find(kFigures[i]);
+      for (const MeasuredFigure& f : r.row.figures) {
+        if (m && r.correction[i] && f.answer_name == kFigures[i])
+          out[i] = std::log(m->value / f.value) + *r.correction[i];
+      }
+    }
+    return out;
+  }
+
+  // Of errors() of `r` at `x`; nothing where the row has no TPOT.
+  std::optional<LeftOut> left_out(Row& r, const std::vector<double>& x, const Errors& errors) {
+    if (!errors[0]) return {};
+    set(r.row.scenario, x);
+    const auto squared = [&](const char* experts_error) {
+      Scenario s = r.row.scenario;
+      set_path(s.engine.overrides, "step_error", scalar_node("0", "fit"));
+      set_path(s.engine.overrides, "experts_error", scalar_node(experts_error, "fit"));
+      const Answer answer = runner_.run(s, options_);
+      const Metric* tpot = answer.points.at(0).find("tpot");
+      return std::pow(std::log(tpot->high90 / tpot->value) / normal_quantile(0.95), 2);
+    };
+    const double kernels = squared("0");
+    return LeftOut{*errors[0], kernels, squared("1") - kernels};
+  }
+
+  double loss(const std::vector<double>& x) {
+    double sum = 0, n = 0;
+    for (Row& r : rows_) {
+      if (r.left_out_with == left_out_) continue;
+      const Errors e = errors(r, x);
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (!e[i]) continue;
+        const double a = std::abs(*e[i]), w = r.weight * (i == 1 ? kTtftWeight : 1);
+        sum += w * (a < kHuber ? a : kHuber * (1 + std::log(a / kHuber)));
+        n += w;
+      }
+    }
+    double pull = 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      pull += kPull * std::abs(x[i] - start_[i]) / static_cast<double>(x.size());
+    return sum / std::max(n, 1.0) + pull;
+  }
+
+  // From `x`; without the rows of `left_out` (empty: with all). One constant after the other, each
+  // over its whole range: most have no effect until they exceed something else.
+  std::vector<double> fit(std::vector<double> x, const std::string& left_out) {
+    left_out_ = left_out;
+    for (int pass = 0; pass < kPasses; ++pass) {
+      for (std::size_t i = 0; i < kConstants.size(); ++i) {
+        const double least = std::log(kConstants[i].least), most = std::log(kConstants[i].most);
+        double step = (most - least) / (kGrid - 1), best = x[i], best_loss = loss(x);
+        const auto attempt = [&](double v) {
+          if (v < least || v > most) return;
+          std::vector<double> at = x;
+          at[i] = v;
+          if (const double l = loss(at); l < best_loss) best_loss = l, best = v;
+        };
+        for (int k = 0; k < kGrid; ++k) attempt(least + step * k);
+        for (int k = 0; k < kHalvings; ++k) {
+          const double centre = best;
+          step /= 2;
+          attempt(centre - step);
+          attempt(centre + step);
+        }
+        x[i] = best;
+      }
+    }
+    return x;
+  }
+
+ private:
+  static void set(Scenario& s, const std::vector<double>& x) {
+    for (std::size_t i = 0; i < kConstants.size(); ++i)
+      set_path(s.engine.overrides, kConstants[i].key,
+               scalar_node(text_of(kConstants[i], std::exp(x[i])), "fit"));
+  }
+
+  Runner& runner_;
+  std::vector<Row> rows_;
+  std::vector<double> start_;
+  std::string left_out_;
+  RunOptions options_ = [] {
+    RunOptions o;
+    o.breakdown = o.intervals = false;
+    return o;
+  }();
+};
+
+// Absolute errors in percent, of both figures.
+struct Percents {
+  std::vector<double> of[2];
+  void add(const Errors& e) {
+    for (std::size_t i = 0; i < 2; ++i)
+      if (e[i]) of[i].push_back(100 * std::abs(std::expm1(*e[i])));
+  }
+  double median(std::size_t i) const { return of[i].empty() ? 0 : quantile(of[i], 0.5); }
+};
+
+// The least error that puts 90 % of `rows` into their 90 % intervals, where it has the weight
+// `weight(row)` (squared) beside `beside(row)`. Nothing if they are too few.
+std::optional<double> asked(const std::vector<LeftOut>& rows, const auto& weight,
+                            const auto& beside) {
+  std::vector<double> squares;
+  const double z = normal_quantile(0.95);
+  for (const LeftOut& r : rows) {
+    if (weight(r) > 0) squares.push_back((r.log * r.log / (z * z) - beside(r)) / weight(r));
+  }
+  if (squares.size() < kLeastRows) return {};
+  return std::clamp(std::sqrt(std::max(0.0, quantile(squares, 0.9))), kLeastError, kMostError);
+}
+
+// The errors of a step and of its experts, from rows without experts and rows with them; where
+// these cannot be told apart, all is the step's.
+void ask_errors(const std::vector<LeftOut>& rows, FittedServices& f) {
+  const auto kernels = [](const LeftOut& r) { return r.kernels; };
+  const auto has_experts = [](const LeftOut& r) {
+    constexpr double kNone = 1e-6;
+    return r.experts > kNone;
+  };
+  f.step_error = asked(rows, [&](const LeftOut& r) { return has_experts(r) ? 0.0 : 1.0; }, kernels);
+  if (f.step_error) {
+    const double step = *f.step_error * *f.step_error;
+    f.experts_error = asked(
+        rows, [&](const LeftOut& r) { return has_experts(r) ? r.experts : 0.0; },
+        [step](const LeftOut& r) { return r.kernels + step; });
+  } else {
+    f.step_error = asked(rows, [](const LeftOut&) { return 1.0; }, kernels);
+    if (f.step_error) f.experts_error = 0;
+  }
+}
+
+constexpr const char* kMade =
+    "# Made by `orrery fit services` from data/inference/serving_steady on {}: do not edit.\n";
+
+std::string recipe(const FittedServices& f, const std::vector<double>& x, const std::string& date) {
+  std::string out = fmt::format(
+      "{}# {} rows of the groups that fit (the others judge). Median error of TPOT {:.1f} % "
+      "before, {:.1f} % after,\n"
+      "# {:.1f} % with the row's model and system left out; of TTFT {:.1f} %, {:.1f} %, {:.1f} "
+      "%.\n",
+      fmt::format(kMade, date), f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out, f.ttft_before,
+      f.ttft_after, f.ttft_left_out);
+  for (const char* group : {"execution", "kernels"}) {
+    out += fmt::format("{}:\n", group);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::string key = kConstants[i].key;
+      const std::size_t dot = key.find('.');
+      if (key.substr(0, dot) == group)
+        out +=
+            fmt::format("  {}: {}\n", key.substr(dot + 1), text_of(kConstants[i], std::exp(x[i])));
+    }
+  }
+  if (f.step_error) out += fmt::format("step_error: {:.2g}\n", *f.step_error);
+  if (f.experts_error) out += fmt::format("experts_error: {:.2g}\n", *f.experts_error);
+  return out;
+}
+
+// The host's constants `x` of the engine on GPUs of class `fitted_on`.
+std::string host_recipe(const std::string& fitted_on, const std::vector<double>& x,
+                        const std::string& date) {
+  std::string out =
+      fmt::format(kMade, date) +
+      fmt::format("# The host's part of what was fitted on {}.\nexecution:\n", fitted_on);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::string key = kConstants[i].key;
+    if (of_host(key))
+      out += fmt::format("  {}: {}\n", key.substr(key.find('.') + 1),
+                         text_of(kConstants[i], std::exp(x[i])));
+  }
+  return out;
+}
+
+// `x`: where the fit starts, and then what it found.
+FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f,
+                         const std::string& date, std::vector<double>& x) {
+  // An even spread over the table, which is sorted by what was run.
+  std::vector<Row> some;
+  const std::size_t n = std::min(rows.size(), kMostRows);
+  for (std::size_t i = 0; i < n; ++i) some.push_back(std::move(rows[i * rows.size() / n]));
+  f.rows = n;
+  std::map<std::string, double> groups;
+  for (const Row& r : some) groups[r.left_out_with] += 1;
+  for (Row& r : some) r.weight = 1 / std::sqrt(groups.at(r.left_out_with));
+  ServiceFit fit(runner, std::move(some), x);
+  Percents before, after, left_out;
+  for (int round = 0; round < kRounds; ++round) {
+    fit.simulate(x);
+    if (round == 0)
+      for (Row& r : fit.rows()) before.add(fit.errors(r, x));
+    x = fit.fit(x, "");
+  }
+  fit.simulate(x);
+  for (Row& r : fit.rows()) after.add(fit.errors(r, x));
+  std::vector<LeftOut> judged;
+  for (const auto& [group, count] : groups) {
+    if (fit.rows().size() - static_cast<std::size_t>(count) < kLeastRows) continue;  // no fit
+    const std::vector<double> others = fit.fit(x, group);
+    for (Row& r : fit.rows()) {
+      if (r.left_out_with != group) continue;
+      const Errors errors = fit.errors(r, others);
+      left_out.add(errors);
+      if (const auto one = fit.left_out(r, others, errors)) judged.push_back(*one);
+    }
+  }
+  ask_errors(judged, f);
+  f.tpot_before = before.median(0), f.ttft_before = before.median(1);
+  f.tpot_after = after.median(0), f.ttft_after = after.median(1);
+  f.tpot_left_out = left_out.median(0), f.ttft_left_out = left_out.median(1);
+  f.yaml = recipe(f, x, date);
+  return f;
+}
+
+}  // namespace
+
+std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const std::string& date,
+                                         const Bundle& bundle) {
+  Runner runner(bundle);
+  std::vector<MeasuredRow> read;
+  std::vector<RefusedRow> refused;
+  read_inference_rows(dir, "serving_steady", runner.catalog(), read, refused);
+  std::map<std::pair<std::string, std::string>, std::vector<Row>> classes;
+  for (MeasuredRow& row : read) {
+    const std::string gpu_class(engine_gpu_class(runner.catalog().gpu(row.system)));
+    if (gpu_class.empty() || !fits_engines(row.group) || distrusted(row)) continue;
+    Row r;
+    r.left_out_with = row.scenario.model + " on " + row.system;
+    r.row = std::move(row);
+    classes[{r.row.engine, gpu_class}].push_back(std::move(r));
+  }
+  std::vector<FittedServices> results;
+  std::map<std::string, std::pair<std::string, std::vector<double>>> hosts;  // by engine
+  for (auto& [key, rows] : classes) {
+    FittedServices f;
+    std::tie(f.engine, f.gpu_class) = key;
+    const auto host = hosts.find(f.engine);
+    std::vector<double> x;
+    for (std::size_t i = 0; i < kConstants.size(); ++i)
+      x.push_back(host != hosts.end() && of_host(kConstants[i].key)
+                      ? host->second.second[i]
+                      : std::log(kConstants[i].start));
+    f.rows = rows.size();
+    const bool one_group = std::all_of(rows.begin(), rows.end(), [&](const Row& r) {
+      return r.left_out_with == rows.front().left_out_with;
+    });
+    if (rows.size() < kLeastRows) {
+      f.skipped = fmt::format("{} rows, at least {} are needed", rows.size(), kLeastRows);
+    } else if (one_group) {
+      f.skipped =
+          fmt::format("all rows are {}: nothing would judge the fit", rows[0].left_out_with);
+    } else {
+      f = fit_class(runner, std::move(rows), std::move(f), date, x);
+      hosts[f.engine] = {f.gpu_class, x};
+    }
+    if (!f.skipped.empty() && host != hosts.end())
+      f.yaml = host_recipe(host->second.first, host->second.second, date);
+    results.push_back(std::move(f));
+  }
+  return results;
+}
+
+}  // namespace orrery

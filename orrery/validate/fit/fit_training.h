@@ -1,0 +1,64 @@
+// `orrery fit training`: what software stacks make of kernels and collectives in a training
+// iteration (training/constants.h), from measured iterations (data/training/iteration.csv and, as
+// one more source, the steady steps of mlperf_training.csv).
+//
+// The least squares are training/factor_fit.h's, with normal priors around 1 (around the documented
+// start for the base). A source of n rows weighs as sqrt(n): 186 rows of one are not 186 witnesses.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "orrery/base/bundle.h"
+#include "orrery/training/fit/factor_fit.h"
+#include "orrery/training/iteration/constants.h"
+#include "orrery/validate/report/report.h"
+#include "orrery/validate/rows/training_rows.h"
+
+namespace orrery {
+
+// A usable row and the parts of its iteration.
+struct TrainingCase {
+  TrainingRow row;
+  Gpu gpu;
+  IterationParts parts;
+
+  MeasuredIteration measured() const;  // borrows from this; without groups and weight
+  // Log of predicted over measured.
+  double error(const TrainingConstants& constants) const;
+};
+
+// The usable rows of both tables of `dir`; those that kernels or networks cannot answer are in
+// `refused`.
+std::vector<TrainingCase> training_cases(const std::filesystem::path& dir, const Bundle& bundle,
+                                         std::vector<RefusedRow>& refused);
+
+// The parts of a row's iteration, whatever it states of time.
+TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle& bundle);
+
+// What a fit believes before it sees a row. Chosen by leaving out one more source inside every fold
+// of `orrery validate training`, not on the rows that judge.
+struct FitSettings {
+  double kernels = 0.5;  // deviation of the logarithm of a base factor of computation
+  double shares = 0.5;   // the same of what communication exposes
+  double host = 0.7;     // of launches, host and optimizer
+  double stack = 0.67;   // deviations of a stack's factors, over those of the base
+  double gpu = 0.67;     // of an architecture's
+  double both = 0.25;    // of a stack's on an architecture
+  double format = 0.67;  // of a number format's
+  double year = 0.2;     // of what a year changes in a stack
+  double noise = 0.08;   // scale of a row's error
+  double crowd = 0.5;    // a source of n rows weighs n^(1 - crowd)
+  double assumed = 0.5;  // weight of a row whose micro batch is assumed
+};
+
+// Fits a table to the trusted ones of `cases`, from `prior`, whose groups' factors are the priors'
+// means.
+ConstantTable fit_constants(const std::vector<const TrainingCase*>& cases,
+                            const ConstantTable& prior, const FitSettings& settings = {});
+
+TrainingConstants constants_of(const ConstantTable& table, const TrainingCase& c);
+
+}  // namespace orrery

@@ -1,0 +1,252 @@
+#include "orrery/validate/judge/areas.h"
+
+#include <fmt/format.h>
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+
+#include <array>
+#include <atomic>
+#include <exception>
+#include <map>
+
+#include "orrery/base/error.h"
+#include "orrery/validate/judge/inference.h"
+#include "orrery/validate/judge/layers.h"
+#include "orrery/validate/judge/network.h"
+#include "orrery/validate/judge/neusight.h"
+#include "orrery/validate/judge/peers.h"
+#include "orrery/validate/judge/serving.h"
+#include "orrery/validate/judge/steps.h"
+#include "orrery/validate/judge/training.h"
+#include "orrery/validate/judge/training_memory.h"
+#include "orrery/validate/rows/mlperf_rows.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::array<ValidationArea, 9> kAreas = {{
+    {"kernels", "kernels", "kernels",
+     "Single calls of kernels. Judged are the shapes (15 %) that the fits of catalog/kernels leave "
+     "out; their neighbours on the sweeps' grids are fitted. The roofline is max(flops / peak, "
+     "bytes / bandwidth)."},
+    {"layers", "layers", "layers",
+     "Layers as they run inside an engine, from kernels. fitted: yes at the small layers that "
+     "these "
+     "rows fitted."},
+    {"steps", "inference/request_level", "inference/request_level",
+     "Decode steps of running services, a second each. Nothing of these rows is fitted."},
+    {"inference", "inference", "inference/single_request.csv",
+     "Single requests, static batches and closed loops by the closed forms. fitted: yes where the "
+     "row's group (model, format, system, framework) may have fitted its engine's constants; no "
+     "where it never did."},
+    {"serving", "inference", "inference/serving_steady.csv",
+     "Services under load by simulation, request by request; \"(transferred)\" as if no layer had "
+     "been measured on that GPU. fitted: as above."},
+    {"network", "", "network/measured.csv",
+     "Collectives, by size. The constants are fitted on rows of these tables: errors of the fit, "
+     "not of new networks (groups left out: docs/network.md). Beside it a ring of the data sheet "
+     "(alpha-beta) and ASTRA-sim."},
+    {"training", "training", "training/iteration.csv",
+     "Training iterations. left-out source: by constants fitted without the row's source; covered: "
+     "another source has that GPU and number format. three own rows: the same after three rows of "
+     "the user's own, drawn ten times. mlperf: left out as one source."},
+    {"training-memory", "training", "training/iteration.csv",
+     "Memory of a training rank, each source left out of the fit in turn. Undescribed rows do not "
+     "say what was measured or how; they are reported and judge nothing."},
+    {"neusight", "training", "training/neusight_labels.csv",
+     "Whole models in fp32 eager PyTorch, beside NeuSight and its own competitors. Kernels are "
+     "fitted on sweeps of single kernels; of these rows only the width of the intervals is."},
+}};
+
+// Areas by how long they take, the longest first.
+constexpr std::array<std::string_view, 9> kByTime = {"kernels",   "serving",  "training",
+                                                     "inference", "layers",   "training-memory",
+                                                     "network",   "neusight", "steps"};
+
+std::string question_of(const TrainingRow& r) {
+  const TrainingJob& j = r.job;
+  const TrainingPlan& p = j.plan;
+  std::string out = fmt::format("{} {} on {} {} of {}, {}", r.model_id, r.dtype, r.gpus, r.gpu,
+                                r.node.id, r.stack.name);
+  const auto add = [&out](const char* name, auto value, auto usual) {
+    if (value != usual) out += fmt::format(", {} {}", name, value);
+  };
+  const auto flag = [&out](const char* name, bool on) {
+    if (on) out += fmt::format(", {}", name);
+  };
+  add("tp", p.tp, 1), add("pp", p.pp, 1), add("vp", p.vp, 1), add("dp", p.dp, 1);
+  add("cp", p.cp, 1), add("ep", p.ep, 1), add("etp", p.etp, 0), add("zero", p.zero, 0);
+  add("shard", p.shard, 0);
+  if (!p.schedule.empty()) out += ", " + p.schedule;
+  out += fmt::format(", seq {}, micro {}, global {}, recompute {}", j.seq, j.micro_batch,
+                     j.global_batch, to_text(j.recompute));
+  add("layers", j.recompute_layers, 0);
+  if (j.tuning != Tuning::kFull) out += fmt::format(", {} {}", to_text(j.tuning), j.lora_rank);
+  flag("compiled", r.compiled), flag("sequence parallel", p.sequence_parallel);
+  flag("tp overlap", p.tp_overlap), flag("no dp overlap", !p.dp_overlap);
+  flag("no flash", !j.flash), flag("fused loss", j.fused_cross_entropy);
+  flag("offload", j.offload_optimizer), flag("offload activations", j.offload_activations);
+  return out;
+}
+
+// Questions of training rows, by what reports call the row.
+std::map<std::string, std::string> training_questions(const std::filesystem::path& dir,
+                                                      const Bundle& bundle) {
+  const Catalog catalog(bundle);
+  std::map<std::string, std::string> out;
+  for (const TrainingRow& r : read_training_rows(dir, catalog, bundle))
+    out[r.name()] = question_of(r);
+  if (!std::filesystem::exists(dir / "mlperf_training.csv")) return out;
+  for (const TrainingRow& r : read_mlperf_rows(dir, catalog, bundle))
+    out[r.name()] = question_of(r);
+  return out;
+}
+
+void add_questions(const std::filesystem::path& dir, const Bundle& bundle,
+                   std::vector<ValidationRow>& rows) {
+  const auto questions = training_questions(dir, bundle);
+  for (ValidationRow& r : rows) {
+    if (const auto found = questions.find(r.row); found != questions.end()) r.what = found->second;
+    if (const auto source = r.by.find("source"); source != r.by.end()) r.source = source->second;
+  }
+}
+
+ValidationReport training_rows(const std::filesystem::path& dir, const std::string& table,
+                               const Bundle& bundle, std::vector<std::string>& remarks_out) {
+  TrainingValidation v = validate_training(dir, table, bundle);
+  add_questions(dir, bundle, v.report.rows);
+  for (const PeerIteration& p : v.peers) {
+    ValidationRow r;
+    r.by = {{"table", "peer_calculon"}};
+    r.row = r.what = p.name;
+    r.measured = p.published.value();
+    r.predicted = r.low50 = r.high50 = r.low90 = r.high90 = p.orrery.value();
+    r.origin = Origin::kFitted;
+    r.peers["Calculon"] = p.peer.value();
+    v.report.rows.push_back(std::move(r));
+  }
+  if (v.all_pairs.pairs > 0)
+    remarks_out.push_back(fmt::format(
+        "Two measured layouts of one job: the faster one is predicted to be the faster in {:.1f} % "
+        "of {} pairs, in {:.1f} % of the {} whose times differ beyond the noise.",
+        v.all_pairs.percent(), v.all_pairs.pairs, v.distinct_pairs.percent(),
+        v.distinct_pairs.pairs));
+  return std::move(v.report);
+}
+
+// Of collectives: "measured.csv:2 B200_SXM x16 1024 B".
+void add_systems(std::vector<ValidationRow>& rows) {
+  for (ValidationRow& r : rows) {
+    const std::size_t begin = r.row.find(' ') + 1;
+    r.by["system"] = r.row.substr(begin, r.row.find(' ', begin) - begin);
+  }
+}
+
+ValidationReport rows_of(std::string_view area, const std::filesystem::path& dir,
+                         const std::string& table, const Bundle& bundle,
+                         std::vector<std::string>& remarks_out) {
+  ValidationReport r;
+  if (area == "layers") return validate_layers(dir, table, bundle);
+  if (area == "steps") return validate_steps(dir, table, bundle);
+  if (area == "network") {
+    r = validate_network(dir, table, bundle);
+    add_systems(r.rows);
+    return r;
+  }
+  if (area == "training") return training_rows(dir, table, bundle, remarks_out);
+  if (area == "inference" || area == "serving") {
+    r = area == "serving" ? validate_serving(dir, table, bundle)
+                          : validate_inference(dir, table, bundle);
+    add_inference_peers(dir, r.rows);
+  } else if (area == "training-memory") {
+    r = validate_training_memory(dir, table, bundle);
+    add_questions(dir, bundle, r.rows);
+  } else {
+    r = validate_neusight(dir, table, bundle);
+    add_neusight_peers(dir, r.rows);
+  }
+  return r;
+}
+
+}  // namespace
+
+std::span<const ValidationArea> validation_areas() { return kAreas; }
+
+const ValidationArea& validation_area(const std::string& name) {
+  std::vector<std::string> names = {"all"};
+  for (const ValidationArea& area : kAreas) {
+    if (name == area.name) return area;
+    names.emplace_back(area.name);
+  }
+  throw InputError(fmt::format("validate: expected {}, got '{}'{}", fmt::join(names, ", "), name,
+                               did_you_mean(name, names)));
+}
+
+AreaNotes validate_area(const ValidationArea& area, const std::filesystem::path& dir,
+                        const KernelValidation& kernels, const Bundle& bundle,
+                        const EachRow& each) {
+  AreaNotes notes;
+  if (std::string_view(area.name) == "kernels") {
+    notes.refused = validate_kernels(dir, kernels, bundle, each).refused;
+    return notes;
+  }
+  ValidationReport report = rows_of(area.name, dir, kernels.table, bundle, notes.remarks);
+  for (const ValidationRow& row : report.rows) each(row);
+  notes.refused = std::move(report.refused);
+  return notes;
+}
+
+AccuracyArea accuracy_of(const ValidationArea& area, const std::filesystem::path& dir,
+                         const KernelValidation& kernels, const Bundle& bundle) {
+  AccuracyTally tally(area.name);
+  AreaNotes notes =
+      validate_area(area, dir, kernels, bundle, [&](const ValidationRow& row) { tally.add(row); });
+  AccuracyArea out = tally.area(notes.refused);
+  out.about = area.about;
+  out.remarks = std::move(notes.remarks);
+  return out;
+}
+
+void for_each_area(const std::filesystem::path& data,
+                   const std::function<void(const ValidationArea&, const std::filesystem::path& dir,
+                                            std::size_t index)>& run) {
+  std::vector<std::size_t> wanted;
+  for (const std::string_view name : kByTime) {
+    const ValidationArea& area = validation_area(std::string(name));
+    if (std::filesystem::exists(data / area.needs))
+      wanted.push_back(static_cast<std::size_t>(&area - kAreas.data()));
+  }
+  if (wanted.empty())
+    throw InputError(
+        fmt::format("{}: no tables of any area (such as {})", data.string(), kAreas.front().needs));
+  std::array<std::exception_ptr, kAreas.size()> failures;
+  std::atomic<std::size_t> begun = 0;
+  const auto next = [&](const auto&) {
+    // Whichever thread is free takes the longest that is left.
+    const std::size_t index = wanted[begun++];
+    try {
+      run(kAreas[index], data / kAreas[index].folder, index);
+    } catch (...) {
+      failures[index] = std::current_exception();
+    }
+  };
+  // One area a task: none waits behind another in its thread.
+  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, wanted.size(), 1), next,
+                    tbb::simple_partitioner());
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+std::vector<AccuracyArea> validate_all(const std::filesystem::path& data, const Bundle& bundle) {
+  std::vector<AccuracyArea> out(kAreas.size());
+  for (std::size_t i = 0; i < kAreas.size(); ++i) {
+    out[i].name = kAreas[i].name, out[i].about = kAreas[i].about;
+    out[i].remarks = {fmt::format("No data: the folder has no `{}`.", kAreas[i].needs)};
+  }
+  for_each_area(data, [&](const ValidationArea& area, const std::filesystem::path& dir,
+                          std::size_t index) { out[index] = accuracy_of(area, dir, {}, bundle); });
+  return out;
+}
+
+}  // namespace orrery

@@ -1,0 +1,464 @@
+#include "orrery/validate/judge/kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <tuple>
+#include <unordered_map>
+
+#include "orrery/base/csv.h"
+#include "orrery/base/error.h"
+#include "orrery/base/random.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/kernel/families/family.h"
+#include "orrery/kernel/fit/calibrate.h"
+#include "orrery/kernel/fit/fit.h"
+#include "orrery/kernel/fit/samples.h"
+#include "orrery/kernel/tiers/calibration.h"
+#include "orrery/kernel/tiers/kernel_model.h"
+
+namespace orrery {
+namespace {
+
+using Key = std::map<std::string, std::string>;
+
+constexpr std::array<std::pair<std::string_view, JudgedTier>, 4> kTiers = {
+    {{"best", JudgedTier::kBest},
+     {"measured", JudgedTier::kMeasured},
+     {"transferred", JudgedTier::kTransferred},
+     {"analytical", JudgedTier::kAnalytical}}};
+
+// Errors of the predictions and of the plain roofline on the same rows.
+struct Errors {
+  ErrorSample predicted, roofline;
+};
+
+// Groups of every row: its full key, coarser ones, and all rows.
+class Groups {
+ public:
+  // `key` as text, for a quick look; made into a Key the first time only.
+  template <class MakeKey>
+  std::vector<Errors*>& of(const std::string& key, const MakeKey& make) {
+    const auto [at, is_new] = quick_.try_emplace(key);
+    if (is_new) {
+      const Key full = make();
+      at->second.push_back(&all_);
+      for (const std::set<std::string>& kept : kept_) {
+        Key coarse;
+        for (const auto& [name, value] : full) {
+          if (kept.contains(name)) coarse.emplace(name, value);
+        }
+        if (coarse != full) add(at->second, coarse);
+      }
+      add(at->second, full);
+    }
+    return at->second;
+  }
+
+  void write(ErrorReport& report) const {
+    report.pooled = group({}, all_);
+    for (const auto& [key, errors] : groups_) report.groups.push_back(group(key, errors));
+    const auto place = [](const ErrorGroup& g) { return std::pair(g.by.at("table"), g.by.size()); };
+    std::stable_sort(report.groups.begin(), report.groups.end(),
+                     [&](const ErrorGroup& a, const ErrorGroup& b) { return place(a) < place(b); });
+  }
+
+ private:
+  void add(std::vector<Errors*>& to, const Key& key) {
+    Errors* errors = &groups_[key];
+    if (std::find(to.begin(), to.end(), errors) == to.end()) to.push_back(errors);
+  }
+  static ErrorGroup group(const Key& key, const Errors& errors) {
+    return {key, errors.predicted.summary(), errors.roofline.summary().mape,
+            key.contains("dtype") || (key.contains("tier") && key.contains("system"))};
+  }
+
+  const std::vector<std::set<std::string>> kept_ = {{"table"},
+                                                    {"table", "tier"},
+                                                    {"table", "system"},
+                                                    {"table", "framework"},
+                                                    {"table", "system", "framework"},
+                                                    {"table", "system", "dtype"}};
+  std::unordered_map<std::string, std::vector<Errors*>> quick_;
+  std::map<Key, Errors> groups_;
+  Errors all_;
+};
+
+// Why rows were refused, each reason once.
+class Refusals {
+ public:
+  void add(const std::string& table, int line, const std::string& why, std::size_t rows = 1) {
+    const auto [at, is_new] = index_.try_emplace({table, why}, refused_.size());
+    if (is_new) {
+      refused_.push_back({line > 0 ? fmt::format("{}:{}", table, line) : table, why, rows});
+    } else {
+      refused_[at->second].rows += rows;
+    }
+  }
+  std::vector<RefusedRow> take() { return std::move(refused_); }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::size_t> index_;
+  std::vector<RefusedRow> refused_;
+};
+
+// The number formats of a row as its table spells them: one column, or those of operands and cache.
+class DtypeColumns {
+ public:
+  explicit DtypeColumns(const CsvReader& csv) : one_(csv.find("dtype")), kv_(csv.find("kv_dtype")) {
+    for (const char* name : {"attn_dtype", "mla_dtype"}) {
+      if (!one_) one_ = csv.find(name);
+    }
+  }
+  void append(const CsvReader& csv, std::string& to) const {
+    if (!one_) return;
+    to += csv.text(*one_);
+    if (kv_ && csv.text(*kv_) != csv.text(*one_)) to.append("/").append(csv.text(*kv_));
+  }
+
+ private:
+  std::optional<int> one_, kv_;
+};
+
+class KernelJudge {
+ public:
+  KernelJudge(std::filesystem::path dir, const KernelValidation& options, const Bundle& bundle,
+              const std::function<void(const ValidationRow&)>& each)
+      : dir_(std::move(dir)), options_(options), bundle_(bundle), catalog_(bundle), each_(each) {
+    for (const std::string& system : options.fit_on) fit_on_.insert(catalog_.gpu(system).id);
+    all_rows_ = options.all_rows.value_or(!fit_on_.empty());
+  }
+
+  // Surfaces fitted on the systems of fit_on alone take the place of the catalog's.
+  void fit_again(const std::vector<const KernelFamily*>& families) {
+    std::map<std::string, std::string> files;
+    for (const KernelFamily* family : families) {
+      for (const std::string& path :
+           bundle_.list(fmt::format("kernels/{}", family->name()), ".txt")) {
+        for (const std::string& id : fit_on_) {
+          if (path.ends_with(fmt::format("-{}.txt", id))) files[path] = bundle_.find(path)->content;
+        }
+      }
+      const KernelFit fit = fit_kernels(dir_, std::string(family->name()), "", bundle_, fit_on_);
+      for (const auto& [path, text] : fit.files) files[path] = text;
+    }
+    bundle_ = bundle_.replacing("kernels", std::move(files));
+  }
+
+  // Draws the rows that calibrate and replaces the bundle's calibrations by theirs.
+  void calibrate(const KernelFamily& family, const std::string& table,
+                 const std::filesystem::path& file) {
+    last_drawn_.clear();
+    using Drawn = std::map<std::uint64_t, MeasuredCall>;  // by the hash of the row
+    std::map<ClassOfGpu, std::pair<const Gpu*, Drawn>> classes;
+    each_row(family, table, file, nullptr, [&](const Row& row) {
+      auto& [gpu, drawn] = classes[class_of(row)];
+      gpu = &row.gpu;
+      const std::uint64_t hash = draw(row.sample);
+      if (drawn.size() == options_.points && hash >= drawn.rbegin()->first) return;
+      drawn.try_emplace(hash, MeasuredCall{row.sample, Seconds(row.measured)});
+      if (drawn.size() > options_.points) drawn.erase(std::prev(drawn.end()));
+    });
+    std::map<std::string, std::pair<const Gpu*, std::vector<MeasuredCall>>> gpus;
+    for (const auto& [key, entry] : classes) {
+      const auto& [gpu, drawn] = entry;
+      last_drawn_[key] = drawn.rbegin()->first;
+      auto& [its_gpu, calls] = gpus[gpu->id];
+      its_gpu = gpu;
+      for (const auto& [hash, call] : drawn) calls.push_back(call);
+    }
+    for (const auto& [id, entry] : gpus) {
+      const PointFit fit = orrery::calibrate(family, *entry.first, entry.second, bundle_, tier());
+      calibrations_.insert(fit.files.begin(), fit.files.end());
+    }
+    bundle_ = bundle_.replacing("calibration", calibrations_);
+    models_.clear();
+  }
+
+  void judge(const KernelFamily& family, const std::string& table,
+             const std::filesystem::path& file) {
+    std::string key;
+    each_row(family, table, file, &refused_, [&](const Row& row) {
+      if (options_.points > 0) {
+        const auto drawn = last_drawn_.find(class_of(row));
+        if (drawn != last_drawn_.end() && draw(row.sample) <= drawn->second) return;
+      }
+      const KernelTime t =
+          model_of(row.gpu, row.sample.framework).predict_repeated(row.sample.op, family.name());
+      if (const char* why = not_of_tier(t.time.origin)) {
+        refused_.add(table, row.csv.line(), why);
+        return;
+      }
+      key.assign(table).append("\n").append(row.system).append("\n");
+      key.append(row.sample.framework).append("\n").append(to_text(t.time.origin)).append("\n");
+      const std::size_t before = key.size();
+      row.dtype.append(row.csv, key);
+      count(key, std::string_view(key).substr(before), row, t);
+    });
+  }
+
+  void refuse_table(const std::string& table, std::size_t rows, const std::string& why) {
+    refused_.add(table, 0, why, rows);
+  }
+
+  ErrorReport report() {
+    ErrorReport out;
+    out.area = "kernels";
+    out.refused = refused_.take();
+    groups_.write(out);
+    return out;
+  }
+
+ private:
+  // A row that may judge.
+  struct Row {
+    const CsvReader& csv;
+    std::string_view system;
+    const Gpu& gpu;
+    const KernelSample& sample;
+    double measured;  // s
+    const DtypeColumns& dtype;
+  };
+
+  // `refused`: null in a first pass over the table.
+  template <class Use>
+  void each_row(const KernelFamily& family, const std::string& table,
+                const std::filesystem::path& file, Refusals* refused, const Use& use) {
+    CsvReader csv(file);
+    const int system = csv.column("system"), latency = csv.column("latency_us");
+    const DtypeColumns dtype(csv);
+    const auto refuse = [&](const std::string& why) {
+      if (refused) refused->add(table, csv.line(), why);
+    };
+    while (csv.next()) {
+      const System& s = system_of(csv.text(system));
+      if (!s.gpu) {
+        refuse(s.why);
+        continue;
+      }
+      if (fit_on_.contains(s.gpu->id)) continue;
+      KernelSample sample;
+      if (!family.read(csv, table, sample)) {
+        refuse(fmt::format("no kernel class of {}, or known to be unsound", family.name()));
+        continue;
+      }
+      if (sample.kernel_class.ends_with(kForOthers)) {
+        refuse("another version's call, which serves other GPUs");
+        continue;
+      }
+      if (!all_rows_ && !is_left_out(sample)) continue;
+      const double measured = microseconds(csv.number(latency)).value();
+      if (measured <= 0) {
+        refuse("no time");
+        continue;
+      }
+      try {
+        if (measured < family.point(sample.op, *s.gpu, true).least.value() * kImpossible) {
+          refuse("faster than the hardware can be");
+          continue;
+        }
+        use(Row{csv, csv.text(system), *s.gpu, sample, measured, dtype});
+      } catch (const NoData& e) {
+        refuse(e.what());
+      }
+    }
+  }
+
+  using ClassOfGpu = std::tuple<std::string, std::string, std::string>;
+  static ClassOfGpu class_of(const Row& row) {
+    return {row.gpu.id, row.sample.framework, row.sample.kernel_class};
+  }
+  static std::uint64_t draw(const KernelSample& s) {
+    return hash_text(fmt::format("point {} {}", s.shape, describe(s.op)));
+  }
+
+  struct System {
+    std::optional<KernelGpu> gpu;
+    std::string why;  // there is none
+  };
+
+  const System& system_of(std::string_view name) {
+    const auto [at, is_new] = systems_.try_emplace(std::string(name));
+    if (is_new) {
+      try {
+        at->second.gpu = catalog_.gpu(name);
+      } catch (const InputError& e) {
+        at->second.why = e.what();
+      }
+    }
+    return at->second;
+  }
+
+  const KernelModel& model_of(const Gpu& gpu, const std::string& framework) {
+    std::unique_ptr<KernelModel>& model = models_[{gpu.id, framework}];
+    if (!model) {
+      model = make_kernel_model(gpu,
+                                {framework, framework, framework, framework, framework,
+                                 framework == "pytorch" ? framework : ""},
+                                bundle_, tier());
+    }
+    return *model;
+  }
+
+  TierChoice tier() const {
+    return options_.tier == JudgedTier::kTransferred  ? TierChoice::kTransferred
+           : options_.tier == JudgedTier::kAnalytical ? TierChoice::kAnalytical
+                                                      : TierChoice::kBest;
+  }
+
+  const char* not_of_tier(Origin origin) const {
+    if (options_.tier == JudgedTier::kMeasured && origin != Origin::kMeasured)
+      return "no sweep of this kernel class on this GPU";
+    if (options_.tier == JudgedTier::kTransferred && origin != Origin::kTransferred)
+      return "no relative of this GPU serves this kernel class";
+    return nullptr;
+  }
+
+  void count(const std::string& key, std::string_view dtype, const Row& r, const KernelTime& t) {
+    const double measured = r.measured;
+    const auto make = [&] {
+      Key by = {{"table", key.substr(0, key.find('\n'))},
+                {"system", std::string(r.system)},
+                {"framework", r.sample.framework},
+                {"tier", std::string(to_text(t.time.origin))}};
+      if (!dtype.empty()) by.emplace("dtype", dtype);
+      return by;
+    };
+    const double predicted = t.time.value.value(), sigma = t.time.sigma();
+    const double off = std::abs(std::log(measured / predicted));
+    static const double kZ50 = heavy_quantile(0.75), kZ90 = heavy_quantile(0.95);
+    const double half50 = kZ50 * sigma, half90 = kZ90 * sigma;
+    const double roofline = std::max(t.compute, t.memory).value();
+    for (Errors* errors : groups_.of(key, make)) {
+      errors->predicted.add(measured, predicted, off <= half50, off <= half90);
+      errors->roofline.add(measured, roofline, false, false);
+    }
+    if (!each_) return;
+    ValidationRow row;
+    row.by = make();
+    row.row = fmt::format("{}:{}", row.by.at("table"), r.csv.line());
+    row.measured = measured;
+    row.predicted = predicted;
+    row.low50 = predicted * std::exp(-half50), row.high50 = predicted * std::exp(half50);
+    row.low90 = predicted * std::exp(-half90), row.high90 = predicted * std::exp(half90);
+    row.origin = t.time.origin;
+    // Not the framework: the same call is the same question.
+    row.what = fmt::format("{} {}", r.system, describe(r.sample.op));
+    if (!dtype.empty()) row.what.append(", ").append(dtype);
+    row.source = r.sample.framework;
+    row.peers["roofline"] = roofline;
+    each_(row);
+  }
+
+  std::filesystem::path dir_;
+  const KernelValidation& options_;
+  Bundle bundle_;
+  Catalog catalog_;
+  const std::function<void(const ValidationRow&)>& each_;
+  std::set<std::string> fit_on_;  // ids
+  bool all_rows_ = false;
+  std::map<std::string, System> systems_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<KernelModel>> models_;
+  std::map<ClassOfGpu, std::uint64_t> last_drawn_;  // of the table's classes
+  std::map<std::string, std::string> calibrations_;
+  Groups groups_;
+  Refusals refused_;
+};
+
+// "gemm_older" holds rows of the table "gemm": judged when it is asked for.
+std::string_view base_table(std::string_view table) {
+  constexpr std::string_view kOlder = "_older";
+  return table.ends_with(kOlder) ? table.substr(0, table.size() - kOlder.size()) : table;
+}
+
+// Tables of the folder by name; only those with a time.
+std::set<std::string> tables_in(const std::filesystem::path& dir) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    std::string name = entry.path().filename().string();
+    for (const std::string_view ending : {".gz", ".csv"}) {
+      if (name.ends_with(ending)) name = name.substr(0, name.size() - ending.size());
+    }
+    if (name != entry.path().filename().string()) names.insert(name);
+  }
+  return names;
+}
+
+std::size_t rows_in(const std::filesystem::path& file) {
+  CsvReader csv(file);
+  if (!csv.find("latency_us")) return 0;  // a table of another kind: counts, GPUs
+  std::size_t rows = 0;
+  while (csv.next()) ++rows;
+  return rows;
+}
+
+}  // namespace
+
+std::optional<JudgedTier> parse_judged_tier(std::string_view text) {
+  for (const auto& [name, tier] : kTiers) {
+    if (name == text) return tier;
+  }
+  return std::nullopt;
+}
+
+const std::set<std::string>& kernel_row_keys() {
+  static const std::set<std::string> keys = {"table", "system", "framework", "tier", "dtype"};
+  return keys;
+}
+
+ErrorReport validate_kernels(const std::filesystem::path& dir, const KernelValidation& options,
+                             const Bundle& bundle,
+                             const std::function<void(const ValidationRow&)>& each) {
+  if (options.points > kMostCalibrationPoints)
+    throw InputError(fmt::format("validate: --points: at most {}", kMostCalibrationPoints));
+  if (!std::filesystem::is_directory(dir))
+    throw InputError(fmt::format("{}: no such directory", dir.string()));
+  struct Judged {
+    const KernelFamily* family;
+    std::string table;
+  };
+  std::vector<Judged> judged;
+  std::vector<const KernelFamily*> families;
+  const std::set<std::string> tables = tables_in(dir);
+  for (const KernelFamily* family : kernel_families()) {
+    for (const std::string& known : family->tables()) {
+      for (const std::string& table : tables) {
+        if (options.table.empty() ? table != known
+                                  : table != options.table || base_table(table) != known)
+          continue;
+        judged.push_back({family, table});
+        if (families.empty() || families.back() != family) families.push_back(family);
+      }
+    }
+  }
+  if (judged.empty()) {
+    const std::vector<std::string> names(tables.begin(), tables.end());
+    throw InputError(fmt::format("{}: no table{} that a kernel family reads{}", dir.string(),
+                                 options.table.empty() ? "" : " '" + options.table + "'",
+                                 options.table.empty() ? "" : did_you_mean(options.table, names)));
+  }
+  KernelJudge judge(dir, options, bundle, each);
+  if (!options.fit_on.empty()) judge.fit_again(families);
+  for (const Judged& j : judged) {
+    const std::filesystem::path file = *table_file(dir, j.table);
+    if (options.points > 0) judge.calibrate(*j.family, j.table, file);
+    judge.judge(*j.family, j.table, file);
+  }
+  for (const std::string& table : tables) {
+    if (!options.table.empty() || std::any_of(judged.begin(), judged.end(),
+                                              [&](const Judged& j) { return j.table == table; }))
+      continue;
+    if (const std::size_t rows = rows_in(*table_file(dir, table))) {
+      judge.refuse_table(table, rows,
+                         base_table(table) != table
+                             ? "an older version's kernels: asked for by --table"
+                             : "no kernel family reads this table");
+    }
+  }
+  return judge.report();
+}
+
+}  // namespace orrery

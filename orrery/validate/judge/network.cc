@@ -1,0 +1,346 @@
+#include "orrery/validate/judge/network.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "orrery/base/csv.h"
+#include "orrery/base/error.h"
+#include "orrery/network/collectives/cost.h"
+#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/fit/measured_place.h"
+
+namespace orrery {
+namespace {
+
+using Kind = Collective::Kind;
+
+std::optional<Kind> kind_of(std::string_view name) {
+  if (name == "all_reduce") return Kind::kAllReduce;
+  if (name == "all_gather") return Kind::kAllGather;
+  if (name == "reduce_scatter") return Kind::kReduceScatter;
+  if (name == "alltoall") return Kind::kAllToAll;
+  if (name == "broadcast") return Kind::kBroadcast;
+  if (name == "sendrecv") return Kind::kSend;
+  return std::nullopt;
+}
+
+std::string size_class(Bytes bytes) {
+  if (bytes < Bytes(1 << 20)) return "below 1 MiB";
+  return bytes < Bytes(128 << 20) ? "1 to 128 MiB" : "128 MiB and more";
+}
+
+std::string after(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == text.npos) return "";
+  const std::string_view rest = text.substr(at + key.size());
+  return std::string(rest.substr(0, rest.find(';')));
+}
+
+// "ALGO=Ring;PROTO=LL128;NVLS=0"
+NcclForced forced_by(std::string_view tuning) {
+  NcclForced forced{parse_nccl_algorithm(after(tuning, "ALGO=")),
+                    parse_nccl_protocol(after(tuning, "PROTO="))};
+  if (!forced.algorithm && after(tuning, "NVLS=") == "0") forced.algorithm = NcclAlgorithm::kRing;
+  return forced;
+}
+
+struct Question {
+  std::string row, gpu, fabric, collective, stack = "nccl", tuning, source;
+  int ranks = 2, nodes = 1;
+  Bytes bytes;
+  double measured_us = 0;
+  NcclForced forced;
+};
+
+// ASTRA-sim's predictions for eight NPUs on a switch: collective to log(bytes of nccl-tests) to
+// log(us).
+class AstraSim {
+ public:
+  explicit AstraSim(const std::filesystem::path& file) {
+    if (!std::filesystem::exists(file)) return;
+    CsvReader csv(file);
+    const int backend = csv.column("backend"), topology = csv.column("topology"),
+              npus = csv.column("npus_per_dim"), algorithm = csv.column("algorithm"),
+              collective = csv.column("collective"), bytes = csv.column("message_bytes"),
+              ns = csv.column("predicted_ns");
+    while (csv.next()) {
+      if (csv.text(backend) != "congestion_aware" || csv.text(topology) != "Switch" ||
+          csv.text(npus) != "8" || csv.text(algorithm) != "ring")
+        continue;
+      // Its all-gather's size is one rank's contribution.
+      const double whole = csv.text(collective) == "all_gather" ? 8 : 1;
+      curves_[std::string(csv.text(collective))][std::log(csv.number(bytes) * whole)] =
+          std::log(csv.number(ns) / 1e3);
+    }
+  }
+  std::optional<double> us(const Question& q) const {
+    if (q.ranks != 8 || q.nodes != 1 || q.fabric != "NVSwitch" ||
+        !(q.gpu.starts_with("H100") || q.gpu.starts_with("H200")))
+      return std::nullopt;
+    const auto curve = curves_.find(q.collective == "alltoall" ? "all_to_all" : q.collective);
+    if (curve == curves_.end()) return std::nullopt;
+    const double x = std::log(q.bytes.value());
+    const auto above = curve->second.lower_bound(x);
+    if (above == curve->second.end()) return std::nullopt;
+    if (above->first == x) return std::exp(above->second);
+    if (above == curve->second.begin()) return std::nullopt;
+    const auto below = std::prev(above);
+    const double part = (x - below->first) / (above->first - below->first);
+    return std::exp(below->second + part * (above->second - below->second));
+  }
+
+ private:
+  std::map<std::string, std::map<double, double>> curves_;
+};
+
+class Judge {
+ public:
+  Judge(const Bundle& bundle, const std::filesystem::path& astra_sim)
+      : bundle_(bundle), catalog_(bundle), astra_sim_(astra_sim) {
+    report_.area = "network";
+  }
+
+  void judge(const Question& q) {
+    try {
+      predict(q);
+    } catch (const Infeasible& e) {
+      report_.refused.push_back({q.row, e.what()});
+    } catch (const NoData& e) {
+      report_.refused.push_back({q.row, e.what()});
+    } catch (const InputError& e) {
+      report_.refused.push_back({q.row, e.what()});
+    }
+  }
+  // A dispatch or combine; `by_bandwidth`: q.measured_us is DeepEP's bandwidth in GB/s instead.
+  void judge(const Question& q, const ExpertExchange& x, bool by_bandwidth) {
+    try {
+      const CollectiveTime t = machine(q).model->exchange(x, Collective::Group::kTensor, q.ranks);
+      // A bandwidth is high where the time is low.
+      const auto figure = [&](double p) {
+        const Seconds s = t.time.quantile(p);
+        return by_bandwidth ? (t.bus_bandwidth * t.time.value).value() / 1e9 / s.value()
+                            : s / microseconds(1);
+      };
+      const auto low = [&](double p) { return figure(by_bandwidth ? 1 - p : p); };
+      report_.rows.push_back({{{"table", "orrery"},
+                               {"metric", by_bandwidth ? "bandwidth" : size_class(q.bytes)},
+                               {"fabric", q.fabric},
+                               {"collective", q.collective}},
+                              fmt::format("{} {} x{}", q.row, q.gpu, q.ranks),
+                              q.measured_us,
+                              figure(0.5),
+                              low(0.25),
+                              low(0.75),
+                              low(0.05),
+                              low(0.95),
+                              t.time.origin,
+                              what(q),
+                              q.source});
+    } catch (const InputError& e) {
+      report_.refused.push_back({q.row, e.what()});
+    }
+  }
+  void refuse(const std::string& row, const std::string& why) {
+    report_.refused.push_back({row, why});
+  }
+  ValidationReport&& result() { return std::move(report_); }
+
+ private:
+  struct Machine {
+    std::optional<Cluster> cluster;
+    std::unique_ptr<NetworkModel> model;
+  };
+
+  static std::string what(const Question& q) {
+    return fmt::format("{} of {} B over {} {} on {} nodes, {}, {}, {}", q.collective,
+                       q.bytes.value(), q.ranks, q.gpu, q.nodes, q.fabric, q.stack, q.tuning);
+  }
+
+  const Machine& machine(const Question& q) {
+    const std::string key =
+        fmt::format("{}|{}|{}|{}|{}", q.gpu, q.ranks, q.nodes, q.fabric, q.stack);
+    Machine& m = machines_[key];
+    if (!m.cluster) {
+      m.cluster = measured_place(catalog_, q.gpu, q.ranks, q.nodes, q.fabric);
+      if (!m.cluster) throw NoData("the source does not describe the network");
+      m.model = make_network_model(*m.cluster, {.tp = q.ranks}, q.stack, bundle_);
+    }
+    return m;
+  }
+
+  void predict(const Question& q) {
+    const Machine& m = machine(q);
+    const Kind kind = *kind_of(q.collective);
+    const Collective c{kind, Collective::Group::kTensor, q.ranks, q.bytes};
+    const Estimate<Seconds> t = m.model->predict(c, q.forced).time;
+    const auto us = [](Seconds s) { return s / microseconds(1); };
+    ValidationRow row{{{"table", "orrery"},
+                       {"metric", size_class(q.bytes)},
+                       {"fabric", q.fabric},
+                       {"collective", q.collective}},
+                      fmt::format("{} {} x{} {} B", q.row, q.gpu, q.ranks, q.bytes.value()),
+                      q.measured_us,
+                      us(t.value),
+                      us(t.quantile(0.25)),
+                      us(t.quantile(0.75)),
+                      us(t.quantile(0.05)),
+                      us(t.quantile(0.95)),
+                      t.origin,
+                      what(q),
+                      q.source};
+    report_.rows.push_back(row);
+    const auto add = [&](const char* who, double predicted) {
+      row.by["table"] = who;
+      row.predicted = row.low50 = row.high50 = row.low90 = row.high90 = predicted;
+      row.origin = Origin::kAnalytical;
+      report_.rows.push_back(row);
+    };
+    add("alpha-beta", us(alpha_beta(*m.cluster, c)));
+    if (const auto theirs = astra_sim_.us(q)) add("astra-sim", *theirs);
+  }
+
+  static Seconds alpha_beta(const Cluster& cluster, const Collective& c) {
+    const GroupLink link = cluster.link(c.ranks);
+    const bool direct = c.kind == Kind::kAllToAll || c.kind == Kind::kSend;
+    const auto algorithm = direct ? CollectiveAlgorithm::kDirect : CollectiveAlgorithm::kRing;
+    // A ring over several nodes passes each port with every node's share.
+    const BytesPerSecond bandwidth =
+        link.nodes > 1 && !direct ? link.bandwidth * link.ranks_per_node : link.bandwidth;
+    return collective_steps(c.kind, algorithm, c.ranks) * link.fabric->latency +
+           collective_volume(c.kind, algorithm, c.ranks, c.bytes) / bandwidth;
+  }
+
+  const Bundle& bundle_;
+  Catalog catalog_;
+  AstraSim astra_sim_;
+  std::map<std::string, Machine> machines_;
+  ValidationReport report_;
+};
+
+// "tokens=4096;hidden=7168;topk=8;fp8;SMs=24" of a row of `version` "V1 low-latency".
+ExpertExchange exchange_of(std::string_view collective, std::string_view version,
+                           std::string_view tuning) {
+  ExpertExchange x;
+  const auto number = [&](std::string_view key, std::int64_t otherwise) {
+    const std::string text = after(tuning, key);
+    std::int64_t v = otherwise;
+    std::from_chars(text.data(), text.data() + text.size(), v);
+    return v;
+  };
+  x.combine = collective == "moe_combine";
+  x.low_latency = version.find("low-latency") != std::string_view::npos;
+  x.tokens = number("tokens=", x.tokens);
+  x.hidden = static_cast<int>(number("hidden=", x.hidden));
+  x.top_k = static_cast<int>(number("topk=", x.top_k));
+  x.sms = static_cast<int>(number("SMs=", x.sms));
+  return x;
+}
+
+void read_measured(const std::filesystem::path& file, Judge& judge) {
+  CsvReader csv(file);
+  const int collective = csv.column("collective"), gpu = csv.column("gpu"),
+            ranks = csv.column("n_gpus"), nodes = csv.column("nodes"),
+            fabric = csv.column("fabric"), tuning = csv.column("tuning"),
+            bytes = csv.column("message_bytes"), time = csv.column("time_us"),
+            in_place = csv.column("time_inplace_us"), source = csv.column("source"),
+            bus = csv.column("busbw_GBps"), version = csv.column("version");
+  while (csv.next()) {
+    const std::string row = fmt::format("measured.csv:{}", csv.line());
+    const bool exchange = csv.text(collective).starts_with("moe_");
+    if (!exchange && !kind_of(csv.text(collective))) {
+      judge.refuse(row, "a collective that is not modelled");
+      continue;
+    }
+    if (!exchange && (csv.empty(bytes) || csv.empty(time))) {
+      judge.refuse(row, "no size or no time");
+      continue;
+    }
+    Question q;
+    q.row = row;
+    q.gpu = csv.text(gpu);
+    q.fabric = fabric_spelling(csv.text(fabric), csv.text(tuning));
+    q.collective = csv.text(collective);
+    q.ranks = static_cast<int>(csv.integer(ranks));
+    q.nodes = static_cast<int>(csv.integer(nodes));
+    q.tuning = csv.text(tuning);
+    if (exchange) q.tuning.append(", ").append(csv.text(version));
+    q.source = csv.text(source);
+    if (exchange) {
+      const bool by_bandwidth = csv.empty(time);
+      q.bytes = Bytes(csv.optional_number(bytes).value_or(0));
+      q.measured_us = csv.number(by_bandwidth ? bus : time);
+      judge.judge(q, exchange_of(csv.text(collective), csv.text(version), csv.text(tuning)),
+                  by_bandwidth);
+      continue;
+    }
+    q.bytes = Bytes(csv.number(bytes));
+    q.measured_us = std::min(csv.number(time), csv.optional_number(in_place).value_or(1e30));
+    q.forced = forced_by(csv.text(tuning));
+    const std::string_view from = csv.text(source);
+    const bool vidur = from.starts_with("vidur");
+    // Chosen by these very rows (docs/network.md): A100's do not show the loop.
+    const bool loop = from.starts_with("vidur:h100") || q.collective == "sendrecv";
+    if (vidur || from.starts_with("stas00")) q.stack = loop ? "pytorch-loop" : "pytorch";
+    judge.judge(q);
+  }
+}
+
+void read_kernels(const std::filesystem::path& file, Judge& judge) {
+  CsvReader csv(file);
+  const int system = csv.column("system"), framework = csv.column("framework"),
+            op = csv.column("op"), dtype = csv.column("dtype"), gpus = csv.column("gpus"),
+            elements = csv.column("elements"), latency = csv.column("latency_us");
+  while (csv.next()) {
+    if (csv.text(framework) != "nccl" || !kind_of(csv.text(op))) continue;
+    Question q;
+    q.row = fmt::format("collective_nccl:{}", csv.line());
+    q.gpu = csv.text(system);
+    for (char& c : q.gpu) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    q.fabric = q.gpu == "L40S" ? "PCIe" : "NVSwitch";
+    q.collective = csv.text(op);
+    q.ranks = static_cast<int>(csv.integer(gpus));
+    const bool half = csv.text(dtype) == "half";
+    q.bytes = Bytes(csv.number(elements) * (half ? 2 : 1));
+    q.measured_us = csv.number(latency);
+    q.tuning = csv.text(dtype);
+    q.source = "collective_nccl";
+    if (!half && q.collective == "all_reduce") q.forced.algorithm = NcclAlgorithm::kRing;
+    judge.judge(q);
+  }
+}
+
+}  // namespace
+
+ValidationReport validate_network(const std::filesystem::path& dir, const std::string& table,
+                                  const Bundle& bundle) {
+  const auto find = [&](const char* folder, const char* name) {
+    const auto below = dir / folder / name;
+    return std::filesystem::exists(below) ? below : dir / name;
+  };
+  if (!table.empty() && table != "measured" && table != "collective_nccl") {
+    throw InputError(
+        fmt::format("expected the table measured or collective_nccl, got '{}'", table));
+  }
+  Judge judge(bundle, find("network", "astra_sim.csv"));
+  bool any = false;
+  const auto read = [&](const char* name, const std::filesystem::path& file, auto reader) {
+    if ((!table.empty() && table != name) || !std::filesystem::exists(file)) return;
+    any = true;
+    reader(file, judge);
+  };
+  read("measured", find("network", "measured.csv"), read_measured);
+  read("collective_nccl", find("kernels", "collective_nccl.csv.gz"), read_kernels);
+  if (!any) {
+    throw InputError(fmt::format(
+        "{}: no measured.csv and no collective_nccl.csv.gz, here or in network/ and kernels/",
+        dir.string()));
+  }
+  return judge.result();
+}
+
+}  // namespace orrery

@@ -1,0 +1,176 @@
+#include "orrery/validate/judge/serving.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/base/error.h"
+#include "orrery/base/estimate.h"
+#include "orrery/base/quantile.h"
+#include "orrery/kernel/tiers/layer_times.h"
+#include "orrery/scenario/runner.h"
+#include "orrery/serving/cluster/simulation.h"
+#include "orrery/serving/steps/step_clock.h"
+#include "orrery/validate/rows/engine_run.h"
+#include "orrery/validate/rows/inference_rows.h"
+
+namespace orrery {
+namespace {
+
+double mean(const std::vector<double>& x) {
+  double sum = 0;
+  for (double v : x) sum += v;
+  return sum / static_cast<double>(x.size());
+}
+
+struct Figures {
+  std::vector<double> ttft, tpot, e2e;  // of requests, ms
+  void add(double first, double last, std::int64_t output) {
+    ttft.push_back(first * 1e3);
+    e2e.push_back(last * 1e3);
+    if (output > 1) tpot.push_back((last - first) / static_cast<double>(output - 1) * 1e3);
+  }
+};
+
+// The run's figures with every step at so many deviations of its error.
+Figures simulated(const EngineRun& run, const RequestLoad& load, double deviations) {
+  StepClock clock(run.steps(), {1, deviations});
+  const SimulationResult r = simulate(run.config(), load, clock);
+  Figures f;
+  for (const RequestRecord& q : r.records) {
+    if (q.outcome == Outcome::kDone) f.add(q.ttft().value(), q.e2e().value(), q.output);
+  }
+  return f;
+}
+
+// `table`: what the rows are called.
+void validate_run(const EngineRun& run, const std::string& table, ValidationReport& report) {
+  std::vector<RunRequest> requests = run.requests;
+  std::sort(requests.begin(), requests.end(),
+            [](const RunRequest& a, const RunRequest& b) { return a.queued < b.queued; });
+  RequestLoad load;
+  Figures measured;
+  for (const RunRequest& r : requests) {
+    Request q;
+    q.arrival = sim_seconds(r.queued);
+    q.input = static_cast<std::int32_t>(r.input);
+    q.output = static_cast<std::int32_t>(r.output);
+    load.requests.push_back(q);
+    measured.add(r.first - r.queued, r.last - r.queued, r.output);
+  }
+  const auto error = run.steps().time({{{32, 1, 1024}}}).total;
+  const auto at = [&](double p) { return simulated(run, load, normal_quantile(p)); };
+  const Figures predicted = simulated(run, load, 0);
+  const Figures low50 = at(0.25), high50 = at(0.75), low90 = at(0.05), high90 = at(0.95);
+  const auto row = [&](const char* metric, auto of, Origin origin) {
+    ValidationRow v;
+    v.by = {{"table", table},
+            {"metric", metric},
+            {"system", run.gpu.id},
+            {"engine", run.deployment.engine.id},
+            {"fitted", "no"}};
+    v.row = table + ":" + metric;
+    v.measured = of(measured);
+    v.predicted = of(predicted);
+    v.low50 = of(low50), v.high50 = of(high50), v.low90 = of(low90), v.high90 = of(high90);
+    v.origin = origin;
+    report.rows.push_back(std::move(v));
+  };
+  row("ttft mean", [](const Figures& f) { return mean(f.ttft); }, error.origin);
+  row("ttft p99", [](const Figures& f) { return quantile(f.ttft, 0.99); }, error.origin);
+  row("tpot mean", [](const Figures& f) { return mean(f.tpot); }, error.origin);
+  row("tpot p99", [](const Figures& f) { return quantile(f.tpot, 0.99); }, error.origin);
+  row("e2e mean", [](const Figures& f) { return mean(f.e2e); }, error.origin);
+  row("e2e p99", [](const Figures& f) { return quantile(f.e2e, 0.99); }, error.origin);
+  if (!run.kv_blocks) return;
+  const double blocks = static_cast<double>(run.memory().kv_blocks());
+  report.rows.push_back({{{"table", table},
+                          {"metric", "KV blocks"},
+                          {"system", run.gpu.id},
+                          {"engine", run.deployment.engine.id},
+                          {"fitted", "no"}},
+                         table + ":KV blocks",
+                         static_cast<double>(*run.kv_blocks),
+                         blocks,
+                         blocks,
+                         blocks,
+                         blocks,
+                         blocks,
+                         Origin::kAnalytical});
+}
+
+// The relative intervals of a closed form instead of those of three simulations.
+Metric with_intervals_of(Metric m, const Metric& closed) {
+  const double scale = m.value / closed.value;
+  m.low50 = closed.low50 * scale, m.high50 = closed.high50 * scale;
+  m.low90 = closed.low90 * scale, m.high90 = closed.high90 * scale;
+  return m;
+}
+
+const Metric& metric_of(const Answer& answer, const std::string& name) {
+  const Metric* m = answer.points.at(0).find(name);
+  if (!m) throw NoData(fmt::format("the answer has no {}", name));
+  return *m;
+}
+
+void validate_rows(const std::filesystem::path& dir, const char* table, const Bundle& bundle,
+                   ValidationReport& report) {
+  Runner runner(bundle);
+  std::vector<MeasuredRow> rows;
+  read_inference_rows(dir, table, runner.catalog(), rows, report.refused);
+  for (const MeasuredRow& row : rows) {
+    try {
+      const bool closed =
+          row.scenario.kind == Scenario::Kind::kSteady;  // a closed loop, which has a closed form
+      RunOptions options;
+      options.breakdown = false;
+      options.intervals = !closed;
+      const Answer answer = runner.run(closed ? simulated_service(row) : row.scenario, options);
+      if (const Point& p = answer.points.at(0); !p.feasibility.fits)
+        throw Infeasible(p.feasibility.reason);
+      const Answer form = closed ? runner.run(row.scenario, options) : Answer();
+      for (const MeasuredFigure& figure : row.figures) {
+        const Metric& m = metric_of(answer, figure.answer_name);
+        report.rows.push_back(report_row(
+            row, figure, closed ? with_intervals_of(m, metric_of(form, figure.answer_name)) : m));
+      }
+    } catch (const std::runtime_error& e) {
+      report.refused.push_back({row.reference, e.what()});
+    }
+  }
+}
+
+}  // namespace
+
+ValidationReport validate_serving(const std::filesystem::path& dir, const std::string& table,
+                                  const Bundle& bundle) {
+  ValidationReport report;
+  report.area = "serving";
+  for (const char* known : {"serving_steady", "serving_rate"}) {
+    if (!table.empty() && table != known) continue;
+    if (std::filesystem::exists(dir / fmt::format("{}.csv", known)))
+      validate_rows(dir, known, bundle, report);
+    if (!table.empty()) return report;
+  }
+  const std::filesystem::path below = dir / "request_level";
+  const std::string only = table == "request_level" ? "" : table;
+  for (const auto& run : run_folders(std::filesystem::is_directory(below) ? below : dir, only)) {
+    try {
+      const EngineRun as_is(run, bundle);
+      validate_run(as_is, as_is.name, report);
+      // The same as if no layer had been measured on this GPU.
+      if (bundle.find(layer_times_path(as_is.gpu.id))) {
+        const EngineRun transferred(run, bundle.replacing("layers", {}));
+        validate_run(transferred, as_is.name + " (transferred)", report);
+      }
+    } catch (const NoData& e) {
+      report.refused.push_back({run.filename().string(), e.what()});
+    } catch (const Infeasible& e) {
+      report.refused.push_back({run.filename().string(), e.what()});
+    }
+  }
+  return report;
+}
+
+}  // namespace orrery

@@ -1,0 +1,249 @@
+#include "orrery/validate/judge/training_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlopt.hpp>
+#include <set>
+
+#include "orrery/base/error.h"
+#include "orrery/base/quantile.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kPull = 0.02;  // of one e-fold from a prior, in mean absolute log error
+constexpr int kMostEvaluations = 120;
+constexpr double kInterval50 = 0.674, kInterval90 = 1.645;  // of a normal distribution
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+MemoryReading reading_of(std::string_view kind) {
+  if (has(kind, "nvidia-smi")) return MemoryReading::kDevice;
+  if (has(kind, "allocated") || has(kind, "active")) return MemoryReading::kAllocated;
+  return MemoryReading::kReserved;
+}
+
+// nvidia-smi and the logs of torchtitan, torchtune and nanotron count in MiB and GiB; BigScience
+// prints whole "GB" of nvidia-smi's MiB, thousands of them.
+Bytes unit_of(const TrainingRow& row) {
+  const std::string& kind = row.memory_kind;
+  if (row.source == "bigscience") return Bytes(1000.0 * 1024 * 1024);
+  if (has(kind, "GiB") || has(kind, "nvidia-smi") || row.source == "torchtitan" ||
+      row.source == "torchtune" || row.source == "nanotron")
+    return gibibytes(1);
+  return gigabytes(1);
+}
+
+bool is_described(const TrainingRow& row) {
+  if (!row.distrusted.empty() || has(row.memory_kind, "not stated")) return false;
+  // LitGPT recomputes with FSDP alone.
+  const bool recompute =
+      row.declares("recompute") || (row.stack.name == "litgpt" && row.job.plan.zero == 0);
+  return recompute && row.declares("micro_batch");
+}
+
+TrainingMemory memory_of(const TrainingMemoryRow& row,
+                         const TrainingMemoryConstants::Fitted& constants) {
+  TrainingMemoryConstants stack = row.stack;
+  stack.fitted = constants;
+  return training_memory(row.row.model, row.row.job, stack, row.gpu);
+}
+
+// The constants that rows of one kind or another tell apart, as logarithms over their priors.
+using Point = std::vector<double>;
+TrainingMemoryConstants::Fitted at(const Point& x) {
+  TrainingMemoryConstants::Fitted c;
+  c.factor *= std::exp(x[0]);
+  c.fragmentation *= std::exp(x[1]);
+  c.context *= std::exp(x[2]);
+  return c;
+}
+
+struct Fit {
+  std::vector<const TrainingMemoryRow*> rows;
+  std::map<std::string, double> weight;  // of a row, by source
+
+  double loss(const Point& x) const {
+    const TrainingMemoryConstants::Fitted c = at(x);
+    double sum = 0, weights = 0;
+    for (const TrainingMemoryRow* r : rows) {
+      const double w = weight.at(r->row.source);
+      sum += w * std::abs(std::log(predicted_memory(*r, c) / r->measured));
+      weights += w;
+    }
+    double pull = 0;
+    for (const double v : x) pull += v * v;
+    return sum / weights + kPull * pull;
+  }
+};
+
+}  // namespace
+
+std::vector<TrainingMemoryRow> read_training_memory(const std::filesystem::path& dir,
+                                                    const Bundle& bundle,
+                                                    std::vector<RefusedRow>& refused) {
+  const Catalog catalog(bundle);
+  std::vector<TrainingMemoryRow> out;
+  for (TrainingRow& row : read_training_rows(dir, catalog, bundle)) {
+    if (!row.memory_gb && !row.oom) continue;
+    if (!row.refused.empty()) {
+      refused.push_back({row.name(), row.refused});
+      continue;
+    }
+    TrainingMemoryRow m;
+    m.stack = load_training_memory(row.stack.name, bundle);
+    // Kernels that fuse the loss fuse norms and gates too (Liger).
+    if (row.compiled || (m.stack.name == "deepspeed" && row.job.fused_cross_entropy))
+      m.stack.fused = true;
+    // torchtitan has compiled its loss too since 2025.
+    if (has(row.framework, "torchtitan") && row.compiled && row.stack.year >= 2025)
+      row.job.fused_cross_entropy = true;
+    m.gpu = catalog.gpu(row.gpu);
+    m.reading = reading_of(row.memory_kind);
+    if (row.memory_gb) m.measured = *row.memory_gb * unit_of(row);
+    m.described = is_described(row);
+    m.row = std::move(row);
+    out.push_back(std::move(m));
+  }
+  return out;
+}
+
+Bytes predicted_memory(const TrainingMemoryRow& row,
+                       const TrainingMemoryConstants::Fitted& constants) {
+  const TrainingMemory m = memory_of(row, constants);
+  switch (row.reading) {
+    case MemoryReading::kAllocated:
+      return m.allocated();
+    case MemoryReading::kReserved:
+      return m.reserved();
+    case MemoryReading::kDevice:
+      return m.total();
+  }
+  return Bytes(0);
+}
+
+TrainingMemoryConstants::Fitted fit_training_memory(const std::vector<TrainingMemoryRow>& rows) {
+  Fit fit;
+  std::map<std::string, int> counts;
+  for (const TrainingMemoryRow& r : rows) {
+    if (!r.described || r.measured <= Bytes(0)) continue;
+    fit.rows.push_back(&r);
+    ++counts[r.row.source];
+  }
+  if (fit.rows.empty()) return {};
+  for (const auto& [source, n] : counts) fit.weight[source] = 1 / std::sqrt(n);
+  Point x(3, 0.0);
+  nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(x.size()));
+  search.set_lower_bounds(std::vector<double>(x.size(), -1.6));
+  search.set_upper_bounds(std::vector<double>(x.size(), 1.6));
+  search.set_initial_step(0.3);
+  search.set_maxeval(kMostEvaluations);
+  search.set_ftol_rel(1e-4);
+  search.set_min_objective(
+      [](const Point& point, Point&, void* data) { return static_cast<Fit*>(data)->loss(point); },
+      &fit);
+  double best = 0;
+  search.optimize(x, best);
+  return at(x);
+}
+
+LeftOutMemory leave_sources_out(const std::vector<TrainingMemoryRow>& rows) {
+  std::set<std::string> sources;
+  for (const TrainingMemoryRow& r : rows) sources.insert(r.row.source);
+  std::map<std::string, TrainingMemoryConstants::Fitted> without;
+  for (const std::string& source : sources) {
+    std::vector<TrainingMemoryRow> others;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(others),
+                 [&](const TrainingMemoryRow& r) { return r.row.source != source; });
+    without[source] = fit_training_memory(others);
+  }
+  LeftOutMemory out;
+  double squares = 0;
+  int n = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Bytes predicted = predicted_memory(rows[i], without[rows[i].row.source]);
+    out.rows.push_back({i, predicted, 0});
+    if (!rows[i].described || rows[i].measured <= Bytes(0)) continue;
+    const double log = std::clamp(std::log(predicted / rows[i].measured), -0.5, 0.5);
+    squares += log * log;
+    ++n;
+  }
+  out.error = std::sqrt(squares / std::max(1, n));
+  for (LeftOutMemory::Prediction& p : out.rows)
+    p.fits = fit_probability(memory_of(rows[p.row], without[rows[p.row].row.source]), out.error);
+  return out;
+}
+
+FitChances fit_chances(const std::vector<TrainingMemoryRow>& rows, const LeftOutMemory& left_out) {
+  FitChances c;
+  for (const LeftOutMemory::Prediction& p : left_out.rows) {
+    const TrainingMemoryRow& r = rows[p.row];
+    if (!r.row.oom && !r.described) continue;
+    c.brier += (p.fits - (r.row.oom ? 0 : 1)) * (p.fits - (r.row.oom ? 0 : 1));
+    ++(r.row.oom ? c.ran_out : c.ran);
+    if (p.fits < 0.5) ++(r.row.oom ? c.recognised : c.refused);
+  }
+  c.brier /= std::max(1, c.ran_out + c.ran);
+  return c;
+}
+
+ValidationReport validate_training_memory(const std::filesystem::path& dir,
+                                          const std::string& table, const Bundle& bundle) {
+  ValidationReport report;
+  report.area = "training-memory";
+  const std::vector<TrainingMemoryRow> rows = read_training_memory(dir, bundle, report.refused);
+  const LeftOutMemory left_out = leave_sources_out(rows);
+  for (const LeftOutMemory::Prediction& p : left_out.rows) {
+    const TrainingMemoryRow& r = rows[p.row];
+    if (r.measured <= Bytes(0)) continue;
+    const std::string name = r.described ? "training_memory" : "training_memory_undescribed";
+    if (!table.empty() && table != name) continue;
+    ValidationRow v;
+    v.by = {{"table", name}, {"metric", "memory_gb"}, {"source", r.row.source}};
+    v.row = r.row.name();
+    v.measured = r.measured.value() / 1e9;
+    v.predicted = p.predicted.value() / 1e9;
+    v.low50 = v.predicted * std::exp(-kInterval50 * left_out.error);
+    v.high50 = v.predicted * std::exp(kInterval50 * left_out.error);
+    v.low90 = v.predicted * std::exp(-kInterval90 * left_out.error);
+    v.high90 = v.predicted * std::exp(kInterval90 * left_out.error);
+    v.origin = Origin::kFitted;
+    report.rows.push_back(std::move(v));
+  }
+  return report;
+}
+
+std::string fit_training_memory(const std::filesystem::path& dir, const std::string& date,
+                                const Bundle& bundle) {
+  std::vector<RefusedRow> refused;
+  const std::vector<TrainingMemoryRow> rows = read_training_memory(dir, bundle, refused);
+  TrainingMemoryConstants::Fitted fitted = fit_training_memory(rows);
+  const LeftOutMemory left_out = leave_sources_out(rows);
+  fitted.error = left_out.error;
+  std::vector<double> percent;
+  double mean = 0;
+  for (const LeftOutMemory::Prediction& p : left_out.rows) {
+    const TrainingMemoryRow& r = rows[p.row];
+    if (!r.described || r.measured <= Bytes(0)) continue;
+    percent.push_back(100 * std::abs(p.predicted / r.measured - 1));
+    mean += percent.back();
+  }
+  if (percent.empty()) throw NoData(fmt::format("{}: no row states its memory", dir.string()));
+  mean /= static_cast<double>(percent.size());
+  const FitChances chances = fit_chances(rows, left_out);
+  return "# Made by `orrery fit training-memory`: do not edit.\n" +
+         to_yaml(fitted,
+                 fmt::format(
+                     "data/training/iteration.csv, {} described rows, {}; each source left out in "
+                     "turn: median {:.1f} %, mean {:.1f} %; of {} jobs that ran out of memory {} "
+                     "recognised, of {} that ran {} refused",
+                     percent.size(), date, quantile(percent, 0.5), mean, chances.ran_out,
+                     chances.recognised, chances.ran, chances.refused));
+}
+
+}  // namespace orrery

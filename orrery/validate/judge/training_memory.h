@@ -1,0 +1,80 @@
+// Memory of training: predictions against the measured rows of ../shared/data/training
+// (training_rows.h), and the fit of the constants that every stack shares.
+//
+// What a row's figure counts differs: tensors alone ("allocated", "active"), what the framework's
+// allocator has reserved, or the whole device (nvidia-smi). Predictions are read the same way.
+// A row is described if it states micro-batch, recomputation and what its figure counts; the others
+// are predicted and reported, but judge nothing and are not fitted.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/bundle.h"
+#include "orrery/base/units.h"
+#include "orrery/memory/training_memory.h"
+#include "orrery/validate/report/report.h"
+#include "orrery/validate/rows/training_rows.h"
+
+namespace orrery {
+
+enum class MemoryReading { kAllocated, kReserved, kDevice };
+
+struct TrainingMemoryRow {
+  TrainingRow row;
+  TrainingMemoryConstants stack;  // the family's switches, with what the row says of its kernels
+  Gpu gpu;
+  MemoryReading reading = MemoryReading::kReserved;
+  Bytes measured;  // 0 where it did not fit
+  bool described = false;
+};
+
+// Rows with a measured size, and those that ran out of memory; rows that cannot be asked go to
+// `refused`.
+std::vector<TrainingMemoryRow> read_training_memory(const std::filesystem::path& dir,
+                                                    const Bundle& bundle,
+                                                    std::vector<RefusedRow>& refused);
+
+// What the row's figure should read under these constants.
+Bytes predicted_memory(const TrainingMemoryRow& row,
+                       const TrainingMemoryConstants::Fitted& constants);
+
+// Minimises the mean |ln(predicted/measured)| of the described rows (each source weighs as the
+// square root of its rows), with a weak pull to the priors. NLopt, Subplex; deterministic.
+TrainingMemoryConstants::Fitted fit_training_memory(const std::vector<TrainingMemoryRow>& rows);
+
+// Each described row predicted by a fit without its source, and what follows from that for chances.
+struct LeftOutMemory {
+  struct Prediction {
+    std::size_t row;  // of the input
+    Bytes predicted;
+    double fits;  // chance that the whole job fits its device
+  };
+  std::vector<Prediction> rows;
+  // Standard deviation of ln(predicted/measured) about 0 of the described rows, extremes cut at
+  // 0.5.
+  double error = 0;
+};
+LeftOutMemory leave_sources_out(const std::vector<TrainingMemoryRow>& rows);
+
+// How often the left-out chances are right: of jobs that ran out of memory and of described ones
+// that ran, with one half as the limit.
+struct FitChances {
+  int ran_out = 0, recognised = 0;
+  int ran = 0, refused = 0;
+  double brier = 0;  // mean squared difference of the chance from what happened
+};
+FitChances fit_chances(const std::vector<TrainingMemoryRow>& rows, const LeftOutMemory& left_out);
+
+// Every row predicted by a fit without its source. `by`: table (training_memory, or
+// training_memory_undescribed), metric (memory_gb), source. `table`: only this one; empty: both.
+ValidationReport validate_training_memory(const std::filesystem::path& dir,
+                                          const std::string& table, const Bundle& bundle);
+
+// The text of catalog/training/memory-fitted.yaml.
+std::string fit_training_memory(const std::filesystem::path& dir, const std::string& date,
+                                const Bundle& bundle);
+
+}  // namespace orrery

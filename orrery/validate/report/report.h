@@ -1,0 +1,96 @@
+// Errors of predictions against measured rows, in the form that every `orrery validate AREA`
+// prints.
+//
+// A row is one measured figure and its prediction. Errors are in percent of the measured value:
+//   mape    mean |predicted - measured| / measured        median, p90: of the same
+//   bias    mean (predicted - measured) / measured
+//   coverage50, coverage90   share of rows whose measured value lies in the 50 % and 90 % interval
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "orrery/base/error_summary.h"
+#include "orrery/base/estimate.h"
+
+namespace orrery {
+
+struct ValidationRow {
+  // What the row is grouped by, such as table, metric, system, framework, family, fitted.
+  std::map<std::string, std::string> by;
+  std::string row;  // names the measured row: file and line, or the source's reference
+  double measured = 0, predicted = 0;
+  double low50 = 0, high50 = 0, low90 = 0, high90 = 0;
+  Origin origin = Origin::kAnalytical;
+  // All that was asked, in words: rows with the same `what` are the same question. Empty: not told.
+  std::string what{};
+  std::string source{};                   // who measured it, where tables have several
+  std::map<std::string, double> peers{};  // what others predict for the same row
+};
+
+struct RefusedRow {
+  std::string row, why;
+  std::size_t rows = 1;  // refused for this reason; more than one: `row` names the first
+};
+
+struct ValidationReport {
+  std::string area;
+  std::vector<ValidationRow> rows;
+  std::vector<RefusedRow> refused;
+};
+
+ErrorSummary summarise(const std::vector<const ValidationRow*>& rows);
+
+// The errors of a report in groups, without the rows.
+struct ErrorGroup {
+  std::map<std::string, std::string> by;
+  ErrorSummary errors;
+  std::optional<double> roofline;  // mape of max(flops/peak, bytes/bandwidth) on the same rows
+  bool detail = false;             // left out of tables for people: there are hundreds
+};
+struct ErrorReport {
+  std::string area;
+  std::vector<RefusedRow> refused;
+  ErrorGroup pooled;
+  std::vector<ErrorGroup> groups;
+};
+
+// One group for each distinct `by`, and one for each (table, metric) and (table, metric, fitted).
+ErrorReport grouped(const ValidationReport& report);
+
+// {"area", "rows", "refused": [{"row", "why"}], "pooled": G, "groups": [{"by": {...}, ...G}]};
+// where many rows are refused for one reason the entry has "rows", and where the roofline is known
+// G has "roofline_mape".
+nlohmann::ordered_json to_json(const ErrorReport& report);
+nlohmann::ordered_json to_json(const ValidationReport& report);
+
+// One Markdown table for each `table` of the groups, details left out; then what was refused.
+std::string to_markdown(const ErrorReport& report);
+
+// Rows as csv: key, the keys of `by` in `names`, row, measured, predicted, the ends of both
+// intervals, tier.
+//
+// The key names a row in every build that reads the same tables:
+// "area/table/metric/predictor/place", the place being `row` up to the first blank
+// ("iteration.csv:31"); what stands there more than once (draws) is counted, "...#2". Nothing that
+// a build decides (tier, engine profile) is part of it.
+class CsvRows {
+ public:
+  CsvRows(std::string area, std::set<std::string> names)
+      : area_(std::move(area)), names_(std::move(names)) {}
+  static std::string header(std::set<std::string> names);
+  std::string line(const ValidationRow& row);
+  std::string key(const ValidationRow& row);  // of the next row: counts
+
+ private:
+  std::string area_;
+  std::set<std::string> names_;
+  std::unordered_map<std::string, int> seen_;
+};
+
+}  // namespace orrery

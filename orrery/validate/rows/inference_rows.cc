@@ -1,0 +1,384 @@
+#include "orrery/validate/rows/inference_rows.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "orrery/base/random.h"
+#include "orrery/validate/report/report.h"
+#include "orrery/validate/rows/inferencex.h"
+#include "orrery/workload/ops/format.h"
+
+namespace orrery {
+namespace {
+
+using Get = std::function<std::string(const char*)>;
+
+double number_of(const std::string& text) {
+  double v = 0;
+  std::from_chars(text.data(), text.data() + text.size(), v);
+  return v;
+}
+
+// "0.19.0" -> {0, 19}; {-1, -1} where there is no number.
+std::pair<int, int> version_of(std::string_view text) {
+  int major = -1, minor = -1;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, major);
+  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '.')
+    std::from_chars(first.ptr + 1, end, minor);
+  return minor < 0 ? std::pair(-1, -1) : std::pair(major, minor);
+}
+
+// Number formats as the tables spell them.
+void set_precision(Scenario& s, const std::string& precision, const std::string& kv,
+                   const std::string& engine) {
+  auto& p = s.precision;
+  if (precision == "fp16" || precision == "bf16" || precision == "fp32") {
+    p.dtype = precision;
+    p.quantization = precision;
+  } else if (precision == "fp8" || precision == "fp8_block") {
+    p.quantization = precision;
+  } else if (precision == "int8") {
+    p.quantization = "int8_wo";
+  } else if (precision.starts_with("q4_") ||
+             (precision.starts_with("int4") && engine.starts_with("llama-cpp"))) {
+    p.quantization = "q4_k";
+  } else if (precision.starts_with("int4")) {
+    p.quantization = "int4_wo";
+  } else if (precision == "fp4") {
+    p.quantization = "";  // the checkpoint's own
+  } else {
+    throw NoData(fmt::format("precision '{}' has no format here", precision));
+  }
+  if (!kv.empty()) p.kv_cache_dtype = kv == "fp16" || kv == "bf16" || kv == "fp8" ? kv : "";
+  // TensorRT-LLM's fp8 checkpoints keep an fp8 KV cache (its documentation's benchmarks).
+  if (kv.empty() && precision == "fp8" && engine.starts_with("trtllm")) p.kv_cache_dtype = "fp8";
+}
+
+// What the rows of all tables share. Throws NoData or InputError with the reason if the row cannot
+// be asked.
+MeasuredRow common(const Get& get, std::string_view table, const Catalog& catalog) {
+  MeasuredRow r;
+  r.table = table;
+  r.reference = get("source_ref");  // the line is added by the reader
+  r.source = get("source");
+  r.system = get("system");
+  r.framework = get("framework");
+  r.family = get("family");
+  r.group = get("group");
+  Scenario& s = r.scenario;
+  s.name = r.reference;
+  s.model = get("model");
+  const Gpu gpu = catalog.gpu(r.system);
+  s.hardware.gpu = gpu.id;
+  r.engine = engine_of_row(r.framework, get("version"), get("source"), gpu);
+  s.engine.profile = r.engine;
+  set_precision(s, get("precision"), get("kv_precision"), r.engine);
+  const std::string tp = get("tp"), pp = get("pp"), gpus = get("n_gpus");
+  if (r.engine.starts_with(
+          "llama-cpp")) {  // several devices: a split by layers, one sequence passes through them
+    s.parallel.tp = {1};
+    s.parallel.pp = {static_cast<std::int64_t>(gpus.empty() ? 1 : number_of(gpus))};
+  } else {
+    if (tp.empty()) throw NoData("the row does not state its tensor parallelism");
+    s.parallel.tp = {static_cast<std::int64_t>(number_of(tp))};
+    s.parallel.pp = {static_cast<std::int64_t>(pp.empty() ? 1 : number_of(pp))};
+  }
+  return r;
+}
+
+void add_figure(MeasuredRow& r, const Get& get, const char* column, const char* metric,
+                const char* answer_name) {
+  const std::string text = get(column);
+  const double v = number_of(text);
+  if (!text.empty() && v > 0) r.figures.push_back({metric, answer_name, v});
+}
+
+MeasuredRow single_request(const Get& get, const Catalog& catalog) {
+  MeasuredRow r = common(get, "single_request", catalog);
+  auto& w = r.scenario.workload;
+  w.batch = {static_cast<std::int64_t>(number_of(get("batch")))};
+  w.isl = {static_cast<std::int64_t>(number_of(get("isl")))};
+  w.osl = {std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("osl"))))};
+  add_figure(r, get, "prefill_ms", "prefill", "prefill_time");
+  if (w.osl[0] > 1) add_figure(r, get, "tpot_ms", "decode", "tpot");
+  return r;
+}
+
+MeasuredRow offline_throughput(const Get& get, const Catalog& catalog) {
+  MeasuredRow r = common(get, "offline_throughput", catalog);
+  if (get("batch").empty()) throw NoData("the row does not state its batch");
+  auto& w = r.scenario.workload;
+  w.batch = {static_cast<std::int64_t>(number_of(get("batch")))};
+  w.isl = {static_cast<std::int64_t>(number_of(get("isl")))};
+  w.osl = {std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("osl"))))};
+  // llama-bench: "file column Batch Size 16 is the prompt chunk".
+  const std::string note = get("note");
+  constexpr std::string_view kChunk = "file column Batch Size ";
+  if (const auto at = note.find(kChunk); at != std::string::npos) {
+    const auto chunk = static_cast<std::int64_t>(number_of(note.substr(at + kChunk.size())));
+    if (chunk > 0)
+      set_engine(r.scenario, "scheduler.max_num_batched_tokens", std::to_string(chunk));
+  }
+  add_figure(r, get, "output_tok_s", "throughput", "output_throughput");
+  return r;
+}
+
+// The first day that a table gives for an engine and a model.
+using FirstDays = std::map<std::pair<std::string, std::string>, std::string>;
+
+FirstDays first_days(const std::filesystem::path& table) {
+  FirstDays days;
+  CsvReader csv(table);
+  const auto framework = csv.find("framework"), model = csv.find("model"),
+             measured = csv.find("measured");
+  if (!framework || !model || !measured) return days;
+  while (csv.next()) {
+    const std::string day(csv.text(*measured));
+    if (day.empty()) continue;
+    std::string& first = days[{std::string(csv.text(*framework)), std::string(csv.text(*model))}];
+    if (first.empty() || day < first) first = day;
+  }
+  return days;
+}
+
+MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDays& days) {
+  if (get("mode") != "agg")
+    throw NoData("prefill and decode on different workers: simulated, not estimated");
+  MeasuredRow r = common(get, "serving_steady", catalog);
+  auto& s = r.scenario;
+  auto& w = s.workload;
+  // Where the source names the formats of projections and experts, they decide; gpt-oss is listed
+  // under nvfp4 but is released, and run, with mxfp4 experts only.
+  const bool own = s.model.starts_with("gpt-oss");
+  // The fp8 checkpoints of these families have block scales, though the source says fp8 of some.
+  bool blocks = false;
+  for (const char* family : {"deepseek", "glm-5", "minimax", "qwen3"})
+    blocks |= s.model.starts_with(family);
+  const auto format = [&](const std::string& name) {
+    return blocks && name == "fp8" ? std::string("fp8_block") : name;
+  };
+  if (const std::string gemm = format(get("gemm_quant")); !own && parse_format(gemm))
+    s.precision.quantization = gemm;
+  if (const std::string moe = format(get("moe_quant")); !own && parse_format(moe))
+    s.precision.moe_quantization = moe;
+  // gpt-oss on data-centre Blackwell: experts' activations in mxfp8 (InferenceX sets vLLM's
+  // FLASHINFER_MOE_MXFP4_MXFP8).
+  const Gpu gpu = catalog.gpu(r.system);
+  if (own && engine_gpu_class(gpu) == "blackwell") s.precision.moe_quantization = "mxfp4_fp8";
+  // Quantised models there run with an fp8 KV cache: many rows hold more sequences than a 16-bit
+  // one would (70B tp1 at 64 users, MiniMax tp2 at 512).
+  const std::string precision = get("precision");
+  if (r.framework == "vllm" && (precision == "fp8" || precision == "fp4"))
+    s.precision.kv_cache_dtype = "fp8";
+  if (get("isl").empty() || get("osl").empty() || get("concurrency").empty())
+    throw NoData("the row does not state its lengths or concurrency");
+  w.closed_loop = true;
+  w.equal_lengths = false;
+  // Nominal lengths are uniform between 80 % and 100 % of the stated one.
+  const double mean = get("length_kind") == "nominal" ? 0.9 : 1.0;
+  w.isl = {std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("isl")) * mean))};
+  w.osl = {std::max<std::int64_t>(2, static_cast<std::int64_t>(number_of(get("osl")) * mean))};
+  w.batch = {static_cast<std::int64_t>(number_of(get("concurrency")))};
+  auto count = [&](const char* key) {
+    return get(key).empty() ? 1 : static_cast<int>(number_of(get(key)));
+  };
+  s.parallel.dp = count("dp");
+  s.parallel.ep = count("moe_ep");
+  if (get("length_kind") == "nominal") {
+    std::string day = get("measured");
+    const auto first = days.find({r.framework, s.model});
+    if (day.empty() && first != days.end()) day = first->second;
+    set_as_inferencex(r.engine, gpu,
+                      {get("precision"), day, static_cast<std::int64_t>(number_of(get("isl")))}, s);
+  }
+  // Experts' loads of real prompts follow a power law; the tables' own exponent for what was
+  // measured.
+  if (r.family.starts_with("moe")) w.expert_skew = 1.01;
+  add_figure(r, get, "ttft_ms", "ttft", "ttft");
+  add_figure(r, get, "tpot_ms", "tpot", "tpot");
+  return r;
+}
+
+// Lengths of that mean, exponentially distributed (ten equal parts): conversations of which
+// vLLM's benchmark takes a sample, cut at 1,024 tokens.
+std::string conversation_lengths(double mean) {
+  std::string out;
+  for (int i = 0; i < 10; ++i)
+    out += fmt::format("{}{}", i ? " | " : "",
+                       std::max(1LL, std::llround(-mean * 1.035 * std::log(1 - (i + 0.5) / 10))));
+  return out;
+}
+
+// Requests that arrive at a rate.
+MeasuredRow serving_rate(const Get& get, const Catalog& catalog) {
+  if (!get("lora_adapters").empty()) throw NoData("S-LoRA's engines have no profile");
+  MeasuredRow r = common(get, "serving_rate", catalog);
+  Scenario& s = r.scenario;
+  ServiceScenario& v = s.service;
+  if (get("isl").empty() || get("num_requests").empty())
+    throw NoData("the row does not state its lengths");
+  s.kind = Scenario::Kind::kService;
+  if (get("request_rate") == "inf") {
+    v.arrivals = "at-once";
+  } else {
+    v.rate = {number_of(get("request_rate"))};
+  }
+  v.requests = static_cast<std::int64_t>(number_of(get("num_requests")));
+  r.lengths = fmt::format("conversations of {} in, {} out", get("isl"), get("osl"));
+  v.isl = conversation_lengths(number_of(get("isl")));
+  v.osl = conversation_lengths(number_of(get("osl")));
+  add_figure(r, get, "ttft_ms", "ttft", "ttft");
+  add_figure(r, get, "tpot_ms", "tpot", "tpot");
+  add_figure(r, get, "tpot_p99_ms", "tpot p99", "tpot_p99");
+  add_figure(r, get, "req_s", "throughput", "request_throughput");
+  return r;
+}
+
+}  // namespace
+
+std::string engine_of_row(std::string_view framework, std::string_view version,
+                          std::string_view source, const Gpu& gpu) {
+  const auto [major, minor] = version_of(version);
+  const bool nvidia = gpu.vendor == "nvidia";
+  const std::string vendor_suffix = nvidia                  ? ""
+                                    : gpu.vendor == "amd"   ? "-rocm"
+                                    : gpu.vendor == "intel" ? "-xpu"
+                                                            : "?";
+  if (framework == "vllm") {
+    if (source == "splitwise-sim") return "vllm-2023";
+    const bool dated = version.starts_with("mid-2024") || version.starts_with("2024");
+    if (!nvidia && vendor_suffix != "?") return "vllm-2024" + vendor_suffix;
+    if (dated || (major == 0 && minor >= 3 && minor <= 7)) return "vllm-2024";
+    if (major == 0 && minor >= 0 && minor <= 2) return "vllm-2023";
+    if (major == 0 && minor >= 8 && minor <= 13) return "vllm-2025";
+    return "vllm";
+  }
+  if (framework == "trtllm") {
+    const bool dated = version.starts_with("mid-2024") || version.starts_with("2024");
+    return dated || (major == 0 && minor < 13) ? "trtllm-2024" : "trtllm";
+  }
+  if (framework == "llama.cpp") {
+    if (nvidia) return "llama-cpp";
+    if (gpu.vendor == "amd") return "llama-cpp-rocm";
+    if (gpu.vendor == "intel") return "llama-cpp-sycl";
+    if (gpu.vendor == "apple") return "llama-cpp-metal";
+  }
+  if (framework == "tinychat-awq") return "tinychat";
+  if (framework == "deepspeed" && gpu.vendor == "intel") return "deepspeed-gaudi";
+  for (const char* known : {"sglang", "transformers", "deepspeed-mii", "lmdeploy", "exllamav2"}) {
+    if (framework == known) return known;
+  }
+  throw NoData(fmt::format("no engine profile describes '{}' on {}", framework, gpu.id));
+}
+
+Scenario simulated_service(const MeasuredRow& row) {
+  Scenario s = row.scenario;
+  s.kind = Scenario::Kind::kService;
+  auto& w = s.workload;
+  ServiceScenario& v = s.service;
+  const std::int64_t users = w.batch.at(0);
+  v.arrivals = "at-once";
+  v.max_concurrency = users;
+  v.requests = w.requests_per_user * users;
+  const auto lengths = [&](std::int64_t mean) {
+    const double m = static_cast<double>(mean);
+    return fmt::format("uniform({}, {})", std::max<std::int64_t>(1, std::llround(m * 8 / 9)),
+                       std::llround(m * 10 / 9));
+  };
+  v.isl = lengths(w.isl.at(0));
+  v.osl = lengths(w.osl.at(0));
+  return s;
+}
+
+ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure,
+                         const Metric& predicted) {
+  return {{{"table", row.table},
+           {"metric", figure.metric},
+           {"system", row.system},
+           {"framework", row.framework},
+           {"engine", row.engine},
+           {"family", row.family},
+           {"fitted", fits_engines(row.group) ? "yes" : "no"}},
+          row.reference,
+          figure.value,
+          predicted.value,
+          predicted.low50,
+          predicted.high50,
+          predicted.low90,
+          predicted.high90,
+          predicted.origin,
+          question_of(row),
+          row.source};
+}
+
+std::string question_of(const MeasuredRow& row) {
+  const Scenario& s = row.scenario;
+  std::string out = fmt::format("{} on {}, {}", s.model, s.hardware.gpu, row.engine);
+  std::string before;
+  for (const std::string& format :
+       {s.precision.dtype, s.precision.quantization, s.precision.moe_quantization}) {
+    if (!format.empty() && format != before) out += (before.empty() ? ", " : " ") + format;
+    if (!format.empty()) before = format;
+  }
+  if (!s.precision.kv_cache_dtype.empty()) out += " kv " + s.precision.kv_cache_dtype;
+  const auto count = [&](const char* name, std::int64_t n) {
+    if (n > 1) out += fmt::format(", {} {}", name, n);
+  };
+  count("tp", s.parallel.tp.at(0)), count("pp", s.parallel.pp.at(0));
+  count("dp", s.parallel.dp), count("ep", s.parallel.ep);
+  if (s.kind == Scenario::Kind::kService)
+    return out + fmt::format(", {} requests {}, {}", s.service.requests,
+                             s.service.arrivals == "poisson"
+                                 ? fmt::format("at {:.6g}/s", s.service.rate.at(0))
+                                 : s.service.arrivals,
+                             row.lengths);
+  out += fmt::format(", {} in, {} out, {} {}", s.workload.isl.at(0), s.workload.osl.at(0),
+                     s.workload.closed_loop ? "users" : "batch", s.workload.batch.at(0));
+  const Node* scheduler = s.engine.overrides.find("scheduler");
+  if (const Node* n = scheduler ? scheduler->find("max_num_batched_tokens") : nullptr)
+    out += ", chunks of " + n->text();
+  return out;
+}
+
+bool fits_engines(std::string_view group) { return hash_text(group) % 3 != 0; }
+
+void read_inference_rows(const std::filesystem::path& dir, std::string_view table,
+                         const Catalog& catalog, std::vector<MeasuredRow>& rows,
+                         std::vector<RefusedRow>& refused) {
+  const std::filesystem::path file = dir / (std::string(table) + ".csv");
+  const FirstDays days = table == "serving_steady" ? first_days(file) : FirstDays();
+  const auto read_row = [&](const Get& get) {
+    return table == "single_request"       ? single_request(get, catalog)
+           : table == "offline_throughput" ? offline_throughput(get, catalog)
+           : table == "serving_rate"       ? serving_rate(get, catalog)
+                                           : serving_steady(get, catalog, days);
+  };
+  CsvReader csv(file);
+  const Get get = [&csv](const char* name) -> std::string {
+    const auto column = csv.find(name);
+    return column ? std::string(csv.text(*column)) : std::string();
+  };
+  while (csv.next()) {
+    const std::string reference = fmt::format("{}:{} {}", table, csv.line(), get("source_ref"));
+    try {
+      if (const std::string why = get("suspect"); !why.empty())
+        throw NoData(fmt::format("marked suspect by the data set: {}", why));
+      // The closed forms answer fixed batches.
+      if (table == "offline_throughput" && get("scenario") != "static batch")
+        throw NoData("a saturated or dataset-driven run: simulated, not estimated");
+      MeasuredRow row = read_row(get);
+      row.reference = reference;
+      if (row.figures.empty()) throw NoData("the row states none of the figures that are judged");
+      rows.push_back(std::move(row));
+    } catch (const std::runtime_error& e) {
+      refused.push_back({reference, e.what()});
+    }
+  }
+}
+
+}  // namespace orrery

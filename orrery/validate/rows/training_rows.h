@@ -1,0 +1,68 @@
+// From a measured row of ../shared/data/training/iteration.csv to the job and the machine that
+// Orrery is asked about.
+//
+// A row is complete if it states a time or a rate, tp, pp, the GPUs, the sequence length and two of
+// micro batch, global batch and accumulation, on a GPU and with a model whose facts are known. What
+// it may leave out is taken from the stack's defaults (training_stacks.h) and listed in
+// `undeclared`. A row that cannot be asked at all is refused with the reason.
+//
+// The number of micro-batches is the global batch's; a stated accumulation that disagrees with it,
+// and what reference/training.md distrusts for other reasons, is said in `distrusted`: such rows
+// are judged and reported, but nothing is fitted to them.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/units.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/validate/rows/training_models.h"
+#include "orrery/validate/rows/training_stacks.h"
+#include "orrery/workload/plan/training_job.h"
+
+namespace orrery {
+
+struct TrainingRow {
+  std::string table = "iteration.csv";
+  int line = 0;  // of the table
+  std::string source, reference;
+  std::string model_id, gpu_name;  // as the table names them
+  std::string gpu;                 // id of the catalog
+  std::string dtype;               // bf16, fp16, fp8, mxfp8, nvfp4
+  std::string framework, version;
+  std::optional<double> release;  // of the version, in years (training/releases.h)
+  TrainingStack stack;
+  Architecture model;
+  TrainingJob job;
+  int gpus = 0;  // 0: not stated
+  NodeType node;
+  bool fused_experts = false;        // StackTraits::fused_experts
+  bool compiled = false;             // torch.compile, or a stack without eager kernels
+  std::optional<Seconds> iteration;  // measured
+  std::optional<double> tokens_per_s_per_gpu;
+  std::optional<double> memory_gb;  // as stated, GB or GiB by memory_kind
+  std::string memory_kind;
+  bool oom = false;       // it did not fit
+  bool complete = false;  // fit to judge times
+  bool usable = false;    // fit to learn from: complete, or but for the micro batch, taken as 1
+  std::vector<std::string> undeclared;
+  std::string distrusted;  // why nothing is fitted to it; empty: trusted
+  std::string refused;     // why it cannot be asked; empty: it can
+
+  bool declares(std::string_view field) const;
+  std::string name() const;  // "iteration.csv:12 llama-3-8b on 64 h100_sxm"
+};
+
+// Reads `dir`/iteration.csv and `dir`/models.csv, every row in their order.
+std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
+                                            const Catalog& catalog,
+                                            const Bundle& bundle = Bundle());
+
+// Number formats of a job whose large products run in `dtype` (bf16, fp16, fp8, mxfp8, nvfp4);
+// InputError for others.
+TrainingPrecision training_precision(std::string_view dtype, const TrainingStack& stack);
+
+}  // namespace orrery

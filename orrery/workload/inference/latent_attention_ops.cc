@@ -1,0 +1,206 @@
+// Multi-head latent attention, with or without a sparse indexer.
+//
+// Prefill expands the latent into keys and values of every head (kv_b_proj) and runs plain
+// attention on them. Decode stays on the latent: the expansion is absorbed into products before
+// (queries) and after (outputs) the core. Sparse attention (sparse_top_k) reads at most top_k keys
+// a token; where the context is longer, prefill runs on the latent too, each token gathering its
+// own keys (as vLLM's and SGLang's sparse kernels do).
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/workload/inference/mixer_ops.h"
+
+namespace orrery {
+namespace {
+
+constexpr Part kPart = Part::kAttention;
+
+bool sparse(const LatentAttention& a, const SequenceGroup& g) {
+  return a.sparse_top_k > 0 && g.past + static_cast<double>(g.new_tokens) > a.sparse_top_k;
+}
+
+// Whether the group's queries run on the latent itself.
+bool absorbed(const LatentAttention& a, const SequenceGroup& g) {
+  return g.decoding() || sparse(a, g);
+}
+
+// Mean keys a query of the group reads.
+double mean_keys(const SequenceGroup& g, std::int64_t window) {
+  if (!g.decoding()) {
+    return attended_pairs(g.new_tokens, std::llround(g.past), window, true) /
+           static_cast<double>(g.new_tokens);
+  }
+  const double keys = g.past + 0.5 * static_cast<double>(g.new_tokens + 1);
+  return window > 0 ? std::min(keys, static_cast<double>(window)) : keys;
+}
+
+// Every rank holds the whole indexer. Its scores are attention without values; the keys are cached
+// in fp8 where the model runs in fp8 (DeepSeek-V3.2).
+void add_indexer(OpList& ops, const RankStep& step, const LatentAttention& a,
+                 const SparseIndexer& x) {
+  const Format format = step.precision.mixer_weights();
+  const std::int64_t width = std::int64_t{x.heads} * x.head_dim;
+  ops.gemm("indexer_q", kPart, step.tokens(), width,
+           a.q_lora_rank > 0 ? a.q_lora_rank : step.hidden(), format);
+  ops.gemm("indexer_k", kPart, step.tokens(), std::int64_t{x.head_dim} + x.heads, step.hidden(),
+           format);
+
+  const Dtype dtype =
+      facts(format).arithmetic == Dtype::kFp8 ? Dtype::kFp8 : step.precision.attention;
+  std::int64_t decoding = 0;
+  double decode_keys = 0, decode_tokens = 0, pairs = 0;
+  for (const SequenceGroup& g : step.batch.groups) {
+    if (g.sequences == 0) continue;
+    const double tokens = static_cast<double>(g.sequences) * static_cast<double>(g.new_tokens);
+    pairs += tokens * mean_keys(g, 0);
+    if (g.decoding()) {
+      decoding += g.sequences;
+      decode_tokens += tokens;
+      decode_keys += static_cast<double>(g.sequences) * mean_keys(g, 0);
+    } else {
+      ops.add("indexer_prefill", kPart,
+              PrefillAttention{.batch = g.sequences,
+                               .new_tokens = g.new_tokens,
+                               .past = std::llround(g.past),
+                               .heads = x.heads,
+                               .kv_heads = 1,
+                               .head_dim = x.head_dim,
+                               .value_dim = 0,
+                               .dtype = dtype,
+                               .kv_dtype = dtype});
+    }
+  }
+  if (decoding > 0) {
+    ops.add("indexer_decode", kPart,
+            DecodeAttention{.batch = decoding,
+                            .context = decode_keys / static_cast<double>(decoding),
+                            .heads = x.heads,
+                            .kv_heads = 1,
+                            .head_dim = x.head_dim,
+                            .value_dim = 0,
+                            .dtype = dtype,
+                            .kv_dtype = dtype,
+                            .queries = decode_tokens / static_cast<double>(decoding)});
+  }
+  // Picks top_k of the fp32 scores of each token.
+  const double rows = static_cast<double>(step.tokens() - step.batch.padding);
+  ops.add("indexer_topk", kPart,
+          Elementwise{Elementwise::Kind::kSoftmax, step.tokens() - step.batch.padding,
+                      static_cast<std::int64_t>(std::ceil(pairs / rows)), pairs * Bytes(4),
+                      rows * a.sparse_top_k * Bytes(4)});
+}
+
+// Products that make queries and the new latents, their norms, rotary embedding and the cache
+// write.
+void add_inputs(OpList& ops, const RankStep& step, const LatentAttention& a, std::int64_t heads) {
+  const Format format = step.precision.mixer_weights();
+  const std::int64_t q = heads * (a.qk_nope_dim + a.qk_rope_dim);
+  const std::int64_t latent = std::int64_t{a.kv_lora_rank} + a.qk_rope_dim;
+  ops.quantise("qkv_quantise", kPart, step.tokens(), step.hidden(), step.element(), format);
+  if (a.q_lora_rank > 0) {
+    ops.gemm("q_kv_a_proj", kPart, step.tokens(), a.q_lora_rank + latent, step.hidden(), format);
+  } else {
+    ops.gemm("q_proj", kPart, step.tokens(), q, step.hidden(), format);
+    ops.gemm("kv_a_proj", kPart, step.tokens(), latent, step.hidden(), format);
+  }
+  ops.elementwise("latent_norm", kPart, Elementwise::Kind::kNorm, step.tokens(),
+                  std::int64_t{a.q_lora_rank} + a.kv_lora_rank, step.element(), 1, 1, true);
+  if (a.q_lora_rank > 0) {
+    ops.quantise("q_b_quantise", kPart, step.tokens(), a.q_lora_rank, step.element(), format);
+    ops.gemm("q_b_proj", kPart, step.tokens(), q, a.q_lora_rank, format);
+  }
+  const double rows = static_cast<double>(step.tokens());
+  const double rotated = static_cast<double>(heads * a.qk_rope_dim);
+  const double cached = static_cast<double>(latent);
+  ops.add("rope", kPart,
+          Elementwise{Elementwise::Kind::kRotary, step.tokens(), heads * a.qk_rope_dim + latent,
+                      rows * (rotated + cached) * step.element(),
+                      rows * (rotated * step.element() +
+                              cached * bytes_per_element(step.precision.kv_cache))},
+          true);
+}
+
+LatentAttentionCore core(const RankStep& step, const LatentAttention& a, std::int64_t heads) {
+  LatentAttentionCore c;
+  c.heads = static_cast<int>(heads);
+  c.kv_lora_rank = a.kv_lora_rank;
+  c.qk_nope_dim = a.qk_nope_dim;
+  c.qk_rope_dim = a.qk_rope_dim;
+  c.value_dim = a.value_dim;
+  c.dtype = step.precision.attention;
+  c.kv_dtype = step.precision.kv_cache;
+  return c;
+}
+
+void add_expanded(OpList& ops, const RankStep& step, const LatentAttention& a, std::int64_t heads) {
+  double keys = 0;
+  for (const SequenceGroup& g : step.batch.groups) {
+    if (absorbed(a, g)) continue;
+    keys += static_cast<double>(g.sequences) * (g.past + static_cast<double>(g.new_tokens));
+  }
+  if (keys == 0) return;
+  ops.gemm("kv_b_proj", kPart, std::llround(keys), heads * (a.qk_nope_dim + a.value_dim),
+           a.kv_lora_rank, step.precision.mixer_weights());
+  for (const SequenceGroup& g : step.batch.groups) {
+    if (absorbed(a, g) || g.sequences == 0) continue;
+    LatentAttentionCore c = core(step, a, heads);
+    c.batch = g.sequences;
+    c.new_tokens = g.new_tokens;
+    c.context = g.past + static_cast<double>(g.new_tokens);
+    ops.add("attn_prefill", kPart, c);
+  }
+}
+
+void add_absorbed(OpList& ops, const RankStep& step, const LatentAttention& a, std::int64_t heads) {
+  std::int64_t tokens = 0, decoding = 0;
+  double keys = 0;
+  for (const SequenceGroup& g : step.batch.groups) {
+    if (!absorbed(a, g)) continue;
+    tokens += g.sequences * g.new_tokens;
+    if (!g.decoding() || g.verify) continue;
+    decoding += g.sequences;
+    keys += static_cast<double>(g.sequences) * mean_keys(g, a.sparse_top_k);
+  }
+  if (tokens == 0) return;
+  // Only decode steps are padded.
+  const std::int64_t rows = tokens + step.batch.padding;
+  ops.gemm("absorb_q", kPart, rows, a.kv_lora_rank, a.qk_nope_dim, step.plain(), heads);
+  LatentAttentionCore c = core(step, a, heads);
+  c.decode = true;
+  for (const SequenceGroup& g : step.batch.groups) {
+    if (!sparse(a, g) || g.decoding() || g.sequences == 0) continue;
+    c.batch = g.sequences * g.new_tokens;
+    c.context = mean_keys(g, a.sparse_top_k);
+    ops.add("attn_prefill", kPart, c);
+  }
+  for (const SequenceGroup& g : step.batch.groups) {
+    if (!g.decoding() || !g.verify || g.sequences == 0) continue;
+    LatentAttentionCore v = c;
+    v.batch = g.sequences;
+    v.new_tokens = g.new_tokens;
+    v.context = mean_keys(g, a.sparse_top_k);
+    ops.add("attn_decode", kPart, v);
+  }
+  if (decoding > 0) {
+    c.batch = decoding;
+    c.context = keys / static_cast<double>(decoding);
+    ops.add("attn_decode", kPart, c);
+  }
+  ops.gemm("absorb_v", kPart, rows, a.value_dim, a.kv_lora_rank, step.plain(), heads);
+}
+
+}  // namespace
+
+void add_latent_attention(OpList& ops, const RankStep& step, const LatentAttention& a) {
+  const std::int64_t heads = a.heads / step.tp();
+  add_inputs(ops, step, a, heads);
+  if (a.indexer) add_indexer(ops, step, a, *a.indexer);
+  add_expanded(ops, step, a, heads);
+  add_absorbed(ops, step, a, heads);
+  const std::int64_t out = heads * a.value_dim;
+  ops.quantise("o_quantise", kPart, step.tokens(), out, step.element(),
+               step.precision.mixer_weights());
+  ops.gemm("o_proj", kPart, step.tokens(), step.hidden(), out, step.precision.mixer_weights());
+}
+
+}  // namespace orrery

@@ -1,0 +1,17 @@
+#include "orrery/workload/inference/mixer_ops.h"
+
+namespace orrery {
+
+void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer) {
+  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) {
+    add_softmax_attention(ops, step, *a);
+  } else if (const auto* l = std::get_if<LatentAttention>(&mixer)) {
+    add_latent_attention(ops, step, *l);
+  } else if (const auto* g = std::get_if<GatedDeltaNet>(&mixer)) {
+    add_gated_delta_net(ops, step, *g);
+  } else if (const auto* m = std::get_if<Mamba2>(&mixer)) {
+    add_mamba2(ops, step, *m);
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,18 @@
+// The ops of the token mixers, from the normalised input to the output projection, before the
+// all-reduce.
+#pragma once
+
+#include "orrery/model/architecture.h"
+#include "orrery/workload/inference/rank_step.h"
+
+namespace orrery {
+
+void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer);
+
+// softmax_attention_ops.cc, latent_attention_ops.cc, linear_attention_ops.cc.
+void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& attention);
+void add_latent_attention(OpList& ops, const RankStep& step, const LatentAttention& attention);
+void add_gated_delta_net(OpList& ops, const RankStep& step, const GatedDeltaNet& g);
+void add_mamba2(OpList& ops, const RankStep& step, const Mamba2& m);
+
+}  // namespace orrery

@@ -1,0 +1,85 @@
+#include "orrery/workload/inference/mlp_ops.h"
+
+#include <algorithm>
+
+namespace orrery {
+namespace {
+
+struct MlpNames {
+  std::string_view input_quantise, gate_up, up, activation, down_quantise, down;
+};
+constexpr MlpNames kDenseNames = {"mlp_quantise", "gate_up_proj",  "up_proj",
+                                  "activation",   "down_quantise", "down_proj"};
+constexpr MlpNames kSharedNames = {"shared_quantise",   "shared_gate_up_proj",  "shared_up_proj",
+                                   "shared_activation", "shared_down_quantise", "shared_down_proj"};
+
+// Gate and up are one product. Gated activations read both halves.
+void add_dense(OpList& ops, const RankStep& step, const MlpNames& names, Part part,
+               int intermediate, bool gated) {
+  const std::int64_t inner = intermediate / step.tp();
+  const Format format = step.precision.weights;
+  ops.quantise(names.input_quantise, part, step.tokens(), step.hidden(), step.element(), format);
+  ops.gemm(gated ? names.gate_up : names.up, part, step.tokens(), (gated ? 2 : 1) * inner,
+           step.hidden(), format);
+  ops.elementwise(names.activation, part, Elementwise::Kind::kActivation, step.tokens(), inner,
+                  step.element(), gated ? 2 : 1, 1);
+  ops.quantise(names.down_quantise, part, step.tokens(), inner, step.element(), format);
+  ops.gemm(names.down, part, step.tokens(), step.hidden(), inner, format);
+}
+
+void add_shared_experts(OpList& ops, const RankStep& step, const MoeMlp& m) {
+  if (m.shared_intermediate == 0) return;
+  add_dense(ops, step, kSharedNames, Part::kMoe, m.shared_intermediate, m.gated);
+  if (m.shared_gate) {
+    ops.gemm("shared_gate", Part::kMoe, step.tokens(), 1, step.hidden(), step.plain());
+  }
+  ops.elementwise("shared_add", Part::kMoe, Elementwise::Kind::kAdd, step.tokens(), step.hidden(),
+                  step.element(), 2, 1, true);
+}
+
+// One leg of the exchange of tokens between dp groups and experts; `element` is what a value takes
+// on the wire.
+void add_exchange(OpList& ops, const RankStep& step, const MoeMlp& m, bool dispatch,
+                  Bytes element) {
+  const ParallelPlan& plan = step.plan;
+  if (plan.dp == 1) return;
+  const double hidden = static_cast<double>(step.hidden());
+  const std::string_view name = dispatch ? "moe_dispatch" : "moe_combine";
+  if (plan.ep >= plan.dp) {
+    // The moe_tp ranks of an expert group need the same tokens: each is sent moe_tp times, by tp
+    // ranks.
+    const double share = 1.0 * plan.moe_tp() / plan.tp;
+    const double sent = static_cast<double>(step.tokens()) * share * std::min(m.top_k, plan.ep);
+    ops.collective(name, Collective::Kind::kAllToAll, Collective::Group::kExpert, plan.ep,
+                   sent * hidden * element);
+  } else {
+    const Bytes all = static_cast<double>(step.batch.all_tokens) * hidden * element;
+    ops.collective(name, dispatch ? Collective::Kind::kAllGather : Collective::Kind::kReduceScatter,
+                   Collective::Group::kData, plan.dp, all);
+  }
+}
+
+void add_moe(OpList& ops, const RankStep& step, const MoeMlp& m) {
+  const Format format = step.precision.experts;
+  ops.gemm("router", Part::kMoe, step.tokens(), m.experts, step.hidden(),
+           m.router_fp32 ? step.precision.fp32_products : step.plain());
+  const FormatFacts& f = facts(format);
+  add_exchange(ops, step, m, true, f.quantises_activation ? f.activation : step.element());
+  ops.add("moe_experts", Part::kMoe,
+          MoeExperts{step.batch.all_tokens, step.model.hidden, m.intermediate, m.experts, m.top_k,
+                     step.plan.moe_tp(), step.plan.ep, m.gated, step.expert_skew, format});
+  add_exchange(ops, step, m, false, step.element());
+  add_shared_experts(ops, step, m);
+}
+
+}  // namespace
+
+void add_mlp(OpList& ops, const RankStep& step, const Mlp& mlp) {
+  if (const auto* dense = std::get_if<DenseMlp>(&mlp)) {
+    add_dense(ops, step, kDenseNames, Part::kMlp, dense->intermediate, dense->gated);
+  } else if (const auto* moe = std::get_if<MoeMlp>(&mlp)) {
+    add_moe(ops, step, *moe);
+  }
+}
+
+}  // namespace orrery

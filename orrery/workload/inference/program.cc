@@ -1,0 +1,190 @@
+#include "orrery/workload/inference/program.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "orrery/base/error.h"
+#include "orrery/model/parameters.h"
+#include "orrery/workload/inference/lora_ops.h"
+#include "orrery/workload/inference/mixer_ops.h"
+#include "orrery/workload/inference/mlp_ops.h"
+#include "orrery/workload/inference/rank_step.h"
+
+namespace orrery {
+namespace {
+
+void add_embedding(OpList& ops, const RankStep& step) {
+  const Architecture& model = step.model;
+  const std::int64_t tokens = step.tokens();
+  const auto look_up = [&](std::string_view name) {
+    ops.add(name, Part::kEmbedding, Embedding{tokens, step.hidden(), step.precision.activations});
+  };
+  const auto combine = [&] {
+    ops.elementwise("embedding_add", Part::kEmbedding, Elementwise::Kind::kAdd, tokens,
+                    step.hidden(), step.element(), 2, 1, true);
+  };
+  look_up("embedding");
+  if (step.tp() > 1) {
+    ops.collective("embedding_all_reduce", Collective::Kind::kAllReduce, Collective::Group::kTensor,
+                   step.tp(), step.stream());
+  }
+  if (model.position == Position::kLearned) look_up("position_embedding"), combine();
+  if (model.token_types > 0) look_up("segment_embedding"), combine();
+  if (model.embedding_norm) {
+    ops.elementwise("embedding_norm", Part::kEmbedding, Elementwise::Kind::kNorm, tokens,
+                    step.hidden(), step.element(), 1, 1);
+  }
+}
+
+// Norms, both mixers, residual adds and the all-reduces of `count` equal layers.
+void add_layers(OpList& ops, const RankStep& step, const LayerSpec& layer, int count) {
+  const bool mixes = !std::holds_alternative<NoMixer>(layer.mixer);
+  const bool has_mlp = !std::holds_alternative<NoMlp>(layer.mlp);
+  const bool parallel = layer.parallel && mixes && has_mlp;
+  const int blocks = (mixes ? 1 : 0) + (has_mlp ? 1 : 0);
+  // Each block in turn begins with a norm that takes in the residual add of the block before it; a
+  // parallel pair of blocks shares one.
+  const int add_norms = std::min(layer.norms, parallel ? 1 : blocks);
+  const auto elementwise = [&](std::string_view name, Elementwise::Kind kind, int times,
+                               double reads, double writes) {
+    if (times == 0) return;
+    ops.repeat(1.0 * count * times);
+    ops.elementwise(name, mixes ? Part::kAttention : Part::kMlp, kind, step.tokens(), step.hidden(),
+                    step.element(), reads, writes);
+    ops.repeat(count);
+  };
+  elementwise("add_norm", Elementwise::Kind::kAddNorm, add_norms, 2, 2);
+  elementwise("norm", Elementwise::Kind::kNorm, layer.norms - add_norms, 1, 1);
+  ops.repeat(count);
+  add_mixer(ops, step, layer.mixer);
+  add_mlp(ops, step, layer.mlp);
+  add_lora(ops, step, layer);
+  if (parallel) elementwise("residual_add", Elementwise::Kind::kAdd, 1, 2, 1);
+  if (step.tp() > 1 && blocks > 0) {
+    ops.repeat(1.0 * count * (parallel ? 1 : blocks));
+    ops.collective("tp_all_reduce", Collective::Kind::kAllReduce, Collective::Group::kTensor,
+                   step.tp(), step.stream());
+  }
+  ops.repeat(1);
+}
+
+void add_lm_head(OpList& ops, const RankStep& step) {
+  const Architecture& model = step.model;
+  const std::int64_t rows = step.batch.logits;
+  if (!model.lm_head || rows == 0) return;
+  const std::int64_t shard = (std::int64_t{model.vocab} + step.tp() - 1) / step.tp();
+  ops.gemm("lm_head", Part::kLmHead, rows, shard, step.hidden(), step.precision.lm_head);
+  const double logits = static_cast<double>(rows) * static_cast<double>(shard * step.tp());
+  if (step.tp() > 1) {
+    ops.collective("logits_all_gather", Collective::Kind::kAllGather, Collective::Group::kTensor,
+                   step.tp(), logits * step.element());
+  }
+  // Widened to fp32, then read once more for the choice.
+  ops.add("sample", Part::kSampling,
+          Elementwise{Elementwise::Kind::kSample, rows, model.vocab,
+                      logits * (step.element() + Bytes(4)), logits * Bytes(4)});
+}
+
+void add_end(OpList& ops, const RankStep& step) {
+  const Architecture& model = step.model;
+  if (model.final_norm) {
+    ops.elementwise("final_norm", Part::kLmHead, Elementwise::Kind::kAddNorm, step.tokens(),
+                    step.hidden(), step.element(), 2, 2);
+  }
+  if (model.kind != Kind::kEncoder) return add_lm_head(ops, step);
+  if (model.pooler) {
+    ops.gemm("pooler", Part::kLmHead, step.batch.sequences, step.hidden(), step.hidden(),
+             step.plain());
+  }
+}
+
+// Multiply-adds with weights a stage does: what decides which one is the slowest.
+double stage_work(const RankStep& step, int stage) {
+  const LayerStack& stack = step.model.layers;
+  const StageLayers range = stage_layers(stack.size(), step.plan.pp, stage);
+  double work = 0;
+  for (std::size_t i = 0; i < stack.specs().size(); ++i) {
+    const int count = stack.count(static_cast<int>(i), range.first, range.last);
+    const LayerParameters one =
+        count_parameters(stack.specs()[i], step.model.hidden, step.model.norm);
+    work += count * static_cast<double>(one.active()) * static_cast<double>(step.tokens());
+  }
+  if (stage == step.plan.pp - 1 && step.model.lm_head) {
+    work += static_cast<double>(step.batch.logits) * step.model.vocab * step.model.hidden;
+  }
+  return work;
+}
+
+int chosen_stage(const RankStep& step, int stage) {
+  const int pp = step.plan.pp;
+  if (stage >= pp || stage < -1) {
+    throw InputError(fmt::format("stage {}: there are {} stages, numbered from 0", stage, pp));
+  }
+  if (stage >= 0 || pp == 1) return std::max(stage, 0);
+  int slowest = pp - 1;
+  double most = stage_work(step, slowest);
+  for (int s = pp - 2; s >= 0; --s) {
+    const double work = stage_work(step, s);
+    if (work > most) most = work, slowest = s;
+  }
+  return slowest;
+}
+
+}  // namespace
+
+std::string_view to_text(Part part) {
+  switch (part) {
+    case Part::kEmbedding:
+      return "embedding";
+    case Part::kAttention:
+      return "attention";
+    case Part::kMlp:
+      return "mlp";
+    case Part::kMoe:
+      return "moe";
+    case Part::kLmHead:
+      return "lm_head";
+    case Part::kSampling:
+      return "sampling";
+    case Part::kCommunication:
+      return "communication";
+  }
+  return "other";
+}
+
+Program forward_program(const Architecture& model, const ParallelPlan& plan,
+                        const Precision& precision, const Batch& batch,
+                        const ProgramOptions& options) {
+  check_plan(model, plan, precision);
+  const RankStep step{model, plan, precision, options.expert_skew,
+                      rank_batch(batch, plan.dp, options.padding)};
+  if (model.kind == Kind::kEncoder) {
+    for (const SequenceGroup& g : batch.groups) {
+      if (g.past == 0) continue;
+      throw InputError(fmt::format("{} is an encoder: it has no past tokens", model.id));
+    }
+  }
+  const auto slice = [&]() -> LayerSlice {
+    if (options.slice) return *options.slice;
+    const int stage = chosen_stage(step, options.stage);
+    return {stage_layers(model.layers.size(), plan.pp, stage), stage == 0, stage == plan.pp - 1};
+  }();
+  const StageLayers range = slice.layers;
+
+  constexpr std::size_t kOpsPerLayer = 14, kOtherOps = 8;
+  OpList ops(kOtherOps + model.layers.specs().size() * (kOpsPerLayer + batch.groups.size()));
+  if (slice.start) add_embedding(ops, step);
+  for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
+    const int count = model.layers.count(static_cast<int>(i), range.first, range.last);
+    if (count > 0) add_layers(ops, step, model.layers.specs()[i], count);
+  }
+  if (slice.end) add_end(ops, step);
+  if (plan.pp > 1 && !options.slice) {
+    ops.collective("pp_send", Collective::Kind::kSend, Collective::Group::kPipeline, plan.pp,
+                   step.stream());
+  }
+  return {ops.take(), step.tokens(), step.batch.sampled, range.size()};
+}
+
+}  // namespace orrery

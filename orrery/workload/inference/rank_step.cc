@@ -1,0 +1,94 @@
+#include "orrery/workload/inference/rank_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+// Far above any step, far below what overflows in products with the sizes of a model.
+constexpr double kMostTokens = 1e9;
+
+void check(const Batch& batch, std::int64_t padding) {
+  double tokens = static_cast<double>(padding);
+  for (const SequenceGroup& g : batch.groups) {
+    if (g.sequences < 0 || g.new_tokens < 1 || !(g.past >= 0)) {
+      throw InputError(
+          fmt::format("expected sequences >= 0, new tokens >= 1 and past >= 0, got {}, {} and {}",
+                      g.sequences, g.new_tokens, g.past));
+    }
+    if (g.past > kMostTokens) {
+      throw InputError(
+          fmt::format("{} cached tokens a sequence: at most {} are allowed", g.past, kMostTokens));
+    }
+    tokens += static_cast<double>(g.sequences) * static_cast<double>(g.new_tokens);
+  }
+  if (padding < 0) throw InputError(fmt::format("padding must not be negative, got {}", padding));
+  if (tokens > kMostTokens) {
+    throw InputError(
+        fmt::format("a step of {} tokens: at most {} are allowed", tokens, kMostTokens));
+  }
+  if (batch.tokens() == 0) throw InputError("the batch has no tokens");
+}
+
+}  // namespace
+
+std::int64_t Batch::tokens() const {
+  std::int64_t n = 0;
+  for (const SequenceGroup& g : groups) n += g.sequences * g.new_tokens;
+  return n;
+}
+
+std::int64_t Batch::sequences() const {
+  std::int64_t n = 0;
+  for (const SequenceGroup& g : groups) n += g.sequences;
+  return n;
+}
+
+RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding) {
+  check(batch, padding);
+  RankBatch rank;
+  rank.padding = padding;
+  rank.adapters = batch.adapters;
+  rank.lora = batch.lora;
+  rank.all_tokens = std::max(batch.all_tokens, batch.tokens()) + padding * dp;
+  rank.groups = batch.groups;
+  if (dp > 1 && batch.all_tokens == 0) {
+    std::stable_sort(
+        rank.groups.begin(), rank.groups.end(),
+        [](const SequenceGroup& a, const SequenceGroup& b) { return a.new_tokens > b.new_tokens; });
+    // The first dp group gets every dp-th sequence, from the first on.
+    std::int64_t before = 0;
+    for (SequenceGroup& g : rank.groups) {
+      const std::int64_t after = before + g.sequences;
+      g.sequences = (after + dp - 1) / dp - (before + dp - 1) / dp;
+      before = after;
+    }
+  }
+  rank.tokens = padding;
+  for (const SequenceGroup& g : rank.groups) {
+    rank.tokens += g.sequences * g.new_tokens;
+    rank.sequences += g.sequences;
+    if (!g.sampled) continue;
+    rank.sampled += g.sequences;
+    rank.logits += g.sequences * (g.verify ? g.new_tokens : 1);
+  }
+  return rank;
+}
+
+void OpList::quantise(std::string_view name, Part part, std::int64_t rows, std::int64_t width,
+                      Bytes element, Format format) {
+  // The measured products of fp8, fp8_block and nvfp4 quantise their input themselves.
+  if (format != Format::kInt8 && format != Format::kMxfp4Fp8 && format != Format::kInt4Fp8) return;
+  const double n = static_cast<double>(rows) * static_cast<double>(width);
+  add(name, part,
+      Elementwise{Elementwise::Kind::kQuantise, rows, width, n * element,
+                  n * facts(format).activation},
+      true);
+}
+
+}  // namespace orrery

@@ -1,0 +1,84 @@
+// One rank's share of a step and the list of ops that is built for it: what the op builders of the
+// layers (mixer_ops.h, mlp_ops.h) work on.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "orrery/model/architecture.h"
+#include "orrery/workload/inference/program.h"
+
+namespace orrery {
+
+// The sequences and tokens that one rank of a dp group works on.
+struct RankBatch {
+  std::vector<SequenceGroup> groups;
+  std::int64_t tokens = 0;  // with padding
+  std::int64_t padding = 0;
+  std::int64_t all_tokens = 0;  // of all dp groups, with padding
+  std::int64_t sampled = 0;     // sequences that yield a token
+  std::int64_t logits = 0;      // rows of the LM head: of those, and of verified drafts
+  std::int64_t sequences = 0;
+  std::int64_t adapters = 0;
+  LoraShape lora = {};
+};
+
+// The busiest dp group's share: sequences are dealt to the groups in turn, those with most new
+// tokens first. Checks the batch (InputError as forward_program).
+RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding);
+
+struct RankStep {
+  const Architecture& model;
+  const ParallelPlan& plan;
+  const Precision& precision;
+  double expert_skew;
+  RankBatch batch;
+
+  std::int64_t tokens() const { return batch.tokens; }
+  std::int64_t hidden() const { return model.hidden; }
+  int tp() const { return plan.tp; }
+  // Bytes of an element of the residual stream.
+  Bytes element() const { return bytes_per_element(precision.activations); }
+  // Format of the products that are never quantised (router, gates, absorbed products).
+  Format plain() const { return plain_format(precision.activations); }
+  // The residual stream of all tokens of the rank.
+  Bytes stream() const { return static_cast<double>(tokens() * hidden()) * element(); }
+};
+
+class OpList {
+ public:
+  explicit OpList(std::size_t expected) { ops_.reserve(expected); }
+
+  // Times that each op appended from now on runs.
+  void repeat(double count) { count_ = count; }
+
+  void add(std::string_view name, Part part, const Op& op, bool fusible = false) {
+    ops_.push_back({op, count_, name, part, fusible});
+  }
+  void gemm(std::string_view name, Part part, std::int64_t m, std::int64_t n, std::int64_t k,
+            Format format, std::int64_t batch = 1) {
+    add(name, part, Gemm{m, n, k, batch, format, true});
+  }
+  // Reads `reads` and writes `writes` times rows * width elements.
+  void elementwise(std::string_view name, Part part, Elementwise::Kind kind, std::int64_t rows,
+                   std::int64_t width, Bytes element, double reads, double writes,
+                   bool fusible = false) {
+    const Bytes once = static_cast<double>(rows) * static_cast<double>(width) * element;
+    add(name, part, Elementwise{kind, rows, width, reads * once, writes * once}, fusible);
+  }
+  // Scaling and rounding of a product's input, where the product's measured kernel leaves it out.
+  void quantise(std::string_view name, Part part, std::int64_t rows, std::int64_t width,
+                Bytes element, Format format);
+  void collective(std::string_view name, Collective::Kind kind, Collective::Group group, int ranks,
+                  Bytes bytes) {
+    add(name, Part::kCommunication, Collective{kind, group, ranks, bytes});
+  }
+
+  std::vector<ProgramOp> take() { return std::move(ops_); }
+
+ private:
+  std::vector<ProgramOp> ops_;
+  double count_ = 1;
+};
+
+}  // namespace orrery

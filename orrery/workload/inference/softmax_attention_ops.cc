@@ -1,0 +1,157 @@
+// Softmax attention: MHA, GQA, MQA, sliding and chunked windows.
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/workload/inference/mixer_ops.h"
+
+namespace orrery {
+namespace {
+
+constexpr Part kPart = Part::kAttention;
+
+// A head's sizes on one rank and what the calls share.
+struct RankHeads {
+  int heads, kv_heads;
+  PrefillAttention prefill;
+  DecodeAttention decode;
+};
+
+RankHeads rank_heads(const RankStep& step, const SoftmaxAttention& a) {
+  RankHeads r;
+  r.heads = a.heads / step.tp();
+  r.kv_heads = kv_heads_per_rank(a.kv_heads, step.tp());
+  const bool cached = step.model.kind != Kind::kEncoder;
+  const Dtype kv = cached ? step.precision.kv_cache : step.precision.activations;
+  // Chunks are cut out below; what is left of them has no window.
+  const std::int64_t window = a.window_kind == WindowKind::kSliding ? a.window : 0;
+  r.prefill = {.heads = r.heads,
+               .kv_heads = r.kv_heads,
+               .head_dim = a.head_dim,
+               .value_dim = a.value_dim,
+               .window = window,
+               .causal = cached,
+               .dtype = step.precision.attention,
+               .kv_dtype = kv};
+  r.decode = {.heads = r.heads,
+              .kv_heads = r.kv_heads,
+              .head_dim = a.head_dim,
+              .value_dim = a.value_dim,
+              .window = window,
+              .dtype = step.precision.attention,
+              .kv_dtype = kv};
+  return r;
+}
+
+void add_prefill(OpList& ops, PrefillAttention op, std::int64_t sequences, std::int64_t new_tokens,
+                 std::int64_t past) {
+  if (sequences == 0 || new_tokens == 0) return;
+  op.batch = sequences;
+  op.new_tokens = new_tokens;
+  op.past = past;
+  ops.add("attn_prefill", kPart, op);
+}
+
+// Chunks of a chunked window are sequences of their own: the rest of the current one, whole ones, a
+// tail.
+void add_chunked_prefill(OpList& ops, const PrefillAttention& op, const SequenceGroup& g,
+                         std::int64_t chunk) {
+  const std::int64_t past = std::llround(g.past) % chunk;
+  const std::int64_t head = past == 0 ? 0 : std::min(g.new_tokens, chunk - past);
+  const std::int64_t rest = g.new_tokens - head;
+  add_prefill(ops, op, g.sequences, head, past);
+  add_prefill(ops, op, g.sequences * (rest / chunk), chunk, 0);
+  add_prefill(ops, op, g.sequences, rest % chunk, 0);
+}
+
+// Keys that one decoded token of `g` reads; of verified drafts the mean.
+double decode_keys(const SequenceGroup& g, const SoftmaxAttention& a) {
+  const double chunk = a.window;
+  const bool chunked = a.window > 0 && a.window_kind == WindowKind::kChunked;
+  const double own = 0.5 * static_cast<double>(g.new_tokens + 1);
+  return chunked ? std::fmod(g.past, chunk) + own : g.past + own;
+}
+
+void add_decode(OpList& ops, const RankStep& step, const SoftmaxAttention& a, DecodeAttention op) {
+  std::int64_t sequences = 0, tokens = 0;
+  double keys = 0, clipped = 0;
+  int groups = 0;
+  for (const SequenceGroup& g : step.batch.groups) {
+    if (!g.decoding() || g.sequences == 0) continue;
+    const double n = static_cast<double>(g.sequences), k = decode_keys(g, a);
+    sequences += g.sequences;
+    tokens += g.sequences * g.new_tokens;
+    keys += n * k;
+    clipped += n * (op.window > 0 ? std::min(k, static_cast<double>(op.window)) : k);
+    ++groups;
+  }
+  if (sequences == 0) return;
+  op.batch = sequences;
+  // With different contexts the mean is that of the keys read, a window applied to each.
+  op.context = (groups == 1 ? keys : clipped) / static_cast<double>(sequences);
+  op.queries = static_cast<double>(tokens) / static_cast<double>(sequences);
+  ops.add("attn_decode", kPart, op);
+}
+
+void add_qk_norm(OpList& ops, const RankStep& step, const SoftmaxAttention& a, const RankHeads& r) {
+  if (a.qk_norm == QkNorm::kNone) return;
+  const std::int64_t width = std::int64_t{r.heads + r.kv_heads} * a.head_dim;
+  if (a.qk_norm == QkNorm::kFull && step.tp() > 1) {
+    // The variances of queries and keys over all ranks' heads, fp32: a kernel that sums a rank's
+    // own, an all-reduce, and one that scales (SGLang's pull request 14416 shows the three; vLLM's
+    // minimax_m2.py does the same).
+    ops.elementwise("qk_norm_sum", kPart, Elementwise::Kind::kNorm, step.tokens(), width,
+                    step.element(), 1, 0, true);
+    ops.collective("qk_norm_all_reduce", Collective::Kind::kAllReduce, Collective::Group::kTensor,
+                   step.tp(), static_cast<double>(step.tokens()) * 2 * Bytes(4));
+  }
+  ops.elementwise("qk_norm", kPart, Elementwise::Kind::kNorm, step.tokens(), width, step.element(),
+                  1, 1, true);
+}
+
+// Rotates queries and keys and writes keys and values to the cache; the latter alone without rotary
+// embedding.
+void add_rope(OpList& ops, const RankStep& step, const SoftmaxAttention& a, const RankHeads& r) {
+  const double rows = static_cast<double>(step.tokens());
+  const double q = a.rope ? 1.0 * r.heads * a.head_dim : 0;
+  const double kv = 1.0 * r.kv_heads * (a.head_dim + a.value_dim);
+  const std::int64_t width = static_cast<std::int64_t>(q + kv);
+  if (!a.rope && step.model.kind == Kind::kEncoder) return;
+  ops.add(a.rope ? "rope" : "kv_write", kPart,
+          Elementwise{a.rope ? Elementwise::Kind::kRotary : Elementwise::Kind::kCopy, step.tokens(),
+                      width, rows * (q + kv) * step.element(),
+                      rows * (q * step.element() + kv * bytes_per_element(r.decode.kv_dtype))},
+          true);
+}
+
+}  // namespace
+
+void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& a) {
+  const RankHeads r = rank_heads(step, a);
+  const std::int64_t out = std::int64_t{r.heads} * a.value_dim;
+  const std::int64_t qkv = std::int64_t{r.heads} * a.head_dim +
+                           std::int64_t{r.kv_heads} * (a.head_dim + a.value_dim) +
+                           (a.output_gate ? out : 0);
+  const Format format = step.precision.mixer_weights();
+
+  ops.quantise("qkv_quantise", kPart, step.tokens(), step.hidden(), step.element(), format);
+  ops.gemm("qkv_proj", kPart, step.tokens(), qkv, step.hidden(), format);
+  add_qk_norm(ops, step, a, r);
+  add_rope(ops, step, a, r);
+  for (const SequenceGroup& g : step.batch.groups) {
+    if (g.decoding()) continue;
+    if (a.window > 0 && a.window_kind == WindowKind::kChunked) {
+      add_chunked_prefill(ops, r.prefill, g, a.window);
+    } else {
+      add_prefill(ops, r.prefill, g.sequences, g.new_tokens, std::llround(g.past));
+    }
+  }
+  add_decode(ops, step, a, r.decode);
+  if (a.output_gate) {
+    ops.elementwise("attn_gate", kPart, Elementwise::Kind::kActivation, step.tokens(), out,
+                    step.element(), 2, 1);
+  }
+  ops.quantise("o_quantise", kPart, step.tokens(), out, step.element(), format);
+  ops.gemm("o_proj", kPart, step.tokens(), step.hidden(), out, format);
+}
+
+}  // namespace orrery

@@ -1,0 +1,248 @@
+#include "orrery/workload/plan/engine.h"
+
+#include <fmt/format.h>
+
+namespace orrery {
+
+void declare(Fields& f, EngineProfile& e) {
+  f.add("id", e.id, "short name");
+  f.add("name", e.name, "full name");
+  f.add("version", e.version, "version that the constants describe");
+  f.add("calibration", e.calibration, "what the fitted constants were fitted on");
+  f.add("aliases", e.aliases, "other names");
+  f.add("sources", e.sources, "where the constants come from");
+  f.add("vendors", e.vendors, "whose GPUs it runs on (nvidia, amd, ...); empty: any");
+  f.group(
+      "kernels",
+      [&](Fields& g) {
+        auto& k = e.kernels;
+        const std::vector<std::string> frameworks = {"vllm", "sglang", "trtllm"};
+        g.add("gemm", k.gemm, "whose measured GEMMs").one_of(frameworks);
+        g.add("attention", k.attention, "whose measured attention").one_of(frameworks);
+        g.add("moe", k.moe, "whose measured fused MoE").one_of(frameworks);
+        g.add("mla", k.mla, "whose measured MLA").one_of(frameworks);
+        g.add("linear_attention", k.linear_attention, "whose measured recurrent mixers")
+            .one_of(frameworks);
+        g.add("collectives", k.collectives, "whose all-reduce inside a node")
+            .one_of({"vllm", "sglang", "trtllm", "nccl"});
+        g.add("compute_factor", k.compute_factor,
+              "compute-bound kernels take this many times the measured class's time")
+            .range(0.3, 20);
+        g.add("memory_factor", k.memory_factor,
+              "memory-bound kernels take this many times the measured class's time")
+            .range(0.3, 20);
+        g.add("unit_bandwidth", k.unit_bandwidth,
+              "memory-bound kernels read no more than this per compute unit; 0: no limit")
+            .range(0, 1e12);
+        g.add("prefill_attention_factor", k.prefill_attention_factor,
+              "prefill attention takes this many times the measured class's time")
+            .range(0.3, 20);
+        g.add("moe_prefill_factor", k.moe_prefill_factor,
+              "routed experts of a step with a prefill take this many times the measured time")
+            .range(0.3, 20);
+        g.add("mixed_decode_exponent", k.mixed_decode_exponent,
+              "decode attention beside a prefill takes (heads per KV head)^this as long as alone")
+            .range(0, 1);
+        g.add("tf32", k.tf32,
+              "products that a model wants in fp32 (MiniMax-M2's router) are computed in tf32");
+        g.add("decode_blocks", k.decode_blocks,
+              "thread blocks that decode attention needs for its full speed, where each reads one "
+              "sequence's keys (FlashAttention 2); 0: contexts may differ")
+            .range(0, 10000);
+      },
+      "which kernels run");
+  f.group(
+      "execution",
+      [&](Fields& g) {
+        auto& x = e.execution;
+        g.add("decode_graphs", x.decode_graphs, "decode steps are replayed from captured graphs");
+        g.add("prefill_graphs", x.prefill_graphs,
+              "steps with a prefill are replayed in pieces, all but attention (vLLM V1)");
+        g.add("graph_tokens", x.graph_tokens, "largest captured batch")
+            .unit("tokens")
+            .range(0, 1 << 20);
+        g.add("graph_tokens_per_sequence", x.graph_tokens_per_sequence,
+              "at most so many of them for each of max_num_seqs; 0: no limit")
+            .unit("tokens")
+            .range(0, 1 << 10);
+        g.add("shared_experts_stream_tokens", x.shared_experts_stream_tokens,
+              "most tokens of a replayed step whose shared experts run beside the routed ones")
+            .unit("tokens")
+            .range(0, 1 << 20);
+        g.add("fused", x.fused, "fusible elementwise kernels are folded into their neighbours");
+        g.add("launch", x.launch, "CPU time of an operator of an eager step");
+        g.add("kernel_gap", x.kernel_gap, "GPU idle between two kernels of an eager step");
+        g.add("graph_launch", x.graph_launch, "CPU time of a graph replay, each layer");
+        g.add("host_per_step", x.host_per_step, "host time each step");
+        g.add("host_per_sequence", x.host_per_sequence, "host time each step and sequence");
+        g.add("host_per_layer", x.host_per_layer, "host time each layer of an eager step");
+        g.add("host_per_moe_layer", x.host_per_moe_layer,
+              "host time each layer's routed experts take in an eager step, beside it");
+        g.add("host_overlapped", x.host_overlapped, "host time hides behind the GPU");
+        g.add("prefill_floor", x.prefill_floor,
+              "least time of an eager step that carries a prefill");
+        g.add("request_overhead", x.request_overhead, "before a request is queued, once");
+        g.add("overhead_per_prompt_token", x.overhead_per_prompt_token,
+              "before a request is queued, for each token of its prompt");
+        g.add("start_up", x.start_up,
+              "a cold engine's first step with a prompt takes so much longer");
+        g.add("cold", x.cold, "the engine has served nothing before");
+        g.add("frontend_per_request", x.frontend_per_request,
+              "the front end admits one request after the other, this long each");
+        g.add("frontend_per_token", x.frontend_per_token,
+              "the front end delivers one token after the other, this long each");
+        g.add(
+            "beam_overhead", x.beam_overhead,
+            "beam search: the front end forms one beam's request after the other, this long each");
+        g.add("older_host_factor", x.older_host_factor,
+              "host times beside GPUs older than Hopper, relative")
+            .range(0.5, 5);
+        g.add("collective_latency", x.collective_latency,
+              "beside the network's time, per collective and log2(ranks)");
+      },
+      "launches and host time");
+  f.group(
+      "memory",
+      [&](Fields& g) {
+        auto& m = e.memory;
+        g.add("utilization", m.utilization, "share of device memory the engine may fill")
+            .alias("gpu_memory_utilization")
+            .range(0.05, 1);
+        g.add("paged", m.paged,
+              "KV cache in blocks; false: the longest length reserved for each sequence");
+        g.add("block_size", m.block_size, "KV block").unit("tokens").range(1, 4096);
+        g.add("hybrid_kv_cache", m.hybrid_kv_cache,
+              "KV blocks outside of a sliding window are freed (vLLM's hybrid KV cache manager)");
+        g.add("window_share", m.window_share,
+              "blocks of layers with a window are a pool of their own, so many for one of the "
+              "others (SGLang); 0: one pool")
+            .alias("swa_full_tokens_ratio")
+            .range(0, 10);
+        g.add("context", m.context, "driver context and libraries, per device");
+        g.add("graphs", m.graphs, "captured graphs, per device");
+        g.add("workspace", m.workspace, "kernel workspaces, per device");
+      },
+      "how memory is filled");
+  f.group(
+      "scheduler",
+      [&](Fields& g) {
+        auto& s = e.scheduler;
+        g.add("policy", s.policy, "batch scheduler of simulations (docs/serving.md, Schedulers)")
+            .alias("scheduler");
+        g.add("order", s.order,
+              "which of the waiting goes first: as they arrived, by priority, the shortest prompt, "
+              "or (SGLang) the longest cached prefix")
+            .alias("scheduling_policy")
+            .one_of({"fcfs", "priority", "sjf", "lpm"});
+        g.add("async_scheduling", s.async_scheduling, "the next step is planned while one runs");
+        g.add("prefix_caching", s.prefix_caching, "full KV blocks are found again by later prompts")
+            .alias("enable_prefix_caching");
+        g.add("continuous", s.continuous, "continuous batching; false: a static batch");
+        g.add("chunked_prefill", s.chunked_prefill, "prompts are computed in chunks")
+            .alias("enable_chunked_prefill");
+        g.add("long_prefill_token_threshold", s.long_prefill_token_threshold,
+              "most tokens of one prompt a step; 0: no limit")
+            .unit("tokens")
+            .range(0, 1e7);
+        g.add("mixed_chunk", s.mixed_chunk, "SGLang: decodes join the steps that carry prompts")
+            .alias("enable_mixed_chunk");
+        g.add("recv_interval", s.recv_interval,
+              "SGLang: newcomers are looked for every so many decode steps")
+            .alias("scheduler_recv_interval")
+            .range(1, 1e6);
+        g.add("balance_timeout", s.balance_timeout,
+              "TensorRT-LLM, attention data parallel: prompts wait until every rank has one, at "
+              "most so many steps; 0: they do not wait")
+            .unit("steps")
+            .range(0, 1e6);
+        g.add("max_num_batched_tokens", s.max_num_batched_tokens, "most tokens a step")
+            .unit("tokens")
+            .range(1, 1e7);
+        g.add("max_num_seqs", s.max_num_seqs, "most sequences running").range(1, 1e6);
+        g.add("small_gpu_below", s.small_gpu_below,
+              "devices with less memory take the two defaults below; 0 B: none do");
+        g.add("small_gpu_batched_tokens", s.small_gpu_batched_tokens, "most tokens a step there")
+            .unit("tokens")
+            .range(1, 1e7);
+        g.add("small_gpu_num_seqs", s.small_gpu_num_seqs, "most sequences running there")
+            .range(1, 1e6);
+      },
+      "how a step is filled");
+  f.add("step_error", e.step_error, "own relative error of a composed step").range(0, 2);
+  f.add("experts_error", e.experts_error,
+        "relative error of routed experts beside that of their kernels")
+      .range(0, 2);
+}
+
+std::vector<std::string> engine_ids(const Bundle& bundle) {
+  std::vector<std::string> ids;
+  for (const std::string& path : bundle.list("engines", ".yaml")) {
+    const std::string name = path.substr(std::string_view("engines/").size());
+    if (name.find('/') == std::string::npos) ids.push_back(name.substr(0, name.size() - 5));
+  }
+  return ids;
+}
+
+EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_fit) {
+  EngineProfile e;
+  Fields fields;
+  declare(fields, e);
+  auto read = [&](const std::string& path) {
+    const auto file = bundle.find(path);
+    if (file) fields.read(parse_yaml(file->content, file->name));
+    return file.has_value();
+  };
+  const std::string wanted = canonical_name(id);
+  std::vector<std::string> names = engine_ids(bundle);
+  bool found = read("engines/" + wanted + ".yaml");
+  for (std::size_t i = 0, known = names.size(); !found && i < known; ++i) {
+    e = EngineProfile();
+    read("engines/" + names[i] + ".yaml");
+    for (const std::string& alias : e.aliases) {
+      found |= canonical_name(alias) == wanted;
+      names.push_back(alias);
+    }
+  }
+  if (!found) {
+    throw InputError(fmt::format("unknown engine '{}'{}; `orrery list engines` names all", id,
+                                 did_you_mean(id, names)));
+  }
+  if (with_fit) read("engines/fitted/" + e.id + ".yaml");
+  return e;
+}
+
+bool runs_on(const EngineProfile& e, const Gpu& gpu) {
+  return e.vendors.empty() ||
+         std::find(e.vendors.begin(), e.vendors.end(), gpu.vendor) != e.vendors.end();
+}
+
+std::string_view engine_gpu_class(const Gpu& gpu) {
+  if (gpu.vendor != "nvidia") return "";
+  if (gpu.sm_version == 90) return "hopper";
+  return gpu.sm_version >= 100 && gpu.sm_version < 110 ? "blackwell" : "";
+}
+
+EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bundle,
+                          bool with_fit) {
+  EngineProfile e = load_engine(id, bundle, with_fit);
+  const std::string_view gpu_class = engine_gpu_class(gpu);
+  if (gpu_class.empty()) return e;
+  Fields fields;
+  declare(fields, e);
+  for (const char* folder : {"by-gpu", "fitted"}) {
+    if (!with_fit && std::string_view(folder) == "fitted") continue;
+    const auto file = bundle.find(fmt::format("engines/{}/{}-{}.yaml", folder, e.id, gpu_class));
+    if (file) fields.read(parse_yaml(file->content, file->name));
+  }
+  return e;
+}
+
+std::int64_t padded_tokens(const EngineProfile& engine, std::int64_t tokens) {
+  const auto& x = engine.execution;
+  if (!x.decode_graphs || tokens > x.graph_tokens || tokens <= 2) return tokens;
+  if (tokens <= 4) return 4;
+  const std::int64_t step = tokens <= 256 ? 8 : 16;
+  return std::min((tokens + step - 1) / step * step, x.graph_tokens);
+}
+
+}  // namespace orrery

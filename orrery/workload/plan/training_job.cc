@@ -1,0 +1,260 @@
+#include "orrery/workload/plan/training_job.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <numeric>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::array<std::string_view, 7> kTargets = {"q", "k", "v", "o", "gate", "up", "down"};
+constexpr std::int64_t kMostDevices = 1 << 20;
+
+void at_least_one(std::int64_t value, std::string_view what) {
+  if (value < 1) throw InputError(fmt::format("{} must be at least 1, got {}", what, value));
+}
+
+void check_sizes(const TrainingJob& job) {
+  const TrainingPlan& p = job.plan;
+  at_least_one(p.tp, "tp"), at_least_one(p.pp, "pp"), at_least_one(p.vp, "vp");
+  at_least_one(p.dp, "dp"), at_least_one(p.cp, "cp"), at_least_one(p.ep, "ep");
+  at_least_one(job.seq, "seq"), at_least_one(job.micro_batch, "micro_batch");
+  at_least_one(job.global_batch, "global_batch");
+  if (job.document < 0 || job.seq % job.attended() != 0)
+    throw InputError(fmt::format("a sequence of {} tokens does not divide into documents of {}",
+                                 job.seq, job.document));
+  for (const int size : {p.tp, p.pp, p.vp, p.dp, p.cp, p.ep}) {
+    if (size > kMostDevices || p.devices() > kMostDevices)
+      throw InputError(fmt::format("more than {} devices", kMostDevices));
+  }
+  if (p.etp < 0 || p.shard < 0 || p.reshard_ranks < 0 || job.recompute_layers < 0)
+    throw InputError("etp, shard, reshard_ranks and recompute_layers must not be negative");
+  if (p.zero < 0 || p.zero > 3)
+    throw InputError(fmt::format("zero must be 0, 1, 2 or 3, got {}", p.zero));
+  if (job.tuning == Tuning::kFull) return;
+  at_least_one(job.lora_rank, "lora_rank");
+  if (job.lora_targets.empty()) throw InputError("lora_targets names no projection");
+  for (const std::string& t : job.lora_targets) {
+    if (std::find(kTargets.begin(), kTargets.end(), t) == kTargets.end())
+      throw InputError(
+          fmt::format("unknown LoRA target '{}'; known: {}", t, fmt::join(kTargets, ", ")));
+  }
+}
+
+void check_format(Dtype given, std::string_view what, std::initializer_list<Dtype> allowed) {
+  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
+  std::vector<std::string_view> names;
+  for (const Dtype d : allowed) names.push_back(to_text(d));
+  throw InputError(
+      fmt::format("{} must be one of {}, got {}", what, fmt::join(names, ", "), to_text(given)));
+}
+
+void check_formats(const TrainingPrecision& p) {
+  using D = Dtype;
+  check_format(p.compute, "compute", {D::kFp32, D::kTf32, D::kFp16, D::kBf16, D::kFp8, D::kFp4});
+  check_format(p.activations, "activations", {D::kFp32, D::kFp16, D::kBf16});
+  check_format(p.gradients, "gradients", {D::kFp32, D::kFp16, D::kBf16});
+  check_format(p.moments, "moments", {D::kFp32, D::kBf16, D::kFp16, D::kFp8, D::kInt8});
+  // Products narrow what they read (autocast), never widen it; attention would be in 16 bits.
+  const bool wide = p.compute == D::kFp32 || p.compute == D::kTf32;
+  const bool other = p.compute == D::kFp16   ? p.activations == D::kBf16
+                     : p.compute == D::kBf16 ? p.activations == D::kFp16
+                                             : wide && p.activations != D::kFp32;
+  if (other)
+    throw InputError(fmt::format(
+        "products in {} do not read activations in {}: give activations {}", to_text(p.compute),
+        to_text(p.activations), to_text(wide ? D::kFp32 : p.compute)));
+}
+
+void check_layers(const Architecture& model, const TrainingPlan& p) {
+  const int chunks = p.pp * p.vp, layers = model.layers.size();
+  if (p.vp > 1 && p.pp == 1)
+    throw Infeasible(fmt::format("vp {}: model chunks need pipeline stages, pp is 1", p.vp));
+  if (p.split.empty()) {
+    if (layers % chunks == 0) return;
+    constexpr int kPrinted = 64;  // entries that a message has room for
+    const std::string such_as =
+        layers < chunks || chunks > kPrinted
+            ? ""
+            : fmt::format(", such as {}", fmt::join(uneven_split(layers, chunks), ","));
+    throw Infeasible(fmt::format(
+        "the {} layers of {} do not divide by pp {} x vp {} = {}; give the layers of each virtual "
+        "stage (split){}",
+        layers, model.id, p.pp, p.vp, chunks, such_as));
+  }
+  if (static_cast<int>(p.split.size()) != chunks)
+    throw Infeasible(fmt::format("split has {} entries, pp {} x vp {} needs {}", p.split.size(),
+                                 p.pp, p.vp, chunks));
+  const auto total = std::accumulate(p.split.begin(), p.split.end(), std::int64_t{0});
+  if (std::any_of(p.split.begin(), p.split.end(), [](std::int64_t n) { return n < 0; }) ||
+      total != layers)
+    throw Infeasible(fmt::format("split adds up to {} layers, {} has {}", total, model.id, layers));
+}
+
+void check_context(const Architecture& model, const TrainingJob& job) {
+  const TrainingPlan& p = job.plan;
+  if (p.ulysses < 1) throw InputError("ulysses must not be below 1");
+  if (p.ulysses > 1 && p.context != ContextMethod::kUsp)
+    throw InputError(fmt::format("ulysses {} splits the ranks of context method usp, not of {}",
+                                 p.ulysses, to_text(p.context)));
+  if (p.cp % p.ulysses != 0)
+    throw Infeasible(fmt::format("ulysses {} does not divide cp {}", p.ulysses, p.cp));
+  if (p.cp == 1) return;
+  const std::int64_t parts = (p.mirrored() ? 2 : 1) * std::int64_t{p.cp};
+  if (job.attended() % parts != 0)
+    throw Infeasible(fmt::format(
+        "cp {}: each rank takes {} equal parts of a document, {} tokens do not divide by {}", p.cp,
+        p.mirrored() ? "two of 2*cp" : "one of cp", job.attended(), parts));
+  if (model.kind != Kind::kDecoder)
+    throw Infeasible(fmt::format("cp {}: {} is no decoder", p.cp, model.id));
+  for (const LayerSpec& layer : model.layers.specs()) {
+    const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer);
+    if (!a && !std::holds_alternative<LatentAttention>(layer.mixer) &&
+        !std::holds_alternative<NoMixer>(layer.mixer))
+      throw Infeasible(
+          fmt::format("cp {}: {} has recurrent layers, whose state passes from token to token",
+                      p.cp, model.id));
+    if (a && kv_heads_per_rank(a->kv_heads, p.tp) % p.head_ranks() != 0)
+      throw Infeasible(
+          fmt::format("cp {} by all-to-all (ulysses) does not divide the {} key-value heads that "
+                      "each tensor-parallel rank of {} has",
+                      p.head_ranks(), kv_heads_per_rank(a->kv_heads, p.tp), model.id));
+  }
+}
+
+void check_experts(const TrainingPlan& p) {
+  const std::int64_t ranks = std::int64_t{p.tp} * p.cp * p.dp;
+  const std::int64_t group = std::int64_t{p.ep} * p.expert_tp();
+  if (p.ep > 1 && ranks % group != 0)
+    throw Infeasible(fmt::format(
+        "ep {} x etp {} = {} does not divide the {} ranks of a stage (tp {} x cp {} x dp {})", p.ep,
+        p.expert_tp(), group, ranks, p.tp, p.cp, p.dp));
+  const std::string_view schedule = schedule_name(p);
+  if (p.ep_overlap && p.ep > 1 && schedule != "combined" && !schedule.starts_with("dualpipe"))
+    throw Infeasible(fmt::format(
+        "ep_overlap runs a forward beside another micro-batch's backward, which schedule {} does "
+        "not; 1f1b, interleaved, dualpipe and dualpipe-v do",
+        schedule));
+}
+
+}  // namespace
+
+RankPosition position_of(const TrainingPlan& plan, std::int64_t rank) {
+  if (rank < 0 || rank >= plan.devices())
+    throw InputError(fmt::format("rank {} is out of range: a job on {} GPUs has ranks 0 to {}",
+                                 rank, plan.devices(), plan.devices() - 1));
+  RankPosition at;
+  const auto next = [&](int size) {
+    const auto position = static_cast<int>(rank % size);
+    rank /= size;
+    return position;
+  };
+  at.tp = next(plan.tp), at.cp = next(plan.cp);
+  if (plan.order == RankOrder::kDataBeforePipeline) {
+    at.dp = next(plan.dp), at.pp = next(plan.pp);
+  } else {
+    at.pp = next(plan.pp), at.dp = next(plan.dp);
+  }
+  const int of_stage = at.tp + plan.tp * (at.cp + plan.cp * at.dp);
+  at.ep = of_stage / plan.expert_tp() % plan.ep;
+  return at;
+}
+
+ParallelPlan stage_plan(const TrainingPlan& plan) {
+  const int group = plan.ep * plan.expert_tp();
+  return {.tp = plan.tp, .pp = 1, .dp = std::max(1, group / plan.tp), .ep = plan.ep};
+}
+
+Precision stage_precision(const TrainingPrecision& p) {
+  const auto format = [&]() -> Format {
+    switch (p.compute) {
+      case Dtype::kFp8:
+        return p.recipe == Fp8Recipe::kBlock ? Format::kFp8Block : Format::kFp8;
+      case Dtype::kFp4:
+        return Format::kNvfp4;
+      case Dtype::kTf32:
+        return Format::kTf32;
+      default:
+        return plain_format(p.compute);
+    }
+  }();
+  Precision out;
+  out.weights = out.experts = format;
+  out.lm_head = plain_format(p.activations);
+  out.activations = out.attention = out.kv_cache = p.activations;
+  return out;
+}
+
+StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, int chunk) {
+  const int chunks = plan.pp * plan.vp;
+  assert(0 <= chunk && chunk < chunks);
+  if (plan.split.empty()) {
+    const int each = model.layers.size() / chunks;
+    return {chunk * each, (chunk + 1) * each};
+  }
+  const auto at = plan.split.begin() + chunk;
+  const auto first = std::accumulate(plan.split.begin(), at, std::int64_t{0});
+  return {static_cast<int>(first), static_cast<int>(first + *at)};
+}
+
+std::vector<std::int64_t> uneven_split(int layers, int chunks) {
+  const int units = layers + 2, each = units / chunks, left = units % chunks;
+  std::vector<std::int64_t> split(static_cast<std::size_t>(chunks), each);
+  const int first = (chunks - left) / 2;
+  for (int i = first; i < first + left; ++i) ++split[static_cast<std::size_t>(i)];
+  // A stage without a layer to give keeps its embedding or head alone.
+  const auto take = [](std::int64_t& n, std::int64_t& other) { n > 0 ? --n : --other; };
+  take(split.front(), split[split.size() / 2]);
+  take(split.back(), split[split.size() / 2]);
+  return split;
+}
+
+void check_job(const Architecture& model, const TrainingJob& job) {
+  check_sizes(job);
+  check_formats(job.precision);
+  const TrainingPlan& p = job.plan;
+  check_layers(model, p);
+  check_experts(p);
+  // Blocks of fp8 weights are padded by the frameworks that train: the plain format's rules hold.
+  check_plan(model, stage_plan(p), {});
+  check_context(model, job);
+  if (job.global_batch % (job.micro_batch * p.dp) != 0)
+    throw Infeasible(
+        fmt::format("a global batch of {} sequences does not divide by micro batch {} x dp {} = {}",
+                    job.global_batch, job.micro_batch, p.dp, job.micro_batch * p.dp));
+  if (p.data_ranks() % p.sharding() != 0)
+    throw Infeasible(fmt::format("shard {} does not divide dp {} x cp {} = {}", p.shard, p.dp, p.cp,
+                                 p.data_ranks()));
+  if (p.sharding() % p.resharding() != 0)
+    throw Infeasible(fmt::format("reshard_ranks {} does not divide the {} ranks that share weights",
+                                 p.reshard_ranks, p.sharding()));
+}
+
+std::string_view to_text(Recompute recompute) {
+  constexpr std::array<std::string_view, 3> kNames = {"none", "selective", "full"};
+  return kNames[static_cast<std::size_t>(recompute)];
+}
+std::string_view to_text(Optimizer optimizer) {
+  constexpr std::array<std::string_view, 4> kNames = {"adam", "sgd", "adafactor", "muon"};
+  return kNames[static_cast<std::size_t>(optimizer)];
+}
+std::string_view to_text(Tuning tuning) {
+  constexpr std::array<std::string_view, 4> kNames = {"full", "lora", "qlora", "dora"};
+  return kNames[static_cast<std::size_t>(tuning)];
+}
+std::string_view to_text(ContextMethod method) {
+  constexpr std::array<std::string_view, 4> kNames = {"ring", "all-gather", "ulysses", "usp"};
+  return kNames[static_cast<std::size_t>(method)];
+}
+std::string_view to_text(Fp8Recipe recipe) {
+  constexpr std::array<std::string_view, 3> kNames = {"tensor", "block", "mx"};
+  return kNames[static_cast<std::size_t>(recipe)];
+}
+
+}  // namespace orrery

@@ -1,0 +1,88 @@
+#include "orrery/workload/training/training_passes.h"
+
+namespace orrery {
+
+void TrainingPasses::tensor(Kind kind, double count, const Collective& c, const ProgramOp& op,
+                            Pass pass) {
+  put(Collective{kind, Group::kTensor, c.ranks, c.bytes}, count, op, pass, Cost::kTensor);
+}
+
+void TrainingPasses::collective(const Collective& c, const ProgramOp& op, bool experts) {
+  // Serving's exchange of tokens: training's own is exchange_tokens.
+  if (c.group == Group::kExpert || c.group == Group::kData) return;
+  double count = op.count;
+  // A layer's two blocks have one entry; routed experts of whole tokens, and those whose copies
+  // are gathered, need none of their own.
+  const bool own = plan_.ep > 1 && (plan_.expert_tp() == 1 || gathers_copies());
+  if (op.name == "tp_all_reduce" && experts && own) count /= 2;
+  if (!plan_.sequence_parallel) {
+    forward_and_again(c, count, op, Cost::kTensor);
+    if (op.name != "embedding_all_reduce") tensor(c.kind, count, c, op, Pass::kBackwardInput);
+    return;
+  }
+  const double again = in_layer(op) ? recomputed_ : 0;
+  for (const Kind kind : {Kind::kAllGather, Kind::kReduceScatter}) {
+    tensor(kind, count, c, op, Pass::kForward);
+    if (again > 0) tensor(kind, count * again, c, op, Pass::kRecompute);
+    tensor(kind, count, c, op, Pass::kBackwardInput);
+  }
+  if (!frozen_) tensor(Kind::kAllGather, count, c, op, Pass::kBackwardWeight);
+}
+
+void TrainingPasses::context() {
+  const double local = real(rank_tokens(job_));  // tokens of this rank
+  for (std::size_t i = 0; i < model_.layers.specs().size(); ++i) {
+    const LayerSpec& spec = model_.layers.specs()[i];
+    const int count = model_.layers.count(static_cast<int>(i), range_.first, range_.last);
+    if (count == 0) continue;
+    double kv = 0, q = 0;  // elements a token of keys and values, and of queries
+    if (const auto* a = std::get_if<SoftmaxAttention>(&spec.mixer)) {
+      kv = 1.0 * kv_heads_per_rank(a->kv_heads, plan_.tp) * (a->head_dim + a->value_dim);
+      q = 1.0 * a->heads / plan_.tp * (a->head_dim + a->value_dim);
+    } else if (const auto* l = std::get_if<LatentAttention>(&spec.mixer)) {
+      kv = 1.0 * l->heads / plan_.tp * (l->qk_nope_dim + l->qk_rope_dim + l->value_dim);
+      q = kv;
+    }
+    if (kv == 0) continue;
+    const ProgramOp from{Op{}, 1.0 * count, "context", Part::kAttention};
+    exchange(local * kv * element_, local * q * element_, from);
+  }
+}
+
+// Of one layer: `kv` and `q` are the bytes of this rank's share (q with the output).
+void TrainingPasses::exchange(Bytes kv, Bytes q, const ProgramOp& from) {
+  const int cp = plan_.cp, heads = plan_.head_ranks(), ring = plan_.ring_ranks();
+  const auto passes = [&](const Collective& c, double forward, double backward) {
+    if (c.ranks == 1) return;
+    forward_and_again(c, forward * from.count, from, Cost::kContext);
+    // The core of attention, which is computed again, asks its neighbours again.
+    if (job_.recompute == Recompute::kSelective)
+      put(c, forward * from.count, from, Pass::kRecompute, Cost::kContext);
+    put(c, backward * from.count, from, Pass::kBackwardInput, Cost::kContext);
+  };
+  switch (plan_.context) {
+    case ContextMethod::kRing:
+      // Hops of a rank's share, all at once: a ring all-gather is cp-1 of them.
+      passes({Kind::kAllGather, Group::kContext, cp, cp * kv}, 1, 2);
+      break;
+    case ContextMethod::kAllGather: {
+      passes({Kind::kAllGather, Group::kContext, cp, cp * kv}, 1, 1);
+      put(Collective{Kind::kReduceScatter, Group::kContext, cp, cp * kv}, from.count, from,
+          Pass::kBackwardInput, Cost::kContext);
+      break;
+    }
+    case ContextMethod::kUlysses:
+      passes({Kind::kAllToAll, Group::kContext, cp, kv + q}, 1, 1);
+      break;
+    case ContextMethod::kUsp: {
+      passes({Kind::kAllToAll, Group::kContext, heads, kv + q}, 1, 1);
+      // With 1/heads of the heads of as many ranks' tokens: as many bytes.
+      const std::size_t before = ops_.size();
+      passes({Kind::kAllGather, Group::kContext, ring, ring * kv}, 1, 2);
+      for (std::size_t i = before; i < ops_.size(); ++i) ops_[i].apart = heads;
+      break;
+    }
+  }
+}
+
+}  // namespace orrery

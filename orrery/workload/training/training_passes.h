@@ -1,0 +1,84 @@
+// Builds training_ops (training_program.h): the passes of one virtual stage, op by op. Its parts
+// stand in a file each: training_products.cc, training_attention.cc, training_experts.cc,
+// training_communication.cc, training_adapters.cc, training_head.cc. Not for others.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "orrery/workload/training/training_program.h"
+
+namespace orrery {
+
+class TrainingPasses {
+ public:
+  // Borrows both. REQUIRES that check_job accepts.
+  TrainingPasses(const Architecture& model, const TrainingJob& job, int chunk);
+
+  std::vector<TrainingOp> build();
+
+ private:
+  using Pass = TrainingPass;
+  using Cost = TrainingCost;
+  using Kind = Collective::Kind;
+  using Group = Collective::Group;
+
+  static double real(std::int64_t n) { return static_cast<double>(n); }
+
+  void put(Op op, double count, const ProgramOp& from, Pass pass, Cost cost);
+  bool in_layer(const ProgramOp& op) const;
+  void forward_and_again(const Op& op, double count, const ProgramOp& from, Cost cost);
+  void add(const ProgramOp& op, bool experts);
+
+  // training_products.cc
+  void product(const Gemm& g, const ProgramOp& op);
+  void accumulate(double weights, const ProgramOp& op);
+  void cast(double elements, double read, double written, double count, const ProgramOp& op,
+            Pass pass);
+  void casts(const Gemm& g, const ProgramOp& op);
+  void elementwise(const Elementwise& e, const ProgramOp& op);
+
+  // training_attention.cc
+  void attention(const PrefillAttention& a, const ProgramOp& op);
+  void flash(const PrefillAttention& a, const Op& forward, const ProgramOp& op);
+  void latent(const LatentAttentionCore& l, const ProgramOp& op);
+  void standard(const PrefillAttention& a, const ProgramOp& op);
+
+  // training_experts.cc
+  double load(const MoeExperts& m) const;
+  MoeExperts of_rank(const MoeExperts& m) const;
+  double own_tokens() const;
+  bool gathers_copies() const;
+  void gather_copies(const MoeExperts& m, const ProgramOp& op);
+  void exchange_tokens(const MoeExperts& m, const ProgramOp& op);
+  void route_tokens(const MoeExperts& m, const MoeExperts& e, const ProgramOp& op);
+  void expert_products(const MoeExperts& e, const ProgramOp& op);
+  bool has_bias() const;
+  void clamps_and_biases(std::int64_t rows, std::int64_t inner, std::int64_t width,
+                         const ProgramOp& op);
+  void routed(const MoeExperts& m, const ProgramOp& op);
+
+  // training_communication.cc
+  void tensor(Kind kind, double count, const Collective& c, const ProgramOp& op, Pass pass);
+  void collective(const Collective& c, const ProgramOp& op, bool experts);
+  void context();
+  void exchange(Bytes kv, Bytes q, const ProgramOp& from);
+
+  // training_adapters.cc
+  void adapters();
+  void magnitudes(std::int64_t in, std::int64_t out, double times, const Elementwise& scale);
+
+  // training_head.cc
+  void head();
+
+  const Architecture& model_;
+  const TrainingJob& job_;
+  const TrainingPlan& plan_;
+  StageLayers range_;
+  bool start_ = false, end_ = false, frozen_ = false;
+  double recomputed_ = 0;  // share of the layers that run again
+  Bytes element_;
+  std::vector<TrainingOp> ops_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,96 @@
+#include "orrery/workload/training/training_passes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "orrery/workload/training/training_parameters.h"
+
+namespace orrery {
+namespace {
+
+bool of_residual_stream(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kNames = {"add_norm", "norm", "residual_add",
+                                                      "final_norm", "embedding_norm"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+}  // namespace
+
+void TrainingPasses::product(const Gemm& g, const ProgramOp& op) {
+  // The latents of MLA are expanded for this rank's tokens alone: the cached ones are others'.
+  Gemm forward = g;
+  if (op.name == "kv_b_proj") forward.m = rank_tokens(job_);
+  forward_and_again(forward, op.count, op, Cost::kProducts);
+  const GemmGradients back = gradients(forward);
+  put(back.first, op.count, op, Pass::kBackwardInput, Cost::kProducts);
+  if (!frozen_) put(back.second, op.count, op, Pass::kBackwardWeight, Cost::kProducts);
+  accumulate(real(g.n) * real(g.k), op);
+  casts(forward, op);
+}
+
+// The weight's gradient is added to what earlier micro-batches left: in the product's kernel
+// where stacks fuse it (gradient_accumulation_fusion); where another kernel adds it, that reads
+// again, and writes again, what the product's kernel wrote in 16 bits.
+void TrainingPasses::accumulate(double weights, const ProgramOp& op) {
+  if (frozen_) return;
+  const double stored = bytes_per_element(job_.precision.gradients).value();
+  const bool adds = job_.micro_batches() > 1;
+  const auto moved = [&](double read, double written) {
+    if (read + written <= 0) return;
+    put(Elementwise{Elementwise::Kind::kCopy, static_cast<std::int64_t>(weights / 1024) + 1, 1024,
+                    weights * Bytes(read), weights * Bytes(written)},
+        op.count, op, Pass::kBackwardWeight, Cost::kElementwise);
+  };
+  moved(adds ? stored : 0, std::max(0.0, stored - element_.value()));
+  if (!adds) return;
+  moved(element_.value(), element_.value());
+  ops_.back().accumulates = true;
+}
+
+void TrainingPasses::cast(double elements, double read, double written, double count,
+                          const ProgramOp& op, Pass pass) {
+  if (elements <= 0) return;
+  put(Elementwise{Elementwise::Kind::kQuantise, static_cast<std::int64_t>(elements / 1024) + 1,
+                  1024, elements * Bytes(read), elements * Bytes(written)},
+      count, op, pass, Cost::kCasts);
+}
+
+void TrainingPasses::casts(const Gemm& g, const ProgramOp& op) {
+  const double weights = real(g.n) * real(g.k);
+  if (job_.tuning == Tuning::kQlora && g.weight) {
+    const double each = 1 + recomputed_;
+    cast(weights, kNf4Bytes, element_.value(), op.count * each, op, Pass::kForward);
+    cast(weights, kNf4Bytes, element_.value(), op.count, op, Pass::kBackwardInput);
+  }
+  const FormatFacts& f = facts(g.format);
+  if (!f.quantises_activation) return;
+  // The forward kernel rounds its own input; the transposes and the gradients are cast apart.
+  const double narrow = f.activation.value();
+  const double input = real(g.m) * real(g.k), output = real(g.m) * real(g.n);
+  cast(input, 2, narrow, op.count * (1 + recomputed_), op, Pass::kForward);
+  cast(output, 2, frozen_ ? narrow : 2 * narrow, op.count, op, Pass::kBackwardInput);
+  if (!job_.precision.fp8_parameters)
+    cast(weights, 2, 2 * narrow, op.count / real(job_.micro_batches()), op, Pass::kForward);
+}
+
+void TrainingPasses::elementwise(const Elementwise& e, const ProgramOp& op) {
+  Elementwise forward = e;
+  if (plan_.sequence_parallel && of_residual_stream(op.name)) {
+    forward.rows = std::max<std::int64_t>(1, e.rows / plan_.tp);
+    forward.read = e.read / plan_.tp;
+    forward.written = e.written / plan_.tp;
+  }
+  const Cost cost = e.kind == Elementwise::Kind::kQuantise ? Cost::kCasts : Cost::kElementwise;
+  forward_and_again(forward, op.count, op, cost);
+  const Elementwise back = gradient(forward);
+  if (back.read.value() > 0) put(back, op.count, op, Pass::kBackwardInput, cost);
+  if (!job_.dropout || !of_residual_stream(op.name)) return;
+  // Dropout of the block's output: its mask is a byte an element.
+  const Bytes stream = forward.written / (e.kind == Elementwise::Kind::kAddNorm ? 2 : 1);
+  const Elementwise drop{Elementwise::Kind::kActivation, forward.rows, forward.width, stream,
+                         1.5 * stream};
+  forward_and_again(drop, op.count, op, cost);
+  put(gradient(drop), op.count, op, Pass::kBackwardInput, cost);
+}
+
+}  // namespace orrery

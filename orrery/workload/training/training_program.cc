@@ -1,0 +1,47 @@
+#include "orrery/workload/training/training_program.h"
+
+#include <array>
+
+#include "orrery/model/parameters.h"
+#include "orrery/workload/training/training_passes.h"
+
+namespace orrery {
+
+std::string_view to_text(TrainingCost cost) {
+  constexpr std::array<std::string_view, kTrainingCosts> kNames = {
+      "products", "attention", "attention_backward", "experts", "elementwise", "casts", "head",
+      "tensor",   "context",   "expert_exchange"};
+  return kNames[static_cast<std::size_t>(cost)];
+}
+
+TrainingOp one_for_all(TrainingOp op) {
+  std::get<Gemm>(op.op).n *= op.experts;
+  op.count /= op.experts;
+  return op;
+}
+
+std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJob& job, int chunk) {
+  return TrainingPasses(model, job, chunk).build();
+}
+
+double model_flops_per_token(const Architecture& model, const TrainingJob& job) {
+  double attention = 0;  // forward, a document
+  for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
+    const Mixer& mixer = model.layers.specs()[i].mixer;
+    double heads = 0, window = 0;
+    if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) {
+      heads = 1.0 * a->heads * (a->head_dim + a->value_dim);
+      window = a->window;
+    } else if (const auto* l = std::get_if<LatentAttention>(&mixer)) {
+      heads = 1.0 * l->heads * (l->qk_nope_dim + l->qk_rope_dim + l->value_dim);
+    }
+    attention += 2 * heads * model.layers.count(static_cast<int>(i)) *
+                 attended_pairs(job.attended(), 0, static_cast<std::int64_t>(window),
+                                model.kind == orrery::Kind::kDecoder);
+  }
+  const double weights = static_cast<double>(count_parameters(model).active_without_embedding());
+  const bool frozen = job.tuning != Tuning::kFull;
+  return (frozen ? 4 : 6) * weights + 3 * attention / static_cast<double>(job.attended());
+}
+
+}  // namespace orrery
