@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-constexpr double kFp32 = 4;
+constexpr double kStateFp32 = 4;
 
 bool fp32_parameters(const TrainingJob& job, const TrainingMemoryConstants& stack) {
   return stack.fp32_parameters && job.precision.master_weights && job.tuning == Tuning::kFull;
@@ -20,7 +20,7 @@ struct WeightBytes {
 WeightBytes held_weights(const TrainingJob& job, const TrainingMemoryConstants& stack) {
   const double plain = bytes_per_element(job.precision.activations).value();
   if (job.tuning == Tuning::kQlora) return {kNf4Bytes, plain};
-  if (fp32_parameters(job, stack)) return {kFp32, kFp32};
+  if (fp32_parameters(job, stack)) return {kStateFp32, kStateFp32};
   if (job.precision.fp8_parameters) return {1, plain};
   return {plain, plain};
 }
@@ -62,7 +62,8 @@ double exchanged_width(const Architecture& model, int tp) {
 Bytes optimizer_bytes(const Architecture& model, const TrainingJob& job,
                       const TrainingMemoryConstants& stack, bool product) {
   const double moment = bytes_per_element(job.precision.moments).value();
-  const double master = job.precision.master_weights && !fp32_parameters(job, stack) ? kFp32 : 0;
+  const double master =
+      job.precision.master_weights && !fp32_parameters(job, stack) ? kStateFp32 : 0;
   switch (job.optimizer) {
     case Optimizer::kAdam:
       return Bytes(master + 2 * moment);
@@ -102,9 +103,9 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
     s.weights += Bytes((products * held.product + other * held.other) / sharded_dense +
                        n.experts * held.product / sharded_experts + n.products * narrow_copies);
     const double adapters = job.tuning == Tuning::kFull ? 0 : n.trained_dense;
-    s.weights +=
-        Bytes(adapters * (job.precision.master_weights && stack.fp32_parameters ? kFp32 : plain) /
-              sharded_dense);
+    s.weights += Bytes(
+        adapters * (job.precision.master_weights && stack.fp32_parameters ? kStateFp32 : plain) /
+        sharded_dense);
     const double trained_products = job.tuning == Tuning::kFull ? products : n.trained_dense;
     const double trained_other = n.trained_dense - trained_products;
     s.gradients += Bytes(both * (n.trained_dense / of(p.zero, 2, shard) +
@@ -115,7 +116,7 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
                          (trained_products / dense_states + n.trained_experts / expert_states) +
                      optimizer_bytes(model, job, stack, false) * (trained_other / dense_states);
       const double at_step =
-          (job.precision.master_weights && gradient < kFp32 ? kFp32 : 0) +
+          (job.precision.master_weights && gradient < kStateFp32 ? kStateFp32 : 0) +
           (stack.step_copy ? bytes_per_element(job.precision.moments).value() : 0);
       s.step_copies +=
           Bytes(at_step * (n.trained_dense / dense_states + n.trained_experts / expert_states));

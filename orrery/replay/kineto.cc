@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-using Kind = KinetoEvent::Kind;
+using EventKind = KinetoEvent::Kind;
 
 constexpr std::int64_t kLatest = 4'000'000'000'000'000'000;   // ns: the year 2096
 constexpr std::int64_t kLongest = 30LL * 86'400'000'000'000;  // ns, first begin to last end
@@ -22,19 +22,19 @@ constexpr std::size_t kLongestName = 1000;
 constexpr std::size_t kMostDims = 64, kMostInputs = 64;
 
 // What a category is read as; nothing: passed over.
-std::optional<Kind> kind_of(std::string_view category) {
+std::optional<EventKind> kind_of(std::string_view category) {
   struct Known {
     std::string_view category;
-    Kind kind;
+    EventKind kind;
   };
   constexpr Known kKnown[] = {
-      {"cpu_op", Kind::kCpuOp},      {"Operator", Kind::kCpuOp},
-      {"kernel", Kind::kKernel},     {"Kernel", Kind::kKernel},
-      {"cuda_runtime", Kind::kCall}, {"Runtime", Kind::kCall},
-      {"cuda_driver", Kind::kCall},  {"hip_runtime", Kind::kCall},
-      {"gpu_memcpy", Kind::kMemcpy}, {"Memcpy", Kind::kMemcpy},
-      {"gpu_memset", Kind::kMemset}, {"Memset", Kind::kMemset},
-      {"cuda_sync", Kind::kSync},    {"user_annotation", Kind::kAnnotation},
+      {"cpu_op", EventKind::kCpuOp},      {"Operator", EventKind::kCpuOp},
+      {"kernel", EventKind::kKernel},     {"Kernel", EventKind::kKernel},
+      {"cuda_runtime", EventKind::kCall}, {"Runtime", EventKind::kCall},
+      {"cuda_driver", EventKind::kCall},  {"hip_runtime", EventKind::kCall},
+      {"gpu_memcpy", EventKind::kMemcpy}, {"Memcpy", EventKind::kMemcpy},
+      {"gpu_memset", EventKind::kMemset}, {"Memset", EventKind::kMemset},
+      {"cuda_sync", EventKind::kSync},    {"user_annotation", EventKind::kAnnotation},
   };
   for (const Known& k : kKnown) {
     if (k.category == category) return k.kind;
@@ -127,7 +127,7 @@ class Reader {
   struct Given {
     char phase = '\0';
     bool categorised = false, has_name = false;
-    std::optional<Kind> kind;
+    std::optional<EventKind> kind;
     std::optional<std::int64_t> start, duration;
     std::string process, thread;
     std::optional<std::int64_t> device, stream, source, record;
@@ -361,7 +361,7 @@ class Reader {
     e.start = Nanoseconds(*given_.start);
     e.duration = Nanoseconds(*given_.duration);
     e.correlation = given_.correlation;
-    if (e.kind == Kind::kSync) return keep_wait();
+    if (e.kind == EventKind::kSync) return keep_wait();
     if (e.on_gpu()) {
       if (given_.device) given_.process = std::to_string(*given_.device);
       if (given_.stream) given_.thread = std::to_string(*given_.stream);
@@ -371,7 +371,8 @@ class Reader {
     e.lane = lane(e.on_gpu());
     e.name = intern(names_, given_.name, t_.names.size(),
                     [&] { t_.names.push_back(shown(given_.name)); });
-    if (detailed_ && (e.kind == Kind::kCpuOp || e.kind == Kind::kKernel)) e.detail = detail();
+    if (detailed_ && (e.kind == EventKind::kCpuOp || e.kind == EventKind::kKernel))
+      e.detail = detail();
     latest_ = t_.events.empty() ? e.end() : std::max(latest_, e.end());
     t_.events.push_back(e);
   }

@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-using Kind = KinetoEvent::Kind;
+using EventKind = KinetoEvent::Kind;
 
 constexpr std::string_view kStep = "ProfilerStep#";
 constexpr std::uint32_t kBefore = kNone, kAfter = kNone - 1;  // launched outside the window
@@ -29,7 +29,7 @@ void find_window(const KinetoTrace& t, const std::string& name, std::optional<st
                  TracedWindow& w) {
   std::optional<std::int64_t> least, most;
   for (const KinetoEvent& e : t.events) {
-    if (e.kind != Kind::kAnnotation) continue;
+    if (e.kind != EventKind::kAnnotation) continue;
     const auto n = step_number(t.name_of(e));
     if (!n) continue;
     least = std::min(least.value_or(*n), *n), most = std::max(most.value_or(*n), *n);
@@ -127,11 +127,11 @@ TracedWindow trace_window(const KinetoTrace& t, const std::string& name,
   std::vector<std::vector<Open>> open(t.lanes.size());
   for (std::uint32_t i = 0; i < t.events.size(); ++i) {
     const KinetoEvent& e = t.events[i];
-    if (e.on_gpu() || e.kind == Kind::kSync) continue;
+    if (e.on_gpu() || e.kind == EventKind::kSync) continue;
     std::vector<Open>& stack = open[e.lane];
     while (!stack.empty() && stack.back().end <= e.start) stack.pop_back();
     const Open around = stack.empty() ? Open{} : stack.back();
-    if (e.kind != Kind::kCall) {
+    if (e.kind != EventKind::kCall) {
       const bool shaped = e.detail != 0 && !t.detail_of(e).shapes.empty();
       if (shaped || optimizers[e.name])
         stack.push_back(

@@ -20,7 +20,7 @@
 namespace orrery {
 namespace {
 
-using Kind = Collective::Kind;
+using CollectiveKind = Collective::Kind;
 
 constexpr double kUs = 1e-6;
 // Line rates are nominal: what libraries reach of them differs by stack (network_model.cc has the
@@ -90,14 +90,14 @@ FlowOptions options_of(const FlowQuestion& q) {
 }
 
 // The algorithms that are tried where none is asked for.
-std::vector<FlowAlgorithm> candidates(Kind kind, int ranks, int inner) {
+std::vector<FlowAlgorithm> candidates(CollectiveKind kind, int ranks, int inner) {
   using A = FlowAlgorithm;
   std::vector<A> all;
-  const bool reduces =
-      kind == Kind::kAllReduce || kind == Kind::kAllGather || kind == Kind::kReduceScatter;
-  const bool rooted = kind == Kind::kBroadcast || kind == Kind::kReduce;
+  const bool reduces = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+                       kind == CollectiveKind::kReduceScatter;
+  const bool rooted = kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
   if (reduces || rooted) all.push_back(A::kRing);
-  if (kind == Kind::kAllReduce || rooted) all.push_back(A::kTree);
+  if (kind == CollectiveKind::kAllReduce || rooted) all.push_back(A::kTree);
   if (reduces && std::has_single_bit(static_cast<unsigned>(ranks)))
     all.push_back(A::kHalvingDoubling);
   if (reduces && inner > 1 && ranks > inner && ranks % inner == 0) all.push_back(A::kHierarchical);
@@ -106,8 +106,8 @@ std::vector<FlowAlgorithm> candidates(Kind kind, int ranks, int inner) {
   return all;
 }
 
-FlowCollective collective_of(Kind kind, FlowAlgorithm algorithm, Bytes bytes, int ranks, int stride,
-                             int inner) {
+FlowCollective collective_of(CollectiveKind kind, FlowAlgorithm algorithm, Bytes bytes, int ranks,
+                             int stride, int inner) {
   FlowCollective c;
   c.kind = kind;
   c.algorithm = algorithm;
@@ -117,7 +117,7 @@ FlowCollective collective_of(Kind kind, FlowAlgorithm algorithm, Bytes bytes, in
   if (together > 1 && ranks > together && ranks % together == 0) {
     c.inner = together;
     const bool divided = algorithm == FlowAlgorithm::kRing ||
-                         (algorithm == FlowAlgorithm::kTree && kind == Kind::kAllReduce);
+                         (algorithm == FlowAlgorithm::kTree && kind == CollectiveKind::kAllReduce);
     c.channels = divided ? std::min(together, kMostChannels) : 1;
   }
   return c;
@@ -171,7 +171,7 @@ std::vector<Point> collectives(const FlowQuestion& q, const FlowContext& context
     const auto members = strided_groups(n, context.stride, used);
     for (const std::int64_t size : context.bytes) {
       // ASTRA-sim counts an all-gather's input.
-      const bool inputs = q.as == "astra-sim" && context.kind == Kind::kAllGather;
+      const bool inputs = q.as == "astra-sim" && context.kind == CollectiveKind::kAllGather;
       const Bytes bytes(static_cast<double>(size) * (inputs ? n : 1));
       std::vector<FlowAlgorithm> algorithms =
           candidates(context.kind, n, network.inner / context.stride);

@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-using Kind = Scenario::Kind;
+using QuestionKind = Scenario::Kind;
 
 constexpr double kMostChecked = 10'000;  // points whose memory is looked at
 
@@ -19,15 +19,15 @@ void add_once(std::vector<std::string>& to, const std::string& text) {
 
 const char* kind_of(const Scenario& s) {
   switch (s.kind) {
-    case Kind::kSteady:
+    case QuestionKind::kSteady:
       break;
-    case Kind::kService:
+    case QuestionKind::kService:
       return "simulated services";
-    case Kind::kCollective:
+    case QuestionKind::kCollective:
       return "collectives";
-    case Kind::kKernel:
+    case QuestionKind::kKernel:
       return "kernels";
-    case Kind::kTraining:
+    case QuestionKind::kTraining:
       return "training";
   }
   return "steady state";
@@ -41,12 +41,12 @@ std::string described(const Scenario& s) {
     swept += fmt::format("{}{} ({} values)", swept.empty() ? "; swept: " : ", ", name, values);
   };
   for (const Scenario::SweptKey& k : s.swept) add(k.path, k.values.size());
-  if (s.kind == Kind::kCollective) {
+  if (s.kind == QuestionKind::kCollective) {
     add("bytes", s.collective.bytes.size()), add("gpus", s.collective.gpus.size());
     add("tokens", s.collective.tokens.size());
-  } else if (s.kind == Kind::kKernel) {
+  } else if (s.kind == QuestionKind::kKernel) {
     add("m", s.kernel.m.size()), add("context", s.kernel.context.size());
-  } else if (s.kind == Kind::kTraining) {
+  } else if (s.kind == QuestionKind::kTraining) {
     const TrainingQuestion& q = s.training;
     add("gpus", q.gpus.size()), add("tp", q.tp.size()), add("cp", q.cp.size());
     add("pp", q.pp.size()), add("vp", q.vp.size()), add("ep", q.ep.size());
@@ -54,7 +54,7 @@ std::string described(const Scenario& s) {
     add("global_batch", q.global_batch.size());
   } else {
     add("tp", s.parallel.tp.size()), add("pp", s.parallel.pp.size());
-    if (s.kind == Kind::kService) {
+    if (s.kind == QuestionKind::kService) {
       add("rate", s.service.rate.size());
     } else {
       add("isl", s.workload.isl.size()), add("osl", s.workload.osl.size());
@@ -67,8 +67,8 @@ std::string described(const Scenario& s) {
 
 // The same without anything that takes time.
 Scenario untimed(Scenario s) {
-  if (s.kind == Kind::kService) {
-    s.kind = Kind::kSteady;
+  if (s.kind == QuestionKind::kService) {
+    s.kind = QuestionKind::kSteady;
     const std::int64_t longest = std::max<std::int64_t>(s.workload.max_model_len, 1);
     s.workload.isl = {longest}, s.workload.osl = {1}, s.workload.batch = {1};
   }
@@ -91,7 +91,7 @@ std::string remedy(const Scenario& scenario, Runner& runner, const RunOptions& o
       return false;
     }
   };
-  if (scenario.kind == Kind::kTraining) {
+  if (scenario.kind == QuestionKind::kTraining) {
     Scenario s = scenario;
     s.training.recompute = "full";
     if (fits_with(s)) return "training.recompute: full would fit";
@@ -114,7 +114,7 @@ std::string remedy(const Scenario& scenario, Runner& runner, const RunOptions& o
 }
 
 void advise(const Scenario& s, ScenarioCheck& c) {
-  if (s.kind != Kind::kService) return;
+  if (s.kind != QuestionKind::kService) return;
   const ServiceScenario& v = s.service;
   if (v.requests > 0 && v.requests < 100 && v.trace.empty())
     add_once(c.advice, fmt::format("load.requests: {} are few for a p99; take 1000", v.requests));
@@ -129,7 +129,7 @@ void check_one(const Scenario& s, Runner& runner, ScenarioCheck& c) {
   options.memory_only = true;
   options.breakdown = false;
   const Scenario checked = untimed(s);
-  if (s.kind == Kind::kService) load_of(s.service, s.service.rate.front(), c.notes);
+  if (s.kind == QuestionKind::kService) load_of(s.service, s.service.rate.front(), c.notes);
   const Answer a = runner.run(checked, options);
   for (const Point& p : a.points) {
     if (!p.feasibility.fits) ++c.misfits, add_once(c.reasons, p.feasibility.reason);
@@ -137,7 +137,7 @@ void check_one(const Scenario& s, Runner& runner, ScenarioCheck& c) {
   }
   c.points += static_cast<double>(a.points.size());
   advise(s, c);
-  if (any_fits(a) || s.kind == Kind::kCollective || s.kind == Kind::kKernel) return;
+  if (any_fits(a) || s.kind == QuestionKind::kCollective || s.kind == QuestionKind::kKernel) return;
   if (const std::string help = remedy(checked, runner, options); !help.empty())
     add_once(c.advice, help);
 }

@@ -24,7 +24,7 @@ struct Least {
 };
 
 // One pass of a batch through all stages, one after the other, on one rank of each.
-struct Pass {
+struct StepBounds {
   Bytes weights, cache;
   Seconds compute;  // at the data sheet's peak
 };
@@ -55,8 +55,8 @@ Bytes cache_of(const Op& op) {
   return {};
 }
 
-Pass pass_of(const BoundSetting& s, const SequenceGroup& group) {
-  Pass pass;
+StepBounds pass_of(const BoundSetting& s, const SequenceGroup& group) {
+  StepBounds pass;
   const Gpu& gpu = s.deployment.gpu;
   for (int stage = 0; stage < s.plan.pp; ++stage) {
     ProgramOptions options;
@@ -183,7 +183,7 @@ class ServingBounds {
   const Least& least_;
   Point& p_;
   const Gpu& gpu_;
-  Pass prompt_, token_;
+  StepBounds prompt_, token_;
 };
 
 // The cache of the shortest prompt over the links of all its GPUs.

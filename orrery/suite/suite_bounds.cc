@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-using Op = SuiteTerm::Op;
+using TermOp = SuiteTerm::Op;
 using What = SuiteReference::What;
 using Ranges = std::vector<SuiteRange>;
 
@@ -81,23 +81,23 @@ class Bounder {
 
   Ranges of(const SuiteTerm& t) const {
     switch (t.op) {
-      case Op::kNumber:
+      case TermOp::kNumber:
         return {exactly(t.number)};
-      case Op::kReference:
+      case TermOp::kReference:
         return reference(t.reference);
-      case Op::kFunction:
+      case TermOp::kFunction:
         return function(t);
-      case Op::kNegate:
+      case TermOp::kNegate:
         return each(of(t.terms[0]), negative);
-      case Op::kAdd:
+      case TermOp::kAdd:
         return both(t, plus);
-      case Op::kSubtract:
+      case TermOp::kSubtract:
         return both(t, [](const auto& a, const auto& b) { return plus(a, negative(b)); });
-      case Op::kMultiply:
+      case TermOp::kMultiply:
         return both(t, times);
-      case Op::kDivide:
+      case TermOp::kDivide:
         return both(t, [](const auto& a, const auto& b) { return times(a, inverse(b)); });
-      case Op::kPower:
+      case TermOp::kPower:
         return both(t, power);
       default:
         throw NoData("a condition has no bounds");

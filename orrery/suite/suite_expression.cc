@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-using Op = SuiteTerm::Op;
+using TermOp = SuiteTerm::Op;
 using What = SuiteReference::What;
 
 // A number that an answer has, by a name of its own.
@@ -53,26 +53,26 @@ class Evaluator {
 
   Value value(const SuiteTerm& t) {
     switch (t.op) {
-      case Op::kNumber:
+      case TermOp::kNumber:
         return {{t.number}, {}, "", false};
-      case Op::kReference:
+      case TermOp::kReference:
         return reference(t.reference);
-      case Op::kFunction:
+      case TermOp::kFunction:
         return function(t);
-      case Op::kNegate: {
+      case TermOp::kNegate: {
         Value v = value(t.terms[0]);
         for (double& x : v.v) x = -x;
         return v;
       }
-      case Op::kAnd:
-      case Op::kOr:
-      case Op::kNot:
+      case TermOp::kAnd:
+      case TermOp::kOr:
+      case TermOp::kNot:
         return logic(t);
-      case Op::kAdd:
-      case Op::kSubtract:
-      case Op::kMultiply:
-      case Op::kDivide:
-      case Op::kPower:
+      case TermOp::kAdd:
+      case TermOp::kSubtract:
+      case TermOp::kMultiply:
+      case TermOp::kDivide:
+      case TermOp::kPower:
         return arithmetic(t);
       default:
         return comparison(t);
@@ -257,17 +257,19 @@ class Evaluator {
     Value out;
     for (std::size_t i = 0, n = length(a, b); i < n; ++i) {
       const double x = member(a, i), y = member(b, i);
-      if (t.op == Op::kDivide && y == 0) throw NoData("division by zero");
-      out.v.push_back(t.op == Op::kAdd        ? x + y
-                      : t.op == Op::kSubtract ? x - y
-                      : t.op == Op::kMultiply ? x * y
-                      : t.op == Op::kDivide   ? x / y
-                                              : std::pow(x, y));
+      if (t.op == TermOp::kDivide && y == 0) throw NoData("division by zero");
+      out.v.push_back(t.op == TermOp::kAdd        ? x + y
+                      : t.op == TermOp::kSubtract ? x - y
+                      : t.op == TermOp::kMultiply ? x * y
+                      : t.op == TermOp::kDivide   ? x / y
+                                                  : std::pow(x, y));
     }
     out.at = a.v.size() == out.v.size() && !a.at.empty() ? a.at : b.at;
-    if (t.op == Op::kAdd || t.op == Op::kSubtract) out.unit = a.unit.empty() ? b.unit : a.unit;
-    if (t.op == Op::kMultiply) out.unit = a.unit.empty() ? b.unit : b.unit.empty() ? a.unit : "";
-    if (t.op == Op::kDivide && b.unit.empty()) out.unit = a.unit;
+    if (t.op == TermOp::kAdd || t.op == TermOp::kSubtract)
+      out.unit = a.unit.empty() ? b.unit : a.unit;
+    if (t.op == TermOp::kMultiply)
+      out.unit = a.unit.empty() ? b.unit : b.unit.empty() ? a.unit : "";
+    if (t.op == TermOp::kDivide && b.unit.empty()) out.unit = a.unit;
     checked(out);
     return out;
   }
@@ -277,38 +279,39 @@ class Evaluator {
   Value comparison(const SuiteTerm& t) {
     const Value a = value(t.terms[0]), b = value(t.terms[1]);
     bool holds = true;
-    if (t.op == Op::kIn || t.op == Op::kWithin) {
+    if (t.op == TermOp::kIn || t.op == TermOp::kWithin) {
       const Value c = value(t.terms[2]);
       const std::size_t n = std::max({length(a, b), length(a, c), length(b, c)});
       for (std::size_t i = 0; i < n; ++i) {
         const double x = member(a, i), y = member(b, i), z = member(c, i);
-        holds &= t.op == Op::kIn ? x >= y && x <= z : std::abs(x - z) <= y * std::abs(z);
+        holds &= t.op == TermOp::kIn ? x >= y && x <= z : std::abs(x - z) <= y * std::abs(z);
       }
-      note(t.op == Op::kIn
+      note(t.op == TermOp::kIn
                ? fmt::format("{} in {}..{}", text_of(a.v), text_of(b.v), text_of(c.v))
                : fmt::format("{} within {} of {}", text_of(a.v), text_of(b.v), text_of(c.v)));
       return {{holds ? 1.0 : 0.0}, {}, "", holds};
     }
     for (std::size_t i = 0, n = length(a, b); i < n; ++i) {
       const double x = member(a, i), y = member(b, i);
-      holds &= t.op == Op::kLess           ? x < y
-               : t.op == Op::kLessEqual    ? x <= y
-               : t.op == Op::kGreater      ? x > y
-               : t.op == Op::kGreaterEqual ? x >= y
-               : t.op == Op::kEqual        ? x == y
-                                           : x != y;
+      holds &= t.op == TermOp::kLess           ? x < y
+               : t.op == TermOp::kLessEqual    ? x <= y
+               : t.op == TermOp::kGreater      ? x > y
+               : t.op == TermOp::kGreaterEqual ? x >= y
+               : t.op == TermOp::kEqual        ? x == y
+                                               : x != y;
     }
     constexpr const char* kSymbols[] = {"<", "<=", ">", ">=", "==", "!="};
     note(fmt::format("{} {} {}", text_of(a.v),
-                     kSymbols[static_cast<int>(t.op) - static_cast<int>(Op::kLess)], text_of(b.v)));
+                     kSymbols[static_cast<int>(t.op) - static_cast<int>(TermOp::kLess)],
+                     text_of(b.v)));
     return {{holds ? 1.0 : 0.0}, {}, "", holds};
   }
 
   Value logic(const SuiteTerm& t) {
     bool holds = value(t.terms[0]).truth;
-    if (t.op == Op::kNot) holds = !holds;
-    if (t.op == Op::kAnd) holds = value(t.terms[1]).truth && holds;  // both are seen
-    if (t.op == Op::kOr) holds = value(t.terms[1]).truth || holds;
+    if (t.op == TermOp::kNot) holds = !holds;
+    if (t.op == TermOp::kAnd) holds = value(t.terms[1]).truth && holds;  // both are seen
+    if (t.op == TermOp::kOr) holds = value(t.terms[1]).truth || holds;
     return {{holds ? 1.0 : 0.0}, {}, "", holds};
   }
 
@@ -369,7 +372,7 @@ SuiteFigure SuiteExpression::figure(const SuiteAnswers& answers) const {
   const Value mean = evaluator.value(*root_);
   SuiteFigure out;
   out.unit = unit_.empty() ? mean.unit : unit_;
-  out.direct = root_->op == Op::kReference;
+  out.direct = root_->op == TermOp::kReference;
   out.origin = evaluator.origin;
   const std::size_t n = mean.v.size();
   std::vector<double> below(n), above(n);  // squared deviations

@@ -17,14 +17,14 @@ constexpr std::size_t kLongest = 2000;
 constexpr int kDeepest = 64;
 constexpr std::size_t kMostTerms = 500;
 
-using Op = SuiteTerm::Op;
+using TermOp = SuiteTerm::Op;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 const std::vector<std::string> kWords = {"and", "or", "not", "in", "within", "of", "as"};
 
-SuiteTerm joined(Op op, std::vector<SuiteTerm> terms) {
+SuiteTerm joined(TermOp op, std::vector<SuiteTerm> terms) {
   SuiteTerm t;
   t.op = op;
   t.terms = std::move(terms);
@@ -106,10 +106,10 @@ class Parser {
     return at_;
   }
 
-  SuiteTerm disjunction() { return chain("or", Op::kOr, &Parser::conjunction); }
-  SuiteTerm conjunction() { return chain("and", Op::kAnd, &Parser::negation); }
+  SuiteTerm disjunction() { return chain("or", TermOp::kOr, &Parser::conjunction); }
+  SuiteTerm conjunction() { return chain("and", TermOp::kAnd, &Parser::negation); }
 
-  SuiteTerm chain(const char* joint, Op op, SuiteTerm (Parser::*part)()) {
+  SuiteTerm chain(const char* joint, TermOp op, SuiteTerm (Parser::*part)()) {
     const Depth depth(*this);
     std::size_t at = here();
     SuiteTerm left = (this->*part)();
@@ -129,7 +129,7 @@ class Parser {
     const std::size_t at = here();
     SuiteTerm inner = negation();
     need(inner, true, at);
-    return joined(Op::kNot, {std::move(inner)});
+    return joined(TermOp::kNot, {std::move(inner)});
   }
 
   SuiteTerm operand() {
@@ -142,7 +142,7 @@ class Parser {
   SuiteTerm comparison() {
     const std::size_t at = here();
     SuiteTerm left = sum();
-    const auto compared = [&](std::vector<SuiteTerm> rest, Op op) {
+    const auto compared = [&](std::vector<SuiteTerm> rest, TermOp op) {
       need(left, false, at);
       rest.insert(rest.begin(), std::move(left));
       return joined(op, std::move(rest));
@@ -151,26 +151,26 @@ class Parser {
       SuiteTerm least = operand();
       expect("..");
       SuiteTerm most = operand();
-      return compared({std::move(least), std::move(most)}, Op::kIn);
+      return compared({std::move(least), std::move(most)}, TermOp::kIn);
     }
     if (takes_word("within")) {
       SuiteTerm tolerance = operand();
       if (!takes_word("of")) refuse("expected 'of', as in: a within 5% of b");
       SuiteTerm target = operand();
-      return compared({std::move(tolerance), std::move(target)}, Op::kWithin);
+      return compared({std::move(tolerance), std::move(target)}, TermOp::kWithin);
     }
-    for (const auto& [symbol, op] : {std::pair<const char*, Op>{"<=", Op::kLessEqual},
-                                     {">=", Op::kGreaterEqual},
-                                     {"==", Op::kEqual},
-                                     {"!=", Op::kUnequal},
-                                     {"<", Op::kLess},
-                                     {">", Op::kGreater}}) {
+    for (const auto& [symbol, op] : {std::pair<const char*, TermOp>{"<=", TermOp::kLessEqual},
+                                     {">=", TermOp::kGreaterEqual},
+                                     {"==", TermOp::kEqual},
+                                     {"!=", TermOp::kUnequal},
+                                     {"<", TermOp::kLess},
+                                     {">", TermOp::kGreater}}) {
       if (takes(symbol)) return compared({operand()}, op);
     }
     return left;
   }
 
-  SuiteTerm arithmetic(std::initializer_list<std::pair<const char*, Op>> symbols,
+  SuiteTerm arithmetic(std::initializer_list<std::pair<const char*, TermOp>> symbols,
                        SuiteTerm (Parser::*part)()) {
     std::size_t at = here();
     SuiteTerm left = (this->*part)();
@@ -185,9 +185,11 @@ class Parser {
       left = joined(found->second, {std::move(left), std::move(right)});
     }
   }
-  SuiteTerm sum() { return arithmetic({{"+", Op::kAdd}, {"-", Op::kSubtract}}, &Parser::product); }
+  SuiteTerm sum() {
+    return arithmetic({{"+", TermOp::kAdd}, {"-", TermOp::kSubtract}}, &Parser::product);
+  }
   SuiteTerm product() {
-    return arithmetic({{"*", Op::kMultiply}, {"/", Op::kDivide}}, &Parser::sign);
+    return arithmetic({{"*", TermOp::kMultiply}, {"/", TermOp::kDivide}}, &Parser::sign);
   }
   SuiteTerm sign() {
     const Depth depth(*this);
@@ -195,7 +197,7 @@ class Parser {
     if (takes("-")) {
       SuiteTerm inner = sign();
       need(inner, false, at);
-      return joined(Op::kNegate, {std::move(inner)});
+      return joined(TermOp::kNegate, {std::move(inner)});
     }
     SuiteTerm base = primary();
     if (!takes("^")) return base;
@@ -203,7 +205,7 @@ class Parser {
     const std::size_t exponent_at = here();
     SuiteTerm exponent = sign();
     need(exponent, false, exponent_at);
-    return joined(Op::kPower, {std::move(base), std::move(exponent)});
+    return joined(TermOp::kPower, {std::move(base), std::move(exponent)});
   }
 
   SuiteTerm primary() {
@@ -219,7 +221,7 @@ class Parser {
     const std::string name = expect_name("a number, a name or '('");
     if (takes("(")) return call(name, at);
     SuiteTerm t;
-    t.op = Op::kReference;
+    t.op = TermOp::kReference;
     t.reference = reference(name, at);
     t.reference.text = std::string(text_.substr(at, at_ - at));
     return t;
@@ -254,7 +256,7 @@ class Parser {
     if (std::find(known.begin(), known.end(), name) == known.end())
       refuse_at(at, fmt::format("no function '{}'{}", name, did_you_mean(name, known)));
     SuiteTerm t;
-    t.op = Op::kFunction;
+    t.op = TermOp::kFunction;
     t.function = name;
     do {
       const std::size_t argument_at = here();
@@ -375,9 +377,9 @@ const std::vector<std::string>& suite_functions() {
 }
 
 bool SuiteTerm::is_condition() const {
-  if (op == Op::kFunction) return is_suite_test(function);
-  if (op == Op::kReference) return reference.what == SuiteReference::What::kNotes;
-  return op >= Op::kLess;
+  if (op == TermOp::kFunction) return is_suite_test(function);
+  if (op == TermOp::kReference) return reference.what == SuiteReference::What::kNotes;
+  return op >= TermOp::kLess;
 }
 
 ParsedSuiteExpression parse_suite_expression(const Node& node,

@@ -9,15 +9,15 @@
 namespace orrery::cli {
 namespace {
 
-constexpr std::size_t kColumns = 80;
+constexpr std::size_t kHelpColumns = 80;
 constexpr std::size_t kTextAt = 30;  // column of the text beside a name
 
 std::string entry(const std::string& name, const std::string& text) {
   std::string out = "  " + name;
   const std::string indent(kTextAt, ' ');
-  const std::string lines = wrapped(text, kColumns, indent);
+  const std::string lines = wrapped(text, kHelpColumns, indent);
   if (text.empty()) return out + "\n";
-  if (out.size() + 2 > kTextAt) return wrapped(name, kColumns, "  ") + lines;
+  if (out.size() + 2 > kTextAt) return wrapped(name, kHelpColumns, "  ") + lines;
   out.resize(kTextAt, ' ');
   return out + lines.substr(kTextAt);
 }
@@ -79,7 +79,7 @@ std::string wrapped(std::string_view text, std::size_t columns, std::string_view
 }
 
 std::string HelpFormatter::make_description(const CLI::App* app) const {
-  return wrapped(app->get_description(), kColumns, "");
+  return wrapped(app->get_description(), kHelpColumns, "");
 }
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {

@@ -12,8 +12,8 @@
 namespace orrery::cli {
 namespace {
 
-struct Verb {
-  Verb(CLI::App& app, bool has_steps) : flags(app) {
+struct EstimateVerb {
+  EstimateVerb(CLI::App& app, bool has_steps) : flags(app) {
     add_output_flags(app, output, has_steps);
     if (!has_steps) return;
     app.add_option("--chakra", output.chakra,
@@ -60,7 +60,7 @@ void add_estimate(CLI::App& program, Context& context) {
   app->footer(
       footer("  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --isl 1024 --osl 128\n"
              "  orrery estimate --model llama-3-8b --gpu a100-80g-sxm --batch 1-64*2 -o csv"));
-  auto verb = std::make_shared<Verb>(*app, true);
+  auto verb = std::make_shared<EstimateVerb>(*app, true);
   app->callback([verb, &context] { answer(context, {verb->flags.scenario()}, verb->output, {}); });
 }
 
@@ -70,7 +70,7 @@ void add_memory(CLI::App& program, Context& context) {
   app->footer(
       footer("  orrery memory --model llama-2-7b --gpu a100-80g-sxm --max-model-len 4096\n"
              "  orrery memory --model ./config.json --gpu l40s --tp 1,2,4 -o json"));
-  auto verb = std::make_shared<Verb>(*app, false);
+  auto verb = std::make_shared<EstimateVerb>(*app, false);
   app->callback([verb, &context] {
     RunOptions options;
     options.memory_only = true;
@@ -85,7 +85,7 @@ void add_run(CLI::App& program, Context& context) {
       footer("  orrery run scenario.yaml\n"
              "  orrery run scenarios/suite45 -o csv\n"
              "  orrery run a.yaml b.yaml --gpu h200-sxm --set engine.max_num_seqs=64 -o csv"));
-  auto verb = std::make_shared<Verb>(*app, true);
+  auto verb = std::make_shared<EstimateVerb>(*app, true);
   app->add_option("FILE", verb->files, "scenario files (YAML or JSON), or directories of them")
       ->required();
   app->callback([verb, &context] {

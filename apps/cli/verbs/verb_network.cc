@@ -36,7 +36,7 @@ std::string width90(const Metric& m) {
 }
 
 // One line a point, 80 columns.
-void print_table(const Answer& a) {
+void print_collectives(const Answer& a) {
   if (print_replay(a)) return;
   const bool exchange = text_at(a.points[0], "collective").starts_with("moe-");
   fmt::print("{:>6} {:>11} {:>9} {:>9} {:>6} {:>6} {:<16} {}\n", "gpus",
@@ -63,7 +63,7 @@ void print_table(const Answer& a) {
 void answer(const NetworkFlags& flags, const Bundle& bundle) {
   const Answer a = answer_of(flags, bundle);
   if (!flags.plot.empty()) write_file(flags.plot, bandwidth_page(a), "--plot");
-  print(a, flags.output, flags.document.find("sweep") == nullptr, print_table);
+  print(a, flags.output, flags.document.find("sweep") == nullptr, print_collectives);
 }
 
 }  // namespace

@@ -136,17 +136,17 @@ void print_report(const ValidateOptions& o, const Bundle& bundle) {
 }
 
 // Names that the rows of any area are grouped by.
-const std::set<std::string> kColumns = {
+const std::set<std::string> kRowColumns = {
     "table",     "metric", "predictor", "system", "gpu",     "device", "fabric",
     "framework", "engine", "stack",     "dtype",  "family",  "kind",   "collective",
     "mode",      "subset", "layout",    "source", "covered", "fitted", "trusted"};
 
 void print_csv(const ValidateOptions& o, const Bundle& bundle) {
   // Kernels have millions of rows: by themselves they are not kept.
-  if (!o.all()) fmt::print("{}", CsvRows::header(kColumns));
+  if (!o.all()) fmt::print("{}", CsvRows::header(kRowColumns));
   std::vector<std::string> text(area_count(o));
   for_areas(o, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t i) {
-    CsvRows csv(area.name, kColumns);
+    CsvRows csv(area.name, kRowColumns);
     validate_area(area, dir, kernel_options(o), bundle, [&](const ValidationRow& row) {
       if (o.all()) {
         text[i] += csv.line(row);
@@ -156,7 +156,7 @@ void print_csv(const ValidateOptions& o, const Bundle& bundle) {
     });
   });
   if (!o.all()) return;
-  fmt::print("{}", CsvRows::header(kColumns));
+  fmt::print("{}", CsvRows::header(kRowColumns));
   for (const std::string& lines : text) fmt::print("{}", lines);
 }
 

@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-using Kind = Collective::Kind;
+using CollectiveKind = Collective::Kind;
 using Ticks = std::int64_t;  // ns
 
 constexpr double kGiga = 1024.0 * 1024 * 1024;
@@ -22,36 +22,38 @@ constexpr std::int64_t kMostSteps = 200'000'000;
 // What a chunk does: `steps` messages, one after the other.
 class ChunkPlan {
  public:
-  ChunkPlan(Kind kind, FlowAlgorithm algorithm, int npus, std::int64_t bytes)
+  ChunkPlan(CollectiveKind kind, FlowAlgorithm algorithm, int npus, std::int64_t bytes)
       : algorithm_(algorithm) {
     const std::int64_t n = npus;
-    const std::int64_t share = kind == Kind::kAllGather ? bytes : bytes / n;
+    const std::int64_t share = kind == CollectiveKind::kAllGather ? bytes : bytes / n;
     if (algorithm == FlowAlgorithm::kHalvingDoubling) {
       const int log = std::bit_width(static_cast<unsigned>(npus)) - 1;
       // Reduce-scatter: half, a quarter, ...; all-gather: whole inputs, twice, ...
-      std::int64_t size = kind == Kind::kAllGather ? bytes : bytes / 2;
+      std::int64_t size = kind == CollectiveKind::kAllGather ? bytes : bytes / 2;
       for (int i = 0; i < log; ++i) {
         sizes_.push_back(size);
-        size = kind == Kind::kAllGather ? size * 2 : size / 2;
+        size = kind == CollectiveKind::kAllGather ? size * 2 : size / 2;
       }
-      for (int i = 0; kind == Kind::kAllReduce && i < log; ++i) {
+      for (int i = 0; kind == CollectiveKind::kAllReduce && i < log; ++i) {
         size *= 2;
         sizes_.push_back(size);
       }
       steps_ = static_cast<std::int64_t>(sizes_.size());
-      reduced_ = kind == Kind::kAllGather ? 0 : log - 1;
+      reduced_ = kind == CollectiveKind::kAllGather ? 0 : log - 1;
       return;
     }
     sizes_ = {share};
     if (algorithm == FlowAlgorithm::kDirect) {
-      steps_ = kind == Kind::kAllReduce ? 2 : 1;
-      reduced_ = kind == Kind::kAllReduce || kind == Kind::kReduceScatter ? 1 : 0;
+      steps_ = kind == CollectiveKind::kAllReduce ? 2 : 1;
+      reduced_ =
+          kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter ? 1 : 0;
       return;
     }
-    steps_ = kind == Kind::kAllReduce  ? 2 * (n - 1)
-             : kind == Kind::kAllToAll ? n * (n - 1) / 2
-                                       : n - 1;
-    reduced_ = kind == Kind::kAllReduce || kind == Kind::kReduceScatter ? n - 1 : 0;
+    steps_ = kind == CollectiveKind::kAllReduce  ? 2 * (n - 1)
+             : kind == CollectiveKind::kAllToAll ? n * (n - 1) / 2
+                                                 : n - 1;
+    reduced_ =
+        kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter ? n - 1 : 0;
   }
 
   std::int64_t steps() const { return steps_; }
@@ -83,13 +85,14 @@ struct Event {
   }
 };
 
-void check(Kind kind, FlowAlgorithm algorithm, const AstraSimDimension& d, Bytes bytes,
+void check(CollectiveKind kind, FlowAlgorithm algorithm, const AstraSimDimension& d, Bytes bytes,
            const AstraSimSystem& s) {
   const bool ring = algorithm == FlowAlgorithm::kRing && d.wiring != Wiring::kMesh;
   const bool direct = algorithm == FlowAlgorithm::kDirect && d.wiring == Wiring::kMesh;
   const bool halving = algorithm == FlowAlgorithm::kHalvingDoubling && d.wiring == Wiring::kSwitch;
-  const bool known = kind == Kind::kAllReduce || kind == Kind::kAllGather ||
-                     kind == Kind::kReduceScatter || (kind == Kind::kAllToAll && !halving);
+  const bool known = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+                     kind == CollectiveKind::kReduceScatter ||
+                     (kind == CollectiveKind::kAllToAll && !halving);
   if (d.wiring == Wiring::kLine || !(ring || direct || halving) || !known) {
     throw InputError(fmt::format(
         "as ASTRA-sim: no {} by {} here; a ring on Ring or Switch, direct on FullyConnected, "
@@ -109,8 +112,8 @@ void check(Kind kind, FlowAlgorithm algorithm, const AstraSimDimension& d, Bytes
 
 }  // namespace
 
-Seconds astra_sim_time(Kind kind, FlowAlgorithm algorithm, const AstraSimDimension& d, Bytes bytes,
-                       const AstraSimSystem& system) {
+Seconds astra_sim_time(CollectiveKind kind, FlowAlgorithm algorithm, const AstraSimDimension& d,
+                       Bytes bytes, const AstraSimSystem& system) {
   check(kind, algorithm, d, bytes, system);
   if (d.npus == 1) return Seconds(0);
   const ChunkPlan plan(kind, algorithm, d.npus,

@@ -11,7 +11,7 @@ namespace {
 
 using Type = ChakraNode::Type;
 using Comm = ChakraNode::Comm;
-using Kind = Collective::Kind;
+using CollectiveKind = Collective::Kind;
 
 // What one rank sends of a gather, or gets of a scatter.
 Bytes part(const ChakraNode& n, std::size_t ranks) {
@@ -31,26 +31,26 @@ FlowCollective asked_of(const ChakraNode& n, std::size_t ranks, FlowAlgorithm al
     case Comm::kAllReduce:
       break;
     case Comm::kAllGather:
-      c.kind = Kind::kAllGather;
+      c.kind = CollectiveKind::kAllGather;
       c.bytes = n.size * static_cast<double>(ranks);
       break;
     case Comm::kReduceScatter:
     case Comm::kReduceScatterBlock:
-      c.kind = Kind::kReduceScatter;
+      c.kind = CollectiveKind::kReduceScatter;
       break;
     case Comm::kAllToAll:
-      c.kind = Kind::kAllToAll;
+      c.kind = CollectiveKind::kAllToAll;
       c.algorithm = FlowAlgorithm::kDirect;
       break;
     case Comm::kBroadcast:
     case Comm::kReduce:
-      c.kind = n.comm == Comm::kReduce ? Kind::kReduce : Kind::kBroadcast;
+      c.kind = n.comm == Comm::kReduce ? CollectiveKind::kReduce : CollectiveKind::kBroadcast;
       c.algorithm = FlowAlgorithm::kTree;
       break;
     case Comm::kGather:
     case Comm::kScatter:
       // All passes the first rank's link.
-      c.kind = Kind::kSend;
+      c.kind = CollectiveKind::kSend;
       c.bytes = part(n, ranks) * (static_cast<double>(ranks) - 1);
       break;
   }

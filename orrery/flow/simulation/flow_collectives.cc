@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-using Kind = Collective::Kind;
+using CollectiveKind = Collective::Kind;
 constexpr std::array<std::string_view, 6> kNames = {
     "ring", "bidirectional-ring", "tree", "halving-doubling", "direct", "hierarchical"};
 
@@ -26,14 +26,17 @@ constexpr int kMostChunks = 64, kMostHierarchyChunks = 4;
 }
 
 // From or to the first rank.
-bool is_rooted(Kind kind) { return kind == Kind::kBroadcast || kind == Kind::kReduce; }
+bool is_rooted(CollectiveKind kind) {
+  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
+}
 
 // `share` of the buffer around the ring that `order` gives.
-void add_ring(FlowPattern& p, Kind kind, const std::vector<int>& order, double share, int chunks) {
+void add_ring(FlowPattern& p, CollectiveKind kind, const std::vector<int>& order, double share,
+              int chunks) {
   const int n = static_cast<int>(order.size());
   const auto at = [&](int i) { return order[static_cast<std::size_t>(i % n)]; };
   if (is_rooted(kind)) {
-    const bool out = kind == Kind::kBroadcast;
+    const bool out = kind == CollectiveKind::kBroadcast;
     for (int i = 0, before = -1; i + 1 < n; ++i) {
       const int from = out ? at(i) : at(n - 1 - i), to = out ? at(i + 1) : at(n - 2 - i);
       const int s = p.send(from, to, Bytes(share / chunks), chunks);
@@ -42,7 +45,7 @@ void add_ring(FlowPattern& p, Kind kind, const std::vector<int>& order, double s
     }
     return;
   }
-  const int count = kind == Kind::kAllReduce ? 2 * (n - 1) : n - 1;
+  const int count = kind == CollectiveKind::kAllReduce ? 2 * (n - 1) : n - 1;
   const int first = static_cast<int>(p.streams().size());
   for (int i = 0; i < n; ++i) p.send(at(i), at(i + 1), Bytes(share / n), count);
   for (int i = 0; i < n; ++i) p.wait(first + (i + 1) % n, first + i, 1);
@@ -97,12 +100,12 @@ std::vector<std::vector<int>> channel_runs(const std::vector<int>& ranks, int in
 }
 
 // Halving (reduce-scatter) with partners n/2, n/4, ... away and doubling (all-gather) back.
-void add_exchanges(FlowPattern& p, Kind kind, const std::vector<int>& ranks) {
+void add_exchanges(FlowPattern& p, CollectiveKind kind, const std::vector<int>& ranks) {
   const int n = static_cast<int>(ranks.size());
   std::vector<std::pair<int, double>> steps;  // distance, share of the buffer
   for (int d = n / 2; d >= 1; d /= 2) steps.emplace_back(d, static_cast<double>(d) / n);
-  if (kind == Kind::kAllGather) std::reverse(steps.begin(), steps.end());
-  if (kind == Kind::kAllReduce) {
+  if (kind == CollectiveKind::kAllGather) std::reverse(steps.begin(), steps.end());
+  if (kind == CollectiveKind::kAllReduce) {
     auto back = steps;
     steps.insert(steps.end(), back.rbegin(), back.rend());
   }
@@ -121,13 +124,13 @@ void add_exchanges(FlowPattern& p, Kind kind, const std::vector<int>& ranks) {
   }
 }
 
-void add_direct(FlowPattern& p, Kind kind, const std::vector<int>& ranks) {
+void add_direct(FlowPattern& p, CollectiveKind kind, const std::vector<int>& ranks) {
   const std::size_t n = ranks.size();
-  if (kind == Kind::kBroadcast || kind == Kind::kSend) {
+  if (kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kSend) {
     for (std::size_t i = 1; i < n; ++i) p.send(ranks[0], ranks[i], Bytes(1));
     return;
   }
-  if (kind == Kind::kReduce) {
+  if (kind == CollectiveKind::kReduce) {
     for (std::size_t i = 1; i < n; ++i) p.send(ranks[i], ranks[0], Bytes(1));
     return;
   }
@@ -229,7 +232,7 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
                     "chunks not negative",
                     c.channels, c.inner, c.chunks));
   }
-  const Kind kind = c.kind;
+  const CollectiveKind kind = c.kind;
   const int chunks = c.chunks > 0 ? c.chunks : default_chunks(c.bytes / c.channels, kMostChunks);
   const auto key = [&](int phase, int part) {
     return Key{groups, static_cast<int>(kind),        static_cast<int>(c.algorithm), phase,
@@ -249,14 +252,14 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
       throw InputError(
           fmt::format("halving-doubling needs a power of two ranks, the group has {}", n));
     }
-    if (kind == Kind::kSend && n > 2) {
+    if (kind == CollectiveKind::kSend && n > 2) {
       throw InputError(fmt::format("a send is between two ranks, the group has {}", n));
     }
   }
   switch (c.algorithm) {
     case FlowAlgorithm::kRing:
     case FlowAlgorithm::kBidirectionalRing: {
-      if (kind == Kind::kAllToAll || kind == Kind::kSend) refuse(c);
+      if (kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kSend) refuse(c);
       const bool both = c.algorithm == FlowAlgorithm::kBidirectionalRing;
       const int parts = is_rooted(kind) ? chunks : 1;
       return single(parts, [&](FlowPattern& p, const std::vector<int>& ranks) {
@@ -274,10 +277,10 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
       });
     }
     case FlowAlgorithm::kTree:
-      if (kind != Kind::kAllReduce && !is_rooted(kind)) refuse(c);
+      if (kind != CollectiveKind::kAllReduce && !is_rooted(kind)) refuse(c);
       return single(chunks, [&](FlowPattern& p, const std::vector<int>& ranks) {
         if (is_rooted(kind)) {
-          const bool out = kind == Kind::kBroadcast;
+          const bool out = kind == CollectiveKind::kBroadcast;
           return add_tree(p, channel_runs(ranks, c.inner, 0), 1, chunks, !out, out);
         }
         for (int channel = 0; channel < c.channels; ++channel) {
@@ -289,7 +292,8 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
         }
       });
     case FlowAlgorithm::kHalvingDoubling:
-      if (kind != Kind::kAllReduce && kind != Kind::kAllGather && kind != Kind::kReduceScatter) {
+      if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kAllGather &&
+          kind != CollectiveKind::kReduceScatter) {
         refuse(c);
       }
       return single(
@@ -299,7 +303,7 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
         add_direct(p, kind, ranks);
       };
       auto done = single(0, make);
-      if (kind == Kind::kAllReduce) done = {op(c, pattern(key(0, 0), make), done)};
+      if (kind == CollectiveKind::kAllReduce) done = {op(c, pattern(key(0, 0), make), done)};
       return done;
     }
     case FlowAlgorithm::kHierarchical:
@@ -310,7 +314,8 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
 
 std::vector<int> FlowCollectives::hierarchical(const FlowCollective& c, int groups,
                                                const std::vector<int>& after) {
-  if (c.kind != Kind::kAllReduce && c.kind != Kind::kAllGather && c.kind != Kind::kReduceScatter) {
+  if (c.kind != CollectiveKind::kAllReduce && c.kind != CollectiveKind::kAllGather &&
+      c.kind != CollectiveKind::kReduceScatter) {
     refuse(c);
   }
   auto [it, fresh] = split_.try_emplace({groups, c.inner});
@@ -349,17 +354,17 @@ std::vector<int> FlowCollectives::hierarchical(const FlowCollective& c, int grou
   };
   for (int k = 0; k < chunks; ++k) {
     std::vector<int> ready = after;
-    if (c.kind != Kind::kAllGather) {
-      inner.kind = Kind::kReduceScatter;
+    if (c.kind != CollectiveKind::kAllGather) {
+      inner.kind = CollectiveKind::kReduceScatter;
       ready = scattered = add(inner, in, scattered.empty() ? after : scattered);
     }
     ready = joined = add(outer, out, joined.empty() ? ready : both(ready, joined));
-    if (c.kind != Kind::kReduceScatter) {
-      inner.kind = Kind::kAllGather;
+    if (c.kind != CollectiveKind::kReduceScatter) {
+      inner.kind = CollectiveKind::kAllGather;
       gathered = add(inner, in, gathered.empty() ? ready : both(ready, gathered));
     }
   }
-  return c.kind == Kind::kReduceScatter ? joined : gathered;
+  return c.kind == CollectiveKind::kReduceScatter ? joined : gathered;
 }
 
 }  // namespace orrery

@@ -16,7 +16,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::array<int, 3> kHeadDims = {64, 72, 80};
+constexpr std::array<int, 3> kEncoderHeadDims = {64, 72, 80};
 
 class EncoderAttentionFamily : public KernelFamily {
  public:
@@ -35,8 +35,8 @@ class EncoderAttentionFamily : public KernelFamily {
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     const int dim = std::get<PrefillAttention>(op).head_dim;
-    for (std::size_t i = 0; i < kHeadDims.size(); ++i) {
-      if (dim <= kHeadDims[i]) return static_cast<int>(i);
+    for (std::size_t i = 0; i < kEncoderHeadDims.size(); ++i) {
+      if (dim <= kEncoderHeadDims[i]) return static_cast<int>(i);
     }
     return 3;
   }

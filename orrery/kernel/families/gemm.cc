@@ -37,9 +37,9 @@ struct Tiles {
 };
 // The last two are those of decode steps: operands swapped, so that the few rows fill the
 // instruction's 8 columns.
-const std::array<Tiles, 3> kTiles = {{{{128, 256, 1.0}, {128, 128, 1.05}},
-                                      {{64, 128, 1.15}, {64, 64, 1.35}},
-                                      {{16, 128, 2.0}, {8, 128, 2.5}}}};
+const std::array<Tiles, 3> kGemmTiles = {{{{128, 256, 1.0}, {128, 128, 1.05}},
+                                          {{64, 128, 1.15}, {64, 64, 1.35}},
+                                          {{16, 128, 2.0}, {8, 128, 2.5}}}};
 
 // llama.cpp multiplies 4-bit blocks in int8 with a scale per 32 values: 15 to 23 % of the int8 peak
 // reached on A100, A40, RTX 3090 and 4090 (prompt processing of Llama-3-8B, data/inference), a
@@ -149,7 +149,7 @@ class GemmFamily : public KernelFamily {
     const Two below_half = both(0.5 - 0.5 * per_unit);
     Two costs = both(1e300);  // of the best shapes
 #pragma GCC unroll 3
-    for (const Tiles& t : kTiles) {
+    for (const Tiles& t : kGemmTiles) {
       const Two tiles =
           ceiling(m * t.per_m, t.below_half_m) * ceiling(n * t.per_n, t.below_half_n) * batch;
       const Two whole_waves = ceiling(tiles * per_unit, below_half) * units;

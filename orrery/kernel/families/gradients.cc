@@ -82,12 +82,12 @@ class GemmGradientFamily : public KernelFamily {
   std::array<KernelClass, 4> classes_;
 };
 
-constexpr std::array<int, 3> kHeadDims = {64, 128, 256};
+constexpr std::array<int, 3> kGradientHeadDims = {64, 128, 256};
 
 class AttentionBackwardFamily : public KernelFamily {
  public:
   AttentionBackwardFamily() {
-    for (std::size_t i = 0; i < kHeadDims.size(); ++i) {
+    for (std::size_t i = 0; i < kGradientHeadDims.size(); ++i) {
       classes_[i].choices = {{class_name(i)}};
       for (const std::size_t other : {1u, 0u, 2u}) {
         if (other != i) classes_[i].choices.push_back({class_name(other), 1, 0.25});
@@ -140,9 +140,9 @@ class AttentionBackwardFamily : public KernelFamily {
   static constexpr Seconds kSetup = microseconds(5);
   static constexpr double kBlock = 128;
   static std::string class_name(std::size_t head_dim) {
-    return fmt::format("bf16_{}_gradient", kHeadDims[head_dim]);
+    return fmt::format("bf16_{}_gradient", kGradientHeadDims[head_dim]);
   }
-  std::array<KernelClass, kHeadDims.size()> classes_;
+  std::array<KernelClass, kGradientHeadDims.size()> classes_;
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ using Block = SparseAttentionBlock;
 constexpr std::array<std::string_view, 6> kKinds = {"dsa", "dsa_reuse", "csa",
                                                     "hca", "msa",       "dsa_dense"};
 constexpr std::size_t kDense = 5;
-constexpr std::array<std::string_view, 3> kFormats = {"bf16", "fp8_block", "nvfp4"};
+constexpr std::array<std::string_view, 3> kSparseFormats = {"bf16", "fp8_block", "nvfp4"};
 
 struct ClassKey {
   std::size_t kind;
@@ -32,11 +32,12 @@ struct ClassKey {
   std::size_t format;
   bool fp8_cache;
   std::size_t index() const {
-    return ((kind * 2 + (decode ? 1 : 0)) * kFormats.size() + format) * 2 + (fp8_cache ? 1 : 0);
+    return ((kind * 2 + (decode ? 1 : 0)) * kSparseFormats.size() + format) * 2 +
+           (fp8_cache ? 1 : 0);
   }
   std::string name() const {
-    return fmt::format("{}_{}_{}{}", kKinds[kind], decode ? "decode" : "prefill", kFormats[format],
-                       fp8_cache ? "_fp8kv" : "");
+    return fmt::format("{}_{}_{}{}", kKinds[kind], decode ? "decode" : "prefill",
+                       kSparseFormats[format], fp8_cache ? "_fp8kv" : "");
   }
 };
 
@@ -58,12 +59,12 @@ class SparseAttentionFamily : public KernelFamily {
   SparseAttentionFamily() {
     for (std::size_t k = 0; k < kKinds.size(); ++k) {
       for (bool decode : {false, true}) {
-        for (std::size_t f = 0; f < kFormats.size(); ++f) {
+        for (std::size_t f = 0; f < kSparseFormats.size(); ++f) {
           for (bool fp8 : {false, true}) {
             KernelClass c;
             c.choices.push_back({ClassKey{k, decode, f, fp8}.name(), 1, 0});
             c.choices.push_back({ClassKey{k, decode, f, !fp8}.name(), 1, 0.15});
-            for (std::size_t other = 0; other < kFormats.size(); ++other) {
+            for (std::size_t other = 0; other < kSparseFormats.size(); ++other) {
               if (other != f) c.choices.push_back({ClassKey{k, decode, other, fp8}.name(), 1, 0.2});
             }
             if (k == kDense) c.choices.push_back({ClassKey{0, decode, f, fp8}.name(), 1, 0.3});

@@ -25,7 +25,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::ptrdiff_t kLeastRows = 40;
+constexpr std::ptrdiff_t kLeastClassRows = 40;
 constexpr double kLeastOwn = 0.01;  // neighbouring rows of the best series differ as much
 // Sigma is this much (in logs) that which the 90 % point of the errors gives, the rest that of
 // their median: heavy_quantile's.
@@ -155,7 +155,7 @@ FittedFile fit_file(const KernelFamily& family, const FamilySamples& data,
     const ClassSamples& c = classes.at(name);
     const auto fitted = std::count_if(c.points.begin(), c.points.end(),
                                       [](const MeasuredPoint& p) { return !p.left_out; });
-    if (fitted < kLeastRows) continue;
+    if (fitted < kLeastClassRows) continue;
     Surface s = fitter.fit(name, c.points, parent_of(name, family, file),
                            sisters_of(data, key, name, catalog));
     KernelFitRow row = judge_surface(file, s, c.points);

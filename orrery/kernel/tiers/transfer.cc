@@ -28,9 +28,10 @@ constexpr std::array<TransferError, 8> kErrors = {{
     {"mla_bmm", 0.069, 0.26},
     {"linear_attention", 0.078, 0.55},
 }};
-constexpr double kSharedPart = 0.6, kOwnPart = 0.8;  // of the error; in quadrature they make it
-constexpr double kFarDistance = 4.3;                 // of B200 and H200
-constexpr double kReplacedFactor = 1.15;             // a known replacement widens the error
+constexpr double kTransferShared = 0.6,
+                 kTransferOwn = 0.8;      // of the error; in quadrature they make it
+constexpr double kFarDistance = 4.3;      // of B200 and H200
+constexpr double kReplacedFactor = 1.15;  // a known replacement widens the error
 
 const TransferError& error_of(std::string_view family) {
   static constexpr TransferError kUnknown = {"", 0.080, 0.40};
@@ -256,8 +257,8 @@ ServingSurface choose_surface(
       best.gpu = m.id;
       best.factor = choice.factor;
       // The errors of transfer are those of whole predictions: the surface's own are among them.
-      best.own = std::max(surface->own, error * kOwnPart);
-      best.shared = std::hypot(std::max(surface->shared, error * kSharedPart), choice.error);
+      best.own = std::max(surface->own, error * kTransferOwn);
+      best.shared = std::hypot(std::max(surface->shared, error * kTransferShared), choice.error);
       best.origin = m.own && choice.error == 0 ? Origin::kMeasured : Origin::kTransferred;
     }
   }

@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-using Kind = Collective::Kind;
+using CollectiveKind = Collective::Kind;
 using A = NcclAlgorithm;
 using P = NcclProtocol;
 
@@ -53,20 +53,22 @@ constexpr std::array<std::array<double, kCorrections>, kNcclProtocols> kTreeCorr
 
 std::size_t node_column(int nodes) { return nodes <= 2 ? static_cast<std::size_t>(nodes - 1) : 2; }
 
-double steps(Kind kind, int ranks) {
-  if (kind == Kind::kAllReduce) return 2.0 * (ranks - 1);
-  return kind == Kind::kAllGather || kind == Kind::kReduceScatter ? ranks - 1 : ranks;
+double steps(CollectiveKind kind, int ranks) {
+  if (kind == CollectiveKind::kAllReduce) return 2.0 * (ranks - 1);
+  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ? ranks - 1
+                                                                                      : ranks;
 }
 
 // Steps of a ring that cross between nodes.
-double inter_steps(Kind kind, int nodes) {
+double inter_steps(CollectiveKind kind, int nodes) {
   if (nodes == 1) return 0;
-  if (kind == Kind::kAllReduce) return 2.0 * (nodes - 1);
-  return kind == Kind::kAllGather || kind == Kind::kReduceScatter ? nodes - 1 : nodes;
+  if (kind == CollectiveKind::kAllReduce) return 2.0 * (nodes - 1);
+  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ? nodes - 1
+                                                                                      : nodes;
 }
 
 // Bus bandwidth in GB/s.
-double bus_bandwidth(const NcclGraph& g, Kind kind, A a, P p) {
+double bus_bandwidth(const NcclGraph& g, CollectiveKind kind, A a, P p) {
   constexpr double kGb = 1e9;
   const std::size_t generation = index(g.generation), column = node_column(g.nodes);
   const double channels = g.channels, inter = g.inter.value() / kGb;
@@ -76,7 +78,7 @@ double bus_bandwidth(const NcclGraph& g, Kind kind, A a, P p) {
   if (a == A::kNvls || a == A::kNvlsTree) {
     const double n = g.nvls_channels;
     double each = g.nvls.value() / kGb * kNvlsEfficiency[generation] * (n - 1) / n;
-    each *= kind == Kind::kAllReduce
+    each *= kind == CollectiveKind::kAllReduce
                 ? 2
                 : (g.ranks_per_node - 1.0) / static_cast<double>(g.ranks_per_node);
     if (a == A::kNvlsTree) {
@@ -102,7 +104,7 @@ double bus_bandwidth(const NcclGraph& g, Kind kind, A a, P p) {
 }
 
 // Microseconds.
-double latency(const NcclGraph& g, Kind kind, A a, P p, double nic_latency) {
+double latency(const NcclGraph& g, CollectiveKind kind, A a, P p, double nic_latency) {
   const std::size_t i = index(a), j = index(p);
   const double base = kBase[i][j];
   const double intra = (g.nvlink ? kNvlink : kPci)[i][j];
@@ -131,11 +133,11 @@ double latency(const NcclGraph& g, Kind kind, A a, P p, double nic_latency) {
 }
 
 // Bus to algorithm bandwidth.
-double per_bus(const NcclGraph& g, Kind kind, A a) {
+double per_bus(const NcclGraph& g, CollectiveKind kind, A a) {
   const bool by_steps = a == A::kRing || a == A::kNvls || a == A::kNvlsTree;
   if (by_steps) return g.ranks() / steps(kind, g.ranks());
   if (a == A::kCollNetDirect || a == A::kCollNetChain) return 1;  // a port once each way
-  return kind == Kind::kAllReduce ? .5 : 1;
+  return kind == CollectiveKind::kAllReduce ? .5 : 1;
 }
 
 // Lower case without '-' and '_'.
@@ -178,13 +180,14 @@ std::optional<NcclProtocol> parse_nccl_protocol(std::string_view text) {
   return parse<NcclProtocol>(text, nccl_protocol_names());
 }
 
-std::string_view why_not_offered(const NcclGraph& g, Kind kind, A a, P p) {
-  if (kind == Kind::kAllToAll || kind == Kind::kSend) return "it has no algorithm to choose";
+std::string_view why_not_offered(const NcclGraph& g, CollectiveKind kind, A a, P p) {
+  if (kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kSend)
+    return "it has no algorithm to choose";
   if (g.rings_only && a != A::kRing) return "over nodes this library takes rings alone";
   if (p != P::kSimple && a != A::kRing && a != A::kTree) return "it has the Simple protocol alone";
   if (p == P::kLl128 && !(g.ll128 && g.nvlink)) return "LL128 needs NVLink";
-  const bool gathers = kind == Kind::kAllGather || kind == Kind::kReduceScatter;
-  const bool reduces = kind == Kind::kAllReduce;
+  const bool gathers = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
+  const bool reduces = kind == CollectiveKind::kAllReduce;
   switch (a) {
     case A::kRing:
       return "";
@@ -210,7 +213,7 @@ std::string_view why_not_offered(const NcclGraph& g, Kind kind, A a, P p) {
   return "";
 }
 
-NcclCost nccl_cost(const NcclGraph& g, Kind kind, A a, P p) {
+NcclCost nccl_cost(const NcclGraph& g, CollectiveKind kind, A a, P p) {
   if (!why_not_offered(g, kind, a, p).empty()) return {};
   const double bus = bus_bandwidth(g, kind, a, p);
   const double all = latency(g, kind, a, p, g.nic_latency / microseconds(1));
@@ -223,7 +226,7 @@ NcclCost nccl_cost(const NcclGraph& g, Kind kind, A a, P p) {
   return cost;
 }
 
-NcclCosts nccl_costs(const NcclGraph& g, Kind kind) {
+NcclCosts nccl_costs(const NcclGraph& g, CollectiveKind kind) {
   NcclCosts all;
   for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
     for (std::size_t p = 0; p < kNcclProtocols; ++p) {
@@ -252,24 +255,26 @@ NcclCosts slowest(const NcclCosts& a, const NcclCosts& b) {
   return both;
 }
 
-Seconds nccl_time(const NcclGraph& g, Kind kind, A a, P p, const NcclCost& cost, Bytes bytes) {
+Seconds nccl_time(const NcclGraph& g, CollectiveKind kind, A a, P p, const NcclCost& cost,
+                  Bytes bytes) {
   Seconds start = cost.latency;
   double factor = 1;
-  if (kind == Kind::kAllReduce && a == A::kTree) {
+  if (kind == CollectiveKind::kAllReduce && a == A::kTree) {
     // floor(log2) of whole units of 64 bytes.
     const auto units = static_cast<std::uint64_t>(std::min(bytes.value() / 64, 1e18));
     const auto size = static_cast<std::size_t>(std::bit_width(units | 1) - 1);
     if (size < kCorrections) factor = kTreeCorrection[index(p)][size];
   }
-  if (kind == Kind::kAllReduce && a == A::kRing && p == P::kSimple && g.nodes > 1 &&
+  if (kind == CollectiveKind::kAllReduce && a == A::kRing && p == P::kSimple && g.nodes > 1 &&
       bytes.value() / (g.channels * static_cast<double>(g.ranks())) >= 64) {
     start *= g.generation == NcclGeneration::kVolta ? 1.9 : 1.4;
   }
   return start + bytes / (cost.bandwidth * factor);
 }
 
-std::optional<NcclChoice> nccl_choose(const NcclGraph& g, Kind kind, const NcclCosts& costs,
-                                      Bytes bytes, const NcclForced& forced) {
+std::optional<NcclChoice> nccl_choose(const NcclGraph& g, CollectiveKind kind,
+                                      const NcclCosts& costs, Bytes bytes,
+                                      const NcclForced& forced) {
   std::optional<NcclChoice> best;
   for (const auto& [a, p, cost] : costs) {
     if (!forced.allows(a, p)) continue;

@@ -12,14 +12,14 @@
 namespace orrery {
 namespace {
 
-using Kind = Collective::Kind;
+using CollectiveKind = Collective::Kind;
 
-std::optional<Kind> kind_of(std::string_view op) {
-  if (op == "all_reduce") return Kind::kAllReduce;
-  if (op == "all_gather") return Kind::kAllGather;
-  if (op == "reduce_scatter") return Kind::kReduceScatter;
-  if (op == "alltoall") return Kind::kAllToAll;
-  if (op == "sendrecv") return Kind::kSend;
+std::optional<CollectiveKind> kind_of(std::string_view op) {
+  if (op == "all_reduce") return CollectiveKind::kAllReduce;
+  if (op == "all_gather") return CollectiveKind::kAllGather;
+  if (op == "reduce_scatter") return CollectiveKind::kReduceScatter;
+  if (op == "alltoall") return CollectiveKind::kAllToAll;
+  if (op == "sendrecv") return CollectiveKind::kSend;
   return std::nullopt;
 }
 
@@ -46,7 +46,9 @@ void read_nccl(const std::filesystem::path& file, MeasuredFabrics& tables, NodeO
     row.kind = *kind;
     const bool half = csv.text(dtype) == "half";
     // Sums of bytes take other kernels (no in-network reduction) than the 16-bit sums of models.
-    if (!half && (row.kind == Kind::kAllReduce || row.kind == Kind::kReduceScatter)) continue;
+    if (!half &&
+        (row.kind == CollectiveKind::kAllReduce || row.kind == CollectiveKind::kReduceScatter))
+      continue;
     row.ranks = static_cast<int>(csv.integer(gpus));
     row.bytes = Bytes(csv.number(elements) * (half ? 2 : 1));
     row.time = microseconds(csv.number(latency));
@@ -105,8 +107,8 @@ bool is_library_kind(std::string_view collective) {
   return collective == "all_reduce" || collective == "all_gather" || collective == "reduce_scatter";
 }
 
-void add_across(MeasuredFabrics& tables, NodeOf& node_of, const Cluster& cluster, Kind kind,
-                int ranks, Bytes bytes, Seconds time) {
+void add_across(MeasuredFabrics& tables, NodeOf& node_of, const Cluster& cluster,
+                CollectiveKind kind, int ranks, Bytes bytes, Seconds time) {
   const GroupLink link = cluster.link(ranks);
   MeasuredAcross row{cluster.gpu().id,
                      fmt::format("{} x{} {}", cluster.gpu().id, ranks, to_text(kind)),

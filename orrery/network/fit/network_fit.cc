@@ -21,11 +21,11 @@ namespace {
 
 using CollectiveKind = Collective::Kind;
 using Algorithm = CollectiveAlgorithm;
-using Row = MeasuredCollective;
+using MeasuredRow = MeasuredCollective;
 
-constexpr double kHuber = 0.1;  // residuals beyond this count linearly
+constexpr double kNodeHuber = 0.1;  // residuals beyond this count linearly
 constexpr std::size_t kFolds = 3;
-constexpr int kEvaluations = 5000;
+constexpr int kNodeEvaluations = 5000;
 constexpr double kMostEfficiency = 0.97;  // headers and flow control take some of every wire
 constexpr std::int64_t kLeastChosen = 4;  // a curve that is the fastest for fewer rows is dropped
 
@@ -91,16 +91,16 @@ class CurveSpace {
   Efficiency efficiency_;
 };
 
-using Predict = std::function<Seconds(const Row&)>;
+using Predict = std::function<Seconds(const MeasuredRow&)>;
 
-void minimise(const CurveSpace& space, const std::vector<const Row*>& rows,
+void minimise(const CurveSpace& space, const std::vector<const MeasuredRow*>& rows,
               const Predict& predict) {
   const std::function<double(const std::vector<double>&)> loss = [&](const std::vector<double>& x) {
     space.set(x);
     double sum = 0;
-    for (const Row* row : rows) {
+    for (const MeasuredRow* row : rows) {
       const double r = std::abs(std::log(predict(*row) / row->time));
-      sum += r < kHuber ? r * r : kHuber * (2 * r - kHuber);
+      sum += r < kNodeHuber ? r * r : kNodeHuber * (2 * r - kNodeHuber);
     }
     return sum / static_cast<double>(rows.size()) + space.falls(rows.front()->kind);
   };
@@ -109,7 +109,7 @@ void minimise(const CurveSpace& space, const std::vector<const Row*>& rows,
   search.set_lower_bounds(std::vector<double>(n, -1.5));
   search.set_upper_bounds(std::vector<double>(n, 1.5));
   search.set_initial_step(0.25);
-  search.set_maxeval(kEvaluations);
+  search.set_maxeval(kNodeEvaluations);
   search.set_min_objective(
       [](const std::vector<double>& x, std::vector<double>&, void* f) {
         return (*static_cast<std::function<double(const std::vector<double>&)>*>(f))(x);
@@ -123,21 +123,21 @@ void minimise(const CurveSpace& space, const std::vector<const Row*>& rows,
 
 // Fits the curves from `first` on, and writes their rows and error on sizes left out.
 void fit(std::vector<FittedCurve>& curves, std::size_t first, const CurveSpace& space,
-         const std::vector<const Row*>& rows, const Predict& predict) {
+         const std::vector<const MeasuredRow*>& rows, const Predict& predict) {
   std::set<double> sizes;
-  for (const Row* row : rows) sizes.insert(row->bytes.value());
-  const auto fold = [&](const Row& row) {
+  for (const MeasuredRow* row : rows) sizes.insert(row->bytes.value());
+  const auto fold = [&](const MeasuredRow& row) {
     return static_cast<std::size_t>(std::distance(sizes.begin(), sizes.find(row.bytes.value()))) %
            kFolds;
   };
   std::array<std::vector<double>, 3> residuals;
   for (std::size_t out = 0; out < kFolds; ++out) {
-    std::vector<const Row*> kept;
-    for (const Row* row : rows) {
+    std::vector<const MeasuredRow*> kept;
+    for (const MeasuredRow* row : rows) {
       if (fold(*row) != out) kept.push_back(row);
     }
     minimise(space, kept, predict);
-    for (const Row* row : rows) {
+    for (const MeasuredRow* row : rows) {
       if (fold(*row) == out)
         residuals[size_class(row->bytes)].push_back(std::abs(std::log(predict(*row) / row->time)));
     }
@@ -171,13 +171,13 @@ constexpr Seconds kStepInside = microseconds(0.9);
 
 void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKind kind,
                 std::vector<FittedCurve>& curves) {
-  std::vector<const Row*> rows;
-  for (const Row& row : table.rows) {
+  std::vector<const MeasuredRow*> rows;
+  for (const MeasuredRow& row : table.rows) {
     if (row.stack == stack && row.kind == kind) rows.push_back(&row);
   }
   if (rows.empty()) return;
   std::set<int> group_sizes;
-  for (const Row* row : rows) group_sizes.insert(row->ranks);
+  for (const MeasuredRow* row : rows) group_sizes.insert(row->ranks);
   const bool sizes_differ = group_sizes.size() > 1;
   const std::size_t first = curves.size();
   if (stack != "library") {
@@ -195,12 +195,12 @@ void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKin
   const CurveSpace space(
       curves, first, sizes_differ,
       sizes_differ ? CurveSpace::Efficiency::kByRanks : CurveSpace::Efficiency::kOne);
-  const auto choose = [&](const Row& r) {
+  const auto choose = [&](const MeasuredRow& r) {
     return fastest(curves, stack, table.fabric, kind, r.ranks, r.bytes, r.bandwidth);
   };
-  fit(curves, first, space, rows, [&](const Row& r) { return choose(r).time.total; });
+  fit(curves, first, space, rows, [&](const MeasuredRow& r) { return choose(r).time.total; });
   std::vector<std::int64_t> chosen(curves.size());
-  for (const Row* row : rows)
+  for (const MeasuredRow* row : rows)
     ++chosen[static_cast<std::size_t>(choose(*row).curve - curves.data())];
   for (std::size_t c = curves.size(); c-- > first;) {
     if (chosen[c] < kLeastChosen) curves.erase(curves.begin() + static_cast<std::ptrdiff_t>(c));
@@ -214,8 +214,8 @@ constexpr double kRackPipelining = 0.1;
 const std::string kRack = "nvlink5-nvl72", kRackBoard = "nvlink5-nvswitch";
 
 std::vector<FittedCurve> rack_curves(const FabricRows& table, std::vector<FittedCurve> board) {
-  std::vector<const Row*> rows;
-  for (const Row& row : table.rows) rows.push_back(&row);
+  std::vector<const MeasuredRow*> rows;
+  for (const MeasuredRow& row : table.rows) rows.push_back(&row);
   for (FittedCurve& c : board) {
     if (c.algorithm != Algorithm::kInNetwork) continue;
     c.curve.pipelining = kRackPipelining;
@@ -229,7 +229,7 @@ std::vector<FittedCurve> rack_curves(const FabricRows& table, std::vector<Fitted
         c.curve.latency = board_start - c.curve.step * kInNetworkRanks;
         c.curve.efficiency.fill(share);
         double sum = 0;
-        for (const Row* r : rows) {
+        for (const MeasuredRow* r : rows) {
           sum += std::abs(std::log(
               curve_time(c.curve, r->kind, c.algorithm, r->ranks, r->bytes, r->bandwidth).total /
               r->time));

@@ -18,7 +18,7 @@
 namespace orrery {
 namespace {
 
-constexpr double kLongest = 1 << 24;
+constexpr double kLongestField = 1 << 24;
 constexpr std::int32_t kBlock = 16;        // tokens of an id
 constexpr double kLatest = 100 * 86400.0;  // seconds; simulated time ends at 106 days
 
@@ -105,13 +105,13 @@ class Collector {
   }
 
   std::int32_t length(double v, const std::string& where) const {
-    if (!(v >= 0 && v <= kLongest && v == std::floor(v))) {
-      throw InputError(
-          fmt::format("{}: a length of {}: expected a whole number up to {}", where, v, kLongest));
+    if (!(v >= 0 && v <= kLongestField && v == std::floor(v))) {
+      throw InputError(fmt::format("{}: a length of {}: expected a whole number up to {}", where, v,
+                                   kLongestField));
     }
     if (v == 0) return 0;
     return static_cast<std::int32_t>(
-        std::lround(std::clamp(v * options_.length_scale, 1.0, kLongest)));
+        std::lround(std::clamp(v * options_.length_scale, 1.0, kLongestField)));
   }
 
   static std::int32_t priority(double v, const std::string& where) {

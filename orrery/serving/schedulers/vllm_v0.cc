@@ -20,7 +20,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::int64_t kWatermark = 100;  // one in so many blocks stays free at admission
+constexpr std::int64_t kVllmWatermark = 100;  // one in so many blocks stays free at admission
 
 class VllmV0 : public Scheduler {
  public:
@@ -46,7 +46,7 @@ class VllmV0 : public Scheduler {
       longest = std::max<std::int64_t>(longest, n);
       const auto prompts = static_cast<std::int64_t>(plan.work.size()) + 1;
       if (prompts > 1 && prompts * longest > l.max_num_batched_tokens) break;
-      const std::int64_t spare = engine.running.empty() ? 0 : engine.pool().size() / kWatermark;
+      const std::int64_t spare = engine.running.empty() ? 0 : engine.pool().size() / kVllmWatermark;
       const std::int64_t needed = engine.blocks_for(s.tokens) - engine.prefix_blocks();
       if (engine.free_beside_prefix() - needed < spare) break;
       plan.work.push_back({engine.admit(n), n});

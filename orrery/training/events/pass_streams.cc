@@ -5,14 +5,14 @@
 namespace orrery {
 namespace {
 
-using Kind = TimelineEvent::Kind;
+using TimelineKind = TimelineEvent::Kind;
 
 // Transfers of a pass that starts at `start` and takes `scale` times its own time.
 class Beside {
  public:
   explicit Beside(double scale) : scale_(scale) {}
 
-  void add(Kind kind, Stream stream, Seconds start, Seconds length, bool forward = true) {
+  void add(TimelineKind kind, Stream stream, Seconds start, Seconds length, bool forward = true) {
     if (length > Seconds(0)) list_.push_back({kind, stream, start, start + length, forward});
   }
   double scale() const { return scale_; }
@@ -34,21 +34,23 @@ std::vector<PassTransfer> transfers_beside(const ChunkTimes& t, Pass pass, Secon
   if (pass == Pass::kBackwardWeight || work <= Seconds(0)) return {};
   Beside beside((end - start) / work);
   const double scale = beside.scale();
-  const auto from_start = [&](Kind kind, Stream stream, Seconds length) {
+  const auto from_start = [&](TimelineKind kind, Stream stream, Seconds length) {
     beside.add(kind, stream, start, scale * std::min(length, work));
   };
-  from_start(Kind::kTensor, Stream::kTensor, forward ? t.forward_tensor : t.backward_tensor);
-  from_start(Kind::kContext, Stream::kContext, forward ? t.forward_context : t.backward_context);
-  from_start(forward ? Kind::kGather : Kind::kReduce, Stream::kData,
+  from_start(TimelineKind::kTensor, Stream::kTensor,
+             forward ? t.forward_tensor : t.backward_tensor);
+  from_start(TimelineKind::kContext, Stream::kContext,
+             forward ? t.forward_context : t.backward_context);
+  from_start(forward ? TimelineKind::kGather : TimelineKind::kReduce, Stream::kData,
              forward ? t.forward_sharded : t.backward_sharded);
-  from_start(forward ? Kind::kOffload : Kind::kReload, Stream::kHost, t.offload);
+  from_start(forward ? TimelineKind::kOffload : TimelineKind::kReload, Stream::kHost, t.offload);
   const Seconds half = (forward ? t.forward_exchange : t.backward_exchange) / 2;
   const Seconds experts = forward ? t.forward_experts : t.backward_experts;
   const Seconds rest = std::max(Seconds(0), work - 2 * half - experts);
   const Seconds first = start + scale * (forward ? rest : Seconds(0));
   const Seconds each = scale * std::min(half, work / 2);
-  beside.add(Kind::kExchange, Stream::kExpert, first, each);
-  beside.add(Kind::kExchange, Stream::kExpert,
+  beside.add(TimelineKind::kExchange, Stream::kExpert, first, each);
+  beside.add(TimelineKind::kExchange, Stream::kExpert,
              std::min(first + scale * (half + experts), end - each), each);
   return beside.list();
 }
@@ -58,7 +60,7 @@ std::vector<PassTransfer> transfers_beside(const PairSlots& slots, Seconds start
   Beside beside(work > Seconds(0) ? (end - start) / work : 0);
   for (std::size_t i = 0; i < slots.length.size(); ++i) {
     // Dispatch F and combine F stand in the second and the last.
-    beside.add(Kind::kExchange, Stream::kExpert, start, beside.scale() * slots.exchange[i],
+    beside.add(TimelineKind::kExchange, Stream::kExpert, start, beside.scale() * slots.exchange[i],
                i % 2 == 1);
     start += beside.scale() * slots.length[i];
   }

@@ -5,17 +5,17 @@
 namespace orrery {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t index_of(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
 StageStreams::StageStreams(int stages, double slowdown)
     : stages_(stages),
       slowdown_(slowdown),
-      all_(at(2 * stages)),
-      out_(at(stages)),
-      in_(at(stages)),
-      others_(at(stages), 1) {}
+      all_(index_of(2 * stages)),
+      out_(index_of(stages)),
+      in_(index_of(stages)),
+      others_(index_of(stages), 1) {}
 
 void StageStreams::post(std::size_t id, double when) {
   events_.push({when, posted_++, id, ++all_[id].generation});
@@ -31,17 +31,17 @@ void StageStreams::set(std::size_t id, double now, double slow) {
 }
 
 void StageStreams::share(int s, double now) {
-  Activity& pass = all_[at(s)];
-  const std::vector<std::size_t>&out = out_[at(s)], &in = in_[at(s)];
+  Activity& pass = all_[index_of(s)];
+  const std::vector<std::size_t>&out = out_[index_of(s)], &in = in_[index_of(s)];
   const double n = static_cast<double>(std::max(out.size(), in.size()));
-  others_[at(s)] = 1;
+  others_[index_of(s)] = 1;
   if (pass.on) {
-    const double slow = (all_[at(stages_ + s)].on ? slowdown_ : 1) + n * pass.contended;
-    set(at(s), now, slow);
-    others_[at(s)] = 1 / (1 - std::min(pass.density / slow, 1 / (n + 1)));
+    const double slow = (all_[index_of(stages_ + s)].on ? slowdown_ : 1) + n * pass.contended;
+    set(index_of(s), now, slow);
+    others_[index_of(s)] = 1 / (1 - std::min(pass.density / slow, 1 / (n + 1)));
   }
   const auto pace = [&](std::size_t id) {
-    const std::size_t from = at(all_[id].from), to = at(all_[id].to);
+    const std::size_t from = index_of(all_[id].from), to = index_of(all_[id].to);
     set(id, now,
         std::max(static_cast<double>(out_[from].size()) * others_[from],
                  static_cast<double>(in_[to].size()) * others_[to]));
@@ -52,7 +52,7 @@ void StageStreams::share(int s, double now) {
 
 void StageStreams::wire(std::size_t id, double now, bool starts) {
   const Activity a = all_[id];
-  std::vector<std::size_t>&out = out_[at(a.from)], &in = in_[at(a.to)];
+  std::vector<std::size_t>&out = out_[index_of(a.from)], &in = in_[index_of(a.to)];
   if (starts) {
     out.push_back(id), in.push_back(id);
   } else {
@@ -64,12 +64,12 @@ void StageStreams::wire(std::size_t id, double now, bool starts) {
 }
 
 void StageStreams::start_pass(int stage, double now, const PassLoad& load) {
-  Activity& a = all_[at(stage)];
+  Activity& a = all_[index_of(stage)];
   a.on = true;
   a.left = load.time, a.since = now, a.slow = 1;
   a.contended = load.time > 0 ? load.contended / load.time : 0;
   a.density = load.time > 0 ? load.on_port / load.time : 0;
-  post(at(stage), now + load.time);
+  post(index_of(stage), now + load.time);
   share(stage, now);
 }
 
@@ -84,10 +84,10 @@ void StageStreams::start_transfer(std::size_t id, double now, double time, doubl
 }
 
 void StageStreams::start_data(int stage, double now, double time, double on_port) {
-  Activity& a = all_[at(stages_ + stage)];
+  Activity& a = all_[index_of(stages_ + stage)];
   a.from = a.to = stage;
-  start_transfer(at(stages_ + stage), now, time, on_port);
-  if (all_[at(stage)].on) share(stage, now);
+  start_transfer(index_of(stages_ + stage), now, time, on_port);
+  if (all_[index_of(stage)].on) share(stage, now);
 }
 
 void StageStreams::start_send(int from, int to, double now, double time, double on_port,
@@ -108,7 +108,7 @@ bool StageStreams::next(End& end) {
     events_.pop();
     Activity& a = all_[e.activity];
     if (!a.on || e.generation != a.generation) continue;
-    const bool transfer = e.activity >= at(stages_);
+    const bool transfer = e.activity >= index_of(stages_);
     if (a.wired) {
       a.wired = false;
       wire(e.activity, e.at, false);
@@ -122,10 +122,10 @@ bool StageStreams::next(End& end) {
       const int s = static_cast<int>(e.activity);
       end = {What::kPass, s, 0, e.at};
       if (!out_[e.activity].empty() || !in_[e.activity].empty()) share(s, e.at);
-    } else if (e.activity < at(2 * stages_)) {
+    } else if (e.activity < index_of(2 * stages_)) {
       const int s = a.from;
       end = {What::kData, s, 0, e.at};
-      if (all_[at(s)].on) share(s, e.at);
+      if (all_[index_of(s)].on) share(s, e.at);
     } else {
       end = {What::kSend, a.from, a.tag, e.at};
       free_sends_.push_back(e.activity);

@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::size_t kLeastRows = 6, kMostRows = 48;
 constexpr int kRounds = 2, kPasses = 2, kGrid = 9, kHalvings = 4;
-constexpr double kHuber = 0.5;       // logarithmic error beyond which a row pulls no harder
-constexpr double kPull = 0.01;       // weight of a constant's distance from where it started
-constexpr double kTtftWeight = 0.4;  // a TTFT beside a TPOT
+constexpr double kServiceHuber = 0.5;  // logarithmic error beyond which a row pulls no harder
+constexpr double kServicePull = 0.01;  // weight of a constant's distance from where it started
+constexpr double kTtftWeight = 0.4;    // a TTFT beside a TPOT
 constexpr double kLeastError = 0.03, kMostError = 1;
 
 // What is the host's own and of no GPU.
@@ -32,12 +32,12 @@ constexpr const char* kMoeLayer = "execution.host_per_moe_layer";
 bool of_host(const std::string& key) { return key == kLaunch || key == kMoeLayer; }
 
 // A constant, by its logarithm.
-struct Constant {
+struct ServiceConstant {
   const char* key;   // below the profile
   const char* unit;  // empty: a plain factor
   double start, least, most;
 };
-const std::vector<Constant> kConstants = {
+const std::vector<ServiceConstant> kConstants = {
     {"execution.host_per_step", "us", 500, 10, 8000},
     // Experts before the launch of any operator: where all models have them only the sum shows.
     {kMoeLayer, "us", 200, 10, 3000},
@@ -56,7 +56,7 @@ bool distrusted(const MeasuredRow& row) {
          (row.engine == "sglang" && row.scenario.workload.batch[0] >= 512);
 }
 
-std::string text_of(const Constant& c, double v) {
+std::string service_text_of(const ServiceConstant& c, double v) {
   return *c.unit ? fmt::format("{:.4g} {}", v, c.unit) : fmt::format("{:.4g}", v);
 }
 
@@ -144,13 +144,13 @@ class ServiceFit {
       for (std::size_t i = 0; i < 2; ++i) {
         if (!e[i]) continue;
         const double a = std::abs(*e[i]), w = r.weight * (i == 1 ? kTtftWeight : 1);
-        sum += w * (a < kHuber ? a : kHuber * (1 + std::log(a / kHuber)));
+        sum += w * (a < kServiceHuber ? a : kServiceHuber * (1 + std::log(a / kServiceHuber)));
         n += w;
       }
     }
     double pull = 0;
     for (std::size_t i = 0; i < x.size(); ++i)
-      pull += kPull * std::abs(x[i] - start_[i]) / static_cast<double>(x.size());
+      pull += kServicePull * std::abs(x[i] - start_[i]) / static_cast<double>(x.size());
     return sum / std::max(n, 1.0) + pull;
   }
 
@@ -185,7 +185,7 @@ class ServiceFit {
   static void set(Scenario& s, const std::vector<double>& x) {
     for (std::size_t i = 0; i < kConstants.size(); ++i)
       set_path(s.engine.overrides, kConstants[i].key,
-               scalar_node(text_of(kConstants[i], std::exp(x[i])), "fit"));
+               scalar_node(service_text_of(kConstants[i], std::exp(x[i])), "fit"));
   }
 
   Runner& runner_;
@@ -259,8 +259,8 @@ std::string recipe(const FittedServices& f, const std::vector<double>& x, const 
       const std::string key = kConstants[i].key;
       const std::size_t dot = key.find('.');
       if (key.substr(0, dot) == group)
-        out +=
-            fmt::format("  {}: {}\n", key.substr(dot + 1), text_of(kConstants[i], std::exp(x[i])));
+        out += fmt::format("  {}: {}\n", key.substr(dot + 1),
+                           service_text_of(kConstants[i], std::exp(x[i])));
     }
   }
   if (f.step_error) out += fmt::format("step_error: {:.2g}\n", *f.step_error);
@@ -278,7 +278,7 @@ std::string host_recipe(const std::string& fitted_on, const std::vector<double>&
     const std::string key = kConstants[i].key;
     if (of_host(key))
       out += fmt::format("  {}: {}\n", key.substr(key.find('.') + 1),
-                         text_of(kConstants[i], std::exp(x[i])));
+                         service_text_of(kConstants[i], std::exp(x[i])));
   }
   return out;
 }

@@ -17,15 +17,15 @@
 namespace orrery {
 namespace {
 
-using Kind = Collective::Kind;
+using CollectiveKind = Collective::Kind;
 
-std::optional<Kind> kind_of(std::string_view name) {
-  if (name == "all_reduce") return Kind::kAllReduce;
-  if (name == "all_gather") return Kind::kAllGather;
-  if (name == "reduce_scatter") return Kind::kReduceScatter;
-  if (name == "alltoall") return Kind::kAllToAll;
-  if (name == "broadcast") return Kind::kBroadcast;
-  if (name == "sendrecv") return Kind::kSend;
+std::optional<CollectiveKind> kind_of(std::string_view name) {
+  if (name == "all_reduce") return CollectiveKind::kAllReduce;
+  if (name == "all_gather") return CollectiveKind::kAllGather;
+  if (name == "reduce_scatter") return CollectiveKind::kReduceScatter;
+  if (name == "alltoall") return CollectiveKind::kAllToAll;
+  if (name == "broadcast") return CollectiveKind::kBroadcast;
+  if (name == "sendrecv") return CollectiveKind::kSend;
   return std::nullopt;
 }
 
@@ -175,7 +175,7 @@ class Judge {
 
   void predict(const Question& q) {
     const Machine& m = machine(q);
-    const Kind kind = *kind_of(q.collective);
+    const CollectiveKind kind = *kind_of(q.collective);
     const Collective c{kind, Collective::Group::kTensor, q.ranks, q.bytes};
     const Estimate<Seconds> t = m.model->predict(c, q.forced).time;
     const auto us = [](Seconds s) { return s / microseconds(1); };
@@ -206,7 +206,7 @@ class Judge {
 
   static Seconds alpha_beta(const Cluster& cluster, const Collective& c) {
     const GroupLink link = cluster.link(c.ranks);
-    const bool direct = c.kind == Kind::kAllToAll || c.kind == Kind::kSend;
+    const bool direct = c.kind == CollectiveKind::kAllToAll || c.kind == CollectiveKind::kSend;
     const auto algorithm = direct ? CollectiveAlgorithm::kDirect : CollectiveAlgorithm::kRing;
     // A ring over several nodes passes each port with every node's share.
     const BytesPerSecond bandwidth =

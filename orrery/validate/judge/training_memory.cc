@@ -55,8 +55,8 @@ TrainingMemory memory_of(const TrainingMemoryRow& row,
 }
 
 // The constants that rows of one kind or another tell apart, as logarithms over their priors.
-using Point = std::vector<double>;
-TrainingMemoryConstants::Fitted at(const Point& x) {
+using Parameters = std::vector<double>;
+TrainingMemoryConstants::Fitted at(const Parameters& x) {
   TrainingMemoryConstants::Fitted c;
   c.factor *= std::exp(x[0]);
   c.fragmentation *= std::exp(x[1]);
@@ -68,7 +68,7 @@ struct Fit {
   std::vector<const TrainingMemoryRow*> rows;
   std::map<std::string, double> weight;  // of a row, by source
 
-  double loss(const Point& x) const {
+  double loss(const Parameters& x) const {
     const TrainingMemoryConstants::Fitted c = at(x);
     double sum = 0, weights = 0;
     for (const TrainingMemoryRow* r : rows) {
@@ -137,16 +137,16 @@ TrainingMemoryConstants::Fitted fit_training_memory(const std::vector<TrainingMe
   }
   if (fit.rows.empty()) return {};
   for (const auto& [source, n] : counts) fit.weight[source] = 1 / std::sqrt(n);
-  Point x(3, 0.0);
+  Parameters x(3, 0.0);
   nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(x.size()));
   search.set_lower_bounds(std::vector<double>(x.size(), -1.6));
   search.set_upper_bounds(std::vector<double>(x.size(), 1.6));
   search.set_initial_step(0.3);
   search.set_maxeval(kMostEvaluations);
   search.set_ftol_rel(1e-4);
-  search.set_min_objective(
-      [](const Point& point, Point&, void* data) { return static_cast<Fit*>(data)->loss(point); },
-      &fit);
+  search.set_min_objective([](const Parameters& point, Parameters&,
+                              void* data) { return static_cast<Fit*>(data)->loss(point); },
+                           &fit);
   double best = 0;
   search.optimize(x, best);
   return at(x);

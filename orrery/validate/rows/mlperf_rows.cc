@@ -26,9 +26,9 @@ std::optional<double> published(std::string_view round) {
   return std::nullopt;
 }
 
-class Cells {
+class MlperfCells {
  public:
-  explicit Cells(const CsvReader& csv) : csv_(csv) {}
+  explicit MlperfCells(const CsvReader& csv) : csv_(csv) {}
   std::string text(const char* name) const { return std::string(csv_.text(csv_.column(name))); }
   std::optional<double> number(const char* name) const {
     return csv_.optional_number(csv_.column(name));
@@ -47,7 +47,7 @@ int layers_named(const std::string& recompute) {
   return digit == std::string::npos ? 0 : std::stoi(recompute.substr(digit, 3));
 }
 
-void read_plan(TrainingRow& row, const Cells& get) {
+void read_plan(TrainingRow& row, const MlperfCells& get) {
   TrainingPlan& p = row.job.plan;
   if (get.text("tp").empty() || get.text("pp").empty())
     throw NoData("the submission's layout is not known");
@@ -65,7 +65,7 @@ void read_plan(TrainingRow& row, const Cells& get) {
   p.zero = 1;
 }
 
-void read_row(TrainingRow& row, const Cells& get, const Catalog& catalog,
+void read_row(TrainingRow& row, const MlperfCells& get, const Catalog& catalog,
               const TrainingModels& models) {
   const Gpu gpu = catalog.gpu(row.gpu_name);
   row.gpu = gpu.id;
@@ -123,7 +123,7 @@ std::vector<TrainingRow> read_mlperf_rows(const std::filesystem::path& dir, cons
   const TrainingModels models(dir, bundle);
   std::vector<TrainingRow> rows;
   CsvReader csv(dir / "mlperf_training.csv");
-  const Cells get(csv);
+  const MlperfCells get(csv);
   while (csv.next()) {
     TrainingRow row;
     row.table = "mlperf_training.csv";

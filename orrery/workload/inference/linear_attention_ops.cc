@@ -8,7 +8,7 @@
 namespace orrery {
 namespace {
 
-constexpr Part kPart = Part::kAttention;
+constexpr Part kLinearPart = Part::kAttention;
 
 // A call for each prefill group and each group that verifies drafts (token after token, its states
 // read and written once), one for all decoding sequences. `core`: any op with `decode`, `batch`,
@@ -25,29 +25,30 @@ void add_core(OpList& ops, const RankStep& step, Core core, const char* prefill,
       core.decode = g.decoding();
       core.batch = g.sequences;
       core.new_tokens = g.new_tokens;
-      ops.add(core.decode ? decode : prefill, kPart, core);
+      ops.add(core.decode ? decode : prefill, kLinearPart, core);
     }
   }
   if (decoding == 0) return;
   core.decode = true;
   core.batch = decoding;
   core.new_tokens = 1;
-  ops.add(decode, kPart, core);
+  ops.add(decode, kLinearPart, core);
 }
 
 // Norm of the output, scaled by the gate; then the output projection.
 void add_output(OpList& ops, const RankStep& step, std::int64_t width) {
-  ops.elementwise("mixer_norm", kPart, Elementwise::Kind::kNorm, step.tokens(), width,
+  ops.elementwise("mixer_norm", kLinearPart, Elementwise::Kind::kNorm, step.tokens(), width,
                   step.element(), 2, 1);
-  ops.quantise("o_quantise", kPart, step.tokens(), width, step.element(),
+  ops.quantise("o_quantise", kLinearPart, step.tokens(), width, step.element(),
                step.precision.mixer_weights());
-  ops.gemm("o_proj", kPart, step.tokens(), step.hidden(), width, step.precision.mixer_weights());
+  ops.gemm("o_proj", kLinearPart, step.tokens(), step.hidden(), width,
+           step.precision.mixer_weights());
 }
 
 void add_input(OpList& ops, const RankStep& step, std::int64_t width) {
   const Format format = step.precision.mixer_weights();
-  ops.quantise("in_quantise", kPart, step.tokens(), step.hidden(), step.element(), format);
-  ops.gemm("in_proj", kPart, step.tokens(), width, step.hidden(), format);
+  ops.quantise("in_quantise", kLinearPart, step.tokens(), step.hidden(), step.element(), format);
+  ops.gemm("in_proj", kLinearPart, step.tokens(), width, step.hidden(), format);
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ void add_gated_delta_net(OpList& ops, const RankStep& step, const GatedDeltaNet&
   const int k_heads = g.k_heads / step.tp(), v_heads = g.v_heads / step.tp();
   const std::int64_t k = std::int64_t{k_heads} * g.k_dim, v = std::int64_t{v_heads} * g.v_dim;
   add_input(ops, step, 2 * k + 2 * v);
-  ops.gemm("gate_proj", kPart, step.tokens(), std::int64_t{2} * v_heads, step.hidden(),
+  ops.gemm("gate_proj", kLinearPart, step.tokens(), std::int64_t{2} * v_heads, step.hidden(),
            step.plain());
   LinearAttentionCore core;
   core.kind = LinearAttentionCore::Kind::kGatedDeltaNet;

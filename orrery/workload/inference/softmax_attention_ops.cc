@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-constexpr Part kPart = Part::kAttention;
+constexpr Part kSoftmaxPart = Part::kAttention;
 
 // A head's sizes on one rank and what the calls share.
 struct RankHeads {
@@ -48,7 +48,7 @@ void add_prefill(OpList& ops, PrefillAttention op, std::int64_t sequences, std::
   op.batch = sequences;
   op.new_tokens = new_tokens;
   op.past = past;
-  ops.add("attn_prefill", kPart, op);
+  ops.add("attn_prefill", kSoftmaxPart, op);
 }
 
 // Chunks of a chunked window are sequences of their own: the rest of the current one, whole ones, a
@@ -89,7 +89,7 @@ void add_decode(OpList& ops, const RankStep& step, const SoftmaxAttention& a, De
   // With different contexts the mean is that of the keys read, a window applied to each.
   op.context = (groups == 1 ? keys : clipped) / static_cast<double>(sequences);
   op.queries = static_cast<double>(tokens) / static_cast<double>(sequences);
-  ops.add("attn_decode", kPart, op);
+  ops.add("attn_decode", kSoftmaxPart, op);
 }
 
 void add_qk_norm(OpList& ops, const RankStep& step, const SoftmaxAttention& a, const RankHeads& r) {
@@ -99,13 +99,13 @@ void add_qk_norm(OpList& ops, const RankStep& step, const SoftmaxAttention& a, c
     // The variances of queries and keys over all ranks' heads, fp32: a kernel that sums a rank's
     // own, an all-reduce, and one that scales (SGLang's pull request 14416 shows the three; vLLM's
     // minimax_m2.py does the same).
-    ops.elementwise("qk_norm_sum", kPart, Elementwise::Kind::kNorm, step.tokens(), width,
+    ops.elementwise("qk_norm_sum", kSoftmaxPart, Elementwise::Kind::kNorm, step.tokens(), width,
                     step.element(), 1, 0, true);
     ops.collective("qk_norm_all_reduce", Collective::Kind::kAllReduce, Collective::Group::kTensor,
                    step.tp(), static_cast<double>(step.tokens()) * 2 * Bytes(4));
   }
-  ops.elementwise("qk_norm", kPart, Elementwise::Kind::kNorm, step.tokens(), width, step.element(),
-                  1, 1, true);
+  ops.elementwise("qk_norm", kSoftmaxPart, Elementwise::Kind::kNorm, step.tokens(), width,
+                  step.element(), 1, 1, true);
 }
 
 // Rotates queries and keys and writes keys and values to the cache; the latter alone without rotary
@@ -116,7 +116,7 @@ void add_rope(OpList& ops, const RankStep& step, const SoftmaxAttention& a, cons
   const double kv = 1.0 * r.kv_heads * (a.head_dim + a.value_dim);
   const std::int64_t width = static_cast<std::int64_t>(q + kv);
   if (!a.rope && step.model.kind == Kind::kEncoder) return;
-  ops.add(a.rope ? "rope" : "kv_write", kPart,
+  ops.add(a.rope ? "rope" : "kv_write", kSoftmaxPart,
           Elementwise{a.rope ? Elementwise::Kind::kRotary : Elementwise::Kind::kCopy, step.tokens(),
                       width, rows * (q + kv) * step.element(),
                       rows * (q * step.element() + kv * bytes_per_element(r.decode.kv_dtype))},
@@ -133,8 +133,8 @@ void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAtten
                            (a.output_gate ? out : 0);
   const Format format = step.precision.mixer_weights();
 
-  ops.quantise("qkv_quantise", kPart, step.tokens(), step.hidden(), step.element(), format);
-  ops.gemm("qkv_proj", kPart, step.tokens(), qkv, step.hidden(), format);
+  ops.quantise("qkv_quantise", kSoftmaxPart, step.tokens(), step.hidden(), step.element(), format);
+  ops.gemm("qkv_proj", kSoftmaxPart, step.tokens(), qkv, step.hidden(), format);
   add_qk_norm(ops, step, a, r);
   add_rope(ops, step, a, r);
   for (const SequenceGroup& g : step.batch.groups) {
@@ -147,11 +147,11 @@ void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAtten
   }
   add_decode(ops, step, a, r.decode);
   if (a.output_gate) {
-    ops.elementwise("attn_gate", kPart, Elementwise::Kind::kActivation, step.tokens(), out,
+    ops.elementwise("attn_gate", kSoftmaxPart, Elementwise::Kind::kActivation, step.tokens(), out,
                     step.element(), 2, 1);
   }
-  ops.quantise("o_quantise", kPart, step.tokens(), out, step.element(), format);
-  ops.gemm("o_proj", kPart, step.tokens(), step.hidden(), out, format);
+  ops.quantise("o_quantise", kSoftmaxPart, step.tokens(), out, step.element(), format);
+  ops.gemm("o_proj", kSoftmaxPart, step.tokens(), step.hidden(), out, format);
 }
 
 }  // namespace orrery

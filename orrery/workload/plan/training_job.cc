@@ -14,7 +14,7 @@ namespace orrery {
 namespace {
 
 constexpr std::array<std::string_view, 7> kTargets = {"q", "k", "v", "o", "gate", "up", "down"};
-constexpr std::int64_t kMostDevices = 1 << 20;
+constexpr std::int64_t kMostTrainingDevices = 1 << 20;
 
 void at_least_one(std::int64_t value, std::string_view what) {
   if (value < 1) throw InputError(fmt::format("{} must be at least 1, got {}", what, value));
@@ -30,8 +30,8 @@ void check_sizes(const TrainingJob& job) {
     throw InputError(fmt::format("a sequence of {} tokens does not divide into documents of {}",
                                  job.seq, job.document));
   for (const int size : {p.tp, p.pp, p.vp, p.dp, p.cp, p.ep}) {
-    if (size > kMostDevices || p.devices() > kMostDevices)
-      throw InputError(fmt::format("more than {} devices", kMostDevices));
+    if (size > kMostTrainingDevices || p.devices() > kMostTrainingDevices)
+      throw InputError(fmt::format("more than {} devices", kMostTrainingDevices));
   }
   if (p.etp < 0 || p.shard < 0 || p.reshard_ranks < 0 || job.recompute_layers < 0)
     throw InputError("etp, shard, reshard_ranks and recompute_layers must not be negative");
