@@ -1,7 +1,7 @@
 // Collectives are predicted for every step of a search: warm, without allocation.
 #include <benchmark/benchmark.h>
 
-#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/collectives/make_network.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "orrery/flow/simulation/flow_simulation.h"
 #include "orrery/flow/topology/topology_file.h"
 #include "orrery/network/collectives/cost.h"
-#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/node_runs.h"
 
 namespace orrery {

@@ -9,6 +9,7 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/model/catalog.h"
 #include "orrery/model/parameters.h"
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/advice.h"
 #include "orrery/scenario/deployment.h"
 #include "orrery/scenario/physical_bounds.h"

@@ -6,6 +6,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/cluster.h"
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/runner.h"
 
 namespace orrery {

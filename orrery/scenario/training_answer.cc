@@ -9,6 +9,7 @@
 #include "orrery/base/error.h"
 #include "orrery/hardware/segments.h"
 #include "orrery/model/catalog.h"
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/own_runs.h"
 #include "orrery/scenario/training_breakdown.h"
 #include "orrery/scenario/training_chance.h"

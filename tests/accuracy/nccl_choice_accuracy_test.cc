@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/csv.h"
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/network/collectives/nccl_tuner.h"
-#include "orrery/network/collectives/network_model.h"
 #include "orrery/network/fit/measured_place.h"
 
 namespace orrery {

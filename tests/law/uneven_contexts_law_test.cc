@@ -9,6 +9,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog.h"
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/serving/steps/step_clock.h"
 #include "orrery/step/uneven_contexts.h"
 

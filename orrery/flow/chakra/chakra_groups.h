@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "orrery/base/node.h"
-#include "orrery/flow/chakra/chakra_replay.h"
+#include "orrery/flow/chakra/chakra.h"
+#include "orrery/flow/chakra/chakra_types.h"
 
 namespace orrery {
 

@@ -4,7 +4,9 @@
 #include <map>
 #include <vector>
 
-#include "orrery/flow/chakra/chakra_replay.h"
+#include "orrery/flow/chakra/chakra.h"
+#include "orrery/flow/chakra/chakra_types.h"
+#include "orrery/flow/simulation/flow_program.h"
 
 namespace orrery {
 

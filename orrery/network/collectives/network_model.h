@@ -14,12 +14,9 @@
 // no group over several nodes is faster than its part within one; time grows with bytes.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "orrery/base/bundle.h"
 #include "orrery/base/estimate.h"
 #include "orrery/base/units.h"
 #include "orrery/hardware/cluster.h"
@@ -97,21 +94,5 @@ class NetworkModel {
   // h100-sxm".
   virtual std::string provenance(const Collective& collective) const = 0;
 };
-
-// The vendor's library of collectives: "nccl", "rccl" on AMD.
-std::string_view collective_library(const Gpu& gpu);
-
-// `stack`: whose collectives run: "nccl" or "rccl" alone, a framework with its own all-reduce for
-// small messages inside a node ("vllm", "trtllm", "sglang"), or "pytorch": the library called
-// through torch.distributed, one call at a time, whose launch adds 19 us (H200 x8: 17 to 21 us at
-// every size up to 128 MiB, A100 x8 alike; measured.csv against collective_nccl), or
-// "pytorch-loop": the duration of a kernel in a loop of such calls without synchronisation, as a
-// profiler shows it. A kernel shorter than the time between two launches waits for the other ranks:
-// VIDUR's 2 H100 take 7 us or 28, 4 mostly 28, A100s up to 62; from there on they take the kernel's
-// own time. InputError: another stack. Infeasible: the plan needs more devices than the cluster
-// has. `beside`: the kinds of nodes that stand beside these in a mixed group (mixed_network.h).
-std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const ParallelPlan& plan,
-                                                 std::string_view stack, const Bundle& bundle,
-                                                 const std::vector<Cluster>& beside = {});
 
 }  // namespace orrery

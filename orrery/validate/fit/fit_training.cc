@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "orrery/base/error.h"
-#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/training/iteration/stacks.h"
 #include "orrery/validate/rows/mlperf_rows.h"
 

@@ -11,7 +11,7 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
 #include "orrery/network/collectives/cost.h"
-#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/network/fit/measured_place.h"
 
 namespace orrery {

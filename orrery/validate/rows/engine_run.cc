@@ -9,6 +9,7 @@
 #include "orrery/base/error.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog.h"
+#include "orrery/network/collectives/make_network.h"
 
 namespace orrery {
 namespace {

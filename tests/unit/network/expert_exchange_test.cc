@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/collectives/make_network.h"
 
 namespace orrery {
 namespace {

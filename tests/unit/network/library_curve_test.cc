@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/network/collectives/nccl_graph.h"
-#include "orrery/network/collectives/network_model.h"
 #include "orrery/network/fit/across_fit.h"
 
 namespace orrery {

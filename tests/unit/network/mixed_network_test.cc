@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/network/collectives/make_network.h"
 
 namespace orrery {
 namespace {

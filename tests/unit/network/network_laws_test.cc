@@ -7,9 +7,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/network/collectives/cost.h"
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/network/collectives/nccl_graph.h"
 #include "orrery/network/collectives/network_constants.h"
-#include "orrery/network/collectives/network_model.h"
 #include "orrery/network/fit/network_fit.h"
 
 namespace orrery {

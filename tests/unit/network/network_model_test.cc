@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
+#include "orrery/network/collectives/make_network.h"
 
 namespace orrery {
 namespace {

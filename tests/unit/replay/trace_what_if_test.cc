@@ -8,7 +8,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/kernel/tiers/kernel_model.h"
-#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/collectives/make_network.h"
 #include "tests/refusal.h"
 #include "tests/unit/replay/traced_machine.h"
 

@@ -1,5 +1,6 @@
 // The clock's tables and its waves against the step room.
 #include "orrery/serving/steps/step_clock.h"
+#include "orrery/network/collectives/make_network.h"
 
 #include <gtest/gtest.h>
 

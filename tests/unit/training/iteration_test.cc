@@ -1,5 +1,6 @@
 // Iterations under the priors against published runs, and what each part must do.
 #include "orrery/training/iteration/iteration.h"
+#include "orrery/network/collectives/make_network.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,35 @@
+#include "orrery/network/collectives/make_network.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "orrery/base/error.h"
+#include "orrery/network/collectives/curve_network.h"
+
+namespace orrery {
+
+std::string_view collective_library(const Gpu& gpu) {
+  return gpu.vendor == "amd" ? "rccl" : "nccl";
+}
+
+std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const ParallelPlan& plan,
+                                                 std::string_view stack, const Bundle& bundle,
+                                                 const std::vector<Cluster>& other_kinds) {
+  static const std::vector<std::string> stacks = {"vllm", "trtllm",  "sglang",      "nccl",
+                                                  "rccl", "pytorch", "pytorch-loop"};
+  const std::string name = canonical_name(stack);
+  if (std::find(stacks.begin(), stacks.end(), name) == stacks.end()) {
+    throw InputError(fmt::format("unknown communication stack '{}'{}; known: {}", stack,
+                                 did_you_mean(stack, stacks), fmt::join(stacks, ", ")));
+  }
+  if (plan.devices() > cluster.gpus()) {
+    throw Infeasible(
+        fmt::format("the plan needs {} GPUs (tp {} x pp {} x dp {}), the cluster has {}",
+                    plan.devices(), plan.tp, plan.pp, plan.dp, cluster.gpus()));
+  }
+  return std::make_unique<CurveNetwork>(cluster, plan, name, bundle, other_kinds);
+}
+
+}  // namespace orrery
