@@ -146,12 +146,12 @@ Bytes stage_weights(const Architecture& model, const ParallelPlan& plan, const P
     if (model.lm_head_transform) held.plain += hidden * hidden + hidden + norm;
     if (model.pooler) held.plain += hidden * hidden + hidden + 2 * hidden + 2;
   }
-  return held.matrices * facts(precision.weights).weight +
-         held.mixers * facts(precision.mixer_weights()).weight +
-         held.experts * facts(precision.experts).weight +
-         lm_head *
-             facts(model.tied_embeddings ? plain_format(precision.activations) : precision.lm_head)
-                 .weight +
+  return held.matrices * properties(precision.weights).weight +
+         held.mixers * properties(precision.mixer_weights()).weight +
+         held.experts * properties(precision.experts).weight +
+         lm_head * properties(model.tied_embeddings ? plain_format(precision.activations)
+                                                    : precision.lm_head)
+                       .weight +
          held.plain * bytes_per_element(precision.activations);
 }
 

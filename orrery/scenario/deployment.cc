@@ -55,17 +55,17 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
       p.lm_head = p.weights;  // GGUF quantises the output matrix too (to 6 bits)
   } else if (!is_plain(p.weights) || !is_plain(p.experts)) {
     notes.push_back(fmt::format("weights as the checkpoint has them: {}, experts {}",
-                                facts(p.weights).name, facts(p.experts).name));
+                                properties(p.weights).name, properties(p.experts).name));
   }
   if (!asked.moe_quantization.empty()) p.experts = format_of(asked.moe_quantization);
   if (!asked.kv_cache_dtype.empty() && asked.kv_cache_dtype != "auto")
     p.kv_cache = dtype_of(asked.kv_cache_dtype);
   for (Format f : {p.weights, p.experts}) {
-    const Dtype arithmetic = facts(f).arithmetic;
+    const Dtype arithmetic = properties(f).arithmetic;
     if (is_plain(f) || gpu.compute_dtype(arithmetic) == arithmetic) continue;
     notes.push_back(fmt::format(
         "{} has no {} arithmetic: {} weights are stored so and multiplied in {}", gpu.id,
-        to_text(arithmetic), facts(f).name, to_text(gpu.compute_dtype(arithmetic))));
+        to_text(arithmetic), properties(f).name, to_text(gpu.compute_dtype(arithmetic))));
     break;
   }
   return p;
@@ -143,8 +143,8 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
       d.engine.id, d.engine.version, k.gemm, k.attention, k.moe, k.mla, k.collectives));
   d.notes.push_back(
       fmt::format("formats: weights {}, experts {}, lm head {}, activations {}, KV cache {}",
-                  facts(d.precision.weights).name, facts(d.precision.experts).name,
-                  facts(d.precision.lm_head).name, to_text(d.precision.activations),
+                  properties(d.precision.weights).name, properties(d.precision.experts).name,
+                  properties(d.precision.lm_head).name, to_text(d.precision.activations),
                   to_text(d.precision.kv_cache)));
   if (const KvGroups g = kv_groups(model, d.engine.memory); g.windowed > 0)
     d.notes.push_back(
@@ -166,9 +166,9 @@ nlohmann::ordered_json Deployment::resolved(const Scenario& scenario) const {
   declare(engine_fields, profile);
   out["engine"]["constants"] = engine_fields.json();
   out["hardware"]["gpu"] = gpu.id;
-  out["precision"] = {{"weights", std::string(facts(precision.weights).name)},
-                      {"experts", std::string(facts(precision.experts).name)},
-                      {"lm_head", std::string(facts(precision.lm_head).name)},
+  out["precision"] = {{"weights", std::string(properties(precision.weights).name)},
+                      {"experts", std::string(properties(precision.experts).name)},
+                      {"lm_head", std::string(properties(precision.lm_head).name)},
                       {"activations", std::string(to_text(precision.activations))},
                       {"attention", std::string(to_text(precision.attention))},
                       {"kv_cache", std::string(to_text(precision.kv_cache))}};

@@ -30,9 +30,9 @@ void set_memory(const SpeculationChoice& choice, const Architecture& target,
     // Embedding and LM head are the target's; Medusa has an LM head for each draft.
     const Bytes shared = stage_weights(medusa_head(target), plan, p, 0);
     const double heads = static_cast<double>(choice.tokens);
-    drafter.weights = choice.method == "medusa"
-                          ? heads * target.vocab * target.hidden / plan.tp * facts(p.lm_head).weight
-                          : whole - shared;
+    drafter.weights = choice.method == "medusa" ? heads * target.vocab * target.hidden / plan.tp *
+                                                      properties(p.lm_head).weight
+                                                : whole - shared;
   }
   const std::int64_t block = drafter.deployment.engine.memory.block_size;
   drafter.block = stage_kv(drafter.model, plan, p, 0, block, block);

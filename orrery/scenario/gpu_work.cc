@@ -12,7 +12,7 @@ GpuWork::GpuWork(const Architecture& model, const ParallelPlan& plan, const Prec
                  const MemoryModel& memory, const Gpu& gpu, std::int64_t block_size) {
   const ParameterCounts parameters = count_parameters(model);
   const Flops work(2 * static_cast<double>(parameters.active()) / plan.devices());
-  token_ = work / gpu.peak(gpu.compute_dtype(facts(precision.weights).arithmetic));
+  token_ = work / gpu.peak(gpu.compute_dtype(properties(precision.weights).arithmetic));
   weights_ = memory.load(0, 0).weights / gpu.memory.bandwidth;
   tokens_a_block_ = static_cast<double>(block_size);
   cached_ = memory.kv_block() / gpu.memory.bandwidth / tokens_a_block_;

@@ -33,12 +33,12 @@ struct StepBounds {
 Bytes weights_of(const Op& op) {
   if (const auto* g = std::get_if<Gemm>(&op)) {
     if (!g->weight) return {};
-    return static_cast<double>(g->batch * g->n * g->k) * facts(g->format).weight;
+    return static_cast<double>(g->batch * g->n * g->k) * properties(g->format).weight;
   }
   // Whatever the batch: the experts of one token.
   if (const auto* m = std::get_if<MoeExperts>(&op)) {
     const double elements = 1.0 * m->top_k * (m->gated ? 3 : 2) * m->hidden * m->intermediate;
-    return elements / (m->tp * m->ep) * facts(m->format).weight;
+    return elements / (m->tp * m->ep) * properties(m->format).weight;
   }
   return {};
 }

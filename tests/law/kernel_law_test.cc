@@ -196,7 +196,7 @@ RC_GTEST_PROP(KernelLaw, WeightsAndCacheAreReadFromMemory, ()) {
   g.weight = true, g.batch = 1;
   const auto t = predict(model_of(gpu, any_framework()), g);
   RC_PRE(t.has_value());
-  const Bytes weights(facts(g.format).weight.value() * static_cast<double>(g.n) *
+  const Bytes weights(properties(g.format).weight.value() * static_cast<double>(g.n) *
                       static_cast<double>(g.k));
   RC_ASSERT(t->time.value >= weights / gpu_called(gpu).memory.bandwidth * 0.999);
   const DecodeAttention a = any_decode();

@@ -140,7 +140,7 @@ class GemmFamily : public KernelFamily {
     const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
                  k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
     const Bytes moved = bytes(g);
-    const FormatFacts& format = facts(g.format);
+    const FormatProperties& format = properties(g.format);
     const Flops work = flops(g);
     const FlopsPerSecond rate =
         gpu.rate(format.arithmetic) * (g.format == Format::kQ4K ? kBlockInt8Share : 1);

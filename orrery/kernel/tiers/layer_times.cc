@@ -187,7 +187,7 @@ std::string to_text(const LayerTimes& times) {
   for (const MeasuredLayer& l : times.layers) {
     const auto& s = l.shape.sizes;
     const std::string first = l.shape.kind == LayerShape::Kind::kGemm
-                                  ? std::string(facts(static_cast<Format>(s[0])).name)
+                                  ? std::string(properties(static_cast<Format>(s[0])).name)
                                   : std::to_string(s[0]);
     out += fmt::format("{} {} {} {} ", kKinds[static_cast<std::size_t>(l.shape.kind)], first, s[1],
                        s[2]);

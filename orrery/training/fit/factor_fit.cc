@@ -31,7 +31,7 @@ TrainingConstants constants_at(const Problem& p, const MeasuredIteration& item) 
   for (std::size_t i = 0; i < kTrainingConstants; ++i) {
     double sum = 0;
     for (const auto& [g, power] : item.groups) sum += power * p.theta[g * kTrainingConstants + i];
-    const TrainingConstantFacts& f = facts(static_cast<C>(i));
+    const TrainingConstantProperties& f = properties(static_cast<C>(i));
     k.value[i] = std::clamp(item.fixed[i] * std::exp(sum), f.least, f.most);
   }
   return k;
@@ -95,7 +95,7 @@ std::vector<double> step_of(const Problem& p, const Iterations& items) {
     const double error = item.error(k), w = item.weight / p.noise * pull_of(error);
     std::vector<std::pair<std::size_t, double>> slopes;
     for (std::size_t i = 0; i < kTrainingConstants; ++i) {
-      const TrainingConstantFacts& f = facts(static_cast<C>(i));
+      const TrainingConstantProperties& f = properties(static_cast<C>(i));
       TrainingConstants moved = k;
       moved.value[i] = k.value[i] * std::exp(kStep);
       if (moved.value[i] > f.most) continue;

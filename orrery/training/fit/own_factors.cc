@@ -65,7 +65,7 @@ TrainingConstants corrected(TrainingConstants k, const ConstantValues& factors, 
   for (std::size_t i = 0; i < kTrainingConstants; ++i) {
     const auto c = static_cast<C>(i);
     const bool time = i < kTrainingCosts || c == C::kOptimizer || c == C::kLaunch || c == C::kHost;
-    const TrainingConstantFacts& f = facts(c);
+    const TrainingConstantProperties& f = properties(c);
     k.value[i] =
         std::clamp(k.value[i] * factors[i] * (time ? std::exp(left) : 1.0), f.least, f.most);
   }

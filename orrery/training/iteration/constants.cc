@@ -17,7 +17,7 @@ constexpr const char* kFile = "training/constants.yaml";
 // Priors: factors of 1 where kernels and collectives are believed; exposures from
 // ../shared/reference/training.md (our prototype: TP all or half; DP .68, of which the schedule
 // leaves about .22).
-constexpr std::array<TrainingConstantFacts, kTrainingConstants> kFacts = {{
+constexpr std::array<TrainingConstantProperties, kTrainingConstants> kFacts = {{
     {"products", 1.1, 0.5, 3, "factor of dense products"},
     {"attention", 1.0, 0.5, 4, "factor of attention's forward kernels"},
     {"attention_backward", 1.0, 0.5, 4, "factor of attention's gradients"},
@@ -48,7 +48,7 @@ std::string_view format_of(const TrainingPrecision& precision) {
 
 }  // namespace
 
-const TrainingConstantFacts& facts(TrainingConstant constant) {
+const TrainingConstantProperties& properties(TrainingConstant constant) {
   return kFacts[static_cast<std::size_t>(constant)];
 }
 

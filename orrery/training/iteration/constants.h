@@ -56,12 +56,12 @@ enum class TrainingConstant {
 };
 inline constexpr std::size_t kTrainingConstants = 19;
 
-struct TrainingConstantFacts {
+struct TrainingConstantProperties {
   std::string_view name;
   double base, least, most;  // the prior of the base, and the range of the whole constant
   std::string_view doc;
 };
-const TrainingConstantFacts& facts(TrainingConstant constant);
+const TrainingConstantProperties& properties(TrainingConstant constant);
 
 using ConstantValues = std::array<double, kTrainingConstants>;
 

@@ -46,7 +46,7 @@ void add_indexer(OpList& ops, const RankStep& step, const LatentAttention& a,
            format);
 
   const Dtype dtype =
-      facts(format).arithmetic == Dtype::kFp8 ? Dtype::kFp8 : step.precision.attention;
+      properties(format).arithmetic == Dtype::kFp8 ? Dtype::kFp8 : step.precision.attention;
   std::int64_t decoding = 0;
   double decode_keys = 0, decode_tokens = 0, pairs = 0;
   for (const SequenceGroup& g : step.batch.groups) {

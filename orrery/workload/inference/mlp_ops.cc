@@ -63,7 +63,7 @@ void add_moe(OpList& ops, const RankStep& step, const MoeMlp& m) {
   const Format format = step.precision.experts;
   ops.gemm("router", Part::kMoe, step.tokens(), m.experts, step.hidden(),
            m.router_fp32 ? step.precision.fp32_products : step.plain());
-  const FormatFacts& f = facts(format);
+  const FormatProperties& f = properties(format);
   add_exchange(ops, step, m, true, f.quantises_activation ? f.activation : step.element());
   ops.add("moe_experts", Part::kMoe,
           MoeExperts{step.batch.all_tokens, step.model.hidden, m.intermediate, m.experts, m.top_k,

@@ -87,7 +87,7 @@ void OpList::quantise(std::string_view name, Part part, std::int64_t rows, std::
   const double n = static_cast<double>(rows) * static_cast<double>(width);
   add(name, part,
       Elementwise{Elementwise::Kind::kQuantise, rows, width, n * element,
-                  n * facts(format).activation},
+                  n * properties(format).activation},
       true);
 }
 

@@ -70,7 +70,7 @@ std::string_view dispatch_text(MoeExperts::Dispatched d) {
 
 struct Description {
   std::string operator()(const Gemm& g) const {
-    return fmt::format("gemm {} {}[{}, {}] x [{}, {}]{}", facts(g.format).name,
+    return fmt::format("gemm {} {}[{}, {}] x [{}, {}]{}", properties(g.format).name,
                        g.batch > 1 ? fmt::format("{} x ", g.batch) : std::string(), g.m, g.k, g.k,
                        g.n, g.gradient ? " (gradient)" : "");
   }
@@ -96,12 +96,12 @@ struct Description {
   }
 
   std::string operator()(const MlaModule& m) const {
-    return fmt::format("{}, hidden {}, {}", (*this)(m.core), m.hidden, facts(m.format).name);
+    return fmt::format("{}, hidden {}, {}", (*this)(m.core), m.hidden, properties(m.format).name);
   }
   std::string operator()(const MoeExperts& m) const {
     return fmt::format("moe {}: {} tokens, {} of {} experts, {} x {}, tp {}, ep {}{}{}",
-                       facts(m.format).name, m.tokens, m.top_k, m.experts, m.hidden, m.intermediate,
-                       m.tp, m.ep,
+                       properties(m.format).name, m.tokens, m.top_k, m.experts, m.hidden,
+                       m.intermediate, m.tp, m.ep,
                        m.skew > 0 ? fmt::format(", power law {}", m.skew) : std::string(),
                        dispatch_text(m.dispatched));
   }
@@ -131,8 +131,9 @@ struct Description {
 
   std::string operator()(const SparseAttentionBlock& a) const {
     return fmt::format("{} block {} {} kv {}: {} x {} new + {} past, heads {}, width {}",
-                       sparse_name(a.kind), a.decode ? "decode" : "prefill", facts(a.format).name,
-                       to_text(a.kv_dtype), a.batch, a.new_tokens, a.past, a.heads, a.hidden);
+                       sparse_name(a.kind), a.decode ? "decode" : "prefill",
+                       properties(a.format).name, to_text(a.kv_dtype), a.batch, a.new_tokens,
+                       a.past, a.heads, a.hidden);
   }
 
   std::string operator()(const CausalConvolution& c) const {

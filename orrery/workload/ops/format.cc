@@ -18,7 +18,7 @@ constexpr double kMxScale = 1.0 / 32;
 
 // In the order of the enum. Scales of whole tensors, channels and tokens are left out (below 0.1
 // %).
-constexpr std::array<FormatFacts, 14> kFacts = {{
+constexpr std::array<FormatProperties, 14> kFacts = {{
     {"fp32", Bytes(4), Bytes(4), Dtype::kFp32, false},
     {"tf32", Bytes(4), Bytes(4), Dtype::kTf32, false},
     {"fp16", Bytes(2), Bytes(2), Dtype::kFp16, false},
@@ -81,12 +81,14 @@ constexpr std::array<std::pair<std::string_view, Format>, 39> kAliases = {{
 
 }  // namespace
 
-const FormatFacts& facts(Format format) { return kFacts[static_cast<std::size_t>(format)]; }
+const FormatProperties& properties(Format format) {
+  return kFacts[static_cast<std::size_t>(format)];
+}
 
 std::span<const std::string> format_names() {
   static const std::vector<std::string> kNames = [] {
     std::vector<std::string> names;
-    for (const FormatFacts& f : kFacts) names.emplace_back(f.name);
+    for (const FormatProperties& f : kFacts) names.emplace_back(f.name);
     return names;
   }();
   return kNames;

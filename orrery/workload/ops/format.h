@@ -29,7 +29,7 @@ enum class Format {
   kQ4K,         // llama.cpp's Q4_K_M: 4.85 bits a weight; activations rounded to int8 blocks (Q8_1)
 };
 
-struct FormatFacts {
+struct FormatProperties {
   std::string_view name;  // id in files and flags: "fp8_block"
   Bytes weight;           // stored bytes a weight, scales included
   Bytes activation;       // bytes an activation element as the product reads it, scales included
@@ -37,7 +37,7 @@ struct FormatFacts {
   bool quantises_activation;  // the 16-bit activation is scaled and rounded first (extra work)
 };
 
-const FormatFacts& facts(Format format);
+const FormatProperties& properties(Format format);
 std::span<const std::string> format_names();
 
 // Reads an id or an alias: bfloat16, int4_wo, w4a16, gptq, awq, int8_wo, w8a8, sq, w4a16_mxfp4, ...

@@ -115,7 +115,7 @@ struct FlopCount {
 
 struct ByteCount {
   Bytes operator()(const Gemm& g) const {
-    const FormatFacts& f = facts(g.format);
+    const FormatProperties& f = properties(g.format);
     const double m = real(g.m), n = real(g.n), k = real(g.k);
     return real(g.batch) * (m * k * f.activation + k * n * (g.weight ? f.weight : f.activation) +
                             m * n * result_bytes(g.format));
@@ -163,7 +163,8 @@ struct ByteCount {
     const double active = expected_active_experts(m.tokens, m.experts, m.top_k, m.skew) / m.ep;
     const double weights = active * (m.gated ? 3 : 2) * m.hidden * inner;
     const Bytes element = result_bytes(m.format);
-    return weights * facts(m.format).weight + (2 * here * m.hidden + 2 * slots * inner) * element;
+    return weights * properties(m.format).weight +
+           (2 * here * m.hidden + 2 * slots * inner) * element;
   }
 
   Bytes operator()(const LinearAttentionCore& a) const {
@@ -200,7 +201,7 @@ struct ByteCount {
         read * a.entry * bytes_per_element(a.kv_dtype) +
         (a.index_heads > 0 ? all * a.index_dim : 0) * bytes_per_element(Dtype::kFp8);
     const double tokens = real(a.batch) * real(a.new_tokens);
-    return projection_weights(a) * facts(a.format).weight + real(a.batch) * cache +
+    return projection_weights(a) * properties(a.format).weight + real(a.batch) * cache +
            2 * tokens * a.hidden * bytes_per_element(Dtype::kBf16);
   }
   Bytes operator()(const CausalConvolution& c) const {
@@ -214,12 +215,12 @@ struct ByteCount {
 };
 
 struct ArithmeticFormat {
-  Dtype operator()(const Gemm& g) const { return facts(g.format).arithmetic; }
+  Dtype operator()(const Gemm& g) const { return properties(g.format).arithmetic; }
   Dtype operator()(const PrefillAttention& a) const { return a.dtype; }
   Dtype operator()(const DecodeAttention& a) const { return a.dtype; }
   Dtype operator()(const LatentAttentionCore& a) const { return a.dtype; }
-  Dtype operator()(const MlaModule& m) const { return facts(m.format).arithmetic; }
-  Dtype operator()(const MoeExperts& m) const { return facts(m.format).arithmetic; }
+  Dtype operator()(const MlaModule& m) const { return properties(m.format).arithmetic; }
+  Dtype operator()(const MoeExperts& m) const { return properties(m.format).arithmetic; }
   Dtype operator()(const LinearAttentionCore& a) const { return a.dtype; }
   Dtype operator()(const Elementwise&) const { return Dtype::kFp32; }
   Dtype operator()(const Embedding&) const { return Dtype::kFp32; }
@@ -227,7 +228,7 @@ struct ArithmeticFormat {
   Dtype operator()(const AttentionBackward& a) const { return a.forward.dtype; }
   Dtype operator()(const OptimizerStep&) const { return Dtype::kFp32; }
   Dtype operator()(const CausalConvolution&) const { return Dtype::kFp32; }
-  Dtype operator()(const SparseAttentionBlock& a) const { return facts(a.format).arithmetic; }
+  Dtype operator()(const SparseAttentionBlock& a) const { return properties(a.format).arithmetic; }
 };
 
 struct KindName {

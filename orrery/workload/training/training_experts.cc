@@ -213,7 +213,7 @@ void TrainingPasses::routed(const MoeExperts& m, const ProgramOp& op) {
       Gemm{static_cast<std::int64_t>(tokens), (e.gated ? 2 : 1) * inner, e.hidden, 1, e.format},
       Gemm{static_cast<std::int64_t>(tokens), e.hidden, inner, 1, e.format}};
   for (const Gemm& g : products) {
-    const FormatFacts& f = facts(g.format);
+    const FormatProperties& f = properties(g.format);
     if (!f.quantises_activation) continue;
     const double narrow = f.activation.value();
     // Between the two products: the second's input, and the first's gradient of its output.

@@ -62,7 +62,7 @@ void TrainingPasses::casts(const Gemm& g, const ProgramOp& op) {
     cast(weights, kNf4Bytes, element_.value(), op.count * each, op, Pass::kForward);
     cast(weights, kNf4Bytes, element_.value(), op.count, op, Pass::kBackwardInput);
   }
-  const FormatFacts& f = facts(g.format);
+  const FormatProperties& f = properties(g.format);
   if (!f.quantises_activation) return;
   // The forward kernel rounds its own input; the transposes and the gradients are cast apart.
   const double narrow = f.activation.value();

@@ -9,7 +9,7 @@ TEST(Format, EveryNameReadsBackAsItself) {
   ASSERT_EQ(format_names().size(), 14u);
   for (std::size_t i = 0; i < format_names().size(); ++i) {
     EXPECT_EQ(parse_format(format_names()[i]), static_cast<Format>(i)) << format_names()[i];
-    EXPECT_EQ(facts(static_cast<Format>(i)).name, format_names()[i]);
+    EXPECT_EQ(properties(static_cast<Format>(i)).name, format_names()[i]);
   }
 }
 
@@ -29,21 +29,21 @@ TEST(Format, ReadsTheSpellingsOfEnginesAndTables) {
 }
 
 TEST(Format, StoredBytesIncludeTheScales) {
-  EXPECT_DOUBLE_EQ(facts(Format::kFp8Block).weight.value(), 1 + 4.0 / 16384);
-  EXPECT_DOUBLE_EQ(facts(Format::kFp8Block).activation.value(), 1.03125);
-  EXPECT_DOUBLE_EQ(facts(Format::kNvfp4).weight.value(), 0.5625);
-  EXPECT_DOUBLE_EQ(facts(Format::kMxfp4).weight.value(), 0.53125);
-  EXPECT_DOUBLE_EQ(facts(Format::kInt4Weight).weight.value(), 0.5 + 2.5 / 128);
+  EXPECT_DOUBLE_EQ(properties(Format::kFp8Block).weight.value(), 1 + 4.0 / 16384);
+  EXPECT_DOUBLE_EQ(properties(Format::kFp8Block).activation.value(), 1.03125);
+  EXPECT_DOUBLE_EQ(properties(Format::kNvfp4).weight.value(), 0.5625);
+  EXPECT_DOUBLE_EQ(properties(Format::kMxfp4).weight.value(), 0.53125);
+  EXPECT_DOUBLE_EQ(properties(Format::kInt4Weight).weight.value(), 0.5 + 2.5 / 128);
 }
 
 TEST(Format, WeightOnlyFormatsComputeIn16Bits) {
   for (const Format f : {Format::kInt8Weight, Format::kInt4Weight, Format::kMxfp4}) {
-    EXPECT_EQ(bytes_per_element(facts(f).arithmetic), Bytes(2)) << facts(f).name;
-    EXPECT_EQ(facts(f).activation, Bytes(2)) << facts(f).name;
-    EXPECT_FALSE(facts(f).quantises_activation) << facts(f).name;
+    EXPECT_EQ(bytes_per_element(properties(f).arithmetic), Bytes(2)) << properties(f).name;
+    EXPECT_EQ(properties(f).activation, Bytes(2)) << properties(f).name;
+    EXPECT_FALSE(properties(f).quantises_activation) << properties(f).name;
   }
-  EXPECT_EQ(facts(Format::kMxfp4Fp8).arithmetic, Dtype::kFp8);
-  EXPECT_TRUE(facts(Format::kInt8).quantises_activation);
+  EXPECT_EQ(properties(Format::kMxfp4Fp8).arithmetic, Dtype::kFp8);
+  EXPECT_TRUE(properties(Format::kInt8).quantises_activation);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ inline double weight_bytes(const Program& program) {
     const auto* g = std::get_if<Gemm>(&op.op);
     if (g == nullptr || !g->weight) continue;
     n += op.count * static_cast<double>(g->batch) * static_cast<double>(g->n) *
-         static_cast<double>(g->k) * facts(g->format).weight.value();
+         static_cast<double>(g->k) * properties(g->format).weight.value();
   }
   return n;
 }
