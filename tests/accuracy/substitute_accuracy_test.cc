@@ -1,4 +1,4 @@
-// Where a number format has no surface another one's serves, times a factor (KernelFamily::Choice):
+// Where a number format has no surface another one's serves, times a factor (KernelClassSource):
 // the factors are what the tables say of calls that both formats have. Skipped where the tables are
 // absent.
 #include <fmt/format.h>
@@ -67,9 +67,9 @@ TEST_P(Substitutes, FactorsAreTheMedians) {
     std::vector<double> found;  // by engine, GPU and class
   };
   std::map<std::string, Pair> pairs;
-  for (const KernelFamily::KernelClass& c : family.classes()) {
-    const std::string& wanted = c.choices.front().name;
-    for (const KernelFamily::Choice& choice : c.choices) {
+  for (const KernelClass& c : family.classes()) {
+    const std::string& wanted = c.sources.front().name;
+    for (const KernelClassSource& choice : c.sources) {
       if (choice.name == wanted) continue;
       Pair& pair = pairs[format_of(wanted) + " by " + format_of(choice.name)];
       pair.taken = choice.factor;

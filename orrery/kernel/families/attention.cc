@@ -72,24 +72,24 @@ std::string class_name(int format, int head_dim, Variant variant) {
 }
 
 // Its own class, then the plain variant, 16-bit formats, other head sizes.
-std::vector<KernelFamily::KernelClass> make_classes() {
-  std::vector<KernelFamily::KernelClass> all;
+std::vector<KernelClass> make_classes() {
+  std::vector<KernelClass> all;
   for (int f = 0; f < static_cast<int>(kFormats.size()); ++f) {
     for (int d = 0; d < static_cast<int>(kHeadDims.size()); ++d) {
       for (int v = 0; v < static_cast<int>(kVariants.size()); ++v) {
         const auto variant = static_cast<Variant>(v);
-        KernelFamily::KernelClass c;
-        c.of_torch = 0.2;  // FlashAttention 2 where engines have its successors
-        c.choices.push_back({class_name(f, d, variant), 1, 0});
+        KernelClass c;
+        c.torch_error = 0.2;  // FlashAttention 2 where engines have its successors
+        c.sources.push_back({class_name(f, d, variant), 1, 0});
         if (variant == Variant::kWideWindow || variant == Variant::kManyHeadsWindow)
-          c.choices.push_back({class_name(f, d, Variant::kWindow), 1, 0.15});
+          c.sources.push_back({class_name(f, d, Variant::kWindow), 1, 0.15});
         if (variant != Variant::kPlain)
-          c.choices.push_back({class_name(f, d, Variant::kPlain), 1.1, 0.15});
-        if (f != 0) c.choices.push_back({class_name(0, d, variant), 1, 0.2});
+          c.sources.push_back({class_name(f, d, Variant::kPlain), 1.1, 0.15});
+        if (f != 0) c.sources.push_back({class_name(0, d, variant), 1, 0.2});
         if (f != 0 && variant != Variant::kPlain)
-          c.choices.push_back({class_name(0, d, Variant::kPlain), 1.1, 0.25});
+          c.sources.push_back({class_name(0, d, Variant::kPlain), 1.1, 0.25});
         for (int other : {1, 0, 3, 2}) {  // 128 is measured everywhere
-          if (other != d) c.choices.push_back({class_name(0, other, Variant::kPlain), 1, 0.25});
+          if (other != d) c.sources.push_back({class_name(0, other, Variant::kPlain), 1, 0.25});
         }
         all.push_back(std::move(c));
       }
@@ -144,8 +144,8 @@ constexpr double kMostWindows = 8;
 // tables, calls of equal keys and sequences x KV heads, whose KV heads differ by a factor of
 // 2 / 4 / 8, differ by 0.050 / 0.065 / 0.074 (decode; 0.038 / 0.050 / 0.061 prefill; the geometric
 // mean of what the median and the 90 % point of the logarithms say).
-constexpr std::array<Carry, 1> kDecodeCarries = {{{0, 2, 0.05}}};
-constexpr std::array<Carry, 1> kPrefillCarries = {{{0, 2, 0.04}}};
+constexpr std::array<AxisExchange, 1> kDecodeExchanges = {{{0, 2, 0.05}}};
+constexpr std::array<AxisExchange, 1> kPrefillExchanges = {{{0, 2, 0.04}}};
 
 double q(std::int64_t n) { return static_cast<double>(n); }
 
@@ -166,9 +166,11 @@ class PrefillFamily : public KernelFamily {
   std::vector<AxisSmoothness> smoothness() const override {
     return {{0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}};
   }
-  Exchange exchange() const override { return {0, 2, 0.1}; }
-  std::span<const Carry> carries() const override { return kPrefillCarries; }
-  BeyondError beyond() const override { return {.a_doubling = 0.10, .most = 0.30}; }
+  EquivalentAxes equivalent_axes() const override { return {0, 2, 0.1}; }
+  std::span<const AxisExchange> axis_exchanges() const override { return kPrefillExchanges; }
+  ExtrapolationError extrapolation_error() const override {
+    return {.per_doubling = 0.10, .most = 0.30};
+  }
   bool edges() const override { return true; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
@@ -210,7 +212,7 @@ class PrefillFamily : public KernelFamily {
            quick_log2(n)};
     // No table of kernels has a past. 0.4 of its doublings: on the prefills of data/layers (562,
     // two GPUs, most with one) intervals without it hold 60 and 89 % of the rows for 50 and 90.
-    if (a.past > 0) p.beyond = 0.4 * quick_log2(1 + q(a.past) / n);
+    if (a.past > 0) p.extrapolated = 0.4 * quick_log2(1 + q(a.past) / n);
     return p;
   }
 
@@ -235,7 +237,7 @@ class PrefillFamily : public KernelFamily {
     a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
     s.op = a;
     s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
     s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", a.batch, a.heads, a.kv_heads,
                                     a.head_dim, a.window, a.new_tokens, a.past));
     return true;
@@ -260,7 +262,7 @@ class DecodeFamily : public KernelFamily {
     return {{0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}};
   }
   bool edges() const override { return true; }
-  std::span<const Carry> carries() const override { return kDecodeCarries; }
+  std::span<const AxisExchange> axis_exchanges() const override { return kDecodeExchanges; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     return class_of_attention(std::get<DecodeAttention>(op));
@@ -291,7 +293,7 @@ class DecodeFamily : public KernelFamily {
             a.queries > 1 ? quick_log2(a.queries) : 0};  // tables: one a sequence
   }
 
-  Seconds setup() const override { return kSetup; }
+  Seconds fill_and_drain() const override { return kSetup; }
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(8); }
 
@@ -309,7 +311,7 @@ class DecodeFamily : public KernelFamily {
     a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
     s.op = a;
     s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
     s.shape = hash_text(fmt::format("{} {} {} {} {} {}", a.batch, a.heads, a.kv_heads, a.head_dim,
                                     a.window, a.context));
     return true;

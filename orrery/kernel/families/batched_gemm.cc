@@ -24,7 +24,7 @@ constexpr std::array<Tile, 5> kTiles = {
 
 class BatchedGemmFamily : public KernelFamily {
  public:
-  BatchedGemmFamily() { classes_[0].choices = {{"fp32"}}; }
+  BatchedGemmFamily() { classes_[0].sources = {{"fp32"}}; }
 
   std::string_view name() const override { return "batched_gemm"; }
   KernelKinds kinds() const override { return kinds_of(KernelKind::kBatchedFp32Product); }

@@ -18,12 +18,12 @@ namespace {
 class CausalConvolutionFamily : public KernelFamily {
  public:
   CausalConvolutionFamily() {
-    classes_[0].choices = {{"gdn_prefill"}, {"mamba2_prefill", 1, 0.3}};
-    classes_[1].choices = {{"gdn_decode"}, {"mamba2_decode", 1, 0.2}};
-    classes_[2].choices = {{"mamba2_prefill"}, {"gdn_prefill", 1, 0.3}};
-    classes_[3].choices = {{"mamba2_decode"}, {"gdn_decode", 1, 0.2}};
-    classes_[4].choices = {{"kda_prefill"}, {"gdn_prefill", 1.2, 0.25}};
-    classes_[5].choices = {{"kda_decode"}, {"gdn_decode", 1, 0.2}};
+    classes_[0].sources = {{"gdn_prefill"}, {"mamba2_prefill", 1, 0.3}};
+    classes_[1].sources = {{"gdn_decode"}, {"mamba2_decode", 1, 0.2}};
+    classes_[2].sources = {{"mamba2_prefill"}, {"gdn_prefill", 1, 0.3}};
+    classes_[3].sources = {{"mamba2_decode"}, {"gdn_decode", 1, 0.2}};
+    classes_[4].sources = {{"kda_prefill"}, {"gdn_prefill", 1.2, 0.25}};
+    classes_[5].sources = {{"kda_decode"}, {"gdn_decode", 1, 0.2}};
   }
 
   std::string_view name() const override { return "causal_convolution"; }
@@ -79,7 +79,7 @@ class CausalConvolutionFamily : public KernelFamily {
     if (is_disturbed(row, static_cast<double>(c.batch * c.new_tokens * c.channels))) return false;
     s.op = c;
     s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
     s.shape = hash_text(fmt::format("{} {} {}", c.decode, c.batch, c.channels));
     return true;
   }

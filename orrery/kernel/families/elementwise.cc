@@ -22,10 +22,10 @@ constexpr Seconds kSamplerKernels = microseconds(10);
 class ElementwiseFamily : public KernelFamily {
  public:
   ElementwiseFamily() {
-    classes_[0].choices = {{"memory_bound"}};
-    classes_[1].choices = {{"embedding"}, {"memory_bound"}};
-    classes_[2].choices = {{"optimizer"}, {"memory_bound"}};
-    classes_[3].choices = {{"gradient"}, {"memory_bound"}};
+    classes_[0].sources = {{"memory_bound"}};
+    classes_[1].sources = {{"embedding"}, {"memory_bound"}};
+    classes_[2].sources = {{"optimizer"}, {"memory_bound"}};
+    classes_[3].sources = {{"gradient"}, {"memory_bound"}};
   }
 
   std::string_view name() const override { return "elementwise"; }
@@ -73,7 +73,7 @@ class ElementwiseFamily : public KernelFamily {
       return false;
     s.op = *op;
     s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
     s.shape = sweep_shape(row, table);
     return true;
   }

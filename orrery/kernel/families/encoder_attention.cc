@@ -21,10 +21,10 @@ constexpr std::array<int, 3> kEncoderHeadDims = {64, 72, 80};
 class EncoderAttentionFamily : public KernelFamily {
  public:
   EncoderAttentionFamily() {
-    classes_[0].choices = {{"bf16_64"}, {"bf16_80", 1, 0.15}};
-    classes_[1].choices = {{"bf16_72"}, {"bf16_80", 1, 0.1}};
-    classes_[2].choices = {{"bf16_80"}, {"bf16_72", 1, 0.1}};
-    classes_[3].choices = {{"bf16_wide"}, {"bf16_80", 1, 0.25}};  // wider heads: not measured
+    classes_[0].sources = {{"bf16_64"}, {"bf16_80", 1, 0.15}};
+    classes_[1].sources = {{"bf16_72"}, {"bf16_80", 1, 0.1}};
+    classes_[2].sources = {{"bf16_80"}, {"bf16_72", 1, 0.1}};
+    classes_[3].sources = {{"bf16_wide"}, {"bf16_80", 1, 0.25}};  // wider heads: not measured
   }
 
   std::string_view name() const override { return "attention_encoder"; }
@@ -75,7 +75,7 @@ class EncoderAttentionFamily : public KernelFamily {
     a.new_tokens = row.integer(row.column("isl"));
     s.op = a;
     s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
     s.shape = hash_text(fmt::format("{} {} {}", a.heads, a.head_dim, a.batch));
     return true;
   }

@@ -22,7 +22,7 @@
 #include "orrery/base/quick_math.h"
 #include "orrery/base/units.h"
 #include "orrery/kernel/families/kernel_gpu.h"
-#include "orrery/kernel/surface/reach.h"
+#include "orrery/kernel/surface/measured_range.h"
 #include "orrery/kernel/surface/surface.h"
 #include "orrery/workload/ops/op.h"
 
@@ -38,21 +38,25 @@ struct KernelPoint : SurfacePlace {
       least;  // no prediction is below this: the roofline, operands that fit in the L2 at its best
   Seconds rest;  // by physics: kernels of the op that are no part of the measured call, added to
                  // its time
-  double beyond = 0;  // doublings from what any table measures, along sizes without an axis
+  double extrapolated = 0;  // doublings outside every table, along sizes that are no axis
 };
 
-// How stiff a fitted surface is along one axis, against one row of weight 1 (grid_fit.h).
+// Roughness penalties of a fitted surface along one axis, relative to a row of weight 1
+// (grid_fit.h).
 struct AxisSmoothness {
-  double flat = 0.001;      // of (difference of neighbours)^2 a unit of distance
-  double straight = 0.003;  // of (deviation from the line between both neighbours)^2
-  // With another axis, the geometric mean of both: of (mixed difference over a cell)^2. A surface
-  // that is a sum of functions of one coordinate each, jumps and all, costs nothing.
-  double twist = 0.04;
+  // On the squared difference of neighbouring values, divided by their distance.
+  double first_difference = 0.001;
+  // On the squared deviation of a value from the line between its two neighbours.
+  double second_difference = 0.003;
+  // On the squared mixed difference over a cell; the geometric mean of the weights of the two axes
+  // counts. A surface that is a sum of functions of one coordinate each, jumps included, costs
+  // nothing.
+  double mixed_difference = 0.04;
 };
 
-// Two axes whose sizes do the same to a kernel (sequences and heads): of (difference of two nodes
-// with the same sum of both coordinates)^2.
-struct Exchange {
+// Two axes whose sizes have the same effect on a kernel (sequences and heads): the penalty on the
+// squared difference of two nodes whose coordinates have the same sum.
+struct EquivalentAxes {
   std::size_t first = 0, second = 0;
   double weight = 0;
 };
@@ -104,6 +108,22 @@ constexpr KernelKinds kinds_of(Kinds... kinds) {
   return ((KernelKinds{1} << static_cast<std::size_t>(kinds)) | ...);
 }
 
+// A surface that may serve a kernel class.
+struct KernelClassSource {
+  std::string name;   // name of the class whose surface it is, as in the files: "fp8_block"
+  double factor = 1;  // time of the served class over that of this surface, floor excluded
+  double error = 0;   // shared relative error of the substitution
+};
+
+// A kernel class: calls that one efficiency surface describes (a number format, a head size, ...).
+struct KernelClass {
+  // The surfaces that may serve it, best first: its own, then those of other classes.
+  std::vector<KernelClassSource> sources;
+  // Shared relative error of PyTorch's kernel of the class, measured on the GPU asked about, where
+  // it stands in for the engine's own kernel. 0: it never does.
+  double torch_error = 0;
+};
+
 class KernelFamily {
  public:
   virtual ~KernelFamily() = default;
@@ -123,11 +143,11 @@ class KernelFamily {
   virtual std::vector<AxisSmoothness> smoothness() const {
     return std::vector<AxisSmoothness>(axes().size());
   }
-  virtual Exchange exchange() const { return {}; }
-  // What is exchanged where a size lies beyond the measured ones (reach.h).
-  virtual std::span<const Carry> carries() const { return {}; }
-  // How far off physics is there.
-  virtual BeyondError beyond() const { return {}; }
+  virtual EquivalentAxes equivalent_axes() const { return {}; }
+  // Pairs of sizes that replace each other outside the measured range (measured_range.h).
+  virtual std::span<const AxisExchange> axis_exchanges() const { return {}; }
+  // Error of the family's physics outside the measured range.
+  virtual ExtrapolationError extrapolation_error() const { return {}; }
   // Whether kernels change where products of sizes cross a line (bytes that outgrow the cache,
   // blocks that no longer fill the GPU): the fit then looks for such lines (boosted_trees.h).
   virtual bool edges() const { return false; }
@@ -135,20 +155,7 @@ class KernelFamily {
     return std::vector<AxisSmoothness>(series_axes().size());
   }
 
-  // The kernel classes of the family, and for each which surfaces may serve it, best first: its
-  // own, then substitutes. A substitute takes `factor` times as long with a shared relative error
-  // of `error`.
-  struct Choice {
-    std::string name;  // as in the files: "fp8_block"
-    double factor = 1;
-    double error = 0;
-  };
-  struct KernelClass {
-    std::vector<Choice> choices;
-    // Shared relative error of torch's kernel of the class, measured on the very GPU, in place of
-    // the engine's own; 0: it never stands in.
-    double of_torch = 0;
-  };
+  // All kernel classes of the family.
   virtual std::span<const KernelClass> classes() const = 0;
   // Index into classes(); -1: no class, the op is served by physics alone.
   virtual int class_of(const Op& op) const = 0;
@@ -160,8 +167,8 @@ class KernelFamily {
   // False where `warm` changes nothing, which saves asking twice.
   virtual bool warm_differs(const Op& op, const KernelGpu& gpu) const;
 
-  // What of KernelPoint::base is no work: filling the GPU and draining it.
-  virtual Seconds setup() const { return Seconds(0); }
+  // The part of KernelPoint::base that is no work: filling the GPU with blocks and draining it.
+  virtual Seconds fill_and_drain() const { return Seconds(0); }
 
   // Without any surface: time = analytical_floor + base * analytical_inefficiency.
   virtual double analytical_inefficiency(const Op& op, const KernelGpu& gpu) const = 0;

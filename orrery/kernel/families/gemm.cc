@@ -85,8 +85,8 @@ int class_index(Format f) {
 class GemmFamily : public KernelFamily {
  public:
   GemmFamily() {
-    auto set = [this](std::size_t i, std::vector<Choice> choices) {
-      classes_[i].choices = std::move(choices);
+    auto set = [this](std::size_t i, std::vector<KernelClassSource> sources) {
+      classes_[i].sources = std::move(sources);
     };
     // Factors: medians over A100, L40S, H100 and H200 of the same calls in both formats
     // (tests/accuracy/substitute_accuracy_test.cc); fp8 falls back on bf16 where there is no fp8
@@ -104,8 +104,8 @@ class GemmFamily : public KernelFamily {
     set(9, {{"int4_fp8"}, {"fp8", 1.1, 0.25}, {"bf16", 1.3, 0.3}});
     set(11, {{"q4_k"}, {"int4_weight", 1.0, 0.25}, {"bf16", 1.0, 0.3}});
     set(10, {{"fp32"}, {"bf16", 1.0, 0.25}});
-    for (std::size_t i = 0; i < 10; ++i) classes_[i].of_torch = kOtherQuantisation;
-    classes_[0].of_torch = kSameLibrary;
+    for (std::size_t i = 0; i < 10; ++i) classes_[i].torch_error = kOtherQuantisation;
+    classes_[0].torch_error = kSameLibrary;
   }
 
   std::string_view name() const override { return "gemm"; }
@@ -182,8 +182,10 @@ class GemmFamily : public KernelFamily {
             Seconds(0)};
   }
 
-  Seconds setup() const override { return kSetup; }
-  BeyondError beyond() const override { return {.a_doubling = 0.16, .most = 0.30}; }
+  Seconds fill_and_drain() const override { return kSetup; }
+  ExtrapolationError extrapolation_error() const override {
+    return {.per_doubling = 0.16, .most = 0.30};
+  }
 
   // Memory-bound bf16 products reach 0.77 to 0.88 of the data sheet on every NVIDIA GPU,
   // compute-bound ones 0.57 to 0.86 (../shared/reference/kernels.md); one value between.

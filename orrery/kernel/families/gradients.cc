@@ -22,10 +22,10 @@ namespace {
 class GemmGradientFamily : public KernelFamily {
  public:
   GemmGradientFamily() {
-    classes_[0].choices = {{"bf16_input_gradient"}};
-    classes_[1].choices = {{"bf16_weight_gradient"}};
-    classes_[2].choices = {{"fp32_input_gradient"}};
-    classes_[3].choices = {{"fp32_weight_gradient"}};
+    classes_[0].sources = {{"bf16_input_gradient"}};
+    classes_[1].sources = {{"bf16_weight_gradient"}};
+    classes_[2].sources = {{"fp32_input_gradient"}};
+    classes_[3].sources = {{"fp32_weight_gradient"}};
   }
 
   std::string_view name() const override { return "gemm_gradient"; }
@@ -74,7 +74,7 @@ class GemmGradientFamily : public KernelFamily {
     }
     const int index = class_of(s.op);
     if (index < 0) return false;
-    s.kernel_class = classes_[static_cast<std::size_t>(index)].choices.front().name;
+    s.kernel_class = classes_[static_cast<std::size_t>(index)].sources.front().name;
     return true;
   }
 
@@ -88,9 +88,9 @@ class AttentionBackwardFamily : public KernelFamily {
  public:
   AttentionBackwardFamily() {
     for (std::size_t i = 0; i < kGradientHeadDims.size(); ++i) {
-      classes_[i].choices = {{class_name(i)}};
+      classes_[i].sources = {{class_name(i)}};
       for (const std::size_t other : {1u, 0u, 2u}) {
-        if (other != i) classes_[i].choices.push_back({class_name(other), 1, 0.25});
+        if (other != i) classes_[i].sources.push_back({class_name(other), 1, 0.25});
       }
     }
   }

@@ -33,10 +33,10 @@ constexpr Seconds kConvolutionFloor = microseconds(2);  // SGLang and vLLM, deco
 class LinearAttentionFamily : public KernelFamily {
  public:
   LinearAttentionFamily() {
-    classes_[0].choices = {{"gdn_prefill"}};
-    classes_[1].choices = {{"gdn_decode"}};
-    classes_[2].choices = {{"kda_prefill"}, {"gdn_prefill", 1.2, 0.3}};
-    classes_[3].choices = {{"kda_decode"}, {"gdn_decode", 1, 0.2}};
+    classes_[0].sources = {{"gdn_prefill"}};
+    classes_[1].sources = {{"gdn_decode"}};
+    classes_[2].sources = {{"kda_prefill"}, {"gdn_prefill", 1.2, 0.3}};
+    classes_[3].sources = {{"kda_decode"}, {"gdn_decode", 1, 0.2}};
   }
 
   std::string_view name() const override { return "linear_attention"; }
@@ -105,7 +105,7 @@ class LinearAttentionFamily : public KernelFamily {
     if (is_disturbed(row, static_cast<double>(a.batch * a.new_tokens) * channels)) return false;
     s.framework = row.text(row.column("framework"));
     s.op = a;
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
     s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", a.decode, a.batch, a.new_tokens,
                                     a.k_heads, a.k_dim, a.v_heads, a.v_dim));
     return true;

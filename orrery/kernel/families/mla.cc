@@ -30,13 +30,13 @@ class LatentCoreFamily : public KernelFamily {
  public:
   LatentCoreFamily() {
     for (std::size_t i = 0; i < kCoreClasses.size(); ++i) {
-      auto& choices = classes_[i].choices;
-      choices.push_back({std::string(kCoreClasses[i]), 1, 0});
+      auto& sources = classes_[i].sources;
+      sources.push_back({std::string(kCoreClasses[i]), 1, 0});
       const std::size_t phase = i / 3 * 3;
       // The tables call every core with an fp8 cache "bfloat16": what it multiplies in is the
       // kernel's choice.
-      if (i % 3 == 2) choices.push_back({std::string(kCoreClasses[phase + 1]), 1, 0.1});
-      if (i % 3 != 0) choices.push_back({std::string(kCoreClasses[phase]), 1, 0.2});
+      if (i % 3 == 2) sources.push_back({std::string(kCoreClasses[phase + 1]), 1, 0.1});
+      if (i % 3 != 0) sources.push_back({std::string(kCoreClasses[phase]), 1, 0.2});
     }
   }
 
@@ -114,8 +114,8 @@ constexpr std::array<std::string_view, 2> kProductClasses = {"bf16", "fp8"};
 class AbsorbedProductFamily : public KernelFamily {
  public:
   AbsorbedProductFamily() {
-    classes_[0].choices = {{"bf16"}};
-    classes_[1].choices = {{"fp8"}, {"bf16", 1, 0.3}};
+    classes_[0].sources = {{"bf16"}};
+    classes_[1].sources = {{"fp8"}, {"bf16", 1, 0.3}};
   }
 
   std::string_view name() const override { return "mla_bmm"; }

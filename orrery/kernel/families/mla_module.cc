@@ -51,15 +51,15 @@ class LatentModuleFamily : public KernelFamily {
     for (std::size_t i = 0; i < classes_.size(); ++i) {
       const bool decode = i >= 9;
       const std::size_t projection = i % 9 / 3, core = i % 3;
-      auto& choices = classes_[i].choices;
-      choices.push_back({class_name(decode, projection, core), 1, 0});
-      if (core == 2) choices.push_back({class_name(decode, projection, 1), 1, 0.1});
-      if (core != 0) choices.push_back({class_name(decode, projection, 0), 1, 0.15});
+      auto& sources = classes_[i].sources;
+      sources.push_back({class_name(decode, projection, core), 1, 0});
+      if (core == 2) sources.push_back({class_name(decode, projection, 1), 1, 0.1});
+      if (core != 0) sources.push_back({class_name(decode, projection, 0), 1, 0.15});
       // Four-bit products take 1.3 times their share of the peak and quantise their input
       // (gemm.cc); the block is not all products.
-      if (projection == 2) choices.push_back({class_name(decode, 1, core), 1.2, 0.2});
-      if (projection != 0) choices.push_back({class_name(decode, 0, core), 1, 0.25});
-      if (projection != 0) choices.push_back({class_name(decode, 0, 0), 1, 0.3});
+      if (projection == 2) sources.push_back({class_name(decode, 1, core), 1.2, 0.2});
+      if (projection != 0) sources.push_back({class_name(decode, 0, core), 1, 0.25});
+      if (projection != 0) sources.push_back({class_name(decode, 0, 0), 1, 0.3});
     }
   }
 
@@ -131,7 +131,7 @@ class LatentModuleFamily : public KernelFamily {
     a.kv_dtype = *kv;
     s.framework = row.text(row.column("framework"));
     s.op = m;
-    s.kernel_class = classes_[class_index(m)].choices.front().name;
+    s.kernel_class = classes_[class_index(m)].sources.front().name;
     if (for_others) s.kernel_class += kForOthers;
     s.shape = hash_text(
         fmt::format("{} {} {} {} {}", a.decode, a.batch, a.heads, a.new_tokens, a.context));

@@ -89,18 +89,18 @@ std::size_t class_index(const MoeExperts& m) {
   return format_index(m.format) * 4 + (m.ep > 1 ? 2 : 0) + (m.skew > 0 ? 1 : 0);
 }
 
-std::vector<KernelFamily::KernelClass> make_classes() {
-  std::vector<KernelFamily::KernelClass> all;
+std::vector<KernelClass> make_classes() {
+  std::vector<KernelClass> all;
   for (std::size_t f = 0; f < kFormats.size(); ++f) {
     for (bool spread : {false, true}) {
       for (bool skewed : {false, true}) {
-        KernelFamily::KernelClass c;
-        c.choices.push_back({class_name(f, spread, skewed), 1, 0});
-        c.choices.push_back({class_name(f, spread, !skewed), 1, 0.1});
+        KernelClass c;
+        c.sources.push_back({class_name(f, spread, skewed), 1, 0});
+        c.sources.push_back({class_name(f, spread, !skewed), 1, 0.1});
         for (const Substitute& s : kSubstitutes[f]) {
-          c.choices.push_back({class_name(s.format, spread, skewed), s.factor, s.error});
+          c.sources.push_back({class_name(s.format, spread, skewed), s.factor, s.error});
         }
-        c.choices.push_back({class_name(f, !spread, skewed), 1, 0.3});
+        c.sources.push_back({class_name(f, !spread, skewed), 1, 0.3});
         all.push_back(std::move(c));
       }
     }
@@ -240,7 +240,7 @@ class MoeFamily : public KernelFamily {
       return false;
     }
     s.op = m;
-    s.kernel_class = classes_[class_index(m)].choices.front().name;
+    s.kernel_class = classes_[class_index(m)].sources.front().name;
     s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", m.hidden, m.intermediate, m.top_k,
                                     m.experts, m.tp, m.ep, m.tokens));
     return true;

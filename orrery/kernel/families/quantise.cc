@@ -17,7 +17,7 @@ namespace {
 
 class QuantiseFamily : public KernelFamily {
  public:
-  QuantiseFamily() { classes_[0].choices = {{"fp8_static"}}; }
+  QuantiseFamily() { classes_[0].sources = {{"fp8_static"}}; }
 
   std::string_view name() const override { return "quantise"; }
   KernelKinds kinds() const override { return kinds_of(KernelKind::kQuantisation); }
@@ -52,7 +52,7 @@ class QuantiseFamily : public KernelFamily {
     e.written = elements * bytes_per_element(Dtype::kFp8);
     s.op = e;
     s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[0].choices.front().name;
+    s.kernel_class = classes_[0].sources.front().name;
     s.shape = hash_text(fmt::format("{} {}", e.rows, e.width));
     return true;
   }

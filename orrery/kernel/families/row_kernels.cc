@@ -20,14 +20,14 @@ namespace {
 class RowKernelFamily : public KernelFamily {
  public:
   RowKernelFamily() {
-    classes_[0].choices = {{"pointwise"}};
-    classes_[1].choices = {{"softmax"}, {"pointwise", 1.1, 0.15}};
-    classes_[2].choices = {{"layer_norm"}, {"pointwise", 1.1, 0.15}};
-    classes_[3].choices = {{"gated_activation"}, {"pointwise"}};
-    classes_[4].choices = {{"rotary"}, {"pointwise"}};
-    classes_[5].choices = {{"softmax_gradient"}, {"softmax"}, {"pointwise", 1.1, 0.15}};
-    classes_[6].choices = {{"layer_norm_gradient"}, {"layer_norm"}, {"pointwise", 1.1, 0.15}};
-    classes_[7].choices = {{"gated_activation_gradient"}, {"pointwise"}};
+    classes_[0].sources = {{"pointwise"}};
+    classes_[1].sources = {{"softmax"}, {"pointwise", 1.1, 0.15}};
+    classes_[2].sources = {{"layer_norm"}, {"pointwise", 1.1, 0.15}};
+    classes_[3].sources = {{"gated_activation"}, {"pointwise"}};
+    classes_[4].sources = {{"rotary"}, {"pointwise"}};
+    classes_[5].sources = {{"softmax_gradient"}, {"softmax"}, {"pointwise", 1.1, 0.15}};
+    classes_[6].sources = {{"layer_norm_gradient"}, {"layer_norm"}, {"pointwise", 1.1, 0.15}};
+    classes_[7].sources = {{"gated_activation_gradient"}, {"pointwise"}};
   }
 
   std::string_view name() const override { return "row_kernels"; }
@@ -84,7 +84,7 @@ class RowKernelFamily : public KernelFamily {
     if (!op || !std::holds_alternative<Elementwise>(*op)) return false;
     s.op = *op;
     s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
     s.shape = sweep_shape(row, table);
     return true;
   }

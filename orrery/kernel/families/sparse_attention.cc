@@ -62,12 +62,12 @@ class SparseAttentionFamily : public KernelFamily {
         for (std::size_t f = 0; f < kSparseFormats.size(); ++f) {
           for (bool fp8 : {false, true}) {
             KernelClass c;
-            c.choices.push_back({ClassKey{k, decode, f, fp8}.name(), 1, 0});
-            c.choices.push_back({ClassKey{k, decode, f, !fp8}.name(), 1, 0.15});
+            c.sources.push_back({ClassKey{k, decode, f, fp8}.name(), 1, 0});
+            c.sources.push_back({ClassKey{k, decode, f, !fp8}.name(), 1, 0.15});
             for (std::size_t other = 0; other < kSparseFormats.size(); ++other) {
-              if (other != f) c.choices.push_back({ClassKey{k, decode, other, fp8}.name(), 1, 0.2});
+              if (other != f) c.sources.push_back({ClassKey{k, decode, other, fp8}.name(), 1, 0.2});
             }
-            if (k == kDense) c.choices.push_back({ClassKey{0, decode, f, fp8}.name(), 1, 0.3});
+            if (k == kDense) c.sources.push_back({ClassKey{0, decode, f, fp8}.name(), 1, 0.3});
             classes_.push_back(std::move(c));
           }
         }

@@ -34,7 +34,7 @@ class WideEpFamily : public KernelFamily {
       for (bool decode : {false, true}) {
         for (bool skewed : {false, true}) {
           KernelClass c;
-          c.choices = {{class_name(f, decode, skewed)},
+          c.sources = {{class_name(f, decode, skewed)},
                        {class_name(f, decode, !skewed), 1, 0.1},
                        {class_name(f, !decode, skewed), 1, 0.3},
                        {class_name(1 - f, decode, skewed), 1, 0.35}};
@@ -101,7 +101,7 @@ class WideEpFamily : public KernelFamily {
                                      : table == "wideep_generation_moe";
     m.dispatched = decode ? MoeExperts::Dispatched::kDecode : MoeExperts::Dispatched::kPrefill;
     s.op = m;
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].choices.front().name;
+    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
     s.shape = hash_text(fmt::format("{} {} {}", m.hidden, m.ep, m.tokens));
     return true;
   }

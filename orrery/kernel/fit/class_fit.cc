@@ -30,7 +30,7 @@ ClassFitter::Solving solving_of(const KernelFamily& family) {
 }
 
 GridFit surface_grid(const KernelFamily& family, const ClassFitter::Solving& solving) {
-  return GridFit({family.axes()}, solving.smoothness, family.exchange(), 0, solving.steps);
+  return GridFit({family.axes()}, solving.smoothness, family.equivalent_axes(), 0, solving.steps);
 }
 
 // One class's rows while its surface is fitted.
@@ -161,27 +161,27 @@ ClassFitter::ClassFitter(const KernelFamily& family) : ClassFitter(family, solvi
 ClassFitter::ClassFitter(const KernelFamily& family, Solving solving)
     : family_(family), solving_(std::move(solving)), grid_(surface_grid(family, solving_)) {
   if (!family.series_axes().empty())
-    series_grid_.emplace(SurfaceAxes{family.series_axes()}, family.series_smoothness(), Exchange{},
-                         kSeriesRidge);
+    series_grid_.emplace(SurfaceAxes{family.series_axes()}, family.series_smoothness(),
+                         EquivalentAxes{}, kSeriesRidge);
 }
 
 // Of the rows left out as well: that they are left out says nothing of how far a sweep went.
-SurfaceReach reach_of(const std::vector<MeasuredPoint>& points) {
-  SurfaceReach reach;
-  if (points.empty()) return reach;
-  reach.low.fill(SurfaceReach::kNone);
-  reach.high.fill(-SurfaceReach::kNone);
-  reach.most = -SurfaceReach::kNone;
+MeasuredRange measured_range_of(const std::vector<MeasuredPoint>& points) {
+  MeasuredRange range;
+  if (points.empty()) return range;
+  range.low.fill(MeasuredRange::kNone);
+  range.high.fill(-MeasuredRange::kNone);
+  range.most = -MeasuredRange::kNone;
   for (const MeasuredPoint& p : points) {
     double sum = 0;
     for (std::size_t a = 0; a < kMostAxes; ++a) {
-      reach.low[a] = std::min(reach.low[a], p.x[a]);
-      reach.high[a] = std::max(reach.high[a], p.x[a]);
+      range.low[a] = std::min(range.low[a], p.x[a]);
+      range.high[a] = std::max(range.high[a], p.x[a]);
       sum += p.x[a];
     }
-    reach.most = std::max(reach.most, sum);
+    range.most = std::max(range.most, sum);
   }
-  return reach;
+  return range;
 }
 
 Surface ClassFitter::fit(const std::string& name, const std::vector<MeasuredPoint>& points,
@@ -192,7 +192,7 @@ Surface ClassFitter::fit(const std::string& name, const std::vector<MeasuredPoin
   Surface s;
   s.kernel_class = name;
   s.floor = Seconds(fit.floor);
-  s.reach = reach_of(points);
+  s.measured_range = measured_range_of(points);
   for (const MeasuredPoint* p : fit.points)
     fit.rows.push_back({cell_at(grid_.axes(), p->x), fit.target(*p), 1});
   Eigen::VectorXd prior;

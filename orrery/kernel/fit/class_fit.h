@@ -58,7 +58,7 @@ class ClassFitter {
 };
 
 // What the calls cover.
-SurfaceReach reach_of(const std::vector<MeasuredPoint>& points);
+MeasuredRange measured_range_of(const std::vector<MeasuredPoint>& points);
 
 // A surface without series, solved for as most families' are.
 Surface fit_surface(const std::string& name, const KernelFamily& family,

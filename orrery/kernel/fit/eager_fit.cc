@@ -69,7 +69,7 @@ Op row_work(const CsvReader& row, std::string_view table) {
 }
 
 std::string class_of(const KernelFamily& family, const Op& op) {
-  return family.classes()[static_cast<std::size_t>(family.class_of(op))].choices.front().name;
+  return family.classes()[static_cast<std::size_t>(family.class_of(op))].sources.front().name;
 }
 
 // Products whose operands' rows begin on 16 bytes: others run kernels without vector loads, up to

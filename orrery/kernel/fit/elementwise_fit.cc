@@ -157,22 +157,22 @@ double loss(const PointsByGpu& data, const Constants& c) {
 // factors are rounded as they are written.
 Constants fit_constants(const PointsByGpu& data) {
   constexpr int kRounds = 5;
-  Constants best{3e-6, 0.4, 0.4}, reach{3e-6, 0.8, 0.8};
+  Constants best{3e-6, 0.4, 0.4}, width{3e-6, 0.8, 0.8};
   double least = std::numeric_limits<double>::infinity();
   for (int round = 0; round < kRounds; ++round) {
     const Constants center = best;
     for (int i = -3; i <= 3; ++i) {
       for (int j = -3; j <= 3; ++j) {
         for (int k = -3; k <= 3; ++k) {
-          const Constants c{std::max(0.0, center.floor + reach.floor * i / 3),
-                            center.streamed + reach.streamed * j / 3,
-                            center.cached + reach.cached * k / 3};
+          const Constants c{std::max(0.0, center.floor + width.floor * i / 3),
+                            center.streamed + width.streamed * j / 3,
+                            center.cached + width.cached * k / 3};
           const double l = loss(data, c);
           if (l < least) least = l, best = c;
         }
       }
     }
-    reach = {reach.floor * 0.4, reach.streamed * 0.4, reach.cached * 0.4};
+    width = {width.floor * 0.4, width.streamed * 0.4, width.cached * 0.4};
   }
   best.streamed = std::round(best.streamed * 1000) / 1000;
   best.cached = std::round(best.cached * 1000) / 1000;
@@ -245,7 +245,7 @@ void fit_elementwise(const std::filesystem::path& dir, const std::string& date,
   const Constants constants = fit_constants(data);
   SurfaceFile file;
   file.axes.nodes = elementwise_family().axes();
-  Surface s = surface_of(elementwise_family().classes()[0].choices[0].name, constants);
+  Surface s = surface_of(elementwise_family().classes()[0].sources[0].name, constants);
   std::string errors;
   constexpr double kOfSources = 0.9;
   std::vector<double> medians, spreads;  // of log(measured / predicted), by source

@@ -87,9 +87,9 @@ KernelFitRow judge_surface(const SurfaceFile& file, Surface& s,
 
 namespace {
 
-const KernelFamily::KernelClass* class_named(const KernelFamily& family, const std::string& name) {
-  for (const KernelFamily::KernelClass& c : family.classes()) {
-    if (c.choices.front().name == name) return &c;
+const KernelClass* class_named(const KernelFamily& family, const std::string& name) {
+  for (const KernelClass& c : family.classes()) {
+    if (c.sources.front().name == name) return &c;
   }
   return nullptr;
 }
@@ -97,9 +97,9 @@ const KernelFamily::KernelClass* class_named(const KernelFamily& family, const s
 // The first of the class's substitutes that is fitted.
 const Surface* parent_of(const std::string& name, const KernelFamily& family,
                          const SurfaceFile& fitted) {
-  const KernelFamily::KernelClass* c = class_named(family, name);
-  for (std::size_t i = 1; c && i < c->choices.size(); ++i) {
-    if (const Surface* s = fitted.find(c->choices[i].name)) return s;
+  const KernelClass* c = class_named(family, name);
+  for (std::size_t i = 1; c && i < c->sources.size(); ++i) {
+    if (const Surface* s = fitted.find(c->sources[i].name)) return s;
   }
   return nullptr;
 }
@@ -111,8 +111,8 @@ std::vector<std::string> parents_first(const KernelFamily& family,
   std::set<std::string> seen;  // classes may stand in for each other
   const auto visit = [&](const std::string& name, const auto& self) -> void {
     if (!classes.contains(name) || !seen.insert(name).second) return;
-    if (const KernelFamily::KernelClass* c = class_named(family, name)) {
-      for (std::size_t i = 1; i < c->choices.size(); ++i) self(c->choices[i].name, self);
+    if (const KernelClass* c = class_named(family, name)) {
+      for (std::size_t i = 1; i < c->sources.size(); ++i) self(c->sources[i].name, self);
     }
     order.push_back(name);
   };

@@ -12,9 +12,11 @@ using Triplets = std::vector<Eigen::Triplet<double>>;
 
 }  // namespace
 
-GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Exchange exchange,
-                 double ridge, Steps steps)
-    : axes_(std::move(axes)), ridge_(ridge), has_steps_(steps.straight > 0 || steps.twist > 0) {
+GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness,
+                 EquivalentAxes equivalent_axes, double ridge, Steps steps)
+    : axes_(std::move(axes)),
+      ridge_(ridge),
+      has_steps_(steps.second_difference > 0 || steps.mixed_difference > 0) {
   const std::size_t size = axes_.size();
   std::size_t stride = size;
   for (std::size_t a = 0; a < axes_.nodes.size(); ++a) {
@@ -24,13 +26,14 @@ GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Excha
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t k = i / stride % nodes.size();
       if (k + 1 >= nodes.size()) continue;
-      squares_.push_back({{{{i, -1.0}, {i + stride, 1.0}}}, smoothness[a].flat / gap(k), 0});
+      squares_.push_back(
+          {{{{i, -1.0}, {i + stride, 1.0}}}, smoothness[a].first_difference / gap(k), 0});
       if (k == 0) continue;
       const double left = gap(k - 1), right = gap(k);
       squares_.push_back(
           {{{{i - stride, right / (left + right)}, {i, -1.0}, {i + stride, left / (left + right)}}},
-           smoothness[a].straight,
-           steps.straight});
+           smoothness[a].second_difference,
+           steps.second_difference});
     }
   }
   std::vector<std::size_t> strides(axes_.nodes.size());
@@ -38,7 +41,8 @@ GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Excha
   for (std::size_t a = 0; a < strides.size(); ++a) strides[a] = stride /= axes_.nodes[a].size();
   for (std::size_t a = 0; a < strides.size(); ++a) {
     for (std::size_t b = a + 1; b < strides.size(); ++b) {
-      const double weight = std::sqrt(smoothness[a].twist * smoothness[b].twist);
+      const double weight =
+          std::sqrt(smoothness[a].mixed_difference * smoothness[b].mixed_difference);
       if (weight == 0) continue;
       for (std::size_t i = 0; i < size; ++i) {
         if (i / strides[a] % axes_.nodes[a].size() + 1 >= axes_.nodes[a].size() ||
@@ -49,24 +53,25 @@ GridFit::GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Excha
                               {i + strides[b], -1.0},
                               {i + strides[a] + strides[b], 1.0}}},
                             weight,
-                            steps.twist});
+                            steps.mixed_difference});
       }
     }
   }
-  if (exchange.weight > 0) {
-    const std::vector<double>&first = axes_.nodes[exchange.first],
-          &second = axes_.nodes[exchange.second];
+  if (equivalent_axes.weight > 0) {
+    const std::vector<double>&first = axes_.nodes[equivalent_axes.first],
+          &second = axes_.nodes[equivalent_axes.second];
     for (std::size_t i = 0; i < size; ++i) {
-      const std::size_t at = i / strides[exchange.first] % first.size(),
-                        from = i / strides[exchange.second] % second.size();
+      const std::size_t at = i / strides[equivalent_axes.first] % first.size(),
+                        from = i / strides[equivalent_axes.second] % second.size();
       if (at + 1 >= first.size()) continue;
       const double wanted = second[from] - (first[at + 1] - first[at]);
       for (std::size_t to = 0; to < from; ++to) {
         if (std::abs(second[to] - wanted) > 0.01) continue;
         squares_.push_back(
             {{{{i, 1.0},
-               {i + strides[exchange.first] - (from - to) * strides[exchange.second], -1.0}}},
-             exchange.weight,
+               {i + strides[equivalent_axes.first] - (from - to) * strides[equivalent_axes.second],
+                -1.0}}},
+             equivalent_axes.weight,
              0});
       }
     }

@@ -23,8 +23,8 @@ inline constexpr double kLeastGap = 0.25;
 // sizes on): differences of this size and more cost by their size, smaller ones by their square.
 // 0: all by their square.
 struct Steps {
-  double straight = 0;  // of the deviations that AxisSmoothness::straight weighs
-  double twist = 0;     // of the mixed differences
+  double second_difference = 0;  // of the deviations that AxisSmoothness::second_difference weighs
+  double mixed_difference = 0;   // of the mixed differences
 };
 
 // A row as the solver sees it.
@@ -36,8 +36,8 @@ struct GridRow {
 class GridFit {
  public:
   // One entry of `smoothness` an axis. `ridge` > 0 pulls every value to the prior.
-  GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness, Exchange exchange = {},
-          double ridge = 0, Steps steps = {});
+  GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness,
+          EquivalentAxes equivalent_axes = {}, double ridge = 0, Steps steps = {});
 
   const SurfaceAxes& axes() const { return axes_; }
 

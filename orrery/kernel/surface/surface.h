@@ -13,12 +13,12 @@
 //   0 2 3 4 ...                    nodes, one line an axis
 //   series-axes 2 14 27            the same for the series; only where the family has them
 //   ...
-//   class bf16 floor 2.41 own 0.061 shared 0.02 reach !+!%"/ 23.1 regimes 1 0.9 0.8 0.5
-//                                  floor in us; relative errors, and factors on own; how far the
-//                                  measured sizes reach (reach.h): of each axis the first and last
-//                                  node ('!' is the first: no end; doublings beyond
-//                                  the last follow it), and the most of the coordinates' sum;
-//                                  may be absent (no end)
+//   class bf16 floor 2.41 own 0.061 shared 0.02 range !+!%"/ 23.1 regimes 1 0.9 0.8 0.5
+//                                  floor in us; relative errors, and factors on `own`; the measured
+//                                  range (measured_range.h): for each axis its first and last node
+//                                  ('!' is the first node and means no lower end; characters after
+//                                  that of the last node are doublings above it), and the upper
+//                                  bound on the sum of the coordinates; absent: no bounds
 //   packed values                  row-major, wrapped lines
 //   series 12345 packed values     key of the shape
 //   class ...
@@ -38,7 +38,7 @@
 #include <vector>
 
 #include "orrery/base/units.h"
-#include "orrery/kernel/surface/reach.h"
+#include "orrery/kernel/surface/measured_range.h"
 
 namespace orrery {
 
@@ -70,7 +70,7 @@ struct Surface {
   std::vector<SurfaceSeries> series = {};  // by key
   // Factors on `own` by the floor's share of a time: below 0.05, 0.2, 0.5, and above.
   std::array<double, 4> regimes{1, 1, 1, 1};
-  SurfaceReach reach = {};  // of the calls that it was fitted on and judged by
+  MeasuredRange measured_range = {};  // of the calls that it was fitted on and judged by
 
   static std::size_t regime_of(double floor, double time) {
     return std::size_t{floor >= 0.05 * time} + std::size_t{floor >= 0.2 * time} +

@@ -203,38 +203,38 @@ SurfaceAxes read_axes(Words& words, int most) {
 // Sizes are read as logarithms that may be a rounding error off their node.
 constexpr double kSame = 1e-6;
 
-SurfaceReach read_reach(Words& words, const SurfaceAxes& axes) {
-  SurfaceReach reach;
+MeasuredRange read_range(Words& words, const SurfaceAxes& axes) {
+  MeasuredRange range;
   const std::string_view ends = words.word();
   if (ends.size() != 2 * axes.nodes.size()) words.fail("expected two nodes of each axis");
   for (std::size_t a = 0; a < axes.nodes.size(); ++a) {
     const std::vector<double>& nodes = axes.nodes[a];
     const int last = static_cast<int>(nodes.size()) - 1;
     const int low = ends[2 * a] - kFirstDigit, high = ends[2 * a + 1] - kFirstDigit;
-    if (low < 0 || low > last || high < low) words.fail("a reach beyond the axis");
-    if (low > 0) reach.low[a] = nodes[static_cast<std::size_t>(low)] - kSame;
-    reach.high[a] =
+    if (low < 0 || low > last || high < low) words.fail("a range beyond the axis");
+    if (low > 0) range.low[a] = nodes[static_cast<std::size_t>(low)] - kSame;
+    range.high[a] =
         nodes[static_cast<std::size_t>(std::min(high, last))] + std::max(0, high - last) + kSame;
   }
-  reach.most = words.number() + kSame;
-  return reach;
+  range.most = words.number() + kSame;
+  return range;
 }
 
-std::string reach_text(const SurfaceReach& reach, const SurfaceAxes& axes) {
-  if (!reach.is_known()) return "";
+std::string range_text(const MeasuredRange& range, const SurfaceAxes& axes) {
+  if (!range.is_known()) return "";
   std::string ends;
   for (std::size_t a = 0; a < axes.nodes.size(); ++a) {
     const std::vector<double>& nodes = axes.nodes[a];
     // The last node at or below, the first at or above, or doublings beyond the last.
     std::size_t low = 0, high = nodes.size() - 1;
-    while (low + 1 < nodes.size() && nodes[low + 1] <= reach.low[a] + 2 * kSame) ++low;
-    while (high > low && nodes[high - 1] >= reach.high[a] - 2 * kSame) --high;
+    while (low + 1 < nodes.size() && nodes[low + 1] <= range.low[a] + 2 * kSame) ++low;
+    while (high > low && nodes[high - 1] >= range.high[a] - 2 * kSame) --high;
     high += static_cast<std::size_t>(
-        std::max(0.0, std::ceil(reach.high[a] - 2 * kSame - nodes.back())));
+        std::max(0.0, std::ceil(range.high[a] - 2 * kSame - nodes.back())));
     ends.push_back(static_cast<char>(kFirstDigit + static_cast<int>(low)));
     ends.push_back(static_cast<char>(kFirstDigit + static_cast<int>(high)));
   }
-  return fmt::format(" reach {} {:g}", ends, std::ceil(10 * (reach.most - 2 * kSame)) / 10);
+  return fmt::format(" range {} {:g}", ends, std::ceil(10 * (range.most - 2 * kSame)) / 10);
 }
 
 std::string axes_text(const SurfaceAxes& axes) {
@@ -295,8 +295,8 @@ SurfaceFile parse_surfaces(std::string_view text, const std::string& name) {
     words.expect("shared");
     s.shared = words.number();
     std::string_view next = words.word();
-    if (next == "reach") {
-      s.reach = read_reach(words, file.axes);
+    if (next == "range") {
+      s.measured_range = read_range(words, file.axes);
       next = words.word();
     }
     if (next != "regimes")
@@ -319,7 +319,7 @@ std::string to_text(const SurfaceFile& file) {
     out += fmt::format("class {} floor {:.4g} own {:.3g} shared {:.3g}{} regimes {:.2g}\n",
                        s.kernel_class, s.floor.value() * 1e6, s.own,
                        std::round(s.shared * kSharedSteps) / kSharedSteps,
-                       reach_text(s.reach, file.axes), fmt::join(s.regimes, " "));
+                       range_text(s.measured_range, file.axes), fmt::join(s.regimes, " "));
     out += wrapped(packed(s.values, file.axes.nodes.back().size()));
     for (const SurfaceSeries& x : s.series) {
       out += fmt::format("series {}\n", x.key);

@@ -10,7 +10,7 @@
 
 #include "orrery/base/quick_math.h"
 #include "orrery/kernel/families/family.h"
-#include "orrery/kernel/surface/reach.h"
+#include "orrery/kernel/surface/measured_range.h"
 #include "orrery/kernel/tiers/layer_times.h"
 #include "orrery/kernel/tiers/served_family.h"
 
@@ -122,7 +122,7 @@ class SurfaceKernelModel : public KernelModel {
 
  private:
   std::string provenance(const ServedFamily& m, const Op& op) const {
-    const ServedFamily::Class* c = m.of(op);
+    const ServedClass* c = m.of(op);
     const ServingSurface& s = c->served;
     const std::string points =
         c->points ? fmt::format(", corrected by {} points measured on it", c->points->points.size())
@@ -135,7 +135,7 @@ class SurfaceKernelModel : public KernelModel {
     const std::string replaced =
         c->replaced ? fmt::format(" (this generation replaced {})", c->replaced) : "";
     const bool covered = is_covered(*s.surface, m.family().point(op, gpu_, true));
-    return fmt::format("{} {} of {} measured on {}{}{}{}", c->of_torch ? kTorch : m.framework(),
+    return fmt::format("{} {} of {} measured on {}{}{}{}", c->by_torch ? kTorch : m.framework(),
                        s.surface->kernel_class, m.family().name(), s.gpu, replaced, points,
                        covered ? "" : ", at other sizes");
   }
@@ -153,7 +153,7 @@ class SurfaceKernelModel : public KernelModel {
   const ServedFamily* measured_gradient(const Op& op) const {
     if (!is_backward(op)) return nullptr;
     for (const ServedFamily* m : serving(op)) {
-      const ServedFamily::Class* c = m->of(op);
+      const ServedClass* c = m->of(op);
       if (c && c->served.surface && c->served.surface->kernel_class.ends_with("gradient")) return m;
     }
     return nullptr;
@@ -202,13 +202,13 @@ class SurfaceKernelModel : public KernelModel {
   [[gnu::always_inline]] void predict(const ServedFamily& m, const Op& op, bool repeated,
                                       KernelTime& t) const {
     const KernelPoint p = m.family().point(op, gpu_, repeated);
-    const ServedFamily::Class* c = m.of(op);
+    const ServedClass* c = m.of(op);
     uncalibrated(m.family(), c, op, p, repeated, t);
     if (c && c->points) calibrate(m.family(), *c, op, p, repeated, t);
     if (!repeated) t.time.value += p.rest;
   }
 
-  void calibrate(const KernelFamily& family, const ServedFamily::Class& c, const Op& op,
+  void calibrate(const KernelFamily& family, const ServedClass& c, const Op& op,
                  const KernelPoint& p, bool repeated, KernelTime& t) const {
     // It was made for repeated calls: what they are off by, a call of a step is too.
     const KernelPoint warm = repeated ? p : family.point(op, gpu_, true);
@@ -220,21 +220,21 @@ class SurfaceKernelModel : public KernelModel {
   }
 
   // `p`: of the same op, repeated or not. Without KernelPoint::rest.
-  [[gnu::always_inline]] void uncalibrated(const KernelFamily& family, const ServedFamily::Class* c,
+  [[gnu::always_inline]] void uncalibrated(const KernelFamily& family, const ServedClass* c,
                                            const Op& op, const KernelPoint& p, bool repeated,
                                            KernelTime& t) const {
     if (!c || !c->served.surface) return analytical(family, op, p, t);
-    if (!is_covered(*c->served.surface, p)) return beyond(family, *c, op, p, repeated, t);
+    if (!is_covered(*c->served.surface, p)) return extrapolated(family, *c, op, p, repeated, t);
     by_surface(family, *c, op, p, repeated, t);
   }
 
   // Whether the sweep's calls cover this one.
   static bool is_covered(const Surface& surface, const KernelPoint& p) {
-    return surface.reach.holds(p) && p.beyond == 0 &&
+    return surface.measured_range.holds(p) && p.extrapolated == 0 &&
            (surface.series.empty() || surface.find_series(p.series));
   }
 
-  [[gnu::always_inline]] void by_surface(const KernelFamily& family, const ServedFamily::Class& c,
+  [[gnu::always_inline]] void by_surface(const KernelFamily& family, const ServedClass& c,
                                          const Op& op, const KernelPoint& p, bool repeated,
                                          KernelTime& t) const {
     const ServingSurface& served = c.served;
@@ -247,25 +247,25 @@ class SurfaceKernelModel : public KernelModel {
     add_up(floor, work, p, t);
   }
 
-  // A call that no sweep covers (reach.h). Not inline: most are covered.
-  [[gnu::noinline]] void beyond(const KernelFamily& family, const ServedFamily::Class& c,
-                                const Op& op, const KernelPoint& p, bool repeated,
-                                KernelTime& t) const {
+  // A call that no sweep covers (measured_range.h). Not inline: most are covered.
+  [[gnu::noinline]] void extrapolated(const KernelFamily& family, const ServedClass& c,
+                                      const Op& op, const KernelPoint& p, bool repeated,
+                                      KernelTime& t) const {
     const Surface& surface = *c.served.surface;
     KernelPoint nearest = p;
-    const double carried = surface.reach.carry(family.carries(), nearest);
+    const double carried = surface.measured_range.exchange(family.axis_exchanges(), nearest);
     by_surface(family, c, op, nearest, repeated, t);
-    const double distance = surface.reach.distance(nearest) + p.beyond;
-    t.time.own = std::hypot(t.time.own, carried, family.beyond().at(distance));
+    const double distance = surface.measured_range.distance(nearest) + p.extrapolated;
+    t.time.own = std::hypot(t.time.own, carried, family.extrapolation_error().at(distance));
     const bool other_shape = !surface.series.empty() && !surface.find_series(p.series);
     if (other_shape) t.time.own = std::hypot(t.time.own, kOtherShapeError);
-    if (distance >= kFarBeyond || other_shape)
+    if (distance >= kFarExtrapolation || other_shape)
       t.time.origin = std::max(t.time.origin, Origin::kTransferred);
   }
 
   // Floor and work of the replacing kernel, if it is the faster. Not inline: few GPUs have one.
   [[gnu::noinline]] void faster(const KernelFamily& family, const Op& op, const KernelPoint& p,
-                                const ServedFamily::Class& c, bool repeated, Seconds& floor,
+                                const ServedClass& c, bool repeated, Seconds& floor,
                                 Seconds& work) const {
     const Seconds its_work = work_of(family, op, p, c, c.replacing, repeated);
     const Seconds its_floor = c.replacing.surface->floor * c.replacing.latency;
@@ -294,7 +294,7 @@ class SurfaceKernelModel : public KernelModel {
 
   // `s`: one of those of `c`.
   [[gnu::always_inline]] Seconds work_of(const KernelFamily& family, const Op& op,
-                                         const KernelPoint& p, const ServedFamily::Class& c,
+                                         const KernelPoint& p, const ServedClass& c,
                                          const ServingSurface& s, bool repeated) const {
     double surface = quick_exp_within(c.lookup->at(*s.surface, p));
     if (s.relative) surface = carried(surface, family, op, p, s);
@@ -311,7 +311,7 @@ class SurfaceKernelModel : public KernelModel {
   double carried(double there, const KernelFamily& family, const Op& op, const KernelPoint& p,
                  const ServingSurface& s) const {
     return carried_over(there, op, p, gpu_, family.point(op, *s.relative, true), *s.relative,
-                        family.setup() * (1 - s.latency));
+                        family.fill_and_drain() * (1 - s.latency));
   }
 
   Seconds repeated_base(const KernelFamily& family, const Op& op, const KernelPoint& cold) const {

@@ -66,8 +66,8 @@ const CalibrationFile* SurfaceStore::calibration(const KernelFamily& family,
   const auto text = bundle_.find(path);
   if (!text) return nullptr;
   CalibrationFile file = parse_calibration(text->content, text->name);
-  for (const KernelFamily::KernelClass& c : family.classes()) {
-    const Calibration* points = file.find(c.choices.front().name);
+  for (const KernelClass& c : family.classes()) {
+    const Calibration* points = file.find(c.sources.front().name);
     if (points && points->places != family.axes().size() + 1) {
       throw InputError(
           fmt::format("{}: its places are not those of the family; make it again", text->name));
@@ -95,7 +95,7 @@ void ServedFamily::look_up(std::size_t index) const {
   slot.ready.store(true, std::memory_order_release);
 }
 
-void ServedFamily::prepare(Class& c) const {
+void ServedFamily::prepare(ServedClass& c) const {
   if (!lookup_) lookup_.emplace(family_.axes(), family_.series_axes());
   c.lookup = &*lookup_;
   const Surface& s = *c.served.surface;
@@ -106,29 +106,29 @@ void ServedFamily::prepare(Class& c) const {
   }
 }
 
-ServedFamily::Class ServedFamily::find(const KernelFamily::KernelClass& wanted) const {
-  Class c;
-  const std::string& name = wanted.choices.front().name;
+ServedClass ServedFamily::find(const KernelClass& wanted) const {
+  ServedClass c;
+  const std::string& name = wanted.sources.front().name;
   // One file for all GPUs and frameworks (elementwise work), unless this GPU has a sweep.
   if (const SurfaceFile* any =
           store_.surfaces(family_, surface_path(family_.name(), "any", "gpu"))) {
     c.served = own_of_torch(wanted);
-    c.of_torch = c.served.surface;
-    for (const KernelFamily::Choice& choice : wanted.choices) {
+    c.by_torch = c.served.surface;
+    for (const KernelClassSource& choice : wanted.sources) {
       const Surface* s = c.served.surface ? nullptr : any->find(choice.name);
       if (s) c.served = {s, any, "", 1, s->own, s->shared, Origin::kFitted, nullptr};
     }
     return c;
   }
   c.served = choose(wanted, framework_);
-  if (wanted.of_torch > 0 && framework_ != kTorch && c.served.origin != Origin::kMeasured) {
+  if (wanted.torch_error > 0 && framework_ != kTorch && c.served.origin != Origin::kMeasured) {
     ServingSurface torch = own_of_torch(wanted);
-    torch.shared = std::hypot(torch.shared, wanted.of_torch);
+    torch.shared = std::hypot(torch.shared, wanted.torch_error);
     if (torch.surface && (!c.served.surface || std::hypot(torch.shared, torch.own) <
                                                    std::hypot(c.served.shared, c.served.own))) {
       torch.origin = Origin::kTransferred;
       c.served = torch;
-      c.of_torch = true;
+      c.by_torch = true;
     }
   }
   if (c.served.relative) {
@@ -148,7 +148,7 @@ ServedFamily::Class ServedFamily::find(const KernelFamily::KernelClass& wanted) 
   return c;
 }
 
-ServingSurface ServedFamily::own_of_torch(const KernelFamily::KernelClass& wanted) const {
+ServingSurface ServedFamily::own_of_torch(const KernelClass& wanted) const {
   std::vector<MeasuredGpu> gpus = store_.measured(family_, kTorch);
   std::erase_if(gpus, [](const MeasuredGpu& g) { return !g.own; });
   const auto load = [&](const std::string& id) -> const SurfaceFile& {
@@ -157,8 +157,7 @@ ServingSurface ServedFamily::own_of_torch(const KernelFamily::KernelClass& wante
   return choose_surface(family_.name(), wanted, gpus, load);
 }
 
-ServingSurface ServedFamily::choose(const KernelFamily::KernelClass& wanted,
-                                    const std::string& framework) const {
+ServingSurface ServedFamily::choose(const KernelClass& wanted, const std::string& framework) const {
   const auto load = [&](const std::string& id) -> const SurfaceFile& {
     return *store_.surfaces(family_, surface_path(family_.name(), framework, id));
   };

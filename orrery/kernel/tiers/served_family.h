@@ -54,30 +54,30 @@ class SurfaceStore {
   mutable std::map<std::string, std::unique_ptr<CalibrationFile>> calibrations_;
 };
 
+// What serves one kernel class on the GPU asked about. Without a surface physics alone does.
+struct ServedClass {
+  ServingSurface served;
+  // Surface of TensorRT-LLM's kernel, measured on the relative GPU, where this generation of GPUs
+  // replaced the framework's own kernel by it. The faster of the two kernels serves.
+  ServingSurface replacing;
+  const char* replaced = nullptr;  // name of the replaced kernel, for notes
+  bool by_torch = false;           // served by PyTorch's sweep of this GPU, not by the framework's
+  const Calibration* points = nullptr;    // measured points of this GPU that correct the surface
+  const SurfaceLookup* lookup = nullptr;  // on the family's axes
+  // Own error of a prediction, indexed by Surface::regime_of: the surface's own error, times the
+  // factor of the regime, and the error of the transfer.
+  std::array<double, 4> own{};
+};
+
 class ServedFamily {
  public:
   // Borrows the store. `framework`: whose kernels.
   ServedFamily(const KernelFamily& family, std::string framework, const SurfaceStore& store);
 
-  // What serves one class. Without a surface physics does.
-  struct Class {
-    ServingSurface served;
-    // Where this generation replaced the framework's kernel by TensorRT-LLM's: that one, on the
-    // relative. The faster of the two serves.
-    ServingSurface replacing;
-    const char* replaced = nullptr;  // what was replaced, for notes
-    bool of_torch = false;           // served by torch's sweep of this GPU, not by the framework's
-    const Calibration* points = nullptr;    // measured points of this GPU that correct it
-    const SurfaceLookup* lookup = nullptr;  // on the family's axes
-    // Own error of a prediction by Surface::regime_of: of the surface's own the part of the regime;
-    // the rest is that of the transfer.
-    std::array<double, 4> own{};
-  };
-
   const KernelFamily& family() const { return family_; }
   const std::string& framework() const { return framework_; }
   // What serves the class of `op`; null if it has none.
-  const Class* of(const Op& op) const {
+  const ServedClass* of(const Op& op) const {
     const int index = family_.class_of(op);
     if (index < 0) return nullptr;
     const Slot& slot = slots_[static_cast<std::size_t>(index)];
@@ -88,15 +88,14 @@ class ServedFamily {
  private:
   struct Slot {
     std::atomic<bool> ready = false;
-    Class found;
+    ServedClass found;
   };
   void look_up(std::size_t index) const;
-  Class find(const KernelFamily::KernelClass& wanted) const;
-  void prepare(Class& c) const;
+  ServedClass find(const KernelClass& wanted) const;
+  void prepare(ServedClass& c) const;
   // The best surface of a sweep of this very GPU by torch; without a surface: none.
-  ServingSurface own_of_torch(const KernelFamily::KernelClass& wanted) const;
-  ServingSurface choose(const KernelFamily::KernelClass& wanted,
-                        const std::string& framework) const;
+  ServingSurface own_of_torch(const KernelClass& wanted) const;
+  ServingSurface choose(const KernelClass& wanted, const std::string& framework) const;
 
   const KernelFamily& family_;
   const std::string framework_;

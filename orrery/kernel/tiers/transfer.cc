@@ -236,12 +236,11 @@ const char* replacement_of(std::string_view family, std::string_view kernel_clas
 }
 
 ServingSurface choose_surface(
-    std::string_view family, const KernelFamily::KernelClass& wanted,
-    std::span<const MeasuredGpu> measured,
+    std::string_view family, const KernelClass& wanted, std::span<const MeasuredGpu> measured,
     const std::function<const SurfaceFile&(const std::string& gpu)>& load) {
   ServingSurface best;
   double best_penalty = std::numeric_limits<double>::infinity();
-  for (const KernelFamily::Choice& choice : wanted.choices) {
+  for (const KernelClassSource& choice : wanted.sources) {
     for (const MeasuredGpu& m : measured) {
       const double error = m.own ? 0 : transfer_error(family, m.distance);
       // The distance decides between relatives of the same error.

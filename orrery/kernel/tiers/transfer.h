@@ -70,13 +70,12 @@ double carried_over(double there, const Op& op, const KernelPoint& here_point,
 const char* replacement_of(std::string_view family, std::string_view kernel_class,
                            const KernelGpu& here, const KernelGpu& relative);
 
-// The best of `measured` (nearest first) and of the class's choices: the sum of the errors by
+// The best of `measured` (nearest first) and of the class's sources: the sum of the errors by
 // transfer and by substitution decides. So its own sweep of the class; then the class on a relative
 // of the generation; then a substitute on this GPU; then both on any relative. `load` gives the
 // file of a GPU's id.
 ServingSurface choose_surface(
-    std::string_view family, const KernelFamily::KernelClass& wanted,
-    std::span<const MeasuredGpu> measured,
+    std::string_view family, const KernelClass& wanted, std::span<const MeasuredGpu> measured,
     const std::function<const SurfaceFile&(const std::string& gpu)>& load);
 
 }  // namespace orrery

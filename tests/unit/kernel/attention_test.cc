@@ -22,7 +22,7 @@ PrefillAttention prefill(std::int64_t tokens, int heads, int kv_heads, std::int6
 std::string class_of(const Op& op) {
   const KernelFamily& f = std::holds_alternative<DecodeAttention>(op) ? decode_attention_family()
                                                                       : prefill_attention_family();
-  return f.classes()[static_cast<std::size_t>(f.class_of(op))].choices.front().name;
+  return f.classes()[static_cast<std::size_t>(f.class_of(op))].sources.front().name;
 }
 
 TEST(DecodeAttentionPoint, StreamsTheCacheOnce) {
@@ -35,7 +35,8 @@ TEST(DecodeAttentionPoint, StreamsTheCacheOnce) {
   EXPECT_GE(p.base, p.least);
   EXPECT_EQ(p.least, p.memory);
   // At the data sheet's bandwidth: what is not reached of it is the surface's.
-  EXPECT_NEAR((p.base - decode_attention_family().setup()).value(), p.memory.value(), 1e-8);
+  EXPECT_NEAR((p.base - decode_attention_family().fill_and_drain()).value(), p.memory.value(),
+              1e-8);
 }
 
 TEST(DecodeAttentionPoint, ASmallCacheIsWarmWhereTheCallWasRepeated) {

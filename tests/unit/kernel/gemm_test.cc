@@ -25,7 +25,7 @@ TEST(GemmPoint, RooflineOfTheDataSheet) {
   EXPECT_GE(p.base, p.compute);
   // 1024 tiles of 128 x 256 in 8 waves of 132: 3 % of the last one is idle, and the bytes are a
   // seventh of the time.
-  EXPECT_LT((p.base - gemm_family().setup()).value(), 1.06 * p.compute.value());
+  EXPECT_LT((p.base - gemm_family().fill_and_drain()).value(), 1.06 * p.compute.value());
 }
 
 TEST(GemmPoint, RowsAreComputedInWholeTiles) {
@@ -51,13 +51,13 @@ TEST(GemmPoint, NumberFormatsWithoutHardwareAreWidened) {
 TEST(GemmClasses, SixteenBitFormatsAreOneClassAndNarrowOnesHaveSubstitutes) {
   const KernelFamily& f = gemm_family();
   EXPECT_EQ(f.class_of(product(1, 1, 1, Format::kFp16)), f.class_of(product(1, 1, 1)));
-  for (const KernelFamily::KernelClass& c : f.classes()) EXPECT_FALSE(c.choices.empty());
+  for (const KernelClass& c : f.classes()) EXPECT_FALSE(c.sources.empty());
   const auto& fp8_block =
       f.classes()[static_cast<std::size_t>(f.class_of(product(1, 1, 1, Format::kFp8Block)))];
-  ASSERT_GE(fp8_block.choices.size(), 2u);
-  EXPECT_EQ(fp8_block.choices[0].name, "fp8_block");
-  EXPECT_EQ(fp8_block.choices[1].name, "fp8");
-  EXPECT_GT(fp8_block.choices[1].error, 0);
+  ASSERT_GE(fp8_block.sources.size(), 2u);
+  EXPECT_EQ(fp8_block.sources[0].name, "fp8_block");
+  EXPECT_EQ(fp8_block.sources[1].name, "fp8");
+  EXPECT_GT(fp8_block.sources[1].error, 0);
 }
 
 TEST(GemmRead, LeavesOutHostBoundAndSupersededRows) {

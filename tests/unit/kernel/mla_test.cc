@@ -18,7 +18,7 @@ LatentAttentionCore decode(std::int64_t batch, double context, int heads) {
 
 std::string class_of(const LatentAttentionCore& a) {
   const KernelFamily& f = latent_core_family();
-  return f.classes()[static_cast<std::size_t>(f.class_of(a))].choices.front().name;
+  return f.classes()[static_cast<std::size_t>(f.class_of(a))].sources.front().name;
 }
 
 TEST(LatentCore, DecodeReadsTheLatentOnce) {

@@ -21,7 +21,7 @@ MoeExperts mixtral(std::int64_t tokens) {
 
 std::string class_of(const MoeExperts& m) {
   const KernelFamily& f = moe_family();
-  return f.classes()[static_cast<std::size_t>(f.class_of(m))].choices.front().name;
+  return f.classes()[static_cast<std::size_t>(f.class_of(m))].sources.front().name;
 }
 
 TEST(MoeFamily, RooflineIsThatOfTheOp) {
@@ -56,9 +56,9 @@ TEST(MoeFamily, ClassTellsFormatSpreadAndSkew) {
 
 TEST(MoeFamily, EveryClassHasASubstitute) {
   for (const auto& c : moe_family().classes()) {
-    EXPECT_GE(c.choices.size(), 3u);
-    EXPECT_EQ(c.choices.front().error, 0);
-    for (std::size_t i = 1; i < c.choices.size(); ++i) EXPECT_GT(c.choices[i].error, 0);
+    EXPECT_GE(c.sources.size(), 3u);
+    EXPECT_EQ(c.sources.front().error, 0);
+    for (std::size_t i = 1; i < c.sources.size(); ++i) EXPECT_GT(c.sources[i].error, 0);
   }
 }
 

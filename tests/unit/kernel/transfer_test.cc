@@ -58,7 +58,7 @@ class ChooseSurface : public testing::Test {
     return served_.surface ? served_.gpu + " " + served_.surface->kernel_class : "none";
   }
 
-  KernelFamily::KernelClass wanted_{{{"fp8", 1, 0}, {"bf16", 1.1, 0.15}}};
+  KernelClass wanted_{{{"fp8", 1, 0}, {"bf16", 1.1, 0.15}}};
   std::vector<MeasuredGpu> measured_;
   std::map<std::string, SurfaceFile> files_;
   ServingSurface served_;
@@ -186,9 +186,9 @@ TEST(CarriedOverProducts, LaterGenerationsBeginSooner) {
   const Op op = g;
   const KernelPoint there = gemm_family().point(op, a100, true),
                     here = gemm_family().point(op, h100, true);
-  EXPECT_NEAR(gemm_family().setup().value(), 3e-6, 1e-12);
-  EXPECT_NEAR(carried_over(1.2, op, here, h100, there, a100, gemm_family().setup() * 0.25), 0.9,
-              0.01);
+  EXPECT_NEAR(gemm_family().fill_and_drain().value(), 3e-6, 1e-12);
+  EXPECT_NEAR(carried_over(1.2, op, here, h100, there, a100, gemm_family().fill_and_drain() * 0.25),
+              0.9, 0.01);
 }
 
 TEST(CarriedOverExperts, AQuarterOfThePassesFollowsTheBandwidthWithinAGeneration) {
