@@ -141,8 +141,8 @@ class Replica {
   // Those that wait, run, or were evicted while a step under way makes a token of them.
   void list_requests(std::vector<std::uint32_t>& out) const;
   // While it tells of tokens together: whose they are.
-  void list_lockstep(std::vector<std::uint32_t>& out) const {
-    state_.lockstep.list_ending(state_, out);
+  void list_decode_group(std::vector<std::uint32_t>& out) const {
+    state_.decode_group.list_ending(state_, out);
   }
   const EngineState& state() const { return state_; }
   const ReplicaCounts& counts() const { return counts_; }
@@ -153,8 +153,9 @@ class Replica {
     std::int32_t tokens;
   };
   struct Step {
-    std::vector<Made> tokens;   // of sequences that get any; 0: the last one, together with others
-    std::int64_t together = 0;  // sequences that get one together with others
+    std::vector<Made>
+        tokens;  // of sequences that get any; 0: the last one, as a member of the decode group
+    std::int64_t group = 0;  // members of the decode group, each of which gets one
     StepShape shape;
     std::vector<PromptChunk> chunks;
     SimTime loading;
@@ -172,11 +173,11 @@ class Replica {
   SimTime bring_in_blocks(SimTime now);
   // What a sequence that computes its last token and `drafts` makes.
   std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
-  void add_together(Step& step);
+  void add_decode_group(Step& step);
   // StepShape::decode_idle, of the contexts in longest_.
   void add_idle(StepShape& shape);
-  // The lockstep was dissolved: the steps under way list its members one by one.
-  void separate();
+  // The decode_group was dissolved: the steps under way list its members one by one.
+  void list_former_members();
   void sort_as_they_run(Step& step) const;
   void finish(Slot slot, SimTime now);
   void resume();

@@ -407,7 +407,7 @@ Slot EngineState::admit(std::int32_t new_tokens) {
 void EngineState::run(Slot slot) {
   at(slot).ticket = tickets_++;
   running.push_back(slot);
-  lockstep.run(slot);
+  decode_group.run(slot);
 }
 
 Slot EngineState::evict_running(std::size_t i, std::vector<Slot>& evicted) {
