@@ -8,7 +8,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/serving/cluster/front_door.h"
-#include "orrery/serving/cluster/lanes.h"
+#include "orrery/serving/cluster/independent_engines.h"
 
 namespace orrery {
 namespace {
@@ -479,8 +479,8 @@ SimulationResult simulate(const SimulationConfig& config, const RequestLoad& loa
   check_load(load);
   auto router = make_router(config.router, config.seed);
   auto decode_router = make_router(config.decode_router, config.seed + 1);
-  if (BlindRouter* blind = lane_router(config, load, *router, timers))
-    return simulate_lanes(config, load, timers, *blind);
+  if (BlindRouter* blind = independent_router(config, load, *router, timers))
+    return simulate_independently(config, load, timers, *blind);
   return Simulation(config, load, timers, std::move(router), std::move(decode_router)).run();
 }
 

@@ -70,7 +70,7 @@ class ReplicaObserver {
   // Its next token, or several that a step made together. `first`: the first of all; `before`: when
   // the one before came.
   virtual void token(std::uint32_t request, SimTime now, SimTime before, bool first) = 0;
-  // The next tokens of so many sequences (`from` lists them now), none of which is a first one.
+  // The next tokens of so many sequences (DecodeGroup::list_ending of `from` names them), none of which is a first one.
   virtual void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) = 0;
   virtual void finished(std::uint32_t request, SimTime now) = 0;
   // Prefill and decode apart: the prompt is done, its KV cache can be fetched.
@@ -140,10 +140,6 @@ class Replica {
   std::int64_t prompt_ahead() const { return prompt_ahead_; }
   // Those that wait, run, or were evicted while a step under way makes a token of them.
   void list_requests(std::vector<std::uint32_t>& out) const;
-  // While it tells of tokens together: whose they are.
-  void list_decode_group(std::vector<std::uint32_t>& out) const {
-    state_.decode_group.list_ending(state_, out);
-  }
   const EngineState& state() const { return state_; }
   const ReplicaCounts& counts() const { return counts_; }
 
