@@ -103,14 +103,14 @@ TEST(IndependentEngines, AreWhatTheEventsOfAllEnginesTogetherGiveOnAnyNumberOfTh
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const Service s = random_service(seed);
     PlainTimer alone(true), many(false);
-    const SimulationResult together = simulate(s.config, s.load, alone);
+    const SimulationResult at_once = simulate(s.config, s.load, alone);
     for (const std::size_t threads : {1, 4}) {
       const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
-      ASSERT_NO_FATAL_FAILURE(expect_same(together, simulate(s.config, s.load, many), seed));
+      ASSERT_NO_FATAL_FAILURE(expect_same(at_once, simulate(s.config, s.load, many), seed));
     }
-    several += together.replicas.size() > 1;
-    evictions += together.total().evictions;
-    for (const RequestRecord& r : together.records) turned_away += r.outcome != Outcome::kDone;
+    several += at_once.replicas.size() > 1;
+    evictions += at_once.total().evictions;
+    for (const RequestRecord& r : at_once.records) turned_away += r.outcome != Outcome::kDone;
   }
   // The cases must contain what they are meant to test.
   EXPECT_GT(several, 250);

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <stdexcept>
 
-#include "orrery/serving/cluster/front_door.h"
+#include "orrery/serving/cluster/admission.h"
 
 namespace orrery {
 namespace {
@@ -84,11 +84,11 @@ void deal(const SimulationConfig& config, const RequestLoad& load, BlindRouter& 
           std::vector<IndependentEngine>& engines, std::vector<RequestRecord>& records) {
   std::vector<std::uint32_t> fitting(engines.size());
   for (std::size_t i = 0; i < engines.size(); ++i) fitting[i] = static_cast<std::uint32_t>(i);
-  FrontDoor door(config, load, load.requests.size());
-  while (!door.empty()) {
-    const std::size_t i = door.next();
-    const SimTime now = door.time();
-    if (!door.enter(records[i])) continue;
+  Admission admission(config, load, load.requests.size());
+  while (!admission.empty()) {
+    const std::size_t i = admission.next();
+    const SimTime now = admission.time();
+    if (!admission.enter(records[i])) continue;
     const Request& r = load.requests[i];
     const auto request = static_cast<std::uint32_t>(i);
     if (!config.others.empty()) {
@@ -112,7 +112,7 @@ BlindRouter* independent_router(const SimulationConfig& c, const RequestLoad& lo
   if (engines < 2 || !serves(c) || !std::all_of(c.others.begin(), c.others.end(), serves) ||
       c.autoscale.on() || c.failures.any() || c.beams.on() || c.max_concurrency > 0 || c.steps ||
       !load.follow_ups.empty() || !std::all_of(timers.begin(), timers.end(), [](StepTimer* t) {
-        return t->beside(0) != nullptr;
+        return t->for_thread(0) != nullptr;
       }))
     return nullptr;
   return router.blind();
@@ -135,7 +135,7 @@ SimulationResult simulate_independently(const SimulationConfig& config, const Re
   std::vector<Tally> tallies(workers, Tally(result.records));
   std::vector<std::vector<StepTimer*>> own(workers, {timers.begin(), timers.end()});
   for (std::size_t w = 1; w < workers; ++w) {
-    for (StepTimer*& t : own[w]) t = t->beside(w - 1);
+    for (StepTimer*& t : own[w]) t = t->for_thread(w - 1);
   }
   std::atomic<std::size_t> next = 0;
   // Isolated: a worker that waits for the others takes up nothing else meanwhile.

@@ -53,7 +53,7 @@ struct ReplicaConfig {
 
   // That the KV memory of a rank holds, if no window gives any back.
   std::int64_t kv_tokens() const {
-    return kv_blocks / (kv.groups.apart() ? 1 : kv.groups.count()) * limits.block_size;
+    return kv_blocks / (kv.groups.separate_pools() ? 1 : kv.groups.count()) * limits.block_size;
   }
   bool adapters() const { return limits.max_loras > 0 || kv.adapter_blocks > 0; }
 };

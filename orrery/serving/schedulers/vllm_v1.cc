@@ -149,7 +149,7 @@ class VllmV1 : public Scheduler {
       } else if (n > budget_ && (!first || n <= l.max_num_batched_tokens)) {
         break;
       }
-      const std::int64_t free = engine.free_beside_prefix();
+      const std::int64_t free = engine.free_after_prefix();
       if (l.reserve_full && engine.needed_at_once(s.tokens) > free) break;
       if (engine.blocks_for(cached + n) - engine.prefix_blocks() > free) break;
       if (!engine.place(engine.at(slot))) break;

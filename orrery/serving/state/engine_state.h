@@ -58,7 +58,7 @@ struct KvOptions {
   std::int64_t adapter_blocks = 0;
   // Groups of layers with blocks of their own from the one pool; those outside of a sliding window
   // are given back. Several REQUIRE none of the above, and a scheduler that counts so (vllm,
-  // trtllm, trtllm-max-utilization; sglang where they have two pools, KvGroups::apart).
+  // trtllm, trtllm-max-utilization; sglang where they have two pools, KvGroups::separate_pools).
   KvGroups groups;
   bool whole_prompts = false;  // the scheduler takes blocks for a whole prompt when it admits it
 };
@@ -185,7 +185,7 @@ class EngineState {
     return needed_until(s.cached_at_end(), s.room);
   }
   // Blocks that taking it leaves free for others.
-  std::int64_t free_beside_prefix() const;
+  std::int64_t free_after_prefix() const;
 
   // Blocks for `new_tokens` beyond those computed; false, and nothing taken, if there are too few.
   bool grow(Sequence& s, std::int32_t new_tokens) {
