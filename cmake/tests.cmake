@@ -1,7 +1,6 @@
 # Test programs, one a folder, and one ctest entry a program. Each knows, as string macros:
-#   ORRERY_SOURCE_DIR  the root of the source tree
-#   ORRERY_SHARED_DIR  the folder of measured tables; the accuracy suite is skipped where it is absent
-#   ORRERY_PROGRAM     the built program (golden and accuracy suites)
+#   ORRERY_SOURCE_DIR the root of the source tree
+#   ORRERY_PROGRAM    the built program (golden and accuracy suites)
 # Their files are compiled without optimisation and without sanitizers: a third less time, and the trees dev and asan
 # have the same objects, which ccache compiles once.
 enable_testing()
@@ -13,8 +12,7 @@ add_library(orrery_test_options INTERFACE)
 target_link_libraries(orrery_test_options INTERFACE GTest::gtest_main GTest::gmock rapidcheck_gtest)
 target_compile_options(orrery_test_options INTERFACE -O0)
 target_compile_definitions(orrery_test_options INTERFACE
-  ORRERY_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-  ORRERY_SHARED_DIR="${ORRERY_SHARED_DIR}")
+  ORRERY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
 # What most test files include, compiled once: a third of the time of each.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_headers.cc CONTENT "")
@@ -38,8 +36,8 @@ function(orrery_test program folder)
   set(temporary ${PROJECT_BINARY_DIR}/tests/tmp/${program})
   file(MAKE_DIRECTORY ${temporary})
   if(program STREQUAL accuracy_tests)  # looks for the tables when it is run, not when it is configured
-    add_test(NAME ${program} COMMAND sh -c "test -d '${ORRERY_SHARED_DIR}/data' || { \
-      echo 'skipped: no measured tables at ${ORRERY_SHARED_DIR}/data'; exit 77; }; \
+    add_test(NAME ${program} COMMAND sh -c "data=\"\${ORRERY_DATA:-${ORRERY_DATA_DIR}}\"; test -d \"\$data\" || { \
+      echo \"skipped: no measured tables at \$data\"; exit 77; }; \
       exec $<TARGET_FILE:${program}> --gtest_brief=1")
     set_tests_properties(${program} PROPERTIES SKIP_RETURN_CODE 77)
   else()

@@ -8,6 +8,7 @@
 
 #include "apps/cli/flags/help.h"
 #include "apps/cli/verbs/verbs.h"
+#include "apps/cli/version.h"
 #include "orrery/base/error.h"
 
 namespace {
@@ -19,7 +20,8 @@ int run(int argc, char** argv) {
       "orrery");
   program.formatter(std::make_shared<HelpFormatter>());
   program.set_help_flag("-h,--help", "this text");
-  program.set_version_flag("--version", ORRERY_VERSION, "the program's version");
+  program.set_version_flag("--version", version_text(),
+                           "the program's version and the commit it was built from");
   program.require_subcommand(1);
   program.footer(
       fmt::format("Examples:\n"

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "orrery/base/csv.h"
+#include "orrery/base/data_folder.h"
 #include "orrery/flow/chakra/astra_sim.h"
 
 namespace orrery {
@@ -21,7 +22,7 @@ TEST(AstraSimAccuracy, EveryCongestionAwareRowIsReproduced) {
       {"all_to_all", Collective::Kind::kAllToAll}};
   const std::map<std::string, Wiring, std::less<>> wirings = {
       {"Ring", Wiring::kRing}, {"FullyConnected", Wiring::kMesh}, {"Switch", Wiring::kSwitch}};
-  CsvReader csv(ORRERY_SHARED_DIR "/data/network/astra_sim.csv");
+  CsvReader csv(data_folder() / "network/astra_sim.csv");
   const int backend = csv.column("backend"), topology = csv.column("topology"),
             npus = csv.column("n_npus"), bandwidth = csv.column("bandwidth"),
             latency = csv.column("latency_ns"), algorithm = csv.column("algorithm"),

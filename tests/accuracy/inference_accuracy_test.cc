@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "orrery/base/data_folder.h"
 #include "orrery/validate/judge/inference.h"
 
 namespace orrery {
@@ -25,7 +26,7 @@ double median_error(const ValidationReport& report, const std::string& table,
 }
 
 TEST(Accuracy, SingleRequestsAndBatches) {
-  const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data/inference";
+  const std::filesystem::path data = data_folder() / "inference";
   if (!std::filesystem::exists(data))
     GTEST_SKIP() << data << " is absent: no measured rows to compare with";
   const ValidationReport report = validate_inference(data, "", Bundle());

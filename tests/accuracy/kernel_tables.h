@@ -5,13 +5,12 @@
 #include <filesystem>
 #include <string_view>
 
+#include "orrery/base/data_folder.h"
 #include "orrery/kernel/families/family.h"
 
 namespace orrery {
 
-inline std::filesystem::path kernel_tables() {
-  return std::filesystem::path(ORRERY_SHARED_DIR) / "data/kernels";
-}
+inline std::filesystem::path kernel_tables() { return data_folder() / "kernels"; }
 
 // REQUIRES that there is one of this name.
 inline const KernelFamily& family_called(std::string_view name) {

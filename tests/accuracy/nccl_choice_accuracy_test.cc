@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/csv.h"
+#include "orrery/base/data_folder.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/network/collectives/nccl_tuner.h"
 #include "orrery/network/fit/measured_place.h"
@@ -12,7 +13,7 @@ namespace {
 TEST(NcclChoiceAccuracy, TheAlgorithmIsTheOneThatTheSourceNames) {
   const Catalog catalog;
   const std::string beginning = "default(";
-  CsvReader csv(ORRERY_SHARED_DIR "/data/network/measured.csv");
+  CsvReader csv(data_folder() / "network/measured.csv");
   const int collective = csv.column("collective"), gpu = csv.column("gpu"),
             ranks = csv.column("n_gpus"), nodes = csv.column("nodes"),
             fabric = csv.column("fabric"), tuning = csv.column("tuning"),

@@ -6,13 +6,14 @@
 #include <map>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/data_folder.h"
 #include "orrery/network/fit/network_fit.h"
 
 namespace orrery {
 namespace {
 
 const NetworkFit& fitted() {
-  static const NetworkFit fit = fit_network(ORRERY_SHARED_DIR "/data", Bundle());
+  static const NetworkFit fit = fit_network(data_folder(), Bundle());
   return fit;
 }
 

@@ -1,5 +1,6 @@
 // NeuSight's labels of inference and training, composed op by op, beside NeuSight's own
 // predictions of the same rows; skipped where the tables are absent.
+#include "orrery/base/data_folder.h"
 #include "orrery/validate/judge/neusight.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace orrery {
 namespace {
 
 TEST(NeusightAccuracy, EveryDeviceIsBelowNeusightsError) {
-  const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data/training";
+  const std::filesystem::path data = data_folder() / "training";
   if (!std::filesystem::exists(data))
     GTEST_SKIP() << data << " is absent: no measured rows to compare with";
   const ValidationReport report = validate_neusight(data, "", Bundle());

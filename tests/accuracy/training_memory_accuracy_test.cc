@@ -5,13 +5,14 @@
 
 #include <filesystem>
 
+#include "orrery/base/data_folder.h"
 #include "orrery/validate/judge/training_memory.h"
 
 namespace orrery {
 namespace {
 
 TEST(TrainingMemoryAccuracy, SourcesLeftOut) {
-  const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data/training";
+  const std::filesystem::path data = data_folder() / "training";
   if (!std::filesystem::exists(data))
     GTEST_SKIP() << data << " is absent: no measured rows to compare with";
   std::vector<const ValidationRow*> rows;

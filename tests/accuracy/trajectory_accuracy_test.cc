@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "orrery/base/csv.h"
+#include "orrery/base/data_folder.h"
 #include "orrery/scenario/runner.h"
 
 namespace orrery {
@@ -41,8 +42,7 @@ std::vector<double> simulated(const Point& p, std::size_t seconds) {
 
 // Sum of |predicted - measured| over the sum of the measured.
 double difference(const std::string& run, const std::string& scenario) {
-  const std::filesystem::path dir =
-      std::filesystem::path(ORRERY_SHARED_DIR) / "data/inference/request_level" / run;
+  const std::filesystem::path dir = data_folder() / "inference/request_level" / run;
   const RequestLoad load = load_of(dir / "workload.csv.gz");
   std::vector<double> measured;
   CsvReader csv(dir / "throughput.csv");
@@ -66,9 +66,7 @@ double difference(const std::string& run, const std::string& scenario) {
   return off / sum;
 }
 
-bool absent() {
-  return !std::filesystem::exists(std::filesystem::path(ORRERY_SHARED_DIR) / "data/inference");
-}
+bool absent() { return !std::filesystem::exists(data_folder() / "inference"); }
 
 TEST(Accuracy, PrefillAndDecodeApartOverTime) {
   if (absent()) GTEST_SKIP() << "no measured rows to compare with";

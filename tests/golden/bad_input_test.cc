@@ -381,7 +381,7 @@ TEST(BadFit, PointsWithoutATable) {
   expect_refused("fit --gpu mi300x --from '" + s.file("p.csv", "m,latency_us\n1,2\n") + "'",
                  kBadInput, HasSubstr("gemm (dtype m n k)"));
   expect_refused("fit", kBadInput, HasSubstr("expected kernels"));
-  expect_refused("fit kernels", kBadInput, HasSubstr("--data"));
+  expect_refused("fit kernels", kBadInput, HasSubstr("--date"));
 }
 
 // Issue 6: every rule of a training layout, by flags.

@@ -103,6 +103,11 @@ TEST(Faces, FlagsWinOverSetOverFile) {
   EXPECT_EQ(json::parse(run_program(ask + "--set workload.batch=8 --batch 4").out)["batch"], 4);
 }
 
+TEST(Faces, VersionNamesTheCommit) {
+  EXPECT_THAT(run_program("--version").out,
+              testing::MatchesRegex("orrery 0\\.1\\.0 \\(([0-9a-f]+|unknown commit)\\)\n"));
+}
+
 TEST(Faces, ListsAndFactsInEveryForm) {
   for (const char* kind : {"models", "gpus", "engines"}) {
     const std::string ask = std::string("list ") + kind + " -o ";

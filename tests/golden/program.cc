@@ -11,11 +11,12 @@
 
 namespace orrery::golden {
 
-Result run_program(const std::string& arguments) {
+Result run_program(const std::string& arguments, const std::string& environment) {
   const Scratch scratch;
   const std::string out = scratch.path() / "out", err = scratch.path() / "err";
-  const std::string command = "cd '" ORRERY_SOURCE_DIR "' && '" ORRERY_PROGRAM "' " + arguments +
-                              " >'" + out + "' 2>'" + err + "' </dev/null";
+  const std::string command = "cd '" ORRERY_SOURCE_DIR "' && " + environment +
+                              " '" ORRERY_PROGRAM "' " + arguments + " >'" + out + "' 2>'" + err +
+                              "' </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
 }

@@ -13,8 +13,9 @@ struct Result {
   std::string out, err;
 };
 
-// `arguments` as a shell reads them, from the root of the source tree.
-Result run_program(const std::string& arguments);
+// `arguments` as a shell reads them, from the root of the source tree; `environment`: assignments
+// of the shell before the program, "ORRERY_DATA=/tmp".
+Result run_program(const std::string& arguments, const std::string& environment = "");
 
 // What stands before the arguments where a file shows a command and what it prints.
 inline constexpr std::string_view kPrompt = "$ orrery ";

@@ -55,8 +55,7 @@ class Validate : public testing::Test {
 TEST_F(Validate, TheReportNamesRowsNoiseRefusalsAndWhatIsAbsent) {
   const Result r = run_program(all() + "-o md");
   ASSERT_EQ(r.code, 0) << r.err;
-  EXPECT_THAT(r.out, AllOf(HasSubstr("# Accuracy\n"),
-                           HasSubstr("`orrery validate all --data " + data_.path().string()),
+  EXPECT_THAT(r.out, AllOf(HasSubstr("# Accuracy\n"), HasSubstr("`orrery validate all`"),
                            HasSubstr("\n## network\n"), HasSubstr("measured.csv:2, all_reduce of"),
                            HasSubstr("| network measured: 128 MiB and more, alpha-beta | 2 |")));
   // 3900 and 4100 us of the same question: the best answer is 4000.
@@ -175,6 +174,17 @@ TEST_F(Validate, WhatCannotBeComparedEndsInOneMessage) {
   refused(all() + "--table measured", "--table");
   refused(all() + "-o csv --html x.html", "--html");
   refused("validate all --data '" + (data_.path() / "network").string() + "'", "no tables");
+}
+
+TEST_F(Validate, TheTablesAreWhereTheEnvironmentSays) {
+  const std::string here = "ORRERY_DATA='" + data_.path().string() + "'";
+  EXPECT_EQ(run_program("validate all -o md", here).out, run_program(all() + "-o md").out);
+  const Result r = run_program("validate kernels", here);
+  EXPECT_EQ(r.code, 2);
+  EXPECT_THAT(r.err, AllOf(HasSubstr((data_.path() / "kernels").string()), HasSubstr("--data"),
+                           HasSubstr("ORRERY_DATA")));
+  EXPECT_EQ(run_program("fit kernels --date 2026-01-01", here).err,
+            "orrery: " + r.err.substr(r.err.find('/')));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "apps/cli/output/output.h"
+#include "apps/cli/verbs/measured_tables.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
@@ -24,6 +25,13 @@ struct FitOptions {
   std::string area, data, family, out = "catalog", date;
   std::string gpu, from, framework;  // of points
 };
+
+// The sub-folder of the measured tables that an area is fitted on; of `network` all of them.
+std::string tables_of(const std::string& area) {
+  if (area == "network") return "";
+  if (area == "engines" || area == "services") return "inference";
+  return area == "training-memory" ? "training" : area;
+}
 
 void write_below(const std::string& out, const std::string& path, const std::string& text) {
   const std::filesystem::path file = std::filesystem::path(out) / path;
@@ -146,8 +154,8 @@ void add_fit(CLI::App& program, Context& context) {
                   "--gpu and --from)");
   app->add_option(
          "--data", o->data,
-         "folder of tables: data/kernels (kernels), data (network), data/inference "
-         "(engines, services), data/layers (layers), data/training (training, training-memory)")
+         "folder of the measured tables [kernels, inference, layers or training below ORRERY_DATA, "
+         "by AREA; network: all of it; see docs/data.md]")
       ->type_name("DIR");
   app->add_option("--family", o->family, "only this kernel family")->type_name("NAME");
   app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD); kernels and engines")
@@ -163,9 +171,9 @@ void add_fit(CLI::App& program, Context& context) {
   app->add_option("-o,--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
   app->footer(
       "Examples:\n"
-      "  orrery fit kernels --data ../shared/data/kernels --date 2026-11-22\n"
+      "  orrery fit kernels --date 2026-11-22\n"
       "  orrery fit points --gpu mi300x --from gemm-points.csv --out my-facts\n"
-      "  orrery fit training --data ../shared/data/training --date 2026-11-22");
+      "  orrery fit training --date 2026-11-22 --out my-facts");
   app->callback([o, &context] {
     const std::vector<std::string> areas = {"kernels", "network",  "engines",         "services",
                                             "layers",  "training", "training-memory", "points"};
@@ -184,11 +192,12 @@ void add_fit(CLI::App& program, Context& context) {
                       "got '{}'{}",
                       o->area, did_you_mean(o->area, areas)));
     }
-    if (o->data.empty()) throw InputError("fit: --data is missing");
+    if (o->area != "network" && o->date.empty())
+      throw InputError("fit: --date is missing; it is written into the recipe");
+    if (o->data.empty()) o->data = measured_tables(tables_of(o->area));
     if (!std::filesystem::is_directory(o->data))
       throw InputError(fmt::format("{}: no such directory", o->data));
     if (o->area == "network") return fit_network_constants(*o, context.bundle());
-    if (o->date.empty()) throw InputError("fit: --date is missing; it is written into the recipe");
     if (o->area == "kernels") return fit_kernel_surfaces(*o, context.bundle());
     if (o->area == "layers") {
       const auto files = fit_layers(o->data, o->date, context.bundle());

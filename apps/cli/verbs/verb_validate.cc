@@ -6,6 +6,7 @@
 
 #include "apps/cli/output/output.h"
 #include "apps/cli/output/output_accuracy.h"
+#include "apps/cli/verbs/measured_tables.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/validate/judge/areas.h"
@@ -125,8 +126,7 @@ void print_report(const ValidateOptions& o, const Bundle& bundle) {
       o.all()
           ? validate_all(o.data, bundle)
           : std::vector{accuracy_of(validation_area(o.area), o.data, kernel_options(o), bundle)};
-  const Document d =
-      accuracy_document(areas, fmt::format("orrery validate {} --data {}", o.area, o.data));
+  const Document d = accuracy_document(areas, fmt::format("orrery validate {}", o.area));
   if (!o.html.empty()) write_file(o.html, d.html(), "--html");
   if (o.output == "json") {
     fmt::print("{}\n", nlohmann::ordered_json{{"areas", to_json(areas)}}.dump(1));
@@ -190,13 +190,14 @@ bool compare(const ValidateOptions& o, const Bundle& bundle) {
   return std::all_of(changes.begin(), changes.end(), [](const TableChange& c) { return c.same(); });
 }
 
-void validate(const ValidateOptions& o, Context& context) {
-  if (!o.all()) validation_area(o.area);
+void validate(ValidateOptions o, Context& context) {
+  const std::string folder = o.all() ? "" : validation_area(o.area).folder;
   if (o.all() && !o.table.empty()) throw InputError("validate all: --table is of one area");
   const bool page = !o.html.empty() || o.output == "html";
   if (page && !o.baseline.empty()) throw InputError("validate --baseline: there is no page of it");
   if (!o.html.empty() && o.output == "csv")
     throw InputError("validate -o csv: --html is beside the report");
+  if (o.data.empty()) o.data = measured_tables(folder);
   const Bundle bundle = context.bundle();
   if (!o.baseline.empty()) {
     if (!compare(o, bundle)) context.exit_code = kChangedCode;
@@ -222,11 +223,9 @@ void add_validate(CLI::App& program, Context& context) {
          "all, kernels, layers, steps, inference, serving, network, training, training-memory "
          "or neusight")
       ->required();
-  app->add_option(
-         "--data", o->data,
-         "folder in the layout of the shared data, such as data/inference; all: the folder "
-         "above")
-      ->required()
+  app->add_option("--data", o->data,
+                  "folder of the measured tables of AREA; of all: the folder above those "
+                  "[the area's folder below ORRERY_DATA, see docs/data.md]")
       ->type_name("DIR");
   app->add_option("--table", o->table, "only this table")->type_name("NAME");
   app->add_option("--tier", o->tier,
@@ -261,10 +260,10 @@ void add_validate(CLI::App& program, Context& context) {
       "Exit code 5: a prediction differs from the baseline's by more than 0.1 %, or\n"
       "rows were gained or lost.\n"
       "Examples:\n"
-      "  orrery validate all --data ../shared/data\n"
-      "  orrery validate all --data ../shared/data -o md --html all.html > all.md\n"
-      "  orrery validate all --data ../shared/data -o csv > before.csv\n"
-      "  orrery validate all --data ../shared/data --baseline before.csv");
+      "  orrery validate inference\n"
+      "  orrery validate all -o md --html all.html > all.md\n"
+      "  orrery validate all -o csv > before.csv\n"
+      "  orrery validate all --baseline before.csv");
   app->callback([o, &context] { validate(*o, context); });
 }
 

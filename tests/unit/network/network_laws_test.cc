@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "orrery/base/data_folder.h"
 #include "orrery/base/error.h"
 #include "orrery/network/collectives/cost.h"
 #include "orrery/network/collectives/make_network.h"
@@ -218,7 +219,7 @@ TEST(NetworkLaw, SaneAtAHundredThousandGpus) {
 
 // The fit makes the catalog's files again (within what another machine's arithmetic may change).
 TEST(NetworkFit, MakesTheCatalogAgain) {
-  const std::filesystem::path data = std::filesystem::path(ORRERY_SHARED_DIR) / "data";
+  const std::filesystem::path data = data_folder();
   if (!std::filesystem::exists(data)) GTEST_SKIP() << "no measured tables";
   const auto files = fit_network(data, Bundle()).files;
   const std::vector<FabricConstants> stored = load_network_constants(Bundle());
