@@ -1,7 +1,7 @@
 // The flow level: whole simulations from the topology's plan to the times, as a user asks.
 #include <benchmark/benchmark.h>
 
-#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/collectives/flow_collectives.h"
 #include "orrery/flow/simulation/flow_simulation.h"
 #include "orrery/flow/topology/topology_build.h"
 

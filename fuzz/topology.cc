@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "fuzz/refusal.h"
-#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/collectives/flow_collectives.h"
 #include "orrery/flow/simulation/flow_simulation.h"
 #include "orrery/flow/topology/topology_file.h"
 

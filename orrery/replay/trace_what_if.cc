@@ -14,7 +14,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/kernel/tiers/kernel_model.h"
-#include "orrery/network/collectives/cost.h"
+#include "orrery/network/algorithms/cost.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/replay/traced_op.h"
 

@@ -30,14 +30,15 @@ Collective::Kind kind_of(const std::string& name) {
 
 std::vector<std::string> algorithm_choices() {
   std::vector<std::string> names = {"auto"};
-  for (const std::string& name : nccl_algorithm_names()) names.push_back(name);
+  for (const std::string& name : collective_algorithm_names(AlgorithmModel::kTuner))
+    names.push_back(name);
   names.emplace_back(kHierarchical);
   return names;
 }
 
 std::vector<std::string> protocol_choices() {
   std::vector<std::string> names = {"auto"};
-  for (const std::string& name : nccl_protocol_names()) names.push_back(name);
+  for (const std::string& name : collective_protocol_names()) names.push_back(name);
   return names;
 }
 
@@ -78,8 +79,9 @@ void check_equal_nodes(const Asked& a, std::string_view what) {
   }
 }
 
-NcclForced forced_by(const CollectiveQuestion& q) {
-  return {parse_nccl_algorithm(q.algorithm), parse_nccl_protocol(q.protocol)};
+ForcedChoice forced_by(const CollectiveQuestion& q) {
+  return {parse_collective_algorithm(q.algorithm, AlgorithmModel::kTuner),
+          parse_collective_protocol(q.protocol)};
 }
 
 // A reduce-scatter and an all-gather of the node's share around an all-reduce between the nodes.
@@ -140,7 +142,7 @@ void answer_collective(const Asked& a, std::int64_t size, const Bundle& bundle, 
     p.notes.push_back(a.network.provenance(c));
     return;
   }
-  const NcclForced forced = forced_by(q);
+  const ForcedChoice forced = forced_by(q);
   const CollectiveTime t = a.network.predict(c, forced);
   const CollectiveChoice choice = a.network.choice(c, forced);
   p.at["algorithm"] = choice.algorithm;
@@ -148,7 +150,7 @@ void answer_collective(const Asked& a, std::int64_t size, const Bundle& bundle, 
   p.at["limit"] = to_text(t.bound);
   add_time(p, t.time, bytes, t.bus_bandwidth / heaviest);
   p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c, forced).value() / kUs));
-  add_overlap(p, a, [&](const Gpu& gpu) { return library_sms(gpu, choice.algorithm == "nvls"); });
+  add_overlap(p, a, [&](const Gpu& gpu) { return library_sms(gpu, choice.nvls_kernel); });
   p.limit = choice.reason;
   p.notes.push_back(a.network.provenance(c));
 }

@@ -10,10 +10,10 @@
 #include "orrery/flow/chakra/astra_sim.h"
 #include "orrery/flow/chakra/chakra_groups.h"
 #include "orrery/flow/chakra/chakra_replay.h"
-#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/collectives/flow_collectives.h"
 #include "orrery/flow/simulation/flow_simulation.h"
 #include "orrery/flow/topology/topology_file.h"
-#include "orrery/network/collectives/cost.h"
+#include "orrery/network/algorithms/cost.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/node_runs.h"
 

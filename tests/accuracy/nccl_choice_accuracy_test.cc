@@ -4,7 +4,6 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/data_folder.h"
 #include "orrery/network/collectives/make_network.h"
-#include "orrery/network/collectives/nccl_tuner.h"
 #include "orrery/network/fit/measured_place.h"
 
 namespace orrery {
@@ -23,8 +22,8 @@ TEST(NcclChoiceAccuracy, TheAlgorithmIsTheOneThatTheSourceNames) {
     const std::string text(csv.text(tuning));
     if (!text.starts_with(beginning)) continue;
     ASSERT_EQ(csv.text(collective), "all_reduce");
-    const auto named =
-        parse_nccl_algorithm(text.substr(beginning.size(), text.size() - beginning.size() - 1));
+    const auto named = parse_collective_algorithm(
+        text.substr(beginning.size(), text.size() - beginning.size() - 1), AlgorithmModel::kTuner);
     ASSERT_TRUE(named) << text;
     const int n = static_cast<int>(csv.integer(ranks));
     const auto place = measured_place(catalog, csv.text(gpu), n,

@@ -1,4 +1,4 @@
-// A network for tests of what stands above it: only predict() is asked.
+// A network without time, for tests of what uses one: derived classes override predict().
 #pragma once
 
 #include "orrery/network/collectives/network_model.h"
@@ -7,11 +7,9 @@ namespace orrery {
 
 class FakeNetwork : public NetworkModel {
  public:
+  using NetworkModel::predict;
   CollectiveTime predict(const Collective&) const override { return {}; }
   CollectiveTime predict(const Collective& c, const RankPlacement&) const override {
-    return predict(c);
-  }
-  CollectiveTime predict(const Collective& c, const NcclForced&) const override {
     return predict(c);
   }
   CollectiveTime exchange(const ExpertExchange&, Collective::Group, int) const override {
@@ -21,8 +19,6 @@ class FakeNetwork : public NetworkModel {
                           const RankPlacement&) const override {
     return {};
   }
-  CollectiveChoice choice(const Collective&, const NcclForced&) const override { return {}; }
-  Seconds bound(const Collective&, const NcclForced&) const override { return Seconds(0); }
   std::string provenance(const Collective&) const override { return "fake"; }
 };
 

@@ -67,7 +67,7 @@ std::string inner_fault(const Room& room, const Place& from, const Place& to) {
 Plan parse_plan(std::string_view text) {
   static const std::regex kRoom("([0-9]+) +([a-z]+)");
   static const std::regex kInner(" +inner +(.+)");
-  static const std::regex kFront(" +front +([a-z0-9_/]+\\.h)");
+  static const std::regex kFront(" +front +([a-z0-9_/]+\\.(?:h|def))");
   Plan plan;
   Room* room = nullptr;
   std::istringstream lines{std::string(text)};

@@ -8,10 +8,10 @@
 #include <limits>
 #include <vector>
 
-#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/collectives/flow_collectives.h"
 #include "orrery/flow/simulation/flow_simulation.h"
 #include "orrery/flow/topology/topology_build.h"
-#include "orrery/network/collectives/cost.h"
+#include "orrery/network/algorithms/cost.h"
 
 namespace orrery {
 namespace {

@@ -3,7 +3,7 @@
 // the flow level is then the least that a pattern takes.
 #include <gtest/gtest.h>
 
-#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/collectives/flow_collectives.h"
 #include "orrery/flow/simulation/flow_simulation.h"
 #include "orrery/flow/topology/topology_build.h"
 #include "tests/packet/packet_level.h"

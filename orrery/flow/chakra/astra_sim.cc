@@ -22,11 +22,11 @@ constexpr std::int64_t kMostSteps = 200'000'000;
 // What a chunk does: `steps` messages, one after the other.
 class ChunkPlan {
  public:
-  ChunkPlan(CollectiveKind kind, FlowAlgorithm algorithm, int npus, std::int64_t bytes)
+  ChunkPlan(CollectiveKind kind, CollectiveAlgorithm algorithm, int npus, std::int64_t bytes)
       : algorithm_(algorithm) {
     const std::int64_t n = npus;
     const std::int64_t share = kind == CollectiveKind::kAllGather ? bytes : bytes / n;
-    if (algorithm == FlowAlgorithm::kHalvingDoubling) {
+    if (algorithm == CollectiveAlgorithm::kHalvingDoubling) {
       const int log = std::bit_width(static_cast<unsigned>(npus)) - 1;
       // Reduce-scatter: half, a quarter, ...; all-gather: whole inputs, twice, ...
       std::int64_t size = kind == CollectiveKind::kAllGather ? bytes : bytes / 2;
@@ -43,7 +43,7 @@ class ChunkPlan {
       return;
     }
     sizes_ = {share};
-    if (algorithm == FlowAlgorithm::kDirect) {
+    if (algorithm == CollectiveAlgorithm::kDirect) {
       steps_ = kind == CollectiveKind::kAllReduce ? 2 : 1;
       reduced_ =
           kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter ? 1 : 0;
@@ -64,8 +64,9 @@ class ChunkPlan {
   // that it sends next.
   std::int64_t reduces(std::int64_t step) const {
     if (step >= reduced_) return 0;
-    return algorithm_ == FlowAlgorithm::kHalvingDoubling ? size(std::min(step + 1, steps_ - 1))
-                                                         : size(step);
+    return algorithm_ == CollectiveAlgorithm::kHalvingDoubling
+               ? size(std::min(step + 1, steps_ - 1))
+               : size(step);
   }
 
  private:
@@ -85,11 +86,12 @@ struct Event {
   }
 };
 
-void check(CollectiveKind kind, FlowAlgorithm algorithm, const AstraSimDimension& d, Bytes bytes,
-           const AstraSimSystem& s) {
-  const bool ring = algorithm == FlowAlgorithm::kRing && d.wiring != Wiring::kMesh;
-  const bool direct = algorithm == FlowAlgorithm::kDirect && d.wiring == Wiring::kMesh;
-  const bool halving = algorithm == FlowAlgorithm::kHalvingDoubling && d.wiring == Wiring::kSwitch;
+void check(CollectiveKind kind, CollectiveAlgorithm algorithm, const AstraSimDimension& d,
+           Bytes bytes, const AstraSimSystem& s) {
+  const bool ring = algorithm == CollectiveAlgorithm::kRing && d.wiring != Wiring::kMesh;
+  const bool direct = algorithm == CollectiveAlgorithm::kDirect && d.wiring == Wiring::kMesh;
+  const bool halving =
+      algorithm == CollectiveAlgorithm::kHalvingDoubling && d.wiring == Wiring::kSwitch;
   const bool known = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
                      kind == CollectiveKind::kReduceScatter ||
                      (kind == CollectiveKind::kAllToAll && !halving);
@@ -112,8 +114,8 @@ void check(CollectiveKind kind, FlowAlgorithm algorithm, const AstraSimDimension
 
 }  // namespace
 
-Seconds astra_sim_time(CollectiveKind kind, FlowAlgorithm algorithm, const AstraSimDimension& d,
-                       Bytes bytes, const AstraSimSystem& system) {
+Seconds astra_sim_time(CollectiveKind kind, CollectiveAlgorithm algorithm,
+                       const AstraSimDimension& d, Bytes bytes, const AstraSimSystem& system) {
   check(kind, algorithm, d, bytes, system);
   if (d.npus == 1) return Seconds(0);
   const ChunkPlan plan(kind, algorithm, d.npus,

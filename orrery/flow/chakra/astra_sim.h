@@ -16,7 +16,7 @@
 #pragma once
 
 #include "orrery/base/units.h"
-#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/collectives/flow_collectives.h"
 #include "orrery/flow/topology/topology_file.h"
 #include "orrery/workload/ops/op.h"
 
@@ -33,7 +33,7 @@ struct AstraSimSystem {
 // The end of the slowest NPU. Rings on a ring or a switch, direct on FullyConnected, and
 // halving-doubling on a switch; all-reduce, all-gather, reduce-scatter and (ring, direct)
 // all-to-all. InputError for what is left, and for more than 2e8 steps. One NPU takes no time.
-Seconds astra_sim_time(Collective::Kind kind, FlowAlgorithm algorithm,
+Seconds astra_sim_time(Collective::Kind kind, CollectiveAlgorithm algorithm,
                        const AstraSimDimension& dimension, Bytes bytes,
                        const AstraSimSystem& system = {});
 

@@ -19,7 +19,7 @@ Bytes part(const ChakraNode& n, std::size_t ranks) {
 }
 
 // The collective of `ranks` ranks that a node is.
-FlowCollective asked_of(const ChakraNode& n, std::size_t ranks, FlowAlgorithm algorithm) {
+FlowCollective asked_of(const ChakraNode& n, std::size_t ranks, CollectiveAlgorithm algorithm) {
   FlowCollective c;
   c.name = n.name;
   c.bytes = n.size;
@@ -40,12 +40,12 @@ FlowCollective asked_of(const ChakraNode& n, std::size_t ranks, FlowAlgorithm al
       break;
     case Comm::kAllToAll:
       c.kind = CollectiveKind::kAllToAll;
-      c.algorithm = FlowAlgorithm::kDirect;
+      c.algorithm = CollectiveAlgorithm::kDirect;
       break;
     case Comm::kBroadcast:
     case Comm::kReduce:
       c.kind = n.comm == Comm::kReduce ? CollectiveKind::kReduce : CollectiveKind::kBroadcast;
-      c.algorithm = FlowAlgorithm::kTree;
+      c.algorithm = CollectiveAlgorithm::kTree;
       break;
     case Comm::kGather:
     case Comm::kScatter:
@@ -131,7 +131,8 @@ std::vector<int> ChakraOps::collective(const ChakraNode& n, const Groups& groups
            (g.size() < 2 || g[1] == g[0] + 1) && g.size() > static_cast<std::size_t>(replay_.inner);
   });
   if (runs) c.inner = replay_.inner, c.channels = replay_.channels;
-  if (!runs && c.algorithm == FlowAlgorithm::kHierarchical) c.algorithm = FlowAlgorithm::kRing;
+  if (!runs && c.algorithm == CollectiveAlgorithm::kHierarchical)
+    c.algorithm = CollectiveAlgorithm::kRing;
   const auto [it, fresh] = sets_.try_emplace(groups, 0);
   if (fresh) it->second = collectives_.groups(groups);
   return collectives_.add(c, it->second, after);

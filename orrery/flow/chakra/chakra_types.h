@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "orrery/base/units.h"
-#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/collectives/flow_collectives.h"
 #include "orrery/workload/ops/op.h"
 
 namespace orrery {
@@ -20,8 +20,9 @@ struct ChakraReplay {
   std::vector<int> dimensions;
   // By name, the groups of ranks that it stands for.
   std::map<std::string, std::vector<std::vector<int>>> groups;
-  FlowAlgorithm algorithm = FlowAlgorithm::kRing;  // of all-reduce, all-gather, reduce-scatter
-  int inner = 1, channels = 1;                     // FlowCollective; of groups that `inner` divides
+  CollectiveAlgorithm algorithm =
+      CollectiveAlgorithm::kRing;  // of all-reduce, all-gather, reduce-scatter
+  int inner = 1, channels = 1;     // FlowCollective; of groups that `inner` divides
   std::optional<FlopsPerSecond> peak;
   std::optional<BytesPerSecond> memory_bandwidth;
   // Where set, collectives take this time on each of their ranks instead of being simulated. The

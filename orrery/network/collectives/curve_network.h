@@ -1,5 +1,5 @@
-// Collectives by fitted curves (cost.h) within a node, and by the library's tuner with fitted
-// factors (library_curve.h) between nodes: what make_network_model returns. Not for other rooms.
+// The network model that make_network_model returns: fitted curves within a node (cost.h), the library's
+// tuner with fitted factors between nodes (library_curve.h).
 #pragma once
 
 #include <array>
@@ -7,13 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "orrery/network/collectives/cost.h"
+#include "orrery/network/algorithms/cost.h"
+#include "orrery/network/collectives/library_curve.h"
 #include "orrery/network/collectives/nccl_graph.h"
 #include "orrery/network/collectives/network_constants.h"
 #include "orrery/network/collectives/network_model.h"
 
 namespace orrery {
 
+// Collectives that are sends between single ranks, and for which the library has one algorithm.
 inline bool is_point_to_point(Collective::Kind kind) {
   return kind == Collective::Kind::kAllToAll || kind == Collective::Kind::kSend;
 }
@@ -21,7 +23,7 @@ inline bool is_point_to_point(Collective::Kind kind) {
 class CurveNetwork final : public NetworkModel {
  public:
   CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std::string stack,
-               const Bundle& bundle, const std::vector<Cluster>& beside);
+               const Bundle& bundle, const std::vector<Cluster>& other_kinds);
   CurveNetwork(const CurveNetwork&) = delete;
   CurveNetwork& operator=(const CurveNetwork&) = delete;
 
@@ -29,77 +31,83 @@ class CurveNetwork final : public NetworkModel {
   CollectiveTime predict(const Collective& c, const RankPlacement& p) const override {
     return timed(c, {}, p);
   }
-  CollectiveTime predict(const Collective& c, const NcclForced& forced) const override;
+  CollectiveTime predict(const Collective& c, const ForcedChoice& forced) const override;
   CollectiveTime exchange(const ExpertExchange& x, Collective::Group group,
                           int ranks) const override {
     return exchange(x, group, ranks, placement_);
   }
   CollectiveTime exchange(const ExpertExchange& x, Collective::Group group, int ranks,
                           const RankPlacement& p) const override;
-  CollectiveChoice choice(const Collective& c, const NcclForced& forced) const override;
-  Seconds bound(const Collective& c, const NcclForced& forced) const override;
+  CollectiveChoice choice(const Collective& c, const ForcedChoice& forced) const override;
+  Seconds bound(const Collective& c, const ForcedChoice& forced) const override;
   std::string provenance(const Collective& c) const override;
 
  private:
-  // What the tuner knows of a kind of collective on a group.
-  struct Tuned {
+  // What the tuner knows of one kind of collective on a group.
+  struct TunerInputs {
     NcclGraph graph;
     NcclCosts costs;
-    GroupLink within;  // of its members in one node, where others are elsewhere; else no fabric
+    GroupLink
+        within;  // of the group's ranks in one node, if it has others elsewhere; else no fabric
   };
   static constexpr std::size_t kKinds = 7;
-  // What a group's place in the machine decides, worked out once.
-  struct Route {
+  // The inputs of a group of the plan, worked out once.
+  struct GroupRoute {
     int ranks = 0, stride = 0;
-    std::array<Tuned, kKinds> kinds{};  // by Collective::Kind
+    std::array<TunerInputs, kKinds> kinds{};  // by Collective::Kind
   };
   struct Choice {
     CurveTime time;
-    std::string_view algorithm;
-    double error = 0;
+    std::optional<CollectiveAlgorithm> algorithm;  // empty: the library's own choice
+    double error = 0;                              // relative, of a single size
     Origin origin = Origin::kAnalytical;
-    std::optional<double> shared{};  // with `error` all there is, whatever the origin
+    // If given, this and `error` are the whole uncertainty, whatever the origin.
+    std::optional<double> shared{};
   };
 
   GroupLink group_link(const Collective& c, const RankPlacement& p) const;
-  Tuned tuned(int ranks, int stride, Collective::Kind kind, bool collnet = false) const;
-  Route route(int ranks, int stride) const;
-  // Of a group of the plan, or made in `scratch`.
-  const Tuned& tuned_of(const Collective& c, const RankPlacement& p, const NcclForced& forced,
-                        std::optional<Tuned>& scratch) const;
+  TunerInputs tuner_inputs(int ranks, int stride, Collective::Kind kind,
+                           bool collnet = false) const;
+  GroupRoute route(int ranks, int stride) const;
+  // Those of a group of the plan, or else made in `scratch`.
+  const TunerInputs& tuner_inputs_of(const Collective& c, const RankPlacement& p,
+                                     const ForcedChoice& forced,
+                                     std::optional<TunerInputs>& scratch) const;
   // InputError: the forced pair is not offered.
-  NcclChoice checked_choice(const Collective& c, const NcclForced& forced) const;
+  NcclChoice checked_choice(const Collective& c, const ForcedChoice& forced) const;
   Seconds bound_of(const Collective& c, const GroupLink& link, const RankPlacement& p,
                    bool collnet) const;
-  const NetworkConstants::Found& constants_of(const Fabric& fabric) const;
+  const MeasuredConstants& constants_of(const Fabric& fabric) const;
   bool has_other_tree(const Fabric& fabric) const {
     return other_tree_ && fabric.kind == FabricKind::kBus;
   }
-  Origin origin_of(const NetworkConstants::Found& known, const Fabric& fabric) const {
+  Origin origin_of(const MeasuredConstants& known, const Fabric& fabric) const {
     return has_other_tree(fabric) ? std::max(known.origin, Origin::kTransferred) : known.origin;
   }
 
   // REQUIRES that the pair is offered.
-  CollectiveTime timed(const Collective& c, const NcclForced& forced, const RankPlacement& p) const;
-  // On one fabric.
+  CollectiveTime timed(const Collective& c, const ForcedChoice& forced,
+                       const RankPlacement& p) const;
+  // Within one fabric.
   Choice inside(const Collective& c, const GroupLink& link, int ranks, std::string_view stack,
-                const NcclForced& forced) const;
-  Choice across_nodes(const Collective& c, const GroupLink& link, const RankPlacement& p,
-                      const NcclForced& forced) const;
-  // Launches of a loop that ranks do not begin together (`pytorch-loop`).
+                const ForcedChoice& forced) const;
+  Choice between_nodes(const Collective& c, const GroupLink& link, const RankPlacement& p,
+                       const ForcedChoice& forced) const;
+  // Adds the wait for the other ranks' launches (stack `pytorch-loop`).
   static void wait_for_ranks(const Collective& c, Choice& choice);
   static Estimate<Seconds> estimate(const Choice& choice);
 
+  const NcclTables& tables_;
   Cluster cluster_;
-  std::vector<Cluster> beside_;
+  std::vector<Cluster> other_kinds_;  // of nodes, in a mixed group
   RankPlacement placement_;
   std::string stack_;
-  NetworkConstants::Found scale_up_, bridge_, network_;
-  bool other_tree_ = false;    // a bus's curves are of other GPUs' servers
-  FittedAcross across_;        // of the network,
-  bool has_across_ = false;    // or what stands in for it
-  std::vector<Route> routes_;  // of the plan's groups
-  CostCurve unknown_;
+  MeasuredConstants scale_up_, bridge_, network_;
+  bool other_tree_ = false;  // the curves of a bus were measured on other GPUs' servers
+  FittedAcross inter_node_;  // the network's factors, or what stands in for them
+  bool has_inter_node_ = false;
+  std::vector<GroupRoute> routes_;
+  CostCurve unknown_;  // of a fabric that no file stands for
 };
 
 }  // namespace orrery

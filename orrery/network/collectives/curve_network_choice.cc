@@ -1,59 +1,68 @@
 #include <fmt/format.h>
 
 #include "orrery/base/error.h"
+#include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/collectives/curve_network.h"
 
 namespace orrery {
+namespace {
 
-NcclChoice CurveNetwork::checked_choice(const Collective& c, const NcclForced& forced) const {
-  std::optional<Tuned> scratch;
-  const Tuned& t = tuned_of(c, placement_, forced, scratch);
-  const auto best = nccl_choose(t.graph, c.kind, t.costs, c.bytes, forced);
-  if (best) return *best;
+bool is_framework_kernel(std::string_view algorithm) {
+  const auto known = parse_collective_algorithm(algorithm, AlgorithmModel::kCurve);
+  return known && curve_algorithm(*known).framework_kernel;
+}
+
+}  // namespace
+
+NcclChoice CurveNetwork::checked_choice(const Collective& c, const ForcedChoice& forced) const {
+  std::optional<TunerInputs> scratch;
+  const TunerInputs& inputs = tuner_inputs_of(c, placement_, forced, scratch);
+  if (const auto best = nccl_choose(inputs.costs, c.bytes, forced)) return *best;
   const std::string_view why =
-      why_not_offered(t.graph, c.kind, forced.algorithm.value_or(NcclAlgorithm::kRing),
-                      forced.protocol.value_or(NcclProtocol::kSimple));
+      why_not_offered(inputs.graph, c.kind, forced.algorithm.value_or(CollectiveAlgorithm::kRing),
+                      forced.protocol.value_or(CollectiveProtocol::kSimple));
   throw InputError(fmt::format("{}{}{} is not offered for {} of {} ranks on {} node{}: {}",
                                forced.algorithm ? to_text(*forced.algorithm) : "",
                                forced.algorithm && forced.protocol ? " with " : "",
                                forced.protocol ? to_text(*forced.protocol) : "", to_text(c.kind),
-                               c.ranks, t.graph.nodes, t.graph.nodes > 1 ? "s" : "",
-                               why.empty() ? "not by all of the nodes" : why));
+                               c.ranks, inputs.graph.nodes, inputs.graph.nodes > 1 ? "s" : "",
+                               why.empty() ? "some of the group's nodes do not offer it" : why));
 }
 
-CollectiveChoice CurveNetwork::choice(const Collective& c, const NcclForced& forced) const {
+CollectiveChoice CurveNetwork::choice(const Collective& c, const ForcedChoice& forced) const {
   if (c.ranks <= 1 || c.bytes <= Bytes(0)) return {"none", "", "nothing to send"};
-  if (is_point_to_point(c.kind) && !forced.algorithm && !forced.protocol)
-    return {"direct", "", "every rank sends to its peers; NCCL has no other way"};
+  if (is_point_to_point(c.kind) && !forced.any())
+    return {to_text(CollectiveAlgorithm::kDirect), "",
+            "every rank sends to its peers; NCCL has no other way"};
   const CollectiveTime t = timed(c, forced, placement_);
-  if (t.algorithm == "one-shot" || t.algorithm == "two-shot")
+  if (is_framework_kernel(t.algorithm))
     return {t.algorithm, "", fmt::format("{}'s own kernel is faster than the library", stack_)};
   const NcclChoice best = checked_choice(c, forced);
-  std::string reason = forced.algorithm || forced.protocol
-                           ? fmt::format("forced; the tuner reckons {}", to_text(best.time))
-                           : fmt::format("least of the tuner's reckonings: {}", to_text(best.time));
-  std::optional<Tuned> scratch;
-  const Tuned& tuned = tuned_of(c, placement_, forced, scratch);
+  std::string reason = fmt::format(
+      "{} {}", forced.any() ? "forced; the tuner estimates" : "the least of the tuner's estimates:",
+      to_text(best.time));
+  std::optional<TunerInputs> scratch;
+  const TunerInputs& inputs = tuner_inputs_of(c, placement_, forced, scratch);
   std::optional<NcclChoice> second;
-  for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
-    const auto algorithm = static_cast<NcclAlgorithm>(a);
+  for (const auto& [algorithm, protocol, cost] : inputs.costs) {
     if (algorithm == best.algorithm) continue;
-    const auto other = nccl_choose(tuned.graph, c.kind, tuned.costs, c.bytes, {algorithm, {}});
-    if (other && (!second || other->time < second->time)) second = other;
+    const Seconds time = nccl_time(cost, c.bytes);
+    if (!second || time < second->time) second = {algorithm, protocol, time};
   }
   if (second) {
     reason += fmt::format(", against {} for {} {}", to_text(second->time),
                           to_text(second->algorithm), to_text(second->protocol));
   }
-  return {to_text(best.algorithm), to_text(best.protocol), std::move(reason)};
+  return {to_text(best.algorithm), to_text(best.protocol), std::move(reason),
+          tuner_algorithm(best.algorithm).nvls_kernel};
 }
 
 std::string CurveNetwork::provenance(const Collective& c) const {
   if (c.ranks <= 1) return "one rank: nothing to send";
   const GroupLink link = group_link(c, placement_);
-  const NetworkConstants::Found& known = constants_of(*link.fabric);
+  const MeasuredConstants& known = constants_of(*link.fabric);
   const std::string text = fmt::format("{} on {}", stack_, link.fabric->id);
-  if (link.nodes > 1 ? !has_across_ : known.constants.curves.empty())
+  if (link.nodes > 1 ? !has_inter_node_ : known.constants.curves.empty())
     return text + ", data-sheet bandwidth at assumed efficiency";
   return fmt::format(
       "{}, {} {}", text,

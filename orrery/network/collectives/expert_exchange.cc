@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orrery/network/collectives/cost.h"
+#include "orrery/network/algorithms/cost.h"
 
 namespace orrery {
 namespace {
@@ -39,7 +39,7 @@ ExpertBytes expert_bytes(const ExpertExchange& x, const GroupLink& link) {
     return {Bytes(all * (inner - 1) / ranks), Bytes(all * (ranks - inner) / ranks), Bytes(all)};
   }
   const double touched_nodes = nodes_hit(x, nodes);
-  // Within each node touched, the copies of the token that its ranks share.
+  // Copies of the token for the ranks of one node.
   const double picks = x.top_k / touched_nodes;
   const double touched_ranks = touched_nodes * inner * (1 - std::pow(1 - 1 / inner, picks));
   return {Bytes(each * touched_ranks * (inner - 1) / inner),

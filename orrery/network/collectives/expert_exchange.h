@@ -1,22 +1,26 @@
-// Dispatch and combine of expert parallelism, as DeepEP does them.
+// Dispatch and combine of expert parallelism, as DeepEP's kernels do them.
 //
-// Dispatch sends every token to the ranks of its experts in fp8 with a scale for 128 numbers
-// (hidden * (1 + 4/128) + 16 bytes), or in bf16 as training does; combine brings the results back
-// in bf16 (2 hidden).
+// Dispatch sends every token to the ranks of its experts, in fp8 with one scale for 128 numbers (hidden *
+// (1 + 4/128) + 16 bytes a token) or in bf16, as training does (2 hidden). Combine returns the results in
+// bf16.
 //
 //   low latency   one message for each of a token's top_k copies, straight to the expert's rank
-//   normal        one message for each rank (within a node) or node (between nodes, where it is
-//                 handed on over the scale-up fabric)
+//   normal        one message for each rank that the token goes to (within a node), or for each node
+//                 (between nodes), from where the scale-up fabric hands it on
 //
-// Experts are taken as spread evenly: a token's top_k copies hit m(1 - (1 - 1/m)^top_k) of m
-// places, or fewer where the router is limited (nodes_hit). The bytes that leave a rank for other
-// ranks of its node and for other nodes give two transfers, side by side (overlapped() of cost.h):
+// The experts count as evenly used: a token's top_k copies go to m (1 - (1 - 1/m)^top_k) of m places, or to
+// fewer if the router is limited (nodes_hit). The bytes that leave a rank for its own node and for other
+// nodes are two transfers at once (overlapped() of cost.h):
 //
-//   T = start + overlapped(inside / (share * B), between / (share' * N)),   B scale-up, N ports
+//   T = start + overlapped( inside / (share * B), between / (share' * N) )
 //
-// Normal kernels send with `sms` multiprocessors: within a node no more than sms * each_sm. The
-// heaviest rank holds `imbalance` times the mean and everybody waits for it. Constants per fabric,
-// fitted by expert_fit.h.
+//   inside, between   bytes for ranks of the same node, and of other nodes (ExpertBytes)
+//   B, N              bandwidth of the scale-up fabric, and of a rank's share of the ports
+//   share, share'     reached shares of them
+//
+// A normal kernel sends with `sms` multiprocessors; within a node it reaches no more than sms * each_sm.
+// The heaviest rank has `imbalance` times the mean load, and all ranks wait for it. expert_fit.h fits the
+// constants, for each fabric.
 #pragma once
 
 #include <vector>
@@ -30,21 +34,21 @@ struct ExpertExchange {
   bool low_latency = false;    // else normal
   std::int64_t tokens = 4096;  // of one rank
   int hidden = 7168, top_k = 8;
-  int most_nodes = 0;  // that a token's experts lie on; 0: no limit
-  // Experts are picked within `top_groups` of `groups` of them (DeepSeek-V3: 4 of 8); groups lie on
-  // the ranks in their order.
+  int most_nodes = 0;  // most nodes with experts of one token; 0: no limit
+  // The router picks experts within `top_groups` of `groups` groups (DeepSeek-V3: 4 of 8). The groups
+  // lie on the ranks in order.
   int groups = 1, top_groups = 1;
-  bool narrow = true;    // dispatch in fp8
-  int sms = 24;          // of normal kernels
+  bool narrow = true;    // dispatch in fp8; else bf16
+  int sms = 24;          // multiprocessors of a normal kernel
   double imbalance = 1;  // >= 1
 };
 
-// One line of catalog/network/*.yaml, `experts`: of a scale-up fabric, or of a network (then
-// without each_sm).
+// A line of `experts` in catalog/network/*.yaml: for a scale-up fabric, or for a network (then without
+// each_sm).
 struct ExpertCurve {
   bool combine = false, low_latency = false;
   Seconds start;
-  double share = 0.6;        // of the nominal bandwidth
+  double share = 0.6;        // reached, of the nominal bandwidth
   BytesPerSecond each_sm{};  // normal kernels within a node; 0: no limit
   std::int64_t rows = 0;
   double left_out_error = 0.3;
@@ -53,29 +57,31 @@ struct ExpertCurve {
 // Expected number of `places` that `picks` independent picks hit.
 double places_hit(double places, int picks);
 
-// Of `nodes`, those that hold an expert of a token: no more than most_nodes; where nodes hold whole
-// groups, those that the groups picked lie on, nodes (1 - C(G - G/nodes, g) / C(G, g)) on average
-// of g out of G; where groups span nodes, picks within the span of g. At most places_hit(nodes,
-// top_k).
+// Expected number of nodes, of `nodes`, that hold an expert of a token: at most most_nodes, and at most
+// places_hit(nodes, top_k). Let a router pick g of G groups. If nodes hold whole groups, it is the number
+// of nodes with a picked group, nodes (1 - C(G - G/nodes, g) / C(G, g)). If groups span nodes, the picks
+// fall on the nodes of g groups.
 double nodes_hit(const ExpertExchange& x, double nodes);
 
-// Bytes that leave one rank for its node's other ranks and for other nodes, without imbalance.
-// `counted`: what DeepEP divides by the time for its bandwidth: low latency, all copies; normal, a
-// copy for each node (several nodes) or rank touched, the own one included.
+// Bytes that leave one rank, without imbalance.
 struct ExpertBytes {
-  Bytes inside, between, counted;
+  Bytes inside;   // for the other ranks of its node
+  Bytes between;  // for other nodes
+  // DeepEP's bandwidth is this over the time. Low latency: all copies. Normal: a copy for each node that
+  // the token goes to, or for each rank on a single node, the sender's own included.
+  Bytes counted;
 };
 ExpertBytes expert_bytes(const ExpertExchange& x, const GroupLink& link);
 
 struct ExpertTime {
   Seconds start, inside, between, total;
 };
-// `inside`: the scale-up fabric's curve and bandwidth; `between`: the network's, unused on one
-// node. `imbalance` stretches the transfers.
+// The time by the curves of the scale-up fabric (`inside`, with its bandwidth `scale_up`) and of the
+// network (`between`, unused on one node).
 ExpertTime expert_time(const ExpertExchange& x, const GroupLink& link, const ExpertCurve& inside,
                        BytesPerSecond scale_up, const ExpertCurve& between);
 
-// The curve of x's kind among `curves`; nullptr: none.
+// The curve for the kind of x (dispatch or combine, low latency or normal); nullptr: none.
 const ExpertCurve* expert_curve(const std::vector<ExpertCurve>& curves, const ExpertExchange& x);
 
 }  // namespace orrery

@@ -6,35 +6,34 @@
 namespace orrery {
 namespace {
 
-constexpr Seconds kFirstMessage = microseconds(6.6 + 2.7);  // ring LL: base and one hop
 constexpr Seconds kEachPeer = microseconds(1.2);
-constexpr double kLargestChunks = 16;  // of a message that is cut into the largest chunks
+constexpr double kLargestChunks =
+    16;  // in the shortest message that is cut into the largest chunks
 constexpr double kPortShare = 0.945, kPeersPipelining = 0.4;
 
 }  // namespace
 
 CurveTime library_time(const LibraryCurve& curve, const NcclCosts& costs, Bytes bytes,
-                       Seconds bound, const NcclForced& forced) {
+                       Seconds bound, const ForcedChoice& forced) {
   const auto latency = [&](const NcclCost& c) { return (c.latency - c.nic) * curve.start + c.nic; };
   Seconds least(1e30), least_of_switch(1e30);
   bool only_rings = true;
   for (const auto& [a, p, c] : costs) {
     if (!forced.allows(a, p)) continue;
-    const bool in_switch = a == NcclAlgorithm::kNvls || a == NcclAlgorithm::kNvlsTree;
     const Seconds own = latency(c);
-    if (in_switch) {
+    if (c.overlap == LatencyOverlap::kSwitch) {
       if (own < least_of_switch) least_of_switch = own;
     } else if (own < least) {
       least = own;
     }
-    only_rings &= a == NcclAlgorithm::kRing;
+    only_rings &= c.overlap == LatencyOverlap::kRing;
   }
   if (least == Seconds(1e30)) least = least_of_switch;
   CurveTime best{least, {}, Seconds(1e300)};
   for (const auto& [a, p, c] : costs) {
     if (!forced.allows(a, p)) continue;
     const Seconds own = latency(c);
-    const bool ring = a == NcclAlgorithm::kRing;
+    const bool ring = c.overlap == LatencyOverlap::kRing;
     const double width = ring ? std::min(curve.width, 1.0) : curve.width;
     const Seconds transfer = std::max(bytes / (c.bandwidth * width), bound);
     if (only_rings) {
@@ -57,7 +56,7 @@ CurveTime library_time(const LibraryCurve& curve, const NcclCosts& costs, Bytes 
 
 double start_share(const CurveTime& t) {
   const double transfer = t.transfer / t.total;
-  // Where both overlap, T^2 = L^2 + W^2.
+  // T^2 = L^2 + W^2 where the latency overlaps with the transfer.
   return t.total < t.latency + t.transfer ? 1 - transfer * transfer : 1 - transfer;
 }
 
@@ -68,10 +67,11 @@ double PartErrors::parts(const CurveTime& time) const {
 
 double PartErrors::sigma(const CurveTime& time) const { return std::hypot(parts(time), curve); }
 
-CurveTime point_to_point_time(const LibraryCurve& curve, int ranks, Seconds nic, Bytes leaving,
-                              BytesPerSecond bandwidth, Seconds local) {
-  return curve_time(kFirstMessage * curve.start + nic + kEachPeer * (ranks - 1.0),
-                    overlapped(leaving / (bandwidth * kPortShare), local), kPeersPipelining);
+CurveTime point_to_point_time(const LibraryCurve& curve, const NcclTables& tables,
+                              const PointToPoint& x) {
+  const Seconds first_message = microseconds(ring_ll(tables.base) + ring_ll(tables.network));
+  return curve_time(first_message * curve.start + x.nic + kEachPeer * (x.ranks - 1.0),
+                    overlapped(x.leaving / (x.bandwidth * kPortShare), x.local), kPeersPipelining);
 }
 
 }  // namespace orrery

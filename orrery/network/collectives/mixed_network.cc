@@ -11,8 +11,8 @@
 namespace orrery {
 namespace {
 
-// What a rule that was never compared with a measurement may be wrong by, beside the errors of its
-// parts: a guess, as nothing measured tells.
+// Relative error of the rule itself, which was never compared with a measurement: a guess. It adds to
+// the errors of the rule's parts.
 constexpr double kUnmeasured = 0.25;
 
 class MixedNetwork final : public NetworkModel {
@@ -26,7 +26,7 @@ class MixedNetwork final : public NetworkModel {
   CollectiveTime predict(const Collective& c, const RankPlacement& p) const override {
     return slowest([&](const NetworkModel& m) { return m.predict(c, p); });
   }
-  CollectiveTime predict(const Collective& c, const NcclForced& forced) const override {
+  CollectiveTime predict(const Collective& c, const ForcedChoice& forced) const override {
     return slowest([&](const NetworkModel& m) { return m.predict(c, forced); });
   }
   CollectiveTime exchange(const ExpertExchange& x, Collective::Group group,
@@ -38,24 +38,24 @@ class MixedNetwork final : public NetworkModel {
     return slowest([&](const NetworkModel& m) { return m.exchange(x, group, ranks, p); });
   }
 
-  CollectiveChoice choice(const Collective& c, const NcclForced& forced) const override {
-    const NetworkModel* of = kinds_.front().get();
-    Seconds longest = of->predict(c, forced).time.value;
+  CollectiveChoice choice(const Collective& c, const ForcedChoice& forced) const override {
+    const NetworkModel* slowest = kinds_.front().get();
+    Seconds longest = slowest->predict(c, forced).time.value;
     for (const auto& m : kinds_) {
       const Seconds t = m->predict(c, forced).time.value;
-      if (t > longest) longest = t, of = m.get();
+      if (t > longest) longest = t, slowest = m.get();
     }
-    return of->choice(c, forced);
+    return slowest->choice(c, forced);
   }
 
-  Seconds bound(const Collective& c, const NcclForced& forced) const override {
+  Seconds bound(const Collective& c, const ForcedChoice& forced) const override {
     Seconds highest;
     for (const auto& m : kinds_) highest = std::max(highest, m->bound(c, forced));
     return highest;
   }
 
   std::string provenance(const Collective& c) const override {
-    std::string all = "the slowest of all kinds of nodes at every step:";
+    std::string all = "the slowest kind of nodes at every step:";
     for (const auto& m : kinds_) all += " " + m->provenance(c) + ";";
     return all + " no mixed group was measured";
   }
@@ -86,20 +86,21 @@ class MixedNetwork final : public NetworkModel {
 std::unique_ptr<NetworkModel> make_mixed_network(const std::vector<Cluster>& kinds,
                                                  const ParallelPlan& plan, std::string_view stack,
                                                  const Bundle& bundle) {
-  if (kinds.empty()) throw InputError("a group needs nodes");
+  if (kinds.empty())
+    throw InputError("a group of different nodes needs at least one kind of nodes");
   if (kinds.size() == 1) return make_network_model(kinds.front(), plan, stack, bundle);
   std::vector<std::unique_ptr<NetworkModel>> models;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (kinds[i].gpus() != kinds.front().gpus())
       throw InputError("the clusters of a mixed group need the same number of GPUs");
     if (collective_library(kinds[i].gpu()) != collective_library(kinds.front().gpu())) {
-      throw InputError(
-          fmt::format("{} and {} in one group: NCCL and RCCL do not talk to each other",
-                      kinds.front().gpu().id, kinds[i].gpu().id));
+      throw InputError(fmt::format(
+          "{} and {} cannot form one group: NCCL and RCCL do not communicate with each other",
+          kinds.front().gpu().id, kinds[i].gpu().id));
     }
-    std::vector<Cluster> beside = kinds;
-    beside.erase(beside.begin() + static_cast<std::ptrdiff_t>(i));
-    models.push_back(make_network_model(kinds[i], plan, stack, bundle, beside));
+    std::vector<Cluster> others = kinds;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    models.push_back(make_network_model(kinds[i], plan, stack, bundle, others));
   }
   return std::make_unique<MixedNetwork>(std::move(models));
 }

@@ -2,19 +2,12 @@
 
 #include <algorithm>
 
-#include "orrery/network/collectives/cost.h"
+#include "orrery/network/algorithms/cost.h"
 
 namespace orrery {
 namespace {
 
-constexpr int kBoardChannels = 12, kMostHeads = 8;
-constexpr double kNvlinkShare = 0.8;  // 20, 20.6 and 40.1 of 25, 25 and 50 GB/s a link
-constexpr double kNvlsParts = 9;      // 450 * 0.8 / 9 = 40, 900 * 0.8 / 9 = 80
-constexpr Seconds kTableLatency = microseconds(2.7);  // of a message over InfiniBand, LL
-constexpr double kNicShare = 0.96;                    // 48 of 50 GB/s
-constexpr double kNvlinkAcross = 0.86;                // 8 channels of 48 GB/s pass an H100's 450
-
-NcclGeneration generation_of(const Gpu& gpu) {
+NcclGeneration nccl_generation(const Gpu& gpu) {
   const std::string& a = gpu.architecture;
   if (a == "hopper") return NcclGeneration::kHopper;
   if (a == "blackwell") return NcclGeneration::kBlackwell;
@@ -29,37 +22,40 @@ BytesPerSecond scale_up_bandwidth(const Cluster& cluster, int ranks) {
 
 }  // namespace
 
-Seconds nic_latency(const Fabric& network) {
-  return std::max(Seconds(0), network.latency - kTableLatency);
+Seconds nic_latency(const NcclTables& tables, const Fabric& network) {
+  return std::max(Seconds(0), network.latency - microseconds(ring_ll(tables.network)));
 }
 
-NcclGraph nccl_graph(const Cluster& cluster, const GroupLink& link, bool collnet) {
+NcclGraph nccl_graph(const NcclTables& tables, const Cluster& cluster, const GroupLink& link,
+                     bool collnet) {
+  const NcclTables::Graph& found = tables.graph;
   NcclGraph g;
+  g.tables = &tables;
   const bool nvidia = cluster.gpu().vendor == "nvidia";
-  g.generation = generation_of(cluster.gpu());
+  g.generation = nccl_generation(cluster.gpu());
   g.ranks_per_node = link.ranks_per_node;
   g.nodes = link.nodes;
   g.nvlink = cluster.scale_up() != nullptr && cluster.scale_up()->kind != FabricKind::kBus;
   const BytesPerSecond inside =
       link.nodes == 1 ? link.bandwidth : scale_up_bandwidth(cluster, link.ranks_per_node);
   if (link.nodes == 1) {
-    g.channels = kBoardChannels;
-    g.intra = g.inter = inside * kNvlinkShare / g.channels;
+    g.channels = found.node_channels;
+    g.intra = g.inter = inside * found.nvlink_share / g.channels;
   } else {
     const bool alone = link.ranks_per_node == 1;
-    g.channels = alone ? 2 : std::min(link.ranks_per_node, kMostHeads);
-    g.inter = link.bandwidth * kNicShare * (alone ? 0.5 : 1.0);
-    if (!alone) g.inter = std::min(g.inter, inside * kNvlinkAcross / g.channels);
+    g.channels = alone ? found.lone_channels : std::min(link.ranks_per_node, found.most_heads);
+    g.inter = link.bandwidth * found.nic_share * (alone ? 1.0 / found.lone_channels : 1.0);
+    if (!alone) g.inter = std::min(g.inter, inside * found.nvlink_across / g.channels);
     g.intra = g.inter;
   }
   if (link.nodes > 1) {
-    g.nic_latency = nic_latency(*link.fabric);
+    g.nic_latency = nic_latency(tables, *link.fabric);
     g.collnet = collnet && link.fabric->in_network_reduction;
   }
   const Fabric* fabric = cluster.scale_up();
   if (nvidia && fabric != nullptr && fabric->in_network_reduction && link.ranks_per_node > 1) {
-    g.nvls_channels = std::min(link.ranks_per_node, kMostHeads);
-    g.nvls = inside * kNvlinkShare / kNvlsParts;
+    g.nvls_channels = std::min(link.ranks_per_node, found.most_heads);
+    g.nvls = inside * found.nvlink_share / found.nvls_parts;
   }
   return g;
 }
@@ -70,7 +66,8 @@ Seconds port_time(const GroupLink& link, Collective::Kind kind, int ranks, Bytes
   if (link.nodes == 1) return Seconds(0);
   const double nodes = link.nodes;
   if (kind == Kind::kSend) return bytes / link.bandwidth;
-  // Each rank sends to the other nodes' ranks; other collectives share a node's ports.
+  // Every rank sends its own bytes to the ranks of other nodes. The ranks of a node share the bytes
+  // of any other collective.
   if (kind == Kind::kAllToAll) return bytes * (nodes - 1) / nodes / link.bandwidth;
   const bool once = collnet && kind == Kind::kAllReduce;
   const double factor = once ? 1 : bus_factor(kind, ring ? ranks : link.nodes);
@@ -80,9 +77,10 @@ Seconds port_time(const GroupLink& link, Collective::Kind kind, int ranks, Bytes
 Seconds bisection_bound(const Cluster& cluster, const GroupLink& link, Collective::Kind kind,
                         Bytes bytes, bool collnet) {
   using Kind = Collective::Kind;
-  const bool adds_up = cluster.scale_up() != nullptr && cluster.scale_up()->in_network_reduction;
+  const bool switch_reduces =
+      cluster.scale_up() != nullptr && cluster.scale_up()->in_network_reduction;
   const auto through_link = [&](int ranks, BytesPerSecond bandwidth) {
-    const double factor = kind == Kind::kAllReduce && adds_up ? 1 : bus_factor(kind, ranks);
+    const double factor = kind == Kind::kAllReduce && switch_reduces ? 1 : bus_factor(kind, ranks);
     return bytes * factor / bandwidth;
   };
   if (link.nodes == 1) return through_link(link.ranks_per_node, link.bandwidth);

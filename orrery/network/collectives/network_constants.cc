@@ -6,42 +6,47 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/network/algorithms/curve_algorithm.h"
+#include "orrery/network/algorithms/nccl_tables.h"
 
 namespace orrery {
 namespace {
 
 const std::vector<std::string> kStacks = {"library", "vllm", "trtllm", "sglang"};
-const std::vector<std::string> kAlgorithms = {"one-shot", "two-shot", "ring", "in-network",
-                                              "direct"};
 const std::vector<std::string> kKinds = {"all_reduce", "all_gather", "reduce_scatter",
                                          "all_to_all", "broadcast",  "send"};
 
-void declare(Fields& f, FittedCurve& c, std::vector<double>& efficiency,
+void declare(Fields& f, FittedCurve& c, std::string& algorithm, std::vector<double>& efficiency,
              std::vector<double>& errors) {
-  f.add("stack", c.stack, "whose collectives").one_of(kStacks).required();
-  f.add_enum("algorithm", c.algorithm, kAlgorithms, "how it is done").required();
-  f.add_enum("collective", c.kind, kKinds, "what is done").required();
-  f.add("least_ranks", c.least_ranks, "smallest group that it is chosen for").range(2, 1 << 20);
+  f.add("stack", c.stack, "software whose collectives these are").one_of(kStacks).required();
+  f.add("algorithm", algorithm, "algorithm")
+      .one_of(collective_algorithm_names(AlgorithmModel::kCurve))
+      .required();
+  f.add_enum("collective", c.kind, kKinds, "kind of collective").required();
+  f.add("least_ranks", c.least_ranks, "smallest group for which it is chosen").range(2, 1 << 20);
   f.add("latency", c.curve.latency, "time of an empty message").required();
-  f.add("step", c.curve.step, "more for each sequential message").required();
+  f.add("step", c.curve.step, "time of each sequential message").required();
   f.add("pipelining", c.curve.pipelining, "weight of sqrt(latency * transfer)").range(0, 10);
   f.add("efficiency", efficiency, "reached share of the bandwidth with 2, 4 and 8 ranks")
       .range(1e-3, 1)
       .required();
   f.add("rows", c.rows, "rows fitted").range(0, 1e9);
   f.add("left_out_error", errors,
-        "sigma of ln(predicted/measured), rows left out, below 1 MiB, 128 MiB and from there on")
+        "sigma of ln(predicted / measured) on rows left out: below 1 MiB, below 128 MiB, above")
       .range(0, 10)
       .required();
 }
 
 FittedCurve read_curve(const Node& node) {
   FittedCurve curve;
+  std::string algorithm;
   std::vector<double> efficiency, errors;
   Fields fields;
-  declare(fields, curve, efficiency, errors);
+  declare(fields, curve, algorithm, efficiency, errors);
   fields.read(node);
+  curve.algorithm = *parse_collective_algorithm(algorithm, AlgorithmModel::kCurve);
   if (errors.size() != curve.left_out_error.size())
     node.at("left_out_error").fail("expected three values, by size of message");
   std::copy(errors.begin(), errors.end(), curve.left_out_error.begin());
@@ -114,9 +119,9 @@ std::string_view kind_text(FabricKind kind) {
 }
 
 // The frameworks' own all-reduces exist for these group sizes (vLLM, SGLang: 2, 4, 6, 8).
-bool has_custom_all_reduce(int ranks) { return ranks <= 8 && ranks % 2 == 0; }
+bool has_framework_all_reduce(int ranks) { return ranks <= 8 && ranks % 2 == 0; }
 
-// Whose curve serves a kind that has none of its own.
+// The kind whose curve serves a kind that has none of its own.
 Collective::Kind curve_kind(Collective::Kind kind) {
   if (kind == Collective::Kind::kBroadcast) return Collective::Kind::kAllGather;
   if (kind == Collective::Kind::kReduce) return Collective::Kind::kReduceScatter;
@@ -127,11 +132,12 @@ double in_microseconds(Seconds t) { return t / microseconds(1); }
 
 void declare_head(Fields& f, FabricConstants& c) {
   f.add("fabrics", c.fabrics, "ids of the fabrics measured").required();
-  f.add("stands_for", c.stands_for, "beginnings of ids, or kinds, of fabrics never measured");
+  f.add("stands_for", c.stands_for,
+        "fabrics never measured that use these constants: beginnings of ids, or kinds");
   f.add_enum("origin", c.origin, {"exact", "measured", "fitted", "transferred", "analytical"},
-             "how strong these constants are");
-  f.add("measured_on", c.measured_on, "GPUs");
-  f.add("recipe", c.recipe, "data, rows, how").required();
+             "what the constants rest on");
+  f.add("measured_on", c.measured_on, "ids of the GPUs measured");
+  f.add("recipe", c.recipe, "how the constants were made: method, number of rows").required();
 }
 
 }  // namespace
@@ -196,17 +202,14 @@ FabricConstants read_network_constants(const Node& document) {
   return constants;
 }
 
-std::vector<FabricConstants> load_network_constants(const Bundle& bundle) {
-  std::vector<FabricConstants> all;
-  for (const std::string& path : bundle.list("network", ".yaml")) {
-    const auto file = bundle.find(path);
-    if (file) all.push_back(read_network_constants(parse_yaml(file->content, file->name)));
-  }
-  return all;
+std::vector<std::string> network_constants_paths(const Bundle& bundle) {
+  std::vector<std::string> paths = bundle.list("network", ".yaml");
+  std::erase_if(paths, [](const std::string& path) { return is_nccl_tables(path); });
+  return paths;
 }
 
 NetworkConstants::NetworkConstants(const Bundle& bundle) {
-  for (const std::string& path : bundle.list("network", ".yaml")) {
+  for (const std::string& path : network_constants_paths(bundle)) {
     auto file = bundle.find(path);
     if (!file) continue;
     FabricConstants head;
@@ -218,7 +221,7 @@ NetworkConstants::NetworkConstants(const Bundle& bundle) {
   }
 }
 
-NetworkConstants::Found NetworkConstants::of(const Fabric& fabric) const {
+MeasuredConstants NetworkConstants::of(const Fabric& fabric) const {
   const ConstantsMatch match = match_constants(heads_, fabric);
   if (match.constants == nullptr) return {};
   const Bundle::File& file = files_[static_cast<std::size_t>(match.constants - heads_.data())];
@@ -253,9 +256,11 @@ CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view sta
   for (const FittedCurve& f : curves) {
     if (f.kind != wanted || ranks < f.least_ranks) continue;
     if (only && f.algorithm != *only) continue;
-    if (f.custom() && (f.stack != stack || !has_custom_all_reduce(ranks) || !fabric.peer_to_peer))
+    const CurveAlgorithm& algorithm = curve_algorithm(f.algorithm);
+    if (algorithm.framework_kernel &&
+        (f.stack != stack || !has_framework_all_reduce(ranks) || !fabric.peer_to_peer))
       continue;
-    if (f.algorithm == CollectiveAlgorithm::kInNetwork && !fabric.in_network_reduction) continue;
+    if (algorithm.reduces_in_switch && !fabric.in_network_reduction) continue;
     const CurveTime t = curve_time(f.curve, kind, f.algorithm, ranks, bytes, bandwidth);
     if (best.curve == nullptr || t.total < best.time.total) best = {t, &f, f.algorithm};
   }

@@ -1,6 +1,9 @@
-// The constants of catalog/network/*.yaml: one file for each measured fabric, with one curve for
-// each algorithm and kind of collective of each stack. Files are text made by fit_network
-// (network_fit.h), or kept by hand where their `recipe` says so.
+// The fitted constants of networks: catalog/network/<id>.yaml, a file for each measured fabric.
+//
+// A file holds a curve (cost.h) for each stack, algorithm and kind of collective within a node; the library's
+// factors across nodes (library_curve.h); and the curves of the exchange of experts (expert_exchange.h).
+// `orrery fit network` writes the files; a few are kept by hand, as their `recipe` says. The files
+// nccl-<version>.yaml of the same folder hold NCCL's tables (nccl_tables.h) instead.
 #pragma once
 
 #include <array>
@@ -13,47 +16,44 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/fields.h"
 #include "orrery/hardware/fabric.h"
-#include "orrery/network/collectives/cost.h"
+#include "orrery/network/algorithms/cost.h"
 #include "orrery/network/collectives/expert_exchange.h"
 #include "orrery/network/collectives/library_curve.h"
 
 namespace orrery {
 
-// One line of a file.
+// A curve of a file.
 struct FittedCurve {
-  std::string stack = "library";  // "library": NCCL or RCCL; or "vllm", "trtllm", "sglang"
+  std::string stack = "library";  // "library" is NCCL or RCCL; or "vllm", "trtllm", "sglang"
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
-  // all_gather also serves broadcast, reduce_scatter reduce, all_to_all send where there is no
-  // curve of it.
+  // The curve of all_gather also serves a broadcast, that of reduce_scatter a reduce, and that of
+  // all_to_all a send that has no curve of its own.
   Collective::Kind kind = Collective::Kind::kAllReduce;
   int least_ranks = 2;  // not chosen for smaller groups
   CostCurve curve;
   std::int64_t rows = 0;  // measured rows fitted
-  // Sigma of ln(predicted/measured) on rows left out of the fit, of messages below 1 MiB, below 128
-  // MiB, and from there on: between those whose 50 % and 90 % intervals hold so many.
+  // Standard deviation of ln(predicted / measured) on rows left out of the fit (sigma_of of
+  // across_fit.h), by size_class of the message.
   std::array<double, 3> left_out_error{};
-
-  // A framework's own kernel: only those work so.
-  bool custom() const {
-    return algorithm == CollectiveAlgorithm::kOneShot || algorithm == CollectiveAlgorithm::kTwoShot;
-  }
 };
-std::size_t size_class(Bytes bytes);  // 0, 1, 2: of left_out_error
+// 0: below 1 MiB; 1: below 128 MiB; 2: from there on.
+std::size_t size_class(Bytes bytes);
 
-// The library's factors over several nodes that this network connects.
+// The library's factors on several nodes that this network connects.
 struct FittedAcross {
-  std::string gpus;  // beginning of the GPUs' ids; empty: all
+  std::string gpus;  // beginning of the ids of the GPUs that they hold for; empty: all
   LibraryCurve curve;
-  std::int64_t rows = 0;
-  PartErrors errors;     // of other groups on this network (across_fit.h)
-  PartErrors elsewhere;  // of a network that was not measured
+  std::int64_t rows = 0;  // measured rows fitted
+  PartErrors errors;      // of groups on this network that the fit has not seen (across_fit.h)
+  PartErrors elsewhere;   // of networks that were not measured
 };
 
+// A file.
 struct FabricConstants {
-  std::vector<std::string> fabrics;  // measured on these
-  // Fabrics never measured that take these constants with their own bandwidth: beginnings of fabric
-  // ids, or names of kinds (switch, mesh, torus, bus, nic). Beginnings win over kinds, longer over
-  // shorter ones.
+  std::vector<std::string> fabrics;  // ids of the measured fabrics
+  // Fabrics that were never measured and use these constants with their own bandwidth: beginnings of
+  // fabric ids, or names of kinds (switch, mesh, torus, bus, nic). A beginning takes precedence over a
+  // kind, and a longer beginning over a shorter one.
   std::vector<std::string> stands_for;
   Origin origin = Origin::kMeasured;
   std::string measured_on;  // ids of GPUs: "h100-sxm, h200-sxm"
@@ -62,7 +62,7 @@ struct FabricConstants {
   std::vector<FittedAcross> across;
   std::vector<ExpertCurve> experts;
 
-  // The factors for a GPU: those of the longest beginning of its id; nullptr if there are none.
+  // The factors for a GPU: those whose `gpus` is the longest beginning of its id; nullptr: none.
   const FittedAcross* across_of(std::string_view gpu) const;
   bool was_measured_on(std::string_view gpu) const;
 };
@@ -73,42 +73,42 @@ void declare(Fields& fields, FabricConstants& constants);
 std::string to_yaml(const FabricConstants& constants);
 FabricConstants read_network_constants(const Node& document);
 
-// All files, sorted by name.
-std::vector<FabricConstants> load_network_constants(const Bundle& bundle);
-
-// The constants for a fabric and how directly they apply: as the file says (kMeasured) for a fabric
-// of the file, kTransferred for one that it stands for, kAnalytical and nullptr where no file
-// applies.
+// The constants for a fabric and how directly they apply: with the file's own origin for a fabric of
+// the file, kTransferred for one that it stands for, nullptr and kAnalytical if no file applies.
 struct ConstantsMatch {
   const FabricConstants* constants = nullptr;
   Origin origin = Origin::kAnalytical;
 };
 ConstantsMatch match_constants(const std::vector<FabricConstants>& all, const Fabric& fabric);
 
-// The same straight from the files, of which only those that apply are read beyond their heads (all
-// that stands before `curves`).
+struct MeasuredConstants {
+  FabricConstants constants;  // without curves if no file applies
+  Origin origin = Origin::kAnalytical;
+};
+
+// The files of the catalog. A file is parsed beyond its head (all that precedes `curves`) only when its
+// constants are asked for.
 class NetworkConstants {
  public:
   explicit NetworkConstants(const Bundle& bundle);
 
-  struct Found {
-    FabricConstants constants;  // without curves where no file applies
-    Origin origin = Origin::kAnalytical;
-  };
-  Found of(const Fabric& fabric) const;
+  MeasuredConstants of(const Fabric& fabric) const;
 
  private:
   std::vector<FabricConstants> heads_;
   std::vector<Bundle::File> files_;  // of the heads
 };
 
-// The fastest curve for a group on one fabric. Curves of `stack` and of its library are tried; the
-// frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send
-// without a curve takes the all-to-all's constants, any other kind those of the ring all-reduce.
-// `only`: the library's curves of this algorithm alone.
+// The catalog's files of fitted constants, sorted by name.
+std::vector<std::string> network_constants_paths(const Bundle& bundle);
+
+// The fastest curve for a group on one fabric, among those of `stack` and of the library. The
+// frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send without a
+// curve has the constants of the all-to-all; any other collective without one those of the ring
+// all-reduce. `only`: restricts the choice to this algorithm.
 struct CurveChoice {
   CurveTime time;
-  const FittedCurve* curve = nullptr;  // nullptr: no curve at all
+  const FittedCurve* curve = nullptr;  // nullptr: the fabric has no curve
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
 };
 CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,

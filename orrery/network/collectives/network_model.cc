@@ -1,5 +1,7 @@
 #include "orrery/network/collectives/network_model.h"
 
+#include "orrery/base/error.h"
+
 namespace orrery {
 
 std::string_view to_text(CollectiveBound bound) {
@@ -32,5 +34,17 @@ RankPlacement placement(const TrainingPlan& plan) {
   p.expert_data = plan.ep * plan.expert_tp() * (plan.ep * plan.expert_tp() < near ? 1 : between);
   return p;
 }
+
+CollectiveTime NetworkModel::predict(const Collective& c, const ForcedChoice& forced) const {
+  if (forced.any())
+    throw InputError("this network model has no algorithm or protocol to prescribe");
+  return predict(c);
+}
+
+CollectiveChoice NetworkModel::choice(const Collective& c, const ForcedChoice& forced) const {
+  return {predict(c, forced).algorithm, "", "", false};
+}
+
+Seconds NetworkModel::bound(const Collective&, const ForcedChoice&) const { return Seconds(0); }
 
 }  // namespace orrery

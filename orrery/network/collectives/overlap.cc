@@ -5,13 +5,13 @@
 namespace orrery {
 namespace {
 
-constexpr int kChannelSms = 24, kInNetworkSms = 16;
+constexpr int kChannelSms = 24, kNvlsSms = 16;
 
 }  // namespace
 
-int library_sms(const Gpu& gpu, bool in_network) {
+int library_sms(const Gpu& gpu, bool nvls_kernel) {
   if (gpu.vendor != "nvidia") return 0;
-  return in_network ? kInNetworkSms : kChannelSms;
+  return nvls_kernel ? kNvlsSms : kChannelSms;
 }
 
 double compute_slowdown(int held, int all) {

@@ -1,22 +1,23 @@
-// What communication takes from computation that runs beside it.
+// The slow-down of computation by a collective that runs at the same time.
 //
-// A library's kernel holds one multiprocessor a channel while it runs: 24 for rings and trees (12
-// channels, both directions), 16 where the switch adds up (8 channels, up and down); DeepEP's
-// normal kernels the number that they are given, low-latency ones none. Kernels bound by arithmetic
-// have the rest: slower by all / (all - held). Kernels bound by memory are not slowed by this; the
-// collective's own traffic, at most its bus bandwidth, is a few percent of HBM's. No table of
-// measured overlaps is at hand: this is counting, not a fit.
+// The kernel of a collective holds multiprocessors while it runs, one for each channel and direction: 24
+// for rings and trees (12 channels), 16 for NVLS (8 channels). DeepEP's normal kernels hold the number that
+// they are given, its low-latency kernels none. Kernels bound by arithmetic have the remaining
+// multiprocessors. Kernels bound by memory are not slowed: the traffic of the collective, at most its bus
+// bandwidth, is a few percent of that of the GPU's memory. This is counting; no public table of measured
+// overlaps was fitted.
 #pragma once
 
 #include "orrery/hardware/gpu.h"
 
 namespace orrery {
 
-// Multiprocessors that the library's kernel holds; 0 where nothing is known (not NVIDIA).
-int library_sms(const Gpu& gpu, bool in_network);
+// Multiprocessors that the library's kernel holds; 0 where it is unknown (GPUs that are not NVIDIA's).
+// `nvls_kernel`: the kernel is NVLS's (CollectiveChoice::nvls_kernel).
+int library_sms(const Gpu& gpu, bool nvls_kernel);
 
-// Factor of the time of a kernel bound by arithmetic. REQUIRES 0 <= held; held >= all gives the
-// factor of the last multiprocessor.
+// Factor of the time of a kernel bound by arithmetic if `held` of `all` multiprocessors are taken: all /
+// (all - held), and `all` if none is left. REQUIRES held >= 0.
 double compute_slowdown(int held, int all);
 
 }  // namespace orrery

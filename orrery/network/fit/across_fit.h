@@ -1,27 +1,29 @@
-// Fits the library's factors over several nodes (library_curve.h) to measured rows.
+// Fits the library's factors on several nodes (LibraryCurve) to measured rows.
 //
-// Rows of one network are fitted in classes of GPUs, since the software differs: racks ("gb"),
-// MI300X and MI325X ("mi3"), MI350X and MI355X ("mi35"), all others (""). Racks are few and depend
-// little on their ports: their factors are fitted to the rows of all networks together. Three
-// numbers a class, by the least Huber loss of ln(predicted/measured), held to what most networks
-// have: by less, the more a factor differs between networks (kPrior). What most have is the
-// geometric mean of the densest half of the classes (LibraryCurve's defaults).
+// The rows of one network are fitted in classes of GPUs, since their software differs: racks ("gb"), MI300X
+// and MI325X ("mi3"), MI350X and MI355X ("mi35"), and all others (""). Racks are few and depend little on
+// their ports, so their factors are fitted to the rows of all networks at once. A class has three factors,
+// of the least Huber loss of ln(predicted / measured). Each factor is held to the value around which most
+// networks lie, the less the more it differs between networks (kPrior). That value is the geometric mean of
+// the densest half of the classes; LibraryCurve's defaults are these means.
 //
-// Kept back in turn: each group (GPU, ranks, collective), predicted by the factors fitted to the
-// class's other groups, held to the densest half of the other classes; or by the latter alone where
-// there are no others.
+// Each group (GPU, ranks, collective) is left out in turn. It is predicted by the factors fitted to the
+// other groups of its class, held to the densest half of the other classes, or by that half alone if the
+// class has no other group.
 //
-// Intervals. A prediction's relative error has three parts: that of the start (all of a time that
-// is not transfer), that of the width (the transfer), and what a class's own curve misses at single
-// sizes. Its tails are heavy (estimate.h): most networks lie close to what most have, some far off.
-// The first two parts are those of groups kept back, never of the rows that a fit has seen:
-//   start, elsewhere   how far the start of a class is from the densest half of the others, root
-//                      mean square
-//   start, seen        the deviation within the densest half
-//   width, elsewhere   the mean error of a group's transfers, rows of which no other group of its
-//                      class was seen; root mean square over groups
-//   width, seen        the same, with the class's other groups seen
-// A class has seen a part when a group of its rows spends half of its time there.
+// The relative error of a prediction has three parts: that of the start (everything in a time that is not
+// transfer), that of the width (the transfer), and what the curve of a class misses at a single size. Its
+// tails are heavy (estimate.h): most networks lie close to the common values, some far off. The first two
+// parts are always those of groups that were left out:
+//
+//   start, elsewhere   distance of the start of a class from the densest half of the other classes, root mean
+//                      square
+//   start, seen        deviation within the densest half
+//   width, elsewhere   mean error of a group's transfers if no other group of its class was seen, root mean
+//                      square over groups
+//   width, seen        the same if the other groups of its class were seen
+//
+// A class has seen a part if some group of its rows spends half of its time there.
 #pragma once
 
 #include <map>
@@ -33,26 +35,25 @@
 
 namespace orrery {
 
-// Errors of one group by the factors that did not see it, in percent, and how many rows lie in
-// their 50 % and 90 % intervals; by size below 1 MiB, below 128 MiB, and from there on. n = 0: no
-// rows of that size.
+// The errors of one group that was left out, by size of message.
 struct KeptBackGroup {
   std::string fabric, group;
   bool alone = false;  // no other group of its class
   struct Class {
-    std::size_t n = 0, in50 = 0, in90 = 0;
-    double mape = 0;
+    std::size_t n = 0;               // rows
+    std::size_t in50 = 0, in90 = 0;  // rows within the 50 % and the 90 % interval
+    double mape = 0;                 // mean absolute error, percent
   };
-  Class small, middle, large;
+  Class small, middle, large;  // below 1 MiB, below 128 MiB, from there on
 };
 
 struct AcrossFit {
   std::map<std::string, std::vector<FittedAcross>> classes;  // by fabric
   std::vector<KeptBackGroup> kept_back;
-  LibraryCurve most;  // the densest half of the classes
+  LibraryCurve most;  // mean of the densest half of the classes
 };
-// The sigma between those whose 50 % and 90 % intervals hold 50 % and 90 % of the residuals, given
-// without sign. REQUIRES some.
+// A standard deviation for residuals (absolute values): the mean of the two whose normal intervals hold
+// 50 % and 90 % of them. REQUIRES at least one.
 double sigma_of(std::vector<double> residuals);
 
 // `rows`: by fabric.

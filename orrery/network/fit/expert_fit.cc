@@ -17,7 +17,7 @@ struct Row {
   double bytes, seconds;
 };
 
-// T = start + bytes / rate with the least squares of T / measured - 1; start >= 0.
+// T = start + bytes / rate of the least squares of T / measured - 1, with start >= 0.
 struct Line {
   double start = 0, rate = 0, sigma = 0;
 };

@@ -1,12 +1,14 @@
-// Fits the curves of expert_exchange.h, by least squares of the relative error, which is linear in
-// the start and the inverse rate.
+// Fits the curves of expert_exchange.h by least squares of the relative error of
 //
-//   within a node   data/kernels/collective_ep.csv.gz (8 ranks): low latency at once; normal
-//   kernels a
-//                   rate for each number of SMs: each_sm from the least, the share from the most
-//   between nodes   data/network/measured.csv: DeepEP's low-latency rows of several nodes, dispatch
-//   and
-//                   combine together; its normal rows have no times and check
+//   T = start + bytes / rate,
+//
+// which is linear in the start and the inverse rate.
+//
+//   Within a node   kernels/collective_ep.csv.gz of the measured data (8 ranks). All low-latency rows give
+//                   one line. Normal rows give a rate for each number of multiprocessors: each_sm comes from
+//                   the smallest number, the share from the largest.
+//   Between nodes   network/measured.csv: DeepEP's low-latency rows on several nodes, dispatch and combine in
+//                   one fit. Its normal rows have no times; they check the result.
 #pragma once
 
 #include <filesystem>

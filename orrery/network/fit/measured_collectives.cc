@@ -70,9 +70,8 @@ void read_frameworks(const std::filesystem::path& file, MeasuredFabrics& tables,
     row.ranks = static_cast<int>(csv.integer(gpus));
     row.bytes = Bytes(csv.number(elements) * 2);
     row.time = microseconds(csv.number(latency));
-    // vLLM's own all-reduce on B200 and B300 between 512 KiB and 8 MiB is up to four times as slow
-    // in this table as whole steps of the engine allow (../shared/reference/composition.md, tables
-    // to distrust).
+    // vLLM's own all-reduce on B200 and B300 between 512 KiB and 8 MiB is up to four times as slow in
+    // this table as whole steps of the engine allow (docs/reference/network.md, section "Data").
     const bool blackwell = node_of(std::string(csv.text(system))).gpu().architecture == "blackwell";
     if (row.stack == "vllm" && blackwell && row.bytes > kDistrustAbove &&
         row.bytes < kDistrustBelow)
@@ -81,8 +80,8 @@ void read_frameworks(const std::filesystem::path& file, MeasuredFabrics& tables,
   }
 }
 
-// Groups inside a node that it has and the kernel tables lack; the fabric is that of `system`'s
-// usual node.
+// Groups within a node that measured.csv has and the kernel tables lack. The fabric is that of the usual
+// node of `system`.
 struct MeasuredInside {
   std::string_view collective, spelling, gpu;
   int ranks;
@@ -93,12 +92,12 @@ const MeasuredInside kMeasuredInside[] = {
     {"sendrecv", "NVSwitch", "H100_SXM", 2, "h100-sxm"},
     {"all_reduce", "NVL72", "GB200", 72, "gb200"},
     {"all_reduce", "NVL72", "GB300", 8, "gb300"},
-    // Pairs have bridges, but a ring of four crosses the bus between them, which is slower.
+    // Pairs of GPUs have bridges, but a ring of four crosses the slower bus between the pairs.
     {"all_reduce", "NVLink_pair+PCIe", "H100_PCIe_NVLink_pairs", 4, "h100-pcie"},
 };
 
-// RCCL's largest rows of MI325X were taken with NCCL_ALGO=Ring, which is what it takes there
-// anyway.
+// Whether the library chose the algorithm. RCCL's largest rows of MI325X set NCCL_ALGO=Ring, which is
+// also RCCL's own choice there.
 bool is_default(std::string_view tuning, std::string_view library) {
   return tuning.find("ALGO") == std::string_view::npos || library == "RCCL";
 }
@@ -114,7 +113,7 @@ void add_across(MeasuredFabrics& tables, NodeOf& node_of, const Cluster& cluster
                      fmt::format("{} x{} {}", cluster.gpu().id, ranks, to_text(kind)),
                      bytes,
                      time,
-                     nccl_costs(nccl_graph(cluster, link), kind),
+                     nccl_costs(nccl_graph(node_of.tables(), cluster, link), kind),
                      bisection_bound(cluster, link, kind, bytes)};
   FabricRows& table = tables[link.fabric->id];
   table.fabric = node_of.catalog().fabric(link.fabric->id);
@@ -129,7 +128,8 @@ void read_measured(const std::filesystem::path& file, MeasuredFabrics& tables, N
             fabric = csv.column("fabric"), tuning = csv.column("tuning"),
             bytes = csv.column("message_bytes"), time = csv.column("time_us"),
             in_place = csv.column("time_inplace_us");
-  // More queues and channels are what users of RoCE set; over InfiniBand both were measured.
+  // Users of RoCE set more queues and channels. Over InfiniBand rows with and without exist, and those
+  // with the default count.
   const auto tuned = [&] {
     return csv.text(fabric).starts_with("IB") && csv.text(tuning) != "default";
   };
@@ -139,7 +139,7 @@ void read_measured(const std::filesystem::path& file, MeasuredFabrics& tables, N
     MeasuredCollective row;
     row.ranks = static_cast<int>(csv.integer(ranks));
     row.bytes = Bytes(csv.number(bytes));
-    // An isolated slow out-of-place row is a first-touch cost (the table's README).
+    // A single slow out-of-place row shows the first touch of its memory.
     row.time =
         microseconds(std::min(csv.number(time), csv.optional_number(in_place).value_or(1e30)));
     for (const MeasuredInside& m : kMeasuredInside) {

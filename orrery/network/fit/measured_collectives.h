@@ -1,4 +1,4 @@
-// The measured collectives that the network's constants are fitted to, by fabric.
+// The measured collectives to which the constants of the network are fitted, by fabric.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,9 @@
 
 namespace orrery {
 
+// A row within a node.
 struct MeasuredCollective {
-  std::string stack = "library";  // NCCL or RCCL, or the framework whose all-reduce it is
+  std::string stack = "library";  // "library" is NCCL or RCCL; else the framework of the all-reduce
   Collective::Kind kind = Collective::Kind::kAllReduce;
   int ranks = 2;
   Bytes bytes;  // as Collective::bytes
@@ -24,10 +25,10 @@ struct MeasuredCollective {
   BytesPerSecond bandwidth;  // nominal, of one rank on the fabric
 };
 
-// A row over several nodes.
+// A row on several nodes.
 struct MeasuredAcross {
   std::string gpu;    // id
-  std::string group;  // what is left out together: "h100-sxm x16 all_reduce"
+  std::string group;  // rows of one group are left out at once: "h100-sxm x16 all_reduce"
   Bytes bytes;
   Seconds time;
   NcclCosts costs;
@@ -37,20 +38,22 @@ struct MeasuredAcross {
 struct FabricRows {
   Fabric fabric;
   std::set<std::string> systems;         // ids of the GPUs
-  std::vector<MeasuredCollective> rows;  // inside one node of this fabric
-  std::vector<MeasuredAcross> across;    // over nodes that it connects
+  std::vector<MeasuredCollective> rows;  // within a node of this fabric
+  std::vector<MeasuredAcross> across;    // on several nodes that it connects
 };
 using MeasuredFabrics = std::map<std::string, FabricRows>;  // by fabric id
 
-// A full node (at least eight GPUs) of one kind of GPU, by any name of the GPU.
+// Finds a full node (at least eight GPUs) of a GPU, by any of the GPU's names.
 class NodeOf {
  public:
-  explicit NodeOf(const Bundle& bundle) : catalog_(bundle) {}
+  explicit NodeOf(const Bundle& bundle) : catalog_(bundle), tables_(nccl_tables(bundle)) {}
   const Cluster& operator()(const std::string& gpu);
   const Catalog& catalog() const { return catalog_; }
+  const NcclTables& tables() const { return tables_; }
 
  private:
   Catalog catalog_;
+  const NcclTables& tables_;
   std::map<std::string, Cluster> clusters_;
 };
 

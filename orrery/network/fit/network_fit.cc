@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "orrery/base/estimate.h"
+#include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/collectives/network_constants.h"
 #include "orrery/network/fit/across_fit.h"
 #include "orrery/network/fit/expert_fit.h"
@@ -29,7 +30,8 @@ constexpr int kNodeEvaluations = 5000;
 constexpr double kMostEfficiency = 0.97;  // headers and flow control take some of every wire
 constexpr std::int64_t kLeastChosen = 4;  // a curve that is the fastest for fewer rows is dropped
 
-// Curves as a point: logarithms of times relative to a start, logits of efficiencies.
+// A point of the search: logarithms of the curves' times relative to a start, logits of their
+// efficiencies.
 class CurveSpace {
  public:
   enum class Efficiency { kByRanks, kOne };
@@ -49,11 +51,11 @@ class CurveSpace {
     std::size_t i = 0;
     for (std::size_t c = first_; c < curves_.size(); ++c) {
       CostCurve& curve = curves_[c].curve;
-      // One kernel of a framework starts within tens of microseconds; the library's range is wider.
-      const bool custom = curves_[c].custom();
-      curve.latency = microseconds(8 * std::exp((custom ? 1 : 2) * x[i++]));
+      // A framework's kernel starts within tens of microseconds; the library's range is wider.
+      const bool framework = curve_algorithm(curves_[c].algorithm).framework_kernel;
+      curve.latency = microseconds(8 * std::exp((framework ? 1 : 2) * x[i++]));
       curve.pipelining = 0.3 * std::exp(2 * x[i++]);
-      if (steps(c)) curve.step = microseconds(0.5 * std::exp((custom ? 1.5 : 3) * x[i++]));
+      if (steps(c)) curve.step = microseconds(0.5 * std::exp((framework ? 1.5 : 3) * x[i++]));
       double e = 0;
       for (std::size_t k = 0; k < 3; ++k) {
         if (k == 0 || by_ranks(c)) e = kMostEfficiency / (1 + std::exp(-(0.5 + 4 * x[i++])));
@@ -62,7 +64,8 @@ class CurveSpace {
     }
   }
 
-  // By how much transfers become shorter where ranks are added; the search keeps it at zero.
+  // Sum of the relative decreases of the transfer from one number of ranks to the next. The search keeps
+  // it at zero: a larger group does not transfer faster.
   double falls(CollectiveKind kind) const {
     double sum = 0;
     for (std::size_t c = first_; c < curves_.size(); ++c) {
@@ -78,11 +81,12 @@ class CurveSpace {
   }
 
  private:
-  bool steps(std::size_t c) const {
-    return with_step_ && curves_[c].algorithm != Algorithm::kInNetwork;
+  bool in_switch(std::size_t c) const {
+    return curve_algorithm(curves_[c].algorithm).reduces_in_switch;
   }
+  bool steps(std::size_t c) const { return with_step_ && !in_switch(c); }
   bool by_ranks(std::size_t c) const {
-    return efficiency_ == Efficiency::kByRanks && curves_[c].algorithm != Algorithm::kInNetwork;
+    return efficiency_ == Efficiency::kByRanks && !in_switch(c);
   }
 
   std::vector<FittedCurve>& curves_;
@@ -161,12 +165,12 @@ FittedCurve blank(std::string stack, Algorithm algorithm, CollectiveKind kind) {
   return curve;
 }
 
-// The smallest group for which NCCL chose the switch's reduction by default (H200, B200: ring with
-// 4 and 5).
-constexpr int kInNetworkRanks = 8;
+// The smallest measured group for which NCCL chose NVLS by default. It chose rings for 4 ranks of H200
+// and 5 of B200.
+constexpr int kNvlsRanks = 8;
 
-// A step where one size of group was measured: what the rings of NVLink and PCIe take (0.8 to 1.3
-// us).
+// The step of a curve for which a single size of group was measured, after the rings on NVLink and PCIe
+// (0.8 to 1.3 us).
 constexpr Seconds kStepInside = microseconds(0.9);
 
 void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKind kind,
@@ -188,8 +192,8 @@ void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKin
     curves.push_back(blank(stack, direct ? Algorithm::kDirect : Algorithm::kRing, kind));
     if (!sizes_differ) curves.back().curve.step = kStepInside;
     if (kind == CollectiveKind::kAllReduce && table.fabric.in_network_reduction) {
-      curves.push_back(blank(stack, Algorithm::kInNetwork, kind));
-      curves.back().least_ranks = kInNetworkRanks;
+      curves.push_back(blank(stack, Algorithm::kNvls, kind));
+      curves.back().least_ranks = kNvlsRanks;
     }
   }
   const CurveSpace space(
@@ -207,26 +211,31 @@ void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKin
   }
 }
 
-// A rack's switch reduces like a board's, but starts later with every GPU beyond the board's eight.
-// Few sizes are measured, all large: that step and the share of the bandwidth are fitted, the rest
-// is the board's.
+// The switches of a rack reduce like those of a board, but start later for every GPU beyond the board's
+// eight. The rack's few measured messages are all large, so that step and the share of the bandwidth are
+// fitted; the rest is the board's.
 constexpr double kRackPipelining = 0.1;
+// The grid of the search: steps of 0, 0.1, 0.2, ... us while eight of them are within the board's start;
+// shares from 0.45 to 0.65, 0.0025 apart.
+constexpr int kShares = 80;
+constexpr double kStepApart = 0.1, kLeastShare = 0.45, kShareApart = 0.0025;
 const std::string kRack = "nvlink5-nvl72", kRackBoard = "nvlink5-nvswitch";
 
 std::vector<FittedCurve> rack_curves(const FabricRows& table, std::vector<FittedCurve> board) {
   std::vector<const MeasuredRow*> rows;
   for (const MeasuredRow& row : table.rows) rows.push_back(&row);
   for (FittedCurve& c : board) {
-    if (c.algorithm != Algorithm::kInNetwork) continue;
+    if (c.algorithm != Algorithm::kNvls) continue;
     c.curve.pipelining = kRackPipelining;
     c.rows = static_cast<std::int64_t>(rows.size());
     double best = 1e300;
     CostCurve found = c.curve;
     const Seconds board_start = c.curve.latency;
-    for (double step = 0; step * kInNetworkRanks < board_start / microseconds(1); step += 0.1) {
-      for (double share = 0.45; share < 0.65; share += 0.0025) {
-        c.curve.step = microseconds(step);
-        c.curve.latency = board_start - c.curve.step * kInNetworkRanks;
+    for (int i = 0; i * kStepApart * kNvlsRanks < board_start / microseconds(1); ++i) {
+      for (int k = 0; k < kShares; ++k) {
+        const double share = kLeastShare + k * kShareApart;
+        c.curve.step = microseconds(i * kStepApart);
+        c.curve.latency = board_start - c.curve.step * kNvlsRanks;
         c.curve.efficiency.fill(share);
         double sum = 0;
         for (const MeasuredRow* r : rows) {
@@ -242,7 +251,7 @@ std::vector<FittedCurve> rack_curves(const FabricRows& table, std::vector<Fitted
   return board;
 }
 
-// Which fabrics never measured take a file's constants (network_constants.h).
+// The fabrics that were never measured and use a file's constants (network_constants.h).
 std::vector<std::string> stands_for(const std::string& fabric) {
   if (fabric == "nvlink3-nvswitch") return {"nvlink1", "nvlink2", "nvlink3", "mesh"};
   if (fabric == "nvlink4-nvswitch") return {"nvlink4", "switch"};

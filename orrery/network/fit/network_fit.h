@@ -1,15 +1,15 @@
-// Makes the files of catalog/network from measured tables: `orrery fit network`.
+// Fits the constants of catalog/network to measured tables: `orrery fit network`.
 //
-// Data (a folder in the layout of ../shared/data):
-//   kernels/collective_nccl.csv.gz       NCCL inside a node, 2, 4 and 8 ranks
+// The tables lie in a folder of measured data (docs/data.md):
+//   kernels/collective_nccl.csv.gz       NCCL within a node, 2, 4 and 8 ranks
 //   kernels/collective_allreduce.csv.gz  the frameworks' all-reduce, rows of mode=graph
 //   network/measured.csv                 RCCL on MI300X, send on NVSwitch, PCIe gen 5, racks, and
-//                                        all-reduces over several nodes
+//                                        all-reduces on several nodes
 //
-// Recipe, inside a node: for each fabric and stack the constants of its curves minimise the Huber
-// loss (0.1) of ln(predicted/measured), predicted being the fastest of the algorithms, as the model
-// chooses; Sbplx from fixed starts. Which sizes of message are left out in turn: every third; the
-// error of a curve is that of those rows. Over several nodes: across_fit.h. Deterministic.
+// Within a node, the constants of the curves of a fabric, stack and kind of collective minimise the Huber
+// loss (0.1) of ln(predicted / measured), where the prediction is the fastest of the algorithms, as in the
+// model. The search is Sbplx from fixed starts. Every third message size is left out in turn; the error of
+// a curve is that of the rows left out. Between nodes, see across_fit.h. The fit is deterministic.
 #pragma once
 
 #include <filesystem>
@@ -23,10 +23,10 @@
 namespace orrery {
 
 struct NetworkFit {
-  // File name below catalog/ ("network/nvlink4-nvswitch.yaml") to its text.
+  // The texts of the files, by path below catalog/ ("network/nvlink4-nvswitch.yaml").
   std::map<std::string, std::string> files;
   std::vector<KeptBackGroup> kept_back;
-  LibraryCurve most;  // what most networks have (across_fit.h)
+  LibraryCurve most;  // the factors around which most networks lie (across_fit.h)
 };
 
 // InputError: a table is missing or malformed.

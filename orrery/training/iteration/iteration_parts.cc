@@ -142,7 +142,7 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     const double sent = stack.whole_sends && !p.sequence_parallel ? 1 : 1.0 / p.tp;
     const CollectiveTime send = network_.predict(
         {CollectiveKind::kSend, Group::kPipeline, p.pp, sent * stream}, placement(p));
-    whole.send = send.time.value, whole.send_on_port = send.on_port;
+    whole.send = send.time.value, whole.send_on_port = send.port_time;
     wires.add(send.time, 2.0 * static_cast<double>(job.micro_batches()) * p.vp);
   }
   whole.wires_shared = wires.shared(), whole.wires_own = wires.own();
@@ -170,7 +170,7 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
         const CollectiveTime time =
             op.move ? network_.exchange(exchange_of(*op.move), c->group, c->ranks, here)
                     : network_.predict(*c, here);
-        last.time = time.time, on_port = time.on_port;
+        last.time = time.time, on_port = time.port_time;
       } else {
         last = kernels_.predict(op.op);
       }
@@ -250,7 +250,7 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
     if (ranks <= 1 || bytes <= Bytes(0)) return Seconds(0);
     const CollectiveTime one = network_.predict({kind, group, ranks, bytes / pieces}, place);
     wires.add(one.time, pieces * static_cast<double>(job.micro_batches()));
-    on_port += one.on_port * pieces;
+    on_port += one.port_time * pieces;
     return one.time.value * pieces;
   };
   const int shard = p.sharding(), expert_shard = p.expert_peers(shard);
@@ -307,7 +307,7 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
     const double count = pieces(parameters);
     const CollectiveTime one =
         network_.predict({kind, group, ranks, parameters / count * each}, place);
-    on_port += one.on_port * count;
+    on_port += one.port_time * count;
     return wires.add(one.time, count);
   };
   const int ranks = p.data_ranks(), shard = p.sharding(), expert_shard = p.expert_peers(shard);

@@ -36,7 +36,7 @@ struct ChunkParts {
   // before the backward, gradients reduced and scattered.
   Seconds gather, gather_again, scatter;
   // What of these and of time[tensor], [context] and [expert exchange] needs the rank's share of
-  // its node's ports (CollectiveTime::on_port), 0 within a node; `hops_on_port` is of the hops.
+  // its node's ports (CollectiveTime::port_time), 0 within a node; `hops_on_port` is of the hops.
   ByCost<Seconds> on_port{};
   std::array<Seconds, kTrainingPasses> hops_on_port{};
   Seconds gather_on_port, gather_again_on_port, scatter_on_port;

@@ -10,7 +10,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
-#include "orrery/network/collectives/cost.h"
+#include "orrery/network/algorithms/cost.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/network/fit/measured_place.h"
 
@@ -42,10 +42,11 @@ std::string after(std::string_view text, std::string_view key) {
 }
 
 // "ALGO=Ring;PROTO=LL128;NVLS=0"
-NcclForced forced_by(std::string_view tuning) {
-  NcclForced forced{parse_nccl_algorithm(after(tuning, "ALGO=")),
-                    parse_nccl_protocol(after(tuning, "PROTO="))};
-  if (!forced.algorithm && after(tuning, "NVLS=") == "0") forced.algorithm = NcclAlgorithm::kRing;
+ForcedChoice forced_by(std::string_view tuning) {
+  ForcedChoice forced{parse_collective_algorithm(after(tuning, "ALGO="), AlgorithmModel::kTuner),
+                      parse_collective_protocol(after(tuning, "PROTO="))};
+  if (!forced.algorithm && after(tuning, "NVLS=") == "0")
+    forced.algorithm = CollectiveAlgorithm::kRing;
   return forced;
 }
 
@@ -54,7 +55,7 @@ struct Question {
   int ranks = 2, nodes = 1;
   Bytes bytes;
   double measured_us = 0;
-  NcclForced forced;
+  ForcedChoice forced;
 };
 
 // ASTRA-sim's predictions for eight NPUs on a switch: collective to log(bytes of nccl-tests) to
@@ -309,7 +310,7 @@ void read_kernels(const std::filesystem::path& file, Judge& judge) {
     q.measured_us = csv.number(latency);
     q.tuning = csv.text(dtype);
     q.source = "collective_nccl";
-    if (!half && q.collective == "all_reduce") q.forced.algorithm = NcclAlgorithm::kRing;
+    if (!half && q.collective == "all_reduce") q.forced.algorithm = CollectiveAlgorithm::kRing;
     judge.judge(q);
   }
 }

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
-#include "orrery/flow/simulation/flow_collectives.h"
+#include "orrery/flow/collectives/flow_collectives.h"
 #include "orrery/flow/topology/topology_build.h"
 
 namespace orrery {
@@ -27,7 +27,7 @@ double collective_time(const Topology& t, int ranks, FlowCollective c, FlowOptio
   return simulate_flows(t, p, options).makespan.value();
 }
 
-FlowCollective of(Kind kind, FlowAlgorithm algorithm, double bytes) {
+FlowCollective of(Kind kind, CollectiveAlgorithm algorithm, double bytes) {
   FlowCollective c;
   c.kind = kind;
   c.algorithm = algorithm;
@@ -108,7 +108,7 @@ TEST(FlowSimulation, OperationsFollowTheirOrderOnEachGpu) {
   compute.time = milliseconds(5);
   p.ops.push_back(compute);
   const int pairs = collectives.groups({{0, 1}, {2, 3}});
-  collectives.add(of(Kind::kAllGather, FlowAlgorithm::kRing, 2e8), pairs, {0});
+  collectives.add(of(Kind::kAllGather, CollectiveAlgorithm::kRing, 2e8), pairs, {0});
   const FlowResult r = simulate_flows(single_switch(4), p);
   EXPECT_NEAR(r.gpu_end[2].value(), 1e-3 + kLatency, 1e-9);
   EXPECT_NEAR(r.gpu_end[0].value(), 6e-3 + kLatency, 1e-9);
@@ -120,17 +120,18 @@ TEST(FlowSimulation, RingsOfAllSizesAreTheirClosedForm) {
     const Topology t = single_switch(n);
     for (double bytes : {1e3, 1e6, 1e9}) {
       const double step = bytes / n / kBandwidth + kLatency;
-      EXPECT_NEAR(collective_time(t, n, of(Kind::kAllReduce, FlowAlgorithm::kRing, bytes)),
+      EXPECT_NEAR(collective_time(t, n, of(Kind::kAllReduce, CollectiveAlgorithm::kRing, bytes)),
                   2 * (n - 1) * step, 1e-9 * n * step)
           << n;
-      EXPECT_NEAR(collective_time(t, n, of(Kind::kReduceScatter, FlowAlgorithm::kRing, bytes)),
-                  (n - 1) * step, 1e-9 * n * step)
+      EXPECT_NEAR(
+          collective_time(t, n, of(Kind::kReduceScatter, CollectiveAlgorithm::kRing, bytes)),
+          (n - 1) * step, 1e-9 * n * step)
           << n;
       EXPECT_NEAR(
-          collective_time(t, n, of(Kind::kAllReduce, FlowAlgorithm::kHalvingDoubling, bytes)),
+          collective_time(t, n, of(Kind::kAllReduce, CollectiveAlgorithm::kHalvingDoubling, bytes)),
           2 * (std::log2(n) * kLatency + (n - 1.0) / n * bytes / kBandwidth), 1e-9 * n * step)
           << n;
-      EXPECT_NEAR(collective_time(t, n, of(Kind::kAllToAll, FlowAlgorithm::kDirect, bytes)),
+      EXPECT_NEAR(collective_time(t, n, of(Kind::kAllToAll, CollectiveAlgorithm::kDirect, bytes)),
                   kLatency + (n - 1.0) / n * bytes / kBandwidth, 1e-9 * n * step)
           << n;
     }
@@ -141,7 +142,7 @@ TEST(FlowSimulation, ABroadcastTreeOfOneChunkIsItsClosedForm) {
   // 2^k - 1 ranks: every inner vertex sends to two children at half the bandwidth each.
   for (int k = 2; k <= 8; ++k) {
     const int n = (1 << k) - 1;
-    FlowCollective c = of(Kind::kBroadcast, FlowAlgorithm::kTree, 1e8);
+    FlowCollective c = of(Kind::kBroadcast, CollectiveAlgorithm::kTree, 1e8);
     c.chunks = 1;
     EXPECT_NEAR(collective_time(single_switch(n), n, c), (k - 1) * (2e8 / kBandwidth + kLatency),
                 1e-9);
@@ -151,12 +152,13 @@ TEST(FlowSimulation, ABroadcastTreeOfOneChunkIsItsClosedForm) {
 // To the first rank as from it: as long on links that are alike both ways, and held up by what the
 // first rank takes in, not by what it gives out.
 TEST(FlowSimulation, AReduceIsABroadcastTheOtherWay) {
-  for (FlowAlgorithm a : {FlowAlgorithm::kRing, FlowAlgorithm::kTree, FlowAlgorithm::kDirect}) {
+  for (FlowAlgorithm a :
+       {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kTree, CollectiveAlgorithm::kDirect}) {
     const auto time = [&](Kind kind, const char* slow) {
       Topology t = single_switch(15);
       if (*slow != 0) t.degrade(slow, 0.25);
       FlowCollective c = of(kind, a, 1e8);
-      c.chunks = a == FlowAlgorithm::kRing ? 10 : 1;
+      c.chunks = a == CollectiveAlgorithm::kRing ? 10 : 1;
       return collective_time(t, 15, c);
     };
     EXPECT_NEAR(time(Kind::kReduce, "") / time(Kind::kBroadcast, ""), 1, 1e-9) << to_text(a);
@@ -170,7 +172,7 @@ TEST(FlowSimulation, AReduceIsABroadcastTheOtherWay) {
 TEST(FlowSimulation, ALargeTreeAllReduceIsBoundByTwiceTheBuffer) {
   // Over both trees a rank takes in twice the buffer, or nearly.
   for (int n : {4, 8, 32, 128, 256}) {
-    FlowCollective c = of(Kind::kAllReduce, FlowAlgorithm::kTree, 4e9);
+    FlowCollective c = of(Kind::kAllReduce, CollectiveAlgorithm::kTree, 4e9);
     c.chunks = 512;
     const double time = collective_time(single_switch(n), n, c);
     EXPECT_GT(time, 2 * (n - 1.0) / n * 4e9 / kBandwidth);
@@ -183,11 +185,11 @@ TEST(FlowSimulation, ABidirectionalRingIsTwiceAsFastOnARing) {
       dimensions_topology({{Wiring::kRing, 16, BytesPerSecond(kBandwidth), Seconds(kLatency)}});
   const double bytes = 1e9, one = 30 * (bytes / 16 / kBandwidth + kLatency),
                both = 30 * (bytes / 32 / kBandwidth + kLatency);
-  EXPECT_NEAR(collective_time(t, 16, of(Kind::kAllReduce, FlowAlgorithm::kRing, bytes)), one,
+  EXPECT_NEAR(collective_time(t, 16, of(Kind::kAllReduce, CollectiveAlgorithm::kRing, bytes)), one,
               1e-9 * one);
   EXPECT_NEAR(
-      collective_time(t, 16, of(Kind::kAllReduce, FlowAlgorithm::kBidirectionalRing, bytes)), both,
-      1e-9 * both);
+      collective_time(t, 16, of(Kind::kAllReduce, CollectiveAlgorithm::kBidirectionalRing, bytes)),
+      both, 1e-9 * both);
 }
 
 ClusterPlan nodes_of_eight(int nodes, double oversubscription = 1) {
@@ -213,15 +215,16 @@ TEST(FlowSimulation, FoldingAndRepeatingChangeNothing) {
   for (int damage = 0; damage < 3; ++damage) {
     if (damage == 1) t.degrade("gpu17-rail1.leaf0", 0.3);
     if (damage == 2) t.degrade("node5.switch", 0.5);
-    for (auto [kind, algorithm] : {std::pair{Kind::kAllReduce, FlowAlgorithm::kRing},
-                                   std::pair{Kind::kAllReduce, FlowAlgorithm::kTree},
-                                   std::pair{Kind::kAllReduce, FlowAlgorithm::kHierarchical},
-                                   std::pair{Kind::kAllToAll, FlowAlgorithm::kDirect},
-                                   std::pair{Kind::kAllGather, FlowAlgorithm::kHalvingDoubling}}) {
+    for (auto [kind, algorithm] :
+         {std::pair{Kind::kAllReduce, CollectiveAlgorithm::kRing},
+          std::pair{Kind::kAllReduce, CollectiveAlgorithm::kTree},
+          std::pair{Kind::kAllReduce, CollectiveAlgorithm::kHierarchical},
+          std::pair{Kind::kAllToAll, CollectiveAlgorithm::kDirect},
+          std::pair{Kind::kAllGather, CollectiveAlgorithm::kHalvingDoubling}}) {
       for (double bytes : {1e5, 1e8}) {
         FlowCollective c = of(kind, algorithm, bytes);
         c.inner = 8;
-        c.channels = algorithm == FlowAlgorithm::kRing ? 8 : 1;
+        c.channels = algorithm == CollectiveAlgorithm::kRing ? 8 : 1;
         const double fast = collective_time(t, 64, c), slow = collective_time(t, 64, c, plain);
         EXPECT_NEAR(fast, slow, 1e-9 * slow) << to_text(algorithm) << ' ' << damage;
       }
@@ -235,19 +238,20 @@ TEST(FlowSimulation, JobsOnOneNetworkSlowEachOtherDown) {
   FlowProgram p;
   FlowCollectives collectives(p);
   const int all = collectives.groups({{0, 1, 2, 3}});
-  collectives.add(of(Kind::kAllGather, FlowAlgorithm::kRing, 4e9), all);
+  collectives.add(of(Kind::kAllGather, CollectiveAlgorithm::kRing, 4e9), all);
   const double alone = simulate_flows(t, p).makespan.value();
-  collectives.add(of(Kind::kAllGather, FlowAlgorithm::kRing, 4e9), all);
+  collectives.add(of(Kind::kAllGather, CollectiveAlgorithm::kRing, 4e9), all);
   EXPECT_NEAR(simulate_flows(t, p).makespan.value(), 2 * alone - 3 * kLatency, 1e-9);
 }
 
 TEST(FlowSimulation, HugeAndEmptyBuffersEnd) {
   const Topology t = single_switch(64);
-  const double time = collective_time(t, 64, of(Kind::kAllReduce, FlowAlgorithm::kRing, 1e18));
+  const double time =
+      collective_time(t, 64, of(Kind::kAllReduce, CollectiveAlgorithm::kRing, 1e18));
   EXPECT_NEAR(time, 2 * 63.0 / 64 * 1e18 / kBandwidth, 1e-3 * time);
-  EXPECT_NEAR(collective_time(t, 64, of(Kind::kAllReduce, FlowAlgorithm::kRing, 0)), 126 * kLatency,
-              1e-12);
-  EXPECT_EQ(collective_time(t, 1, of(Kind::kAllReduce, FlowAlgorithm::kRing, 1e9)), 0);
+  EXPECT_NEAR(collective_time(t, 64, of(Kind::kAllReduce, CollectiveAlgorithm::kRing, 0)),
+              126 * kLatency, 1e-12);
+  EXPECT_EQ(collective_time(t, 1, of(Kind::kAllReduce, CollectiveAlgorithm::kRing, 1e9)), 0);
 }
 
 TEST(FlowSimulation, WhatCannotRunIsRefused) {
@@ -266,10 +270,10 @@ TEST(FlowSimulation, WhatCannotRunIsRefused) {
   EXPECT_THROW(p.patterns[0].send(0, 1, Bytes(-1)), InputError);
   EXPECT_THROW(strided_groups(3, 1, 8), InputError);
   FlowCollectives collectives(p);
-  EXPECT_THROW(collectives.add(of(Kind::kAllReduce, FlowAlgorithm::kHalvingDoubling, 1),
+  EXPECT_THROW(collectives.add(of(Kind::kAllReduce, CollectiveAlgorithm::kHalvingDoubling, 1),
                                collectives.groups({{0, 1, 2}})),
                InputError);
-  EXPECT_THROW(collectives.add(of(Kind::kAllToAll, FlowAlgorithm::kTree, 1), 0), InputError);
+  EXPECT_THROW(collectives.add(of(Kind::kAllToAll, CollectiveAlgorithm::kTree, 1), 0), InputError);
   EXPECT_THROW(collectives.groups({{0, 1}, {1, 2}}), InputError);
   EXPECT_THROW(parse_flow_algorithm("rnig"), InputError);
 }

@@ -1,4 +1,4 @@
-#include "orrery/network/collectives/cost.h"
+#include "orrery/network/algorithms/cost.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ TEST(Cost, VolumesAreWhatARankMustSend) {
   EXPECT_DOUBLE_EQ(collective_volume(Kind::kAllReduce, Algorithm::kRing, 8, s).value(), 1400);
   EXPECT_DOUBLE_EQ(collective_volume(Kind::kAllReduce, Algorithm::kTwoShot, 8, s).value(), 1400);
   EXPECT_DOUBLE_EQ(collective_volume(Kind::kAllReduce, Algorithm::kOneShot, 8, s).value(), 5600);
-  EXPECT_DOUBLE_EQ(collective_volume(Kind::kAllReduce, Algorithm::kInNetwork, 8, s).value(), 800);
+  EXPECT_DOUBLE_EQ(collective_volume(Kind::kAllReduce, Algorithm::kNvls, 8, s).value(), 800);
   EXPECT_DOUBLE_EQ(collective_volume(Kind::kAllGather, Algorithm::kRing, 4, s).value(), 600);
   EXPECT_DOUBLE_EQ(collective_volume(Kind::kAllToAll, Algorithm::kDirect, 2, s).value(), 400);
   EXPECT_DOUBLE_EQ(collective_volume(Kind::kSend, Algorithm::kDirect, 2, s).value(), 800);
@@ -22,7 +22,7 @@ TEST(Cost, VolumesAreWhatARankMustSend) {
 TEST(Cost, StepsAreSequentialMessages) {
   EXPECT_EQ(collective_steps(Kind::kAllReduce, Algorithm::kRing, 8), 14);
   EXPECT_EQ(collective_steps(Kind::kReduceScatter, Algorithm::kRing, 8), 7);
-  EXPECT_EQ(collective_steps(Kind::kAllReduce, Algorithm::kInNetwork, 8), 8);
+  EXPECT_EQ(collective_steps(Kind::kAllReduce, Algorithm::kNvls, 8), 8);
   EXPECT_EQ(collective_steps(Kind::kSend, Algorithm::kDirect, 8), 1);
 }
 

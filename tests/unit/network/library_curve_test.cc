@@ -12,8 +12,8 @@ namespace orrery {
 namespace {
 
 using Kind = Collective::Kind;
-using A = NcclAlgorithm;
-using P = NcclProtocol;
+using A = CollectiveAlgorithm;
+using P = CollectiveProtocol;
 
 double us(Seconds t) { return t / microseconds(1); }
 
@@ -35,7 +35,8 @@ TEST(LibraryCurve, StagesFillOnce) {
   NcclCosts costs;
   costs.add({A::kNvlsTree,
              P::kSimple,
-             {true, microseconds(50), BytesPerSecond(100e9), Seconds(0), 2, microseconds(200)}});
+             {true, microseconds(50), BytesPerSecond(100e9), Seconds(0), 2, microseconds(200),
+              LatencyOverlap::kSwitch}});
   const LibraryCurve plain{1, 1, 1};
   const auto beyond = [&](double bytes) {
     const CurveTime t = library_time(plain, costs, Bytes(bytes), Seconds(0));
@@ -56,7 +57,8 @@ TEST(LibraryCurve, SmallMessagesStartAsTrees) {
              {true, microseconds(92), BytesPerSecond(20e9), Seconds(0), 0, Seconds(0)}});
   costs.add({A::kNvlsTree,
              P::kSimple,
-             {true, microseconds(67), BytesPerSecond(400e9), Seconds(0), 2, microseconds(900)}});
+             {true, microseconds(67), BytesPerSecond(400e9), Seconds(0), 2, microseconds(900),
+              LatencyOverlap::kSwitch}});
   EXPECT_NEAR(us(library_time({2, 1, 1}, costs, Bytes(1), Seconds(0)).latency), 184, 1e-9);
 }
 
@@ -65,13 +67,13 @@ TEST(LibraryCurve, SmallMessagesStartAsTrees) {
 TEST(LibraryCurve, WhatGraphsSay) {
   const Catalog catalog;
   const Cluster racks(catalog, catalog.gpu("gb200"), 144);
-  const NcclCost tree =
-      nccl_cost(nccl_graph(racks, racks.link(144)), Kind::kAllReduce, A::kNvlsTree, P::kSimple);
+  const NcclCost tree = nccl_cost(nccl_graph(nccl_tables(Bundle()), racks, racks.link(144)),
+                                  Kind::kAllReduce, A::kNvlsTree, P::kSimple);
   EXPECT_NEAR(tree.stages, 2, 1e-12);
   EXPECT_NEAR(us(tree.fill), 2 * 72 * 7, 1e-9);
   const Cluster efa(catalog, catalog.gpu("h100-sxm"), 16, catalog.node_type("aws-p5"));
   const auto p5 = [&](A a, P p) {
-    return nccl_cost(nccl_graph(efa, efa.link(16)), Kind::kAllReduce, a, p);
+    return nccl_cost(nccl_graph(nccl_tables(Bundle()), efa, efa.link(16)), Kind::kAllReduce, a, p);
   };
   EXPECT_NEAR(us(p5(A::kTree, P::kLl).nic), 2 * 12.3, 1e-9);
   EXPECT_NEAR(us(p5(A::kTree, P::kSimple).nic), 2 * 2 * 12.3, 1e-9);

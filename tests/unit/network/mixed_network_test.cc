@@ -7,13 +7,14 @@
 
 #include "orrery/base/error.h"
 #include "orrery/network/collectives/make_network.h"
+#include "orrery/network/collectives/nccl_tuner.h"
 
 namespace orrery {
 namespace {
 
 using Kind = Collective::Kind;
-using A = NcclAlgorithm;
-using P = NcclProtocol;
+using A = CollectiveAlgorithm;
+using P = CollectiveProtocol;
 
 const std::vector<std::string> kNodes = {"hgx-a100",    "hgx-h100", "hgx-h100-roce",
                                          "gcp-a3-mega", "hgx-h200", "hgx-b200"};
@@ -96,7 +97,7 @@ TEST(MixedNetwork, PairsThatAllOfferWithTheSlowestOfBoth) {
 TEST(MixedNetwork, H100AndA100) {
   const auto both = mixed({"hgx-h100", "hgx-a100"}, 96);
   const Collective c = collective(Kind::kAllReduce, 96, 4e9);
-  EXPECT_THROW(both->predict(c, NcclForced{A::kNvlsTree, {}}), InputError);
+  EXPECT_THROW(both->predict(c, ForcedChoice{A::kNvlsTree, {}}), InputError);
   // Eight ports of 25 GB/s a node, twelve nodes.
   EXPECT_NEAR(both->bound(c).value(), 4e9 / 8 * 2 * 11 / 12 / 25e9, 1e-9);
   const CollectiveTime t = both->predict(c);

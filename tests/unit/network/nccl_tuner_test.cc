@@ -7,15 +7,16 @@
 namespace orrery {
 namespace {
 
-using A = NcclAlgorithm;
-using P = NcclProtocol;
+using A = CollectiveAlgorithm;
+using P = CollectiveProtocol;
 using Kind = Collective::Kind;
 
 constexpr BytesPerSecond kGb(1e9);
 
-// The graphs of ../shared/reference/network.md.
+// The graphs of docs/reference/network.md, section "Graphs".
 NcclGraph board(NcclGeneration generation, double ring, double nvls) {
   NcclGraph g;
+  g.tables = &nccl_tables(Bundle());
   g.generation = generation;
   g.channels = 12;
   g.intra = g.inter = ring * kGb;
@@ -40,7 +41,7 @@ std::string choices(const NcclGraph& g) {
   const NcclCosts costs = nccl_costs(g, Kind::kAllReduce);
   std::string out, last;
   for (int k = 3; k <= 33; ++k) {
-    const auto c = nccl_choose(g, Kind::kAllReduce, costs, Bytes(std::exp2(k)));
+    const auto c = nccl_choose(costs, Bytes(std::exp2(k)));
     std::string name(to_text(c->algorithm));
     name += " " + std::string(to_text(c->protocol));
     if (name != last) out += (out.empty() ? "" : ", ") + name + " 2^" + std::to_string(k);
@@ -49,7 +50,7 @@ std::string choices(const NcclGraph& g) {
   return out;
 }
 
-// "Choices that follow" of the reference, line by line.
+// docs/reference/network.md, "Choices that follow", line by line.
 TEST(NcclTuner, ChoosesAsTheReferenceSays) {
   EXPECT_EQ(choices(kA100x8), "ring ll 2^3, ring ll128 2^22, ring simple 2^25");
   EXPECT_EQ(choices(kH100x8), "ring ll 2^3, nvls simple 2^21");
@@ -73,14 +74,9 @@ TEST(NcclTuner, CostsOfARing) {
   EXPECT_NEAR(across.latency / microseconds(1), 8.4 + 28 * 3.4 + 2 * 14, 1e-9);
   // Rings with Simple on several nodes start 1.4 times slower from 64 bytes a channel and rank on.
   const Bytes edge(64 * 8 * 16);
-  EXPECT_NEAR((nccl_time(h100(2), Kind::kAllReduce, A::kRing, P::kSimple, across, edge) -
-               edge / across.bandwidth) /
-                  across.latency,
-              1.4, 1e-9);
-  EXPECT_NEAR((nccl_time(h100(2), Kind::kAllReduce, A::kRing, P::kSimple, across, edge * 0.99) -
-               edge * 0.99 / across.bandwidth) /
-                  across.latency,
-              1, 1e-9);
+  EXPECT_NEAR((nccl_time(across, edge) - edge / across.bandwidth) / across.latency, 1.4, 1e-9);
+  EXPECT_NEAR((nccl_time(across, edge * 0.99) - edge * 0.99 / across.bandwidth) / across.latency, 1,
+              1e-9);
 }
 
 // 8 * 40 * 0.85 * 7/8 * 2 = 476 GB/s of bus, * 8/14; on two nodes capped at 57.7 a channel.
@@ -106,7 +102,7 @@ TEST(NcclTuner, OffersWhatNcclOffers) {
   switched.collnet = true;
   EXPECT_TRUE(offers(switched, Kind::kAllReduce, A::kNvls, P::kSimple));
   EXPECT_EQ(why_not_offered(h100(4), Kind::kAllReduce, A::kCollNetDirect, P::kSimple),
-            "CollNet needs a network whose switches add up");
+            "CollNet needs a network whose switches reduce");
   // A message passes each of 8 x 48 GB/s once: all-reduce at their sum.
   const NcclCost collnet = nccl_cost(switched, Kind::kAllReduce, A::kCollNetDirect, P::kSimple);
   EXPECT_NEAR(collnet.bandwidth.value() / 1e9, 8 * 48, 1e-9);
@@ -121,14 +117,17 @@ TEST(NcclTuner, OffersWhatNcclOffers) {
 TEST(NcclTuner, ForcedChoices) {
   const NcclGraph g = h100(8);
   const NcclCosts costs = nccl_costs(g, Kind::kAllReduce);
-  const NcclForced ring{A::kRing, {}};
-  const auto c = nccl_choose(g, Kind::kAllReduce, costs, Bytes(1e6), ring);
+  const ForcedChoice ring{A::kRing, {}};
+  const auto c = nccl_choose(costs, Bytes(1e6), ring);
   ASSERT_TRUE(c);
   EXPECT_EQ(c->algorithm, A::kRing);
-  EXPECT_FALSE(nccl_choose(g, Kind::kAllReduce, costs, Bytes(1e6), {A::kPat, {}}));
-  EXPECT_EQ(parse_nccl_algorithm("NVLSTree"), A::kNvlsTree);
-  EXPECT_EQ(parse_nccl_protocol("LL128"), P::kLl128);
-  EXPECT_FALSE(parse_nccl_protocol("ll64"));
+  EXPECT_FALSE(nccl_choose(costs, Bytes(1e6), {A::kPat, {}}));
+  EXPECT_EQ(parse_collective_algorithm("NVLSTree", AlgorithmModel::kTuner), A::kNvlsTree);
+  EXPECT_FALSE(parse_collective_algorithm("direct", AlgorithmModel::kTuner));
+  EXPECT_EQ(parse_collective_protocol("LL128"), P::kLl128);
+  EXPECT_FALSE(parse_collective_protocol("ll64"));
+  EXPECT_EQ(why_not_offered(g, Kind::kAllReduce, A::kHalvingDoubling, P::kSimple),
+            "NCCL does not have this algorithm");
 }
 
 }  // namespace

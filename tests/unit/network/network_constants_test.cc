@@ -4,6 +4,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "tests/unit/network/catalog_constants.h"
 
 namespace orrery {
 namespace {
@@ -90,7 +91,7 @@ TEST(NetworkConstants, KindsWithoutACurveTakeTheRings) {
 }
 
 TEST(NetworkConstants, TheBundledFilesAreSound) {
-  const auto all = load_network_constants(Bundle());
+  const auto all = bundled_network_constants();
   EXPECT_GE(all.size(), 9u);
   for (const FabricConstants& c : all) {
     EXPECT_FALSE(c.curves.empty() && c.across.empty()) << c.fabrics[0];

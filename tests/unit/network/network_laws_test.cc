@@ -7,11 +7,11 @@
 
 #include "orrery/base/data_folder.h"
 #include "orrery/base/error.h"
-#include "orrery/network/collectives/cost.h"
+#include "orrery/network/algorithms/cost.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/network/collectives/nccl_graph.h"
-#include "orrery/network/collectives/network_constants.h"
 #include "orrery/network/fit/network_fit.h"
+#include "tests/unit/network/catalog_constants.h"
 
 namespace orrery {
 namespace {
@@ -68,11 +68,11 @@ RC_GTEST_PROP(NetworkLaw, NeverFasterThanTheWires, ()) {
                      Bytes(std::exp2(*rc::gen::inRange(0, 380) / 10.0))};
   const CollectiveTime t = model->predict(c);
   RC_ASSERT(t.time.value.value() >= floor_seconds(cluster, c));
-  RC_ASSERT(t.on_port <= t.time.value);
+  RC_ASSERT(t.port_time <= t.time.value);
   // The ports carry at least what must leave a node; of a group inside one nothing.
-  if (cluster.link(c.ranks).nodes == 1) RC_ASSERT(t.on_port == Seconds(0));
+  if (cluster.link(c.ranks).nodes == 1) RC_ASSERT(t.port_time == Seconds(0));
   if (cluster.link(c.ranks).nodes > 1)
-    RC_ASSERT(t.on_port.value() >= (1 - 1e-12) * floor_seconds(cluster, c));
+    RC_ASSERT(t.port_time.value() >= (1 - 1e-12) * floor_seconds(cluster, c));
   RC_ASSERT(t.time.sigma() > 0 && t.time.sigma() < 1.2);
   RC_ASSERT(!t.algorithm.empty());
   Collective more = c;
@@ -81,7 +81,7 @@ RC_GTEST_PROP(NetworkLaw, NeverFasterThanTheWires, ()) {
 }
 
 TEST(NetworkLaw, TimeGrowsWithRanksWhereTheAlgorithmStays) {
-  for (const FabricConstants& constants : load_network_constants(Bundle())) {
+  for (const FabricConstants& constants : bundled_network_constants()) {
     for (const FittedCurve& f : constants.curves) {
       for (double bytes = 1; bytes < 1e11; bytes *= 10) {
         double last = 0;
@@ -109,9 +109,10 @@ TEST(NetworkLaw, ForcedPairsObeyTheWires) {
       const auto model = make_network_model(cluster, {.tp = gpus}, "nccl", Bundle());
       int offered = 0;
       for (CKind kind : {CKind::kAllReduce, CKind::kAllGather, CKind::kReduceScatter}) {
-        for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
-          for (std::size_t p = 0; p < kNcclProtocols; ++p) {
-            const NcclForced forced{static_cast<NcclAlgorithm>(a), static_cast<NcclProtocol>(p)};
+        for (std::size_t a = 0; a < kCollectiveAlgorithms; ++a) {
+          for (std::size_t p = 0; p < kCollectiveProtocols; ++p) {
+            const ForcedChoice forced{static_cast<CollectiveAlgorithm>(a),
+                                      static_cast<CollectiveProtocol>(p)};
             double last = 0;
             for (double bytes = 8; bytes < 1e11; bytes *= 4) {
               const Collective c{kind, Collective::Group::kTensor, gpus, Bytes(bytes)};
@@ -139,11 +140,11 @@ TEST(NetworkLaw, AllReduceIsReduceScatterAndAllGather) {
   const Catalog catalog;
   for (int gpus : {4, 8, 16, 64}) {
     const Cluster cluster(catalog, catalog.gpu("h100-sxm"), gpus);
-    const NcclGraph g = nccl_graph(cluster, cluster.link(gpus));
+    const NcclGraph g = nccl_graph(nccl_tables(Bundle()), cluster, cluster.link(gpus));
     const double base[] = {6.6e-6, 14e-6, 8.4e-6};
-    for (std::size_t p = 0; p < kNcclProtocols; ++p) {
+    for (std::size_t p = 0; p < kCollectiveProtocols; ++p) {
       const auto cost = [&](CKind kind) {
-        return nccl_cost(g, kind, NcclAlgorithm::kRing, static_cast<NcclProtocol>(p));
+        return nccl_cost(g, kind, CollectiveAlgorithm::kRing, static_cast<CollectiveProtocol>(p));
       };
       const NcclCost whole = cost(CKind::kAllReduce), first = cost(CKind::kReduceScatter),
                      second = cost(CKind::kAllGather);
@@ -153,7 +154,7 @@ TEST(NetworkLaw, AllReduceIsReduceScatterAndAllGather) {
                   1e12 / first.bandwidth.value() + 1e12 / second.bandwidth.value(), 1e-6);
     }
     const auto model = make_network_model(cluster, {.tp = gpus}, "nccl", Bundle());
-    const NcclForced ring{NcclAlgorithm::kRing, {}};
+    const ForcedChoice ring{CollectiveAlgorithm::kRing, {}};
     const auto t = [&](CKind kind) {
       return model->predict({kind, Collective::Group::kTensor, gpus, Bytes(1 << 30)}, ring)
           .time.value.value();
@@ -222,7 +223,7 @@ TEST(NetworkFit, MakesTheCatalogAgain) {
   const std::filesystem::path data = data_folder();
   if (!std::filesystem::exists(data)) GTEST_SKIP() << "no measured tables";
   const auto files = fit_network(data, Bundle()).files;
-  const std::vector<FabricConstants> stored = load_network_constants(Bundle());
+  const std::vector<FabricConstants> stored = bundled_network_constants();
   EXPECT_EQ(files.size(), 12u);
   for (const auto& [name, text] : files) {
     const FabricConstants again = read_network_constants(parse_yaml(text, name));
@@ -254,10 +255,10 @@ TEST(NetworkFit, MakesTheCatalogAgain) {
 TEST(NcclGraph, PortsCarryWhatNcclReckons) {
   const Catalog catalog;
   const Cluster cluster(catalog, catalog.gpu("h100-sxm"), 32);
-  const NcclGraph nodes = nccl_graph(cluster, cluster.link(32));
+  const NcclGraph nodes = nccl_graph(nccl_tables(Bundle()), cluster, cluster.link(32));
   EXPECT_EQ(nodes.channels, 8);
   EXPECT_NEAR(nodes.inter.value(), 48e9, 0.01 * 48e9);
-  const NcclGraph alone = nccl_graph(cluster, cluster.link(4, 8));
+  const NcclGraph alone = nccl_graph(nccl_tables(Bundle()), cluster, cluster.link(4, 8));
   EXPECT_EQ(alone.channels, 2);
   EXPECT_NEAR(alone.inter.value(), 24e9, 0.01 * 24e9);
 }

@@ -34,7 +34,7 @@ TEST(NetworkModel, GradientsOverNvSwitch) {
   EXPECT_LT(t.time.value, milliseconds(80));
   EXPECT_EQ(t.time.origin, Origin::kMeasured);
   EXPECT_EQ(t.bound, CollectiveBound::kBandwidth);
-  EXPECT_EQ(t.algorithm, "in-network");
+  EXPECT_EQ(t.algorithm, "nvls");
   EXPECT_NEAR(t.bus_bandwidth.value(), 1.75 * 13.48e9 / t.time.value.value(), 1);
   const double twice = us(*m, CKind::kAllReduce, 8, 2 * 13.48e9);
   EXPECT_NEAR(twice / us(*m, CKind::kAllReduce, 8, 13.48e9), 2, 0.1);
@@ -60,7 +60,8 @@ TEST(NetworkModel, SmallMessagesTakeTheFrameworksKernels) {
 // 10.7 ms, and then the node's own part is what it waits for. Without such switches it is refused.
 TEST(NetworkModel, ForcedCollNetPassesThePortsOnce) {
   const Collective c{CKind::kAllReduce, Group::kTensor, 64, Bytes(4.294967296e9)};
-  const NcclForced collnet{NcclAlgorithm::kCollNetDirect, {}}, ring{NcclAlgorithm::kRing, {}};
+  const ForcedChoice collnet{CollectiveAlgorithm::kCollNetDirect, {}},
+      ring{CollectiveAlgorithm::kRing, {}};
   const auto m = network("h100-sxm", tp(64));
   const double ms = m->predict(c, collnet).time.value / milliseconds(1);
   EXPECT_GT(ms, 10.7);

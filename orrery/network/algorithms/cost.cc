@@ -1,25 +1,11 @@
-#include "orrery/network/collectives/cost.h"
+#include "orrery/network/algorithms/cost.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace orrery {
+#include "orrery/network/algorithms/curve_algorithm.h"
 
-std::string_view to_text(CollectiveAlgorithm algorithm) {
-  switch (algorithm) {
-    case CollectiveAlgorithm::kOneShot:
-      return "one-shot";
-    case CollectiveAlgorithm::kTwoShot:
-      return "two-shot";
-    case CollectiveAlgorithm::kRing:
-      return "ring";
-    case CollectiveAlgorithm::kInNetwork:
-      return "in-network";
-    case CollectiveAlgorithm::kDirect:
-      return "direct";
-  }
-  return "";
-}
+namespace orrery {
 
 double CostCurve::efficiency_at(int ranks) const {
   if (ranks >= 8) return efficiency[2];
@@ -30,29 +16,12 @@ double CostCurve::efficiency_at(int ranks) const {
 }
 
 double collective_steps(Collective::Kind kind, CollectiveAlgorithm algorithm, int ranks) {
-  const bool twice = kind == Collective::Kind::kAllReduce;
-  switch (algorithm) {
-    case CollectiveAlgorithm::kOneShot:
-    case CollectiveAlgorithm::kTwoShot:
-    case CollectiveAlgorithm::kDirect:
-      return kind == Collective::Kind::kSend ? 1 : ranks - 1;
-    case CollectiveAlgorithm::kRing:
-      return (twice ? 2 : 1) * (ranks - 1);
-    case CollectiveAlgorithm::kInNetwork:
-      return ranks;
-  }
-  return 0;
+  return curve_algorithm(algorithm).steps(kind, ranks);
 }
 
 Bytes collective_volume(Collective::Kind kind, CollectiveAlgorithm algorithm, int ranks,
                         Bytes bytes) {
-  const double n = ranks;
-  if (kind == Collective::Kind::kAllReduce) {
-    if (algorithm == CollectiveAlgorithm::kOneShot) return bytes * (n - 1);
-    if (algorithm == CollectiveAlgorithm::kInNetwork)
-      return bytes * std::max(1.0, 8.0 / 7 * (n - 1) / n);
-  }
-  return bytes * bus_factor(kind, ranks);
+  return bytes * curve_algorithm(algorithm).volume(kind, ranks);
 }
 
 double bus_factor(Collective::Kind kind, int ranks) {
