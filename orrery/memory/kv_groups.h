@@ -43,7 +43,7 @@ struct KvGroups {
   double window_share = 0;
 
   std::int32_t count() const { return full + windowed; }
-  bool apart() const { return window_share > 0; }
+  bool separate_pools() const { return window_share > 0; }
   // Blocks of the windowed group's own pool beside `blocks` of the other.
   std::int64_t window_blocks(std::int64_t blocks) const {
     return static_cast<std::int64_t>(static_cast<double>(blocks) * window_share);
@@ -66,7 +66,7 @@ struct KvGroups {
   // each: a window that begins within a block needs that block whole. Of two pools: what it holds
   // of the one that it needs a larger share of, in blocks of the first.
   std::int64_t held(std::int64_t tokens, std::int64_t block) const {
-    if (apart())
+    if (separate_pools())
       return first_blocks(rows(tokens, block),
                           rows(std::min(tokens, std::int64_t{2} * window + block - 1), block));
     return full * rows(tokens, block) +
@@ -81,7 +81,7 @@ struct KvGroups {
   // pools as `held`.
   std::int64_t enough(std::int64_t tokens, std::int64_t step_tokens, std::int64_t block) const {
     const std::int64_t all = rows(tokens, block);
-    if (apart())
+    if (separate_pools())
       return first_blocks(
           all, std::min(all, most_rows(std::max<std::int64_t>(step_tokens, window), block)));
     return full * all + windowed * std::min(all, most_rows(step_tokens, block));

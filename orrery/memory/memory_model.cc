@@ -56,7 +56,7 @@ Bytes MemoryModel::stage_block(int stage) const {
   const StageLayers range = stage_layers(model_.layers.size(), plan_.pp, stage);
   const std::int64_t block = memory_.block_size;
   const auto& specs = model_.layers.specs();
-  if (groups_.apart()) {  // with its share of the windowed layers' pool
+  if (groups_.separate_pools()) {  // with its share of the windowed layers' pool
     Bytes sum;
     for (std::size_t spec = 0; spec < specs.size(); ++spec) {
       const auto* a = std::get_if<SoftmaxAttention>(&specs[spec].mixer);

@@ -148,7 +148,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
                   to_text(d.precision.kv_cache)));
   if (const KvGroups g = kv_groups(model, d.engine.memory); g.windowed > 0)
     d.notes.push_back(
-        g.apart()
+        g.separate_pools()
             ? fmt::format("KV cache in two pools: layers with a window of {} tokens have {:.6g} "
                           "times as many tokens as the others",
                           g.window, g.window_share)

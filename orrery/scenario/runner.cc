@@ -15,7 +15,7 @@
 #include "orrery/scenario/physical_bounds.h"
 #include "orrery/scenario/scenario_sweep.h"
 #include "orrery/scenario/step_trace.h"
-#include "orrery/serving/closed_form/steady.h"
+#include "orrery/serving/closed_form/closed_form.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {
@@ -153,10 +153,10 @@ void answer_memory(const Layout& layout, const Load& load, std::int64_t length, 
 void answer_time(const Layout& layout, const Load& load, std::int64_t capacity,
                  const RunOptions& options, Point& p) {
   const auto& w = layout.scenario.workload;
-  const SteadyWorkload steady{load.batch,    load.isl,        load.osl,           w.past,
-                              w.closed_loop, w.equal_lengths, w.requests_per_user};
-  const SteadyResult r = steady_state(layout.steps, layout.deployment.engine, layout.plan, steady,
-                                      capacity, options.breakdown);
+  const ClosedFormWorkload steady{load.batch,    load.isl,        load.osl,           w.past,
+                                  w.closed_loop, w.equal_lengths, w.requests_per_user};
+  const ClosedFormResult r = closed_form(layout.steps, layout.deployment.engine, layout.plan,
+                                         steady, capacity, options.breakdown);
   const bool decodes = load.osl > 1;
   p.metrics.push_back(metric("ttft", "ms", r.ttft, kMs));
   if (decodes) p.metrics.push_back(metric("tpot", "ms", r.tpot, kMs));

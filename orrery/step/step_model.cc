@@ -90,7 +90,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   const bool mixed = !decoding && std::any_of(batch.groups.begin(), batch.groups.end(),
                                               [](const SequenceGroup& g) { return g.decoding(); });
   // What the routed experts of the layers before have left for shared ones to hide behind.
-  const bool beside = step.replayed && per_group <= x.shared_experts_stream_tokens;
+  const bool shared_stream = step.replayed && per_group <= x.shared_experts_stream_tokens;
   Seconds routed;
   EstimateSum<Seconds> sum;
   double launched = 0, moe_layers = 0;
@@ -120,7 +120,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
         moe_layers += op.count;
       }
       // Both read memory at once: what the shared experts must read is never free.
-      if (beside && of_shared_experts(op)) {
+      if (shared_stream && of_shared_experts(op)) {
         const Seconds hidden = std::min(routed, std::max(Seconds(0), term.time.value - least));
         routed -= hidden;
         term.time.value -= hidden;

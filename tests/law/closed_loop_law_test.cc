@@ -92,16 +92,16 @@ TEST_F(ClosedLoopLaw, UsersOfMixedLengthsDriftApart) {
   Scenario s = question("llama-3-8b", "h100-sxm", "vllm");
   const Times in_step = closed_form(s, 1024, 512, 16);
   s.workload.equal_lengths = false;
-  const Times apart = closed_form(s, 1024, 512, 16);
+  const Times scattered = closed_form(s, 1024, 512, 16);
   s.kind = Scenario::Kind::kService;
   s.service.isl = "uniform(683, 1365)", s.service.osl = "uniform(341, 683)";
   s.service.arrivals = "at-once";
   s.service.max_concurrency = 16;
   s.service.requests = 160;
   const Times run = ask(s);
-  EXPECT_LT(apart.ttft, in_step.ttft / 3);
-  EXPECT_NEAR(apart.ttft / run.ttft, 1, 0.25);
-  EXPECT_NEAR(apart.e2e / run.e2e, 1, 0.05);
+  EXPECT_LT(scattered.ttft, in_step.ttft / 3);
+  EXPECT_NEAR(scattered.ttft / run.ttft, 1, 0.25);
+  EXPECT_NEAR(scattered.e2e / run.e2e, 1, 0.05);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ class Observer : public ReplicaObserver {
   }
   void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) override {
     std::vector<std::uint32_t> requests;
-    from.list_lockstep(requests);
+    from.state().decode_group.list_ending(from.state(), requests);
     if (static_cast<std::int64_t>(requests.size()) != sequences)
       throw std::logic_error("other sequences than counted");
     for (std::uint32_t r : requests) token(r, now, before, false);

@@ -8,11 +8,11 @@ KvLinks::Booking KvLinks::book(std::size_t from, std::size_t to, std::int64_t to
                                SimTime scheduled, SimTime done, SimTime now) {
   if (tokens == 0) return {now, {}};
   const SimTime whole = transfer_.time(tokens);
-  const bool beside = transfer_.layerwise && now == done;
+  const bool overlapped = transfer_.layerwise && now == done;
   const SimTime begin =
-      std::max({beside ? scheduled : now, sender_free_[from], receiver_free_[to]});
+      std::max({overlapped ? scheduled : now, sender_free_[from], receiver_free_[to]});
   SimTime end = begin + whole;
-  if (beside) end = std::max(end, done + SimTime{whole.ps / transfer_.layers});
+  if (overlapped) end = std::max(end, done + SimTime{whole.ps / transfer_.layers});
   sender_free_[from] = receiver_free_[to] = end;
   return {end, whole};
 }

@@ -7,8 +7,8 @@
 #include <queue>
 
 #include "orrery/base/error.h"
-#include "orrery/serving/cluster/front_door.h"
-#include "orrery/serving/cluster/lanes.h"
+#include "orrery/serving/cluster/admission.h"
+#include "orrery/serving/cluster/independent_engines.h"
 
 namespace orrery {
 namespace {
@@ -77,9 +77,9 @@ class Simulation : public ReplicaObserver {
         autoscaler_(make_autoscaler(config.autoscale)),
         fleet_(pools_, timers, autoscaler_ ? config.autoscale.most : 0, load_, *this, config.steps),
         links_(config.transfer, fleet_.size()),
-        door_(config_, load_, load.requests.size()) {
+        admission_(config_, load_, load.requests.size()) {
     result_.records.resize(load.requests.size());
-    for (const PoolConfig& p : pools_) apart_ |= p.replica.role != Role::kServe;
+    for (const PoolConfig& p : pools_) disaggregated_ |= p.replica.role != Role::kServe;
     check_parts();
   }
 
@@ -94,7 +94,7 @@ class Simulation : public ReplicaObserver {
     count_engines();
     if (config_.router_refresh.ps > 0) fleet_.look();
     while (working()) {
-      const SimTime arrival = door_.time();
+      const SimTime arrival = admission_.time();
       if (arrival == kNever && moving_ == 0)
         throw std::logic_error("simulation: requests wait and nothing runs");
       if (events_.empty() || arrival <= events_.top().time) {
@@ -117,13 +117,13 @@ class Simulation : public ReplicaObserver {
       return std::any_of(pools_.begin(), pools_.end(),
                          [role](const PoolConfig& p) { return p.replica.role == role; });
     };
-    if (apart_ && (has(Role::kServe) || !has(Role::kPrefill) || !has(Role::kDecode)))
+    if (disaggregated_ && (has(Role::kServe) || !has(Role::kPrefill) || !has(Role::kDecode)))
       throw InputError("prefill and decode apart: needs replicas for both, and no others");
-    if (apart_ && (autoscaler_ || config_.failures.any()))
+    if (disaggregated_ && (autoscaler_ || config_.failures.any()))
       throw InputError("prefill and decode apart: neither autoscaling nor failures are simulated");
-    if (apart_ && !config_.transfer.time)
+    if (disaggregated_ && !config_.transfer.time)
       throw InputError("prefill and decode apart: no time for KV transfers is given");
-    if (apart_ && beams_)
+    if (disaggregated_ && beams_)
       throw InputError("beam search: not simulated where prefill and decode are apart");
     if (beams_ && config_.replica.speculation.on())
       throw InputError("beam search: there are no drafts in rounds of one token");
@@ -132,13 +132,13 @@ class Simulation : public ReplicaObserver {
     if (autoscaler_ && pools_.size() > 1) throw InputError("autoscale: of one pool alone");
   }
 
-  bool working() const { return outstanding_ > 0 || !door_.empty(); }
+  bool working() const { return outstanding_ > 0 || !admission_.empty(); }
 
   // ---- requests ----
 
   void enter(SimTime now) {
-    const auto request = static_cast<std::uint32_t>(door_.next());
-    if (!door_.enter(result_.records[request])) return;
+    const auto request = static_cast<std::uint32_t>(admission_.next());
+    if (!admission_.enter(result_.records[request])) return;
     ++outstanding_;
     look_again(now);
     send(beams_ ? beams_->start(request) : request, now);
@@ -190,12 +190,13 @@ class Simulation : public ReplicaObserver {
     const bool stays =
         beams_ && record.first_token.ps > 0 && fleet_.status(last) == EngineStatus::kUp;
     const std::size_t to =
-        stays ? last : choose(*router_, apart_ ? Role::kPrefill : Role::kServe, request, now);
+        stays ? last
+              : choose(*router_, disaggregated_ ? Role::kPrefill : Role::kServe, request, now);
     if (to == fleet_.size()) {
       parked_.push_back(request);
       return;
     }
-    (apart_ ? record.prefill_replica : record.replica) = static_cast<std::int32_t>(to);
+    (disaggregated_ ? record.prefill_replica : record.replica) = static_cast<std::int32_t>(to);
     act(to, now, [&](Engine& e) { e.enter(request); });
   }
 
@@ -401,7 +402,7 @@ class Simulation : public ReplicaObserver {
     record.finished = now;
     record.outcome = Outcome::kDone;
     result_.end = std::max(result_.end, now);
-    door_.end(of_load(request), now);
+    admission_.end(of_load(request), now);
     --outstanding_;
   }
   // A beam has its token; false while the search goes on.
@@ -442,7 +443,7 @@ class Simulation : public ReplicaObserver {
   std::optional<BeamSearch> beams_;
   const RequestLoad& load_;  // with beams: and those of rounds behind it
   std::vector<PoolConfig> pools_;
-  bool apart_ = false;  // prefill and decode
+  bool disaggregated_ = false;  // prefill and decode
   std::unique_ptr<Router> router_, decode_router_;
   std::unique_ptr<Autoscaler> autoscaler_;
   Fleet fleet_;
@@ -451,7 +452,7 @@ class Simulation : public ReplicaObserver {
   std::priority_queue<Event> events_;
   std::uint64_t sequence_ = 0;
   std::int64_t moving_ = 0;  // events that bring the simulation on by themselves
-  FrontDoor door_;
+  Admission admission_;
   std::int64_t outstanding_ = 0;
   SimTime formed_;   // when the front end was done with the last beam
   SimTime changed_;  // when the fleet last did
@@ -479,8 +480,8 @@ SimulationResult simulate(const SimulationConfig& config, const RequestLoad& loa
   check_load(load);
   auto router = make_router(config.router, config.seed);
   auto decode_router = make_router(config.decode_router, config.seed + 1);
-  if (BlindRouter* blind = lane_router(config, load, *router, timers))
-    return simulate_lanes(config, load, timers, *blind);
+  if (BlindRouter* blind = independent_router(config, load, *router, timers))
+    return simulate_independently(config, load, timers, *blind);
   return Simulation(config, load, timers, std::move(router), std::move(decode_router)).run();
 }
 

@@ -43,8 +43,8 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
   steps_.resize(depth());
   if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.tiers().on())
-    state_.lockstep.allow();
-  state_.lockstep.rank(config_.uneven.most());
+    state_.decode_group.allow();
+  state_.decode_group.rank(config_.uneven.most());
 }
 
 std::size_t Replica::depth() const {
@@ -71,7 +71,7 @@ SimTime Replica::loading() const { return steps_[(first_ + started_) % steps_.si
 void Replica::ask() {
   plan_.clear();
   scheduler_->plan(state_, plan_);
-  separate();
+  list_former_members();
   for (Slot s : plan_.evicted) observer_.evicted(state_.at(s).request);
   for (Slot s : plan_.stalled) observer_.stalled(state_.at(s).request);
   counts_.evictions += static_cast<std::int64_t>(plan_.evicted.size());
@@ -128,10 +128,10 @@ bool Replica::plan(SimTime now, Step& step) {
     }
     if (!caught_up) continue;
     step.tokens.push_back({w.slot, make_tokens(s, drafts)});
-    s.step = state_.lockstep.planned();
+    s.step = state_.decode_group.planned();
     if (config_.stages > 1) ++s.in_flight;
   }
-  add_together(step);
+  add_decode_group(step);
   // Blocks of a prompt in the same call fill what the longest decodes let idle.
   if (step.chunks.empty()) add_idle(shape);
   shape.chunks = step.chunks;
@@ -144,11 +144,11 @@ bool Replica::plan(SimTime now, Step& step) {
   return true;
 }
 
-void Replica::add_together(Step& step) {
+void Replica::add_decode_group(Step& step) {
   last_.clear();
-  state_.lockstep.list_longest(longest_);
-  const auto [sequences, past] = state_.lockstep.plan(state_, last_);
-  step.together = sequences;
+  state_.decode_group.list_longest(longest_);
+  const auto [sequences, past] = state_.decode_group.plan(state_, last_);
+  step.group = sequences;
   step.shape.decodes += sequences;
   step.shape.decode_past += past;
   if (last_.empty()) return;
@@ -156,7 +156,8 @@ void Replica::add_together(Step& step) {
     step.tokens.push_back({slot, 0});
     if (!load_.names_outputs) continue;
     Sequence& s = state_.at(slot);
-    state_.publish(s, s.cached_at_end() - static_cast<std::int32_t>(state_.lockstep.under_way()));
+    state_.publish(s,
+                   s.cached_at_end() - static_cast<std::int32_t>(state_.decode_group.under_way()));
   }
   sort_as_they_run(step);
 }
@@ -178,18 +179,18 @@ void Replica::sort_as_they_run(Step& step) const {
   });
 }
 
-void Replica::separate() {
-  auto& former = state_.lockstep.former();
+void Replica::list_former_members() {
+  auto& former = state_.decode_group.former();
   if (former.empty()) return;
   for (std::size_t i = 0; i < count_; ++i) {
     Step& step = steps_[(first_ + i) % steps_.size()];
-    const std::int64_t number = state_.lockstep.ended() + static_cast<std::int64_t>(i);
+    const std::int64_t number = state_.decode_group.ended() + static_cast<std::int64_t>(i);
     std::erase_if(step.tokens, [](const Made& m) { return m.tokens == 0; });
-    for (const Lockstep::Former& f : former) {
+    for (const DecodeGroup::Former& f : former) {
       if (f.joined <= number && number <= f.last) step.tokens.push_back({f.slot, 1});
     }
     sort_as_they_run(step);
-    step.together = 0;
+    step.group = 0;
   }
   former.clear();
 }
@@ -256,15 +257,15 @@ void Replica::end_step(SimTime now) {
   --started_;
   --count_;
   asked_ = false;
-  if (step.together > 0) {
-    counts_.sequence_steps += step.together;
-    counts_.output_tokens += step.together;
-    observer_.tokens(*this, step.together, now, state_.lockstep.last_end());
+  if (step.group > 0) {
+    counts_.sequence_steps += step.group;
+    counts_.output_tokens += step.group;
+    observer_.tokens(*this, step.group, now, state_.decode_group.last_end());
   }
-  state_.lockstep.end(now);
+  state_.decode_group.end(now);
   for (const auto [slot, made] : step.tokens) {
     if (made == 0) {
-      state_.lockstep.leave(state_, slot);
+      state_.decode_group.leave(state_, slot);
       finish(slot, now);
       continue;
     }
@@ -276,7 +277,7 @@ void Replica::end_step(SimTime now) {
     s.made += made;
     if (config_.stages > 1) --s.in_flight;
     if (s.made == s.target - s.prompt) {
-      state_.lockstep.end_apart(slot);
+      state_.decode_group.end_other(slot);
       finish(slot, now);
     } else if (s.parked && s.in_flight == 0) {
       state_.unpark(slot);

@@ -53,7 +53,7 @@ struct ReplicaConfig {
 
   // That the KV memory of a rank holds, if no window gives any back.
   std::int64_t kv_tokens() const {
-    return kv_blocks / (kv.groups.apart() ? 1 : kv.groups.count()) * limits.block_size;
+    return kv_blocks / (kv.groups.separate_pools() ? 1 : kv.groups.count()) * limits.block_size;
   }
   bool adapters() const { return limits.max_loras > 0 || kv.adapter_blocks > 0; }
 };
@@ -70,7 +70,7 @@ class ReplicaObserver {
   // Its next token, or several that a step made together. `first`: the first of all; `before`: when
   // the one before came.
   virtual void token(std::uint32_t request, SimTime now, SimTime before, bool first) = 0;
-  // The next tokens of so many sequences (`from` lists them now), none of which is a first one.
+  // The next tokens of so many sequences (DecodeGroup::list_ending of `from` names them), none of which is a first one.
   virtual void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) = 0;
   virtual void finished(std::uint32_t request, SimTime now) = 0;
   // Prefill and decode apart: the prompt is done, its KV cache can be fetched.
@@ -140,10 +140,6 @@ class Replica {
   std::int64_t prompt_ahead() const { return prompt_ahead_; }
   // Those that wait, run, or were evicted while a step under way makes a token of them.
   void list_requests(std::vector<std::uint32_t>& out) const;
-  // While it tells of tokens together: whose they are.
-  void list_lockstep(std::vector<std::uint32_t>& out) const {
-    state_.lockstep.list_ending(state_, out);
-  }
   const EngineState& state() const { return state_; }
   const ReplicaCounts& counts() const { return counts_; }
 
@@ -153,8 +149,9 @@ class Replica {
     std::int32_t tokens;
   };
   struct Step {
-    std::vector<Made> tokens;   // of sequences that get any; 0: the last one, together with others
-    std::int64_t together = 0;  // sequences that get one together with others
+    std::vector<Made>
+        tokens;  // of sequences that get any; 0: the last one, as a member of the decode group
+    std::int64_t group = 0;  // members of the decode group, each of which gets one
     StepShape shape;
     std::vector<PromptChunk> chunks;
     SimTime loading;
@@ -172,11 +169,11 @@ class Replica {
   SimTime bring_in_blocks(SimTime now);
   // What a sequence that computes its last token and `drafts` makes.
   std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
-  void add_together(Step& step);
+  void add_decode_group(Step& step);
   // StepShape::decode_idle, of the contexts in longest_.
   void add_idle(StepShape& shape);
-  // The lockstep was dissolved: the steps under way list its members one by one.
-  void separate();
+  // The decode_group was dissolved: the steps under way list its members one by one.
+  void list_former_members();
   void sort_as_they_run(Step& step) const;
   void finish(Slot slot, SimTime now);
   void resume();

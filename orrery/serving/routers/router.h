@@ -35,7 +35,7 @@ class Router {
 };
 
 // One that needs to know no more of the engines than how many they are: what one engine does never
-// bears on another, so that they can be simulated side by side (lanes.h).
+// bears on another, so that they can be simulated side by side (independent_engines.h).
 class BlindRouter : public Router {
  public:
   virtual std::size_t pick(const Arrival& arrival, std::size_t engines) = 0;

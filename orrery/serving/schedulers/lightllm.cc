@@ -84,7 +84,7 @@ class LightLlm : public Scheduler {
       if (n > budget && !plan.work.empty()) return;
       const std::int64_t needed = engine.blocks_for(s.tokens) - engine.prefix_blocks();
       const std::int64_t adapter = engine.adapter_blocks(s);
-      if (needed + adapter > engine.free_beside_prefix() || !fits(engine, load_of(s), adapter))
+      if (needed + adapter > engine.free_after_prefix() || !fits(engine, load_of(s), adapter))
         return;
       plan.work.push_back({engine.admit(n), n});
       budget -= n;

@@ -23,7 +23,7 @@ class Orca : public Scheduler {
       Sequence& s = engine.at(engine.waiting.front());
       const std::int32_t cached = engine.cached_prefix(s), n = s.tokens - cached;
       const std::int64_t needed = engine.blocks_for(s.cached_at_end()) - engine.prefix_blocks();
-      if (needed > engine.free_beside_prefix()) return;
+      if (needed > engine.free_after_prefix()) return;
       plan.work.push_back({engine.admit(n), n});
       engine.reserve(s, s.cached_at_end());
     }

@@ -62,7 +62,7 @@ class Sarathi : public Scheduler {
       const std::int32_t cached = engine.cached_prefix(s);
       const std::int64_t spare = engine.running.empty() ? 0 : engine.pool().size() / kWatermark;
       const std::int64_t needed = engine.blocks_for(s.tokens) - engine.prefix_blocks();
-      if (engine.free_beside_prefix() - needed < spare) return;
+      if (engine.free_after_prefix() - needed < spare) return;
       const auto n = static_cast<std::int32_t>(std::min<std::int64_t>(s.tokens - cached, budget_));
       plan.work.push_back({engine.admit(n), n});
       engine.reserve(s, s.tokens);

@@ -4,7 +4,7 @@
 // EngineState::waiting and running, takes and evicts KV blocks, and fills `work`. It reads no
 // clock. A sequence whose last token is being made (Sequence::wanted() == 0) stays in `running`
 // until the engine removes it. One for which decoding is a token a step for everybody can have
-// these counted together (lockstep.h).
+// these counted together (decode_group.h).
 //
 // Adding one: a file that implements Scheduler, and a line in schedulers.def (docs/serving.md).
 #pragma once
@@ -19,13 +19,13 @@
 namespace orrery {
 
 struct StepPlan {
-  std::vector<Work> work;     // in the order of the batch, without those together
-  bool together = false;      // all members of EngineState::lockstep compute a token
+  std::vector<Work> work;     // in the order of the batch, without the members of the decode group
+  bool decode_group = false;  // all members of EngineState::decode_group compute a token
   std::vector<Slot> evicted;  // in this step
   std::vector<Slot> stalled;  // running, ready to decode, left out in favour of prompts
 
-  bool empty() const { return work.empty() && !together; }
-  void clear() { work.clear(), evicted.clear(), stalled.clear(), together = false; }
+  bool empty() const { return work.empty() && !decode_group; }
+  void clear() { work.clear(), evicted.clear(), stalled.clear(), decode_group = false; }
 };
 
 class Scheduler {

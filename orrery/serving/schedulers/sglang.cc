@@ -130,7 +130,7 @@ class Sglang : public Scheduler {
     while (!engine.waiting.empty() && budget_ > 0) {
       Sequence& s = engine.at(engine.waiting.front());
       const std::int32_t cached = engine.cached_prefix(s), wanted = s.tokens - cached;
-      const std::int64_t free = engine.free_beside_prefix();
+      const std::int64_t free = engine.free_after_prefix();
       const bool alone = engine.running.empty();
       // What the cache holds in host memory needs room as well.
       const std::int64_t held = s.tokens - engine.prefix_blocks() * l.block_size;

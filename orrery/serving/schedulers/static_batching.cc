@@ -38,7 +38,7 @@ class StaticBatching : public Scheduler {
       Sequence& s = engine.at(engine.waiting.front());
       engine.cached_prefix(s);
       const std::int64_t needed = engine.blocks_for(s.cached_at_end()) - engine.prefix_blocks();
-      if (needed > engine.free_beside_prefix()) return;
+      if (needed > engine.free_after_prefix()) return;
       engine.admit(0);
       engine.reserve(s, s.cached_at_end());
     }

@@ -80,7 +80,7 @@ class TrtLlm : public Scheduler {
       const std::int64_t wanted = s.tokens - cached;
       const std::int64_t prompt = engine.blocks_for(s.tokens) - engine.prefix_blocks();
       const std::int64_t later = evicts_ ? 0 : engine.needed_until(s.cached_at_end(), s.tokens);
-      if (prompt + later > engine.free_beside_prefix() - kept) return;
+      if (prompt + later > engine.free_after_prefix() - kept) return;
       auto n = static_cast<std::int32_t>(wanted);
       if (l.chunked_prefill) {
         n = chunk(engine, plan, wanted);

@@ -48,7 +48,7 @@ class VllmV0 : public Scheduler {
       if (prompts > 1 && prompts * longest > l.max_num_batched_tokens) break;
       const std::int64_t spare = engine.running.empty() ? 0 : engine.pool().size() / kVllmWatermark;
       const std::int64_t needed = engine.blocks_for(s.tokens) - engine.prefix_blocks();
-      if (engine.free_beside_prefix() - needed < spare) break;
+      if (engine.free_after_prefix() - needed < spare) break;
       plan.work.push_back({engine.admit(n), n});
     }
   }

@@ -33,7 +33,7 @@ class VllmV1 : public Scheduler {
  public:
   void plan(EngineState& engine, StepPlan& plan) override {
     budget_ = engine.limits().max_num_batched_tokens;
-    if (!plan_together(engine, plan)) plan_running(engine, plan);
+    if (!plan_group(engine, plan)) plan_running(engine, plan);
     if (plan.evicted.empty()) admit(engine, plan);
   }
 
@@ -45,16 +45,16 @@ class VllmV1 : public Scheduler {
 
   // The ordinary step, in which budget and blocks are enough for all of the running, but for the
   // budget of the last: those that decode need not be looked at.
-  bool plan_together(EngineState& engine, StepPlan& plan) {
-    Lockstep& together = engine.lockstep;
-    if (!together.take_in(engine)) return false;
-    std::int64_t budget = budget_ - together.size(), blocks = together.blocks_needed(engine);
+  bool plan_group(EngineState& engine, StepPlan& plan) {
+    DecodeGroup& group = engine.decode_group;
+    if (!group.take_in(engine)) return false;
+    std::int64_t budget = budget_ - group.size(), blocks = group.blocks_needed(engine);
     bool enough = budget >= 0;
-    for (std::size_t i = 0; enough && i < together.apart().size(); ++i) {
-      const Slot slot = together.apart()[i];
+    for (std::size_t i = 0; enough && i < group.others().size(); ++i) {
+      const Slot slot = group.others()[i];
       const Sequence& s = engine.at(slot);
       const std::int64_t wanted = chunk(engine.limits(), s.wanted()), n = std::min(wanted, budget);
-      enough = n == wanted || together.all_before(s);
+      enough = n == wanted || group.all_before(s);
       if (n == 0) break;
       const std::int64_t needed = engine.blocks_for(s.computed + n);
       blocks += std::max<std::int64_t>(0, needed - static_cast<std::int64_t>(s.blocks.size()));
@@ -63,13 +63,13 @@ class VllmV1 : public Scheduler {
     }
     if (!enough || blocks > engine.pool().free()) {
       plan.work.clear();
-      together.dissolve(engine);
+      group.dissolve(engine);
       return false;
     }
     if (engine.windowed()) give_back(engine, plan);
-    together.grow(engine);
+    group.grow(engine);
     for (const Work& w : plan.work) engine.grow(engine.at(w.slot), w.new_tokens);
-    plan.together = together.size() > 0;
+    plan.decode_group = group.size() > 0;
     budget_ = budget;
     return true;
   }
@@ -77,12 +77,12 @@ class VllmV1 : public Scheduler {
   // Blocks outside of windows, sequence by sequence as they run.
   void give_back(EngineState& engine, const StepPlan& plan) {
     skipping_.clear();
-    engine.lockstep.list_skipping(engine, skipping_);
+    engine.decode_group.list_skipping(engine, skipping_);
     for (const Work& w : plan.work) skipping_.push_back(w.slot);
     std::sort(skipping_.begin(), skipping_.end(),
               [&](Slot a, Slot b) { return engine.at(a).ticket < engine.at(b).ticket; });
     for (Slot slot : skipping_)
-      engine.skip(engine.at(slot), engine.lockstep.computed(engine.at(slot)));
+      engine.skip(engine.at(slot), engine.decode_group.computed(engine.at(slot)));
   }
 
   void plan_running(EngineState& engine, StepPlan& plan) {
@@ -149,7 +149,7 @@ class VllmV1 : public Scheduler {
       } else if (n > budget_ && (!first || n <= l.max_num_batched_tokens)) {
         break;
       }
-      const std::int64_t free = engine.free_beside_prefix();
+      const std::int64_t free = engine.free_after_prefix();
       if (l.reserve_full && engine.needed_at_once(s.tokens) > free) break;
       if (engine.blocks_for(cached + n) - engine.prefix_blocks() > free) break;
       if (!engine.place(engine.at(slot))) break;

@@ -48,7 +48,8 @@ EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, 
       reserve_(kv.reserve),
       adapter_blocks_(kv.adapter_blocks) {
   if (reserve_ != KvOptions::Reserve::kNothing) extents_.emplace(kv_blocks);
-  if (groups_.apart()) window_pool_.emplace(groups_.window_blocks(kv_blocks), prefix_caching);
+  if (groups_.separate_pools())
+    window_pool_.emplace(groups_.window_blocks(kv_blocks), prefix_caching);
 }
 
 Slot EngineState::enter(std::uint32_t request, std::int32_t output) {
@@ -70,7 +71,7 @@ Slot EngineState::adopt(std::uint32_t request) {
 bool EngineState::take_prompt_blocks(Slot slot) {
   Sequence& s = sequences_[slot];
   cached_prefix(s);
-  if (blocks_for(s.tokens) - prefix_blocks() > free_beside_prefix()) return false;
+  if (blocks_for(s.tokens) - prefix_blocks() > free_after_prefix()) return false;
   take_prefix(s);
   grow(s, s.prompt - s.computed);
   compute(s, s.prompt - s.computed);
@@ -301,7 +302,7 @@ void EngineState::take_prefix(Sequence& s) {
   if (windowed()) skip(s, s.computed);
 }
 
-std::int64_t EngineState::free_beside_prefix() const { return pool_.free() - prefix_idle_; }
+std::int64_t EngineState::free_after_prefix() const { return pool_.free() - prefix_idle_; }
 
 BlockId EngineState::take_block() {
   if (!tiers_.on()) return pool_.take();
@@ -407,7 +408,7 @@ Slot EngineState::admit(std::int32_t new_tokens) {
 void EngineState::run(Slot slot) {
   at(slot).ticket = tickets_++;
   running.push_back(slot);
-  lockstep.run(slot);
+  decode_group.run(slot);
 }
 
 Slot EngineState::evict_running(std::size_t i, std::vector<Slot>& evicted) {

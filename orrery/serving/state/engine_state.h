@@ -15,8 +15,8 @@
 #include "orrery/serving/requests/request.h"
 #include "orrery/serving/state/block_pool.h"
 #include "orrery/serving/state/cache_tiers.h"
+#include "orrery/serving/state/decode_group.h"
 #include "orrery/serving/state/extents.h"
-#include "orrery/serving/state/lockstep.h"
 
 namespace orrery {
 
@@ -58,7 +58,7 @@ struct KvOptions {
   std::int64_t adapter_blocks = 0;
   // Groups of layers with blocks of their own from the one pool; those outside of a sliding window
   // are given back. Several REQUIRE none of the above, and a scheduler that counts so (vllm,
-  // trtllm, trtllm-max-utilization; sglang where they have two pools, KvGroups::apart).
+  // trtllm, trtllm-max-utilization; sglang where they have two pools, KvGroups::separate_pools).
   KvGroups groups;
   bool whole_prompts = false;  // the scheduler takes blocks for a whole prompt when it admits it
 };
@@ -87,8 +87,8 @@ struct Sequence {
   bool parked = false;       // evicted with steps in flight: in no list until they have ended
   bool entered = false;      // it was part of a step before
   std::int64_t ticket = -1;  // place in the order of `running`
-  std::int64_t step = -1;    // the last that made a token of it alone (Lockstep); -1: none
-  std::int64_t joined = -1;  // step in which it joined the lockstep; -1: it is apart
+  std::int64_t step = -1;    // the last that made a token of it alone (DecodeGroup); -1: none
+  std::int64_t joined = -1;  // step in which it joined the decode group; -1: it is apart
   std::int32_t skipped = 0;  // leading rows that its windowed groups gave back
   std::int32_t next_skip = INT32_MAX;  // computed tokens with which they give back the next
   // Leading rows for which blocks of the windowed group's own pool were taken.
@@ -125,7 +125,7 @@ class EngineState {
   std::deque<Slot> waiting;
   bool hold_prompts = false;  // the next step carries none (engine.h, balance_timeout)
   std::vector<Slot> running;
-  Lockstep lockstep;
+  DecodeGroup decode_group;
 
   const BlockPool& pool() const { return pool_; }
   // The windowed group's own; nullptr if it has none.
@@ -185,7 +185,7 @@ class EngineState {
     return needed_until(s.cached_at_end(), s.room);
   }
   // Blocks that taking it leaves free for others.
-  std::int64_t free_beside_prefix() const;
+  std::int64_t free_after_prefix() const;
 
   // Blocks for `new_tokens` beyond those computed; false, and nothing taken, if there are too few.
   bool grow(Sequence& s, std::int32_t new_tokens) {
@@ -230,7 +230,7 @@ class EngineState {
   // Tokens that fit in sequences' blocks beside those computed: internal fragmentation.
   std::int64_t slack() const {
     return held_blocks_ * limits_.block_size -
-           (held_tokens_ + lockstep.uncounted()) * groups_.count();
+           (held_tokens_ + decode_group.uncounted()) * groups_.count();
   }
   // Free blocks that were enough for the sequence next in line, but in holes too small for it:
   // external fragmentation. 0 while nobody waits for them.

@@ -45,13 +45,13 @@ class StepTimer {
   virtual std::unique_ptr<StepTimer> another() const { return nullptr; }
   // The k-th other one, for a thread beside this one's; kept here with what it has learned. Not
   // thread-safe.
-  StepTimer* beside(std::size_t k) {
-    while (beside_.size() <= k) beside_.push_back(another());
-    return beside_[k].get();
+  StepTimer* for_thread(std::size_t k) {
+    while (for_threads_.size() <= k) for_threads_.push_back(another());
+    return for_threads_[k].get();
   }
 
  private:
-  std::vector<std::unique_ptr<StepTimer>> beside_;
+  std::vector<std::unique_ptr<StepTimer>> for_threads_;
 };
 
 }  // namespace orrery

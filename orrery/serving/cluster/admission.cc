@@ -1,4 +1,4 @@
-#include "orrery/serving/cluster/front_door.h"
+#include "orrery/serving/cluster/admission.h"
 
 #include <algorithm>
 
@@ -9,40 +9,42 @@ bool fits(const ReplicaConfig& c, const Request& r) {
   if (c.kv.reserve == KvOptions::Reserve::kMaxModelLen) tokens = c.limits.max_model_len;
   const std::int64_t adapter = r.adapter < 0 ? 0 : c.kv.adapter_blocks;
   // A prompt that is not cut into chunks, or gets its blocks whole, has them all at once.
-  const bool chunks = c.limits.chunked_prefill && (!c.kv.whole_prompts || c.kv.groups.apart());
+  const bool chunks =
+      c.limits.chunked_prefill && (!c.kv.whole_prompts || c.kv.groups.separate_pools());
   const std::int64_t step = chunks ? c.limits.max_num_batched_tokens : tokens;
   return c.kv.groups.enough(tokens, step, c.limits.block_size) + adapter <= c.kv_blocks;
 }
 
-FrontDoor::FrontDoor(const SimulationConfig& config, const RequestLoad& load, std::size_t requests)
+Admission::Admission(const SimulationConfig& config, const RequestLoad& load, std::size_t requests)
     : config_(config), load_(load), requests_(requests), left_(requests) {
   const auto has_role = [](const PoolConfig& p) { return p.replica.role != Role::kServe; };
-  apart_ = has_role(config) || std::any_of(config.others.begin(), config.others.end(), has_role);
+  disaggregated_ =
+      has_role(config) || std::any_of(config.others.begin(), config.others.end(), has_role);
   pass_followers();
 }
 
-void FrontDoor::pass_followers() {
+void Admission::pass_followers() {
   while (next_ < requests_ && load_.waits(next_)) ++next_;
 }
 
-SimTime FrontDoor::first_sent() const {
+SimTime Admission::first_sent() const {
   if (next_ == requests_) return kNever;
   const SimTime arrival = load_.requests[next_].arrival;
   if (config_.max_concurrency == 0 || started_ < config_.max_concurrency) return arrival;
   return released_.empty() ? kNever : std::max(arrival, released_.front());
 }
 
-bool FrontDoor::turn_first() const { return !turns_.empty() && turns_.top().first <= first_sent(); }
+bool Admission::turn_first() const { return !turns_.empty() && turns_.top().first <= first_sent(); }
 
-std::size_t FrontDoor::next() const { return turn_first() ? turns_.top().second : next_; }
+std::size_t Admission::next() const { return turn_first() ? turns_.top().second : next_; }
 
-SimTime FrontDoor::sent() const { return turn_first() ? turns_.top().first : first_sent(); }
+SimTime Admission::sent() const { return turn_first() ? turns_.top().first : first_sent(); }
 
-SimTime FrontDoor::admitted(SimTime sent) const {
+SimTime Admission::admitted(SimTime sent) const {
   return std::max(sent, admitted_) + config_.frontend_per_request;
 }
 
-SimTime FrontDoor::time() const {
+SimTime Admission::time() const {
   if (empty()) return kNever;
   const SimTime at = sent();
   if (at == kNever) return kNever;
@@ -51,7 +53,7 @@ SimTime FrontDoor::time() const {
   return std::max(entered_, admitted(at) + overhead);
 }
 
-Outcome FrontDoor::turned_away(const Request& r) const {
+Outcome Admission::turned_away(const Request& r) const {
   const std::int64_t longest = config_.replica.limits.max_model_len;
   if (longest > 0 && std::int64_t{r.input} + r.output > longest) return Outcome::kTooLong;
   const auto in = [&](Role role) {
@@ -60,12 +62,12 @@ Outcome FrontDoor::turned_away(const Request& r) const {
     };
     return takes(config_) || std::any_of(config_.others.begin(), config_.others.end(), takes);
   };
-  const bool runs =
-      apart_ ? in(Role::kPrefill) && (r.output == 1 || in(Role::kDecode)) : in(Role::kServe);
+  const bool runs = disaggregated_ ? in(Role::kPrefill) && (r.output == 1 || in(Role::kDecode))
+                                   : in(Role::kServe);
   return runs ? Outcome::kUnfinished : Outcome::kNeverFits;
 }
 
-bool FrontDoor::enter(RequestRecord& record) {
+bool Admission::enter(RequestRecord& record) {
   const std::size_t request = next();
   const Request& r = load_.requests[request];
   const SimTime now = time();
@@ -91,7 +93,7 @@ bool FrontDoor::enter(RequestRecord& record) {
   return false;
 }
 
-void FrontDoor::end(std::size_t request, SimTime now) {
+void Admission::end(std::size_t request, SimTime now) {
   if (!load_.follow_ups.empty() && load_.follow_ups[request].next != FollowUp::kNone) {
     const FollowUp& f = load_.follow_ups[request];
     turns_.emplace(now + f.delay, f.next);

@@ -1,4 +1,4 @@
-// Services whose engines never meet, on small random cases: simulated lane by lane on any number of
+// Services whose engines never meet, on small random cases: simulated one by one on any number of
 // threads they are what the events of all engines together give.
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace orrery::serving_run {
 namespace {
 
-// Lanes are taken where timers can be multiplied.
+// Engines are simulated independently where timers can be multiplied.
 class PlainTimer : public StepTimer {
  public:
   explicit PlainTimer(bool alone) : alone_(alone) {}
@@ -98,19 +98,19 @@ void expect_same(const SimulationResult& a, const SimulationResult& b, std::uint
   ASSERT_EQ(a.most_engines, b.most_engines) << "seed " << seed;
 }
 
-TEST(Lanes, AreWhatTheEventsOfAllEnginesTogetherGiveOnAnyNumberOfThreads) {
+TEST(IndependentEngines, AreWhatTheEventsOfAllEnginesTogetherGiveOnAnyNumberOfThreads) {
   std::int64_t several = 0, turned_away = 0, evictions = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const Service s = random_service(seed);
     PlainTimer alone(true), many(false);
-    const SimulationResult together = simulate(s.config, s.load, alone);
+    const SimulationResult at_once = simulate(s.config, s.load, alone);
     for (const std::size_t threads : {1, 4}) {
       const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
-      ASSERT_NO_FATAL_FAILURE(expect_same(together, simulate(s.config, s.load, many), seed));
+      ASSERT_NO_FATAL_FAILURE(expect_same(at_once, simulate(s.config, s.load, many), seed));
     }
-    several += together.replicas.size() > 1;
-    evictions += together.total().evictions;
-    for (const RequestRecord& r : together.records) turned_away += r.outcome != Outcome::kDone;
+    several += at_once.replicas.size() > 1;
+    evictions += at_once.total().evictions;
+    for (const RequestRecord& r : at_once.records) turned_away += r.outcome != Outcome::kDone;
   }
   // The cases must contain what they are meant to test.
   EXPECT_GT(several, 250);

@@ -15,11 +15,11 @@ namespace orrery {
 // an engine that prefills caches the prompt alone.
 bool fits(const ReplicaConfig& engine, const Request& request);
 
-class FrontDoor {
+class Admission {
  public:
   // Borrows both. The first `requests` of the load come in, in order; those that follow others,
   // when these have ended.
-  FrontDoor(const SimulationConfig& config, const RequestLoad& load, std::size_t requests);
+  Admission(const SimulationConfig& config, const RequestLoad& load, std::size_t requests);
 
   bool empty() const { return left_ == 0; }
   // The place in the load of the one that comes next. REQUIRES time() != kNever.
@@ -45,7 +45,7 @@ class FrontDoor {
 
   const SimulationConfig& config_;
   const RequestLoad& load_;
-  bool apart_ = false;               // prefill and decode
+  bool disaggregated_ = false;       // prefill and decode
   std::size_t requests_, next_ = 0;  // next_: of those that follow none
   std::size_t left_;
   std::int64_t started_ = 0;      // that follow none

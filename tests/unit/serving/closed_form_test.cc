@@ -1,5 +1,5 @@
 // Closed forms of a batch and a closed loop, on steps with simple times.
-#include "orrery/serving/closed_form/steady.h"
+#include "orrery/serving/closed_form/closed_form.h"
 
 #include <gtest/gtest.h>
 
@@ -22,16 +22,16 @@ class TokensTakeTime : public KernelModel {
   std::string provenance(const Op&) const override { return "fake"; }
 };
 
-class Steady : public testing::Test {
+class ClosedForm : public testing::Test {
  protected:
-  Steady() {
+  ClosedForm() {
     engine.execution.decode_graphs = false;
     engine.execution.launch = Seconds(0);
     engine.scheduler.max_num_batched_tokens = 1000;
   }
-  SteadyResult run(const SteadyWorkload& w, std::int64_t capacity = 1000) const {
+  ClosedFormResult run(const ClosedFormWorkload& w, std::int64_t capacity = 1000) const {
     const StepModel steps(model, plan, precision, engine, kernels, network);
-    return steady_state(steps, engine, plan, w, capacity, false);
+    return closed_form(steps, engine, plan, w, capacity, false);
   }
   static double steps_of(Seconds t) { return t / microseconds(32); }  // in tokens
 
@@ -43,76 +43,76 @@ class Steady : public testing::Test {
   FakeNetwork network;
 };
 
-TEST_F(Steady, OneRequest) {
-  const SteadyResult r = run({1, 500, 11});
+TEST_F(ClosedForm, OneRequest) {
+  const ClosedFormResult r = run({1, 500, 11});
   EXPECT_NEAR(steps_of(r.ttft.value), 500, 1e-6);
   EXPECT_NEAR(steps_of(r.tpot.value), 1, 1e-6);
   EXPECT_NEAR(steps_of(r.e2e.value), 510, 1e-6);
   EXPECT_EQ(r.output_tokens, 11);
 }
 
-TEST_F(Steady, OneOutputTokenNeedsNoDecode) {
-  const SteadyResult r = run({1, 500, 1});
+TEST_F(ClosedForm, OneOutputTokenNeedsNoDecode) {
+  const ClosedFormResult r = run({1, 500, 1});
   EXPECT_EQ(r.tpot.value, Seconds(0));
   EXPECT_EQ(r.e2e.value, r.ttft.value);
 }
 
-TEST_F(Steady, CachedPromptTokensAreNotComputed) {
-  SteadyWorkload w{1, 500, 1};
+TEST_F(ClosedForm, CachedPromptTokensAreNotComputed) {
+  ClosedFormWorkload w{1, 500, 1};
   w.past = 400;
   EXPECT_NEAR(steps_of(run(w).ttft.value), 100, 1e-6);
 }
 
-TEST_F(Steady, ABatchIsPrefilledInStepsOfTheBudget) {
-  const SteadyResult r = run({5, 400, 2});  // two prompts a step: steps of 800, 800, 400 tokens
+TEST_F(ClosedForm, ABatchIsPrefilledInStepsOfTheBudget) {
+  const ClosedFormResult r = run({5, 400, 2});  // two prompts a step: steps of 800, 800, 400 tokens
   EXPECT_EQ(r.prefill_steps, 3);
   EXPECT_NEAR(steps_of(r.prefill.value), 2000, 1e-6);
   EXPECT_NEAR(steps_of(r.ttft.value), (2 * 800 + 2 * 1600 + 2000) / 5.0, 1e-6);
   EXPECT_NEAR(steps_of(r.tpot.value), 5, 1e-6);
 }
 
-TEST_F(Steady, ALongPromptIsCutIntoChunks) {
-  const SteadyResult r = run({1, 3500, 1});
+TEST_F(ClosedForm, ALongPromptIsCutIntoChunks) {
+  const ClosedFormResult r = run({1, 3500, 1});
   EXPECT_EQ(r.prefill_steps, 4);
   EXPECT_NEAR(steps_of(r.ttft.value), 3500, 1e-6);
 }
 
-TEST_F(Steady, WavesWhenMemoryHoldsFewer) {
-  const SteadyResult all = run({4, 100, 11}, 4), half = run({4, 100, 11}, 2);
+TEST_F(ClosedForm, WavesWhenMemoryHoldsFewer) {
+  const ClosedFormResult all = run({4, 100, 11}, 4), half = run({4, 100, 11}, 2);
   EXPECT_EQ(all.waves, 1);
   EXPECT_EQ(half.waves, 2);
   EXPECT_EQ(half.running, 2);
-  const SteadyResult two = run({2, 100, 11}, 2);
+  const ClosedFormResult two = run({2, 100, 11}, 2);
   EXPECT_NEAR(half.makespan.value / two.makespan.value, 2, 1e-9);
   // Half of the requests wait for a whole wave: 200 tokens of prefill and ten steps of two.
   EXPECT_NEAR(steps_of(half.ttft.value), 200 + 0.5 * (200 + 10 * 2), 1e-6);
   EXPECT_NEAR(steps_of(all.ttft.value), 400, 1e-6);
 }
 
-TEST_F(Steady, AFullPipelineIsPacedByItsSlowestStage) {
-  const SteadyResult one = run({8, 100, 11});
+TEST_F(ClosedForm, AFullPipelineIsPacedByItsSlowestStage) {
+  const ClosedFormResult one = run({8, 100, 11});
   plan.pp = 4;
-  const SteadyResult four = run({8, 100, 11});
+  const ClosedFormResult four = run({8, 100, 11});
   // Four batches of two sequences in flight, a stage has a quarter of the layers: 4 x 2/4 of 8/8.
   EXPECT_NEAR(four.tpot.value / one.tpot.value, 0.25, 1e-6);
-  const SteadyResult alone = run({1, 100, 11});
+  const ClosedFormResult alone = run({1, 100, 11});
   EXPECT_NEAR(steps_of(alone.tpot.value), 1, 1e-6);  // through all stages, one after the other
 }
 
-TEST_F(Steady, AClosedLoopIsInterruptedByNewcomers) {
-  SteadyWorkload w{10, 100, 50};
+TEST_F(ClosedForm, AClosedLoopIsInterruptedByNewcomers) {
+  ClosedFormWorkload w{10, 100, 50};
   w.closed_loop = true;
   w.equal_lengths = false;
   w.requests_per_user = 0;
-  const SteadyResult r = run(w);
+  const ClosedFormResult r = run(w);
   EXPECT_NEAR(steps_of(r.tpot.value), 10 + 9.0 / 50 * 100, 1e-6);
   EXPECT_GT(r.ttft.value, microseconds(32 * 100));
   w.requests = 1;
   EXPECT_NEAR(steps_of(run(w).ttft.value), 100, 1e-6);
 }
 
-TEST_F(Steady, TheFirstWaveOfAClosedLoopWaitsForItsPrefills) {
-  SteadyWorkload w{10, 100, 50};
+TEST_F(ClosedForm, TheFirstWaveOfAClosedLoopWaitsForItsPrefills) {
+  ClosedFormWorkload w{10, 100, 50};
   w.closed_loop = true;
   w.requests_per_user = 1;  // nothing but the first wave
   w.equal_lengths = false;  // all prompts in one step of 1000 tokens
@@ -123,10 +123,10 @@ TEST_F(Steady, TheFirstWaveOfAClosedLoopWaitsForItsPrefills) {
 
 // Thirty prompts, about five a step. Without asynchronous planning and overhead a group's prompts
 // are computed in the step after its end, with nobody before it.
-TEST_F(Steady, UsersInStepWaitOnlyForThoseWhoEndBeforeTheirPrompts) {
+TEST_F(ClosedForm, UsersInStepWaitOnlyForThoseWhoEndBeforeTheirPrompts) {
   engine.execution.request_overhead = Seconds(0);
   engine.scheduler.async_scheduling = false;
-  SteadyWorkload w{30, 190, 300};
+  ClosedFormWorkload w{30, 190, 300};
   w.closed_loop = true;
   w.requests_per_user = 0;
   const double none = steps_of(run(w).ttft.value);

@@ -1,4 +1,4 @@
-#include "orrery/serving/state/lockstep.h"
+#include "orrery/serving/state/decode_group.h"
 
 #include <algorithm>
 
@@ -16,21 +16,21 @@ std::int64_t last_step(const Sequence& s) { return s.joined + s.target - s.token
 
 }  // namespace
 
-std::size_t Lockstep::phase(std::int64_t step) const {
+std::size_t DecodeGroup::phase(std::int64_t step) const {
   return static_cast<std::size_t>(step) % phases_.size();
 }
 
-bool Lockstep::take_in(EngineState& engine) {
+bool DecodeGroup::take_in(EngineState& engine) {
   if (!allowed_ || planned_ < wait_until_) return false;
   if (!formed_) {
     phases_.resize(static_cast<std::size_t>(engine.limits().block_size));
-    apart_ = engine.running;
+    others_ = engine.running;
     formed_ = true;
     formed_at_ = planned_;
     latest_ = -1;
   }
   newly_.clear();
-  std::erase_if(apart_, [&](Slot slot) {
+  std::erase_if(others_, [&](Slot slot) {
     Sequence& s = engine.at(slot);
     const std::int32_t wanted = s.wanted();
     // Together they are only if the step before gave it a token, as it did to all members.
@@ -40,7 +40,7 @@ bool Lockstep::take_in(EngineState& engine) {
   return true;
 }
 
-void Lockstep::join(Slot slot, Sequence& s) {
+void DecodeGroup::join(Slot slot, Sequence& s) {
   s.joined = planned_;
   newly_.push_back(slot);
   // Step n computes token computed + 1 + n - joined; beyond its room it needs a block, and from
@@ -56,24 +56,24 @@ void Lockstep::join(Slot slot, Sequence& s) {
   contexts_.insert(std::upper_bound(contexts_.begin(), contexts_.end(), context), context);
 }
 
-void Lockstep::forget_context(const Sequence& s) {
+void DecodeGroup::forget_context(const Sequence& s) {
   if (ranked_ == 0) return;
   contexts_.erase(std::lower_bound(contexts_.begin(), contexts_.end(), s.computed - s.joined));
 }
 
-void Lockstep::list_longest(std::vector<std::int64_t>& out) const {
+void DecodeGroup::list_longest(std::vector<std::int64_t>& out) const {
   const std::size_t n = std::min(ranked_, contexts_.size());
   for (auto c = contexts_.rbegin(); c != contexts_.rbegin() + static_cast<std::ptrdiff_t>(n); ++c)
     out.push_back(*c + planned_);
 }
 
-bool Lockstep::all_before(const Sequence& s) const { return s.ticket > latest_; }
+bool DecodeGroup::all_before(const Sequence& s) const { return s.ticket > latest_; }
 
-std::int64_t Lockstep::blocks_needed(const EngineState& engine) const {
+std::int64_t DecodeGroup::blocks_needed(const EngineState& engine) const {
   return static_cast<std::int64_t>(phases_[phase(planned_)].size()) * engine.groups().count();
 }
 
-void Lockstep::list_skipping(const EngineState& engine, std::vector<Slot>& out) const {
+void DecodeGroup::list_skipping(const EngineState& engine, std::vector<Slot>& out) const {
   // A block is needed with a whole number of blocks computed, one falls out window - 1 tokens
   // after such a number.
   const std::int64_t block = engine.limits().block_size;
@@ -85,11 +85,11 @@ void Lockstep::list_skipping(const EngineState& engine, std::vector<Slot>& out) 
   out.insert(out.end(), newly_.begin(), newly_.end());
 }
 
-std::int64_t Lockstep::computed(const Sequence& s) const {
+std::int64_t DecodeGroup::computed(const Sequence& s) const {
   return s.joined >= 0 ? s.computed + planned_ - s.joined : s.computed;
 }
 
-void Lockstep::grow(EngineState& engine) {
+void DecodeGroup::grow(EngineState& engine) {
   for (Slot slot : phases_[phase(planned_)]) {
     Sequence& s = engine.at(slot);
     if (planned_ > last_step(s)) continue;  // its last token is not out yet
@@ -98,7 +98,7 @@ void Lockstep::grow(EngineState& engine) {
   }
 }
 
-Lockstep::Step Lockstep::plan(const EngineState& engine, std::vector<Slot>& last) {
+DecodeGroup::Step DecodeGroup::plan(const EngineState& engine, std::vector<Slot>& last) {
   const Step step{size_, past_};
   under_way_ = planned_ - ended_;
   uncounted_ += size_;
@@ -115,7 +115,8 @@ Lockstep::Step Lockstep::plan(const EngineState& engine, std::vector<Slot>& last
   return step;
 }
 
-void Lockstep::list_ending(const EngineState& engine, std::vector<std::uint32_t>& requests) const {
+void DecodeGroup::list_ending(const EngineState& engine,
+                              std::vector<std::uint32_t>& requests) const {
   for (const auto& phase : phases_) {
     for (Slot slot : phase) {
       const Sequence& s = engine.at(slot);
@@ -125,7 +126,7 @@ void Lockstep::list_ending(const EngineState& engine, std::vector<std::uint32_t>
 }
 
 // Brings it up to date.
-void Lockstep::settle(EngineState& engine, Sequence& s) {
+void DecodeGroup::settle(EngineState& engine, Sequence& s) {
   const std::int64_t end = last_step(s) + 1;
   const auto steps = static_cast<std::int32_t>(std::min(planned_, end) - s.joined);
   const auto out = static_cast<std::int32_t>(std::min(ended_, end) - s.joined);
@@ -139,7 +140,7 @@ void Lockstep::settle(EngineState& engine, Sequence& s) {
   s.joined = -1;
 }
 
-void Lockstep::leave(EngineState& engine, Slot slot) {
+void DecodeGroup::leave(EngineState& engine, Slot slot) {
   Sequence& s = engine.at(slot);
   std::vector<Slot>& in = phases_[phase(s.joined + s.room - s.computed)];
   *std::find(in.begin(), in.end(), slot) = in.back();
@@ -147,7 +148,7 @@ void Lockstep::leave(EngineState& engine, Slot slot) {
   settle(engine, s);
 }
 
-void Lockstep::dissolve(EngineState& engine) {
+void DecodeGroup::dissolve(EngineState& engine) {
   for (auto& phase : phases_) {
     for (Slot slot : phase) {
       Sequence& s = engine.at(slot);
@@ -160,7 +161,7 @@ void Lockstep::dissolve(EngineState& engine) {
   }
   lasts_.clear();
   contexts_.clear();
-  apart_.clear();
+  others_.clear();
   size_ = past_ = 0;
   formed_ = false;
   if (planned_ - formed_at_ < kShort) wait_until_ = planned_ + 2 * kShort;

@@ -3,7 +3,7 @@
 // it (who joins, who ends, whose blocks are full) and not their number.
 //
 // A scheduler that uses it (vLLM V1) asks before each step take_in(): sequences that got a token
-// in the step before and want one more join. The others that run stand in apart(), in order. In a
+// in the step before and want one more join. The others that run stand in others(), in order. In a
 // step that is out of the ordinary (memory or budget lacks) it dissolves the whole and treats all
 // sequences one by one.
 //
@@ -23,7 +23,7 @@ class EngineState;
 struct Sequence;
 using Slot = std::uint32_t;  // of a sequence on its replica
 
-class Lockstep {
+class DecodeGroup {
  public:
   // Without this nobody joins. For engines in which a token a step is all that decoding does: one
   // pipeline stage, no drafts, no adapters, no host memory.
@@ -38,7 +38,7 @@ class Lockstep {
   // How many compute a token in the next step.
   std::int64_t size() const { return size_; }
   // Running, but no members, with tokens to compute.
-  const std::vector<Slot>& apart() const { return apart_; }
+  const std::vector<Slot>& others() const { return others_; }
   // Whether all members run before it.
   bool all_before(const Sequence& s) const;
   // Blocks that they need for their next tokens, at most.
@@ -56,10 +56,10 @@ class Lockstep {
 
   // One runs.
   void run(Slot slot) {
-    if (formed_) apart_.push_back(slot);
+    if (formed_) others_.push_back(slot);
   }
   // One that is no member has ended.
-  void end_apart(Slot slot) { std::erase(apart_, slot); }
+  void end_other(Slot slot) { std::erase(others_, slot); }
 
   // Steps that were under way when the last one was planned.
   std::int64_t under_way() const { return under_way_; }
@@ -116,7 +116,7 @@ class Lockstep {
   std::vector<std::int64_t> contexts_;  // of members, as of step 0, rising; none if not asked for
   std::vector<std::vector<Slot>> phases_;  // by the step, modulo block size, that needs a block
   std::vector<Last> lasts_;                // a heap
-  std::vector<Slot> apart_, newly_;        // newly_: joined before the step that is planned next
+  std::vector<Slot> others_, newly_;       // newly_: joined before the step that is planned next
   std::vector<Former> former_;
 };
 

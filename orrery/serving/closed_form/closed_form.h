@@ -40,7 +40,7 @@
 
 namespace orrery {
 
-struct SteadyWorkload {
+struct ClosedFormWorkload {
   std::int64_t requests = 1;
   std::int64_t isl = 1, osl = 1;  // tokens; isl > past, osl >= 1
   std::int64_t past = 0;          // tokens of each prompt whose KV is cached already
@@ -49,7 +49,7 @@ struct SteadyWorkload {
   std::int64_t requests_per_user = 10;  // of a closed loop; 0: endless
 };
 
-struct SteadyResult {
+struct ClosedFormResult {
   Estimate<Seconds> ttft, tpot, e2e;  // tpot is zero for osl 1
   // Until the last member of a wave has its first token; without request_overhead.
   Estimate<Seconds> prefill;
@@ -63,8 +63,8 @@ struct SteadyResult {
 };
 
 // `capacity`: sequences of full length that fit in memory, at least 1.
-SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
-                          const ParallelPlan& plan, const SteadyWorkload& workload,
-                          std::int64_t capacity, bool with_terms);
+ClosedFormResult closed_form(const StepModel& steps, const EngineProfile& engine,
+                             const ParallelPlan& plan, const ClosedFormWorkload& workload,
+                             std::int64_t capacity, bool with_terms);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-#include "orrery/serving/cluster/lanes.h"
+#include "orrery/serving/cluster/independent_engines.h"
 
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -7,7 +7,7 @@
 #include <atomic>
 #include <stdexcept>
 
-#include "orrery/serving/cluster/front_door.h"
+#include "orrery/serving/cluster/admission.h"
 
 namespace orrery {
 namespace {
@@ -17,14 +17,14 @@ struct Entry {
   std::uint32_t request;
 };
 
-struct Lane {
+struct IndependentEngine {
   const PoolConfig* pool = nullptr;
   std::size_t pool_index = 0;
   std::vector<Entry> entries;
   ReplicaCounts counts;
 };
 
-// What a worker has found out over all lanes that it has run.
+// What a worker has found out over all engines that it has run.
 struct alignas(64) Tally : ReplicaObserver {
   explicit Tally(std::vector<RequestRecord>& all) : records(all) {}
 
@@ -57,11 +57,12 @@ struct alignas(64) Tally : ReplicaObserver {
   SimTime end;
 };
 
-void run(Lane& lane, std::uint32_t place, const RequestLoad& load, StepTimer& timer, Tally& tally) {
-  Engine engine(lane.pool->replica, lane.pool->scheduler, load, timer, tally);
-  auto next = lane.entries.begin();
-  while (next != lane.entries.end() || engine.next() != kNever) {
-    if (next != lane.entries.end() && next->time <= engine.next()) {
+void run(IndependentEngine& one, std::uint32_t place, const RequestLoad& load, StepTimer& timer,
+         Tally& tally) {
+  Engine engine(one.pool->replica, one.pool->scheduler, load, timer, tally);
+  auto next = one.entries.begin();
+  while (next != one.entries.end() || engine.next() != kNever) {
+    if (next != one.entries.end() && next->time <= engine.next()) {
       tally.records[next->request].replica = static_cast<std::int32_t>(place);
       engine.enter(next->request);
       engine.dispatch(next->time);
@@ -74,74 +75,74 @@ void run(Lane& lane, std::uint32_t place, const RequestLoad& load, StepTimer& ti
   }
   if (engine.outstanding() > 0)
     throw std::logic_error("simulation: requests wait and nothing runs");
-  lane.counts = engine.counts();
-  lane.entries = {};
+  one.counts = engine.counts();
+  one.entries = {};
 }
 
-// Requests to the lanes, in order, as they come in.
+// Requests to the engines, in order, as they come in.
 void deal(const SimulationConfig& config, const RequestLoad& load, BlindRouter& router,
-          std::vector<Lane>& lanes, std::vector<RequestRecord>& records) {
-  std::vector<std::uint32_t> fitting(lanes.size());
-  for (std::size_t i = 0; i < lanes.size(); ++i) fitting[i] = static_cast<std::uint32_t>(i);
-  FrontDoor door(config, load, load.requests.size());
-  while (!door.empty()) {
-    const std::size_t i = door.next();
-    const SimTime now = door.time();
-    if (!door.enter(records[i])) continue;
+          std::vector<IndependentEngine>& engines, std::vector<RequestRecord>& records) {
+  std::vector<std::uint32_t> fitting(engines.size());
+  for (std::size_t i = 0; i < engines.size(); ++i) fitting[i] = static_cast<std::uint32_t>(i);
+  Admission admission(config, load, load.requests.size());
+  while (!admission.empty()) {
+    const std::size_t i = admission.next();
+    const SimTime now = admission.time();
+    if (!admission.enter(records[i])) continue;
     const Request& r = load.requests[i];
     const auto request = static_cast<std::uint32_t>(i);
     if (!config.others.empty()) {
       fitting.clear();
-      for (std::size_t k = 0; k < lanes.size(); ++k) {
-        if (fits(lanes[k].pool->replica, r)) fitting.push_back(static_cast<std::uint32_t>(k));
+      for (std::size_t k = 0; k < engines.size(); ++k) {
+        if (fits(engines[k].pool->replica, r)) fitting.push_back(static_cast<std::uint32_t>(k));
       }
     }
-    lanes[fitting[router.pick({r, request, now}, fitting.size())]].entries.push_back(
+    engines[fitting[router.pick({r, request, now}, fitting.size())]].entries.push_back(
         {now, request});
   }
 }
 
 }  // namespace
 
-BlindRouter* lane_router(const SimulationConfig& c, const RequestLoad& load, Router& router,
-                         std::span<StepTimer* const> timers) {
+BlindRouter* independent_router(const SimulationConfig& c, const RequestLoad& load, Router& router,
+                                std::span<StepTimer* const> timers) {
   const auto serves = [](const PoolConfig& p) { return p.replica.role == Role::kServe; };
   std::int64_t engines = c.replicas;
   for (const PoolConfig& p : c.others) engines += p.replicas;
   if (engines < 2 || !serves(c) || !std::all_of(c.others.begin(), c.others.end(), serves) ||
       c.autoscale.on() || c.failures.any() || c.beams.on() || c.max_concurrency > 0 || c.steps ||
       !load.follow_ups.empty() || !std::all_of(timers.begin(), timers.end(), [](StepTimer* t) {
-        return t->beside(0) != nullptr;
+        return t->for_thread(0) != nullptr;
       }))
     return nullptr;
   return router.blind();
 }
 
-SimulationResult simulate_lanes(const SimulationConfig& config, const RequestLoad& load,
-                                std::span<StepTimer* const> timers, BlindRouter& router) {
+SimulationResult simulate_independently(const SimulationConfig& config, const RequestLoad& load,
+                                        std::span<StepTimer* const> timers, BlindRouter& router) {
   SimulationResult result;
   result.records.resize(load.requests.size());
-  std::vector<Lane> lanes;
+  std::vector<IndependentEngine> engines;
   for (std::size_t p = 0; p < config.pools(); ++p) {
     const PoolConfig& pool = p == 0 ? config : config.others[p - 1];
-    for (std::int64_t i = 0; i < pool.replicas; ++i) lanes.push_back({&pool, p, {}, {}});
+    for (std::int64_t i = 0; i < pool.replicas; ++i) engines.push_back({&pool, p, {}, {}});
   }
-  deal(config, load, router, lanes, result.records);
+  deal(config, load, router, engines, result.records);
 
-  // Each worker has timers of its own and takes the next lane when it is done with one.
+  // Each worker has timers of its own and takes the next engine when it is done with one.
   const auto cores = static_cast<std::size_t>(tbb::this_task_arena::max_concurrency());
-  const std::size_t workers = std::min(cores, lanes.size());
+  const std::size_t workers = std::min(cores, engines.size());
   std::vector<Tally> tallies(workers, Tally(result.records));
   std::vector<std::vector<StepTimer*>> own(workers, {timers.begin(), timers.end()});
   for (std::size_t w = 1; w < workers; ++w) {
-    for (StepTimer*& t : own[w]) t = t->beside(w - 1);
+    for (StepTimer*& t : own[w]) t = t->for_thread(w - 1);
   }
   std::atomic<std::size_t> next = 0;
   // Isolated: a worker that waits for the others takes up nothing else meanwhile.
   tbb::this_task_arena::isolate([&] {
     tbb::parallel_for(std::size_t{0}, workers, [&](std::size_t w) {
-      for (std::size_t i; (i = next++) < lanes.size();) {
-        run(lanes[i], static_cast<std::uint32_t>(i), load, *own[w][lanes[i].pool_index],
+      for (std::size_t i; (i = next++) < engines.size();) {
+        run(engines[i], static_cast<std::uint32_t>(i), load, *own[w][engines[i].pool_index],
             tallies[w]);
       }
     });
@@ -151,12 +152,12 @@ SimulationResult simulate_lanes(const SimulationConfig& config, const RequestLoa
     result.gaps.add(t.gaps);
     result.end = std::max(result.end, t.end);
   }
-  for (const Lane& lane : lanes) {
-    result.replicas.push_back(lane.counts);
+  for (const IndependentEngine& one : engines) {
+    result.replicas.push_back(one.counts);
     result.engine_time += result.end.time();
-    result.gpu_time += result.end.time() * static_cast<double>(lane.pool->gpus);
+    result.gpu_time += result.end.time() * static_cast<double>(one.pool->gpus);
   }
-  result.most_engines = static_cast<std::int64_t>(lanes.size());
+  result.most_engines = static_cast<std::int64_t>(engines.size());
   return result;
 }
 

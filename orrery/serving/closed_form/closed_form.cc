@@ -1,4 +1,4 @@
-#include "orrery/serving/closed_form/steady.h"
+#include "orrery/serving/closed_form/closed_form.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,14 +29,14 @@ Estimate<Seconds> plus(const Estimate<Seconds>& a, const Estimate<Seconds>& b) {
 struct PrefillTime {
   Estimate<Seconds> all, mean;  // until the last, and on average, first token of the wave
   std::int64_t steps = 0;
-  std::int64_t together = 1;  // whole prompts a step
+  std::int64_t prompts = 1;  // whole prompts in one step
   StepTime typical;
 };
 
 class Wave {
  public:
   Wave(const StepModel& steps, const EngineProfile& engine, const ParallelPlan& plan,
-       const SteadyWorkload& w)
+       const ClosedFormWorkload& w)
       : steps_(steps), engine_(engine), plan_(plan), w_(w) {}
 
   // Prompts of `n` sequences. A step takes whole prompts while they fit in the token budget; a
@@ -65,16 +65,16 @@ class Wave {
       out.mean = through_stages(one.scaled(0.5 * static_cast<double>(n + 1)), out.steps);
       return out;
     }
-    const std::int64_t together =
+    const std::int64_t prompts =
         std::clamp<std::int64_t>(budget / std::max<std::int64_t>(fresh, 1), 1, n);
-    const std::int64_t full = n / together, rest = n % together;
+    const std::int64_t full = n / prompts, rest = n % prompts;
     const double past = static_cast<double>(w_.past);
-    out.together = together;
-    out.typical = step({together, fresh, past, true}, with_terms);
+    out.prompts = prompts;
+    out.typical = step({prompts, fresh, past, true}, with_terms);
     out.steps = full + (rest > 0 ? 1 : 0);
     Estimate<Seconds> all = out.typical.total.scaled(static_cast<double>(full));
     // First tokens come at the end of each step: the k-th step's members wait k steps.
-    double waited = static_cast<double>(together) * static_cast<double>(full) *
+    double waited = static_cast<double>(prompts) * static_cast<double>(full) *
                     static_cast<double>(full + 1) / 2;
     Estimate<Seconds> mean = out.typical.total.scaled(waited / static_cast<double>(n));
     if (rest > 0) {
@@ -113,12 +113,12 @@ class Wave {
   }
 
   // How many times as long the steps of `prompts` take with that many decodes.
-  double beside(std::int64_t decoding, const PrefillTime& prompts) const {
+  double slowdown(std::int64_t decoding, const PrefillTime& prompts) const {
     const std::int64_t budget = engine_.scheduler.max_num_batched_tokens * plan_.dp;
     if (decoding <= 0) return 1;
     const double middle = static_cast<double>(w_.isl) + static_cast<double>(w_.osl - 1) / 2;
     const std::int64_t fresh = std::min(w_.isl - w_.past, budget);
-    const SequenceGroup chunk{prompts.together, fresh, static_cast<double>(w_.past), true};
+    const SequenceGroup chunk{prompts.prompts, fresh, static_cast<double>(w_.past), true};
     const SequenceGroup decodes{decoding, 1, middle, true};
     return steps_.time(Batch{{chunk, decodes}}).total.value /
            steps_.time(Batch{{chunk}}).total.value;
@@ -142,7 +142,7 @@ class Wave {
   const StepModel& steps_;
   const EngineProfile& engine_;
   const ParallelPlan& plan_;
-  const SteadyWorkload& w_;
+  const ClosedFormWorkload& w_;
 };
 
 // A request's time until its first token, and from there to its end.
@@ -160,13 +160,13 @@ bool prompts_alone(const EngineProfile::Scheduler& s) {
 struct Loop {
   const Wave& wave;
   const EngineProfile& engine;
-  const SteadyWorkload& w;
+  const ClosedFormWorkload& w;
   std::int64_t running;
   Estimate<Seconds> decode;  // a step of all
   Estimate<Seconds> overhead, start_up;
 
   // Lengths that scatter.
-  FirstAndRest apart(const PrefillTime& one) const {
+  FirstAndRest scattered(const PrefillTime& one) const {
     const double users = static_cast<double>(running);
     const double prefills = users * one.all.value.value();
     const double residence = prefills + later() * decode.value.value();
@@ -221,11 +221,11 @@ struct Loop {
     // Steps with prompts take the decodes of the others along, within one budget: at most those who
     // came in the osl - 1 steps before.
     const std::int64_t decodes =
-        alone ? 0 : std::min(running - whole.together, (w.osl - 1) * whole.together);
-    const double longer = wave.beside(decodes, whole);
+        alone ? 0 : std::min(running - whole.prompts, (w.osl - 1) * whole.prompts);
+    const double longer = wave.slowdown(decodes, whole);
     const double budget = wave.budget();
     // Prompts a step. The form is for decodes that take less than half of the budget.
-    double prompts = static_cast<double>(whole.together);
+    double prompts = static_cast<double>(whole.prompts);
     if (engine.scheduler.chunked_prefill)
       prompts = std::max(budget - static_cast<double>(decodes), budget / 2) / std::max(fresh, 1.0);
     const auto users = static_cast<double>(running);
@@ -267,16 +267,16 @@ struct Loop {
     }
     if (alone || g.count == 1) return batch;
     const double until = (std::ceil(h * g.steps / t) + ahead) / g.steps;  // groups that end
-    const double together = 1 + std::round(until);
-    if (together >= g.count) {
+    const double ended = 1 + std::round(until);
+    if (ended >= g.count) {
       // A batch again, but group i is sent i * t later than the first and waits so much less.
       const double earlier = std::min(0.5, (g.count - 1) / 2 * t / batch.ttft.value.value());
       return {batch.ttft.scaled(1 - earlier), batch.rest};
     }
     const double starts = until * t - h;  // after the first is queued
     // Of those that end before a prompt is computed; then of the others.
-    double waited = together * starts + together * (together - 1) / 2 * (m - t);
-    waited += (g.count - together) * std::max(0.0, (together - 1) * m - h);
+    double waited = ended * starts + ended * (ended - 1) / 2 * (m - t);
+    waited += (g.count - ended) * std::max(0.0, (ended - 1) * m - h);
     const double mean = waited / g.count / m;  // in groups
     return {g.one.scaled(1 + mean), rest(g.count - 1 - std::min(mean, g.count - 1))};
   }
@@ -284,11 +284,11 @@ struct Loop {
 
 }  // namespace
 
-SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
-                          const ParallelPlan& plan, const SteadyWorkload& w, std::int64_t capacity,
-                          bool with_terms) {
+ClosedFormResult closed_form(const StepModel& steps, const EngineProfile& engine,
+                             const ParallelPlan& plan, const ClosedFormWorkload& w,
+                             std::int64_t capacity, bool with_terms) {
   const Wave wave(steps, engine, plan, w);
-  SteadyResult r;
+  ClosedFormResult r;
   r.running = std::max<std::int64_t>(
       1, std::min({w.requests, capacity, engine.scheduler.max_num_seqs * plan.dp}));
   const auto& x = engine.execution;
@@ -307,7 +307,8 @@ SteadyResult steady_state(const StepModel& steps, const EngineProfile& engine,
     r.prefill_step = one.typical;
     r.prefill_steps = one.steps;
     r.prefill = one.all;
-    const FirstAndRest time = w.equal_lengths || r.running == 1 ? loop.in_step() : loop.apart(one);
+    const FirstAndRest time =
+        w.equal_lengths || r.running == 1 ? loop.in_step() : loop.scattered(one);
     r.ttft = time.ttft;
     r.e2e = plus(time.ttft, time.rest);
     if (w.osl > 1) r.tpot = time.rest.scaled(1 / later);
