@@ -4,7 +4,7 @@
 
 #include "orrery/base/node.h"
 #include "orrery/model/hf_config.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace {
 

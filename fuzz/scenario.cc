@@ -1,6 +1,6 @@
 // read_scenario on any YAML: sweeps that hold something, and a resolved document that can be
 // written.
-#include "orrery/scenario/scenario.h"
+#include "orrery/scenario/question/scenario.h"
 
 #include <cstddef>
 #include <cstdint>

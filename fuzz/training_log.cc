@@ -1,5 +1,5 @@
 // Logs of training jobs: any text is read or refused; what is read is positive and finite.
-#include "orrery/scenario/training_log.h"
+#include "orrery/scenario/measured/training_log.h"
 
 #include <cmath>
 #include <cstddef>

@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 #include "orrery/suite/suite_expression.h"
 
 namespace orrery {

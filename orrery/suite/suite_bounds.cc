@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/physical_bounds.h"
+#include "orrery/scenario/answer/bound_rows.h"
 #include "orrery/suite/suite_term.h"
 
 namespace orrery {

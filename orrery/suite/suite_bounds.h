@@ -1,5 +1,5 @@
 // What physics lets the figure of an expression be: interval arithmetic over the bounds of what the
-// expression names (orrery/scenario/physical_bounds.h), which no predicted number is part of.
+// expression names (orrery/scenario/bounds/physical_bounds.h), which no predicted number is part of.
 //
 //   a metric                 Point::bounds
 //   at                       as it is

@@ -28,7 +28,7 @@
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/node.h"
-#include "orrery/scenario/answer.h"
+#include "orrery/scenario/answer/answer.h"
 
 namespace orrery {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "orrery/scenario/answer.h"
+#include "orrery/scenario/answer/answer.h"
 
 namespace orrery {
 

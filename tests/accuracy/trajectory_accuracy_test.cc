@@ -8,7 +8,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/data_folder.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 namespace {

@@ -1,5 +1,5 @@
 // Every metric of an answer is explained, and everything that is explained is in some answer.
-#include "orrery/scenario/metric_meanings.h"
+#include "orrery/scenario/answer/metric_meanings.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "orrery/flow/chakra/chakra.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 namespace {

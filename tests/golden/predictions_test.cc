@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 #include "tests/golden/program.h"
 
 namespace orrery::golden {

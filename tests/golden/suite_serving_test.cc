@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 namespace {

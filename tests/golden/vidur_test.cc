@@ -12,7 +12,7 @@
 #include <random>
 
 #include "orrery/base/quantile.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "orrery/model/catalog.h"
 #include "orrery/model/parameters.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 namespace {

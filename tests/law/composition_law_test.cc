@@ -16,7 +16,7 @@
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog.h"
 #include "orrery/network/collectives/make_network.h"
-#include "orrery/scenario/service_answer.h"
+#include "orrery/scenario/service/service_answer.h"
 #include "orrery/serving/steps/step_clock.h"
 #include "orrery/step/step_model.h"
 #include "orrery/training/iteration/iteration.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "apps/cli/flags/flags.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "apps/cli/output/output.h"
-#include "orrery/scenario/answer.h"
-#include "orrery/scenario/scenario.h"
+#include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/question/scenario.h"
 
 namespace orrery::cli {
 

@@ -1,7 +1,7 @@
 // What `orrery network` prints of the flow level alone.
 #pragma once
 
-#include "orrery/scenario/answer.h"
+#include "orrery/scenario/answer/answer.h"
 
 namespace orrery::cli {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "orrery/scenario/answer.h"
+#include "orrery/scenario/answer/answer.h"
 
 namespace orrery::cli {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "orrery/scenario/answer.h"
+#include "orrery/scenario/answer/answer.h"
 
 namespace orrery::cli {
 

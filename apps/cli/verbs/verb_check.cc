@@ -10,10 +10,10 @@
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
-#include "orrery/scenario/answer_diff.h"
-#include "orrery/scenario/scenario_check.h"
-#include "orrery/scenario/scenario_file.h"
-#include "orrery/scenario/scenario_schema.h"
+#include "orrery/scenario/answer/answer_diff.h"
+#include "orrery/scenario/question/scenario_file.h"
+#include "orrery/scenario/question/scenario_schema.h"
+#include "orrery/scenario/runner/scenario_check.h"
 
 namespace orrery::cli {
 namespace {

@@ -10,9 +10,9 @@
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
-#include "orrery/scenario/runner.h"
-#include "orrery/scenario/service_result.h"
-#include "orrery/scenario/training_log.h"
+#include "orrery/scenario/measured/service_result.h"
+#include "orrery/scenario/measured/training_log.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include "apps/cli/flags/scenario_files.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
-#include "orrery/scenario/runner.h"
-#include "orrery/scenario/scenario_file.h"
+#include "orrery/scenario/question/scenario_file.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
 namespace {

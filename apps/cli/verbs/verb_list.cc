@@ -12,7 +12,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog.h"
 #include "orrery/model/parameters.h"
-#include "orrery/scenario/metric_meanings.h"
+#include "orrery/scenario/answer/metric_meanings.h"
 #include "orrery/training/iteration/stacks.h"
 #include "orrery/training/schedules/schedule.h"
 #include "orrery/workload/plan/engine.h"

@@ -12,6 +12,7 @@
 // except for the part of its operands that can be resident in the L2 cache.
 #pragma once
 
+#include <compare>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,6 +43,7 @@ struct KernelClasses {
   // Norms, softmax and pointwise work of a framework that launches each on its own ("pytorch");
   // empty: the fused kernels of serving engines, one model for all (elementwise.cc).
   std::string rows = "";
+  friend auto operator<=>(const KernelClasses&, const KernelClasses&) = default;
 };
 
 class KernelModel {

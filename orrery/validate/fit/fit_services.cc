@@ -11,7 +11,7 @@
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 #include "orrery/validate/report/report.h"
 #include "orrery/validate/rows/inference_rows.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 #include "orrery/validate/rows/inference_rows.h"
 
 namespace orrery {

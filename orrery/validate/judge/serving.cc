@@ -9,7 +9,7 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
 #include "orrery/kernel/tiers/layer_times.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 #include "orrery/serving/cluster/simulation.h"
 #include "orrery/serving/steps/step_clock.h"
 #include "orrery/validate/rows/engine_run.h"

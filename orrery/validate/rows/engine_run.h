@@ -13,8 +13,8 @@
 #include "orrery/hardware/gpu.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/model/architecture.h"
-#include "orrery/scenario/deployment.h"
-#include "orrery/scenario/service_config.h"
+#include "orrery/scenario/service/service_config.h"
+#include "orrery/scenario/setup/deployment.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {

@@ -11,8 +11,8 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/scenario/answer.h"
-#include "orrery/scenario/scenario.h"
+#include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/question/scenario.h"
 #include "orrery/validate/report/report.h"
 
 namespace orrery {

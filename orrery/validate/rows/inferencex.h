@@ -39,7 +39,7 @@
 #include <string_view>
 
 #include "orrery/hardware/gpu.h"
-#include "orrery/scenario/scenario.h"
+#include "orrery/scenario/question/scenario.h"
 
 namespace orrery {
 

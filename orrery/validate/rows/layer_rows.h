@@ -14,7 +14,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/model/catalog.h"
-#include "orrery/scenario/deployment.h"
+#include "orrery/scenario/setup/deployment.h"
 #include "orrery/workload/inference/program.h"
 
 namespace orrery {

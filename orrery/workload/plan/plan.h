@@ -1,6 +1,7 @@
 // How a deployment is split over devices, in which number formats, and whether a model allows it.
 #pragma once
 
+#include <compare>
 #include <optional>
 
 #include "orrery/base/dtype.h"
@@ -17,6 +18,7 @@ struct ParallelPlan {
   int ep = 1;  // expert parallel: expert groups; the experts' tensor parallel is tp*dp/ep
   int moe_tp() const { return tp * dp / ep; }
   int devices() const { return tp * pp * dp; }
+  friend auto operator<=>(const ParallelPlan&, const ParallelPlan&) = default;
 };
 
 // Number formats of the parts of a step.

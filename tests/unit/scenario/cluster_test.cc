@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/cluster_choice.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/question/cluster_choice.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 namespace {

@@ -1,4 +1,4 @@
-#include "orrery/scenario/flow_question.h"
+#include "orrery/scenario/question/flow_question.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/flow/chakra/chakra.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 namespace {

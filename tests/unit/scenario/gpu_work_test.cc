@@ -1,5 +1,5 @@
 // Utilisation of a service against counts by hand.
-#include "orrery/scenario/gpu_work.h"
+#include "orrery/scenario/service/gpu_work.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "orrery/base/node.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 namespace {

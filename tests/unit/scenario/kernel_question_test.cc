@@ -1,5 +1,5 @@
 // Single kernels as a question: what a file says, what is refused, and what comes out.
-#include "orrery/scenario/kernel_question.h"
+#include "orrery/scenario/question/kernel_question.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,8 +9,8 @@
 #include <set>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/kernel_ops.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/question/kernel_ops.h"
+#include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"
 
 namespace orrery {

@@ -1,12 +1,12 @@
 // Groups of nodes that differ, from the scenario to the answer.
-#include "orrery/scenario/node_runs.h"
+#include "orrery/scenario/collective/node_runs.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"
 
 namespace orrery {

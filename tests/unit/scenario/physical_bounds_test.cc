@@ -1,5 +1,5 @@
 // Physical bounds against counts by hand and data sheets.
-#include "orrery/scenario/physical_bounds.h"
+#include "orrery/scenario/bounds/physical_bounds.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "orrery/base/node.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 namespace {

@@ -1,8 +1,8 @@
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 
 #include <gtest/gtest.h>
 
-#include "orrery/scenario/advice.h"
+#include "orrery/scenario/answer/advice.h"
 
 namespace orrery {
 namespace {

@@ -1,5 +1,5 @@
 // Includes, sweeps of any key, the check without a run, the difference of two answers, the schema.
-#include "orrery/scenario/scenario_file.h"
+#include "orrery/scenario/question/scenario_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/answer_diff.h"
-#include "orrery/scenario/runner.h"
-#include "orrery/scenario/scenario_check.h"
-#include "orrery/scenario/scenario_schema.h"
+#include "orrery/scenario/answer/answer_diff.h"
+#include "orrery/scenario/question/scenario_schema.h"
+#include "orrery/scenario/runner/runner.h"
+#include "orrery/scenario/runner/scenario_check.h"
 #include "tests/refusal.h"
 
 namespace orrery {

@@ -1,4 +1,4 @@
-#include "orrery/scenario/scenario.h"
+#include "orrery/scenario/question/scenario.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/service_result.h"
+#include "orrery/scenario/measured/service_result.h"
 
 namespace orrery {
 namespace {

@@ -1,4 +1,4 @@
-#include "orrery/scenario/sweep.h"
+#include "orrery/scenario/question/sweep.h"
 
 #include <gtest/gtest.h>
 

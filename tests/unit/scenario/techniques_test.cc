@@ -1,5 +1,5 @@
 // Techniques of a service: what goes together, and what is refused with which words.
-#include "orrery/scenario/techniques.h"
+#include "orrery/scenario/question/techniques.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"
 
 namespace orrery {

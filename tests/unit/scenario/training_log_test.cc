@@ -1,5 +1,5 @@
 // Logs as the tools print them, and what is none.
-#include "orrery/scenario/training_log.h"
+#include "orrery/scenario/measured/training_log.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Questions about training: read back as written, what is not declared widens, layouts of a sweep.
-#include "orrery/scenario/training_question.h"
+#include "orrery/scenario/question/training_question.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/runner.h"
+#include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"
 
 namespace orrery {

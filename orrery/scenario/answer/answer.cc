@@ -1,0 +1,101 @@
+#include "orrery/scenario/answer/answer.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Six significant digits: more than any prediction has, and the same bytes everywhere.
+double rounded(double v) {
+  if (v == 0 || !std::isfinite(v)) return v;
+  const double scale = std::pow(10.0, 5 - static_cast<int>(std::floor(std::log10(std::abs(v)))));
+  return std::round(v * scale) / scale;
+}
+
+}  // namespace
+
+Metric exact_metric(std::string name, std::string unit, double value) {
+  return {std::move(name), std::move(unit), value, value, value, value, value, Origin::kExact};
+}
+
+Metric rate_metric(std::string name, std::string unit, double amount,
+                   const Estimate<Seconds>& time) {
+  auto at = [&](double p) { return amount / time.quantile(p).value(); };
+  return {std::move(name), std::move(unit), amount / time.value.value(),
+          at(0.75),        at(0.25),        at(0.95),
+          at(0.05),        time.origin};
+}
+
+Metric of_peak_metric(std::string name, double amount, const Estimate<Seconds>& time) {
+  Metric m = rate_metric(std::move(name), "%", amount, time);
+  for (double* high : {&m.high50, &m.high90}) *high = std::max(m.value, std::min(*high, 100.0));
+  return m;
+}
+
+const Metric* Point::find(std::string_view name) const {
+  for (const Metric& m : metrics) {
+    if (m.name == name) return &m;
+  }
+  return nullptr;
+}
+
+Json to_json(const Point& p, bool breakdown) {
+  Json out = p.at;
+  out["fits"] = p.feasibility.fits;
+  if (!p.feasibility.fits) out["reason"] = p.feasibility.reason;
+  Json metrics = Json::object();
+  for (const Metric& m : p.metrics) {
+    Json j = {{"unit", m.unit}, {"value", rounded(m.value)}};
+    if (m.has_interval()) {
+      j["interval50"] = {rounded(m.low50), rounded(m.high50)};
+      j["interval90"] = {rounded(m.low90), rounded(m.high90)};
+    }
+    j["origin"] = std::string(to_text(m.origin));
+    metrics[m.name] = std::move(j);
+  }
+  out["metrics"] = std::move(metrics);
+  if (!p.limit.empty()) out["limit"] = p.limit;
+  if (breakdown) {
+    Json memory = Json::object();
+    for (const MemoryRow& m : p.memory) memory[m.name] = rounded(m.size.value() / 1e9);
+    if (!p.memory.empty()) {
+      memory["capacity"] = rounded(p.memory_capacity.value() / 1e9);
+      memory["unit"] = "GB per GPU";
+      out["memory"] = std::move(memory);
+    }
+    Json rows = Json::array();
+    for (const KernelRow& k : p.kernels) {
+      Json j = {{"phase", k.phase},
+                {"name", k.name},
+                {"part", k.part},
+                {"sizes", k.sizes},
+                {"calls", rounded(k.calls)},
+                {"time_us", rounded(k.time.value.value() * 1e6)},
+                {"interval90_us",
+                 {rounded(k.time.quantile(0.05).value() * 1e6),
+                  rounded(k.time.quantile(0.95).value() * 1e6)}},
+                {"share", rounded(k.share)},
+                {"bound", k.bound},
+                {"tier", std::string(to_text(k.time.origin))}};
+      if (k.of_peak > 0) j["of_peak"] = rounded(k.of_peak);
+      rows.push_back(std::move(j));
+    }
+    if (!rows.empty()) out["kernels"] = std::move(rows);
+    if (!p.notes.empty()) out["notes"] = p.notes;
+  }
+  return out;
+}
+
+Json to_json(const Answer& a, bool breakdown) {
+  Json points = Json::array();
+  for (const Point& p : a.points) points.push_back(to_json(p, breakdown));
+  return {{"format", kAnswerFormat},
+          {"scenario", a.scenario},
+          {"configuration", a.resolved},
+          {"points", points}};
+}
+
+}  // namespace orrery

@@ -1,0 +1,232 @@
+#include "orrery/scenario/collective/collective_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "orrery/base/error.h"
+#include "orrery/network/collectives/mixed_network.h"
+#include "orrery/network/collectives/network_model.h"
+#include "orrery/network/collectives/overlap.h"
+#include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/collective/flow_answer.h"
+#include "orrery/scenario/collective/node_runs.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kUs = 1e-6;
+
+Collective::Kind kind_of(const std::string& name) {
+  const auto& names = collective_names();
+  return static_cast<Collective::Kind>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+void add_time(Point& p, const Estimate<Seconds>& time, double bytes, BytesPerSecond bus) {
+  p.metrics.push_back(metric("time", "us", time, kUs));
+  p.metrics.push_back(rate_metric("algbw", "GB/s", bytes / 1e9, time));
+  p.metrics.push_back(rate_metric("busbw", "GB/s", (bus * time.value).value() / 1e9, time));
+}
+
+struct Asked {
+  const CollectiveQuestion& question;
+  const std::vector<Cluster>& kinds;  // one, or one for each kind of nodes of a mixed group
+  const NetworkModel& network;
+  int ranks;
+  const Cluster& cluster() const { return kinds.front(); }
+};
+
+// What the collective's kernels take from computation beside it, on the GPU that it hurts most.
+template <class SmsOf>
+void add_overlap(Point& p, const Asked& a, SmsOf sms_of) {
+  double most = 0;
+  int held = 0;
+  for (const Cluster& c : a.kinds) {
+    const int sms = sms_of(c.gpu());
+    if (sms <= 0 || c.gpu().compute_units <= 0) return;
+    const double slowdown = compute_slowdown(sms, c.gpu().compute_units);
+    if (slowdown > most) most = slowdown, held = sms;
+  }
+  p.metrics.push_back(exact_metric("sms", "multiprocessors", held));
+  p.metrics.push_back(exact_metric("compute_slowdown", "times", most));
+}
+
+// Where nodes are units, as in hierarchies and exchanges of experts.
+void check_equal_nodes(const Asked& a, std::string_view what) {
+  for (const Cluster& c : a.kinds) {
+    if (c.node_type().gpu_count == a.cluster().node_type().gpu_count) continue;
+    throw InputError(fmt::format("collective.nodes: {} needs nodes of as many GPUs each", what));
+  }
+}
+
+ForcedChoice forced_by(const CollectiveQuestion& q) {
+  return {parse_collective_algorithm(q.algorithm, AlgorithmModel::kTuner),
+          parse_collective_protocol(q.protocol)};
+}
+
+// A reduce-scatter and an all-gather of the node's share around an all-reduce between the nodes.
+struct Hierarchy {
+  Estimate<Seconds> time;
+  std::string note;
+};
+Hierarchy hierarchical(const Asked& a, Bytes bytes, const Bundle& bundle) {
+  check_equal_nodes(a, kHierarchicalAllReduce);
+  const GroupLink link = a.cluster().link(a.ranks, a.question.stride);
+  if (a.question.kind != "all-reduce" || a.question.stride != 1)
+    throw InputError("collective.algorithm: hierarchical is for all-reduces of stride 1");
+  if (link.nodes < 2 || link.ranks_per_node < 2 || link.ranks_per_node * link.nodes != a.ranks) {
+    throw InputError(fmt::format(
+        "collective.algorithm: hierarchical needs whole nodes, several of them; {} GPUs "
+        "are {} node{} of {}",
+        a.ranks, link.nodes, link.nodes == 1 ? "" : "s", link.ranks_per_node));
+  }
+  const ParallelPlan plan{.tp = link.ranks_per_node, .pp = 1, .dp = link.nodes, .ep = 1};
+  const auto network = make_mixed_network(a.kinds, plan, a.question.stack, bundle);
+  using Kind = Collective::Kind;
+  using Group = Collective::Group;
+  EstimateSum<Seconds> sum;
+  std::string note = "in turn:";
+  for (const Collective& c :
+       {Collective{Kind::kReduceScatter, Group::kTensor, link.ranks_per_node, bytes},
+        Collective{Kind::kAllReduce, Group::kData, link.nodes, bytes / link.ranks_per_node},
+        Collective{Kind::kAllGather, Group::kTensor, link.ranks_per_node, bytes}}) {
+    const CollectiveTime t = network->predict(c);
+    sum.add(Family::kCollective, t.time);
+    note += fmt::format(" {} of {} by {} {};", to_text(c.kind), c.ranks, t.algorithm,
+                        to_text(t.time.value));
+  }
+  note.pop_back();
+  return {sum.total(), note};
+}
+
+void answer_collective(const Asked& a, std::int64_t size, const Bundle& bundle, Point& p) {
+  const CollectiveQuestion& q = a.question;
+  const bool uneven = q.kind == "all-to-all";  // all-to-all(v): as slow as its heaviest rank
+  if (!uneven && q.exchange.imbalance != 1) {
+    throw InputError(
+        "collective.imbalance: only the ranks of an all-to-all and of the experts' exchanges "
+        "differ");
+  }
+  const double heaviest = uneven ? q.exchange.imbalance : 1;
+  const Collective c{kind_of(q.kind), Collective::Group::kData, a.ranks,
+                     Bytes(heaviest * static_cast<double>(size))};
+  p.at["bytes"] = size;
+  const double bytes = static_cast<double>(size);
+  if (q.algorithm == kHierarchicalAllReduce) {
+    const Hierarchy h = hierarchical(a, c.bytes, bundle);
+    p.at["algorithm"] = q.algorithm;
+    p.at["protocol"] = "";
+    add_time(p, h.time, bytes, c.bytes * (2 * (a.ranks - 1.0) / a.ranks) / h.time.value);
+    p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c).value() / kUs));
+    p.notes.push_back(h.note);
+    p.notes.push_back(a.network.provenance(c));
+    return;
+  }
+  const ForcedChoice forced = forced_by(q);
+  const CollectiveTime t = a.network.predict(c, forced);
+  const CollectiveChoice choice = a.network.choice(c, forced);
+  p.at["algorithm"] = choice.algorithm;
+  p.at["protocol"] = choice.protocol;
+  p.at["limit"] = to_text(t.bound);
+  add_time(p, t.time, bytes, t.bus_bandwidth / heaviest);
+  p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c, forced).value() / kUs));
+  add_overlap(p, a, [&](const Gpu& gpu) { return library_sms(gpu, choice.nvls_kernel); });
+  p.limit = choice.reason;
+  p.notes.push_back(a.network.provenance(c));
+}
+
+void answer_exchange(const Asked& a, std::int64_t tokens, Point& p) {
+  const CollectiveQuestion& q = a.question;
+  ExpertExchange x = q.exchange;
+  x.combine = q.kind == "moe-combine";
+  x.low_latency = q.mode == "low-latency";
+  x.tokens = tokens;
+  check_equal_nodes(a, q.kind);
+  const GroupLink link = a.cluster().link(a.ranks, q.stride);
+  const CollectiveTime t = a.network.exchange(x, Collective::Group::kData, a.ranks);
+  const ExpertBytes bytes = expert_bytes(x, link);
+  p.at["tokens"] = tokens;
+  p.at["algorithm"] = t.algorithm;
+  p.at["limit"] = to_text(t.bound);
+  add_time(p, t.time, bytes.counted.value(), t.bus_bandwidth);
+  p.metrics.push_back(exact_metric("sent_inside", "MB", bytes.inside.value() / 1e6));
+  p.metrics.push_back(exact_metric("sent_between", "MB", bytes.between.value() / 1e6));
+  if (!x.low_latency) add_overlap(p, a, [&](const Gpu&) { return x.sms; });
+  p.notes.push_back(a.network.provenance(
+      {Collective::Kind::kAllToAll, Collective::Group::kData, a.ranks, Bytes(1)}));
+}
+
+// A point for each size of one group.
+void answer_group(const CollectiveQuestion& q, const std::vector<Cluster>& kinds, int ranks,
+                  const Bundle& bundle, bool bounds, std::vector<Point>& points) {
+  const ParallelPlan plan{.tp = q.stride, .pp = 1, .dp = ranks, .ep = 1};
+  const auto network = make_mixed_network(kinds, plan, q.stack, bundle);
+  const Asked asked{q, kinds, *network, ranks};
+  std::string gpus, nodes;
+  for (const Cluster& c : kinds) {
+    gpus += (gpus.empty() ? "" : " + ") + c.gpu().id;
+    nodes += (nodes.empty() ? "" : " + ") + c.node_type().id;
+  }
+  for (const std::int64_t size : q.is_exchange() ? q.tokens : q.bytes) {
+    Point p;
+    p.at = {{"collective", q.kind}, {"gpu", gpus}, {"node", nodes}, {"gpus", ranks}};
+    if (q.is_exchange()) {
+      answer_exchange(asked, size, p);
+    } else {
+      answer_collective(asked, size, bundle, p);
+    }
+    if (bounds) bound_collective(kinds.front().link(ranks, q.stride), kinds.front().gpu(), p);
+    points.push_back(std::move(p));
+  }
+}
+
+std::vector<Point> answer_mixed(const CollectiveQuestion& q, const Catalog& catalog,
+                                const Bundle& bundle, bool bounds) {
+  const std::vector<NodeRun> runs = node_runs(q.nodes, catalog);
+  const int ranks = gpus_of(runs);
+  if (ranks < 2) throw InputError("collective.nodes: a group has at least 2 GPUs");
+  if (q.stride != 1) {
+    throw InputError("collective.stride: a group of nodes that differ is all their GPUs");
+  }
+  std::vector<Cluster> kinds;
+  for (const NodeType& type : kinds_of(runs))
+    kinds.emplace_back(catalog, catalog.gpu(type.gpus.at(0)), ranks, type);
+  std::vector<Point> points;
+  answer_group(q, kinds, ranks, bundle, bounds, points);
+  for (Point& p : points) p.at["node"] = to_text(runs);
+  return points;
+}
+
+}  // namespace
+
+std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::string& gpu_name,
+                                      const std::string& node, const Bundle& bundle, bool bounds) {
+  if (q.flow.asked()) {
+    if (q.exchange.imbalance != 1)
+      throw InputError("collective.imbalance: at flow level all ranks have as many bytes");
+    if (q.kind.starts_with("moe-")) {
+      throw InputError(
+          fmt::format("{}: the flow level has no such exchange; take all-to-all", q.kind));
+    }
+    return answer_flows(q.flow,
+                        {kind_of(q.kind), q.bytes, q.gpus, !q.gpus_given, q.stride, q.stack,
+                         gpu_name, node, q.nodes},
+                        bundle);
+  }
+  const Catalog catalog(bundle);
+  if (!q.nodes.empty()) return answer_mixed(q, catalog, bundle, bounds);
+  const Gpu gpu = gpu_of(catalog, gpu_name, node);
+  std::vector<Point> points;
+  for (const std::int64_t ranks : q.gpus) {
+    if (ranks * q.stride > kMostCollectiveRanks) {
+      throw InputError(fmt::format("collective: {} GPUs {} apart are more than {}", ranks, q.stride,
+                                   kMostCollectiveRanks));
+    }
+    const int n = static_cast<int>(ranks);
+    answer_group(q, {Cluster(catalog, gpu, n * q.stride, node)}, n, bundle, bounds, points);
+  }
+  return points;
+}
+
+}  // namespace orrery

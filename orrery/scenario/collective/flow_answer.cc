@@ -1,0 +1,331 @@
+#include "orrery/scenario/collective/flow_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <map>
+
+#include "orrery/flow/chakra/astra_sim.h"
+#include "orrery/flow/chakra/chakra_groups.h"
+#include "orrery/flow/chakra/chakra_replay.h"
+#include "orrery/flow/collectives/flow_collectives.h"
+#include "orrery/flow/simulation/flow_simulation.h"
+#include "orrery/flow/topology/topology_file.h"
+#include "orrery/network/algorithms/cost.h"
+#include "orrery/network/collectives/make_network.h"
+#include "orrery/scenario/collective/node_runs.h"
+
+namespace orrery {
+namespace {
+
+using CollectiveKind = Collective::Kind;
+
+constexpr double kUs = 1e-6;
+// Line rates are nominal: what libraries reach of them differs by stack (network_model.cc has the
+// same figures for fabrics that were never measured).
+constexpr double kShared = 0.20, kOwn = 0.25;
+// Rings of a node's GPUs, one through each port; more channels than this change nothing.
+constexpr int kMostChannels = 32;
+constexpr std::string_view kAstraSimNote =
+    "astra-sim: its congestion-aware backend; GB/s of 2^30 bytes, sizes are the input of one rank";
+// Direct exchanges of more ranks are not tried where no algorithm is asked for.
+constexpr int kMostDirect = 256;
+
+// The network that is simulated, and what its groups look like.
+struct Network {
+  Topology topology;
+  int inner = 1;
+  std::vector<AstraSimDimension> astra_sim;
+};
+
+int least_gpus(const ClusterPlan& plan) {
+  int least = plan.nodes.front().gpus;
+  for (const NodePlan& n : plan.nodes) least = std::min(least, n.gpus);
+  return least;
+}
+
+Network network_of(const FlowQuestion& q, const FlowContext& context, const Catalog& catalog,
+                   int gpus) {
+  const auto build = [&]() -> Network {
+    if (!q.topology.empty()) {
+      TopologyFile file = read_topology(read_document(q.topology), catalog);
+      return {std::move(file.topology), file.inner, std::move(file.astra_sim)};
+    }
+    if (!context.nodes.empty()) {
+      const ClusterPlan plan = plan_of(node_runs(context.nodes, catalog), catalog);
+      return {cluster_topology(plan), least_gpus(plan), {}};
+    }
+    const Gpu gpu = gpu_of(catalog, context.gpu, context.node);
+    const ClusterPlan plan = plan_of(Cluster(catalog, gpu, gpus, context.node));
+    return {cluster_topology(plan), plan.nodes[0].gpus, {}};
+  };
+  Network n = build();
+  if (q.efficiency < 1) n.topology.scale(q.efficiency);
+  for (const std::string& link : q.fail) n.topology.degrade(link, 0);
+  for (const std::string& text : q.degrade) {
+    const std::size_t equals = text.rfind('=');
+    double factor = -1;
+    if (equals != text.npos) {
+      const char* end = text.data() + text.size();
+      const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, factor);
+      if (error != std::errc() || stop != end) factor = -1;
+    }
+    if (!(factor >= 0 && factor <= 1)) {
+      throw InputError(
+          fmt::format("degrade '{}': expected LINK=FACTOR with a factor from 0 to 1, "
+                      "such as gpu3-rail3.leaf0=0.5",
+                      text));
+    }
+    n.topology.degrade(text.substr(0, equals), factor);
+  }
+  return n;
+}
+
+FlowOptions options_of(const FlowQuestion& q) {
+  FlowOptions o;
+  o.message_overhead = q.overhead;
+  return o;
+}
+
+// The algorithms that are tried where none is asked for.
+std::vector<FlowAlgorithm> candidates(CollectiveKind kind, int ranks, int inner) {
+  using A = FlowAlgorithm;
+  std::vector<A> all;
+  const bool reduces = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+                       kind == CollectiveKind::kReduceScatter;
+  const bool rooted = kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
+  if (reduces || rooted) all.push_back(A::kRing);
+  if (kind == CollectiveKind::kAllReduce || rooted) all.push_back(A::kTree);
+  if (reduces && std::has_single_bit(static_cast<unsigned>(ranks)))
+    all.push_back(A::kHalvingDoubling);
+  if (reduces && inner > 1 && ranks > inner && ranks % inner == 0) all.push_back(A::kHierarchical);
+  if (!reduces && !rooted) all.push_back(A::kDirect);
+  if (reduces && ranks <= kMostDirect) all.push_back(A::kDirect);
+  return all;
+}
+
+FlowCollective collective_of(CollectiveKind kind, FlowAlgorithm algorithm, Bytes bytes, int ranks,
+                             int stride, int inner) {
+  FlowCollective c;
+  c.kind = kind;
+  c.algorithm = algorithm;
+  c.bytes = bytes;
+  // Members of a group that share a node stand next to each other in it.
+  const int together = stride < inner ? inner / stride : 1;
+  if (together > 1 && ranks > together && ranks % together == 0) {
+    c.inner = together;
+    const bool divided = algorithm == FlowAlgorithm::kRing ||
+                         (algorithm == FlowAlgorithm::kTree && kind == CollectiveKind::kAllReduce);
+    c.channels = divided ? std::min(together, kMostChannels) : 1;
+  }
+  return c;
+}
+
+void add_notes(Point& p, const Network& n, const FlowResult& r, const FlowQuestion& q) {
+  p.at["limit"] = !r.busiest.empty() && r.busiest[0].busy > 0.5 ? "bandwidth" : "latency";
+  p.notes.push_back(
+      fmt::format("flow level on {}: {}; {} streams in {} classes, {} events", n.topology.name(),
+                  q.efficiency < 1 ? fmt::format("{:g} of the line rate", q.efficiency)
+                                   : std::string("links at their line rate"),
+                  r.streams, r.classes, r.events));
+  if (!r.busiest.empty() && r.makespan > Seconds(0)) {
+    const auto& l = r.busiest[0];
+    p.notes.push_back(
+        fmt::format("busiest: {}{}, {:.0f} % of the time", n.topology.link_name(l.link),
+                    l.alike > 1 ? fmt::format(" and {} more", l.alike - 1) : "", 100 * l.busy));
+  }
+}
+
+Point collective_point(const FlowContext& context, std::int64_t ranks, std::int64_t bytes,
+                       const std::string& by, Seconds time, Bytes moved) {
+  Point p;
+  p.at = {
+      {"collective", to_text(context.kind)}, {"gpus", ranks}, {"bytes", bytes}, {"algorithm", by}};
+  const Estimate<Seconds> t{time, kShared, kOwn, Origin::kAnalytical};
+  p.metrics.push_back(metric("time", "us", t, kUs));
+  if (time > Seconds(0)) {
+    const double gb = moved.value() / 1e9;
+    p.metrics.push_back(rate_metric("algbw", "GB/s", gb, t));
+    p.metrics.push_back(
+        rate_metric("busbw", "GB/s", gb * bus_factor(context.kind, static_cast<int>(ranks)), t));
+  }
+  return p;
+}
+
+std::vector<Point> collectives(const FlowQuestion& q, const FlowContext& context,
+                               const Catalog& catalog) {
+  std::vector<Point> points;
+  std::optional<Network> given;
+  if (!q.topology.empty() || !context.nodes.empty()) given = network_of(q, context, catalog, 0);
+  Sweep groups = context.gpus;
+  if (given && context.all_gpus) groups = {given->topology.gpus()};
+  for (const std::int64_t ranks : groups) {
+    const int n = static_cast<int>(ranks);
+    if (context.stride > kMostGpus / n)
+      throw InputError(fmt::format("more than {} GPUs", kMostGpus));
+    const Network network = given ? *given : network_of(q, context, catalog, n * context.stride);
+    // Of a cluster the whole nodes are there, but only the group's GPUs are used.
+    const int used = given ? network.topology.gpus() : n * context.stride;
+    const auto members = strided_groups(n, context.stride, used);
+    for (const std::int64_t size : context.bytes) {
+      // ASTRA-sim counts an all-gather's input.
+      const bool inputs = q.as == "astra-sim" && context.kind == CollectiveKind::kAllGather;
+      const Bytes bytes(static_cast<double>(size) * (inputs ? n : 1));
+      std::vector<FlowAlgorithm> algorithms =
+          candidates(context.kind, n, network.inner / context.stride);
+      if (!q.flow_algorithm.empty()) algorithms = {parse_flow_algorithm(q.flow_algorithm)};
+      std::optional<FlowResult> best;
+      FlowAlgorithm by{};
+      for (FlowAlgorithm a : algorithms) {
+        FlowProgram program;
+        FlowCollectives builder(program);
+        builder.add(collective_of(context.kind, a, bytes, n, context.stride, network.inner),
+                    builder.groups(members));
+        FlowResult r = simulate_flows(network.topology, program, options_of(q));
+        if (!best || r.makespan < best->makespan) best = std::move(r), by = a;
+      }
+      Point p =
+          collective_point(context, ranks, size, std::string(to_text(by)), best->makespan, bytes);
+      add_notes(p, network, *best, q);
+      if (q.as == "astra-sim") {
+        if (network.astra_sim.size() != 1) {
+          throw InputError(
+              "as astra-sim: needs its own network file (topology, npus_count, "
+              "bandwidth, latency) with one dimension");
+        }
+        const AstraSimDimension& d = network.astra_sim[0];
+        const FlowAlgorithm theirs = !q.flow_algorithm.empty()
+                                         ? parse_flow_algorithm(q.flow_algorithm)
+                                     : d.wiring == Wiring::kMesh ? FlowAlgorithm::kDirect
+                                                                 : FlowAlgorithm::kRing;
+        const Seconds t = astra_sim_time(context.kind, theirs, d, Bytes(static_cast<double>(size)));
+        Point astra = collective_point(context, ranks, size,
+                                       fmt::format("astra-sim {}", to_text(theirs)), t, bytes);
+        for (Metric& m : astra.metrics) m = exact_metric(m.name, m.unit, m.value);
+        astra.notes.emplace_back(kAstraSimNote);
+        points.push_back(std::move(astra));
+      }
+      points.push_back(std::move(p));
+    }
+  }
+  return points;
+}
+
+// Times of collectives at analytical fidelity, a model for each shape of group.
+std::function<Seconds(const Collective&, int)> analytical_times(const FlowContext& context,
+                                                                const Catalog& catalog, int gpus,
+                                                                const Bundle& bundle) {
+  using Models = std::map<std::pair<int, int>, std::unique_ptr<NetworkModel>>;
+  const Gpu gpu = gpu_of(catalog, context.gpu, context.node);
+  const auto cluster = std::make_shared<Cluster>(catalog, gpu, gpus, context.node);
+  const auto models = std::make_shared<Models>();
+  return [=, &bundle](const Collective& asked, int stride) {
+    Collective c = asked;
+    c.group = Collective::Group::kData;
+    auto& model = (*models)[{c.ranks, stride}];
+    if (!model) {
+      const ParallelPlan plan{.tp = stride, .pp = 1, .dp = c.ranks, .ep = 1};
+      model = make_network_model(*cluster, plan, context.stack, bundle);
+    }
+    return model->predict(c).time.value;
+  };
+}
+
+// Sum of what a GPU computes, the longest one.
+Seconds longest_computing(const FlowProgram& program, const std::vector<std::string>& talking,
+                          int gpus) {
+  std::vector<Seconds> sum(static_cast<std::size_t>(gpus));
+  for (const FlowOp& op : program.ops) {
+    if (op.pattern >= 0 || std::binary_search(talking.begin(), talking.end(), op.name)) continue;
+    if (op.gpus.empty()) {
+      for (Seconds& s : sum) s += op.time;
+    }
+    for (int g : op.gpus) sum[static_cast<std::size_t>(g)] += op.time;
+  }
+  return *std::max_element(sum.begin(), sum.end());
+}
+
+Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& catalog,
+             const Bundle& bundle) {
+  const std::vector<ChakraTrace> traces = read_chakra(q.chakra);
+  std::optional<Network> given;
+  if (!q.topology.empty() || !context.nodes.empty()) given = network_of(q, context, catalog, 0);
+  const int gpus = given              ? given->topology.gpus()
+                   : context.all_gpus ? static_cast<int>(traces.size())
+                                      : static_cast<int>(context.gpus.at(0));
+  const Network network = given ? *given : network_of(q, context, catalog, gpus);
+  ChakraReplay how;
+  how.gpus = gpus;
+  how.inner = network.inner;
+  how.channels = std::min(network.inner, kMostChannels);
+  if (!network.astra_sim.empty()) {
+    for (const AstraSimDimension& d : network.astra_sim) how.dimensions.push_back(d.npus);
+  } else if (network.inner > 1 && gpus % network.inner == 0) {
+    how.dimensions = {network.inner, gpus / network.inner};
+  } else {
+    how.dimensions = {gpus};
+  }
+  if (!q.flow_algorithm.empty()) how.algorithm = parse_flow_algorithm(q.flow_algorithm);
+  if (!q.chakra_groups.empty()) {
+    how.groups = read_communicator_groups(read_document(q.chakra_groups));
+  }
+  const bool hardware = !context.gpu.empty() || !context.node.empty();
+  if (hardware) {
+    const Gpu gpu = gpu_of(catalog, context.gpu, context.node);
+    how.peak = gpu.peak(gpu.compute_dtype(Dtype::kBf16));
+    how.memory_bandwidth = gpu.memory.bandwidth;
+  }
+  const bool analytical = q.fidelity == "analytical";
+  if (analytical) {
+    if (given || !q.fail.empty() || !q.degrade.empty()) {
+      throw InputError(
+          "a trace at analytical fidelity knows the catalog's clusters, no topology files, no "
+          "nodes that differ and no damage");
+    }
+    how.collective_time = analytical_times(context, catalog, gpus, bundle);
+  }
+  const FlowProgram program = chakra_program(traces, how);
+  const FlowResult r = simulate_flows(network.topology, program, options_of(q));
+  std::vector<std::string> talking;
+  for (const ChakraTrace& t : traces) {
+    for (const ChakraNode& n : t.nodes) {
+      if (n.type == ChakraNode::Type::kCollective) talking.push_back(n.name);
+    }
+  }
+  std::sort(talking.begin(), talking.end());
+  Point p;
+  p.at = {{"trace", q.chakra}, {"gpus", gpus}, {"fidelity", analytical ? "analytical" : "flow"}};
+  const Seconds computing = longest_computing(program, talking, gpus);
+  const Estimate<Seconds> t{r.makespan, kShared, kOwn, Origin::kAnalytical};
+  p.metrics.push_back(metric("time", "us", t, kUs));
+  p.metrics.push_back(exact_metric("computing", "us", computing.value() / kUs));
+  p.metrics.push_back(
+      exact_metric("exposed", "us", std::max(0.0, (r.makespan - computing).value()) / kUs));
+  p.notes.push_back(fmt::format(
+      "{} trace{} on {} GPUs{}; computing is the longest sum of one GPU, exposed the rest",
+      traces.size(), traces.size() == 1 ? "" : "s", gpus,
+      static_cast<int>(traces.size()) < gpus ? ", every GPU the same" : ""));
+  add_notes(p, network, r, q);
+  return p;
+}
+
+}  // namespace
+
+std::vector<Point> answer_flows(const FlowQuestion& q, const FlowContext& context,
+                                const Bundle& bundle) {
+  const Catalog catalog(bundle);
+  if (!q.chakra.empty()) {
+    if (q.as != "orrery") throw InputError("as astra-sim: single collectives only, no traces");
+    return {replay(q, context, catalog, bundle)};
+  }
+  if (q.fidelity == "analytical") {
+    throw InputError(
+        "fidelity analytical: topology, fail, degrade, flow_algorithm and as belong to "
+        "the flow level");
+  }
+  return collectives(q, context, catalog);
+}
+
+}  // namespace orrery

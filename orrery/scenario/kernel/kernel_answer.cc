@@ -1,0 +1,71 @@
+#include "orrery/scenario/kernel/kernel_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "orrery/scenario/question/kernel_ops.h"
+
+namespace orrery {
+namespace {
+
+// What stands for a format that the GPU does not multiply; empty: nothing needs to.
+std::string substitute(const Op& op, const Gpu& gpu) {
+  const Dtype wanted = arithmetic(op), used = gpu.compute_dtype(wanted);
+  if (flops(op) <= Flops(0) || used == wanted) return "";
+  return fmt::format("; {} has no {}: {} instead", gpu.id, to_text(wanted), to_text(used));
+}
+
+Point answer(const Op& op, const Gpu& gpu, const KernelModel& model) {
+  const KernelTime t = model.predict(op);
+  const Flops work = flops(op);
+  const Bytes moved = bytes(op);
+  Point p;
+  p.metrics.push_back(metric("time", "us", t.time, 1e-6));
+  if (work > Flops(0))
+    p.metrics.push_back(exact_metric("compute_roofline", "us", t.compute.value() * 1e6));
+  p.metrics.push_back(exact_metric("memory_roofline", "us", t.memory.value() * 1e6));
+  p.metrics.push_back(
+      rate_metric("efficiency", "%", 100 * std::max(t.compute, t.memory).value(), t.time));
+  if (work > Flops(0)) {
+    const Dtype dtype = gpu.compute_dtype(arithmetic(op));
+    p.at["arithmetic"] = to_text(dtype);
+    p.metrics.push_back(rate_metric("rate", "TFLOP/s", work.value() / 1e12, t.time));
+    p.metrics.push_back(exact_metric("peak_rate", "TFLOP/s", gpu.peak(dtype).value() / 1e12));
+  }
+  p.metrics.push_back(rate_metric("bandwidth", "GB/s", moved.value() / 1e9, t.time));
+  p.metrics.push_back(exact_metric("peak_bandwidth", "GB/s", gpu.memory.bandwidth.value() / 1e9));
+  p.at["bound"] = to_text(t.bound);
+  p.notes = {model.provenance(op) + substitute(op, gpu)};
+  return p;
+}
+
+}  // namespace
+
+KernelClasses classes_of(const KernelQuestion& q) {
+  KernelClasses c{q.framework, q.framework, q.framework, q.framework, q.framework};
+  if (q.framework == "pytorch") c.rows = q.framework;
+  return c;
+}
+
+std::vector<Point> answer_kernels(const KernelQuestion& q, const Gpu& gpu,
+                                  const KernelModel& model) {
+  const bool has_context = reads(q, "context");
+  std::vector<Point> points;
+  for (const std::int64_t m : q.m) {
+    for (const std::int64_t context : has_context ? q.context : Sweep{0}) {
+      const Op op = make_op(q, m, context);
+      Point p = answer(op, gpu, model);
+      nlohmann::ordered_json at = {{"op", q.op}, {"gpu", gpu.id}, {"m", m}};
+      if (has_context) at["context"] = context;
+      at["sizes"] = describe(op);
+      at.update(p.at);
+      p.at = std::move(at);
+      points.push_back(std::move(p));
+    }
+  }
+  return points;
+}
+
+}  // namespace orrery

@@ -1,0 +1,66 @@
+// A question about communication alone: one collective over a group of GPUs, without a model.
+//
+//   hardware: {node: hgx-h100}            # its usual GPU and network; or {gpu: h100-sxm}
+//   collective: {kind: all-reduce, bytes: 1K-16G*4, gpus: [8, 64, 1024]}
+//
+// The answer has a point for each group size and message size, with the time of one call, algbw
+// (bytes / time), busbw (nccl-tests' convention), the least time that the wires allow, algorithm,
+// protocol and why NCCL takes them.
+//
+//   collective: {kind: all-reduce, nodes: [8 hgx-h100, 4 hgx-a100]}
+//
+// is one group of all GPUs of nodes that differ, in place of `hardware` (mixed_network.h).
+//
+//   collective: {kind: moe-dispatch, gpus: 32, tokens: 4096, hidden: 7168, top_k: 8}
+//
+// asks for the kernels of DeepEP (expert_exchange.h): bytes follow from tokens, hidden and top_k.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/fields.h"
+#include "orrery/network/collectives/expert_exchange.h"
+#include "orrery/scenario/question/flow_question.h"
+#include "orrery/scenario/question/sweep.h"
+
+namespace orrery {
+
+struct CollectiveQuestion {
+  std::string kind = "all-reduce";
+  Sweep bytes = {64 << 20};  // nccl-tests' size (Collective::bytes of workload/op.h)
+  Sweep gpus = {8};          // of the group
+  // Nodes that differ, in the order of ranks: "8 hgx-h100"; the group is all their GPUs.
+  std::vector<std::string> nodes;
+  int stride = 1;  // between its members; all groups of the kind run at once
+  std::string stack = "nccl";
+  // "auto", a name of collective_algorithm.h, or "hierarchical": an all-reduce as a reduce-scatter within the
+  // nodes, an all-reduce between them, and an all-gather within.
+  std::string algorithm = "auto";
+  std::string protocol = "auto";
+
+  // Of moe-dispatch and moe-combine.
+  std::string mode = "normal";
+  ExpertExchange exchange;
+  Sweep tokens = {4096};  // of one rank
+
+  bool gpus_given = false;  // set by read_scenario
+  FlowQuestion flow;
+
+  // Whether the question is about an exchange of experts, whose size is given in tokens.
+  bool is_exchange() const { return kind.starts_with("moe-"); }
+};
+
+// The largest number of GPUs that a collective may span.
+inline constexpr std::int64_t kMostCollectiveRanks = 1'000'000;
+// The name of the all-reduce that reduces within nodes first.
+inline constexpr std::string_view kHierarchicalAllReduce = "hierarchical";
+
+// The names of kinds: Collective::Kind's in its order, then moe-dispatch and moe-combine.
+const std::vector<std::string>& collective_names();
+
+void declare(Fields& fields, CollectiveQuestion& question);
+
+}  // namespace orrery

@@ -1,0 +1,31 @@
+// The ops that a question about kernels may name, what its sizes mean for each, and which of its
+// keys have an effect. To add one: a line in the table of kernel_ops.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/scenario/question/kernel_question.h"
+#include "orrery/workload/ops/op.h"
+
+namespace orrery {
+
+struct KernelOp {
+  std::string_view name, doc;
+  // Keys of KernelQuestion that it reads beside m; "context@prefill" in this phase only.
+  std::vector<std::string_view> keys;
+  Op (*make)(const KernelQuestion& question, std::int64_t m, std::int64_t context);
+};
+
+const std::vector<KernelOp>& kernel_ops();
+
+bool reads(const KernelQuestion& question, std::string_view key);
+// What `key` needs, for people: "op prefill, decode or mla".
+std::string needs_of(std::string_view key);
+
+// InputError: sizes that do not divide, a format that the op does not have.
+Op make_op(const KernelQuestion& question, std::int64_t m, std::int64_t context);
+
+}  // namespace orrery

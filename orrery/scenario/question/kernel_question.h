@@ -1,0 +1,35 @@
+// A question about single kernels: the time of one op on one GPU, without a model.
+//
+//   hardware: {gpu: h100-sxm}
+//   kernel: {op: gemm, m: 1-4096*2, n: 8192, k: 8192, format: fp8}
+//
+// The answer has a point for each m and context, with the time of one call as it stands in a step
+// (weights and KV cache come from memory), the limits of the data sheet, and the tier. What the
+// sizes mean for each op: kernel_ops.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orrery/base/fields.h"
+#include "orrery/scenario/question/sweep.h"
+
+namespace orrery {
+
+struct KernelQuestion {
+  std::string op = "gemm", framework = "vllm";
+  std::string format = "bf16", kv_dtype;  // kv_dtype: empty for that of the operands
+  Sweep m = {1}, context = {1024};
+  std::int64_t n = 4096, k = 4096, batch = 8;
+  std::string phase = "decode";
+  std::int64_t past = 0, window = 0;
+  int heads = 32, kv_heads = 8, head_dim = 128;
+  std::string mixer = "gated-delta-net";
+  int experts = 8, top_k = 2, tp = 1, ep = 1;
+  double skew = 0;
+};
+
+void declare(Fields& fields, KernelQuestion& question);
+
+}  // namespace orrery

@@ -1,0 +1,251 @@
+#include "orrery/scenario/question/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "orrery/base/kinds.h"
+#include "orrery/scenario/question/sweep.h"
+#include "orrery/serving/requests/trace.h"
+#include "orrery/serving/state/adapters.h"
+
+namespace orrery {
+namespace {
+
+// A text that Lengths reads, refused where it stands.
+Field& add_lengths(Fields& f, std::string name, std::string& value, std::string doc,
+                   bool may_be_none = false) {
+  return f.custom(
+      std::move(name), Field::Type::kText,
+      [&value, may_be_none](const Node& n) {
+        try {
+          if (!(may_be_none && n.text() == "0")) Lengths::parse(n.text());
+        } catch (const InputError& e) {
+          n.fail(may_be_none ? fmt::format("{}; here milliseconds, or 0", e.what()) : e.what());
+        }
+        value = n.text();
+      },
+      [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
+}
+
+// Numbers as a YAML list or as "2,4,8".
+Field& add_rates(Fields& f, std::string name, std::vector<double>& value, std::string doc) {
+  return f.custom(
+      std::move(name), Field::Type::kList,
+      [&value](const Node& n) {
+        std::vector<double> rates;
+        const auto add = [&](const Node& at, std::string_view text) {
+          double v = 0;
+          const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+          if (end != text.data() + text.size() && text.find('-', 1) != text.npos) {
+            for (const std::int64_t whole :
+                 read_sweep(scalar_node(std::string(text), at.where()), 1, 1'000'000'000))
+              rates.push_back(static_cast<double>(whole));
+            return;
+          }
+          if (error != std::errc() || end != text.data() + text.size() || !(v >= 1e-9 && v <= 1e9))
+            at.fail(
+                fmt::format("expected requests a second from 1e-9 to 1e9 (load.arrivals at-once: "
+                            "no end), got '{}'",
+                            text));
+          rates.push_back(v);
+        };
+        if (n.is_list()) {
+          for (const Node& item : n.items()) add(item, item.text());
+        } else {
+          std::string_view rest = n.text();
+          while (true) {
+            const auto comma = rest.find(',');
+            add(n, rest.substr(0, comma));
+            if (comma == rest.npos) break;
+            rest.remove_prefix(comma + 1);
+          }
+        }
+        if (rates.empty()) n.fail("expected at least one rate");
+        value = std::move(rates);
+      },
+      [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
+}
+
+}  // namespace
+
+void declare(Fields& f, ServiceScenario& s) {
+  f.group(
+      "load",
+      [&](Fields& g) {
+        const auto arrive = [&s](std::vector<std::string> names) {
+          return [&s, names] {
+            return std::find(names.begin(), names.end(), s.arrivals) != names.end();
+          };
+        };
+        const auto traced = [&s] { return !s.trace.empty(); };
+        const auto generated = [&s] { return s.trace.empty(); };
+        constexpr const char* kGenerated = "a generated load, not load.trace";
+        g.add("requests", s.requests, "requests sent; of a trace the first so many, 0: all")
+            .unit("requests")
+            .range(0, 1e8)
+            .alias("num_prompts");
+        g.add("arrivals", s.arrivals, "when they arrive").one_of(names_of(arrival_kinds()));
+        add_rates(g, "rate", s.rate, "mean arrivals a second; several (2,4 or 1-64*2) make a sweep")
+            .alias("request_rate")
+            .needs("other load.arrivals than at-once", [&s] { return s.arrivals != "at-once"; });
+        g.add("find_max_rate", s.find_max_rate,
+              "the highest rate whose requests meet the limits of slo, instead of rate");
+        g.add("burstiness", s.arrival.burstiness, "gamma: 1 as poisson, below 1 burstier")
+            .range(1e-3, 1e6)
+            .needs("load.arrivals gamma", arrive({"gamma"}));
+        g.add("end_rate", s.arrival.end_rate, "ramp: arrivals a second at its end")
+            .range(1e-9, 1e9)
+            .needs("load.arrivals ramp", arrive({"ramp"}));
+        g.add("period", s.arrival.period, "ramp: of its rise; diurnal: of a wave")
+            .needs("load.arrivals ramp or diurnal", arrive({"ramp", "diurnal"}));
+        g.add("amplitude", s.arrival.amplitude, "diurnal: swing of the rate, 0 to 1")
+            .range(0, 1)
+            .needs("load.arrivals diurnal", arrive({"diurnal"}));
+        g.add("max_concurrency", s.max_concurrency,
+              "closed loop: at most so many requests under way; 0: no limit")
+            .range(0, 1e8);
+        add_lengths(g, "isl", s.isl,
+                    "prompt tokens: 1024, uniform(128, 512), lognormal(1155, 1.1), zipf(a, b, s)")
+            .alias("input_len")
+            .needs(kGenerated, generated);
+        add_lengths(g, "osl", s.osl, "output tokens, likewise")
+            .alias("output_len")
+            .needs(kGenerated, generated);
+        g.add("shared_prefix", s.shared_prefix, "leading tokens that prompts of a group share")
+            .unit("tokens")
+            .range(0, 1 << 24)
+            .needs(kGenerated, generated);
+        g.add("prefix_groups", s.prefix_groups, "groups of prompts with a prefix of their own")
+            .range(1, 1e6)
+            .needs("load.shared_prefix", [&s] { return s.shared_prefix > 0; });
+        g.add("samples", s.samples,
+              "answers sampled for each prompt: so many requests at once that share it")
+            .range(1, 1000)
+            .needs(kGenerated, generated);
+        g.add("beam_width", s.beam_width,
+              "beams of a search in place of sampling; 1: none (docs/serving.md)")
+            .range(1, 1000);
+        add_lengths(g, "turns", s.turns,
+                    "turns of a conversation, as isl; then isl is what a turn adds, rate is of "
+                    "conversations, and max_concurrency counts these")
+            .needs(kGenerated, generated);
+        add_lengths(
+            g, "tool_time", s.tool_time,
+            "milliseconds between a turn's end and the next (a tool, a thought): 0, or as isl",
+            true)
+            .needs("load.turns", [&s] { return s.turns != "1"; });
+        g.add("priorities", s.priorities,
+              "shares of the requests that have priority 0, 1, ...: the first goes first; needs "
+              "engine.overrides.scheduler.order priority")
+            .range(0, 1e9);
+        g.add("trace", s.trace, "file of requests (formats: docs/serving.md)");
+        g.add("time_scale", s.time_scale, "a trace's arrivals are multiplied by it")
+            .range(1e-6, 1e6)
+            .needs("load.trace", traced);
+        g.add("length_scale", s.length_scale, "a trace's lengths are multiplied by it")
+            .range(1e-6, 1e6)
+            .needs("load.trace", traced);
+        g.add("warmup", s.warmup, "first requests that are not counted").range(0, 1e8);
+        g.add("cooldown", s.cooldown, "last requests that are not counted").range(0, 1e8);
+        g.add("seed", s.seed, "of all random numbers").range(0, 9e15);
+        g.add("repeat", s.repeat,
+              "seeds simulated; figures are their mean, intervals hold its 90 % confidence")
+            .range(1, 10000);
+      },
+      "what is sent to the service");
+  declare(f, s.cluster);
+  f.group(
+      "slo",
+      [&](Fields& g) {
+        g.add("ttft", s.slo.ttft, "longest time to the first token; 0 s: no limit");
+        g.add("tpot", s.slo.tpot, "longest time between later tokens; 0 s: no limit");
+        g.add("e2e", s.slo.e2e, "longest time to the last token; 0 s: no limit");
+        g.add("percentile", s.slo.percentile, "of each that must meet its limit")
+            .range(0, 100)
+            .needs("a limit in slo", [&s] { return s.slo.any(); });
+        constexpr const char* kOwn = "the same of this one alone; absent: percentile";
+        g.add("ttft_percentile", s.slo.ttft_percentile, kOwn).range(0, 100).needs("slo.ttft", [&s] {
+          return s.slo.ttft > Seconds(0);
+        });
+        g.add("tpot_percentile", s.slo.tpot_percentile, kOwn).range(0, 100).needs("slo.tpot", [&s] {
+          return s.slo.tpot > Seconds(0);
+        });
+        g.add("e2e_percentile", s.slo.e2e_percentile, kOwn).range(0, 100).needs("slo.e2e", [&s] {
+          return s.slo.e2e > Seconds(0);
+        });
+      },
+      "what is asked of its latency");
+  declare(f, s.speculation);
+  declare(f, s.lora);
+  declare(f, s.kv);
+  declare(f, s.neighbour);
+}
+
+namespace {
+
+RequestLoad requests_of(const ServiceScenario& s, double rate, std::vector<std::string>& notes,
+                        bool& rated) {
+  rated = s.arrivals != "at-once";
+  LoadSpec spec;
+  spec.requests = s.requests;
+  spec.arrivals = s.arrivals;
+  spec.parameters = s.arrival;
+  spec.parameters.rate = rate;
+  spec.seed = static_cast<std::uint64_t>(s.seed);
+  if (s.trace.empty()) {
+    if (s.requests == 0) throw InputError("load.requests: 0 requests; 0 is for traces (all)");
+    spec.input = Lengths::parse(s.isl);
+    spec.output = Lengths::parse(s.osl);
+    spec.shared_prefix = static_cast<std::int32_t>(s.shared_prefix);
+    spec.prefix_groups = s.prefix_groups;
+    spec.samples = static_cast<std::int32_t>(s.samples);
+    spec.turns = Lengths::parse(s.turns);
+    if (s.tool_time != "0") spec.tool_time = Lengths::parse(s.tool_time);
+    return make_load(spec);
+  }
+  TraceOptions options;
+  options.time_scale = s.time_scale;
+  options.length_scale = s.length_scale;
+  options.requests = s.requests;
+  Trace trace = read_trace(s.trace, options);
+  if (trace.has_arrivals) {
+    rated = false;
+    const ServiceScenario unset;
+    if (s.rate != unset.rate || s.arrivals != unset.arrivals)
+      throw InputError(fmt::format(
+          "load.{}: {} has arrivals of its own; load.time_scale stretches them (0.5: twice as many "
+          "a second)",
+          s.rate != unset.rate ? "rate" : "arrivals", s.trace));
+  } else {
+    set_arrivals(spec, trace.load);
+    notes.push_back(
+        fmt::format("{} has no arrivals: {} at {} a second", s.trace, s.arrivals, rate));
+  }
+  if (trace.zero_lengths > 0) {
+    notes.push_back(fmt::format("{} requests of {} without prompt or output were left out",
+                                trace.zero_lengths, s.trace));
+  }
+  return std::move(trace.load);
+}
+
+}  // namespace
+
+RequestLoad load_of(const ServiceScenario& s, double rate, std::vector<std::string>& notes,
+                    bool* rated) {
+  bool by_rate = false;
+  RequestLoad load = requests_of(s, rate, notes, by_rate);
+  if (rated != nullptr) *rated = by_rate;
+  const auto requests = static_cast<std::int64_t>(load.requests.size());
+  if (s.warmup + s.cooldown >= requests)
+    throw InputError(fmt::format("load.warmup {} and load.cooldown {} leave none of {} requests",
+                                 s.warmup, s.cooldown, requests));
+  if (!s.priorities.empty())
+    assign_priorities(load, s.priorities, static_cast<std::uint64_t>(s.seed));
+  if (s.lora.on())
+    assign_adapters(load, s.lora.adapters, s.lora.alpha, static_cast<std::uint64_t>(s.seed));
+  return load;
+}
+
+}  // namespace orrery

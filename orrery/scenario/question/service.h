@@ -1,0 +1,59 @@
+// The part of a Scenario that asks for a simulated service: its load, its replicas, its targets.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orrery/base/fields.h"
+#include "orrery/scenario/question/cluster_choice.h"
+#include "orrery/scenario/question/techniques.h"
+#include "orrery/serving/requests/load.h"
+
+namespace orrery {
+
+struct ServiceScenario {
+  std::int64_t requests = 1000;
+  std::string arrivals = "poisson";
+  std::vector<double> rate = {1};  // swept
+  bool find_max_rate = false;      // instead: the highest rate that meets the SLO
+  ArrivalParameters arrival;       // its rate is not read
+  std::int64_t max_concurrency = 0;
+  std::string isl = "1024", osl = "128";  // as Lengths reads them
+  std::int64_t shared_prefix = 0, prefix_groups = 1;
+  std::int64_t samples = 1, beam_width = 1;
+  std::vector<double> priorities;            // shares of priority 0, 1, ...; none: all alike
+  std::string turns = "1", tool_time = "0";  // as Lengths reads them; tool_time in ms, or 0
+  std::string trace;
+  double time_scale = 1, length_scale = 1;
+  std::int64_t warmup = 0, cooldown = 0;  // requests at the start and end that are not counted
+  std::int64_t seed = 0;
+
+  std::int64_t repeat = 1;  // seeds simulated: seed, seed + 1, ...
+
+  ClusterChoice cluster;
+  SpeculationChoice speculation;
+  LoraChoice lora;
+  KvChoice kv;
+  NeighbourChoice neighbour;
+
+  struct Slo {
+    Seconds ttft, tpot, e2e;  // 0: none
+    double percentile = 99;   // of each, that must meet it, but where its own is given
+    std::optional<double> ttft_percentile, tpot_percentile, e2e_percentile;
+    bool any() const { return ttft > Seconds(0) || tpot > Seconds(0) || e2e > Seconds(0); }
+  } slo;
+};
+
+// The groups `load`, `slo` and those of cluster_choice.h and techniques.h.
+void declare(Fields& fields, ServiceScenario& service);
+
+// Requests at `rate`. InputError: lengths, arrivals, a trace that cannot be read, a rate or
+// arrivals beside a trace that has its own. `notes` gets what was left out of a trace; `rated`,
+// whether the rate says when requests arrive: not of those that come at once, nor of a trace with
+// arrivals.
+RequestLoad load_of(const ServiceScenario& service, double rate, std::vector<std::string>& notes,
+                    bool* rated = nullptr);
+
+}  // namespace orrery

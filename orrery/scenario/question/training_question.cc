@@ -1,0 +1,270 @@
+#include "orrery/scenario/question/training_question.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/kinds.h"
+#include "orrery/training/iteration/releases.h"
+#include "orrery/training/schedules/job_schedule.h"
+
+namespace orrery {
+namespace {
+
+constexpr const char* kExperts = "a model with experts";
+constexpr std::int64_t kMostRanks = 1 << 20, kLongest = 100'000'000;
+
+// Of a registry, after the default's, which is empty.
+template <class Kind>
+std::vector<std::string> optional_names(const std::vector<Kind>& kinds) {
+  std::vector<std::string> names = names_of(kinds);
+  names.insert(names.begin(), "");
+  return names;
+}
+
+void declare_sizes(Fields& f, TrainingQuestion& q) {
+  add_sweep(f, "gpus", q.gpus, 1, kMostRanks, "GPUs of the job").alias("world_size");
+  add_sweep(f, "tp", q.tp, 1, kMostRanks, "tensor-parallel ranks")
+      .alias("tensor_model_parallel_size");
+  add_sweep(f, "cp", q.cp, 1, kMostRanks, "context-parallel ranks").alias("context_parallel_size");
+  add_sweep(f, "pp", q.pp, 1, kMostRanks, "pipeline stages").alias("pipeline_model_parallel_size");
+  add_sweep(f, "vp", q.vp, 1, 1024, "model chunks a stage (interleaving)")
+      .alias("virtual_pipeline_model_parallel_size");
+  add_sweep(f, "ep", q.ep, 1, kMostRanks, "expert-parallel groups")
+      .alias("expert_model_parallel_size");
+  add_sweep(f, "seq", q.seq, 0, kLongest, "tokens of a sequence")
+      .alias("seq_length")
+      .unit("tokens");
+  add_sweep(f, "micro_batch", q.micro_batch, 1, kLongest, "sequences of a dp rank at once")
+      .alias("micro_batch_size");
+  add_sweep(f, "global_batch", q.global_batch, 0, kLongest,
+            "sequences of an optimizer's step; 0: one micro-batch on every dp rank")
+      .alias("global_batch_size");
+  add_sweep(f, "split", q.split, 0, 10'000,
+            "layers of each virtual stage, in model order; 0: equal");
+}
+
+// Whether a swept size is above 1 anywhere.
+auto above_one(const Sweep& sweep) {
+  return [&sweep] { return std::any_of(sweep.begin(), sweep.end(), [](auto n) { return n > 1; }); };
+}
+
+void declare_plan(Fields& f, TrainingQuestion& q) {
+  TrainingPlan& p = q.job.plan;
+  f.add("etp", p.etp, "tensor-parallel ranks of an expert; 0: tp")
+      .range(0, kMostRanks)
+      .alias("expert_tensor_parallel_size")
+      .needs(kExperts);
+  f.add("tp_overlap", p.tp_overlap, "tensor-parallel communication beside products")
+      .alias("tp_comm_overlap");
+  f.add("tp_overlap_pieces", p.tp_overlap_pieces,
+        "pieces of a product and its collective; 0: tp (the ring of user buffers, async TP); 4: "
+        "TransformerEngine's pipelined reduce-scatter")
+      .range(0, 1024)
+      .needs("training.tp_overlap", [&p] { return p.tp_overlap; });
+  f.add("schedule", p.schedule, "of the pipeline; empty: 1f1b, interleaved with vp above 1")
+      .one_of(optional_names(pipeline_schedule_kinds()))
+      .needs("training.pp above 1", above_one(q.pp));
+  f.add("shard", p.shard, "ranks that share what is sharded (HSDP); 0: all")
+      .range(0, kMostRanks)
+      .alias("fsdp");
+  const auto shards_weights = [&q] { return q.zero.value_or(stack_of(q).zero) == 3; };
+  f.add("reshard", p.reshard, "zero 3: weights are dropped after the forward pass")
+      .needs("training.zero 3", shards_weights);
+  f.add("reshard_ranks", p.reshard_ranks,
+        "neighbours that keep the weights between them after the forward pass (FSDP2's "
+        "reshard_after_forward, ZeRO++'s secondary shard); 0: all that share them")
+      .range(0, kMostRanks)
+      .alias("zero_hpz_partition_size")
+      .needs("training.zero 3 and reshard",
+             [shards_weights, &p] { return shards_weights() && p.reshard; });
+  f.add_enum("prefetch", p.prefetch, {"pre", "post", "none"},
+             "when a backward pass gathers the next layer's weights: before the layer's "
+             "computation, after it, or after its gradients have left (PyTorch's BackwardPrefetch)")
+      .alias("backward_prefetch")
+      .spelled("backward_pre", "pre")
+      .spelled("backward_post", "post")
+      .spelled("no_prefetch", "none")
+      .needs("training.zero 3, reshard and dp_overlap",
+             [shards_weights, &p] { return shards_weights() && p.reshard && p.dp_overlap; });
+  f.add("dp_overlap", p.dp_overlap, "gradients and weights travel beside computation")
+      .alias("overlap_grad_reduce");
+  f.add_enum("rank_order", p.order, {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"},
+             "how ranks are numbered, the fastest first (Megatron's --use-tp-pp-dp-mapping: the "
+             "second)");
+  f.add("ep_overlap", p.ep_overlap,
+        "experts' exchange beside another micro-batch's computation, forward and backward in "
+        "pairs")
+      .alias("overlap_moe_expert_parallel_comm")
+      .needs("training.ep above 1", above_one(q.ep));
+  f.add("route_nodes", p.route_nodes,
+        "nodes that a token's experts lie on at most (node-limited routing); 0: as the model's "
+        "router groups its experts")
+      .range(0, kMostRanks)
+      .needs("training.ep above 1", above_one(q.ep));
+  f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses", "usp"},
+             "how context-parallel ranks share keys and values")
+      .alias("cp_comm_type")
+      .spelled("p2p", "ring")
+      .spelled("a2a", "ulysses")
+      .spelled("a2a+p2p", "usp")
+      .needs("training.cp above 1", above_one(q.cp));
+  f.add("ulysses", p.ulysses,
+        "context method usp: consecutive ranks that share heads; rings go between such groups")
+      .range(1, kMostRanks)
+      .needs("training.context_method usp", [&p] { return p.context == ContextMethod::kUsp; });
+  f.add("zigzag", p.zigzag,
+        "context-parallel ranks take two parts of a sequence that mirror each other; false: "
+        "consecutive parts, the last with most causal work")
+      .needs("training.cp above 1", above_one(q.cp));
+}
+
+void declare_formats(Fields& f, TrainingPrecision& p) {
+  f.add("compute", p.compute,
+        "number format of the large products: bf16, fp16, fp8, fp4, tf32, fp32");
+  f.add_enum("fp8_recipe", p.recipe, {"tensor", "block", "mx"}, "how fp8 operands are scaled")
+      .spelled("delayed", "tensor")
+      .spelled("tensorwise", "tensor")
+      .spelled("blockwise", "block")
+      .spelled("mxfp8", "mx")
+      .needs("training.compute fp8", [&p] { return p.compute == Dtype::kFp8; });
+  f.add("activations", p.activations, "format of activations and weights: bf16, fp16, fp32");
+  f.add("gradients", p.gradients,
+        "format in which gradients are summed and reduced: fp32, bf16, fp16");
+  f.add("master_weights", p.master_weights, "an fp32 copy of the weights");
+  f.add("moments", p.moments, "format of the optimizer's moments: fp32, bf16, fp16, fp8, int8");
+  f.add("fp8_parameters", p.fp8_parameters, "weights are kept and gathered in fp8")
+      .alias("fp8_param_gather");
+}
+
+// A list, or names with commas between them as flags write it.
+std::vector<std::string> read_names(const Node& n) {
+  std::vector<std::string> names;
+  if (n.is_list()) {
+    for (const Node& item : n.items()) names.push_back(item.as_string());
+    return names;
+  }
+  const std::string& text = n.as_string();
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    names.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
+void declare_job(Fields& f, TrainingQuestion& q) {
+  TrainingJob& j = q.job;
+  const auto adapted = [&j] { return j.tuning != Tuning::kFull; };
+  constexpr const char* kTuning = "training.tuning lora, qlora or dora";
+  f.add("recompute_layers", j.recompute_layers,
+        "full: layers of a virtual stage that are recomputed; 0: all")
+      .range(0, 10'000)
+      .alias("recompute_num_layers")
+      .needs("training.recompute full", [&q] { return q.recompute == "full"; });
+  f.add_enum("optimizer", j.optimizer, {"adam", "sgd", "adafactor", "muon"}, "the optimizer")
+      .spelled("adamw", "adam");
+  f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "what is trained");
+  f.add("lora_rank", j.lora_rank, "rank of the adapters").range(1, 65536).needs(kTuning, adapted);
+  f.custom(
+       "lora_targets", Field::Type::kList, [&j](const Node& n) { j.lora_targets = read_names(n); },
+       [&j] { return nlohmann::ordered_json(j.lora_targets); },
+       "adapted projections: q, k, v, o, gate, up, down")
+      .needs(kTuning, adapted);
+  f.add("document", j.document,
+        "mean tokens of the documents packed into a sequence; 0: a sequence is one")
+      .range(0, kLongest)
+      .unit("tokens");
+  f.add("flash_attention", j.flash, "attention without its scores in memory");
+  f.add("fused_cross_entropy", j.fused_cross_entropy, "loss without a copy of the logits");
+  f.add("dropout", j.dropout, "dropout after attention and MLP");
+  f.add("expert_skew", j.expert_skew, "exponent of the power law of expert loads; 0: balanced")
+      .range(0, 3)
+      .needs(kExperts);
+  f.add("capacity_factor", j.capacity_factor, "most tokens an expert takes, over the mean; 0: all")
+      .range(0, 1000)
+      .needs(kExperts);
+  f.add("offload_optimizer", j.offload_optimizer, "states and step on the host");
+  f.add("offload_activations", j.offload_activations, "saved tensors go to host memory");
+}
+
+}  // namespace
+
+const TrainingStackKind& stack_of(const TrainingQuestion& q) {
+  return training_stack(q.stack.empty() ? "megatron" : q.stack);
+}
+
+std::optional<double> release_of(const TrainingQuestion& q) {
+  if (q.stack_version.empty()) return std::nullopt;
+  if (q.stack.empty()) throw InputError("training.stack_version is of a stack: say training.stack");
+  return release_date(q.stack_version);
+}
+
+StackTraits traits_of(const TrainingQuestion& q) {
+  StackTraits traits = orrery::traits(stack_of(q), q.compiled, release_of(q));
+  traits.grouped_experts = q.grouped_experts.value_or(traits.grouped_experts);
+  traits.fused_experts = q.fused_experts;
+  return traits;
+}
+
+void declare(Fields& f, TrainingQuestion& q) {
+  declare_sizes(f, q);
+  declare_plan(f, q);
+  declare_formats(f, q.job.precision);
+  declare_job(f, q);
+  f.add("stack", q.stack, "the software; empty: megatron")
+      .one_of(optional_names(training_stacks()));
+  f.add("stack_version", q.stack_version,
+        "its release: a date (2025-06), a container of NVIDIA's (25.09) or Megatron Core's (0.12); "
+        "empty: the usual one of the fit");
+  f.add("recompute", q.recompute, "what is computed again in the backward pass; empty: none")
+      .one_of({"", "none", "selective", "full"})
+      .alias("recompute_granularity");
+  f.add("zero", q.zero,
+        "sharded over data-parallel ranks: 1 optimizer states, 2 gradients too, 3 weights too "
+        "(FSDP); default: the stack's")
+      .range(0, 3)
+      .alias_of("1", "use_distributed_optimizer");
+  f.add("sequence_parallel", q.sequence_parallel,
+        "norms and residuals on 1/tp of the tokens; default: the stack's");
+  f.add("dispatcher", q.dispatcher,
+        "what carries tokens to experts: alltoall sends each copy for itself, allgather all tokens "
+        "to all, flex (DeepEP, HybridEP) one copy for a node; empty: alltoall")
+      .one_of({"", "alltoall", "allgather", "flex"})
+      .alias("moe_token_dispatcher_type")
+      .needs("training.ep above 1", above_one(q.ep));
+  f.add("own_runs", q.own_runs,
+        "CSV of iterations that you measured on this stack and GPU: columns as these keys, and "
+        "iteration_time; they correct the stack's constants");
+  f.add("compiled", q.compiled, "torch.compile: elementwise kernels are fused").alias("compile");
+  f.add("grouped_experts", q.grouped_experts,
+        "one kernel for all experts of a rank (torch._grouped_mm), not one product an expert; "
+        "default: the stack's")
+      .needs(kExperts);
+  f.add("fused_experts", q.fused_experts,
+        "that kernel with the activation and the casts between its products inside "
+        "(TransformerEngine's CuTe DSL grouped MLP, mxfp8 on Blackwell)")
+      .needs(kExperts);
+  f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
+  f.add("events", q.events, "every pass of every micro-batch is scheduled; default: closed form");
+  f.add("rank", q.rank,
+        "breakdown and memory of this rank's stage; default: the slowest and the fullest stage")
+      .range(0, kMostRanks);
+  f.add("tokens", q.tokens, "tokens to train on; default: not asked").range(1, 1e18);
+  f.add("samples", q.samples, "the same in sequences").range(1, 1e15).alias("train_samples");
+  f.add("iterations", q.iterations, "the same in steps of the optimizer")
+      .range(1, 1e12)
+      .alias("train_iters");
+  const auto whole = [&q] { return q.tokens || q.samples || q.iterations; };
+  f.add("eval_interval", q.eval_interval, "steps between evaluations; 0: none")
+      .range(0, 1e9)
+      .needs("training.tokens, samples or iterations", whole);
+  f.add("eval_iterations", q.eval_iterations, "forward passes of a global batch in an evaluation")
+      .range(1, 1e9)
+      .alias("eval_iters")
+      .needs("training.eval_interval", [&q] { return q.eval_interval > 0; });
+  f.add("gpu_hour_price", q.gpu_hour_price, "of a GPU, in any currency; 0: not asked")
+      .range(0, 1e6)
+      .needs("training.tokens, samples or iterations", whole);
+}
+
+}  // namespace orrery

@@ -1,0 +1,24 @@
+// Metrics of a simulated cluster; nothing where it is a fixed number of equal engines.
+#pragma once
+
+#include <vector>
+
+#include "orrery/scenario/answer/answer.h"
+#include "orrery/serving/cluster/simulation.h"
+
+namespace orrery {
+
+// Prefill and decode apart: kv_transfer (from the end of a prompt until its KV cache has moved:
+// what it waits for blocks and links, and the transfer), kv_transfer_alone (mean on idle links),
+// prefill_busy and decode_busy. Elastic: engines (mean), most_engines, engine_starts, gpu_hours.
+// Failures: failures, retries.
+void add_cluster_metrics(const SimulationConfig& config, const SimulationResult& result,
+                         std::vector<Metric>& metrics);
+
+// Mean share of the KV memory in use while engines are busy.
+double kv_use(const SimulationConfig& config, const SimulationResult& result);
+
+// The same engines, each of them doing both prefill and decode.
+SimulationConfig collocated(SimulationConfig config);
+
+}  // namespace orrery

@@ -1,0 +1,117 @@
+#include "orrery/scenario/service/neighbour.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "orrery/base/error.h"
+#include "orrery/scenario/service/service_config.h"
+#include "orrery/serving/steps/step_clock.h"
+
+namespace orrery {
+namespace {
+
+double mean_tpot(const SimulationResult& r) {
+  double sum = 0, n = 0;
+  for (const RequestRecord& q : r.records) {
+    if (q.outcome != Outcome::kDone || q.output < 2) continue;
+    sum += q.tpot().value();
+    ++n;
+  }
+  return n > 0 ? sum / n : 0;
+}
+
+}  // namespace
+
+GpuDemand gpu_demand(const GpuWork& work, const SimulationResult& alone) {
+  const ReplicaCounts sum = alone.total();
+  const Seconds busy = sum.busy;
+  if (busy == Seconds(0)) return {};
+  return {std::min(1.0, work.arithmetic(sum) / busy), std::min(1.0, work.traffic(sum) / busy)};
+}
+
+std::shared_ptr<const Neighbour> make_neighbour(Facts& facts, const Scenario& s,
+                                                const Deployment& of, const ParallelPlan& plan,
+                                                const RunOptions& options) {
+  const NeighbourChoice& choice = s.service.neighbour;
+  if (!choice.on()) return nullptr;
+  if (s.service.cluster.replicas > 1) throw NoData("neighbour: simulated beside one replica only");
+  const double together = of.engine.memory.utilization + choice.utilization;
+  if (together > 1) {
+    throw Infeasible(fmt::format(
+        "neighbour: the engines may fill {:.2f} and {:.2f} of the memory, more than there is; "
+        "lower engine.overrides.memory.utilization or neighbour.utilization",
+        of.engine.memory.utilization, choice.utilization));
+  }
+  auto n = std::make_shared<Neighbour>();
+  n->scenario.hardware = s.hardware;
+  n->scenario.engine = s.engine;
+  n->scenario.kind = Scenario::Kind::kService;
+  n->scenario.model = choice.model;
+  ServiceScenario& service = n->scenario.service;
+  service.requests = choice.requests;
+  service.rate = {choice.rate};
+  service.isl = choice.isl;
+  service.osl = choice.osl;
+  service.seed = s.service.seed + 1;  // arrivals of its own
+  n->model = facts.architecture(choice.model);
+  if (n->model.kind != Kind::kDecoder)
+    throw NoData(fmt::format("neighbour.model: {} is no decoder", n->model.id));
+  n->deployment = make_deployment(n->scenario, n->model, of.gpu,
+                                  facts.engine(n->scenario.engine.profile, of.gpu));
+  n->deployment.engine.memory.utilization = choice.utilization;
+  n->plan = plan;
+  check_plan(n->model, plan, n->deployment.precision);
+  n->memory = std::make_unique<MemoryModel>(n->model, n->plan, n->deployment.precision,
+                                            n->deployment.engine, of.gpu);
+  n->config = service_config(n->scenario, n->deployment, n->model, n->plan, n->memory->kv_blocks());
+  if (n->config.replica.kv_blocks < 1)
+    throw Infeasible(fmt::format("neighbour: {}", n->memory->load(1, 1).summary()));
+  n->steps = std::make_unique<StepModel>(
+      n->model, n->plan, n->deployment.precision, n->deployment.engine,
+      facts.kernels(of.gpu, n->deployment.classes, options.tier),
+      facts.network(of.gpu, s.hardware.node, plan, n->deployment.engine.kernels.collectives));
+  std::vector<std::string> notes;
+  n->load = load_of(service, choice.rate, notes);
+  return n;
+}
+
+double share_with(const Sharer& own, const Neighbour& other, const NeighbourChoice& choice,
+                  Point& p) {
+  const auto run_own = [&](double s) { return simulate(own.config, own.load, *own.clock(s)); };
+  const auto run_other = [&](double s) {
+    StepClock clock(*other.steps, s);
+    return simulate(other.config, other.load, clock);
+  };
+  const SimulationResult own_alone = run_own(1), other_alone = run_other(1);
+  const auto demand = [&](const Architecture& m, const Deployment& d, const MemoryModel& memory,
+                          const SimulationResult& alone) {
+    return gpu_demand(GpuWork(m, own.plan, d.precision, memory, d.gpu, d.engine.memory.block_size),
+                      alone);
+  };
+  const std::vector<Tenant> tenants = {
+      {run_own, demand(own.model, own.deployment, own.memory, own_alone)},
+      {run_other, demand(other.model, other.deployment, *other.memory, other_alone)}};
+  const Sharing sharing = choice.sharing == "mps" ? Sharing::kMps : Sharing::kTimeSlicing;
+  const SharedGpu shared = share_gpu(sharing, tenants);
+  const auto put = [&](const char* name, const char* unit, double v) {
+    p.metrics.push_back(exact_metric(name, unit, v));
+  };
+  Metric stretch = exact_metric("stretch", "x", shared.stretch[0]);
+  stretch.origin = Origin::kAnalytical;
+  stretch.high50 = stretch.high90 = share_gpu(Sharing::kTimeSlicing, tenants).stretch[0];
+  p.metrics.push_back(stretch);
+  put("neighbour_stretch", "x", shared.stretch[1]);
+  put("neighbour_kv_tokens", "tokens", static_cast<double>(other.config.replica.kv_tokens()));
+  const double before = mean_tpot(other_alone), after = mean_tpot(shared.results[1]);
+  put("neighbour_tpot", "ms", after * 1e3);
+  if (before > 0) put("neighbour_tpot_overhead", "%", 100 * (after / before - 1));
+  p.notes.push_back(fmt::format(
+      "neighbour {} ({}): interference is an assumption, between what is printed and time slicing; "
+      "shares of arithmetic and memory bandwidth {:.2f} and {:.2f}, its own {:.2f} and {:.2f}",
+      other.model.id, choice.sharing, tenants[0].demand.compute, tenants[0].demand.memory,
+      tenants[1].demand.compute, tenants[1].demand.memory));
+  return shared.stretch[0];
+}
+
+}  // namespace orrery

@@ -1,0 +1,73 @@
+// A simulated service as an Answer's point.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/answer/run_options.h"
+#include "orrery/scenario/question/service.h"
+#include "orrery/scenario/service/gpu_work.h"
+#include "orrery/scenario/service/side_by_side.h"
+#include "orrery/serving/cluster/simulation.h"
+#include "orrery/serving/steps/step_clock.h"
+#include "orrery/step/step_model.h"
+
+namespace orrery {
+
+// The metrics of one simulation, in the order in which they are shown. Times in ms. `work`: of the
+// only pool; if known, MFU and the use of the memory bandwidth are among them.
+std::vector<Metric> service_metrics(const ServiceScenario& service, const SimulationConfig& config,
+                                    const SimulationResult& result, const GpuWork& work = {});
+
+// Whether `percentile` of the counted requests meet every limit, and none was turned away.
+bool meets_slo(const ServiceScenario& service, const SimulationResult& result);
+
+// The requests of one simulation.
+std::vector<RequestRow> request_rows(const SimulationResult& result);
+
+// The clocks of a simulation's pools.
+class Clocks {
+ public:
+  void add(std::unique_ptr<StepTimer> clock) {
+    view_.push_back(clock.get());
+    owned_.push_back(std::move(clock));
+  }
+  const std::vector<StepTimer*>& view() const { return view_; }
+
+ private:
+  std::vector<std::unique_ptr<StepTimer>> owned_;
+  std::vector<StepTimer*> view_;
+};
+
+// Makes the clock of a pool, or of all. Thread-safe.
+using MakeClock = std::function<std::unique_ptr<StepTimer>(StepScale scale)>;
+using MakeClocks = std::function<Clocks(StepScale scale)>;
+
+// Every step at its own 5 % and 95 % quantile.
+StepScale fast_steps();
+StepScale slow_steps();
+
+// A service without the techniques that are asked about, to compare with.
+struct PlainService {
+  SimulationConfig config;
+  MakeClocks clocks;
+};
+
+// Where step times come from, told by a middling decode step.
+Origin step_origin(const StepModel& steps, const SimulationConfig& config);
+
+// The 90 % interval from the figure's values with fast and slow steps, the 50 % one from it.
+void set_interval(Metric& m, double a, double b);
+
+// Simulates the load three times: with step times as predicted, and with all of them fast and slow,
+// which gives every metric's interval (queueing multiplies errors of steps; docs/composition.md).
+// `intervals` false: once, and no intervals. Adds metrics, and requests and steps if asked, to
+// `point`. `plain`: if there, simulated once with the same load; metrics say how much faster or
+// slower requests are than there. All simulations run side by side, `others` too.
+void answer_service(const ServiceScenario& service, const SimulationConfig& config,
+                    const RequestLoad& load, Origin origin, const MakeClocks& clocks,
+                    const PlainService* plain, const RunOptions& options, Point& point,
+                    const GpuWork& work = {}, std::vector<Job> others = {});
+
+}  // namespace orrery

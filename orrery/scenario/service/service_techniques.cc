@@ -1,0 +1,184 @@
+#include "orrery/scenario/service/service_techniques.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string_view>
+
+#include "orrery/base/error.h"
+#include "orrery/scenario/service/host_copy.h"
+#include "orrery/serving/steps/drafting_clock.h"
+#include "orrery/serving/steps/step_clock.h"
+
+namespace orrery {
+namespace {
+
+// Under which schedulers a technique is simulated: those whose engines have it.
+constexpr std::string_view kVllm[] = {"vllm"};
+constexpr std::string_view kLightLlm[] = {"lightllm"};
+constexpr std::string_view kToday[] = {"vllm", "sglang", "trtllm", "trtllm-max-utilization"};
+
+void needs(const Deployment& d, std::span<const std::string_view> policies, std::string_view what) {
+  const std::string& policy = d.engine.scheduler.policy;
+  if (std::find(policies.begin(), policies.end(), policy) != policies.end()) return;
+  throw NoData(fmt::format("{}: simulated under the scheduler{} {}, not {}", what,
+                           policies.size() > 1 ? "s" : "", fmt::join(policies, ", "), policy));
+}
+
+}  // namespace
+
+ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& model,
+                                     const Deployment& d, const ParallelPlan& plan,
+                                     const MemoryModel& memory,
+                                     std::shared_ptr<const Drafter> drafter)
+    : scenario_(s),
+      memory_(memory),
+      lora_(s.service.lora),
+      kv_(s.service.kv),
+      drafter_(std::move(drafter)),
+      gpus_(plan.devices()),
+      block_size_(d.engine.memory.block_size) {
+  block_ = memory.kv_block();
+  if (drafter_) {
+    needs(d, kToday, "speculation");
+    if (d.engine.scheduler.mixed_chunk)
+      throw NoData("speculation: SGLang has no mixed_chunk where it speculates");
+    beside_.push_back({"drafter", drafter_->weights});
+    block_ += drafter_->block;
+  }
+  if (s.service.beam_width > 1) {
+    needs(d, kVllm, "load.beam_width");
+    if (drafter_)
+      throw NoData(
+          "load.beam_width: vLLM's beam search asks for one token at a time: "
+          "there are no drafts");
+    if (s.service.samples > 1) throw InputError("load.beam_width: not beside load.samples");
+    if (s.service.cluster.disaggregation.on())
+      throw NoData("load.beam_width: not simulated with prefill and decode apart");
+  }
+  if (lora_.on()) {
+    needs(d, lora_.paged() ? std::span(kLightLlm) : std::span(kVllm),
+          lora_.paged() ? "lora.memory paged (S-LoRA)" : "lora");
+    if (lora_.paged() && lora_.slots > 0)
+      throw InputError("lora.slots: with lora.memory paged there are none");
+    adapter_ = adapter_size(model, plan, d.precision, lora_.shape());
+    adapter_load_ = host_copy_time(d.gpu, adapter_.bytes, adapter_.tensors);
+    if (!lora_.paged())
+      beside_.push_back({"adapters", adapter_.bytes * static_cast<double>(lora_.on_gpu())});
+  }
+  if (kv_.contiguous()) {
+    needs(d, kVllm, "kv.allocator contiguous");
+  }
+  if (kv_.tiers()) {
+    const std::string key = kv_.host_memory > Bytes(0) ? "kv.host_memory" : "kv.disk_memory";
+    needs(d, kToday, key);
+    if (kv_.contiguous() || !d.engine.scheduler.prefix_caching)
+      throw InputError(key + ": keeps what the prefix cache gives up, and there is none");
+    block_copy_ = host_copy_time(d.gpu, block_, 0);
+    disk_write_ = block_ * static_cast<double>(gpus_) / kv_.disk_bandwidth;
+  }
+}
+
+std::int64_t ServiceTechniques::kv_blocks() const {
+  Bytes taken;
+  for (const MemoryRow& b : beside_) taken += b.size;
+  return memory_.kv_blocks(taken, drafter_ ? drafter_->block : Bytes(0));
+}
+
+double ServiceTechniques::blocks_in(Bytes memory) const {
+  return std::floor(memory / (block_ * static_cast<double>(gpus_)));
+}
+
+void ServiceTechniques::apply(SimulationConfig& c) const {
+  ReplicaConfig& r = c.replica;
+  r.kv_blocks = kv_blocks();
+  r.speculation = scenario_.service.speculation.engine(c.seed);
+  if (lora_.on()) {
+    r.adapter_load = sim_time(adapter_load_);
+    if (lora_.paged()) {
+      r.kv.adapter_blocks = static_cast<std::int64_t>(std::ceil(adapter_.bytes / block_));
+    } else {
+      r.limits.max_loras = lora_.on_gpu();
+    }
+  }
+  if (kv_.contiguous()) {
+    r.prefix_caching = false;
+    r.kv.reserve = KvOptions::Reserve::kRequest;
+    if (kv_.reserve == "max_model_len") {
+      r.kv.reserve = KvOptions::Reserve::kMaxModelLen;
+      if (r.limits.max_model_len == 0)
+        throw InputError(
+            "kv.reserve max_model_len: the model has none; set workload.max_model_len");
+      if (r.kv_blocks * block_size_ < r.limits.max_model_len) {
+        throw Infeasible(
+            fmt::format("memory holds {} tokens: not one sequence of max_model_len {} fits",
+                        r.kv_blocks * block_size_, r.limits.max_model_len));
+      }
+    }
+  }
+  if (kv_.tiers()) {
+    r.kv.host_blocks = static_cast<std::int64_t>(blocks_in(kv_.host_memory));
+    r.kv.disk_blocks = static_cast<std::int64_t>(blocks_in(kv_.disk_memory));
+    r.host_block_copy = sim_time(block_copy_);
+    // Through host memory: the slower of the two sets the pace.
+    r.disk_block_read = sim_time(std::max(disk_write_, block_copy_));
+    r.disk_block_write = sim_time(disk_write_);
+  }
+}
+
+void ServiceTechniques::describe(Point& p) const {
+  if (drafter_) p.notes.push_back(drafter_note(scenario_.service.speculation, *drafter_));
+  if (lora_.on()) {
+    p.metrics.push_back(exact_metric("adapter_size", "MB per GPU", adapter_.bytes.value() / 1e6));
+    p.metrics.push_back(exact_metric("adapter_load", "ms", adapter_load_.value() * 1e3));
+    p.notes.push_back(
+        lora_.paged()
+            ? "adapters: in the KV cache's blocks from the first sequence that needs one "
+              "to the last; a step waits for those it must load"
+            : "adapters: a step waits for those it must load; all others are in host memory");
+  }
+  if (scenario_.service.beam_width > 1) {
+    p.notes.push_back(
+        "beam search: rounds of one-token requests, as vLLM V1 does it; an answer is out at its "
+        "end, ttft and tpot are those of its rounds");
+  }
+  const auto put_tokens = [&](const char* name, Bytes memory) {
+    p.metrics.push_back(
+        exact_metric(name, "tokens", blocks_in(memory) * static_cast<double>(block_size_)));
+  };
+  if (kv_.disk_memory > Bytes(0)) {
+    put_tokens("disk_kv_tokens", kv_.disk_memory);
+    p.notes.push_back(fmt::format(
+        "disk tier: {:.1f} GB/s an engine, reads and writes one after the other; a step waits for "
+        "the blocks it needs",
+        kv_.disk_bandwidth.value() / 1e9));
+  }
+  if (kv_.host_memory > Bytes(0)) {
+    put_tokens("host_kv_tokens", kv_.host_memory);
+    p.notes.push_back(fmt::format(
+        "host tier: {:.1f} GB/s a GPU; a step waits for the blocks it needs, copies out run beside",
+        (block_ / block_copy_).value() / 1e9));
+  }
+}
+
+MakeClock ServiceTechniques::clock(const StepModel& steps) const {
+  const LoraShape lora = lora_.shape();
+  if (!drafter_) {
+    return
+        [&steps, lora](StepScale scale) { return std::make_unique<StepClock>(steps, scale, lora); };
+  }
+  const Speculation speculation = scenario_.service.speculation.engine(0);
+  return [&steps, lora, speculation,
+          drafter = drafter_](StepScale scale) -> std::unique_ptr<StepTimer> {
+    std::unique_ptr<StepTimer> drafting;
+    if (drafter->steps) drafting = std::make_unique<StepClock>(*drafter->steps, scale);
+    return std::make_unique<DraftingClock>(speculation,
+                                           std::make_unique<StepClock>(steps, scale, lora),
+                                           std::move(drafting), drafter->share);
+  };
+}
+
+}  // namespace orrery

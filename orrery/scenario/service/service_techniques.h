@@ -1,0 +1,55 @@
+// What a service's techniques (techniques.h) change: the engine's configuration, the clock, the
+// memory that is left for the KV cache.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "orrery/memory/memory_model.h"
+#include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/service/drafter.h"
+#include "orrery/scenario/service/service_answer.h"
+#include "orrery/workload/inference/lora_ops.h"
+
+namespace orrery {
+
+class ServiceTechniques {
+ public:
+  // Borrows scenario and memory. `drafter`: nullptr where nothing drafts. InputError, NoData:
+  // techniques that do not go together, or not with the engine's scheduler.
+  ServiceTechniques(const Scenario& scenario, const Architecture& model,
+                    const Deployment& deployment, const ParallelPlan& plan,
+                    const MemoryModel& memory, std::shared_ptr<const Drafter> drafter);
+
+  // Taken from the room for the KV cache, on one GPU.
+  const std::vector<MemoryRow>& beside() const { return beside_; }
+  std::int64_t kv_blocks() const;
+  // To a configuration whose limits are set. InputError: kv.reserve without max_model_len;
+  // Infeasible: not one sequence fits.
+  void apply(SimulationConfig& config) const;
+  // Metrics and notes that do not need a simulation.
+  void describe(Point& point) const;
+  // Borrows `steps`.
+  MakeClock clock(const StepModel& steps) const;
+  // Whether requests are compared with those of the service without drafts and adapters.
+  bool compared() const { return drafter_ || lora_.on(); }
+
+ private:
+  // Blocks of a replica, over all its GPUs, that so much memory holds.
+  double blocks_in(Bytes memory) const;
+
+  const Scenario& scenario_;
+  const MemoryModel& memory_;
+  const LoraChoice& lora_;
+  const KvChoice& kv_;
+  std::shared_ptr<const Drafter> drafter_;
+  std::vector<MemoryRow> beside_;
+  Bytes block_;  // of the KV cache, the drafter's included
+  AdapterSize adapter_;
+  Seconds adapter_load_, block_copy_, disk_write_;
+  std::int64_t gpus_;
+  std::int64_t block_size_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,178 @@
+#include "orrery/scenario/setup/deployment.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "orrery/memory/kv_groups.h"
+
+namespace orrery {
+namespace {
+
+// The reader of a scenario refuses unknown names where they stand; these are for scenarios made
+// otherwise.
+Format format_of(const std::string& text) {
+  if (const auto f = parse_format(text)) return *f;
+  throw InputError(fmt::format("precision: '{}' is no format of weights", text));
+}
+
+Dtype dtype_of(const std::string& text) {
+  if (const auto d = parse_dtype(text)) return *d;
+  throw InputError(fmt::format("precision: '{}' is no number format", text));
+}
+
+bool is_plain(Format f) {
+  return f == Format::kFp32 || f == Format::kTf32 || f == Format::kFp16 || f == Format::kBf16;
+}
+
+// Formats of the checkpoint, changed by what the scenario asks and by what the GPU has.
+Precision choose_precision(const Scenario& s, const Architecture& model, const Gpu& gpu,
+                           std::vector<std::string>& notes) {
+  Precision p = native_precision(model);
+  const auto& asked = s.precision;
+  Dtype plain = asked.dtype.empty() ? p.activations : dtype_of(asked.dtype);
+  if (asked.dtype.empty() && gpu.compute_dtype(plain) != plain) {
+    notes.push_back(fmt::format("{} has no {}: {} instead", gpu.id, to_text(plain),
+                                to_text(gpu.compute_dtype(plain))));
+    plain = gpu.compute_dtype(plain);
+  }
+  if (gpu.compute_dtype(plain) != plain) {
+    throw NoData(fmt::format("{} has no {}; it would compute in {}", gpu.id, to_text(plain),
+                             to_text(gpu.compute_dtype(plain))));
+  }
+  p.activations = p.attention = plain;
+  if (p.kv_cache != Dtype::kFp8) p.kv_cache = plain;
+  for (Format* f : {&p.weights, &p.experts, &p.lm_head}) {
+    if (is_plain(*f)) *f = plain_format(plain);
+  }
+  if (!asked.quantization.empty()) {
+    p.weights = format_of(asked.quantization);
+    p.experts = p.weights;
+    p.mixers.reset();
+    if (p.weights == Format::kQ4K)
+      p.lm_head = p.weights;  // GGUF quantises the output matrix too (to 6 bits)
+  } else if (!is_plain(p.weights) || !is_plain(p.experts)) {
+    notes.push_back(fmt::format("weights as the checkpoint has them: {}, experts {}",
+                                properties(p.weights).name, properties(p.experts).name));
+  }
+  if (!asked.moe_quantization.empty()) p.experts = format_of(asked.moe_quantization);
+  if (!asked.kv_cache_dtype.empty() && asked.kv_cache_dtype != "auto")
+    p.kv_cache = dtype_of(asked.kv_cache_dtype);
+  for (Format f : {p.weights, p.experts}) {
+    const Dtype arithmetic = properties(f).arithmetic;
+    if (is_plain(f) || gpu.compute_dtype(arithmetic) == arithmetic) continue;
+    notes.push_back(fmt::format(
+        "{} has no {} arithmetic: {} weights are stored so and multiplied in {}", gpu.id,
+        to_text(arithmetic), properties(f).name, to_text(gpu.compute_dtype(arithmetic))));
+    break;
+  }
+  return p;
+}
+
+// vLLM's scheduler does, TensorRT-LLM's and SGLang's. vLLM does not beside a KV connector (tiers,
+// prefill and decode apart); nor do we with contiguous memory, or drafters with a cache of their
+// own.
+bool frees_outside_windows(const Scenario& s, const EngineProfile& engine) {
+  const std::string& policy = engine.scheduler.policy;
+  const SpeculationChoice& drafts = s.service.speculation;
+  const bool drafter = drafts.on() && drafts.method != "ngram" &&
+                       !(drafts.method == "draft_model" && drafts.model.empty());
+  const bool apart = engine.memory.window_share > 0;  // two pools, SGLang's alone
+  return engine.memory.hybrid_kv_cache &&
+         (apart ? policy == "sglang" : policy == "vllm" || policy.starts_with("trtllm")) &&
+         !drafter && !s.service.kv.contiguous() && !s.service.kv.tiers() &&
+         !s.service.cluster.disaggregation.on();
+}
+
+// A sequence's step is one token, and what is drafted for it.
+void limit_graphs(const Scenario& s, EngineProfile& engine) {
+  auto& x = engine.execution;
+  const Node* asked = s.engine.overrides.find("execution");
+  if (x.graph_tokens_per_sequence == 0 || (asked && asked->find("graph_tokens"))) return;
+  const SpeculationChoice& drafts = s.service.speculation;
+  const std::int64_t tokens = drafts.on() ? 1 + std::max(drafts.tokens, drafts.tree_tokens) : 1;
+  x.graph_tokens = std::min(x.graph_tokens,
+                            x.graph_tokens_per_sequence * engine.scheduler.max_num_seqs * tokens);
+}
+
+}  // namespace
+
+Deployment make_deployment(const Scenario& s, const Architecture& model, const Gpu& gpu,
+                           const EngineProfile& engine) {
+  Deployment d;
+  d.gpu = gpu;
+  d.engine = engine;
+  auto& scheduler = d.engine.scheduler;
+  if (scheduler.small_gpu_below > Bytes(0) &&
+      (d.gpu.memory.capacity < scheduler.small_gpu_below || d.gpu.sm_version < 90)) {
+    scheduler.max_num_batched_tokens = scheduler.small_gpu_batched_tokens;
+    scheduler.max_num_seqs = scheduler.small_gpu_num_seqs;
+  }
+  Fields fields;
+  declare(fields, d.engine);
+  fields.read(s.engine.overrides);
+  limit_graphs(s, d.engine);
+  if (d.gpu.sm_version < 90 || d.gpu.vendor != "nvidia") {
+    auto& x = d.engine.execution;
+    for (Seconds* t : {&x.launch, &x.graph_launch, &x.host_per_step, &x.host_per_sequence,
+                       &x.host_per_layer, &x.host_per_moe_layer}) {
+      *t *= x.older_host_factor;
+    }
+  }
+  auto& kernels = d.engine.kernels;
+  if (kernels.unit_bandwidth > BytesPerSecond(0) && d.gpu.compute_units > 0) {
+    kernels.memory_factor *=
+        std::max(1.0, d.gpu.memory.bandwidth / (kernels.unit_bandwidth * d.gpu.compute_units));
+  }
+  // Kernels that split mixed batches: see EngineProfile::Kernels.
+  const int sm = d.gpu.sm_version;
+  if (sm == 90 || sm == 100 || sm == 103) d.engine.kernels.mixed_decode_exponent = 0;
+  if (!frees_outside_windows(s, d.engine)) d.engine.memory.hybrid_kv_cache = false;
+  d.precision = choose_precision(s, model, d.gpu, d.notes);
+  if (kernels.tf32 && d.gpu.supports(Dtype::kTf32)) d.precision.fp32_products = Format::kTf32;
+  const auto& k = d.engine.kernels;
+  d.classes = {k.gemm, k.attention, k.moe, k.mla, k.linear_attention};
+  if (!d.gpu.unsure.empty()) {
+    d.notes.push_back(
+        fmt::format("uncertain in {}'s data sheet: {}", d.gpu.id, fmt::join(d.gpu.unsure, ", ")));
+  }
+  d.notes.push_back(fmt::format(
+      "engine {} ({}); kernel classes: gemm {}, attention {}, moe {}, mla {}; all-reduce {}",
+      d.engine.id, d.engine.version, k.gemm, k.attention, k.moe, k.mla, k.collectives));
+  d.notes.push_back(
+      fmt::format("formats: weights {}, experts {}, lm head {}, activations {}, KV cache {}",
+                  properties(d.precision.weights).name, properties(d.precision.experts).name,
+                  properties(d.precision.lm_head).name, to_text(d.precision.activations),
+                  to_text(d.precision.kv_cache)));
+  if (const KvGroups g = kv_groups(model, d.engine.memory); g.windowed > 0)
+    d.notes.push_back(
+        g.separate_pools()
+            ? fmt::format("KV cache in two pools: layers with a window of {} tokens have {:.6g} "
+                          "times as many tokens as the others",
+                          g.window, g.window_share)
+            : fmt::format("KV cache in {} group{} of layers; {} {} a window of {} tokens, outside "
+                          "of which blocks are freed",
+                          g.count(), g.count() > 1 ? "s" : "", g.windowed,
+                          g.windowed > 1 ? "have" : "has", g.window));
+  return d;
+}
+
+nlohmann::ordered_json Deployment::resolved(const Scenario& scenario) const {
+  nlohmann::ordered_json out = to_json(scenario);
+  EngineProfile profile = engine;
+  Fields engine_fields;
+  declare(engine_fields, profile);
+  out["engine"]["constants"] = engine_fields.json();
+  out["hardware"]["gpu"] = gpu.id;
+  out["precision"] = {{"weights", std::string(properties(precision.weights).name)},
+                      {"experts", std::string(properties(precision.experts).name)},
+                      {"lm_head", std::string(properties(precision.lm_head).name)},
+                      {"activations", std::string(to_text(precision.activations))},
+                      {"attention", std::string(to_text(precision.attention))},
+                      {"kv_cache", std::string(to_text(precision.kv_cache))}};
+  return out;
+}
+
+}  // namespace orrery

@@ -1,0 +1,65 @@
+#include "orrery/scenario/setup/facts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "orrery/base/error.h"
+#include "orrery/hardware/cluster.h"
+#include "orrery/model/catalog.h"
+#include "orrery/network/collectives/make_network.h"
+
+namespace orrery {
+namespace {
+
+// An engine that does not run on the vendor's GPUs.
+[[noreturn]] void refuse_engine(const EngineProfile& engine, const Gpu& gpu, const Bundle& bundle) {
+  std::vector<std::string> others;
+  for (const std::string& id : engine_ids(bundle)) {
+    const EngineProfile other = load_engine(id, bundle);
+    if (runs_on(other, gpu)) others.push_back(id);
+  }
+  throw InputError(fmt::format("engine {} runs on GPUs of {}, not on {} ({}); engines that do: {}",
+                               engine.id, fmt::join(engine.vendors, " and "), gpu.id, gpu.vendor,
+                               fmt::join(others, ", ")));
+}
+
+}  // namespace
+
+const Architecture& Facts::architecture(const std::string& name) {
+  auto it = architectures_.find(name);
+  if (it == architectures_.end())
+    it = architectures_.emplace(name, load_model(name, bundle_)).first;
+  return it->second;
+}
+
+const Gpu& Facts::gpu(const std::string& name) {
+  auto it = gpus_.find(name);
+  if (it == gpus_.end()) it = gpus_.emplace(name, catalog_.gpu(name)).first;
+  return it->second;
+}
+
+const EngineProfile& Facts::engine(const std::string& id, const Gpu& gpu) {
+  EngineKey key{id, engine_gpu_class(gpu)};
+  auto it = engines_.find(key);
+  if (it == engines_.end())
+    it = engines_.emplace(std::move(key), load_engine(id, gpu, bundle_)).first;
+  if (!runs_on(it->second, gpu)) refuse_engine(it->second, gpu, bundle_);
+  return it->second;
+}
+
+const KernelModel& Facts::kernels(const Gpu& gpu, const KernelClasses& classes, TierChoice tier) {
+  auto& model = kernels_[{gpu.id, classes, tier}];
+  if (!model) model = make_kernel_model(gpu, classes, bundle_, tier);
+  return *model;
+}
+
+const NetworkModel& Facts::network(const Gpu& gpu, const std::string& node,
+                                   const ParallelPlan& plan, const std::string& library) {
+  auto& model = networks_[{gpu.id, node, plan, library}];
+  if (!model)
+    model =
+        make_network_model(Cluster(catalog_, gpu, plan.devices(), node), plan, library, bundle_);
+  return *model;
+}
+
+}  // namespace orrery

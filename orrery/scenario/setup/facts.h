@@ -1,0 +1,69 @@
+// The facts that questions share, each read or built once: architectures, GPUs, engine profiles,
+// kernel models and network models.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "orrery/base/bundle.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/kernel/tiers/kernel_model.h"
+#include "orrery/model/architecture.h"
+#include "orrery/network/collectives/network_model.h"
+#include "orrery/workload/plan/engine.h"
+#include "orrery/workload/plan/plan.h"
+
+namespace orrery {
+
+// References that are returned live as long as the Facts. Not thread-safe.
+class Facts {
+ public:
+  explicit Facts(Bundle bundle) : bundle_(std::move(bundle)), catalog_(bundle_) {}
+
+  const Bundle& bundle() const { return bundle_; }
+  const Catalog& catalog() const { return catalog_; }
+
+  // `name`: a bundled id, a Hugging Face id or the path to a config.json.
+  const Architecture& architecture(const std::string& name);
+  // `name`: a bundled id or the path to a YAML file.
+  const Gpu& gpu(const std::string& name);
+  // The profile with the constants that it has on this GPU. InputError: the engine does not run on
+  // GPUs of this vendor.
+  const EngineProfile& engine(const std::string& id, const Gpu& gpu);
+  const KernelModel& kernels(const Gpu& gpu, const KernelClasses& classes, TierChoice tier);
+  // The network of a cluster with one GPU for each device of `plan`. `node`: empty for the usual
+  // one of the GPU. `library`: whose collectives, EngineProfile::Kernels::collectives.
+  const NetworkModel& network(const Gpu& gpu, const std::string& node, const ParallelPlan& plan,
+                              const std::string& library);
+
+ private:
+  // A GPU is known by its id, as everywhere in the catalog.
+  struct EngineKey {
+    std::string id, gpu_class;
+    auto operator<=>(const EngineKey&) const = default;
+  };
+  struct KernelKey {
+    std::string gpu;
+    KernelClasses classes;
+    TierChoice tier;
+    auto operator<=>(const KernelKey&) const = default;
+  };
+  struct NetworkKey {
+    std::string gpu, node;
+    ParallelPlan plan;
+    std::string library;
+    auto operator<=>(const NetworkKey&) const = default;
+  };
+
+  Bundle bundle_;
+  Catalog catalog_;
+  std::map<std::string, Architecture> architectures_;
+  std::map<std::string, Gpu> gpus_;
+  std::map<EngineKey, EngineProfile> engines_;
+  std::map<KernelKey, std::unique_ptr<KernelModel>> kernels_;
+  std::map<NetworkKey, std::unique_ptr<NetworkModel>> networks_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,330 @@
+#include "orrery/scenario/training/training_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "orrery/base/error.h"
+#include "orrery/hardware/segments.h"
+#include "orrery/model/catalog.h"
+#include "orrery/network/collectives/make_network.h"
+#include "orrery/scenario/training/own_runs.h"
+#include "orrery/scenario/training/training_breakdown.h"
+#include "orrery/scenario/training/training_chance.h"
+#include "orrery/training/events/iteration_events.h"
+#include "orrery/training/events/timeline.h"
+#include "orrery/training/fit/own_factors.h"
+#include "orrery/training/schedules/job_schedule.h"
+#include "orrery/workload/training/training_parameters.h"
+
+namespace orrery {
+namespace {
+
+Metric percent(std::string name, double share) {
+  return exact_metric(std::move(name), "%", 100 * share);
+}
+
+// A part of the iteration, at best as certain as the whole.
+Metric part_metric(std::string name, Seconds part, const Estimate<Seconds>& whole) {
+  return metric(std::move(name), "ms",
+                Estimate<Seconds>{part, whole.shared, whole.own, whole.origin}, 1e-3);
+}
+
+// A share of the iteration: the same errors in both.
+Metric share_metric(std::string name, Seconds part, const Estimate<Seconds>& whole) {
+  Metric m = percent(std::move(name), part / whole.value);
+  m.origin = whole.origin;
+  return m;
+}
+
+// What of communication stands in the way, by kind, and how much of the data-parallel part hides.
+void add_communication(const IterationParts& parts, const IterationTime& t, const TrainingJob& job,
+                       const Estimate<Seconds>& whole, Point& p) {
+  const Seconds tensor = t.work[at(TrainingCost::kTensor)];
+  const Seconds context = t.work[at(TrainingCost::kContext)];
+  const Seconds experts = t.work[at(TrainingCost::kExpertExchange)];
+  const Seconds data = t.sharding + t.reduce + t.gather;
+  p.metrics.push_back(
+      share_metric("communication", tensor + context + experts + data + t.sends, whole));
+  const auto add = [&](const char* name, Seconds time) {
+    if (time > Seconds(0)) p.metrics.push_back(part_metric(name, time, whole));
+  };
+  add("tensor_exposed", tensor);
+  add("context_exposed", context);
+  add("expert_exposed", experts);
+  add("data_exposed", data);
+  // The busiest stage's, whether exposed or not.
+  Seconds all;
+  for (const StageParts& s : parts.stages) {
+    all = std::max(all, s.reduce + s.gather + s.broadcast);
+  }
+  Seconds sharded;
+  for (const ChunkParts& c : parts.kinds)
+    sharded = std::max(sharded, c.gather + c.gather_again + c.scatter);
+  all += static_cast<double>(job.micro_batches() * job.plan.vp) * sharded;
+  add("data_communication", all);
+  if (all > Seconds(0))
+    p.metrics.push_back(
+        share_metric("data_overlap", std::max(Seconds(0), all - data), {all, 0, 0, whole.origin}));
+}
+
+// The iteration by its events: what the closed form says otherwise is idle time; where the events
+// leave less than the parts that are not, these shrink.
+void follow_events(const IterationParts& parts, const TrainingConstants& k, const TrainingJob& job,
+                   IterationTime& t, Point& p) {
+  const IterationEvents e = iteration_events(parts, k, job, true);
+  const Seconds busy = t.total - t.bubble;
+  if (e.total < busy) t = scaled(t, e.total / busy);
+  t.bubble = std::max(Seconds(0), e.total - busy);
+  t.total = e.total;
+  p.timeline = pipeline_trace(e.pipeline);
+  const double most =
+      *std::max_element(e.pipeline.peak_activations.begin(), e.pipeline.peak_activations.end());
+  p.metrics.push_back(exact_metric("peak_micro_batches", "of a chunk", most));
+}
+
+// What of the iteration is waiting of transfers for others at the same port of their node.
+Seconds port_contention(const IterationParts& parts, const TrainingConstants& k,
+                        const TrainingJob& job, Seconds total, bool events) {
+  if (!shares_ports(parts)) return Seconds(0);
+  const IterationParts own = with_own_ports(parts);
+  const Seconds alone =
+      events ? iteration_events(own, k, job).total : iteration_time(own, k, job).total;
+  constexpr double kRounding = 1e-9;
+  return total > (1 + kRounding) * alone ? total - alone : Seconds(0);
+}
+
+// "2025-06" of 2025.46.
+std::string month_of(double release) {
+  const double year = std::floor(release);
+  return fmt::format("{:.0f}-{:02.0f}", year, 1 + std::floor(12 * (release - year)));
+}
+
+}  // namespace
+
+TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const TrainingSetting& setting,
+                                   const Catalog& catalog)
+    : question_(question),
+      setting_(setting),
+      catalog_(catalog),
+      traits_(traits_of(question)),
+      table_(read_constant_table(setting.bundle)),
+      memory_(load_training_memory(stack_of(question).name, setting.bundle)),
+      release_(release_of(question)) {
+  if (question.compiled) memory_.fused = true;
+  if (!question.own_runs.empty()) read_own_runs();
+}
+
+void TrainingAnswerer::read_own_runs() {
+  const std::vector<OwnRun> runs = orrery::read_own_runs(question_.own_runs, question_);
+  std::vector<IterationParts> parts;
+  parts.reserve(runs.size());
+  std::vector<MeasuredIteration> measured;
+  std::vector<RunLikeness> alike;
+  for (const OwnRun& run : runs) {
+    try {
+      const Architecture model =
+          run.model.empty() ? setting_.model : load_model(run.model, setting_.bundle);
+      check_job(model, run.job);
+      if (run.job.plan.pp > 1) schedule_of(run.job.plan).check(shape_of(run.job));
+      const Machine& on = machine(run.job.plan.devices());
+      const IterationModel iterations(model, on.cluster, setting_.kernels, *on.network);
+      parts.push_back(iterations.parts(run.job, traits_of(run.question)));
+    } catch (const Infeasible& e) {
+      throw InputError(fmt::format("{}: {}", run.place, e.what()));
+    }
+    MeasuredIteration m;
+    m.parts = &parts.back(), m.job = &run.job, m.time = run.time;
+    m.fixed = training_constants(table_, stack_of(run.question).name, setting_.gpu,
+                                 run.job.precision, release_of(run.question))
+                  .value;
+    measured.push_back(std::move(m));
+    alike.push_back(
+        {run.model.empty() ? setting_.model.id : run.model, run.question.stack_version, run.job});
+  }
+  own_ = fit_own_factors(measured, alike);
+  double before = 0, after = 0;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const MeasuredIteration& m = measured[i];
+    TrainingConstants k;
+    k.value = m.fixed;
+    before += 100 * std::abs(std::expm1(m.error(k)));
+    after += 100 * std::abs(std::expm1(m.error(with_own_factors(k, *own_, alike[i], k.error))));
+  }
+  const double n = static_cast<double>(runs.size());
+  own_note_ = fmt::format("{} own runs of {}: mean error {:.1f} % before, {:.1f} % with them",
+                          runs.size(), question_.own_runs, before / n, after / n);
+}
+
+double TrainingAnswerer::add_run(double steps, const IterationTime& t,
+                                 const Estimate<Seconds>& iteration, double gpus, Point& p) const {
+  double iterations = steps;
+  if (question_.eval_interval > 0) {
+    const double passes = static_cast<double>(question_.eval_iterations);
+    const Seconds evaluation = passes * forward_time(t);
+    p.metrics.push_back(
+        metric("evaluation", "s", iteration.scaled(evaluation / iteration.value), 1));
+    iterations += std::floor(steps / static_cast<double>(question_.eval_interval)) *
+                  (evaluation / iteration.value);
+  }
+  p.metrics.push_back(metric("time_to_train", "h", iteration.scaled(iterations), 3600));
+  const Estimate<Seconds> of_gpus = iteration.scaled(iterations * gpus);
+  p.metrics.push_back(metric("gpu_hours", "h", of_gpus, 3600));
+  if (question_.gpu_hour_price > 0)
+    p.metrics.push_back(metric("cost", "", of_gpus.scaled(question_.gpu_hour_price), 3600));
+  return iterations;
+}
+
+TrainingConstants TrainingAnswerer::constants(const TrainingJob& job,
+                                              std::optional<double> release) const {
+  TrainingConstants k =
+      training_constants(table_, stack_of(question_).name, setting_.gpu, job.precision, release);
+  if (!own_) return k;
+  const RunLikeness like{setting_.model.id, question_.stack_version, job};
+  return with_own_factors(k, *own_, like, table_.covered_error);
+}
+
+std::optional<Undeclared> TrainingAnswerer::undeclared_release(const IterationParts& parts,
+                                                               const TrainingJob& job) const {
+  const auto span = table_.releases.find(stack_of(question_).name);
+  if (release_ || own_ || span == table_.releases.end()) return std::nullopt;
+  const auto at = [&](double release) {
+    return iteration_time(parts, constants(job, release), job).total;
+  };
+  // Any release between the first and the last: the deviation of a uniform distribution.
+  const double range = std::log(at(span->second.first) / at(span->second.last));
+  if (range == 0) return std::nullopt;
+  return Undeclared{"stack_version", month_of(span->second.usual), std::abs(range) / std::sqrt(12)};
+}
+
+const TrainingAnswerer::Machine& TrainingAnswerer::machine(std::int64_t gpus) {
+  auto it = machines_.find(gpus);
+  if (it == machines_.end()) {
+    NodeType node = node_of(catalog_, setting_.gpu, setting_.node);
+    Cluster cluster(catalog_, setting_.gpu, static_cast<int>(gpus),
+                    in_segments(std::move(node), static_cast<int>(gpus)));
+    auto network =
+        make_network_model(cluster, {}, collective_library(setting_.gpu), setting_.bundle);
+    it = machines_.emplace(gpus, Machine{std::move(cluster), std::move(network)}).first;
+  }
+  return it->second;
+}
+
+void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
+  const Architecture& model = setting_.model;
+  if (question_.find_max_batch) {
+    const std::int64_t most = largest_micro_batch(model, job, memory_, setting_.gpu);
+    p.metrics.push_back(exact_metric("max_micro_batch", "sequences", static_cast<double>(most)));
+    if (most > 0) {
+      job.global_batch = job.micro_batches() * most * job.plan.dp;
+      job.micro_batch = most;
+      p.at["micro_batch"] = most, p.at["global_batch"] = job.global_batch;
+    }
+  }
+  const TrainingMemory m =
+      question_.rank ? training_memory(model, job, memory_, setting_.gpu,
+                                       classic_load(job, position_of(job.plan, *question_.rank).pp))
+                     : training_memory(model, job, memory_, setting_.gpu);
+  for (const MemoryItem& item : m.items()) p.memory.push_back({std::string(item.name), item.size});
+  p.memory_capacity = m.capacity;
+  const Estimate<Bytes> total{m.total(), memory_.fitted.error, 0, Origin::kFitted};
+  p.metrics.push_back(metric("memory", "GB per GPU", total, 1e9));
+  const Estimate<Bytes> activations{m.activations, memory_.fitted.error, 0, Origin::kFitted};
+  p.metrics.push_back(metric("activations", "GB per GPU", activations, 1e9));
+  Metric fits = percent("fits", fit_probability(m, memory_.fitted.error));
+  fits.origin = Origin::kFitted;
+  p.metrics.push_back(std::move(fits));
+  p.notes.push_back(fmt::format("memory is at its peak in the {}", m.moment));
+  if (!m.fits()) p.feasibility = {false, m.summary()};
+}
+
+void TrainingAnswerer::answer(TrainingJob job, Point& p) {
+  add_memory(job, p);
+  const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
+  const Machine& machine_ = machine(job.plan.devices());
+  const Gpu& gpu = setting_.gpu;
+  const TrainingConstants k = constants(job, release_);
+  const IterationModel iterations(setting_.model, machine_.cluster, setting_.kernels,
+                                  *machine_.network);
+  const IterationParts parts = iterations.parts(job, traits_);
+  IterationTime t = iteration_time(parts, k, job);
+  const bool events = question_.events || setting_.timeline;
+  if (events) follow_events(parts, k, job, t, p);
+  Estimate<Seconds> whole = iteration_estimate(parts, t, k, job);
+  std::string assumed;
+  std::vector<Undeclared> open = undeclared(question_, job);
+  if (const auto release = undeclared_release(parts, job)) open.push_back(*release);
+  for (const Undeclared& u : open) {
+    whole.own = std::hypot(whole.own, u.deviation);
+    assumed += fmt::format("{}{} {}", assumed.empty() ? "" : ", ", u.what, u.assumed);
+  }
+  if (!assumed.empty())
+    p.notes.push_back(fmt::format("not declared, and in the interval: {}", assumed));
+
+  const double gpus = static_cast<double>(job.plan.devices());
+  const double tokens = static_cast<double>(job.global_batch * job.seq);
+  p.metrics.push_back(metric("iteration_time", "s", whole, 1));
+  p.metrics.push_back(rate_metric("throughput", "tokens/s", tokens, whole));
+  p.metrics.push_back(rate_metric("throughput_per_gpu", "tokens/s", tokens / gpus, whole));
+  const double flops = model_flops_per_token(setting_.model, job) * tokens;
+  p.metrics.push_back(rate_metric("model_tflops", "TFLOP/s", flops / gpus / 1e12, whole));
+  const double peak = gpu.peak(gpu.compute_dtype(job.precision.compute)).value();
+  p.metrics.push_back(of_peak_metric("mfu", 100 * flops / gpus / peak, whole));
+  Flops executed;
+  for (const int kind : parts.kind) executed += parts.kinds[static_cast<std::size_t>(kind)].flops;
+  const double a_rank = executed.value() / job.plan.pp * static_cast<double>(job.micro_batches());
+  p.metrics.push_back(of_peak_metric("hfu", 100 * a_rank / peak, whole));
+  p.metrics.push_back(share_metric("bubble", t.bubble, whole));
+  add_communication(parts, t, job, whole, p);
+  if (const Seconds waiting = port_contention(parts, k, job, t.total, events); waiting > Seconds(0))
+    p.metrics.push_back(part_metric("port_contention", waiting, whole));
+  const std::vector<TrainingTerm> terms = iterations.terms(job, traits_, 0);
+  add_blocks(setting_.model, job, terms, parts, k, peak, whole, p);
+  p.metrics.push_back(part_metric("optimizer", t.optimizer, whole));
+  p.metrics.insert(p.metrics.end(), of_memory.begin(), of_memory.end());
+  p.metrics.push_back(
+      exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
+  double repeats = 0;  // iterations of the run, evaluations among them
+  if (const auto steps = run_steps(question_, job)) {
+    repeats = add_run(*steps, t, whole, gpus, p);
+    p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
+  }
+  if (question_.chanced) add_chance(question_.chance, whole, repeats, job.plan.devices(), p);
+  std::optional<int> stage;
+  if (question_.rank) {
+    const RankPosition at = position_of(job.plan, *question_.rank);
+    stage = at.pp;
+    p.notes.push_back(
+        fmt::format("memory and breakdown of rank {}: tp {}, cp {}, dp {}, pp {}, ep {}",
+                    *question_.rank, at.tp, at.cp, at.dp, at.pp, at.ep));
+  }
+  if (setting_.breakdown) add_rows(job, parts, t, whole, k, iterations, traits_, stage, p);
+  p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
+  if (own_) p.notes.push_back(own_note_);
+  if (k.cover != FitCover::kTogether)
+    p.notes.push_back(fmt::format(
+        "no training run of {} was in the fit{}: wider interval",
+        coverage_name(stack_of(question_).name, gpu, job.precision),
+        k.cover == FitCover::kApart ? ", only runs with a part of it" : ", and of a part none"));
+  p.notes.push_back("loss and convergence are outside of a performance model");
+}
+
+void TrainingAnswerer::compare(std::vector<Point>& points) const {
+  if (question_.gpus.size() < 2) return;
+  const Metric* first = nullptr;
+  for (Point& p : points) {
+    const Metric* rate = p.find("throughput_per_gpu");
+    if (rate == nullptr) continue;
+    if (first == nullptr) first = rate;
+    const double efficiency = rate->value / first->value;
+    const bool is_first = rate == first;
+    Metric m = percent("scaling_efficiency", efficiency);
+    m.origin = rate->origin;
+    p.metrics.push_back(std::move(m));
+    if (is_first) first = p.find("throughput_per_gpu");  // it has moved
+  }
+}
+
+}  // namespace orrery

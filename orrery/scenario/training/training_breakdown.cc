@@ -1,0 +1,169 @@
+#include "orrery/scenario/training/training_breakdown.h"
+
+#include <algorithm>
+#include <string>
+
+#include "orrery/training/schedules/job_schedule.h"
+
+namespace orrery {
+namespace {
+
+// Added to an op's name: both gradients are one row.
+std::string_view suffix(TrainingPass pass) {
+  return pass == TrainingPass::kForward     ? ""
+         : pass == TrainingPass::kRecompute ? " again"
+                                            : " grad";
+}
+
+// The least time of a row that its peak does not bound.
+constexpr Seconds kNoPeak{-1};
+
+// A row of the breakdown that is no op.
+KernelRow overhead(const char* name, const char* part, const char* bound, Seconds time,
+                   const Estimate<Seconds>& whole) {
+  KernelRow row;
+  row.phase = "iteration";
+  row.name = name, row.part = part, row.bound = bound;
+  row.time = {time, whole.shared, whole.own, whole.origin};
+  row.share = time / whole.value;
+  return row;
+}
+
+}  // namespace
+
+void add_blocks(const Architecture& model, const TrainingJob& job,
+                const std::vector<TrainingTerm>& terms, const IterationParts& parts,
+                const TrainingConstants& k, double peak, const Estimate<Seconds>& whole, Point& p) {
+  const ChunkParts& first = parts.kinds[static_cast<std::size_t>(parts.kind[0])];
+  EstimateSum<Seconds> attention, core, mlp, layer;
+  Seconds mlp_products;
+  double mlp_flops = 0, layer_flops = 0;
+  for (const TrainingTerm& t : terms) {
+    const bool outside =
+        t.op.part == Part::kEmbedding || t.op.part == Part::kLmHead || t.op.name == "final_norm";
+    if (outside) continue;
+    const Estimate<Seconds> e =
+        t.time.scaled(cost_factor(parts, first, k, job.plan, t.op.cost, t.op.pass));
+    const Family family = t.op.cost <= TrainingCost::kHead ? Family::kGemm : Family::kCollective;
+    layer.add(family, e);
+    layer_flops += t.op.count * flops(t.op.op).value();
+    const bool is_core =
+        t.op.cost == TrainingCost::kAttention || t.op.cost == TrainingCost::kAttentionBackward;
+    if (is_core) core.add(Family::kAttention, e);
+    if (t.op.part == Part::kAttention) attention.add(family, e);
+    if (t.op.part != Part::kMlp && t.op.part != Part::kMoe) continue;
+    mlp.add(family, e);
+    if (t.op.cost != TrainingCost::kProducts && t.op.cost != TrainingCost::kExperts) continue;
+    mlp_products += e.value;
+    mlp_flops += t.op.count * flops(t.op.op).value();
+  }
+  const double share = 1.0 / std::max(1, chunk_layers(model, job.plan, 0).size());
+  const auto add = [&](const char* name, const EstimateSum<Seconds>& sum) {
+    const Estimate<Seconds> e = sum.total();
+    if (e.value > Seconds(0)) p.metrics.push_back(metric(name, "ms", e.scaled(share), 1e-3));
+  };
+  add("attention_block", attention);
+  add("attention_core", core);
+  add("mlp_block", mlp);
+  add("layer", layer);
+  if (mlp_products > Seconds(0))
+    p.metrics.push_back(of_peak_metric("mlp_of_peak", 100 * mlp_flops / peak,
+                                       {mlp_products, whole.shared, whole.own, whole.origin}));
+  if (mlp_flops > 0)
+    p.metrics.push_back(exact_metric("mlp_flops", "TFLOP", mlp_flops * share / 1e12));
+  p.metrics.push_back(exact_metric("layer_flops", "TFLOP", layer_flops * share / 1e12));
+}
+
+void add_rows(const TrainingJob& job, const IterationParts& parts, const IterationTime& t,
+              const Estimate<Seconds>& whole, const TrainingConstants& k,
+              const IterationModel& iterations, const StackTraits& stack, std::optional<int> wanted,
+              Point& p) {
+  // The stage that IterationTime is of: the one with the most work.
+  Seconds most;
+  std::vector<int> critical;
+  for (int s = 0; s < job.plan.pp; ++s) {
+    std::vector<int> chunks = chunks_of_stage(job, s);
+    Seconds stage;
+    for (const int c : chunks) {
+      const auto kind = static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)]);
+      stage += chunk_time(parts, parts.kinds[kind], k, job).total();
+    }
+    if (wanted ? s == *wanted : critical.empty() || stage > most)
+      most = stage, critical = std::move(chunks);
+  }
+  const double copies = job.plan.pp > 1 ? schedule_of(job.plan).copies() : 1;
+  const double repeats = static_cast<double>(job.micro_batches()) / copies;
+  std::vector<KernelRow>& rows = p.kernels;
+  std::vector<Seconds> least;  // of each row, by the data sheet's peaks; negative: not comparable
+  for (const int c : critical) {
+    const ChunkParts& of_chunk =
+        parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
+    for (const TrainingTerm& term : iterations.terms(job, stack, c)) {
+      const std::string name = std::string(term.op.name) + std::string(suffix(term.op.pass));
+      const Estimate<Seconds> time = term.time.scaled(
+          repeats * cost_factor(parts, of_chunk, k, job.plan, term.op.cost, term.op.pass));
+      const Seconds least_time = term.least < term.time.value ? term.least * repeats : kNoPeak;
+      const auto row = std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) {
+        return r.name == name && r.part == to_text(term.op.cost);
+      });
+      if (row != rows.end()) {
+        row->calls += term.op.count * repeats;
+        row->time.value += time.value;
+        row->share += time.value / t.total;
+        if (const std::string more = describe(term.op.op);
+            row->sizes.find(more) == std::string::npos)
+          row->sizes += "; " + more;
+        Seconds& sum = least[static_cast<std::size_t>(row - rows.begin())];
+        sum = sum < Seconds(0) || least_time < Seconds(0) ? kNoPeak : sum + least_time;
+        continue;
+      }
+      KernelRow fresh;
+      fresh.phase = "iteration";
+      fresh.name = name;
+      fresh.part = std::string(to_text(term.op.cost));
+      fresh.sizes = describe(term.op.op);
+      fresh.calls = term.op.count * repeats;
+      fresh.time = time;
+      fresh.share = time.value / t.total;
+      fresh.bound = std::string(to_text(term.bound));
+      rows.push_back(std::move(fresh));
+      least.push_back(least_time);
+    }
+  }
+  // Above 1 where the stack fuses an op that is counted by itself: its bytes are not all moved.
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double of_peak = least[i] / rows[i].time.value;
+    if (least[i] > Seconds(0) && of_peak <= 1) rows[i].of_peak = of_peak;
+  }
+  // What pairs of micro-batches hide of the exchange of experts.
+  Seconds exchanged;
+  const auto is_exchange = [](const KernelRow& r) {
+    return r.part == to_text(TrainingCost::kExpertExchange);
+  };
+  for (const KernelRow& r : rows)
+    if (is_exchange(r)) exchanged += r.time.value;
+  const Seconds exposed = t.work[at(TrainingCost::kExpertExchange)];
+  for (KernelRow& r : rows)
+    if (is_exchange(r) && exposed < exchanged)
+      r.time.value *= exposed / exchanged, r.share *= exposed / exchanged;
+  const auto add = [&](const char* name, const char* part, const char* bound, Seconds time) {
+    if (time > Seconds(0)) rows.push_back(overhead(name, part, bound, time, whole));
+  };
+  Seconds idle = t.bubble;
+  if (wanted) {
+    idle = t.total - t.sends - t.sharding - t.reduce - t.gather - t.optimizer - t.launches - t.host;
+    for (const KernelRow& r : rows) idle -= r.time.value;
+    constexpr double kRounding = 1e-9;  // of the sums
+    if (idle < kRounding * t.total) idle = Seconds(0);
+  }
+  add("bubble", "pipeline", "pipeline", idle);
+  add("pipeline_sends", "pipeline", "network", t.sends);
+  add("weight_sharding", "data", "network", t.sharding);
+  add("gradient_reduce", "data", "network", t.reduce);
+  add("weight_gather", "data", "network", t.gather);
+  add("optimizer", "optimizer", "memory", t.optimizer);
+  add("launches", "host", "host", t.launches);
+  add("host", "host", "host", t.host);
+}
+
+}  // namespace orrery

@@ -1,0 +1,45 @@
+#include "orrery/scenario/training/training_chance.h"
+
+#include <algorithm>
+
+namespace orrery {
+namespace {
+
+// A quantile of the draws, each in proportion to the iteration: as sure as that is.
+Metric drawn(const char* name, const char* unit, Seconds value, const Estimate<Seconds>& iteration,
+             double scale) {
+  Estimate<Seconds> e = iteration;
+  e.value = value;
+  return metric(name, unit, e, scale);
+}
+
+constexpr double kHour = 3600;
+
+}  // namespace
+
+void add_chance(ChanceQuestion q, const Estimate<Seconds>& iteration, double iterations,
+                std::int64_t gpus, Point& p) {
+  q.iteration = iteration.value;
+  q.iterations = std::max(1.0, iterations);
+  q.gpus = gpus;
+  const ChanceResult r = training_chance(q);
+  p.metrics.push_back(drawn("iteration_p50", "s", r.iteration.p50, iteration, 1));
+  p.metrics.push_back(drawn("iteration_p95", "s", r.iteration.p95, iteration, 1));
+  if (iterations <= 0) return;
+  p.metrics.push_back(drawn("time_to_train_p5", "h", r.total.p5, iteration, kHour));
+  p.metrics.push_back(drawn("time_to_train_p50", "h", r.total.p50, iteration, kHour));
+  p.metrics.push_back(drawn("time_to_train_p95", "h", r.total.p95, iteration, kHour));
+  Metric goodput = exact_metric("goodput", "%", 100 * r.expected.goodput());
+  goodput.origin = Origin::kAnalytical;
+  p.metrics.push_back(goodput);
+  if (q.failures_per_gpu_day <= 0) return;
+  goodput.name = "failures", goodput.unit = "";
+  goodput.value = goodput.low50 = goodput.high50 = goodput.low90 = goodput.high90 =
+      r.expected.failures;
+  p.metrics.push_back(goodput);
+  Metric interval = exact_metric("checkpoint_interval", "min", r.checkpoint_interval.value() / 60);
+  interval.origin = Origin::kAnalytical;
+  p.metrics.push_back(interval);
+}
+
+}  // namespace orrery
