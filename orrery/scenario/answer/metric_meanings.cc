@@ -7,7 +7,8 @@ namespace orrery {
 namespace {
 
 constexpr std::string_view kEstimate = "estimate", kSimulate = "simulate", kTrain = "train",
-                           kNetwork = "network", kKernel = "kernel", kServe = "estimate, simulate";
+                           kNetworkVerb = "network", kKernel = "kernel",
+                           kServe = "estimate, simulate";
 
 constexpr MetricMeaning kMeanings[] = {
     // Memory.
@@ -137,15 +138,16 @@ constexpr MetricMeaning kMeanings[] = {
     {"checkpoint_interval", kTrain, "work between checkpoints: the asked one, or the best"},
     // Networks.
     {"time", "network, kernel", "of the collective, the trace or the kernel"},
-    {"algbw", kNetwork, "bytes of the collective over its time"},
-    {"busbw", kNetwork, "algbw times what the busiest link sends for each byte (nccl-tests)"},
-    {"bound", kNetwork, "no shorter time is possible on these links"},
-    {"sms", kNetwork, "multiprocessors that the collective holds"},
-    {"compute_slowdown", kNetwork, "of computation beside it, from the multiprocessors it holds"},
-    {"sent_inside", kNetwork, "bytes that a rank sends within its node"},
-    {"sent_between", kNetwork, "bytes that a rank sends to other nodes"},
-    {"computing", kNetwork, "of a trace: computation on the busiest rank"},
-    {"exposed", kNetwork, "of a trace: time beyond computing"},
+    {"algbw", kNetworkVerb, "bytes of the collective over its time"},
+    {"busbw", kNetworkVerb, "algbw times what the busiest link sends for each byte (nccl-tests)"},
+    {"bound", kNetworkVerb, "no shorter time is possible on these links"},
+    {"sms", kNetworkVerb, "multiprocessors that the collective holds"},
+    {"compute_slowdown", kNetworkVerb,
+     "of computation beside it, from the multiprocessors it holds"},
+    {"sent_inside", kNetworkVerb, "bytes that a rank sends within its node"},
+    {"sent_between", kNetworkVerb, "bytes that a rank sends to other nodes"},
+    {"computing", kNetworkVerb, "of a trace: computation on the busiest rank"},
+    {"exposed", kNetworkVerb, "of a trace: time beyond computing"},
     // Kernels.
     {"compute_roofline", kKernel, "FLOPs over the GPU's peak: no shorter time is possible"},
     {"memory_roofline", kKernel, "bytes over the memory's bandwidth: no shorter time is possible"},

@@ -22,7 +22,7 @@ namespace {
 
 using CollectiveKind = Collective::Kind;
 
-constexpr double kUs = 1e-6;
+constexpr double kFlowUs = 1e-6;
 // Line rates are nominal: what libraries reach of them differs by stack (network_model.cc has the
 // same figures for fabrics that were never measured).
 constexpr double kShared = 0.20, kOwn = 0.25;
@@ -144,7 +144,7 @@ Point collective_point(const FlowContext& context, std::int64_t ranks, std::int6
   p.at = {
       {"collective", to_text(context.kind)}, {"gpus", ranks}, {"bytes", bytes}, {"algorithm", by}};
   const Estimate<Seconds> t{time, kShared, kOwn, Origin::kAnalytical};
-  p.metrics.push_back(metric("time", "us", t, kUs));
+  p.metrics.push_back(metric("time", "us", t, kFlowUs));
   if (time > Seconds(0)) {
     const double gb = moved.value() / 1e9;
     p.metrics.push_back(rate_metric("algbw", "GB/s", gb, t));
@@ -299,10 +299,10 @@ Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& c
   p.at = {{"trace", q.chakra}, {"gpus", gpus}, {"fidelity", analytical ? "analytical" : "flow"}};
   const Seconds computing = longest_computing(program, talking, gpus);
   const Estimate<Seconds> t{r.makespan, kShared, kOwn, Origin::kAnalytical};
-  p.metrics.push_back(metric("time", "us", t, kUs));
-  p.metrics.push_back(exact_metric("computing", "us", computing.value() / kUs));
+  p.metrics.push_back(metric("time", "us", t, kFlowUs));
+  p.metrics.push_back(exact_metric("computing", "us", computing.value() / kFlowUs));
   p.metrics.push_back(
-      exact_metric("exposed", "us", std::max(0.0, (r.makespan - computing).value()) / kUs));
+      exact_metric("exposed", "us", std::max(0.0, (r.makespan - computing).value()) / kFlowUs));
   p.notes.push_back(fmt::format(
       "{} trace{} on {} GPUs{}; computing is the longest sum of one GPU, exposed the rest",
       traces.size(), traces.size() == 1 ? "" : "s", gpus,

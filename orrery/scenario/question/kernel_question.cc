@@ -9,7 +9,7 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t kMostRows = 100'000'000'000;  // adam's parameters
-constexpr std::int64_t kMostTokens = 100'000'000;
+constexpr std::int64_t kMostKernelTokens = 100'000'000;
 
 }  // namespace
 
@@ -31,18 +31,18 @@ void declare(Fields& f, KernelQuestion& q) {
   effect(add_format(f, "kv_dtype", q.kv_dtype, is_dtype, dtype_names(),
                     "format of the KV cache; empty: that of the operands"));
   add_sweep(f, "m", q.m, 1, kMostRows, "rows; attention: sequences; moe: tokens; adam: parameters");
-  effect(add_sweep(f, "context", q.context, 1, kMostTokens,
+  effect(add_sweep(f, "context", q.context, 1, kMostKernelTokens,
                    "new tokens (prefill) or cached tokens (decode) of a sequence"));
   effect(f.add("n", q.n, "columns; moe: intermediate size").range(1, 1e9));
   effect(f.add("k", q.k, "inner size of a product; moe: hidden size").range(1, 1e9));
   effect(f.add("batch", q.batch, "products at once").range(1, 1e9));
   effect(f.add("phase", q.phase, "which of two kernels").one_of({"prefill", "decode"}));
-  effect(f.add("past", q.past, "tokens cached before the new ones").range(0, kMostTokens));
+  effect(f.add("past", q.past, "tokens cached before the new ones").range(0, kMostKernelTokens));
   effect(f.add("heads", q.heads, "query heads; linear-attention: value heads").range(1, 1e5));
   effect(f.add("kv_heads", q.kv_heads, "key and value heads; linear-attention: key heads")
              .range(1, 1e5));
   effect(f.add("head_dim", q.head_dim, "size of a head").range(1, 4096));
-  effect(f.add("window", q.window, "sliding window; 0: none").range(0, kMostTokens));
+  effect(f.add("window", q.window, "sliding window; 0: none").range(0, kMostKernelTokens));
   effect(f.add("mixer", q.mixer, "kind of the recurrent mixer")
              .one_of({"gated-delta-net", "mamba2", "kimi-delta"}));
   effect(f.add("experts", q.experts, "experts in all").range(1, 1e5));

@@ -11,7 +11,7 @@ namespace orrery {
 namespace {
 
 constexpr const char* kExperts = "a model with experts";
-constexpr std::int64_t kMostRanks = 1 << 20, kLongest = 100'000'000;
+constexpr std::int64_t kMostTrainingRanks = 1 << 20, kLongest = 100'000'000;
 
 // Of a registry, after the default's, which is empty.
 template <class Kind>
@@ -22,14 +22,16 @@ std::vector<std::string> optional_names(const std::vector<Kind>& kinds) {
 }
 
 void declare_sizes(Fields& f, TrainingQuestion& q) {
-  add_sweep(f, "gpus", q.gpus, 1, kMostRanks, "GPUs of the job").alias("world_size");
-  add_sweep(f, "tp", q.tp, 1, kMostRanks, "tensor-parallel ranks")
+  add_sweep(f, "gpus", q.gpus, 1, kMostTrainingRanks, "GPUs of the job").alias("world_size");
+  add_sweep(f, "tp", q.tp, 1, kMostTrainingRanks, "tensor-parallel ranks")
       .alias("tensor_model_parallel_size");
-  add_sweep(f, "cp", q.cp, 1, kMostRanks, "context-parallel ranks").alias("context_parallel_size");
-  add_sweep(f, "pp", q.pp, 1, kMostRanks, "pipeline stages").alias("pipeline_model_parallel_size");
+  add_sweep(f, "cp", q.cp, 1, kMostTrainingRanks, "context-parallel ranks")
+      .alias("context_parallel_size");
+  add_sweep(f, "pp", q.pp, 1, kMostTrainingRanks, "pipeline stages")
+      .alias("pipeline_model_parallel_size");
   add_sweep(f, "vp", q.vp, 1, 1024, "model chunks a stage (interleaving)")
       .alias("virtual_pipeline_model_parallel_size");
-  add_sweep(f, "ep", q.ep, 1, kMostRanks, "expert-parallel groups")
+  add_sweep(f, "ep", q.ep, 1, kMostTrainingRanks, "expert-parallel groups")
       .alias("expert_model_parallel_size");
   add_sweep(f, "seq", q.seq, 0, kLongest, "tokens of a sequence")
       .alias("seq_length")
@@ -51,7 +53,7 @@ auto above_one(const Sweep& sweep) {
 void declare_plan(Fields& f, TrainingQuestion& q) {
   TrainingPlan& p = q.job.plan;
   f.add("etp", p.etp, "tensor-parallel ranks of an expert; 0: tp")
-      .range(0, kMostRanks)
+      .range(0, kMostTrainingRanks)
       .alias("expert_tensor_parallel_size")
       .needs(kExperts);
   f.add("tp_overlap", p.tp_overlap, "tensor-parallel communication beside products")
@@ -65,7 +67,7 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
       .one_of(optional_names(pipeline_schedule_kinds()))
       .needs("training.pp above 1", above_one(q.pp));
   f.add("shard", p.shard, "ranks that share what is sharded (HSDP); 0: all")
-      .range(0, kMostRanks)
+      .range(0, kMostTrainingRanks)
       .alias("fsdp");
   const auto shards_weights = [&q] { return q.zero.value_or(stack_of(q).zero) == 3; };
   f.add("reshard", p.reshard, "zero 3: weights are dropped after the forward pass")
@@ -73,7 +75,7 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
   f.add("reshard_ranks", p.reshard_ranks,
         "neighbours that keep the weights between them after the forward pass (FSDP2's "
         "reshard_after_forward, ZeRO++'s secondary shard); 0: all that share them")
-      .range(0, kMostRanks)
+      .range(0, kMostTrainingRanks)
       .alias("zero_hpz_partition_size")
       .needs("training.zero 3 and reshard",
              [shards_weights, &p] { return shards_weights() && p.reshard; });
@@ -99,7 +101,7 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
   f.add("route_nodes", p.route_nodes,
         "nodes that a token's experts lie on at most (node-limited routing); 0: as the model's "
         "router groups its experts")
-      .range(0, kMostRanks)
+      .range(0, kMostTrainingRanks)
       .needs("training.ep above 1", above_one(q.ep));
   f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses", "usp"},
              "how context-parallel ranks share keys and values")
@@ -110,7 +112,7 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
       .needs("training.cp above 1", above_one(q.cp));
   f.add("ulysses", p.ulysses,
         "context method usp: consecutive ranks that share heads; rings go between such groups")
-      .range(1, kMostRanks)
+      .range(1, kMostTrainingRanks)
       .needs("training.context_method usp", [&p] { return p.context == ContextMethod::kUsp; });
   f.add("zigzag", p.zigzag,
         "context-parallel ranks take two parts of a sequence that mirror each other; false: "
@@ -248,7 +250,7 @@ void declare(Fields& f, TrainingQuestion& q) {
   f.add("events", q.events, "every pass of every micro-batch is scheduled; default: closed form");
   f.add("rank", q.rank,
         "breakdown and memory of this rank's stage; default: the slowest and the fullest stage")
-      .range(0, kMostRanks);
+      .range(0, kMostTrainingRanks);
   f.add("tokens", q.tokens, "tokens to train on; default: not asked").range(1, 1e18);
   f.add("samples", q.samples, "the same in sequences").range(1, 1e15).alias("train_samples");
   f.add("iterations", q.iterations, "the same in steps of the optimizer")

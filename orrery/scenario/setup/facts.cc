@@ -39,7 +39,7 @@ const Gpu& Facts::gpu(const std::string& name) {
 }
 
 const EngineProfile& Facts::engine(const std::string& id, const Gpu& gpu) {
-  EngineKey key{id, engine_gpu_class(gpu)};
+  EngineKey key{id, std::string(engine_gpu_class(gpu))};
   auto it = engines_.find(key);
   if (it == engines_.end())
     it = engines_.emplace(std::move(key), load_engine(id, gpu, bundle_)).first;
