@@ -118,6 +118,12 @@ inline Two quick_log2(Two x) {
   return (exponent + Two{first.log2, second.log2}) + log2_near_one(r);
 }
 
+// The same of two numbers.
+inline std::array<double, 2> quick_log2(double x, double y) {
+  const Two both_of = quick_log2(Two{x, y});
+  return {both_of[0], both_of[1]};
+}
+
 // Of a whole number.
 namespace quick_math {
 inline constexpr std::size_t kWholes = 1024;

@@ -9,9 +9,12 @@
 //   double ms = t / milliseconds(1);
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace orrery {
 
@@ -135,5 +138,18 @@ std::string to_text(Seconds t);
 std::string to_text(Bytes b);
 std::string to_text(BytesPerSecond r);
 std::string to_text(FlopsPerSecond r);
+
+// A whole number as a floating-point one; exact up to 2^53.
+template <std::integral N>
+constexpr double real(N n) {
+  return static_cast<double>(n);
+}
+
+// The position of an enumerator in a table with one entry for each.
+template <class Enum>
+  requires std::is_enum_v<Enum>
+constexpr std::size_t index(Enum e) {
+  return static_cast<std::size_t>(e);
+}
 
 }  // namespace orrery

@@ -1,33 +1,15 @@
 #include "orrery/step/step_model.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 namespace orrery {
 namespace {
 
 // Spread of host times between machines (docs/composition.md).
 constexpr double kHostError = 0.25;
-
-Family family_of(const Op& op) {
-  struct Visitor {
-    Family operator()(const Gemm&) const { return Family::kGemm; }
-    Family operator()(const PrefillAttention&) const { return Family::kAttention; }
-    Family operator()(const DecodeAttention&) const { return Family::kAttention; }
-    Family operator()(const LatentAttentionCore&) const { return Family::kMla; }
-    Family operator()(const MlaModule&) const { return Family::kMla; }
-    Family operator()(const MoeExperts&) const { return Family::kMoe; }
-    Family operator()(const LinearAttentionCore&) const { return Family::kAttention; }
-    Family operator()(const Elementwise&) const { return Family::kElementwise; }
-    Family operator()(const Embedding&) const { return Family::kElementwise; }
-    Family operator()(const Collective&) const { return Family::kCollective; }
-    Family operator()(const AttentionBackward&) const { return Family::kAttention; }
-    Family operator()(const OptimizerStep&) const { return Family::kElementwise; }
-    Family operator()(const CausalConvolution&) const { return Family::kAttention; }
-    Family operator()(const SparseAttentionBlock&) const { return Family::kMla; }
-  };
-  return std::visit(Visitor{}, op);
-}
 
 // The engine's own kernels against the measured class: by what bounds the call, blended where both
 // count.
@@ -44,9 +26,32 @@ double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const
   return factor;
 }
 
-bool of_shared_experts(const ProgramOp& op) {
-  return op.part == Part::kMoe && op.name.starts_with("shared_") && op.name != "shared_add";
-}
+// Numbers the kernels of a step. Two ops are calls of the same kernel if the models predict exactly
+// the same time for one call of each: equal ops of different layers, and ops of different names
+// that the models cannot tell apart (a norm and a copy of as many bytes). Whatever the prediction
+// is off by, it is off by for both. Calls that take no time are no kernel.
+class KernelNumbers {
+ public:
+  // `ops`: the most calls that will be numbered.
+  explicit KernelNumbers(std::size_t ops) : slots_(std::bit_ceil(2 * ops + 1)) {}
+
+  std::size_t of(Seconds call) {
+    if (call <= Seconds(0)) return EstimateSum<Seconds>::kNoKernel;
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = std::bit_cast<std::uint64_t>(call.value()) * 0x9E3779B97F4A7C15u >> 32 & mask;
+    while (slots_[at].call > Seconds(0) && slots_[at].call != call) at = (at + 1) & mask;
+    if (slots_[at].call == Seconds(0)) slots_[at] = {call, kernels_++};
+    return slots_[at].number;
+  }
+
+ private:
+  struct Slot {
+    Seconds call;  // 0: free
+    std::size_t number = 0;
+  };
+  std::vector<Slot> slots_;  // open hash table, at most half full
+  std::size_t kernels_ = 0;
+};
 
 bool decode_only(const Batch& batch) {
   return std::all_of(batch.groups.begin(), batch.groups.end(),
@@ -93,6 +98,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   const bool shared_stream = step.replayed && per_group <= x.shared_experts_stream_tokens;
   Seconds routed;
   EstimateSum<Seconds> sum;
+  KernelNumbers numbers(program.ops.size());
   double launched = 0, moe_layers = 0;
   for (const ProgramOp& op : program.ops) {
     if (op.fusible && x.fused) continue;
@@ -120,7 +126,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
         moe_layers += op.count;
       }
       // Both read memory at once: what the shared experts must read is never free.
-      if (shared_stream && of_shared_experts(op)) {
+      if (shared_stream && op.shared_expert) {
         const Seconds hidden = std::min(routed, std::max(Seconds(0), term.time.value - least));
         routed -= hidden;
         term.time.value -= hidden;
@@ -128,7 +134,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
       step.kernels += term.time.value;
     }
     launched += op.count;
-    sum.add(family_of(op.op), term.time, call);
+    sum.add(family_of(op.op), term.time, numbers.of(call));
     if (with_terms) step.terms.push_back(term);
   }
 

@@ -9,7 +9,7 @@
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/families/family.h"
-#include "orrery/kernel/tiers/kernel_model.h"
+#include "orrery/kernel/tiers/tier_choice.h"
 
 namespace orrery {
 namespace {
@@ -181,7 +181,7 @@ RC_GTEST_PROP(KernelLaw, NoTimeIsBelowItsLeast, ()) {
   const auto t = predict(model_of(gpu, any_framework()), op);
   RC_PRE(t.has_value());
   for (const KernelFamily* family : kernel_families()) {
-    if (!family->serves(kind_of(op))) continue;
+    if (!family->serves(kernel_kind(op))) continue;
     const KernelPoint p = family->point(op, gpu_called(gpu), false);
     RC_ASSERT(t->time.value >= p.least);
     RC_ASSERT(p.base > Seconds(0));

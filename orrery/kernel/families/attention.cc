@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "orrery/base/quick_math.h"
-#include "orrery/base/random.h"
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
@@ -98,19 +97,6 @@ std::vector<KernelClass> make_classes() {
   return all;
 }
 
-Dtype read_dtype(std::string_view text) { return text == "fp8" ? Dtype::kFp8 : Dtype::kBf16; }
-
-// A kernel that runs only for want of a better one: SGLang's Triton attention on GPUs where FA3 or
-// FA2 is the default, and FlashInfer's on B200 and B300 where TensorRT-LLM's, the default there,
-// was timed on the same calls (FlashInfer takes 1.3 times as long). `sole`: no other kernel serves
-// the row's formats.
-bool is_fallback(const CsvReader& row, bool sole) {
-  const std::string_view source = row.text(row.column("kernel_source")),
-                         system = row.text(row.column("system"));
-  return source == "triton" ||
-         (source == "flashinfer" && !sole && (system == "b200_sxm" || system == "b300_sxm"));
-}
-
 Variant variant_of(std::int64_t window) {
   return window == 0            ? Variant::kPlain
          : window > kWideWindow ? Variant::kWideWindow
@@ -127,12 +113,13 @@ int class_of_attention(const A& a) {
   return class_index(format_index(a.dtype, a.kv_dtype), head_dim_index(a.head_dim), variant_of(a));
 }
 
-// What a call takes to fill the GPU and drain it, beside its work; from a search as in gemm.cc.
+// Time to fill the GPU with blocks and to drain it; from a search as in gemm.cc.
 constexpr Seconds kSetup = microseconds(2);
 
-// Of the exponentials of prefill, what products do not hide: that of the smallest error between
-// B200 and B300, whose units differ in nothing else (0.5: 9.0 instead of 6.7 %). And what a block
-// of queries takes beside its work: short calls with many heads take as long on B200 as on H100.
+// Share of the exponentials of prefill that products do not hide: the value of the smallest error
+// between B200 and B300, which differ in the rate of exponentials alone (0.5 gives 9.0 instead of
+// 6.7 %). kBlockClocks is the time of a block of queries besides its work: short calls with many
+// heads take as long on B200 as on H100.
 constexpr double kSoftmaxWeight = 0.8;
 constexpr double kBlockClocks = 2000;
 
@@ -153,9 +140,7 @@ class PrefillFamily : public KernelFamily {
  public:
   PrefillFamily() : classes_(make_classes()) {}
   std::string_view name() const override { return "attention_prefill"; }
-  KernelKinds kinds() const override {
-    return kinds_of(KernelKind::kCausalAttention, KernelKind::kEncoderAttention);
-  }
+  KernelKinds kinds() const override { return kinds_of<PrefillAttention>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 6},
             log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
@@ -163,15 +148,10 @@ class PrefillFamily : public KernelFamily {
             log2_of({1, 16, 32, 64, 128, 256, 512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 10240,
                      12288, 16384})};
   }
-  std::vector<AxisSmoothness> smoothness() const override {
-    return {{0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}};
-  }
-  EquivalentAxes equivalent_axes() const override { return {0, 2, 0.1}; }
   std::span<const AxisExchange> axis_exchanges() const override { return kPrefillExchanges; }
   ExtrapolationError extrapolation_error() const override {
     return {.per_doubling = 0.10, .most = 0.30};
   }
-  bool edges() const override { return true; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
     return class_of_attention(std::get<PrefillAttention>(op));
@@ -210,8 +190,9 @@ class PrefillFamily : public KernelFamily {
     p.least = std::max(p.compute, gpu.least_move_time(moved, cached));
     p.x = {quick_log2(a.kv_heads), quick_log2(1.0 * a.heads / a.kv_heads), quick_log2(q(a.batch)),
            quick_log2(n)};
-    // No table of kernels has a past. 0.4 of its doublings: on the prefills of data/layers (562,
-    // two GPUs, most with one) intervals without it hold 60 and 89 % of the rows for 50 and 90.
+    // No kernel table has a past. 0.4 of its doublings count, because on the measured layers (562
+    // prefills on two GPUs, most with a past; docs/data.md) the 50 and 90 % intervals hold 60 and
+    // 89 % of the rows without it.
     if (a.past > 0) p.extrapolated = 0.4 * quick_log2(1 + q(a.past) / n);
     return p;
   }
@@ -219,29 +200,6 @@ class PrefillFamily : public KernelFamily {
   // FlashAttention reaches 35 to 75 % of the dense peak on long prompts (papers of FA2, FA3).
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 2.0; }
   Seconds analytical_floor() const override { return microseconds(8); }
-
-  std::vector<std::string> tables() const override { return {"attention_prefill"}; }
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    // FlashInfer's alone reads an fp8 cache with 16-bit queries.
-    if (is_fallback(row, row.text(row.column("kv_dtype")) != row.text(row.column("attn_dtype"))))
-      return false;
-    PrefillAttention a;
-    a.batch = row.integer(row.column("batch"));
-    a.heads = static_cast<int>(row.integer(row.column("heads")));
-    a.kv_heads = static_cast<int>(row.integer(row.column("kv_heads")));
-    a.head_dim = a.value_dim = static_cast<int>(row.integer(row.column("head_dim")));
-    a.window = row.integer(row.column("window"));
-    a.new_tokens = row.integer(row.column("isl"));
-    a.past = row.integer(row.column("past"));
-    a.dtype = read_dtype(row.text(row.column("attn_dtype")));
-    a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
-    s.op = a;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
-    s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", a.batch, a.heads, a.kv_heads,
-                                    a.head_dim, a.window, a.new_tokens, a.past));
-    return true;
-  }
 
  private:
   std::vector<KernelClass> classes_;
@@ -251,17 +209,13 @@ class DecodeFamily : public KernelFamily {
  public:
   DecodeFamily() : classes_(make_classes()) {}
   std::string_view name() const override { return "attention_decode"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kDecodeAttention); }
+  KernelKinds kinds() const override { return kinds_of<DecodeAttention>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 6},
             log2_of({1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}),
             {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
             {1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}};
   }
-  std::vector<AxisSmoothness> smoothness() const override {
-    return {{0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}, {0.001, 0.003, 0.15}};
-  }
-  bool edges() const override { return true; }
   std::span<const AxisExchange> axis_exchanges() const override { return kDecodeExchanges; }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {
@@ -272,14 +226,13 @@ class DecodeFamily : public KernelFamily {
     const auto& a = std::get<DecodeAttention>(op);
     // Query heads of one kv head, and the queries of a sequence, are packed into tiles of 16 rows.
     constexpr double kRows = 16;
-    const Bytes moved = bytes(a);
-    const Seconds compute = flops(a) / gpu.rate(a.dtype);
+    const Bytes moved = a.byte_count();
+    const Seconds compute = a.flop_count() / gpu.rate(a.dtype);
     const double group = 1.0 * a.heads / a.kv_heads, rows = group * a.queries;
     const Seconds computed = compute * (ceiling(rows / kRows) * kRows / rows);
     const Bytes cached = gpu.cached_on_repeat(moved);
-    const Two bases =
-        kSetup.value() + maximum(both(computed.value()), gpu.move_times(moved, Bytes(0), cached));
-    const Seconds base(bases[0]), again(bases[1]);
+    const MoveTimes busy = gpu.longest(computed, moved, Bytes(0), cached);
+    const Seconds base = kSetup + busy.once, again = kSetup + busy.repeated;
     const Seconds least = std::max(compute, gpu.least_move_time(moved, warm ? cached : Bytes(0)));
     const double keys = a.window > 0 ? std::min(a.context, kMostWindows * q(a.window)) : a.context;
     const double kv_heads = quick_log2(a.kv_heads);
@@ -296,26 +249,6 @@ class DecodeFamily : public KernelFamily {
   Seconds fill_and_drain() const override { return kSetup; }
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(8); }
-
-  std::vector<std::string> tables() const override { return {"attention_decode"}; }
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    if (is_fallback(row, false)) return false;
-    DecodeAttention a;
-    a.batch = row.integer(row.column("batch"));
-    a.heads = static_cast<int>(row.integer(row.column("heads")));
-    a.kv_heads = static_cast<int>(row.integer(row.column("kv_heads")));
-    a.head_dim = a.value_dim = static_cast<int>(row.integer(row.column("head_dim")));
-    a.window = row.integer(row.column("window"));
-    a.context = row.number(row.column("kv_len"));
-    a.dtype = read_dtype(row.text(row.column("attn_dtype")));
-    a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
-    s.op = a;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
-    s.shape = hash_text(fmt::format("{} {} {} {} {} {}", a.batch, a.heads, a.kv_heads, a.head_dim,
-                                    a.window, a.context));
-    return true;
-  }
 
  private:
   std::vector<KernelClass> classes_;

@@ -15,7 +15,7 @@ namespace orrery {
 namespace {
 
 // Square tiles of the fp32 kernels of cuBLAS and rocBLAS (ampere_sgemm_128x128, _64x64, _32x32 in
-// the tables of data/training) and what a smaller one costs.
+// NeuSight's tables, docs/data.md), and the relative cost of a result of a smaller tile.
 struct Tile {
   double m, n, penalty;
 };
@@ -27,7 +27,7 @@ class BatchedGemmFamily : public KernelFamily {
   BatchedGemmFamily() { classes_[0].sources = {{"fp32"}}; }
 
   std::string_view name() const override { return "batched_gemm"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kBatchedFp32Product); }
+  KernelKinds kinds() const override { return kinds_of<Gemm>(Gemm::Kernel::kBatchedFp32); }
 
   std::vector<std::vector<double>> axes() const override {
     const std::vector<double> size = {1, 4, 5, 6, 7, 8, 9, 10, 11};
@@ -59,9 +59,6 @@ class BatchedGemmFamily : public KernelFamily {
 
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(5); }
-
-  std::vector<std::string> tables() const override { return {}; }  // eager_fit.h
-  bool read(const CsvReader&, std::string_view, KernelSample&) const override { return false; }
 
  private:
   static constexpr Seconds kSetup = microseconds(3);

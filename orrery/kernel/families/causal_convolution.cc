@@ -6,10 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "orrery/base/quick_math.h"
-#include "orrery/base/random.h"
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
@@ -27,7 +24,7 @@ class CausalConvolutionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "causal_convolution"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kConvolution); }
+  KernelKinds kinds() const override { return kinds_of<CausalConvolution>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 2, 3, 4, 5, 6, 7, 8, 10}, {0, 2, 4, 6, 8, 10, 12, 13, 15}, {8, 10, 11, 12, 13, 14}};
   }
@@ -52,37 +49,10 @@ class CausalConvolutionFamily : public KernelFamily {
     return p;
   }
 
-  // 0.65 to 0.75 of the bandwidth with SGLang and vLLM on Hopper and Blackwell (data/kernels).
+  // 0.65 to 0.75 of the bandwidth with SGLang and vLLM on Hopper and Blackwell (kernel tables,
+  // docs/data.md).
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.45; }
   Seconds analytical_floor() const override { return microseconds(3); }
-
-  std::vector<std::string> tables() const override { return {"linear_attention"}; }
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    const std::string_view source = row.text(row.column("kernel_source")),
-                           phase = row.text(row.column("phase"));
-    if (!source.starts_with("causal_conv1d") || (phase != "context" && phase != "generation"))
-      return false;  // `verify`: several tokens of a draft, another kernel
-    CausalConvolution c;
-    c.decode = phase == "generation";
-    const std::string_view table = row.text(row.column("table"));
-    c.mixer = table == "mamba2" ? LinearAttentionCore::Kind::kMamba2
-              : table == "kda"  ? LinearAttentionCore::Kind::kKimiDelta
-                                : LinearAttentionCore::Kind::kGatedDeltaNet;
-    c.batch = row.integer(row.column("batch"));
-    c.new_tokens = c.decode ? 1 : row.integer(row.column("seq"));
-    c.window = static_cast<int>(row.integer(row.column("d_conv")));
-    const double values = row.number(row.column("v_heads")) * row.number(row.column("v_dim"));
-    const double keys = table == "mamba2"
-                            ? row.number(row.column("n_groups")) * row.number(row.column("d_state"))
-                            : row.number(row.column("k_heads")) * row.number(row.column("k_dim"));
-    c.channels = static_cast<std::int64_t>(2 * keys + values);
-    if (is_disturbed(row, static_cast<double>(c.batch * c.new_tokens * c.channels))) return false;
-    s.op = c;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
-    s.shape = hash_text(fmt::format("{} {} {}", c.decode, c.batch, c.channels));
-    return true;
-  }
 
  private:
   static constexpr Seconds kSetup = microseconds(1);

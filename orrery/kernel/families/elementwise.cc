@@ -10,13 +10,12 @@
 #include <cmath>
 
 #include "orrery/kernel/families/families.h"
-#include "orrery/kernel/families/sweep_rows.h"
 
 namespace orrery {
 namespace {
 
 // A sampler is several small kernels before and after the pass over the logits: 12 us (RTX PRO
-// 6000) to 25 us (RTX 4090) for one sequence in vLLM 0.19 (data/layers).
+// 6000) to 25 us (RTX 4090) for one sequence in vLLM 0.19 (measured layers, docs/data.md).
 constexpr Seconds kSamplerKernels = microseconds(10);
 
 class ElementwiseFamily : public KernelFamily {
@@ -30,8 +29,7 @@ class ElementwiseFamily : public KernelFamily {
 
   std::string_view name() const override { return "elementwise"; }
   KernelKinds kinds() const override {
-    return kinds_of(KernelKind::kElementwise, KernelKind::kQuantisation, KernelKind::kEmbedding,
-                    KernelKind::kOptimizerStep);
+    return kinds_of<Elementwise>() | kinds_of<Embedding>() | kinds_of<OptimizerStep>();
   }
   std::vector<std::vector<double>> axes() const override { return {{0, 1}}; }
   std::span<const KernelClass> classes() const override { return classes_; }
@@ -58,25 +56,6 @@ class ElementwiseFamily : public KernelFamily {
   }
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(3); }
-
-  std::vector<std::string> tables() const override {
-    return {"elementwise", "elementwise_backward", "optimizer"};
-  }
-  bool of_sweeps() const override { return true; }
-  bool read(const CsvReader& row, std::string_view table, KernelSample& s) const override {
-    const std::optional<Op> op = sweep_op(row, table);
-    if (!op) return false;
-    // What eager PyTorch computes in several kernels tells nothing of an engine's one
-    // (row_kernels.cc).
-    if (const auto* e = std::get_if<Elementwise>(&*op);
-        e && (e->kind == Elementwise::Kind::kActivation || e->kind == Elementwise::Kind::kRotary))
-      return false;
-    s.op = *op;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
-    s.shape = sweep_shape(row, table);
-    return true;
-  }
 
  private:
   std::array<KernelClass, 4> classes_;

@@ -7,10 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "orrery/base/quick_math.h"
-#include "orrery/base/random.h"
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
@@ -28,7 +25,9 @@ class EncoderAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "attention_encoder"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kEncoderAttention); }
+  KernelKinds kinds() const override {
+    return kinds_of<PrefillAttention>(PrefillAttention::Kernel::kEncoder);
+  }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}};
   }
@@ -64,21 +63,6 @@ class EncoderAttentionFamily : public KernelFamily {
   // As prefill (attention.cc).
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 2.0; }
   Seconds analytical_floor() const override { return microseconds(7); }
-
-  std::vector<std::string> tables() const override { return {"attention_encoder"}; }
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    PrefillAttention a;
-    a.causal = false;
-    a.batch = row.integer(row.column("batch"));
-    a.heads = a.kv_heads = static_cast<int>(row.integer(row.column("heads")));
-    a.head_dim = a.value_dim = static_cast<int>(row.integer(row.column("head_dim")));
-    a.new_tokens = row.integer(row.column("isl"));
-    s.op = a;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
-    s.shape = hash_text(fmt::format("{} {} {}", a.heads, a.head_dim, a.batch));
-    return true;
-  }
 
  private:
   static constexpr Seconds kSetup = microseconds(2);

@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include "orrery/base/random.h"
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
@@ -29,7 +28,7 @@ class GemmGradientFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "gemm_gradient"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kProductGradient); }
+  KernelKinds kinds() const override { return kinds_of<Gemm>(Gemm::Kernel::kGradient); }
   std::vector<std::vector<double>> axes() const override {
     const std::vector<double> size = {8, 9, 10, 11, 12, 13, 14, 15};
     return {size, size, size};
@@ -57,27 +56,6 @@ class GemmGradientFamily : public KernelFamily {
   }
   Seconds analytical_floor() const override { return gemm_family().analytical_floor(); }
 
-  std::vector<std::string> tables() const override { return {"gemm_backward"}; }
-  bool of_sweeps() const override { return true; }
-  bool read(const CsvReader& row, std::string_view table, KernelSample& s) const override {
-    // The forward product's sizes.
-    if (!gemm_family().read(row, table, s)) return false;
-    const auto forward = std::get<Gemm>(s.op);
-    const int column = row.column("gradient");
-    const std::string_view gradient = row.text(column);
-    if (gradient == "input") {
-      s.op = gradients(forward).first;
-    } else if (gradient == "weight") {
-      s.op = gradients(forward).second;
-    } else {
-      row.fail(column, fmt::format("expected input or weight, got '{}'", gradient));
-    }
-    const int index = class_of(s.op);
-    if (index < 0) return false;
-    s.kernel_class = classes_[static_cast<std::size_t>(index)].sources.front().name;
-    return true;
-  }
-
  private:
   std::array<KernelClass, 4> classes_;
 };
@@ -96,7 +74,7 @@ class AttentionBackwardFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "attention_backward"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kAttentionBackward); }
+  KernelKinds kinds() const override { return kinds_of<AttentionBackward>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{8, 9, 10, 11, 12, 13, 14}, {3, 4, 5, 6, 7, 8, 9, 10}, {0, 1, 2, 3}};
   }
@@ -126,15 +104,6 @@ class AttentionBackwardFamily : public KernelFamily {
   // FlashAttention-2's backward pass on A100: 0.5 to 0.6 of the peak (Dao 2023).
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 2; }
   Seconds analytical_floor() const override { return microseconds(10); }
-
-  std::vector<std::string> tables() const override { return {"attention_backward"}; }
-  bool of_sweeps() const override { return true; }
-  bool read(const CsvReader& row, std::string_view table, KernelSample& s) const override {
-    if (!prefill_attention_family().read(row, table, s)) return false;
-    s.op = AttentionBackward{std::get<PrefillAttention>(s.op)};
-    s.kernel_class = class_name(static_cast<std::size_t>(class_of(s.op)));
-    return true;
-  }
 
  private:
   static constexpr Seconds kSetup = microseconds(5);

@@ -1,25 +1,24 @@
 // Recurrent token mixers between the projections: the short convolution and the delta rule, gated
-// (GDN) or with a gate a channel (Kimi, KDA).
+// (GDN) or with a gate per channel (Kimi Delta Attention, KDA).
 //
-// The tables time the two kernels in rows of their own. The delta rule is what the surface is
-// fitted on; the convolution is memory-bound and added by physics (KernelPoint::rest): it moves its
-// channels in and out at kConvolutionShare of the bandwidth (0.65 to 0.75 measured with SGLang and
-// vLLM, Hopper and Blackwell).
+// The tables time the two kernels in rows of their own. The surface is fitted on the delta rule.
+// The convolution is memory-bound and added by physics (KernelPoint::rest): it moves its channels
+// in and out at kConvolutionShare of the bandwidth (0.65 to 0.75 measured with SGLang and vLLM,
+// Hopper and Blackwell).
 //
 // base = compute + memory of the delta rule. Decode streams the state. Prefill walks a sequence in
-// chunks, sequences and heads in parallel, in products too small for a faster tensor core to make
-// faster: its compute goes by units and clock, kFlopsPerClock each (TensorRT-LLM: 260 on H100, 237
-// on H200, 239 on B200, beside about one and a half times the memory's time; vLLM's kernel five
-// times as many). The surface holds what parallelism is lost. Coordinates: log2 of heads, of
-// sequences, of new tokens. Mamba-2 is another family (state_space.cc).
+// chunks, with sequences and heads in parallel. Its products are too small for a faster tensor core
+// to speed them up, so its compute goes by units and clock, at kFlopsPerClock each. TensorRT-LLM
+// reaches 260 on H100, 237 on H200 and 239 on B200, in addition to about 1.5 times the time of the
+// memory; vLLM's kernel reaches five times that rate. The surface holds the loss of parallelism.
+//
+// Coordinates: log2 of key heads, of value heads, of sequences, of new tokens. Mamba-2 is another
+// family (state_space.cc).
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "orrery/base/quick_math.h"
-#include "orrery/base/random.h"
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
@@ -40,7 +39,9 @@ class LinearAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "linear_attention"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kLinearAttention); }
+  KernelKinds kinds() const override {
+    return kinds_of<LinearAttentionCore>(LinearAttentionCore::Kernel::kDeltaRule);
+  }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4},
@@ -82,35 +83,6 @@ class LinearAttentionFamily : public KernelFamily {
   }
   Seconds analytical_floor() const override { return microseconds(6); }
 
-  std::vector<std::string> tables() const override { return {"linear_attention"}; }
-
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    // Speculative verification has no op; the Mamba-2 table holds the convolution alone.
-    const std::string_view phase = row.text(row.column("phase")),
-                           table = row.text(row.column("table"));
-    if (table == "mamba2" || (phase != "context" && phase != "generation")) return false;
-    if (row.text(row.column("kernel_source")).starts_with("causal_conv1d"))
-      return false;  // causal_convolution.cc
-    LinearAttentionCore a;
-    if (table == "kda") a.kind = LinearAttentionCore::Kind::kKimiDelta;
-    a.decode = phase == "generation";
-    a.batch = row.integer(row.column("batch"));
-    a.new_tokens = a.decode ? 1 : row.integer(row.column("seq"));
-    a.k_heads = static_cast<int>(row.number(row.column("k_heads")));
-    a.k_dim = static_cast<int>(row.number(row.column("k_dim")));
-    a.v_heads = static_cast<int>(row.number(row.column("v_heads")));
-    a.v_dim = static_cast<int>(row.number(row.column("v_dim")));
-    a.conv = static_cast<int>(row.integer(row.column("d_conv")));
-    const double channels = 2.0 * a.k_heads * a.k_dim + 1.0 * a.v_heads * a.v_dim;
-    if (is_disturbed(row, static_cast<double>(a.batch * a.new_tokens) * channels)) return false;
-    s.framework = row.text(row.column("framework"));
-    s.op = a;
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
-    s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", a.decode, a.batch, a.new_tokens,
-                                    a.k_heads, a.k_dim, a.v_heads, a.v_dim));
-    return true;
-  }
-
  private:
   static Seconds walk(const LinearAttentionCore& a, const KernelGpu& gpu) {
     const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
@@ -118,22 +90,12 @@ class LinearAttentionFamily : public KernelFamily {
     const FlopsPerSecond rate =
         clock ? FlopsPerSecond(kFlopsPerClock * gpu.compute_units * clock->value())
               : peak * kOfPeak;
-    return flops(a) / std::min(peak, rate);
+    return a.flop_count() / std::min(peak, rate);
   }
   std::array<KernelClass, 4> classes_;
 };
 
 }  // namespace
-
-// SGLang 0.5.14's prefill on H200, from 128 MiB of values: its convolution takes two to four times
-// as long as vLLM's same kernel there, and three times as long as its own on H100; on H100 and B200
-// both frameworks agree within 10 % at every size. The delta rule shows the same. Memory shared
-// with another process, or throttled: nothing that a user's H200 would repeat.
-bool is_disturbed(const CsvReader& row, double values) {
-  return values >= 0x1p26 && row.text(row.column("system")) == "h200_sxm" &&
-         row.text(row.column("framework")) == "sglang" &&
-         row.text(row.column("version")) == "0.5.14" && row.text(row.column("phase")) == "context";
-}
 
 const KernelFamily& linear_attention_family() {
   static const LinearAttentionFamily family;

@@ -8,10 +8,7 @@
 #include <array>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "orrery/base/quick_math.h"
-#include "orrery/base/random.h"
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
@@ -41,7 +38,7 @@ class LatentCoreFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "mla"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kLatentAttention); }
+  KernelKinds kinds() const override { return kinds_of<LatentAttentionCore>(); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 5, 6, 7},
@@ -78,33 +75,6 @@ class LatentCoreFamily : public KernelFamily {
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(12); }  // 10 to 17 us measured
 
-  std::vector<std::string> tables() const override { return {"mla_kernel"}; }
-
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    s.framework = row.text(row.column("framework"));
-    // vLLM: a host floor of 130 to 310 us in every row. The `wideep` tables time projections as
-    // well.
-    const std::string_view table = row.text(row.column("table"));
-    if (s.framework == "vllm" || (table != "generation_mla" && table != "context_mla"))
-      return false;
-    const std::optional<Dtype> dtype = parse_dtype(row.text(row.column("mla_dtype")));
-    const std::optional<Dtype> kv = parse_dtype(row.text(row.column("kv_dtype")));
-    if (!dtype || !kv) return false;
-    LatentAttentionCore a;
-    a.decode = row.text(row.column("phase")) == "decode";
-    a.batch = row.integer(row.column("batch"));
-    a.new_tokens = row.integer(row.column("isl"));
-    a.context = static_cast<double>(a.new_tokens + row.integer(row.column("past")));
-    a.heads = static_cast<int>(row.integer(row.column("heads")));
-    a.dtype = *dtype;
-    a.kv_dtype = *kv;
-    s.op = a;
-    s.kernel_class = kCoreClasses[core_class(a)];
-    s.shape = hash_text(
-        fmt::format("{} {} {} {} {}", a.decode, a.batch, a.heads, a.new_tokens, a.context));
-    return true;
-  }
-
  private:
   std::array<KernelClass, kCoreClasses.size()> classes_;
 };
@@ -120,16 +90,13 @@ class AbsorbedProductFamily : public KernelFamily {
 
   std::string_view name() const override { return "mla_bmm"; }
   KernelKinds kinds() const override {
-    return kinds_of(KernelKind::kBatchedProduct, KernelKind::kBatchedFp32Product);
+    return kinds_of<Gemm>(Gemm::Kernel::kBatched, Gemm::Kernel::kBatchedFp32);
   }
 
   std::vector<std::vector<double>> axes() const override {
     return {{7, 9}, {0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}};
   }
 
-  std::vector<AxisSmoothness> smoothness() const override {
-    return {{0.002, 0.1, 0}, {0.002, 0.1, 0}, {0.002, 0.1, 0}};
-  }
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override { return arithmetic(op) == Dtype::kFp8 ? 1 : 0; }
 
@@ -153,25 +120,6 @@ class AbsorbedProductFamily : public KernelFamily {
 
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.5; }
   Seconds analytical_floor() const override { return microseconds(3); }
-
-  std::vector<std::string> tables() const override { return {"mla_bmm"}; }
-
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    const std::string_view dtype = row.text(row.column("dtype")), op = row.text(row.column("op"));
-    // A product that dequantises an fp8 weight to bf16 on every call: not what a served model does.
-    if (row.text(row.column("kernel_source")) == "trtllm_bmm_out_dequant_bf16") return false;
-    Gemm g;
-    g.m = row.integer(row.column("tokens"));
-    g.batch = row.integer(row.column("heads"));
-    g.n = op == "mla_gen_pre" ? 512 : 128;  // query to latent, latent to value (DeepSeek V2, V3)
-    g.k = op == "mla_gen_pre" ? 128 : 512;
-    g.format = dtype == "fp8" ? Format::kFp8 : Format::kBf16;
-    s.framework = row.text(row.column("framework"));
-    s.op = g;
-    s.kernel_class = kProductClasses[dtype == "fp8" ? 1 : 0];
-    s.shape = hash_text(fmt::format("{} {} {}", op, g.batch, g.m));
-    return true;
-  }
 
  private:
   static constexpr double kTile = 64;

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "orrery/base/quick_math.h"
-#include "orrery/base/random.h"
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
@@ -64,7 +63,7 @@ class LatentModuleFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "mla_module"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kLatentModule); }
+  KernelKinds kinds() const override { return kinds_of<MlaModule>(); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{0, 1, 2, 3, 4, 5, 6, 7},
@@ -100,43 +99,6 @@ class LatentModuleFamily : public KernelFamily {
 
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(25); }  // 25 to 50 us measured
-
-  std::vector<std::string> tables() const override { return {"mla_module"}; }
-
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    // Of the models, all of one shape, the one that the newest versions measured: the others' rows
-    // are older versions' kernels. One of them serves other GPUs: vLLM 0.24 on B200 takes half
-    // (small calls) to four fifths of the time of vLLM 0.22 there, which no other GPU shows (0.22
-    // and 0.24 take the same on H200, 0.24 on B300 the same as 0.22 on B200): its sweep fused what
-    // the others ran as separate kernels.
-    const std::string_view model = row.text(row.column("model"));
-    const bool newest = model == "deepseek-ai/DeepSeek-V3";
-    const bool for_others = model == "nvidia/DeepSeek-V3.1-NVFP4" &&
-                            row.text(row.column("system")) == "b200_sxm" &&
-                            row.text(row.column("framework")) == "vllm";
-    if (!newest && !for_others) return false;
-    const std::optional<Dtype> dtype = parse_dtype(row.text(row.column("mla_dtype")));
-    const std::optional<Dtype> kv = parse_dtype(row.text(row.column("kv_dtype")));
-    const std::optional<Format> format = parse_format(row.text(row.column("gemm_type")));
-    if (!dtype || !kv || !format) return false;
-    MlaModule m;
-    m.format = *format;
-    LatentAttentionCore& a = m.core;
-    a.decode = row.text(row.column("phase")) == "decode";
-    a.batch = row.integer(row.column("batch"));
-    a.new_tokens = row.integer(row.column("isl"));
-    a.context = static_cast<double>(a.new_tokens + row.integer(row.column("past")));
-    a.heads = static_cast<int>(row.integer(row.column("heads")));
-    a.dtype = *dtype;
-    a.kv_dtype = *kv;
-    s.framework = row.text(row.column("framework"));
-    s.op = m;
-    s.kernel_class = classes_[class_index(m)].sources.front().name;
-    if (for_others) s.kernel_class += kForOthers;
-    s.shape = hash_text(
-        fmt::format("{} {} {} {} {}", a.decode, a.batch, a.heads, a.new_tokens, a.context));
-    return true;
-  }
 
  private:
   std::array<KernelClass, 18> classes_;

@@ -14,17 +14,16 @@
 #include <fmt/format.h>
 
 #include "orrery/base/quick_math.h"
-#include "orrery/base/random.h"
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
 namespace {
 
-// Work besides the expert products, per element of a row of the model width: of every token of the
-// group (routing, quantisation, the zeroed output) and of every pair of token and expert on the
-// rank (gather, quantisation, scatter, weighted sum); and what each of the half-dozen kernels of a
-// layer takes to fill the GPU. Rounded from a search for the least error on rows left out (H100,
-// B200; all frameworks); the surface holds the rest.
+// Bytes moved besides the expert products, per element of a row of the model width: for every token
+// of the group (routing, quantisation, the zeroed output) and of every pair of token and expert on
+// the rank (gather, quantisation, scatter, weighted sum); and what each of the half-dozen kernels
+// of a layer takes to fill the GPU. Rounded from a search for the least error on rows left out
+// (H100, B200; all frameworks); the surface holds the rest.
 constexpr double kTokenBytes = 16, kSlotBytes = 32;
 constexpr Seconds kSetup = microseconds(4);
 
@@ -108,42 +107,6 @@ std::vector<KernelClass> make_classes() {
   return all;
 }
 
-// Models whose experts have no gate (Nemotron: squared ReLU), told by the shapes that the tables
-// hold. Their rows reach 1.2 to 1.4 times the bandwidth of the data sheet if a third matrix is
-// counted.
-bool is_gated(int hidden, int intermediate, int top_k) {
-  return top_k != 22 && !(hidden == 2688 && intermediate == 1856);
-}
-
-// Rows that no sound kernel gives, found by the share of the bandwidth that reading the active
-// experts' weights once reaches at 1 to 6 tokens an expert (sound rows: 0.5 to 0.95).
-bool is_unsound(std::string_view system, std::string_view framework, std::string_view source,
-                std::string_view dtype, const MoeExperts& m) {
-  const bool hopper = system == "h100_sxm" || system == "h200_sxm";
-  const bool blackwell = system == "b200_sxm" || system == "b300_sxm";
-  if (framework == "vllm") {
-    // 0.11 to 0.20 on every shape: not the kernel that the engine runs.
-    if (hopper && dtype == "fp8") return true;
-    // Above 1.3: group-limited routing (DeepSeek V3) of the tables' logits visits half of the
-    // experts.
-    if (m.hidden == 7168 && m.experts == 256) return true;
-  }
-  if (framework == "sglang") {
-    if (source == "sglang_flashinfer_cutlass_moe") return true;  // 0.13 to 0.20
-    // A fallback for some models, which no size of the op tells; the class is TRT-LLM's kernel.
-    if (blackwell && source == "sglang_fused_moe_triton") return true;
-  }
-  if (framework == "trtllm") {
-    if (source == "moe_torch_flow_min_latency") return true;  // up to 2.0: does not do all the work
-    if (blackwell && dtype == "w4a16_mxfp4")
-      return true;  // 0.16 to 0.18; 140 % above served models
-    // An untuned fallback: 0.12 to 0.20, where its neighbours reach 0.85.
-    if (hopper && m.hidden == 5120 && m.experts == 16 && dtype != "fp8_block") return true;
-    if (hopper && m.hidden == 4096 && m.experts == 512 && dtype == "fp8") return true;
-  }
-  return false;
-}
-
 // The experts of one model; never 0.
 std::uint64_t series_key(const MoeExperts& m) {
   std::uint64_t key = 0;
@@ -155,9 +118,7 @@ std::uint64_t series_key(const MoeExperts& m) {
 class MoeFamily : public KernelFamily {
  public:
   std::string_view name() const override { return "moe"; }
-  KernelKinds kinds() const override {
-    return kinds_of(KernelKind::kExperts, KernelKind::kDispatchedExperts);
-  }
+  KernelKinds kinds() const override { return kinds_of<MoeExperts>(); }
 
   std::vector<std::vector<double>> axes() const override {
     return {{-6, -3, -1, 0, 1, 2, 3, 5, 6.5, 8, 12},
@@ -172,9 +133,6 @@ class MoeFamily : public KernelFamily {
             {0, 1, 2, 3, 4, 5, 6, 7, 8},
             log2_of({1,   2,   4,    8,    16,   32,   64,   128,  192,   256,   384,
                      512, 768, 1024, 1536, 2048, 3072, 4096, 8192, 16384, 32768, 65536})};
-  }
-  std::vector<AxisSmoothness> series_smoothness() const override {
-    return {{0.003, 0.01, 0.03}, {0.003, 0.01, 0.03}, {0.003, 0.01, 0.03}};
   }
 
   std::span<const KernelClass> classes() const override { return classes_; }
@@ -210,41 +168,6 @@ class MoeFamily : public KernelFamily {
   // tables); base already adds the two.
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.3; }
   Seconds analytical_floor() const override { return microseconds(15); }  // 15 to 27 us measured
-
-  std::vector<std::string> tables() const override { return {"moe"}; }
-
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    const std::string_view dtype = row.text(row.column("dtype"));
-    const std::string_view loads = row.text(row.column("distribution"));
-    const std::optional<Format> format = parse_format(dtype);
-    if (!format) return false;
-    MoeExperts m;
-    if (loads == "power_law_1.01")
-      m.skew = 1.01;
-    else if (loads == "power_law_1.2")
-      m.skew = 1.2;
-    else if (loads != "balanced")
-      return false;
-    m.tokens = row.integer(row.column("tokens"));
-    m.hidden = static_cast<int>(row.integer(row.column("hidden")));
-    m.intermediate = static_cast<int>(row.integer(row.column("inter")));
-    m.top_k = static_cast<int>(row.integer(row.column("topk")));
-    m.experts = static_cast<int>(row.integer(row.column("experts")));
-    m.tp = static_cast<int>(row.integer(row.column("tp")));
-    m.ep = static_cast<int>(row.integer(row.column("ep")));
-    m.format = *format;
-    m.gated = is_gated(m.hidden, m.intermediate, m.top_k);
-    s.framework = row.text(row.column("framework"));
-    if (is_unsound(row.text(row.column("system")), s.framework,
-                   row.text(row.column("kernel_source")), dtype, m)) {
-      return false;
-    }
-    s.op = m;
-    s.kernel_class = classes_[class_index(m)].sources.front().name;
-    s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", m.hidden, m.intermediate, m.top_k,
-                                    m.experts, m.tp, m.ep, m.tokens));
-    return true;
-  }
 
  private:
   std::vector<KernelClass> classes_ = make_classes();

@@ -6,10 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "orrery/base/quick_math.h"
-#include "orrery/base/random.h"
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
@@ -20,7 +17,9 @@ class QuantiseFamily : public KernelFamily {
   QuantiseFamily() { classes_[0].sources = {{"fp8_static"}}; }
 
   std::string_view name() const override { return "quantise"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kQuantisation); }
+  KernelKinds kinds() const override {
+    return kinds_of<Elementwise>(Elementwise::Kernel::kQuantise);
+  }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 3, 6, 8, 10, 11, 12, 13, 14, 15, 16, 17}, {5, 7, 9, 10, 11, 12, 13, 14, 16}};
   }
@@ -39,23 +38,6 @@ class QuantiseFamily : public KernelFamily {
   }
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(3); }
-
-  std::vector<std::string> tables() const override { return {"quantize"}; }
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    if (row.text(row.column("op")) != "scale_matrix") return false;
-    Elementwise e;
-    e.kind = Elementwise::Kind::kQuantise;
-    e.rows = row.integer(row.column("m"));
-    e.width = row.integer(row.column("k"));
-    const double elements = static_cast<double>(e.rows) * static_cast<double>(e.width);
-    e.read = elements * bytes_per_element(Dtype::kBf16);
-    e.written = elements * bytes_per_element(Dtype::kFp8);
-    s.op = e;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[0].sources.front().name;
-    s.shape = hash_text(fmt::format("{} {}", e.rows, e.width));
-    return true;
-  }
 
  private:
   static constexpr Seconds kSetup = microseconds(1);

@@ -12,7 +12,6 @@
 
 #include "orrery/base/quick_math.h"
 #include "orrery/kernel/families/families.h"
-#include "orrery/kernel/families/sweep_rows.h"
 
 namespace orrery {
 namespace {
@@ -31,9 +30,7 @@ class RowKernelFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "row_kernels"; }
-  KernelKinds kinds() const override {
-    return kinds_of(KernelKind::kElementwise, KernelKind::kQuantisation);
-  }
+  KernelKinds kinds() const override { return kinds_of<Elementwise>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 6, 8, 10, 12, 14, 17, 20}, {0, 4, 6, 8, 9, 10, 11, 12, 13, 14}};
   }
@@ -47,7 +44,8 @@ class RowKernelFamily : public KernelFamily {
       case Elementwise::Kind::kAddNorm:
         return e.gradient ? 6 : 2;
       case Elementwise::Kind::kActivation:
-        // A gate is read beside what it gates; the gradient reads the result's as well.
+        // A gate is read with the values that it scales; the gradient also reads that of the
+        // result.
         if (e.gradient) return e.written > e.read * 0.6 ? 7 : 0;
         return e.read > e.written * 1.5 ? 3 : 0;
       case Elementwise::Kind::kRotary:
@@ -70,24 +68,9 @@ class RowKernelFamily : public KernelFamily {
   }
 
   // V100, A100: 0.88 to 0.93 of the bandwidth; Pascal, T4 and AMD: 0.72 to 0.79
-  // (data/training/neusight_kernels).
+  // (NeuSight's tables, docs/data.md).
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.2; }
   Seconds analytical_floor() const override { return microseconds(5); }
-
-  // Of a sweep; eager_fit.h reads NeuSight's.
-  std::vector<std::string> tables() const override {
-    return {"elementwise", "elementwise_backward"};
-  }
-  bool of_sweeps() const override { return true; }
-  bool read(const CsvReader& row, std::string_view table, KernelSample& s) const override {
-    const std::optional<Op> op = sweep_op(row, table);
-    if (!op || !std::holds_alternative<Elementwise>(*op)) return false;
-    s.op = *op;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
-    s.shape = sweep_shape(row, table);
-    return true;
-  }
 
  private:
   static constexpr Seconds kSetup = microseconds(1);

@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "orrery/base/quick_math.h"
-#include "orrery/base/random.h"
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
@@ -76,7 +75,7 @@ class SparseAttentionFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "sparse_attention"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kSparseAttention); }
+  KernelKinds kinds() const override { return kinds_of<SparseAttentionBlock>(); }
   std::vector<std::vector<double>> axes() const override {
     return {{0, 4, 8, 10, 12, 13, 14, 16},
             {0, 9, 11, 13, 14, 16, 18, 20},
@@ -104,70 +103,6 @@ class SparseAttentionFamily : public KernelFamily {
 
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 2.5; }
   Seconds analytical_floor() const override { return microseconds(60); }
-
-  std::vector<std::string> tables() const override { return {"sparse_attention_module"}; }
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    const std::string_view source = row.text(row.column("kernel_source"));
-    // Kernels of older versions, and a backend that is chosen by hand beside the default.
-    if (source == "dsa_nsa" || source == "FLASHINFER_MLA_SPARSE") return false;
-    const std::string_view table = row.text(row.column("table")),
-                           model = row.text(row.column("model"));
-    // TensorRT-LLM's MSA prefill waits for the host (3.6 ms a call and more a sequence on
-    // Blackwell) or runs a reference implementation (Hopper).
-    if (table == "msa_context_module" && row.text(row.column("framework")) == "trtllm")
-      return false;
-    Block b;
-    if (table.starts_with("dsa")) {
-      const bool reuse = source.find("skip_indexer") != std::string_view::npos;
-      b.kind = reuse ? Block::Kind::kDsaReuse : Block::Kind::kDsa;
-      if (model.find("GLM") != std::string_view::npos) {
-        b.hidden = 6144;
-        b.q_rank = 2048;
-        b.head_dim = b.value_dim = 256;
-        b.index_heads = 32;
-      }
-      if (reuse) b.index_heads = 0;
-    } else if (table.starts_with("dsv4")) {
-      // Inferred: one latent of 512 a token, queries and outputs of that width.
-      const bool flash = model.find("Flash") != std::string_view::npos;
-      b.kind = table.find("csa") != std::string_view::npos ? Block::Kind::kCsa : Block::Kind::kHca;
-      b.hidden = flash ? 4096 : 7168;
-      b.q_rank = flash ? 1024 : 1536;
-      b.head_dim = b.value_dim = b.entry = 512;
-      b.compress = static_cast<int>(row.number(row.column("compress_ratio")));
-      b.top_k = flash ? 512 : 1024;
-      if (b.kind == Block::Kind::kHca) {
-        b.top_k = 1 << 30;
-        b.index_heads = 0;
-      }
-    } else {
-      // Inferred: grouped queries of 16 heads, 16 blocks of 128 keys.
-      b.kind = Block::Kind::kMsa;
-      b.hidden = 6144;
-      b.q_rank = 0;
-      b.head_dim = b.value_dim = 128;
-      b.index_heads = 4;
-    }
-    b.decode = row.text(row.column("phase")) == "decode";
-    b.batch = row.integer(row.column("batch"));
-    b.new_tokens = row.integer(row.column("isl"));
-    b.past = row.integer(row.column("past"));
-    b.heads = static_cast<int>(row.integer(row.column("heads")));
-    if (b.kind == Block::Kind::kMsa) b.entry = 2 * 128 * std::max(1, b.heads / 16);
-    // SGLang chooses by the context; the other one is measured beyond that.
-    const bool dense_kernel = source.find("dense_mha") != std::string_view::npos;
-    if (source.starts_with("sglang_dsa") && !b.decode && dense_kernel != is_dense(b)) return false;
-    const std::string_view gemm = row.text(row.column("gemm_type"));
-    b.format = gemm == "nvfp4"       ? Format::kNvfp4
-               : gemm == "fp8_block" ? Format::kFp8Block
-                                     : Format::kBf16;
-    b.kv_dtype = row.text(row.column("kv_dtype")).starts_with("fp8") ? Dtype::kFp8 : Dtype::kBf16;
-    s.op = b;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = key_of(b).name();
-    s.shape = hash_text(fmt::format("{} {} {}", b.heads, b.batch, b.hidden));
-    return true;
-  }
 
  private:
   static constexpr Seconds kSetup = microseconds(20);

@@ -15,9 +15,9 @@
 // and head) and its memory. Decode is one kernel that reads and writes the state. The convolution
 // is an op of its own.
 //
-// Check: decode of Nemotron-Nano-12B on H100 (data/energy, vLLM) grows by 0.136 ms a sequence; the
-// state of its 28 layers in fp32, read and written at 0.8 of the bandwidth, takes 0.109 ms of that,
-// the keys of its attention layers the rest.
+// Check: decode of Nemotron-Nano-12B on H100 (vLLM; energy tables, docs/data.md) grows by 0.136 ms
+// a sequence; the state of its 28 layers in fp32, read and written at 0.8 of the bandwidth, takes
+// 0.109 ms of that, the keys of its attention layers the rest.
 #include <algorithm>
 #include <cmath>
 
@@ -26,18 +26,20 @@
 namespace orrery {
 namespace {
 
-// Of the peak: products of at most 64 to 128 a side with exponentials between. An assumption; for
-// comparison FlashAttention 2, of larger products, reaches 0.35 to 0.6 (Dao 2023).
+// Share of the peak of products of at most 64 to 128 a side with exponentials between. An
+// assumption; for comparison FlashAttention 2, of larger products, reaches 0.35 to 0.6 (Dao 2023).
 constexpr double kTensorShare = 0.3;
 constexpr Seconds kStart = microseconds(2);   // of one kernel in a graph
 constexpr Seconds kPass = microseconds(0.5);  // a state from one chunk to the next: a round trip
-constexpr double kSetupKernels = 4;           // beside the first, whose start is the floor
+constexpr double kSetupKernels = 4;           // without the first, whose start is the floor
 constexpr Bytes kFp32{4};
 
 class StateSpaceFamily : public KernelFamily {
  public:
   std::string_view name() const override { return "state_space"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kStateSpace); }
+  KernelKinds kinds() const override {
+    return kinds_of<LinearAttentionCore>(LinearAttentionCore::Kernel::kStateSpace);
+  }
   std::vector<std::vector<double>> axes() const override { return {{0}}; }
   std::span<const KernelClass> classes() const override { return {}; }
   int class_of(const Op&) const override { return -1; }
@@ -56,12 +58,10 @@ class StateSpaceFamily : public KernelFamily {
     return p;
   }
 
-  // Kernels that stream reach 0.77 to 0.88 of the bandwidth (data/kernels).
+  // Kernels that stream reach 0.77 to 0.88 of the bandwidth (docs/reference/kernels.md, section
+  // Portable efficiency).
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.25; }
   Seconds analytical_floor() const override { return kStart; }
-
-  std::vector<std::string> tables() const override { return {}; }
-  bool read(const CsvReader&, std::string_view, KernelSample&) const override { return false; }
 
  private:
   template <class Held>

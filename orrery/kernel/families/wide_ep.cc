@@ -8,13 +8,11 @@
 // Loads that a balancer evens out (`_eplb`) and uniform ones are balanced.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "orrery/base/quick_math.h"
-#include "orrery/base/random.h"
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
@@ -45,7 +43,9 @@ class WideEpFamily : public KernelFamily {
   }
 
   std::string_view name() const override { return "moe_wide_ep"; }
-  KernelKinds kinds() const override { return kinds_of(KernelKind::kDispatchedExperts); }
+  KernelKinds kinds() const override {
+    return kinds_of<MoeExperts>(MoeExperts::Kernel::kDispatched);
+  }
   std::vector<std::vector<double>> axes() const override {
     return {
         {-6, -4, -2, 0, 2, 4, 6, 7, 8, 10, 12, 14}, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {11.5, 12.6, 13}};
@@ -74,37 +74,6 @@ class WideEpFamily : public KernelFamily {
 
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.7; }
   Seconds analytical_floor() const override { return microseconds(20); }
-
-  std::vector<std::string> tables() const override { return {"moe_wideep"}; }
-  bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    const std::string_view table = row.text(row.column("table")),
-                           dtype = row.text(row.column("dtype")),
-                           distribution = row.text(row.column("distribution"));
-    if (table == "dsv4_megamoe") return false;  // dispatch and combine are inside the call
-    MoeExperts m;
-    m.format = dtype == "nvfp4" ? Format::kNvfp4 : Format::kFp8Block;
-    m.hidden = static_cast<int>(row.integer(row.column("hidden")));
-    m.intermediate = static_cast<int>(row.integer(row.column("inter")));
-    m.experts = static_cast<int>(row.integer(row.column("experts")));
-    m.top_k = static_cast<int>(row.integer(row.column("topk")));
-    m.ep = static_cast<int>(row.integer(row.column("ep")));
-    m.tokens = row.integer(row.column("tokens"));
-    constexpr std::string_view kPowerLaw = "power_law_";
-    if (distribution.starts_with(kPowerLaw) && !distribution.ends_with("_eplb")) {
-      const std::string_view exponent = distribution.substr(kPowerLaw.size());
-      std::from_chars(exponent.data(), exponent.data() + exponent.size(), m.skew);
-    }
-    s.framework = row.text(row.column("framework"));
-    const bool one_for_both = table == "wideep_moe";
-    constexpr std::int64_t kDecodeTokens = 8;  // an expert: where one kernel serves both phases
-    const bool decode = one_for_both ? m.tokens * m.top_k < kDecodeTokens * m.experts
-                                     : table == "wideep_generation_moe";
-    m.dispatched = decode ? MoeExperts::Dispatched::kDecode : MoeExperts::Dispatched::kPrefill;
-    s.op = m;
-    s.kernel_class = classes_[static_cast<std::size_t>(class_of(s.op))].sources.front().name;
-    s.shape = hash_text(fmt::format("{} {} {}", m.hidden, m.ep, m.tokens));
-    return true;
-  }
 
  private:
   static constexpr Seconds kSetup = microseconds(10);

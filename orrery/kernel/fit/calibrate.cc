@@ -9,6 +9,7 @@
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
 #include "orrery/base/random.h"
+#include "orrery/kernel/fit/swept_kernel_model.h"
 #include "orrery/kernel/tiers/calibration.h"
 
 namespace orrery {
@@ -32,13 +33,13 @@ const std::vector<TableKind>& table_kinds() {
   return kinds;
 }
 
-const KernelFamily& family_of(const CsvReader& csv, const std::filesystem::path& path) {
+const KernelTables& tables_of(const CsvReader& csv, const std::filesystem::path& path) {
   for (const TableKind& kind : table_kinds()) {
     if (!std::all_of(kind.columns.begin(), kind.columns.end(),
                      [&](std::string_view c) { return csv.find(c).has_value(); }))
       continue;
-    for (const KernelFamily* family : kernel_families()) {
-      if (family->name() == kind.family) return *family;
+    for (const KernelTables* tables : all_kernel_tables()) {
+      if (tables->family().name() == kind.family) return *tables;
     }
   }
   std::vector<std::string> known;
@@ -49,7 +50,7 @@ const KernelFamily& family_of(const CsvReader& csv, const std::filesystem::path&
                   path.string(), fmt::join(known, ", ")));
 }
 
-// What a column that is absent would hold.
+// The value of a column that is absent.
 std::string absent_value(std::string_view column, const std::string& framework,
                          const CsvReader& csv) {
   if (column == "framework") return framework.empty() ? "vllm" : framework;
@@ -105,8 +106,8 @@ PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
     sorted[c.sample.framework][c.sample.kernel_class].push_back(&c);
   const Bundle uncalibrated = bundle.replacing("calibration", {});
   for (auto& [framework, classes] : sorted) {
-    const auto model = make_kernel_model(
-        gpu, {framework, framework, framework, framework, framework}, uncalibrated, tier);
+    const SweptKernelModel model(gpu, {framework, framework, framework, framework, framework},
+                                 uncalibrated, tier);
     CalibrationFile file;
     for (auto& [name, members] : classes) {
       if (members.size() > kMostCalibrationPoints) {
@@ -120,7 +121,7 @@ PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
       bool measured = false;
       for (const MeasuredCall* c : members) {
         const KernelPoint p = family.point(c->sample.op, gpu, true);
-        const KernelTime t = model->predict_repeated(c->sample.op, family.name());
+        const KernelTime t = model.predict(family, c->sample.op);
         measured = measured || t.time.origin == Origin::kMeasured;
         error = t.time.sigma();
         samples.push_back(
@@ -147,7 +148,8 @@ PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
 PointFit calibrate_from(const std::filesystem::path& table, const Gpu& gpu,
                         const std::string& framework, const Bundle& bundle) {
   require_file(table);
-  const KernelFamily& family = family_of(CsvReader(table), table);
+  const KernelTables& tables = tables_of(CsvReader(table), table);
+  const KernelFamily& family = tables.family();
   const std::string text = completed(table, framework);
   CsvReader csv(text, table.string());
   const int latency = csv.column("latency_us");
@@ -157,7 +159,7 @@ PointFit calibrate_from(const std::filesystem::path& table, const Gpu& gpu,
     MeasuredCall call;
     const double time = csv.number(latency);
     if (!(time > 0)) csv.fail(latency, "expected a time above 0");
-    if (!family.read(csv, family.tables().front(), call.sample)) {
+    if (!tables.read(csv, tables.tables().front(), call.sample)) {
       fit.refused.push_back(fmt::format("{}:{}: no kernel class of {}, or known to be unsound",
                                         table.string(), csv.line(), family.name()));
       continue;

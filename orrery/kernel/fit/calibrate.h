@@ -1,5 +1,5 @@
-// From measured calls of one GPU to calibration files (calibration.h): what `orrery fit points` and
-// `orrery validate kernels --points` do.
+// Calibration files (calibration.h) from measured calls of one GPU, for `orrery fit points` and
+// `orrery validate kernels --points`.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/hardware/gpu.h"
-#include "orrery/kernel/families/family.h"
-#include "orrery/kernel/tiers/kernel_model.h"
+#include "orrery/kernel/tables/kernel_tables.h"
+#include "orrery/kernel/tiers/tier_choice.h"
 
 namespace orrery {
 
@@ -31,18 +31,19 @@ struct PointFit {
   std::vector<std::string> refused;
 };
 
-// Calls of one family on a GPU. Classes that the GPU has a sweep for are refused: nothing sharpens
-// them. Of more than kMostCalibrationPoints calls of a class the first ones by a hash of the shape
-// count.
+// Calibrates one family on a GPU with its measured calls. Classes with a sweep on this GPU are
+// refused, because a few points cannot improve them. If a class has more than
+// kMostCalibrationPoints calls, those with the smallest hashes of their shapes are used.
 PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
                    const std::vector<MeasuredCall>& calls, const Bundle& bundle,
                    TierChoice tier = TierChoice::kBest);
 
-// Reads a table in the columns of data/kernels; the family is found from the columns. Columns that
-// say the same in every row may be absent: system (ignored), framework (`framework`, or vllm),
-// kernel_source, version, kv_dtype (as the arithmetic's), window and past (0), tp and ep (1),
-// distribution (balanced), table and tp_size of mla_kernel. InputError: no family has these
-// columns, a row that is none of its calls.
+// Reads a table with the columns of the measured kernel tables (docs/data.md); the columns tell the
+// family. These columns may be absent, and then have the value in parentheses: system (ignored),
+// framework (`framework`, else vllm), kernel_source and version (empty), kv_dtype (that of the
+// arithmetic), window and past (0), tp and ep (1), distribution (balanced), table and tp_size of
+// mla_kernel (by phase, 1). InputError: no family has these columns, or a row is no call of the
+// family.
 PointFit calibrate_from(const std::filesystem::path& table, const Gpu& gpu,
                         const std::string& framework, const Bundle& bundle);
 

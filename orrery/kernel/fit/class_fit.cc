@@ -17,32 +17,21 @@ constexpr double kClearlyWork = 0.5;    // share of a time above the floor that 
 constexpr double kSeriesRidge = 0.003;  // of a series to its surface
 constexpr std::size_t kLeastSeriesRows = 6;
 
-ClassFitter::Solving plain_solving(const KernelFamily& family) {
-  return {.smoothness = family.smoothness()};
-}
-
-// Libraries change the kernel of a product on lines that are no node's (tiles, waves, split k), and
-// sweeps are dense: stiff, but free to step. The values are those of the least error on other rows
-// than those left out (docs/kernels.md).
-ClassFitter::Solving solving_of(const KernelFamily& family) {
-  if (family.name() != "gemm") return plain_solving(family);
-  return {{{0.0002, 0.009, 0.3}, {0.001, 0.045, 1.5}, {0.001, 0.045, 1.5}}, 0.03, 6, {0.03, 0.01}};
-}
-
-GridFit surface_grid(const KernelFamily& family, const ClassFitter::Solving& solving) {
-  return GridFit({family.axes()}, solving.smoothness, family.equivalent_axes(), 0, solving.steps);
+GridFit surface_grid(const KernelTables& tables, const SurfaceSolving& solving) {
+  return GridFit({tables.family().axes()}, solving.smoothness, tables.equivalent_axes(), 0,
+                 solving.steps);
 }
 
 // One class's rows while its surface is fitted.
 struct Fitting {
-  ClassFitter::Solving solving;
+  SurfaceSolving solving;
   std::vector<const MeasuredPoint*> points;
   std::vector<GridRow> rows;  // of the points
   double floor = 0;
   double lowest = 0, highest = 0;  // what rows show of the surface; the rest stays near it
 
   Fitting(const std::vector<MeasuredPoint>& all, std::optional<Seconds> known_floor,
-          const ClassFitter::Solving& how)
+          const SurfaceSolving& how)
       : solving(how) {
     double fastest = std::numeric_limits<double>::infinity();
     for (const MeasuredPoint& p : all) {
@@ -59,7 +48,8 @@ struct Fitting {
   }
   double target(const MeasuredPoint& p) const { return std::log((p.time - floor) / p.base); }
 
-  // The values that explain `rows`; rows far off pull no harder than those at Solving::huber.
+  // The values that explain `rows`; rows far off pull no harder than those at
+  // SurfaceSolving::huber.
   std::vector<float> solve(const GridFit& grid, const std::vector<const MeasuredPoint*>& of,
                            std::vector<GridRow>& of_rows, const std::vector<double>& offset,
                            const Eigen::VectorXd& prior) const {
@@ -86,8 +76,8 @@ struct Fitting {
   }
 };
 
-// What a kernel may change with: the coordinates, logs of sizes, and the sums of two and more of
-// them, logs of products (bytes, work, blocks of a launch).
+// Features by which a kernel may change: the coordinates, logs of sizes, and the sums of two and
+// more of them, logs of products (bytes, work, blocks of a launch).
 std::vector<double> traits_of(std::span<const double> x) {
   std::vector<double> out;
   for (unsigned of = 1; of < 1u << x.size(); ++of) {
@@ -156,16 +146,20 @@ Eigen::VectorXd tree_prior(const SurfaceAxes& axes, const Fitting& fit,
 
 }  // namespace
 
-ClassFitter::ClassFitter(const KernelFamily& family) : ClassFitter(family, solving_of(family)) {}
+ClassFitter::ClassFitter(const KernelFamily& family)
+    : ClassFitter(family, tables_of(family).solving()) {}
 
-ClassFitter::ClassFitter(const KernelFamily& family, Solving solving)
-    : family_(family), solving_(std::move(solving)), grid_(surface_grid(family, solving_)) {
+ClassFitter::ClassFitter(const KernelFamily& family, SurfaceSolving solving)
+    : tables_(tables_of(family)),
+      solving_(std::move(solving)),
+      grid_(surface_grid(tables_, solving_)) {
   if (!family.series_axes().empty())
-    series_grid_.emplace(SurfaceAxes{family.series_axes()}, family.series_smoothness(),
+    series_grid_.emplace(SurfaceAxes{family.series_axes()}, tables_.series_smoothness(),
                          EquivalentAxes{}, kSeriesRidge);
 }
 
-// Of the rows left out as well: that they are left out says nothing of how far a sweep went.
+// The range includes the rows left out, because being left out says nothing about the range of a
+// sweep.
 MeasuredRange measured_range_of(const std::vector<MeasuredPoint>& points) {
   MeasuredRange range;
   if (points.empty()) return range;
@@ -202,7 +196,7 @@ Surface ClassFitter::fit(const std::string& name, const std::vector<MeasuredPoin
     for (std::size_t i = 0; i < its.size(); ++i)
       prior[static_cast<Eigen::Index>(i)] = static_cast<double>(its[i]);
   }
-  if (family_.edges()) prior = tree_prior(grid_.axes(), fit, sisters, std::move(prior));
+  if (tables_.edges()) prior = tree_prior(grid_.axes(), fit, sisters, std::move(prior));
   s.values = fit.solve(grid_, fit.points, fit.rows, std::vector<double>(fit.rows.size()), prior);
   std::vector<bool>& known = shapes_[name].supported;
   known = supported_nodes(grid_.axes(), fit.rows);
@@ -240,7 +234,8 @@ Surface ClassFitter::fit(const std::string& name, const std::vector<MeasuredPoin
 
 Surface fit_surface(const std::string& name, const KernelFamily& family,
                     const std::vector<MeasuredPoint>& points, Seconds floor) {
-  return ClassFitter(family, plain_solving(family)).fit(name, points, nullptr, {}, floor);
+  return ClassFitter(family, {.smoothness = tables_of(family).smoothness()})
+      .fit(name, points, nullptr, {}, floor);
 }
 
 }  // namespace orrery

@@ -1,14 +1,16 @@
-// Surfaces of kernels that were timed as eager PyTorch launches them: framework `pytorch`.
+// Fits surfaces of kernels that were timed as eager PyTorch launches them (framework `pytorch`).
 //
-// Tables (data/training/neusight_kernels; fp32): linear (family gemm), bmm (batched_gemm), softmax,
-// ln and elementwise (row_kernels). A time there is that between two events around one launch:
+// The tables are those of NeuSight (docs/data.md), in fp32: linear (family gemm), bmm
+// (batched_gemm), softmax, ln and elementwise (row_kernels). Their times are those between two
+// events around one launch:
 //
 //   time = max(host, kernel + kLaunch)
 //
-// host: what the CPU takes to launch, 14 to 65 us by device and op; kernel: the GPU's part. Rows
-// near the fastest of their op tell the host's speed alone and are not read; from the others
-// kLaunch is taken away, and what remains is fitted like a graph-replayed call, with a floor of
-// kKernelFloor. So the surfaces give what a kernel takes in a stream that the host keeps filled.
+// `host` is the time of the CPU to launch, 14 to 65 us by device and op; `kernel` is the time of
+// the GPU. Rows near the fastest of their op show the speed of the host alone and are not read.
+// From the others kLaunch is subtracted, and the remainder is fitted like a graph-replayed call
+// with a floor of kKernelFloor. The surfaces thus give the time of a kernel in a stream that the
+// host keeps filled.
 #pragma once
 
 #include <filesystem>
@@ -20,14 +22,15 @@
 
 namespace orrery {
 
-// The catalog's name of a GPU of data/training ("v100_pcie_32gb" is v100-32g-pcie); itself if it is
-// not known to differ.
+// The catalog's name of a GPU of these tables: v100-32g-pcie for "v100_pcie_32gb". A name that is
+// not known to differ is returned as it is.
 std::string eager_gpu_name(std::string_view name);
 
-// Whether `dir` holds such tables.
+// True if `dir` has such tables.
 bool has_eager_tables(const std::filesystem::path& dir);
 
-// Adds rows and files of the families (of one if `only` is not empty) to `fit`.
+// Adds the rows and files of all these families to `fit`, or of the family `only` if it is not
+// empty.
 void fit_eager(const std::filesystem::path& dir, const std::string& only, const std::string& date,
                const Bundle& bundle, KernelFit& fit);
 

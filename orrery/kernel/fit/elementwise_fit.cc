@@ -196,7 +196,8 @@ void fit_swept_elementwise(const std::filesystem::path& dir, const std::string& 
                            const Bundle& bundle, const std::set<std::string>& gpus,
                            KernelFit& fit) {
   const KernelFamily& family = elementwise_family();
-  for (const auto& [key, classes] : read_samples(dir, family, Catalog(bundle), fit.refused, gpus)) {
+  for (const auto& [key, classes] :
+       read_samples(dir, tables_of(family), Catalog(bundle), fit.refused, gpus)) {
     SurfaceFile file;
     file.axes.nodes = family.axes();
     std::string errors;
@@ -225,7 +226,7 @@ void fit_swept_elementwise(const std::filesystem::path& dir, const std::string& 
     if (file.surfaces.empty()) continue;
     file.comment =
         fmt::format("# Made by `orrery fit kernels --data DIR` from {} on {}: do not edit.\n{}",
-                    fmt::join(family.tables(), ", "), date, errors);
+                    fmt::join(tables_of(family).tables(), ", "), date, errors);
     fit.files.emplace_back(surface_path(family.name(), key.first, key.second), to_text(file));
   }
 }

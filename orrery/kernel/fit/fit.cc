@@ -14,12 +14,12 @@
 #include "orrery/base/quantile.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/families/families.h"
-#include "orrery/kernel/families/sweep_rows.h"
 #include "orrery/kernel/fit/class_fit.h"
 #include "orrery/kernel/fit/eager_fit.h"
 #include "orrery/kernel/fit/elementwise_fit.h"
 #include "orrery/kernel/fit/samples.h"
 #include "orrery/kernel/surface/surface.h"
+#include "orrery/kernel/tables/sweep_rows.h"
 #include "orrery/kernel/tiers/transfer.h"
 
 namespace orrery {
@@ -52,7 +52,8 @@ std::string to_text(const KernelFitRow& row) {
                      row.left_out, row.mape, row.median, row.bias);
 }
 
-// Of the surface's errors shared is the median, own such that both together give the intervals.
+// The shared error of the surface becomes the median of the logarithms. Its own error becomes that
+// with which the intervals hold the shares of rows that they state.
 KernelFitRow judge_surface(const SurfaceFile& file, Surface& s,
                            const std::vector<MeasuredPoint>& points) {
   constexpr std::size_t kLeastOfRegime = 20;
@@ -171,7 +172,7 @@ FittedFile fit_file(const KernelFamily& family, const FamilySamples& data,
   if (file.surfaces.empty()) return out;
   file.comment =
       fmt::format("# Made by `orrery fit kernels --data DIR` from {} on {}: do not edit.\n{}",
-                  fmt::join(family.tables(), ", "), date, errors);
+                  fmt::join(tables_of(family).tables(), ", "), date, errors);
   out.text = to_text(file);
   return out;
 }
@@ -195,16 +196,17 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
       fit_elementwise(dir, date, bundle, fit);
     }
   }
-  for (const KernelFamily* family : kernel_families()) {
-    if (family == &elementwise_family() || family->tables().empty()) continue;
-    if (only.empty() ? family->of_sweeps() && !is_sweep : family->name() != only) continue;
+  for (const KernelTables* its : all_kernel_tables()) {
+    const KernelFamily* family = &its->family();
+    if (family == &elementwise_family()) continue;
+    if (only.empty() ? its->of_sweeps() && !is_sweep : family->name() != only) continue;
     // A sweep has no tables of the other families.
-    const std::vector<std::string> tables = family->tables();
+    const std::vector<std::string> tables = its->tables();
     if (is_sweep && only.empty() &&
         std::none_of(tables.begin(), tables.end(),
                      [&](const std::string& table) { return table_file(dir, table); }))
       continue;
-    const FamilySamples data = read_samples(dir, *family, catalog, fit.refused, gpus);
+    const FamilySamples data = read_samples(dir, *its, catalog, fit.refused, gpus);
     std::vector<std::pair<std::string, std::string>> keys;
     for (const auto& [key, classes] : data) keys.push_back(key);
     std::vector<FittedFile> fitted(keys.size());

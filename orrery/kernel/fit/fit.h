@@ -1,9 +1,8 @@
 // `orrery fit kernels`: efficiency surfaces from measured tables.
 //
-// A surface for every class of a family on each GPU (class_fit.h), files in parallel.
-//
-// About 15 % of the shapes are left out (samples.h): single points of the sweeps' grids. The errors
-// printed, and the `own` and `shared` errors stored, are those on the rows left out.
+// The fit makes a surface for every class of a family on each GPU (class_fit.h). About 15 % of the
+// shapes are left out of it (samples.h): single points of the grids of the sweeps. The errors that
+// are printed and stored (`own`, `shared`) are those on the rows left out.
 #pragma once
 
 #include <filesystem>
@@ -30,19 +29,18 @@ struct KernelFit {
   std::vector<KernelFitRow> rows;
   // Texts to be written below catalog/: "kernels/gemm/vllm-h100-sxm.txt".
   std::vector<std::pair<std::string, std::string>> files;
-  std::vector<std::string>
-      refused;  // tables that are absent, systems that the catalog does not know
+  std::vector<std::string> refused;  // absent tables, systems that the catalog does not know
 };
 
-// Errors on the points left out; sets the surface's `own`, `shared` and `regimes`. Names are not
-// filled in. `file`: the file that the surface is to be put in.
+// The errors of a surface on the points left out, without the names of the row. Sets `own`,
+// `shared` and `regimes` of the surface. `file`: the file that the surface will be in.
 KernelFitRow judge_surface(const SurfaceFile& file, Surface& s,
                            const std::vector<MeasuredPoint>& points);
 
-// `dir`: tables in the layout of data/kernels or of data/training/neusight_kernels (eager_fit.h);
-// elementwise work is fitted on dir/../layers.
-// `only`: of one family; empty: of all. `date` goes into the recipe. `gpus`: only on rows of these
-// ids; empty: of all.
+// Fits all families, or the family `only` if it is not empty, on the rows of all GPUs, or of those
+// with an id in `gpus` if it is not empty. `dir`: a folder of kernel tables, of NeuSight's tables
+// (eager_fit.h) or of a sweep; elementwise work is fitted on dir/../layers. `date` goes into the
+// recipe in the files.
 KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
                       const std::string& date, const Bundle& bundle,
                       const std::set<std::string>& gpus = {});

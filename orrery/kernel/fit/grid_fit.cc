@@ -155,7 +155,7 @@ std::vector<bool> supported_nodes(const SurfaceAxes& axes, std::span<const GridR
   }
   std::vector<bool> out = seen;
   for (std::size_t i = 0; i < seen.size(); ++i) out[i] = seen[i] || neighbours[i] > 0;
-  // What lies between such nodes is known too.
+  // Nodes between two such nodes are known, too.
   stride = axes.size();
   for (const auto& nodes : axes.nodes) {
     stride /= nodes.size();

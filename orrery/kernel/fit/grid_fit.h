@@ -1,7 +1,8 @@
-// Values on a tensor grid from scattered rows: weighted least squares with a penalty on the grid's
-// roughness, solved by conjugate gradients (the same result on every run). Where steps are allowed
-// the penalty is weighed anew by the solution before: a few solutions one after the
-// other, each from the last.
+// Fits values on a tensor grid to scattered rows: weighted least squares with a penalty on the
+// roughness of the grid, solved by conjugate gradients. Every run gives the same result.
+//
+// If steps are allowed (Steps of kernel_tables.h), the penalty is reweighted by the previous
+// solution, so that the caller solves a few times, each from the last solution.
 #pragma once
 
 #include <array>
@@ -12,20 +13,14 @@
 
 #include <Eigen/Sparse>
 
-#include "orrery/kernel/families/family.h"
+#include "orrery/kernel/surface/surface.h"
+#include "orrery/kernel/tables/kernel_tables.h"
 
 namespace orrery {
 
-// Nodes closer than this count as that far apart: such pairs stand where a kernel changes its tile.
+// Smallest distance of two nodes that counts in a penalty. Closer pairs mark where a kernel changes
+// its tile.
 inline constexpr double kLeastGap = 0.25;
-
-// Where a surface may step on a line that is no single node's (another kernel from some product of
-// sizes on): differences of this size and more cost by their size, smaller ones by their square.
-// 0: all by their square.
-struct Steps {
-  double second_difference = 0;  // of the deviations that AxisSmoothness::second_difference weighs
-  double mixed_difference = 0;   // of the mixed differences
-};
 
 // A row as the solver sees it.
 struct GridRow {
@@ -35,14 +30,15 @@ struct GridRow {
 
 class GridFit {
  public:
-  // One entry of `smoothness` an axis. `ridge` > 0 pulls every value to the prior.
+  // `smoothness` has one entry for each axis. `ridge` > 0 pulls every value to the prior.
   GridFit(SurfaceAxes axes, std::vector<AxisSmoothness> smoothness,
           EquivalentAxes equivalent_axes = {}, double ridge = 0, Steps steps = {});
 
   const SurfaceAxes& axes() const { return axes_; }
 
-  // The values nearest to the rows whose difference from `prior` (empty: 0) is smooth. `start`:
-  // where the search begins, and the solution that steps are seen in.
+  // The values with the least weighted error on the rows and the least roughness of their
+  // difference from `prior` (empty: 0). `start`: the solution that the search begins with and that
+  // shows where steps are.
   Eigen::VectorXd solve(std::span<const GridRow> rows, const Eigen::VectorXd& prior,
                         const Eigen::VectorXd& start) const;
 
@@ -51,9 +47,9 @@ class GridFit {
   struct Square {
     std::array<std::pair<std::size_t, double>, 4> terms;  // node and factor; unused: factor 0
     double weight;
-    double step;  // size from which on it costs less; 0: never
+    double step;  // size above which it costs in proportion; 0: never
   };
-  // Of the squares and the ridge; values less prior, where steps are seen.
+  // The matrix of the squares and the ridge. `values`: values less prior, which show the steps.
   Eigen::SparseMatrix<double> penalty(const Eigen::VectorXd& values) const;
 
   SurfaceAxes axes_;

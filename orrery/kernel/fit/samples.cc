@@ -20,7 +20,7 @@ std::optional<std::filesystem::path> table_file(const std::filesystem::path& dir
   return std::nullopt;
 }
 
-FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily& family,
+FamilySamples read_samples(const std::filesystem::path& dir, const KernelTables& tables,
                            const Catalog& catalog, std::vector<std::string>& refused,
                            const std::set<std::string>& gpus) {
   std::map<std::string, std::optional<KernelGpu>> known;
@@ -37,7 +37,7 @@ FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily&
     return it->second;
   };
   FamilySamples out;
-  for (const std::string& table : family.tables()) {
+  for (const std::string& table : tables.tables()) {
     const auto path = table_file(dir, table);
     if (!path) {
       refused.push_back(fmt::format("{}: no such table", (dir / (table + ".csv.gz")).string()));
@@ -49,11 +49,11 @@ FamilySamples read_samples(const std::filesystem::path& dir, const KernelFamily&
     while (csv.next()) {
       const std::optional<KernelGpu>& gpu = gpu_of(std::string(csv.text(system)));
       KernelSample s;
-      // What a sweep could not capture in a graph may be the host's time.
-      if (!gpu || csv.text(source).ends_with("_eager") || !family.read(csv, table, s)) continue;
+      // The time of a call that a sweep could not capture in a graph may be that of the host.
+      if (!gpu || csv.text(source).ends_with("_eager") || !tables.read(csv, table, s)) continue;
       const Seconds time = microseconds(csv.number(latency));
       if (time <= Seconds(0)) continue;
-      const KernelPoint p = family.point(s.op, *gpu, true);
+      const KernelPoint p = tables.family().point(s.op, *gpu, true);
       ClassSamples& c = out[{s.framework, gpu->id}][s.kernel_class];
       if (time < p.least * kImpossible) {
         ++c.impossible;

@@ -1,15 +1,15 @@
 // The sizes that the measured calls of a kernel class cover, and the error of calls outside them.
 //
 // The measured range of a class is a box in the coordinates of its surface (usually log2 of sizes).
-// The box is cut by an upper bound on the sum of the coordinates, because the memory of the measured
-// GPU bounds the product of the sizes. Outside the range the surface is constant and the physics of
-// the family decides. The relative error of a call grows with its distance from the range
-// (ExtrapolationError), in addition to the error of the surface.
+// The box is cut by an upper bound on the sum of the coordinates, because the memory of the
+// measured GPU bounds the product of the sizes. Outside the range the surface is constant and the
+// physics of the family decides. The relative error of a call grows with its distance from the
+// range (ExtrapolationError), in addition to the error of the surface.
 //
 // Two sizes may have the same effect on a kernel: attention with 32 KV heads and one sequence reads
-// the same bytes in the same number of blocks as attention with 8 KV heads and 4 sequences. A family
-// lists such pairs (AxisExchange), and the part of a size outside the range is moved to its partner
-// before the distance is taken.
+// the same bytes in the same number of blocks as attention with 8 KV heads and 4 sequences. A
+// family lists such pairs (AxisExchange), and the part of a size outside the range is moved to its
+// partner before the distance is taken.
 #pragma once
 
 #include <algorithm>
@@ -33,9 +33,9 @@ struct SurfacePlace {
   std::array<double, kMostSeriesAxes> along{};  // coordinates on the series of that shape
 };
 
-// The part of coordinate `from` above the measured range is moved to coordinate `to`, where it means
-// the same work and the same bytes. `error` is the relative error of moving one doubling; the error
-// grows with the square root of the number of doublings.
+// The part of coordinate `from` above the measured range is moved to coordinate `to`, where it
+// means the same work and the same bytes. `error` is the relative error of moving one doubling; the
+// error grows with the square root of the number of doublings.
 struct AxisExchange {
   std::size_t from = 0, to = 0;
   double error = 0;

@@ -1,10 +1,11 @@
-// Efficiency surfaces: what is fitted for one kernel class on one GPU, and its text form.
+// Efficiency surfaces, which are fitted for one kernel class on one GPU, and their text form.
 //
-// A surface gives log(time without floor / base) on a tensor grid, multilinear between the nodes
-// and constant beyond them: far outside the measured sizes the physics of `base` decides alone.
+// A surface gives log(time without floor / base) on a tensor grid: multilinear between the nodes,
+// and constant outside of them, so that far from the measured sizes the physics of `base` decides.
 //
-// To that a *series* may be added: a small surface of its own for one discrete shape (the experts
-// of one model, say), along `along`. Shapes without one are served by the surface alone.
+// A surface may have series. A series is a small surface of one discrete shape (the experts of one
+// model), added to the surface along coordinates of its own (SurfacePlace::along). A shape without
+// a series is served by the surface alone.
 //
 // catalog/kernels/<family>/<framework>-<gpu>.txt:
 //   orrery-kernels 2
@@ -23,11 +24,11 @@
 //   series 12345 packed values     key of the shape
 //   class ...
 //
-// Packed values: whole multiples of kValueStep, each as the difference to left + above - above
-// left, where a row is one of the last axis, above it the row before, and 0 what is not there. A
-// difference d is the number
-// 2d or -2d-1, in base 45, highest digit first: '!' to 'M' the last digit, 'N' to 'z' those before.
-// '{' and a number: so many differences of 0.
+// Packed values are whole multiples of kValueStep. A row runs along the last axis. Each value is
+// written as its difference d to left + above - above left, where absent neighbours count as 0. A
+// difference is the number 2d (d >= 0) or -2d-1 (d < 0) in base 45, highest digit first. The last
+// digit of a number is one of '!' to 'M', the digits before it are 'N' to 'z'. '{' and a number
+// stand for that number of differences of 0.
 #pragma once
 
 #include <array>
@@ -65,10 +66,10 @@ struct SurfaceSeries {
 struct Surface {
   std::string kernel_class;
   Seconds floor;
-  double own = 0.1, shared = 0.05;
-  std::vector<float> values;
-  std::vector<SurfaceSeries> series = {};  // by key
-  // Factors on `own` by the floor's share of a time: below 0.05, 0.2, 0.5, and above.
+  double own = 0.1, shared = 0.05;         // relative errors (base/estimate.h)
+  std::vector<float> values;               // at the nodes, row-major
+  std::vector<SurfaceSeries> series = {};  // sorted by key
+  // Factors on `own` by the share of the floor in a time: below 0.05, below 0.2, below 0.5, above.
   std::array<double, 4> regimes{1, 1, 1, 1};
   MeasuredRange measured_range = {};  // of the calls that it was fitted on and judged by
 
@@ -78,12 +79,12 @@ struct Surface {
   }
 
   double at(const SurfaceCell& cell) const;
-  const SurfaceSeries* find_series(std::uint64_t key) const;  // null: there is none
+  const SurfaceSeries* find_series(std::uint64_t key) const;  // null: the shape has none
 };
 
 struct SurfaceFile {
-  std::string comment;  // lines beginning with '#'
-  SurfaceAxes axes, series_axes;
+  std::string comment;            // lines that begin with '#'
+  SurfaceAxes axes, series_axes;  // series_axes empty: the family has no series
   std::vector<Surface> surfaces;
 
   const Surface* find(std::string_view kernel_class) const;
@@ -91,10 +92,10 @@ struct SurfaceFile {
   double at(const Surface& surface, const SurfacePlace& place) const;
 };
 
-// The axes of a family, prepared for look-ups: SurfaceFile::at in a tenth of the time.
+// The axes of a family, prepared for look-ups, which take a tenth of the time of SurfaceFile::at.
 class SurfaceLookup {
  public:
-  // REQUIRES at least two and at most 64 nodes an axis. No series: empty.
+  // `series_axes` is empty for a family without series. REQUIRES 2 to 64 nodes per axis.
   SurfaceLookup(const std::vector<std::vector<double>>& axes,
                 const std::vector<std::vector<double>>& series_axes);
   // log(time without floor / base), series included, of a surface on these axes.
@@ -104,8 +105,8 @@ class SurfaceLookup {
   struct Node {
     double x = 0, per_unit = 0;  // 1 / distance to the next
   };
-  // Finds the last node at or below x: the range is cut into equal buckets, and for each it is
-  // known where to begin. No branch depends on x.
+  // Finds the last node at or below x. The axis is cut into equal buckets, each of which knows at
+  // which node the search begins. No branch depends on x.
   struct Axis {
     Axis(const std::vector<double>& of, std::size_t its_stride);
     static constexpr std::size_t kBuckets = 256, kMostNodes = 64;
@@ -116,7 +117,7 @@ class SurfaceLookup {
     std::array<Node, kMostNodes + 1> nodes{};
   };
   double crowded_at(const Surface& surface, const SurfacePlace& place) const;
-  // What its series adds.
+  // The value that the series of the shape adds; 0 without one.
   double series_at(const Surface& surface, const SurfacePlace& place) const;
   static std::vector<Axis> prepared(const std::vector<std::vector<double>>& axes);
   template <bool kCrowded>
@@ -130,13 +131,13 @@ class SurfaceLookup {
   bool crowded_ = false;  // has a bucket with more than two nodes
 };
 
-// Below catalog/: "kernels/gemm/vllm-h100-sxm.txt".
+// Path of a file below catalog/: "kernels/gemm/vllm-h100-sxm.txt".
 std::string surface_path(std::string_view family, std::string_view framework, std::string_view gpu);
 
-// Rounds to what the text holds.
+// `value` rounded to the precision of the text.
 float written(double value);
 
-// InputError with file and line if the text is malformed.
+// InputError with file and line: the text is malformed.
 SurfaceFile parse_surfaces(std::string_view text, const std::string& name);
 std::string to_text(const SurfaceFile& file);
 

@@ -20,9 +20,9 @@ constexpr double kConstant = 0.7, kSlope = 0.25, kLocal = 0.75;
 constexpr double kOctaves = 3;        // one unit of distance
 constexpr double kNoise = 0.28;       // of a measurement and of neighbours, in units of the error
 constexpr double kLeastNoise = 0.03;  // repeatability of measurements
-constexpr double kOutlier = 1.5;      // a point further off than so many deviations pulls less
-constexpr int kRounds = 3;            // of that
-constexpr double kPriorPoints = 1;    // what the stated error counts for in the error left
+constexpr double kOutlier = 1.5;  // deviations from its neighbours above which a point counts less
+constexpr int kRounds = 3;        // of that
+constexpr double kPriorPoints = 1;  // what the stated error counts for in the error left
 constexpr double kSharedPart = 0.3, kOwnPart = 0.95;  // of the error left
 constexpr double kMostLog = 2;
 constexpr double kMostNumber = 1e6;  // in a file: sums stay finite

@@ -1,15 +1,16 @@
-// A few measured points of one GPU sharpen what is transferred to it (or physics alone).
+// Calibration: a few measured calls of one GPU correct the predictions that are transferred to it
+// or that rest on physics alone.
 //
-// For each kernel class the measured calls (8 to 64) say by what factor predictions are off, and
-// where. The logarithm of the factor is a Gaussian process over the place of a call (size of the
-// prediction, and the family's coordinates, in units of three octaves):
+// For each kernel class the measured calls (8 to 64) show by what factor predictions are off, and
+// where. The logarithm of the factor is a Gaussian process over the place of a call: the size of
+// the prediction and the family's coordinates, in units of three octaves.
 //
 //   covariance(z, z') = s^2 (kConstant^2 + kSlope^2 z.z' + kLocal^2 exp(-|z - z'|^2 / 2))
 //
-// with s the error that the prediction states and a measurement's noise on the diagonal: a constant
-// where there are few points, slopes where they suffice, and the neighbours' own errors; all of it
-// shrinks to nothing as the stated error does. A point that its neighbours contradict pulls less.
-// The error left is that of each point predicted from the others.
+// Here s is the error that the prediction states. The noise of a measurement is on the diagonal.
+// The three terms are a constant, slopes, and errors that neighbours have in common; all of them
+// shrink with the stated error. A point that its neighbours contradict counts less. The remaining
+// error is that of each point predicted from the others.
 //
 // calibration/<family>/<framework>-<gpu>.txt, below a catalog directory (--catalog DIR):
 //   orrery-calibration 1
@@ -18,8 +19,8 @@
 //   0.1 -0.4 1.2 0.3            the centre of the places
 //   1.2 0.1 0.3 -0.2 0.0431     place of a point, its weight
 //   ...
-// It corrects the predictions that it was made for: after another fit of the surfaces, or another
-// version of Orrery, it is made again.
+// A calibration corrects the predictions that it was made for. After another fit of the surfaces,
+// or with another version of Orrery, it must be made again.
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@
 
 namespace orrery {
 
-// Where a call is: log2 of its predicted time in us, then the family's coordinates.
+// The place of a call: log2 of its predicted time in us, then the family's coordinates.
 using CalibrationPlace = std::array<double, kMostAxes + 1>;
 CalibrationPlace calibration_place(Seconds predicted, const KernelPoint& point);
 
@@ -43,12 +44,12 @@ struct Calibration {
   };
   std::string kernel_class;
   double own = 0, shared = 0;  // relative errors of corrected predictions
-  double scale = 0;            // s
-  std::size_t places = 0;      // used of a place
-  CalibrationPlace centre{};
+  double scale = 0;            // s of the covariance
+  std::size_t places = 0;      // number of coordinates of a place in use
+  CalibrationPlace centre{};   // mean place of the points
   std::vector<Point> points;
 
-  // By what the prediction is multiplied. Within e^-2 to e^2.
+  // The factor on a prediction, from e^-2 to e^2.
   double factor(const CalibrationPlace& place) const;
 };
 
@@ -57,21 +58,21 @@ struct CalibrationSample {
   double log_error = 0;  // log(measured / predicted)
 };
 
-// `error`: what predictions of the class state, one standard deviation of the logarithm.
+// `error`: the error that predictions of the class state, one standard deviation of the logarithm.
 // REQUIRES at least one sample.
 inline constexpr std::size_t kMostCalibrationPoints = 64;
 Calibration fit_calibration(std::string kernel_class, std::span<const CalibrationSample> samples,
                             std::size_t places, double error);
 
 struct CalibrationFile {
-  std::string comment;  // lines beginning with '#'
+  std::string comment;  // lines that begin with '#'
   std::vector<Calibration> classes;
 
   const Calibration* find(std::string_view kernel_class) const;
 };
 std::string calibration_path(std::string_view family, std::string_view framework,
                              std::string_view gpu);
-// InputError with the line if the text is malformed.
+// InputError with the line: the text is malformed.
 CalibrationFile parse_calibration(std::string_view text, const std::string& name);
 std::string to_text(const CalibrationFile& file);
 

@@ -1,10 +1,9 @@
-// Times of whole layers as an engine was measured to run them on one GPU: exact shapes, not
-// surfaces.
+// Times of layers of models as an engine ran them on one GPU: exact shapes instead of surfaces.
 //
-// Where a GPU's file has the shape of an op (a projection's n and k, an attention's heads), the op
-// takes the measured time, interpolated between the measured sizes; all else is left to the kernel
-// families. So a GPU without a sweep of its own answers at the measured tier for models that were
-// measured on it, and nothing about other shapes or other GPUs changes.
+// If the file of a GPU has the shape of an op (n and k of a projection, the heads of an attention),
+// the op takes the measured time, interpolated between the measured sizes. All other ops are left
+// to the kernel families. A GPU without a sweep thus answers at the measured tier for the models
+// that were measured on it.
 //
 // catalog/layers/<gpu>.txt, made by `orrery fit layers`:
 //   orrery-layers 1
@@ -40,13 +39,14 @@ struct LayerShape {
   bool operator==(const LayerShape&) const = default;
 };
 
-// Which curve or grid an op is on, and where: rows; or sequences and keys; or new and past tokens.
+// The curve or grid of an op, and its place there: rows; or sequences and keys; or new and past
+// tokens.
 struct LayerPlace {
   LayerShape shape;
   double x = 1, y = 0;
 };
-// Nothing for ops that are not measured as layers: windows, formats of attention other than 16 bit,
-// gradients, several prompts in one call.
+// The place of an op. Nothing for ops that are not measured as layers: attention with a window or
+// in formats other than 16 bits, gradients, several prompts in one call.
 std::optional<LayerPlace> layer_place(const Op& op);
 
 struct MeasuredLayer {
@@ -57,15 +57,16 @@ struct MeasuredLayer {
 
 class LayerTimes {
  public:
-  std::string comment;  // lines beginning with '#'
+  std::string comment;  // lines that begin with '#'
   std::vector<MeasuredLayer> layers;
 
-  // Nothing where the shape was not measured, or the sizes are beyond those that were.
+  // The measured time of an op; nothing if its shape was not measured or its sizes are outside the
+  // measured ones.
   std::optional<Estimate<Seconds>> time(const Op& op) const;
 };
 
 std::string layer_times_path(std::string_view gpu);  // below catalog/
-// InputError with the line if the text is malformed.
+// InputError with the line: the text is malformed.
 LayerTimes parse_layer_times(std::string_view text, const std::string& name);
 std::string to_text(const LayerTimes& times);
 

@@ -1,5 +1,7 @@
-// Which surfaces serve one kernel family on one GPU. Files are large and most questions need few
-// classes, so a class is looked up, and its file read, when it is first asked for.
+// The surfaces that serve one kernel family on one GPU.
+//
+// A class is looked up, and its file read, when it is first asked for: files are large, and most
+// questions need few classes.
 #pragma once
 
 #include <array>
@@ -14,20 +16,20 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
-#include "orrery/kernel/families/family.h"
+#include "orrery/kernel/families/families.h"
 #include "orrery/kernel/families/kernel_gpu.h"
 #include "orrery/kernel/surface/surface.h"
 #include "orrery/kernel/tiers/calibration.h"
-#include "orrery/kernel/tiers/kernel_model.h"
+#include "orrery/kernel/tiers/tier_choice.h"
 #include "orrery/kernel/tiers/transfer.h"
 
 namespace orrery {
 
-// The framework of tools/sweep: torch's own kernels.
+// The framework name of sweeps by tools/sweep, which time PyTorch's own kernels.
 inline constexpr const char* kTorch = "pytorch";
 
-// What the families of one kernel model share: the GPU asked about, parsed files and other GPUs'
-// facts. Thread-safe.
+// State that the families of one kernel model share: the GPU asked about, parsed files and the
+// facts of other GPUs. Thread-safe.
 class SurfaceStore {
  public:
   SurfaceStore(const KernelGpu& gpu, const Bundle& bundle, TierChoice tier)
@@ -35,12 +37,12 @@ class SurfaceStore {
 
   const KernelGpu& gpu() const { return gpu_; }
   TierChoice tier() const { return tier_; }
-  // The facts of a measured GPU.
+  // The facts of another GPU of the catalog.
   const KernelGpu& relative(const std::string& id) const;
-  // GPUs of the same maker with a file of this family and framework, nearest first.
+  // GPUs of the same vendor with a file of this family and framework, nearest first.
   std::vector<MeasuredGpu> measured(const KernelFamily& family, std::string_view framework) const;
-  // The file at `path`, null if there is none. InputError: malformed, or of other axes than the
-  // family's.
+  // The file at `path`; null: there is none. InputError: it is malformed, or its axes are not those
+  // of the family.
   const SurfaceFile* surfaces(const KernelFamily& family, const std::string& path) const;
   const CalibrationFile* calibration(const KernelFamily& family, const std::string& path) const;
 
@@ -54,7 +56,7 @@ class SurfaceStore {
   mutable std::map<std::string, std::unique_ptr<CalibrationFile>> calibrations_;
 };
 
-// What serves one kernel class on the GPU asked about. Without a surface physics alone does.
+// The surfaces that serve one kernel class on the GPU asked about; without one physics does.
 struct ServedClass {
   ServingSurface served;
   // Surface of TensorRT-LLM's kernel, measured on the relative GPU, where this generation of GPUs
@@ -71,12 +73,12 @@ struct ServedClass {
 
 class ServedFamily {
  public:
-  // Borrows the store. `framework`: whose kernels.
+  // `framework`: whose kernels run. Borrows both references.
   ServedFamily(const KernelFamily& family, std::string framework, const SurfaceStore& store);
 
   const KernelFamily& family() const { return family_; }
   const std::string& framework() const { return framework_; }
-  // What serves the class of `op`; null if it has none.
+  // The surfaces of the class of `op`; null: the op has no class.
   const ServedClass* of(const Op& op) const {
     const int index = family_.class_of(op);
     if (index < 0) return nullptr;
@@ -93,7 +95,7 @@ class ServedFamily {
   void look_up(std::size_t index) const;
   ServedClass find(const KernelClass& wanted) const;
   void prepare(ServedClass& c) const;
-  // The best surface of a sweep of this very GPU by torch; without a surface: none.
+  // The best surface of a sweep of this GPU by PyTorch; without one, no surface.
   ServingSurface own_of_torch(const KernelClass& wanted) const;
   ServingSurface choose(const KernelClass& wanted, const std::string& framework) const;
 
@@ -103,7 +105,7 @@ class ServedFamily {
   mutable std::mutex mutex_;
   mutable std::vector<Slot> slots_;
   mutable std::optional<SurfaceLookup> lookup_;
-  mutable std::deque<Surface> relatives_;  // surfaces of other GPUs as they serve here
+  mutable std::deque<Surface> relatives_;  // surfaces of other GPUs, as they serve this one
 };
 
 }  // namespace orrery

@@ -52,8 +52,8 @@ bool same_generation(const Gpu& a, const Gpu& b) {
 // of attention there is no such trend.
 constexpr double kLaterLatency = 0.75;
 
-// Kernels that a generation brought in place of others (README of data/kernels): what is carried
-// over to it is another kernel's efficiency.
+// Kernels that a generation of GPUs replaced (docs/reference/kernels.md, section What carries over
+// to a GPU without measurements): a transferred surface is then that of another kernel.
 struct Replacement {
   std::string_view family, classes;  // those whose name begins so
   std::string_view architecture;
@@ -76,10 +76,11 @@ constexpr std::array<Replacement, 7> kReplacements = {{
 // arithmetic change the errors by less than one point.
 constexpr double kMemoryLimit = 1 / 0.82, kComputeLimit = 1.6;
 
-// Of the passes over tokens of a layer of experts (routing, gather, scatter; moe.cc), what follows
-// the bandwidth within a generation; all of it does from one to the next. Regressions of H200's
-// times over H100's, class by class, ask for 0.1 to 0.25 (the bandwidth differs by 0.30, their time
-// by 0.03 to 0.06 of it); the least error of both from each other is at 0.2 to 0.3.
+// Share of the passes over the tokens of a layer of experts (routing, gather, scatter; moe.cc) that
+// follows the bandwidth within a generation; between generations all of it does. Regressions of
+// H200's times over H100's, class by class, give 0.1 to 0.25 (the bandwidth differs by 0.30, the
+// times by 0.03 to 0.06 of it). The least error of predicting both from each other is at 0.2 to
+// 0.3.
 constexpr double kPassesByBandwidth = 0.25;
 
 // A series of a relative (one model's experts) that is this far above the surface that all shapes
@@ -113,7 +114,7 @@ double compute_change(const KernelPoint& here, const KernelPoint& relative) {
 constexpr double kFullPower = 0.9e-12;  // W per FLOP/s of bf16; of narrower formats by their width
 // Boards with GDDR share less of their power with the tensor cores and are held back earlier and
 // harder: L40S (0.97) reaches 0.57 of its peak, RTX PRO 6000 (1.19) 0.65, RTX 4090 (2.7) all of it
-// (data/kernels, data/layers). The law holds from one such board to another.
+// (kernel sweeps and measured layers, docs/data.md). The law holds from one such board to another.
 constexpr double kFullPowerGddr = 3e-12;
 
 // How much faster `here` is than `relative` in this number format, each measured by its peak.
@@ -212,8 +213,8 @@ double carried_over(double there, const Op& op, const KernelPoint& here_point,
   }
   factor = std::pow(factor, arithmetic);
   if (!same_generation(here, relative)) return there * factor * (1 - saved / here_point.base);
-  // What changes of base does so at its own limit; power and exponentials change the time of the
-  // arithmetic.
+  // The part of base that changes between the GPUs follows its own limit. Power and exponentials
+  // change the time of the arithmetic.
   const auto limit = [](double share) {
     return kMemoryLimit * std::pow(kComputeLimit / kMemoryLimit, share);
   };

@@ -1,7 +1,8 @@
-// Which measured surface serves a kernel class on a GPU, and how far it may be trusted there.
+// Transfer: which measured surface serves a kernel class on a GPU, and with what error.
 //
-// A GPU without a sweep takes the surface of its nearest measured relative, whole: blending in a
-// far generation costs accuracy. The relative's surface multiplies this GPU's own physics.
+// A GPU without a sweep takes the surface of its nearest measured relative as it is, because
+// blending in a distant generation costs accuracy (docs/reference/kernels.md, section "Structure
+// that works"). The surface of the relative multiplies this GPU's own physics.
 #pragma once
 
 #include <functional>
@@ -16,64 +17,65 @@
 
 namespace orrery {
 
-// How unlike two GPUs are as far as kernels care: another generation first (maker, architecture or
-// compute capability's first number: a consumer-class Blackwell is no B200), then the kind of
-// memory, then what decides tiling (shared memory), the arithmetic of a unit, the balance of
-// arithmetic and bandwidth, and power (throttling). 0 for a GPU and itself; at least
-// kOtherGeneration between architectures.
+// Distance between two GPUs as kernels see them; 0 for a GPU and itself. Another generation weighs
+// most, at least kOtherGeneration: another vendor, architecture or first digit of the compute
+// capability (a consumer-class Blackwell is no B200). Then follow the kind of memory, shared memory
+// (which decides tiling), the arithmetic of a unit, the balance of arithmetic and bandwidth, and
+// power (throttling).
 inline constexpr double kOtherGeneration = 3;
 double distance(const KernelGpu& a, const KernelGpu& b);
 
-// A GPU with a file of the family and framework.
+// A GPU that has a file of a family and framework.
 struct MeasuredGpu {
   std::string id;
-  bool own = false;  // it is the GPU asked about itself
+  bool own = false;  // it is the GPU asked about
   double distance = 0;
 };
 
-// The surface that serves a class. Without a surface physics does, and the errors say nothing.
+// The surface that serves a class. Without a surface physics does, and the errors mean nothing.
 struct ServingSurface {
   const Surface* surface = nullptr;
   const SurfaceFile* file = nullptr;
-  std::string gpu;             // it was measured on
+  std::string gpu;             // the GPU that it was measured on; empty: fitted on several
   double factor = 1;           // on the surface's time, floor excluded
   double own = 0, shared = 0;  // relative errors
   Origin origin = Origin::kAnalytical;
   const KernelGpu* relative = nullptr;  // `gpu`, if it is not the GPU asked about
-  double latency = 1;                   // on the surface's floor and the set-up in base
+  double latency = 1;  // factor on the surface's floor and on fill_and_drain in base
 };
 
-// Relative error of what a relative at that distance gives.
+// Relative error of predictions by the surface of a relative at this distance.
 double transfer_error(std::string_view family, double distance);
 
-// What a call takes beside its work (the surface's floor, KernelFamily::setup) on `here`, over that
-// on a relative. 1 within a generation.
+// Ratio of the time that a call takes besides its work (the surface's floor and
+// KernelFamily::fill_and_drain) on `here` to that on a relative. 1 within a generation.
 double latency_ratio(std::string_view family, std::string_view kernel_class, const KernelGpu& here,
                      const KernelGpu& relative);
 
-// What a surface says of another GPU: series without what is not physics.
+// A surface as it serves another GPU: without values of series that are no physics (transfer.cc).
 Surface as_relative(Surface surface);
 
-// For a kernel class that is known to be replaced.
+// Widens the errors for a kernel class that is known to have been replaced.
 void widen_replaced(ServingSurface& s);
 
-// Time over base on `here` from that on a relative, both for a repeated call. Within a generation
-// what is above the kernels' best is latency and stays as long as it is; across generations all of
-// it follows the data sheet. Products that are bound by arithmetic follow the power limit, softmax
-// the rate of exponentials. `saved`: of the set-up in base, what a later generation does not take.
+// Time over base on `here`, from `there`, that on a relative, both for a repeated call. Within a
+// generation, time above the best that kernels reach is latency and stays as long as it is; across
+// generations all of the time follows the data sheet. Products that are bound by arithmetic follow
+// the power limit, softmax follows the rate of exponentials. `saved`: the part of fill_and_drain
+// that a later generation does not take.
 double carried_over(double there, const Op& op, const KernelPoint& here_point,
                     const KernelGpu& here, const KernelPoint& relative_point,
                     const KernelGpu& relative, Seconds saved = Seconds(0));
 
-// What replaced a kernel class on `here` since the generation of `relative` ("FlashAttention 3 by
-// TensorRT-LLM's kernels"); null: nothing that is known.
+// The replacement of a kernel class between the generations of `relative` and `here`, for notes
+// ("FlashAttention 3 by TensorRT-LLM's kernels"); null: none is known.
 const char* replacement_of(std::string_view family, std::string_view kernel_class,
                            const KernelGpu& here, const KernelGpu& relative);
 
-// The best of `measured` (nearest first) and of the class's sources: the sum of the errors by
-// transfer and by substitution decides. So its own sweep of the class; then the class on a relative
-// of the generation; then a substitute on this GPU; then both on any relative. `load` gives the
-// file of a GPU's id.
+// The best surface of the GPUs `measured` (nearest first) and of the class's sources: that with the
+// least sum of the errors of transfer and substitution. This prefers the sweep of the class on this
+// GPU, then the class on a relative of its generation, then a substitute on this GPU, then a
+// substitute on a relative. `load` gives the file of a GPU's id.
 ServingSurface choose_surface(
     std::string_view family, const KernelClass& wanted, std::span<const MeasuredGpu> measured,
     const std::function<const SurfaceFile&(const std::string& gpu)>& load);

@@ -42,11 +42,8 @@ Limit limit_of(const KernelRow& k) {
   if (k.part == "host") return kHost;
   if (k.bound == "network") return kNetwork;
   if (k.bound == "launch") return kSmallKernels;
-  const bool attention = k.name.find("attn") != std::string::npos ||
-                         k.name.find("attention") != std::string::npos ||
-                         k.name.find("mla") != std::string::npos;
-  if (k.bound == "compute") return attention ? kAttentionCompute : kCompute;
-  if (attention) return kKvCache;
+  if (k.bound == "compute") return k.attends ? kAttentionCompute : kCompute;
+  if (k.attends) return kKvCache;
   return k.sizes.starts_with("elementwise") ? kSmallKernels : kWeights;
 }
 

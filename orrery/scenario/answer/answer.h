@@ -50,6 +50,7 @@ struct KernelRow {
   std::string bound;       // "compute", "memory", "launch", "network", "host"
   double of_peak =
       0;  // achieved share of the data sheet's peak rate or bandwidth that bounds it; 0: none
+  bool attends = false;  // its queries attend to cached keys (workload/ops/op.h)
 };
 
 struct MemoryRow {

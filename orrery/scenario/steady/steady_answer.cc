@@ -28,7 +28,8 @@ void add_terms(Point& point, const char* phase, const StepTime& step) {
                   t.time,
                   0,
                   std::string(to_text(t.bound)),
-                  t.of_peak};
+                  t.of_peak,
+                  attends(t.op.op)};
     row.share = whole > 0 ? t.time.value.value() / whole : 0;
     point.kernels.push_back(std::move(row));
   }

@@ -17,15 +17,6 @@ constexpr double kQueueingError = 0.5;
 // Of users in step: how far the form is from the simulation (tests/law/closed_loop_law_test.cc).
 constexpr double kInStepError = 0.15;
 
-// a + b of the same kernels: errors of one model, so they stay what they are relatively.
-Estimate<Seconds> plus(const Estimate<Seconds>& a, const Estimate<Seconds>& b) {
-  const double total = (a.value + b.value).value();
-  if (total == 0) return a;
-  const double wa = a.value.value() / total, wb = b.value.value() / total;
-  return {a.value + b.value, wa * a.shared + wb * b.shared, wa * a.own + wb * b.own,
-          std::max(a.origin, b.origin)};
-}
-
 struct PrefillTime {
   Estimate<Seconds> all, mean;  // until the last, and on average, first token of the wave
   std::int64_t steps = 0;

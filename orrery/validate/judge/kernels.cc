@@ -17,8 +17,9 @@
 #include "orrery/kernel/fit/calibrate.h"
 #include "orrery/kernel/fit/fit.h"
 #include "orrery/kernel/fit/samples.h"
+#include "orrery/kernel/fit/swept_kernel_model.h"
+#include "orrery/kernel/tables/kernel_tables.h"
 #include "orrery/kernel/tiers/calibration.h"
-#include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
 namespace {
@@ -133,28 +134,28 @@ class KernelJudge {
   }
 
   // Surfaces fitted on the systems of fit_on alone take the place of the catalog's.
-  void fit_again(const std::vector<const KernelFamily*>& families) {
+  void fit_again(const std::vector<const KernelTables*>& families) {
     std::map<std::string, std::string> files;
-    for (const KernelFamily* family : families) {
-      for (const std::string& path :
-           bundle_.list(fmt::format("kernels/{}", family->name()), ".txt")) {
+    for (const KernelTables* tables : families) {
+      const std::string family(tables->family().name());
+      for (const std::string& path : bundle_.list(fmt::format("kernels/{}", family), ".txt")) {
         for (const std::string& id : fit_on_) {
           if (path.ends_with(fmt::format("-{}.txt", id))) files[path] = bundle_.find(path)->content;
         }
       }
-      const KernelFit fit = fit_kernels(dir_, std::string(family->name()), "", bundle_, fit_on_);
+      const KernelFit fit = fit_kernels(dir_, family, "", bundle_, fit_on_);
       for (const auto& [path, text] : fit.files) files[path] = text;
     }
     bundle_ = bundle_.replacing("kernels", std::move(files));
   }
 
   // Draws the rows that calibrate and replaces the bundle's calibrations by theirs.
-  void calibrate(const KernelFamily& family, const std::string& table,
+  void calibrate(const KernelTables& tables, const std::string& table,
                  const std::filesystem::path& file) {
     last_drawn_.clear();
     using Drawn = std::map<std::uint64_t, MeasuredCall>;  // by the hash of the row
     std::map<ClassOfGpu, std::pair<const Gpu*, Drawn>> classes;
-    each_row(family, table, file, nullptr, [&](const Row& row) {
+    each_row(tables, table, file, nullptr, [&](const Row& row) {
       auto& [gpu, drawn] = classes[class_of(row)];
       gpu = &row.gpu;
       const std::uint64_t hash = draw(row.sample);
@@ -171,23 +172,24 @@ class KernelJudge {
       for (const auto& [hash, call] : drawn) calls.push_back(call);
     }
     for (const auto& [id, entry] : gpus) {
-      const PointFit fit = orrery::calibrate(family, *entry.first, entry.second, bundle_, tier());
+      const PointFit fit =
+          orrery::calibrate(tables.family(), *entry.first, entry.second, bundle_, tier());
       calibrations_.insert(fit.files.begin(), fit.files.end());
     }
     bundle_ = bundle_.replacing("calibration", calibrations_);
     models_.clear();
   }
 
-  void judge(const KernelFamily& family, const std::string& table,
+  void judge(const KernelTables& tables, const std::string& table,
              const std::filesystem::path& file) {
     std::string key;
-    each_row(family, table, file, &refused_, [&](const Row& row) {
+    each_row(tables, table, file, &refused_, [&](const Row& row) {
       if (options_.points > 0) {
         const auto drawn = last_drawn_.find(class_of(row));
         if (drawn != last_drawn_.end() && draw(row.sample) <= drawn->second) return;
       }
       const KernelTime t =
-          model_of(row.gpu, row.sample.framework).predict_repeated(row.sample.op, family.name());
+          model_of(row.gpu, row.sample.framework).predict(tables.family(), row.sample.op);
       if (const char* why = not_of_tier(t.time.origin)) {
         refused_.add(table, row.csv.line(), why);
         return;
@@ -225,7 +227,7 @@ class KernelJudge {
 
   // `refused`: null in a first pass over the table.
   template <class Use>
-  void each_row(const KernelFamily& family, const std::string& table,
+  void each_row(const KernelTables& tables, const std::string& table,
                 const std::filesystem::path& file, Refusals* refused, const Use& use) {
     CsvReader csv(file);
     const int system = csv.column("system"), latency = csv.column("latency_us");
@@ -241,8 +243,9 @@ class KernelJudge {
       }
       if (fit_on_.contains(s.gpu->id)) continue;
       KernelSample sample;
-      if (!family.read(csv, table, sample)) {
-        refuse(fmt::format("no kernel class of {}, or known to be unsound", family.name()));
+      if (!tables.read(csv, table, sample)) {
+        refuse(
+            fmt::format("no kernel class of {}, or known to be unsound", tables.family().name()));
         continue;
       }
       if (sample.kernel_class.ends_with(kForOthers)) {
@@ -256,7 +259,7 @@ class KernelJudge {
         continue;
       }
       try {
-        if (measured < family.point(sample.op, *s.gpu, true).least.value() * kImpossible) {
+        if (measured < tables.family().point(sample.op, *s.gpu, true).least.value() * kImpossible) {
           refuse("faster than the hardware can be");
           continue;
         }
@@ -292,13 +295,12 @@ class KernelJudge {
     return at->second;
   }
 
-  const KernelModel& model_of(const Gpu& gpu, const std::string& framework) {
-    std::unique_ptr<KernelModel>& model = models_[{gpu.id, framework}];
+  const SweptKernelModel& model_of(const Gpu& gpu, const std::string& framework) {
+    std::unique_ptr<SweptKernelModel>& model = models_[{gpu.id, framework}];
     if (!model) {
-      model = make_kernel_model(gpu,
-                                {framework, framework, framework, framework, framework,
-                                 framework == "pytorch" ? framework : ""},
-                                bundle_, tier());
+      const KernelClasses classes{framework, framework, framework,
+                                  framework, framework, framework == "pytorch" ? framework : ""};
+      model = std::make_unique<SweptKernelModel>(gpu, classes, bundle_, tier());
     }
     return *model;
   }
@@ -361,7 +363,7 @@ class KernelJudge {
   std::set<std::string> fit_on_;  // ids
   bool all_rows_ = false;
   std::map<std::string, System> systems_;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<KernelModel>> models_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<SweptKernelModel>> models_;
   std::map<ClassOfGpu, std::uint64_t> last_drawn_;  // of the table's classes
   std::map<std::string, std::string> calibrations_;
   Groups groups_;
@@ -417,20 +419,20 @@ ErrorReport validate_kernels(const std::filesystem::path& dir, const KernelValid
   if (!std::filesystem::is_directory(dir))
     throw InputError(fmt::format("{}: no such directory", dir.string()));
   struct Judged {
-    const KernelFamily* family;
+    const KernelTables* tables;
     std::string table;
   };
   std::vector<Judged> judged;
-  std::vector<const KernelFamily*> families;
+  std::vector<const KernelTables*> families;
   const std::set<std::string> tables = tables_in(dir);
-  for (const KernelFamily* family : kernel_families()) {
-    for (const std::string& known : family->tables()) {
+  for (const KernelTables* its : all_kernel_tables()) {
+    for (const std::string& known : its->tables()) {
       for (const std::string& table : tables) {
         if (options.table.empty() ? table != known
                                   : table != options.table || base_table(table) != known)
           continue;
-        judged.push_back({family, table});
-        if (families.empty() || families.back() != family) families.push_back(family);
+        judged.push_back({its, table});
+        if (families.empty() || families.back() != its) families.push_back(its);
       }
     }
   }
@@ -444,8 +446,8 @@ ErrorReport validate_kernels(const std::filesystem::path& dir, const KernelValid
   if (!options.fit_on.empty()) judge.fit_again(families);
   for (const Judged& j : judged) {
     const std::filesystem::path file = *table_file(dir, j.table);
-    if (options.points > 0) judge.calibrate(*j.family, j.table, file);
-    judge.judge(*j.family, j.table, file);
+    if (options.points > 0) judge.calibrate(*j.tables, j.table, file);
+    judge.judge(*j.tables, j.table, file);
   }
   for (const std::string& table : tables) {
     if (!options.table.empty() || std::any_of(judged.begin(), judged.end(),

@@ -20,10 +20,6 @@ namespace {
 // eager inference rows around the sum of their own measured kernels is 5 %.
 constexpr double kCompositionError = 0.05;
 
-Family family_of(const Op& op) {
-  return std::holds_alternative<Gemm>(op) ? Family::kGemm : Family::kElementwise;
-}
-
 // Rings of NCCL over NVLink reach 70 to 80 % of the link for buffers of megabytes.
 constexpr double kRingShare = 0.75;
 constexpr double kRingError = 0.2;
@@ -41,7 +37,6 @@ Seconds all_reduce(Bytes bytes, std::int64_t ranks, const Gpu& gpu) {
 // All-reduces of a training step on one rank.
 Seconds communication(const EagerShape& m, const Layout& layout, std::int64_t batch,
                       std::int64_t tokens, const Gpu& gpu) {
-  auto real = [](std::int64_t n) { return static_cast<double>(n); };
   const Bytes stream = 4 * real(batch) * real(tokens) * real(m.hidden) * Bytes(1);
   const double weights =
       real(m.layers) * real(m.hidden) * (4.0 * real(m.heads * m.head_dim) + 2.0 * real(m.ffn)) +

@@ -15,8 +15,6 @@ namespace {
 constexpr Seconds kExpertLayerHost = milliseconds(0.5);
 constexpr std::int64_t kExperts = 4, kExpertCapacity = 64;
 
-double real(std::int64_t n) { return static_cast<double>(n); }
-
 // Collects the kernels of both passes.
 class Recorder {
  public:

@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-// An adapted product on one rank. `slices`: matrices that are multiplied together (q, k and v).
+// An adapted product on one rank. `slices`: matrices that one product multiplies (q, k and v).
 struct Adapted {
   std::string_view shrink, expand;
   Part part;
@@ -25,7 +25,7 @@ void each_product(const Architecture& model, int tp, const LayerSpec& layer, boo
     use(Adapted{"lora_o_shrink", "lora_o_expand", Part::kAttention, heads * a->value_dim,
                 model.hidden, 1});
   } else if (!std::holds_alternative<NoMixer>(layer.mixer)) {
-    throw NoData(fmt::format("{}: adapters are modelled beside softmax attention only", model.id));
+    throw NoData(fmt::format("{}: adapters are supported for softmax attention only", model.id));
   }
   if (const auto* m = std::get_if<DenseMlp>(&layer.mlp); m && mlp) {
     const std::int64_t inner = m->intermediate / tp;

@@ -29,10 +29,12 @@ void add_dense(OpList& ops, const RankStep& step, const MlpNames& names, Part pa
 
 void add_shared_experts(OpList& ops, const RankStep& step, const MoeMlp& m) {
   if (m.shared_intermediate == 0) return;
+  ops.shared_experts(true);
   add_dense(ops, step, kSharedNames, Part::kMoe, m.shared_intermediate, m.gated);
   if (m.shared_gate) {
     ops.gemm("shared_gate", Part::kMoe, step.tokens(), 1, step.hidden(), step.plain());
   }
+  ops.shared_experts(false);
   ops.elementwise("shared_add", Part::kMoe, Elementwise::Kind::kAdd, step.tokens(), step.hidden(),
                   step.element(), 2, 1, true);
 }

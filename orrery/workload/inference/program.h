@@ -1,15 +1,15 @@
-// What one rank executes in one step: a list of ops with repeat counts, made from the architecture,
-// the parallel plan, the precision and the batch.
+// The program of a step: the ops that one rank executes, with repeat counts, made from the
+// architecture, the parallel plan, the precision and the batch.
 //
-// Equal ops of a layer and of equal layers are one entry with a count; entries stand in the order
-// in which they first run.
+// Equal ops of a layer and of equal layers are one entry with a count. Entries are in the order in
+// which they first run.
 //
-// Names within a step:
-// - start: embedding, position_embedding, segment_embedding, embedding_add, embedding_norm,
-//   embedding_all_reduce
-// - every layer: add_norm (a norm fused with the residual add before it), norm (others),
-//   residual_add (parallel blocks), tp_all_reduce (once each for mixer and MLP; once for a parallel
-//   block)
+// Names of the ops of a step:
+// - before the layers: embedding, position_embedding, segment_embedding, embedding_add,
+//   embedding_norm, embedding_all_reduce
+// - every layer: add_norm (a norm fused with the residual add before it), norm (other norms),
+//   residual_add (parallel blocks), tp_all_reduce (one for the mixer and one for the MLP; one for
+//   both in a parallel block)
 // - softmax attention: qkv_proj, qk_norm_sum, qk_norm_all_reduce, qk_norm, rope (writes the cache
 //   too) or kv_write, attn_prefill, attn_decode, attn_gate, o_proj
 // - latent attention (MLA): q_kv_a_proj (one product), latent_norm, q_b_proj, or q_proj, kv_a_proj
@@ -25,18 +25,18 @@
 // - formats: ..._quantise before products whose measured kernel does not quantise its input itself
 //   (int8, mxfp4_fp8, int4_fp8)
 // - adapters: lora_{qkv,o,up,down}_{shrink,expand}
-// - end: final_norm, lm_head, logits_all_gather, sample; of encoders: pooler
+// - after the layers: final_norm, lm_head, logits_all_gather, sample; in encoders pooler
 // - between stages: pp_send
 //
-// Sharding. Heads and widths are divided by tp; key-value heads are copied when there are fewer
-// than ranks; the latent cache and projections to it, the router and the sparse indexer are whole
-// on every rank. The embedding and the LM head are split by vocabulary.
+// Sharding. Heads and widths are divided by tp. Key-value heads are copied if there are fewer heads
+// than ranks. The latent cache and the projections to it, the router and the sparse indexer are
+// whole on every rank. The embedding and the LM head are split by vocabulary.
 //
 // Experts. Without attention dp every rank has all tokens, and the tensor-parallel all-reduce sums
-// the experts' output. With it and ep >= dp, tokens travel to their experts and back by all-to-all
-// among the ep ranks: a token is sent to min(top_k, ep) of them, and each tensor-parallel rank
-// sends its share of the tokens. With fewer expert groups the dp groups gather all tokens before
-// and scatter the sums after.
+// the experts' outputs. With attention dp and ep >= dp, tokens travel to their experts and back by
+// all-to-all among the ep ranks: a token is sent to min(top_k, ep) ranks, and each tensor-parallel
+// rank sends its share of the tokens. With fewer expert groups than dp groups, the dp groups gather
+// all tokens before the experts and scatter the sums after them.
 #pragma once
 
 #include <optional>
@@ -49,34 +49,34 @@
 
 namespace orrery {
 
-// Sequences of a step that are alike: `new_tokens` are computed after `past` cached ones.
-// new_tokens 1 with past > 0 is decoding. `sampled`: the step yields a next token for each (not for
-// a prefill chunk that is not the last). `verify`: the new tokens are a decoded one and drafts of
-// speculative decoding after it: attention runs as in decode, each cached key is read once for all
-// of them, and every one needs logits.
+// Sequences of a step with equal sizes. Each computes `new_tokens` tokens after `past` cached ones;
+// one new token with past > 0 is decoding.
 struct SequenceGroup {
   std::int64_t sequences = 1;
   std::int64_t new_tokens = 1;
-  double past = 0;  // mean
-  bool sampled = true;
+  double past = 0;  // mean over the sequences
+  bool sampled =
+      true;  // the step yields a next token; false for all but the last chunk of a prefill
+  // Speculative decoding: the new tokens are a decoded one and the drafts after it. Attention runs
+  // as in decode, each cached key is read once for all new tokens, and all of them need logits.
   bool verify = false;
   bool decoding() const { return past > 0 && (new_tokens == 1 || verify); }
 };
 
-// Low-rank adapters of one kind.
+// Low-rank adapters of one shape.
 struct LoraShape {
   int rank = 0;
-  bool mlp = true;  // beside the MLP's projections too, not only attention's
+  bool mlp = true;  // adapters of the MLP's projections as well as of attention's
 };
 
-// One step's batch on the whole deployment. Under attention dp it is divided among the groups; the
-// program is that of the busiest.
+// The batch of one step on the whole deployment. Under attention dp it is divided among the dp
+// groups, and the program is that of the busiest group.
 struct Batch {
   std::vector<SequenceGroup> groups;
-  std::int64_t adapters = 0;  // different ones in use (lora_ops.h)
+  std::int64_t adapters = 0;  // number of different adapters in use (lora_ops.h)
   LoraShape lora = {};
-  // Above 0: `groups` are those of the busiest dp group alone, and so many tokens are computed by
-  // all groups together.
+  // Tokens that all dp groups compute in the step. If above 0, `groups` are the sequences of the
+  // busiest dp group alone.
   std::int64_t all_tokens = 0;
   std::int64_t tokens() const;
   std::int64_t sequences() const;
@@ -87,22 +87,25 @@ std::string_view to_text(Part part);
 
 struct ProgramOp {
   Op op;
-  double count = 1;       // times a step
-  std::string_view name;  // stable id within the step; text that lives as long as the program
+  double count = 1;       // times that the op runs in a step
+  std::string_view name;  // one of the names above; static text
   Part part = Part::kMlp;
-  // A kernel of its own in eager execution, but folded into a neighbour by engines that fuse.
+  // True for a kernel that engines which fuse fold into a neighbour; eager execution launches it.
   bool fusible = false;
+  // True for the products, activations and gate of shared experts, which an engine may run on a
+  // second stream while the routed experts run.
+  bool shared_expert = false;
 };
 
 struct Program {
   std::vector<ProgramOp> ops;
-  std::int64_t tokens = 0;     // that the rank computes, padding included
-  std::int64_t sequences = 0;  // of its dp group that the step yields a token for
-  int layers = 0;              // that the rank (stage) executes
+  std::int64_t tokens = 0;     // tokens that the rank computes, padding included
+  std::int64_t sequences = 0;  // sequences of its dp group for which the step yields a token
+  int layers = 0;              // layers that the rank executes
 };
 
-// Layers of a stack that are executed alone, with or without what stands before the first and after
-// the last layer.
+// Some layers of a stack, with (`start`, `end`) or without the ops before the first layer of the
+// model and after the last.
 struct LayerSlice {
   StageLayers layers;
   bool start = true, end = true;
@@ -110,19 +113,19 @@ struct LayerSlice {
 
 struct ProgramOptions {
   double expert_skew = 0;  // exponent of the power law of expert loads
-  int stage =
-      -1;  // pipeline stage; -1: the one with the most weights to multiply, LM head included
-  // Tokens of each dp group that projections and collectives compute beside the batch's: a graph
-  // was captured for a larger batch. Attention and sampling skip them.
+  // Pipeline stage; -1: the stage with the most weights to multiply, LM head included.
+  int stage = -1;
+  // Tokens of each dp group that projections and collectives compute in addition to the batch's,
+  // because a graph was captured for a larger batch. Attention and sampling skip them.
   std::int64_t padding = 0;
-  // Instead of a stage's: these layers, and nothing is sent between stages.
+  // Layers to execute in place of those of a stage, without a send between stages.
   std::optional<LayerSlice> slice = std::nullopt;
 };
 
 // The program of one forward step. All decoding sequences are one attention call at their mean
-// context (as engines run them; FLOPs and bytes are those of the separate calls); every other group
-// is a call. Throws as check_plan does; InputError: a batch without tokens, with negative or huge
-// sizes, with past tokens on an encoder, or a stage that is not there.
+// context, as engines run them; its FLOPs and bytes are those of separate calls. Every other group
+// is a call of its own. Throws as check_plan does. InputError: a batch without tokens, with
+// negative or huge sizes, with past tokens on an encoder, or a stage that does not exist.
 Program forward_program(const Architecture& model, const ParallelPlan& plan,
                         const Precision& precision, const Batch& batch,
                         const ProgramOptions& options = {});

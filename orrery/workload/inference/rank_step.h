@@ -1,5 +1,5 @@
-// One rank's share of a step and the list of ops that is built for it: what the op builders of the
-// layers (mixer_ops.h, mlp_ops.h) work on.
+// One rank's share of a step, and the list of ops that the builders of the layers (mixer_ops.h,
+// mlp_ops.h) append to.
 #pragma once
 
 #include <string_view>
@@ -23,8 +23,8 @@ struct RankBatch {
   LoraShape lora = {};
 };
 
-// The busiest dp group's share: sequences are dealt to the groups in turn, those with most new
-// tokens first. Checks the batch (InputError as forward_program).
+// The share of the busiest dp group. Sequences are dealt to the groups in turn, those with the most
+// new tokens first. InputError as for forward_program.
 RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding);
 
 struct RankStep {
@@ -37,11 +37,11 @@ struct RankStep {
   std::int64_t tokens() const { return batch.tokens; }
   std::int64_t hidden() const { return model.hidden; }
   int tp() const { return plan.tp; }
-  // Bytes of an element of the residual stream.
+  // Size of an element of the residual stream.
   Bytes element() const { return bytes_per_element(precision.activations); }
   // Format of the products that are never quantised (router, gates, absorbed products).
   Format plain() const { return plain_format(precision.activations); }
-  // The residual stream of all tokens of the rank.
+  // Size of the residual stream of all tokens of the rank.
   Bytes stream() const { return static_cast<double>(tokens() * hidden()) * element(); }
 };
 
@@ -49,24 +49,27 @@ class OpList {
  public:
   explicit OpList(std::size_t expected) { ops_.reserve(expected); }
 
-  // Times that each op appended from now on runs.
+  // Sets how often each op appended from now on runs.
   void repeat(double count) { count_ = count; }
+  // Sets whether the ops appended from now on belong to shared experts.
+  void shared_experts(bool are) { shared_expert_ = are; }
 
   void add(std::string_view name, Part part, const Op& op, bool fusible = false) {
-    ops_.push_back({op, count_, name, part, fusible});
+    ops_.push_back({op, count_, name, part, fusible, shared_expert_});
   }
   void gemm(std::string_view name, Part part, std::int64_t m, std::int64_t n, std::int64_t k,
             Format format, std::int64_t batch = 1) {
     add(name, part, Gemm{m, n, k, batch, format, true});
   }
-  // Reads `reads` and writes `writes` times rows * width elements.
+  // Elementwise work that reads `reads` times and writes `writes` times rows * width elements.
   void elementwise(std::string_view name, Part part, Elementwise::Kind kind, std::int64_t rows,
                    std::int64_t width, Bytes element, double reads, double writes,
                    bool fusible = false) {
     const Bytes once = static_cast<double>(rows) * static_cast<double>(width) * element;
     add(name, part, Elementwise{kind, rows, width, reads * once, writes * once}, fusible);
   }
-  // Scaling and rounding of a product's input, where the product's measured kernel leaves it out.
+  // Scaling and rounding of the input of a product, if the product's measured kernel does not do
+  // it.
   void quantise(std::string_view name, Part part, std::int64_t rows, std::int64_t width,
                 Bytes element, Format format);
   void collective(std::string_view name, Collective::Kind kind, Collective::Group group, int ranks,
@@ -79,6 +82,7 @@ class OpList {
  private:
   std::vector<ProgramOp> ops_;
   double count_ = 1;
+  bool shared_expert_ = false;
 };
 
 }  // namespace orrery

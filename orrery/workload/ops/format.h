@@ -1,5 +1,7 @@
-// How a matrix product stores and multiplies its operands: the number formats of weight, activation
-// and arithmetic together, with the bytes of the scales. One Format names one kind of kernel.
+// Number formats of a matrix product: how it stores and multiplies its operands.
+//
+// A Format stands for the formats of weight, activation and arithmetic together, with the bytes of
+// the scales. One Format names one kind of kernel.
 #pragma once
 
 #include <optional>
@@ -17,7 +19,7 @@ enum class Format {
   kTf32,
   kFp16,
   kBf16,
-  kFp8,  // e4m3 weights and activations, a scale per tensor, channel or token; scaled dynamically
+  kFp8,  // e4m3 weights and activations, a scale per tensor, channel or token, found dynamically
   kFp8Block,    // e4m3, 128x128 weight blocks and 1x128 activation blocks (DeepSeek)
   kInt8,        // W8A8 (SmoothQuant)
   kInt8Weight,  // W8A16: int8 weights, 16-bit arithmetic
@@ -33,14 +35,15 @@ struct FormatProperties {
   std::string_view name;  // id in files and flags: "fp8_block"
   Bytes weight;           // stored bytes a weight, scales included
   Bytes activation;       // bytes an activation element as the product reads it, scales included
-  Dtype arithmetic;       // whose peak rate bounds the product
-  bool quantises_activation;  // the 16-bit activation is scaled and rounded first (extra work)
+  Dtype arithmetic;       // number format whose peak rate bounds the product
+  bool quantises_activation;  // a kernel scales and rounds the 16-bit activation before the product
 };
 
 const FormatProperties& properties(Format format);
 std::span<const std::string> format_names();
 
-// Reads an id or an alias: bfloat16, int4_wo, w4a16, gptq, awq, int8_wo, w8a8, sq, w4a16_mxfp4, ...
+// The format of an id or an alias, nothing for other texts. Aliases: bfloat16, int4_wo, w4a16,
+// gptq, awq, int8_wo, w8a8, sq, w4a16_mxfp4, ...
 std::optional<Format> parse_format(std::string_view text);
 
 }  // namespace orrery

@@ -138,7 +138,7 @@ void check_experts(const TrainingPlan& p) {
   const std::string_view schedule = schedule_name(p);
   if (p.ep_overlap && p.ep > 1 && schedule != "combined" && !schedule.starts_with("dualpipe"))
     throw Infeasible(fmt::format(
-        "ep_overlap runs a forward beside another micro-batch's backward, which schedule {} does "
+        "ep_overlap overlaps a forward with another micro-batch's backward, which schedule {} does "
         "not; 1f1b, interleaved, dualpipe and dualpipe-v do",
         schedule));
 }

@@ -49,7 +49,7 @@ void TrainingPasses::context() {
   }
 }
 
-// Of one layer: `kv` and `q` are the bytes of this rank's share (q with the output).
+// The exchange of one layer: `kv` and `q` are the bytes of this rank's share (q with the output).
 void TrainingPasses::exchange(Bytes kv, Bytes q, const ProgramOp& from) {
   const int cp = plan_.cp, heads = plan_.head_ranks(), ring = plan_.ring_ranks();
   const auto passes = [&](const Collective& c, double forward, double backward) {

@@ -111,7 +111,7 @@ void TrainingPasses::exchange_tokens(const MoeExperts& m, const ProgramOp& op) {
   }
 }
 
-// What stands around the experts' products in kernels of its own (Megatron Core's router and
+// The kernels around the experts' products (Megatron Core's router and
 // moe_utils.permute): the router's probabilities in fp32, their largest and the balancing loss,
 // five kernels forward and three backward; tokens laid out by expert before they leave, by local
 // expert where they arrive, and both again on the way back. kFlex sends tokens as they are.
@@ -171,7 +171,7 @@ bool TrainingPasses::has_bias() const {
                      });
 }
 
-// What Megatron Core runs in eager kernels where experts have biases, which of the catalog's
+// The eager kernels of Megatron Core for experts with biases, which of the catalog's
 // models gpt-oss alone does. The gated halves are clamped before the fused activation
 // (weighted_bias_quick_geglu_impl: two clamps and a concatenation, backward their gradients). The
 // bias of the second product times the router's probability is added in fp32

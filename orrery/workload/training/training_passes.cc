@@ -26,7 +26,7 @@ std::vector<TrainingOp> TrainingPasses::build() {
   group.sequences = job_.micro_batch * (job_.seq / document) * plan.dp;
   group.new_tokens = document / plan_.cp;
   // The mean keys of a zig-zag share: (s/cp) * (s - s/cp)/2 + (s/cp)^2/2 pairs, 1/cp of all.
-  // Of consecutive shares the last, which all ranks wait for, attends to every part before.
+  // With consecutive shares all ranks wait for the last one, which attends to every part before it.
   // Ranks that share heads have the same part.
   const bool last = plan_.ring_ranks() > 1 && !plan_.zigzag;
   const double ring = last ? plan_.ring_ranks() : 1;

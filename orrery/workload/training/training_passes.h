@@ -1,6 +1,5 @@
-// Builds training_ops (training_program.h): the passes of one virtual stage, op by op. Its parts
-// stand in a file each: training_products.cc, training_attention.cc, training_experts.cc,
-// training_communication.cc, training_adapters.cc, training_head.cc. Not for others.
+// The builder behind training_ops (training_program.h): the passes of one virtual stage, op by op.
+// Each kind of op has a source file of its own, named above its members.
 #pragma once
 
 #include <string_view>
@@ -22,8 +21,6 @@ class TrainingPasses {
   using Cost = TrainingCost;
   using Kind = Collective::Kind;
   using Group = Collective::Group;
-
-  static double real(std::int64_t n) { return static_cast<double>(n); }
 
   void put(Op op, double count, const ProgramOp& from, Pass pass, Cost cost);
   bool in_layer(const ProgramOp& op) const;

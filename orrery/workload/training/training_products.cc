@@ -64,7 +64,8 @@ void TrainingPasses::casts(const Gemm& g, const ProgramOp& op) {
   }
   const FormatProperties& f = properties(g.format);
   if (!f.quantises_activation) return;
-  // The forward kernel rounds its own input; the transposes and the gradients are cast apart.
+  // The forward kernel rounds its own input; the transposes and the gradients are cast by kernels
+  // of their own.
   const double narrow = f.activation.value();
   const double input = real(g.m) * real(g.k), output = real(g.m) * real(g.n);
   cast(input, 2, narrow, op.count * (1 + recomputed_), op, Pass::kForward);

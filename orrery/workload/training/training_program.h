@@ -1,37 +1,35 @@
-// What one rank executes for one micro-batch of training on one virtual stage: the forward Program
-// (program.h) and, derived from it op by op, recomputation and the two backward passes.
+// The ops that one rank executes for one micro-batch of training on one virtual stage: the forward
+// Program (program.h) and, derived from it op by op, recomputation and the two backward passes.
 //
-// Forward to backward
-//   product with a weight   the input's gradient (a second product); the weight's (a third), unless
-//                           the weight is frozen
-//   attention               AttentionBackward where its scores are not kept (FlashAttention);
-//                           without it, softmax and two batched products a pass, all in memory
-//   routed experts          two products an expert, like any others, and an activation (or one
-//                           kernel for a rank's experts: one_for_all); the
-//                           router's small kernels, the copies that lay tokens out by expert, and
-//                           biases of the second product (gpt-oss)
-//   recurrent mixers        twice the forward, in the input's pass
+// How the ops of the forward pass become those of the backward pass:
+//   product with a weight   the gradient of the input (a second product), and that of the weight (a
+//                         third) unless the weight is frozen
+//   attention               AttentionBackward if its scores are not kept (FlashAttention); else
+//                         softmax and two batched products per pass, all in memory
+//   routed experts          two products per expert, like any other product, and an activation, or
+//                         one kernel for all experts of a rank (one_for_all); the small kernels of
+//                         the router, the copies that lay tokens out by expert, and biases of the
+//                         second product (gpt-oss)
+//   recurrent mixers        twice the forward op, in the pass of the input
 //   elementwise             gradient() of op.h
-//   embedding               the scatter of gradients, in the weight's pass
-//   collectives             as many again: the all-reduce of a row-parallel product's output has
-//   its
-//                           mirror at the input of a column-parallel one
+//   embedding               the scatter of gradients, in the pass of the weight
+//   collectives             the same number again: the all-reduce of a row-parallel product's output
+//                         has its mirror at the input of a column-parallel product
 //
-// Beside the forward Program
-//   sequence parallel       an all-reduce is a reduce-scatter and an all-gather; the backward pass
-//                           gathers the products' inputs once more; norms and residual adds have
-//                           1/tp of the rows (Korthikanti et al. 2022)
-//   experts split by ep     tokens go to their experts and results back as ExpertDispatcher says,
-//   in
-//                           16 bits (Megatron casts after), by the load of the busiest rank; where
-//                           etp is 1, tokens stay divided; else etp ranks gather their copies
-//   context parallel        keys and values as ContextMethod says; twice backward; again wherever
-//                           attention is recomputed
+// Ops that the forward Program of inference does not have:
+//   sequence parallel       an all-reduce becomes a reduce-scatter and an all-gather; the backward
+//                         pass gathers the inputs of products once more; norms and residual adds
+//                         have 1/tp of the rows (Korthikanti et al. 2022, arXiv:2205.05198)
+//   expert parallel         tokens go to their experts and results back as ExpertDispatcher says, in
+//                         16 bits (Megatron casts afterwards), by the load of the busiest rank. If
+//                         etp is 1, tokens stay divided; else etp ranks gather their copies
+//   context parallel        keys and values are exchanged as ContextMethod says, twice in the
+//                         backward pass, and again wherever attention is recomputed
 //   narrow formats          products read 8- or 4-bit operands: casts of inputs and gradients, each
-//                           with its transpose, and of weights once an iteration
+//                         with its transpose, and casts of weights once per iteration
 //   LM head and loss        vocabulary-parallel; the loss in fp32 with its three reductions
-//   LoRA                    two thin products beside each adapted one; QLoRA widens the base first;
-//                           DoRA takes the norms of the adapted weights' columns
+//   LoRA                    two thin products for each adapted product; QLoRA widens the base first;
+//                         DoRA takes the norms of the columns of the adapted weights
 #pragma once
 
 #include <optional>
@@ -46,11 +44,11 @@ namespace orrery {
 enum class TrainingPass { kForward, kRecompute, kBackwardInput, kBackwardWeight };
 inline constexpr std::size_t kTrainingPasses = 4;
 
-// What a calibration tells apart.
+// Kinds of work that a calibration scales separately.
 enum class TrainingCost {
   kProducts,           // dense products
-  kAttention,          // cores, forward and recomputed
-  kAttentionBackward,  // their gradients
+  kAttention,          // cores of attention, forward and recomputed
+  kAttentionBackward,  // gradients of cores of attention
   kExperts,            // routed experts
   kElementwise,        // norms, activations, residual adds, the loss
   kCasts,              // between number formats
@@ -64,8 +62,8 @@ std::string_view to_text(TrainingCost cost);
 constexpr std::size_t at(TrainingCost cost) { return static_cast<std::size_t>(cost); }
 constexpr std::size_t at(TrainingPass pass) { return static_cast<std::size_t>(pass); }
 
-// Tokens of one rank on their way by ExpertDispatcher::kFlex: what decides how many copies cross
-// which wires (network's ExpertExchange, whose words these are).
+// The tokens of one rank that ExpertDispatcher::kFlex moves: the sizes that decide how many copies
+// cross which wires (ExpertExchange of network/collectives/expert_exchange.h has the same members).
 struct ExpertMove {
   bool combine = false;
   std::int64_t tokens = 0;
@@ -76,37 +74,38 @@ struct ExpertMove {
 struct TrainingOp {
   Op op;
   double count = 1;
-  std::string_view name;  // of the forward op that it is or comes from
+  std::string_view name;  // name of the forward op that it is or is derived from
   TrainingPass pass = TrainingPass::kForward;
   TrainingCost cost = TrainingCost::kProducts;
   Part part = Part::kMlp;
   bool fusible = false;  // folded into a neighbour by stacks that fuse
-  // What adding a weight's gradient costs where it is not a part of the product's kernel.
+  // True for the addition of a weight's gradient to earlier ones by a kernel of its own.
   bool accumulates = false;
-  std::optional<ExpertMove> move{};  // the op is then the all-to-all of a copy for each rank
-  // Of the products of a rank's experts, `count` of them alike: how many one kernel for all experts
-  // would take at once (one_for_all).
+  // Sizes of a dispatch or combine by kFlex; the op is then the all-to-all of a copy for each rank.
+  std::optional<ExpertMove> move{};
+  // Number of equal products, one for each expert of the rank, that a kernel for all experts would
+  // run at once (one_for_all).
   int experts = 1;
-  // Of a collective: its ranks are so many times as far apart as its group's.
+  // Distance between neighbouring ranks of a collective, in multiples of its group's distance.
   int apart = 1;
-  // Around the products of experts, of what a kernel that fuses them does itself: the activation,
-  // the cast between the two products and the mirrored one, biases.
+  // True for the ops around the products of experts that a fused kernel includes: the activation,
+  // the casts between the two products, biases.
   bool between_experts = false;
 };
 
-// Of virtual stage `chunk`. REQUIRES that check_job accepts.
+// The ops of virtual stage `chunk`. REQUIRES that check_job accepts the job.
 std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJob& job, int chunk);
 
-// A kernel that runs the products of a rank's experts in one launch (torch._grouped_mm, CUTLASS's
-// grouped product): of the same FLOPs, weights, results and tiles as one product with the columns
-// of all, whose waves the experts share. Its rows are an expert's: of what it reads the inputs of
-// the others are not counted, which are little beside the weights wherever memory decides.
-// REQUIRES op.experts > 1.
+// The op of a kernel that runs the products of a rank's experts in one launch (torch._grouped_mm,
+// CUTLASS's grouped product). It is one product with the columns of all experts, which has the same
+// FLOPs, weights, results and tiles, and whose waves the experts share. Its rows are those of one
+// expert, so that the inputs of the other experts are not counted as read; they are small next to
+// the weights wherever memory bounds the product. REQUIRES op.experts > 1.
 TrainingOp one_for_all(TrainingOp op);
 
-// FLOPs of a token's forward and backward pass through the model, by the field's convention for
-// MFU: three times the forward's products and attention (causal pairs only), recomputation not
-// counted; with LoRA no gradients of frozen weights.
+// FLOPs of the forward and backward pass of a token through the model, by the convention for MFU:
+// three times the products and attention of the forward pass (causal pairs only), without
+// recomputation; with LoRA without gradients of frozen weights.
 double model_flops_per_token(const Architecture& model, const TrainingJob& job);
 
 }  // namespace orrery

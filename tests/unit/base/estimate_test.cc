@@ -64,16 +64,39 @@ TEST(EstimateSum, OneFamilySharesItsErrorAndOwnErrorsAverageOut) {
 
 TEST(EstimateSum, CallsOfTheSameKernelAreOffAlike) {
   TimeSum sum;
-  sum.add(Family::kGemm, time(30, 0, 0.20), Seconds(1));
-  sum.add(Family::kGemm, time(10, 0, 0.20), Seconds(1));
+  sum.add(Family::kGemm, time(30, 0, 0.20), 0);
+  sum.add(Family::kGemm, time(10, 0, 0.20), 0);
   EXPECT_NEAR(sum.total().own, 0.20, 1e-12);
-  sum.add(Family::kGemm, time(40, 0, 0.20), Seconds(2));
+  sum.add(Family::kGemm, time(40, 0, 0.20), 1);
   EXPECT_NEAR(sum.total().own, std::hypot(8.0, 8.0) / 80, 1e-12);
-  // More kernels than are told apart: none is lost.
+  // However many kernels there are, each is told from the others.
   TimeSum many;
-  for (int i = 1; i <= 200; ++i) many.add(Family::kGemm, time(1, 0, 0.1), Seconds(i));
-  EXPECT_GE(many.total().own, 0.1 / std::sqrt(200.0));
-  EXPECT_LE(many.total().own, 0.1);
+  for (std::size_t i = 0; i < 200; ++i) many.add(Family::kGemm, time(1, 0, 0.1), i);
+  EXPECT_NEAR(many.total().own, 0.1 / std::sqrt(200.0), 1e-12);
+  for (std::size_t i = 0; i < 200; ++i) many.add(Family::kGemm, time(1, 0, 0.1), i);
+  EXPECT_NEAR(many.total().own, 0.1 / std::sqrt(200.0), 1e-12);
+}
+
+// Equal times are not the same kernel: the caller's number says what is.
+TEST(EstimateSum, EqualTimesOfTwoKernelsAreIndependent) {
+  TimeSum two, one, none;
+  for (std::size_t i = 0; i < 2; ++i) {
+    two.add(Family::kGemm, time(1, 0, 0.2), i);
+    one.add(Family::kGemm, time(1, 0, 0.2), 7);
+    none.add(Family::kGemm, time(1, 0, 0.2));
+  }
+  EXPECT_NEAR(two.total().own, 0.2 / std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(one.total().own, 0.2, 1e-12);
+  EXPECT_NEAR(none.total().own, 0.2 / std::sqrt(2.0), 1e-12);
+}
+
+TEST(Estimate, TimesOfTheSameKernelsKeepTheirRelativeError) {
+  const Time t = plus(time(30, 0.10, 0.20), time(10, 0.20, 0.40, Origin::kTransferred));
+  EXPECT_DOUBLE_EQ(t.value.value(), 40);
+  EXPECT_DOUBLE_EQ(t.shared, 0.125);
+  EXPECT_DOUBLE_EQ(t.own, 0.25);
+  EXPECT_EQ(t.origin, Origin::kTransferred);
+  EXPECT_EQ(plus(time(0, 0.1, 0.2), time(0, 0.3, 0.4)).value, Seconds(0));
 }
 
 TEST(EstimateSum, FamiliesAreIndependent) {

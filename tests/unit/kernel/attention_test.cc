@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families/families.h"
+#include "orrery/kernel/tables/kernel_tables.h"
 
 namespace orrery {
 namespace {
@@ -103,16 +103,16 @@ TEST(AttentionRead, LeavesOutFallbacks) {
       "system,framework,version,kernel_source,attn_dtype,kv_dtype,batch,heads,kv_heads,head_dim,"
       "window,";
   const std::string sizes = ",1,32,8,128,0,";
-  const auto read = [&](const KernelFamily& family, const std::string& row) {
-    const bool decode = &family == &decode_attention_family();
+  const auto read = [&](const KernelTables& tables, const std::string& row) {
+    const bool decode = &tables == &decode_attention_tables();
     const std::string text = common + (decode ? "kv_len" : "isl,past") + ",latency_us\n" + row +
                              sizes + (decode ? "512" : "512,0") + ",20\n";
     CsvReader csv(text, "rows.csv");
     KernelSample s;
     EXPECT_TRUE(csv.next());
-    return family.read(csv, family.tables().front(), s);
+    return tables.read(csv, tables.tables().front(), s);
   };
-  const KernelFamily &first = prefill_attention_family(), &next = decode_attention_family();
+  const KernelTables &first = prefill_attention_tables(), &next = decode_attention_tables();
   EXPECT_TRUE(read(first, "b200_sxm,sglang,0.5,trtllm_mha,bfloat16,bfloat16"));
   EXPECT_FALSE(read(first, "b200_sxm,sglang,0.5,flashinfer,bfloat16,bfloat16"));
   EXPECT_TRUE(read(first, "b200_sxm,sglang,0.5,flashinfer,bfloat16,fp8"));

@@ -9,6 +9,7 @@
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/fit/calibrate.h"
+#include "orrery/kernel/fit/swept_kernel_model.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
@@ -113,9 +114,10 @@ class CalibrateFrom : public testing::Test {
 
 TEST_F(CalibrateFrom, SharpensAGpuThatNothingElseServes) {
   const auto before = make_kernel_model(gpu_, {}, Bundle());
+  const SweptKernelModel swept_before(gpu_, {}, Bundle());
   std::string rows;
   for (std::int64_t m = 1; m <= 16384; m *= 2) {
-    const Seconds t = before->predict_repeated(product(m), "gemm").time.value;
+    const Seconds t = swept_before.predict(gemm_family(), product(m)).time.value;
     rows += "bfloat16," + std::to_string(m) + ",4096,8192," +
             std::to_string(t.value() * 1e6 * 0.7) + "\n";
   }
@@ -126,9 +128,11 @@ TEST_F(CalibrateFrom, SharpensAGpuThatNothingElseServes) {
   ASSERT_EQ(fit.files.size(), 1u);
   EXPECT_EQ(fit.files.begin()->first, "calibration/gemm/vllm-mi300x.txt");
 
-  const auto after = make_kernel_model(gpu_, {}, Bundle().replacing("calibration", fit.files));
-  const KernelTime was = before->predict_repeated(product(96), "gemm"),
-                   is = after->predict_repeated(product(96), "gemm");
+  const Bundle calibrated = Bundle().replacing("calibration", fit.files);
+  const auto after = make_kernel_model(gpu_, {}, calibrated);
+  const SweptKernelModel swept_after(gpu_, {}, calibrated);
+  const KernelTime was = swept_before.predict(gemm_family(), product(96)),
+                   is = swept_after.predict(gemm_family(), product(96));
   EXPECT_NEAR(is.time.value / was.time.value, 0.7, 0.04);
   EXPECT_LT(is.time.sigma(), was.time.sigma() / 2);
   EXPECT_EQ(is.time.origin, Origin::kTransferred);

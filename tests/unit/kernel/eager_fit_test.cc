@@ -115,7 +115,7 @@ TEST(SustainedFp32, BindsOnSmallCardsOnly) {
 TEST(Families, NarrowerOnesComeFirst) {
   auto first = [](const Op& op) {
     for (const KernelFamily* f : kernel_families()) {
-      if (f->name() != "row_kernels" && f->serves(kind_of(op))) return std::string(f->name());
+      if (f->name() != "row_kernels" && f->serves(kernel_kind(op))) return std::string(f->name());
     }
     return std::string();
   };

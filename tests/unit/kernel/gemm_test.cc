@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families/families.h"
+#include "orrery/kernel/tables/kernel_tables.h"
 
 namespace orrery {
 namespace {
@@ -70,7 +70,7 @@ TEST(GemmRead, LeavesOutHostBoundAndSupersededRows) {
   CsvReader csv(text, "gemm.csv");
   KernelSample s;
   ASSERT_TRUE(csv.next());
-  ASSERT_TRUE(gemm_family().read(csv, "gemm", s));
+  ASSERT_TRUE(gemm_tables().read(csv, "gemm", s));
   const auto& g = std::get<Gemm>(s.op);
   EXPECT_EQ(g.m, 16);
   EXPECT_EQ(g.n, 4096);
@@ -78,12 +78,12 @@ TEST(GemmRead, LeavesOutHostBoundAndSupersededRows) {
   EXPECT_EQ(s.kernel_class, "bf16");
   const std::uint64_t shape = s.shape;
   ASSERT_TRUE(csv.next());
-  EXPECT_FALSE(gemm_family().read(csv, "gemm", s));
+  EXPECT_FALSE(gemm_tables().read(csv, "gemm", s));
   ASSERT_TRUE(csv.next());
-  ASSERT_TRUE(gemm_family().read(csv, "gemm", s));
+  ASSERT_TRUE(gemm_tables().read(csv, "gemm", s));
   EXPECT_EQ(s.shape, shape) << "a weight's shape is left out for all classes together";
   ASSERT_TRUE(csv.next());
-  EXPECT_FALSE(gemm_family().read(csv, "gemm", s));
+  EXPECT_FALSE(gemm_tables().read(csv, "gemm", s));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "orrery/kernel/tiers/kernel_model.h"
+#include "orrery/kernel/tiers/tier_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/tiers/kernel_model.h"
+#include "orrery/kernel/tiers/tier_choice.h"
 
 namespace orrery {
 namespace {

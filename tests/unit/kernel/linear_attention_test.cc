@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families/families.h"
+#include "orrery/kernel/tables/kernel_tables.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
@@ -37,7 +37,7 @@ TEST(LinearAttention, ReadsTheDeltaRuleAlone) {
   CsvReader csv(text, "linear_attention.csv");
   KernelSample s;
   ASSERT_TRUE(csv.next());
-  ASSERT_TRUE(linear_attention_family().read(csv, "linear_attention", s));
+  ASSERT_TRUE(linear_attention_tables().read(csv, "linear_attention", s));
   const auto& a = std::get<LinearAttentionCore>(s.op);
   EXPECT_FALSE(a.decode);
   EXPECT_EQ(a.batch, 2);
@@ -45,16 +45,16 @@ TEST(LinearAttention, ReadsTheDeltaRuleAlone) {
   EXPECT_EQ(a.k_heads, 16);
   EXPECT_EQ(s.kernel_class, "gdn_prefill");
   ASSERT_TRUE(csv.next());
-  EXPECT_FALSE(linear_attention_family().read(csv, "linear_attention", s));
+  EXPECT_FALSE(linear_attention_tables().read(csv, "linear_attention", s));
   ASSERT_TRUE(csv.next());
-  ASSERT_TRUE(linear_attention_family().read(csv, "linear_attention", s));
+  ASSERT_TRUE(linear_attention_tables().read(csv, "linear_attention", s));
   EXPECT_EQ(std::get<LinearAttentionCore>(s.op).kind, LinearAttentionCore::Kind::kKimiDelta);
   EXPECT_EQ(s.kernel_class, "kda_prefill");
 }
 
 TEST(LinearAttention, ADisturbedSweepTeachesNothing) {
   // 8192 channels: 8192 tokens make 2^26 values.
-  const auto read = [](const KernelFamily& family, const std::string& first,
+  const auto read = [](const KernelTables& tables, const std::string& first,
                        const std::string& kernel, int sequence) {
     const std::string text =
         "system,framework,version,kernel_source,table,phase,d_conv,k_heads,k_dim,v_heads,v_dim,"
@@ -64,9 +64,9 @@ TEST(LinearAttention, ADisturbedSweepTeachesNothing) {
     CsvReader csv(text, "linear_attention.csv");
     KernelSample s;
     EXPECT_TRUE(csv.next());
-    return family.read(csv, "linear_attention", s);
+    return tables.read(csv, "linear_attention", s);
   };
-  const KernelFamily &rule = linear_attention_family(), &convolution = causal_convolution_family();
+  const KernelTables &rule = linear_attention_tables(), &convolution = causal_convolution_tables();
   const std::string disturbed = "h200_sxm,sglang,0.5.14";
   EXPECT_FALSE(read(rule, disturbed, "chunk_gated_delta_rule", 8192));
   EXPECT_FALSE(read(convolution, disturbed, "causal_conv1d_fn", 8192));

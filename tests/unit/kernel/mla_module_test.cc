@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families/families.h"
+#include "orrery/kernel/tables/kernel_tables.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
@@ -49,7 +49,7 @@ TEST(MlaModule, ReadsOneModelOfTheTable) {
   CsvReader csv(text, "mla_module.csv");
   KernelSample s;
   ASSERT_TRUE(csv.next());
-  ASSERT_TRUE(latent_module_family().read(csv, "mla_module", s));
+  ASSERT_TRUE(latent_module_tables().read(csv, "mla_module", s));
   const auto& m = std::get<MlaModule>(s.op);
   EXPECT_TRUE(m.core.decode);
   EXPECT_EQ(m.core.batch, 8);
@@ -57,7 +57,7 @@ TEST(MlaModule, ReadsOneModelOfTheTable) {
   EXPECT_DOUBLE_EQ(m.core.context, 1024);
   EXPECT_EQ(m.format, Format::kFp8Block);
   ASSERT_TRUE(csv.next());
-  EXPECT_FALSE(latent_module_family().read(csv, "mla_module", s));
+  EXPECT_FALSE(latent_module_tables().read(csv, "mla_module", s));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families/families.h"
+#include "orrery/kernel/tables/kernel_tables.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
@@ -51,16 +51,16 @@ TEST(LatentCore, ReadsCoresAndLeavesOutHostBoundRows) {
   CsvReader csv(text, "mla_kernel.csv");
   KernelSample s;
   ASSERT_TRUE(csv.next());
-  ASSERT_TRUE(latent_core_family().read(csv, "mla_kernel", s));
+  ASSERT_TRUE(latent_core_tables().read(csv, "mla_kernel", s));
   const auto& a = std::get<LatentAttentionCore>(s.op);
   EXPECT_TRUE(a.decode);
   EXPECT_EQ(a.context, 1024);  // the new token counted
   EXPECT_EQ(a.heads, 16);
   EXPECT_EQ(s.kernel_class, "decode_fp8kv");
   ASSERT_TRUE(csv.next());
-  EXPECT_FALSE(latent_core_family().read(csv, "mla_kernel", s));
+  EXPECT_FALSE(latent_core_tables().read(csv, "mla_kernel", s));
   ASSERT_TRUE(csv.next());
-  EXPECT_FALSE(latent_core_family().read(csv, "mla_kernel", s));
+  EXPECT_FALSE(latent_core_tables().read(csv, "mla_kernel", s));
 }
 
 TEST(LatentModule, AnOlderSweepOfB200ServesOthers) {
@@ -76,13 +76,13 @@ TEST(LatentModule, AnOlderSweepOfB200ServesOthers) {
   CsvReader csv(text, "mla_module.csv");
   KernelSample s;
   ASSERT_TRUE(csv.next());
-  ASSERT_TRUE(latent_module_family().read(csv, "mla_module", s));
+  ASSERT_TRUE(latent_module_tables().read(csv, "mla_module", s));
   EXPECT_EQ(s.kernel_class, "decode_bf16");
   ASSERT_TRUE(csv.next());
-  ASSERT_TRUE(latent_module_family().read(csv, "mla_module", s));
+  ASSERT_TRUE(latent_module_tables().read(csv, "mla_module", s));
   EXPECT_EQ(s.kernel_class, "decode_bf16@others");
   ASSERT_TRUE(csv.next());
-  EXPECT_FALSE(latent_module_family().read(csv, "mla_module", s));
+  EXPECT_FALSE(latent_module_tables().read(csv, "mla_module", s));
 }
 
 TEST(LatentCore, PredictsAboveTheRooflineAndGrowsWithContext) {
@@ -101,9 +101,9 @@ TEST(LatentCore, PredictsAboveTheRooflineAndGrowsWithContext) {
 
 TEST(AbsorbedProduct, TakesProductsOfManyMatricesOnly) {
   Gemm g{.m = 16, .n = 512, .k = 128, .batch = 16};
-  EXPECT_TRUE(absorbed_product_family().serves(kind_of(g)));
+  EXPECT_TRUE(absorbed_product_family().serves(kernel_kind(g)));
   g.batch = 1;
-  EXPECT_FALSE(absorbed_product_family().serves(kind_of(g)));
+  EXPECT_FALSE(absorbed_product_family().serves(kernel_kind(g)));
 }
 
 TEST(AbsorbedProduct, PadsToTilesAndWaves) {

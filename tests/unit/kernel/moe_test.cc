@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families/families.h"
+#include "orrery/kernel/tables/kernel_tables.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
@@ -87,7 +87,7 @@ bool reads(const std::string& line, KernelSample& sample) {
   const std::string text = std::string(kHeader) + line;
   CsvReader csv(text, "moe.csv");
   EXPECT_TRUE(csv.next());
-  return moe_family().read(csv, "moe", sample);
+  return moe_tables().read(csv, "moe", sample);
 }
 
 TEST(MoeFamily, ReadsARow) {

@@ -26,7 +26,6 @@ TEST(WaveFactor, RoundsTilesUpToWholeWaves) {
 TEST(MoveTime, CachedBytesComeFromTheL2) {
   // 18 bytes x 100 units x 1 GHz = 1.8 TB/s.
   const KernelGpu g = small_gpu();
-  EXPECT_DOUBLE_EQ(g.l2_bandwidth().value(), 1.8e12);
   EXPECT_DOUBLE_EQ(g.move_time(Bytes(4e6), Bytes(0)).value(), 4e-6);
   EXPECT_DOUBLE_EQ(g.move_time(Bytes(4e6), Bytes(1.8e6)).value(), 2.2e-6 + 1e-6);
   EXPECT_DOUBLE_EQ(g.move_time(Bytes(1.8e6), Bytes(9e6)).value(), 1e-6);  // no more than all
@@ -34,14 +33,17 @@ TEST(MoveTime, CachedBytesComeFromTheL2) {
 }
 
 TEST(MoveTime, L2IsFasterThanTheMemoryWithinLimits) {
+  const auto from_l2 = [](const Gpu& g) {
+    return KernelGpu(g).move_time(Bytes(1e12), Bytes(1e12));
+  };
   Gpu g = small_gpu();
   g.peak_clock = Hertz(0.1e9);
-  EXPECT_DOUBLE_EQ(KernelGpu(g).l2_bandwidth().value(), 1.25e12);
+  EXPECT_DOUBLE_EQ(from_l2(g).value(), 1 / 1.25);
   g.peak_clock = Hertz(10e9);
-  EXPECT_DOUBLE_EQ(KernelGpu(g).l2_bandwidth().value(), 5e12);
+  EXPECT_DOUBLE_EQ(from_l2(g).value(), 1 / 5.0);
   g.peak_clock.reset();
   g.boost_clock.reset();
-  EXPECT_DOUBLE_EQ(KernelGpu(g).l2_bandwidth().value(), 1.25e12);
+  EXPECT_DOUBLE_EQ(from_l2(g).value(), 1 / 1.25);
 }
 
 TEST(Cached, HalfTheL2InAStepNineTenthsOnRepeat) {
@@ -103,11 +105,14 @@ TEST(KernelPoint, RepeatedIsTheBaseOfTheRepeatedCall) {
   }
 }
 
-TEST(MoveTime, OfTwoPartsAsOfEach) {
+TEST(MoveTime, OfOneCallAndOfARepeatedOneAsOfEach) {
   const KernelGpu g = small_gpu();
-  const Two times = g.move_times(Bytes(4e6), Bytes(1.8e6), Bytes(9e6));
-  EXPECT_DOUBLE_EQ(times[0], 2.2e-6 + 1e-6);
-  EXPECT_DOUBLE_EQ(times[1], 4e6 / 1.8e12);
+  MoveTimes times = g.longest(Seconds(0), Bytes(4e6), Bytes(1.8e6), Bytes(9e6));
+  EXPECT_DOUBLE_EQ(times.once.value(), 2.2e-6 + 1e-6);
+  EXPECT_DOUBLE_EQ(times.repeated.value(), 4e6 / 1.8e12);
+  times = g.longest(Seconds(3e-6), Bytes(4e6), Bytes(1.8e6), Bytes(9e6));
+  EXPECT_DOUBLE_EQ(times.once.value(), 2.2e-6 + 1e-6);
+  EXPECT_DOUBLE_EQ(times.repeated.value(), 3e-6);
   EXPECT_DOUBLE_EQ(g.by_sheet(Bytes(4e6)).value(), 4e-6);
   EXPECT_DOUBLE_EQ(g.least_move_time(Bytes(4e6), Bytes(3e6)).value(), 1e-6 + 3e6 / 5e12);
 }

@@ -82,6 +82,7 @@ TEST(Advice, NamesTheLargestCause) {
     KernelRow k;
     k.phase = "decode", k.name = name, k.part = part, k.bound = bound, k.sizes = "gemm";
     k.time.value = milliseconds(ms);
+    k.attends = k.part == "attention";
     p.kernels.push_back(k);
   };
   add("down_proj", "mlp", "memory", 3);

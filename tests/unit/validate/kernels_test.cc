@@ -8,8 +8,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families/families.h"
 #include "orrery/kernel/fit/samples.h"
+#include "orrery/kernel/tables/kernel_tables.h"
 
 namespace orrery {
 namespace {
@@ -68,7 +68,7 @@ TEST_F(ValidateKernels, JudgesTheRowsThatTheFitLeavesOut) {
   CsvReader csv(dir_ / "gemm.csv");
   while (csv.next()) {
     KernelSample s;
-    ASSERT_TRUE(gemm_family().read(csv, "gemm", s));
+    ASSERT_TRUE(gemm_tables().read(csv, "gemm", s));
     left_out += is_left_out(s);
   }
   ASSERT_GT(left_out, 0u);

@@ -1,4 +1,4 @@
-#include "orrery/kernel/families/sweep_rows.h"
+#include "orrery/kernel/tables/sweep_rows.h"
 
 #include <fmt/format.h>
 
