@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "orrery/base/data_folder.h"
-#include "orrery/kernel/families/family.h"
+#include "orrery/kernel/tables/kernel_tables.h"
 
 namespace orrery {
 

@@ -8,7 +8,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families/family.h"
+#include "orrery/kernel/families/families.h"
 #include "orrery/kernel/tiers/tier_choice.h"
 
 namespace orrery {
