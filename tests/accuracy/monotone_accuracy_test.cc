@@ -47,7 +47,7 @@ TEST_P(Monotone, PredictionsFallNoMoreOftenThanKernelsDo) {
   const Bundle bundle;
   std::vector<std::string> refused;
   std::map<std::string, Falls> falls;  // by axis
-  for (const auto& [of, classes] : read_samples(data, family, Catalog(), refused)) {
+  for (const auto& [of, classes] : read_samples(data, tables_of(family), Catalog(), refused)) {
     const auto& [framework, gpu] = of;
     const auto text = bundle.find(surface_path(asked.family, framework, gpu));
     if (!text) continue;

@@ -60,7 +60,7 @@ TEST_P(Substitutes, FactorsAreTheMedians) {
   const Asked& asked = GetParam();
   const KernelFamily& family = family_called(asked.family);
   std::vector<std::string> refused;
-  const FamilySamples samples = read_samples(data, family, Catalog(), refused,
+  const FamilySamples samples = read_samples(data, tables_of(family), Catalog(), refused,
                                              {"a100-80g-sxm", "l40s", "h100-sxm", "h200-sxm"});
   struct Pair {
     double taken = 0;

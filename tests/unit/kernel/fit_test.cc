@@ -99,7 +99,7 @@ TEST_F(FitTest, UnknownSystemsAndMissingTablesAreRefusedByName) {
 TEST_F(FitTest, RowsFasterThanPossibleAreCountedAndNotUsed) {
   write(0.5);
   std::vector<std::string> refused;
-  const FamilySamples samples = read_samples(dir_, gemm_family(), Catalog(), refused);
+  const FamilySamples samples = read_samples(dir_, gemm_tables(), Catalog(), refused);
   const ClassSamples& c = samples.at({"vllm", "h100-sxm"}).at("bf16");
   EXPECT_EQ(c.impossible, 9 * 8 * 14 / 50);
   EXPECT_EQ(c.points.size() + c.impossible, 9 * 8 * 14);
