@@ -7,7 +7,6 @@
 
 #include "orrery/base/data_folder.h"
 #include "orrery/kernel/tables/kernel_tables.h"
-#include "orrery/kernel/tables/kernel_tables.h"
 
 namespace orrery {
 
