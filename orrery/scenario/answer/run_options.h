@@ -1,7 +1,7 @@
 // How a scenario is answered: what is computed, and which parts of the answer are filled.
 #pragma once
 
-#include "orrery/kernel/tiers/kernel_model.h"
+#include "orrery/kernel/tiers/tier_choice.h"
 #include "orrery/serving/requests/request.h"
 
 namespace orrery {
