@@ -1,6 +1,7 @@
 #include "orrery/step/step_model.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -27,30 +28,29 @@ double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const
 }
 
 // Numbers the kernels of a step. Two ops are calls of the same kernel if the models predict exactly
-// the same time for one call of each: equal ops of different layers, and ops of different names
-// that the models cannot tell apart (a norm and a copy of as many bytes). Whatever the prediction
-// is off by, it is off by for both. Calls that take no time are no kernel.
+// the same time for one call of each: equal ops of different layers, and ops of different names that
+// the models cannot tell apart (a norm and a copy of as many bytes). Whatever the prediction is off
+// by, it is off by for both (docs/decisions/0003-kernel-surfaces.md). Calls that take no time are no
+// kernel.
+//
+// A step with more than kKernels kernels (prompts of many lengths) has some of them numbered alike,
+// which changes its interval a little and its time not at all.
 class KernelNumbers {
  public:
-  // `ops`: the most calls that will be numbered.
-  explicit KernelNumbers(std::size_t ops) : slots_(std::bit_ceil(2 * ops + 1)) {}
-
   std::size_t of(Seconds call) {
     if (call <= Seconds(0)) return EstimateSum<Seconds>::kNoKernel;
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = std::bit_cast<std::uint64_t>(call.value()) * 0x9E3779B97F4A7C15u >> 32 & mask;
-    while (slots_[at].call > Seconds(0) && slots_[at].call != call) at = (at + 1) & mask;
-    if (slots_[at].call == Seconds(0)) slots_[at] = {call, kernels_++};
-    return slots_[at].number;
+    // An open hash table. In a full one a call takes the place of another.
+    std::size_t at = std::bit_cast<std::uint64_t>(call.value()) * 0x9E3779B97F4A7C15u >> 58;
+    for (std::size_t tried = 0; tried < kKernels && calls_[at] != Seconds(0) && calls_[at] != call;
+         ++tried)
+      at = (at + 1) % kKernels;
+    calls_[at] = call;
+    return at;
   }
 
  private:
-  struct Slot {
-    Seconds call;  // 0: free
-    std::size_t number = 0;
-  };
-  std::vector<Slot> slots_;  // open hash table, at most half full
-  std::size_t kernels_ = 0;
+  static constexpr std::size_t kKernels = 64;
+  std::array<Seconds, kKernels> calls_{};  // 0: free
 };
 
 bool decode_only(const Batch& batch) {
@@ -98,7 +98,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   const bool shared_stream = step.replayed && per_group <= x.shared_experts_stream_tokens;
   Seconds routed;
   EstimateSum<Seconds> sum;
-  KernelNumbers numbers(program.ops.size());
+  KernelNumbers numbers;
   double launched = 0, moe_layers = 0;
   for (const ProgramOp& op : program.ops) {
     if (op.fusible && x.fused) continue;

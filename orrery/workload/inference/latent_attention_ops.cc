@@ -103,8 +103,9 @@ void add_inputs(OpList& ops, const RankStep& step, const LatentAttention& a, std
     ops.gemm("q_proj", kPart, step.tokens(), q, step.hidden(), format);
     ops.gemm("kv_a_proj", kPart, step.tokens(), latent, step.hidden(), format);
   }
-  ops.elementwise("latent_norm", kPart, Elementwise::Kind::kNorm, step.tokens(),
-                  std::int64_t{a.q_lora_rank} + a.kv_lora_rank, step.element(), 1, 1, true);
+  ops.elementwise(
+      "latent_norm", kPart, Elementwise::Kind::kNorm,
+      {step.tokens(), std::int64_t{a.q_lora_rank} + a.kv_lora_rank, step.element(), 1, 1}, true);
   if (a.q_lora_rank > 0) {
     ops.quantise("q_b_quantise", kPart, step.tokens(), a.q_lora_rank, step.element(), format);
     ops.gemm("q_b_proj", kPart, step.tokens(), q, a.q_lora_rank, format);

@@ -37,8 +37,8 @@ void add_core(OpList& ops, const RankStep& step, Core core, const char* prefill,
 
 // Norm of the output, scaled by the gate; then the output projection.
 void add_output(OpList& ops, const RankStep& step, std::int64_t width) {
-  ops.elementwise("mixer_norm", kLinearPart, Elementwise::Kind::kNorm, step.tokens(), width,
-                  step.element(), 2, 1);
+  ops.elementwise("mixer_norm", kLinearPart, Elementwise::Kind::kNorm,
+                  {step.tokens(), width, step.element(), 2, 1});
   ops.quantise("o_quantise", kLinearPart, step.tokens(), width, step.element(),
                step.precision.mixer_weights());
   ops.gemm("o_proj", kLinearPart, step.tokens(), step.hidden(), width,

@@ -21,8 +21,8 @@ void add_dense(OpList& ops, const RankStep& step, const MlpNames& names, Part pa
   ops.quantise(names.input_quantise, part, step.tokens(), step.hidden(), step.element(), format);
   ops.gemm(gated ? names.gate_up : names.up, part, step.tokens(), (gated ? 2 : 1) * inner,
            step.hidden(), format);
-  ops.elementwise(names.activation, part, Elementwise::Kind::kActivation, step.tokens(), inner,
-                  step.element(), gated ? 2 : 1, 1);
+  ops.elementwise(names.activation, part, Elementwise::Kind::kActivation,
+                  {step.tokens(), inner, step.element(), gated ? 2.0 : 1.0, 1});
   ops.quantise(names.down_quantise, part, step.tokens(), inner, step.element(), format);
   ops.gemm(names.down, part, step.tokens(), step.hidden(), inner, format);
 }
@@ -35,8 +35,8 @@ void add_shared_experts(OpList& ops, const RankStep& step, const MoeMlp& m) {
     ops.gemm("shared_gate", Part::kMoe, step.tokens(), 1, step.hidden(), step.plain());
   }
   ops.shared_experts(false);
-  ops.elementwise("shared_add", Part::kMoe, Elementwise::Kind::kAdd, step.tokens(), step.hidden(),
-                  step.element(), 2, 1, true);
+  ops.elementwise("shared_add", Part::kMoe, Elementwise::Kind::kAdd,
+                  {step.tokens(), step.hidden(), step.element(), 2, 1}, true);
 }
 
 // One leg of the exchange of tokens between dp groups and experts; `element` is what a value takes

@@ -21,8 +21,8 @@ void add_embedding(OpList& ops, const RankStep& step) {
     ops.add(name, Part::kEmbedding, Embedding{tokens, step.hidden(), step.precision.activations});
   };
   const auto combine = [&] {
-    ops.elementwise("embedding_add", Part::kEmbedding, Elementwise::Kind::kAdd, tokens,
-                    step.hidden(), step.element(), 2, 1, true);
+    ops.elementwise("embedding_add", Part::kEmbedding, Elementwise::Kind::kAdd,
+                    {tokens, step.hidden(), step.element(), 2, 1}, true);
   };
   look_up("embedding");
   if (step.tp() > 1) {
@@ -32,8 +32,8 @@ void add_embedding(OpList& ops, const RankStep& step) {
   if (model.position == Position::kLearned) look_up("position_embedding"), combine();
   if (model.token_types > 0) look_up("segment_embedding"), combine();
   if (model.embedding_norm) {
-    ops.elementwise("embedding_norm", Part::kEmbedding, Elementwise::Kind::kNorm, tokens,
-                    step.hidden(), step.element(), 1, 1);
+    ops.elementwise("embedding_norm", Part::kEmbedding, Elementwise::Kind::kNorm,
+                    {tokens, step.hidden(), step.element(), 1, 1});
   }
 }
 
@@ -50,8 +50,8 @@ void add_layers(OpList& ops, const RankStep& step, const LayerSpec& layer, int c
                                double reads, double writes) {
     if (times == 0) return;
     ops.repeat(1.0 * count * times);
-    ops.elementwise(name, mixes ? Part::kAttention : Part::kMlp, kind, step.tokens(), step.hidden(),
-                    step.element(), reads, writes);
+    ops.elementwise(name, mixes ? Part::kAttention : Part::kMlp, kind,
+                    {step.tokens(), step.hidden(), step.element(), reads, writes});
     ops.repeat(count);
   };
   elementwise("add_norm", Elementwise::Kind::kAddNorm, add_norms, 2, 2);
@@ -89,8 +89,8 @@ void add_lm_head(OpList& ops, const RankStep& step) {
 void add_end(OpList& ops, const RankStep& step) {
   const Architecture& model = step.model;
   if (model.final_norm) {
-    ops.elementwise("final_norm", Part::kLmHead, Elementwise::Kind::kAddNorm, step.tokens(),
-                    step.hidden(), step.element(), 2, 2);
+    ops.elementwise("final_norm", Part::kLmHead, Elementwise::Kind::kAddNorm,
+                    {step.tokens(), step.hidden(), step.element(), 2, 2});
   }
   if (model.kind != Kind::kEncoder) return add_lm_head(ops, step);
   if (model.pooler) {

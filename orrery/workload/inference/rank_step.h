@@ -45,6 +45,13 @@ struct RankStep {
   Bytes stream() const { return static_cast<double>(tokens() * hidden()) * element(); }
 };
 
+// How often elementwise work reads and writes rows of `width` elements of this size.
+struct RowPasses {
+  std::int64_t rows = 1, width = 1;
+  Bytes element;
+  double reads = 1, writes = 1;
+};
+
 class OpList {
  public:
   explicit OpList(std::size_t expected) { ops_.reserve(expected); }
@@ -61,12 +68,11 @@ class OpList {
             Format format, std::int64_t batch = 1) {
     add(name, part, Gemm{m, n, k, batch, format, true});
   }
-  // Elementwise work that reads `reads` times and writes `writes` times rows * width elements.
-  void elementwise(std::string_view name, Part part, Elementwise::Kind kind, std::int64_t rows,
-                   std::int64_t width, Bytes element, double reads, double writes,
+  void elementwise(std::string_view name, Part part, Elementwise::Kind kind, const RowPasses& over,
                    bool fusible = false) {
-    const Bytes once = static_cast<double>(rows) * static_cast<double>(width) * element;
-    add(name, part, Elementwise{kind, rows, width, reads * once, writes * once}, fusible);
+    const Bytes once = real(over.rows) * real(over.width) * over.element;
+    add(name, part, Elementwise{kind, over.rows, over.width, over.reads * once, over.writes * once},
+        fusible);
   }
   // Scaling and rounding of the input of a product, if the product's measured kernel does not do
   // it.

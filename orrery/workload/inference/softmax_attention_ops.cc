@@ -99,13 +99,13 @@ void add_qk_norm(OpList& ops, const RankStep& step, const SoftmaxAttention& a, c
     // The variances of queries and keys over all ranks' heads, fp32: a kernel that sums a rank's
     // own, an all-reduce, and one that scales (SGLang's pull request 14416 shows the three; vLLM's
     // minimax_m2.py does the same).
-    ops.elementwise("qk_norm_sum", kSoftmaxPart, Elementwise::Kind::kNorm, step.tokens(), width,
-                    step.element(), 1, 0, true);
+    ops.elementwise("qk_norm_sum", kSoftmaxPart, Elementwise::Kind::kNorm,
+                    {step.tokens(), width, step.element(), 1, 0}, true);
     ops.collective("qk_norm_all_reduce", Collective::Kind::kAllReduce, Collective::Group::kTensor,
                    step.tp(), static_cast<double>(step.tokens()) * 2 * Bytes(4));
   }
-  ops.elementwise("qk_norm", kSoftmaxPart, Elementwise::Kind::kNorm, step.tokens(), width,
-                  step.element(), 1, 1, true);
+  ops.elementwise("qk_norm", kSoftmaxPart, Elementwise::Kind::kNorm,
+                  {step.tokens(), width, step.element(), 1, 1}, true);
 }
 
 // Rotates queries and keys and writes keys and values to the cache; the latter alone without rotary
@@ -147,8 +147,8 @@ void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAtten
   }
   add_decode(ops, step, a, r.decode);
   if (a.output_gate) {
-    ops.elementwise("attn_gate", kSoftmaxPart, Elementwise::Kind::kActivation, step.tokens(), out,
-                    step.element(), 2, 1);
+    ops.elementwise("attn_gate", kSoftmaxPart, Elementwise::Kind::kActivation,
+                    {step.tokens(), out, step.element(), 2, 1});
   }
   ops.quantise("o_quantise", kSoftmaxPart, step.tokens(), out, step.element(), format);
   ops.gemm("o_proj", kSoftmaxPart, step.tokens(), step.hidden(), out, format);

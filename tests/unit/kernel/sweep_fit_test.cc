@@ -7,8 +7,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/tables/sweep_rows.h"
 #include "orrery/kernel/fit/fit.h"
+#include "orrery/kernel/tables/sweep_rows.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
