@@ -55,7 +55,7 @@ class Validate : public testing::Test {
 TEST_F(Validate, TheReportNamesRowsNoiseRefusalsAndWhatIsAbsent) {
   const Result r = run_program(all() + "-o md");
   ASSERT_EQ(r.code, 0) << r.err;
-  EXPECT_THAT(r.out, AllOf(HasSubstr("# Accuracy\n"), HasSubstr("`orrery validate all`"),
+  EXPECT_THAT(r.out, AllOf(HasSubstr("# Accuracy\n"), HasSubstr("`orrery validate all -o md`"),
                            HasSubstr("\n## network\n"), HasSubstr("measured.csv:2, all_reduce of"),
                            HasSubstr("| network measured: 128 MiB and more, alpha-beta | 2 |")));
   // 3900 and 4100 us of the same question: the best answer is 4000.

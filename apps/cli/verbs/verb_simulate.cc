@@ -3,6 +3,7 @@
 
 #include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/help.h"
+#include "apps/cli/output/load_plot.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
@@ -53,6 +54,7 @@ void add_simulate(CLI::App& program, Context& context) {
     OutputOptions output;
     RunOptions options;
     ServiceFiles files;
+    std::string plot;
   };
   auto verb = std::make_shared<Verb>(*app);
   app->add_flag("--intervals,!--no-intervals", verb->options.intervals,
@@ -61,6 +63,7 @@ void add_simulate(CLI::App& program, Context& context) {
     app->add_option(flag, path, doc)->group("output")->type_name("FILE");
   };
   ServiceFiles& files = verb->files;
+  file("--plot", verb->plot, "draw TTFT and TPOT over several rates as an SVG image");
   file("--requests-file", files.requests, "write every request, as csv, or jsonl by the name");
   file("--steps-file", files.steps,
        "write every step, as csv, or by the name .json as a trace for ui.perfetto.dev");
@@ -79,6 +82,7 @@ void add_simulate(CLI::App& program, Context& context) {
     const Answer answer = runner.run(verb->flags.scenario(), verb->options);
     const bool files_asked = !to.requests.empty() || !to.vllm.empty() || !to.aiperf.empty();
     if (files_asked || verb->options.steps) write_files(answer, to);
+    if (!verb->plot.empty()) write_file(verb->plot, load_plot(answer), "--plot");
     print({&answer, 1}, verb->output);
     bool fits = false;
     for (const Point& p : answer.points) fits |= p.feasibility.fits;
