@@ -57,6 +57,11 @@ if(unit IN_LIST ORRERY_SUITES)
   endforeach()
 endif()
 
+# The C++ that docs/ prints is compiled with the unit tests.
+if(unit IN_LIST ORRERY_SUITES)
+  include(cmake/docs.cmake)
+endif()
+
 if(law IN_LIST ORRERY_SUITES)
   orrery_test(law_tests tests/law ${all_room_targets})
 endif()

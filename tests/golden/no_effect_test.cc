@@ -167,7 +167,7 @@ TEST(Pairs, ThatDoNotExistAreRefused) {
   refused("network all-reduce -g a100-80g-sxm --node hgx-h100", "h100-96g-sxm", "hgx-a100");
   // Hardware of the user's own stands anywhere.
   const Result own =
-      run_program("estimate -m llama-3-8b -g tests/golden/x100.yaml --tp 2 --node hgx-a100");
+      run_program("estimate -m llama-3-8b -g tests/golden/reader/x100.yaml --tp 2 --node hgx-a100");
   EXPECT_EQ(own.code, 0) << own.err;
 }
 

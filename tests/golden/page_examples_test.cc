@@ -1,6 +1,10 @@
-// The answers printed in README.md and docs/ are those of this build: blocks that begin with
-// "$ orrery". A block may stop where the printed assumptions begin. ORRERY_REWRITE=1 writes them
-// anew.
+// Every command that README.md and docs/ print runs as printed.
+//
+// A block that begins with "$ orrery" shows a command and its output: the output is compared. The
+// output may stop where the printed assumptions begin. ORRERY_REWRITE=1 writes it anew. Any other
+// line of a code block that begins with "orrery" must end with exit code 0. The commands of a page
+// run one after the other in one folder, which holds the files of tests/golden/reader: what one
+// command writes, the next one reads. The laboratory book (docs/lab) is of its day and not run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,32 +16,75 @@
 namespace orrery::golden {
 namespace {
 
-const std::filesystem::path kRoot = ORRERY_SOURCE_DIR;
+namespace fs = std::filesystem;
 
-// Files that examples name as their reader's own stand beside this test.
-std::string with_own_files(std::string command) {
-  const std::size_t at = command.find("x100.yaml");
-  return at == std::string::npos ? command : command.insert(at, "tests/golden/");
+const fs::path kRoot = ORRERY_SOURCE_DIR;
+
+// Beginnings of commands that are not run, each with the reason.
+constexpr std::pair<std::string_view, std::string_view> kNotRun[] = {
+    {"orrery validate", "needs the measured tables, and minutes"},
+    {"orrery fit network", "needs the measured tables"},
+    {"orrery fit kernels", "needs the measured tables or a sweep, and minutes"},
+    {"orrery fit engines", "needs the measured tables, and minutes"},
+    {"orrery fit services", "needs the measured tables, and an hour"},
+    {"orrery suite run", "the suites have a test of their own"},
+    {"orrery suite coverage", "answers a whole suite, which has a test of its own"},
+    {"orrery simulate -m llama-3-8b -g h100-sxm --set engine.scheduler.policy=one-by-one",
+     "needs the scheduler of the page, which cmake/docs.cmake compiles"},
+    {"orrery simulate -m llama-3-8b -g h100-sxm --replicas 4 --rate 60 --router fill-first",
+     "needs the router of the page"},
+    {"orrery simulate -m llama-3-8b -g h100-sxm --rate 8 --arrivals bursts",
+     "needs the arrival process of the page"},
+};
+
+// Files of the repository that the pages call by names of their readers.
+constexpr std::pair<const char*, const char*> kFiles[] = {
+    {"rank0.json", "fuzz/corpus/kineto/data_parallel.json"},
+    {"run.log", "fuzz/corpus/training_log/megatron.log"},
+    {"traces/llama.0.et", "fuzz/corpus/chakra/small.et"},
+    {"hgx.yml", "tests/golden/hgx-astra-sim.yml"},
+};
+
+bool is_run(const std::string& command) {
+  return std::none_of(std::begin(kNotRun), std::end(kNotRun),
+                      [&](const auto& skipped) { return command.starts_with(skipped.first); });
 }
 
-class Page : public testing::TestWithParam<std::filesystem::path> {};
+// The folder of a reader who follows a page.
+void lay_out(const fs::path& folder) {
+  fs::copy(kRoot / "tests/golden/reader", folder, fs::copy_options::recursive);
+  for (const char* whole : {"scenarios", "docs"})
+    fs::create_directory_symlink(kRoot / whole, folder / whole);
+  for (const auto& [name, from] : kFiles) {
+    fs::create_directories((folder / name).parent_path());
+    fs::copy_file(kRoot / from, folder / name);
+  }
+}
 
-TEST_P(Page, PrintsWhatThisBuildAnswers) {
-  const std::vector<std::string> page = lines_of(read_file(kRoot / GetParam()));
-  std::string written;
-  int commands = 0;
-  for (std::size_t i = 0; i < page.size(); ++i) {
-    const std::size_t indent = std::min(page[i].find_first_not_of(' '), page[i].size());
-    written += page[i] + "\n";
-    if (!page[i].substr(indent).starts_with(kPrompt)) continue;
-    const std::string command = page[i].substr(indent + kPrompt.size());
-    ++commands;
+std::vector<fs::path> pages() {
+  std::vector<fs::path> found = {"README.md"};
+  for (const auto& entry : fs::directory_iterator(kRoot / "docs")) {
+    if (entry.path().extension() == ".md") found.push_back(fs::relative(entry.path(), kRoot));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+class Page : public testing::TestWithParam<fs::path> {
+ protected:
+  Page() { lay_out(folder_.path()); }
+  Result run(const std::string& command) const { return run_in(folder_.path(), command); }
+
+  // The block at lines[i], which shows a command: compares what follows it, or writes it anew.
+  void compare(const std::vector<std::string>& lines, std::size_t& i, std::size_t indent,
+               std::string& written) const {
+    const std::string command = lines[i].substr(indent + 2);  // after "$ "
     std::vector<std::string> shown;
     const auto inside = [&](const std::string& line) {
       return indent > 0 ? line.find_first_not_of(' ') >= indent && !line.empty() : line != "```";
     };
-    while (i + 1 < page.size() && inside(page[i + 1])) shown.push_back(page[++i].substr(indent));
-    const Result r = run_program(with_own_files(command));
+    while (i + 1 < lines.size() && inside(lines[i + 1])) shown.push_back(lines[++i].substr(indent));
+    const Result r = run(command);
     EXPECT_EQ(r.err, "") << command;
     std::vector<std::string> printed = lines_of(r.out);
     if (std::find(shown.begin(), shown.end(), "assumed") == shown.end()) {
@@ -50,12 +97,64 @@ TEST_P(Page, PrintsWhatThisBuildAnswers) {
     for (const std::string& line : printed)
       written += (line.empty() ? "" : std::string(indent, ' ') + line) + "\n";
   }
-  EXPECT_GT(commands, 0);
+
+ private:
+  Scratch folder_;
+};
+
+TEST_P(Page, CommandsRunAsPrinted) {
+  const std::vector<std::string> lines = lines_of(read_file(kRoot / GetParam()));
+  std::string written;
+  bool fenced = false;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    written += lines[i] + "\n";
+    if (lines[i].starts_with("```")) fenced = !fenced;
+    const std::size_t indent = std::min(lines[i].find_first_not_of(' '), lines[i].size());
+    if (!fenced && indent < 4) continue;
+    std::string command = lines[i].substr(indent);
+    if (command.starts_with(kPrompt)) {
+      compare(lines, i, indent, written);
+      continue;
+    }
+    if (!command.starts_with("orrery ") && !command.starts_with("printf ")) continue;
+    while (command.ends_with("\\") && i + 1 < lines.size()) {
+      written += lines[++i] + "\n";
+      command.back() = ' ';
+      command += lines[i];
+    }
+    if (!is_run(command)) continue;
+    const Result r = run(command);
+    EXPECT_EQ(r.code, 0) << command << "\n" << r.err << r.out;
+  }
   if (rewriting()) write_text(kRoot / GetParam(), written);
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, Page, testing::Values("README.md", "docs/adding-a-gpu.md"),
-                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Golden, Page, testing::ValuesIn(pages()), [](const auto& info) {
+  const std::string folder = info.param.has_parent_path() ? "docs_" : "";
+  return folder + test_name(info.param);
+});
+
+// The picture of README.md is what the command that it names draws.
+TEST(Picture, IsDrawnByTheProgram) {
+  const Scratch s;
+  const fs::path drawn = s.path() / "load-curve.svg", kept = kRoot / "docs/images/load-curve.svg";
+  const Result r = run_program(
+      "simulate --model llama-3-8b --gpu h100-sxm --rate 4-36+4 --isl 1024 --osl 128 "
+      "--slo-ttft 500ms --plot '" +
+      drawn.string() + "'");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const std::string svg = read_file(drawn);
+  EXPECT_EQ(svg.substr(0, 4), "<svg");
+  if (rewriting()) return write_text(kept, svg);
+  EXPECT_EQ(svg, read_file(kept)) << how_to_rewrite();
+}
+
+TEST(Picture, NeedsSeveralRates) {
+  const Result r =
+      run_program("simulate -m llama-3-8b -g h100-sxm --rate 4 --plot /tmp/none/x.svg");
+  EXPECT_EQ(r.code, 2);
+  EXPECT_NE(r.err.find("--plot: expected several rates"), std::string::npos) << r.err;
+}
 
 }  // namespace
 }  // namespace orrery::golden

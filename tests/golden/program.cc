@@ -11,14 +11,28 @@
 
 namespace orrery::golden {
 
-Result run_program(const std::string& arguments, const std::string& environment) {
+namespace {
+
+Result run_shell(const std::string& folder, const std::string& command) {
   const Scratch scratch;
   const std::string out = scratch.path() / "out", err = scratch.path() / "err";
-  const std::string command = "cd '" ORRERY_SOURCE_DIR "' && " + environment +
-                              " '" ORRERY_PROGRAM "' " + arguments + " >'" + out + "' 2>'" + err +
-                              "' </dev/null";
-  const int status = std::system(command.c_str());
+  const std::string whole =
+      "cd '" + folder + "' && { " + command + "\n} >'" + out + "' 2>'" + err + "' </dev/null";
+  const int status = std::system(whole.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
+}
+
+}  // namespace
+
+Result run_program(const std::string& arguments, const std::string& environment) {
+  return run_shell(ORRERY_SOURCE_DIR, environment + " '" ORRERY_PROGRAM "' " + arguments);
+}
+
+Result run_in(const std::filesystem::path& folder, const std::string& command) {
+  const std::string name = "orrery ";
+  return run_shell(folder, command.starts_with(name)
+                               ? "'" ORRERY_PROGRAM "' " + command.substr(name.size())
+                               : command);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -17,6 +17,9 @@ struct Result {
 // of the shell before the program, "ORRERY_DATA=/tmp".
 Result run_program(const std::string& arguments, const std::string& environment = "");
 
+// `command` as a shell reads it, from `folder`; the word "orrery" at its beginning is the program.
+Result run_in(const std::filesystem::path& folder, const std::string& command);
+
 // What stands before the arguments where a file shows a command and what it prints.
 inline constexpr std::string_view kPrompt = "$ orrery ";
 // Without the ends of lines; an empty text has none.

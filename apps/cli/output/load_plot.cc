@@ -27,12 +27,11 @@ std::vector<LoadedPoint> loaded_points(const Answer& answer) {
   for (const Point& p : answer.points) {
     if (!p.at.contains("rate") || p.find("ttft") == nullptr) continue;
     const auto& rate = p.at.at("rate");
-    const double value = rate.is_string() ? std::atof(rate.get<std::string>().c_str())
-                                          : rate.get<double>();
+    const double value =
+        rate.is_string() ? std::atof(rate.get<std::string>().c_str()) : rate.get<double>();
     if (value > 0 && std::isfinite(value)) points.push_back({value, &p});
   }
-  if (points.size() < 2)
-    throw InputError("--plot: expected several rates, such as --rate 4-36+4");
+  if (points.size() < 2) throw InputError("--plot: expected several rates, such as --rate 4-36+4");
   std::sort(points.begin(), points.end(),
             [](const LoadedPoint& a, const LoadedPoint& b) { return a.rate < b.rate; });
   return points;
@@ -82,11 +81,12 @@ std::string panel(const std::vector<LoadedPoint>& points, const std::string& met
     mean += fmt::format("{:.1f},{:.1f} ", at, y.at(m.value));
     tail += fmt::format("{:.1f},{:.1f} ", at, y.at(p.point->find(p99)->value));
   }
-  return svg + fmt::format(
-                   "<polygon fill='{0}' fill-opacity='0.18' points='{1}{2}'/>\n<polyline "
-                   "fill='none' stroke='{0}' stroke-width='2' points='{3}'/>\n<polyline fill='none' "
-                   "stroke='{0}' stroke-width='1.5' stroke-dasharray='5 4' points='{4}'/>\n",
-                   colour, upper, lower, mean, tail);
+  return svg +
+         fmt::format(
+             "<polygon fill='{0}' fill-opacity='0.18' points='{1}{2}'/>\n<polyline "
+             "fill='none' stroke='{0}' stroke-width='2' points='{3}'/>\n<polyline fill='none' "
+             "stroke='{0}' stroke-width='1.5' stroke-dasharray='5 4' points='{4}'/>\n",
+             colour, upper, lower, mean, tail);
 }
 
 }  // namespace
@@ -94,9 +94,9 @@ std::string panel(const std::vector<LoadedPoint>& points, const std::string& met
 std::string load_plot(const Answer& answer) {
   const std::vector<LoadedPoint> points = loaded_points(answer);
   const auto& at = points[0].point->at;
-  const std::string what = fmt::format("{} on {} {}", at.value("model", ""),
-                                       at.contains("gpus") ? at.at("gpus").dump() : "",
-                                       at.value("gpu", ""));
+  const std::string what =
+      fmt::format("{} on {} {}", at.value("model", ""),
+                  at.contains("gpus") ? at.at("gpus").dump() : "", at.value("gpu", ""));
   const double half = kPlotWidth / 2;
   return fmt::format(
              "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0} {1}' width='{0}' "

@@ -204,7 +204,7 @@ void validate(ValidateOptions o, Context& context) {
   } else if (o.output == "csv") {
     print_csv(o, bundle);
   } else if (o.area == "training" && o.output == "md" && !page) {
-    // The form of docs/training-accuracy.md.
+    // The form of docs/lab/2026-11-training-accuracy.md.
     fmt::print("{}", to_markdown(validate_training(o.data, o.table, bundle)));
   } else if (o.all() || o.output == "md" || page) {
     print_report(o, bundle);

@@ -23,7 +23,7 @@ Counts come from the dimensions, in billions. *Active* is what one token uses, t
 included; *published* is the figure compared with, and *off* how far ours is from it. A test holds
 all within 0.5 %. Multi-token prediction layers are counted apart and are in none of the figures; of
 multimodal models only the text part is described. "Hugging Face safetensors total" was checked
-against public copies of the hub's metadata; "from memory" was not.
+against public copies of the hub's metadata; "not checked" was not.
 
 The table is written by the test `unit_model` (run it with `ORRERY_REWRITE=1` after a change of the
 catalog).

@@ -1,4 +1,4 @@
-// docs/scenario.md lists the keys as the program declares them. ORRERY_REWRITE=1 writes the list
+// docs/keys.md lists the keys as the program declares them. ORRERY_REWRITE=1 writes the list
 // anew.
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 namespace orrery::golden {
 namespace {
 
-TEST(ScenarioPage, ListsTheKeysAsDeclared) {
-  const std::filesystem::path page = ORRERY_SOURCE_DIR "/docs/scenario.md";
+TEST(KeysPage, ListsTheKeysAsDeclared) {
+  const std::filesystem::path page = ORRERY_SOURCE_DIR "/docs/keys.md";
   const std::string begin = "<!-- orrery schema -o md -->\n", end = "<!-- end -->\n";
   const std::string text = read_file(page);
   const std::size_t from = text.find(begin), to = text.find(end);
@@ -20,7 +20,7 @@ TEST(ScenarioPage, ListsTheKeysAsDeclared) {
   ASSERT_EQ(printed.code, 0) << printed.err;
   const std::string wanted = text.substr(0, from) + begin + printed.out + text.substr(to);
   if (rewriting()) return write_text(page, wanted);
-  EXPECT_TRUE(text == wanted) << "docs/scenario.md is out of date" << how_to_rewrite();
+  EXPECT_TRUE(text == wanted) << "docs/keys.md is out of date" << how_to_rewrite();
 }
 
 }  // namespace
