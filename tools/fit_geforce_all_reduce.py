@@ -6,7 +6,7 @@ come from whole services: TPOT of vLLM 0.8.5 on two to eight RTX 4090 below satu
 (data/inference/serving_rate.csv, the groups that fit). Coordinate descent on the mean absolute
 logarithmic error; each trial is `orrery --catalog TRIAL validate serving`.
 
-    tools/fit_geforce_all_reduce.py build/release/orrery ../shared/data/inference > \
+    tools/fit_geforce_all_reduce.py build/release/orrery $ORRERY_DATA/inference > \
         catalog/network/pcie4-no-p2p.yaml
 """
 import csv

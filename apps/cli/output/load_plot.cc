@@ -15,7 +15,7 @@ namespace orrery::cli {
 namespace {
 
 constexpr double kPlotWidth = 880, kPlotHeight = 320;
-constexpr double kPlotTop = 44, kPlotBottom = 46, kPanelLeft = 56, kPanelRight = 16;
+constexpr double kPlotTop = 60, kPlotBottom = 46, kPanelLeft = 56, kPanelRight = 16;
 
 struct LoadedPoint {
   double rate = 0;  // requests a second
@@ -57,7 +57,7 @@ std::string panel(const std::vector<LoadedPoint>& points, const std::string& met
   const LogAxis y = log_axis(least, most, kPlotHeight - kPlotBottom, kPlotTop);
   const double from = 0, to = points.back().rate;
   const auto x = [&](double rate) { return left + (rate - from) / (to - from) * (right - left); };
-  std::string svg = fmt::format("<text class='title' x='{:.1f}' y='28'>{}</text>\n", left, title);
+  std::string svg = fmt::format("<text class='title' x='{:.1f}' y='46'>{}</text>\n", left, title);
   for (int d = y.low; d <= y.high; ++d) {
     const double at = y.at(std::pow(10, d));
     svg += fmt::format(
@@ -102,11 +102,13 @@ std::string load_plot(const Answer& answer) {
              "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0} {1}' width='{0}' "
              "height='{1}' role='img' aria-label='latency over load: {2}'>\n<style>text{{font:12px "
              "sans-serif;fill:#333}}.title{{font-size:13px;font-weight:600}}.grid{{stroke:#ddd}}"
-             "</style>\n<rect width='100%' height='100%' fill='white'/>\n",
-             kPlotWidth, kPlotHeight, escaped_html(what)) +
-         panel(points, "ttft", "TTFT, ms: mean with 90 % interval; P99 dashed", kPanelLeft,
+             "</style>\n<rect width='100%' height='100%' fill='white'/>\n<text class='title' "
+             "x='{3}' "
+             "y='20'>{2}</text>\n",
+             kPlotWidth, kPlotHeight, escaped_html(what), kPanelLeft) +
+         panel(points, "ttft", "TTFT, ms: mean with 90 % interval, P99 dashed", kPanelLeft,
                half - kPanelRight, kPlotColours[0]) +
-         panel(points, "tpot", "TPOT, ms: mean with 90 % interval; P99 dashed", half + kPanelLeft,
+         panel(points, "tpot", "TPOT, ms: mean with 90 % interval, P99 dashed", half + kPanelLeft,
                kPlotWidth - kPanelRight, kPlotColours[1]) +
          "</svg>\n";
 }

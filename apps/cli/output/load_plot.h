@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "orrery/scenario/answer.h"
+#include "orrery/scenario/answer/answer.h"
 
 namespace orrery::cli {
 

@@ -94,9 +94,9 @@ std::unique_ptr<NetworkModel> make_mixed_network(const std::vector<Cluster>& kin
     if (kinds[i].gpus() != kinds.front().gpus())
       throw InputError("the clusters of a mixed group need the same number of GPUs");
     if (collective_library(kinds[i].gpu()) != collective_library(kinds.front().gpu())) {
-      throw InputError(fmt::format(
-          "{} and {} cannot form one group: NCCL and RCCL do not talk to each other",
-          kinds.front().gpu().id, kinds[i].gpu().id));
+      throw InputError(
+          fmt::format("{} and {} cannot form one group: NCCL and RCCL do not talk to each other",
+                      kinds.front().gpu().id, kinds[i].gpu().id));
     }
     std::vector<Cluster> others = kinds;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));

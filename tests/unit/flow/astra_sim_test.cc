@@ -22,7 +22,7 @@ TEST(AstraSim, ADirectAllGatherByHand) {
 }
 
 TEST(AstraSim, FiguresThatItPrints) {
-  // HGX-H100, 8 NPUs, 1 MB (../shared/reference/network.md).
+  // HGX-H100, 8 NPUs, 1 MB (docs/reference/network.md, ASTRA-sim).
   EXPECT_NEAR(ns(Kind::kAllReduce, CollectiveAlgorithm::kRing, Wiring::kSwitch, 8, 1 << 20), 57426,
               1e-6);
   EXPECT_NEAR(ns(Kind::kAllGather, CollectiveAlgorithm::kRing, Wiring::kSwitch, 8, 1 << 20), 44058,
