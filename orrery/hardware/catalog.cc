@@ -24,7 +24,7 @@ std::vector<std::string> ids(const Bundle& bundle, std::string_view folder) {
   return out;
 }
 
-// The items of the line "aliases: [a, b]" of a file's text, without parsing the rest.
+// The items of the line "aliases: [a, b]" in a file's text, found without parsing the rest.
 std::vector<std::string> aliases(const Bundle::File& file) {
   constexpr std::string_view kKey = "aliases:";
   std::string_view text = file.content;
@@ -61,7 +61,7 @@ Bundle::File must_find(const Bundle& bundle, const std::string& path) {
   throw InputError(fmt::format("catalog/{}: cannot be read", path));
 }
 
-// The parsed document of what `name` stands for. `kind` is what messages call it: "GPU".
+// The parsed document for `name`. `kind` is the word for it in messages: "GPU".
 Node find_document(const Bundle& bundle, std::string_view folder, std::string_view kind,
                    std::string_view name) {
   if (is_path(name)) return read_document(std::string(name));

@@ -1,12 +1,12 @@
-// Finds GPUs, fabrics and nodes by id, by alias or by the path of a file.
+// Finds GPUs, fabrics and node types by id, by alias or by the path of a file.
 //
-//   Catalog catalog;                        // or Catalog(Bundle("my-facts")) for --catalog
-//   my-facts Gpu gpu = catalog.gpu("H100_SXM");      // id or alias; case and '_' do not matter Gpu
-//   mine = catalog.gpu("./mine.yaml");  // anything with '/' or ending in .yaml, .yml, .json
+//   Catalog catalog;                        // Catalog(Bundle("my-facts")) for --catalog my-facts
+//   Gpu gpu = catalog.gpu("H100_SXM");      // an id or alias; case and '_' do not matter
+//   Gpu mine = catalog.gpu("./mine.yaml");  // with '/', or ending in .yaml, .yml, .json
 //
-// Only the file asked for is parsed. Aliases are found in the text of the files, so they stand on
-// one line: "aliases: [h100, h100-80gb]". A file of the overlay replaces the bundled one of the
-// same path.
+// Only the requested file is parsed. Aliases are found in the text of the files, so they are
+// written on one line: "aliases: [h100, h100-80gb]". A file of the overlay replaces the bundled
+// file of the same path.
 #pragma once
 
 #include <string>
@@ -25,12 +25,12 @@ class Catalog {
   Catalog() = default;
   explicit Catalog(Bundle bundle) : bundle_(std::move(bundle)) {}
 
-  // InputError if there is no such name (the nearest one is named) or the file is malformed.
+  // InputError: no such name (the message has the nearest one), or a malformed file.
   Gpu gpu(std::string_view name) const;
   Fabric fabric(std::string_view name) const;
   NodeType node_type(std::string_view name) const;
 
-  // The ids, sorted.
+  // All ids, sorted.
   std::vector<std::string> gpu_ids() const;
   std::vector<std::string> fabric_ids() const;
   std::vector<std::string> node_type_ids() const;

@@ -15,7 +15,7 @@ namespace {
 
 int quotient_up(int a, int b) { return (a + b - 1) / b; }
 
-// The slower of the fabric and the GPU's own link to it.
+// The bandwidth of the fabric or of the GPU's own link to it, whichever is less.
 BytesPerSecond reached(const Gpu& gpu, const Fabric& fabric, int ranks) {
   const BytesPerSecond offered = fabric.bandwidth(ranks);
   if (fabric.kind == FabricKind::kBus) {
@@ -35,8 +35,8 @@ std::optional<Fabric> find_fabric(const Catalog& catalog, std::string_view name)
 NodeType with_network(NodeType node, const Fabric& fabric) {
   if (fabric.kind != FabricKind::kNic)
     throw InputError(fmt::format(
-        "{} connects GPUs inside a node; name a node type, or what leaves one such as ib-ndr "
-        "(orrery list nodes, orrery list fabrics)",
+        "{} connects GPUs inside a node; name a node type, or a fabric between nodes such as "
+        "ib-ndr (orrery list nodes, orrery list fabrics)",
         fabric.id));
   if (node.network.ports < 1)
     throw InputError(fmt::format(
@@ -71,18 +71,17 @@ NodeType node_of(const Catalog& catalog, const Gpu& gpu, std::string_view name) 
   std::vector<std::string> nodes;
   for (const std::string& id : catalog.node_type_ids())
     if (id == gpu.node || has(catalog.node_type(id).gpus, gpu.id)) nodes.push_back(id);
-  throw InputError(fmt::format("node {} is built with {}, not with {}, which stands in {}",
-                               node->id, fmt::join(node->gpus, ", "), gpu.id,
-                               fmt::join(nodes, ", ")));
+  throw InputError(fmt::format("node {} is built with {}, not with {}, which is in {}", node->id,
+                               fmt::join(node->gpus, ", "), gpu.id, fmt::join(nodes, ", ")));
 }
 
 Gpu gpu_of(const Catalog& catalog, std::string_view name, std::string_view node) {
   if (!name.empty()) return catalog.gpu(name);
   if (const auto fabric = find_fabric(catalog, node))
-    throw InputError(fmt::format("{} is what connects nodes: say which GPUs (--gpu)", fabric->id));
+    throw InputError(fmt::format("{} connects nodes: name the GPUs, too (--gpu)", fabric->id));
   const NodeType type = catalog.node_type(node);
   if (type.gpus.empty())
-    throw InputError(fmt::format("node {} names no GPU: say which (--gpu)", type.id));
+    throw InputError(fmt::format("node {} has no usual GPU: name one (--gpu)", type.id));
   return catalog.gpu(type.gpus[0]);
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "orrery/base/error.h"
-#include "orrery/hardware/facts.h"
+#include "orrery/hardware/catalog_file.h"
 
 namespace orrery {
 namespace {
@@ -17,9 +17,10 @@ std::size_t index(Dtype dtype) { return static_cast<std::size_t>(dtype); }
 
 void declare_memory(Fields& f, GpuMemory& m) {
   f.add("kind", m.kind, "kind of memory");
-  f.add("inline_ecc", m.inline_ecc, "check bits lie in the same chips and cost bandwidth");
+  f.add("inline_ecc", m.inline_ecc,
+        "the check bits of ECC share the chips with the data and cost bandwidth");
   f.add("capacity", m.capacity, "nominal capacity").range(kGiga, 100 * kTera).required();
-  f.add("usable", m.usable, "what the driver hands to a program").range(kGiga, 100 * kTera);
+  f.add("usable", m.usable, "memory that the driver gives to a program").range(kGiga, 100 * kTera);
   f.add("bandwidth", m.bandwidth, "peak bandwidth").range(kGiga, kPeta).required();
 }
 
@@ -27,13 +28,15 @@ void declare_memory(Fields& f, GpuMemory& m) {
 
 void declare(Fields& f, Gpu& g) {
   f.add("id", g.id, "short lower-case name").required();
-  f.add("name", g.name, "name that its maker gave it");
+  f.add("name", g.name, "the maker's name");
   f.add("vendor", g.vendor, "maker").required();
-  f.add("architecture", g.architecture, "chip generation: GPUs of one share kernels").required();
+  f.add("architecture", g.architecture,
+        "chip generation; GPUs of one generation run the same kernels")
+      .required();
   f.add("sm_version", g.sm_version, "CUDA compute capability times ten; 0 for other makers")
       .range(0, 999);
-  f.add("aliases", g.aliases, "other names it is found by, on one line");
-  f.add("node", g.node, "node type that it is usually sold in");
+  f.add("aliases", g.aliases, "other names of the GPU, on one line");
+  f.add("node", g.node, "id of the node type in which it is usually sold");
   f.group("memory", [&g](Fields& m) { declare_memory(m, g.memory); }, "device memory").required();
   f.add("l2", g.l2, "largest cache on the compute dies, or on-die SRAM").range(kKilo, 100 * kGiga);
   f.add("l3", g.l3, "memory-side cache").range(kKilo, 100 * kGiga);
@@ -42,10 +45,10 @@ void declare(Fields& f, Gpu& g) {
       .required();
   f.add("shared_memory", g.shared_memory, "scratchpad of one compute unit").range(kKilo, kGiga);
   f.add("boost_clock", g.boost_clock, "highest clock").range(100 * kMega, 10 * kGiga);
-  f.add("peak_clock", g.peak_clock, "clock that the printed peaks imply")
+  f.add("peak_clock", g.peak_clock, "clock that the data sheet's peaks imply")
       .range(100 * kMega, 10 * kGiga);
   f.add("power", g.power, "thermal design power").range(1, 100 * kKilo);
-  f.add("dies", g.dies, "devices that software sees in the card").range(1, 64);
+  f.add("dies", g.dies, "devices that software sees in one card").range(1, 64);
   f.group(
        "peak",
        [&g](Fields& p) {
@@ -73,15 +76,15 @@ void declare(Fields& f, Gpu& g) {
         h.add("bandwidth", g.host_link.bandwidth, "bandwidth each way").range(kMega, kPeta);
       },
       "link to the host");
-  f.add("sources", g.sources, "where the figures come from").required();
-  f.add("unsure", g.unsure, "fields whose value is doubtful");
+  f.add("sources", g.sources, "sources of the figures").required();
+  f.add("unsure", g.unsure, "keys of doubtful values");
 }
 
 Gpu read_gpu(const Node& document) {
   Gpu g;
   Fields fields;
   declare(fields, g);
-  read_facts(document, fields, g.id, g.sources, g.unsure);
+  read_catalog_file(document, fields, g.id, g.sources, g.unsure);
   if (g.memory.usable && *g.memory.usable > g.memory.capacity) {
     document.at("memory").at("usable").fail("more than memory.capacity");
   }

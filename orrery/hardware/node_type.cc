@@ -1,16 +1,17 @@
 #include "orrery/hardware/node_type.h"
 
-#include "orrery/hardware/facts.h"
+#include "orrery/hardware/catalog_file.h"
 
 namespace orrery {
 
 void declare(Fields& f, NodeType& n) {
   f.add("id", n.id, "short lower-case name").required();
-  f.add("name", n.name, "what it is");
-  f.add("aliases", n.aliases, "other names it is found by, on one line");
-  f.add("gpus", n.gpus, "ids of the GPUs that it is built with").required();
+  f.add("name", n.name, "full name");
+  f.add("aliases", n.aliases, "other names of the node type, on one line");
+  f.add("gpus", n.gpus, "ids of the GPUs with which it is built").required();
   f.add("gpu_count", n.gpu_count, "GPUs of one node").range(1, 1'000'000).required();
-  f.add("gpus_per_host", n.gpus_per_host, "GPUs of one host computer; 0: all").range(0, 1024);
+  f.add("gpus_per_host", n.gpus_per_host, "GPUs of one host computer; 0: all of the node")
+      .range(0, 1024);
   f.add("scale_up", n.scale_up, "fabric that connects all GPUs of the node");
   f.group(
       "bridge",
@@ -18,24 +19,24 @@ void declare(Fields& f, NodeType& n) {
         b.add("fabric", n.bridge.fabric, "fabric of the group").required();
         b.add("gpus", n.bridge.gpus, "GPUs of one group").range(2, 1024);
       },
-      "links between groups of neighbouring GPUs, besides scale_up");
+      "links within groups of neighbouring GPUs, in addition to scale_up");
   f.group(
       "network",
       [&n](Fields& w) {
         w.add("fabric", n.network.fabric, "fabric of the ports").required();
         w.add("ports", n.network.ports, "ports of the whole node").range(1, 1'000'000).required();
       },
-      "what leaves the node");
+      "ports that leave the node");
   f.add("host_memory", n.host_memory, "main memory of the whole node").range(1e9, 1e16);
-  f.add("sources", n.sources, "where the figures come from").required();
-  f.add("unsure", n.unsure, "fields whose value is doubtful");
+  f.add("sources", n.sources, "sources of the figures").required();
+  f.add("unsure", n.unsure, "keys of doubtful values");
 }
 
 NodeType read_node_type(const Node& document) {
   NodeType n;
   Fields fields;
   declare(fields, n);
-  read_facts(document, fields, n.id, n.sources, n.unsure);
+  read_catalog_file(document, fields, n.id, n.sources, n.unsure);
   if (n.gpu_count > 1 && n.scale_up.empty()) {
     document.fail("'scale_up' is missing: a fabric must connect the GPUs of the node");
   }

@@ -1,5 +1,8 @@
-// A node: how many GPUs sit in one scale-up domain, what connects them and what leaves it. A rack
-// that is one NVLink domain (NVL72) and a TPU pod are nodes too. Files: catalog/nodes/.
+// A node type: the number of GPUs in one scale-up domain, the fabric between them, and the ports
+// that leave it.
+//
+// A rack that is one NVLink domain (NVL72) and a TPU pod are nodes, too. Each node type is a YAML
+// file in catalog/nodes.
 #pragma once
 
 #include <optional>
@@ -12,14 +15,14 @@
 
 namespace orrery {
 
-// Groups of neighbouring GPUs with a link of their own, inside a node on PCIe. fabric is empty
-// where there is none.
+// Groups of neighbouring GPUs with links of their own, inside a node on PCIe. `fabric` is empty if
+// there are none.
 struct Bridge {
   std::string fabric;
   int gpus = 2;  // of one group
 };
 
-// The ports that leave the node. fabric is empty where there is none.
+// The ports that leave the node. `fabric` is empty if there are none.
 struct NodeNetwork {
   std::string fabric;
   int ports = 0;  // of the whole node
@@ -29,7 +32,7 @@ struct NodeType {
   std::string id;
   std::string name;
   std::vector<std::string> aliases;
-  std::vector<std::string> gpus;  // ids of the GPUs that it is built with
+  std::vector<std::string> gpus;  // ids of the GPUs with which the node is built
   int gpu_count = 1;
   int gpus_per_host = 0;  // GPUs of one host computer; 0: all of them
   std::string scale_up;   // id of the fabric that connects all GPUs; empty for a single GPU
@@ -37,13 +40,13 @@ struct NodeType {
   NodeNetwork network;
   std::optional<Bytes> host_memory;  // of the whole node
   std::vector<std::string> sources;
-  std::vector<std::string> unsure;
+  std::vector<std::string> unsure;  // keys of doubtful values
 };
 
 // The keys of a node file.
 void declare(Fields& fields, NodeType& node);
 
-// Reads and checks a node file; InputError with file:line:key.
+// Reads and checks a node file. InputError, with file:line:key.
 NodeType read_node_type(const Node& document);
 
 }  // namespace orrery

@@ -12,6 +12,7 @@
 #include "orrery/flow/simulation/flow_simulation.h"
 #include "orrery/flow/topology/topology_build.h"
 #include "orrery/network/algorithms/cost.h"
+#include "tests/fakes/link_sums.h"
 
 namespace orrery {
 namespace {
@@ -238,7 +239,7 @@ RC_GTEST_PROP(FlowLaw, NothingBeatsACutAndMoreBytesTakeLonger, ()) {
   const double time = collective_time(t, c);
   // What must leave a GPU, and a node of `gpus` among `count`, over their links.
   const double factor = kind == Kind::kAllReduce ? 2 : 1;
-  double least = factor * (n - 1.0) / n * bytes / t.out_bandwidth(0).value();
+  double least = factor * (n - 1.0) / n * bytes / out_bandwidth(t, 0).value();
   if (node.count > 1) {
     const double share = kind == Kind::kAllToAll ? node.gpus * (n - node.gpus) / double(n)
                                                  : factor * (node.count - 1.0) / node.count;

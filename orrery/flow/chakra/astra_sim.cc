@@ -19,7 +19,7 @@ using Ticks = std::int64_t;  // ns
 constexpr double kGiga = 1024.0 * 1024 * 1024;
 constexpr std::int64_t kMostSteps = 200'000'000;
 
-// What a chunk does: `steps` messages, one after the other.
+// The messages of one chunk, one after the other.
 class ChunkPlan {
  public:
   ChunkPlan(CollectiveKind kind, CollectiveAlgorithm algorithm, int npus, std::int64_t bytes)
@@ -60,8 +60,8 @@ class ChunkPlan {
   std::int64_t size(std::int64_t step) const {
     return sizes_.size() > 1 ? sizes_[static_cast<std::size_t>(step)] : sizes_[0];
   }
-  // Bytes that are reduced after the message of a step has come in. Halving-doubling counts those
-  // that it sends next.
+  // Bytes that are reduced after the message of a step has arrived. Halving-doubling counts the
+  // bytes of its next message.
   std::int64_t reduces(std::int64_t step) const {
     if (step >= reduced_) return 0;
     return algorithm_ == CollectiveAlgorithm::kHalvingDoubling
@@ -96,10 +96,11 @@ void check(CollectiveKind kind, CollectiveAlgorithm algorithm, const AstraSimDim
                      kind == CollectiveKind::kReduceScatter ||
                      (kind == CollectiveKind::kAllToAll && !halving);
   if (d.wiring == Wiring::kLine || !(ring || direct || halving) || !known) {
-    throw InputError(fmt::format(
-        "as ASTRA-sim: no {} by {} here; a ring on Ring or Switch, direct on FullyConnected, "
-        "halving-doubling (but no all-to-all) on Switch",
-        to_text(kind), to_text(algorithm)));
+    throw InputError(
+        fmt::format("as ASTRA-sim: {} by {} is not supported here; a ring runs on Ring or Switch, "
+                    "direct on FullyConnected, "
+                    "halving-doubling (but no all-to-all) on Switch",
+                    to_text(kind), to_text(algorithm)));
   }
   if (halving && !std::has_single_bit(static_cast<unsigned>(d.npus))) {
     throw InputError(

@@ -99,13 +99,13 @@ double number_of(const WireReader& in, const Attribute& a, double least, double 
   return *a.number;
 }
 
-// The schema's node types and ours.
+// The node type of a number of the schema.
 Type type_of(const WireReader& in, std::uint64_t number) {
   if (number <= 7) return static_cast<Type>(number);
   in.fail(fmt::format("unknown node type {}", number));
 }
 
-// A name that a terminal can show.
+// The text without characters that a terminal cannot show, shortened.
 std::string shown(std::string text) {
   if (text.size() > 200) text.resize(200);
   for (char& c : text) {
@@ -180,7 +180,7 @@ ChakraNode read_node(WireReader in) {
   return n;
 }
 
-// Every dependency is there, and none leads back to itself.
+// Checks that every dependency exists, and that there is no circle.
 void check_order(const ChakraTrace& trace, const std::string& name) {
   std::unordered_map<std::uint64_t, std::size_t> index;
   for (std::size_t i = 0; i < trace.nodes.size(); ++i) {
@@ -235,7 +235,7 @@ std::string write_node(const ChakraNode& n) {
   w.text(2, n.name);
   w.integer(3, static_cast<std::uint64_t>(n.type));
   for (std::uint64_t id : n.depends) w.integer(5, id);
-  // Whole microseconds, as the schema has them; what takes time takes at least one.
+  // The schema has whole microseconds; a node with a duration has at least one.
   if (n.duration > Seconds(0)) {
     const double micros = std::max(1.0, std::round(n.duration / microseconds(1)));
     w.integer(7, static_cast<std::uint64_t>(micros));

@@ -1,12 +1,14 @@
-// Chakra execution traces (MLCommons; https://github.com/mlcommons/chakra): what one rank executes,
-// as nodes with dependencies. Read and written as ASTRA-sim takes them: a file PREFIX.RANK.et of
-// protobuf messages, each after its length as a varint: one GlobalMetadata, then Nodes
+// Chakra execution traces (MLCommons; https://github.com/mlcommons/chakra): the nodes that one rank
+// executes, with their dependencies.
+//
+// Traces are read and written as ASTRA-sim takes them: files PREFIX.RANK.et of protobuf messages,
+// each after its length as a varint, first one GlobalMetadata, then Nodes
 // (schema/protobuf/et_def.proto).
 //
-// Of a node are kept: id, name, type, control and data dependencies, duration_micros, and the
+// A node keeps its id, name, type, control and data dependencies, duration_micros, and the
 // attributes is_cpu_op, num_ops, tensor_size, comm_type, comm_size, comm_src, comm_dst, comm_tag,
 // pg_name and involved_dim, each in any of the schema's number types. Other fields and attributes
-// are passed over, as protobuf does.
+// are skipped, as protobuf does.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,7 @@ namespace orrery {
 
 struct ChakraNode {
   enum class Type { kInvalid, kMetadata, kMemLoad, kMemStore, kComp, kSend, kRecv, kCollective };
-  // The schema's numbers.
+  // In the order of the schema's numbers.
   enum class Comm {
     kAllReduce,
     kReduce,
@@ -59,21 +61,22 @@ struct ChakraTrace {
   std::vector<ChakraNode> nodes;  // in the file's order
 };
 
-// InputError, with `name` and the byte where it stands: no such file format, a message cut short, a
-// node type or collective that the schema does not have, sizes out of range, an id twice, a
-// dependency on a node that is not there or on itself in a circle.
+// Parses a trace. InputError, with `name` and the byte: another file format, a message cut short, a
+// node type or collective that is not in the schema, a size out of range, an id twice, a dependency
+// on a node that does not exist, dependencies in a circle.
 ChakraTrace parse_chakra(std::string_view bytes, const std::string& name);
 
-// parse_chakra(write_chakra(t)) has the same nodes.
+// The file of a trace: parse_chakra(write_chakra(t)) has the nodes of t.
 std::string write_chakra(const ChakraTrace& trace);
 
-// PREFIX.0.et, PREFIX.1.et, ... as far as there are such files. InputError if there is none.
+// Reads PREFIX.0.et, PREFIX.1.et, ... up to the first file that does not exist. InputError if there
+// is none.
 std::vector<ChakraTrace> read_chakra(const std::string& prefix);
 
-// A step of a rank as a trace, op after op; `time` gives the durations of what is no collective.
-// Collectives name their group as "tp", "pp", "dp", "ep" (pg_name), and involve dimension 0 (tp),
-// or 1 (the others) of tp x the rest; a send between stages is a send to the rank `stride` up and a
-// receive from the rank `stride` down.
+// The trace of a rank's step, op after op. `time` gives the duration of an op that is no
+// collective. A collective names its group "tp", "pp", "dp" or "ep" (pg_name), and involves
+// dimension 0 (tp) or 1 (the others) of two dimensions, tp and the rest. A send between stages is a
+// send to the rank `stride` up and a receive from the rank `stride` down.
 ChakraTrace chakra_of(const Program& program, const std::function<Seconds(const Op&)>& time,
                       int stride = 1);
 

@@ -1,8 +1,8 @@
-// The groups of ranks that the collectives of Chakra traces run on.
+// The groups of ranks on which the collectives of Chakra traces run.
 //
-// A node names its group by pg_name, where the replay knows groups of that name, else by the
-// dimensions of the mesh of ranks that it involves (all where it says nothing): ranks that agree in
-// the coordinates of the others are a group.
+// A node names its group by pg_name if the replay knows groups of that name. Otherwise the node's
+// dimensions of the mesh of ranks count (all dimensions if it names none): a group consists of the
+// ranks that agree in the coordinates of the other dimensions.
 #pragma once
 
 #include <map>
@@ -20,10 +20,10 @@ class ChakraGroups {
   // `replay` must outlive it.
   explicit ChakraGroups(const ChakraReplay& replay) : replay_(replay) {}
 
-  // The same for nodes whose collectives run on the same groups.
+  // A key that is equal for nodes whose collectives run on the same groups.
   std::string key(const ChakraNode& n) const;
-  // Of each rank the number of its group; -1 where it has none. InputError: a rank that is not
-  // there.
+  // The number of each rank's group; -1: the rank is in none. InputError: a rank that does not
+  // exist.
   const std::vector<int>& of_rank(const ChakraNode& n);
   // The ranks of a group, by its number.
   const std::vector<int>& ranks(int group) const { return all_[static_cast<std::size_t>(group)]; }

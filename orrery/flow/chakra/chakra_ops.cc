@@ -13,12 +13,12 @@ using Type = ChakraNode::Type;
 using Comm = ChakraNode::Comm;
 using CollectiveKind = Collective::Kind;
 
-// What one rank sends of a gather, or gets of a scatter.
+// The bytes that one rank sends in a gather, or receives in a scatter.
 Bytes part(const ChakraNode& n, std::size_t ranks) {
   return n.comm == Comm::kGather ? n.size : n.size / static_cast<double>(ranks);
 }
 
-// The collective of `ranks` ranks that a node is.
+// A node as a collective of `ranks` ranks.
 FlowCollective asked_of(const ChakraNode& n, std::size_t ranks, CollectiveAlgorithm algorithm) {
   FlowCollective c;
   c.name = n.name;
@@ -125,7 +125,7 @@ std::vector<int> ChakraOps::collective(const ChakraNode& n, const Groups& groups
     return {compute_for(n, replay_.collective_time(asked, std::max(stride, 1)), all, after)};
   }
   if (c.kind == Collective::Kind::kSend) return to_or_from_first(n, groups, after);
-  // Runs of neighbours only in groups that are made of them.
+  // Only groups of whole runs of neighbours have runs.
   const bool runs = std::all_of(groups.begin(), groups.end(), [&](const auto& g) {
     return g.size() % static_cast<std::size_t>(replay_.inner) == 0 &&
            (g.size() < 2 || g[1] == g[0] + 1) && g.size() > static_cast<std::size_t>(replay_.inner);

@@ -1,4 +1,5 @@
-// Writes what a replay of Chakra traces runs (chakra_replay.h) as operations of a flow program.
+// Writes the nodes that a replay of Chakra traces runs (chakra_replay.h) as operations of a flow
+// program.
 #pragma once
 
 #include <map>
@@ -19,7 +20,8 @@ class ChakraOps {
   ChakraOps(const ChakraOps&) = delete;
   ChakraOps& operator=(const ChakraOps&) = delete;
 
-  // Each returns the operations that end it. InputError: a node without a time.
+  // Each appends the operations of a node and returns those at whose end the node has ended.
+  // InputError: a node without a time.
   std::vector<int> compute(const ChakraNode& n, const std::vector<int>& ranks,
                            const std::vector<int>& after);
   std::vector<int> collective(const ChakraNode& n, const Groups& groups,

@@ -1,4 +1,4 @@
-// chakra_of: a Program of ours as a trace.
+// chakra_of: the trace of a Program.
 #include <algorithm>
 #include <cmath>
 
@@ -37,7 +37,7 @@ struct Emitter {
       }
       return;
     }
-    // By Collective::Kind; sends went above.
+    // By Collective::Kind; sends are handled above.
     static constexpr Comm kKinds[] = {Comm::kAllReduce, Comm::kAllGather, Comm::kReduceScatter,
                                       Comm::kAllToAll,  Comm::kBroadcast, {},
                                       Comm::kReduce};
@@ -64,7 +64,7 @@ ChakraTrace chakra_of(const Program& program, const std::function<Seconds(const 
     n.tensor = Bytes(std::round(bytes(op.op).value()));
     n.duration = time(op.op);
   };
-  // Entries that run at least once a layer stand between those of the beginning and of the end.
+  // Entries that run at least once a layer come between those of the beginning and of the end.
   const int layers = std::max(program.layers, 1);
   const auto& ops = program.ops;
   const auto repeated = [&](const ProgramOp& op) { return layers > 1 && op.count >= layers; };

@@ -26,7 +26,7 @@ struct TraceClass {
   std::vector<std::size_t> order;               // a topological order
 };
 
-// What runs as one: a computation of a class, a collective of a set of groups, messages.
+// A unit of the replay: a computation of a class, a collective of a set of groups, messages.
 struct Entity {
   enum class What { kCompute, kCollective, kMessages } what = What::kCompute;
   std::vector<std::pair<std::size_t, std::size_t>> nodes;  // class, node
@@ -60,7 +60,7 @@ class Replay {
  private:
   const ChakraNode& node(std::size_t c, std::size_t i) const { return classes_[c].trace->nodes[i]; }
 
-  // The peer of a send or receive, counted from the rank that has the node.
+  // The distance from the rank that has the node to its peer.
   static int offset(const ChakraNode& n, int rank) {
     const bool send = n.type == Type::kSend;
     const int peer = send ? n.to : n.from, own = send ? n.from : n.to;
@@ -106,8 +106,8 @@ class Replay {
     }
   }
 
-  // Nodes that use the same unit one at a time: the GPU's or the CPU's computations, a group's
-  // communicator. Empty: none.
+  // The unit that a node occupies, one node at a time: the GPU or the CPU of a computation, the
+  // communicator of a collective. Empty: none.
   std::string unit(const ChakraNode& n) const {
     if (n.type == Type::kComp) return n.on_cpu ? "cpu" : "gpu";
     return n.type == Type::kCollective ? "group " + groups_.key(n) : "";
@@ -159,7 +159,7 @@ class Replay {
   }
 
   void collectives() {
-    // Which nodes come together for the k-th time in a group.
+    // The nodes that are the k-th collective of a group.
     std::map<std::pair<int, int>, std::vector<std::pair<std::size_t, std::size_t>>> meetings;
     for (std::size_t c = 0; c < classes_.size(); ++c) {
       std::map<std::string, int> met;

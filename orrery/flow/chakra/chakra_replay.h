@@ -1,22 +1,23 @@
-// Chakra traces as a program for the flow simulation.
+// Replays Chakra traces as a program for the flow simulation.
 //
-// Ranks whose traces are the same, sends and receives counted from the rank that has them, run as
-// one. A single trace (or several that are all the same) is taken for every GPU of the topology,
-// however many: peers then are so many GPUs further on, round the end. Otherwise there is a trace
-// for every GPU.
+// Ranks with equal traces run as one class; the peers of sends and receives are counted from the
+// rank that has the node. A single trace, or several equal ones, stands for every GPU of the
+// topology: a peer is a GPU at the same distance, modulo the number of GPUs. Different traces need
+// one for each GPU.
 //
-// - COMP_NODEs take their duration, or without one max(num_ops / peak, tensor_size / memory
-//   bandwidth). A GPU computes one at a time, in an order that respects the dependencies and the
-//   nodes' places in the file. MEM nodes take tensor_size / memory bandwidth where they have no
-//   duration, METADATA and INVALID nodes no time.
-// - A collective runs on the group that pg_name names, or on the dimensions of involved_dim, or on
-//   all ranks; the k-th one of a group in each rank's order belong together, and follow each other.
-//   comm_size is the input of one rank. A reduce is timed as a broadcast, a barrier as an
-//   all-reduce of no bytes. A gather is a message of comm_size from every rank to the first one, a
-//   scatter one of comm_size / ranks from the first to every other; by analytical times, a send of
-//   all that passes the first rank's link.
-// - A send and the receive of the same pair and tag are one message, which begins when both are
-//   ready.
+//   Computation  A COMP_NODE takes its duration, or else max(num_ops / peak, tensor_size / memory
+//                bandwidth). A GPU computes one node at a time, in an order that respects the
+//                dependencies and then the places in the file. A MEM node without a duration takes
+//                tensor_size / memory bandwidth. METADATA and INVALID nodes take no time.
+//   Collectives  A collective runs on the group that pg_name names, else on the dimensions of
+//                involved_dim, else on all ranks. The k-th collectives of a group in each rank's
+//                order are one collective, and follow each other. comm_size is the input of one
+//                rank. A reduce takes the time of a broadcast, a barrier that of an all-reduce
+//                without bytes. A gather is a message of comm_size from every rank to the first
+//                one, a scatter a message of comm_size / ranks from the first rank to every other
+//                one; by analytical times each is a send of all bytes over the first rank's link.
+//   Messages     A send and the receive of the same pair and tag are one message, which begins when
+//                both are ready.
 #pragma once
 
 #include <vector>
@@ -27,9 +28,9 @@
 
 namespace orrery {
 
-// InputError: traces that differ and are not one for each GPU, a node without time, a message that
-// is sent but not received, a collective that some rank of its group does not come to or comes to
-// with another type or size, ranks that wait for each other.
+// InputError: different traces whose number is not that of the GPUs, a node without a time, a
+// message that is sent but not received, a collective that a rank of its group does not reach or
+// that has another type or size there, ranks that wait for each other.
 FlowProgram chakra_program(const std::vector<ChakraTrace>& traces, const ChakraReplay& replay);
 
 }  // namespace orrery

@@ -15,18 +15,18 @@ namespace orrery {
 
 struct ChakraReplay {
   int gpus = 1;
-  // Sizes of the dimensions that involved_dim counts, the fastest running first; their product is
-  // `gpus`.
+  // Sizes of the dimensions to which involved_dim refers, the fastest running first. Their product
+  // is `gpus`.
   std::vector<int> dimensions;
-  // By name, the groups of ranks that it stands for.
+  // The groups of ranks for which a name (pg_name) stands.
   std::map<std::string, std::vector<std::vector<int>>> groups;
   CollectiveAlgorithm algorithm =
-      CollectiveAlgorithm::kRing;  // of all-reduce, all-gather, reduce-scatter
-  int inner = 1, channels = 1;     // FlowCollective; of groups that `inner` divides
+      CollectiveAlgorithm::kRing;  // of all-reduces, all-gathers, reduce-scatters
+  int inner = 1, channels = 1;     // as in FlowCollective, for groups made of runs of `inner` ranks
   std::optional<FlopsPerSecond> peak;
   std::optional<BytesPerSecond> memory_bandwidth;
-  // Where set, collectives take this time on each of their ranks instead of being simulated. The
-  // stride is that between the group's first members.
+  // If set, a collective takes this time on each of its ranks instead of being simulated. The
+  // stride is the distance between the first two members of the group.
   std::function<Seconds(const Collective&, int stride)> collective_time;
 };
 

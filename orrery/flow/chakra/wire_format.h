@@ -1,6 +1,6 @@
 // Protobuf's wire format, as far as Chakra's traces use it: a field is a varint of number and wire
-// type, then its value (protobuf.dev/programming-guides/encoding). No schema: who reads knows the
-// fields' numbers.
+// type, then its value (https://protobuf.dev/programming-guides/encoding). The reader has no
+// schema: its caller knows the numbers of the fields.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,8 +16,9 @@ namespace orrery {
 
 enum class Wire { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
-// Reads the fields of one message, which lies at `offset` of the file `name` (for errors). Borrows
-// both. InputError with the byte: what is cut short or no such format.
+// Reads the fields of one message at `offset` of the file `name`, which errors mention. The bytes
+// and the name must outlive it. InputError, with the byte: the file is cut short, or has another
+// format.
 class WireReader {
  public:
   WireReader(std::string_view bytes, const std::string& name, std::size_t offset = 0)
@@ -40,14 +41,14 @@ class WireReader {
     at_ += count;
     return bytes_.substr(at_ - count, count);
   }
-  // A message inside this one.
+  // The message nested in this one.
   WireReader message() {
     const std::uint64_t size = varint();
     const std::size_t begin = offset_ + at_;
     return {bytes(size), name_, begin};
   }
 
-  // The next field; false at the end.
+  // Goes to the next field; false at the end.
   bool next() {
     if (done()) return false;
     const std::uint64_t key = varint();
@@ -95,10 +96,10 @@ class WireReader {
   T fixed() {
     const std::string_view raw = bytes(sizeof(T));
     T value;
-    std::memcpy(&value, raw.data(), sizeof(T));  // little-endian, as every machine of ours
+    std::memcpy(&value, raw.data(), sizeof(T));  // REQUIRES a little-endian machine
     return value;
   }
-  // A repeated integer: packed or one by one.
+  // Calls use(value) for each value of a repeated integer, packed or one by one.
   template <class Use>
   void integers(Use use) {
     if (wire_ != Wire::kBytes) return use(integer());

@@ -1,6 +1,6 @@
-// The direct exchange: every rank sends S/n to every other one at once. An all-reduce does it in two phases,
-// a reduce-scatter and an all-gather. Broadcast and send go from the first rank to all others, a reduce from
-// all others to the first.
+// The direct exchange: every rank sends S/n to every other one at once. An all-reduce does it in
+// two phases, a reduce-scatter and an all-gather. Broadcast and send go from the first rank to all
+// others, a reduce from all others to the first.
 #include "orrery/flow/collectives/flow_algorithm.h"
 
 namespace orrery {

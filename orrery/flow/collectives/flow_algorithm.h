@@ -1,5 +1,5 @@
-// What the flow level knows of one collective algorithm: the interface behind which each algorithm has a
-// file of its own (ring.cc, tree.cc, ...). An entry is named in collective_algorithms.def: FLOW(ring) refers to
+// The entry of a collective algorithm for the flow level. Each algorithm has a file of its own
+// behind this interface (ring.cc, tree.cc, ...). In collective_algorithms.def, FLOW(ring) refers to
 // ring_flow.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace orrery {
 
 struct FlowAlgorithmEntry {
   bool (*offers)(Collective::Kind);
-  // Appends the messages of one group of two or more ranks, for a buffer of one byte. `chunks`: parts of
-  // the buffer, where in_chunks.
+  // Appends the messages of one group of two or more ranks, for a buffer of one byte. `chunks`:
+  // parts of the buffer, where in_chunks.
   void (*messages)(FlowPattern& pattern, const FlowCollective& collective,
                    const std::vector<int>& ranks, int chunks) = nullptr;
   // Instead of messages: appends collectives of other algorithms, as FlowCollectives::add does.

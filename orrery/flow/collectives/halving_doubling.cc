@@ -1,6 +1,7 @@
-// Recursive halving and doubling: a reduce-scatter by log2(n) exchanges of S/2, S/4, ... with partners n/2,
-// n/4, ... away; an all-gather the same way back; an all-reduce both. n is a power of two (Thakur,
-// Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005).
+// Recursive halving and doubling: a reduce-scatter by log2(n) exchanges of S/2, S/4, ... with
+// partners n/2, n/4, ... away; an all-gather the same way back; an all-reduce both. n is a power of
+// two (Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
+// MPICH", 2005).
 #include <algorithm>
 
 #include "orrery/flow/collectives/flow_algorithm.h"

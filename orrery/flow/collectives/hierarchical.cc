@@ -1,6 +1,7 @@
-// The hierarchical algorithm: a reduce-scatter inside each run of `inner` ranks, the same collective between
-// the ranks at the same place of every run, an all-gather inside. An all-gather has no first phase, a
-// reduce-scatter no last one. All phases are rings. The buffer passes in chunks that follow each other.
+// The hierarchical algorithm: a reduce-scatter inside each run of `inner` ranks, the same
+// collective between the ranks at the same place of every run, an all-gather inside. An all-gather
+// has no first phase, a reduce-scatter no last one. All phases are rings. The buffer passes in
+// chunks that follow each other.
 #include "orrery/flow/collectives/flow_algorithm.h"
 
 namespace orrery {

@@ -1,9 +1,10 @@
 // Rings of n ranks for a buffer of S bytes.
 //
-// All-reduce: 2(n-1) messages of S/n from each rank to the next; reduce-scatter and all-gather: n-1. Each
-// message follows the one that came in before it. Broadcast and reduce: a chain from the first rank, or to
-// it, in chunks. Several channels divide the buffer: channel c passes every node from its GPU c on, and so
-// through port c. A bidirectional ring sends half of the buffer each way round.
+// All-reduce: 2(n-1) messages of S/n from each rank to the next; reduce-scatter and all-gather:
+// n-1. Each message follows the one that came in before it. Broadcast and reduce: a chain from the
+// first rank, or to it, in chunks. Several channels divide the buffer: channel c passes every node
+// from its GPU c on, and so through port c. A bidirectional ring sends half of the buffer each way
+// round.
 #include <algorithm>
 
 #include "orrery/flow/collectives/flow_algorithm.h"

@@ -1,8 +1,8 @@
-// Trees. A broadcast goes down a binary tree, a reduce up it, in chunks. An all-reduce does both on two trees,
-// each with half of the buffer, where the leaves of one are inner vertices of the other (Sanders, Speck
-// and Traff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel Computing
-// 35, 2009; NCCL does the same). The vertices are runs of `inner` ranks, a chain in each node. Channels are
-// those of a ring.
+// Trees. A broadcast goes down a binary tree, a reduce up it, in chunks. An all-reduce does both on
+// two trees, each with half of the buffer, where the leaves of one are inner vertices of the other
+// (Sanders, Speck and Traff, "Two-tree algorithms for full bandwidth broadcast, reduction and
+// scan", Parallel Computing 35, 2009; NCCL does the same). The vertices are runs of `inner` ranks,
+// a chain in each node. Channels are those of a ring.
 #include <algorithm>
 
 #include "orrery/flow/collectives/flow_algorithm.h"
@@ -12,8 +12,8 @@ namespace {
 
 enum class Direction { kUp, kDown, kBoth };
 
-// Binary tree over `runs`, whose root is the first: the children of run i are 2i + 1 and 2i + 2. The first
-// rank of a run is its vertex; the others hang on it as a chain.
+// Binary tree over `runs`, whose root is the first: the children of run i are 2i + 1 and 2i + 2.
+// The first rank of a run is its vertex; the others hang on it as a chain.
 void add_tree(FlowPattern& p, const std::vector<std::vector<int>>& runs, double share, int chunks,
               Direction direction) {
   const bool up = direction != Direction::kDown, down = direction != Direction::kUp;

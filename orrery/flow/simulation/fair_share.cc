@@ -4,8 +4,8 @@
 
 namespace orrery {
 
-FairShare::FairShare(std::vector<double> capacities) : links_(capacities.size()) {
-  for (std::size_t i = 0; i < capacities.size(); ++i) links_[i].capacity = capacities[i];
+FairShare::FairShare(const std::vector<BytesPerSecond>& capacities) : links_(capacities.size()) {
+  for (std::size_t i = 0; i < capacities.size(); ++i) links_[i].capacity = capacities[i].value();
 }
 
 int FairShare::add(std::span<const Use> uses) {
@@ -42,8 +42,8 @@ void FairShare::stop(int flow) {
   }
 }
 
-// Whether only one flow is concerned, alone on all its links: the usual case where few are under
-// way. It gets its rate.
+// Gives its rate to a single flow that is alone on all its links, the usual case when few are under
+// way. Returns whether that was all there was to solve.
 bool FairShare::solve_alone() {
   const LinkState& first = links_[static_cast<std::size_t>(dirty_.front())];
   if (first.flows.size() != 1) return false;
@@ -100,8 +100,8 @@ void FairShare::solve() {
     }
     if (l.weight > 0) heap_.emplace_back(l.left / l.weight, id);
   }
-  // Smallest share first. Shares only grow while other links fill up, so an entry that is out of
-  // date comes too early and is put back.
+  // The link with the smallest share fills up first. Shares only grow while other links fill up, so
+  // an outdated entry comes too early and is put back.
   const auto later = [](const auto& a, const auto& b) { return a > b; };
   std::make_heap(heap_.begin(), heap_.end(), later);
   std::size_t open = touched_.size();

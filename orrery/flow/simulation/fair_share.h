@@ -1,15 +1,22 @@
 // Max-min fair sharing of links among flows, kept up to date as flows start and stop.
 //
-// Flow f needs uses(f, l) times its rate of link l. Rates are max-min fair: raised together until a
-// link is full; its flows stay there, the others go on (progressive filling, Bertsekas and
-// Gallager, Data Networks, 6.5.2). For every flow there is a full link on which no flow has a
-// higher rate. A change settles anew only the flows that are joined to it over shared links.
+// Flow f with rate r_f takes times_fl * r_f of the capacity of link l:
+//
+//   for each link l:   sum_f times_fl * r_f <= capacity_l
+//
+// The rates are max-min fair: they rise together until a link is full; the flows on that link keep
+// their rate, the others rise on (progressive filling; Bertsekas and Gallager, Data Networks,
+// section 6.5.2). Every flow crosses a full link on which no flow has a higher rate. A change
+// affects only the flows that share links with it, directly or over others, and only those are
+// solved again.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
+
+#include "orrery/base/units.h"
 
 namespace orrery {
 
@@ -20,24 +27,26 @@ class FairShare {
     double times = 1;  // > 0
   };
 
-  explicit FairShare(std::vector<double> capacities);
+  explicit FairShare(const std::vector<BytesPerSecond>& capacities);
 
-  // A flow, stopped at first; returns its number (0, 1, ...). One without links has the rate
-  // infinity. Each link at most once in `uses`.
+  // Adds a stopped flow; returns its number (0, 1, ...). A flow without links has an infinite rate.
+  // REQUIRES each link at most once in `uses`.
   int add(std::span<const Use> uses);
 
   void start(int flow);  // REQUIRES stopped
   void stop(int flow);   // REQUIRES started
 
-  // Brings the rates up to date; calls changed(flow) for every started flow whose rate may differ
-  // from before. Afterwards rate() holds.
+  // Updates the rates; calls changed(flow) for every started flow whose rate may have changed.
+  // rate() is valid from then until a flow starts or stops.
   template <class Changed>
   void settle(Changed changed) {
     if (dirty_.empty()) return;
     solve();
     for (int flow : touched_) changed(flow);
   }
-  double rate(int flow) const { return rate_[static_cast<std::size_t>(flow)]; }
+  BytesPerSecond rate(int flow) const {
+    return BytesPerSecond(rate_[static_cast<std::size_t>(flow)]);
+  }
 
  private:
   struct Entry {
@@ -45,6 +54,7 @@ class FairShare {
     double times = 0;
     std::int32_t use = 0;  // index of the use in uses_
   };
+  // Rates and capacities are B/s.
   struct LinkState {
     double capacity = 0;
     std::vector<Entry> flows;     // started

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <optional>
+#include <span>
 
 #include "orrery/base/error.h"
+#include "orrery/flow/simulation/colour_refinement.h"
 
 namespace orrery {
 namespace {
@@ -20,14 +23,15 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64's finaliser
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return mix(mix(a) ^ b); }
 std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 
-// Lists of items by key, in one array.
+// Lists of items, one for each key, in one array.
 struct Grouped {
   std::vector<std::int32_t> begin, items;
   std::span<const std::int32_t> of(std::size_t key) const {
     return {items.data() + begin[key], items.data() + begin[key + 1]};
   }
 };
-template <class ForEach>  // for_each(visit): calls visit(key, item) for all, the same twice
+// `for_each(visit)` calls visit(key, item) for all items, in the same order both times.
+template <class ForEach>
 Grouped group(std::size_t keys, ForEach for_each) {
   Grouped g;
   g.begin.assign(keys + 1, 0);
@@ -41,7 +45,8 @@ Grouped group(std::size_t keys, ForEach for_each) {
   return g;
 }
 
-// Elements are numbered: GPUs, then the links in use, then the streams of all patterns.
+// The elements of the refinement are numbered: GPUs, then the links in use, then the streams of all
+// patterns.
 class Folder {
  public:
   Folder(const Topology& topology, const FlowProgram& program)
@@ -51,14 +56,55 @@ class Folder {
     check();
     collect();
     initial();
+    std::vector<std::int32_t> colour(size(), 0);
     if (fold) {
-      refine();
+      for (std::size_t e = gpus_; e < size(); ++e) colour[e] = e < gpus_ + used_.size() ? 1 : 2;
+      colours_.emplace(std::move(colour), 3);
+      colours_->refine(*this);
     } else {
-      colour_.resize(size());
-      std::iota(colour_.begin(), colour_.end(), 0);
-      colours_ = static_cast<std::int32_t>(size());
+      std::iota(colour.begin(), colour.end(), 0);
+      colours_.emplace(std::move(colour), static_cast<std::int32_t>(size()));
     }
     return result();
+  }
+
+  // The structure of ColourRefinement.
+  std::uint64_t signature(std::size_t e) const {
+    std::uint64_t sum = 0;
+    if (e < gpus_) {
+      for (std::int32_t s : at_gpu_.of(e)) {
+        const bool out = streams_[static_cast<std::size_t>(s)]->from == static_cast<int>(e);
+        sum += mix(colour_of(stream_element(s)), out ? 3 : 4);
+      }
+    } else if (e < gpus_ + used_.size()) {
+      for (std::int32_t s : on_link_.of(e - gpus_)) sum += colour_of(stream_element(s));
+    } else {
+      const std::size_t s = e - gpus_ - used_.size();
+      for (std::int32_t l : route(s)) sum += colour_of(link_element(l));
+      sum += mix(colour_of(static_cast<std::size_t>(streams_[s]->from)), 5);
+      sum += mix(colour_of(static_cast<std::size_t>(streams_[s]->to)), 6);
+      const auto waits = waits_.of(s);
+      for (std::size_t i = 0; i < waits.size(); i += 2) {
+        sum +=
+            mix(colour_of(stream_element(waits[i])), 7 + static_cast<std::uint64_t>(waits[i + 1]));
+      }
+    }
+    return mix(sum, own_[e]);
+  }
+
+  template <class Visit>
+  void neighbours(std::size_t e, Visit visit) const {
+    if (e < gpus_) {
+      for (std::int32_t s : at_gpu_.of(e)) visit(stream_element(s));
+    } else if (e < gpus_ + used_.size()) {
+      for (std::int32_t s : on_link_.of(e - gpus_)) visit(stream_element(s));
+    } else {
+      const std::size_t s = e - gpus_ - used_.size();
+      for (std::int32_t l : route(s)) visit(link_element(l));
+      visit(static_cast<std::size_t>(streams_[s]->from));
+      visit(static_cast<std::size_t>(streams_[s]->to));
+      for (std::int32_t w : waiters_.of(s)) visit(stream_element(w));
+    }
   }
 
  private:
@@ -138,7 +184,7 @@ class Folder {
       }
     };
     const auto index = [](std::int32_t i) { return static_cast<std::size_t>(i); };
-    // Waits of a stream, as pairs (other, lag) next to each other; and who waits for it.
+    // The waits of a stream, as consecutive pairs (other, lag); and the streams that wait for it.
     waits_ = group(streams_.size(), [&](auto visit) {
       each_wait([&](std::int32_t base, const FlowPattern::Wait& w) {
         visit(index(base + w.stream), base + w.other);
@@ -156,7 +202,7 @@ class Folder {
     return {route_.data() + route_begin_[s], route_.data() + route_begin_[s + 1]};
   }
 
-  // What elements are by themselves.
+  // Hashes each element's own properties, without those of others.
   void initial() {
     own_.assign(size(), 0);
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
@@ -185,150 +231,15 @@ class Folder {
   }
 
   std::uint64_t colour_of(std::size_t element) const {
-    return mix(static_cast<std::uint64_t>(colour_[element]));
+    return mix(static_cast<std::uint64_t>(colours_->colour(element)));
   }
 
-  std::uint64_t signature(std::size_t e) const {
-    std::uint64_t sum = 0;
-    if (e < gpus_) {
-      for (std::int32_t s : at_gpu_.of(e)) {
-        const bool out = streams_[static_cast<std::size_t>(s)]->from == static_cast<int>(e);
-        sum += mix(colour_of(stream_element(s)), out ? 3 : 4);
-      }
-    } else if (e < gpus_ + used_.size()) {
-      for (std::int32_t s : on_link_.of(e - gpus_)) sum += colour_of(stream_element(s));
-    } else {
-      const std::size_t s = e - gpus_ - used_.size();
-      for (std::int32_t l : route(s)) sum += colour_of(link_element(l));
-      sum += mix(colour_of(static_cast<std::size_t>(streams_[s]->from)), 5);
-      sum += mix(colour_of(static_cast<std::size_t>(streams_[s]->to)), 6);
-      const auto waits = waits_.of(s);
-      for (std::size_t i = 0; i < waits.size(); i += 2) {
-        sum +=
-            mix(colour_of(stream_element(waits[i])), 7 + static_cast<std::uint64_t>(waits[i + 1]));
-      }
-    }
-    return mix(sum, own_[e]);
-  }
-
-  template <class Visit>
-  void neighbours(std::size_t e, Visit visit) const {
-    if (e < gpus_) {
-      for (std::int32_t s : at_gpu_.of(e)) visit(stream_element(s));
-    } else if (e < gpus_ + used_.size()) {
-      for (std::int32_t s : on_link_.of(e - gpus_)) visit(stream_element(s));
-    } else {
-      const std::size_t s = e - gpus_ - used_.size();
-      for (std::int32_t l : route(s)) visit(link_element(l));
-      visit(static_cast<std::size_t>(streams_[s]->from));
-      visit(static_cast<std::size_t>(streams_[s]->to));
-      for (std::int32_t w : waiters_.of(s)) visit(stream_element(w));
-    }
-  }
-
-  // Elements whose surroundings have changed are signed again; those of a class that now differ get
-  // classes of their own, the largest part keeping the number.
-  void refine() {
-    colour_.assign(size(), 0);
-    colours_ = 3;
-    for (std::size_t e = gpus_; e < size(); ++e) colour_[e] = e < gpus_ + used_.size() ? 1 : 2;
-    std::vector<std::int32_t> members{static_cast<std::int32_t>(gpus_),
-                                      static_cast<std::int32_t>(used_.size()),
-                                      static_cast<std::int32_t>(streams_.size())};
-    std::vector<std::uint64_t> signed_as(3, 0);  // of the members that are not dirty
-    std::vector<std::int32_t> dirty(size());
-    std::iota(dirty.begin(), dirty.end(), 0);
-    std::vector<char> marked(size(), 1);
-    struct Signed {
-      std::int32_t colour;
-      std::uint64_t signature;
-      std::int32_t element;
-    };
-    // Of a class whose elements were signed in this round.
-    struct Round {
-      std::uint64_t first = 0;  // signature
-      std::int32_t elements = 0;
-      bool uniform = true;
-    };
-    std::vector<Signed> signs;
-    std::vector<std::uint64_t> fresh_signs;  // of the dirty ones
-    std::vector<Round> rounds;               // by class
-    std::vector<std::int32_t> changed;
-    while (!dirty.empty()) {
-      fresh_signs.clear();
-      rounds.assign(static_cast<std::size_t>(colours_), {});
-      for (std::int32_t e : dirty) {
-        const auto element = static_cast<std::size_t>(e);
-        marked[element] = 0;
-        fresh_signs.push_back(signature(element));
-        Round& r = rounds[static_cast<std::size_t>(colour_[element])];
-        if (r.elements++ == 0) r.first = fresh_signs.back();
-        r.uniform &= fresh_signs.back() == r.first;
-      }
-      // A class that stays whole need not be sorted.
-      signs.clear();
-      for (std::size_t i = 0; i < dirty.size(); ++i) {
-        const std::int32_t c = colour_[static_cast<std::size_t>(dirty[i])];
-        const Round& r = rounds[static_cast<std::size_t>(c)];
-        const bool all = r.elements == members[static_cast<std::size_t>(c)];
-        if (r.uniform && all) signed_as[static_cast<std::size_t>(c)] = r.first;
-        if (r.uniform && r.first == signed_as[static_cast<std::size_t>(c)]) continue;
-        signs.push_back({c, fresh_signs[i], dirty[i]});
-      }
-      std::sort(signs.begin(), signs.end(), [](const Signed& a, const Signed& b) {
-        if (a.colour != b.colour) return a.colour < b.colour;
-        return a.signature != b.signature ? a.signature < b.signature : a.element < b.element;
-      });
-      changed.clear();
-      for (std::size_t i = 0; i < signs.size();) {
-        const std::int32_t c = signs[i].colour;
-        std::size_t end = i;
-        while (end < signs.size() && signs[end].colour == c) ++end;
-        const bool all = static_cast<std::int32_t>(end - i) == members[static_cast<std::size_t>(c)];
-        // Which part keeps the class: the undisturbed members, or the largest part.
-        std::uint64_t keeps = signed_as[static_cast<std::size_t>(c)];
-        if (all) {
-          std::size_t largest = 0;
-          for (std::size_t a = i; a < end;) {
-            std::size_t b = a;
-            while (b < end && signs[b].signature == signs[a].signature) ++b;
-            if (b - a > largest) largest = b - a, keeps = signs[a].signature;
-            a = b;
-          }
-          signed_as[static_cast<std::size_t>(c)] = keeps;
-        }
-        for (std::size_t a = i; a < end;) {
-          std::size_t b = a;
-          while (b < end && signs[b].signature == signs[a].signature) ++b;
-          if (signs[a].signature != keeps) {
-            const std::int32_t fresh = colours_++;
-            members.push_back(static_cast<std::int32_t>(b - a));
-            members[static_cast<std::size_t>(c)] -= static_cast<std::int32_t>(b - a);
-            signed_as.push_back(signs[a].signature);
-            for (std::size_t k = a; k < b; ++k) {
-              colour_[static_cast<std::size_t>(signs[k].element)] = fresh;
-              changed.push_back(signs[k].element);
-            }
-          }
-          a = b;
-        }
-        i = end;
-      }
-      dirty.clear();
-      for (std::int32_t e : changed) {
-        neighbours(static_cast<std::size_t>(e), [&](std::size_t n) {
-          if (marked[n] == 0) marked[n] = 1, dirty.push_back(static_cast<std::int32_t>(n));
-        });
-      }
-    }
-  }
-
-  // Classes of one kind in the order of their first members.
+  // Numbers the classes of one kind in the order of their first members.
   std::vector<std::int32_t> renumber(std::size_t first, std::size_t count,
                                      std::vector<std::int32_t>& samples) {
     std::vector<std::int32_t> of(count);
     for (std::size_t i = 0; i < count; ++i) {
-      auto& fresh = fresh_[static_cast<std::size_t>(colour_[first + i])];
+      auto& fresh = fresh_[static_cast<std::size_t>(colours_->colour(first + i))];
       if (fresh < 0) {
         fresh = static_cast<std::int32_t>(samples.size());
         samples.push_back(static_cast<std::int32_t>(i));
@@ -340,59 +251,74 @@ class Folder {
 
   FoldedFlows result() {
     FoldedFlows f;
-    fresh_.assign(static_cast<std::size_t>(colours_), -1);
+    fresh_.assign(static_cast<std::size_t>(colours_->colours()), -1);
     f.unfolded_streams = static_cast<std::int64_t>(streams_.size());
     f.gpu_class = renumber(0, gpus_, f.gpu_sample);
     std::vector<std::int32_t> link_sample, stream_sample;
-    const auto link_class = renumber(gpus_, used_.size(), link_sample);
-    const auto stream_class = renumber(gpus_ + used_.size(), streams_.size(), stream_sample);
+    link_class_ = renumber(gpus_, used_.size(), link_sample);
+    stream_class_ = renumber(gpus_ + used_.size(), streams_.size(), stream_sample);
     for (std::int32_t l : link_sample) {
       const LinkId id = used_[static_cast<std::size_t>(l)];
       const Link& link = topology_.links()[static_cast<std::size_t>(id)];
-      f.links.push_back({id, link.bandwidth.value(), 0});
+      f.links.push_back({id, link.bandwidth, 0});
     }
-    for (std::int32_t c : link_class) ++f.links[static_cast<std::size_t>(c)].members;
-    f.streams.resize(stream_sample.size());
-    for (std::int32_t c : stream_class) ++f.streams[static_cast<std::size_t>(c)].members;
-    for (std::size_t c = 0; c < stream_sample.size(); ++c) {
-      const auto s = static_cast<std::size_t>(stream_sample[c]);
-      FoldedFlows::StreamClass& out = f.streams[c];
-      out.from = f.gpu_class[static_cast<std::size_t>(streams_[s]->from)];
-      out.to = f.gpu_class[static_cast<std::size_t>(streams_[s]->to)];
-      out.bytes = streams_[s]->bytes.value();
-      out.count = streams_[s]->count;
-      for (std::int32_t l : route(s)) {
-        const std::int32_t k = link_class[static_cast<std::size_t>(l)];
-        const LinkId id = used_[static_cast<std::size_t>(l)];
-        out.latency += topology_.links()[static_cast<std::size_t>(id)].latency.value();
-        const bool known = std::any_of(out.uses.begin(), out.uses.end(),
-                                       [&](const FairShare::Use& u) { return u.link == k; });
-        if (!known) out.uses.push_back({k, 0});
-      }
-      const auto waits = waits_.of(s);
-      for (std::size_t i = 0; i < waits.size(); i += 2) {
-        const FoldedFlows::Wait w{stream_class[static_cast<std::size_t>(waits[i])], waits[i + 1]};
-        const bool known = std::any_of(out.waits.begin(), out.waits.end(), [&](const auto& o) {
-          return o.other == w.other && o.lag == w.lag;
-        });
-        if (!known) out.waits.push_back(w);
-      }
+    for (std::int32_t c : link_class_) ++f.links[static_cast<std::size_t>(c)].members;
+    for (std::int32_t s : stream_sample)
+      f.streams.push_back(class_of(static_cast<std::size_t>(s), f.gpu_class));
+    for (std::int32_t c : stream_class_) ++f.streams[static_cast<std::size_t>(c)].members;
+    count_uses(link_sample, f.streams);
+    list_patterns(f);
+    return f;
+  }
+
+  // The class of streams that stream `s` stands for, without the counts of its members and uses.
+  FoldedFlows::StreamClass class_of(std::size_t s,
+                                    const std::vector<std::int32_t>& gpu_class) const {
+    FoldedFlows::StreamClass out;
+    out.from = gpu_class[static_cast<std::size_t>(streams_[s]->from)];
+    out.to = gpu_class[static_cast<std::size_t>(streams_[s]->to)];
+    out.bytes = streams_[s]->bytes;
+    out.count = streams_[s]->count;
+    for (std::int32_t l : route(s)) {
+      const std::int32_t k = link_class_[static_cast<std::size_t>(l)];
+      const LinkId id = used_[static_cast<std::size_t>(l)];
+      out.latency += topology_.links()[static_cast<std::size_t>(id)].latency;
+      const bool known = std::any_of(out.uses.begin(), out.uses.end(),
+                                     [&](const FairShare::Use& u) { return u.link == k; });
+      if (!known) out.uses.push_back({k, 0});
     }
-    // How many streams of each class cross one link of a class: counted on its sample.
-    std::vector<std::int32_t> times(stream_sample.size(), 0);
+    const auto waits = waits_.of(s);
+    for (std::size_t i = 0; i < waits.size(); i += 2) {
+      const FoldedFlows::Wait w{stream_class_[static_cast<std::size_t>(waits[i])], waits[i + 1]};
+      const bool known = std::any_of(out.waits.begin(), out.waits.end(), [&](const auto& o) {
+        return o.other == w.other && o.lag == w.lag;
+      });
+      if (!known) out.waits.push_back(w);
+    }
+    return out;
+  }
+
+  // Counts how many streams of each class cross one link of a class, on the class's sample.
+  void count_uses(const std::vector<std::int32_t>& link_sample,
+                  std::vector<FoldedFlows::StreamClass>& classes) const {
+    std::vector<std::int32_t> times(classes.size(), 0);
     for (std::size_t k = 0; k < link_sample.size(); ++k) {
       const auto on = on_link_.of(static_cast<std::size_t>(link_sample[k]));
       for (std::int32_t s : on)
-        ++times[static_cast<std::size_t>(stream_class[static_cast<std::size_t>(s)])];
+        ++times[static_cast<std::size_t>(stream_class_[static_cast<std::size_t>(s)])];
       for (std::int32_t s : on) {
-        const auto c = static_cast<std::size_t>(stream_class[static_cast<std::size_t>(s)]);
+        const auto c = static_cast<std::size_t>(stream_class_[static_cast<std::size_t>(s)]);
         if (times[c] == 0) continue;
-        for (FairShare::Use& u : f.streams[c].uses) {
+        for (FairShare::Use& u : classes[c].uses) {
           if (u.link == static_cast<std::int32_t>(k)) u.times = times[c];
         }
         times[c] = 0;
       }
     }
+  }
+
+  // Lists the classes of streams and of GPUs of each pattern.
+  void list_patterns(FoldedFlows& f) const {
     f.first_stream.push_back(0);
     for (std::size_t p = 0; p < program_.patterns.size(); ++p) {
       auto end = f.first_stream.back();
@@ -401,7 +327,7 @@ class Folder {
         members.push_back(f.gpu_class[static_cast<std::size_t>(g)]);
       }
       for (auto s = pattern_begin_[p]; s < pattern_begin_[p + 1]; ++s) {
-        end = std::max(end, stream_class[static_cast<std::size_t>(s)] + 1);
+        end = std::max(end, stream_class_[static_cast<std::size_t>(s)] + 1);
       }
       for (auto c = f.first_stream.back(); c < end; ++c) {
         members.push_back(f.streams[static_cast<std::size_t>(c)].from);
@@ -412,7 +338,6 @@ class Folder {
       f.members.push_back(std::move(members));
       f.first_stream.push_back(end);
     }
-    return f;
   }
 
   static constexpr std::size_t kMostRouteLinks = 400'000'000;
@@ -425,8 +350,10 @@ class Folder {
   std::vector<std::int32_t> pattern_begin_, route_begin_{0}, route_;
   Grouped on_link_, at_gpu_, waits_, waiters_;
   std::vector<std::uint64_t> own_;
-  std::vector<std::int32_t> colour_, fresh_;
-  std::int32_t colours_ = 0;
+  std::optional<ColourRefinement> colours_;
+  std::vector<std::int32_t>
+      fresh_;  // number of each colour among the classes of its kind; -1: none yet
+  std::vector<std::int32_t> link_class_, stream_class_;  // of each link in use, of each stream
 };
 
 }  // namespace

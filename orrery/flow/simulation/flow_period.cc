@@ -41,9 +41,9 @@ double FlowPeriod::skip(double now, const DelayLanes& arrivals, double next) {
   const bool moved = std::exchange(moved_, false);
   if (reference_ == kNotChosen) choose_reference();
   if (!moved || reference_ < 0) return 0;
-  // Where much more is under way than is sent, comparing would cost more than it saves.
+  // If many more messages are under way than are sent, the comparison costs more than it saves.
   if (arrivals.size() > 64 + 16 * work_.running.size()) return 0;
-  // Most often it is another state at first sight.
+  // Most states differ in what is quickly compared.
   const bool alike = until_saved_ > 0 && saved_.in_flight.size() == arrivals.size() &&
                      saved_.running == work_.running;
   if (alike || until_saved_ <= 1) take(current_, now, arrivals);
@@ -80,7 +80,7 @@ bool FlowPeriod::same(const State& a, const State& b) {
   if (a.running != b.running || a.in_flight.size() != b.in_flight.size()) return false;
   const double step = b.time - a.time;
   for (std::size_t i = 0; i < a.ahead.size(); ++i) {
-    // In step with the reference, or not moving at all.
+    // The task moves with the reference, or not at all.
     if (a.ahead[i] != b.ahead[i] && a.sent[i] != b.sent[i]) return false;
     if (std::abs(a.left[i] - b.left[i]) > kSameState) return false;
   }
@@ -93,7 +93,8 @@ bool FlowPeriod::same(const State& a, const State& b) {
   return true;
 }
 
-// Of as many messages each, that leave every stream short of its last ones; 0: it is not steady.
+// The number of whole periods after which no stream has reached its last messages; 0: the state is
+// not steady.
 std::int64_t FlowPeriod::most_periods(int period) const {
   std::int64_t most = std::numeric_limits<std::int32_t>::max();
   for (std::size_t k = 0; k < work_.running.size(); ++k) {
@@ -103,7 +104,7 @@ std::int64_t FlowPeriod::most_periods(int period) const {
       if (saved_.sent[k] <= work_.most_lag()) return 0;
       most = std::min<std::int64_t>(most, (t.count - t.sent) / period - 2);
     }
-    // One that moves and one that stands still may come to meet.
+    // A task that moves may reach the point for which one that does not move waits.
     for (const FoldedFlows::Wait& w : work_.waits(t)) {
       const FlowTask& other = work_.task(t.first_task + w.other);
       if (other.arrived == other.count) continue;

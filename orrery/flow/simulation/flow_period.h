@@ -1,10 +1,11 @@
 // Finds that a flow simulation repeats itself, and passes over whole periods at once.
 //
-// A ring in its stride does the same again and again. Whenever the reference (the running task with
-// most messages to go) has sent a message, the state is compared with an earlier one, which is
-// replaced at messages 1, 2, 4, 8, ... after it (Brent's cycle search). States are the same when
-// every running task has sent as many messages since as the reference or none, and what is left of
-// the messages under way and what is still to arrive agree to one part in 1e9.
+// A ring in steady operation does the same again and again. Whenever the reference task (the
+// running task with the most messages left) has sent a message, the state is compared with an
+// earlier one, which is replaced at messages 1, 2, 4, 8, ... after it (Brent's cycle search). Two
+// states are equal if every running task has sent as many messages between them as the reference,
+// or none, and if the rest of the messages under way and the messages still to arrive agree to one
+// part in 1e9.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,15 @@ class FlowPeriod {
  public:
   explicit FlowPeriod(FlowTasks& work) : work_(work) {}
 
-  // What happens to tasks.
+  // Events of tasks.
   void started(std::int32_t task);
   void sent(std::int32_t task) { moved_ = moved_ || task == reference_; }
   void ended(std::int32_t task);
 
-  // At the end of an instant, when rates are settled: the time that may be passed over, 0 if none;
-  // the tasks have then done what they do in it. `arrivals`: messages under way, by task; `next`:
-  // when anything else happens (infinity: never). Whatever else is timed must be moved on by it.
+  // Call at the end of an instant, when the rates are settled. Returns the time (s) that may be
+  // passed over, 0 if none, and advances the tasks by what they do in it; the caller must advance
+  // everything else that is timed. `arrivals`: messages under way, by task. `next`: when anything
+  // else happens (infinity: never).
   double skip(double now, const DelayLanes& arrivals, double next);
 
   std::int64_t repeated() const { return repeated_; }  // messages passed over
@@ -36,8 +38,8 @@ class FlowPeriod {
   struct State {
     double time = -1;
     std::vector<std::int32_t> running;
-    std::vector<int> sent, ahead;  // by each running task: in all; relative to the reference
-    std::vector<double> left;      // share of the message under way; -1: none
+    std::vector<int> sent, ahead;  // messages of each running task; the same less the reference's
+    std::vector<double> left;      // share of each one's message under way; -1: none
     std::vector<std::pair<std::int32_t, double>> in_flight;
   };
 

@@ -18,8 +18,12 @@ namespace orrery {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// Times closer than this are one instant: equal times that were summed in another order.
+// Times that differ by less than this, relatively, are one instant: equal times summed in another
+// order.
 constexpr double kSameInstant = 1e-12;
+
+// Times are seconds, sizes bytes and rates B/s, as doubles: they are the keys and the state of the
+// inner loop.
 class Simulation {
  public:
   Simulation(const Topology& topology, const FlowProgram& program, const FlowOptions& options)
@@ -66,8 +70,8 @@ class Simulation {
   }
 
  private:
-  std::vector<double> capacities() const {
-    std::vector<double> c;
+  std::vector<BytesPerSecond> capacities() const {
+    std::vector<BytesPerSecond> c;
     for (const auto& l : folded_.links) c.push_back(l.capacity);
     return c;
   }
@@ -81,7 +85,7 @@ class Simulation {
     }
   }
 
-  // Handles what has become ready, without recursion.
+  // Handles all parts and messages that have become ready, without recursion.
   void handle_ready() {
     while (!ready_parts_.empty() || !done_messages_.empty()) {
       if (!done_messages_.empty()) {
@@ -182,11 +186,11 @@ class Simulation {
     if (--work_.part(p).open == 0) end_part(p);
   }
 
-  // New rates after flows have begun or ended.
+  // Updates the rates after flows have begun or ended.
   void share() {
     shares_.settle([&](int flow) {
       FlowTask& t = work_.task(flow);
-      const double rate = shares_.rate(flow);
+      const double rate = shares_.rate(flow).value();
       if (rate == t.rate) {
         if (t.left == t.bytes && t.since == now_) drains_.set(flow, now_ + t.left / rate);
         return;
@@ -237,7 +241,7 @@ class Simulation {
     }
     for (std::size_t l = 0; l < bytes.size(); ++l) {
       const auto& link = folded_.links[l];
-      const double time = r.makespan.value() * link.capacity;
+      const double time = r.makespan.value() * link.capacity.value();
       r.busiest.push_back(
           {link.sample, link.members, Bytes(bytes[l]), time > 0 ? bytes[l] / time : 0});
     }
@@ -259,7 +263,8 @@ class Simulation {
   FairShare shares_;
   std::vector<std::pair<double, double>> spans_{program_.ops.size(), {kNever, 0}};
   std::vector<double> end_ = std::vector<double>(folded_.gpu_sample.size(), 0);
-  IndexedTimes drains_, delays_;  // of tasks, of parts that compute
+  IndexedTimes drains_;  // by task: when its message has left
+  IndexedTimes delays_;  // by part: when its computation ends
   DelayLanes arrivals_;
   std::vector<std::int32_t> ready_parts_, done_messages_;
   double now_ = 0;

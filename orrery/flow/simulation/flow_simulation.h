@@ -2,17 +2,17 @@
 //
 //   FlowResult r = simulate_flows(topology, program);
 //
-// A message takes its share of every link on its path, max-min fair among all messages under way
-// (fair_share.h), anew at every instant at which one begins or ends; links are full duplex. When
-// its last byte has left, the sender goes on to the stream's next message; it has arrived the sum
-// of the links' latencies and `message_overhead` later. There are no packets, queues, losses or
-// protocols: a share is reached at once, as an ideal congestion control would.
+// All messages under way share the links on their paths max-min fairly (fair_share.h). The rates
+// are computed anew whenever a message begins or ends. Links are full duplex. When the last byte of
+// a message has left, the sender goes on to the stream's next message; the message arrives later by
+// the sum of the links' latencies and `message_overhead`. There are no packets, queues, losses or
+// protocols: a rate is reached at once, as under ideal congestion control.
 //
-// Symmetry is folded (flow_fold.h), and a state that repeats itself, such as a ring in its stride,
-// is repeated in one step until a stream comes to its end: with a period found between states that
-// agree to one part in 1e9. Both can be switched off, to check them.
+// Symmetry is folded (flow_fold.h). A state that repeats itself, such as that of a ring in steady
+// operation, is repeated in one step until a stream ends (flow_period.h); two states count as equal
+// if they agree to one part in 1e9. Both can be switched off, to check them.
 //
-// Deterministic: the same times for the same input, to the last bit.
+// The simulation is deterministic: equal input gives equal times, to the last bit.
 #pragma once
 
 #include <cstdint>
@@ -25,33 +25,35 @@
 namespace orrery {
 
 struct FlowOptions {
-  Seconds message_overhead;  // software, added to the latency of every message
-  bool fold = true;
-  bool repeat_periods = true;
-  std::int64_t most_events = 1'000'000'000;  // InputError beyond
+  Seconds message_overhead;    // time of the software, added to the latency of every message
+  bool fold = true;            // simulate classes of equal behaviour
+  bool repeat_periods = true;  // pass over repetitions in one step
+  std::int64_t most_events = 1'000'000'000;  // more events are an InputError
 };
 
 struct FlowResult {
   struct Span {
-    Seconds start, end;  // on the first GPU that starts, on the last that ends
+    Seconds start;  // on the first GPU that starts the operation
+    Seconds end;    // on the last GPU that ends it
   };
   struct LinkLoad {
-    LinkId link = 0;         // one of its class
-    std::int64_t alike = 1;  // links of the class
-    Bytes bytes;             // over this one, in all
-    double busy = 0;         // bytes over bandwidth times makespan
+    LinkId link = 0;         // a member of the class
+    std::int64_t alike = 1;  // number of links in the class
+    Bytes bytes;             // over this link, in all
+    double busy = 0;         // bytes / (bandwidth * makespan), in [0, 1]
   };
   Seconds makespan;
   std::vector<Span> ops;          // in the program's order
-  std::vector<Seconds> gpu_end;   // when each GPU has ended its last operation
+  std::vector<Seconds> gpu_end;   // end of each GPU's last operation
   std::vector<LinkLoad> busiest;  // classes of links, the most loaded first, at most 16
-  // How the work was done: streams before folding, classes of streams, events handled, messages of
-  // classes passed over in repeated periods.
-  std::int64_t streams = 0, classes = 0, events = 0, repeated = 0;
+  std::int64_t streams = 0;       // before folding
+  std::int64_t classes = 0;       // of streams
+  std::int64_t events = 0;        // handled
+  std::int64_t repeated = 0;      // messages of classes that were passed over as repetitions
 };
 
-// InputError: as fold_flows; operations or streams that wait for each other; a message that would
-// never arrive; more than most_events events.
+// InputError: the errors of fold_flows; operations or streams that wait for each other; a message
+// that would never arrive; more than most_events events.
 FlowResult simulate_flows(const Topology& topology, const FlowProgram& program,
                           const FlowOptions& options = {});
 

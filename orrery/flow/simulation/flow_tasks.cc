@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostTasks = 50'000'000;
 
-// Lists by first number, one after another: where the list of each begins, and the end of the last.
+// Lists of numbers, one after another: the beginning of each list and the end of the last one.
 struct Lists {
   std::vector<std::size_t> begin;
   std::vector<std::int32_t> items;
@@ -84,10 +84,10 @@ void FlowTasks::add_tasks(std::int32_t number, const FlowOp& op, Seconds message
     t.stream = s;
     t.first_task = first_task_.back() - first;
     t.unstarted = stream.from == stream.to ? 1 : 2;
-    t.bytes = stream.bytes * op.scale;
+    t.bytes = stream.bytes.value() * op.scale;
     t.count = stream.count;
     t.wired = t.bytes > 0 && !stream.uses.empty();
-    t.latency = stream.uses.empty() ? 0 : stream.latency + message_overhead.value();
+    t.latency = stream.uses.empty() ? 0 : (stream.latency + message_overhead).value();
     ++part(part_of(number, stream.from)).open;
     if (stream.from != stream.to) ++part(part_of(number, stream.to)).open;
     tasks.push_back(t);
@@ -97,7 +97,8 @@ void FlowTasks::add_tasks(std::int32_t number, const FlowOp& op, Seconds message
   }
 }
 
-// -1 where the GPUs take no part in the operation. Parts of an operation are sorted by class.
+// The part, or -1 if the GPUs take no part in the operation. The parts of an operation are sorted
+// by class.
 std::int32_t FlowTasks::find_part(std::int32_t op, std::int32_t gpu) const {
   const auto o = static_cast<std::size_t>(op);
   const auto begin = parts.begin() + first_part_[o], end = parts.begin() + first_part_[o + 1];

@@ -1,11 +1,13 @@
-// A folded program laid out for the flow level: what there is to do and who waits for whom.
+// The tasks of a folded program in the flow simulation, and who waits for whom.
 //
-// A task is a class of streams in one operation, a part a class of GPUs in one operation. A part
-// begins when the parts of the same GPUs in the operations before it have ended; it ends when its
-// tasks have, or after its time where the operation computes. A task sends its messages one after
-// another, the next as soon as the streams that it waits for have come far enough.
+// A task is a class of streams in one operation; a part is a class of GPUs in one operation. A part
+// begins when the parts of the same GPUs in the preceding operations have ended. It ends when its
+// tasks have, or after its time if the operation computes. A task sends its messages one after
+// another, each as soon as the streams that it waits for have come far enough.
 //
-// Only the counters change while a program runs (flow_simulation.h); the lists of who waits stay.
+// While a program runs, only the counters change (flow_simulation.cc); the lists of who waits stay.
+// Times are seconds, sizes bytes and rates B/s, as doubles: this is the state of the simulation's
+// inner loop.
 #pragma once
 
 #include <algorithm>
@@ -22,36 +24,37 @@ namespace orrery {
 // The class of streams `stream` in operation `op`.
 struct FlowTask {
   std::int32_t op = 0, stream = 0;
-  std::int32_t unstarted = 0;  // GPU classes (sender, receiver) that have not come to the operation
-  std::int32_t first_task = 0;  // of the operation, less the pattern's first class
+  std::int32_t unstarted =
+      0;  // classes of GPUs (sender, receiver) that have not begun the operation
+  std::int32_t first_task = 0;  // of the operation, less the pattern's first class of streams
   std::int32_t count = 0;       // messages
-  bool wired = false;           // they are on links
+  bool wired = false;           // the messages have bytes and cross links
   bool sending = false;
   bool running = false;  // started and not all arrived
   int sent = 0, arrived = 0;
-  std::int32_t place = 0;      // among the running ones
-  double left = 0, since = 0;  // bytes of the message under way, as of a time
+  std::int32_t place = 0;      // in FlowTasks::running
+  double left = 0, since = 0;  // bytes left of the message under way, at the time `since`
   double rate = 0;             // bytes/s
   double bytes = 0, latency = 0;
-  std::int32_t lane = 0;  // of that latency
+  std::int32_t lane = 0;  // of that latency (DelayLanes)
 
-  // Bytes of the message under way that are left now.
+  // Bytes left of the message under way at the time `now`.
   double left_at(double now) const { return left - rate * (now - since); }
 };
 
-// An operation on a class of GPUs that takes part in it.
+// A class of GPUs in one operation.
 struct FlowPart {
   std::int32_t op = 0, gpu = 0;
-  std::int32_t waits = 0;  // parts before it that have not ended
-  std::int32_t open = 0;   // its tasks that are not done
+  std::int32_t waits = 0;  // preceding parts that have not ended
+  std::int32_t open = 0;   // tasks of the part that are not done
   double time = 0;         // of computing, s
   bool ended = false;
 };
 
 class FlowTasks {
  public:
-  // InputError: a time or scale that is not finite, an operation after one that is not there, more
-  // tasks than memory holds. The arguments must outlive it.
+  // The arguments must outlive it. InputError: a time or scale that is not finite, an operation
+  // after one that does not exist, more tasks than memory holds.
   FlowTasks(const FlowProgram& program, const FoldedFlows& folded, Seconds message_overhead);
 
   std::vector<FlowTask> tasks;  // by operation
@@ -75,7 +78,7 @@ class FlowTasks {
   const FoldedFlows::StreamClass& stream(const FlowTask& t) const {
     return folded_.streams[static_cast<std::size_t>(t.stream)];
   }
-  // What a class of streams waits for, and the classes that wait for it.
+  // The waits of a task's class of streams, and the classes that wait for it.
   std::span<const FoldedFlows::Wait> waits(const FlowTask& t) const {
     return range(waits_, wait_begin_, t.stream);
   }
@@ -84,7 +87,7 @@ class FlowTasks {
   }
   std::int32_t most_lag() const { return most_lag_; }
 
-  // Whether its next message may leave.
+  // Whether the task's next message may leave.
   bool may_send(const FlowTask& t) const {
     if (!t.running || t.sent >= t.count) return false;
     for (const FoldedFlows::Wait& w : waits(t)) {

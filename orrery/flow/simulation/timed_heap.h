@@ -1,6 +1,6 @@
-// Two priority queues of times (seconds): one in which every item stands at most once and can be
-// moved, one for what happens a fixed delay after now. Equal times come out in an order that
-// depends on the calls alone.
+// Two priority queues of times (seconds): one in which an item occurs at most once and can be
+// moved, one for events a fixed delay after now. The order of equal times depends on the calls
+// alone.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,9 @@
 
 namespace orrery {
 
-// Items 0 .. size-1; a heap with four children a node that knows where each item stands. Equal
-// times: the smaller item first.
+// A queue of the items 0 .. size-1, each at most once; any item's time can change. Of equal times
+// the smaller item comes first. It is a heap with four children a node that knows the place of each
+// item.
 class IndexedTimes {
  public:
   void resize(std::size_t items) { place_.assign(items, -1), heap_.clear(); }
@@ -44,7 +45,7 @@ class IndexedTimes {
     return item;
   }
 
-  // Adds to all times.
+  // Adds `by` to all times.
   void shift(double by) {
     for (Entry& e : heap_) e.time += by;
   }
@@ -53,7 +54,7 @@ class IndexedTimes {
   struct Entry {
     double time = 0;
     std::int32_t item = 0;
-    // Without branches: which one it is, is hard to foretell.
+    // Without branches, which the processor could not predict.
     bool operator<(const Entry& o) const {
       return static_cast<bool>(static_cast<int>(time < o.time) | (static_cast<int>(time == o.time) &
                                                                   static_cast<int>(item < o.item)));
@@ -64,7 +65,7 @@ class IndexedTimes {
     heap_[at] = e;
     place_[index(e.item)] = static_cast<std::int32_t>(at);
   }
-  // Brings the hole at `at` to where e can stand, towards the root or the leaves; e stands there.
+  // Moves the hole at `at` towards the root (up) or the leaves (down) to the place of e.
   std::size_t up(std::size_t at, const Entry& e) {
     for (; at > 0 && e < heap_[(at - 1) / 4]; at = (at - 1) / 4) put(at, heap_[(at - 1) / 4]);
     put(at, e);
@@ -87,8 +88,9 @@ class IndexedTimes {
   std::vector<std::int32_t> place_;
 };
 
-// Things that happen a fixed delay after they are pushed, any of a few delays: a lane for each, in
-// which they stand in order. Equal times: the first pushed first.
+// A queue of events that happen a fixed delay after they are pushed, for a few different delays.
+// Each delay has a lane, in which the events are in order. Of equal times the first pushed comes
+// first.
 class DelayLanes {
  public:
   // The lane of a delay.
@@ -101,13 +103,13 @@ class DelayLanes {
   double next() const {
     return heads_.empty() ? std::numeric_limits<double>::infinity() : heads_.front().time;
   }
-  // `time`: the lane's delay after now, which never goes back.
+  // Adds the event `what` at `time`: the lane's delay after now. Now never goes back.
   void push(std::int32_t lane, double time, std::int32_t what) {
     Lane& l = lanes_[static_cast<std::size_t>(lane)];
     l.entries.push_back({time, pushes_++, what});
     ++size_;
     std::size_t at = l.entries.size() - 1;
-    // Rounding after a shift can put it before the last ones.
+    // Rounding after a shift can put the event before the last ones.
     for (; at > l.first && l.entries[at - 1].time > time; --at)
       std::swap(l.entries[at], l.entries[at - 1]);
     if (at > l.first) return;
@@ -125,7 +127,7 @@ class DelayLanes {
     if (l.first < l.entries.size()) {
       const Entry& next = l.entries[l.first];
       lower({next.time, next.number, heads_.front().lane});
-      // Room at the front is used again when it is most of the lane.
+      // The room at the front is reclaimed when it is most of the lane.
       if (l.first >= 64 && 2 * l.first >= l.entries.size()) l.drop_first();
     } else {
       l.drop_first();
@@ -142,7 +144,7 @@ class DelayLanes {
     renew_heads();
   }
   std::size_t size() const { return size_; }
-  // what and time of each, in some order.
+  // Calls visit(what, time) for each event, in no particular order.
   template <class Visit>
   void each(Visit visit) const {
     for (const Lane& l : lanes_) {
@@ -173,7 +175,8 @@ class DelayLanes {
       return time != o.time ? time < o.time : number < o.number;
     }
   };
-  // A binary heap of the lanes that hold anything: h takes the place of a leaf, or of the root.
+  // The heads form a binary heap of the lanes that are not empty. h takes the place of a leaf
+  // (raise) or of the root (lower).
   void raise(std::size_t at, const Head& h) {
     for (; at > 0 && h < heads_[(at - 1) / 2]; at = (at - 1) / 2) heads_[at] = heads_[(at - 1) / 2];
     heads_[at] = h;

@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-// Counting sort of links by one end.
+// Sorts the links by one end (counting sort).
 void group_links(const std::vector<Link>& links, VertexId Link::* end, std::size_t vertices,
                  std::vector<std::int32_t>& begin, std::vector<LinkId>& sorted) {
   begin.assign(vertices + 1, 0);
@@ -89,7 +89,7 @@ VertexId Topology::vertex(std::string_view name) const {
 std::vector<LinkId> Topology::find(std::string_view text) const {
   std::string_view first = text, second;
   bool one_way = false;
-  // Names may hold '-'; an arrow is looked for first, then the '-' that splits into two names.
+  // A name may contain '-', so an arrow is searched first, then the '-' between two names.
   if (const auto arrow = text.find("->"); arrow != text.npos) {
     first = text.substr(0, arrow), second = text.substr(arrow + 2);
     one_way = true;
@@ -150,7 +150,8 @@ void Topology::route(int from, int to, std::vector<LinkId>& path) const {
 }
 
 bool Topology::search(int from, int to, std::vector<LinkId>& path) const {
-  // Distances to the receiver, breadth first along links backwards; then down from the sender.
+  // Breadth first from the receiver, along the links backwards, for the distances; then along
+  // falling distances from the sender.
   std::vector<std::int32_t> distance(vertices(), -1);
   std::vector<VertexId> queue{to};
   distance[static_cast<std::size_t>(to)] = 0;
@@ -183,15 +184,6 @@ bool Topology::search(int from, int to, std::vector<LinkId>& path) const {
     v = static_cast<std::size_t>(links_[static_cast<std::size_t>(id)].to);
   }
   return true;
-}
-
-BytesPerSecond Topology::out_bandwidth(int gpu) const {
-  const auto v = static_cast<std::size_t>(gpu);
-  BytesPerSecond sum;
-  for (auto i = out_begin_[v]; i < out_begin_[v + 1]; ++i) {
-    sum += links_[static_cast<std::size_t>(out_links_[static_cast<std::size_t>(i)])].bandwidth;
-  }
-  return sum;
 }
 
 }  // namespace orrery

@@ -17,8 +17,8 @@ struct PlacedDimension {
   LinkId base = 0;
 };
 
-// Links out of a GPU in a dimension: ring and line: up, down; mesh: to each other coordinate;
-// switch: into the switch.
+// Number of links of a GPU in a dimension: up and down in a ring or line, one to each other
+// coordinate in a mesh, one into the switch and one out of it.
 int links_out(const DimensionPlan& d) {
   switch (d.wiring) {
     case Wiring::kRing:
@@ -27,7 +27,7 @@ int links_out(const DimensionPlan& d) {
     case Wiring::kMesh:
       return d.size - 1;
     case Wiring::kSwitch:
-      return 2;  // and out of the switch
+      return 2;
   }
   return 0;
 }

@@ -13,9 +13,9 @@
 namespace orrery {
 namespace {
 
-// NVLinks between the GPUs of a DGX-1: two fully connected quads and cables between their members
-// of the same number; with V100 six links a GPU, some double; with P100 four, each single. NVIDIA
-// DGX-1 system architecture white papers.
+// The NVLinks between the GPUs of a DGX-1: two fully connected quads, and links between their
+// members of the same number. With V100 a GPU has six links, some of them double; with P100 it has
+// four single ones (NVIDIA DGX-1 system architecture white papers).
 constexpr std::array<std::array<int, 8>, 8> kCubeMesh = {{{0, 1, 1, 2, 2, 0, 0, 0},
                                                           {1, 0, 2, 1, 0, 2, 0, 0},
                                                           {1, 2, 0, 2, 0, 0, 1, 0},
@@ -204,7 +204,7 @@ class Builder {
     return dimensions_topology(dims);
   }
 
-  // Ports, and what joins them.
+  // Adds the ports and the network between them.
   void join() {
     const int nodes = static_cast<int>(layout_->nodes.size());
     if (nodes == 1) return;
@@ -213,7 +213,7 @@ class Builder {
     const int planes = w.rails ? layout_->nodes.front().used_ports() : 1;
     std::vector<TierPlan> tiers = w.tiers;
     if (w.kind == NetworkPlan::Kind::kSwitch) tiers = {{nodes, 1}};
-    // Levels that would have a single switch are the top itself.
+    // A level of a single switch is the top level.
     std::vector<int> span{1};
     for (std::size_t t = 0; t < tiers.size(); ++t) {
       const std::int64_t wide = static_cast<std::int64_t>(span.back()) * tiers[t].children;
@@ -221,7 +221,7 @@ class Builder {
       if (span.back() >= nodes) break;
     }
     const std::size_t levels = span.size() - 1;
-    // Switches of level t (0 = leaves) of each plane, their links up, and the top.
+    // The switches of level t (0 = leaves) of each plane with their links up, and the top level.
     std::vector<std::vector<VertexId>> leaves(static_cast<std::size_t>(planes));
     std::vector<std::vector<std::vector<VertexId>>> switches(static_cast<std::size_t>(planes));
     for (int p = 0; p < planes; ++p) {
@@ -283,7 +283,7 @@ class Builder {
     }
   }
 
-  // Bandwidth of the ports on each leaf of one plane.
+  // The bandwidth of all ports on each leaf of one plane.
   std::vector<BytesPerSecond> leaf_capacity(int planes, int span) const {
     std::vector<BytesPerSecond> sum;
     for (std::size_t i = 0; i < layout_->nodes.size(); ++i) {
@@ -295,7 +295,7 @@ class Builder {
     return sum;
   }
 
-  // Port links of node i to the switch that `leaf(port)` gives.
+  // Adds the links from the ports of node i to the switch that `leaf(port)` gives.
   template <class LeafOf>
   void attach(int i, LeafOf leaf) {
     PlacedNode& node = layout_->nodes[static_cast<std::size_t>(i)];

@@ -19,7 +19,7 @@ constexpr double kMostLatency = 10;                           // s
 void bandwidth(Field& f) { f.range(kLeastBandwidth, kMostBandwidth); }
 void latency(Field& f) { f.range(0, kMostLatency); }
 
-// A list of maps, each read by `read`.
+// Declares a list of maps, each of which `read` reads.
 void add_list(Fields& f, const std::string& name, const std::function<void(const Node&)>& read,
               const std::string& doc) {
   f.custom(
@@ -267,7 +267,7 @@ TopologyFile read_topology(const Node& document, const Catalog& catalog) {
     }
     return file;
   } catch (const InputError& e) {
-    // Errors of the plan as a whole do not know the file.
+    // Errors of the plan as a whole have no place in the file yet.
     const std::string_view what = e.what();
     if (document.file().empty() || what.find(document.file()) != what.npos) throw;
     document.fail(what);

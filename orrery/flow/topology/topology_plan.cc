@@ -1,4 +1,4 @@
-// plan_of: what the catalog says of nodes and clusters, as a plan to build.
+// plan_of: the plans of the catalog's nodes and clusters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-// Sizes as near to each other as they can be, the smallest first.
+// Sizes whose product is `gpus`, as close to each other as possible, the smallest first.
 std::vector<std::int64_t> near_cube(int gpus, int dimensions) {
   std::vector<std::int64_t> sizes;
   std::int64_t left = gpus;

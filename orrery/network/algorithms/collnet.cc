@@ -1,5 +1,5 @@
-// CollNetDirect and CollNetChain: the network's switches reduce (SHARP). NCCL offers them only where
-// NCCL_COLLNET_ENABLE is set.
+// CollNetDirect and CollNetChain: the network's switches reduce (SHARP). NCCL offers them only
+// where NCCL_COLLNET_ENABLE is set.
 #include <algorithm>
 
 #include "orrery/network/algorithms/tuner_algorithm.h"

@@ -8,16 +8,16 @@
 //   L           time of an empty message
 //   W           time that the bytes of one rank need
 //   steps       number of sequential messages (CurveAlgorithm::steps)
-//   volume      bytes that one rank must send (CurveAlgorithm::volume), so that W with an efficiency of
-//               1 is the least possible time
+//   volume      bytes that one rank must send (CurveAlgorithm::volume), so that W with an
+//               efficiency of 1 is the least possible time
 //   bandwidth   nominal bandwidth of one rank, each way
 //   efficiency  reached share of it, which depends on the number of ranks
 //
-// The square root describes chunked pipelining between the two regimes: with a chunk size that balances
-// the time to fill the pipeline against the overhead of a chunk, the cost is (sqrt(L) + sqrt(W))^2,
-// which is `pipelining` = 2. It also covers the change of protocol (LL, LL128, Simple) with the size of
-// the message. It halves the error of plain L + W against measured curves, on 8 H200 from 9.5 to 3.3 %
-// (docs/reference/network.md, section "Curves").
+// The square root describes chunked pipelining between the two regimes: with a chunk size that
+// balances the time to fill the pipeline against the overhead of a chunk, the cost is (sqrt(L) +
+// sqrt(W))^2, which is `pipelining` = 2. It also covers the change of protocol (LL, LL128, Simple)
+// with the size of the message. It halves the error of plain L + W against measured curves, on 8
+// H200 from 9.5 to 3.3 % (docs/reference/network.md, section "Fitted curves").
 #pragma once
 
 #include <array>
@@ -64,8 +64,8 @@ CurveTime curve_time(const CostCurve& curve, Collective::Kind kind, CollectiveAl
                      int ranks, Bytes bytes, BytesPerSecond bandwidth);
 
 // Time of two transfers that run at once on two fabrics, in a pipeline: (a^4 + b^4)^(1/4), a little
-// more than the longer one. Two equal transfers cost 1.19, as on 16 H100 with 8x400G: 425 GB/s of bus
-// bandwidth, where NVLink alone gives 470 and the ports alone 530.
+// more than the longer one. Two equal transfers cost 1.19, as on 16 H100 with 8x400G: 425 GB/s of
+// bus bandwidth, where NVLink alone gives 470 and the ports alone 530.
 Seconds overlapped(Seconds a, Seconds b);
 
 // sqrt(a^2 + b^2), at a tenth of the time of std::hypot, which also guards against overflow of the

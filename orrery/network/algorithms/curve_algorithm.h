@@ -1,4 +1,4 @@
-// What the fitted curves within a node (cost.h) know of one algorithm.
+// The entry of an algorithm for the fitted curves within a node (cost.h).
 #pragma once
 
 #include "orrery/workload/ops/collective_algorithm.h"
@@ -18,8 +18,8 @@ struct CurveAlgorithm {
   bool reduces_in_switch = false;
 };
 
-// The entries, one for each CURVE of collective_algorithms.def: ring_curve, ... Each is defined in its
-// algorithm's own file.
+// The entries, one for each CURVE of collective_algorithms.def: ring_curve, ... Each is defined in
+// its algorithm's own file.
 #define CURVE(name) extern const CurveAlgorithm name##_curve;
 #define TUNER(name)
 #define FLOW(name)

@@ -1,4 +1,5 @@
-// The direct exchange: every rank sends to every other one. All-to-alls and sends have no other algorithm.
+// The direct exchange: every rank sends to every other one. All-to-alls and sends have no other
+// algorithm.
 #include "orrery/network/algorithms/cost.h"
 #include "orrery/network/algorithms/curve_algorithm.h"
 

@@ -1,7 +1,7 @@
 // The tables of NCCL's tuner, as one version of NCCL has them.
 //
-// They are facts of the catalog: catalog/network/nccl-<version>.yaml, where every table names the place
-// in NCCL's sources that it comes from. nccl_tuner.h computes with them.
+// They are facts of the catalog: catalog/network/nccl-<version>.yaml, where every table names the
+// place in NCCL's sources that it comes from. nccl_tuner.h computes with them.
 #pragma once
 
 #include <array>
@@ -47,11 +47,11 @@ struct NcclTables {
   static constexpr std::size_t kTreeSizes = 23;
   using BySize = std::array<double, kTreeSizes>;
   std::array<BySize, kCollectiveProtocols> tree_correction{};  // by protocol
-  // Factor of the latency of a ring with Simple on several nodes, from `plateau_bytes` a channel and
-  // rank on: of Volta, and of later generations.
+  // Factor of the latency of a ring with Simple on several nodes, from `plateau_bytes` a channel
+  // and rank on: of Volta, and of later generations.
   double plateau_volta = 1, plateau = 1, plateau_bytes = 0;
 
-  // What the search of the topology finds, as shares of data-sheet bandwidths (nccl_graph.h).
+  // Results of the search of the topology, as shares of data-sheet bandwidths (nccl_graph.h).
   struct Graph {
     int node_channels = 0;     // of rings and trees on one node
     int most_heads = 0;        // channels across nodes, and of NVLS: one a GPU, at most so many

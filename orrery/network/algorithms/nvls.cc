@@ -1,5 +1,5 @@
-// NVLS and NVLSTree: the NVLink switch of each node reduces (NVLink SHARP). NVLSTree joins several nodes by
-// a tree.
+// NVLS and NVLSTree: the NVLink switch of each node reduces (NVLink SHARP). NVLSTree joins several
+// nodes by a tree.
 #include <algorithm>
 #include <cmath>
 
@@ -63,7 +63,7 @@ constinit const TunerAlgorithm nvls_tuner{
 // A chunk passes up and down a tree of 2 log2(nodes) further stages. Filling them with the largest
 // chunks takes, for each stage,
 //   7 us for each GPU of a domain: one loop of NVLS takes a chunk for each GPU on each channel. The
-//     reduction in the switch within a domain starts that much later for every GPU: 56 us on H100 x8
+//     reduction in a domain's switch starts that much later for every GPU: 56 us on H100 x8
 //     (catalog/network/nvlink4-nvswitch.yaml), 6.8 us a GPU in a rack (nvlink5-nvl72.yaml).
 //   8 messages of the NIC's own latency: the slots of a connection's buffer, NCCL_STEPS in
 //     src/include/device.h of https://github.com/NVIDIA/nccl.

@@ -1,5 +1,5 @@
-// What NCCL's tuner knows of one algorithm: the interface behind which each algorithm of the library has
-// a file of its own (ring.cc, tree.cc, ...). nccl_tuner.h asks them.
+// The entry of an algorithm for NCCL's tuner. Each algorithm of the library has a file of its own
+// behind this interface (ring.cc, tree.cc, ...); nccl_tuner.h asks it.
 //
 // The formulas are those of ncclTopoTuneModel and ncclTopoGetAlgoTime (src/graph/tuning.cc of
 // https://github.com/NVIDIA/nccl); the numbers in them come from NcclTables.
@@ -15,7 +15,7 @@
 
 namespace orrery {
 
-// What NCCL's search of the topology finds for a group: channels, and the bandwidth of each.
+// The result of NCCL's search of the topology for a group: channels, and the bandwidth of each.
 struct NcclGraph {
   const NcclTables* tables = nullptr;  // never null where the tuner is asked
   NcclGeneration generation = NcclGeneration::kHopper;
@@ -59,7 +59,7 @@ struct NcclCost {
   Bytes plateau_from{std::numeric_limits<double>::infinity()};
 };
 
-// What is asked of an algorithm.
+// A question to an algorithm: its time for one kind of collective with one protocol.
 struct TunerCall {
   const NcclGraph& graph;
   Collective::Kind kind;
@@ -94,8 +94,8 @@ struct TunerAlgorithm {
   bool collnet = false;      // the network's switches reduce, where the user has enabled it
 };
 
-// The entries, one for each TUNER of collective_algorithms.def: ring_tuner, ... Each is defined in its
-// algorithm's own file.
+// The entries, one for each TUNER of collective_algorithms.def: ring_tuner, ... Each is defined in
+// its algorithm's own file.
 #define TUNER(name) extern const TunerAlgorithm name##_tuner;
 #define CURVE(name)
 #define FLOW(name)

@@ -9,34 +9,35 @@
 namespace orrery {
 namespace {
 
-// A fabric that no file stands for has its nominal bandwidth at the efficiency that rings reach on the
-// measured fabrics (0.57 to 0.81 on NVLink, xGMI and InfiniBand), the latency of a kernel launch, and a
-// step of one hop with its protocol.
+// A fabric that no file stands for has its nominal bandwidth at the efficiency that rings reach on
+// the measured fabrics (0.57 to 0.81 on NVLink, xGMI and InfiniBand), the latency of a kernel
+// launch, and a step of one hop with its protocol.
 constexpr double kUnknownEfficiency = 0.65;
 constexpr Seconds kUnknownLatency = microseconds(6);
 constexpr Seconds kUnknownStep = microseconds(1.5);
 
 // Relative errors in addition to that of a curve. Shared: machines of one fabric differ (cables,
-// clocks, library versions); H100 and H200, or B200 and B300, on the same fabric differ by about 3 %.
-// Transferred: the spread of latencies and efficiencies between the measured fabrics.
+// clocks, library versions); H100 and H200, or B200 and B300, on the same fabric differ by about 3
+// %. Transferred: the spread of latencies and efficiencies between the measured fabrics.
 constexpr double kMeasuredShared = 0.03;
 constexpr double kTransferredShared = 0.10, kTransferredOwn = 0.25;
 constexpr double kAnalyticalShared = 0.20, kAnalyticalOwn = 0.40;
 
-// The additional error of a curve that is transferred to another server's PCIe tree (switches, sockets,
-// ways through host memory). The efficiencies of the ring all-reduces in catalog/network scatter between
-// servers by a factor e^0.6 on 2 ranks (four servers: L40S, H100, RTX 4090, RTX PRO 6000) and e^1.3 on 8
-// (two servers).
+// The additional error of a curve that is transferred to another server's PCIe tree (switches,
+// sockets, ways through host memory). The efficiencies of the ring all-reduces in catalog/network
+// scatter between servers by a factor e^0.6 on 2 ranks (four servers: L40S, H100, RTX 4090, RTX PRO
+// 6000) and e^1.3 on 8 (two servers).
 constexpr double kOtherTree = 0.8;
 
-// Errors across nodes on a network that no file stands for: about what the fit leaves on networks that it
-// has not seen (start_elsewhere 0.95 and width_elsewhere 0.34 in catalog/network).
+// Errors across nodes on a network that no file stands for: about what the fit leaves on networks
+// that it has not seen (start_elsewhere 0.95 and width_elsewhere 0.34 in catalog/network).
 constexpr PartErrors kUnknownParts{0.95, 0.35, 0};
-// The error of the transfer of an all-to-all or send across nodes, of which no measurements are public: a
-// guess between that of a network that was measured (0.10) and of one that was not.
+// The error of the transfer of an all-to-all or send across nodes, of which no measurements are
+// public: a guess between that of a network that was measured (0.10) and of one that was not.
 constexpr double kPeersWidth = 0.25;
 
-// Cards without peer-to-peer copies write to host memory and read from there, which halves the bandwidth.
+// Cards without peer-to-peer copies write to host memory and read from there, which halves the
+// bandwidth.
 constexpr double kThroughHost = 0.5;
 
 // DeepEP's kernels on NVLink start in 11 (low latency) to 48 us.
@@ -46,9 +47,9 @@ constexpr Seconds kUnknownExpertStart = microseconds(30);
 constexpr Seconds kPytorchLaunch = microseconds(19);
 constexpr double kLaunchError = 0.6;  // 10 to 45 us on the hosts of VIDUR's public runs
 
-// The time between two launches in a loop of torch.distributed's calls, and the factor by which a slower
-// host exceeds it (make_network.h). Both were read off VIDUR's public rows on H100 and A100, which
-// therefore judge nothing (docs/network.md, "Inside a node").
+// The time between two launches in a loop of torch.distributed's calls, and the factor by which a
+// slower host exceeds it (make_network.h). Both were read off VIDUR's public rows on H100 and A100,
+// which therefore judge nothing (docs/network.md, "Inside a node").
 constexpr Seconds kPytorchLoop = microseconds(40);
 constexpr double kSlowerHost = 1.5;
 
@@ -218,8 +219,8 @@ const MeasuredConstants& CurveNetwork::constants_of(const Fabric& fabric) const 
   return &fabric == cluster_.bridge() ? bridge_ : scale_up_;
 }
 
-// Every rank's kernel but the last one's waits for the last launch. The time of that launch within the
-// loop is unknown, so the interval reaches from no wait to a whole loop of a slower host.
+// Every rank's kernel but the last one's waits for the last launch. The time of that launch within
+// the loop is unknown, so the interval reaches from no wait to a whole loop of a slower host.
 void CurveNetwork::wait_for_ranks(const Collective& c, Choice& choice) {
   const Seconds kernel = choice.time.total;
   const Seconds wait = std::max(Seconds(0), kPytorchLoop - kernel) * ((c.ranks - 1.0) / c.ranks);

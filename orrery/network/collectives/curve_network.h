@@ -1,5 +1,5 @@
-// The network model that make_network_model returns: fitted curves within a node (cost.h), the library's
-// tuner with fitted factors between nodes (library_curve.h).
+// The network model that make_network_model returns: fitted curves within a node (cost.h), the
+// library's tuner with fitted factors between nodes (library_curve.h).
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ class CurveNetwork final : public NetworkModel {
   std::string provenance(const Collective& c) const override;
 
  private:
-  // What the tuner knows of one kind of collective on a group.
+  // The tuner's view of one kind of collective on a group.
   struct TunerInputs {
     NcclGraph graph;
     NcclCosts costs;
@@ -69,7 +69,7 @@ class CurveNetwork final : public NetworkModel {
   TunerInputs tuner_inputs(int ranks, int stride, Collective::Kind kind,
                            bool collnet = false) const;
   GroupRoute route(int ranks, int stride) const;
-  // Those of a group of the plan, or else made in `scratch`.
+  // The inputs of a group of the plan if it is one, else made in `scratch`.
   const TunerInputs& tuner_inputs_of(const Collective& c, const RankPlacement& p,
                                      const ForcedChoice& forced,
                                      std::optional<TunerInputs>& scratch) const;

@@ -20,14 +20,14 @@ std::string_view collective_library(const Gpu& gpu);
 // The model of the collectives that a software stack runs on `cluster` with ranks placed by `plan`.
 //
 // `stack` is one of
-//   nccl, rccl           The vendor's library alone.
-//   vllm, trtllm,        The library, and the framework's own all-reduce for small messages inside a
-//   sglang               node.
-//   pytorch              The library called through torch.distributed, one call at a time. The launch
-//                        adds 19 us (H200 x8: 17 to 21 us at every size up to 128 MiB, A100 x8 alike).
-//   pytorch-loop         The duration that a profiler shows for a kernel in a loop of such calls
-//                        without synchronisation. A kernel shorter than the time between two launches
-//                        waits for the other ranks (docs/network.md, "Inside a node").
+//   nccl, rccl      The vendor's library alone.
+//   vllm, trtllm,   The library, and the framework's own all-reduce for small messages within a
+//   sglang          node.
+//   pytorch         The library called through torch.distributed, one call at a time. The launch
+//                   adds 19 us (H200 x8: 17 to 21 us at every size up to 128 MiB; A100 x8 alike).
+//   pytorch-loop    The duration that a profiler shows for a kernel in a loop of such calls without
+//                   synchronisation. A kernel shorter than the time between two launches waits for
+//                   the other ranks (docs/network.md, "Inside a node").
 // `other_kinds`: the clusters of the other kinds of nodes in a mixed group (mixed_network.h); empty
 // for an ordinary group.
 //

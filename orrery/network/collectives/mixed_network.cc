@@ -11,8 +11,8 @@
 namespace orrery {
 namespace {
 
-// Relative error of the rule itself, which was never compared with a measurement: a guess. It adds to
-// the errors of the rule's parts.
+// Relative error of the rule itself, which was never compared with a measurement: a guess. It adds
+// to the errors of the rule's parts.
 constexpr double kUnmeasured = 0.25;
 
 class MixedNetwork final : public NetworkModel {

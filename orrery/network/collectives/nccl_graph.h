@@ -1,17 +1,17 @@
-// The graph of nccl_tuner.h for a machine of the catalog: what NCCL's search of the topology would find.
+// The graph of nccl_tuner.h for a machine of the catalog: what NCCL's search of the topology would
+// find.
 //
-// The search is not repeated. Its results follow from data-sheet bandwidths, with B the bandwidth of
-// NVLink (one GPU, each way) and N that of a GPU's share of the node's ports:
+// The search is not repeated. Its results follow from data-sheet bandwidths, with B the bandwidth
+// of NVLink (one GPU, each way) and N that of a GPU's share of the node's ports:
 //
-//   group                        channels                    bandwidth of a channel
-//   one node                     12                          0.8 B / 12 (A100 20, H100 30, B200 60 GB/s)
-//   one node, NVLS               one for each GPU, at most 8  0.8 B / 9 (H100 40, B200 80 GB/s)
-//   several nodes                one for each GPU, at most 8  0.96 N, all of them within 0.86 B
-//                                                            (8x400G: 8 x 48 GB/s)
-//   several nodes of one GPU     2                           0.96 N / 2
+//   group                      channels              GB/s of a channel
+//   one node                   12                    0.8 B / 12; A100 20, H100 30, B200 60
+//   one node, NVLS             one a GPU, at most 8  0.8 B / 9; H100 40, B200 80
+//   several nodes              one a GPU, at most 8  0.96 N, all within 0.86 B; 8x400G: 8 x 48
+//   several nodes of one GPU   2                     0.96 N / 2
 //
-// The numbers are NcclTables::Graph. NVLS has one channel for each GPU, which is why groups of four or
-// five GPUs take rings. A rack that is one NVLink domain counts as one node.
+// The numbers are NcclTables::Graph. NVLS has one channel for each GPU, which is why groups of four
+// or five GPUs take rings. A rack that is one NVLink domain counts as one node.
 #pragma once
 
 #include "orrery/hardware/cluster.h"
@@ -23,23 +23,24 @@ namespace orrery {
 // 12.3 us for EFA's 15 us.
 Seconds nic_latency(const NcclTables& tables, const Fabric& network);
 
-// `link`: of the group on `cluster` (Cluster::link). `collnet`: NCCL_COLLNET_ENABLE is set. `tables`
-// must outlive the graph.
+// `link`: of the group on `cluster` (Cluster::link). `collnet`: NCCL_COLLNET_ENABLE is set.
+// `tables` must outlive the graph.
 NcclGraph nccl_graph(const NcclTables& tables, const Cluster& cluster, const GroupLink& link,
                      bool collnet = false);
 
-// Time that a collective's bytes occupy a rank's share of its node's ports, each way, at the nominal
-// rate; 0 on one node. `ranks`: size of the group. `ring`: the algorithm is a ring, whose every rank
-// passes on the whole buffer, so that (n-1)/n of it (twice that for an all-reduce) enters and leaves
-// each node, n being the number of ranks. Any other algorithm sends what has to leave a node: the same
-// with n the number of nodes, or once the buffer for an all-reduce with `collnet`.
+// Time that a collective's bytes occupy a rank's share of its node's ports, each way, at the
+// nominal rate; 0 on one node. `ranks`: size of the group. `ring`: the algorithm is a ring, whose
+// every rank passes on the whole buffer, so that (n-1)/n of it (twice that for an all-reduce)
+// enters and leaves each node, n being the number of ranks. Any other algorithm sends what has to
+// leave a node: the same with n the number of nodes, or once the buffer for an all-reduce with
+// `collnet`.
 Seconds port_time(const GroupLink& link, Collective::Kind kind, int ranks, Bytes bytes, bool ring,
                   bool collnet = false);
 
 // Lower bound of the time of any algorithm: bytes that must cross a cut of the machine, over the
 // bandwidth of the cut. The cuts are around one node (its GPUs' shares of the ports) and around one
-// GPU (its scale-up link). A reduction passes a cut once where switches reduce: within a node wherever
-// the fabric can, between nodes with `collnet`.
+// GPU (its scale-up link). A reduction passes a cut once where switches reduce: within a node
+// wherever the fabric can, between nodes with `collnet`.
 Seconds bisection_bound(const Cluster& cluster, const GroupLink& link, Collective::Kind kind,
                         Bytes bytes, bool collnet = false);
 

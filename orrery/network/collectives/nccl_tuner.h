@@ -2,13 +2,13 @@
 //
 //   time = latency + bytes / bandwidth,   the least over all pairs (algorithm, protocol) on offer
 //
-// The model chooses as NCCL chooses, but its times are no predictions: they are 16 to 66 % low below
-// 128 MiB (docs/reference/network.md, section "Tuner"). library_curve.h makes times from its latencies
-// and bandwidths.
+// The model chooses as NCCL chooses, but its times are no predictions: they are 16 to 66 % low
+// below 128 MiB (docs/reference/network.md, section "Fitted curves"). library_curve.h makes times
+// from its latencies and bandwidths.
 //
-// Each algorithm has a file of its own behind TunerAlgorithm (orrery/network/algorithms); latencies, bandwidth
-// limits and corrections are NcclTables. NCCL has no bandwidth for CollNet in its tables: a message is
-// taken to pass each port once, at a ring's share of the port.
+// Each algorithm has a file of its own behind TunerAlgorithm (orrery/network/algorithms);
+// latencies, bandwidth limits and corrections are NcclTables. NCCL has no bandwidth for CollNet in
+// its tables: a message is taken to pass each port once, at a ring's share of the port.
 #pragma once
 
 #include <array>

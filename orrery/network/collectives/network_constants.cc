@@ -118,7 +118,8 @@ std::string_view kind_text(FabricKind kind) {
   return "";
 }
 
-// The frameworks' own all-reduces exist for these group sizes (vLLM, SGLang: 2, 4, 6, 8).
+// Whether the frameworks have an all-reduce of their own for a group (vLLM, SGLang: 2, 4, 6, 8
+// ranks).
 bool has_framework_all_reduce(int ranks) { return ranks <= 8 && ranks % 2 == 0; }
 
 // The kind whose curve serves a kind that has none of its own.

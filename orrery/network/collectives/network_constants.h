@@ -1,9 +1,10 @@
 // The fitted constants of networks: catalog/network/<id>.yaml, a file for each measured fabric.
 //
-// A file holds a curve (cost.h) for each stack, algorithm and kind of collective within a node; the library's
-// factors across nodes (library_curve.h); and the curves of the exchange of experts (expert_exchange.h).
-// `orrery fit network` writes the files; a few are kept by hand, as their `recipe` says. The files
-// nccl-<version>.yaml of the same folder hold NCCL's tables (nccl_tables.h) instead.
+// A file holds a curve (cost.h) for each stack, algorithm and kind of collective within a node; the
+// library's factors across nodes (library_curve.h); and the curves of the exchange of experts
+// (expert_exchange.h). `orrery fit network` writes the files; a few are kept by hand, as their
+// `recipe` says. The files nccl-<version>.yaml of the same folder hold NCCL's tables
+// (nccl_tables.h) instead.
 #pragma once
 
 #include <array>
@@ -51,9 +52,9 @@ struct FittedAcross {
 // A file.
 struct FabricConstants {
   std::vector<std::string> fabrics;  // ids of the measured fabrics
-  // Fabrics that were never measured and use these constants with their own bandwidth: beginnings of
-  // fabric ids, or names of kinds (switch, mesh, torus, bus, nic). A beginning takes precedence over a
-  // kind, and a longer beginning over a shorter one.
+  // Fabrics that were never measured and use these constants with their own bandwidth: beginnings
+  // of fabric ids, or names of kinds (switch, mesh, torus, bus, nic). A beginning takes precedence
+  // over a kind, and a longer beginning over a shorter one.
   std::vector<std::string> stands_for;
   Origin origin = Origin::kMeasured;
   std::string measured_on;  // ids of GPUs: "h100-sxm, h200-sxm"
@@ -73,8 +74,8 @@ void declare(Fields& fields, FabricConstants& constants);
 std::string to_yaml(const FabricConstants& constants);
 FabricConstants read_network_constants(const Node& document);
 
-// The constants for a fabric and how directly they apply: with the file's own origin for a fabric of
-// the file, kTransferred for one that it stands for, nullptr and kAnalytical if no file applies.
+// The constants for a fabric and how directly they apply: with the file's own origin for a fabric
+// of the file, kTransferred for one that it stands for, nullptr and kAnalytical if no file applies.
 struct ConstantsMatch {
   const FabricConstants* constants = nullptr;
   Origin origin = Origin::kAnalytical;
@@ -86,8 +87,8 @@ struct MeasuredConstants {
   Origin origin = Origin::kAnalytical;
 };
 
-// The files of the catalog. A file is parsed beyond its head (all that precedes `curves`) only when its
-// constants are asked for.
+// The files of the catalog. A file is parsed beyond its head (all that precedes `curves`) only when
+// its constants are asked for.
 class NetworkConstants {
  public:
   explicit NetworkConstants(const Bundle& bundle);
@@ -103,9 +104,9 @@ class NetworkConstants {
 std::vector<std::string> network_constants_paths(const Bundle& bundle);
 
 // The fastest curve for a group on one fabric, among those of `stack` and of the library. The
-// frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send without a
-// curve has the constants of the all-to-all; any other collective without one those of the ring
-// all-reduce. `only`: restricts the choice to this algorithm.
+// frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send
+// without a curve has the constants of the all-to-all; any other collective without one those of
+// the ring all-reduce. `only`: restricts the choice to this algorithm.
 struct CurveChoice {
   CurveTime time;
   const FittedCurve* curve = nullptr;  // nullptr: the fabric has no curve

@@ -17,9 +17,9 @@ using Rows = std::vector<const MeasuredAcross*>;
 using Factors = std::array<double, 3>;  // logarithms of start, width, pipelining
 
 constexpr double kHuber = 0.1;
-// A group's rows err together by about 0.08, so that a factor that differs by t between networks
-// is held by (0.08 / t)^2 over the number of groups: t is 1, 0.25 and 0.8 (upper bounds; the width
-// of one network is 0.25 off).
+// The errors of a group's rows are correlated, about 0.08. A factor that differs by t between
+// networks is held by (0.08 / t)^2 over the number of groups. t is 1, 0.25 and 0.8: upper bounds,
+// since the width of one network is 0.25 off.
 constexpr Factors kPrior = {0.007, 0.1, 0.01};
 constexpr int kEvaluations = 1500;
 constexpr Bytes kMiddle(1 << 20), kLarge(128 << 20);
@@ -59,8 +59,8 @@ bool sees_width(const LibraryCurve& curve, const Rows& rows) {
   });
 }
 
-// Every group counts the same, whatever its number of sizes. A start that the rows do not show is
-// not fitted.
+// Fits the factors of a class. Every group has the same weight, whatever its number of sizes. The
+// start is not fitted if no row shows it.
 LibraryCurve fit_rows(const Rows& rows, const LibraryCurve& most) {
   std::map<std::string, double> sizes;
   for (const MeasuredAcross* row : rows) ++sizes[row->group];
@@ -120,8 +120,8 @@ class RootMeanSquare {
  public:
   void add(double x) { sum_ += x * x, ++n_; }
   double value() const { return n_ == 0 ? 0 : std::sqrt(sum_ / n_); }
-  // The sigma of one more number by its 90 % interval: of so few, those to come lie further out
-  // (Student's t, to first order in 1/n).
+  // The standard deviation of the next number, by its 90 % interval. With few numbers the next one
+  // lies further out (Student's t, to first order in 1/n).
   double of_next() const {
     if (n_ == 0) return 0;
     const double z = normal_quantile(0.95);
@@ -138,13 +138,13 @@ struct ClassRows {
   std::string gpus;
   Rows rows;
   std::set<std::tuple<std::string, std::string>> groups;  // fabric, group
-  LibraryCurve curve;                                     // of all rows
+  LibraryCurve curve;                                     // fitted to all rows
 };
 struct Group {
   const ClassRows* of;
   std::string fabric, name;
-  Rows rows, others;   // its own; of the class's other groups
-  LibraryCurve curve;  // that has not seen its rows
+  Rows rows, others;   // its own; those of the class's other groups
+  LibraryCurve curve;  // fitted without its own rows
 };
 
 class Fit {
@@ -188,7 +188,7 @@ class Fit {
   }
 
  private:
-  // What most classes have, all but `without`.
+  // The factors around which all classes but `without` lie.
   LibraryCurve most(const ClassRows* without) const {
     std::array<std::vector<double>, 3> factors;
     for (const auto& [key, c] : classes_) {
@@ -211,7 +211,7 @@ class Fit {
     return g;
   }
 
-  // The mean error of a group's transfers by a curve that has not seen it.
+  // Adds the mean error of a group's transfers by a curve that was fitted without it.
   static void add_transfers(const Group& g, const LibraryCurve& curve, RootMeanSquare& errors) {
     double sum = 0, n = 0;
     for (const MeasuredAcross* row : g.rows) {

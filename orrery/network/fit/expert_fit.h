@@ -4,11 +4,11 @@
 //
 // which is linear in the start and the inverse rate.
 //
-//   Within a node   kernels/collective_ep.csv.gz of the measured data (8 ranks). All low-latency rows give
-//                   one line. Normal rows give a rate for each number of multiprocessors: each_sm comes from
-//                   the smallest number, the share from the largest.
-//   Between nodes   network/measured.csv: DeepEP's low-latency rows on several nodes, dispatch and combine in
-//                   one fit. Its normal rows have no times; they check the result.
+//   Within a node   kernels/collective_ep.csv.gz of the measured data (8 ranks). All low-latency
+//                   rows give one line. Normal rows give a rate for each number of multiprocessors:
+//                   each_sm comes from the smallest number, the share from the largest.
+//   Between nodes   network/measured.csv: DeepEP's low-latency rows on several nodes, dispatch and
+//                   combine in one fit. Its normal rows have no times; they check the result.
 #pragma once
 
 #include <filesystem>

@@ -70,8 +70,8 @@ void read_frameworks(const std::filesystem::path& file, MeasuredFabrics& tables,
     row.ranks = static_cast<int>(csv.integer(gpus));
     row.bytes = Bytes(csv.number(elements) * 2);
     row.time = microseconds(csv.number(latency));
-    // vLLM's own all-reduce on B200 and B300 between 512 KiB and 8 MiB is up to four times as slow in
-    // this table as whole steps of the engine allow (docs/reference/network.md, section "Data").
+    // vLLM's own all-reduce on B200 and B300 between 512 KiB and 8 MiB is up to four times as slow
+    // in this table as whole steps of the engine allow (docs/reference/composition.md).
     const bool blackwell = node_of(std::string(csv.text(system))).gpu().architecture == "blackwell";
     if (row.stack == "vllm" && blackwell && row.bytes > kDistrustAbove &&
         row.bytes < kDistrustBelow)
@@ -80,8 +80,8 @@ void read_frameworks(const std::filesystem::path& file, MeasuredFabrics& tables,
   }
 }
 
-// Groups within a node that measured.csv has and the kernel tables lack. The fabric is that of the usual
-// node of `system`.
+// Groups within a node that measured.csv has and the kernel tables lack. The fabric is that of the
+// usual node of `system`.
 struct MeasuredInside {
   std::string_view collective, spelling, gpu;
   int ranks;
@@ -96,8 +96,8 @@ const MeasuredInside kMeasuredInside[] = {
     {"all_reduce", "NVLink_pair+PCIe", "H100_PCIe_NVLink_pairs", 4, "h100-pcie"},
 };
 
-// Whether the library chose the algorithm. RCCL's largest rows of MI325X set NCCL_ALGO=Ring, which is
-// also RCCL's own choice there.
+// Whether the library chose the algorithm. RCCL's largest rows of MI325X set NCCL_ALGO=Ring, which
+// is also RCCL's own choice there.
 bool is_default(std::string_view tuning, std::string_view library) {
   return tuning.find("ALGO") == std::string_view::npos || library == "RCCL";
 }
@@ -128,8 +128,8 @@ void read_measured(const std::filesystem::path& file, MeasuredFabrics& tables, N
             fabric = csv.column("fabric"), tuning = csv.column("tuning"),
             bytes = csv.column("message_bytes"), time = csv.column("time_us"),
             in_place = csv.column("time_inplace_us");
-  // Users of RoCE set more queues and channels. Over InfiniBand rows with and without exist, and those
-  // with the default count.
+  // Users of RoCE set more queues and channels. Over InfiniBand rows with and without exist, and
+  // those with the default count.
   const auto tuned = [&] {
     return csv.text(fabric).starts_with("IB") && csv.text(tuning) != "default";
   };

@@ -45,7 +45,7 @@ Ports ports_of(std::string_view kind, int count, int gbit) {
   return {std::string(best->fabric), std::max(1, total / best->gbit)};
 }
 
-// "IB_NDR_8x400G": the kind before the first '_', then what follows the last one.
+// Reads "IB_NDR_8x400G": the kind before the first '_', the ports after the last one.
 Ports read_ports(std::string_view fabric) {
   const std::string_view kind = fabric.substr(0, fabric.find('_'));
   const std::string_view last = fabric.substr(fabric.rfind('_') + 1);

@@ -64,8 +64,8 @@ class CurveSpace {
     }
   }
 
-  // Sum of the relative decreases of the transfer from one number of ranks to the next. The search keeps
-  // it at zero: a larger group does not transfer faster.
+  // Sum of the relative decreases of the transfer from one number of ranks to the next. The search
+  // keeps it at zero: a larger group does not transfer faster.
   double falls(CollectiveKind kind) const {
     double sum = 0;
     for (std::size_t c = first_; c < curves_.size(); ++c) {
@@ -165,12 +165,12 @@ FittedCurve blank(std::string stack, Algorithm algorithm, CollectiveKind kind) {
   return curve;
 }
 
-// The smallest measured group for which NCCL chose NVLS by default. It chose rings for 4 ranks of H200
-// and 5 of B200.
+// The smallest measured group for which NCCL chose NVLS by default. It chose rings for 4 ranks of
+// H200 and 5 of B200.
 constexpr int kNvlsRanks = 8;
 
-// The step of a curve for which a single size of group was measured, after the rings on NVLink and PCIe
-// (0.8 to 1.3 us).
+// The step of a curve for which a single size of group was measured, after the rings on NVLink and
+// PCIe (0.8 to 1.3 us).
 constexpr Seconds kStepInside = microseconds(0.9);
 
 void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKind kind,
@@ -211,12 +211,12 @@ void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKin
   }
 }
 
-// The switches of a rack reduce like those of a board, but start later for every GPU beyond the board's
-// eight. The rack's few measured messages are all large, so that step and the share of the bandwidth are
-// fitted; the rest is the board's.
+// The switches of a rack reduce like those of a board, but start later for every GPU beyond the
+// board's eight. The rack's few measured messages are all large, so that step and the share of the
+// bandwidth are fitted; the rest is the board's.
 constexpr double kRackPipelining = 0.1;
-// The grid of the search: steps of 0, 0.1, 0.2, ... us while eight of them are within the board's start;
-// shares from 0.45 to 0.65, 0.0025 apart.
+// The grid of the search: steps of 0, 0.1, 0.2, ... us while eight of them are within the board's
+// start; shares from 0.45 to 0.65, 0.0025 apart.
 constexpr int kShares = 80;
 constexpr double kStepApart = 0.1, kLeastShare = 0.45, kShareApart = 0.0025;
 const std::string kRack = "nvlink5-nvl72", kRackBoard = "nvlink5-nvswitch";

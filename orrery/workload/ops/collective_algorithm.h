@@ -2,10 +2,11 @@
 //
 // One algorithm has one name everywhere: in the catalog (catalog/network), on the command line
 // (`--algorithm`, `--flow-algorithm`), in answers, in the network room and in the flow room. The
-// registry is collective_algorithms.def, with a line for each algorithm. A line names the models that
-// have the algorithm:
+// registry is collective_algorithms.def, with a line for each algorithm. A line names the models
+// that have the algorithm:
 //
-//   CURVE  A fitted latency-bandwidth curve within a node (orrery/network/algorithms/curve_algorithm.h).
+//   CURVE  A fitted latency-bandwidth curve within a node
+//          (orrery/network/algorithms/curve_algorithm.h).
 //   TUNER  The cost model of NCCL's tuner (orrery/network/algorithms/tuner_algorithm.h).
 //   FLOW   Messages over links in the flow simulation (orrery/flow/collectives/flow_algorithm.h).
 //

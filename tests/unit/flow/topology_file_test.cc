@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
+#include "tests/fakes/link_sums.h"
 #include "tests/refusal.h"
 
 namespace orrery {
@@ -34,7 +35,7 @@ degrade: {gpu16->leaf1: 0.5}
   EXPECT_EQ(f.topology.gpus(), 24);
   EXPECT_EQ(f.inner, 4);
   EXPECT_EQ(f.topology.name(), "two kinds");
-  EXPECT_DOUBLE_EQ(f.topology.out_bandwidth(16).value(), 300e9 + 12.5e9);
+  EXPECT_DOUBLE_EQ(out_bandwidth(f.topology, 16).value(), 300e9 + 12.5e9);
   // 4 nodes, 2 a leaf; the second leaf's uplink: half of 8 ports of 25 GB/s.
   const auto up = f.topology.find("leaf1->top");
   ASSERT_EQ(up.size(), 1u);
@@ -71,7 +72,7 @@ latency: [ 936.25, 2500.0 ]
   ASSERT_EQ(f.astra_sim.size(), 2u);
   EXPECT_EQ(f.astra_sim[1].wiring, Wiring::kSwitch);
   EXPECT_DOUBLE_EQ(f.astra_sim[0].latency, 936.25);
-  EXPECT_DOUBLE_EQ(f.topology.out_bandwidth(0).value(), 7 * 400e9 + 50e9);
+  EXPECT_DOUBLE_EQ(out_bandwidth(f.topology, 0).value(), 7 * 400e9 + 50e9);
 }
 
 TEST(TopologyFile, WrongFilesAreRefusedWhereTheyAreWrong) {

@@ -50,7 +50,7 @@ std::string choices(const NcclGraph& g) {
   return out;
 }
 
-// docs/reference/network.md, "Choices that follow", line by line.
+// docs/reference/network.md, section "Graphs", "The choices that follow", line by line.
 TEST(NcclTuner, ChoosesAsTheReferenceSays) {
   EXPECT_EQ(choices(kA100x8), "ring ll 2^3, ring ll128 2^22, ring simple 2^25");
   EXPECT_EQ(choices(kH100x8), "ring ll 2^3, nvls simple 2^21");

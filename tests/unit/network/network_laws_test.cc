@@ -166,7 +166,6 @@ TEST(NetworkLaw, AllReduceIsReduceScatterAndAllGather) {
   }
 }
 
-// A group of a larger machine takes what it takes alone.
 // A machine whose inside is slow (PCIe through the host) is no faster beside another one.
 TEST(NetworkLaw, NoGroupIsFasterThanItsPartWithinANode) {
   const Catalog catalog;

@@ -1,4 +1,4 @@
-#include "orrery/hardware/facts.h"
+#include "orrery/hardware/catalog_file.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 namespace orrery {
 namespace {
 
-// Every group of the document that is declared with required keys must be there with them, even
-// where it is written without a value ("memory:").
+// Checks that every group of the document is a map, so that the required keys of one that is
+// written without a value ("memory:") are missed.
 void check_groups(const Node& map, const Fields& fields) {
   for (const Field& f : fields.all()) {
     const Node* value = map.find(f.name());
@@ -19,8 +19,9 @@ void check_groups(const Node& map, const Fields& fields) {
 
 }  // namespace
 
-void read_facts(const Node& document, const Fields& fields, const std::string& id,
-                const std::vector<std::string>& sources, const std::vector<std::string>& unsure) {
+void read_catalog_file(const Node& document, const Fields& fields, const std::string& id,
+                       const std::vector<std::string>& sources,
+                       const std::vector<std::string>& unsure) {
   if (!document.is_map()) document.fail("expected a map of keys");
   check_groups(document, fields);
   fields.read(document);
