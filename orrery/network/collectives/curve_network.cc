@@ -264,8 +264,8 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
   const auto only = curve_of(forced);
   BytesPerSecond bandwidth = link.bandwidth;
   if (!link.fabric->peer_to_peer && known.origin >= Origin::kTransferred) bandwidth *= kThroughHost;
-  const CurveChoice best =
-      fastest(known.constants.curves, stack, *link.fabric, c.kind, ranks, c.bytes, bandwidth, only);
+  const CurveChoice best = fastest(known.constants.curves, stack,
+                                   {*link.fabric, c.kind, ranks, c.bytes, bandwidth}, only);
   if (forced.any() && (!only || best.curve == nullptr || best.algorithm != *only)) {
     const NcclGraph graph = nccl_graph(tables_, cluster_, link);
     return {library_time(kWithinNode, nccl_costs(graph, c.kind), c.bytes,

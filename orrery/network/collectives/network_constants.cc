@@ -250,35 +250,36 @@ ConstantsMatch match_constants(const std::vector<FabricConstants>& all, const Fa
 }
 
 CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,
-                    const Fabric& fabric, Collective::Kind kind, int ranks, Bytes bytes,
-                    BytesPerSecond bandwidth, std::optional<CollectiveAlgorithm> only) {
+                    const FabricCollective& c, std::optional<CollectiveAlgorithm> only) {
+  using Kind = Collective::Kind;
+  const auto time_by = [&c](const FittedCurve& f, CollectiveAlgorithm algorithm) {
+    return curve_time(f.curve, c.kind, algorithm, c.ranks, c.bytes, c.bandwidth);
+  };
   CurveChoice best;
-  const Collective::Kind wanted = curve_kind(kind);
+  const Kind wanted = curve_kind(c.kind);
   for (const FittedCurve& f : curves) {
-    if (f.kind != wanted || ranks < f.least_ranks) continue;
+    if (f.kind != wanted || c.ranks < f.least_ranks) continue;
     if (only && f.algorithm != *only) continue;
     const CurveAlgorithm& algorithm = curve_algorithm(f.algorithm);
     if (algorithm.framework_kernel &&
-        (f.stack != stack || !has_framework_all_reduce(ranks) || !fabric.peer_to_peer))
+        (f.stack != stack || !has_framework_all_reduce(c.ranks) || !c.fabric.peer_to_peer))
       continue;
-    if (algorithm.reduces_in_switch && !fabric.in_network_reduction) continue;
-    const CurveTime t = curve_time(f.curve, kind, f.algorithm, ranks, bytes, bandwidth);
+    if (algorithm.reduces_in_switch && !c.fabric.in_network_reduction) continue;
+    const CurveTime t = time_by(f, f.algorithm);
     if (best.curve == nullptr || t.total < best.time.total) best = {t, &f, f.algorithm};
   }
-  if (best.curve != nullptr || wanted == Collective::Kind::kAllReduce) return best;
-  if (wanted == Collective::Kind::kSend) {
+  if (best.curve != nullptr || wanted == Kind::kAllReduce) return best;
+  if (wanted == Kind::kSend) {
     for (const FittedCurve& f : curves) {
-      if (f.kind != Collective::Kind::kAllToAll || f.algorithm != CollectiveAlgorithm::kDirect)
-        continue;
-      return {curve_time(f.curve, kind, f.algorithm, ranks, bytes, bandwidth), &f, f.algorithm};
+      if (f.kind == Kind::kAllToAll && f.algorithm == CollectiveAlgorithm::kDirect)
+        return {time_by(f, f.algorithm), &f, f.algorithm};
     }
   }
-  const auto algorithm = wanted == Collective::Kind::kAllToAll || wanted == Collective::Kind::kSend
+  const auto algorithm = wanted == Kind::kAllToAll || wanted == Kind::kSend
                              ? CollectiveAlgorithm::kDirect
                              : CollectiveAlgorithm::kRing;
   for (const FittedCurve& f : curves) {
-    if (f.algorithm != CollectiveAlgorithm::kRing) continue;
-    return {curve_time(f.curve, kind, algorithm, ranks, bytes, bandwidth), &f, algorithm};
+    if (f.algorithm == CollectiveAlgorithm::kRing) return {time_by(f, algorithm), &f, algorithm};
   }
   return best;
 }

@@ -103,17 +103,26 @@ class NetworkConstants {
 // The catalog's files of fitted constants, sorted by name.
 std::vector<std::string> network_constants_paths(const Bundle& bundle);
 
-// The fastest curve for a group on one fabric, among those of `stack` and of the library. The
-// frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send
-// without a curve has the constants of the all-to-all; any other collective without one those of
-// the ring all-reduce. `only`: restricts the choice to this algorithm.
+// A collective of a group of ranks on one fabric.
+struct FabricCollective {
+  const Fabric& fabric;
+  Collective::Kind kind = Collective::Kind::kAllReduce;
+  int ranks = 2;
+  Bytes bytes;
+  BytesPerSecond bandwidth;  // nominal, of one rank
+};
+
 struct CurveChoice {
   CurveTime time;
   const FittedCurve* curve = nullptr;  // nullptr: the fabric has no curve
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
 };
+// The fastest curve for a collective, among those of `stack` and of the library. The frameworks' own
+// all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send without a curve has the
+// constants of the all-to-all; any other collective without one those of the ring all-reduce.
+// `only`: restricts the choice to this algorithm.
 CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,
-                    const Fabric& fabric, Collective::Kind kind, int ranks, Bytes bytes,
-                    BytesPerSecond bandwidth, std::optional<CollectiveAlgorithm> only = {});
+                    const FabricCollective& collective,
+                    std::optional<CollectiveAlgorithm> only = {});
 
 }  // namespace orrery

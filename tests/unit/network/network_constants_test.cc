@@ -70,8 +70,8 @@ TEST(NetworkConstants, TheFastestOfStackAndLibrary) {
   const FabricConstants c = constants();
   const Fabric f = fabric("wire-a", FabricKind::kSwitch);
   const auto pick = [&](std::string_view stack, int ranks, double bytes) {
-    return fastest(c.curves, stack, f, Collective::Kind::kAllReduce, ranks, Bytes(bytes),
-                   BytesPerSecond(1e11))
+    return fastest(c.curves, stack,
+                   {f, Collective::Kind::kAllReduce, ranks, Bytes(bytes), BytesPerSecond(1e11)})
         .algorithm;
   };
   EXPECT_EQ(pick("vllm", 4, 1e3), CollectiveAlgorithm::kOneShot);
@@ -85,8 +85,8 @@ TEST(NetworkConstants, KindsWithoutACurveTakeTheRings) {
   const FabricConstants c = constants();
   const Fabric f = fabric("wire-a", FabricKind::kSwitch);
   // 4 ranks: 3 steps of 1 us + 4 us; 3/4 of 8 MB at 60 GB/s: 100 us; 0.5 * sqrt(700) = 13.2.
-  const CurveChoice g = fastest(c.curves, "nccl", f, Collective::Kind::kAllGather, 4, Bytes(8e6),
-                                BytesPerSecond(1e11));
+  const CurveChoice g = fastest(
+      c.curves, "nccl", {f, Collective::Kind::kAllGather, 4, Bytes(8e6), BytesPerSecond(1e11)});
   EXPECT_NEAR(g.time.total.value(), 120.229e-6, 1e-9);
 }
 
