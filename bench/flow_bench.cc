@@ -84,7 +84,7 @@ void BM_DirectAllToAll(benchmark::State& state) {
     const Topology t = cluster_topology(hgx_h100(gpus / 8));
     FlowCollective c;
     c.kind = Collective::Kind::kAllToAll;
-    c.algorithm = FlowAlgorithm::kDirect;
+    c.algorithm = CollectiveAlgorithm::kDirect;
     c.bytes = gibibytes(1);
     r = collective_of(gpus, c, t);
   }

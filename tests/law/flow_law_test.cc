@@ -139,7 +139,7 @@ RC_GTEST_PROP(FlowLaw, EqualsTheObviousSimulation, ()) {
   RC_ASSERT(std::abs(fast - slow) <= 1e-6 * slow);
 }
 
-FlowCollective of(Kind kind, FlowAlgorithm algorithm, double bytes) {
+FlowCollective of(Kind kind, CollectiveAlgorithm algorithm, double bytes) {
   FlowCollective c;
   c.kind = kind;
   c.algorithm = algorithm;
@@ -166,7 +166,7 @@ TEST(FlowLaw, TheAnalyticalEquationsHoldWithoutContention) {
   for (int n = 2; n <= 256; n *= 2) {
     const Topology t = single_switch(n);
     for (double bytes : {1e4, 1e6, 1e8}) {
-      const auto expect = [&](Kind kind, FlowAlgorithm flow, const CostCurve& curve,
+      const auto expect = [&](Kind kind, CollectiveAlgorithm flow, const CostCurve& curve,
                               CollectiveAlgorithm analytical) {
         const double by_hand =
             curve_time(curve, kind, analytical, n, Bytes(bytes), BytesPerSecond(kBandwidth))
@@ -174,12 +174,12 @@ TEST(FlowLaw, TheAnalyticalEquationsHoldWithoutContention) {
         EXPECT_NEAR(collective_time(t, of(kind, flow, bytes)), by_hand, 0.03 * by_hand)
             << to_text(kind) << ' ' << n << ' ' << bytes;
       };
-      expect(Kind::kAllReduce, FlowAlgorithm::kRing, ring, CollectiveAlgorithm::kRing);
-      expect(Kind::kAllGather, FlowAlgorithm::kRing, ring, CollectiveAlgorithm::kRing);
-      expect(Kind::kReduceScatter, FlowAlgorithm::kRing, ring, CollectiveAlgorithm::kRing);
+      expect(Kind::kAllReduce, CollectiveAlgorithm::kRing, ring, CollectiveAlgorithm::kRing);
+      expect(Kind::kAllGather, CollectiveAlgorithm::kRing, ring, CollectiveAlgorithm::kRing);
+      expect(Kind::kReduceScatter, CollectiveAlgorithm::kRing, ring, CollectiveAlgorithm::kRing);
       // All messages of an all-to-all are under way at once: one latency.
       const double all_to_all = kLatency + (n - 1.0) / n * bytes / kBandwidth;
-      EXPECT_NEAR(collective_time(t, of(Kind::kAllToAll, FlowAlgorithm::kDirect, bytes)),
+      EXPECT_NEAR(collective_time(t, of(Kind::kAllToAll, CollectiveAlgorithm::kDirect, bytes)),
                   all_to_all, 0.03 * all_to_all);
     }
   }
@@ -189,7 +189,7 @@ TEST(FlowLaw, ATreeFillsAndThenStreams) {
   // A broadcast in c chunks down a binary tree of 2^k - 1: an inner vertex sends each chunk twice,
   // so the last chunk leaves the root after 2 S / B and then falls k - 2 levels more.
   for (int k = 3; k <= 8; ++k) {
-    FlowCollective c = of(Kind::kBroadcast, FlowAlgorithm::kTree, 1e8);
+    FlowCollective c = of(Kind::kBroadcast, CollectiveAlgorithm::kTree, 1e8);
     c.chunks = 50;
     const double chunk = 2e8 / 50 / kBandwidth;
     const double expected = 50 * chunk + (k - 2) * chunk + (k - 1) * kLatency;
@@ -201,9 +201,10 @@ RC_GTEST_PROP(FlowLaw, AllReduceIsReduceScatterAndAllGather, ()) {
   const int n = *rc::gen::inRange(2, 40);
   const double bytes = *rc::gen::inRange(1, 1'000'000'000);
   const Topology t = single_switch(n);
-  const double both = collective_time(t, of(Kind::kReduceScatter, FlowAlgorithm::kRing, bytes)) +
-                      collective_time(t, of(Kind::kAllGather, FlowAlgorithm::kRing, bytes));
-  const double whole = collective_time(t, of(Kind::kAllReduce, FlowAlgorithm::kRing, bytes));
+  const double both =
+      collective_time(t, of(Kind::kReduceScatter, CollectiveAlgorithm::kRing, bytes)) +
+      collective_time(t, of(Kind::kAllGather, CollectiveAlgorithm::kRing, bytes));
+  const double whole = collective_time(t, of(Kind::kAllReduce, CollectiveAlgorithm::kRing, bytes));
   RC_ASSERT(std::abs(whole - both) <= 1e-9 * both);
 }
 
@@ -224,14 +225,15 @@ RC_GTEST_PROP(FlowLaw, NothingBeatsACutAndMoreBytesTakeLonger, ()) {
   plan.network.tiers = {{2, *rc::gen::elementOf(std::vector<double>{1, 4})}};
   const Topology t = cluster_topology(plan);
   const int n = t.gpus();
-  const auto [kind, algorithm] = *rc::gen::elementOf(std::vector<std::pair<Kind, FlowAlgorithm>>{
-      {Kind::kAllReduce, FlowAlgorithm::kRing},
-      {Kind::kAllReduce, FlowAlgorithm::kTree},
-      {Kind::kAllReduce, FlowAlgorithm::kHierarchical},
-      {Kind::kAllReduce, FlowAlgorithm::kHalvingDoubling},
-      {Kind::kAllGather, FlowAlgorithm::kBidirectionalRing},
-      {Kind::kReduceScatter, FlowAlgorithm::kDirect},
-      {Kind::kAllToAll, FlowAlgorithm::kDirect}});
+  const auto [kind, algorithm] =
+      *rc::gen::elementOf(std::vector<std::pair<Kind, CollectiveAlgorithm>>{
+          {Kind::kAllReduce, CollectiveAlgorithm::kRing},
+          {Kind::kAllReduce, CollectiveAlgorithm::kTree},
+          {Kind::kAllReduce, CollectiveAlgorithm::kHierarchical},
+          {Kind::kAllReduce, CollectiveAlgorithm::kHalvingDoubling},
+          {Kind::kAllGather, CollectiveAlgorithm::kBidirectionalRing},
+          {Kind::kReduceScatter, CollectiveAlgorithm::kDirect},
+          {Kind::kAllToAll, CollectiveAlgorithm::kDirect}});
   const double bytes = *rc::gen::inRange(1, 1'000'000'000);
   FlowCollective c = of(kind, algorithm, bytes);
   c.inner = node.gpus;
@@ -256,7 +258,7 @@ TEST(FlowLaw, SubgroupsOfASwitchDoNotDisturbEachOther) {
   const auto time = [&](std::vector<std::vector<int>> groups) {
     FlowProgram p;
     FlowCollectives collectives(p);
-    collectives.add(of(Kind::kAllReduce, FlowAlgorithm::kRing, 1e8),
+    collectives.add(of(Kind::kAllReduce, CollectiveAlgorithm::kRing, 1e8),
                     collectives.groups(std::move(groups)));
     return simulate_flows(t, p).makespan.value();
   };
@@ -267,7 +269,7 @@ TEST(FlowLaw, SubgroupsOfASwitchDoNotDisturbEachOther) {
 TEST(FlowLaw, TheSameInputGivesTheSameTimes) {
   Topology t = single_switch(24);
   t.degrade("gpu5", 0.7);
-  const FlowCollective c = of(Kind::kAllReduce, FlowAlgorithm::kTree, 12345678);
+  const FlowCollective c = of(Kind::kAllReduce, CollectiveAlgorithm::kTree, 12345678);
   EXPECT_EQ(collective_time(t, c), collective_time(t, c));
 }
 

@@ -39,7 +39,8 @@ void expect_alike(const Topology& t, const FlowProgram& p,
               100 * (flow / packets - 1));
 }
 
-FlowProgram collective(Collective::Kind kind, FlowAlgorithm algorithm, int hosts, double bytes) {
+FlowProgram collective(Collective::Kind kind, CollectiveAlgorithm algorithm, int hosts,
+                       double bytes) {
   FlowProgram p;
   FlowCollectives collectives(p);
   FlowCollective c;
@@ -53,13 +54,14 @@ FlowProgram collective(Collective::Kind kind, FlowAlgorithm algorithm, int hosts
 Topology star(int hosts) { return dimensions_topology({{Wiring::kSwitch, hosts, kRate, kHop}}); }
 
 FlowProgram ring(int hosts) {
-  return collective(Collective::Kind::kAllReduce, FlowAlgorithm::kRing, hosts, kBuffer);
+  return collective(Collective::Kind::kAllReduce, CollectiveAlgorithm::kRing, hosts, kBuffer);
 }
 FlowProgram all_to_all(int hosts) {
-  return collective(Collective::Kind::kAllToAll, FlowAlgorithm::kDirect, hosts, kBuffer);
+  return collective(Collective::Kind::kAllToAll, CollectiveAlgorithm::kDirect, hosts, kBuffer);
 }
 FlowProgram halving_doubling(int hosts) {
-  return collective(Collective::Kind::kAllReduce, FlowAlgorithm::kHalvingDoubling, hosts, kBuffer);
+  return collective(Collective::Kind::kAllReduce, CollectiveAlgorithm::kHalvingDoubling, hosts,
+                    kBuffer);
 }
 FlowProgram incast(int hosts) {
   FlowProgram p;

@@ -70,7 +70,7 @@ class ChunkPlan {
   }
 
  private:
-  FlowAlgorithm algorithm_;
+  CollectiveAlgorithm algorithm_;
   std::vector<std::int64_t> sizes_;
   std::int64_t steps_ = 0, reduced_ = 0;
 };

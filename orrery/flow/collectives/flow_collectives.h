@@ -27,8 +27,6 @@
 
 namespace orrery {
 
-using FlowAlgorithm = CollectiveAlgorithm;
-
 // The algorithm of that name; InputError, with the nearest name, if the flow level does not have
 // it.
 CollectiveAlgorithm parse_flow_algorithm(std::string_view text);

@@ -90,8 +90,8 @@ FlowOptions options_of(const FlowQuestion& q) {
 }
 
 // The algorithms that are tried where none is asked for.
-std::vector<FlowAlgorithm> candidates(CollectiveKind kind, int ranks, int inner) {
-  using A = FlowAlgorithm;
+std::vector<CollectiveAlgorithm> candidates(CollectiveKind kind, int ranks, int inner) {
+  using A = CollectiveAlgorithm;
   std::vector<A> all;
   const bool reduces = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
                        kind == CollectiveKind::kReduceScatter;
@@ -106,8 +106,8 @@ std::vector<FlowAlgorithm> candidates(CollectiveKind kind, int ranks, int inner)
   return all;
 }
 
-FlowCollective collective_of(CollectiveKind kind, FlowAlgorithm algorithm, Bytes bytes, int ranks,
-                             int stride, int inner) {
+FlowCollective collective_of(CollectiveKind kind, CollectiveAlgorithm algorithm, Bytes bytes,
+                             int ranks, int stride, int inner) {
   FlowCollective c;
   c.kind = kind;
   c.algorithm = algorithm;
@@ -116,8 +116,9 @@ FlowCollective collective_of(CollectiveKind kind, FlowAlgorithm algorithm, Bytes
   const int together = stride < inner ? inner / stride : 1;
   if (together > 1 && ranks > together && ranks % together == 0) {
     c.inner = together;
-    const bool divided = algorithm == FlowAlgorithm::kRing ||
-                         (algorithm == FlowAlgorithm::kTree && kind == CollectiveKind::kAllReduce);
+    const bool divided =
+        algorithm == CollectiveAlgorithm::kRing ||
+        (algorithm == CollectiveAlgorithm::kTree && kind == CollectiveKind::kAllReduce);
     c.channels = divided ? std::min(together, kMostChannels) : 1;
   }
   return c;
@@ -173,12 +174,12 @@ std::vector<Point> collectives(const FlowQuestion& q, const FlowContext& context
       // ASTRA-sim counts an all-gather's input.
       const bool inputs = q.as == "astra-sim" && context.kind == CollectiveKind::kAllGather;
       const Bytes bytes(static_cast<double>(size) * (inputs ? n : 1));
-      std::vector<FlowAlgorithm> algorithms =
+      std::vector<CollectiveAlgorithm> algorithms =
           candidates(context.kind, n, network.inner / context.stride);
       if (!q.flow_algorithm.empty()) algorithms = {parse_flow_algorithm(q.flow_algorithm)};
       std::optional<FlowResult> best;
-      FlowAlgorithm by{};
-      for (FlowAlgorithm a : algorithms) {
+      CollectiveAlgorithm by{};
+      for (CollectiveAlgorithm a : algorithms) {
         FlowProgram program;
         FlowCollectives builder(program);
         builder.add(collective_of(context.kind, a, bytes, n, context.stride, network.inner),
@@ -196,10 +197,10 @@ std::vector<Point> collectives(const FlowQuestion& q, const FlowContext& context
               "bandwidth, latency) with one dimension");
         }
         const AstraSimDimension& d = network.astra_sim[0];
-        const FlowAlgorithm theirs = !q.flow_algorithm.empty()
-                                         ? parse_flow_algorithm(q.flow_algorithm)
-                                     : d.wiring == Wiring::kMesh ? FlowAlgorithm::kDirect
-                                                                 : FlowAlgorithm::kRing;
+        const CollectiveAlgorithm theirs =
+            !q.flow_algorithm.empty()   ? parse_flow_algorithm(q.flow_algorithm)
+            : d.wiring == Wiring::kMesh ? CollectiveAlgorithm::kDirect
+                                        : CollectiveAlgorithm::kRing;
         const Seconds t = astra_sim_time(context.kind, theirs, d, Bytes(static_cast<double>(size)));
         Point astra = collective_point(context, ranks, size,
                                        fmt::format("astra-sim {}", to_text(theirs)), t, bytes);

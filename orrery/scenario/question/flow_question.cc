@@ -1,5 +1,10 @@
 #include "orrery/scenario/question/flow_question.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "orrery/workload/ops/collective_algorithm.h"
+
 namespace orrery {
 
 bool FlowQuestion::asked() const {
@@ -17,8 +22,8 @@ void declare(Fields& f, FlowQuestion& q) {
       .unit("links");
   f.add("degrade", q.degrade, "links with less bandwidth: LINK=FACTOR").unit("links");
   f.add("flow_algorithm", q.flow_algorithm,
-        "at flow level: ring, bidirectional-ring, tree, halving-doubling, direct or hierarchical; "
-        "empty: the fastest")
+        fmt::format("at flow level: {}; empty: the fastest",
+                    fmt::join(collective_algorithm_names(AlgorithmModel::kFlow), ", ")))
       .needs("fidelity flow, or a topology", [&q] { return q.fidelity != "analytical"; });
   f.add("efficiency", q.efficiency, "at flow level: share of the line rate that is reached")
       .range(0.01, 1)

@@ -152,7 +152,7 @@ TEST(FlowSimulation, ABroadcastTreeOfOneChunkIsItsClosedForm) {
 // To the first rank as from it: as long on links that are alike both ways, and held up by what the
 // first rank takes in, not by what it gives out.
 TEST(FlowSimulation, AReduceIsABroadcastTheOtherWay) {
-  for (FlowAlgorithm a :
+  for (CollectiveAlgorithm a :
        {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kTree, CollectiveAlgorithm::kDirect}) {
     const auto time = [&](Kind kind, const char* slow) {
       Topology t = single_switch(15);
