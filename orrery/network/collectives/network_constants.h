@@ -117,10 +117,10 @@ struct CurveChoice {
   const FittedCurve* curve = nullptr;  // nullptr: the fabric has no curve
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
 };
-// The fastest curve for a collective, among those of `stack` and of the library. The frameworks' own
-// all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send without a curve has the
-// constants of the all-to-all; any other collective without one those of the ring all-reduce.
-// `only`: restricts the choice to this algorithm.
+// The fastest curve for a collective, among those of `stack` and of the library. The frameworks'
+// own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send without a curve
+// has the constants of the all-to-all; any other collective without one those of the ring
+// all-reduce. `only`: restricts the choice to this algorithm.
 CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,
                     const FabricCollective& collective,
                     std::optional<CollectiveAlgorithm> only = {});
