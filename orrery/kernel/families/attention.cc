@@ -134,8 +134,6 @@ constexpr double kMostWindows = 8;
 constexpr std::array<AxisExchange, 1> kDecodeExchanges = {{{0, 2, 0.05}}};
 constexpr std::array<AxisExchange, 1> kPrefillExchanges = {{{0, 2, 0.04}}};
 
-double q(std::int64_t n) { return static_cast<double>(n); }
-
 class PrefillFamily : public KernelFamily {
  public:
   PrefillFamily() : classes_(make_classes()) {}
@@ -165,22 +163,22 @@ class PrefillFamily : public KernelFamily {
     p.compute = flops(op) / gpu.rate(a.dtype);
     p.memory = moved / gpu.memory.bandwidth;
     // Blocks of queries, each against whole blocks of keys.
-    const double n = q(a.new_tokens), blocks = ceiling(n / kBlock);
+    const double n = real(a.new_tokens), blocks = ceiling(n / kBlock);
     const double padded_tokens = blocks * kBlock;
     double pairs = attended_pairs(a.new_tokens, a.past, a.window, a.causal);
     if (a.causal && a.window == 0)
-      pairs = padded_tokens * (q(a.past) + (padded_tokens + kBlock) / 2);
+      pairs = padded_tokens * (real(a.past) + (padded_tokens + kBlock) / 2);
     else
       pairs = pairs * padded_tokens / n + (a.causal ? padded_tokens * kBlock / 2 : 0);
     const double waste = pairs / attended_pairs(a.new_tokens, a.past, a.window, a.causal);
-    const double tiles = q(a.batch) * a.heads * blocks;
+    const double tiles = real(a.batch) * a.heads * blocks;
     // Few long blocks: no more than one block runs on a unit at a time.
     const double waves =
         std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
     const Bytes cached = warm ? gpu.cached_on_repeat(moved) : gpu.if_cached(moved);
     Seconds computed = p.compute * waste;
     if (const double exponentials = gpu.exponentials_per_second(); exponentials > 0) {
-      computed += Seconds(kSoftmaxWeight * pairs * q(a.batch) * a.heads / exponentials +
+      computed += Seconds(kSoftmaxWeight * pairs * real(a.batch) * a.heads / exponentials +
                           kBlockClocks * tiles / gpu.clocks_per_second());
     }
     computed = computed * waves;
@@ -188,12 +186,12 @@ class PrefillFamily : public KernelFamily {
     p.base = kSetup + Seconds(std::sqrt(computed.value() * computed.value() +
                                         from_memory.value() * from_memory.value()));
     p.least = std::max(p.compute, gpu.least_move_time(moved, cached));
-    p.x = {quick_log2(a.kv_heads), quick_log2(1.0 * a.heads / a.kv_heads), quick_log2(q(a.batch)),
-           quick_log2(n)};
+    p.x = {quick_log2(a.kv_heads), quick_log2(1.0 * a.heads / a.kv_heads),
+           quick_log2(real(a.batch)), quick_log2(n)};
     // No kernel table has a past. 0.4 of its doublings count, because on the measured layers (562
     // prefills on two GPUs, most with a past; docs/data.md) the 50 and 90 % intervals hold 60 and
     // 89 % of the rows without it.
-    if (a.past > 0) p.extrapolated = 0.4 * quick_log2(1 + q(a.past) / n);
+    if (a.past > 0) p.extrapolated = 0.4 * quick_log2(1 + real(a.past) / n);
     return p;
   }
 
@@ -234,7 +232,8 @@ class DecodeFamily : public KernelFamily {
     const MoveTimes busy = gpu.longest(computed, moved, Bytes(0), cached);
     const Seconds base = kSetup + busy.once, again = kSetup + busy.repeated;
     const Seconds least = std::max(compute, gpu.least_move_time(moved, warm ? cached : Bytes(0)));
-    const double keys = a.window > 0 ? std::min(a.context, kMostWindows * q(a.window)) : a.context;
+    const double keys =
+        a.window > 0 ? std::min(a.context, kMostWindows * real(a.window)) : a.context;
     const double kv_heads = quick_log2(a.kv_heads);
     return {{kv_heads, quick_log2(a.heads) - kv_heads, quick_log2(a.batch), quick_log2(keys)},
             compute,

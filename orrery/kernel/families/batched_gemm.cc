@@ -38,8 +38,7 @@ class BatchedGemmFamily : public KernelFamily {
 
   KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& g = std::get<Gemm>(op);
-    const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
-                 k = static_cast<double>(g.k), batch = static_cast<double>(g.batch);
+    const double m = real(g.m), n = real(g.n), k = real(g.k), batch = real(g.batch);
     KernelPoint p;
     p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = bytes(op) / gpu.memory.bandwidth;

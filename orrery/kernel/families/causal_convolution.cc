@@ -44,8 +44,8 @@ class CausalConvolutionFamily : public KernelFamily {
     const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
     p.base = kSetup + gpu.move_time(bytes(op), cached);
     p.least = gpu.least_move_time(bytes(op), cached);
-    p.x = {quick_log2(static_cast<double>(c.batch)), quick_log2(static_cast<double>(c.new_tokens)),
-           quick_log2(static_cast<double>(c.channels)), 0};
+    p.x = {quick_log2(real(c.batch)), quick_log2(real(c.new_tokens)), quick_log2(real(c.channels)),
+           0};
     return p;
   }
 

@@ -43,7 +43,7 @@ class EncoderAttentionFamily : public KernelFamily {
   KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& a = std::get<PrefillAttention>(op);
     constexpr double kBlock = 128;
-    const double n = static_cast<double>(a.new_tokens), sequences = static_cast<double>(a.batch);
+    const double n = real(a.new_tokens), sequences = real(a.batch);
     KernelPoint p;
     p.compute = flops(op) / gpu.rate(a.dtype);
     p.memory = bytes(op) / gpu.memory.bandwidth;
@@ -51,7 +51,7 @@ class EncoderAttentionFamily : public KernelFamily {
     const double tiles = sequences * a.heads * blocks;
     const double waves =
         std::min(wave_factor(tiles, gpu.compute_units), gpu.compute_units / tiles + 1);
-    const double keys = n + static_cast<double>(a.past);
+    const double keys = n + real(a.past);
     const double waste = (blocks * kBlock / n) * (ceiling(keys / kBlock) * kBlock / keys);
     const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
     p.base = kSetup + std::max(p.compute * waste * waves, gpu.move_time(bytes(op), cached));

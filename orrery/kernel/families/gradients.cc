@@ -86,8 +86,7 @@ class AttentionBackwardFamily : public KernelFamily {
 
   KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const PrefillAttention& a = std::get<AttentionBackward>(op).forward;
-    const double tokens = static_cast<double>(a.new_tokens),
-                 blocks = static_cast<double>(a.batch) * a.heads;
+    const double tokens = real(a.new_tokens), blocks = real(a.batch) * a.heads;
     KernelPoint p;
     p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = bytes(op) / gpu.memory.bandwidth;

@@ -58,7 +58,7 @@ class LinearAttentionFamily : public KernelFamily {
 
   KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& a = std::get<LinearAttentionCore>(op);
-    const double tokens = static_cast<double>(a.batch) * static_cast<double>(a.new_tokens);
+    const double tokens = real(a.batch) * real(a.new_tokens);
     const double channels = 2.0 * a.k_heads * a.k_dim + 1.0 * a.v_heads * a.v_dim;
     const Bytes moved = bytes(op);
     KernelPoint p;
@@ -72,8 +72,8 @@ class LinearAttentionFamily : public KernelFamily {
     p.least = cached ? p.compute : std::max(p.compute, p.memory);
     p.rest = kConvolutionFloor + 2 * tokens * channels * bytes_per_element(a.dtype) /
                                      (gpu.memory.bandwidth * kConvolutionShare);
-    p.x = {quick_log2(a.k_heads), quick_log2(a.v_heads), quick_log2(static_cast<double>(a.batch)),
-           quick_log2(static_cast<double>(a.new_tokens))};
+    p.x = {quick_log2(a.k_heads), quick_log2(a.v_heads), quick_log2(real(a.batch)),
+           quick_log2(real(a.new_tokens))};
     return p;
   }
 

@@ -65,8 +65,7 @@ class LatentCoreFamily : public KernelFamily {
     const Seconds from_memory = gpu.move_time(moved, cached);
     p.base = p.compute + from_memory;
     p.least = std::max(flops(op) / gpu.rate(fastest), gpu.least_move_time(moved, cached));
-    p.x = {quick_log2(a.heads), quick_log2(static_cast<double>(a.batch)),
-           quick_log2(std::max(1.0, a.context)), 0};
+    p.x = {quick_log2(a.heads), quick_log2(real(a.batch)), quick_log2(std::max(1.0, a.context)), 0};
     return p;
   }
 
@@ -102,8 +101,7 @@ class AbsorbedProductFamily : public KernelFamily {
 
   KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& g = std::get<Gemm>(op);
-    const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
-                 heads = static_cast<double>(g.batch);
+    const double m = real(g.m), n = real(g.n), heads = real(g.batch);
     const Bytes moved = bytes(op);
     KernelPoint p;
     p.compute = flops(op) / gpu.rate(arithmetic(op));

@@ -91,9 +91,8 @@ class LatentModuleFamily : public KernelFamily {
       p.base = p.base + q.base;
       p.least = p.least + q.least;
     }
-    const double length =
-        a.decode ? std::max(1.0, a.context - 1) : static_cast<double>(a.new_tokens);
-    p.x = {quick_log2(a.heads), quick_log2(static_cast<double>(a.batch)), quick_log2(length), 0};
+    const double length = a.decode ? std::max(1.0, a.context - 1) : real(a.new_tokens);
+    p.x = {quick_log2(a.heads), quick_log2(real(a.batch)), quick_log2(length), 0};
     return p;
   }
 

@@ -142,7 +142,7 @@ class MoeFamily : public KernelFamily {
 
   KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& m = std::get<MoeExperts>(op);
-    const double tokens = static_cast<double>(m.tokens), hidden = m.hidden;
+    const double tokens = real(m.tokens), hidden = m.hidden;
     const Bytes moved = bytes(op);
     const Flops work = flops(op);
     KernelPoint p;

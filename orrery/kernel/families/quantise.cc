@@ -33,7 +33,7 @@ class QuantiseFamily : public KernelFamily {
     const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
     p.base = kSetup + gpu.move_time(bytes(op), cached);
     p.least = gpu.least_move_time(bytes(op), cached);
-    p.x = {quick_log2(static_cast<double>(e.rows)), quick_log2(static_cast<double>(e.width)), 0, 0};
+    p.x = {quick_log2(real(e.rows)), quick_log2(real(e.width)), 0, 0};
     return p;
   }
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }

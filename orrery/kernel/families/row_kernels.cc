@@ -62,8 +62,8 @@ class RowKernelFamily : public KernelFamily {
     const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
     p.base = kSetup + gpu.move_time(bytes(op), cached);
     p.least = gpu.least_move_time(bytes(op), cached);
-    p.x = {quick_log2(static_cast<double>(std::max<std::int64_t>(e.rows, 1))),
-           quick_log2(static_cast<double>(std::max<std::int64_t>(e.width, 1))), 0, 0};
+    p.x = {quick_log2(real(std::max<std::int64_t>(e.rows, 1))),
+           quick_log2(real(std::max<std::int64_t>(e.width, 1))), 0, 0};
     return p;
   }
 

@@ -95,9 +95,9 @@ class SparseAttentionFamily : public KernelFamily {
     const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : Bytes(0);
     p.base = kSetup + p.compute + gpu.move_time(bytes(op), cached);
     p.least = 0.5 * std::max(p.compute, gpu.least_move_time(bytes(op), cached));
-    p.x = {quick_log2(static_cast<double>(b.batch) * static_cast<double>(b.new_tokens)),
-           quick_log2(static_cast<double>(b.past) + static_cast<double>(b.new_tokens)),
-           quick_log2(b.heads), quick_log2(static_cast<double>(b.batch))};
+    p.x = {quick_log2(real(b.batch) * real(b.new_tokens)),
+           quick_log2(real(b.past) + real(b.new_tokens)), quick_log2(b.heads),
+           quick_log2(real(b.batch))};
     return p;
   }
 

@@ -66,7 +66,7 @@ class StateSpaceFamily : public KernelFamily {
  private:
   template <class Held>
   static Seconds prefill(const LinearAttentionCore& a, const KernelGpu& gpu, const Held& held) {
-    const double length = static_cast<double>(a.new_tokens), batch = static_cast<double>(a.batch);
+    const double length = real(a.new_tokens), batch = real(a.batch);
     const double q = std::min<double>(a.chunk, length);
     const double chunks = ceiling(length / a.chunk), tokens = batch * length;
     const double inner = 1.0 * a.v_heads * a.v_dim, shared = 1.0 * a.k_heads * a.k_dim;

@@ -67,7 +67,7 @@ class WideEpFamily : public KernelFamily {
     p.base = kSetup + p.compute + gpu.move_time(bytes(op), cached);
     // Not every expert that the expectation counts need be hit by a draw: half of the bytes.
     p.least = std::max(p.compute * 0.5, gpu.least_move_time(bytes(op), cached) * 0.5);
-    p.x = {quick_log2(static_cast<double>(m.tokens) * m.top_k / m.experts),
+    p.x = {quick_log2(real(m.tokens) * m.top_k / m.experts),
            quick_log2(std::max(1.0, 1.0 * m.experts / m.ep)), quick_log2(m.hidden), 0};
     return p;
   }

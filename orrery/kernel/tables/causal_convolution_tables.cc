@@ -32,7 +32,7 @@ class CausalConvolutionTables : public KernelTables {
                             ? row.number(row.column("n_groups")) * row.number(row.column("d_state"))
                             : row.number(row.column("k_heads")) * row.number(row.column("k_dim"));
     c.channels = static_cast<std::int64_t>(2 * keys + values);
-    if (is_disturbed(row, static_cast<double>(c.batch * c.new_tokens * c.channels))) return false;
+    if (is_disturbed(row, real(c.batch * c.new_tokens * c.channels))) return false;
     s.op = c;
     s.framework = row.text(row.column("framework"));
     s.kernel_class = class_name(s.op);

@@ -32,7 +32,7 @@ class LinearAttentionTables : public KernelTables {
     a.v_dim = static_cast<int>(row.number(row.column("v_dim")));
     a.conv = static_cast<int>(row.integer(row.column("d_conv")));
     const double channels = 2.0 * a.k_heads * a.k_dim + 1.0 * a.v_heads * a.v_dim;
-    if (is_disturbed(row, static_cast<double>(a.batch * a.new_tokens) * channels)) return false;
+    if (is_disturbed(row, real(a.batch * a.new_tokens) * channels)) return false;
     s.framework = row.text(row.column("framework"));
     s.op = a;
     s.kernel_class = class_name(s.op);

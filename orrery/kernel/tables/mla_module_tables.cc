@@ -37,7 +37,7 @@ class LatentModuleTables : public KernelTables {
     a.decode = row.text(row.column("phase")) == "decode";
     a.batch = row.integer(row.column("batch"));
     a.new_tokens = row.integer(row.column("isl"));
-    a.context = static_cast<double>(a.new_tokens + row.integer(row.column("past")));
+    a.context = real(a.new_tokens + row.integer(row.column("past")));
     a.heads = static_cast<int>(row.integer(row.column("heads")));
     a.dtype = *dtype;
     a.kv_dtype = *kv;

@@ -18,7 +18,7 @@ class QuantiseTables : public KernelTables {
     e.kind = Elementwise::Kind::kQuantise;
     e.rows = row.integer(row.column("m"));
     e.width = row.integer(row.column("k"));
-    const double elements = static_cast<double>(e.rows) * static_cast<double>(e.width);
+    const double elements = real(e.rows) * real(e.width);
     e.read = elements * bytes_per_element(Dtype::kBf16);
     e.written = elements * bytes_per_element(Dtype::kFp8);
     s.op = e;

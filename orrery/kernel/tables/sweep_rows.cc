@@ -57,7 +57,7 @@ std::optional<Op> sweep_op(const CsvReader& row, std::string_view table) {
   } else {
     row.fail(name, fmt::format("no elementwise operation '{}'", op));
   }
-  e.written = static_cast<double>(rows) * static_cast<double>(width) * bytes_per_element(dtype);
+  e.written = real(rows) * real(width) * bytes_per_element(dtype);
   e.read = e.written * reads;
   return table == "elementwise_backward" ? gradient(e) : e;
 }

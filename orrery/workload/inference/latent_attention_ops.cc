@@ -16,7 +16,7 @@ namespace {
 constexpr Part kPart = Part::kAttention;
 
 bool sparse(const LatentAttention& a, const SequenceGroup& g) {
-  return a.sparse_top_k > 0 && g.past + static_cast<double>(g.new_tokens) > a.sparse_top_k;
+  return a.sparse_top_k > 0 && g.past + real(g.new_tokens) > a.sparse_top_k;
 }
 
 // Whether the group's queries run on the latent itself.
@@ -27,11 +27,10 @@ bool absorbed(const LatentAttention& a, const SequenceGroup& g) {
 // Mean keys a query of the group reads.
 double mean_keys(const SequenceGroup& g, std::int64_t window) {
   if (!g.decoding()) {
-    return attended_pairs(g.new_tokens, std::llround(g.past), window, true) /
-           static_cast<double>(g.new_tokens);
+    return attended_pairs(g.new_tokens, std::llround(g.past), window, true) / real(g.new_tokens);
   }
-  const double keys = g.past + 0.5 * static_cast<double>(g.new_tokens + 1);
-  return window > 0 ? std::min(keys, static_cast<double>(window)) : keys;
+  const double keys = g.past + 0.5 * real(g.new_tokens + 1);
+  return window > 0 ? std::min(keys, real(window)) : keys;
 }
 
 // Every rank holds the whole indexer. Its scores are attention without values; the keys are cached
@@ -51,12 +50,12 @@ void add_indexer(OpList& ops, const RankStep& step, const LatentAttention& a,
   double decode_keys = 0, decode_tokens = 0, pairs = 0;
   for (const SequenceGroup& g : step.batch.groups) {
     if (g.sequences == 0) continue;
-    const double tokens = static_cast<double>(g.sequences) * static_cast<double>(g.new_tokens);
+    const double tokens = real(g.sequences) * real(g.new_tokens);
     pairs += tokens * mean_keys(g, 0);
     if (g.decoding()) {
       decoding += g.sequences;
       decode_tokens += tokens;
-      decode_keys += static_cast<double>(g.sequences) * mean_keys(g, 0);
+      decode_keys += real(g.sequences) * mean_keys(g, 0);
     } else {
       ops.add("indexer_prefill", kPart,
               PrefillAttention{.batch = g.sequences,
@@ -73,17 +72,17 @@ void add_indexer(OpList& ops, const RankStep& step, const LatentAttention& a,
   if (decoding > 0) {
     ops.add("indexer_decode", kPart,
             DecodeAttention{.batch = decoding,
-                            .context = decode_keys / static_cast<double>(decoding),
+                            .context = decode_keys / real(decoding),
                             .heads = x.heads,
                             .kv_heads = 1,
                             .head_dim = x.head_dim,
                             .value_dim = 0,
                             .dtype = dtype,
                             .kv_dtype = dtype,
-                            .queries = decode_tokens / static_cast<double>(decoding)});
+                            .queries = decode_tokens / real(decoding)});
   }
   // Picks top_k of the fp32 scores of each token.
-  const double rows = static_cast<double>(step.tokens() - step.batch.padding);
+  const double rows = real(step.tokens() - step.batch.padding);
   ops.add("indexer_topk", kPart,
           Elementwise{Elementwise::Kind::kSoftmax, step.tokens() - step.batch.padding,
                       static_cast<std::int64_t>(std::ceil(pairs / rows)), pairs * Bytes(4),
@@ -110,9 +109,9 @@ void add_inputs(OpList& ops, const RankStep& step, const LatentAttention& a, std
     ops.quantise("q_b_quantise", kPart, step.tokens(), a.q_lora_rank, step.element(), format);
     ops.gemm("q_b_proj", kPart, step.tokens(), q, a.q_lora_rank, format);
   }
-  const double rows = static_cast<double>(step.tokens());
-  const double rotated = static_cast<double>(heads * a.qk_rope_dim);
-  const double cached = static_cast<double>(latent);
+  const double rows = real(step.tokens());
+  const double rotated = real(heads * a.qk_rope_dim);
+  const double cached = real(latent);
   ops.add("rope", kPart,
           Elementwise{Elementwise::Kind::kRotary, step.tokens(), heads * a.qk_rope_dim + latent,
                       rows * (rotated + cached) * step.element(),
@@ -137,7 +136,7 @@ void add_expanded(OpList& ops, const RankStep& step, const LatentAttention& a, s
   double keys = 0;
   for (const SequenceGroup& g : step.batch.groups) {
     if (absorbed(a, g)) continue;
-    keys += static_cast<double>(g.sequences) * (g.past + static_cast<double>(g.new_tokens));
+    keys += real(g.sequences) * (g.past + real(g.new_tokens));
   }
   if (keys == 0) return;
   ops.gemm("kv_b_proj", kPart, std::llround(keys), heads * (a.qk_nope_dim + a.value_dim),
@@ -147,7 +146,7 @@ void add_expanded(OpList& ops, const RankStep& step, const LatentAttention& a, s
     LatentAttentionCore c = core(step, a, heads);
     c.batch = g.sequences;
     c.new_tokens = g.new_tokens;
-    c.context = g.past + static_cast<double>(g.new_tokens);
+    c.context = g.past + real(g.new_tokens);
     ops.add("attn_prefill", kPart, c);
   }
 }
@@ -160,7 +159,7 @@ void add_absorbed(OpList& ops, const RankStep& step, const LatentAttention& a, s
     tokens += g.sequences * g.new_tokens;
     if (!g.decoding() || g.verify) continue;
     decoding += g.sequences;
-    keys += static_cast<double>(g.sequences) * mean_keys(g, a.sparse_top_k);
+    keys += real(g.sequences) * mean_keys(g, a.sparse_top_k);
   }
   if (tokens == 0) return;
   // Only decode steps are padded.
@@ -184,7 +183,7 @@ void add_absorbed(OpList& ops, const RankStep& step, const LatentAttention& a, s
   }
   if (decoding > 0) {
     c.batch = decoding;
-    c.context = keys / static_cast<double>(decoding);
+    c.context = keys / real(decoding);
     ops.add("attn_decode", kPart, c);
   }
   ops.gemm("absorb_v", kPart, rows, a.value_dim, a.kv_lora_rank, step.plain(), heads);

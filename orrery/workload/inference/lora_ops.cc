@@ -38,17 +38,17 @@ void each_product(const Architecture& model, int tp, const LayerSpec& layer, boo
 }  // namespace
 
 void add_lora(OpList& ops, const RankStep& step, const LayerSpec& layer) {
-  const auto adapters = static_cast<double>(step.batch.adapters);
+  const auto adapters = real(step.batch.adapters);
   if (adapters == 0) return;
   const std::int64_t rank = step.batch.lora.rank;
-  const double rows = static_cast<double>(step.tokens());
+  const double rows = real(step.tokens());
   constexpr Bytes kAccumulator{4};
   each_product(step.model, step.tp(), layer, step.batch.lora.mlp, [&](const Adapted& p) {
-    const double inner = static_cast<double>(p.slices * rank);
-    const double in = static_cast<double>(p.in), out = static_cast<double>(p.out);
+    const double inner = real(p.slices * rank);
+    const double in = real(p.in), out = real(p.out);
     const Bytes between = rows * inner * kAccumulator;
     const Bytes a = adapters * inner * in * step.element();
-    const Bytes b = adapters * static_cast<double>(rank) * out * step.element();
+    const Bytes b = adapters * real(rank) * out * step.element();
     const Bytes results = rows * out * step.element();
     ops.add(p.shrink, p.part,
             Elementwise{Elementwise::Kind::kAdd, step.tokens(), p.in,
@@ -66,8 +66,7 @@ AdapterSize adapter_size(const Architecture& model, const ParallelPlan& plan,
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
     const int layers = model.layers.count(static_cast<int>(i));
     each_product(model, plan.tp, model.layers.specs()[i], shape.mlp, [&](const Adapted& p) {
-      elements += 1.0 * layers * shape.rank *
-                  (static_cast<double>(p.slices * p.in) + static_cast<double>(p.out));
+      elements += 1.0 * layers * shape.rank * (real(p.slices * p.in) + real(p.out));
       size.tensors += std::int64_t{2} * layers * p.slices;
     });
   }

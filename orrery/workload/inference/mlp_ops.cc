@@ -45,17 +45,17 @@ void add_exchange(OpList& ops, const RankStep& step, const MoeMlp& m, bool dispa
                   Bytes element) {
   const ParallelPlan& plan = step.plan;
   if (plan.dp == 1) return;
-  const double hidden = static_cast<double>(step.hidden());
+  const double hidden = real(step.hidden());
   const std::string_view name = dispatch ? "moe_dispatch" : "moe_combine";
   if (plan.ep >= plan.dp) {
     // The moe_tp ranks of an expert group need the same tokens: each is sent moe_tp times, by tp
     // ranks.
     const double share = 1.0 * plan.moe_tp() / plan.tp;
-    const double sent = static_cast<double>(step.tokens()) * share * std::min(m.top_k, plan.ep);
+    const double sent = real(step.tokens()) * share * std::min(m.top_k, plan.ep);
     ops.collective(name, Collective::Kind::kAllToAll, Collective::Group::kExpert, plan.ep,
                    sent * hidden * element);
   } else {
-    const Bytes all = static_cast<double>(step.batch.all_tokens) * hidden * element;
+    const Bytes all = real(step.batch.all_tokens) * hidden * element;
     ops.collective(name, dispatch ? Collective::Kind::kAllGather : Collective::Kind::kReduceScatter,
                    Collective::Group::kData, plan.dp, all);
   }

@@ -75,7 +75,7 @@ void add_lm_head(OpList& ops, const RankStep& step) {
   if (!model.lm_head || rows == 0) return;
   const std::int64_t shard = (std::int64_t{model.vocab} + step.tp() - 1) / step.tp();
   ops.gemm("lm_head", Part::kLmHead, rows, shard, step.hidden(), step.precision.lm_head);
-  const double logits = static_cast<double>(rows) * static_cast<double>(shard * step.tp());
+  const double logits = real(rows) * real(shard * step.tp());
   if (step.tp() > 1) {
     ops.collective("logits_all_gather", Collective::Kind::kAllGather, Collective::Group::kTensor,
                    step.tp(), logits * step.element());
@@ -108,10 +108,10 @@ double stage_work(const RankStep& step, int stage) {
     const int count = stack.count(static_cast<int>(i), range.first, range.last);
     const LayerParameters one =
         count_parameters(stack.specs()[i], step.model.hidden, step.model.norm);
-    work += count * static_cast<double>(one.active()) * static_cast<double>(step.tokens());
+    work += count * real(one.active()) * real(step.tokens());
   }
   if (stage == step.plan.pp - 1 && step.model.lm_head) {
-    work += static_cast<double>(step.batch.logits) * step.model.vocab * step.model.hidden;
+    work += real(step.batch.logits) * step.model.vocab * step.model.hidden;
   }
   return work;
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr double kMostTokens = 1e9;
 
 void check(const Batch& batch, std::int64_t padding) {
-  double tokens = static_cast<double>(padding);
+  double tokens = real(padding);
   for (const SequenceGroup& g : batch.groups) {
     if (g.sequences < 0 || g.new_tokens < 1 || !(g.past >= 0)) {
       throw InputError(
@@ -25,7 +25,7 @@ void check(const Batch& batch, std::int64_t padding) {
       throw InputError(
           fmt::format("{} cached tokens a sequence: at most {} are allowed", g.past, kMostTokens));
     }
-    tokens += static_cast<double>(g.sequences) * static_cast<double>(g.new_tokens);
+    tokens += real(g.sequences) * real(g.new_tokens);
   }
   if (padding < 0) throw InputError(fmt::format("padding must not be negative, got {}", padding));
   if (tokens > kMostTokens) {
@@ -84,7 +84,7 @@ void OpList::quantise(std::string_view name, Part part, std::int64_t rows, std::
                       Bytes element, Format format) {
   // The measured products of fp8, fp8_block and nvfp4 quantise their input themselves.
   if (format != Format::kInt8 && format != Format::kMxfp4Fp8 && format != Format::kInt4Fp8) return;
-  const double n = static_cast<double>(rows) * static_cast<double>(width);
+  const double n = real(rows) * real(width);
   add(name, part,
       Elementwise{Elementwise::Kind::kQuantise, rows, width, n * element,
                   n * properties(format).activation},

@@ -67,7 +67,7 @@ void add_chunked_prefill(OpList& ops, const PrefillAttention& op, const Sequence
 double decode_keys(const SequenceGroup& g, const SoftmaxAttention& a) {
   const double chunk = a.window;
   const bool chunked = a.window > 0 && a.window_kind == WindowKind::kChunked;
-  const double own = 0.5 * static_cast<double>(g.new_tokens + 1);
+  const double own = 0.5 * real(g.new_tokens + 1);
   return chunked ? std::fmod(g.past, chunk) + own : g.past + own;
 }
 
@@ -77,18 +77,18 @@ void add_decode(OpList& ops, const RankStep& step, const SoftmaxAttention& a, De
   int groups = 0;
   for (const SequenceGroup& g : step.batch.groups) {
     if (!g.decoding() || g.sequences == 0) continue;
-    const double n = static_cast<double>(g.sequences), k = decode_keys(g, a);
+    const double n = real(g.sequences), k = decode_keys(g, a);
     sequences += g.sequences;
     tokens += g.sequences * g.new_tokens;
     keys += n * k;
-    clipped += n * (op.window > 0 ? std::min(k, static_cast<double>(op.window)) : k);
+    clipped += n * (op.window > 0 ? std::min(k, real(op.window)) : k);
     ++groups;
   }
   if (sequences == 0) return;
   op.batch = sequences;
   // With different contexts the mean is that of the keys read, a window applied to each.
-  op.context = (groups == 1 ? keys : clipped) / static_cast<double>(sequences);
-  op.queries = static_cast<double>(tokens) / static_cast<double>(sequences);
+  op.context = (groups == 1 ? keys : clipped) / real(sequences);
+  op.queries = real(tokens) / real(sequences);
   ops.add("attn_decode", kSoftmaxPart, op);
 }
 
@@ -102,7 +102,7 @@ void add_qk_norm(OpList& ops, const RankStep& step, const SoftmaxAttention& a, c
     ops.elementwise("qk_norm_sum", kSoftmaxPart, Elementwise::Kind::kNorm,
                     {step.tokens(), width, step.element(), 1, 0}, true);
     ops.collective("qk_norm_all_reduce", Collective::Kind::kAllReduce, Collective::Group::kTensor,
-                   step.tp(), static_cast<double>(step.tokens()) * 2 * Bytes(4));
+                   step.tp(), real(step.tokens()) * 2 * Bytes(4));
   }
   ops.elementwise("qk_norm", kSoftmaxPart, Elementwise::Kind::kNorm,
                   {step.tokens(), width, step.element(), 1, 1}, true);
@@ -111,7 +111,7 @@ void add_qk_norm(OpList& ops, const RankStep& step, const SoftmaxAttention& a, c
 // Rotates queries and keys and writes keys and values to the cache; the latter alone without rotary
 // embedding.
 void add_rope(OpList& ops, const RankStep& step, const SoftmaxAttention& a, const RankHeads& r) {
-  const double rows = static_cast<double>(step.tokens());
+  const double rows = real(step.tokens());
   const double q = a.rope ? 1.0 * r.heads * a.head_dim : 0;
   const double kv = 1.0 * r.kv_heads * (a.head_dim + a.value_dim);
   const std::int64_t width = static_cast<std::int64_t>(q + kv);

@@ -25,7 +25,7 @@ struct Chances {
 
 Chances chances(double tokens, double mean, double skew) {
   Chances c;
-  const double step = std::log1p(0.8 * tokens) / static_cast<double>(kNodes);
+  const double step = std::log1p(0.8 * tokens) / real(kNodes);
   const double load_ratio = std::exp(step), weight_ratio = std::exp((1 - skew) * step);
   double load = std::sqrt(load_ratio), weight = 1, weights = 0;
   for (std::size_t i = 0; i < kNodes; ++i, load *= load_ratio, weight *= weight_ratio) {
@@ -64,10 +64,10 @@ double reached(double chance, double tokens) {
 }  // namespace
 
 double expected_active_experts(std::int64_t tokens, int experts, int top_k, double skew) {
-  const double n = static_cast<double>(tokens);
+  const double n = real(tokens);
   if (tokens < 1) return 0;
   if (top_k >= experts) return experts;
-  const double mean = static_cast<double>(top_k) / experts;
+  const double mean = real(top_k) / experts;
   if (skew == 0) return experts * reached(mean, n);
   const Chances c = chances(n, mean, skew);
   double share = 0;
@@ -80,8 +80,8 @@ double expected_active_experts(std::int64_t tokens, int experts, int top_k, doub
 // (ep + 1/4) of it (Blom, "Statistical estimates and transformed beta-variables", 1958).
 double expert_imbalance(std::int64_t tokens, int experts, int top_k, int ep, double skew) {
   if (ep <= 1 || tokens < 1) return 1;
-  const double n = static_cast<double>(tokens), k = std::min(top_k, experts), groups = ep;
-  const double mean = k / experts, here = static_cast<double>(experts) / groups;
+  const double n = real(tokens), k = std::min(top_k, experts), groups = ep;
+  const double mean = k / experts, here = real(experts) / groups;
   double variance = 0;  // of an expert's chance
   if (skew != 0 && top_k < experts) {
     const Chances c = chances(n, mean, skew);

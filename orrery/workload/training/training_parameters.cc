@@ -10,15 +10,15 @@ namespace {
 double adapters(const Architecture& model, const LayerSpec& layer, const TrainingJob& job) {
   double all = 0;
   for (const AdaptedProjection& p : adapted_projections(model, layer, job)) {
-    const double magnitudes = job.tuning == Tuning::kDora ? static_cast<double>(p.out) : 0;
-    all += p.copies * (job.lora_rank * static_cast<double>(p.in + p.out) + magnitudes);
+    const double magnitudes = job.tuning == Tuning::kDora ? real(p.out) : 0;
+    all += p.copies * (job.lora_rank * real(p.in + p.out) + magnitudes);
   }
   return all;
 }
 
 double padded_vocab(const Architecture& model, int tp) {
   const std::int64_t unit = std::int64_t{128} * tp;
-  return static_cast<double>((model.vocab + unit - 1) / unit * unit);
+  return real((model.vocab + unit - 1) / unit * unit);
 }
 
 }  // namespace
@@ -69,10 +69,9 @@ ChunkParameters chunk_parameters(const Architecture& model, const TrainingJob& j
     const int count = model.layers.count(static_cast<int>(i), range.first, range.last);
     if (count == 0) continue;
     const LayerParameters n = count_parameters(spec, model.hidden, model.norm);
-    const double split =
-        static_cast<double>(n.mixer + n.cross_attention + n.mlp + n.shared_experts) / p.tp;
-    const double routed = 1.0 * n.experts * static_cast<double>(n.expert) / (p.ep * p.expert_tp());
-    out.dense += count * (split + static_cast<double>(n.router + n.norms));
+    const double split = real(n.mixer + n.cross_attention + n.mlp + n.shared_experts) / p.tp;
+    const double routed = 1.0 * n.experts * real(n.expert) / (p.ep * p.expert_tp());
+    out.dense += count * (split + real(n.router + n.norms));
     out.experts += count * routed;
     out.products += count * (split + routed);
     if (job.tuning != Tuning::kFull) lora += count * adapters(model, spec, job);
@@ -80,8 +79,8 @@ ChunkParameters chunk_parameters(const Architecture& model, const TrainingJob& j
   const ParameterCounts n = count_parameters(model);
   const double table = padded_vocab(model, p.tp) * model.hidden / p.tp;
   const bool first = chunk == 0, last = chunk == p.pp * p.vp - 1;
-  if (first) out.dense += table + static_cast<double>(n.positions);
-  if (last) out.dense += static_cast<double>(n.final_norms);
+  if (first) out.dense += table + real(n.positions);
+  if (last) out.dense += real(n.final_norms);
   if (last && model.lm_head && !(first && model.tied_embeddings)) out.dense += table;
   if (job.tuning == Tuning::kFull) {
     out.trained_dense = out.dense;
@@ -100,7 +99,7 @@ Bytes gathered_weight(const TrainingJob& job) {
 }
 
 double trained_parameters(const Architecture& model, const TrainingJob& job) {
-  if (job.tuning == Tuning::kFull) return static_cast<double>(count_parameters(model).total());
+  if (job.tuning == Tuning::kFull) return real(count_parameters(model).total());
   double lora = 0;
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i)
     lora += model.layers.count(static_cast<int>(i)) * adapters(model, model.layers.specs()[i], job);

@@ -39,9 +39,9 @@ double model_flops_per_token(const Architecture& model, const TrainingJob& job) 
                  attended_pairs(job.attended(), 0, static_cast<std::int64_t>(window),
                                 model.kind == orrery::Kind::kDecoder);
   }
-  const double weights = static_cast<double>(count_parameters(model).active_without_embedding());
+  const double weights = real(count_parameters(model).active_without_embedding());
   const bool frozen = job.tuning != Tuning::kFull;
-  return (frozen ? 4 : 6) * weights + 3 * attention / static_cast<double>(job.attended());
+  return (frozen ? 4 : 6) * weights + 3 * attention / real(job.attended());
 }
 
 }  // namespace orrery
