@@ -1,0 +1,182 @@
+// Do the texts of the repository keep the house's rules: no path that a clone lacks, folders, files
+// and parameter lists of a size that one can take in, comments that have a subject?
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/house/plan.h"
+#include "tests/house/text_rules.h"
+
+namespace orrery::house {
+namespace {
+
+using ::std::filesystem::path;
+
+const path kRoot = ORRERY_SOURCE_DIR;
+
+// The folder beside the checkout, in pieces: this file must not cite it either.
+const std::string kBeside = std::string("..") + "/shared";
+
+TEST(OutsidePaths, MachinesFoldersAndTheFolderBesideTheCheckout) {
+  const auto faults = outside_paths("see " + kBeside +
+                                    "/x.md\n(/"
+                                    "home/me/x)\ngit a/work/b\n");
+  ASSERT_EQ(faults.size(), 2u);
+  EXPECT_EQ(faults[0].line, 1);
+  EXPECT_EQ(faults[1].line, 2);
+  EXPECT_TRUE(outside_paths("../layers/x.yaml /tmp/x /usr/bin/env https://a.b/home/x").empty());
+}
+
+int parameters(const std::string& source) {
+  const auto faults = long_parameter_lists(source, 0);
+  if (faults.size() != 1) return -static_cast<int>(faults.size());
+  return std::stoi(faults[0].what.substr(faults[0].what.find(' ')));
+}
+
+TEST(ParameterLists, AreCounted) {
+  EXPECT_EQ(parameters("void f(int a, const Gpu& g = {1, 2},\n       std::map<int, int> m);"), 3);
+  EXPECT_EQ(parameters("double f(const A&, B*, double x) {}"), 3);
+  EXPECT_EQ(parameters("auto f = [](int a, /* none */ char b = ',') {};"), 2);
+  EXPECT_EQ(parameters("void f(int a, std::function<void(const int&, int)> g);"), -2);
+  EXPECT_EQ(parameters("f(a, b * c, d & e, x > y, g<int>(h), \"int a, int b\");"), 0);
+  EXPECT_EQ(parameters("// void f(int a)\nR\"(f(int a))\""), 0);
+}
+
+TEST(ParameterLists, LongOnesAreFaultsWithNameAndLine) {
+  const auto faults = long_parameter_lists("int a;\nvoid f(int a,\n  int b);", 1);
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].line, 2);
+  EXPECT_EQ(faults[0].what, "f: 2");
+  EXPECT_TRUE(long_parameter_lists("void f(int a, int b);", 2).empty());
+}
+
+TEST(Comments, FirstLinesOfBlocksNeedASubject) {
+  const auto faults = comments_without_subject(
+      "// Of these a sequence has.\nint a;\n\n  // The blocks\n  // Of one.\n  // What it is.\n");
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].line, 1);
+  EXPECT_TRUE(comments_without_subject("// Whatever\nint a;  // Of one\n").empty());
+}
+
+TEST(Comments, WidthIsCountedInCharacters) {
+  EXPECT_EQ(wide_comments("  // 0123456\n", 10).size(), 1u);
+  EXPECT_TRUE(wide_comments("// µµµµµµµ\nint no_comment;", 10).empty());
+}
+
+// The files (by name, so that they may move) and folders that are let through, though they break
+// the rule. The list only shrinks.
+std::set<std::string> known_offenders(const std::string& rule) {
+  std::set<std::string> paths;
+  std::istringstream lines{read_text(kRoot / "tests/house/known_offenders.txt")};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(rule + " ")) paths.insert(line.substr(rule.size() + 1));
+  }
+  return paths;
+}
+
+// Every file that git tracks; empty where the tree is not a git checkout.
+std::vector<std::string> tracked_files() {
+  const std::string command =
+      fmt::format("git -c safe.directory='*' -C '{}' ls-files 2>/dev/null", kRoot.string());
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::vector<std::string> files;
+  std::array<char, 4096> line;
+  while (pipe && std::fgets(line.data(), line.size(), pipe.get()) != nullptr) {
+    const std::string name(line.data());
+    files.push_back(name.substr(0, name.size() - 1));
+  }
+  return files;
+}
+
+// Sources of the whole tree, with the generated ones left out.
+std::vector<std::string> all_sources() {
+  std::vector<std::string> files;
+  for (const char* folder : {"orrery", "apps", "bindings", "tests", "bench", "fuzz"}) {
+    const auto below = sources_below(kRoot, folder);
+    files.insert(files.end(), below.begin(), below.end());
+  }
+  return files;
+}
+
+using Rule = std::function<std::vector<Fault>(const std::string& text)>;
+
+void expect_kept(const std::string& rule, const std::vector<std::string>& files,
+                 const Rule& faults) {
+  const auto known = known_offenders(rule);
+  for (const auto& file : files) {
+    if (known.contains(path(file).filename())) continue;
+    for (const auto& fault : faults(read_text(kRoot / file))) {
+      ADD_FAILURE() << file << ':' << fault.line << ": " << rule << ": " << fault.what;
+    }
+  }
+}
+
+// The folder of measured tables beside a checkout has one place that names it; all else takes it
+// from there. Other paths out of the repository have no place at all.
+TEST(Tree, CitesNothingOutsideTheRepository) {
+  const auto files = tracked_files();
+  if (files.empty()) GTEST_SKIP() << "not a git checkout";
+  const auto known = known_offenders("outside-path");
+  std::vector<std::string> beside;
+  for (const auto& file : files) {
+    if (known.contains(path(file).filename()) || !std::filesystem::is_regular_file(kRoot / file))
+      continue;
+    const std::string text = read_text(kRoot / file);
+    if (text.find('\0') != std::string::npos) continue;  // no text
+    for (const auto& fault : outside_paths(text)) {
+      const auto place = fmt::format("{}:{}: {}", file, fault.line, fault.what);
+      if (fault.what == kBeside) {
+        beside.push_back(place);
+      } else {
+        ADD_FAILURE() << place;
+      }
+    }
+  }
+  EXPECT_LE(beside.size(), 1u) << fmt::format("{}", fmt::join(beside, "\n"));
+}
+
+TEST(Tree, FoldersHoldAtMostThirtySources) {
+  const auto known = known_offenders("full-folder");
+  std::map<std::string, int> count;
+  for (const auto& file : all_sources()) ++count[path(file).parent_path().generic_string()];
+  for (const auto& [folder, files] : count) {
+    EXPECT_TRUE(files <= 30 || known.contains(folder)) << folder << ": " << files;
+  }
+}
+
+TEST(Tree, SourcesHaveAtMost450Lines) {
+  expect_kept("long-file", all_sources(), [](const std::string& text) {
+    const auto lines = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+    return lines > 450 ? std::vector<Fault>{{lines, "lines"}} : std::vector<Fault>{};
+  });
+}
+
+TEST(Tree, FunctionsTakeAtMostSevenParameters) {
+  expect_kept("many-parameters", all_sources(),
+              [](const std::string& text) { return long_parameter_lists(text, 7); });
+}
+
+TEST(Tree, HeaderCommentsHaveASubject) {
+  auto headers = all_sources();
+  std::erase_if(headers, [](const std::string& file) { return !file.ends_with(".h"); });
+  expect_kept("no-subject", headers, comments_without_subject);
+}
+
+TEST(Tree, CommentsAreAtMost100ColumnsWide) {
+  expect_kept("wide-comment", all_sources(),
+              [](const std::string& text) { return wide_comments(text, 100); });
+}
+
+}  // namespace
+}  // namespace orrery::house
