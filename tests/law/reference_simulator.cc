@@ -1,61 +1,13 @@
 #include "tests/law/reference_simulator.h"
 
 #include <algorithm>
-#include <list>
 #include <optional>
 #include <stdexcept>
 
+#include "tests/law/reference_memory.h"
+
 namespace orrery::serving_run {
 namespace {
-
-using Names = std::vector<std::uint64_t>;
-
-// The memory: blocks with the names of the tokens up to their end, and a list of free ones.
-class Memory {
- public:
-  explicit Memory(std::int64_t blocks) : blocks_(static_cast<std::size_t>(blocks)) {
-    for (std::size_t b = 0; b < blocks_.size(); ++b) free_.push_back(b);
-  }
-  std::int64_t size() const { return static_cast<std::int64_t>(blocks_.size()); }
-  std::int64_t free() const { return static_cast<std::int64_t>(free_.size()); }
-  std::size_t take() {
-    const std::size_t b = free_.front();
-    free_.pop_front();
-    blocks_[b] = Block{1, std::nullopt, 0};
-    return b;
-  }
-  void give_back(std::size_t b) {
-    if (--blocks_[b].users == 0) free_.push_back(b);
-  }
-  void use(std::size_t b) {
-    if (blocks_[b].users++ == 0) free_.remove(b);
-  }
-  bool used(std::size_t b) const { return blocks_[b].users > 0; }
-  void name(std::size_t b, const Names& names) {
-    if (blocks_[b].names) return;
-    blocks_[b].names = names;
-    blocks_[b].named_at = ++clock_;
-  }
-  // Of blocks with these names the one that got them first.
-  std::optional<std::size_t> find(const Names& names) const {
-    std::optional<std::size_t> best;
-    for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      if (blocks_[b].names == names && (!best || blocks_[b].named_at < blocks_[*best].named_at))
-        best = b;
-    }
-    return best;
-  }
-
- private:
-  struct Block {
-    int users = 0;
-    std::optional<Names> names;
-    int named_at = 0;
-  };
-  std::vector<Block> blocks_;
-  std::list<std::size_t> free_;
-  int clock_ = 0;
-};
 
 struct Job {
   std::uint32_t id = 0;
@@ -475,7 +427,7 @@ class Reference {
 
   const Case& case_;
   const SchedulerLimits& limits_;
-  Memory memory_;
+  ReferenceMemory memory_;
   std::vector<Job> jobs_;
   std::vector<Job*> waiting_, running_;
   std::list<Step> under_way_;

@@ -1,0 +1,111 @@
+#include "orrery/memory/saved_activations.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/memory/training_fixture.h"
+
+namespace orrery {
+namespace {
+
+using namespace training_fixture;
+
+// Table 2 of Korthikanti et al. 2022: s b h (10 + 24/t + 5 a s/(h t)) with tensor parallelism, all
+// of it divided by t with sequence parallelism too, the quadratic term dropped by selective and
+// 2 s b h kept by full recomputation. Their 22B model: 48 layers, h 6144, a 64, s 2048, b 4, t 8.
+TEST(SavedActivations, KorthikantisTable) {
+  const Architecture m = gpt(48, 6144, 64);
+  const double s = 2048, b = 4, h = 6144, a = 64, t = 8;
+  TrainingJob job = classic(8);
+  job.micro_batch = job.global_batch = 4;
+  EXPECT_DOUBLE_EQ(layer_bytes(m, job), s * b * h * (10 + 24 / t + 5 * a * s / (h * t)));
+  job.plan.sequence_parallel = true;
+  EXPECT_DOUBLE_EQ(layer_bytes(m, job), s * b * h / t * (34 + 5 * a * s / h));
+
+  const double head = 2 * s * b * h / t * 2;  // final norm and LM head: their section 4.3
+  job.recompute = Recompute::kSelective;
+  EXPECT_DOUBLE_EQ(chunk_activations(m, job, {}, 0).value(), 48 * s * b * h / t * 34 + head);
+  job.recompute = Recompute::kFull;
+  EXPECT_DOUBLE_EQ(chunk_activations(m, job, {}, 0).value(), 48 * 2 * s * b * h / t + head);
+  job.recompute_layers = 12;
+  EXPECT_DOUBLE_EQ(chunk_activations(m, job, {}, 0).value(),
+                   s * b * h / t * (12 * 2 + 36 * (34 + 5 * a * s / h)) + head);
+}
+
+// Figure 1 of the same paper: the 530B model (105 layers, h 20480, a 128, b 1, t 8, p 35) with
+// tensor parallelism alone stores s b h L (10 + 24/t + 5 a s/(h t)) on the first stage of 1F1B,
+// whatever p is.
+TEST(SavedActivations, FirstStageHoldsAsMuchAsTheWholeModelWould) {
+  const Architecture m = gpt(105, 20480, 128);
+  TrainingJob job = classic(8);
+  job.plan.pp = 35;
+  job.global_batch = 280;
+  const double layer = 2048.0 * 20480 * (10 + 3 + 5 * 128 * 2048.0 / (20480 * 8));
+  const StageLoad first = classic_load(job, 0);
+  EXPECT_EQ(first.in_flight, 35);
+  EXPECT_NEAR(first.in_flight * chunk_activations(m, job, {}, 0).value() / (105 * layer), 1, 1e-12);
+}
+
+// Llama-3-8B by hand: 4096 wide, 32 heads of 128, 8 key-value heads, 14336 wide MLP, flash.
+TEST(SavedActivations, GroupedQueriesAndGatedMlp) {
+  const Architecture m = load_model("llama-3-8b");
+  TrainingJob job;
+  job.seq = 8192;
+  const double tokens = 8192, lse = 4 * 32;
+  // Two norms, two inputs, q, k and v, output; gate and up, their product.
+  const double fused = 2 * (4 * 4096 + 4096 + 2048 + 4096 + 3 * 14336) + lse;
+  EXPECT_DOUBLE_EQ(layer_bytes(m, job), tokens * fused);
+  // PyTorch's eager layers: fp32 inputs of norms beside the normed rows, 32 key and value heads,
+  // the activated gate.
+  TrainingMemoryConstants eager;
+  eager.fused = false;
+  eager.expanded_kv = true;
+  const double more = 2 * 4 * 4096 + 2 * (8192 - 2048) + 2 * 14336;
+  EXPECT_DOUBLE_EQ(layer_activations(m, m.layers.specs()[0], job, eager).saved.value(),
+                   tokens * (fused + more));
+  // fp8: operands in one byte; attention's output is kept in both.
+  job.precision.compute = Dtype::kFp8;
+  EXPECT_DOUBLE_EQ(layer_bytes(m, job), tokens * (fused - 2 * 4096 + 4096 - 14336));
+}
+
+TEST(SavedActivations, FrozenWeightsNeedFewerInputs) {
+  const Architecture m = load_model("llama-2-7b");
+  TrainingJob job;
+  job.tuning = Tuning::kLora;
+  job.lora_targets = {"q", "v"};
+  // Norm inputs, the input of q and v, q, k, v and the output, gate and up; lse.
+  EXPECT_DOUBLE_EQ(layer_bytes(m, job), 2048 * (2 * (7 * 4096 + 2 * 11008.0) + 4 * 32));
+  job.lora_targets = {"q", "v", "down"};
+  EXPECT_DOUBLE_EQ(layer_bytes(m, job), 2048 * (2 * (7 * 4096 + 3 * 11008.0) + 4 * 32));
+}
+
+// Mixtral 8x7B, 8 ways expert parallel: each rank's 2 * T routed rows, balanced.
+TEST(SavedActivations, RoutedRows) {
+  const Architecture m = load_model("mixtral-8x7b");
+  TrainingJob job;
+  job.plan.dp = job.plan.ep = 8;
+  job.global_batch = 8;
+  const double attention = 2 * (2 * 4096 + 4096 + 4096 + 2048 + 4096) + 4 * 32;
+  const double moe = 2 * 4096 + 8 * 8 + 2 * 2 * (2 * 4096 + 3 * 14336);
+  EXPECT_DOUBLE_EQ(layer_bytes(m, job), 2048 * (attention + moe));
+  const double balanced = layer_bytes(m, job);
+  job.expert_skew = 1;
+  EXPECT_GT(layer_bytes(m, job), 1.2 * balanced);
+  job.capacity_factor = 1;
+  EXPECT_DOUBLE_EQ(layer_bytes(m, job), balanced);
+  // Experts of tensor-parallel ranks: the same rows, each of a part of the width.
+  job = {};
+  job.plan.tp = 2;
+  job.plan.sequence_parallel = true;
+  EXPECT_LT(layer_bytes(m, job), 0.75 * balanced);
+}
+
+TEST(SavedActivations, ContextParallelDividesTokens) {
+  const Architecture m = load_model("llama-3-8b");
+  TrainingJob one, four;
+  one.seq = four.seq = 32768;
+  four.plan.cp = 4;
+  EXPECT_DOUBLE_EQ(layer_bytes(m, one), 4 * layer_bytes(m, four));
+}
+
+}  // namespace
+}  // namespace orrery
