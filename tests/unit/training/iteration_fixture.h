@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "orrery/model/catalog.h"
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/training/iteration/iteration.h"
 
 namespace orrery::iteration_fixture {

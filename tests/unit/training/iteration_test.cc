@@ -1,6 +1,5 @@
 // Iterations under the priors against published runs, and what each option must do.
 #include "orrery/training/iteration/iteration.h"
-#include "orrery/network/collectives/make_network.h"
 
 #include <gtest/gtest.h>
 
