@@ -1,7 +1,9 @@
 // orrery fit: parameters from measured tables, written as text below a catalog directory.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "apps/cli/output/output.h"
@@ -25,13 +27,6 @@ struct FitOptions {
   std::string area, data, family, out = "catalog", date;
   std::string gpu, from, framework;  // of points
 };
-
-// The sub-folder of the measured tables that an area is fitted on; of `network` all of them.
-std::string tables_of(const std::string& area) {
-  if (area == "network") return "";
-  if (area == "engines" || area == "services") return "inference";
-  return area == "training-memory" ? "training" : area;
-}
 
 void write_below(const std::string& out, const std::string& path, const std::string& text) {
   const std::filesystem::path file = std::filesystem::path(out) / path;
@@ -142,20 +137,84 @@ void fit_network_constants(const FitOptions& o, const Bundle& bundle) {
   fmt::print("{} files written below {}\n", fit.files.size(), o.out);
 }
 
+void fit_layer_times(const FitOptions& o, const Bundle& bundle) {
+  const auto files = fit_layers(o.data, o.date, bundle);
+  for (const auto& [path, text] : files) write_below(o.out, path, text);
+  fmt::print("{} files written below {}\n", files.size(), o.out);
+}
+
+void fit_training_memory_constants(const FitOptions& o, const Bundle& bundle) {
+  const std::string text = fit_training_memory(o.data, o.date, bundle);
+  write_below(o.out, "training/memory-fitted.yaml", text);
+  fmt::print("{}", text);
+}
+
+struct FitArea {
+  const char* name;
+  // The folder of its tables below the measured tables ("." for all); empty: --gpu and --from.
+  const char* data;
+  bool dated;  // its recipe states --date
+  void (*fit)(const FitOptions&, const Bundle&);
+};
+constexpr std::array kFitAreas = {
+    FitArea{"kernels", "kernels", true, fit_kernel_surfaces},
+    FitArea{"network", ".", false, fit_network_constants},
+    FitArea{"engines", "inference", true, fit_engine_constants},
+    FitArea{"services", "inference", true, fit_service_constants},
+    FitArea{"layers", "layers", true, fit_layer_times},
+    FitArea{"training", "training", true, fit_training_constants},
+    FitArea{"training-memory", "training", true, fit_training_memory_constants},
+    FitArea{"points", "", false, fit_points},
+};
+
+std::vector<std::string> fit_area_names() {
+  std::vector<std::string> names;
+  for (const FitArea& area : kFitAreas) names.push_back(area.name);
+  return names;
+}
+
+// "a, b or c".
+std::string fit_area_list() {
+  auto names = fit_area_names();
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
+// "DIR (a, b), DIR (c)": the folder of tables that each area needs.
+std::string fit_area_folders() {
+  std::vector<std::string> folders;
+  for (const FitArea& area : kFitAreas) {
+    if (!*area.data) continue;
+    const std::string folder = fmt::format("{} (", area.data);
+    if (!folders.empty() && folders.back().starts_with(folder)) {
+      folders.back() += fmt::format(", {}", area.name);
+    } else {
+      folders.push_back(folder + area.name);
+    }
+  }
+  return fmt::format("{})", fmt::join(folders, "), "));
+}
+
+const FitArea& fit_area(const std::string& name) {
+  const auto found = std::find_if(kFitAreas.begin(), kFitAreas.end(),
+                                  [&](const FitArea& area) { return area.name == name; });
+  if (found != kFitAreas.end()) return *found;
+  throw InputError(fmt::format("fit: expected {}, got '{}'{}", fit_area_list(), name,
+                               did_you_mean(name, fit_area_names())));
+}
+
 }  // namespace
 
 void add_fit(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "fit", "makes fitted parameters of catalog/ again from measured tables");
   auto o = std::make_shared<FitOptions>();
-  app->add_option("AREA", o->area,
-                  "kernels, network, engines, services, layers, training, training-memory, or "
-                  "points (also without AREA: "
-                  "--gpu and --from)");
+  app->add_option("AREA", o->area, fit_area_list() + " (points is implied by --gpu and --from)");
   app->add_option(
          "--data", o->data,
-         "folder of the measured tables [kernels, inference, layers or training below ORRERY_DATA, "
-         "by AREA; network: all of it; see docs/data.md]")
+         fmt::format("folder of the measured tables [below ORRERY_DATA: {}; see docs/data.md]",
+                     fit_area_folders()))
       ->type_name("DIR");
   app->add_option("--family", o->family, "only this kernel family")->type_name("NAME");
   app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD); kernels and engines")
@@ -175,43 +234,18 @@ void add_fit(CLI::App& program, Context& context) {
       "  orrery fit points --gpu mi300x --from gemm-points.csv --out my-facts\n"
       "  orrery fit training --date 2026-11-22 --out my-facts");
   app->callback([o, &context] {
-    const std::vector<std::string> areas = {"kernels", "network",  "engines",         "services",
-                                            "layers",  "training", "training-memory", "points"};
-    if (o->area == "points" || (o->area.empty() && !o->from.empty()))
-      return fit_points(*o, context.bundle());
-    if (o->area.empty())
-      throw InputError(
-          "fit: expected kernels, network, engines, services, layers, training, training-memory or "
-          "points, "
-          "or "
-          "--gpu and --from");
-    if (std::find(areas.begin(), areas.end(), o->area) == areas.end()) {
-      throw InputError(
-          fmt::format("fit: expected kernels, network, engines, services, layers, training, "
-                      "training-memory or points, "
-                      "got '{}'{}",
-                      o->area, did_you_mean(o->area, areas)));
-    }
-    if (o->area != "network" && o->date.empty())
+    if (o->area.empty() && o->from.empty())
+      throw InputError(fmt::format("fit: expected {}, or --gpu and --from", fit_area_list()));
+    const FitArea& area = fit_area(o->area.empty() ? "points" : o->area);
+    if (area.dated && o->date.empty())
       throw InputError("fit: --date is missing; it is written into the recipe");
-    if (o->data.empty()) o->data = measured_tables(tables_of(o->area));
-    if (!std::filesystem::is_directory(o->data))
-      throw InputError(fmt::format("{}: no such directory", o->data));
-    if (o->area == "network") return fit_network_constants(*o, context.bundle());
-    if (o->area == "kernels") return fit_kernel_surfaces(*o, context.bundle());
-    if (o->area == "layers") {
-      const auto files = fit_layers(o->data, o->date, context.bundle());
-      for (const auto& [path, text] : files) write_below(o->out, path, text);
-      return fmt::print("{} files written below {}\n", files.size(), o->out);
+    if (*area.data) {
+      if (o->data.empty())
+        o->data = measured_tables(std::string_view(area.data) == "." ? "" : area.data);
+      if (!std::filesystem::is_directory(o->data))
+        throw InputError(fmt::format("{}: no such directory", o->data));
     }
-    if (o->area == "training") return fit_training_constants(*o, context.bundle());
-    if (o->area == "training-memory") {
-      const std::string text = fit_training_memory(o->data, o->date, context.bundle());
-      write_below(o->out, "training/memory-fitted.yaml", text);
-      return fmt::print("{}", text);
-    }
-    if (o->area == "services") return fit_service_constants(*o, context.bundle());
-    fit_engine_constants(*o, context.bundle());
+    area.fit(*o, context.bundle());
   });
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "orrery/base/fit.h"
 #include "orrery/base/random.h"
 
 namespace orrery {
@@ -44,7 +45,7 @@ BoostedTrees::BoostedTrees(const std::vector<std::vector<double>>& features,
   for (int round = 0; round < settings.rounds; ++round) {
     for (std::size_t i = 0; i < pull.size(); ++i) {
       drawn[i] = draw.uniform() < settings.share ? weight[i] : 0;
-      pull[i] = drawn[i] * std::clamp(target[i] - fitted[i], -settings.huber, settings.huber);
+      pull[i] = drawn[i] * huber_pull(target[i] - fitted[i], settings.huber);
     }
     trees_.push_back(grow(bins, pull, drawn, settings));
     for (std::size_t i = 0; i < fitted.size(); ++i) fitted[i] += value(trees_.back(), bins, i);

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "orrery/base/fit.h"
 #include "orrery/kernel/fit/boosted_trees.h"
 
 namespace orrery {
@@ -64,9 +65,8 @@ struct Fitting {
                 values[static_cast<Eigen::Index>(of_rows[i].cell.index[c])];
         const double v =
             std::max(floor + of[i]->base * std::exp(at + offset[i]), of[i]->least) / of[i]->time;
-        const double error = round == 0 ? 0 : std::abs(std::log(v));
-        of_rows[i].weight =
-            explained * explained * (error > solving.huber ? solving.huber / error : 1);
+        const double error = round == 0 ? 0 : std::log(v);
+        of_rows[i].weight = explained * explained * huber_weight(error, solving.huber);
       }
       values = grid.solve(of_rows, prior, values);
     }

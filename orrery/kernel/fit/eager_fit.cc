@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "orrery/base/error.h"
-#include "orrery/base/random.h"
+#include "orrery/base/fit.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/families/families.h"
 #include "orrery/kernel/fit/class_fit.h"
@@ -174,7 +174,7 @@ void fit_eager(const std::filesystem::path& dir, const std::string& only, const 
           ++c.impossible;
           continue;
         }
-        const bool left_out = hash_text(describe(t.op)) % 10 == 0;
+        const bool left_out = leave_out_by_hash(describe(t.op), 10);
         c.points.push_back({p, p.base.value(), p.least.value(), kernel.value(), left_out});
       }
     }

@@ -10,8 +10,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/estimate.h"
+#include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
-#include "orrery/base/random.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/families/families.h"
 #include "orrery/kernel/surface/surface.h"
@@ -98,7 +98,7 @@ PointsByGpu read_layers(const std::filesystem::path& path, const Bundle& bundle,
         op_of(csv.text(layer), !vidur, *model, csv.integer(tp), csv.integer(count));
     if (!op) continue;
     const KernelPoint p = elementwise_family().point(*op, *gpu, true);
-    const bool left_out = vidur || hash_text(csv.text(count)) % 3 == 0;
+    const bool left_out = vidur || leave_out_by_hash(csv.text(count), 3);
     out[{std::string(csv.text(source)), gpu->id}].push_back(
         {p.base.value(), p.least.value(), csv.number(time) * 1e-6, p.x[0], left_out});
   }
@@ -128,7 +128,7 @@ void read_quantisation(const std::filesystem::path& path, const Bundle& bundle, 
     if (p.x[0] > 0 || csv.number(time) <= 0) continue;
     out[{std::string(csv.text(framework)), gpus.at(name).id}].push_back(
         {p.base.value(), p.least.value(), csv.number(time) * 1e-6, 0,
-         hash_text(describe(e)) % 3 == 0});
+         leave_out_by_hash(describe(e), 3)});
   }
 }
 

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
-#include <nlopt.hpp>
 #include <set>
 #include <tuple>
 
 #include "orrery/base/estimate.h"
+#include "orrery/base/fit.h"
 
 namespace orrery {
 namespace {
@@ -68,33 +67,20 @@ LibraryCurve fit_rows(const Rows& rows, const LibraryCurve& most) {
   const auto curve_of = [&](const std::vector<double>& x) {
     return curve_at({from[0] + x[0], from[1] + x[1], from[2] + x[2]});
   };
-  const std::function<double(const std::vector<double>&)> loss = [&](const std::vector<double>& x) {
+  const Loss loss = [&](const std::vector<double>& x) {
     const LibraryCurve curve = curve_of(x);
     double sum = 0;
     for (const MeasuredAcross* row : rows) {
-      const double r = std::abs(residual(curve, *row));
-      sum += (r < kHuber ? r * r : kHuber * (2 * r - kHuber)) / sizes[row->group];
+      sum += huber(residual(curve, *row), kHuber) / sizes[row->group];
     }
     sum /= static_cast<double>(sizes.size());
     for (std::size_t i = 0; i < kPrior.size(); ++i)
       sum += kPrior[i] * x[i] * x[i] / static_cast<double>(sizes.size());
     return sum;
   };
-  nlopt::opt search(nlopt::LN_SBPLX, 3);
   const double start = sees_start(most, rows) ? 3 : 0;
-  search.set_lower_bounds(std::vector<double>{-start, -0.4, -3});
-  search.set_upper_bounds(std::vector<double>{start, 0.4, 2.5});
-  search.set_initial_step(0.25);
-  search.set_maxeval(kEvaluations);
-  search.set_min_objective(
-      [](const std::vector<double>& x, std::vector<double>&, void* f) {
-        return (*static_cast<std::function<double(const std::vector<double>&)>*>(f))(x);
-      },
-      const_cast<void*>(static_cast<const void*>(&loss)));
-  std::vector<double> x(3, 0.0);
-  double least = 0;
-  search.optimize(x, least);
-  return curve_of(x);
+  return curve_of(minimise(loss, {0, 0, 0}, {{-start, -0.4, -3}, {start, 0.4, 2.5}},
+                           {.step = 0.25, .evaluations = kEvaluations}));
 }
 
 // The densest half of some numbers: mean and standard deviation.

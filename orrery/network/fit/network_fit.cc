@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <nlopt.hpp>
 #include <set>
 #include <vector>
 
 #include "orrery/base/estimate.h"
+#include "orrery/base/fit.h"
 #include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/collectives/network_constants.h"
 #include "orrery/network/fit/across_fit.h"
@@ -97,32 +97,19 @@ class CurveSpace {
 
 using Predict = std::function<Seconds(const MeasuredRow&)>;
 
-void minimise(const CurveSpace& space, const std::vector<const MeasuredRow*>& rows,
-              const Predict& predict) {
-  const std::function<double(const std::vector<double>&)> loss = [&](const std::vector<double>& x) {
+void fit_curves(const CurveSpace& space, const std::vector<const MeasuredRow*>& rows,
+                const Predict& predict) {
+  const Loss loss = [&](const std::vector<double>& x) {
     space.set(x);
     double sum = 0;
     for (const MeasuredRow* row : rows) {
-      const double r = std::abs(std::log(predict(*row) / row->time));
-      sum += r < kNodeHuber ? r * r : kNodeHuber * (2 * r - kNodeHuber);
+      sum += huber(std::log(predict(*row) / row->time), kNodeHuber);
     }
     return sum / static_cast<double>(rows.size()) + space.falls(rows.front()->kind);
   };
   const auto n = space.dimensions();
-  nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(n));
-  search.set_lower_bounds(std::vector<double>(n, -1.5));
-  search.set_upper_bounds(std::vector<double>(n, 1.5));
-  search.set_initial_step(0.25);
-  search.set_maxeval(kNodeEvaluations);
-  search.set_min_objective(
-      [](const std::vector<double>& x, std::vector<double>&, void* f) {
-        return (*static_cast<std::function<double(const std::vector<double>&)>*>(f))(x);
-      },
-      const_cast<void*>(static_cast<const void*>(&loss)));
-  std::vector<double> x(n, 0.0);
-  double least = 0;
-  search.optimize(x, least);
-  space.set(x);
+  space.set(minimise(loss, std::vector<double>(n, 0.0), equal_bounds(n, -1.5, 1.5),
+                     {.step = 0.25, .evaluations = kNodeEvaluations}));
 }
 
 // Fits the curves from `first` on, and writes their rows and error on sizes left out.
@@ -140,13 +127,13 @@ void fit(std::vector<FittedCurve>& curves, std::size_t first, const CurveSpace& 
     for (const MeasuredRow* row : rows) {
       if (fold(*row) != out) kept.push_back(row);
     }
-    minimise(space, kept, predict);
+    fit_curves(space, kept, predict);
     for (const MeasuredRow* row : rows) {
       if (fold(*row) == out)
         residuals[size_class(row->bytes)].push_back(std::abs(std::log(predict(*row) / row->time)));
     }
   }
-  minimise(space, rows, predict);
+  fit_curves(space, rows, predict);
   std::vector<double> all;
   for (const auto& r : residuals) all.insert(all.end(), r.begin(), r.end());
   constexpr std::size_t kEnough = 6;

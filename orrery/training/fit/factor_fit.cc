@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/base/fit.h"
+
 namespace orrery {
 namespace {
 
@@ -39,7 +41,7 @@ TrainingConstants constants_at(const Problem& p, const MeasuredIteration& item) 
 
 double loss_of(double error) {
   const double a = std::abs(error);
-  if (a > kOutlier) return kOutlier * (1 + std::log(a / kOutlier));
+  if (a > kOutlier) return log_tailed(error, kOutlier);
   return a < kSmooth ? a * a / (2 * kSmooth) : a - kSmooth / 2;
 }
 

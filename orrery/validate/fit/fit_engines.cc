@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlopt.hpp>
 
 #include "orrery/base/estimate.h"
+#include "orrery/base/fields.h"
+#include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/validate/report/report.h"
@@ -41,20 +42,15 @@ constexpr Constant kKernelGap{"execution.kernel_gap", "us", 1e-6, 0.05, 100, 3};
 constexpr Constant kOlderHost{"execution.older_host_factor", "", 1, 0.7, 3};
 constexpr Constant kCollective{"execution.collective_latency", "us", 1e-6, 0.01, 100, 1};
 
-double value_of(const EngineProfile& e, const Constant& c) {
-  const std::map<std::string, double> values = {
-      {kMemoryFactor.key, e.kernels.memory_factor},
-      {kComputeFactor.key, e.kernels.compute_factor},
-      {kPrefillAttention.key, e.kernels.prefill_attention_factor},
-      {kUnitBandwidth.key, e.kernels.unit_bandwidth.value()},
-      {kHostPerStep.key, e.execution.host_per_step.value()},
-      {kHostPerSequence.key, e.execution.host_per_sequence.value()},
-      {kHostPerLayer.key, e.execution.host_per_layer.value()},
-      {kKernelGap.key, e.execution.kernel_gap.value()},
-      {kOlderHost.key, e.execution.older_host_factor},
-      {kCollective.key, e.execution.collective_latency.value()}};
-  const double value = values.at(c.key) / c.scale;
-  return value > 0 ? std::clamp(value, c.least, c.most) : c.usual;
+// The constant's value in its unit, read from the profile under the constant's own key.
+double value_of(EngineProfile profile, const Constant& c) {
+  Fields fields;
+  declare(fields, profile);
+  const auto json = fields.find(c.key)->json();
+  const double value =
+      json.is_string() ? *parse_quantity(fields.find(c.key)->dimension(), json.get<std::string>())
+                       : json.get<double>();
+  return value > 0 ? std::clamp(value / c.scale, c.least, c.most) : c.usual;
 }
 
 std::string text_of(const Constant& c, double v) {
@@ -118,8 +114,7 @@ class EngineFit {
   double loss(const std::vector<double>& x) {
     double sum = 0, n = 0;
     for (const Error& e : errors(x)) {
-      const double a = std::abs(e.log);
-      sum += e.weight * (a < kHuber ? a : kHuber * (1 + std::log(a / kHuber)));
+      sum += e.weight * log_tailed(e.log, kHuber);
       n += e.weight;
     }
     double pull = 0;
@@ -204,23 +199,14 @@ std::vector<FittedEngine> fit_engines(const std::filesystem::path& dir, const st
     EngineFit fit(runner, std::move(engine_rows), load_engine(engine, bundle, false));
     const std::vector<double> start = fit.start();
     result.error_before = median_percent(fit.errors(start));
-    nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(start.size()));
-    std::vector<double> lower, upper;
+    Bounds bounds;
     for (const Constant& c : fit.constants()) {
-      lower.push_back(std::log(c.least));
-      upper.push_back(std::log(c.most));
+      bounds.lower.push_back(std::log(c.least));
+      bounds.upper.push_back(std::log(c.most));
     }
-    search.set_lower_bounds(lower);
-    search.set_upper_bounds(upper);
-    search.set_initial_step(0.5);
-    search.set_maxeval(kMostEvaluations);
-    search.set_ftol_rel(1e-4);
-    search.set_min_objective([](const std::vector<double>& x, std::vector<double>&,
-                                void* data) { return static_cast<EngineFit*>(data)->loss(x); },
-                             &fit);
-    std::vector<double> x = start;
-    double best = 0;
-    search.optimize(x, best);
+    const std::vector<double> x =
+        minimise([&](const std::vector<double>& at) { return fit.loss(at); }, start, bounds,
+                 {.step = 0.5, .evaluations = kMostEvaluations, .relative_tolerance = 1e-4});
     const std::vector<EngineFit::Error> errors = fit.errors(x);
     result.error_after = median_percent(errors);
     result.yaml =

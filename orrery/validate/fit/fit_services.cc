@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "orrery/base/estimate.h"
+#include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/validate/report/report.h"
@@ -143,8 +144,8 @@ class ServiceFit {
       const Errors e = errors(r, x);
       for (std::size_t i = 0; i < 2; ++i) {
         if (!e[i]) continue;
-        const double a = std::abs(*e[i]), w = r.weight * (i == 1 ? kTtftWeight : 1);
-        sum += w * (a < kServiceHuber ? a : kServiceHuber * (1 + std::log(a / kServiceHuber)));
+        const double w = r.weight * (i == 1 ? kTtftWeight : 1);
+        sum += w * log_tailed(*e[i], kServiceHuber);
         n += w;
       }
     }

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlopt.hpp>
 #include <set>
 
 #include "orrery/base/error.h"
+#include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
 
 namespace orrery {
@@ -137,19 +137,9 @@ TrainingMemoryConstants::Fitted fit_training_memory(const std::vector<TrainingMe
   }
   if (fit.rows.empty()) return {};
   for (const auto& [source, n] : counts) fit.weight[source] = 1 / std::sqrt(n);
-  Parameters x(3, 0.0);
-  nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(x.size()));
-  search.set_lower_bounds(std::vector<double>(x.size(), -1.6));
-  search.set_upper_bounds(std::vector<double>(x.size(), 1.6));
-  search.set_initial_step(0.3);
-  search.set_maxeval(kMostEvaluations);
-  search.set_ftol_rel(1e-4);
-  search.set_min_objective([](const Parameters& point, Parameters&,
-                              void* data) { return static_cast<Fit*>(data)->loss(point); },
-                           &fit);
-  double best = 0;
-  search.optimize(x, best);
-  return at(x);
+  return at(minimise([&](const Parameters& x) { return fit.loss(x); }, {0, 0, 0},
+                     equal_bounds(3, -1.6, 1.6),
+                     {.step = 0.3, .evaluations = kMostEvaluations, .relative_tolerance = 1e-4}));
 }
 
 LeftOutMemory leave_sources_out(const std::vector<TrainingMemoryRow>& rows) {

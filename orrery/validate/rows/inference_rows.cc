@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "orrery/base/random.h"
+#include "orrery/base/fit.h"
 #include "orrery/validate/report/report.h"
 #include "orrery/validate/rows/inferencex.h"
 #include "orrery/workload/ops/format.h"
@@ -345,7 +345,7 @@ std::string question_of(const MeasuredRow& row) {
   return out;
 }
 
-bool fits_engines(std::string_view group) { return hash_text(group) % 3 != 0; }
+bool fits_engines(std::string_view group) { return !leave_out_by_hash(group, 3); }
 
 void read_inference_rows(const std::filesystem::path& dir, std::string_view table,
                          const Catalog& catalog, std::vector<MeasuredRow>& rows,
