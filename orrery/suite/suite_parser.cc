@@ -4,25 +4,48 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <optional>
+#include <iterator>
 
 #include "orrery/base/error.h"
+#include "orrery/suite/suite_text.h"
 
 namespace orrery {
 namespace {
 
-constexpr std::size_t kLongest = 2000;
 constexpr int kDeepest = 64;
 constexpr std::size_t kMostTerms = 500;
 
 using TermOp = SuiteTerm::Op;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+// How tightly operators bind, from the loosest. `not` and the sign stand before their operand, the
+// others between two.
+enum Level { kOr = 1, kAnd, kNot, kComparison, kSum, kProduct, kSign, kPower };
 
-const std::vector<std::string> kWords = {"and", "or", "not", "in", "within", "of", "as"};
+struct Infix {
+  std::string_view symbol;  // a word or other characters; a longer one before its beginning
+  TermOp op;
+  Level level;
+  Level right;  // the loosest operator of the operand to its right
+};
+constexpr Infix kInfixes[] = {
+    {"or", TermOp::kOr, kOr, kAnd},
+    {"and", TermOp::kAnd, kAnd, kNot},
+    {"in", TermOp::kIn, kComparison, kSum},
+    {"within", TermOp::kWithin, kComparison, kSum},
+    {"<=", TermOp::kLessEqual, kComparison, kSum},
+    {">=", TermOp::kGreaterEqual, kComparison, kSum},
+    {"==", TermOp::kEqual, kComparison, kSum},
+    {"!=", TermOp::kUnequal, kComparison, kSum},
+    {"<", TermOp::kLess, kComparison, kSum},
+    {">", TermOp::kGreater, kComparison, kSum},
+    {"+", TermOp::kAdd, kSum, kProduct},
+    {"-", TermOp::kSubtract, kSum, kProduct},
+    {"*", TermOp::kMultiply, kProduct, kSign},
+    {"/", TermOp::kDivide, kProduct, kSign},
+    {"^", TermOp::kPower, kPower, kSign},  // a^b^c is a^(b^c)
+};
+
+bool joins_conditions(const Infix& infix) { return infix.level <= kAnd; }
 
 SuiteTerm joined(TermOp op, std::vector<SuiteTerm> terms) {
   SuiteTerm t;
@@ -31,324 +54,215 @@ SuiteTerm joined(TermOp op, std::vector<SuiteTerm> terms) {
   return t;
 }
 
-// Recursive descent over the text; `at_` is the next character.
+std::string trimmed(std::string text) {
+  text.erase(text.find_last_not_of(" \n") + 1);
+  return text.erase(0, text.find_first_not_of(" \n"));
+}
+
+// Precedence climbing over the table of operators.
 class Parser {
  public:
-  Parser(const Node& node, const std::vector<std::string>& runs)
-      : node_(node), text_(node.as_string()), runs_(runs) {}
+  Parser(const Node& node, const std::vector<std::string>& runs) : in_(node), runs_(runs) {}
 
   ParsedSuiteExpression whole() {
-    if (text_.size() > kLongest)
-      node_.fail(fmt::format("an expression of {} characters; at most {}", text_.size(), kLongest));
     ParsedSuiteExpression out;
-    out.root = disjunction();
-    if (takes_word("as")) {
-      out.unit = std::string(text_.substr(at_));
-      out.unit.erase(0, out.unit.find_first_not_of(' '));
-      if (out.unit.empty() || out.unit.size() > 32) refuse("expected a unit after 'as'");
-      if (out.root.is_condition()) refuse("a condition has no unit");
-      return out;
+    out.root = expression(kOr);
+    if (in_.takes_word("as")) {
+      out.unit = trimmed(in_.until(""));
+      if (out.unit.empty() || out.unit.size() > 32) in_.refuse("expected a unit after 'as'");
+      if (out.root.is_condition()) in_.refuse("a condition has no unit");
+    } else if (!in_.at_end()) {
+      in_.refuse("expected an operator");
     }
-    skip_blanks();
-    if (at_ < text_.size()) refuse("expected an operator");
     return out;
   }
 
  private:
-  [[noreturn]] void refuse(std::string_view why) const { refuse_at(at_, why); }
-  [[noreturn]] void refuse_at(std::size_t at, std::string_view why) const {
-    const std::string found =
-        at < text_.size() ? fmt::format(" at '{}'", text_.substr(at, 12)) : " at the end";
-    node_.fail(fmt::format("column {}: {}{}", at + 1, why, found));
-  }
-
-  void skip_blanks() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
-  }
-  bool takes(std::string_view symbol) {
-    skip_blanks();
-    if (!text_.substr(at_).starts_with(symbol)) return false;
-    at_ += symbol.size();
-    return true;
-  }
-  void expect(std::string_view symbol) {
-    if (!takes(symbol)) refuse(fmt::format("expected '{}'", symbol));
-  }
-  // The identifier that comes next, not yet taken.
-  std::string_view word() {
-    skip_blanks();
-    std::size_t end = at_;
-    if (end < text_.size() && is_letter(text_[end]))
-      while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
-    return text_.substr(at_, end - at_);
-  }
-  bool takes_word(std::string_view w) {
-    if (word() != w) return false;
-    at_ += w.size();
-    return true;
-  }
-  std::string expect_name(std::string_view what) {
-    const std::string_view w = word();
-    if (w.empty() || std::find(kWords.begin(), kWords.end(), w) != kWords.end())
-      refuse(fmt::format("expected {}", what));
-    at_ += w.size();
-    return std::string(w);
-  }
-
-  // Refuses the wrong kind where a number or a condition is needed.
+  // Refuses a number where a condition is needed, and the other way round.
   void need(const SuiteTerm& t, bool condition, std::size_t at) const {
     if (t.is_condition() == condition) return;
-    refuse_at(at, condition ? "expected a condition, this is a number"
-                            : "expected a number, this is a condition");
-  }
-  std::size_t here() {
-    skip_blanks();
-    return at_;
+    in_.refuse_at(at, condition ? "expected a condition, this is a number"
+                                : "expected a number, this is a condition");
   }
 
-  SuiteTerm disjunction() { return chain("or", TermOp::kOr, &Parser::conjunction); }
-  SuiteTerm conjunction() { return chain("and", TermOp::kAnd, &Parser::negation); }
-
-  SuiteTerm chain(const char* joint, TermOp op, SuiteTerm (Parser::*part)()) {
+  // An expression whose operators bind at least as tightly as `loosest`.
+  SuiteTerm expression(Level loosest) {
     const Depth depth(*this);
-    std::size_t at = here();
-    SuiteTerm left = (this->*part)();
-    while (takes_word(joint)) {
-      need(left, true, at);
-      at = here();
-      SuiteTerm right = (this->*part)();
-      need(right, true, at);
-      left = joined(op, {std::move(left), std::move(right)});
+    const std::size_t at = in_.here();
+    Level tightest = kPower;  // of the operators that may still follow
+    SuiteTerm left = prefixed(loosest, tightest);
+    while (const Infix* infix = take_infix(loosest, tightest)) {
+      need(left, joins_conditions(*infix), at);
+      std::vector<SuiteTerm> terms = operands(*infix);
+      terms.insert(terms.begin(), std::move(left));
+      left = joined(infix->op, std::move(terms));
+      tightest = infix->level == kComparison ? kAnd : infix->level;  // a < b < c means nothing
     }
     return left;
   }
 
-  SuiteTerm negation() {
-    const Depth depth(*this);
-    if (!takes_word("not")) return comparison();
-    const std::size_t at = here();
-    SuiteTerm inner = negation();
-    need(inner, true, at);
-    return joined(TermOp::kNot, {std::move(inner)});
+  // A term with what stands before it; narrows what operators may follow it.
+  SuiteTerm prefixed(Level loosest, Level& tightest) {
+    if (loosest <= kNot && in_.takes_word("not")) {
+      tightest = kAnd;
+      return joined(TermOp::kNot, {operand(kNot, true)});
+    }
+    if (in_.takes("-")) {
+      tightest = kProduct;
+      return joined(TermOp::kNegate, {operand(kSign, false)});
+    }
+    return primary();
   }
 
-  SuiteTerm operand() {
-    const std::size_t at = here();
-    SuiteTerm t = sum();
-    need(t, false, at);
+  const Infix* take_infix(Level loosest, Level tightest) {
+    const auto found = std::find_if(std::begin(kInfixes), std::end(kInfixes), [&](const Infix& i) {
+      const bool is_word = i.symbol.front() >= 'a';
+      return i.level >= loosest && i.level <= tightest &&
+             (is_word ? in_.takes_word(i.symbol) : in_.takes(i.symbol));
+    });
+    return found == std::end(kInfixes) ? nullptr : found;
+  }
+
+  SuiteTerm operand(Level loosest, bool condition) {
+    const std::size_t at = in_.here();
+    SuiteTerm t = expression(loosest);
+    need(t, condition, at);
     return t;
   }
 
-  SuiteTerm comparison() {
-    const std::size_t at = here();
-    SuiteTerm left = sum();
-    const auto compared = [&](std::vector<SuiteTerm> rest, TermOp op) {
-      need(left, false, at);
-      rest.insert(rest.begin(), std::move(left));
-      return joined(op, std::move(rest));
-    };
-    if (takes_word("in")) {
-      SuiteTerm least = operand();
-      expect("..");
-      SuiteTerm most = operand();
-      return compared({std::move(least), std::move(most)}, TermOp::kIn);
+  // What stands to the right of an operator: one operand, of `in` and `within` two.
+  std::vector<SuiteTerm> operands(const Infix& infix) {
+    std::vector<SuiteTerm> terms = {operand(infix.right, joins_conditions(infix))};
+    if (infix.op == TermOp::kIn) {
+      in_.expect("..");
+    } else if (infix.op == TermOp::kWithin) {
+      if (!in_.takes_word("of")) in_.refuse("expected 'of', as in: a within 5% of b");
+    } else {
+      return terms;
     }
-    if (takes_word("within")) {
-      SuiteTerm tolerance = operand();
-      if (!takes_word("of")) refuse("expected 'of', as in: a within 5% of b");
-      SuiteTerm target = operand();
-      return compared({std::move(tolerance), std::move(target)}, TermOp::kWithin);
-    }
-    for (const auto& [symbol, op] : {std::pair<const char*, TermOp>{"<=", TermOp::kLessEqual},
-                                     {">=", TermOp::kGreaterEqual},
-                                     {"==", TermOp::kEqual},
-                                     {"!=", TermOp::kUnequal},
-                                     {"<", TermOp::kLess},
-                                     {">", TermOp::kGreater}}) {
-      if (takes(symbol)) return compared({operand()}, op);
-    }
-    return left;
-  }
-
-  SuiteTerm arithmetic(std::initializer_list<std::pair<const char*, TermOp>> symbols,
-                       SuiteTerm (Parser::*part)()) {
-    std::size_t at = here();
-    SuiteTerm left = (this->*part)();
-    while (true) {
-      const auto found =
-          std::find_if(symbols.begin(), symbols.end(), [&](auto& s) { return takes(s.first); });
-      if (found == symbols.end()) return left;
-      need(left, false, at);
-      at = here();
-      SuiteTerm right = (this->*part)();
-      need(right, false, at);
-      left = joined(found->second, {std::move(left), std::move(right)});
-    }
-  }
-  SuiteTerm sum() {
-    return arithmetic({{"+", TermOp::kAdd}, {"-", TermOp::kSubtract}}, &Parser::product);
-  }
-  SuiteTerm product() {
-    return arithmetic({{"*", TermOp::kMultiply}, {"/", TermOp::kDivide}}, &Parser::sign);
-  }
-  SuiteTerm sign() {
-    const Depth depth(*this);
-    const std::size_t at = here();
-    if (takes("-")) {
-      SuiteTerm inner = sign();
-      need(inner, false, at);
-      return joined(TermOp::kNegate, {std::move(inner)});
-    }
-    SuiteTerm base = primary();
-    if (!takes("^")) return base;
-    need(base, false, at);
-    const std::size_t exponent_at = here();
-    SuiteTerm exponent = sign();
-    need(exponent, false, exponent_at);
-    return joined(TermOp::kPower, {std::move(base), std::move(exponent)});
+    terms.push_back(operand(infix.right, false));
+    return terms;
   }
 
   SuiteTerm primary() {
-    skip_blanks();
-    if (++terms_ > kMostTerms) refuse(fmt::format("more than {} terms", kMostTerms));
-    if (at_ < text_.size() && is_digit(text_[at_])) return number();
-    if (takes("(")) {
-      SuiteTerm inner = disjunction();
-      expect(")");
+    const std::size_t at = in_.here();
+    if (++terms_ > kMostTerms) in_.refuse(fmt::format("more than {} terms", kMostTerms));
+    SuiteTerm t;
+    if (in_.next_is_digit()) {
+      t.number = in_.number();
+      return t;
+    }
+    if (in_.takes("(")) {
+      SuiteTerm inner = expression(kOr);
+      in_.expect(")");
       return inner;
     }
-    const std::size_t at = at_;
-    const std::string name = expect_name("a number, a name or '('");
-    if (takes("(")) return call(name, at);
-    SuiteTerm t;
+    const std::string name = in_.expect_name("a number, a name or '('");
+    if (in_.takes("(")) return call(name, at);
     t.op = TermOp::kReference;
     t.reference = reference(name, at);
-    t.reference.text = std::string(text_.substr(at, at_ - at));
-    return t;
-  }
-
-  SuiteTerm number() {
-    const std::size_t at = at_;
-    while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
-    // A point belongs to the number unless it begins "..".
-    if (at_ + 1 < text_.size() && text_[at_] == '.' && is_digit(text_[at_ + 1])) {
-      ++at_;
-      while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
-    }
-    if (at_ < text_.size() && text_[at_] == 'e') {
-      std::size_t end = at_ + 1;
-      if (end < text_.size() && (text_[end] == '-' || text_[end] == '+')) ++end;
-      if (end < text_.size() && is_digit(text_[end])) {
-        while (end < text_.size() && is_digit(text_[end])) ++end;
-        at_ = end;
-      }
-    }
-    SuiteTerm t;
-    const auto [end, error] = std::from_chars(text_.data() + at, text_.data() + at_, t.number);
-    if (error != std::errc() || end != text_.data() + at_ || !std::isfinite(t.number))
-      refuse_at(at, "not a number");
-    if (at_ < text_.size() && text_[at_] == '%') ++at_, t.number /= 100;
+    t.reference.text = in_.from(at);
     return t;
   }
 
   SuiteTerm call(const std::string& name, std::size_t at) {
     const auto& known = suite_functions();
     if (std::find(known.begin(), known.end(), name) == known.end())
-      refuse_at(at, fmt::format("no function '{}'{}", name, did_you_mean(name, known)));
+      in_.refuse_at(at, fmt::format("no function '{}'{}", name, did_you_mean(name, known)));
     SuiteTerm t;
     t.op = TermOp::kFunction;
     t.function = name;
     do {
-      const std::size_t argument_at = here();
-      t.terms.push_back(disjunction());
-      need(t.terms.back(), false, argument_at);
-    } while (takes(","));
-    expect(")");
+      t.terms.push_back(operand(kOr, false));
+    } while (in_.takes(","));
+    in_.expect(")");
     const bool several = name == "min" || name == "max" || name == "sum" || name == "mean";
-    if (!several && t.terms.size() != 1) refuse_at(at, fmt::format("{} takes one argument", name));
+    if (!several && t.terms.size() != 1)
+      in_.refuse_at(at, fmt::format("{} takes one argument", name));
     return t;
   }
 
-  // After "[": "key=value, key=value]".
-  SuiteReference::Filter filter(std::initializer_list<const char*> keys) {
+  // Behind "[": "key=value, key=value]". Any key is allowed if `keys` is empty.
+  SuiteReference::Filter filter(const std::vector<std::string>& keys) {
     SuiteReference::Filter out;
     do {
-      const std::size_t at = here();
-      const std::string key = expect_name("a key, as in [osl=128]");
-      if (keys.size() > 0) {
-        const std::vector<std::string> known(keys.begin(), keys.end());
-        if (std::find(known.begin(), known.end(), key) == known.end())
-          refuse_at(at, fmt::format("expected one of {}{}", fmt::join(known, ", "),
-                                    did_you_mean(key, known)));
-      }
-      expect("=");
-      skip_blanks();
-      const std::size_t end = std::min(text_.find_first_of(",]", at_), text_.size());
-      std::string value(text_.substr(at_, end - at_));
-      value.erase(value.find_last_not_of(' ') + 1);
-      if (value.empty()) refuse("expected a value");
-      at_ = end;
+      const std::size_t at = in_.here();
+      const std::string key = in_.expect_name("a key, as in [osl=128]");
+      if (!keys.empty() && std::find(keys.begin(), keys.end(), key) == keys.end())
+        in_.refuse_at(at, fmt::format("expected one of {}{}", fmt::join(keys, ", "),
+                                      did_you_mean(key, keys)));
+      in_.expect("=");
+      const std::size_t value_at = in_.here();
+      std::string value = trimmed(in_.until(",]"));
+      if (value.empty()) in_.refuse_at(value_at, "expected a value");
       out.emplace_back(key, std::move(value));
-    } while (takes(","));
-    expect("]");
+    } while (in_.takes(","));
+    in_.expect("]");
     return out;
+  }
+
+  // Behind a '.': the name of what is wanted of a run.
+  std::string member(std::string_view what) {
+    if (!in_.next_is_member()) in_.refuse(fmt::format("expected '.' and {}", what));
+    in_.expect(".");
+    return in_.expect_name(what);
   }
 
   SuiteReference reference(const std::string& name, std::size_t at) {
     using What = SuiteReference::What;
     SuiteReference r;
-    const bool is_run = std::find(runs_.begin(), runs_.end(), name) != runs_.end();
-    const bool goes_on = at_ < text_.size() && (text_[at_] == '[' || member());
-    if (!is_run && goes_on)
-      refuse_at(at, fmt::format("no run is called '{}'{}; runs: {}", name,
-                                did_you_mean(name, runs_), fmt::join(runs_, ", ")));
-    if (!is_run) {
-      r.name = name;
+    r.name = name;
+    if (std::find(runs_.begin(), runs_.end(), name) == runs_.end()) {
+      if (in_.next_is('[') || in_.next_is_member())
+        in_.refuse_at(at, fmt::format("no run is called '{}'{}; runs: {}", name,
+                                      did_you_mean(name, runs_), fmt::join(runs_, ", ")));
       return r;
     }
     r.run = name;
-    if (takes("[")) r.points = filter({});
-    if (!member()) refuse("expected '.' and a metric");
-    ++at_;
-    r.name = expect_name("a metric");
+    if (in_.takes("[")) r.points = filter({});
+    r.name = member("a metric");
     if (r.name == "feasible") {
       r.what = What::kFeasible;
     } else if (r.name == "memory_rows") {
       r.what = What::kMemoryRows;
-    } else if (r.name == "at" || (r.name == "memory" && member())) {
+    } else if (r.name == "at" || (r.name == "memory" && in_.next_is_member())) {
       r.what = r.name == "at" ? What::kAt : What::kMemoryRow;
-      if (!member()) refuse("expected '.' and a key");
-      ++at_;
-      r.name = expect_name("a key");
+      r.name = member("a key");
     } else if (r.name == "kernels") {
       r.what = What::kKernels;
-      if (takes("[")) r.kernels = filter({"phase", "name", "part", "bound"});
-      if (!member()) refuse("expected '.' and ms, share, calls or of_peak");
-      ++at_;
-      const std::size_t quantity_at = at_;
-      r.name = expect_name("ms, share, calls or of_peak");
-      if (r.name != "ms" && r.name != "share" && r.name != "calls" && r.name != "of_peak")
-        refuse_at(quantity_at, "expected ms, share, calls or of_peak");
+      if (in_.takes("[")) r.kernels = filter({"phase", "name", "part", "bound"});
+      r.name = quantity_of_kernels();
     } else if (r.name == "notes") {
       r.what = What::kNotes;
-      expect("[");
-      expect("\"");
-      const std::size_t end = text_.find('"', at_);
-      if (end == std::string_view::npos || end == at_) refuse("expected a text in quotes");
-      r.name = std::string(text_.substr(at_, end - at_));
-      at_ = end + 1;
-      expect("]");
+      r.name = quoted();
     }
     return r;
   }
-  // A '.' with a name after it, not the ".." of a range.
-  bool member() const {
-    return at_ + 1 < text_.size() && text_[at_] == '.' && is_letter(text_[at_ + 1]);
+
+  std::string quantity_of_kernels() {
+    static const std::vector<std::string> kKnown = {"ms", "share", "calls", "of_peak"};
+    const std::string what = "ms, share, calls or of_peak";
+    const std::size_t at = in_.here() + 1;
+    std::string name = member(what);
+    if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end())
+      in_.refuse_at(at, "expected " + what);
+    return name;
+  }
+
+  // The text of ["text"].
+  std::string quoted() {
+    in_.expect("[");
+    in_.expect("\"");
+    std::string text = in_.until("\"");
+    if (text.empty() || !in_.next_is('"')) in_.refuse("expected a text in quotes");
+    in_.expect("\"");
+    in_.expect("]");
+    return text;
   }
 
   struct Depth {
     explicit Depth(Parser& p) : parser(p) {
-      if (++parser.depth_ > kDeepest) parser.refuse("nested too deep");
+      if (++parser.depth_ > kDeepest) parser.in_.refuse("nested too deep");
     }
     ~Depth() { --parser.depth_; }
     Depth(const Depth&) = delete;
@@ -356,10 +270,9 @@ class Parser {
     Parser& parser;
   };
 
-  const Node& node_;
-  std::string_view text_;
+  SuiteText in_;
   const std::vector<std::string>& runs_;
-  std::size_t at_ = 0, terms_ = 0;
+  std::size_t terms_ = 0;
   int depth_ = 0;
 };
 

@@ -1,8 +1,9 @@
 // Scores another tool's predictions: against measured rows where there are any, against physical
 // bounds elsewhere.
 //
-// Predictions are a CSV with the columns scenario, metric, value and, if it has them, low90, high90
-// and at; a JSON array of objects with these keys; or what `orrery suite run -o json` prints.
+// Predictions are read by read_predictions (tool_predictions.h). The scenario of one says what it
+// is compared with:
+//
 //   measured   scenario is the source_ref of a row of a table in the data folder, metric one of its
 //              columns (ttft_ms): errors in percent of the measured value, and how often the
 //              interval holds it
@@ -17,7 +18,6 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,16 +25,9 @@
 #include "orrery/suite/suite.h"
 #include "orrery/suite/suite_bounds.h"
 #include "orrery/suite/suite_coverage.h"
+#include "orrery/suite/tool_predictions.h"
 
 namespace orrery {
-
-struct ToolPrediction {
-  std::string scenario, metric, at;
-  double value = 0;
-  std::optional<double> low90, high90;
-};
-// InputError with the line: a missing column, a number that is none.
-std::vector<ToolPrediction> read_predictions(const std::filesystem::path& file);
 
 struct ToolScore {
   std::map<std::string, ErrorSummary> by_metric;  // coverage90: of rows with an interval
