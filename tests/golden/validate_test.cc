@@ -60,6 +60,7 @@ TEST_F(Validate, TheReportNamesRowsNoiseRefusalsAndWhatIsAbsent) {
                            HasSubstr("| network measured: 128 MiB and more, alpha-beta | 2 |")));
   // 3900 and 4100 us of the same question: the best answer is 4000.
   EXPECT_THAT(r.out, HasSubstr("| network measured: 128 MiB and more, repeats | 1 | 2 | 2.5 |"));
+  EXPECT_THAT(r.out, HasSubstr("The folder has no offline_throughput.csv: that table is skipped."));
   EXPECT_THAT(r.out, AllOf(HasSubstr("1: a collective that is not modelled (the first: "
                                      "measured.csv:4)"),
                            HasSubstr("1: marked suspect by the data set"),
@@ -98,6 +99,11 @@ TEST_F(Validate, EveryFormHasTheSameFigures) {
     EXPECT_LE(end - begin, 80u) << table.substr(begin, end - begin);
     begin = end + 1;
   }
+  // The pooled line of our own rows, and one of the baseline.
+  EXPECT_THAT(run_program(network()).out,
+              AllOf(HasSubstr("\nall                           2 "),
+                    HasSubstr("\nall, alpha-beta               2 "),
+                    HasSubstr("The folder has no collective_nccl.csv.gz")));
   const std::string one = run_program(network() + "-o md").out;
   EXPECT_THAT(one, AllOf(HasSubstr("# Accuracy: network"), Not(HasSubstr("## inference"))));
 }

@@ -61,6 +61,8 @@ void print_table(const ErrorReport& report) {
     if (!g.detail) line(group_name(g.by), g);
   }
   line("all", report.pooled);
+  for (const ErrorGroup& g : report.others) line("all, " + group_name(g.by), g);
+  for (const std::string& table : report.skipped) fmt::print("{}\n", table);
   std::size_t refused = 0;
   for (const RefusedRow& r : report.refused) refused += r.rows;
   if (refused > 0) fmt::print("{} rows refused (-o json says why)\n", refused);

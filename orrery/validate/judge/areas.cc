@@ -193,6 +193,7 @@ AreaNotes validate_area(const ValidationArea& area, const std::filesystem::path&
   ValidationReport report = rows_of(area.name, dir, kernels.table, bundle, notes.remarks);
   for (const ValidationRow& row : report.rows) each(row);
   notes.refused = std::move(report.refused);
+  notes.remarks.insert(notes.remarks.end(), report.skipped.begin(), report.skipped.end());
   return notes;
 }
 

@@ -17,7 +17,7 @@ ValidationReport validate_inference(const std::filesystem::path& dir, const std:
   std::vector<MeasuredRow> rows;
   bool found = false;
   for (const std::string& t : tables) {
-    if ((!table.empty() && t != table) || !std::filesystem::exists(dir / (t + ".csv"))) continue;
+    if ((!table.empty() && t != table) || !has_table(dir / (t + ".csv"), report)) continue;
     found = true;
     read_inference_rows(dir, t, runner.catalog(), rows, report.refused);
   }

@@ -121,7 +121,7 @@ ValidationReport validate_layers(const std::filesystem::path& dir, const std::st
   bool found = false;
   for (const std::string& name : tables) {
     const std::filesystem::path path = dir / (name + ".csv.gz");
-    if ((!table.empty() && table != name) || !std::filesystem::exists(path)) continue;
+    if ((!table.empty() && table != name) || !has_table(path, report)) continue;
     found = true;
     CsvReader csv(path);
     name == "layers" ? read_layers(csv, subject, report) : read_attention(csv, subject, report);

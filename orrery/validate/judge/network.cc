@@ -62,6 +62,7 @@ struct Question {
 // log(us).
 class AstraSim {
  public:
+  // No file, no predictions.
   explicit AstraSim(const std::filesystem::path& file) {
     if (!std::filesystem::exists(file)) return;
     CsvReader csv(file);
@@ -149,6 +150,7 @@ class Judge {
   void refuse(const std::string& row, const std::string& why) {
     report_.refused.push_back({row, why});
   }
+  bool has(const std::filesystem::path& file) { return has_table(file, report_); }
   ValidationReport&& result() { return std::move(report_); }
 
  private:
@@ -330,7 +332,7 @@ ValidationReport validate_network(const std::filesystem::path& dir, const std::s
   Judge judge(bundle, find("network", "astra_sim.csv"));
   bool any = false;
   const auto read = [&](const char* name, const std::filesystem::path& file, auto reader) {
-    if ((!table.empty() && table != name) || !std::filesystem::exists(file)) return;
+    if ((!table.empty() && table != name) || !judge.has(file)) return;
     any = true;
     reader(file, judge);
   };

@@ -147,13 +147,17 @@ ValidationReport validate_serving(const std::filesystem::path& dir, const std::s
                                   const Bundle& bundle) {
   ValidationReport report;
   report.area = "serving";
+  bool any = false;
   for (const char* known : {"serving_steady", "serving_rate"}) {
     if (!table.empty() && table != known) continue;
-    if (std::filesystem::exists(dir / fmt::format("{}.csv", known)))
+    if (has_table(dir / fmt::format("{}.csv", known), report)) {
       validate_rows(dir, known, bundle, report);
+      any = true;
+    }
     if (!table.empty()) return report;
   }
   const std::filesystem::path below = dir / "request_level";
+  if (table.empty() && any && !has_table(below, report)) return report;
   const std::string only = table == "request_level" ? "" : table;
   for (const auto& run : run_folders(std::filesystem::is_directory(below) ? below : dir, only)) {
     try {

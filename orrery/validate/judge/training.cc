@@ -57,6 +57,9 @@ class Validation {
     out_.report.area = "training";
   }
 
+  // Whether data/training has the table; a table that it does not have is noted.
+  bool has(const char* name) { return has_table(dir_ / name, out_.report); }
+
   void left_out() {
     for (const TrainingCase& c : folds_.cases())
       if (judged(c)) add(kLeftOut, c, folds_.without(c.row.source), nullptr);
@@ -225,6 +228,7 @@ class Validation {
         ++same->rows;
       }
     }
+    out_.errors.skipped = out_.report.skipped;
     out_.errors.pooled.errors = summarise(all);
     for (const auto& [name, rows] : groups)
       out_.errors.groups.push_back({{{"table", name.first}, {"rows", name.second}},
@@ -259,8 +263,8 @@ TrainingValidation validate_training(const std::filesystem::path& dir, const std
   Validation v(dir, bundle);
   if (table.empty() || table == kLeftOut) v.left_out();
   if (table.empty() || table == kOwnRows) v.own_rows();
-  if (table.empty() || table == kMlperf) v.mlperf();
-  if (table.empty() || table == "peers") v.peers();
+  if (table == kMlperf || (table.empty() && v.has("mlperf_training.csv"))) v.mlperf();
+  if (table == "peers" || (table.empty() && v.has("peer_calculon.csv"))) v.peers();
   return v.result();
 }
 

@@ -37,16 +37,9 @@ std::string value_of(const ValidationRow& r, const std::string& key) {
   return at == r.by.end() ? std::string() : at->second;
 }
 
-// Collectives are judged under the name of who predicts them: their table is the file.
-bool by_predictor(const std::string& area) { return area == "network"; }
-
-std::string predictor_of(const std::string& area, const ValidationRow& r) {
-  const std::string who = value_of(r, by_predictor(area) ? "table" : "predictor");
-  return who.empty() ? "orrery" : who;
-}
-
+// A row of network names its predictor as table (predictor_of): its table is the file.
 std::string table_of(const std::string& area, const ValidationRow& r) {
-  if (const std::string table = value_of(r, "table"); !table.empty() && !by_predictor(area))
+  if (const std::string table = value_of(r, "table"); !table.empty() && area != "network")
     return table;
   std::string file = r.row.substr(0, r.row.find(':'));
   if (file.ends_with(".csv")) file.resize(file.size() - 4);

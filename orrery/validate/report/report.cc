@@ -49,6 +49,19 @@ std::vector<Key> keys_of(const ValidationRow& row) {
 
 }  // namespace
 
+bool has_table(const std::filesystem::path& file, ValidationReport& report) {
+  if (std::filesystem::exists(file)) return true;
+  report.skipped.push_back(
+      fmt::format("The folder has no {}: that table is skipped.", file.filename().string()));
+  return false;
+}
+
+std::string predictor_of(const std::string& area, const ValidationRow& row) {
+  // A collective's table is named after who predicts it.
+  const auto who = row.by.find(area == "network" ? "table" : "predictor");
+  return who == row.by.end() || who->second.empty() ? "orrery" : who->second;
+}
+
 ErrorSummary summarise(const std::vector<const ValidationRow*>& rows) {
   ErrorSample sample;
   for (const ValidationRow* r : rows) {
@@ -59,37 +72,49 @@ ErrorSummary summarise(const std::vector<const ValidationRow*>& rows) {
 }
 
 ErrorReport grouped(const ValidationReport& report) {
-  std::vector<const ValidationRow*> all;
+  std::map<std::string, std::vector<const ValidationRow*>> by_predictor;
   std::map<Key, std::vector<const ValidationRow*>> groups;
   for (const ValidationRow& row : report.rows) {
-    all.push_back(&row);
+    by_predictor[predictor_of(report.area, row)].push_back(&row);
     for (const Key& key : keys_of(row)) groups[key].push_back(&row);
   }
   ErrorReport out;
   out.area = report.area;
   out.refused = report.refused;
-  out.pooled.errors = summarise(all);
+  out.skipped = report.skipped;
+  for (const auto& [who, rows] : by_predictor) {
+    if (who == "orrery") {
+      out.pooled.errors = summarise(rows);
+    } else {
+      out.others.push_back({{{"predictor", who}}, summarise(rows), {}, false});
+    }
+  }
   for (const auto& [key, rows] : groups) out.groups.push_back({key, summarise(rows), {}, false});
   return out;
 }
 
 Json to_json(const ErrorReport& report) {
-  Json refused = Json::array(), groups = Json::array();
+  Json refused = Json::array();
   for (const RefusedRow& r : report.refused) {
     Json entry = {{"row", r.row}, {"why", r.why}};
     if (r.rows > 1) entry["rows"] = r.rows;
     refused.push_back(std::move(entry));
   }
-  for (const ErrorGroup& g : report.groups) {
-    Json entry = {{"by", g.by}};
-    entry.update(to_json(g));
-    groups.push_back(std::move(entry));
-  }
-  return {{"area", report.area},
-          {"rows", report.pooled.errors.n},
-          {"refused", refused},
-          {"pooled", to_json(report.pooled)},
-          {"groups", groups}};
+  const auto listed = [](const std::vector<ErrorGroup>& from) {
+    Json list = Json::array();
+    for (const ErrorGroup& g : from) {
+      Json entry = {{"by", g.by}};
+      entry.update(to_json(g));
+      list.push_back(std::move(entry));
+    }
+    return list;
+  };
+  Json out = {{"area", report.area}, {"rows", report.pooled.errors.n}, {"refused", refused}};
+  if (!report.skipped.empty()) out["skipped"] = report.skipped;
+  out["pooled"] = to_json(report.pooled);
+  if (!report.others.empty()) out["others"] = listed(report.others);
+  out["groups"] = listed(report.groups);
+  return out;
 }
 
 Json to_json(const ValidationReport& report) { return to_json(grouped(report)); }
@@ -125,6 +150,9 @@ std::string to_markdown(const ErrorReport& report) {
   }
   out += fmt::format("\n### All tables\n\n{}", kHead);
   line("all", report.pooled);
+  for (const ErrorGroup& g : report.others) line("all, " + g.by.at("predictor"), g);
+  if (!report.skipped.empty()) out += "\n### Skipped\n\n";
+  for (const std::string& table : report.skipped) out += fmt::format("- {}\n", table);
   if (!report.refused.empty()) out += "\n### Refused\n\n";
   for (const RefusedRow& r : report.refused)
     out += fmt::format("- {} rows from {} on: {}\n", r.rows, r.row, r.why);

@@ -7,6 +7,7 @@
 //   coverage50, coverage90   share of rows whose measured value lies in the 50 % and 90 % interval
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -42,7 +43,18 @@ struct ValidationReport {
   std::string area;
   std::vector<ValidationRow> rows;
   std::vector<RefusedRow> refused;
+  // Tables that the folder does not have, in a sentence each. Their rows are missing; nothing else
+  // is affected.
+  std::vector<std::string> skipped;
 };
+
+// Whether `file`, a table of the report's area, exists. If it does not, the report notes that the
+// table was skipped.
+bool has_table(const std::filesystem::path& file, ValidationReport& report);
+
+// Who predicted the row: "orrery", or another predictor that the row names in `by` (under
+// `predictor`; in the area network under `table`).
+std::string predictor_of(const std::string& area, const ValidationRow& row);
 
 ErrorSummary summarise(const std::vector<const ValidationRow*>& rows);
 
@@ -56,16 +68,21 @@ struct ErrorGroup {
 struct ErrorReport {
   std::string area;
   std::vector<RefusedRow> refused;
-  ErrorGroup pooled;
+  std::vector<std::string> skipped;  // as in ValidationReport
+  ErrorGroup pooled;                 // of every row that orrery predicted
+  // Of every row of another predictor, such as a baseline; `by` holds its name as predictor.
+  std::vector<ErrorGroup> others;
   std::vector<ErrorGroup> groups;
 };
 
 // One group for each distinct `by`, and one for each (table, metric) and (table, metric, fitted).
+// Predictors are pooled one by one.
 ErrorReport grouped(const ValidationReport& report);
 
-// {"area", "rows", "refused": [{"row", "why"}], "pooled": G, "groups": [{"by": {...}, ...G}]};
-// where many rows are refused for one reason the entry has "rows", and where the roofline is known
-// G has "roofline_mape".
+// {"area", "rows", "refused": [{"row", "why"}], "skipped": ["..."], "pooled": G, "others": [{"by":
+// {"predictor"}, ...G}], "groups": [{"by": {...}, ...G}]}. "rows" counts orrery's own, as "pooled"
+// does; "skipped" and "others" are there where they are not empty. Where many rows are refused for
+// one reason the entry has "rows", and where the roofline is known G has "roofline_mape".
 nlohmann::ordered_json to_json(const ErrorReport& report);
 nlohmann::ordered_json to_json(const ValidationReport& report);
 

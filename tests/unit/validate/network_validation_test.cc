@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 
@@ -39,6 +40,15 @@ TEST_F(NetworkValidation, RowsAreJudgedBesideAlphaBeta) {
   // A ring: 14 hops of 0.6 us and 7/4 of the bytes at 450 GB/s.
   EXPECT_EQ(r.rows[1].by.at("table"), "alpha-beta");
   EXPECT_NEAR(r.rows[1].predicted, 14 * 0.6 + 1.75 * 1073741824 / 450e3, 0.1);
+  // The pooled line is of orrery alone.
+  const ErrorReport errors = grouped(r);
+  EXPECT_EQ(errors.pooled.errors.n, 1u);
+  EXPECT_NEAR(errors.pooled.errors.mape, 100 * std::abs(r.rows[0].predicted / 3900 - 1), 1e-9);
+  ASSERT_EQ(errors.others.size(), 1u);
+  EXPECT_EQ(errors.others[0].by.at("predictor"), "alpha-beta");
+  // The folder has no collective_nccl.csv.gz.
+  ASSERT_EQ(r.skipped.size(), 1u);
+  EXPECT_NE(r.skipped[0].find("collective_nccl.csv.gz"), std::string::npos);
 }
 
 TEST_F(NetworkValidation, PytorchAddsItsLaunchAndTuningIsForced) {

@@ -56,6 +56,40 @@ TEST(Report, JsonHasTheAgreedForm) {
   EXPECT_TRUE(found);
 }
 
+// A baseline's errors do not mix with ours: 10 % of the one row is ours, 50 % the baseline's.
+TEST(Report, PredictorsArePooledOneByOne) {
+  ValidationReport report;
+  report.area = "network";
+  report.rows = {row("small", 100, 110, 110, 110), row("small", 100, 150, 150, 150)};
+  report.rows[0].by["table"] = "orrery", report.rows[1].by["table"] = "alpha-beta";
+  const ErrorReport g = grouped(report);
+  EXPECT_EQ(g.pooled.errors.n, 1u);
+  EXPECT_NEAR(g.pooled.errors.mape, 10, 1e-9);
+  ASSERT_EQ(g.others.size(), 1u);
+  EXPECT_EQ(g.others[0].by.at("predictor"), "alpha-beta");
+  EXPECT_NEAR(g.others[0].errors.mape, 50, 1e-9);
+  const auto j = to_json(report);
+  EXPECT_EQ(j["rows"], 1);
+  EXPECT_EQ(j["others"][0]["by"]["predictor"], "alpha-beta");
+  EXPECT_NE(to_markdown(g).find("| all, alpha-beta | 1 | 50.0"), std::string::npos);
+  // Elsewhere a table is a table, and `predictor` says who.
+  report.area = "neusight";
+  EXPECT_EQ(grouped(report).pooled.errors.n, 2u);
+  report.rows[1].by["predictor"] = "NeuSight";
+  EXPECT_EQ(grouped(report).pooled.errors.n, 1u);
+}
+
+TEST(Report, AbsentTablesAreNoted) {
+  ValidationReport report;
+  EXPECT_TRUE(has_table(ORRERY_SOURCE_DIR, report));
+  EXPECT_TRUE(report.skipped.empty());
+  EXPECT_FALSE(has_table("/nowhere/peer_calculon.csv", report));
+  ASSERT_EQ(report.skipped.size(), 1u);
+  EXPECT_NE(report.skipped[0].find("peer_calculon.csv"), std::string::npos);
+  EXPECT_EQ(to_json(report)["skipped"].size(), 1u);
+  EXPECT_NE(to_markdown(grouped(report)).find("peer_calculon.csv"), std::string::npos);
+}
+
 TEST(Report, CsvQuotesWhatNeedsIt) {
   ValidationReport report;
   report.rows = {row("decode", 100, 110, 90, 120)};
