@@ -1,5 +1,5 @@
-// What every fit of this library is made of: one optimiser, the losses that outliers do not rule,
-// and the choice of the rows that a fit does not see.
+// Every fit of this library is made of these: one optimiser, losses that limit the pull of
+// outliers, and the choice of the rows that a fit does not see.
 //
 //   const auto x = minimise([&](const std::vector<double>& at) { return mean_loss(at, rows); },
 //                           {0, 0}, {{-1, -1}, {1, 1}}, {.step = 0.25, .evaluations = 500});
