@@ -64,9 +64,9 @@ class EngineFit {
     constants_ = {kMemoryFactor, kComputeFactor, kHostPerStep};
     bool batches = false, older = false, newer = false, several = false;
     for (const MeasuredRow& r : rows_) {
-      batches |= r.scenario.workload.batch[0] > 4;
-      several |= r.scenario.parallel.tp[0] > 1;
-      const Gpu gpu = runner_.catalog().gpu(r.scenario.hardware.gpu);
+      batches |= r.keys.number("workload.batch") > 4;
+      several |= r.keys.number("parallel.tp") > 1;
+      const Gpu gpu = runner_.catalog().gpu(r.keys.text("hardware.gpu"));
       (gpu.sm_version < 90 ? older : newer) = true;
     }
     if (profile.kernels.unit_bandwidth > BytesPerSecond(0)) constants_.push_back(kUnitBandwidth);
@@ -96,11 +96,10 @@ class EngineFit {
     options.breakdown = false;
     for (MeasuredRow& row : rows_) {
       for (std::size_t i = 0; i < constants_.size(); ++i) {
-        set_path(row.scenario.engine.overrides, constants_[i].key,
-                 scalar_node(text_of(constants_[i], std::exp(x[i])), "fit"));
+        row.keys.set_engine(constants_[i].key, text_of(constants_[i], std::exp(x[i])));
       }
       try {
-        const Answer answer = runner_.run(row.scenario, options);
+        const Answer answer = runner_.run(row.keys.scenario(), options);
         for (const MeasuredFigure& f : row.figures) {
           if (const Metric* m = answer.points.at(0).find(f.answer_name))
             out.push_back({std::log(m->value / f.value), weight_.at(row.group)});

@@ -53,8 +53,8 @@ const std::vector<ServiceConstant> kConstants = {
 
 // Rows that ../shared/reference/composition.md names as not to be trusted.
 bool distrusted(const MeasuredRow& row) {
-  return row.scenario.model.starts_with("qwen3-235b") ||
-         (row.engine == "sglang" && row.scenario.workload.batch[0] >= 512);
+  return row.keys.text("model").starts_with("qwen3-235b") ||
+         (row.engine == "sglang" && row.keys.number("workload.batch") >= 512);
 }
 
 std::string service_text_of(const ServiceConstant& c, double v) {
@@ -89,11 +89,11 @@ class ServiceFit {
 
   void simulate(const std::vector<double>& x) {
     for (Row& r : rows_) {
-      set(r.row.scenario, x);
+      set(r.row.keys, x);
       for (auto& c : r.correction) c.reset();
       try {
-        const Answer closed = runner_.run(r.row.scenario, options_);
-        const Answer simulated = runner_.run(simulated_service(r.row), options_);
+        const Answer closed = runner_.run(r.row.keys.scenario(), options_);
+        const Answer simulated = runner_.run(simulated_service(r.row).scenario(), options_);
         for (std::size_t i = 0; i < 2; ++i) {
           const Metric *a = closed.points.at(0).find(kFigures[i]),
                        *b = simulated.points.at(0).find(kFigures[i]);
@@ -109,8 +109,8 @@ class ServiceFit {
   Errors errors(Row& r, const std::vector<double>& x) {
     Errors out;
     if (!r.correction[0] && !r.correction[1]) return out;
-    set(r.row.scenario, x);
-    const Answer closed = runner_.run(r.row.scenario, options_);
+    set(r.row.keys, x);
+    const Answer closed = runner_.run(r.row.keys.scenario(), options_);
     for (std::size_t i = 0; i < 2; ++i) {
       const Metric* m = closed.points.at(0).find(kFigures[i]);
       for (const MeasuredFigure& f : r.row.figures) {
@@ -124,12 +124,12 @@ class ServiceFit {
   // Of errors() of `r` at `x`; nothing where the row has no TPOT.
   std::optional<LeftOut> left_out(Row& r, const std::vector<double>& x, const Errors& errors) {
     if (!errors[0]) return {};
-    set(r.row.scenario, x);
+    set(r.row.keys, x);
     const auto squared = [&](const char* experts_error) {
-      Scenario s = r.row.scenario;
-      set_path(s.engine.overrides, "step_error", scalar_node("0", "fit"));
-      set_path(s.engine.overrides, "experts_error", scalar_node(experts_error, "fit"));
-      const Answer answer = runner_.run(s, options_);
+      ScenarioKeys keys = r.row.keys;
+      keys.set_engine("step_error", "0");
+      keys.set_engine("experts_error", experts_error);
+      const Answer answer = runner_.run(keys.scenario(), options_);
       const Metric* tpot = answer.points.at(0).find("tpot");
       return std::pow(std::log(tpot->high90 / tpot->value) / normal_quantile(0.95), 2);
     };
@@ -183,10 +183,9 @@ class ServiceFit {
   }
 
  private:
-  static void set(Scenario& s, const std::vector<double>& x) {
+  static void set(ScenarioKeys& keys, const std::vector<double>& x) {
     for (std::size_t i = 0; i < kConstants.size(); ++i)
-      set_path(s.engine.overrides, kConstants[i].key,
-               scalar_node(service_text_of(kConstants[i], std::exp(x[i])), "fit"));
+      keys.set_engine(kConstants[i].key, service_text_of(kConstants[i], std::exp(x[i])));
   }
 
   Runner& runner_;
@@ -337,7 +336,7 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
     const std::string gpu_class(engine_gpu_class(runner.catalog().gpu(row.system)));
     if (gpu_class.empty() || !fits_engines(row.group) || distrusted(row)) continue;
     Row r;
-    r.left_out_with = row.scenario.model + " on " + row.system;
+    r.left_out_with = row.keys.text("model") + " on " + row.system;
     r.row = std::move(row);
     classes[{r.row.engine, gpu_class}].push_back(std::move(r));
   }

@@ -30,13 +30,13 @@ ValidationReport validate_inference(const std::filesystem::path& dir, const std:
   options.breakdown = false;
   for (const MeasuredRow& row : rows) {
     try {
-      const Answer answer = runner.run(row.scenario, options);
+      const Answer answer = runner.run(row.keys.scenario(), options);
       const Point& point = answer.points.at(0);
       if (!point.feasibility.fits) throw Infeasible(point.feasibility.reason);
       for (const MeasuredFigure& figure : row.figures) {
         const Metric* m = point.find(figure.answer_name);
         if (!m) throw NoData(fmt::format("the answer has no {}", figure.answer_name));
-        report.rows.push_back(report_row(row, figure, *m));
+        report.rows.push_back(report_row(row, figure, *m, row.keys));
       }
     } catch (const std::runtime_error& e) {
       report.refused.push_back({row.reference, e.what()});

@@ -121,19 +121,20 @@ void validate_rows(const std::filesystem::path& dir, const char* table, const Bu
   read_inference_rows(dir, table, runner.catalog(), rows, report.refused);
   for (const MeasuredRow& row : rows) {
     try {
-      const bool closed =
-          row.scenario.kind == Scenario::Kind::kSteady;  // a closed loop, which has a closed form
+      const bool closed = row.is_closed_loop();
+      const ScenarioKeys asked = closed ? simulated_service(row) : row.keys;
       RunOptions options;
       options.breakdown = false;
       options.intervals = !closed;
-      const Answer answer = runner.run(closed ? simulated_service(row) : row.scenario, options);
+      const Answer answer = runner.run(asked.scenario(), options);
       if (const Point& p = answer.points.at(0); !p.feasibility.fits)
         throw Infeasible(p.feasibility.reason);
-      const Answer form = closed ? runner.run(row.scenario, options) : Answer();
+      const Answer form = closed ? runner.run(row.keys.scenario(), options) : Answer();
       for (const MeasuredFigure& figure : row.figures) {
         const Metric& m = metric_of(answer, figure.answer_name);
         report.rows.push_back(report_row(
-            row, figure, closed ? with_intervals_of(m, metric_of(form, figure.answer_name)) : m));
+            row, figure, closed ? with_intervals_of(m, metric_of(form, figure.answer_name)) : m,
+            asked));
       }
     } catch (const std::runtime_error& e) {
       report.refused.push_back({row.reference, e.what()});

@@ -17,6 +17,8 @@ namespace {
 
 using Get = std::function<std::string(const char*)>;
 
+constexpr std::int64_t kRequestsPerUser = 10;  // that a benchmark's client sends
+
 double number_of(const std::string& text) {
   double v = 0;
   std::from_chars(text.data(), text.data() + text.size(), v);
@@ -34,29 +36,27 @@ std::pair<int, int> version_of(std::string_view text) {
 }
 
 // Number formats as the tables spell them.
-void set_precision(Scenario& s, const std::string& precision, const std::string& kv,
+void set_precision(ScenarioKeys& keys, const std::string& precision, const std::string& kv,
                    const std::string& engine) {
-  auto& p = s.precision;
   if (precision == "fp16" || precision == "bf16" || precision == "fp32") {
-    p.dtype = precision;
-    p.quantization = precision;
+    keys.set("precision.dtype", precision);
+    keys.set("precision.quantization", precision);
   } else if (precision == "fp8" || precision == "fp8_block") {
-    p.quantization = precision;
+    keys.set("precision.quantization", precision);
   } else if (precision == "int8") {
-    p.quantization = "int8_wo";
+    keys.set("precision.quantization", "int8_wo");
   } else if (precision.starts_with("q4_") ||
              (precision.starts_with("int4") && engine.starts_with("llama-cpp"))) {
-    p.quantization = "q4_k";
+    keys.set("precision.quantization", "q4_k");
   } else if (precision.starts_with("int4")) {
-    p.quantization = "int4_wo";
-  } else if (precision == "fp4") {
-    p.quantization = "";  // the checkpoint's own
-  } else {
+    keys.set("precision.quantization", "int4_wo");
+  } else if (precision != "fp4") {  // fp4: as the checkpoint is stored
     throw NoData(fmt::format("precision '{}' has no format here", precision));
   }
-  if (!kv.empty()) p.kv_cache_dtype = kv == "fp16" || kv == "bf16" || kv == "fp8" ? kv : "";
+  if (kv == "fp16" || kv == "bf16" || kv == "fp8") keys.set("precision.kv_cache_dtype", kv);
   // TensorRT-LLM's fp8 checkpoints keep an fp8 KV cache (its documentation's benchmarks).
-  if (kv.empty() && precision == "fp8" && engine.starts_with("trtllm")) p.kv_cache_dtype = "fp8";
+  if (kv.empty() && precision == "fp8" && engine.starts_with("trtllm"))
+    keys.set("precision.kv_cache_dtype", "fp8");
 }
 
 // What the rows of all tables share. Throws NoData or InputError with the reason if the row cannot
@@ -70,23 +70,21 @@ MeasuredRow common(const Get& get, std::string_view table, const Catalog& catalo
   r.framework = get("framework");
   r.family = get("family");
   r.group = get("group");
-  Scenario& s = r.scenario;
-  s.name = r.reference;
-  s.model = get("model");
   const Gpu gpu = catalog.gpu(r.system);
-  s.hardware.gpu = gpu.id;
   r.engine = engine_of_row(r.framework, get("version"), get("source"), gpu);
-  s.engine.profile = r.engine;
-  set_precision(s, get("precision"), get("kv_precision"), r.engine);
+  r.keys.set("model", get("model"));
+  r.keys.set("hardware.gpu", gpu.id);
+  r.keys.set("engine.profile", r.engine);
+  set_precision(r.keys, get("precision"), get("kv_precision"), r.engine);
   const std::string tp = get("tp"), pp = get("pp"), gpus = get("n_gpus");
   if (r.engine.starts_with(
           "llama-cpp")) {  // several devices: a split by layers, one sequence passes through them
-    s.parallel.tp = {1};
-    s.parallel.pp = {static_cast<std::int64_t>(gpus.empty() ? 1 : number_of(gpus))};
+    r.keys.set("parallel.tp", 1);
+    r.keys.set("parallel.pp", static_cast<std::int64_t>(gpus.empty() ? 1 : number_of(gpus)));
   } else {
     if (tp.empty()) throw NoData("the row does not state its tensor parallelism");
-    s.parallel.tp = {static_cast<std::int64_t>(number_of(tp))};
-    s.parallel.pp = {static_cast<std::int64_t>(pp.empty() ? 1 : number_of(pp))};
+    r.keys.set("parallel.tp", static_cast<std::int64_t>(number_of(tp)));
+    r.keys.set("parallel.pp", static_cast<std::int64_t>(pp.empty() ? 1 : number_of(pp)));
   }
   return r;
 }
@@ -98,31 +96,31 @@ void add_figure(MeasuredRow& r, const Get& get, const char* column, const char* 
   if (!text.empty() && v > 0) r.figures.push_back({metric, answer_name, v});
 }
 
+void set_fixed_batch(ScenarioKeys& keys, const Get& get) {
+  keys.set("workload.batch", static_cast<std::int64_t>(number_of(get("batch"))));
+  keys.set("workload.isl", static_cast<std::int64_t>(number_of(get("isl"))));
+  keys.set("workload.osl",
+           std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("osl")))));
+}
+
 MeasuredRow single_request(const Get& get, const Catalog& catalog) {
   MeasuredRow r = common(get, "single_request", catalog);
-  auto& w = r.scenario.workload;
-  w.batch = {static_cast<std::int64_t>(number_of(get("batch")))};
-  w.isl = {static_cast<std::int64_t>(number_of(get("isl")))};
-  w.osl = {std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("osl"))))};
+  set_fixed_batch(r.keys, get);
   add_figure(r, get, "prefill_ms", "prefill", "prefill_time");
-  if (w.osl[0] > 1) add_figure(r, get, "tpot_ms", "decode", "tpot");
+  if (r.keys.number("workload.osl") > 1) add_figure(r, get, "tpot_ms", "decode", "tpot");
   return r;
 }
 
 MeasuredRow offline_throughput(const Get& get, const Catalog& catalog) {
   MeasuredRow r = common(get, "offline_throughput", catalog);
   if (get("batch").empty()) throw NoData("the row does not state its batch");
-  auto& w = r.scenario.workload;
-  w.batch = {static_cast<std::int64_t>(number_of(get("batch")))};
-  w.isl = {static_cast<std::int64_t>(number_of(get("isl")))};
-  w.osl = {std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("osl"))))};
+  set_fixed_batch(r.keys, get);
   // llama-bench: "file column Batch Size 16 is the prompt chunk".
   const std::string note = get("note");
   constexpr std::string_view kChunk = "file column Batch Size ";
   if (const auto at = note.find(kChunk); at != std::string::npos) {
     const auto chunk = static_cast<std::int64_t>(number_of(note.substr(at + kChunk.size())));
-    if (chunk > 0)
-      set_engine(r.scenario, "scheduler.max_num_batched_tokens", std::to_string(chunk));
+    if (chunk > 0) r.keys.set_engine("scheduler.max_num_batched_tokens", std::to_string(chunk));
   }
   add_figure(r, get, "output_tok_s", "throughput", "output_throughput");
   return r;
@@ -150,55 +148,58 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
   if (get("mode") != "agg")
     throw NoData("prefill and decode on different workers: simulated, not estimated");
   MeasuredRow r = common(get, "serving_steady", catalog);
-  auto& s = r.scenario;
-  auto& w = s.workload;
+  ScenarioKeys& keys = r.keys;
+  const std::string model = keys.text("model");
   // Where the source names the formats of projections and experts, they decide; gpt-oss is listed
   // under nvfp4 but is released, and run, with mxfp4 experts only.
-  const bool own = s.model.starts_with("gpt-oss");
+  const bool own = model.starts_with("gpt-oss"), has_experts = r.family.starts_with("moe");
   // The fp8 checkpoints of these families have block scales, though the source says fp8 of some.
   bool blocks = false;
   for (const char* family : {"deepseek", "glm-5", "minimax", "qwen3"})
-    blocks |= s.model.starts_with(family);
+    blocks |= model.starts_with(family);
   const auto format = [&](const std::string& name) {
     return blocks && name == "fp8" ? std::string("fp8_block") : name;
   };
   if (const std::string gemm = format(get("gemm_quant")); !own && parse_format(gemm))
-    s.precision.quantization = gemm;
-  if (const std::string moe = format(get("moe_quant")); !own && parse_format(moe))
-    s.precision.moe_quantization = moe;
+    keys.set("precision.quantization", gemm);
+  if (const std::string moe = format(get("moe_quant")); !own && has_experts && parse_format(moe))
+    keys.set("precision.moe_quantization", moe);
   // gpt-oss on data-centre Blackwell: experts' activations in mxfp8 (InferenceX sets vLLM's
   // FLASHINFER_MOE_MXFP4_MXFP8).
   const Gpu gpu = catalog.gpu(r.system);
-  if (own && engine_gpu_class(gpu) == "blackwell") s.precision.moe_quantization = "mxfp4_fp8";
+  if (own && engine_gpu_class(gpu) == "blackwell")
+    keys.set("precision.moe_quantization", "mxfp4_fp8");
   // Quantised models there run with an fp8 KV cache: many rows hold more sequences than a 16-bit
   // one would (70B tp1 at 64 users, MiniMax tp2 at 512).
   const std::string precision = get("precision");
   if (r.framework == "vllm" && (precision == "fp8" || precision == "fp4"))
-    s.precision.kv_cache_dtype = "fp8";
+    keys.set("precision.kv_cache_dtype", "fp8");
   if (get("isl").empty() || get("osl").empty() || get("concurrency").empty())
     throw NoData("the row does not state its lengths or concurrency");
-  w.closed_loop = true;
-  w.equal_lengths = false;
   // Nominal lengths are uniform between 80 % and 100 % of the stated one.
   const double mean = get("length_kind") == "nominal" ? 0.9 : 1.0;
-  w.isl = {std::max<std::int64_t>(1, static_cast<std::int64_t>(number_of(get("isl")) * mean))};
-  w.osl = {std::max<std::int64_t>(2, static_cast<std::int64_t>(number_of(get("osl")) * mean))};
-  w.batch = {static_cast<std::int64_t>(number_of(get("concurrency")))};
-  auto count = [&](const char* key) {
-    return get(key).empty() ? 1 : static_cast<int>(number_of(get(key)));
+  const auto length = [&](const char* column, std::int64_t least) {
+    return std::max(least, static_cast<std::int64_t>(number_of(get(column)) * mean));
   };
-  s.parallel.dp = count("dp");
-  s.parallel.ep = count("moe_ep");
+  keys.set("workload.closed_loop", "true");
+  keys.set("workload.equal_lengths", "false");
+  keys.set("workload.isl", length("isl", 1));
+  keys.set("workload.osl", length("osl", 2));
+  keys.set("workload.batch", static_cast<std::int64_t>(number_of(get("concurrency"))));
+  for (const auto& [column, key] : {std::pair("dp", "parallel.dp"), {"moe_ep", "parallel.ep"}}) {
+    if (!get(column).empty()) keys.set(key, static_cast<std::int64_t>(number_of(get(column))));
+  }
   if (get("length_kind") == "nominal") {
     std::string day = get("measured");
-    const auto first = days.find({r.framework, s.model});
+    const auto first = days.find({r.framework, model});
     if (day.empty() && first != days.end()) day = first->second;
     set_as_inferencex(r.engine, gpu,
-                      {get("precision"), day, static_cast<std::int64_t>(number_of(get("isl")))}, s);
+                      {get("precision"), day, static_cast<std::int64_t>(number_of(get("isl")))},
+                      keys);
   }
   // Experts' loads of real prompts follow a power law; the tables' own exponent for what was
   // measured.
-  if (r.family.starts_with("moe")) w.expert_skew = 1.01;
+  if (has_experts) keys.set("workload.expert_skew", "1.01");
   add_figure(r, get, "ttft_ms", "ttft", "ttft");
   add_figure(r, get, "tpot_ms", "tpot", "tpot");
   return r;
@@ -218,20 +219,16 @@ std::string conversation_lengths(double mean) {
 MeasuredRow serving_rate(const Get& get, const Catalog& catalog) {
   if (!get("lora_adapters").empty()) throw NoData("S-LoRA's engines have no profile");
   MeasuredRow r = common(get, "serving_rate", catalog);
-  Scenario& s = r.scenario;
-  ServiceScenario& v = s.service;
   if (get("isl").empty() || get("num_requests").empty())
     throw NoData("the row does not state its lengths");
-  s.kind = Scenario::Kind::kService;
   if (get("request_rate") == "inf") {
-    v.arrivals = "at-once";
+    r.keys.set("load.arrivals", "at-once");
   } else {
-    v.rate = {number_of(get("request_rate"))};
+    r.keys.set("load.rate", get("request_rate"));
   }
-  v.requests = static_cast<std::int64_t>(number_of(get("num_requests")));
-  r.lengths = fmt::format("conversations of {} in, {} out", get("isl"), get("osl"));
-  v.isl = conversation_lengths(number_of(get("isl")));
-  v.osl = conversation_lengths(number_of(get("osl")));
+  r.keys.set("load.requests", static_cast<std::int64_t>(number_of(get("num_requests"))));
+  r.keys.set("load.isl", conversation_lengths(number_of(get("isl"))));
+  r.keys.set("load.osl", conversation_lengths(number_of(get("osl"))));
   add_figure(r, get, "ttft_ms", "ttft", "ttft");
   add_figure(r, get, "tpot_ms", "tpot", "tpot");
   add_figure(r, get, "tpot_p99_ms", "tpot p99", "tpot_p99");
@@ -276,27 +273,27 @@ std::string engine_of_row(std::string_view framework, std::string_view version,
   throw NoData(fmt::format("no engine profile describes '{}' on {}", framework, gpu.id));
 }
 
-Scenario simulated_service(const MeasuredRow& row) {
-  Scenario s = row.scenario;
-  s.kind = Scenario::Kind::kService;
-  auto& w = s.workload;
-  ServiceScenario& v = s.service;
-  const std::int64_t users = w.batch.at(0);
-  v.arrivals = "at-once";
-  v.max_concurrency = users;
-  v.requests = w.requests_per_user * users;
-  const auto lengths = [&](std::int64_t mean) {
-    const double m = static_cast<double>(mean);
-    return fmt::format("uniform({}, {})", std::max<std::int64_t>(1, std::llround(m * 8 / 9)),
-                       std::llround(m * 10 / 9));
+ScenarioKeys simulated_service(const MeasuredRow& row) {
+  ScenarioKeys keys = row.keys;
+  keys.erase_group("workload");
+  const std::string skew = row.keys.text("workload.expert_skew");
+  if (!skew.empty()) keys.set("workload.expert_skew", skew);
+  const std::int64_t users = row.keys.number("workload.batch");
+  const auto lengths = [&](const char* key) {
+    const auto mean = static_cast<double>(row.keys.number(key));
+    return fmt::format("uniform({}, {})", std::max<std::int64_t>(1, std::llround(mean * 8 / 9)),
+                       std::llround(mean * 10 / 9));
   };
-  v.isl = lengths(w.isl.at(0));
-  v.osl = lengths(w.osl.at(0));
-  return s;
+  keys.set("load.arrivals", "at-once");
+  keys.set("load.max_concurrency", users);
+  keys.set("load.requests", kRequestsPerUser * users);
+  keys.set("load.isl", lengths("workload.isl"));
+  keys.set("load.osl", lengths("workload.osl"));
+  return keys;
 }
 
 ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure,
-                         const Metric& predicted) {
+                         const Metric& predicted, const ScenarioKeys& asked) {
   return {{{"table", row.table},
            {"metric", figure.metric},
            {"system", row.system},
@@ -312,37 +309,8 @@ ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure,
           predicted.low90,
           predicted.high90,
           predicted.origin,
-          question_of(row),
+          asked.yaml(),
           row.source};
-}
-
-std::string question_of(const MeasuredRow& row) {
-  const Scenario& s = row.scenario;
-  std::string out = fmt::format("{} on {}, {}", s.model, s.hardware.gpu, row.engine);
-  std::string before;
-  for (const std::string& format :
-       {s.precision.dtype, s.precision.quantization, s.precision.moe_quantization}) {
-    if (!format.empty() && format != before) out += (before.empty() ? ", " : " ") + format;
-    if (!format.empty()) before = format;
-  }
-  if (!s.precision.kv_cache_dtype.empty()) out += " kv " + s.precision.kv_cache_dtype;
-  const auto count = [&](const char* name, std::int64_t n) {
-    if (n > 1) out += fmt::format(", {} {}", name, n);
-  };
-  count("tp", s.parallel.tp.at(0)), count("pp", s.parallel.pp.at(0));
-  count("dp", s.parallel.dp), count("ep", s.parallel.ep);
-  if (s.kind == Scenario::Kind::kService)
-    return out + fmt::format(", {} requests {}, {}", s.service.requests,
-                             s.service.arrivals == "poisson"
-                                 ? fmt::format("at {:.6g}/s", s.service.rate.at(0))
-                                 : s.service.arrivals,
-                             row.lengths);
-  out += fmt::format(", {} in, {} out, {} {}", s.workload.isl.at(0), s.workload.osl.at(0),
-                     s.workload.closed_loop ? "users" : "batch", s.workload.batch.at(0));
-  const Node* scheduler = s.engine.overrides.find("scheduler");
-  if (const Node* n = scheduler ? scheduler->find("max_num_batched_tokens") : nullptr)
-    out += ", chunks of " + n->text();
-  return out;
 }
 
 bool fits_engines(std::string_view group) { return !leave_out_by_hash(group, 3); }

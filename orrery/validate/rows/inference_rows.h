@@ -1,8 +1,9 @@
-// From a measured row of ../shared/data/inference to the Scenario that asks for the same figure.
+// Measured rows of data/inference, and the scenario that asks for the figures of each.
 //
-// The tables name systems, frameworks and precisions as their sources do; this is the one place
-// that knows what they mean. A row that cannot be asked (an engine or chip that is not in the
-// catalog, a layout that the row does not state) is refused with the reason, never guessed.
+// The tables name systems, frameworks and number formats as their sources do. These functions
+// translate the names to keys and values of a scenario; nothing else knows the sources' names. A
+// row that cannot be asked (an engine or a GPU that the catalog does not have, a layout that the
+// row does not state) is refused with the reason. Nothing is guessed.
 #pragma once
 
 #include <string>
@@ -12,52 +13,51 @@
 #include "orrery/base/csv.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/scenario/answer/answer.h"
-#include "orrery/scenario/question/scenario.h"
 #include "orrery/validate/report/report.h"
+#include "orrery/validate/rows/scenario_keys.h"
 
 namespace orrery {
 
-// Which engine profile ran a row: by framework, version, year of the source and the chip's maker.
-// Throws NoData naming the framework if no profile describes it.
+// The engine profile that describes a row, by its framework, version, source and the vendor of its
+// GPU. NoData that names the framework: no profile describes it.
 std::string engine_of_row(std::string_view framework, std::string_view version,
                           std::string_view source, const Gpu& gpu);
 
-// A measured figure of a row: which metric of the answer it is compared with, and its value in that
-// unit.
+// A measured figure of a row and the metric of the answer that predicts it.
 struct MeasuredFigure {
-  std::string metric;       // as the report names it: "decode", "prefill", "throughput"
-  std::string answer_name;  // the Answer's metric
-  double value = 0;
+  std::string metric;       // the report's name: "decode", "prefill", "throughput"
+  std::string answer_name;  // the name of the Answer's metric
+  double value = 0;         // in the unit of the Answer's metric
 };
 
 struct MeasuredRow {
   std::string table, system, framework, family, group;
-  std::string reference;  // line of the table and the source's own: "single_request:12 file.csv"
-  std::string engine;     // profile
+  std::string reference;  // the row's line and its source's reference: "single_request:12 a.csv"
+  std::string engine;     // the engine profile
   std::string source;     // who measured it
-  std::string lengths;    // of conversations, for a person
-  Scenario scenario;
+  ScenarioKeys keys;      // the question
   std::vector<MeasuredFigure> figures;
+
+  // Whether the row is a closed loop of users, which has a closed form and can be simulated too.
+  bool is_closed_loop() const { return keys.text("workload.closed_loop") == "true"; }
 };
 
-// All that the row's scenario asks, on a line: rows with the same text are the same question.
-std::string question_of(const MeasuredRow& row);
+// The question of a closed-loop row as a simulation: ten requests for each user, the first of all
+// users at once, with lengths in the range (a tenth about the mean) that the benchmark draws from.
+ScenarioKeys simulated_service(const MeasuredRow& row);
 
-// A closed-loop row of serving_steady as a simulation: ten requests for each user, all users at
-// once; lengths within the tenth of the mean that the benchmark draws them from.
-Scenario simulated_service(const MeasuredRow& row);
-
-// `group` decides which rows may fit engine constants: two thirds of the groups, by a hash of the
-// group's name.
+// Whether the rows of a group may fit engine constants. Two thirds of the groups may, by a hash of
+// the group's name; the others judge.
 bool fits_engines(std::string_view group);
 
-// One figure's row of a report; `predicted` holds the prediction and its intervals.
+// One figure's row of a report. `predicted` holds the prediction with its intervals, and `asked` is
+// the question that it answers; ValidationRow::what holds it as YAML.
 ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure,
-                         const Metric& predicted);
+                         const Metric& predicted, const ScenarioKeys& asked);
 
 // Reads the rows of one table ("single_request", "offline_throughput", "serving_steady",
-// "serving_rate"); each is either put in `rows` or in `refused`: what the data set marks suspect,
-// what is out of the table's scope, and what cannot be asked.
+// "serving_rate") into `rows`. Rows that the data set marks as suspect, that are out of the table's
+// scope or that cannot be asked go to `refused` with the reason.
 void read_inference_rows(const std::filesystem::path& dir, std::string_view table,
                          const Catalog& catalog, std::vector<MeasuredRow>& rows,
                          std::vector<RefusedRow>& refused);

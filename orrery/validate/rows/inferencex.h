@@ -1,7 +1,9 @@
-// How InferenceX starts the servers that it measures and drives its clients: its public scripts
-// (github.com/SemiAnalysisAI/InferenceX, benchmarks/), where they say something else than the
-// engine's defaults and that decides which steps run. Scripts change; what one said on the day of a
-// measurement follows from its history and from perf-changelog.yaml.
+// The settings with which InferenceX starts the servers that it measures and drives its clients.
+//
+// The source is its public scripts (github.com/SemiAnalysisAI/InferenceX, benchmarks/). The list
+// holds the settings that differ from the engine's defaults and decide which steps run. Scripts
+// change; their state on the day of a measurement follows from their history and from
+// perf-changelog.yaml.
 //
 //   vLLM     gpt-oss               graphs up to 2,048 tokens; on Hopper a 16-bit KV cache
 //            Llama 3.1 70B, B200   cudagraph_mode FULL_DECODE_ONLY: steps with prompts are eager
@@ -39,7 +41,7 @@
 #include <string_view>
 
 #include "orrery/hardware/gpu.h"
-#include "orrery/scenario/question/scenario.h"
+#include "orrery/validate/rows/scenario_keys.h"
 
 namespace orrery {
 
@@ -49,12 +51,9 @@ struct InferencexRun {
   std::int64_t isl = 0;   // nominal
 };
 
-// A key of the engine's profile: "scheduler.recv_interval".
-void set_engine(Scenario& scenario, const std::string& key, const std::string& value);
-
-// `scenario` has its model, layout and users. What else depends on a day that is not stated is left
-// at the engine's defaults.
+// Sets what InferenceX's script sets for the engine. REQUIRES: `keys` has the model, layout and
+// users of the run. Whatever depends on a day that is not stated keeps the engine's default.
 void set_as_inferencex(std::string_view engine, const Gpu& gpu, const InferencexRun& run,
-                       Scenario& scenario);
+                       ScenarioKeys& keys);
 
 }  // namespace orrery

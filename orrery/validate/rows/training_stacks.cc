@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-bool has(std::string_view text, std::string_view part) {
+bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
@@ -93,7 +93,7 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
                              std::string_view dtype) {
   TrainingStack s;
   const auto known = std::find_if(kKnown.begin(), kKnown.end(),
-                                  [&](const Known& k) { return has(framework, k.part); });
+                                  [&](const Known& k) { return contains(framework, k.part); });
   if (known != kKnown.end()) s.name = known->stack;
   s.year = year_of(version);
   s.tuned = s.year == 0 || s.year > 2022;
@@ -103,7 +103,7 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
   // set grad_reduce_in_fp32 false. fp16 jobs keep fp16 gradients and scale the loss.
   if (dtype == "fp16") {
     s.gradients = Dtype::kFp16;
-  } else if (has(framework, "NeMo") || has(framework, "Bridge")) {
+  } else if (contains(framework, "NeMo") || contains(framework, "Bridge")) {
     s.gradients = Dtype::kBf16;
   }
   if (megatron) {
@@ -111,13 +111,13 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
     s.dropout = !s.tuned;
     if (!s.tuned) s.recompute = Recompute::kFull;
     s.dp_overlap = s.tuned && s.name == "megatron";
-    s.tp_overlap = has(framework, "NeMo") || has(framework, "Bridge") || has(framework, "Scale");
+    s.tp_overlap = contains(framework, "NeMo") || contains(framework, "Bridge") || contains(framework, "Scale");
     s.fused_cross_entropy = s.tuned;
-    if (has(framework, "NeMo") || has(framework, "Bridge")) s.lora_rank = 32;
+    if (contains(framework, "NeMo") || contains(framework, "Bridge")) s.lora_rank = 32;
   } else if (s.name == "fsdp") {
-    s.compiled = has(framework, "torchtitan");
+    s.compiled = contains(framework, "torchtitan");
     // FSDP's reductions are in bf16 by fms-fsdp's policy (bfSixteen).
-    if (has(framework, "fms")) s.gradients = Dtype::kBf16;
+    if (contains(framework, "fms")) s.gradients = Dtype::kBf16;
   } else if (s.name == "deepspeed" || s.name == "internevo") {
     s.gradients = Dtype::kBf16;
   } else if (s.name == "llmq") {
@@ -168,14 +168,14 @@ std::optional<StatedExperts> stated_experts(std::string_view source, std::string
 
 bool overlaps_experts(std::string_view source, std::string_view model, std::string_view gpu,
                       std::string_view dtype, std::string_view version) {
-  const bool blackwell = has(gpu, "b200") || has(gpu, "b300");
+  const bool blackwell = contains(gpu, "b200") || contains(gpu, "b300");
   if (source != "megatron-bridge" || dtype != "mxfp8" || !blackwell) return false;
   // Its pull requests 3983 and 4226 (DeepSeek-V3 on GB300, GB200) are of release 26.06, as Qwen3's
   // and gpt-oss's; 4606 (Qwen3 on B200, B300) of 26.06.01; Kimi on GB300 came with 26.08 (5168).
   // Nemotron 3 has the kernel only since August 2026 (5620), and never the overlap.
   const bool rack = gpu.starts_with("gb");
   if (model.starts_with("deepseek-v3")) return rack && version >= "26.06";
-  if (model.starts_with("qwen3-") && !has(model, "next"))
+  if (model.starts_with("qwen3-") && !contains(model, "next"))
     return version >= (rack ? "26.06" : "26.06.01");
   if (model.starts_with("gpt-oss")) return version >= "26.06";
   return model.starts_with("kimi") && gpu.starts_with("gb300") && version >= "26.08";
@@ -188,8 +188,8 @@ StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view 
   const bool rack = out.node.gpus_per_host > 0 && out.node.gpus_per_host < out.node.gpu_count;
   if (gpus_per_node > 1 && !rack) out.node.gpu_count = gpus_per_node;
   out.node = in_segments(std::move(out.node), gpus);
-  if (has(interconnect, "EFA") || has(interconnect, "TCPX")) {
-    const char* named = has(interconnect, "TCPX")  ? "gcp-a3-high"
+  if (contains(interconnect, "EFA") || contains(interconnect, "TCPX")) {
+    const char* named = contains(interconnect, "TCPX")  ? "gcp-a3-high"
                         : gpu.id.starts_with("a1") ? "aws-p4d"
                                                    : "aws-p5";
     out.node.network = catalog.node_type(named).network;
@@ -197,7 +197,7 @@ StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view 
     return out;
   }
   for (const Network& n : kNetworks) {
-    if (!has(interconnect, n.part)) continue;
+    if (!contains(interconnect, n.part)) continue;
     out.node.network = {std::string(n.fabric), n.ports};
     out.network_stated = true;
     break;

@@ -12,12 +12,6 @@
 namespace orrery {
 namespace {
 
-std::string engine_key(const Scenario& s, const char* group, const char* key) {
-  const Node* g = s.engine.overrides.find(group);
-  const Node* n = g ? g->find(key) : nullptr;
-  return n ? n->text() : "";
-}
-
 class Rows : public testing::Test {
  protected:
   void write(const std::string& table, const std::string& text) const {
@@ -47,9 +41,10 @@ TEST_F(Rows, ReadsASingleRequest) {
   ASSERT_EQ(rows.size(), 1u);
   const MeasuredRow& r = rows[0];
   EXPECT_EQ(r.engine, "vllm-2023");
-  EXPECT_EQ(r.scenario.hardware.gpu, "h100-sxm");
-  EXPECT_EQ(r.scenario.parallel.tp, Sweep{8});
-  EXPECT_EQ(r.scenario.workload.batch, Sweep{2});
+  EXPECT_EQ(r.keys.text("hardware.gpu"), "h100-sxm");
+  EXPECT_EQ(r.keys.number("parallel.tp"), 8);
+  EXPECT_EQ(r.keys.number("workload.batch"), 2);
+  EXPECT_FALSE(r.is_closed_loop());
   ASSERT_EQ(r.figures.size(), 2u);
   EXPECT_EQ(r.figures[0].metric, "prefill");
   EXPECT_EQ(r.figures[0].value, 77);
@@ -76,7 +71,7 @@ TEST_F(Rows, WithoutADayTakeTheFirst) {
   read_inference_rows(dir, "serving_steady", catalog, rows, refused);
   ASSERT_EQ(rows.size(), 4u) << (refused.empty() ? "" : refused[0].why);
   const auto cold = [&](std::size_t i) {
-    return engine_key(rows[i].scenario, "execution", "cold") == "true";
+    return rows[i].keys.engine_text("execution.cold") == "true";
   };
   EXPECT_FALSE(cold(0));
   EXPECT_TRUE(cold(1));
@@ -92,10 +87,12 @@ TEST_F(Rows, TheSameQuestionHasTheSameText) {
             "4,512,128,77,30,,,ref3,g\n");
   read_inference_rows(dir, "single_request", catalog, rows, refused);
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(question_of(rows[0]), question_of(rows[1]));
-  EXPECT_NE(question_of(rows[0]), question_of(rows[2]));
-  EXPECT_EQ(question_of(rows[0]),
-            "llama-2-70b on h100-sxm, vllm-2023, fp16, tp 8, 512 in, 128 out, batch 2");
+  EXPECT_EQ(rows[0].keys.yaml(), rows[1].keys.yaml());
+  EXPECT_NE(rows[0].keys.yaml(), rows[2].keys.yaml());
+  EXPECT_EQ(rows[0].keys.yaml(),
+            "{model: llama-2-70b, hardware: {gpu: h100-sxm}, engine: {profile: vllm-2023}, "
+            "precision: {dtype: fp16, quantization: fp16}, parallel: {tp: 8, pp: 1}, "
+            "workload: {batch: 2, isl: 512, osl: 128}}");
   EXPECT_EQ(rows[0].source, "splitwise-sim");
 }
 
@@ -124,9 +121,8 @@ TEST_F(Rows, LlamaCppSplitsByLayersAndStatesItsPromptChunk) {
   read_inference_rows(dir, "offline_throughput", catalog, rows, refused);
   ASSERT_EQ(rows.size(), 1u);
   ASSERT_EQ(refused.size(), 1u);  // saturated rows are no fixed batch
-  EXPECT_EQ(rows[0].scenario.parallel.pp, Sweep{4});
-  EXPECT_EQ(rows[0].scenario.engine.overrides.at("scheduler").at("max_num_batched_tokens").as_int(),
-            16);
+  EXPECT_EQ(rows[0].keys.number("parallel.pp"), 4);
+  EXPECT_EQ(rows[0].keys.engine_text("scheduler.max_num_batched_tokens"), "16");
 }
 
 TEST(Engines, ByFrameworkVersionAndMaker) {
@@ -146,43 +142,43 @@ TEST(InferenceX, ServersAreStartedAsOnTheDay) {
   const Catalog catalog;
   const auto started = [&](const char* model, const char* gpu, const char* precision,
                            const char* day, const char* engine = "vllm") {
-    Scenario s;
-    s.model = model;
-    s.parallel.tp = {4};
-    s.workload.batch = {64};
-    s.precision.kv_cache_dtype = "fp8";
-    set_as_inferencex(engine, catalog.gpu(gpu), {precision, day, 1024}, s);
-    return s;
+    ScenarioKeys keys;
+    keys.set("model", model);
+    keys.set("parallel.tp", 4);
+    keys.set("workload.batch", 64);
+    keys.set("precision.kv_cache_dtype", "fp8");
+    set_as_inferencex(engine, catalog.gpu(gpu), {precision, day, 1024}, keys);
+    return keys;
   };
-  const Scenario early = started("minimax-m2.5", "b200-sxm", "fp8", "2026-03-28");
-  EXPECT_EQ(early.parallel.ep, 4);
-  EXPECT_EQ(early.precision.kv_cache_dtype, "");
-  EXPECT_EQ(engine_key(early, "scheduler", "max_num_batched_tokens"), "");
-  const Scenario late = started("minimax-m2.5", "b200-sxm", "fp8", "2026-04-22");
-  EXPECT_EQ(late.parallel.ep, 1);
-  EXPECT_EQ(late.precision.kv_cache_dtype, "fp8");
-  EXPECT_EQ(engine_key(late, "scheduler", "max_num_batched_tokens"), "2048");
-  EXPECT_EQ(engine_key(late, "kernels", "tf32"), "true");
-  const Scenario between = started("minimax-m2.5", "b200-sxm", "fp8", "2026-04-08");
-  EXPECT_EQ(engine_key(between, "kernels", "tf32"), "");
+  const ScenarioKeys early = started("minimax-m2.5", "b200-sxm", "fp8", "2026-03-28");
+  EXPECT_EQ(early.number("parallel.ep"), 4);
+  EXPECT_EQ(early.text("precision.kv_cache_dtype"), "");
+  EXPECT_EQ(early.engine_text("scheduler.max_num_batched_tokens"), "");
+  const ScenarioKeys late = started("minimax-m2.5", "b200-sxm", "fp8", "2026-04-22");
+  EXPECT_EQ(late.number("parallel.ep"), 1);
+  EXPECT_EQ(late.text("precision.kv_cache_dtype"), "fp8");
+  EXPECT_EQ(late.engine_text("scheduler.max_num_batched_tokens"), "2048");
+  EXPECT_EQ(late.engine_text("kernels.tf32"), "true");
+  const ScenarioKeys between = started("minimax-m2.5", "b200-sxm", "fp8", "2026-04-08");
+  EXPECT_EQ(between.engine_text("kernels.tf32"), "");
   // No day, or a script that is not known: the engine's defaults.
-  EXPECT_EQ(engine_key(started("kimi-k2.5", "b200-sxm", "fp4", ""), "scheduler",
-                       "max_num_batched_tokens"),
+  EXPECT_EQ(
+      started("kimi-k2.5", "b200-sxm", "fp4", "").engine_text("scheduler.max_num_batched_tokens"),
+      "");
+  EXPECT_EQ(started("minimax-m2.5", "b300-sxm", "fp8", "2026-04-03")
+                .engine_text("scheduler.max_num_batched_tokens"),
             "");
-  EXPECT_EQ(engine_key(started("minimax-m2.5", "b300-sxm", "fp8", "2026-04-03"), "scheduler",
-                       "max_num_batched_tokens"),
-            "");
-  EXPECT_EQ(engine_key(started("deepseek-r1", "h200-sxm", "fp8", "2025-12-15", "trtllm"),
-                       "scheduler", "max_num_batched_tokens"),
+  EXPECT_EQ(started("deepseek-r1", "h200-sxm", "fp8", "2025-12-15", "trtllm")
+                .engine_text("scheduler.max_num_batched_tokens"),
             "4096");
   // As many sequences as users.
-  EXPECT_EQ(engine_key(started("kimi-k2.5", "h200-sxm", "int4", "2026-03-27"), "scheduler",
-                       "max_num_seqs"),
-            "64");
-  EXPECT_EQ(engine_key(late, "scheduler", "max_num_seqs"), "");
+  EXPECT_EQ(
+      started("kimi-k2.5", "h200-sxm", "int4", "2026-03-27").engine_text("scheduler.max_num_seqs"),
+      "64");
+  EXPECT_EQ(late.engine_text("scheduler.max_num_seqs"), "");
   // Warm-up requests since the end of January.
   const auto cold = [&](const char* model, const char* gpu, const char* day) {
-    return engine_key(started(model, gpu, "fp8", day), "execution", "cold") == "true";
+    return started(model, gpu, "fp8", day).engine_text("execution.cold") == "true";
   };
   EXPECT_TRUE(cold("llama-3.1-70b", "b200-sxm", "2025-10-29"));
   EXPECT_FALSE(cold("gpt-oss-120b", "b200-sxm", "2026-02-25"));
