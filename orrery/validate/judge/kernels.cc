@@ -20,91 +20,16 @@
 #include "orrery/kernel/fit/swept_kernel_model.h"
 #include "orrery/kernel/tables/kernel_tables.h"
 #include "orrery/kernel/tiers/calibration.h"
+#include "orrery/validate/judge/kernel_groups.h"
 
 namespace orrery {
 namespace {
-
-using Key = std::map<std::string, std::string>;
 
 constexpr std::array<std::pair<std::string_view, JudgedTier>, 4> kTiers = {
     {{"best", JudgedTier::kBest},
      {"measured", JudgedTier::kMeasured},
      {"transferred", JudgedTier::kTransferred},
      {"analytical", JudgedTier::kAnalytical}}};
-
-// Errors of the predictions and of the plain roofline on the same rows.
-struct Errors {
-  ErrorSample predicted, roofline;
-};
-
-// Groups of every row: its full key, coarser ones, and all rows.
-class Groups {
- public:
-  // `key` as text, for a quick look; made into a Key the first time only.
-  template <class MakeKey>
-  std::vector<Errors*>& of(const std::string& key, const MakeKey& make) {
-    const auto [at, is_new] = quick_.try_emplace(key);
-    if (is_new) {
-      const Key full = make();
-      at->second.push_back(&all_);
-      for (const std::set<std::string>& kept : kept_) {
-        Key coarse;
-        for (const auto& [name, value] : full) {
-          if (kept.contains(name)) coarse.emplace(name, value);
-        }
-        if (coarse != full) add(at->second, coarse);
-      }
-      add(at->second, full);
-    }
-    return at->second;
-  }
-
-  void write(ErrorReport& report) const {
-    report.pooled = group({}, all_);
-    for (const auto& [key, errors] : groups_) report.groups.push_back(group(key, errors));
-    const auto place = [](const ErrorGroup& g) { return std::pair(g.by.at("table"), g.by.size()); };
-    std::stable_sort(report.groups.begin(), report.groups.end(),
-                     [&](const ErrorGroup& a, const ErrorGroup& b) { return place(a) < place(b); });
-  }
-
- private:
-  void add(std::vector<Errors*>& to, const Key& key) {
-    Errors* errors = &groups_[key];
-    if (std::find(to.begin(), to.end(), errors) == to.end()) to.push_back(errors);
-  }
-  static ErrorGroup group(const Key& key, const Errors& errors) {
-    return {key, errors.predicted.summary(), errors.roofline.summary().mape,
-            key.contains("dtype") || (key.contains("tier") && key.contains("system"))};
-  }
-
-  const std::vector<std::set<std::string>> kept_ = {{"table"},
-                                                    {"table", "tier"},
-                                                    {"table", "system"},
-                                                    {"table", "framework"},
-                                                    {"table", "system", "framework"},
-                                                    {"table", "system", "dtype"}};
-  std::unordered_map<std::string, std::vector<Errors*>> quick_;
-  std::map<Key, Errors> groups_;
-  Errors all_;
-};
-
-// Why rows were refused, each reason once.
-class Refusals {
- public:
-  void add(const std::string& table, int line, const std::string& why, std::size_t rows = 1) {
-    const auto [at, is_new] = index_.try_emplace({table, why}, refused_.size());
-    if (is_new) {
-      refused_.push_back({line > 0 ? fmt::format("{}:{}", table, line) : table, why, rows});
-    } else {
-      refused_[at->second].rows += rows;
-    }
-  }
-  std::vector<RefusedRow> take() { return std::move(refused_); }
-
- private:
-  std::map<std::pair<std::string, std::string>, std::size_t> index_;
-  std::vector<RefusedRow> refused_;
-};
 
 // The number formats of a row as its table spells them: one column, or those of operands and cache.
 class DtypeColumns {
@@ -228,7 +153,7 @@ class KernelJudge {
   // `refused`: null in a first pass over the table.
   template <class Use>
   void each_row(const KernelTables& tables, const std::string& table,
-                const std::filesystem::path& file, Refusals* refused, const Use& use) {
+                const std::filesystem::path& file, CountedRefusals* refused, const Use& use) {
     CsvReader csv(file);
     const int system = csv.column("system"), latency = csv.column("latency_us");
     const DtypeColumns dtype(csv);
@@ -322,10 +247,10 @@ class KernelJudge {
   void count(const std::string& key, std::string_view dtype, const Row& r, const KernelTime& t) {
     const double measured = r.measured;
     const auto make = [&] {
-      Key by = {{"table", key.substr(0, key.find('\n'))},
-                {"system", std::string(r.system)},
-                {"framework", r.sample.framework},
-                {"tier", std::string(to_text(t.time.origin))}};
+      KernelGroups::Key by = {{"table", key.substr(0, key.find('\n'))},
+                              {"system", std::string(r.system)},
+                              {"framework", r.sample.framework},
+                              {"tier", std::string(to_text(t.time.origin))}};
       if (!dtype.empty()) by.emplace("dtype", dtype);
       return by;
     };
@@ -334,7 +259,7 @@ class KernelJudge {
     static const double kZ50 = heavy_quantile(0.75), kZ90 = heavy_quantile(0.95);
     const double half50 = kZ50 * sigma, half90 = kZ90 * sigma;
     const double roofline = std::max(t.compute, t.memory).value();
-    for (Errors* errors : groups_.of(key, make)) {
+    for (KernelErrors* errors : groups_.of(key, make)) {
       errors->predicted.add(measured, predicted, off <= half50, off <= half90);
       errors->roofline.add(measured, roofline, false, false);
     }
@@ -366,8 +291,8 @@ class KernelJudge {
   std::map<std::pair<std::string, std::string>, std::unique_ptr<SweptKernelModel>> models_;
   std::map<ClassOfGpu, std::uint64_t> last_drawn_;  // of the table's classes
   std::map<std::string, std::string> calibrations_;
-  Groups groups_;
-  Refusals refused_;
+  KernelGroups groups_;
+  CountedRefusals refused_;
 };
 
 // "gemm_older" holds rows of the table "gemm": judged when it is asked for.

@@ -2,17 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
+#include "orrery/base/fields.h"
 #include "orrery/network/algorithms/cost.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/network/fit/measured_place.h"
+#include "orrery/validate/rows/scenario_keys.h"
 
 namespace orrery {
 namespace {
@@ -141,7 +145,7 @@ class Judge {
                               low(0.05),
                               low(0.95),
                               t.time.origin,
-                              what(q),
+                              asked(q, x),
                               q.source});
     } catch (const InputError& e) {
       report_.refused.push_back({q.row, e.what()});
@@ -158,6 +162,66 @@ class Judge {
     std::optional<Cluster> cluster;
     std::unique_ptr<NetworkModel> model;
   };
+
+  // The keys of the cluster's place; nothing if it takes a node that no catalog file describes.
+  std::optional<ScenarioKeys> place_keys(const Cluster& cluster) const {
+    const auto resolved = [](NodeType node) {
+      Fields fields;
+      declare(fields, node);
+      return fields.json().dump();
+    };
+    const NodeType& node = cluster.node_type();
+    for (const std::string& name : {std::string(), node.id, node.network.fabric}) {
+      try {
+        if (resolved(node_of(catalog_, cluster.gpu(), name)) != resolved(node)) continue;
+      } catch (const InputError&) {  // no node or network of that name goes with the GPU
+        continue;
+      }
+      ScenarioKeys keys;
+      keys.set("hardware.gpu", cluster.gpu().id);
+      if (!name.empty()) keys.set("hardware.node", name);
+      return keys;
+    }
+    return std::nullopt;
+  }
+
+  // The question as a scenario; in words where a scenario needs a node file of its own.
+  std::string asked(const Question& q) {
+    std::optional<ScenarioKeys> keys = place_keys(*machine(q).cluster);
+    if (!keys) return what(q);
+    keys->set("collective.kind", scenario_kind(q.collective));
+    keys->set("collective.bytes", fmt::format("{:.0f}", q.bytes.value()));
+    keys->set("collective.gpus", q.ranks);
+    keys->set("collective.stack", q.stack);
+    const auto force = [&](const char* key, const auto& choice) {
+      if (choice) keys->set(key, std::string(to_text(*choice)));
+    };
+    force("collective.algorithm", q.forced.algorithm);
+    force("collective.protocol", q.forced.protocol);
+    return keys->yaml();
+  }
+
+  // As asked(q), of a dispatch or combine of routed experts.
+  std::string asked(const Question& q, const ExpertExchange& x) {
+    std::optional<ScenarioKeys> keys = place_keys(*machine(q).cluster);
+    if (!keys) return what(q);
+    keys->set("collective.kind", x.combine ? "moe-combine" : "moe-dispatch");
+    keys->set("collective.gpus", q.ranks);
+    keys->set("collective.mode", x.low_latency ? "low-latency" : "normal");
+    keys->set("collective.tokens", x.tokens);
+    keys->set("collective.hidden", x.hidden);
+    keys->set("collective.top_k", x.top_k);
+    if (!x.low_latency) keys->set("collective.sms", x.sms);
+    return keys->yaml();
+  }
+
+  // The scenario's name of a collective: "reduce-scatter" of the table's "reduce_scatter".
+  static std::string scenario_kind(std::string name) {
+    if (name == "alltoall") return "all-to-all";
+    if (name == "sendrecv") return "send";
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+  }
 
   static std::string what(const Question& q) {
     return fmt::format("{} of {} B over {} {} on {} nodes, {}, {}, {}", q.collective,
@@ -194,7 +258,7 @@ class Judge {
                       us(t.quantile(0.05)),
                       us(t.quantile(0.95)),
                       t.origin,
-                      what(q),
+                      asked(q),
                       q.source};
     report_.rows.push_back(row);
     const auto add = [&](const char* who, double predicted) {

@@ -10,6 +10,7 @@
 // user in the same words.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,7 +26,11 @@ class ScenarioKeys {
  public:
   // Sets a key by its path ("workload.isl"); a key that is set already keeps its place.
   void set(std::string_view key, std::string value);
-  void set(std::string_view key, std::int64_t value) { set(key, std::to_string(value)); }
+  void set(std::string_view key, const char* value) { set(key, std::string(value)); }
+  template <std::integral T>
+  void set(std::string_view key, T value) {
+    set(key, std::to_string(value));
+  }
   // Sets a constant of the engine's profile ("scheduler.max_num_seqs"), below engine.overrides.
   void set_engine(std::string_view key, std::string value);
   void erase(std::string_view key);
