@@ -1,4 +1,5 @@
-// The facts of catalog/ as compiled into the program, with an optional directory laid over them.
+// The files of catalog/, which are compiled into the program, with an optional folder laid over
+// them.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +28,7 @@ class Bundle {
   // InputError if `overlay` is no directory; an empty path is no overlay.
   explicit Bundle(std::filesystem::path overlay);
 
-  // The same facts, but below `folder` ("kernels") there are these files alone: path -> text.
+  // A copy in which `folder` ("kernels") holds these files alone, given as path -> text.
   Bundle replacing(std::string folder, std::map<std::string, std::string> files) const;
 
   struct File {
@@ -35,11 +36,12 @@ class Bundle {
     std::string_view content;  // valid as long as a copy of this File lives
     std::shared_ptr<const std::string> owned;  // the text when it was read from the overlay
   };
-  // The file at `path` below catalog/, or nothing (so also for a path with ".." or from the root).
+  // The file at `path` below catalog/. Nothing if there is none, or if the path has ".." or begins
+  // at the root.
   std::optional<File> find(std::string_view path) const;
 
-  // Paths below catalog/`folder`/ that end in `ending`, overlay and bundle together, sorted,
-  // unique.
+  // The paths below catalog/`folder`/ that end in `ending`, of overlay and bundle, sorted, each
+  // once.
   std::vector<std::string> list(std::string_view folder, std::string_view ending) const;
 
  private:

@@ -4,10 +4,10 @@
 //   const int m = csv.column("m"), time = csv.column("latency_us");
 //   while (csv.next()) use(csv.number(m), csv.number(time));
 //
-// Quotes as in RFC 4180: a quoted cell may hold commas, doubled quotes and line ends. Empty lines
-// are passed over. Errors are InputErrors with file:line and the column's name: a row that has not
-// as many cells as the header, a row of more than 1 MiB, text that is not UTF-8, a name twice in
-// the header (unless allowed), a damaged or cut gzip.
+// Quotes follow RFC 4180: a quoted cell may hold commas, doubled quotes and line ends. Empty lines
+// are skipped. InputError with file:line and the column's name: a row with more or fewer cells than
+// the header, a row of more than 1 MiB, text that is not UTF-8, a name that the header has twice
+// (unless allowed), a damaged or truncated gzip file.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How Boost.Math computes here: in double. Its default, long double, has other digits on every kind
-// of processor.
+// The policy with which Boost.Math is called: it computes in double. Boost's default, long double,
+// has other digits on every kind of processor.
 #pragma once
 
 #include <boost/math/policies/policy.hpp>

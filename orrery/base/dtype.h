@@ -12,9 +12,9 @@
 
 namespace orrery {
 
-// The formats by the width in which they are stored. fp4 stands for nvfp4 (a scale per 16 values)
-// and mxfp4 (a scale per 32); which one, and the bytes of its scales, is the quantisation's matter
-// (orrery/workload/ops/format.h).
+// Number formats by the width in which they are stored. fp4 is nvfp4 (a scale for 16 values) or
+// mxfp4 (a scale for 32); the quantisation (orrery/workload/ops/format.h) decides which, and counts
+// the bytes of the scales.
 enum class Dtype { kFp64, kFp32, kTf32, kFp16, kBf16, kFp8, kInt8, kFp4, kInt4 };
 
 // "bf16", "fp8", ...: the id used everywhere in files, flags and answers.

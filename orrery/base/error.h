@@ -1,9 +1,12 @@
-// The errors that leave the library. The command line maps them to exit codes; nothing else exits.
+// The errors that leave the library. The command line turns them into exit codes; the library
+// itself never exits.
 //
-//   InputError  2  the question is malformed: says where, what was expected, and the nearest valid
-//   name Infeasible  3  the question is sound, but it does not fit (memory, a rule of the layout)
-//   NoData      4  this combination is not known to any tier (a GPU without fp8 asked for fp8)
-//   anything else derived from std::exception is an internal error (1)
+//   InputError   2   The question is malformed. The message says where, what was expected and the
+//                    nearest valid name.
+//   Infeasible   3   The question is sound, but does not fit (memory, a rule of the layout).
+//   NoData       4   No tier knows this combination (fp8 on a GPU without it).
+//
+// Any other std::exception is an internal error (1).
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Errors of many predictions, gathered one by one: what a report's figures are made from.
+// Errors of many predictions in percent of the measured values. Predictions are added one by one.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,17 @@ namespace orrery {
 
 struct ErrorSummary {
   std::size_t n = 0;
-  double mape = 0, median = 0, p90 = 0, bias = 0;  // percent
-  double coverage50 = 0, coverage90 = 0;           // percent of rows
+  // Mean, median and 90 % point of |predicted - measured| / measured, and mean of the signed
+  // errors; percent.
+  double mape = 0, median = 0, p90 = 0, bias = 0;
+  // Percent of the rows whose measured value lies in the interval.
+  double coverage50 = 0, coverage90 = 0;
 };
 
 class ErrorSample {
  public:
-  // A measured value > 0, its prediction, and whether the measured value lies in the intervals.
+  // Adds a measured value > 0 and its prediction. `in50` and `in90` tell whether the measured value
+  // lies in the prediction's 50 % and 90 % interval.
   void add(double measured, double predicted, bool in50, bool in90);
   ErrorSummary summary() const;
 

@@ -1,4 +1,5 @@
-// Registries: a list of kinds, each with a `name`, in the order in which users are shown them.
+// Functions for registries: lists of kinds that each have a `name`, in the order in which users see
+// them.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +20,8 @@ std::vector<std::string> names_of(const std::vector<Kind>& kinds) {
   return names;
 }
 
-// The kind of that name; InputError "unknown <what> '<name>'" naming the nearest, or all.
+// The kind of that name. InputError "unknown <what> '<name>'" with the nearest name, or with all
+// names if none is near.
 template <class Kind>
 const Kind& kind_named(const std::vector<Kind>& kinds, std::string_view what,
                        std::string_view name) {

@@ -53,7 +53,7 @@ class Node {
   double as_double() const;  // finite
   const std::string& as_string() const;
 
-  // Where it stands: "file.yaml:12: model.heads" (parts that are unknown are left out).
+  // The place in the document: "file.yaml:12: model.heads". Unknown parts are left out.
   std::string where() const;
   const std::string& path() const { return path_; }
   int line() const { return line_; }
@@ -81,15 +81,14 @@ std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max
 // Throws InputError if `path`, which a user named, is absent or a folder.
 void require_file(const std::filesystem::path& path);
 
-// `name` is what messages call the document. JSON keeps the line of every value.
+// Parse a document, which messages call `name`. Every value keeps its line.
 Node parse_json(std::string_view text, const std::string& name);
 Node parse_yaml(std::string_view text, const std::string& name);
 
 // Reads a document; ".json" is parsed as JSON, anything else as YAML.
 Node read_document(const std::filesystem::path& path);
 
-// A scalar node that came from elsewhere than a file, such as a flag: `name` is what messages call
-// it.
+// A scalar node that does not come from a file, such as a flag. Messages call it `name`.
 Node scalar_node(std::string text, const std::string& name);
 
 // An empty map to which keys are set by path ("engine.max_num_seqs"), for flags and --set laid over

@@ -1,12 +1,12 @@
-// For the innermost formulas.
+// Fast log2 and exp for the innermost formulas of the kernel models, and pairs of numbers that the
+// processor computes with at once.
 //
-// log2 and exp: a table and a short series each, a few nanoseconds where the library takes ten. The
-// same digits on every machine (the library's differ with the processor's instructions), whether of
-// a number, of each of two, or of a whole number (of small ones by a table). Relative error below
-// 1e-13; log2 of a power of two is exact.
+// quick_log2 and quick_exp use a table and a short series, and take a few nanoseconds where the C++
+// library takes ten. Their results have the same digits on every machine, which the library's have
+// not, and do not depend on whether one number, a pair or a whole number is given. The relative
+// error is below 1e-13. log2 of a power of two is exact.
 //
-// Two: a pair of numbers that the processor computes with at once. Operators work on each; with a
-// double, on it and each.
+// Operators on a Two work on each of its numbers; with a double, on the double and each number.
 #pragma once
 
 #include <algorithm>
@@ -102,7 +102,7 @@ constexpr Number log2_near_one(Number r) {
       (std::bit_cast<double>(mantissa) - std::bit_cast<double>(rounded)) * near.reciprocal;
   return (exponent + near.log2) + log2_near_one(r);
 }
-// The same of each of two.
+// The logarithms of both numbers of a pair.
 inline Two quick_log2(Two x) {
   using namespace quick_math;
   using Bits = std::uint64_t __attribute__((vector_size(16)));
@@ -118,13 +118,13 @@ inline Two quick_log2(Two x) {
   return (exponent + Two{first.log2, second.log2}) + log2_near_one(r);
 }
 
-// The same of two numbers.
+// The logarithms of two numbers.
 inline std::array<double, 2> quick_log2(double x, double y) {
   const Two both_of = quick_log2(Two{x, y});
   return {both_of[0], both_of[1]};
 }
 
-// Of a whole number.
+// Logarithms of whole numbers: a table of the small ones.
 namespace quick_math {
 inline constexpr std::size_t kWholes = 1024;
 inline constexpr auto kLog2 = [] {
@@ -156,7 +156,7 @@ inline double quick_log2(Whole n) {
   return std::bit_cast<double>(exponent) *
          quick_math::kPower[static_cast<std::size_t>(whole & 63)] * series;
 }
-// Beyond -700 and 700 as there.
+// exp of any number; below -700 and above 700 it is exp of these.
 [[gnu::always_inline]] inline double quick_exp(double x) {
   return quick_exp_within(std::clamp(x, -700.0, 700.0));
 }

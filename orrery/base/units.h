@@ -28,7 +28,7 @@ class Quantity {
   constexpr double value() const { return value_; }
 
   friend constexpr bool operator==(Quantity a, Quantity b) { return a.value_ == b.value_; }
-  // One by one: of <=> compilers make three comparisons and branches.
+  // Not one operator <=>, from which compilers make three comparisons and branches.
   friend constexpr bool operator<(Quantity a, Quantity b) { return a.value_ < b.value_; }
   friend constexpr bool operator>(Quantity a, Quantity b) { return a.value_ > b.value_; }
   friend constexpr bool operator<=(Quantity a, Quantity b) { return a.value_ <= b.value_; }
@@ -81,7 +81,7 @@ constexpr Seconds microseconds(double x) { return Seconds(x / 1e6); }
 constexpr Bytes gigabytes(double x) { return Bytes(x * 1e9); }
 constexpr Bytes gibibytes(double x) { return Bytes(x * 1073741824.0); }
 
-// What a unit in a text measures.
+// The dimension that a unit in a text measures.
 enum class Dimension {
   kNone,
   kTime,

@@ -34,7 +34,7 @@ enum class QkNorm {
   kFull,        // one weight for every element of all heads (MiniMax M2)
 };
 
-// What a window means.
+// The tokens that a window holds.
 enum class WindowKind {
   kSliding,  // a token sees the last `window` tokens, itself included
   kChunked,  // a token sees the tokens of its own chunk of `window` (Llama 4)
@@ -220,7 +220,7 @@ class LayerStack {
 // kRelative is T5's bias.
 enum class Position { kRope, kLearned, kAlibi, kRelative, kNone };
 
-// What the stack is for. kEncoderDecoder has both `encoder` and `layers`; the others have `layers`
+// The kind of model. kEncoderDecoder has both `encoder` and `layers`; the others have `layers`
 // only.
 enum class Kind { kDecoder, kEncoder, kEncoderDecoder };
 

@@ -1,4 +1,5 @@
-// The readers of the families, one function a family; the table that names them is in hf_config.cc.
+// The readers of model families: one function reads the configs of one family. The table in
+// hf_config.cc names the function of each model_type.
 #pragma once
 
 #include "orrery/model/hf_fields.h"

@@ -1,4 +1,7 @@
-// Typed, checked access to the keys of one config.json; for the readers hf_*.cc of this room only.
+// Typed and checked access to the keys of one config.json, and the parts of an Architecture that
+// many families read in the same way. Only the readers hf_*.cc of this room use it.
+//
+// Errors are InputErrors with the file, line and key.
 #pragma once
 
 #include <initializer_list>
@@ -22,13 +25,12 @@ inline constexpr int kExperts = 4096;
 inline constexpr int kContext = 1 << 30;
 }  // namespace limit
 
-// A key is given by all its spellings; the first that is present counts. A null value counts as
-// absent.
+// All spellings of a key. The first one that is present counts; a null value counts as absent.
 using Key = std::initializer_list<std::string_view>;
 
 class HfConfig {
  public:
-  // Looks into `text_config` first where there is one, then into the document itself.
+  // Keys are looked up in `text_config` first if the document has it, then in the document itself.
   explicit HfConfig(const Node& root);
 
   const Node* find(Key key) const;
@@ -54,36 +56,39 @@ class HfConfig {
 
 // ---- shared by the families ---------------------------------------------------------------------
 
-// What a family means where its configs do not say; 0: they always say.
+// The values of a family whose configs leave a key out. A value of 0 means that the key is
+// required.
 struct Defaults {
   bool tied = false;
   int context = 0;
   int vocab = 0;
 };
 
-// Hidden, vocabulary, context, tied embeddings, dtype (absent: bf16) and quantisation.
+// An Architecture with the hidden size, vocabulary, context, tied embeddings, dtype (absent: bf16)
+// and quantisation.
 Architecture read_common(const HfConfig& c, const Defaults& defaults = {});
 
 int layer_count(const HfConfig& c);
 
-// num_attention_heads, num_key_value_heads (absent: as many) and head_dim (absent: hidden / heads).
+// Attention of num_attention_heads, num_key_value_heads (absent: as many as heads) and head_dim
+// (absent: hidden / heads).
 SoftmaxAttention read_attention(const HfConfig& c, int hidden);
 SoftmaxAttention make_attention(const HfConfig& c, int heads, int kv_heads, int head_dim);
 int divided_head_dim(const HfConfig& c, int hidden, int heads);
 void set_bias(SoftmaxAttention& a, bool qkv, bool o);
 
-// intermediate_size and hidden_act (or hidden_activation). The fallback is for families whose
-// configs omit it.
+// A gated MLP of intermediate_size and hidden_act (or hidden_activation). `activation` is used
+// where configs leave hidden_act out.
 DenseMlp read_gated_mlp(const HfConfig& c, std::string_view activation = "");
 Activation read_activation(const HfConfig& c, Key key, std::string_view fallback = "");
 
-// Experts of which top_k are chosen; checks top_k <= experts.
+// Routed experts, of which top_k serve a token. InputError if top_k exceeds the experts.
 MoeMlp make_moe(const HfConfig& c, Key experts, Key top_k, Key intermediate);
-// n_shared_experts of the size of a routed one.
+// Sets n_shared_experts shared experts of the size of a routed one.
 void set_shared_experts(const HfConfig& c, MoeMlp& moe);
 
-// layer_types: true where it says `kind`, false where it says full_attention; nothing else is
-// accepted. One entry a layer, or empty if the key is absent.
+// One entry for each layer of layer_types: true for `kind`, false for full_attention. InputError
+// for other types. Empty if the key is absent.
 std::vector<bool> read_layer_types(const HfConfig& c, int layers, std::string_view kind);
 
 // fail() unless the list has one entry a layer.

@@ -1,9 +1,9 @@
-// Parameter counts from the dimensions. Exact: every weight of the checkpoint is counted, down to
-// norms, biases and the score corrections of routers; buffers (rotary tables, attention masks) are
-// not parameters.
+// Parameter counts from the dimensions. They are exact: every weight of the checkpoint is counted,
+// with norms, biases and the score corrections of routers. Buffers (rotary tables, attention masks)
+// are not parameters.
 //
-// What a matrix holds is said where its struct is (architecture.h). Counts are of elements, not
-// bytes. The limits of the reader (hf_config.h) keep every count below 2^62.
+// architecture.h lists the matrices of each struct. Counts are of elements, not bytes. The limits
+// of the reader (hf_config.h) keep every count below 2^62.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct LayerParameters {
   std::int64_t norms = 0;           // the norms over hidden
 
   std::int64_t total() const { return always() + experts * expert; }
-  // What one token passes through: top_k of the experts.
+  // The parameters that one token passes through: all but the experts that do not serve it.
   std::int64_t active() const { return always() + top_k * expert; }
 
  private:
@@ -35,27 +35,27 @@ struct LayerParameters {
 
 struct ParameterCounts {
   std::int64_t embedding = 0;  // the token table
-  std::int64_t positions =
-      0;  // learned positions, segments, T5's relative bias, the norm after the embedding
+  // Learned positions, segments, T5's relative bias and the norm after the embedding.
+  std::int64_t positions = 0;
   std::int64_t layers = 0;  // all layers of decoder and encoder
   std::int64_t final_norms = 0;
-  std::int64_t lm_head = 0;  // 0 apart from its bias when tied to the embedding
+  std::int64_t lm_head = 0;  // only its bias if it is tied to the embedding
   std::int64_t pooler = 0;   // BERT's pooler and its two-way head
-  std::int64_t mtp = 0;      // multi-token prediction layers, apart: never in the totals below
+  std::int64_t mtp = 0;      // multi-token prediction layers, which the totals below leave out
   std::int64_t layers_active = 0;
   bool tied = false;
 
   std::int64_t total() const {
     return embedding + positions + layers + final_norms + lm_head + pooler;
   }
-  // Parameters a token uses, the whole embedding table counted (as Mixtral's 12.9 B).
+  // The parameters that a token uses, with the whole embedding table (12.9 B of Mixtral 8x7B).
   std::int64_t active() const { return total() - layers + layers_active; }
-  // The same without the input embedding, which is looked up and not multiplied (as gpt-oss's 3.6
-  // B). A tied embedding is the LM head too, and stays.
+  // The same without the input embedding, which is looked up and not multiplied (3.6 B of
+  // gpt-oss-20b). A tied embedding is the LM head too and is counted.
   std::int64_t active_without_embedding() const { return active() - (tied ? 0 : embedding); }
 };
 
-// Of one layer. `hidden` and `norm` are those of the Architecture.
+// The parameters of one layer. `hidden` and `norm` are those of the Architecture.
 LayerParameters count_parameters(const LayerSpec& layer, int hidden, Norm norm);
 
 ParameterCounts count_parameters(const Architecture& model);

@@ -12,7 +12,7 @@
 //         latency: a100.attention_block
 //       checks:                          # what must hold, in words and as a condition
 //         T1.4/T1.1 between 1.9 and 3.2: a100.attention_block / h100.attention_block in 1.9..3.2
-//       bounds:                          # what physics lets a metric be, beside suite_bounds.h's
+//       bounds:                          # physical bounds of a metric besides suite_bounds.h's
 //         ratio: {low: 0.5, high: it.at.gpus, why: no GPU does the work of two}
 //       erratum: where the figure that is often quoted is wrong, and why
 //       note: anything else
@@ -37,9 +37,9 @@ namespace orrery {
 
 struct SuiteQuestion {
   struct Run {
-    std::string name, file;  // as expressions call it; its scenario
+    std::string name, file;  // its name in expressions, and its scenario file
   };
-  // Counts alone may stand in `low` and `high` (suite_bounds.h).
+  // A bound that physics sets to a metric. `low` and `high` are made of counts (only_counts).
   struct Bound {
     std::string metric;
     std::optional<SuiteExpression> low, high;
@@ -58,15 +58,15 @@ struct Suite {
 
 // Names of the bundled suites.
 std::vector<std::string> suite_names(const Bundle& bundle);
-// By its name, or a file of one's own. InputError with file:line:key.
+// The bundled suite of that name, or the suite of a file. InputError with file:line:key.
 Suite read_suite(const std::string& name, const Bundle& bundle);
 
-// The answers of scenario files, each run once.
+// The answers of scenario files. Each file is answered once.
 class SuiteRuns {
  public:
   SuiteRuns(Runner& runner, const RunOptions& options) : runner_(runner), options_(options) {}
 
-  // nullptr: it is refused; then the reason goes to `why`.
+  // The answer of a file; nullptr if it is refused, with the reason in `why`.
   const Answer* of(const std::string& file, std::string& why);
 
  private:
@@ -82,7 +82,7 @@ struct SuiteOutcome {
   struct MetricResult {
     std::string name;
     std::optional<SuiteFigure> figure;
-    std::string why;  // there is no figure
+    std::string why;  // why there is no figure
   };
   struct CheckResult {
     std::string claim, expression;
@@ -93,18 +93,18 @@ struct SuiteOutcome {
   Status status = Status::kPass;
   std::vector<MetricResult> metrics;
   std::vector<CheckResult> checks;
-  double seconds = 0;  // of the runs that no question before it has asked for
+  double seconds = 0;  // spent on runs that no earlier question asked for
 };
 std::string_view to_text(SuiteOutcome::Status status);
 
 struct SuiteOptions {
-  bool intervals = true;  // of simulated services: two more simulations each
-  // Questions whose id does not begin with any of these are left out; none: all.
+  bool intervals = true;  // whether simulated services have intervals (two more simulations each)
+  // The beginnings of the ids of the questions that are asked; empty: all are.
   std::vector<std::string> only;
 };
 
-// Answers the questions in order; `clock` gives seconds from any beginning. A run that is refused
-// makes its questions unanswered, with the reason.
+// Answers the questions in order. `clock` returns seconds since any fixed moment. A question with a
+// refused run is unanswered, with the reason.
 std::vector<SuiteOutcome> run_suite(const Suite& suite, Runner& runner, const SuiteOptions& options,
                                     const std::function<double()>& clock);
 

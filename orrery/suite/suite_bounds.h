@@ -1,10 +1,12 @@
-// What physics lets the figure of an expression be: interval arithmetic over the bounds of what the
-// expression names (orrery/scenario/bounds/physical_bounds.h), which no predicted number is part of.
+// The physical bounds of an expression's figure: interval arithmetic over the bounds of what the
+// expression names (orrery/scenario/bounds/physical_bounds.h). Predicted numbers have no part in
+// it.
 //
-//   a metric                 Point::bounds
-//   at                       as it is
-//   memory.weights, .optimizer, .gradients   3 % about the count (kCounted); other rows not
-//   negative kernels                  shares 0 to 1, times and calls not negative
+//   a metric                                 its range in Point::bounds
+//   at                                       its value
+//   memory.weights, .optimizer, .gradients   3 % below and above the counted bytes (kCounted)
+//   other rows of the memory                 not negative
+//   kernels                                  shares 0 to 1; times and calls not negative
 #pragma once
 
 #include <string>
@@ -19,20 +21,20 @@ struct SuiteRange {
   double low = 0, high = 0;
   std::string low_why, high_why;
 
-  bool only_sign() const;  // nothing but that it is not negative
+  bool only_sign() const;  // whether the range says only that the figure is not negative
   bool bounded() const;
 };
 
-// A range for each number that the expression selects. Of `answers` the points must have bounds.
-// NoData as SuiteExpression::figure.
+// A range for each number that the expression selects. REQUIRES: the points of `answers` have
+// bounds (RunOptions::bounds). NoData as SuiteExpression::figure.
 std::vector<SuiteRange> suite_bounds(const SuiteExpression& expression,
                                      const SuiteAnswers& answers);
 
-// Of one metric of a point.
+// The range of one metric of a point.
 SuiteRange metric_bound(const Point& point, const std::string& metric);
 
-// Whether an expression names nothing that is predicted: numbers, `at`, rows of the memory and
-// metrics that are counts.
+// Whether an expression names counts alone: numbers, `at`, rows of the memory and metrics that are
+// counted and not predicted.
 bool only_counts(const SuiteTerm& term);
 
 }  // namespace orrery

@@ -1,11 +1,12 @@
-// Which questions of a suite a tool can answer: scenarios/suites/tools/*.yaml.
+// The questions of a suite that a tool can answer, as files (scenarios/suites/tools/*.yaml).
 //
 //   tool: vidur
 //   suite: suite45
-//   published: {full: 12, partial: 2}   # what its table of coverage says, if there is one
-//   full: [I1.1, I1.2]                  # every metric is a direct output for this model, hardware
-//   partial: [I3.1]                     #   and parallelism; or only some of them
-//   source: where that is from
+//   published: {full: 12, partial: 2}   # the counts of the tool's own table, if there is one
+//   full: [I1.1, I1.2]                  # every metric is a direct output of the tool for this
+//                                       # model, hardware and parallelism
+//   partial: [I3.1]                     # some of the metrics are
+//   source: where this is stated
 #pragma once
 
 #include <optional>
@@ -27,13 +28,15 @@ struct ToolCoverage {
 
 // InputError: a question that the suite does not have, or one named twice.
 ToolCoverage read_coverage(const Node& document, const Suite& suite);
-// The bundled files that are about this suite, by name.
+// The bundled files about this suite, by name.
 std::vector<ToolCoverage> bundled_coverage(const Suite& suite, const Bundle& bundle);
 
-// Our own, from answers: full where every metric was answered, partial where some were.
+// The coverage of this program: full for a question whose metrics were all answered, partial if
+// some were.
 ToolCoverage own_coverage(const Suite& suite, const std::vector<SuiteOutcome>& outcomes);
 
-// A Markdown table: a line a question, a column a tool; then the counts, and the published ones.
+// A Markdown table with a line for each question and a column for each tool, then the counts and
+// the published counts.
 std::string coverage_markdown(const Suite& suite, const std::vector<ToolCoverage>& tools);
 nlohmann::ordered_json coverage_json(const Suite& suite, const std::vector<ToolCoverage>& tools);
 

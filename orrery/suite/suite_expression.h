@@ -64,7 +64,7 @@ class SuiteExpression {
 
   const std::string& text() const { return text_; }
   const SuiteTerm& term() const { return *root_; }
-  bool is_condition() const;  // a comparison, or such joined by and, or, not
+  bool is_condition() const;  // whether it is a comparison, or comparisons with and, or, not
 
   // NoData: an answer lacks what is named, or the arithmetic has no result.
   SuiteVerdict check(const SuiteAnswers& answers) const;

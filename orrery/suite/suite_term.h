@@ -10,7 +10,7 @@
 
 namespace orrery {
 
-// What an expression names in an answer.
+// A name in an expression: a part of an answer.
 struct SuiteReference {
   using Filter = std::vector<std::pair<std::string, std::string>>;  // key=value
   enum class What { kMetric, kAt, kFeasible, kMemoryRow, kMemoryRows, kKernels, kNotes };
@@ -18,7 +18,7 @@ struct SuiteReference {
   std::string run;  // empty: the first
   Filter points;
   What what = What::kMetric;
-  std::string name;  // metric, key of `at`, memory row, quantity of kernels, text of a note
+  std::string name;  // a metric, key of `at`, row of the memory, quantity of kernels, or note
   Filter kernels;
   std::string text;  // as written
 };
@@ -52,16 +52,16 @@ struct SuiteTerm {
   SuiteReference reference;
   std::vector<SuiteTerm> terms;
 
-  // Its value is true or false.
+  // Whether its value is true or false, and no number.
   bool is_condition() const;
 };
 
-// Whether a point has the values of a filter: of the sweep, or of its metrics.
+// Whether a point has the values of a filter, as values of the sweep or of its metrics.
 bool suite_point_matches(const Point& point, const SuiteReference::Filter& filter);
-// The keys of `at` in which the points differ: "osl=2048 batch=1".
+// The values of a point for the keys in which `all` points differ: "osl=2048 batch=1".
 std::string suite_point_label(const Point& point, const std::vector<const Point*>& all);
 
-// Functions that are true or false.
+// Whether a function's value is true or false, as of rising and falling.
 bool is_suite_test(std::string_view function);
 const std::vector<std::string>& suite_functions();
 

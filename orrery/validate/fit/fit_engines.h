@@ -1,11 +1,11 @@
-// `orrery fit engines`: the constants of the host model and the kernel factors of each engine
-// profile, from measured requests and batches.
+// `orrery fit engines`: fits the host constants and kernel factors of each engine profile to
+// measured requests and batches.
 //
-// For every profile with enough rows the constants that the rows can tell apart are found by
-// minimising the mean absolute logarithmic error (Huber beyond 50 %) of all figures, with a weak
-// pull towards the profile's own values so that what the rows do not determine stays put. Only rows
-// of groups that `fits_engines` are used; the others judge (they are never looked at here).
-// Derivative-free and deterministic (NLopt, Subplex).
+// Each profile with enough rows is fitted by itself. The fit minimises the mean absolute
+// logarithmic error of all figures; an error above 50 % counts less than in proportion
+// (log_tailed, base/fit.h). A weak pull towards the profile's own values keeps constants in place
+// that the rows do not determine. Only rows of groups for which fits_engines() holds are read; the
+// other groups judge. The result is the same in every run.
 #pragma once
 
 #include <filesystem>
@@ -19,13 +19,13 @@ namespace orrery {
 struct FittedEngine {
   std::string engine;
   std::string yaml;                          // text of catalog/engines/fitted/<engine>.yaml
-  std::size_t rows = 0;                      // figures fitted on
+  std::size_t rows = 0;                      // number of fitted figures
   double error_before = 0, error_after = 0;  // median absolute error on them, percent
   std::string skipped;                       // why nothing was fitted; empty otherwise
 };
 
-// `dir`: data/inference. `date` is written into the recipe. One entry for each engine profile that
-// has rows.
+// Fits every engine profile that has rows in `dir` (data/inference); one entry for each. `date` is
+// written into the recipe.
 std::vector<FittedEngine> fit_engines(const std::filesystem::path& dir, const std::string& date,
                                       const Bundle& bundle);
 

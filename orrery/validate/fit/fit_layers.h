@@ -1,9 +1,9 @@
-// `orrery fit layers`: measured layers of an engine as files of layer_times.h.
+// `orrery fit layers`: writes measured layers of an engine as files that layer_times.h reads.
 //
-// From data/layers, the rows of LLMServingSim (vLLM 0.19): projections, norms, rotary embedding,
-// activation, embedding, LM head and sampler of layers.csv.gz; attention that only decodes, or only
-// computes one prompt, of attention_mixed.csv.gz. Times are taken as they are; nothing is fitted on
-// whole services.
+// The rows are LLMServingSim's (vLLM 0.19) in data/layers. layers.csv.gz gives projections, norms,
+// rotary embedding, activation, embedding, LM head and sampler. attention_mixed.csv.gz gives
+// attention of steps that only decode and of steps that only compute one prompt. Times are copied;
+// no parameter is fitted.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,8 @@
 
 namespace orrery {
 
-// Texts to be written below catalog/: "layers/rtx-4090.txt". `date` goes into the recipe.
+// Paths below catalog/ ("layers/rtx-4090.txt") and the text of each file. `date` is written into
+// the recipe.
 std::vector<std::pair<std::string, std::string>> fit_layers(const std::filesystem::path& dir,
                                                             const std::string& date,
                                                             const Bundle& bundle);

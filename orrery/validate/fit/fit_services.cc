@@ -51,7 +51,7 @@ const std::vector<ServiceConstant> kConstants = {
     {"execution.start_up", "us", 100000, 1000, 5000000},
 };
 
-// Rows that ../shared/reference/composition.md names as not to be trusted.
+// Rows that are not fitted (docs/reference/composition.md, section Rows that are not trusted).
 bool distrusted(const MeasuredRow& row) {
   return row.keys.text("model").starts_with("qwen3-235b") ||
          (row.engine == "sglang" && row.keys.number("workload.batch") >= 512);

@@ -1,25 +1,25 @@
-// `orrery fit services`: what today's engines take besides their kernels, on GPUs of one class,
-// from measured closed loops (data/inference/serving_steady.csv).
+// `orrery fit services`: fits the constants of serving engines that its kernels do not explain, for
+// each engine and class of GPUs (engine_gpu_class), to measured closed loops
+// (data/inference/serving_steady.csv).
 //
-// At most six constants for each engine and GPU class (engine_gpu_class), found by the least mean
-// absolute logarithmic error of TPOT and TTFT (of less weight), each (model, system) counting as
-// the square root of its rows, with a weak pull towards what the profile has. Only rows of groups
-// that `fits_engines` are used; at most kMostRows of a class, spread evenly.
+// Loss. At most six constants minimise the mean absolute logarithmic error of TPOT and TTFT; TTFT
+// weighs less. The rows of one model on one system weigh as the square root of their number. A weak
+// pull holds each constant near its start. Only rows of groups for which fits_engines() holds are
+// read, at most 48 rows of a class, evenly spread.
 //
-// TTFT needs the simulation, which is slow, and the closed form is fast: a row's prediction is the
-// closed form's, times what the simulation differed by at the last constants. Simulated again and
-// fitted again, kRounds times.
+// Simulation. TTFT needs the simulation, which is slow; the closed form is fast. A row's prediction
+// is the closed form multiplied by the ratio of simulation to closed form at the last constants.
+// Simulation and fit are repeated twice.
 //
-// A class of which only one model on one system was measured is not fitted: what is a model's own
-// and what the engine's could not be told apart. It takes the host's constants (launch,
-// host_per_moe_layer) of the engine's other class; the fit of a second class starts from them.
+// Classes with one model on one system are not fitted, because the constants of the model and of
+// the engine could not be separated. Such a class takes the host constants (launch,
+// host_per_moe_layer) of the engine's other class. The fit of a second class starts from them.
 //
-// The errors reported are those of every (model, system) left out: fitted on the others, judged on
-// it (where the others are rows enough to be fitted at all). From them come also the errors that a
-// profile declares: `step_error` is the least that puts 90 % of the TPOTs of models without experts
-// into their 90 % intervals beside the errors of kernels and collectives, `experts_error` then the
-// least for those with experts. With fewer than six rows of models without experts `step_error` is
-// that of all, and stands for both.
+// Errors are those of left-out rows: each (model, system) is predicted by a fit on the others.
+// `step_error` is the smallest error of a step that puts 90 % of the TPOTs of models without
+// experts into their 90 % intervals, in addition to the errors of kernels and collectives.
+// `experts_error` is the smallest additional error that does the same for models with experts. With
+// fewer than six rows of models without experts, `step_error` is fitted to all rows.
 #pragma once
 
 #include <filesystem>
@@ -34,14 +34,15 @@ namespace orrery {
 struct FittedServices {
   std::string engine, gpu_class;
   std::string yaml;      // text of catalog/engines/fitted/<engine>-<gpu class>.yaml
-  std::size_t rows = 0;  // fitted on
+  std::size_t rows = 0;  // number of fitted rows
   double tpot_before = 0, tpot_after = 0, tpot_left_out = 0;  // median absolute errors, percent
   double ttft_before = 0, ttft_after = 0, ttft_left_out = 0;
   std::optional<double> step_error, experts_error;
   std::string skipped;  // why nothing was fitted; empty otherwise
 };
 
-// `dir`: data/inference. `date` is written into the recipe.
+// Fits every engine and class of GPUs that has rows in `dir` (data/inference). `date` is written
+// into the recipe.
 std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const std::string& date,
                                          const Bundle& bundle);
 

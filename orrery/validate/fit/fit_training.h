@@ -1,9 +1,10 @@
-// `orrery fit training`: what software stacks make of kernels and collectives in a training
-// iteration (training/constants.h), from measured iterations (data/training/iteration.csv and, as
-// one more source, the steady steps of mlperf_training.csv).
+// `orrery fit training`: fits the constants with which software stacks turn kernel and collective
+// times into a training iteration (training/iteration/constants.h).
 //
-// The least squares are training/factor_fit.h's, with normal priors around 1 (around the documented
-// start for the base). A source of n rows weighs as sqrt(n): 186 rows of one are not 186 witnesses.
+// The rows are the measured iterations of data/training/iteration.csv and, as one more source, the
+// steady steps of mlperf_training.csv. The fit is that of training/fit/factor_fit.h with normal
+// priors around 1 for factors, and around the documented start for the base. A source of n rows
+// weighs as the square root of n, because rows of one source share its errors.
 #pragma once
 
 #include <filesystem>
@@ -26,20 +27,20 @@ struct TrainingCase {
   IterationParts parts;
 
   MeasuredIteration measured() const;  // borrows from this; without groups and weight
-  // Log of predicted over measured.
+  // Logarithm of predicted over measured time.
   double error(const TrainingConstants& constants) const;
 };
 
-// The usable rows of both tables of `dir`; those that kernels or networks cannot answer are in
-// `refused`.
+// The usable rows of both tables of `dir` (data/training). Rows that the kernel or network models
+// cannot answer go to `refused`.
 std::vector<TrainingCase> training_cases(const std::filesystem::path& dir, const Bundle& bundle,
                                          std::vector<RefusedRow>& refused);
 
-// The parts of a row's iteration, whatever it states of time.
+// The row with the parts of its iteration. The row need not state a time.
 TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle& bundle);
 
-// What a fit believes before it sees a row. Chosen by leaving out one more source inside every fold
-// of `orrery validate training`, not on the rows that judge.
+// The priors of the fit. Their values were chosen by leaving out one more source inside every fold
+// of `orrery validate training`, so that the judging rows did not take part.
 struct FitSettings {
   double kernels = 0.5;  // deviation of the logarithm of a base factor of computation
   double shares = 0.5;   // the same of what communication exposes
@@ -54,8 +55,8 @@ struct FitSettings {
   double assumed = 0.5;  // weight of a row whose micro batch is assumed
 };
 
-// Fits a table to the trusted ones of `cases`, from `prior`, whose groups' factors are the priors'
-// means.
+// Fits a table to the trusted rows of `cases`. The factors in `prior` are the start of the fit and
+// the means of its priors.
 ConstantTable fit_constants(const std::vector<const TrainingCase*>& cases,
                             const ConstantTable& prior, const FitSettings& settings = {});
 

@@ -1,4 +1,5 @@
-// The areas of `orrery validate`: each by itself, or all of them as one report.
+// The areas of `orrery validate`. An area is a folder of measured tables with what predicts them;
+// it is validated by itself or as part of one report of all areas.
 #pragma once
 
 #include <filesystem>
@@ -16,13 +17,13 @@ namespace orrery {
 
 struct ValidationArea {
   const char* name;
-  const char* folder;  // below the shared data; empty: all of it
-  const char* needs;   // a path below the shared data without which there is nothing to validate
-  const char* about;   // what its rows are and what the predictions know of them, in sentences
+  const char* folder;  // below the folder of measured tables; empty: that folder itself
+  const char* needs;   // the path below that folder without which the area has no data
+  const char* about;   // its rows, and which of them the predictions were fitted on, in sentences
 };
-// In the order of the report.
+// All areas, in the order of the report.
 std::span<const ValidationArea> validation_areas();
-// InputError naming the nearest.
+// The area of that name. InputError with the nearest name if there is none.
 const ValidationArea& validation_area(const std::string& name);
 
 using EachRow = std::function<void(const ValidationRow&)>;
@@ -32,23 +33,24 @@ struct AreaNotes {
   std::vector<std::string> remarks;
 };
 
-// Validates one area on `dir` (the area's folder): every row goes to `each`, with its question, its
-// source and its peers where there are any. `kernels`: of that area; its `table` is the one wanted
-// of any area.
+// Validates one area on its folder `dir` and passes every row to `each`, with the question, the
+// source and the predictions of other tools where there are any. `kernels` holds the options of the
+// area kernels; its `table` names the only table that is wanted of any area (empty: all).
 AreaNotes validate_area(const ValidationArea& area, const std::filesystem::path& dir,
                         const KernelValidation& kernels, const Bundle& bundle, const EachRow& each);
 
 AccuracyArea accuracy_of(const ValidationArea& area, const std::filesystem::path& dir,
                          const KernelValidation& kernels, const Bundle& bundle);
 
-// Calls `run` once for every area that has data below `data`, several at a time; `dir`: the area's
-// folder, `index`: its place in validation_areas(). What `run` throws is thrown again, of the first
-// area that did. InputError: no area has data.
+// Calls `run` once for every area that has data below `data`, several at a time. `dir` is the
+// area's folder and `index` its place in validation_areas(). If calls of `run` throw, the exception
+// of the first such area in that order is thrown. InputError: no area has data.
 void for_each_area(const std::filesystem::path& data,
                    const std::function<void(const ValidationArea&, const std::filesystem::path& dir,
                                             std::size_t index)>& run);
 
-// Every area; those without data say so. The same on any number of threads.
+// The reports of all areas. An area without data has a remark that says so. The result does not
+// depend on the number of threads.
 std::vector<AccuracyArea> validate_all(const std::filesystem::path& data, const Bundle& bundle);
 
 }  // namespace orrery

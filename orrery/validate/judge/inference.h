@@ -1,4 +1,5 @@
-// `orrery validate inference`: whole answers against measured single requests and batches.
+// `orrery validate inference`: answers of the closed forms against measured single requests, static
+// batches and closed loops.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +10,10 @@
 
 namespace orrery {
 
-// Predicts every row of the tables single_request, offline_throughput and serving_steady in `dir`
-// (or of the one named by `table`) that is not marked suspect. A table that is absent is left out;
-// a folder without any is an InputError. Rows carry `fitted: yes` if their group may have fitted
-// the engine's constants (inference_rows.h), `no` if it never did.
+// Predicts the rows of the tables single_request, offline_throughput and serving_steady in `dir`,
+// or of the one named by `table`, that are not marked as suspect. Absent tables are noted as
+// skipped; a folder with none of them is an InputError. `by` of a row holds `fitted`: yes if the
+// row's group may have fitted the engine's constants (inference_rows.h), no if it never did.
 ValidationReport validate_inference(const std::filesystem::path& dir, const std::string& table,
                                     const Bundle& bundle);
 

@@ -1,5 +1,5 @@
-// Groups of the rows of `orrery validate kernels`, which are too many to be kept: each row goes into
-// the errors of its groups at once.
+// Groups of the rows of `orrery validate kernels`, which are too many to be kept: each row goes
+// into the errors of its groups at once.
 #pragma once
 
 #include <cstddef>

@@ -1,15 +1,16 @@
 // `orrery validate kernels`: kernel times against measured tables.
 //
-// Any folder in the layout of data/kernels, of any GPUs that the catalog knows. A row is judged for
-// operands as it was measured (a repeated call, warm where it fits the L2). Rows are streamed: five
-// million take well under a minute and are not kept.
+// The folder has the layout of data/kernels and may hold any GPUs of the catalog. The tables were
+// measured by repeated calls, whose operands stay in the L2 cache where they fit; the predictions
+// assume the same. Rows are streamed and not kept; five million take less than a minute.
 //
-// Which rows judge:
-//   left-out   those that the fit of catalog/kernels leaves out (samples.h): for the folder that it
+// The judging rows are one of
+//   left-out   the rows that the fit of catalog/kernels leaves out (samples.h), for the folder that
 //              was fitted on
-//   all        every row: for tables that no fit has seen, and for GPUs that fit_on leaves out
+//   all        every row, for tables that no fit has seen and for GPUs that fit_on leaves out
 //
-// Refused rows (unknown system, impossible or unserved rows) are gathered by reason.
+// Refused rows (unknown system, impossible times, calls that no model serves) are counted by
+// reason.
 #pragma once
 
 #include <filesystem>
@@ -23,25 +24,26 @@
 
 namespace orrery {
 
-// Which tier predicts; rows that it does not serve are refused. kBest: the strongest that each has.
+// The tier that predicts. Rows that it does not serve are refused. kBest is the strongest tier that
+// serves the row.
 enum class JudgedTier { kBest, kMeasured, kTransferred, kAnalytical };
 std::optional<JudgedTier> parse_judged_tier(std::string_view text);  // "best", "measured", ...
 
 struct KernelValidation {
-  std::string table{};  // empty: all that a family is fitted on
+  std::string table{};  // the only table; empty: every table that a kernel family is fitted on
   JudgedTier tier = JudgedTier::kBest;
-  // The cross-generation protocol: surfaces are fitted again, on the folder's rows of these systems
-  // alone (ids or the tables' names), and rows of all other systems judge. A system without rows in
-  // the folder keeps its surfaces of the catalog.
+  // Systems for the cross-generation protocol (ids, or the tables' names). The surfaces are fitted
+  // again on the folder's rows of these systems alone, and the rows of all other systems judge. A
+  // system without rows in the folder keeps its surfaces of the catalog.
   std::vector<std::string> fit_on{};
-  std::optional<bool> all_rows{};  // default: with fit_on all, otherwise those left out
-  // So many of the rows of each kernel class and GPU, drawn by a hash of the shape, calibrate it
-  // (calibration.h); the others judge. At most kMostCalibrationPoints.
+  std::optional<bool> all_rows{};  // absent: all rows with fit_on, left-out rows otherwise
+  // Number of rows of each kernel class and GPU that calibrate the class (calibration.h), drawn by
+  // a hash of the shape. The other rows judge. At most kMostCalibrationPoints.
   std::size_t points = 0;
 };
 
-// `each`: called for every row that judges, where not null; kernel_row_keys() names the keys of its
-// `by`. InputError: no such folder, no table, a system that the catalog does not know.
+// Calls `each`, unless it is null, for every judging row; kernel_row_keys() lists the keys of the
+// row's `by`. InputError: no such folder, no table, or a system that the catalog does not have.
 ErrorReport validate_kernels(const std::filesystem::path& dir, const KernelValidation& options,
                              const Bundle& bundle,
                              const std::function<void(const ValidationRow&)>& each = {});

@@ -14,16 +14,23 @@ namespace {
 
 constexpr double kMicro = 1e-6;
 
+// Which figure of which row is judged.
+struct LayerFigure {
+  const char* table;
+  std::string metric;
+  bool fitted;
+  std::string reference, what;
+};
+
 void add(ValidationReport& report, const LayerRow& row, const LayerSubject& subject,
-         std::string_view table, const std::string& metric, bool fitted,
-         const std::string& reference, const std::string& what, const Estimate<Seconds>& e) {
+         LayerFigure figure, const Estimate<Seconds>& e) {
   const auto us = [&e](double p) { return e.quantile(p).value() / kMicro; };
-  report.rows.push_back({{{"table", std::string(table)},
-                          {"metric", metric},
+  report.rows.push_back({{{"table", figure.table},
+                          {"metric", figure.metric},
                           {"system", subject.gpu().id},
                           {"engine", row.source},
-                          {"fitted", fitted ? "yes" : "no"}},
-                         reference,
+                          {"fitted", figure.fitted ? "yes" : "no"}},
+                         figure.reference,
                          row.time_us,
                          e.value.value() / kMicro,
                          us(0.25),
@@ -31,7 +38,7 @@ void add(ValidationReport& report, const LayerRow& row, const LayerSubject& subj
                          us(0.05),
                          us(0.95),
                          e.origin,
-                         what,
+                         figure.what,
                          row.source});
 }
 
@@ -62,9 +69,10 @@ void read_layers(CsvReader& csv, LayerSubject& subject, ValidationReport& report
         fitted = known.fits && row.source == "LLMServingSim";
       }
       if (!op) throw NoData(fmt::format("no op of a step is a layer '{}'", name));
-      add(report, row, subject, "layers", name, fitted, reference,
-          fmt::format("{} of {}, {} {}", name, place_of(row, subject), csv.integer(count),
-                      csv.text(unit)),
+      add(report, row, subject,
+          {"layers", name, fitted, reference,
+           fmt::format("{} of {}, {} {}", name, place_of(row, subject), csv.integer(count),
+                       csv.text(unit))},
           subject.time(*op));
     } catch (const std::runtime_error& e) {
       report.refused.push_back({reference, e.what()});
@@ -94,13 +102,11 @@ void read_attention(CsvReader& csv, LayerSubject& subject, ValidationReport& rep
             mixed && one_token ? mixed_decode_factor(subject.engine().kernels, *one_token) : 1;
         sum.add(Family::kAttention, subject.time(*op).scaled(factor));
       }
-      add(report, row, subject, "attention_mixed",
-          mixed                    ? "mixed"
-          : prefill.new_tokens > 0 ? "prefill"
-                                   : "decode",
-          mixed, reference,
-          fmt::format("{}: prefill {} + {}, decode {} at {}", place_of(row, subject),
-                      prefill.new_tokens, prefill.past, decode.sequences, decode.past),
+      const char* metric = mixed ? "mixed" : prefill.new_tokens > 0 ? "prefill" : "decode";
+      add(report, row, subject,
+          {"attention_mixed", metric, mixed, reference,
+           fmt::format("{}: prefill {} + {}, decode {} at {}", place_of(row, subject),
+                       prefill.new_tokens, prefill.past, decode.sequences, decode.past)},
           sum.total());
     } catch (const std::runtime_error& e) {
       report.refused.push_back({reference, e.what()});

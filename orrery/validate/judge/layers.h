@@ -1,5 +1,4 @@
-// `orrery validate layers`: the first link of a step, single layers inside engines against the ops
-// that a program has for them.
+// `orrery validate layers`: predicted ops against measured layers of a running engine.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +9,14 @@
 
 namespace orrery {
 
-// Predicts every row of the tables layers and attention_mixed in `dir` (or of the one named by
-// `table`); layout: data/layers. Kernels are those of the engine profile vllm. `fitted: yes` stands
-// at what these rows fitted: norms, activations and rotary embedding of the source LLMServingSim
-// (kernel/elementwise_fit.h), and the factor on decode attention beside a prefill.
+// Predicts the rows of the tables layers and attention_mixed in `dir` (data/layers), or of the one
+// named by `table`, with the kernels of the engine profile vllm. `by` of a row holds `fitted`: yes
+// for norms, activations and rotary embedding of the source LLMServingSim, which fitted the
+// elementwise surface (kernel/fit/elementwise_fit.h), and for decode attention in the same call as
+// a prefill, which fitted a factor.
 //
-// A row of attention_mixed is one call over a prefill chunk and decodes together; the prediction is
-// the sum of two calls, as a step has them.
+// A row of attention_mixed is one call over a prefill chunk and decoding sequences. The prediction
+// is the sum of two calls, as in a step.
 ValidationReport validate_layers(const std::filesystem::path& dir, const std::string& table,
                                  const Bundle& bundle);
 

@@ -1,24 +1,26 @@
 // `orrery validate network`: collectives against measured times.
 //
-// `dir`: data (network/ and kernels/ below it), or either folder itself.
-//   measured          network/measured.csv: rows with a size and a time; of DeepEP those with a
-//   time,
-//                     and those with a bandwidth alone by their bandwidth
-//   collective_nccl   kernels/collective_nccl.csv.gz: rows of framework nccl
-// `table`: only this one.
+// `dir` is data (with the folders network and kernels), or one of the two folders. The tables are
+//   measured          network/measured.csv. Rows with a size and a time are judged by their time.
+//                     DeepEP's rows with a bandwidth alone are judged by their bandwidth.
+//   collective_nccl   kernels/collective_nccl.csv.gz, rows of the framework nccl.
+// `table` names the only table; empty: both.
 //
-// Rows of sources that call through PyTorch (README of data/network) are judged with the stack
-// "pytorch", VIDUR's of H100 and its sends with "pytorch-loop": they show the kernel's time or a
-// launch of the other rank's, not both, while those of A100 are 17 us above it at every size. The
-// tuning's ALGO, PROTO and NVLS are forced as they were. Integer sums have no in-network reduction.
-// The smaller of the times out of place and in place is the measured one.
+// Stacks. Rows of sources that call through PyTorch (README of data/network) are judged with the
+// stack "pytorch". VIDUR's rows of H100 and all its sends are judged with "pytorch-loop", because
+// they show either the kernel's time or the other rank's launch; its rows of A100 show both, 17 us
+// more at every size.
 //
-// `by` of a row: table (who predicts), metric (class of size), fabric (the table's spelling),
-// collective. Every row is there up to three times:
+// Settings. ALGO, PROTO and NVLS of a row's tuning are forced as they were. Sums of integers have
+// no in-network reduction. The measured time is the smaller one of out of place and in place.
+//
+// `by` of a row holds table (the predictor), metric (a class of sizes), fabric (in the table's
+// spelling) and collective. The predictors of a row are
 //   orrery       this program
 //   alpha-beta   a ring by the data sheet: hops * latency + volume / nominal bandwidth
-//   astra-sim    network/astra_sim.csv, one switch of 8 NPUs (400 GB/s), interpolated between its
-//                sizes: for 8 H100 or H200 on NVSwitch alone
+//   astra-sim    network/astra_sim.csv for 8 H100 or H200 on NVSwitch: one switch of 8 NPUs
+//                (400 GB/s), interpolated between its sizes
+// ErrorReport pools each predictor by itself.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What other tools predict for rows that we judge: put into ValidationRow::peers.
+// Adds the predictions of other tools to judged rows (ValidationRow::peers).
 #pragma once
 
 #include <filesystem>
@@ -8,14 +8,14 @@
 
 namespace orrery {
 
-// `dir`: data/inference. AIConfigurator's TTFT and TPOT of closed loops
-// (peer_predictions_aiconfigurator.csv, by the source's reference of a row), and what simulators
-// predict for whole runs (peer_errors.csv: "Llama-3.1-8B on RTX4090, ..." is the run whose name has
-// both). Files that are absent add nothing.
+// Adds AIConfigurator's TTFT and TPOT of closed loops (peer_predictions_aiconfigurator.csv, matched
+// by the row's source reference) and the figures that simulators predict for whole runs
+// (peer_errors.csv, where "Llama-3.1-8B on RTX4090, ..." is the run whose name has both). `dir` is
+// data/inference. An absent file adds nothing.
 void add_inference_peers(const std::filesystem::path& dir, std::vector<ValidationRow>& rows);
 
-// `dir`: data/training. The roofline, Habitat and Li et al. on the rows of neusight_labels.csv;
-// NeuSight's own predictions are rows of the report (neusight.h).
+// Adds the predictions of the roofline, Habitat and Li et al. to the rows of neusight_labels.csv.
+// NeuSight's own predictions are rows of the report (neusight.h). `dir` is data/training.
 void add_neusight_peers(const std::filesystem::path& dir, std::vector<ValidationRow>& rows);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// `orrery validate serving`: whole services, request by request, against the serving simulation.
+// `orrery validate serving`: simulated services against measured ones.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,14 @@
 
 namespace orrery {
 
-// `dir`: runs as in data/inference/request_level, or data/inference itself; `table` names one run.
-// Each run is simulated with its own arrivals (when the engine queued them), lengths and engine
-// settings; nothing is matched by hand. A row is one figure of a run: mean and P99 of TTFT, TPOT
-// and E2E, and the number of KV blocks.
+// `dir` is data/inference, or a folder of runs as in data/inference/request_level. `table` is
+// serving_steady, serving_rate, request_level or the name of one run; empty: all. Absent tables are
+// noted as skipped; a folder with none of them is an InputError.
+//
+// Rows of serving_steady (closed loops) and serving_rate are simulated as their scenarios say
+// (inference_rows.h). The runs of request_level are simulated with their own arrivals (the times at
+// which the engine queued the requests), lengths and engine settings. A row of a run is the mean or
+// P99 of TTFT, TPOT or E2E latency, or the number of KV blocks.
 ValidationReport validate_serving(const std::filesystem::path& dir, const std::string& table,
                                   const Bundle& bundle);
 

@@ -1,5 +1,5 @@
-// `orrery validate steps`: the second link, decode steps of a running service against the step
-// model, without any scheduler between.
+// `orrery validate steps`: the step model against measured decode steps of running services,
+// without a scheduler.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,15 @@
 
 namespace orrery {
 
-// `dir`: runs as in data/inference/request_level, each a folder with config.json, requests.csv.gz
-// and timeseries.csv.gz; `table` names one of them. A row is one second of a run in which no
-// prompt was computed, neither in the second before, and no request came or went: every step of it
-// decoded the same `running` sequences, so one took running / gen_throughput seconds. The measured
-// time is a whole number of steps a second, so single rows are sharp to a step in that second only.
-// The context is the mean over the requests that run in the middle of the second (their tokens
-// grow evenly between the first and the last). Nothing of these rows fits anything.
+// `dir` holds runs as in data/inference/request_level, each a folder with config.json,
+// requests.csv.gz and timeseries.csv.gz. `table` names the only run; empty: all.
+//
+// A row is one second of a run. No prompt was computed in it or in the second before, and no
+// request began or ended. All its steps therefore decoded the same `running` sequences, and each
+// took running / gen_throughput seconds. A second holds a whole number of steps, so that the
+// measured time of a row is exact to one step. The predicted step has the mean context of the
+// requests that run in the middle of the second; the tokens of a request grow evenly between its
+// first and last. No parameter is fitted to these rows.
 ValidationReport validate_steps(const std::filesystem::path& dir, const std::string& table,
                                 const Bundle& bundle);
 

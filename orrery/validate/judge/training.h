@@ -2,20 +2,21 @@
 // constants were not fitted on.
 //
 // Tables
-//   left-out source   every complete row of iteration.csv, by constants fitted on the rows of the
-//                     other sources, MLPerf's among them (fit_training.h). "covered": another
-//                     source has the same GPU and number format.
-//   three own rows    the same, where three rows of the row's source, GPU and format, drawn at
-//                     random kDraws times, have corrected the constants; the others are judged.
-//   mlperf            steady steps of mlperf_training.csv, by constants fitted on iteration.csv.
-// The width of a fold's intervals is that of the other sources' left-out errors: of those whose
-// stack, architecture and format their fit knew as well or as little.
+//   left-out source   Every complete row of iteration.csv, by constants fitted on the rows of the
+//                     other sources, MLPerf's included (fit_training.h). A row is "covered" if
+//                     another source has the same GPU and number format.
+//   three own rows    The same rows after three rows of the same source, GPU and format have
+//                     corrected the constants. The three are drawn at random, ten times.
+//   mlperf            Steady steps of mlperf_training.csv, by constants fitted on iteration.csv.
+// The width of the intervals in a fold comes from the left-out errors of the other sources, of
+// those whose stack, architecture and format their fits knew equally well.
 //
-// Mapping pairs: two measured layouts of one job (source and software version, model, GPU, number
-// of GPUs, sequence, batch, format, tuning); right if the faster one is predicted to be the faster.
+// A mapping pair is two measured layouts of one job (source and software version, model, GPU,
+// number of GPUs, sequence, batch, format, tuning). It is right if the faster layout is predicted
+// to be faster.
 //
-// Peers: the eight rows of Korthikanti et al. 2022, table 5, on which Calculon is validated, by
-// constants fitted without that source.
+// The peer is Calculon, on the eight rows of Korthikanti et al. 2022, table 5, on which it was
+// validated. Our constants for these rows are fitted without that source.
 #pragma once
 
 #include <filesystem>
@@ -48,12 +49,13 @@ struct TrainingValidation {
   double peer_mape() const;
 };
 
-// `dir`: data/training. `table`: only this one; empty: all.
+// Validates the tables of `dir` (data/training), or the one named by `table` ("peers" for the rows
+// of peer_calculon.csv). Absent tables other than iteration.csv are noted as skipped.
 TrainingValidation validate_training(const std::filesystem::path& dir, const std::string& table,
                                      const Bundle& bundle);
 
 nlohmann::ordered_json to_json(const TrainingValidation& validation);
-// What `orrery validate` prints below the table of errors.
+// The text that `orrery validate` prints below the table of errors.
 std::string remarks(const TrainingValidation& validation);
 std::string to_markdown(const TrainingValidation& validation);
 

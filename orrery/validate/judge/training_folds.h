@@ -1,5 +1,5 @@
-// Training constants fitted without each source in turn (leave one source out): what judges the
-// constants, and what says how wide their intervals must be.
+// Training constants fitted without each source in turn. The errors of the left-out rows judge the
+// constants and decide the width of their intervals.
 #pragma once
 
 #include <map>
@@ -15,23 +15,25 @@ namespace orrery {
 
 class TrainingFolds {
  public:
-  // Fits as often as there are sources.
+  // Fits once for each source.
   explicit TrainingFolds(std::vector<TrainingCase> cases);
 
   const std::vector<TrainingCase>& cases() const { return cases_; }
-  // Of cases()[i]: log of predicted over measured, by constants fitted without its source.
+  // Logarithm of predicted over measured time of cases()[i], by constants fitted without its
+  // source.
   double error(std::size_t i) const { return errors_[i]; }
-  // The constants without a source: the priors if it is the only one, all rows' if it has none.
+  // The constants fitted without `source`: the priors if it is the only source, those of all rows
+  // if it has no rows.
   const ConstantTable& without(const std::string& source) const;
   const ConstantTable& all() const { return all_; }
   // Whether another source has complete rows of the row's GPU and number format.
   bool covered(const TrainingRow& row) const;
 
  private:
-  // Errors of iterations in a table: those that hold nine tenths of the left-out complete rows of
-  // other sources than `source`, apart by what their fold knew (FitCover), and what mixtures and
-  // adapters add. A source of n rows in such a group weighs
-  // as in the fit (FitSettings::crowd).
+  // Sets the errors of iterations in a table: the smallest whose 90 % intervals hold nine tenths of
+  // the left-out complete rows of sources other than `source`. They are separate for what the fold
+  // knew of a row (FitCover), and mixtures of experts and adapters add to them. A source of n rows
+  // in such a group weighs as in the fit (FitSettings::crowd).
   void set_errors(ConstantTable& table, std::string_view source) const;
 
   std::vector<TrainingCase> cases_;
@@ -44,11 +46,12 @@ class TrainingFolds {
 struct FittedTraining {
   std::string yaml;  // text of catalog/training/constants.yaml
   std::size_t rows = 0, sources = 0;
-  // Percent, of complete rows: by the fit on all, and with the row's source left out.
+  // Errors of complete rows in percent, by the fit on all rows and by the fit without the row's
+  // source.
   double median = 0, mape = 0, median_left_out = 0, mape_left_out = 0;
 };
 
-// `dir`: data/training. `date` is written into the recipe.
+// Fits the rows of `dir` (data/training). `date` is written into the recipe.
 FittedTraining fit_training(const std::filesystem::path& dir, const std::string& date,
                             const Bundle& bundle);
 

@@ -1,10 +1,10 @@
-// Memory of training: predictions against the measured rows of ../shared/data/training
-// (training_rows.h), and the fit of the constants that every stack shares.
+// Memory of training: predictions against the measured rows of data/training (training_rows.h), and
+// the fit of the constants that all stacks share.
 //
-// What a row's figure counts differs: tensors alone ("allocated", "active"), what the framework's
-// allocator has reserved, or the whole device (nvidia-smi). Predictions are read the same way.
-// A row is described if it states micro-batch, recomputation and what its figure counts; the others
-// are predicted and reported, but judge nothing and are not fitted.
+// The figure of a row counts tensors alone ("allocated", "active"), the memory that the framework's
+// allocator has reserved, or the whole device (nvidia-smi). Predictions are read in the same way.
+// A row is described if it states its micro-batch, its recomputation and which of these it counts.
+// Other rows are predicted and reported, but neither judge nor are fitted.
 #pragma once
 
 #include <filesystem>
@@ -31,18 +31,18 @@ struct TrainingMemoryRow {
   bool described = false;
 };
 
-// Rows with a measured size, and those that ran out of memory; rows that cannot be asked go to
+// Reads the rows that have a measured size or ran out of memory. Rows that cannot be asked go to
 // `refused`.
 std::vector<TrainingMemoryRow> read_training_memory(const std::filesystem::path& dir,
                                                     const Bundle& bundle,
                                                     std::vector<RefusedRow>& refused);
 
-// What the row's figure should read under these constants.
+// The prediction of the row's figure under these constants.
 Bytes predicted_memory(const TrainingMemoryRow& row,
                        const TrainingMemoryConstants::Fitted& constants);
 
-// Minimises the mean |ln(predicted/measured)| of the described rows (each source weighs as the
-// square root of its rows), with a weak pull to the priors. NLopt, Subplex; deterministic.
+// Fits the constants to the described rows: minimises the mean |ln(predicted/measured)|, in which a
+// source weighs as the square root of its rows, with a weak pull to the priors.
 TrainingMemoryConstants::Fitted fit_training_memory(const std::vector<TrainingMemoryRow>& rows);
 
 // Each described row predicted by a fit without its source, and what follows from that for chances.

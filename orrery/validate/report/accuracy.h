@@ -1,6 +1,6 @@
-// The report of `orrery validate`: of every area and table the errors, by whatever its rows are
-// grouped by, the worst rows by name, what was refused and why, what the data themselves allow, and
-// how other tools do on the same rows. Rows go in one by one and are not kept.
+// The report of `orrery validate`. For every table it holds the errors of all rows and of groups of
+// rows, the worst rows by name, the reasons for refused rows, the noise of the measurements and the
+// errors of other tools on the same rows. Rows are added one by one and are not kept.
 #pragma once
 
 #include <map>
@@ -16,13 +16,13 @@
 
 namespace orrery {
 
-// The rows of a table that share a value: "system", "h100_sxm".
+// The errors of the rows of a table that share a value, such as "h100_sxm" of the key "system".
 struct GroupErrors {
   std::string key, value;
   ErrorSummary errors;
 };
 
-// Another tool's errors (no intervals), and ours on the same rows.
+// The errors of another tool, which has no intervals, and ours on the same rows.
 struct PeerErrors {
   std::string who;
   ErrorSummary theirs, ours;
@@ -33,7 +33,7 @@ struct WorstRow {
   double measured = 0, predicted = 0, low90 = 0, high90 = 0;
 };
 
-// One figure of one table: decode of single_request.
+// The errors of one figure of one table, such as decode of single_request.
 struct AccuracyTable {
   std::string table, metric;  // the metric may be empty
   std::string unit;           // of `worst`
@@ -61,9 +61,10 @@ struct AccuracyArea {
 class AccuracyTally {
  public:
   explicit AccuracyTally(std::string area) : area_(std::move(area)) {}
-  // A row whose `by` names another predictor than orrery is a peer's of the row before it.
+  // Adds a row. A row of another predictor than orrery (predictor_of) is a peer's prediction for
+  // the last row of orrery.
   void add(const ValidationRow& row);
-  // Everything so far; `about` is left empty.
+  // The report of all rows added so far, with an empty `about`.
   AccuracyArea area(const std::vector<RefusedRow>& refused) const;
 
  private:
@@ -71,23 +72,24 @@ class AccuracyTally {
   std::string area_;
   std::map<std::pair<std::string, std::string>, std::size_t> index_;
   std::vector<std::shared_ptr<Table>> tables_;
-  // The last row of our own.
+  // The last row that orrery predicted.
   std::shared_ptr<Table> last_table_;
   std::string last_row_;
   double last_measured_ = 0, last_predicted_ = 0;
 };
 
-// Where a report is worst: groups of at least `rows` rows, at most `most` of them and three of a
-// table.
+// A group of rows with large errors.
 struct WorstGroup {
   std::string area;
   const AccuracyTable* table;
   GroupErrors group;
 };
-// By the median error, greatest first; of groups of a table that hold the same rows only one.
+// The groups with the greatest median errors, greatest first: groups of at least `rows` rows, at
+// most `most` in all and three of a table. Groups that hold the same rows appear once.
 std::vector<WorstGroup> worst_groups(const std::vector<AccuracyArea>& areas, std::size_t rows,
                                      std::size_t most);
-// By how far the share of rows in the 90 % interval is below 90 %; only groups below 80 %.
+// The groups with the smallest share of rows in the 90 % interval, of those below 80 %; otherwise
+// as worst_groups.
 std::vector<WorstGroup> least_covered(const std::vector<AccuracyArea>& areas, std::size_t rows,
                                       std::size_t most);
 

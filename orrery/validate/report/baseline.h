@@ -1,10 +1,9 @@
-// Two builds row by row: the predictions of this one against those that another wrote with
-// `orrery validate ... -o csv`.
+// Compares two builds row by row: the predictions of this build with those that another build wrote
+// by `orrery validate ... -o csv`.
 //
-//   changed   |now / before - 1| above 0.1 %. Figures of the file have six digits, so that a row
-//             is never changed by its writing.
-// Rows are matched by their key (CsvRows). A row whose measured value differs is not the same
-// measurement: it counts as lost and gained.
+// A row is changed if |now / before - 1| is above 0.1 %. Figures of the file have six digits, so
+// that writing them changes no row. Rows are matched by their key (CsvRows). A row whose measured
+// value differs is another measurement, and counts as one lost and one gained row.
 #pragma once
 
 #include <filesystem>
@@ -24,8 +23,8 @@ struct BaselineRow {
   bool seen = false;
 };
 
-// The rows of a file, by area (the first part of their keys), then by key. InputError with file and
-// line: a column that is absent, a number that is none, a key twice, no rows.
+// The rows of a file by area (the first part of their keys), then by key. InputError with file and
+// line: an absent column, a cell that is not a number, a key that is there twice, or no rows.
 using Baseline = std::map<std::string, std::unordered_map<std::string, BaselineRow>>;
 Baseline read_baseline(const std::filesystem::path& file);
 
@@ -37,7 +36,7 @@ struct ChangedRow {
   double change() const { return 100 * (after / before - 1); }  // percent
 };
 
-// A table of an area (by its name in the keys) in both builds.
+// The changes of a table (named as in the keys) between the builds.
 struct TableChange {
   std::string area, table;
   std::size_t rows = 0;     // in both
@@ -50,15 +49,15 @@ struct TableChange {
   bool same() const { return changed == 0 && gained == 0 && lost == 0; }
 };
 
-// One area's rows against a baseline's rows of that area.
+// Compares the rows of one area with the baseline's rows of that area.
 class BaselineComparison {
  public:
-  // `before`: empty where the file has no rows of the area.
+  // `before` is empty if the file has no rows of the area.
   BaselineComparison(std::string area, std::unordered_map<std::string, BaselineRow> before)
       : area_(area), keys_(std::move(area), {}), before_(std::move(before)) {}
   void add(const ValidationRow& row);
-  // By table; rows of the baseline that were not added are lost. `table`: only this one was
-  // validated; empty: all.
+  // The changes of each table. Rows of the baseline that were not added count as lost. `table`
+  // names the only table that was validated; empty: all were.
   std::vector<TableChange> changes(const std::string& table = "") const;
 
  private:

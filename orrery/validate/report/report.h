@@ -22,21 +22,22 @@
 namespace orrery {
 
 struct ValidationRow {
-  // What the row is grouped by, such as table, metric, system, framework, family, fitted.
+  // The keys by which rows are grouped, such as table, metric, system, framework, family, fitted.
   std::map<std::string, std::string> by;
-  std::string row;  // names the measured row: file and line, or the source's reference
+  std::string row;  // the name of the measured row: file and line, or the source's reference
   double measured = 0, predicted = 0;
   double low50 = 0, high50 = 0, low90 = 0, high90 = 0;
   Origin origin = Origin::kAnalytical;
-  // All that was asked, in words: rows with the same `what` are the same question. Empty: not told.
+  // The whole question: a scenario on one line of YAML where a scenario can ask it, words
+  // elsewhere. Rows with the same text are the same question. Empty: not stated.
   std::string what{};
   std::string source{};                   // who measured it, where tables have several
-  std::map<std::string, double> peers{};  // what others predict for the same row
+  std::map<std::string, double> peers{};  // predictions of other tools for the same row
 };
 
 struct RefusedRow {
   std::string row, why;
-  std::size_t rows = 1;  // refused for this reason; more than one: `row` names the first
+  std::size_t rows = 1;  // number of rows refused for this reason; `row` names the first
 };
 
 struct ValidationReport {
@@ -63,14 +64,15 @@ struct ErrorGroup {
   std::map<std::string, std::string> by;
   ErrorSummary errors;
   std::optional<double> roofline;  // mape of max(flops/peak, bytes/bandwidth) on the same rows
-  bool detail = false;             // left out of tables for people: there are hundreds
+  bool detail = false;             // whether tables for people leave the group out
 };
 struct ErrorReport {
   std::string area;
   std::vector<RefusedRow> refused;
   std::vector<std::string> skipped;  // as in ValidationReport
-  ErrorGroup pooled;                 // of every row that orrery predicted
-  // Of every row of another predictor, such as a baseline; `by` holds its name as predictor.
+  ErrorGroup pooled;                 // the errors of every row that orrery predicted
+  // The errors of every row of another predictor, such as a baseline, whose name `by` holds under
+  // predictor.
   std::vector<ErrorGroup> others;
   std::vector<ErrorGroup> groups;
 };

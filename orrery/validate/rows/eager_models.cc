@@ -1,3 +1,6 @@
+// The kernels of the models of one data set, NeuSight's labels (eager_models.h): they are validated
+// by it alone, and no question of a user reaches this file. Programs of models that users ask about
+// are made in orrery/workload.
 #include "orrery/validate/rows/eager_models.h"
 
 #include <fmt/format.h>

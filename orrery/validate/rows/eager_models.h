@@ -1,10 +1,12 @@
-// Models as eager PyTorch runs them in fp32 with unfused attention (Hugging Face transformers 4.2x,
-// torch 2.1): the kernels of a forward and a backward pass, op by op.
+// The kernels of NeuSight's models, op by op. This file serves one data set,
+// data/training/neusight_labels.csv (`orrery validate neusight`): no question of a user reaches it,
+// and no answer is made from it.
 //
-// Backward passes move what torch's autograd formulas read and write: softmax and dropout and
-// powers in several kernels of their own. Sums of a residual stream's gradients are adds, and the
-// cross-entropy's gradient begins the backward pass. Compiled: pointwise chains are one kernel each
-// and take the softmax or norm that follows in (inference only).
+// Models run in fp32 eager PyTorch with unfused attention (Hugging Face transformers 4.2x, torch
+// 2.1). Backward passes move the bytes that torch's autograd formulas read and write: powers,
+// softmax and dropout take several kernels of their own. Sums of the residual stream's gradients
+// are adds, and the backward pass begins with the cross-entropy's gradient. In compiled models
+// (inference only) a chain of pointwise ops is one kernel with the softmax or norm that follows it.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +24,10 @@ struct EagerShape {
   std::int64_t layers = 1, hidden = 1, heads = 1, head_dim = 64, ffn = 1, vocab = 1;
 };
 
-// "bert_large", "gpt2_large", "gpt3_xl", "gpt3_27", "opt_13", "switchxl4": the models of
-// data/training/neusight_labels. InputError for others. Switch: encoder and decoder of `layers`
-// each, in every second one 4 experts of 64 tokens a sequence instead of the dense product.
+// The shape of a model by its name in the data set: bert_large, gpt2_large, gpt3_xl, gpt3_27,
+// opt_13 or switchxl4. InputError for other names. Switch has an encoder and a decoder of `layers`
+// layers; every second layer has 4 experts of 64 tokens a sequence in the place of the dense
+// product.
 EagerShape eager_shape(std::string_view model);
 
 struct EagerOp {
@@ -34,7 +37,7 @@ struct EagerOp {
 
 struct EagerPass {
   std::vector<EagerOp> ops;
-  Seconds host;  // the GPU waits for the host (experts that ask how many tokens they have)
+  Seconds host;  // wait of the GPU for the host, which counts the tokens of experts
 };
 
 struct EagerPasses {

@@ -1,6 +1,6 @@
-// Runs as in data/inference/request_level: folders with config.json (the engine's own settings),
-// requests.csv.gz and timeseries.csv.gz; and the models that predict such a run from its settings
-// alone.
+// A recorded run of an engine as in data/inference/request_level, and the models that predict it
+// from its settings alone. A run is a folder with config.json (the settings), requests.csv.gz and
+// timeseries.csv.gz.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@
 
 namespace orrery {
 
-// One request as the engine recorded it; times in seconds.
+// One request as the engine recorded it. Times are in seconds.
 struct RunRequest {
   double arrival, queued, scheduled, first, last;
   std::int64_t input, output;
@@ -27,8 +27,8 @@ struct RunRequest {
 
 class EngineRun {
  public:
-  // `dir`: the run's folder, named GPU_... InputError: a file that is missing or malformed. NoData,
-  // Infeasible: as the models.
+  // Reads the run's folder, whose name begins with the GPU and '_'. InputError: a file is missing
+  // or malformed. NoData and Infeasible as the models.
   EngineRun(const std::filesystem::path& dir, const Bundle& bundle);
 
   std::string name;
@@ -36,11 +36,11 @@ class EngineRun {
   Architecture model;
   ParallelPlan plan;
   Deployment deployment;
-  Scenario scenario;                      // from the settings
-  std::optional<std::int64_t> kv_blocks;  // that the engine reported
+  Scenario scenario;                      // the question that the settings ask
+  std::optional<std::int64_t> kv_blocks;  // number of KV blocks that the engine reported
   std::vector<RunRequest> requests;
 
-  // The engine as it is simulated.
+  // The configuration of its simulation.
   SimulationConfig config() const;
   const StepModel& steps() const { return *steps_; }
   const MemoryModel& memory() const { return *memory_; }
@@ -52,8 +52,8 @@ class EngineRun {
   std::unique_ptr<MemoryModel> memory_;
 };
 
-// Folders of `dir` that hold a whole run, by name; `only`: empty or the one wanted. InputError if
-// there is none.
+// The folders of `dir` that hold a whole run, by name; only the one called `only` unless that is
+// empty. InputError if there is none.
 std::vector<std::filesystem::path> run_folders(const std::filesystem::path& dir,
                                                const std::string& only);
 

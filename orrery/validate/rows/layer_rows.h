@@ -1,4 +1,4 @@
-// Rows of data/layers: which op of a step a measured layer is.
+// Rows of data/layers, and the op of a step that each measured layer is.
 #pragma once
 
 #include <memory>
@@ -19,15 +19,15 @@
 
 namespace orrery {
 
-// The tables' names of layers, and the op of a program that is the same work; `fits`: some of the
-// rows fit the elementwise surface.
+// A layer as the tables call it and the op of a program that does the same work. `fits` tells
+// whether some of the layer's rows fitted the elementwise surface.
 struct LayerName {
   std::string_view layer, op;
   bool fits = false;
 };
 std::span<const LayerName> layer_names();
 
-// Columns that both tables have.
+// The columns that both tables have.
 struct LayerRow {
   std::string source, gpu, model, dtype;
   int tp = 1;
@@ -59,12 +59,13 @@ class LayerRowReader {
   int source_, gpu_, model_, dtype_, tp_, time_;
 };
 
-// What a row is about, kept between rows: tables are sorted by it.
+// The GPU, model and kernels of a row. They are kept from row to row, since tables are sorted by
+// them.
 class LayerSubject {
  public:
   explicit LayerSubject(const Bundle& bundle) : catalog_(bundle), bundle_(bundle) {}
 
-  // Throws what the loaders and check_plan throw.
+  // Throws as the loaders and check_plan.
   void set(const LayerRow& row) {
     const std::string key = fmt::format("{}|{}|{}|{}", row.gpu, row.model, row.dtype, row.tp);
     if (key == key_) return;
@@ -88,7 +89,7 @@ class LayerSubject {
 
   const Gpu& gpu() const { return *gpu_; }
   const EngineProfile& engine() const { return engine_; }
-  // The op `name` in a step of one group of sequences; nothing where the step has none.
+  // The op called `name` in a step of one group of sequences, if the step has it.
   std::optional<Op> op(std::string_view name, const SequenceGroup& group) const {
     for (const ProgramOp& p : forward_program(model_, plan_, precision_, {{group}}).ops) {
       if (p.name == name) return p.op;
