@@ -1,9 +1,17 @@
 #include "orrery/base/node.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
 
 #include <charconv>
 #include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <system_error>
 
 #include "orrery/base/node_builder.h"
 
@@ -22,6 +30,143 @@ std::string described(const Node& node) {
       return "a map";
   }
   return "";
+}
+
+// ---- readers: JSON by nlohmann's SAX events, YAML by yaml-cpp's. Both feed a NodeBuilder, so that
+// the limits hold while the text is being read.
+
+// Where nlohmann's lexer is. When an event comes it has read the value's last character and, after
+// a number, one more, which may be the line's end.
+struct Position {
+  int lines = 1;
+  bool after_line_end = false;
+  int line() const { return lines - (after_line_end ? 1 : 0); }
+};
+
+class CountingIterator {
+ public:
+  using difference_type = std::ptrdiff_t;
+  using value_type = char;
+  using pointer = const char*;
+  using reference = const char&;
+  using iterator_category = std::input_iterator_tag;
+  CountingIterator(const char* at, Position* position) : at_(at), position_(position) {}
+  reference operator*() const { return *at_; }
+  CountingIterator& operator++() {
+    position_->after_line_end = *at_ == '\n';
+    if (position_->after_line_end) ++position_->lines;
+    ++at_;
+    return *this;
+  }
+  bool operator==(const CountingIterator& o) const { return at_ == o.at_; }
+  bool operator!=(const CountingIterator& o) const { return at_ != o.at_; }
+
+ private:
+  const char* at_;
+  Position* position_;
+};
+
+class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  JsonEvents(NodeBuilder& builder, const Position& position)
+      : builder_(builder), position_(position) {}
+
+  bool null() override { return builder_.null(line()), true; }
+  bool boolean(bool v) override { return scalar(v ? "true" : "false", false); }
+  bool number_integer(number_integer_t v) override { return scalar(std::to_string(v), false); }
+  bool number_unsigned(number_unsigned_t v) override { return scalar(std::to_string(v), false); }
+  bool number_float(number_float_t, const string_t& text) override { return scalar(text, false); }
+  bool string(string_t& v) override { return scalar(std::move(v), true); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return builder_.open(Node::Kind::kMap, line()), true; }
+  bool start_array(std::size_t) override { return builder_.open(Node::Kind::kList, line()), true; }
+  bool end_object() override { return builder_.close(), true; }
+  bool end_array() override { return builder_.close(), true; }
+  bool key(string_t& k) override { return builder_.key(std::move(k), line()), true; }
+  bool parse_error(std::size_t, const std::string& last,
+                   const nlohmann::detail::exception&) override {
+    builder_.fail(line(), last.empty() ? "not valid JSON: the text ends too early"
+                                       : fmt::format("not valid JSON near '{}'", shortened(last)));
+  }
+
+ private:
+  int line() const { return position_.line(); }
+  bool scalar(std::string text, bool quoted) {
+    return builder_.scalar(std::move(text), quoted, line()), true;
+  }
+
+  NodeBuilder& builder_;
+  const Position& position_;
+};
+
+class YamlEvents : public YAML::EventHandler {
+ public:
+  explicit YamlEvents(NodeBuilder& builder) : builder_(builder) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1)
+      builder_.fail(mark.line + 1, "a second document begins; only one is read");
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    require_value(mark);
+    builder_.null(mark.line + 1);
+    remember(mark, anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    require_value(mark);
+    const auto at = anchors_.find(anchor);
+    if (at == anchors_.end()) builder_.fail(mark.line + 1, "an alias to no value before it");
+    builder_.copy(at->second);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    if (builder_.wants_key()) return builder_.key(text, mark.line + 1);
+    builder_.scalar(text, tag == "!" || tag.ends_with(":str"), mark.line + 1);
+    remember(mark, anchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(Node::Kind::kList, mark, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(Node::Kind::kMap, mark, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  void require_value(const YAML::Mark& mark) const {
+    if (builder_.wants_key()) builder_.fail(mark.line + 1, "a key must be a plain text");
+  }
+  void open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    require_value(mark);
+    builder_.open(kind, mark.line + 1);
+    open_.emplace_back(mark, anchor);
+  }
+  void close() {
+    builder_.close();
+    remember(open_.back().first, open_.back().second);
+    open_.pop_back();
+  }
+  // Keeps the value just read for its aliases. The copy counts as values do.
+  void remember(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (anchor == YAML::NullAnchor) return;
+    builder_.count(builder_.last(), mark.line + 1);
+    anchors_[anchor] = builder_.last();
+  }
+
+  NodeBuilder& builder_;
+  int documents_ = 0;
+  std::vector<std::pair<YAML::Mark, YAML::anchor_t>> open_;
+  std::map<YAML::anchor_t, Node> anchors_;
+};
+
+void refuse_too_large(const NodeBuilder& builder, std::string_view text, std::uintmax_t most) {
+  if (text.size() > most) {
+    builder.fail(0, fmt::format("{} bytes; at most {} MiB are read", text.size(), most >> 20));
+  }
 }
 
 }  // namespace
@@ -119,6 +264,71 @@ void set_path(Node& root, std::string_view path, const Node& value) {
     at = &slot;
     path.remove_prefix(dot + 1);
   }
+}
+
+void require_file(const std::filesystem::path& path) {
+  if (std::filesystem::is_regular_file(path)) return;
+  throw InputError(fmt::format(
+      "{}: {}", shortened(path.string(), 200),
+      std::filesystem::is_directory(path) ? "a folder; expected a file" : "no such file"));
+}
+
+std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max_bytes) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) {
+    throw InputError(fmt::format("{}: no such file", path.string()));
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    throw InputError(fmt::format("{}: not a regular file", path.string()));
+  }
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (!error && size > max_bytes) {
+    throw InputError(fmt::format("{}: {} bytes; at most {} MiB are read (is this the right file?)",
+                                 path.string(), size, max_bytes >> 20));
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::string text(error ? 0 : static_cast<std::size_t>(size), '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (error || !in) throw InputError(fmt::format("{}: cannot be read", path.string()));
+  return text;
+}
+
+Node parse_json(std::string_view text, const std::string& name) {
+  NodeBuilder builder(name);
+  refuse_too_large(builder, text, NodeBuilder::kMaxBytes);
+  Position position;
+  JsonEvents events(builder, position);
+  if (!nlohmann::json::sax_parse(CountingIterator(text.data(), &position),
+                                 CountingIterator(text.data() + text.size(), &position), &events)) {
+    builder.fail(position.line(), "not valid JSON");
+  }
+  return builder.take();
+}
+
+Node parse_yaml(std::string_view text, const std::string& name) {
+  NodeBuilder builder(name);
+  refuse_too_large(builder, text, NodeBuilder::kMaxYamlBytes);
+  // yaml-cpp refuses a quote that is never closed only where no line end follows.
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  std::istringstream in{std::string(text)};
+  try {
+    YAML::Parser parser(in);
+    YamlEvents events(builder);
+    bool any = false;
+    while (parser.HandleNextDocument(events)) any = true;
+    if (!any) builder.null(1);
+  } catch (const YAML::Exception& e) {
+    builder.fail(e.mark.line + 1, fmt::format("not valid YAML: {}", shortened(e.msg)));
+  }
+  return builder.take();
+}
+
+Node read_document(const std::filesystem::path& path) {
+  const bool json = path.extension() == ".json";
+  const std::string text =
+      read_text_file(path, json ? NodeBuilder::kMaxBytes : NodeBuilder::kMaxYamlBytes);
+  return json ? parse_json(text, path.string()) : parse_yaml(text, path.string());
 }
 
 }  // namespace orrery

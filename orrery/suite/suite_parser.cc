@@ -68,8 +68,9 @@ class Parser {
     ParsedSuiteExpression out;
     out.root = expression(kOr);
     if (in_.takes_word("as")) {
+      const std::size_t at = in_.here();
       out.unit = trimmed(in_.until(""));
-      if (out.unit.empty() || out.unit.size() > 32) in_.refuse("expected a unit after 'as'");
+      if (out.unit.empty() || out.unit.size() > 32) in_.refuse_at(at, "expected a unit after 'as'");
       if (out.root.is_condition()) in_.refuse("a condition has no unit");
     } else if (!in_.at_end()) {
       in_.refuse("expected an operator");

@@ -11,6 +11,7 @@
 #include <map>
 #include <vector>
 
+#include "orrery/base/data_folder.h"
 #include "orrery/base/node.h"
 #include "orrery/scenario/runner.h"
 #include "orrery/scenario/scenario.h"
@@ -79,7 +80,7 @@ class AskedRows : public testing::Test {
     return asked_rows;
   }
 
-  const fs::path data_ = fs::path(ORRERY_SHARED_DIR) / "data";
+  const fs::path data_ = data_folder();
   fs::path dir_;
 };
 
