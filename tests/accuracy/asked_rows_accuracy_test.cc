@@ -13,8 +13,8 @@
 
 #include "orrery/base/data_folder.h"
 #include "orrery/base/node.h"
-#include "orrery/scenario/runner.h"
-#include "orrery/scenario/scenario.h"
+#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/runner/runner.h"
 #include "orrery/validate/judge/inference.h"
 #include "orrery/validate/judge/network.h"
 #include "orrery/validate/judge/serving.h"

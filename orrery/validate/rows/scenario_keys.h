@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "orrery/base/node.h"
-#include "orrery/scenario/scenario.h"
+#include "orrery/scenario/question/scenario.h"
 
 namespace orrery {
 

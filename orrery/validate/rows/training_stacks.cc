@@ -111,7 +111,8 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
     s.dropout = !s.tuned;
     if (!s.tuned) s.recompute = Recompute::kFull;
     s.dp_overlap = s.tuned && s.name == "megatron";
-    s.tp_overlap = contains(framework, "NeMo") || contains(framework, "Bridge") || contains(framework, "Scale");
+    s.tp_overlap = contains(framework, "NeMo") || contains(framework, "Bridge") ||
+                   contains(framework, "Scale");
     s.fused_cross_entropy = s.tuned;
     if (contains(framework, "NeMo") || contains(framework, "Bridge")) s.lora_rank = 32;
   } else if (s.name == "fsdp") {
@@ -189,9 +190,9 @@ StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view 
   if (gpus_per_node > 1 && !rack) out.node.gpu_count = gpus_per_node;
   out.node = in_segments(std::move(out.node), gpus);
   if (contains(interconnect, "EFA") || contains(interconnect, "TCPX")) {
-    const char* named = contains(interconnect, "TCPX")  ? "gcp-a3-high"
-                        : gpu.id.starts_with("a1") ? "aws-p4d"
-                                                   : "aws-p5";
+    const char* named = contains(interconnect, "TCPX") ? "gcp-a3-high"
+                        : gpu.id.starts_with("a1")     ? "aws-p4d"
+                                                       : "aws-p5";
     out.node.network = catalog.node_type(named).network;
     out.network_stated = true;
     return out;
