@@ -58,7 +58,7 @@ void set_slo(Node& document, const std::string& text) {
   }
 }
 
-// "ttft:500 tpot:50 e2el:2000" as vLLM's --goodput, in milliseconds, likewise.
+// "ttft:500 tpot:50 e2el:2000" (vLLM's --goodput, in milliseconds) as the keys of `slo`.
 void set_goodput(Node& document, const std::vector<std::string>& limits) {
   for (const std::string& limit : limits) {
     const std::size_t colon = limit.find(':');
@@ -203,7 +203,7 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name
   declare(scenario_fields_, scenario_);
   declare(engine_fields_, engine_);
   for (const Field& f : scenario_fields_.all()) {
-    // Of the verbs `network`, `kernel` and `train`.
+    // These keys are flags of `network`, `kernel` and `train`.
     if (f.name() == "collective" || f.name() == "kernel" || f.name() == "training" ||
         f.name() == "chance")
       continue;
@@ -234,10 +234,10 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name
   if (of == Of::kService) {
     app.add_option("--slo", slo_,
                    "limits of slo in one, each with its percentile: ttft:p99:500ms,tpot:p50:50ms")
-        ->group("what is asked of its latency")
+        ->group("SLO: limits of the latency")
         ->type_name("LIMITS");
     app.add_option("--goodput", goodput_, "the same as vLLM writes them, in ms: ttft:500 tpot:50")
-        ->group("what is asked of its latency")
+        ->group("SLO: limits of the latency")
         ->type_name("LIMITS");
   }
   app.add_option("--set", assignments_,

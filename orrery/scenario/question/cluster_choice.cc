@@ -85,14 +85,14 @@ void declare(Fields& f, ClusterChoice& c) {
       "cluster",
       [&](Fields& g) {
         g.add("replicas", c.replicas,
-              "engines, each with its own GPUs; the first so many of an "
-              "elastic fleet, those that prefill under disaggregation")
+              "engines, each with its own GPUs; with autoscaling the number at the start, with "
+              "disaggregation the engines that prefill")
             .range(1, 1e5);
-        g.add("router", c.router, "which replica a request goes to")
+        g.add("router", c.router, "how a replica is chosen for a request")
             .one_of(names_of(router_kinds()));
         g.add("router_refresh", c.router_refresh,
-              "loads that the router sees are as old as its last look, once in so long; 0 s: as "
-              "they are");
+              "interval at which the router learns the loads of the replicas; 0 s: it always knows "
+              "them");
         g.custom(
             "pools", Field::Type::kList,
             [&c](const Node& n) {
@@ -110,7 +110,7 @@ void declare(Fields& f, ClusterChoice& c) {
             [&c] { return nlohmann::ordered_json(c.pools); },
             "further engines behind the same router: 2*a100-80g-sxm:tp4 (docs/serving.md)");
       },
-      "what serves it");
+      "replicas and their router");
   f.group(
       "disaggregation",
       [&](Fields& g) {
@@ -123,45 +123,50 @@ void declare(Fields& f, ClusterChoice& c) {
               c.disaggregation.decode = n.text();
             },
             [&c] { return nlohmann::ordered_json(c.disaggregation.decode); },
-            "engines that decode, as a pool: 4:tp2; cluster.replicas then prefill alone");
-        g.add("transfer", c.disaggregation.transfer, "of KV caches: after the prompt, or beside it")
+            "engines that only decode, written as a pool (4:tp2); those of cluster.replicas then "
+            "only prefill");
+        g.add("transfer", c.disaggregation.transfer,
+              "transfer of the KV cache: whole (after the prompt), or layerwise (while the prompt "
+              "is computed)")
             .one_of({"whole", "layerwise"})
             .needs(kDecode, apart);
-        g.add("router", c.disaggregation.router, "which replica decodes a request")
+        g.add("router", c.disaggregation.router, "how a replica is chosen to decode a request")
             .one_of(names_of(router_kinds()))
             .needs(kDecode, apart);
       },
-      "prefill and decode apart");
+      "disaggregated prefill and decode");
   f.group(
       "autoscale",
       [&](Fields& g) {
         constexpr const char* kPolicy = "autoscale.policy";
         const auto elastic = [&c] { return c.autoscale.policy != "none"; };
-        g.add("policy", c.autoscale.policy, "how many replicas there should be")
+        g.add("policy", c.autoscale.policy, "measure by which replicas are added and removed")
             .one_of(names_of(autoscaler_kinds()));
         g.add("target", c.autoscale.target,
-              "of the policy: requests a replica, or share of KV memory")
+              "value that the policy aims at: requests per replica, or share of the KV memory in "
+              "use")
             .range(1e-3, 1e6)
             .needs(kPolicy, elastic);
         g.add("least", c.autoscale.least, "fewest replicas").range(1, 1e4).needs(kPolicy, elastic);
         g.add("most", c.autoscale.most, "most replicas").range(1, 1e4).needs(kPolicy, elastic);
-        g.add("interval", c.autoscale.interval, "between two looks at the load")
+        g.add("interval", c.autoscale.interval, "time between two decisions")
             .needs(kPolicy, elastic);
-        g.add("start_up", c.autoscale.start_up, "until a new replica takes requests")
+        g.add("start_up", c.autoscale.start_up, "time until a new replica takes requests")
             .needs(kPolicy, elastic);
-        g.add("cool_down", c.autoscale.cool_down, "after a change, before replicas go")
+        g.add("cool_down", c.autoscale.cool_down, "time after a change before replicas are removed")
             .needs(kPolicy, elastic);
       },
-      "elastic replicas");
+      "autoscaling");
   f.group(
       "failures",
       [&](Fields& g) {
-        g.add("mean_time", c.failures.mean_time, "of a replica between failures; 0 s: never");
-        g.add("restart", c.failures.restart, "until a failed replica is back")
+        g.add("mean_time", c.failures.mean_time,
+              "mean time between failures of a replica; 0 s: no failures");
+        g.add("restart", c.failures.restart, "time until a failed replica works again")
             .needs("failures.mean_time or failures.at",
                    [&c] { return c.failures.mean_time > Seconds(0) || !c.failures.at.empty(); });
         g.add("at", c.failures.at,
-              "times at which a replica fails, the first, then the second, ...")
+              "times at which replicas fail: the first value for the first replica, and so on")
             .unit("s")
             .range(0, 1e7);
       },

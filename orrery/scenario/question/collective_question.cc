@@ -36,44 +36,46 @@ void declare(Fields& f, CollectiveQuestion& q) {
   constexpr const char* kExchange = "kind moe-dispatch or moe-combine";
   const auto tuned = [&q] { return !q.is_exchange() && !q.flow.asked(); };
   constexpr const char* kTuned = "NCCL's kinds at analytical fidelity (flow level: flow_algorithm)";
-  f.add("kind", q.kind, "which collective").one_of(collective_names());
+  f.add("kind", q.kind, "the collective").one_of(collective_names());
   add_byte_sweep(f, "bytes", q.bytes, 1, kMostBytes,
-                 "message: nccl-tests' size (all-gather, reduce-scatter: the whole buffer)")
+                 "size of the message as nccl-tests counts it (for all-gather and reduce-scatter "
+                 "the whole buffer)")
       .needs("another kind than moe-dispatch and moe-combine, and no trace",
              [&q] { return !q.is_exchange() && q.flow.chakra.empty(); });
   add_sweep(f, "gpus", q.gpus, 2, kMostCollectiveRanks, "GPUs of the group");
   f.add("nodes", q.nodes,
-        "nodes that differ, in place of hardware and gpus: 8 hgx-h100, 4 hgx-a100")
+        "nodes of different types, instead of hardware and gpus: 8 hgx-h100, 4 hgx-a100")
       .unit("nodes");
   f.add("stride", q.stride,
-        "distance between members of the group; groups side by side run at once")
+        "distance between the ranks of a group; the groups in between run at the same time")
       .range(1, kMostCollectiveRanks);
-  f.add("stack", q.stack, "whose collectives")
+  f.add("stack", q.stack, "library or framework whose collectives are used")
       .one_of({"nccl", "rccl", "vllm", "trtllm", "sglang", "pytorch", "pytorch-loop"});
-  f.add("algorithm", q.algorithm, "as NCCL_ALGO; auto: NCCL's choice")
+  f.add("algorithm", q.algorithm, "algorithm, as NCCL_ALGO; auto: NCCL's own choice")
       .one_of(algorithm_choices())
       .needs(kTuned, tuned);
-  f.add("protocol", q.protocol, "as NCCL_PROTO; auto: NCCL's choice")
+  f.add("protocol", q.protocol, "protocol, as NCCL_PROTO; auto: NCCL's own choice")
       .one_of(protocol_choices())
       .needs(kTuned, tuned);
-  f.add("mode", q.mode, "moe: DeepEP's kernels")
+  f.add("mode", q.mode, "moe: which of DeepEP's kernels")
       .one_of({"normal", "low-latency"})
       .needs(kExchange, exchange);
-  add_sweep(f, "tokens", q.tokens, 1, kMostTokens, "moe: tokens of one rank")
+  add_sweep(f, "tokens", q.tokens, 1, kMostTokens, "moe: tokens per rank")
       .needs(kExchange, exchange);
   f.add("hidden", q.exchange.hidden, "moe: hidden size").range(1, 1e6).needs(kExchange, exchange);
-  f.add("top_k", q.exchange.top_k, "moe: experts a token")
+  f.add("top_k", q.exchange.top_k, "moe: experts per token")
       .range(1, 1000)
       .needs(kExchange, exchange);
-  f.add("most_nodes", q.exchange.most_nodes, "moe: nodes a token may go to; 0: any")
+  f.add("most_nodes", q.exchange.most_nodes,
+        "moe: most nodes to which a token is sent; 0: any number")
       .range(0, kMostCollectiveRanks)
       .needs(kExchange, exchange);
-  f.add("sms", q.exchange.sms, "moe: multiprocessors of a normal kernel")
+  f.add("sms", q.exchange.sms, "moe: streaming multiprocessors that a normal kernel uses")
       .range(1, 1000)
       .needs("kind moe-dispatch or moe-combine in mode normal",
              [&q] { return q.is_exchange() && q.mode == "normal"; });
   f.add("imbalance", q.exchange.imbalance,
-        "all-to-all, moe: load of the heaviest rank over the mean")
+        "all-to-all, moe: load of the busiest rank relative to the mean")
       .range(1, 1e4);
   declare(f, q.flow);
 }

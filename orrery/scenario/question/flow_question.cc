@@ -17,7 +17,8 @@ void declare(Fields& f, FlowQuestion& q) {
         "analytical, or flow: transfers share the links of a topology; auto: flow where one of the "
         "keys below is given")
       .one_of({"auto", "analytical", "flow"});
-  f.add("topology", q.topology, "file of a topology (docs/network-flow.md), or ASTRA-sim's");
+  f.add("topology", q.topology,
+        "file of a topology: Orrery's format (docs/network-flow.md) or ASTRA-sim's");
   f.add("fail", q.fail, "links that have failed: gpu3-rail3.leaf0, a->b for one direction")
       .unit("links");
   f.add("degrade", q.degrade, "links with less bandwidth: LINK=FACTOR").unit("links");
@@ -34,7 +35,7 @@ void declare(Fields& f, FlowQuestion& q) {
   f.add("chakra", q.chakra, "replay the Chakra traces PREFIX.0.et, PREFIX.1.et, ...");
   f.add("chakra_groups", q.chakra_groups, "file of the traces' communicator groups (JSON)")
       .needs("chakra", [&q] { return !q.chakra.empty(); });
-  f.add("as", q.as, "astra-sim: its answer to the same question as well")
+  f.add("as", q.as, "also give the answer of another simulator's model: astra-sim")
       .one_of({"orrery", "astra-sim"});
 }
 

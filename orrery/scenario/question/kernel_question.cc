@@ -20,8 +20,8 @@ void declare(Fields& f, KernelQuestion& q) {
   };
   std::vector<std::string> names;
   for (const KernelOp& o : kernel_ops()) names.emplace_back(o.name);
-  f.add("op", q.op, "which kernel").one_of(names);
-  f.add("framework", q.framework, "whose measured kernels")
+  f.add("op", q.op, "the kernel").one_of(names);
+  f.add("framework", q.framework, "framework whose measured kernels are used")
       .one_of({"vllm", "sglang", "trtllm", "pytorch"});
   const auto is_format = [](const std::string& text) { return parse_format(text).has_value(); };
   effect(
@@ -35,8 +35,8 @@ void declare(Fields& f, KernelQuestion& q) {
                    "new tokens (prefill) or cached tokens (decode) of a sequence"));
   effect(f.add("n", q.n, "columns; moe: intermediate size").range(1, 1e9));
   effect(f.add("k", q.k, "inner size of a product; moe: hidden size").range(1, 1e9));
-  effect(f.add("batch", q.batch, "products at once").range(1, 1e9));
-  effect(f.add("phase", q.phase, "which of two kernels").one_of({"prefill", "decode"}));
+  effect(f.add("batch", q.batch, "number of products in the batch").range(1, 1e9));
+  effect(f.add("phase", q.phase, "prefill or decode").one_of({"prefill", "decode"}));
   effect(f.add("past", q.past, "tokens cached before the new ones").range(0, kMostKernelTokens));
   effect(f.add("heads", q.heads, "query heads; linear-attention: value heads").range(1, 1e5));
   effect(f.add("kv_heads", q.kv_heads, "key and value heads; linear-attention: key heads")
@@ -45,12 +45,13 @@ void declare(Fields& f, KernelQuestion& q) {
   effect(f.add("window", q.window, "sliding window; 0: none").range(0, kMostKernelTokens));
   effect(f.add("mixer", q.mixer, "kind of the recurrent mixer")
              .one_of({"gated-delta-net", "mamba2", "kimi-delta"}));
-  effect(f.add("experts", q.experts, "experts in all").range(1, 1e5));
-  effect(f.add("top_k", q.top_k, "experts a token").range(1, 1e4));
+  effect(f.add("experts", q.experts, "number of experts").range(1, 1e5));
+  effect(f.add("top_k", q.top_k, "experts per token").range(1, 1e4));
   effect(f.add("tp", q.tp, "tensor-parallel ranks of an expert").range(1, 1e4));
   effect(f.add("ep", q.ep, "expert-parallel groups").range(1, 1e4));
-  effect(
-      f.add("skew", q.skew, "exponent of the power law of expert loads; 0: balanced").range(0, 3));
+  effect(f.add("skew", q.skew,
+               "exponent of the power law by which tokens are spread over experts; 0: balanced")
+             .range(0, 3));
 }
 
 }  // namespace orrery

@@ -85,17 +85,17 @@ void declare_shared(Fields& f, Scenario& s) {
               "0: the model's own")
             .range(0, kMostHeads);
       },
-      "a variant of the model");
+      "variant of the model");
   f.group(
       "hardware",
       [&](Fields& g) {
         g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts");
         g.add("node", s.hardware.node,
-              "node type, or the network between the GPU's usual nodes (ib-hdr); empty: the usual "
-              "one of the GPU")
+              "node type, or the network between the usual nodes of the GPU (ib-hdr); empty: the "
+              "usual node type of the GPU")
             .alias("fabric");
       },
-      "what it runs on");
+      "hardware");
   f.group(
       "parallel",
       [&](Fields& g) {
@@ -103,14 +103,14 @@ void declare_shared(Fields& f, Scenario& s) {
             .alias("tensor_parallel_size");
         add_sweep(g, "pp", s.parallel.pp, 1, kMostRanks, "pipeline stages")
             .alias("pipeline_parallel_size");
-        g.add("dp", s.parallel.dp, "attention data-parallel groups")
+        g.add("dp", s.parallel.dp, "data-parallel groups of the attention layers")
             .range(1, kMostRanks)
             .alias("data_parallel_size");
         g.add("ep", s.parallel.ep, "expert-parallel groups")
             .range(1, kMostRanks)
             .alias("expert_parallel_size");
       },
-      "how it is split");
+      "parallelism");
   f.group(
       "precision",
       [&](Fields& g) {
@@ -146,7 +146,7 @@ void declare_shared(Fields& f, Scenario& s) {
         g.custom(
             "overrides", Field::Type::kGroup, [&](const Node& n) { s.engine.overrides = n; },
             [] { return nlohmann::ordered_json::object(); },
-            "any constants of the engine's profile");
+            "constants of the engine's profile that differ");
       },
       "the serving engine");
   f.group(
@@ -159,44 +159,46 @@ void declare_shared(Fields& f, Scenario& s) {
         add_sweep(g, "osl", w.osl, 1, kLongestContext, "output tokens")
             .unit("tokens")
             .alias("output_len");
-        add_sweep(g, "batch", w.batch, 1, 10'000'000, "requests together")
+        add_sweep(g, "batch", w.batch, 1, 10'000'000,
+                  "requests that are processed at the same time")
             .unit("requests")
             .alias("batch_size")
             .alias("concurrency");
         g.add("closed_loop", w.closed_loop,
-              "a request that ends is replaced at once; false: one batch");
+              "users send their next request as soon as one ends; false: one batch is processed "
+              "once");
         g.add("requests_per_user", w.requests_per_user,
-              "closed loop: requests of each user, the first of all at once; 0: endless")
+              "closed loop: requests per user; all users send their first request at time 0; 0: "
+              "unlimited")
             .range(0, 1e9)
             .needs("workload.closed_loop", [&w] { return w.closed_loop; });
         g.add("equal_lengths", w.equal_lengths,
-              "closed loop: all requests have these lengths, so that users stay in step; false: "
-              "lengths scatter around them")
+              "closed loop: all requests have exactly these lengths, so that the users stay in "
+              "step; false: the lengths scatter around them")
             .needs("workload.closed_loop", [&w] { return w.closed_loop; });
         g.add("max_model_len", w.max_model_len,
-              "longest sequence the KV cache is planned for; 0: isl + osl")
+              "longest sequence for which the KV cache is planned; 0: isl + osl")
             .unit("tokens")
             .range(0, kLongestContext);
-        g.add("past", w.past, "tokens of the prompt already cached")
+        g.add("past", w.past, "tokens of the prompt that are in the prefix cache already")
             .unit("tokens")
             .range(0, kLongestContext);
         g.add("expert_skew", w.expert_skew,
-              "exponent of the power law of expert loads; 0: balanced")
+              "exponent of the power law by which tokens are spread over experts; 0: balanced")
             .range(0, 3)
             .needs("a model with experts");
       },
-      "what is asked of it");
+      "workload");
 }
 
 void declare_collective(Fields& f, Scenario& s) {
   f.group(
       "collective", [&](Fields& g) { declare(g, s.collective); },
-      "a collective by itself, without a model");
+      "a single collective, without a model");
 }
 
 void declare_kernel(Fields& f, Scenario& s) {
-  f.group(
-      "kernel", [&](Fields& g) { declare(g, s.kernel); }, "a kernel by itself, without a model");
+  f.group("kernel", [&](Fields& g) { declare(g, s.kernel); }, "a single kernel, without a model");
 }
 
 void declare_training(Fields& f, Scenario& s) {

@@ -165,7 +165,7 @@ Json scenario_schema() {
   Json body = schema_of<Scenario>();
   Json overrides = schema_of<EngineProfile>();
   overrides.erase("required");
-  overrides["description"] = "any constants of the engine's profile";
+  overrides["description"] = "constants of the engine's profile that differ";
   body["properties"]["engine"]["properties"]["overrides"] = std::move(overrides);
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", fmt::format("Orrery scenario, format {}", kScenarioFormat)}};

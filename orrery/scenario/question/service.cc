@@ -29,6 +29,22 @@ Field& add_lengths(Fields& f, std::string name, std::string& value, std::string 
       [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
 }
 
+// The number of requests, whose default depends on where they come from.
+Field& add_requests(Fields& f, ServiceScenario& s) {
+  static constexpr std::int64_t kMost = 100'000'000;
+  return f.custom(
+      "requests", Field::Type::kInt,
+      [&s](const Node& n) {
+        const std::int64_t v = n.as_int();
+        if (v < 0 || v > kMost)
+          n.fail(fmt::format("{} is out of range: expected 0 to {} requests", v, kMost));
+        s.requests = v;
+      },
+      [&s] { return nlohmann::ordered_json(s.sent()); },
+      "number of requests; of a trace this many from its start; a trace is sent whole if this is "
+      "not given or is 0");
+}
+
 // Numbers as a YAML list or as "2,4,8".
 Field& add_rates(Fields& f, std::string name, std::vector<double>& value, std::string doc) {
   return f.custom(
@@ -82,90 +98,102 @@ void declare(Fields& f, ServiceScenario& s) {
         const auto traced = [&s] { return !s.trace.empty(); };
         const auto generated = [&s] { return s.trace.empty(); };
         constexpr const char* kGenerated = "a generated load, not load.trace";
-        g.add("requests", s.requests, "requests sent; of a trace the first so many, 0: all")
-            .unit("requests")
-            .range(0, 1e8)
-            .alias("num_prompts");
-        g.add("arrivals", s.arrivals, "when they arrive").one_of(names_of(arrival_kinds()));
-        add_rates(g, "rate", s.rate, "mean arrivals a second; several (2,4 or 1-64*2) make a sweep")
+        add_requests(g, s).unit("requests").range(0, 1e8).alias("num_prompts");
+        g.add("arrivals", s.arrivals, "distribution of the arrivals")
+            .one_of(names_of(arrival_kinds()));
+        add_rates(g, "rate", s.rate,
+                  "mean arrivals per second; several values (2,4 or 1-64*2) make a sweep")
             .alias("request_rate")
             .needs("other load.arrivals than at-once", [&s] { return s.arrivals != "at-once"; });
         g.add("find_max_rate", s.find_max_rate,
-              "the highest rate whose requests meet the limits of slo, instead of rate");
-        g.add("burstiness", s.arrival.burstiness, "gamma: 1 as poisson, below 1 burstier")
+              "search for the highest rate at which the limits of slo are met; rate is ignored; "
+              "the load is lengthened until the rate no longer depends on it; the arrivals of a "
+              "trace are scaled in time");
+        g.add("burstiness", s.arrival.burstiness,
+              "gamma arrivals: 1 is the same as poisson, less than 1 is burstier")
             .range(1e-3, 1e6)
             .needs("load.arrivals gamma", arrive({"gamma"}));
-        g.add("end_rate", s.arrival.end_rate, "ramp: arrivals a second at its end")
+        g.add("end_rate", s.arrival.end_rate, "ramp: arrivals per second at the end of the ramp")
             .range(1e-9, 1e9)
             .needs("load.arrivals ramp", arrive({"ramp"}));
-        g.add("period", s.arrival.period, "ramp: of its rise; diurnal: of a wave")
+        g.add("period", s.arrival.period,
+              "ramp: how long the rate rises; diurnal: length of a wave")
             .needs("load.arrivals ramp or diurnal", arrive({"ramp", "diurnal"}));
-        g.add("amplitude", s.arrival.amplitude, "diurnal: swing of the rate, 0 to 1")
+        g.add("amplitude", s.arrival.amplitude,
+              "diurnal: amplitude of the rate, relative to its mean")
             .range(0, 1)
             .needs("load.arrivals diurnal", arrive({"diurnal"}));
         g.add("max_concurrency", s.max_concurrency,
-              "closed loop: at most so many requests under way; 0: no limit")
+              "most requests that are under way at the same time (closed loop); 0: no limit")
             .range(0, 1e8);
         add_lengths(g, "isl", s.isl,
                     "prompt tokens: 1024, uniform(128, 512), lognormal(1155, 1.1), zipf(a, b, s)")
             .alias("input_len")
             .needs(kGenerated, generated);
-        add_lengths(g, "osl", s.osl, "output tokens, likewise")
+        add_lengths(g, "osl", s.osl, "output tokens, in the same forms as isl")
             .alias("output_len")
             .needs(kGenerated, generated);
-        g.add("shared_prefix", s.shared_prefix, "leading tokens that prompts of a group share")
+        g.add("shared_prefix", s.shared_prefix,
+              "tokens at the start of a prompt that all prompts of its group share")
             .unit("tokens")
             .range(0, 1 << 24)
             .needs(kGenerated, generated);
-        g.add("prefix_groups", s.prefix_groups, "groups of prompts with a prefix of their own")
+        g.add("prefix_groups", s.prefix_groups,
+              "groups of prompts; each group shares another prefix")
             .range(1, 1e6)
             .needs("load.shared_prefix", [&s] { return s.shared_prefix > 0; });
         g.add("samples", s.samples,
-              "answers sampled for each prompt: so many requests at once that share it")
+              "answers sampled for each prompt (`n` of the API), sent as requests that share the "
+              "prompt")
             .range(1, 1000)
             .needs(kGenerated, generated);
         g.add("beam_width", s.beam_width,
-              "beams of a search in place of sampling; 1: none (docs/serving.md)")
+              "width of a beam search; 1: sampling, no beam search (docs/serving.md)")
             .range(1, 1000);
         add_lengths(g, "turns", s.turns,
-                    "turns of a conversation, as isl; then isl is what a turn adds, rate is of "
-                    "conversations, and max_concurrency counts these")
+                    "turns of a conversation, in the same forms as isl; with several turns isl is "
+                    "the tokens that a turn adds, and rate and max_concurrency count conversations")
             .needs(kGenerated, generated);
-        add_lengths(
-            g, "tool_time", s.tool_time,
-            "milliseconds between a turn's end and the next (a tool, a thought): 0, or as isl",
-            true)
+        add_lengths(g, "tool_time", s.tool_time,
+                    "milliseconds between the end of a turn and the next turn (tool call, "
+                    "thinking): 0, or in the same forms as isl",
+                    true)
             .needs("load.turns", [&s] { return s.turns != "1"; });
         g.add("priorities", s.priorities,
-              "shares of the requests that have priority 0, 1, ...: the first goes first; needs "
+              "shares of the requests with priority 0, 1, ...; priority 0 is served first; needs "
               "engine.overrides.scheduler.order priority")
             .range(0, 1e9);
-        g.add("trace", s.trace, "file of requests (formats: docs/serving.md)");
-        g.add("time_scale", s.time_scale, "a trace's arrivals are multiplied by it")
+        g.add("trace", s.trace, "file of recorded requests to send (formats: docs/serving.md)");
+        g.add("time_scale", s.time_scale,
+              "factor on the arrival times of a trace; 0.5 doubles its rate")
             .range(1e-6, 1e6)
             .needs("load.trace", traced);
-        g.add("length_scale", s.length_scale, "a trace's lengths are multiplied by it")
+        g.add("length_scale", s.length_scale, "factor on the prompt and output lengths of a trace")
             .range(1e-6, 1e6)
             .needs("load.trace", traced);
-        g.add("warmup", s.warmup, "first requests that are not counted").range(0, 1e8);
-        g.add("cooldown", s.cooldown, "last requests that are not counted").range(0, 1e8);
-        g.add("seed", s.seed, "of all random numbers").range(0, 9e15);
+        g.add("warmup", s.warmup, "number of requests at the start that the figures leave out")
+            .range(0, 1e8);
+        g.add("cooldown", s.cooldown, "number of requests at the end that the figures leave out")
+            .range(0, 1e8);
+        g.add("seed", s.seed, "seed of all random numbers").range(0, 9e15);
         g.add("repeat", s.repeat,
-              "seeds simulated; figures are their mean, intervals hold its 90 % confidence")
+              "number of seeds to simulate; the figures are means over the seeds, and the "
+              "intervals include the 90 % confidence of the mean")
             .range(1, 10000);
       },
-      "what is sent to the service");
+      "load: the requests that are sent to the service");
   declare(f, s.cluster);
   f.group(
       "slo",
       [&](Fields& g) {
-        g.add("ttft", s.slo.ttft, "longest time to the first token; 0 s: no limit");
-        g.add("tpot", s.slo.tpot, "longest time between later tokens; 0 s: no limit");
-        g.add("e2e", s.slo.e2e, "longest time to the last token; 0 s: no limit");
-        g.add("percentile", s.slo.percentile, "of each that must meet its limit")
+        g.add("ttft", s.slo.ttft, "limit of the time to the first token; 0 s: none");
+        g.add("tpot", s.slo.tpot, "limit of the mean time between the later tokens; 0 s: none");
+        g.add("e2e", s.slo.e2e, "limit of the time to the last token; 0 s: none");
+        g.add("percentile", s.slo.percentile,
+              "percentile of the requests that must meet each limit")
             .range(0, 100)
             .needs("a limit in slo", [&s] { return s.slo.any(); });
-        constexpr const char* kOwn = "the same of this one alone; absent: percentile";
+        constexpr const char* kOwn = "percentile for this limit; absent: slo.percentile";
         g.add("ttft_percentile", s.slo.ttft_percentile, kOwn).range(0, 100).needs("slo.ttft", [&s] {
           return s.slo.ttft > Seconds(0);
         });
@@ -176,7 +204,7 @@ void declare(Fields& f, ServiceScenario& s) {
           return s.slo.e2e > Seconds(0);
         });
       },
-      "what is asked of its latency");
+      "SLO: limits of the latency");
   declare(f, s.speculation);
   declare(f, s.lora);
   declare(f, s.kv);
@@ -189,13 +217,13 @@ RequestLoad requests_of(const ServiceScenario& s, double rate, std::vector<std::
                         bool& rated) {
   rated = s.arrivals != "at-once";
   LoadSpec spec;
-  spec.requests = s.requests;
+  spec.requests = s.sent();
   spec.arrivals = s.arrivals;
   spec.parameters = s.arrival;
   spec.parameters.rate = rate;
   spec.seed = static_cast<std::uint64_t>(s.seed);
   if (s.trace.empty()) {
-    if (s.requests == 0) throw InputError("load.requests: 0 requests; 0 is for traces (all)");
+    if (spec.requests == 0) throw InputError("load.requests: 0 requests; 0 is for traces (all)");
     spec.input = Lengths::parse(s.isl);
     spec.output = Lengths::parse(s.osl);
     spec.shared_prefix = static_cast<std::int32_t>(s.shared_prefix);
@@ -208,7 +236,7 @@ RequestLoad requests_of(const ServiceScenario& s, double rate, std::vector<std::
   TraceOptions options;
   options.time_scale = s.time_scale;
   options.length_scale = s.length_scale;
-  options.requests = s.requests;
+  options.requests = spec.requests;
   Trace trace = read_trace(s.trace, options);
   if (trace.has_arrivals) {
     rated = false;

@@ -14,7 +14,9 @@
 namespace orrery {
 
 struct ServiceScenario {
-  std::int64_t requests = 1000;
+  // Requests of the load. Absent: 1,000 generated requests, or all requests of a trace. 0: all
+  // requests of a trace.
+  std::optional<std::int64_t> requests;
   std::string arrivals = "poisson";
   std::vector<double> rate = {1};  // swept
   bool find_max_rate = false;      // instead: the highest rate that meets the SLO
@@ -44,6 +46,9 @@ struct ServiceScenario {
     std::optional<double> ttft_percentile, tpot_percentile, e2e_percentile;
     bool any() const { return ttft > Seconds(0) || tpot > Seconds(0) || e2e > Seconds(0); }
   } slo;
+
+  // `requests` with its default: 0 means all requests of the trace.
+  std::int64_t sent() const { return requests.value_or(trace.empty() ? 1000 : 0); }
 };
 
 // The groups `load`, `slo` and those of cluster_choice.h and techniques.h.

@@ -11,34 +11,39 @@ void declare(Fields& f, SpeculationChoice& s) {
         constexpr const char* kMethod = "speculation.method";
         const auto drafts = [&s] { return s.on(); };
         g.add("method", s.method,
-              "who drafts: a draft model, one extra layer (eagle, mtp), extra LM heads (medusa), "
-              "look-up in the prompt (ngram)")
+              "what proposes draft tokens: a draft model, one extra layer (eagle, mtp), extra LM "
+              "heads (medusa), or look-up in the prompt (ngram)")
             .one_of({"none", "draft_model", "eagle", "mtp", "medusa", "ngram"});
-        g.add("model", s.model, "draft_model: as model")
+        g.add("model", s.model, "the draft model: an id or a path, as for model")
             .needs("speculation.method draft_model", [&s] { return s.method == "draft_model"; });
-        g.add("tokens", s.tokens, "drafts of a sequence and step; of a tree its depth")
+        g.add("tokens", s.tokens,
+              "draft tokens per sequence and step; of a tree of drafts its depth")
             .unit("tokens")
             .range(1, 64)
             .alias("num_speculative_tokens")
             .needs(kMethod, drafts);
         g.add("tree_tokens", s.tree_tokens,
-              "drafts verified in all where they form a tree; 0: a chain")
+              "number of draft tokens in a tree of drafts; 0: the drafts form a chain")
             .unit("tokens")
             .range(0, 1024)
             .needs(kMethod, drafts);
         g.add("acceptance", s.acceptance,
-              "probability that a draft is accepted after those before it: of the first, second, "
-              "...; later ones take the last")
+              "probability that a draft token is accepted if those before it were: for the first, "
+              "the second, ...; the last value holds for all later ones")
             .range(0, 1)
             .needs(kMethod, drafts);
-        g.add("decay", s.decay, "each position after those of acceptance takes this times as much")
+        g.add("decay", s.decay,
+              "factor on the acceptance from one position to the next, after the positions that "
+              "acceptance lists")
             .range(0, 1)
             .needs(kMethod, drafts);
-        g.add("spread", s.spread, "requests differ: a factor on acceptance within 1 +- this")
+        g.add("spread", s.spread,
+              "spread between requests: each has a factor on its acceptance within 1 +- this")
             .range(0, 1)
             .needs(kMethod, drafts);
         g.add("cost", s.cost,
-              "a pass of the drafter in plain decode steps of the target; absent: from its layers")
+              "time of a pass of the drafter relative to a decode step of the target; absent: "
+              "computed from the drafter's layers")
             .range(0, 10)
             .needs(kMethod, drafts);
       },
@@ -52,29 +57,32 @@ void declare(Fields& f, LoraChoice& l) {
         constexpr const char* kAdapters = "lora.adapters";
         const auto adapted = [&l] { return l.on(); };
         g.add("adapters", l.adapters,
-              "adapters of the service, one of them for each request; 0: none")
+              "number of adapters of the service; every request uses one; 0: no adapters")
             .range(0, 1e6);
-        g.add("rank", l.rank, "their rank")
+        g.add("rank", l.rank, "rank of the adapters")
             .range(1, 1024)
             .alias("max_lora_rank")
             .needs(kAdapters, adapted);
-        g.add("slots", l.slots, "adapters on the GPU, and in one step; 0: all")
+        g.add("slots", l.slots,
+              "adapters that are on the GPU, and in a step, at the same time; 0: all")
             .range(0, 4096)
             .alias("max_loras")
             .needs(kAdapters, adapted);
         g.add("memory", l.memory,
-              "slots of their own, or blocks of the KV cache while they are in use (S-LoRA)")
+              "where adapters are held: in slots of their own, or in blocks of the KV cache while "
+              "they are in use (S-LoRA)")
             .one_of({"slots", "paged"})
             .needs(kAdapters, adapted);
         g.add("alpha", l.alpha,
-              "popularity: the n-th adapter gets requests in proportion to n^-alpha; 0: all alike")
+              "popularity of the adapters: the n-th one gets requests in proportion to n^-alpha; "
+              "0: all are equally popular")
             .range(0, 10)
             .needs(kAdapters, adapted);
-        g.add("targets", l.targets, "the projections that they adapt")
+        g.add("targets", l.targets, "projections that are adapted")
             .one_of({"all", "attention"})
             .needs(kAdapters, adapted);
       },
-      "low-rank adapters");
+      "LoRA adapters");
 }
 
 void declare(Fields& f, KvChoice& k) {
@@ -82,21 +90,23 @@ void declare(Fields& f, KvChoice& k) {
       "kv",
       [&](Fields& g) {
         g.add("allocator", k.allocator,
-              "blocks as they are needed, or one reserved extent a sequence")
+              "how KV memory is allocated: in blocks when they are needed, or as one reserved "
+              "extent per sequence")
             .one_of({"paged", "contiguous"});
         g.add("reserve", k.reserve,
-              "contiguous: room for max_model_len tokens, or for the request's prompt and output")
+              "contiguous: what is reserved, max_model_len tokens or the prompt and output of the "
+              "request")
             .one_of({"max_model_len", "request"})
             .needs("kv.allocator contiguous", [&k] { return k.contiguous(); });
         g.add("host_memory", k.host_memory,
-              "of a replica's host, for blocks that the prefix cache on the GPU gives up; 0 GB: "
-              "none");
-        g.add(
-            "disk_memory", k.disk_memory,
-            "of a replica's disk, for blocks that its host memory, or without that its GPUs, give "
-            "up; 0 GB: none");
+              "host memory of a replica for blocks that are evicted from the prefix cache on the "
+              "GPU; 0 GB: none");
+        g.add("disk_memory", k.disk_memory,
+              "disk space of a replica for blocks that are evicted from its host memory, or from "
+              "its GPUs if there is none; 0 GB: none");
         g.add("disk_bandwidth", k.disk_bandwidth,
-              "of that disk, reads and writes together; engines that share one have a part each")
+              "bandwidth of that disk for reads and writes together; engines that share a disk "
+              "share it")
             .range(1e6, 1e13)
             .needs("kv.disk_memory", [&k] { return k.disk_memory > Bytes(0); });
       },
@@ -109,19 +119,27 @@ void declare(Fields& f, NeighbourChoice& n) {
       [&](Fields& g) {
         constexpr const char* kModel = "neighbour.model";
         const auto shared = [&n] { return !n.model.empty(); };
-        g.add("model", n.model, "as model; empty: the GPUs are not shared");
-        g.add("sharing", n.sharing, "turns of the whole GPU, or kernels side by side")
+        g.add("model", n.model, "the other model: an id or a path; empty: the GPUs are not shared");
+        g.add("sharing", n.sharing,
+              "how the two share a GPU: in turns of the whole GPU, or with kernels side by side")
             .one_of({"time_slicing", "mps"})
             .needs(kModel, shared);
-        g.add("utilization", n.utilization, "share of the GPUs' memory that its engine may fill")
+        g.add("utilization", n.utilization,
+              "share of the GPU memory that the engine of the other model may fill")
             .range(0.01, 1)
             .needs(kModel, shared);
-        g.add("rate", n.rate, "its arrivals a second").range(1e-9, 1e9).needs(kModel, shared);
-        g.add("requests", n.requests, "its requests").range(1, 1e8).needs(kModel, shared);
-        g.add("isl", n.isl, "its prompt tokens, as load.isl").needs(kModel, shared);
-        g.add("osl", n.osl, "its output tokens, as load.osl").needs(kModel, shared);
+        g.add("rate", n.rate, "arrivals per second of the other service")
+            .range(1e-9, 1e9)
+            .needs(kModel, shared);
+        g.add("requests", n.requests, "requests of the other service")
+            .range(1, 1e8)
+            .needs(kModel, shared);
+        g.add("isl", n.isl, "prompt tokens of the other service, in the forms of load.isl")
+            .needs(kModel, shared);
+        g.add("osl", n.osl, "output tokens of the other service, in the forms of load.isl")
+            .needs(kModel, shared);
       },
-      "another model on the same GPUs");
+      "co-located model: another service on the same GPUs");
 }
 
 Speculation SpeculationChoice::engine(std::uint64_t seed) const {

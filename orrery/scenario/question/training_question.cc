@@ -29,20 +29,21 @@ void declare_sizes(Fields& f, TrainingQuestion& q) {
       .alias("context_parallel_size");
   add_sweep(f, "pp", q.pp, 1, kMostTrainingRanks, "pipeline stages")
       .alias("pipeline_model_parallel_size");
-  add_sweep(f, "vp", q.vp, 1, 1024, "model chunks a stage (interleaving)")
+  add_sweep(f, "vp", q.vp, 1, 1024, "model chunks per pipeline stage (interleaving)")
       .alias("virtual_pipeline_model_parallel_size");
   add_sweep(f, "ep", q.ep, 1, kMostTrainingRanks, "expert-parallel groups")
       .alias("expert_model_parallel_size");
   add_sweep(f, "seq", q.seq, 0, kLongest, "tokens of a sequence")
       .alias("seq_length")
       .unit("tokens");
-  add_sweep(f, "micro_batch", q.micro_batch, 1, kLongest, "sequences of a dp rank at once")
+  add_sweep(f, "micro_batch", q.micro_batch, 1, kLongest,
+            "sequences in a micro-batch of one data-parallel rank")
       .alias("micro_batch_size");
   add_sweep(f, "global_batch", q.global_batch, 0, kLongest,
-            "sequences of an optimizer's step; 0: one micro-batch on every dp rank")
+            "sequences in a step of the optimizer; 0: one micro-batch per data-parallel rank")
       .alias("global_batch_size");
   add_sweep(f, "split", q.split, 0, 10'000,
-            "layers of each virtual stage, in model order; 0: equal");
+            "layers of each virtual stage in the order of the model; 0: equal shares");
 }
 
 // Whether a swept size is above 1 anywhere.
@@ -56,17 +57,18 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
       .range(0, kMostTrainingRanks)
       .alias("expert_tensor_parallel_size")
       .needs(kExperts);
-  f.add("tp_overlap", p.tp_overlap, "tensor-parallel communication beside products")
+  f.add("tp_overlap", p.tp_overlap, "overlap tensor-parallel communication with matrix products")
       .alias("tp_comm_overlap");
   f.add("tp_overlap_pieces", p.tp_overlap_pieces,
         "pieces of a product and its collective; 0: tp (the ring of user buffers, async TP); 4: "
         "TransformerEngine's pipelined reduce-scatter")
       .range(0, 1024)
       .needs("training.tp_overlap", [&p] { return p.tp_overlap; });
-  f.add("schedule", p.schedule, "of the pipeline; empty: 1f1b, interleaved with vp above 1")
+  f.add("schedule", p.schedule, "pipeline schedule; empty: 1f1b, or interleaved if vp is above 1")
       .one_of(optional_names(pipeline_schedule_kinds()))
       .needs("training.pp above 1", above_one(q.pp));
-  f.add("shard", p.shard, "ranks that share what is sharded (HSDP); 0: all")
+  f.add("shard", p.shard,
+        "ranks among which parameters are sharded (HSDP); 0: all data-parallel ranks")
       .range(0, kMostTrainingRanks)
       .alias("fsdp");
   const auto shards_weights = [&q] { return q.zero.value_or(stack_of(q).zero) == 3; };
@@ -88,19 +90,20 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
       .spelled("no_prefetch", "none")
       .needs("training.zero 3, reshard and dp_overlap",
              [shards_weights, &p] { return shards_weights() && p.reshard && p.dp_overlap; });
-  f.add("dp_overlap", p.dp_overlap, "gradients and weights travel beside computation")
+  f.add("dp_overlap", p.dp_overlap,
+        "overlap the communication of gradients and weights with computation")
       .alias("overlap_grad_reduce");
   f.add_enum("rank_order", p.order, {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"},
-             "how ranks are numbered, the fastest first (Megatron's --use-tp-pp-dp-mapping: the "
-             "second)");
+             "order in which ranks are numbered, the innermost first (Megatron's "
+             "--use-tp-pp-dp-mapping is the second)");
   f.add("ep_overlap", p.ep_overlap,
-        "experts' exchange beside another micro-batch's computation, forward and backward in "
-        "pairs")
+        "overlap the exchange of the experts with the computation of another micro-batch, forward "
+        "and backward passes in pairs")
       .alias("overlap_moe_expert_parallel_comm")
       .needs("training.ep above 1", above_one(q.ep));
   f.add("route_nodes", p.route_nodes,
-        "nodes that a token's experts lie on at most (node-limited routing); 0: as the model's "
-        "router groups its experts")
+        "most nodes among which the experts of a token lie (node-limited routing); 0: as the "
+        "router of the model groups its experts")
       .range(0, kMostTrainingRanks)
       .needs("training.ep above 1", above_one(q.ep));
   f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses", "usp"},
@@ -165,7 +168,7 @@ void declare_job(Fields& f, TrainingQuestion& q) {
       .needs("training.recompute full", [&q] { return q.recompute == "full"; });
   f.add_enum("optimizer", j.optimizer, {"adam", "sgd", "adafactor", "muon"}, "the optimizer")
       .spelled("adamw", "adam");
-  f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "what is trained");
+  f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "which weights are trained");
   f.add("lora_rank", j.lora_rank, "rank of the adapters").range(1, 65536).needs(kTuning, adapted);
   f.custom(
        "lora_targets", Field::Type::kList, [&j](const Node& n) { j.lora_targets = read_names(n); },
@@ -173,20 +176,26 @@ void declare_job(Fields& f, TrainingQuestion& q) {
        "adapted projections: q, k, v, o, gate, up, down")
       .needs(kTuning, adapted);
   f.add("document", j.document,
-        "mean tokens of the documents packed into a sequence; 0: a sequence is one")
+        "mean length in tokens of the documents packed into a sequence; 0: each sequence is one "
+        "document")
       .range(0, kLongest)
       .unit("tokens");
-  f.add("flash_attention", j.flash, "attention without its scores in memory");
-  f.add("fused_cross_entropy", j.fused_cross_entropy, "loss without a copy of the logits");
+  f.add("flash_attention", j.flash,
+        "use FlashAttention, which does not write the attention scores to memory");
+  f.add("fused_cross_entropy", j.fused_cross_entropy,
+        "use a loss kernel that does not copy the logits");
   f.add("dropout", j.dropout, "dropout after attention and MLP");
-  f.add("expert_skew", j.expert_skew, "exponent of the power law of expert loads; 0: balanced")
+  f.add("expert_skew", j.expert_skew,
+        "exponent of the power law by which tokens are spread over experts; 0: balanced")
       .range(0, 3)
       .needs(kExperts);
-  f.add("capacity_factor", j.capacity_factor, "most tokens an expert takes, over the mean; 0: all")
+  f.add("capacity_factor", j.capacity_factor,
+        "most tokens that an expert takes, relative to the mean; 0: no limit")
       .range(0, 1000)
       .needs(kExperts);
-  f.add("offload_optimizer", j.offload_optimizer, "states and step on the host");
-  f.add("offload_activations", j.offload_activations, "saved tensors go to host memory");
+  f.add("offload_optimizer", j.offload_optimizer,
+        "keep the optimizer's states and do its step on the host");
+  f.add("offload_activations", j.offload_activations, "move the saved activations to host memory");
 }
 
 }  // namespace
@@ -213,12 +222,13 @@ void declare(Fields& f, TrainingQuestion& q) {
   declare_plan(f, q);
   declare_formats(f, q.job.precision);
   declare_job(f, q);
-  f.add("stack", q.stack, "the software; empty: megatron")
+  f.add("stack", q.stack, "training software; empty: megatron")
       .one_of(optional_names(training_stacks()));
   f.add("stack_version", q.stack_version,
-        "its release: a date (2025-06), a container of NVIDIA's (25.09) or Megatron Core's (0.12); "
-        "empty: the usual one of the fit");
-  f.add("recompute", q.recompute, "what is computed again in the backward pass; empty: none")
+        "release of the training software: a date (2025-06), an NVIDIA container (25.09) or a "
+        "Megatron Core version (0.12); empty: the usual one of the measured runs");
+  f.add("recompute", q.recompute,
+        "activations that are recomputed in the backward pass; empty: none")
       .one_of({"", "none", "selective", "full"})
       .alias("recompute_granularity");
   f.add("zero", q.zero,
@@ -246,14 +256,19 @@ void declare(Fields& f, TrainingQuestion& q) {
         "that kernel with the activation and the casts between its products inside "
         "(TransformerEngine's CuTe DSL grouped MLP, mxfp8 on Blackwell)")
       .needs(kExperts);
-  f.add("find_max_batch", q.find_max_batch, "the largest micro-batch that fits");
-  f.add("events", q.events, "every pass of every micro-batch is scheduled; default: closed form");
+  f.add("find_max_batch", q.find_max_batch, "find the largest micro-batch that fits");
+  f.add("events", q.events, "simulate every pass of every micro-batch; default: closed form");
   f.add("rank", q.rank,
-        "breakdown and memory of this rank's stage; default: the slowest and the fullest stage")
+        "show breakdown and memory of the stage of this rank; default: those of the slowest and of "
+        "the fullest stage")
       .range(0, kMostTrainingRanks);
-  f.add("tokens", q.tokens, "tokens to train on; default: not asked").range(1, 1e18);
-  f.add("samples", q.samples, "the same in sequences").range(1, 1e15).alias("train_samples");
-  f.add("iterations", q.iterations, "the same in steps of the optimizer")
+  f.add("tokens", q.tokens,
+        "length of the training run in tokens; default: the run is not asked about")
+      .range(1, 1e18);
+  f.add("samples", q.samples, "length of the training run in sequences")
+      .range(1, 1e15)
+      .alias("train_samples");
+  f.add("iterations", q.iterations, "length of the training run in steps of the optimizer")
       .range(1, 1e12)
       .alias("train_iters");
   const auto whole = [&q] { return q.tokens || q.samples || q.iterations; };
@@ -264,7 +279,8 @@ void declare(Fields& f, TrainingQuestion& q) {
       .range(1, 1e9)
       .alias("eval_iters")
       .needs("training.eval_interval", [&q] { return q.eval_interval > 0; });
-  f.add("gpu_hour_price", q.gpu_hour_price, "of a GPU, in any currency; 0: not asked")
+  f.add("gpu_hour_price", q.gpu_hour_price,
+        "price of a GPU for an hour, in any currency; 0: no cost is given")
       .range(0, 1e6)
       .needs("training.tokens, samples or iterations", whole);
 }

@@ -110,7 +110,7 @@ void declare(Fields& f, EngineProfile& e) {
             .range(0.05, 1);
         g.add("paged", m.paged,
               "KV cache in blocks; false: the longest length reserved for each sequence");
-        g.add("block_size", m.block_size, "KV block").unit("tokens").range(1, 4096);
+        g.add("block_size", m.block_size, "tokens of a KV block").unit("tokens").range(1, 4096);
         g.add("hybrid_kv_cache", m.hybrid_kv_cache,
               "KV blocks outside of a sliding window are freed (vLLM's hybrid KV cache manager)");
         g.add("window_share", m.window_share,
@@ -135,7 +135,8 @@ void declare(Fields& f, EngineProfile& e) {
             .alias("scheduling_policy")
             .one_of({"fcfs", "priority", "sjf", "lpm"});
         g.add("async_scheduling", s.async_scheduling, "the next step is planned while one runs");
-        g.add("prefix_caching", s.prefix_caching, "full KV blocks are found again by later prompts")
+        g.add("prefix_caching", s.prefix_caching,
+              "later prompts reuse the KV blocks of earlier ones")
             .alias("enable_prefix_caching");
         g.add("continuous", s.continuous, "continuous batching; false: a static batch");
         g.add("chunked_prefill", s.chunked_prefill, "prompts are computed in chunks")
@@ -155,10 +156,11 @@ void declare(Fields& f, EngineProfile& e) {
               "most so many steps; 0: they do not wait")
             .unit("steps")
             .range(0, 1e6);
-        g.add("max_num_batched_tokens", s.max_num_batched_tokens, "most tokens a step")
+        g.add("max_num_batched_tokens", s.max_num_batched_tokens, "most tokens in a step")
             .unit("tokens")
             .range(1, 1e7);
-        g.add("max_num_seqs", s.max_num_seqs, "most sequences running").range(1, 1e6);
+        g.add("max_num_seqs", s.max_num_seqs, "most sequences that run at the same time")
+            .range(1, 1e6);
         g.add("small_gpu_below", s.small_gpu_below,
               "devices with less memory take the two defaults below; 0 B: none do");
         g.add("small_gpu_batched_tokens", s.small_gpu_batched_tokens, "most tokens a step there")
