@@ -1,4 +1,4 @@
-// What a search pays: a question answered from warm facts, from nothing, and a model read from its
+// The cost of a search: a question answered from warm facts, from nothing, and a model read from its
 // config.json.
 #include <benchmark/benchmark.h>
 

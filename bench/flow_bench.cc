@@ -93,7 +93,7 @@ void BM_DirectAllToAll(benchmark::State& state) {
 BENCHMARK(BM_DirectAllToAll)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 
 // An iteration of a transformer of 32 layers, tp 8 and dp gpus / 8: forward and backward with two
-// all-reduces a layer each, gradients reduced layer by layer beside the backward pass.
+// all-reduces a layer each, gradients reduced layer by layer during the backward pass.
 void BM_TransformerIteration(benchmark::State& state) {
   const int gpus = static_cast<int>(state.range(0));
   FlowResult r;

@@ -1,4 +1,4 @@
-// What a search over training layouts pays: one iteration from kernels and collectives to a time,
+// The cost of a search over training layouts: one iteration from kernels and collectives to a time,
 // and layouts a second with those that break a rule counted.
 #include <benchmark/benchmark.h>
 

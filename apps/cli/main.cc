@@ -11,46 +11,58 @@
 #include "apps/cli/version.h"
 #include "orrery/base/error.h"
 
+namespace orrery::cli {
+
+void add_catalog_flag(CLI::App& app, Context& context) {
+  app.add_option("--catalog", context.catalog,
+                 "folder of facts (gpus/, models/, engines/, ...) laid over the bundled ones")
+      ->type_name("DIR");
+}
+
+}  // namespace orrery::cli
+
 namespace {
+
+using Adder = void (*)(CLI::App& program, orrery::cli::Context& context);
 
 int run(int argc, char** argv) {
   using namespace orrery::cli;
   CLI::App program(
-      "Predicts latency, throughput and memory of LLM systems before the GPUs are rented.",
+      "Predicts latency, throughput, memory, energy and cost of LLM inference and training on "
+      "hardware that you may not have.",
       "orrery");
   program.formatter(std::make_shared<HelpFormatter>());
-  program.set_help_flag("-h,--help", "this text");
+  program.set_help_flag("-h,--help", "prints this help");
   program.set_version_flag("--version", version_text(),
-                           "the program's version and the commit it was built from");
+                           "prints the version and the commit that it was built from");
   program.require_subcommand(1);
   program.footer(
       fmt::format("Examples:\n"
+                  "  orrery memory --model llama-3-70b --gpu h100-sxm --tp 2\n"
                   "  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --batch 1-64*2\n"
-                  "  orrery memory --model ./config.json --gpu l40s --tp 2 --max-model-len 32768\n"
                   "  orrery list models\n\n{}",
                   kDefinitions));
   Context context;
-  program.add_option("--catalog", context.catalog, "directory of facts laid over the bundled ones")
-      ->type_name("DIR");
-  add_estimate(program, context);
-  add_memory(program, context);
-  add_simulate(program, context);
-  add_compare(program, context);
-  add_replay(program, context);
-  add_kernel(program, context);
-  add_train(program, context);
-  add_network(program, context);
-  add_run(program, context);
-  add_check(program, context);
-  add_schema(program, context);
-  add_diff(program, context);
-  add_suite(program, context);
-  add_list(program, context);
-  add_show(program, context);
-  add_fit(program, context);
-  add_validate(program, context);
-  for (CLI::App* verb : program.get_subcommands({})) verb->fallthrough();
-  std::vector<std::string> arguments = with_training_log(canonical_arguments(argc, argv), program);
+  add_catalog_flag(program, context);
+  // The verbs in the order of the help, under what a user wants to do.
+  const auto group = [&](const char* wish, std::initializer_list<Adder> verbs) {
+    for (const Adder add : verbs) {
+      const std::size_t before = program.get_subcommands({}).size();
+      add(program, context);
+      program.get_subcommands({}).at(before)->group(wish);
+    }
+  };
+  group("Predict an inference service", {add_memory, add_estimate, add_simulate});
+  group("Predict a training job", {add_train});
+  group("Predict single kernels and collectives, or change a recorded trace",
+        {add_kernel, add_network, add_replay});
+  group("Answer scenario files", {add_run, add_check, add_schema, add_diff});
+  group("See what is known", {add_list, add_show});
+  group("Judge and improve the predictions", {add_compare, add_validate, add_fit, add_suite});
+  // Flags of the program may follow the verb. A verb with subcommands reads all that follows it.
+  for (CLI::App* verb : program.get_subcommands({}))
+    verb->fallthrough(verb->get_subcommands({}).empty());
+  std::vector<std::string> arguments = canonical_arguments(argc, argv);
   if (const std::string wrong = unknown_verb(arguments, program); !wrong.empty()) {
     fmt::print(stderr, "orrery: {}\n", wrong);
     return 2;

@@ -1,4 +1,4 @@
-// What programs read: every output form is well formed and says the same.
+// Every output format that programs read is well formed, and all formats say the same.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -217,7 +217,7 @@ TEST(Faces, ReducesAndUnevenExchanges) {
        {"--gpus 8 --bytes 1G", "--gpus 32 --bytes 1G", "--gpus 32 --bytes 1G --fidelity flow"}) {
     EXPECT_LT(time("reduce " + more), time("all-reduce " + more)) << more;
   }
-  // As slow as the rank that has the most.
+  // The collective is as slow as the rank with the most data.
   EXPECT_DOUBLE_EQ(time("all-to-all --gpus 16 --bytes 64M --imbalance 2"),
                    time("all-to-all --gpus 16 --bytes 128M"));
   EXPECT_EQ(run_program("network all-reduce --gpus 16 -g h100-sxm --imbalance 2").code, 2);

@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-// What no scenario of the suites asks.
+// Questions that no scenario of the suites asks.
 constexpr const char* kOthers[] = {
     R"(
 model: llama-3-8b
@@ -63,9 +63,10 @@ std::string trace_of_one_node() {
 
 class Meanings : public testing::Test {
  protected:
-  void see(const Scenario& s) {
+  void see(const Scenario& s, bool memory_only = false) {
     RunOptions options;
     options.intervals = false;
+    options.memory_only = memory_only;
     for (const Point& p : runner_.run(s, options).points) {
       for (const Metric& m : p.metrics) {
         const MetricMeaning* meaning = find_metric_meaning(m.name);
@@ -87,6 +88,8 @@ TEST_F(Meanings, AreThoseOfTheMetrics) {
   }
   for (const char* text : kOthers) see(read_scenario(parse_yaml(text, "others.yaml")));
   see(read_scenario(parse_yaml(trace_of_one_node(), "trace.yaml")));
+  see(read_scenario(parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n", "memory.yaml")),
+      true);
   for (const MetricMeaning& m : metric_meanings())
     EXPECT_TRUE(seen_.contains(m.name)) << "in no answer: " << m.name;
 }

@@ -1,4 +1,4 @@
-// What would change nothing is refused, never swallowed: flags whose switch is off, and pairs of
+// Input that would change nothing is refused, not ignored: flags whose switch is off, and pairs of
 // hardware and software that do not exist. The names of the same flag in other tools, and several
 // values where one is taken, mean what they say.
 #include <gmock/gmock.h>
@@ -213,7 +213,7 @@ TEST(SweepsByFlags, AreThoseOfTheFile) {
             points_of(train + "--tp 1,2"));
 }
 
-// A training job's log beside the prediction, by the verb that compares services' results too.
+// `compare` takes the log of a training job as well as results of services.
 TEST(Compare, TakesATrainingLog) {
   const Scratch s;
   const std::string log = s.file("run.log",
@@ -223,11 +223,41 @@ TEST(Compare, TakesATrainingLog) {
   const Result compared = run_program("compare " + log + job);
   EXPECT_EQ(compared.code, 0) << compared.err;
   EXPECT_EQ(compared.out, run_program("train --log " + log + job).out);
+  EXPECT_EQ(compared.out, run_program("compare training " + log + job).out);
+  EXPECT_EQ(compared.out, run_program("compare" + job + " " + log).out);
+  EXPECT_EQ(run_program("compare training --catalog catalog " + log + job).out, compared.out);
   EXPECT_EQ(run_program("--catalog catalog compare " + log + job).out, compared.out);
   const json j = json::parse(compared.out, nullptr, false);
   ASSERT_TRUE(j.is_object());
   EXPECT_EQ(j["tool"], "Megatron");
   EXPECT_DOUBLE_EQ(j["figures"]["iteration_time"]["measured"], 0.25);
+}
+
+// The file has two runs in the format of sglang.bench_serving.
+TEST(Compare, TakesEveryRunOfAServicesFile) {
+  const Scratch s;
+  const std::string run =
+      "\"completed\": 40, \"duration\": 20, \"total_input_tokens\": 20000, "
+      "\"total_output_tokens\": 2000, \"mean_e2e_latency_ms\": 400, \"mean_ttft_ms\": 30, "
+      "\"mean_tpot_ms\": 30, \"output_throughput\": 100}\n";
+  const std::string file = s.file(
+      "runs.jsonl", "{\"request_rate\": 2.0, " + run + "{\"request_rate\": Infinity, " + run);
+  const std::string ask = file + " -m llama-3-8b -g h100-sxm";
+  const Result all = run_program("compare " + ask);
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_THAT(all.out, AllOf(HasSubstr("run 1 of 2: 2 requests/s, 40 requests"),
+                             HasSubstr("run 2 of 2: all requests at once, 40 requests")));
+  for (const std::string& line : lines_of(all.out)) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_EQ(run_program("compare service " + ask).out, all.out);
+  const json second =
+      json::parse(run_program("compare " + ask + " --run 2 -o json").out, nullptr, false);
+  ASSERT_TRUE(second.is_object());
+  EXPECT_EQ(second["run"], "all requests at once, 40 requests");
+  EXPECT_THAT(run_program("compare " + ask + " --run 3").err, HasSubstr("has 2 runs"));
+  EXPECT_THAT(run_program("compare " + ask + " --isll 3").err, HasSubstr("'--isl'"));
+  // A step takes some 8 ms: the key that is advised accounts for the 30 ms that were measured.
+  EXPECT_THAT(run_program("compare " + ask + " --run 1").out,
+              HasSubstr("engine.host_per_step='30 ms'"));
 }
 
 // A file that is no log, asked about with a job's flags, is said to be none; and a log of another
@@ -260,7 +290,7 @@ TEST(Messages, SayWhatToAskInstead) {
   EXPECT_THAT(run_program("compare " + s.file("run.log", " iteration 1/ 10 | elapsed\n") +
                           " -m llama-3-8b -g h100-sxm")
                   .err,
-              HasSubstr("train --log"));
+              HasSubstr("orrery compare training"));
   EXPECT_THAT(run_program("estimate -m llama-3-8b -g rx7900").err, HasSubstr("orrery list gpus"));
   EXPECT_THAT(run_program("estimate -m mamba2 -g h100-sxm").err, HasSubstr("orrery list models"));
   EXPECT_THAT(run_program("show 1f1b").out, HasSubstr("forward"));

@@ -20,7 +20,7 @@ Result run_program(const std::string& arguments, const std::string& environment 
 // `command` as a shell reads it, from `folder`; the word "orrery" at its beginning is the program.
 Result run_in(const std::filesystem::path& folder, const std::string& command);
 
-// What stands before the arguments where a file shows a command and what it prints.
+// The text before the arguments in files that show a command and its output.
 inline constexpr std::string_view kPrompt = "$ orrery ";
 // Without the ends of lines; an empty text has none.
 std::vector<std::string> lines_of(const std::string& text);

@@ -65,7 +65,7 @@ TEST_F(Validate, TheReportNamesRowsNoiseRefusalsAndWhatIsAbsent) {
                                      "measured.csv:4)"),
                            HasSubstr("1: marked suspect by the data set"),
                            HasSubstr("No data: the folder has no `training/iteration.csv`")));
-  // Again, with the page beside it.
+  // The same question again, which also writes the page.
   const std::filesystem::path page = data_.path() / "page.html";
   EXPECT_EQ(run_program(all() + "-o md --html '" + page.string() + "'").out, r.out);
   EXPECT_EQ(read_file(page), run_program(all() + "-o html").out);

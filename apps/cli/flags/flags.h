@@ -39,15 +39,15 @@ void check_asked(const Node& document, std::string_view example);
 
 class ScenarioFlags {
  public:
-  // What the flags ask for: a workload in closed form, or a service under load.
+  // The kind of question: a workload in closed form, or a service under load.
   enum class Of { kWorkload, kService };
   // Adds the flags of the scenario and of the engine to `app`, and --set.
   explicit ScenarioFlags(CLI::App& app, Of of = Of::kWorkload);
 
-  // What was given, laid over `document`: --set first, then flags.
+  // Lays what was given over `document`: first --set, then the flags.
   void apply(Node& document) const;
 
-  // As a scenario, without a file. InputError if --model or --gpu is missing.
+  // The scenario that the flags describe. InputError: --model or --gpu is missing.
   Scenario scenario() const;
 
  private:

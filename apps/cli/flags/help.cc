@@ -10,16 +10,17 @@ namespace orrery::cli {
 namespace {
 
 constexpr std::size_t kHelpColumns = 80;
-constexpr std::size_t kTextAt = 30;  // column of the text beside a name
+constexpr std::size_t kTextAt = 30;      // column of the text beside a flag
+constexpr std::size_t kVerbTextAt = 12;  // column of the text beside a verb
 
-std::string entry(const std::string& name, const std::string& text) {
+std::string entry(const std::string& name, const std::string& text, std::size_t text_at = kTextAt) {
   std::string out = "  " + name;
-  const std::string indent(kTextAt, ' ');
+  const std::string indent(text_at, ' ');
   const std::string lines = wrapped(text, kHelpColumns, indent);
   if (text.empty()) return out + "\n";
-  if (out.size() + 2 > kTextAt) return wrapped(name, kHelpColumns, "  ") + lines;
-  out.resize(kTextAt, ' ');
-  return out + lines.substr(kTextAt);
+  if (out.size() + 2 > text_at) return wrapped(name, kHelpColumns, "  ") + lines;
+  out.resize(text_at, ' ');
+  return out + lines.substr(text_at);
 }
 
 // "-m, --model TEXT"; a flag and its negation as "--[no-]breakdown".
@@ -44,13 +45,13 @@ std::string names_of(const CLI::Option& option) {
 
 std::vector<std::string> flags_of(const CLI::App& program) {
   std::vector<std::string> names;
-  auto add = [&names](const CLI::App& app) {
-    for (const CLI::Option* option : app.get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    }
-  };
-  for (const CLI::App* verb : program.get_subcommands()) add(*verb);
-  add(program);
+  for (const CLI::Option* option : program.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const CLI::App* verb : program.get_subcommands()) {
+    const std::vector<std::string> more = flags_of(*verb);
+    names.insert(names.end(), more.begin(), more.end());
+  }
   return names;
 }
 
@@ -79,7 +80,7 @@ std::string wrapped(std::string_view text, std::size_t columns, std::string_view
 }
 
 std::string HelpFormatter::make_description(const CLI::App* app) const {
-  return wrapped(app->get_description(), kHelpColumns, "");
+  return wrapped(app->get_description(), kHelpColumns, "") + "\n";
 }
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
@@ -99,7 +100,7 @@ std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positi
 }
 
 std::string HelpFormatter::make_subcommand(const CLI::App* verb) const {
-  return entry(verb->get_name(), verb->get_description());
+  return entry(verb->get_name(), verb->get_description(), kVerbTextAt);
 }
 
 std::vector<std::string> canonical_arguments(int argc, const char* const* argv) {
@@ -133,7 +134,7 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& program) {
   const std::vector<std::string> rest = program.remaining(true);
   if (program.get_subcommands().empty()) {
     const std::vector<std::string> verbs = verbs_of(program);
-    if (rest.empty())
+    if (rest.empty() && !verbs.empty())
       return fmt::format("expected a verb: {} (--help explains)", fmt::join(verbs, ", "));
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {

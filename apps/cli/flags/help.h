@@ -1,5 +1,5 @@
-// How the command line speaks of itself: help texts that fit 80 columns, vLLM's spellings of flags,
-// and the messages for a command line that does not parse.
+// Help texts in 80 columns, vLLM's spellings of flags, and the messages for a command line that does
+// not parse.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ inline constexpr std::string_view kDefinitions =
     "Exit codes: 2 bad input, 3 does not fit, 4 no data for the combination,\n"
     "1 internal error.";
 
-// One name a line with its text beside or below it, no line wider than 80.
+// Prints one name a line, with its text to the right or below it, in at most 80 columns.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override;
@@ -33,11 +33,11 @@ class HelpFormatter : public CLI::Formatter {
 // flags (-tp, -pp, -dp, -ep) as long ones.
 std::vector<std::string> canonical_arguments(int argc, const char* const* argv);
 
-// What is wrong if the first word of a command line is no verb; empty if it is one or there is
-// none.
+// The message for a command line whose first word is not a verb; empty if it is one, or if there is
+// no word.
 std::string unknown_verb(const std::vector<std::string>& arguments, const CLI::App& program);
 
-// What is wrong with a command line, with the nearest flag or verb.
+// The message for a command line that does not parse, with the nearest flag or verb.
 std::string message_of(const CLI::ParseError& error, const CLI::App& program);
 
 // Breaks `text` at spaces into lines of at most `columns`; each begins with `indent`.

@@ -34,7 +34,7 @@ void add_question_group(CLI::App& app, const std::shared_ptr<QuestionFlags>& fla
 // --set KEY=VALUE; to be added before the other flags, so that they win.
 void add_set_flag(CLI::App& app, const std::shared_ptr<QuestionFlags>& flags);
 
-// What was asked.
+// Answers the question that the flags describe.
 Answer answer_of(const QuestionFlags& flags, const Bundle& bundle);
 
 // In the chosen form; as a table by `table` where that has a column for all that varies.

@@ -1,5 +1,5 @@
-// Bus bandwidth over message size as a self-contained HTML page: a line and its 90 % band for each
-// number of GPUs. Both axes are logarithmic.
+// A self-contained HTML page that draws bus bandwidth over message size: a line with its 90 % band
+// for each number of GPUs. Both axes are logarithmic.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace orrery::cli {
 
-// `answer`: of a scenario with a collective.
+// The page for an answer about collectives.
 std::string bandwidth_page(const Answer& answer);
 
 }  // namespace orrery::cli

@@ -7,7 +7,7 @@
 
 namespace orrery::cli {
 
-// Told apart in colour and, by lightness, in print.
+// Colours that differ in hue and, for prints without colour, in lightness.
 inline constexpr std::array<const char*, 6> kPlotColours = {"#1f5fa8", "#c2571a", "#3a7d34",
                                                             "#7b3fa0", "#8a6d1d", "#333333"};
 

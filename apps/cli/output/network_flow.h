@@ -1,4 +1,4 @@
-// What `orrery network` prints of the flow level alone.
+// The table of a replayed Chakra trace (`orrery network --chakra`).
 #pragma once
 
 #include "orrery/scenario/answer/answer.h"

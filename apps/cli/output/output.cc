@@ -67,7 +67,9 @@ void add_format_flag(CLI::App& app, Format& format, bool simulates) {
            }
            format = static_cast<Format>(found - formats.begin());
          },
-         simulates ? "table, json, jsonl, csv, md; vllm, aiperf: as these tools' results [table]"
+         simulates ? "table, json, jsonl, csv or md; or vllm or aiperf, the result formats of "
+                     "these tools "
+                     "[table]"
                    : "table, json, jsonl, csv or md [table]")
       ->group("output")
       ->type_name("FORMAT");
@@ -75,7 +77,7 @@ void add_format_flag(CLI::App& app, Format& format, bool simulates) {
 
 void add_output_flags(CLI::App& app, OutputOptions& o, bool has_steps, bool simulates) {
   add_format_flag(app, o.format, simulates);
-  app.add_option("--html", o.html, "write the answer as a self-contained page too")
+  app.add_option("--html", o.html, "also write the answer as a self-contained page")
       ->group("output")
       ->type_name("FILE");
   if (!has_steps) return;
@@ -83,7 +85,8 @@ void add_output_flags(CLI::App& app, OutputOptions& o, bool has_steps, bool simu
                  "write one prefill and one decode step as a timeline for ui.perfetto.dev")
       ->group("output")
       ->type_name("FILE");
-  app.add_flag("--breakdown,!--no-breakdown", o.breakdown, "kernel by kernel [yes], or totals only")
+  app.add_flag("--breakdown,!--no-breakdown", o.breakdown,
+               "show the time of every kernel, not totals alone [on]")
       ->group("output");
 }
 

@@ -12,14 +12,14 @@
 
 namespace orrery::cli {
 
-// The last two, of other tools, are for simulated services.
+// kVllm and kAiperf are the result formats of these tools; they exist for simulated services only.
 enum class Format { kTable, kJson, kJsonl, kCsv, kMd, kVllm, kAiperf };
 
 struct OutputOptions {
   Format format = Format::kTable;
-  std::string html, trace;  // files to write as well; empty: none
-  std::string chakra;       // beginning of the names of two more: PREFIX.prefill.0.et, ...
-  bool breakdown = true;    // kernels in json, md and table
+  std::string html, trace;  // files that are also written; empty: none
+  std::string chakra;       // prefix of two further files: PREFIX.prefill.0.et, PREFIX.decode.0.et
+  bool breakdown = true;    // the time of every kernel in json, md and table
 };
 
 // -o table|json|jsonl|csv|md; of simulated services vllm and aiperf too.
@@ -33,6 +33,10 @@ void add_output_flags(CLI::App& app, OutputOptions& options, bool has_steps,
 void print(std::span<const Answer> answers, const OutputOptions& options);
 
 // One renderer each; text without colour unless stated.
+// Several points as a table with one line a point: the values that vary, then the metrics. Metrics
+// for which a line has no room continue in a further block of lines. Points without an answer are
+// marked, and the reasons follow the table.
+std::string sweep_table(const Answer& answer, bool colour, std::size_t columns);
 std::string table(const Answer& answer, bool breakdown, bool colour, std::size_t columns);
 std::string jsonl(std::span<const Answer> answers, bool breakdown);
 std::string csv(std::span<const Answer> answers);
@@ -49,7 +53,7 @@ std::string aiperf_result(const Answer& answer);
 std::string aiperf_records(const Answer& answer);
 std::string requests_csv(const Point& point);
 std::string requests_jsonl(const Point& point);
-// Of Point::steps: every step, as csv or for ui.perfetto.dev; and what happens in every second.
+// Point::steps with one row a step, as csv or for ui.perfetto.dev, and summed over every second.
 std::string steps_csv(const Point& point);
 std::string steps_trace(const Point& point);
 std::string series_csv(const Point& point);
@@ -76,12 +80,12 @@ void write_file(const std::string& path, const std::string& text, const std::str
 std::string number(double v);
 // "[11.2, 13.9]"; empty for exact values.
 std::string interval90(const Metric& m);
-// The 90 % interval beside a value, at most 9 wide: "+-12%", half its width; "-44/+79%", its ends,
-// where that is above 50 % (such an interval is far from even); "-93/x15" from ten times more on.
+// The 90 % interval relative to its value, in at most 9 characters: "+-12%" (half its width), or
+// its two ends if half the width exceeds 50 %: "-44/+79%", and "-93/x15" from ten times on.
 std::string spread90(double value, double low90, double high90);
-// "model=llama-3-8b gpu=h100-sxm tp=8 ...": where in a sweep a point is.
+// The values that identify a point: "model=llama-3-8b gpu=h100-sxm tp=8 ...".
 std::string place(const Point& point);
-// "DOES NOT FIT: " and why.
+// "DOES NOT FIT: " and the reason.
 std::string misfit(const Point& point);
 
 }  // namespace orrery::cli

@@ -1,5 +1,5 @@
-// Renders what `orrery validate` finds: the report of one area or all, and what changed between two
-// builds.
+// Renders the reports of `orrery validate`: the errors of one area or of all, and the changes
+// between two builds.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace orrery::cli {
 
-// `command`: what makes it, without the format and the file.
+// `command` is the command that makes the report, without format and file.
 Document accuracy_document(const std::vector<AccuracyArea>& areas, const std::string& command);
 
-// `file`: of the baseline.
+// `file` is the file of the baseline.
 Document changes_document(const std::vector<TableChange>& changes, const std::string& file);
 
 }  // namespace orrery::cli

@@ -67,7 +67,7 @@ std::string csv(std::span<const Answer> answers) {
   const std::vector<std::string> names = metric_names(answers);
   std::string out = "scenario";
   for (const std::string& key : keys) out += "," + key;
-  out += ",fits";
+  out += ",fits,reason";
   for (const std::string& n : names) {
     // Beside whether a job fits, its chance.
     out += fmt::format(",{0},{0}_low90,{0}_high90", n == "fits" ? "fits_chance" : n);
@@ -78,7 +78,7 @@ std::string csv(std::span<const Answer> answers) {
       out += csv_field(a.scenario);
       for (const std::string& key : keys)
         out += "," + (p.at.contains(key) ? csv_field(cell(p.at[key])) : "");
-      out += p.feasibility.fits ? ",yes" : ",no";
+      out += p.feasibility.fits ? ",yes," : ",no," + csv_field(p.feasibility.reason);
       for (const std::string& n : names) {
         const Metric* m = p.find(n);
         out += m ? fmt::format(",{:.6g},{:.6g},{:.6g}", m->value, m->low90, m->high90) : ",,,";

@@ -61,7 +61,7 @@ std::string suite_table(const std::vector<SuiteOutcome>& outcomes, bool colour) 
     for (const auto& m : o.metrics) {
       std::string line = m.name + ": " + (m.figure ? value_text(*m.figure) : m.why);
       if (m.figure) {
-        // Of a list the interval of each is in the other formats.
+        // The intervals of the items of a list are in the other formats.
         const std::string interval = interval_text(*m.figure);
         if (m.figure->cells.size() == 1 && !interval.empty()) line += " " + interval;
         line += fmt::format(" ({})", to_text(m.figure->origin));

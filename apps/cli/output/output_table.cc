@@ -72,6 +72,13 @@ std::string metrics_of(const Point& p, const Style& style) {
   return out;
 }
 
+// "1,234,567": a whole number with its digits in groups.
+std::string grouped(double v) {
+  std::string out = fmt::format("{:.0f}", v);
+  for (std::size_t i = out.size(); i > 3; i -= 3) out.insert(i - 3, ",");
+  return out;
+}
+
 std::string memory_of(const Point& p, const Style& style) {
   if (p.memory.empty()) return "";
   std::string out = style.bold("memory per GPU") + "\n";
@@ -82,6 +89,18 @@ std::string memory_of(const Point& p, const Style& style) {
   }
   return out + fmt::format("  {:<18} {:>10.3f} GB of {:.3f} GB\n", "total", total.value() / 1e9,
                            p.memory_capacity.value() / 1e9);
+}
+
+// The two lines about the KV cache that vLLM logs when it starts, to be compared with.
+std::string kv_log_of(const Point& p, const Style& style) {
+  const Metric *tokens = p.find("kv_tokens"), *length = p.find("request_tokens"),
+               *concurrency = p.find("kv_concurrency");
+  if (!tokens || !length || !concurrency) return "";
+  return style.bold("as vLLM logs it (all data-parallel ranks together)") +
+         fmt::format(
+             "\n  GPU KV cache size: {} tokens\n"
+             "  Maximum concurrency for {} tokens per request: {:.2f}x\n",
+             grouped(tokens->value), grouped(length->value), concurrency->value);
 }
 
 std::string kernels_of(const Point& p, std::string_view phase, const Style& style) {
@@ -115,97 +134,6 @@ std::string kernels_of(const Point& p, std::string_view phase, const Style& styl
   return out;
 }
 
-// Many points: one line each, with what varies and the metrics that there is room for.
-std::string sweep_table(const Answer& a, std::size_t columns, const Style& style) {
-  struct Column {
-    std::string title;
-    std::vector<std::string> cells;
-    std::size_t width() const {
-      std::size_t most = title.size();
-      for (const std::string& cell : cells) most = std::max(most, cell.size());
-      return most + 2;
-    }
-  };
-  std::vector<Column> table;
-  // Of training the GPUs are asked, and dp is what the rest leaves of them; elsewhere they follow.
-  const nlohmann::ordered_json& at = a.points[0].at;
-  const bool scales = at.contains("global_batch") && at.contains("gpus") &&
-                      std::any_of(a.points.begin(), a.points.end(), [&](const Point& p) {
-                        return p.at.value("gpus", nlohmann::ordered_json()) != at["gpus"];
-                      });
-  for (const auto& [key, first] : at.items()) {
-    const bool follows = scales ? key == "dp" : key == "gpus" && at.contains("tp");
-    if (first.is_structured() || key == "sizes" || follows) continue;
-    Column column{key, {}};
-    bool varies = false;
-    for (const Point& p : a.points) {
-      const auto value = p.at.find(key);
-      column.cells.push_back(value == p.at.end()  ? ""
-                             : value->is_string() ? value->get<std::string>()
-                                                  : value->dump());
-      varies |= column.cells.back() != column.cells.front();
-    }
-    if (varies) table.push_back(std::move(column));
-  }
-  std::vector<std::string>
-      names;  // of metrics, the first point that fits has them in order of interest
-  for (const char* name : {"ttft",
-                           "ttft_p99",
-                           "tpot",
-                           "tpot_p99",
-                           "goodput",
-                           "output_throughput",
-                           "iteration_time",
-                           "throughput_per_gpu",
-                           "mfu",
-                           "scaling_efficiency",
-                           "bubble",
-                           "time_to_train",
-                           "memory",
-                           "max_concurrency",
-                           "e2e",
-                           "time",
-                           "algbw",
-                           "busbw",
-                           "rate",
-                           "bandwidth",
-                           "kv_cache_per_request"}) {
-    for (const Point& p : a.points) {
-      if (p.find(name) && (names.empty() || names.back() != name)) names.push_back(name);
-    }
-  }
-  std::size_t used = 0;
-  for (const Column& column : table) used += column.width();
-  for (const std::string& name : names) {
-    Column column{name, {}};
-    for (const Point& p : a.points) {
-      const Metric* m = p.find(name);
-      column.cells.push_back(m ? number(m->value) : "-");
-      if (m)
-        column.title = name == "output_throughput"    ? "output " + m->unit
-                       : name == "memory"             ? "GB per GPU"
-                       : name == "throughput_per_gpu" ? m->unit + " per GPU"
-                                                      : name + " " + m->unit;
-    }
-    if (used + column.width() > columns) break;
-    used += column.width();
-    table.push_back(std::move(column));
-  }
-  std::string title;
-  for (const Column& column : table) title += fmt::format("{:>{}}", column.title, column.width());
-  std::string out = style.bold(title) + "\n";
-  bool all_fit = true;
-  for (std::size_t i = 0; i < a.points.size(); ++i) {
-    for (const Column& column : table)
-      out += fmt::format("{:>{}}", column.cells[i], column.width());
-    const bool fits = a.points[i].feasibility.fits;
-    out += fits ? "\n" : " *\n";
-    all_fit &= fits;
-  }
-  if (!all_fit) out += "* does not fit\n";
-  return out + style.dim("intervals, origins, breakdown and memory of each: -o json") + "\n";
-}
-
 }  // namespace
 
 std::string table(const Answer& a, bool breakdown, bool colour, std::size_t columns) {
@@ -215,13 +143,14 @@ std::string table(const Answer& a, bool breakdown, bool colour, std::size_t colu
   if (question != a.resolved.end() && !question->get<std::string>().empty()) {
     out += wrapped(question->get<std::string>(), columns, "") + "\n";
   }
-  if (a.points.size() > 1) return out + sweep_table(a, columns - 2, style);
+  if (a.points.size() > 1) return out + sweep_table(a, colour, columns);
   for (const Point& p : a.points) {
     out += wrapped(place(p), columns, "") + "\n";
     if (!p.feasibility.fits) out += wrapped(misfit(p), columns, "") + "\n";
     out += metrics_of(p, style);
     const std::string memory = memory_of(p, style);
     if (!memory.empty()) out += "\n" + memory;
+    if (const std::string log = kv_log_of(p, style); !log.empty()) out += "\n" + log;
     if (breakdown) {
       for (const char* phase : {"prefill", "decode", "iteration"}) {
         const std::string rows = kernels_of(p, phase, style);

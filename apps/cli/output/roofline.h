@@ -8,7 +8,7 @@
 
 namespace orrery::cli {
 
-// Of an answer about kernels (kernel_question.h). InputError: none of them multiplies.
+// The page for an answer about kernels. InputError: none of the kernels is a matrix product.
 std::string roofline_page(const Answer& answer);
 
 }  // namespace orrery::cli

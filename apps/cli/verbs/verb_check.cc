@@ -82,19 +82,20 @@ void print_diff(const AnswerDiff& d, std::size_t most_terms) {
 
 void add_check(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "check", "reads scenario files: what they would run, what does not fit, advice; no run");
+      "check",
+      "Reads scenario files without answering them: what they ask, what does not fit, advice.");
   app->footer(
       "Examples:\n"
       "  orrery check scenario.yaml\n"
       "  orrery check scenarios/suite45");
   auto files = std::make_shared<std::vector<std::string>>();
-  app->add_option("FILE", *files, "scenario files or directories")->required();
+  app->add_option("FILE", *files, "scenario files, or folders of them")->required();
   app->callback([files, &context] { check_files(*files, context); });
 }
 
 void add_schema(CLI::App& program, Context&) {
-  CLI::App* app =
-      program.add_subcommand("schema", "every key of scenario files: JSON Schema, or tables");
+  CLI::App* app = program.add_subcommand(
+      "schema", "Prints every key of scenario files, as JSON Schema or as tables.");
   app->footer(
       "Example:\n"
       "  orrery schema > scenario.schema.json\n"
@@ -111,7 +112,8 @@ void add_schema(CLI::App& program, Context&) {
 
 void add_diff(CLI::App& program, Context&) {
   CLI::App* app = program.add_subcommand(
-      "diff", "two answers: what changed, and which term of the breakdown caused it");
+      "diff",
+      "Compares two answers: the keys and metrics that changed, and the kernels that caused it.");
   app->footer(
       "Example:\n"
       "  orrery run a.yaml -o json > a.json; orrery run b.yaml -o json > b.json\n"
@@ -121,9 +123,12 @@ void add_diff(CLI::App& program, Context&) {
     std::size_t terms = 8;
   };
   auto verb = std::make_shared<Verb>();
-  app->add_option("A", verb->before, "an answer, of -o json")->required();
-  app->add_option("B", verb->after, "another")->required();
-  app->add_option("--terms", verb->terms, "most terms of a point shown [8]")->type_name("N");
+  app->add_option("A", verb->before, "an answer that -o json printed")->required();
+  app->add_option("B", verb->after, "the answer to compare it with")->required();
+  app->add_option(
+         "--terms", verb->terms,
+         "how many rows of the breakdown to show for each point, the most changed first [8]")
+      ->type_name("N");
   app->add_option("-o,--output", verb->output, "table or json [table]")
       ->check(CLI::IsMember({"table", "json"}))
       ->type_name("FORMAT");

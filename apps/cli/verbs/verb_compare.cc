@@ -1,4 +1,4 @@
-// orrery compare: a real service's result beside the simulation of the same load.
+// orrery compare: measured figures of a real run, and the prediction of the same run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/flags/flags.h"
-#include "apps/cli/output/output.h"
+#include "apps/cli/flags/help.h"
+#include "apps/cli/output/output_compare.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
-#include "orrery/scenario/measured/service_result.h"
+#include "orrery/scenario/measured/service_comparison.h"
 #include "orrery/scenario/measured/training_log.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -21,109 +22,182 @@ struct Verb {
   explicit Verb(CLI::App& app) : flags(app, ScenarioFlags::Of::kService) {}
   ScenarioFlags flags;
   std::string file, output = "table";
+  std::size_t run = 0;  // 1 is the first; 0: all
 };
 
-void print_json(const ServiceResult& measured, const Comparison& c) {
-  nlohmann::ordered_json j = {{"tool", measured.tool}, {"exact_load", measured.exact_load}};
-  for (const ComparedFigure& f : c.figures) {
-    j["figures"][f.name] = {{"unit", f.unit},
-                            {"measured", f.measured},
-                            {"predicted", f.predicted.value},
-                            {"interval90", {f.predicted.low90, f.predicted.high90}},
-                            {"difference_percent", f.difference()},
-                            {"within", f.within()}};
-  }
-  j["causes"] = c.causes;
-  fmt::print("{}\n", j.dump(1));
+// The question, without the load.
+Node document_of(const ScenarioFlags& flags) {
+  Node document;
+  set_path(document, "name", scalar_node("command line", ""));
+  flags.apply(document);
+  check_asked(document, "orrery compare service result.json --model llama-3-8b --gpu h100-sxm");
+  if (!document.find("load")) set_path(document, "load.seed", scalar_node("0", ""));
+  return document;
+}
+
+// The simulation of the load of one run.
+Answer simulated(const Node& document, const ServiceResult& measured, Runner& runner,
+                 bool intervals) {
+  Scenario scenario = read_scenario(document);
+  if (scenario.service.max_concurrency == 0)
+    scenario.service.max_concurrency = measured.max_concurrency;
+  scenario.service.rate = {1};
+  RunOptions options;
+  options.load = &measured.load;
+  options.intervals = intervals;
+  return runner.run(scenario, options);
+}
+
+Comparison compared(const Node& document, const ServiceResult& measured, Runner& runner) {
+  const Answer answer = simulated(document, measured, runner, true);
+  const Point& point = answer.points.at(0);
+  if (!point.feasibility.fits) throw Infeasible(point.feasibility.reason);
+  return compare(measured, point, answer.resolved,
+                 [&](const std::string& key, const std::string& value) {
+                   Node changed = document;
+                   set_path(changed, key, scalar_node(value, key));
+                   return simulated(changed, measured, runner, false).points.at(0);
+                 });
+}
+
+nlohmann::ordered_json json_of(const ServiceResult& measured, const Comparison& c) {
+  return {{"tool", measured.tool},
+          {"run", measured.about},
+          {"exact_load", measured.detail == LoadDetail::kRequests},
+          {"figures", figures_json(c.figures)},
+          {"causes", c.causes}};
 }
 
 void print_table(const ServiceResult& measured, const Comparison& c) {
-  fmt::print("{:<20} {:>10} {:>10} {:<9} {:>7}  {}\n", "", "measured", "predicted", "", "diff",
-             "90 % interval");
-  for (const ComparedFigure& f : c.figures) {
-    fmt::print("{:<20} {:>10} {:>10} {:<9} {:>+6.1f}%  {}{}\n", f.name, number(f.measured),
-               number(f.predicted.value), f.unit, f.difference(), interval90(f.predicted),
-               f.within() ? "" : " *");
+  fmt::print("{}", figures_table(c.figures));
+  if (measured.detail == LoadDetail::kLengths)
+    fmt::print("{}", wrapped("The file does not say when requests were sent: the same lengths were "
+                             "simulated with arrivals at its rate.",
+                             80, ""));
+  if (measured.detail == LoadDetail::kTotals)
+    fmt::print("{}", wrapped("The file has no single requests: a load of the same mean lengths was "
+                             "simulated.",
+                             80, ""));
+  for (const std::string& cause : c.causes) fmt::print("{}", wrapped("- " + cause, 80, ""));
+}
+
+void compare_service(const Verb& verb, const Context& context) {
+  std::vector<ServiceResult> runs = read_service_results(verb.file);
+  if (verb.run > runs.size())
+    throw InputError(fmt::format("--run {}: {} has {} run{}", verb.run, verb.file, runs.size(),
+                                 runs.size() == 1 ? "" : "s"));
+  const std::size_t first = verb.run > 0 ? verb.run - 1 : 0;
+  const std::size_t end = verb.run > 0 ? verb.run : runs.size();
+  const Node document = document_of(verb.flags);
+  Runner runner(context.bundle());
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (std::size_t i = first; i < end; ++i) {
+    const Comparison c = compared(document, runs[i], runner);
+    if (verb.output == "json") {
+      all.push_back(json_of(runs[i], c));
+      continue;
+    }
+    if (runs.size() > 1)
+      fmt::print("{}run {} of {}: {}\n", i > first ? "\n" : "", i + 1, runs.size(), runs[i].about);
+    print_table(runs[i], c);
   }
-  fmt::print("* outside the interval\n");
-  if (!measured.exact_load)
-    fmt::print("The file has no single requests: a load of the same mean lengths was simulated.\n");
-  for (const std::string& cause : c.causes) fmt::print("- {}\n", cause);
+  if (verb.output == "json")
+    fmt::print("{}\n", all.size() == 1 ? all.front().dump(1) : all.dump(1));
 }
 
-bool has_flag(const CLI::App& program, const char* verb, const std::string& flag) {
-  return program.get_subcommand(verb)->get_option_no_throw(flag) != nullptr;
+void add_service(CLI::App& compare, Context& context) {
+  CLI::App* app = compare.add_subcommand(
+      "service",
+      "Compares the result of a load generator on a real service with the simulation of its load.");
+  app->footer(
+      "RESULT is written by vLLM's `bench serve --save-result`, with --save-detailed\n"
+      "(every request is simulated as it was sent) or --append-result (several runs);\n"
+      "by sglang.bench_serving (a line a run); by AIPerf (profile_export.jsonl or\n"
+      "profile_export_aiperf.json); or by GuideLLM (benchmarks.json).\n"
+      "Example:\n"
+      "  orrery compare service result.json --model llama-3-8b --gpu h100-sxm --tp 1");
+  auto verb = std::make_shared<Verb>(*app);
+  app->add_option("RESULT", verb->file, "the result file of a load generator (formats: below)")
+      ->required();
+  app->add_option("--run", verb->run,
+                  "compare only this run of a file with several runs; 1 is the first")
+      ->type_name("N");
+  app->add_option("-o,--output", verb->output, "table or json [table]")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->type_name("FORMAT");
+  add_catalog_flag(*app, context);
+  app->callback([verb, &context] { compare_service(*verb, context); });
 }
 
-// Results of services are JSON.
-bool is_training_log(const std::string& file) {
+bool is_file(const std::string& word) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored)) return false;
+  return std::filesystem::is_regular_file(word, ignored);
+}
+
+// Results of load generators are JSON, logs of training jobs are not.
+bool is_json(const std::string& file) {
   std::ifstream in(file);
   char first = 0;
-  if (!(in >> first) || first == '{') return false;
+  return in >> first && (first == '{' || first == '[');
+}
+
+bool is_training_log(const std::string& word) {
+  if (!is_file(word) || is_json(word)) return false;
   try {
-    read_training_log(file);
+    read_training_log(word);
     return true;
   } catch (const InputError&) {
     return false;
   }
 }
 
-}  // namespace
-
-std::vector<std::string> with_training_log(std::vector<std::string> arguments,
-                                           const CLI::App& program) {
-  auto verb = arguments.begin();
-  for (; verb != arguments.end() && verb->starts_with('-'); ++verb)
-    if (*verb == "--catalog" && verb + 1 != arguments.end()) ++verb;  // its value
-  if (verb == arguments.end() || *verb != "compare") return arguments;
-  auto log = std::find_if(verb + 1, arguments.end(), is_training_log);
-  // The flags say what the file is meant to be: what is wrong with it is said as of a log.
-  const auto is_of_training = [&](const std::string& argument) {
-    const std::string flag = argument.substr(0, argument.find('='));
-    return flag.starts_with('-') && has_flag(program, "train", flag) &&
-           !has_flag(program, "compare", flag);
+// The subcommand that `compare FILE ...` means. The file tells which, or else a flag that only one
+// of them has.
+CLI::App& kind_of(const std::vector<std::string>& words, CLI::App& compare) {
+  CLI::App &service = *compare.get_subcommand("service"),
+           &training = *compare.get_subcommand("training");
+  if (std::any_of(words.begin(), words.end(), is_training_log)) return training;
+  const auto is_of_training = [&](const std::string& word) {
+    const std::string flag = word.substr(0, word.find('='));
+    return flag.starts_with('-') && training.get_option_no_throw(flag) != nullptr &&
+           service.get_option_no_throw(flag) == nullptr;
   };
-  if (log == arguments.end() && std::any_of(verb + 1, arguments.end(), is_of_training) &&
-      !(verb + 1)->starts_with('-'))
-    log = verb + 1;
-  if (log == arguments.end()) return arguments;
-  *verb = "train";
-  arguments.insert(log, "--log");
-  return arguments;
+  if (std::any_of(words.begin(), words.end(), is_of_training)) return training;
+  if (!words.empty() && is_file(words.front()) && !is_json(words.front()))
+    throw InputError(fmt::format(
+        "{}: neither the result of a load generator (JSON) nor the log of a training job; "
+        "`orrery compare service` and `orrery compare training` say what they expect",
+        words.front()));
+  return service;
 }
 
+}  // namespace
+
 void add_compare(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand(
-      "compare", "a load generator's result on a real service beside its simulation");
+  CLI::App* app = program.add_subcommand("compare",
+                                         "Compares what was measured on a real service or training "
+                                         "job with the prediction of the same "
+                                         "run.");
   app->footer(
+      "`orrery compare FILE ...` tells by the file which of the two is meant.\n"
       "Examples:\n"
       "  orrery compare result.json --model llama-3-8b --gpu h100-sxm --tp 1\n"
-      "RESULT: vLLM's `bench serve --save-result [--save-detailed]`, AIPerf's\n"
-      "profile_export.jsonl or profile_export_aiperf.json, or GuideLLM's\n"
-      "benchmarks.json. Or the log of a training job (Megatron-LM, NeMo,\n"
-      "torchtitan), with the flags of `orrery train`:\n"
-      "  orrery compare run.log -m llama-3-8b -g h100-sxm --gpus 8 --stack fsdp");
-  auto verb = std::make_shared<Verb>(*app);
-  app->add_option("RESULT", verb->file, "the result file")->required();
-  app->add_option("-o,--output", verb->output, "table or json [table]")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->type_name("FORMAT");
-  app->callback([verb, &context] {
-    const ServiceResult measured = read_service_result(verb->file);
-    Scenario scenario = verb->flags.scenario();
-    if (scenario.service.max_concurrency == 0)
-      scenario.service.max_concurrency = measured.max_concurrency;
-    scenario.service.rate = {1};
-    RunOptions options;
-    options.load = &measured.load;
-    Runner runner(context.bundle());
-    const Answer answer = runner.run(scenario, options);
-    const Point& point = answer.points.at(0);
-    if (!point.feasibility.fits) throw Infeasible(point.feasibility.reason);
-    const Comparison c = compare(measured, point);
-    verb->output == "json" ? print_json(measured, c) : print_table(measured, c);
+      "  orrery compare run.log -m llama-3-8b -g h100-sxm --gpus 8 --stack fsdp\n"
+      "  orrery compare service --help\n"
+      "  orrery compare training --help");
+  add_service(*app, context);
+  add_training_comparison(*app, context);
+  app->allow_extras();
+  app->callback([app] {
+    if (!app->get_subcommands().empty()) return;  // it has answered
+    std::vector<std::string> words = app->remaining();
+    CLI::App& kind = kind_of(words, *app);
+    std::reverse(words.begin(), words.end());  // the parser takes the last first
+    try {
+      kind.parse(std::move(words));
+    } catch (const CLI::ParseError& e) {
+      throw InputError(message_of(e, kind));
+    }
   });
 }
 

@@ -16,9 +16,10 @@ struct EstimateVerb {
   EstimateVerb(CLI::App& app, bool has_steps) : flags(app) {
     add_output_flags(app, output, has_steps);
     if (!has_steps) return;
-    app.add_option("--chakra", output.chakra,
-                   "write one prefill and one decode step as Chakra traces, PREFIX.prefill.0.et "
-                   "and PREFIX.decode.0.et, for `orrery network --chakra` and ASTRA-sim")
+    app.add_option(
+           "--chakra", output.chakra,
+           "write one prefill and one decode step as Chakra traces (PREFIX.prefill.0.et and "
+           "PREFIX.decode.0.et), for `orrery network --chakra` and ASTRA-sim")
         ->group("output")
         ->type_name("PREFIX");
   }
@@ -56,7 +57,9 @@ std::string footer(std::string_view examples) {
 
 void add_estimate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "estimate", "latency, throughput, memory and kernel breakdown of one deployment");
+      "estimate",
+      "Predicts latency, throughput, memory and the time of every kernel for one batch, or for a "
+      "fixed number of users.");
   app->footer(
       footer("  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --isl 1024 --osl 128\n"
              "  orrery estimate --model llama-3-8b --gpu a100-80g-sxm --batch 1-64*2 -o csv"));
@@ -65,8 +68,10 @@ void add_estimate(CLI::App& program, Context& context) {
 }
 
 void add_memory(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand(
-      "memory", "what a deployment keeps in memory, and how many sequences fit");
+  CLI::App* app = program.add_subcommand("memory",
+                                         "Says whether a deployment fits, what fills the memory of "
+                                         "a GPU, and how many requests fit at "
+                                         "once.");
   app->footer(
       footer("  orrery memory --model llama-2-7b --gpu a100-80g-sxm --max-model-len 4096\n"
              "  orrery memory --model ./config.json --gpu l40s --tp 1,2,4 -o json"));
@@ -79,14 +84,14 @@ void add_memory(CLI::App& program, Context& context) {
 }
 
 void add_run(CLI::App& program, Context& context) {
-  CLI::App* app =
-      program.add_subcommand("run", "answers scenario files; flags and --set change them");
+  CLI::App* app = program.add_subcommand(
+      "run", "Answers the questions of scenario files. Flags and --set override what a file says.");
   app->footer(
       footer("  orrery run scenario.yaml\n"
              "  orrery run scenarios/suite45 -o csv\n"
              "  orrery run a.yaml b.yaml --gpu h200-sxm --set engine.max_num_seqs=64 -o csv"));
   auto verb = std::make_shared<EstimateVerb>(*app, true);
-  app->add_option("FILE", verb->files, "scenario files (YAML or JSON), or directories of them")
+  app->add_option("FILE", verb->files, "scenario files (YAML or JSON), or folders of them")
       ->required();
   app->callback([verb, &context] {
     std::vector<Scenario> scenarios;

@@ -207,8 +207,8 @@ const FitArea& fit_area(const std::string& name) {
 }  // namespace
 
 void add_fit(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand(
-      "fit", "makes fitted parameters of catalog/ again from measured tables");
+  CLI::App* app =
+      program.add_subcommand("fit", "Fits the parameters in catalog/ again from measured tables.");
   auto o = std::make_shared<FitOptions>();
   app->add_option("AREA", o->area, fit_area_list() + " (points is implied by --gpu and --from)");
   app->add_option(
@@ -216,16 +216,17 @@ void add_fit(CLI::App& program, Context& context) {
          fmt::format("folder of the measured tables [below ORRERY_DATA: {}; see docs/data.md]",
                      fit_area_folders()))
       ->type_name("DIR");
-  app->add_option("--family", o->family, "only this kernel family")->type_name("NAME");
-  app->add_option("--date", o->date, "written into the recipe (YYYY-MM-DD); kernels and engines")
+  app->add_option("--family", o->family, "fit only this kernel family")->type_name("NAME");
+  app->add_option("--date", o->date, "date to write into the recipe of the fit (YYYY-MM-DD)")
       ->type_name("DATE");
-  app->add_option("--gpu", o->gpu, "points: the GPU that they were measured on")->type_name("GPU");
+  app->add_option("--gpu", o->gpu, "points: the GPU on which the calls were measured")
+      ->type_name("GPU");
   app->add_option("--from", o->from,
                   "points: a table of measured calls in the columns of data/kernels (one kernel "
                   "family, 8 to 64 rows a kernel class)")
       ->type_name("FILE");
   app->add_option("--framework", o->framework,
-                  "points: whose kernels they are, where the table does not say [vllm]")
+                  "points: framework of the kernels, if the table does not say [vllm]")
       ->type_name("NAME");
   app->add_option("-o,--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
   app->footer(

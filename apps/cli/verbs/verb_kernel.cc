@@ -72,12 +72,13 @@ void answer(const KernelFlags& flags, const Bundle& bundle) {
 
 void add_kernel(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "kernel", "time of one kernel: gemm, attention, moe, norm, optimizer, ...");
+      "kernel",
+      "Predicts the time of one kernel: GEMM, attention, mixture of experts, norm, optimizer, ...");
   auto flags = std::make_shared<KernelFlags>();
   set_path(flags->document, "kernel.op", scalar_node("gemm", ""));
   add_set_flag(*app, flags);
   add_question_group(*app, flags, "kernel", "op");
-  add_question_flag(*app, flags, "hardware.gpu", "what it runs on");
+  add_question_flag(*app, flags, "hardware.gpu", "hardware");
   add_output_flags(*app, flags->output, false);
   app->add_option("--roofline", flags->roofline, "draw the kernels on the roofline of their GPUs")
       ->group("output")

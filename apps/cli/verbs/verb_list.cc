@@ -27,18 +27,88 @@ struct ListOptions {
   Format format = Format::kTable;
 };
 
+// "128", or "512, 1024" where layers differ; empty: none.
+template <class T>
+std::string distinct(const std::vector<T>& values) {
+  std::vector<T> seen;
+  for (const T& v : values)
+    if (std::find(seen.begin(), seen.end(), v) == seen.end()) seen.push_back(v);
+  return fmt::format("{}", fmt::join(seen, ", "));
+}
+
+// The heads, KV heads and windows of the kinds of layers.
+void add_attention_facts(const Architecture& m, Json& j) {
+  std::vector<int> heads, kv_heads, head_dims, windows;
+  std::vector<std::string> kinds;
+  for (const LayerSpec& layer : m.layers.specs()) {
+    if (const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer)) {
+      kinds.emplace_back(a->kv_heads == a->heads ? "MHA" : a->kv_heads == 1 ? "MQA" : "GQA");
+      heads.push_back(a->heads), kv_heads.push_back(a->kv_heads), head_dims.push_back(a->head_dim);
+      if (a->window > 0) windows.push_back(a->window);
+    } else if (const auto* l = std::get_if<LatentAttention>(&layer.mixer)) {
+      kinds.emplace_back("MLA");
+      heads.push_back(l->heads), head_dims.push_back(l->qk_nope_dim + l->qk_rope_dim);
+      j["kv_latent"] =
+          fmt::format("{} + {} rotary, shared by all heads", l->kv_lora_rank, l->qk_rope_dim);
+    } else if (std::holds_alternative<GatedDeltaNet>(layer.mixer)) {
+      kinds.emplace_back("linear attention (gated delta rule)");
+    } else if (std::holds_alternative<Mamba2>(layer.mixer)) {
+      kinds.emplace_back("Mamba-2");
+    }
+  }
+  j["attention"] = distinct(kinds);
+  if (!heads.empty()) j["heads"] = distinct(heads);
+  if (!kv_heads.empty()) j["kv_heads"] = distinct(kv_heads);
+  if (!head_dims.empty()) j["head_dim"] = distinct(head_dims);
+  if (!windows.empty()) j["windows"] = distinct(windows);
+}
+
+// Experts of the mixtures; a dense model has none.
+void add_expert_facts(const Architecture& m, Json& j) {
+  for (const LayerSpec& layer : m.layers.specs()) {
+    const auto* moe = std::get_if<MoeMlp>(&layer.mlp);
+    if (moe == nullptr) continue;
+    j["experts"] = moe->experts;
+    j["experts_active"] = moe->top_k;
+    // Shared experts are stored as one matrix. A multiple of the width of a routed expert counts as
+    // that many experts.
+    const int shared = moe->shared_intermediate;
+    j["experts_shared"] = shared == 0                       ? 0
+                          : shared % moe->intermediate == 0 ? shared / moe->intermediate
+                                                            : 1;
+    j["expert_intermediate"] = moe->intermediate;
+    return;
+  }
+}
+
+// "fp8 in blocks of 128 x 128", "int4 in groups of 32, weights only".
+std::string quantization_text(const CheckpointQuantization& q) {
+  constexpr const char* kFormats[] = {"", "fp8", "int8", "int4", "mxfp4", "nvfp4"};
+  std::string out = kFormats[static_cast<std::size_t>(q.format)];
+  if (q.block_rows > 0) out += fmt::format(" in blocks of {} x {}", q.block_rows, q.block_columns);
+  if (q.group > 0) out += fmt::format(" in groups of {}", q.group);
+  return q.weights_only ? out + ", weights only" : out;
+}
+
 Json model_facts(const Architecture& m, const std::string& id) {
   const ParameterCounts c = count_parameters(m);
-  return {{"id", id},
-          {"family", m.family},
-          {"parameters", c.total()},
-          {"active_parameters", c.active()},
-          {"embedding_parameters", c.embedding},
-          {"layers", m.layers.size()},
-          {"hidden", m.hidden},
-          {"vocab", m.vocab},
-          {"max_context", m.max_context},
-          {"dtype", std::string(to_text(m.dtype))}};
+  Json j = {{"id", id},
+            {"family", m.family},
+            {"parameters", c.total()},
+            {"active_parameters", c.active()},
+            {"embedding_parameters", c.embedding},
+            {"layers", m.layers.size()},
+            {"hidden", m.hidden},
+            {"vocab", m.vocab},
+            {"max_context", m.max_context},
+            {"dtype", std::string(to_text(m.dtype))}};
+  add_attention_facts(m, j);
+  add_expert_facts(m, j);
+  if (m.quantization.format != WeightFormat::kPlain) {
+    j["quantization"] = quantization_text(m.quantization);
+    j["not_quantized"] = m.quantization.skipped;
+  }
+  return j;
 }
 
 Json gpu_facts(const Gpu& g) {
@@ -259,10 +329,12 @@ Json show(const std::string& name, const Bundle& bundle) {
 void add_list(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "list",
-      "models (with parameter counts), gpus, nodes, fabrics, engines, stacks, schedules, metrics");
+      "Lists models, GPUs, nodes, networks, engines, training stacks, pipeline schedules or "
+      "metrics.");
   auto o = std::make_shared<ListOptions>();
-  app->add_option("KIND", o->kind,
-                  "models, gpus, nodes, fabrics, engines, stacks, schedules, metrics")
+  app->add_option(
+         "KIND", o->kind,
+         "what to list: models, gpus, nodes, fabrics, engines, stacks, schedules or metrics")
       ->required();
   add_format_flag(*app, o->format);
   app->footer("Examples:\n  orrery list models\n  orrery list gpus -o json\n  orrery list metrics");
@@ -272,10 +344,12 @@ void add_list(CLI::App& program, Context& context) {
 void add_show(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "show",
-      "the facts of one model, GPU, node, fabric, engine, training stack or schedule, or what a "
-      "metric means");
+      "Shows the facts of one model, GPU, node, network, engine, training stack or schedule, or "
+      "what a metric means.");
   auto o = std::make_shared<ListOptions>();
-  app->add_option("NAME", o->name, "its id, an alias, or a file")->required();
+  app->add_option("NAME", o->name,
+                  "its id or an alias; of a model also a Hugging Face id or a file")
+      ->required();
   add_format_flag(*app, o->format);
   app->footer(
       "Examples:\n  orrery show llama-3-70b\n  orrery show h100-sxm -o json\n  orrery show tpot");

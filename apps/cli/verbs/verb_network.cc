@@ -70,7 +70,8 @@ void answer(const NetworkFlags& flags, const Bundle& bundle) {
 
 void add_network(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "network", "time and bandwidth of collectives: all-reduce, all-gather, all-to-all, ...");
+      "network",
+      "Predicts time and bandwidth of collectives: all-reduce, all-gather, all-to-all, ...");
   auto flags = std::make_shared<NetworkFlags>();
   set_path(flags->document, "collective.kind", scalar_node("all-reduce", ""));
   add_set_flag(*app, flags);

@@ -39,7 +39,9 @@ void write_files(const Answer& answer, const ServiceFiles& to) {
 
 void add_simulate(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "simulate", "a service under load: latencies, goodput, saturation, memory, evictions");
+      "simulate",
+      "Simulates a service under load, request by request: latencies, goodput, the highest rate, "
+      "queues, memory, evictions.");
   app->footer(fmt::format(
       "Examples:\n"
       "  orrery simulate -m llama-3-8b -g h100-sxm --rate 2,8 --isl 1024 --osl 128\n"
@@ -57,21 +59,26 @@ void add_simulate(CLI::App& program, Context& context) {
     std::string plot;
   };
   auto verb = std::make_shared<Verb>(*app);
-  app->add_flag("--intervals,!--no-intervals", verb->options.intervals,
-                "two more simulations give every figure an interval [on]");
+  app->add_flag(
+      "--intervals,!--no-intervals", verb->options.intervals,
+      "give every figure an interval, by two further simulations with fast and slow steps [on]");
   const auto file = [&](const char* flag, std::string& path, const char* doc) {
     app->add_option(flag, path, doc)->group("output")->type_name("FILE");
   };
   ServiceFiles& files = verb->files;
   file("--plot", verb->plot, "draw TTFT and TPOT over several rates as an SVG image");
-  file("--requests-file", files.requests, "write every request, as csv, or jsonl by the name");
+  file("--requests-file", files.requests,
+       "write one row a request, as csv, or as jsonl if the name ends so");
   file("--steps-file", files.steps,
-       "write every step, as csv, or by the name .json as a trace for ui.perfetto.dev");
-  file("--series-file", files.series, "write a csv with what happens in every second");
-  file("--vllm-file", files.vllm, "write the result as vLLM's `bench serve --save-result` does");
-  file(
-      "--aiperf-file", files.aiperf,
-      "write the result as AIPerf's profile_export_aiperf.json, or by the name .jsonl its records");
+       "write one row a step, as csv, or if the name ends in .json as a trace for "
+       "ui.perfetto.dev");
+  file("--series-file", files.series, "write one row a second of simulated time, as csv");
+  file("--vllm-file", files.vllm,
+       "write the result in the format of vLLM's `bench serve --save-result`");
+  file("--aiperf-file", files.aiperf,
+       "write the result in the format of AIPerf's profile_export_aiperf.json, or if the name ends "
+       "in "
+       ".jsonl of its profile_export.jsonl");
   app->callback([verb, &context] {
     const ServiceFiles& to = verb->files;
     const Format format = verb->output.format;

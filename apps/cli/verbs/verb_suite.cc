@@ -51,7 +51,7 @@ std::vector<Suite> suites_of(const std::vector<std::string>& names, const Bundle
     }
   }
   if (ids.empty()) return out;
-  if (!out.empty()) throw InputError("suite: questions beside suites; ask for one or the other");
+  if (!out.empty()) throw InputError("suite: expected names of suites or of questions, got both");
   for (const std::string& id : ids) {
     bool found = false;
     for (const std::string& name : bundled) {
@@ -103,7 +103,7 @@ void run_suites(SuiteVerb& verb, Context& context) {
   if (!pass) context.exit_code = kCheckFailed;
 }
 
-// A name, and text beside it that goes on below itself.
+// A name and, from `column` on, a text in lines of its own width.
 std::string beside(const std::string& name, const std::string& text, std::size_t column) {
   std::string out = wrapped(text, kColumns, std::string(column, ' '));
   return out.replace(0, name.size(), name);
@@ -170,7 +170,7 @@ void coverage(SuiteVerb& verb, const Bundle& bundle) {
   }
 }
 
-// What lies outside of its bounds, and how many do not.
+// Prints the predictions outside of their physical bounds, and counts the others.
 void print_bounds(const ToolScore& s) {
   if (s.bounded.empty()) return;
   using Place = ToolScore::Place;
@@ -219,7 +219,7 @@ void print_score(SuiteVerb& verb, Context& context) {
   const Bundle bundle = context.bundle();
   std::vector<std::string> none;
   const std::vector<Suite> suites = suites_of(verb.names, bundle, none);
-  if (!none.empty()) throw InputError("suite score: --suite takes suites, not questions");
+  if (!none.empty()) throw InputError("suite score --suite: expected suites, got a question");
   std::optional<ToolCoverage> declared;
   if (!verb.tools.empty()) {
     const Node document = read_document(verb.tools.front());
@@ -250,7 +250,8 @@ void print_score(SuiteVerb& verb, Context& context) {
                std::count_if(s.checks.begin(), s.checks.end(), [](auto& c) { return c.holds; }),
                s.checks.size());
   if (s.unmatched > 0)
-    fmt::print("{} predictions of nothing known, the first {}\n", s.unmatched, s.first_unmatched);
+    fmt::print("{} predictions match no scenario and no measured row; the first: {}\n", s.unmatched,
+               s.first_unmatched);
   print_coverage(s, suites, declared.has_value());
 }
 
@@ -259,7 +260,8 @@ void print_score(SuiteVerb& verb, Context& context) {
 void add_suite(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "suite",
-      "the suites of questions with checks that can fail: run, list, show, coverage, score");
+      "Runs the bundled suites of questions, each with checks that can fail, and scores other "
+      "tools.");
   app->require_subcommand(1);
   app->footer(
       "Exit code 5: a check fails, a question is not answered, or a scored value is\n"
@@ -280,29 +282,31 @@ void add_suite(CLI::App& program, Context& context) {
         ->check(CLI::IsMember(std::move(allowed)))
         ->type_name("FORMAT");
   };
-  CLI::App* run = app->add_subcommand("run", "answers the questions and checks the answers");
+  CLI::App* run = app->add_subcommand("run", "Answers the questions and checks the answers.");
   names(run, "suites, files of suites, or beginnings of questions' ids [all]");
   formats(run, {"table", "json", "md", "html"});
-  run->add_option("--html", verb->html, "write a self-contained page as well")->type_name("FILE");
+  run->add_option("--html", verb->html, "also write the outcome as a self-contained page")
+      ->type_name("FILE");
   run->add_flag("--intervals,!--no-intervals", verb->options.intervals,
-                "two more simulations give figures of services an interval [on]");
+                "give figures of services an interval, by two further simulations [on]");
   run->callback([verb, &context] { run_suites(*verb, context); });
-  CLI::App* list = app->add_subcommand("list", "the questions, a line each");
+  CLI::App* list = app->add_subcommand("list", "Lists the questions, one a line.");
   names(list, "suites or beginnings of ids [all]");
   formats(list, {"table", "json"});
   list->callback([verb, &context] { list_or_show(*verb, context.bundle(), false); });
-  CLI::App* shown = app->add_subcommand("show", "a question's runs, metrics, checks and erratum");
+  CLI::App* shown =
+      app->add_subcommand("show", "Shows the runs, metrics, checks and erratum of a question.");
   names(shown, "suites or beginnings of ids [all]");
   shown->callback([verb, &context] { list_or_show(*verb, context.bundle(), true); });
   CLI::App* cover =
-      app->add_subcommand("coverage", "which questions which tool answers, as Markdown");
+      app->add_subcommand("coverage", "Shows as Markdown which tool answers which question.");
   names(cover, "a suite [suite45]");
   formats(cover, {"table", "json", "md"});
-  cover->add_option("--tool", verb->tools, "files of further tools (docs/suites.md)")
+  cover->add_option("--tool", verb->tools, "files of what further tools support (docs/suites.md)")
       ->type_name("FILE");
   cover->callback([verb, &context] { coverage(*verb, context.bundle()); });
   CLI::App* scored = app->add_subcommand(
-      "score", "another tool's predictions against measured rows, and against physical bounds");
+      "score", "Scores the predictions of another tool by measured rows and by physical bounds.");
   scored
       ->add_option("FILE", verb->file,
                    "CSV or JSON: scenario, metric, value[, low90, high90, at]; or what "
@@ -310,7 +314,9 @@ void add_suite(CLI::App& program, Context& context) {
       ->required();
   scored->add_option("--data", verb->data, "folder of measured tables, such as data/inference")
       ->type_name("DIR");
-  scored->add_option("--tool", verb->tools, "what the tool says that it supports")
+  scored
+      ->add_option("--tool", verb->tools,
+                   "file of what the tool says that it supports (docs/suites.md)")
       ->type_name("FILE");
   scored->add_option("--suite", verb->names, "suites, or files of suites [all bundled]")
       ->type_name("NAME");

@@ -8,6 +8,7 @@
 #include "apps/cli/flags/help.h"
 #include "apps/cli/flags/question_flags.h"
 #include "apps/cli/output/output.h"
+#include "apps/cli/output/output_compare.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/scenario/measured/training_log.h"
@@ -45,7 +46,7 @@ void set_sweep(TrainFlags& flags, const std::string& text) {
   set_flag(flags.document, *f, groups + f->name(), value, flag);
 }
 
-// What the log says of the job otherwise than the question; empty: nothing.
+// Where the log contradicts the question; empty if it does not.
 std::string contradiction(const TrainingLog& log, const Point& point) {
   const std::int64_t asked = point.at.value("global_batch", std::int64_t{0});
   if (!log.global_batch || *log.global_batch == asked) return "";
@@ -56,31 +57,14 @@ std::string contradiction(const TrainingLog& log, const Point& point) {
 void print_json(const TrainingLog& log, const Point& point) {
   nlohmann::ordered_json j = {{"tool", log.tool}, {"steps", log.steps}};
   if (const std::string note = contradiction(log, point); !note.empty()) j["note"] = note;
-  for (const LoggedFigure& f : compare(log, point)) {
-    j["figures"][f.name] = {{"unit", f.predicted.unit},
-                            {"measured", f.measured},
-                            {"predicted", f.predicted.value},
-                            {"interval90", {f.predicted.low90, f.predicted.high90}},
-                            {"difference_percent", f.difference()},
-                            {"within", f.within()}};
-  }
+  j["figures"] = figures_json(compare(log, point));
   fmt::print("{}\n", j.dump(1));
 }
 
 void print_comparison(const TrainingLog& log, const Point& point) {
   fmt::print("{}: medians of {} step{}\n", log.tool, log.steps, log.steps == 1 ? "" : "s");
   if (const std::string note = contradiction(log, point); !note.empty()) fmt::print("{}\n", note);
-  fmt::print("\n");
-  fmt::print("{:<20} {:>10} {:>10} {:<9} {:>7}  {}\n", "", "measured", "predicted", "", "diff",
-             "90 % interval");
-  bool all_within = true;
-  for (const LoggedFigure& f : compare(log, point)) {
-    fmt::print("{:<20} {:>10} {:>10} {:<9} {:>+6.1f}%  {}{}\n", f.name, number(f.measured),
-               number(f.predicted.value), f.predicted.unit, f.difference(), interval90(f.predicted),
-               f.within() ? "" : " *");
-    all_within &= f.within();
-  }
-  if (!all_within) fmt::print("* outside the interval\n");
+  fmt::print("\n{}", figures_table(compare(log, point)));
 }
 
 void answer(const TrainFlags& flags, Context& context) {
@@ -94,11 +78,12 @@ void answer(const TrainFlags& flags, Context& context) {
   Runner runner(context.bundle());
   const Answer a = runner.run(read_scenario(document), options);
   if (!flags.timeline.empty()) {
-    if (a.points.size() != 1) throw InputError("--timeline: of one layout, not of a sweep");
+    if (a.points.size() != 1) throw InputError("--timeline: expected one layout, got a sweep");
     write_file(flags.timeline, a.points[0].timeline, "--timeline");
   }
   if (!flags.log.empty()) {
-    if (a.points.size() != 1) throw InputError("--log: a log is of one layout, not of a sweep");
+    if (a.points.size() != 1)
+      throw InputError("the log of a job: expected one layout to compare with, got a sweep");
     const Point& point = a.points[0];
     if (!point.feasibility.fits && point.metrics.empty())
       throw Infeasible(point.feasibility.reason);
@@ -112,31 +97,38 @@ void answer(const TrainFlags& flags, Context& context) {
   if (!fits) context.exit_code = 3;
 }
 
+// The flags that describe the job.
+std::shared_ptr<TrainFlags> add_job_flags(CLI::App& app) {
+  auto flags = std::make_shared<TrainFlags>();
+  add_set_flag(app, flags);
+  add_question_flag(app, flags, "model", "what is asked about");
+  for (const char* group : {"hardware", "training", "chance"})
+    add_question_group(app, flags, group);
+  return flags;
+}
+
 }  // namespace
 
 void add_train(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "train", "iteration time, throughput, MFU and memory of a training job");
-  auto flags = std::make_shared<TrainFlags>();
-  add_set_flag(*app, flags);
-  add_question_flag(*app, flags, "model", "what is asked about");
-  for (const char* group : {"hardware", "training", "chance"})
-    add_question_group(*app, flags, group);
+      "train",
+      "Predicts the time of an iteration, throughput, MFU, memory and cost of a training job.");
+  const std::shared_ptr<TrainFlags> flags = add_job_flags(*app);
   app->add_option_function<std::vector<std::string>>(
          "--sweep",
          [flags](const std::vector<std::string>& sweeps) {
            for (const std::string& text : sweeps) set_sweep(*flags, text);
          },
-         "the same as a list after the key's own flag: --sweep pp=1,2,4 or --pp 1,2,4")
+         "answer for several values of a key: --sweep pp=1,2,4 is the same as --pp 1,2,4")
       ->type_name("KEY=VALUES")
       ->allow_extra_args(false);
   add_output_flags(*app, flags->output, true);
   app->add_option("--timeline", flags->timeline,
-                  "write the pipeline's events for ui.perfetto.dev (one layout)")
+                  "write the events of the pipeline for ui.perfetto.dev (not with a sweep)")
       ->group("output")
       ->type_name("FILE");
   app->add_option("--log", flags->log,
-                  "compare with the log of a real job (Megatron-LM, NeMo, torchtitan)")
+                  "compare with the log of a real job, as `orrery compare training` does")
       ->group("output")
       ->type_name("FILE");
   app->footer(
@@ -146,6 +138,20 @@ void add_train(CLI::App& program, Context& context) {
       "    --global-batch 64 --recompute selective\n"
       "  orrery train -m llama-2-70b -g a100-80g-sxm --tuning qlora --lora-targets q,v\n"
       "  orrery train -m mixtral-8x7b -g h100-sxm --gpus 32-256*2 --ep 8 --zero 1");
+  app->callback([flags, &context] { answer(*flags, context); });
+}
+
+void add_training_comparison(CLI::App& compare, Context& context) {
+  CLI::App* app = compare.add_subcommand(
+      "training", "Compares the log of a real training job with the prediction of its iteration.");
+  const std::shared_ptr<TrainFlags> flags = add_job_flags(*app);
+  app->add_option("LOG", flags->log, "the log that Megatron-LM, NeMo or torchtitan printed")
+      ->required();
+  add_output_flags(*app, flags->output, false);
+  add_catalog_flag(*app, context);
+  app->footer(
+      "Example:\n"
+      "  orrery compare training run.log -m llama-3-8b -g h100-sxm --gpus 8 --stack fsdp");
   app->callback([flags, &context] { answer(*flags, context); });
 }
 

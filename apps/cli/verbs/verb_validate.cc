@@ -194,11 +194,12 @@ bool compare(const ValidateOptions& o, const Bundle& bundle) {
 
 void validate(ValidateOptions o, Context& context) {
   const std::string folder = o.all() ? "" : validation_area(o.area).folder;
-  if (o.all() && !o.table.empty()) throw InputError("validate all: --table is of one area");
+  if (o.all() && !o.table.empty()) throw InputError("validate all: --table needs a single area");
   const bool page = !o.html.empty() || o.output == "html";
-  if (page && !o.baseline.empty()) throw InputError("validate --baseline: there is no page of it");
+  if (page && !o.baseline.empty())
+    throw InputError("validate --baseline: expected -o table, md or json; a page is not available");
   if (!o.html.empty() && o.output == "csv")
-    throw InputError("validate -o csv: --html is beside the report");
+    throw InputError("validate -o csv: --html needs another format (-o table, md or json)");
   if (o.data.empty()) o.data = measured_tables(folder);
   const Bundle bundle = context.bundle();
   if (!o.baseline.empty()) {
@@ -218,7 +219,8 @@ void validate(ValidateOptions o, Context& context) {
 }  // namespace
 
 void add_validate(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand("validate", "errors against measured rows");
+  CLI::App* app = program.add_subcommand(
+      "validate", "Compares predictions with measured tables and reports the errors.");
   auto o = std::make_shared<ValidateOptions>();
   app->add_option(
          "AREA", o->area,
@@ -229,7 +231,7 @@ void add_validate(CLI::App& program, Context& context) {
                   "folder of the measured tables of AREA; of all: the folder above those "
                   "[the area's folder below ORRERY_DATA, see docs/data.md]")
       ->type_name("DIR");
-  app->add_option("--table", o->table, "only this table")->type_name("NAME");
+  app->add_option("--table", o->table, "judge only this table of the area")->type_name("NAME");
   app->add_option("--tier", o->tier,
                   "kernels: measured, transferred (no file of the row's own GPU is used), "
                   "analytical (physics only) or the best there is [best]")
@@ -245,14 +247,15 @@ void add_validate(CLI::App& program, Context& context) {
       ->delimiter(',')
       ->type_name("SYSTEMS");
   app->add_option("--points", o->points,
-                  "kernels: so many of the rows of each kernel class and GPU, drawn by hash, "
-                  "calibrate it; the others judge [0]")
+                  "kernels: calibrate each kernel class and GPU by this many of its rows, drawn by "
+                  "hash, and judge by the others [0]")
       ->type_name("N");
-  app->add_option("--baseline", o->baseline,
-                  "what another build wrote with -o csv: reports which predictions changed, row by "
-                  "row")
+  app->add_option(
+         "--baseline", o->baseline,
+         "report which predictions changed since another build, row by row; FILE is what it "
+         "wrote with -o csv")
       ->type_name("FILE");
-  app->add_option("--html", o->html, "write the report as a self-contained page as well")
+  app->add_option("--html", o->html, "also write the report as a self-contained page")
       ->type_name("FILE");
   app->add_option("-o,--output", o->output,
                   "table, json, md, html (a self-contained page) or csv (one line a row) [table]")

@@ -9,22 +9,22 @@
 
 namespace orrery::cli {
 
-// What all verbs share.
+// The state that all verbs share.
 struct Context {
-  std::string catalog;  // --catalog DIR, laid over the bundled facts
-  int exit_code = 0;    // of a verb that ran but has bad news: 3 when nothing fits
+  std::string catalog;  // --catalog DIR: a folder of facts laid over the bundled ones; empty: none
+  int exit_code = 0;    // set by a verb that ran but has bad news: 3 if nothing fits
   Bundle bundle() const { return catalog.empty() ? Bundle() : Bundle(catalog); }
 };
+
+// --catalog DIR, for the program and for subcommands that do not pass flags on to it.
+void add_catalog_flag(CLI::App& app, Context& context);
 
 void add_estimate(CLI::App& program, Context& context);
 void add_memory(CLI::App& program, Context& context);
 void add_simulate(CLI::App& program, Context& context);
 void add_compare(CLI::App& program, Context& context);
-// `compare LOG ...`, where LOG is what a training job printed, as `train --log LOG ...`; any other
-// arguments as they are. LOG is one by what it says, or by flags that `train` has and `compare` has
-// not. REQUIRES that `program` has both.
-std::vector<std::string> with_training_log(std::vector<std::string> arguments,
-                                           const CLI::App& program);
+// `orrery compare training`, a subcommand of `orrery compare`.
+void add_training_comparison(CLI::App& compare, Context& context);
 void add_replay(CLI::App& program, Context& context);
 void add_network(CLI::App& program, Context& context);
 void add_train(CLI::App& program, Context& context);

@@ -17,6 +17,12 @@ constexpr MetricMeaning kMeanings[] = {
     {"weights", kEstimate, "what the model's weights take of a GPU"},
     {"kv_cache_per_request", kEstimate, "KV cache of one request at its end, on all GPUs together"},
     {"max_concurrency", kEstimate, "requests of this length whose KV cache fits at once"},
+    {"request_tokens", "memory",
+     "the longest request: max_model_len, or isl + osl if that is more"},
+    {"kv_concurrency", "memory",
+     "requests of request_tokens tokens for which the KV cache has blocks; vLLM logs it as "
+     "\"Maximum "
+     "concurrency\""},
     // Latency and throughput.
     {"ttft", kServe,
      "time to first token: from a request's arrival to its first token; mean over the requests"},
@@ -54,7 +60,8 @@ constexpr MetricMeaning kMeanings[] = {
     {"evictions", kSimulate,
      "sequences that lost their KV cache and were computed again (preemption)"},
     {"stalls", kSimulate, "decodes that waited while others' prompts had a step for themselves"},
-    {"kv_tokens", kSimulate, "tokens that the KV cache holds, of all its blocks"},
+    {"kv_tokens", "memory, simulate",
+     "tokens for which the KV cache has room; vLLM logs it as \"GPU KV cache size\""},
     {"kv_use", kSimulate, "share of the KV cache in use, while engines are busy"},
     {"kv_waste", kSimulate, "share of the used KV blocks' room that holds no token yet"},
     {"kv_stranded", kSimulate, "share of the KV cache that is reserved and will not be used"},

@@ -255,10 +255,10 @@ void bound_service(const BoundSetting& s, const ServiceScenario& service, Point&
 
   bound_above(p, "running", least.together,
               fmt::format("at most {} sequences under way", least.together));
-  if (service.requests > 0) {
+  if (const std::int64_t requests = service.sent(); requests > 0) {
     for (const char* part : {"waiting_q1", "waiting_q2", "waiting_q3", "waiting_q4"})
-      bound_above(p, part, static_cast<double>(service.requests),
-                  fmt::format("{} requests in all", service.requests));
+      bound_above(p, part, static_cast<double>(requests),
+                  fmt::format("{} requests in all", requests));
   }
   if (cluster.disaggregation.on() && cluster.disaggregation.transfer == "whole")
     add_transfer(s, least, p);

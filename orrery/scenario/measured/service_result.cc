@@ -78,9 +78,46 @@ void add_requests(ServiceResult& r, std::vector<Answered> all) {
   }
 }
 
-ServiceResult read_vllm(const json& j) {
+// The lengths of the answered requests, where the file lists them; those that failed have none.
+// With `starts` the requests are sent when the list says, from the first at time 0.
+RequestLoad listed_load(const std::vector<double>& inputs, const std::vector<double>& outputs,
+                        const std::vector<double>& starts) {
+  RequestLoad load;
+  const double first = starts.empty() ? 0 : *std::min_element(starts.begin(), starts.end());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (outputs[i] < 1) continue;  // failed
+    Request q;
+    if (!starts.empty()) q.arrival = sim_seconds(starts[i] - first);
+    q.input = tokens(inputs[i]);
+    q.output = tokens(outputs[i]);
+    load.requests.push_back(q);
+  }
+  std::stable_sort(load.requests.begin(), load.requests.end(),
+                   [](const Request& a, const Request& b) { return a.arrival < b.arrival; });
+  return load;
+}
+
+// Arrivals as the file states them: a rate, or "inf"; SGLang writes an infinite rate as Infinity
+// (null here) and the timestamps of a trace as "trace", which only the throughput replaces.
+void set_stated_arrivals(const json& j, double count, LoadSpec& spec) {
+  const auto rate = j.find("request_rate");
+  spec.arrivals = "at-once";
+  if (rate == j.end()) return;
+  if (rate->is_number()) {
+    spec.arrivals = "gamma";
+    spec.parameters.rate = rate->get<double>();
+    spec.parameters.burstiness = j.value("burstiness", 1.0);
+  } else if (rate->is_string() && rate->get<std::string>() == "trace") {
+    spec.arrivals = "poisson";
+    spec.parameters.rate = count / j.at("duration").get<double>();
+  }
+}
+
+// vLLM's and SGLang's results, whose keys are alike but for the latency of whole requests.
+ServiceResult read_bench(const json& j) {
   ServiceResult r;
-  r.tool = "vllm";
+  const bool sglang = j.contains("mean_e2e_latency_ms");
+  r.tool = sglang ? "sglang" : "vllm";
   if (const auto c = j.find("max_concurrency"); c != j.end() && c->is_number())
     r.max_concurrency = c->get<std::int64_t>();
   const auto list = [&](const char* key) {
@@ -91,50 +128,53 @@ ServiceResult read_vllm(const json& j) {
   const std::vector<double> starts = list("start_times"), inputs = list("input_lens"),
                             outputs = list("output_lens");
   const std::size_t n = inputs.size();
-  r.exact_load = n > 0 && outputs.size() == n && starts.size() == n;
-  if (r.exact_load) {
-    const double first = *std::min_element(starts.begin(), starts.end());
-    for (std::size_t i = 0; i < n; ++i) {
-      if (outputs[i] < 1) continue;  // failed
-      Request q;
-      q.arrival = sim_seconds(starts[i] - first);
-      q.input = tokens(inputs[i]);
-      q.output = tokens(outputs[i]);
-      r.load.requests.push_back(q);
-    }
-    std::stable_sort(r.load.requests.begin(), r.load.requests.end(),
-                     [](const Request& a, const Request& b) { return a.arrival < b.arrival; });
-    // What a limit on concurrency held back is in the start times.
+  const bool listed = n > 0 && outputs.size() == n;
+  LoadSpec spec;
+  spec.requests = j.at("completed").get<std::int64_t>();
+  if (spec.requests < 1) throw InputError("no request was answered");
+  const auto count = static_cast<double>(spec.requests);
+  set_stated_arrivals(j, count, spec);
+  r.about = fmt::format("{}, {} requests",
+                        spec.arrivals == "at-once"
+                            ? std::string("all requests at once")
+                            : fmt::format("{:.4g} requests/s", spec.parameters.rate),
+                        spec.requests);
+  if (r.max_concurrency > 0) r.about += fmt::format(", at most {} at a time", r.max_concurrency);
+  if (listed && starts.size() == n) {
+    r.load = listed_load(inputs, outputs, starts);
+    // The start times contain what a limit on concurrency held back.
     r.max_concurrency = 0;
+  } else if (listed) {
+    r.detail = LoadDetail::kLengths;
+    r.load = listed_load(inputs, outputs, {});
+    if (r.load.requests.empty()) throw InputError("no request was answered");
+    spec.requests = static_cast<std::int64_t>(r.load.requests.size());
+    set_arrivals(spec, r.load);
   } else {
-    LoadSpec spec;
-    spec.requests = j.at("completed").get<std::int64_t>();
-    if (spec.requests < 1) throw InputError("no request was answered");
-    const auto count = static_cast<double>(spec.requests);
-    spec.input =
-        Lengths::parse(fmt::format("{}", tokens(j.at("total_input_tokens").get<double>() / count)));
-    spec.output = Lengths::parse(
-        fmt::format("{}", tokens(j.at("total_output_tokens").get<double>() / count)));
-    const json& rate = j.at("request_rate");
-    if (rate.is_number()) {
-      spec.arrivals = "gamma";
-      spec.parameters.rate = rate.get<double>();
-      spec.parameters.burstiness = j.value("burstiness", 1.0);
-    } else {
-      spec.arrivals = "at-once";
-    }
+    r.detail = LoadDetail::kTotals;
+    const auto mean = [&](const char* key) {
+      return Lengths::parse(fmt::format("{}", tokens(j.at(key).get<double>() / count)));
+    };
+    spec.input = mean("total_input_tokens");
+    spec.output = mean("total_output_tokens");
     r.load = make_load(spec);
   }
-  const auto take = [&](const char* key, const char* name) {
+  const auto take = [&](const std::string& key, const std::string& name) {
     if (const auto it = j.find(key); it != j.end() && it->is_number())
       r.figures[name] = it->get<double>();
   };
-  take("mean_ttft_ms", "ttft"), take("median_ttft_ms", "ttft_p50"), take("p99_ttft_ms", "ttft_p99");
-  take("mean_tpot_ms", "tpot"), take("median_tpot_ms", "tpot_p50"), take("p99_tpot_ms", "tpot_p99");
-  take("mean_itl_ms", "itl"), take("median_itl_ms", "itl_p50"), take("p99_itl_ms", "itl_p99");
-  take("mean_e2el_ms", "e2e"), take("median_e2el_ms", "e2e_p50"), take("p99_e2el_ms", "e2e_p99");
+  for (const auto& [key, name] : {std::pair{"ttft", "ttft"},
+                                  {"tpot", "tpot"},
+                                  {"itl", "itl"},
+                                  {sglang ? "e2e_latency" : "e2el", "e2e"}}) {
+    take(fmt::format("mean_{}_ms", key), name);
+    take(fmt::format("median_{}_ms", key), std::string(name) + "_p50");
+    take(fmt::format("p90_{}_ms", key), std::string(name) + "_p90");
+    take(fmt::format("p99_{}_ms", key), std::string(name) + "_p99");
+  }
   take("request_throughput", "request_throughput");
   take("output_throughput", "output_throughput");
+  take("total_throughput", "total_throughput");
   return r;
 }
 
@@ -164,18 +204,12 @@ double seconds(const json& figure, const char* key) {
   return figure.at(key).get<double>() * scale;
 }
 
-// Requests that failed, were cancelled or only warmed up are left out.
-ServiceResult read_aiperf_records(const std::string& text) {
+// AIPerf's records. Requests that failed, were cancelled or only warmed up are left out.
+ServiceResult read_aiperf_records(const std::vector<json>& lines) {
   ServiceResult r;
   r.tool = "aiperf";
   std::vector<Answered> all;
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (line.find_first_not_of(" \r\t") == line.npos) continue;
-    const json j = json::parse(line);
+  for (const json& j : lines) {
     const json& about = j.at("metadata");
     const auto error = j.find("error");
     if ((error != j.end() && !error->is_null()) || about.value("was_cancelled", false) ||
@@ -210,7 +244,7 @@ std::optional<double> number_below(const json& j, const std::string& key) {
 ServiceResult read_aiperf_totals(const json& j) {
   ServiceResult r;
   r.tool = "aiperf";
-  r.exact_load = false;
+  r.detail = LoadDetail::kTotals;
   const auto average = [&](const char* key) { return j.at(key).at("avg").get<double>(); };
   LoadSpec spec;
   const double count = average("request_count");
@@ -247,79 +281,77 @@ ServiceResult read_aiperf_totals(const json& j) {
   return r;
 }
 
+// Python writes numbers that JSON does not have (Infinity, NaN): null in their place.
+std::string without_infinities(const std::string& text) {
+  std::string out;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\' && i + 1 < text.size()) {
+      out += c, out += text[++i];
+      continue;
+    }
+    if (c == '"') quoted = !quoted;
+    const std::string_view rest = std::string_view(text).substr(i);
+    bool replaced = false;
+    for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
+      if (quoted || !rest.starts_with(word)) continue;
+      out += "null";
+      i += word.size() - 1;
+      replaced = true;
+      break;
+    }
+    if (!replaced) out += c;
+  }
+  return out;
+}
+
+// The JSON values of a text: one that spans it, or one a line.
+std::vector<json> json_values(const std::string& text) {
+  json whole = json::parse(text, nullptr, false);
+  if (!whole.is_discarded()) return {std::move(whole)};
+  std::vector<json> values;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.find_first_not_of(" \r\t") == line.npos) continue;
+    values.push_back(json::parse(line));
+  }
+  return values;
+}
+
+std::vector<ServiceResult> results_of(const std::vector<json>& values) {
+  if (values.empty()) throw InputError("the file is empty");
+  const json& first = values.front();
+  if (first.contains("metadata") && first.contains("metrics")) return {read_aiperf_records(values)};
+  if (first.contains("request_latency")) return {read_aiperf_totals(first)};
+  if (first.contains("benchmarks")) return {read_guidellm(first)};
+  std::vector<ServiceResult> runs;
+  for (const json& j : values) {
+    if (!j.contains("mean_ttft_ms"))
+      throw InputError(
+          "expected the result of vLLM's bench serve or sglang.bench_serving (mean_ttft_ms), "
+          "AIPerf's profile_export.jsonl (metadata, metrics) or profile_export_aiperf.json "
+          "(request_latency), or GuideLLM's benchmarks.json (benchmarks)");
+    runs.push_back(read_bench(j));
+  }
+  return runs;
+}
+
 }  // namespace
 
-ServiceResult read_service_result(const std::filesystem::path& path) {
-  const std::string text = read_text_file(path, kLargestFile);
+std::vector<ServiceResult> read_service_results(const std::filesystem::path& path) {
+  const std::string text = without_infinities(read_text_file(path, kLargestFile));
   try {
-    if (path.extension() == ".jsonl") return read_aiperf_records(text);
-    const json j = json::parse(text);
-    if (j.contains("request_latency")) return read_aiperf_totals(j);
-    if (j.contains("benchmarks")) return read_guidellm(j);
-    if (j.contains("mean_ttft_ms")) return read_vllm(j);
+    return results_of(json_values(text));
   } catch (const json::exception& e) {
     std::string_view why = e.what();
     why.remove_prefix(std::min(why.find("] ") + 2, why.size()));  // the library's error number
-    const bool parsed = text.find_first_not_of(" \t\r\n") == text.find('{');
-    throw InputError(fmt::format("{}: {}{}", path.string(), shortened(why, 200),
-                                 parsed ? ""
-                                        : "; no JSON: a training job's log must have lines of "
-                                          "Megatron-LM, NeMo or torchtitan (orrery train --log)"));
+    throw InputError(fmt::format("{}: {}", path.string(), shortened(why, 200)));
   } catch (const InputError& e) {
     throw InputError(fmt::format("{}: {}", path.string(), e.what()));
   }
-  throw InputError(fmt::format(
-      "{}: expected the result of vLLM's bench serve (mean_ttft_ms), AIPerf's profile_export.jsonl "
-      "or profile_export_aiperf.json (request_latency), or GuideLLM's benchmarks.json",
-      path.string()));
-}
-
-Comparison compare(const ServiceResult& measured, const Point& predicted) {
-  Comparison c;
-  for (const Metric& m : predicted.metrics) {
-    const auto it = measured.figures.find(m.name);
-    if (it != measured.figures.end() && it->second > 0)
-      c.figures.push_back({m.name, m.unit, it->second, m});
-  }
-  const auto find = [&](std::string_view name) -> const ComparedFigure* {
-    const auto it = std::find_if(c.figures.begin(), c.figures.end(),
-                                 [&](const ComparedFigure& f) { return f.name == name; });
-    return it == c.figures.end() ? nullptr : &*it;
-  };
-  const ComparedFigure *ttft = find("ttft"), *tpot = find("tpot");
-  const auto value = [&](std::string_view name) {
-    const Metric* m = predicted.find(name);
-    return m ? m->value : 0;
-  };
-  const bool saturated = value("evictions") > 0 || value("kv_use") > 90;
-  const bool tpot_off = tpot && !tpot->within(), ttft_off = ttft && !ttft->within();
-  if (ttft_off && saturated) {
-    c.causes.push_back(
-        "the KV cache is full in the prediction: compare kv_tokens with the engine's own log "
-        "(\"GPU KV cache size\") and set engine.utilization or the memory constants");
-  }
-  if (tpot_off && tpot->difference() < 0) {
-    c.causes.push_back(
-        value("running") < 32
-            ? "steps take longer than their kernels with few sequences: host time (eager mode, a "
-              "slow CPU, the API server); set engine.host_per_step"
-            : "steps take longer than their kernels: another kernel or format than the one assumed "
-              "(see the notes), a throttled GPU, or a slower link between GPUs");
-  }
-  if (tpot_off && tpot->difference() > 0) {
-    c.causes.push_back(
-        "the service is faster: a newer kernel or format than assumed, speculative decoding, or "
-        "prefix hits that the load does not show");
-  }
-  if (ttft_off && !tpot_off) {
-    c.causes.push_back(
-        ttft->difference() < 0
-            ? "steps are right and first tokens come later: tokeniser, front end or network "
-              "before the engine (engine.request_overhead), or arrivals burstier than stated"
-            : "steps are right and first tokens come earlier: prefix hits, or requests that were "
-              "sent later than stated");
-  }
-  return c;
 }
 
 }  // namespace orrery

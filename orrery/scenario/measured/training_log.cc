@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kGiB = 1.073741824;  // GB
 
-// The number after `key` in a line, digits grouped by commas or not.
+// The number after `key` in a line. Its digits may be grouped by commas.
 std::optional<double> number_after(std::string_view line, std::string_view key) {
   std::size_t at = line.find(key);
   if (at == std::string_view::npos) return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<double> number_after(std::string_view line, std::string_view key) 
   return value;
 }
 
-// Without the escape sequences of colours.
+// The line without the escape sequences of colours.
 std::string plain(std::string_view line) {
   std::string out;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -112,8 +112,8 @@ TrainingLog read_training_log(const std::filesystem::path& file) {
   return parse_training_log(read_text_file(file), file.string());
 }
 
-std::vector<LoggedFigure> compare(const TrainingLog& log, const Point& point) {
-  std::vector<LoggedFigure> figures;
+std::vector<ComparedFigure> compare(const TrainingLog& log, const Point& point) {
+  std::vector<ComparedFigure> figures;
   const auto add = [&](const char* metric, const std::optional<double>& measured) {
     const Metric* predicted = point.find(metric);
     if (measured && predicted) figures.push_back({metric, *measured, *predicted});

@@ -116,8 +116,8 @@ std::string remedy(const Scenario& scenario, Runner& runner, const RunOptions& o
 void advise(const Scenario& s, ScenarioCheck& c) {
   if (s.kind != QuestionKind::kService) return;
   const ServiceScenario& v = s.service;
-  if (v.requests > 0 && v.requests < 100 && v.trace.empty())
-    add_once(c.advice, fmt::format("load.requests: {} are few for a p99; take 1000", v.requests));
+  if (v.sent() > 0 && v.sent() < 100 && v.trace.empty())
+    add_once(c.advice, fmt::format("load.requests: {} are few for a p99; take 1000", v.sent()));
   if (v.find_max_rate && !v.slo.any())
     add_once(c.advice, "load.find_max_rate: needs a limit in slo");
   if (!v.find_max_rate && !v.slo.any())

@@ -166,13 +166,17 @@ Answer answer_services(Facts& facts, const Scenario& s, const Architecture& mode
                        [&](StepScale scale) { return std::make_unique<StepClock>(steps, scale); })};
         }
         const Origin origin = step_origin(steps, config);
+        ServiceScenario service = s.service;
         if (s.service.find_max_rate) {
-          rate = add_max_rates(s.service, config, clocks, origin, options.intervals, p);
+          FoundRate found = add_max_rates(s.service, config, clocks, origin, options.intervals, p);
+          rate = found.rate;
+          service = std::move(found.service);
         }
         bool rated = true;
         const RequestLoad load =
-            options.load ? *options.load : load_of(s.service, rate, p.notes, &rated);
-        if (rated) p.at["rate"] = s.service.find_max_rate ? shown(rate) : rate;
+            options.load ? *options.load : load_of(service, rate, p.notes, &rated);
+        if (rated || s.service.find_max_rate)
+          p.at["rate"] = s.service.find_max_rate ? shown(rate) : rate;
         if (const auto beside = make_neighbour(facts, s, d, plan, options)) {
           if (s.service.find_max_rate) throw NoData("neighbour: not with the search for a rate");
           if (!further.empty()) throw NoData("neighbour: not with several pools");
@@ -186,11 +190,11 @@ Answer answer_services(Facts& facts, const Scenario& s, const Architecture& mode
         const GpuWork work = further.empty() ? GpuWork(model, plan, d.precision, memory, d.gpu,
                                                        d.engine.memory.block_size)
                                              : GpuWork();
-        SeedRuns seeds(s.service, rate, config, clocks, work);
-        answer_service(s.service, config, load, origin, clocks, plain ? &*plain : nullptr, options,
-                       p, work, options.load ? std::vector<Job>() : seeds.jobs());
+        SeedRuns seeds(service, rate, config, clocks, work);
+        answer_service(service, config, load, origin, clocks, plain ? &*plain : nullptr, options, p,
+                       work, options.load ? std::vector<Job>() : seeds.jobs());
         if (!options.load) seeds.merge(p);
-        if (options.bounds) bound_service({model, plan, d, memory}, s.service, p);
+        if (options.bounds) bound_service({model, plan, d, memory}, service, p);
         answer.points.push_back(std::move(p));
         if (s.service.find_max_rate) break;
       }

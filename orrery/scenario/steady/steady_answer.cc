@@ -118,6 +118,22 @@ void answer_memory(const Layout& layout, const Load& load, std::int64_t length, 
   p.feasibility = {false, held.fits() ? too_long(layout.memory, length) : held.summary()};
 }
 
+// The size of the KV cache and the concurrency that vLLM logs when it starts, of all data-parallel
+// ranks together. vLLM counts for each request the blocks that `length` tokens may need at once.
+void add_kv_cache_size(const Layout& layout, std::int64_t length, Point& p) {
+  const EngineProfile& engine = layout.deployment.engine;
+  const std::int64_t blocks = layout.memory.kv_blocks() * layout.plan.dp;
+  if (!engine.memory.paged || blocks < 1) return;
+  const KvGroups& groups = layout.memory.groups();
+  const std::int64_t block = engine.memory.block_size;
+  const std::int64_t tokens = blocks / (groups.separate_pools() ? 1 : groups.count()) * block;
+  const std::int64_t needed = groups.enough(length, engine.scheduler.max_num_batched_tokens, block);
+  p.metrics.push_back(exact_metric("kv_tokens", "tokens", static_cast<double>(tokens)));
+  p.metrics.push_back(exact_metric("request_tokens", "tokens", static_cast<double>(length)));
+  p.metrics.push_back(exact_metric("kv_concurrency", "requests",
+                                   static_cast<double>(blocks) / static_cast<double>(needed)));
+}
+
 void answer_time(const Layout& layout, const Load& load, std::int64_t capacity,
                  const RunOptions& options, Point& p) {
   const auto& w = layout.scenario.workload;
@@ -158,6 +174,7 @@ Point answer_point(const Layout& layout, const Load& load, const RunOptions& opt
                                   length, layout.model.max_context));
   }
   answer_memory(layout, load, length, p);
+  if (options.memory_only) add_kv_cache_size(layout, length, p);
   const auto bounded = [&](Point point) {
     if (options.bounds)
       bound_requests({layout.model, layout.plan, layout.deployment, layout.memory}, load.isl,

@@ -282,8 +282,7 @@ TEST(Cluster, TheSearchForARateSaysThatRequestsCanNeverRun) {
         "load: {requests: 40, osl: 8, isl: 500 | 9000, find_max_rate: true}\nslo: {ttft: 1 s}\n");
     FAIL() << "a rate was found";
   } catch (const Infeasible& e) {
-    EXPECT_NE(std::string(e.what()).find("of 40 requests can never run"), std::string::npos)
-        << e.what();
+    EXPECT_NE(std::string(e.what()).find(" requests can never run"), std::string::npos) << e.what();
   }
 }
 

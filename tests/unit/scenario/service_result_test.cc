@@ -2,9 +2,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/measured/service_result.h"
+#include "orrery/scenario/measured/service_comparison.h"
 
 namespace orrery {
 namespace {
@@ -16,7 +17,13 @@ class ResultFile {
     std::ofstream(path_) << text;
   }
   ~ResultFile() { std::filesystem::remove(path_); }
-  ServiceResult read() const { return read_service_result(path_); }
+  std::vector<ServiceResult> read_all() const { return read_service_results(path_); }
+  // The only run of the file.
+  ServiceResult read() const {
+    const std::vector<ServiceResult> runs = read_all();
+    EXPECT_EQ(runs.size(), 1u);
+    return runs.at(0);
+  }
 
  private:
   std::filesystem::path path_;
@@ -34,7 +41,7 @@ TEST(ServiceResult, VllmWithSingleRequestsIsReplayed) {
                                       "\"input_lens\": [10, 20, 30], \"output_lens\": [5, 0, 7], "
                                       "\"start_times\": [101.5, 100.5, 100.0]}")
           .read();
-  EXPECT_TRUE(r.exact_load);
+  EXPECT_EQ(r.detail, LoadDetail::kRequests);
   ASSERT_EQ(r.load.requests.size(), 2u);  // the failed one is left out
   EXPECT_EQ(r.load.requests[0].input, 30);
   EXPECT_EQ(r.load.requests[1].arrival.ps, 1'500'000'000'000);
@@ -47,11 +54,69 @@ TEST(ServiceResult, VllmTotalsBecomeALoadOfTheSameMeans) {
       ResultFile("totals.json",
                  std::string("{") + kTotals + ", \"request_rate\": 5.0, \"max_concurrency\": 2}")
           .read();
-  EXPECT_FALSE(r.exact_load);
+  EXPECT_EQ(r.detail, LoadDetail::kTotals);
   ASSERT_EQ(r.load.requests.size(), 4u);
   EXPECT_EQ(r.load.requests[3].input, 100);
   EXPECT_EQ(r.load.requests[3].output, 10);
   EXPECT_EQ(r.max_concurrency, 2);
+}
+
+// As sglang.bench_serving writes it: a line a run, and Python's Infinity.
+TEST(ServiceResult, SglangHasALineARun) {
+  const auto line = [](const std::string& rate, const std::string& concurrency, int completed,
+                       const std::string& more) {
+    return "{\"tag\": null, \"backend\": \"sglang\", \"dataset_name\": \"random\", "
+           "\"request_rate\": " +
+           rate + ", \"max_concurrency\": " + concurrency +
+           ", \"server_info\": {\"version\": \"Infinity is a word here\"}, \"duration\": 25.0, "
+           "\"completed\": " +
+           std::to_string(completed) +
+           ", \"total_input_tokens\": 1000, \"total_output_tokens\": 500, "
+           "\"total_output_tokens_retokenized\": 498, \"request_throughput\": 0.4, "
+           "\"output_throughput\": 20.0, \"total_throughput\": 60.0, \"mean_e2e_latency_ms\": "
+           "700.0, "
+           "\"median_e2e_latency_ms\": 690.0, \"p99_e2e_latency_ms\": 900.0, \"mean_ttft_ms\": "
+           "55.0, "
+           "\"p99_ttft_ms\": 80.0, \"mean_tpot_ms\": 13.0, \"mean_itl_ms\": 13.5, \"p95_itl_ms\": "
+           "20.0, \"accept_length\": NaN" +
+           more + "}\n";
+  };
+  const std::vector<ServiceResult> runs =
+      ResultFile("sglang.jsonl", line("Infinity", "8", 10, "") + line("4.0", "null", 5, "") +
+                                     line("\"trace\"", "null", 2,
+                                          ", \"input_lens\": [100, 300], \"output_lens\": [7, 9]"))
+          .read_all();
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].tool, "sglang");
+  EXPECT_EQ(runs[0].max_concurrency, 8);
+  EXPECT_EQ(runs[0].about, "all requests at once, 10 requests, at most 8 at a time");
+  ASSERT_EQ(runs[0].load.requests.size(), 10u);
+  EXPECT_EQ(runs[0].load.requests[9].arrival.ps, 0);
+  EXPECT_EQ(runs[0].load.requests[0].input, 100);
+  EXPECT_EQ(runs[0].load.requests[0].output, 50);
+  EXPECT_DOUBLE_EQ(runs[0].figures.at("e2e_p99"), 900);
+  EXPECT_DOUBLE_EQ(runs[0].figures.at("itl"), 13.5);
+  EXPECT_DOUBLE_EQ(runs[0].figures.at("total_throughput"), 60);
+  EXPECT_EQ(runs[1].about, "4 requests/s, 5 requests");
+  EXPECT_EQ(runs[1].max_concurrency, 0);
+  EXPECT_GT(runs[1].load.requests[4].arrival.seconds(), 0);
+  // Lengths of every request without their times: arrivals at completed / duration.
+  EXPECT_EQ(runs[2].detail, LoadDetail::kLengths);
+  EXPECT_EQ(runs[2].about, "0.08 requests/s, 2 requests");
+  ASSERT_EQ(runs[2].load.requests.size(), 2u);
+  EXPECT_EQ(runs[2].load.requests[1].input, 300);
+  EXPECT_EQ(runs[2].load.requests[1].output, 9);
+}
+
+// `vllm bench serve --append-result` puts one object after another into a .json file.
+TEST(ServiceResult, VllmAppendsRuns) {
+  const std::string run = std::string("{") + kTotals + ", \"request_rate\": ";
+  const std::vector<ServiceResult> runs =
+      ResultFile("appended.json", run + "2.0}\n" + run + "\"inf\"}").read_all();
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].about, "2 requests/s, 4 requests");
+  EXPECT_EQ(runs[1].about, "all requests at once, 4 requests");
+  EXPECT_EQ(runs[1].tool, "vllm");
 }
 
 TEST(ServiceResult, AiperfLinesGiveLoadAndFigures) {
@@ -108,7 +173,7 @@ TEST(ServiceResult, AiperfTotalsBecomeALoadOfTheSameMeans) {
                  figures + ", \"input_config\": {\"loadgen\": {\"concurrency\": 4}}}")
           .read();
   EXPECT_EQ(closed.tool, "aiperf");
-  EXPECT_FALSE(closed.exact_load);
+  EXPECT_EQ(closed.detail, LoadDetail::kTotals);
   EXPECT_EQ(closed.max_concurrency, 4);
   ASSERT_EQ(closed.load.requests.size(), 20u);
   EXPECT_EQ(closed.load.requests[3].input, 550);
@@ -162,7 +227,7 @@ Point predicted(double ttft, double tpot, double running) {
 TEST(Compare, SlowStepsOfFewSequencesPointToTheHost) {
   ServiceResult measured;
   measured.figures = {{"ttft", 50}, {"tpot", 20}};
-  const Comparison c = compare(measured, predicted(50, 10, 4));
+  const Comparison c = compare(measured, predicted(50, 10, 4), {});
   ASSERT_EQ(c.figures.size(), 2u);
   EXPECT_TRUE(c.figures[0].within());
   EXPECT_DOUBLE_EQ(c.figures[1].difference(), -50);
@@ -173,10 +238,42 @@ TEST(Compare, SlowStepsOfFewSequencesPointToTheHost) {
 TEST(Compare, LateFirstTokensWithRightStepsPointToTheFrontEnd) {
   ServiceResult measured;
   measured.figures = {{"ttft", 200}, {"tpot", 10}};
-  const Comparison c = compare(measured, predicted(50, 10, 4));
+  const Comparison c = compare(measured, predicted(50, 10, 4), {});
   ASSERT_EQ(c.causes.size(), 1u);
   EXPECT_NE(c.causes[0].find("front end"), std::string::npos);
-  EXPECT_TRUE(compare(measured, predicted(200, 10, 4)).causes.empty());
+  EXPECT_TRUE(compare(measured, predicted(200, 10, 4), {}).causes.empty());
+}
+
+// A key is advised with the value that was tried, and only if it moved the figure.
+TEST(Compare, AdvisesOnlyKeysThatHaveAnEffect) {
+  ServiceResult measured;
+  measured.figures = {{"ttft", 50}, {"tpot", 20}};
+  const auto resolved = nlohmann::ordered_json::parse(
+      R"({"engine": {"constants": {"execution": {"host_per_step": "1 ms"}}}})");
+  std::vector<std::string> tried;
+  const auto causes = [&](auto tpot_with) {
+    tried.clear();
+    return compare(measured, predicted(50, 10, 4), resolved,
+                   [&](const std::string& key, const std::string& value) {
+                     tried.push_back(key + "=" + value);
+                     return predicted(50, tpot_with(value), 4);
+                   })
+        .causes;
+  };
+  // The host works after the GPU: 10 ms more of it are 10 ms more of a step.
+  const auto after = causes([](const std::string&) { return 20.0; });
+  ASSERT_EQ(after.size(), 1u);
+  EXPECT_NE(after[0].find("--set engine.host_per_step='11 ms' predicts tpot 20 ms"),
+            std::string::npos)
+      << after[0];
+  // The host works beside the GPU: only a host that takes the whole step has an effect.
+  const auto beside = causes([](const std::string& v) { return v == "20 ms" ? 20.0 : 10.0; });
+  EXPECT_NE(beside[0].find("engine.host_per_step='20 ms'"), std::string::npos) << beside[0];
+  EXPECT_EQ(tried, (std::vector<std::string>{"engine.overrides.execution.host_per_step=11 ms",
+                                             "engine.overrides.execution.host_per_step=20 ms"}));
+  const auto none = causes([](const std::string&) { return 10.0; });
+  ASSERT_EQ(none.size(), 1u);
+  EXPECT_EQ(none[0].find("--set"), std::string::npos) << none[0];
 }
 
 }  // namespace
