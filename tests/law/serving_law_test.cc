@@ -186,7 +186,6 @@ RC_GTEST_PROP(Serving, DecodingTogetherChangesNothing, ()) {
   l.max_num_seqs = draw(1, 60);
   l.max_num_batched_tokens = draw(8, 200);
   c.config.kv_blocks += (90 + longest) / l.block_size + draw(0, draw(0, 1000));
-  c.config.uneven = {1.0 * draw(0, 60), draw(1, 40), draw(1, 8)};
   RC_LOG() << describe(c);
   if (*rc::gen::arbitrary<bool>()) add_windows(c, random);
   Case alone = c;

@@ -61,7 +61,6 @@ class Observer : public ReplicaObserver {
 
 std::string text_of(const StepShape& s) {
   std::string text = fmt::format("{} decodes of {}", s.decodes, s.decode_past);
-  if (s.decode_idle > 0) text += fmt::format(" and {} lost", s.decode_idle);
   for (const PromptChunk& c : s.chunks)
     text += fmt::format(", {} after {}{}", c.new_tokens, c.past, c.sampled ? "" : " ..");
   return text;

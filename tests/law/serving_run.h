@@ -39,7 +39,7 @@ struct EngineRun {
 
 // How long a step takes here: any sum that tells shapes apart.
 inline std::int64_t step_ps(const StepShape& s) {
-  std::int64_t ps = 100'000 + 1'003 * s.decodes + 11 * (s.decode_past + s.decode_idle);
+  std::int64_t ps = 100'000 + 1'003 * s.decodes + 11 * s.decode_past;
   for (const PromptChunk& c : s.chunks)
     ps += 2'017 * c.new_tokens + 29 * c.past + (c.sampled ? 503 : 0);
   return ps;

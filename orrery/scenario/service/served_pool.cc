@@ -30,19 +30,6 @@ Wire wire(const Catalog& catalog, const Bundle& bundle, const Deployment& d,
                              d.engine.kernels.collectives, bundle)};
 }
 
-// By the first layer of full attention; 16-bit caches alone are FlashAttention 2's.
-UnevenContexts uneven_contexts(const Deployment& d, const Architecture& model,
-                               const ParallelPlan& plan) {
-  const bool wide = bytes_per_element(d.precision.kv_cache) == Bytes(2);
-  for (const LayerSpec& layer : model.layers.specs()) {
-    const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer);
-    if (!a || a->window > 0 || !wide) continue;
-    return {d.engine.kernels.decode_blocks, std::max(1, d.gpu.compute_units),
-            kv_heads_per_rank(a->kv_heads, plan.tp)};
-  }
-  return {};
-}
-
 }  // namespace
 
 PoolConfig pool_config(const Scenario& s, const Deployment& d, const Architecture& model,
@@ -59,7 +46,6 @@ PoolConfig pool_config(const Scenario& s, const Deployment& d, const Architectur
   c.replica.kv_blocks = kv_blocks;
   c.replica.kv.groups = kv_groups(model, d.engine.memory);
   c.replica.kv.whole_prompts = scheduler.policy != "vllm";
-  c.replica.uneven = uneven_contexts(d, model, plan);
   c.replica.balance_timeout = scheduler.balance_timeout;
   if (d.engine.execution.cold) c.replica.start_up = sim_time(d.engine.execution.start_up);
   auto& l = c.replica.limits;

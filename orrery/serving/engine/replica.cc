@@ -1,8 +1,6 @@
 #include "orrery/serving/engine/replica.h"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 
 namespace orrery {
 
@@ -44,7 +42,6 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
   steps_.resize(depth());
   if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.tiers().on())
     state_.decode_group.allow();
-  state_.decode_group.rank(config_.uneven.most());
 }
 
 std::size_t Replica::depth() const {
@@ -94,7 +91,6 @@ bool Replica::plan(SimTime now, Step& step) {
   shape = {};
   step.chunks.clear();
   step.tokens.clear();
-  longest_.clear();
   for (const Work& w : plan_.work) {
     Sequence& s = state_.at(w.slot);
     const std::int32_t past = s.computed;
@@ -104,7 +100,6 @@ bool Replica::plan(SimTime now, Step& step) {
     if (w.new_tokens == 1 && past > 0) {
       ++shape.decodes;
       shape.decode_past += past;
-      if (config_.uneven.on()) longest_.push_back(past);
     } else if (drafts > 0) {
       ++shape.verifies;
       shape.verify_tokens += w.new_tokens;
@@ -132,8 +127,6 @@ bool Replica::plan(SimTime now, Step& step) {
     if (config_.stages > 1) ++s.in_flight;
   }
   add_decode_group(step);
-  // Blocks of a prompt in the same call fill what the longest decodes let idle.
-  if (step.chunks.empty()) add_idle(shape);
   shape.chunks = step.chunks;
   step.loading = {};
   if (config_.adapters()) {
@@ -146,7 +139,6 @@ bool Replica::plan(SimTime now, Step& step) {
 
 void Replica::add_decode_group(Step& step) {
   last_.clear();
-  state_.decode_group.list_longest(longest_);
   const auto [sequences, past] = state_.decode_group.plan(state_, last_);
   step.group = sequences;
   step.shape.decodes += sequences;
@@ -160,17 +152,6 @@ void Replica::add_decode_group(Step& step) {
                    s.cached_at_end() - static_cast<std::int32_t>(state_.decode_group.under_way()));
   }
   sort_as_they_run(step);
-}
-
-void Replica::add_idle(StepShape& shape) {
-  if (!config_.uneven.on() || shape.decodes < 2) return;
-  const std::size_t most = std::min(config_.uneven.most(), longest_.size());
-  std::partial_sort(longest_.begin(), longest_.begin() + static_cast<std::ptrdiff_t>(most),
-                    longest_.end(), std::greater<>());
-  const double context =
-      static_cast<double>(shape.decode_past) / static_cast<double>(shape.decodes) + 1;
-  shape.decode_idle =
-      std::llround(config_.uneven.idle(shape.decodes, context, {longest_.data(), most}));
 }
 
 void Replica::sort_as_they_run(Step& step) const {

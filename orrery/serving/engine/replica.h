@@ -25,7 +25,6 @@
 #include "orrery/serving/state/engine_state.h"
 #include "orrery/serving/steps/speculation.h"
 #include "orrery/serving/steps/step_timer.h"
-#include "orrery/step/uneven_contexts.h"
 
 namespace orrery {
 
@@ -49,7 +48,6 @@ struct ReplicaConfig {
   SimTime disk_block_read, disk_block_write;  // likewise; a disk does one after the other
   SimTime start_up;                  // an engine's first step with a prompt takes so much longer
   std::int64_t balance_timeout = 0;  // steps that prompts wait for other ranks' (engine.h)
-  UnevenContexts uneven;             // of decodes; sequences that verify drafts count as even
 
   // That the KV memory of a rank holds, if no window gives any back.
   std::int64_t kv_tokens() const {
@@ -170,8 +168,6 @@ class Replica {
   // What a sequence that computes its last token and `drafts` makes.
   std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
   void add_decode_group(Step& step);
-  // StepShape::decode_idle, of the contexts in longest_.
-  void add_idle(StepShape& shape);
   // The decode_group was dissolved: the steps under way list its members one by one.
   void list_former_members();
   void sort_as_they_run(Step& step) const;
@@ -189,9 +185,7 @@ class Replica {
   DiskQueue disk_;
   AdapterSet adapters_;  // of the step that is planned
   StepPlan plan_;
-  std::vector<std::int64_t> longest_;  // contexts of the planned step: all of those apart, the
-                                       // longest of those together
-  std::vector<Slot> last_;             // that get their last token in the step that is planned
+  std::vector<Slot> last_;   // that get their last token in the step that is planned
   std::vector<Step> steps_;  // a ring: those that run, then one that is planned behind them
   std::size_t first_ = 0, started_ = 0, count_ = 0;
   bool asked_ = false;  // and nothing to plan until the oldest running step ends

@@ -51,20 +51,6 @@ void DecodeGroup::join(Slot slot, Sequence& s) {
   latest_ = std::max(latest_, s.ticket);
   ++size_;
   past_ += s.computed;
-  if (ranked_ == 0) return;
-  const std::int64_t context = s.computed - s.joined;
-  contexts_.insert(std::upper_bound(contexts_.begin(), contexts_.end(), context), context);
-}
-
-void DecodeGroup::forget_context(const Sequence& s) {
-  if (ranked_ == 0) return;
-  contexts_.erase(std::lower_bound(contexts_.begin(), contexts_.end(), s.computed - s.joined));
-}
-
-void DecodeGroup::list_longest(std::vector<std::int64_t>& out) const {
-  const std::size_t n = std::min(ranked_, contexts_.size());
-  for (auto c = contexts_.rbegin(); c != contexts_.rbegin() + static_cast<std::ptrdiff_t>(n); ++c)
-    out.push_back(*c + planned_);
 }
 
 bool DecodeGroup::all_before(const Sequence& s) const { return s.ticket > latest_; }
@@ -109,7 +95,6 @@ DecodeGroup::Step DecodeGroup::plan(const EngineState& engine, std::vector<Slot>
     lasts_.pop_back();
     --size_;
     past_ -= engine.at(last.back()).cached_at_end();
-    forget_context(engine.at(last.back()));
   }
   ++planned_;
   return step;
@@ -160,7 +145,6 @@ void DecodeGroup::dissolve(EngineState& engine) {
     phase.clear();
   }
   lasts_.clear();
-  contexts_.clear();
   others_.clear();
   size_ = past_ = 0;
   formed_ = false;

@@ -28,8 +28,6 @@ class DecodeGroup {
   // Without this nobody joins. For engines in which a token a step is all that decoding does: one
   // pipeline stage, no drafts, no adapters, no host memory.
   void allow() { allowed_ = true; }
-  // From now on so many of the longest contexts are known.
-  void rank(std::size_t most) { ranked_ = most; }
 
   // ---- what a scheduler asks ----
 
@@ -69,8 +67,6 @@ class DecodeGroup {
   // A step is planned with all members. `last`: those whose last token it makes are listed, in the
   // order in which they run; they are not in later steps.
   Step plan(const EngineState& engine, std::vector<Slot>& last);
-  // Adds the cached tokens of the members that have most, in the step that is planned next.
-  void list_longest(std::vector<std::int64_t>& out) const;
   // The number of the step that is planned next, and of that which ends next.
   std::int64_t planned() const { return planned_; }
   std::int64_t ended() const { return ended_; }
@@ -103,7 +99,6 @@ class DecodeGroup {
   void join(Slot slot, Sequence& s);
   void settle(EngineState& engine, Sequence& s);
   std::size_t phase(std::int64_t step) const;
-  void forget_context(const Sequence& s);
 
   bool allowed_ = false, formed_ = false;
   std::int64_t planned_ = 1, ended_ = 1;  // the next to be
@@ -111,9 +106,7 @@ class DecodeGroup {
   SimTime last_end_;
   std::int64_t formed_at_ = 0, wait_until_ = 0;  // steps
   std::int64_t size_ = 0, past_ = 0, uncounted_ = 0;
-  std::int64_t latest_ = -1;            // ticket
-  std::size_t ranked_ = 0;              // of the longest contexts, how many are asked for
-  std::vector<std::int64_t> contexts_;  // of members, as of step 0, rising; none if not asked for
+  std::int64_t latest_ = -1;               // ticket
   std::vector<std::vector<Slot>> phases_;  // by the step, modulo block size, that needs a block
   std::vector<Last> lasts_;                // a heap
   std::vector<Slot> others_, newly_;       // newly_: joined before the step that is planned next

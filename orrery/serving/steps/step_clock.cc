@@ -24,8 +24,7 @@ SimTime StepClock::time(const StepShape& step) {
   };
   const Counts counts = {step.decodes, step.verifies, step.verify_tokens, step.adapters};
   if (step.chunks.empty()) {
-    const double context =
-        mean(step.decode_past + step.decode_idle + step.verify_past, step.decodes + step.verifies);
+    const double context = mean(step.decode_past + step.verify_past, step.decodes + step.verifies);
     if (step.verifies > 0 || step.adapters > 0)
       return sim_seconds(table_time(counts, others_[counts], context) * scale_.stretch);
     const auto n = static_cast<std::size_t>(step.decodes);

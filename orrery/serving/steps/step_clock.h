@@ -6,9 +6,6 @@
 // use adapters have such a table for every number of decoding sequences, verifying ones, tokens of
 // these, and adapters. Steps that carry prompts are asked of the step room as they are.
 //
-// Where contexts differ, decodes take as long as with even contexts of what they read and what they
-// could have read while the longest ended (uneven_contexts.h).
-//
 // Under attention data parallel a step is that of the slowest rank. Decode steps are padded to its
 // tokens on all ranks, as vLLM does where graphs are replayed; with prompts, the experts compute
 // the tokens that the ranks really have.

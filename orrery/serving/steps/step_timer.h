@@ -18,10 +18,8 @@ struct PromptChunk {
 
 // What a step computes.
 struct StepShape {
-  std::int64_t decodes = 0;      // sequences that compute one token after a cached past
-  std::int64_t decode_past = 0;  // sum of their cached tokens
-  // Of steps without chunks: tokens whose time is lost to contexts that differ.
-  std::int64_t decode_idle = 0;
+  std::int64_t decodes = 0;        // sequences that compute one token after a cached past
+  std::int64_t decode_past = 0;    // sum of their cached tokens
   std::int64_t verifies = 0;       // sequences that verify drafts after a cached past
   std::int64_t verify_tokens = 0;  // of all of them: each its last token and its drafts
   std::int64_t verify_past = 0;

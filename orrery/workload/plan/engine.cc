@@ -45,10 +45,6 @@ void declare(Fields& f, EngineProfile& e) {
             .range(0, 1);
         g.add("tf32", k.tf32,
               "products that a model wants in fp32 (MiniMax-M2's router) are computed in tf32");
-        g.add("decode_blocks", k.decode_blocks,
-              "thread blocks that decode attention needs for its full speed, where each reads one "
-              "sequence's keys (FlashAttention 2); 0: contexts may differ")
-            .range(0, 10000);
       },
       "which kernels run");
   f.group(

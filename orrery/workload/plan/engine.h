@@ -57,10 +57,6 @@ struct EngineProfile {
     // Products that a model wants in fp32 run on tensor cores in tf32 (vLLM's
     // VLLM_FLOAT32_MATMUL_PRECISION=high; PyTorch's default is not to).
     bool tf32 = false;
-    // So many thread blocks of decode attention reach its full speed, where each reads the keys of
-    // one sequence and KV head alone: with fewer, when only the longest contexts are left, it idles
-    // (orrery/step/uneven_contexts.h; 52 for FlashAttention 2). 0: only the mean context counts.
-    double decode_blocks = 0;
   } kernels;
 
   struct Execution {
