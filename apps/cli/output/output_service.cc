@@ -16,6 +16,7 @@
 #include "apps/cli/output/output.h"
 #include "orrery/base/error.h"
 #include "orrery/base/quantile.h"
+#include "orrery/serving/requests/arrivals.h"
 
 namespace orrery::cli {
 namespace {
@@ -139,9 +140,10 @@ std::string vllm_result(const Answer& answer) {
             {"model_id", p.at.value("model", "")},
             {"tokenizer_id", p.at.value("model", "")},
             {"num_prompts", p.requests.size()},
-            {"request_rate", p.at.contains("rate")              ? p.at.at("rate")
-                             : load.at("arrivals") == "at-once" ? Json("inf")
-                                                                : Json(nullptr)},
+            {"request_rate", p.at.contains("rate") ? p.at.at("rate")
+                             : !arrival_kind(load.at("arrivals").get<std::string>()).reads.rate
+                                 ? Json("inf")
+                                 : Json(nullptr)},
             {"burstiness", load.at("burstiness")},
             {"max_concurrency",
              load.at("max_concurrency") > 0 ? load.at("max_concurrency") : Json(nullptr)},

@@ -256,8 +256,9 @@ ServiceResult read_aiperf_totals(const json& j) {
   const auto rate = number_below(config, "request_rate"),
              concurrency = number_below(config, "concurrency");
   if (concurrency) r.max_concurrency = static_cast<std::int64_t>(*concurrency);
-  spec.arrivals = rate || !concurrency ? "poisson" : "at-once";
-  if (spec.arrivals == "poisson") {
+  const bool paced = rate || !concurrency;
+  spec.arrivals = paced ? "poisson" : "at-once";
+  if (paced) {
     const double answered = average("request_throughput");
     // Requests came until about one latency before the last was answered.
     const double span = count / answered - seconds(j.at("request_latency"), "avg");

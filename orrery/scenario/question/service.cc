@@ -1,12 +1,14 @@
 #include "orrery/scenario/question/service.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 
 #include "orrery/base/kinds.h"
 #include "orrery/scenario/question/sweep.h"
+#include "orrery/serving/requests/arrivals.h"
 #include "orrery/serving/requests/trace.h"
 #include "orrery/serving/state/adapters.h"
 
@@ -90,10 +92,11 @@ void declare(Fields& f, ServiceScenario& s) {
   f.group(
       "load",
       [&](Fields& g) {
-        const auto arrive = [&s](std::vector<std::string> names) {
-          return [&s, names] {
-            return std::find(names.begin(), names.end(), s.arrivals) != names.end();
-          };
+        // A parameter of the arrival process is refused where the process does not read it.
+        const auto needs_arrivals = [&s](auto& field, bool ArrivalReads::* parameter) {
+          field.needs(
+              fmt::format("load.arrivals {}", fmt::join(arrivals_that_read(parameter), " or ")),
+              [&s, parameter] { return arrival_kind(s.arrivals).reads.*parameter; });
         };
         const auto traced = [&s] { return !s.trace.empty(); };
         const auto generated = [&s] { return s.trace.empty(); };
@@ -104,25 +107,28 @@ void declare(Fields& f, ServiceScenario& s) {
         add_rates(g, "rate", s.rate,
                   "mean arrivals per second; several values (2,4 or 1-64*2) make a sweep")
             .alias("request_rate")
-            .needs("other load.arrivals than at-once", [&s] { return s.arrivals != "at-once"; });
+            .needs(fmt::format("other load.arrivals than {}",
+                               fmt::join(arrivals_that_read(&ArrivalReads::rate, false), ", ")),
+                   [&s] { return arrival_kind(s.arrivals).reads.rate; });
         g.add("find_max_rate", s.find_max_rate,
               "search for the highest rate at which the limits of slo are met; rate is ignored; "
               "the load is lengthened until the rate no longer depends on it; the arrivals of a "
               "trace are scaled in time");
-        g.add("burstiness", s.arrival.burstiness,
-              "gamma arrivals: 1 is the same as poisson, less than 1 is burstier")
-            .range(1e-3, 1e6)
-            .needs("load.arrivals gamma", arrive({"gamma"}));
-        g.add("end_rate", s.arrival.end_rate, "ramp: arrivals per second at the end of the ramp")
-            .range(1e-9, 1e9)
-            .needs("load.arrivals ramp", arrive({"ramp"}));
-        g.add("period", s.arrival.period,
-              "ramp: how long the rate rises; diurnal: length of a wave")
-            .needs("load.arrivals ramp or diurnal", arrive({"ramp", "diurnal"}));
-        g.add("amplitude", s.arrival.amplitude,
-              "diurnal: amplitude of the rate, relative to its mean")
-            .range(0, 1)
-            .needs("load.arrivals diurnal", arrive({"diurnal"}));
+        needs_arrivals(g.add("burstiness", s.arrival.burstiness,
+                             "gamma arrivals: 1 is the same as poisson, less than 1 is burstier")
+                           .range(1e-3, 1e6),
+                       &ArrivalReads::burstiness);
+        needs_arrivals(
+            g.add("end_rate", s.arrival.end_rate, "ramp: arrivals per second at the end of the ramp")
+                .range(1e-9, 1e9),
+            &ArrivalReads::end_rate);
+        needs_arrivals(g.add("period", s.arrival.period,
+                             "ramp: how long the rate rises; diurnal: length of a wave"),
+                       &ArrivalReads::period);
+        needs_arrivals(g.add("amplitude", s.arrival.amplitude,
+                             "diurnal: amplitude of the rate, relative to its mean")
+                           .range(0, 1),
+                       &ArrivalReads::amplitude);
         g.add("max_concurrency", s.max_concurrency,
               "most requests that are under way at the same time (closed loop); 0: no limit")
             .range(0, 1e8);
@@ -215,7 +221,7 @@ namespace {
 
 RequestLoad requests_of(const ServiceScenario& s, double rate, std::vector<std::string>& notes,
                         bool& rated) {
-  rated = s.arrivals != "at-once";
+  rated = arrival_kind(s.arrivals).reads.rate;
   LoadSpec spec;
   spec.requests = s.sent();
   spec.arrivals = s.arrivals;

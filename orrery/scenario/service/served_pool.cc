@@ -7,6 +7,7 @@
 #include "orrery/base/error.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/network/collectives/make_network.h"
+#include "orrery/serving/schedulers/scheduler_kinds.h"
 
 namespace orrery {
 namespace {
@@ -45,7 +46,7 @@ PoolConfig pool_config(const Scenario& s, const Deployment& d, const Architectur
   c.replica.prefix_caching = scheduler.prefix_caching;
   c.replica.kv_blocks = kv_blocks;
   c.replica.kv.groups = kv_groups(model, d.engine.memory);
-  c.replica.kv.whole_prompts = scheduler.policy != "vllm";
+  c.replica.kv.whole_prompts = scheduler_kind(scheduler.policy).traits.takes_whole_prompts;
   c.replica.balance_timeout = scheduler.balance_timeout;
   if (d.engine.execution.cold) c.replica.start_up = sim_time(d.engine.execution.start_up);
   auto& l = c.replica.limits;

@@ -1,6 +1,7 @@
 #include "orrery/scenario/service/service_points.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -14,6 +15,8 @@
 #include "orrery/scenario/service/service_rate.h"
 #include "orrery/scenario/service/service_repeat.h"
 #include "orrery/scenario/service/service_techniques.h"
+#include "orrery/serving/requests/arrivals.h"
+#include "orrery/serving/schedulers/scheduler_kinds.h"
 #include "orrery/serving/steps/step_clock.h"
 
 namespace orrery {
@@ -66,10 +69,11 @@ void check_order(const ServiceScenario& service, const EngineProfile::Scheduler&
         fmt::format("load.priorities: the order is {}; needs engine.scheduler.order priority "
                     "(--scheduling-policy priority)",
                     scheduler.order));
-  if (scheduler.order == "lpm" && scheduler.policy != "sglang")
+  if (scheduler.order == "lpm" && !scheduler_kind(scheduler.policy).traits.sorts_by_prefix)
     throw InputError(fmt::format(
-        "engine.scheduler.order lpm: the longest cached prefix first is SGLang's, not {}'s",
-        scheduler.policy));
+        "engine.scheduler.order lpm: the scheduler {} does not sort by the longest cached prefix; "
+        "{} does",
+        scheduler.policy, fmt::join(schedulers_with(&SchedulerTraits::sorts_by_prefix), ", ")));
 }
 
 }  // namespace
@@ -117,7 +121,8 @@ Answer answer_services(Facts& facts, const Scenario& s, const Architecture& mode
                 {"pp", pp}};
         // Before a trace is read, whether it has arrivals is not known.
         const auto at_rate = [&p, &s](double r) {
-          if (s.service.trace.empty() && s.service.arrivals != "at-once") p.at["rate"] = r;
+          if (s.service.trace.empty() && arrival_kind(s.service.arrivals).reads.rate)
+            p.at["rate"] = r;
         };
         if (!p.feasibility.fits) {
           at_rate(rate);

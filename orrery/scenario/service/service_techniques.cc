@@ -5,25 +5,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <string_view>
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/service/host_copy.h"
+#include "orrery/serving/schedulers/scheduler_kinds.h"
 #include "orrery/serving/steps/drafting_clock.h"
 #include "orrery/serving/steps/step_clock.h"
 
 namespace orrery {
 namespace {
 
-// Under which schedulers a technique is simulated: those whose engines have it.
-constexpr std::string_view kVllm[] = {"vllm"};
-constexpr std::string_view kLightLlm[] = {"lightllm"};
-constexpr std::string_view kToday[] = {"vllm", "sglang", "trtllm", "trtllm-max-utilization"};
-
-void needs(const Deployment& d, std::span<const std::string_view> policies, std::string_view what) {
+// Throws NoData unless the deployment's scheduler has the technique, which messages call `what`.
+void needs(const Deployment& d, bool SchedulerTraits::* technique, std::string_view what) {
   const std::string& policy = d.engine.scheduler.policy;
-  if (std::find(policies.begin(), policies.end(), policy) != policies.end()) return;
+  if (scheduler_kind(policy).traits.*technique) return;
+  const std::vector<std::string> policies = schedulers_with(technique);
   throw NoData(fmt::format("{}: simulated under the scheduler{} {}, not {}", what,
                            policies.size() > 1 ? "s" : "", fmt::join(policies, ", "), policy));
 }
@@ -43,14 +40,14 @@ ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& mode
       block_size_(d.engine.memory.block_size) {
   block_ = memory.kv_block();
   if (drafter_) {
-    needs(d, kToday, "speculation");
+    needs(d, &SchedulerTraits::drafts, "speculation");
     if (d.engine.scheduler.mixed_chunk)
       throw NoData("speculation: SGLang has no mixed_chunk where it speculates");
     beside_.push_back({"drafter", drafter_->weights});
     block_ += drafter_->block;
   }
   if (s.service.beam_width > 1) {
-    needs(d, kVllm, "load.beam_width");
+    needs(d, &SchedulerTraits::beam_search, "load.beam_width");
     if (drafter_)
       throw NoData(
           "load.beam_width: vLLM's beam search asks for one token at a time: "
@@ -60,7 +57,7 @@ ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& mode
       throw NoData("load.beam_width: not simulated with prefill and decode apart");
   }
   if (lora_.on()) {
-    needs(d, lora_.paged() ? std::span(kLightLlm) : std::span(kVllm),
+    needs(d, lora_.paged() ? &SchedulerTraits::adapter_pages : &SchedulerTraits::adapter_slots,
           lora_.paged() ? "lora.memory paged (S-LoRA)" : "lora");
     if (lora_.paged() && lora_.slots > 0)
       throw InputError("lora.slots: with lora.memory paged there are none");
@@ -70,11 +67,11 @@ ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& mode
       beside_.push_back({"adapters", adapter_.bytes * static_cast<double>(lora_.on_gpu())});
   }
   if (kv_.contiguous()) {
-    needs(d, kVllm, "kv.allocator contiguous");
+    needs(d, &SchedulerTraits::contiguous_kv, "kv.allocator contiguous");
   }
   if (kv_.tiers()) {
     const std::string key = kv_.host_memory > Bytes(0) ? "kv.host_memory" : "kv.disk_memory";
-    needs(d, kToday, key);
+    needs(d, &SchedulerTraits::cache_tiers, key);
     if (kv_.contiguous() || !d.engine.scheduler.prefix_caching)
       throw InputError(key + ": keeps what the prefix cache gives up, and there is none");
     block_copy_ = host_copy_time(d.gpu, block_, 0);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/memory/kv_groups.h"
+#include "orrery/serving/schedulers/scheduler_kinds.h"
 
 namespace orrery {
 namespace {
@@ -71,18 +72,18 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
   return p;
 }
 
-// vLLM's scheduler does, TensorRT-LLM's and SGLang's. vLLM does not beside a KV connector (tiers,
-// prefill and decode apart); nor do we with contiguous memory, or drafters with a cache of their
-// own.
+// Whether KV blocks outside of sliding windows are freed. The scheduler must do so. vLLM does not
+// with a KV connector (cache tiers, disaggregated prefill). Contiguous memory and drafters with a
+// cache of their own are not simulated with it.
 bool frees_outside_windows(const Scenario& s, const EngineProfile& engine) {
-  const std::string& policy = engine.scheduler.policy;
   const SpeculationChoice& drafts = s.service.speculation;
   const bool drafter = drafts.on() && drafts.method != "ngram" &&
                        !(drafts.method == "draft_model" && drafts.model.empty());
-  const bool apart = engine.memory.window_share > 0;  // two pools, SGLang's alone
+  const WindowPools pools =
+      engine.memory.window_share > 0 ? WindowPools::kSeparate : WindowPools::kShared;
   return engine.memory.hybrid_kv_cache &&
-         (apart ? policy == "sglang" : policy == "vllm" || policy.starts_with("trtllm")) &&
-         !drafter && !s.service.kv.contiguous() && !s.service.kv.tiers() &&
+         scheduler_kind(engine.scheduler.policy).traits.windows == pools && !drafter &&
+         !s.service.kv.contiguous() && !s.service.kv.tiers() &&
          !s.service.cluster.disaggregation.on();
 }
 
@@ -113,6 +114,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   Fields fields;
   declare(fields, d.engine);
   fields.read(s.engine.overrides);
+  scheduler_kind(scheduler.policy);  // an unknown name is refused here
   limit_graphs(s, d.engine);
   if (d.gpu.sm_version < 90 || d.gpu.vendor != "nvidia") {
     auto& x = d.engine.execution;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "orrery/serving/schedulers/scheduler_kinds.h"
+
 namespace orrery {
 namespace {
 
@@ -143,8 +145,9 @@ struct FirstAndRest {
 
 // Whether a step with prompts holds no decodes.
 bool prompts_alone(const EngineProfile::Scheduler& s) {
-  return !s.continuous || s.policy == "static" || s.policy == "vllm-v0" || s.policy == "lightllm" ||
-         (s.policy == "sglang" && !s.mixed_chunk);
+  const PromptSteps prompts = scheduler_kind(s.policy).traits.prompts;
+  return !s.continuous || prompts == PromptSteps::kAlone ||
+         (prompts == PromptSteps::kAloneUnlessChunked && !s.mixed_chunk);
 }
 
 // A closed loop of `running` users.

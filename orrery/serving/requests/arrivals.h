@@ -28,12 +28,26 @@ class ArrivalProcess {
   virtual double next(double now, RandomStream& random) = 0;
 };
 
+// The members of ArrivalParameters that a process reads. The others have no effect on it.
+struct ArrivalReads {
+  bool rate = true, burstiness = false, end_rate = false, period = false, amplitude = false;
+};
+
+// One line of arrivals.def.
 struct ArrivalKind {
   std::string_view name, doc;
   std::unique_ptr<ArrivalProcess> (*make)(const ArrivalParameters&);
+  ArrivalReads reads;
 };
+
+// All processes, in the order of arrivals.def.
 const std::vector<ArrivalKind>& arrival_kinds();
-// InputError naming the nearest, or saying which parameter is out of range.
+// Throws InputError with the nearest name if no process is called `name`.
+const ArrivalKind& arrival_kind(std::string_view name);
+// Names of all processes that read a parameter (or, with `reads` false, that do not).
+std::vector<std::string> arrivals_that_read(bool ArrivalReads::* parameter, bool reads = true);
+// A new process. Throws InputError with the nearest name, or with the parameter that is out of its
+// range.
 std::unique_ptr<ArrivalProcess> make_arrivals(std::string_view name, const ArrivalParameters& p);
 
 }  // namespace orrery

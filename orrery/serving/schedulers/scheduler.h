@@ -10,10 +10,10 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "orrery/serving/schedulers/scheduler_kinds.h"
 #include "orrery/serving/state/engine_state.h"
 
 namespace orrery {
@@ -34,13 +34,7 @@ class Scheduler {
   virtual void plan(EngineState& engine, StepPlan& plan) = 0;
 };
 
-// One declared scheduler.
-struct SchedulerKind {
-  std::string_view name, doc;
-  std::unique_ptr<Scheduler> (*make)();
-};
-const std::vector<SchedulerKind>& scheduler_kinds();
-// InputError naming the nearest.
+// A new scheduler of the kind called `name`. Throws InputError with the nearest name.
 std::unique_ptr<Scheduler> make_scheduler(std::string_view name);
 
 }  // namespace orrery
