@@ -1,6 +1,6 @@
 // Request traces of any bytes: read or refused; what is read is in order, with lengths in range.
 // The first byte chooses the form.
-#include "orrery/serving/requests/trace.h"
+#include "orrery/serving/traces/trace.h"
 
 #include <cstddef>
 #include <cstdint>

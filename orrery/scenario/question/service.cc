@@ -9,8 +9,8 @@
 #include "orrery/base/kinds.h"
 #include "orrery/scenario/question/sweep.h"
 #include "orrery/serving/requests/arrivals.h"
-#include "orrery/serving/requests/trace.h"
 #include "orrery/serving/state/adapters.h"
+#include "orrery/serving/traces/trace.h"
 
 namespace orrery {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/serving/requests/load.h"
-#include "orrery/serving/requests/trace.h"
 #include "orrery/serving/state/adapters.h"
+#include "orrery/serving/traces/trace.h"
 #include "tests/refusal.h"
 #include "tests/unit/serving/service_fixture.h"
 

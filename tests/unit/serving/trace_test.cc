@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
-#include "orrery/serving/requests/trace.h"
+#include "orrery/serving/traces/trace.h"
 #include "tests/refusal.h"
 
 namespace orrery {
@@ -142,6 +142,15 @@ TEST(Trace, ErrorsNameFileAndLine) {
   EXPECT_NE(TraceFile("g.jsonl", "{\n").error().find("g.jsonl:1"), std::string::npos);
   EXPECT_NE(TraceFile("h.csv", head).error().find("no requests"), std::string::npos);
   EXPECT_NE(TraceFile("i.csv", head + "0,5,5\n,5,5\n").error().find("i.csv:3"), std::string::npos);
+}
+
+// The page names every format of the registry.
+TEST(Trace, FormatsAreDocumented) {
+  std::ifstream in(ORRERY_SOURCE_DIR "/docs/serving.md");
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  const auto names = trace_format_names();
+  EXPECT_GE(names.size(), 8u);
+  for (const std::string& name : names) EXPECT_NE(page.find(name), std::string::npos) << name;
 }
 
 // What stands in a refusal is cut and made fit for a terminal; no number of a date overflows.
