@@ -112,8 +112,9 @@ RC_GTEST_PROP(StepLaw, HidingTheHostNeverCosts, ()) {
 RC_GTEST_PROP(StepLaw, ReplayIsNotSlowerThanLaunching, ()) {
   Question q = any_question();
   q.batch.groups.resize(1);
-  q.batch.groups[0].sequences = padded_tokens(EngineProfile(), q.batch.groups[0].sequences);
   EngineProfile engine = load_engine(q.engine, Bundle());
+  engine.execution.decode_graphs = true;
+  q.batch.groups[0].sequences = padded_tokens(engine, q.batch.groups[0].sequences);
   engine.execution.graph_launch = Seconds(0);
   engine.execution.decode_graphs = false;
   const Seconds eager = time(q, engine, q.batch).total.value;

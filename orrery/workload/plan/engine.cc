@@ -2,7 +2,39 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 namespace orrery {
+namespace {
+
+// The first captured size that is at least `tokens`; `tokens` if there is none.
+std::int64_t next_captured(std::string_view sizes, std::int64_t tokens) {
+  const char *at = sizes.data(), *const end = at + sizes.size();
+  const auto number = [&](std::int64_t least) {
+    std::int64_t n = 0;
+    const auto r = std::from_chars(at, end, n);
+    if (r.ec != std::errc() || n < least) {
+      throw InputError(fmt::format(
+          "engine.execution.graph_sizes: expected sizes and runs such as 1, 2, 8-256+8, got '{}'",
+          sizes));
+    }
+    at = r.ptr;
+    return n;
+  };
+  const auto sign = [&](char c) { return at != end && *at == c && (++at, true); };
+  while (at != end) {
+    if (sign(',') || sign(' ')) continue;
+    const std::int64_t first = number(1);
+    const std::int64_t last = sign('-') ? number(first) : INT64_MAX;
+    if (tokens <= first) return first;
+    if (!sign('+')) continue;
+    const std::int64_t step = number(1), size = first + (tokens - first + step - 1) / step * step;
+    if (size <= last) return size;
+  }
+  return tokens;
+}
+
+}  // namespace
 
 void declare(Fields& f, EngineProfile& e) {
   f.add("id", e.id, "short name");
@@ -17,34 +49,36 @@ void declare(Fields& f, EngineProfile& e) {
       [&](Fields& g) {
         auto& k = e.kernels;
         const std::vector<std::string> frameworks = {"vllm", "sglang", "trtllm"};
-        g.add("gemm", k.gemm, "whose measured GEMMs").one_of(frameworks);
-        g.add("attention", k.attention, "whose measured attention").one_of(frameworks);
-        g.add("moe", k.moe, "whose measured fused MoE").one_of(frameworks);
-        g.add("mla", k.mla, "whose measured MLA").one_of(frameworks);
-        g.add("linear_attention", k.linear_attention, "whose measured recurrent mixers")
+        g.add("gemm", k.gemm, "framework whose measured GEMMs are used").one_of(frameworks);
+        g.add("attention", k.attention, "framework whose measured attention is used")
             .one_of(frameworks);
-        g.add("collectives", k.collectives, "whose all-reduce inside a node")
+        g.add("moe", k.moe, "framework whose measured fused MoE is used").one_of(frameworks);
+        g.add("mla", k.mla, "framework whose measured MLA is used").one_of(frameworks);
+        g.add("linear_attention", k.linear_attention,
+              "framework whose measured recurrent mixers are used")
+            .one_of(frameworks);
+        g.add("collectives", k.collectives, "library whose all-reduce is used inside a node")
             .one_of({"vllm", "sglang", "trtllm", "nccl"});
         g.add("compute_factor", k.compute_factor,
-              "compute-bound kernels take this many times the measured class's time")
+              "time of compute-bound kernels relative to the measured ones")
             .range(0.3, 20);
         g.add("memory_factor", k.memory_factor,
-              "memory-bound kernels take this many times the measured class's time")
+              "time of memory-bound kernels relative to the measured ones")
             .range(0.3, 20);
         g.add("unit_bandwidth", k.unit_bandwidth,
-              "memory-bound kernels read no more than this per compute unit; 0: no limit")
+              "highest memory bandwidth of one compute unit; 0: no limit")
             .range(0, 1e12);
         g.add("prefill_attention_factor", k.prefill_attention_factor,
-              "prefill attention takes this many times the measured class's time")
+              "time of prefill attention relative to the measured kernels")
             .range(0.3, 20);
         g.add("moe_prefill_factor", k.moe_prefill_factor,
-              "routed experts of a step with a prefill take this many times the measured time")
+              "time of routed experts relative to the measured kernels, in steps with a prompt")
             .range(0.3, 20);
         g.add("mixed_decode_exponent", k.mixed_decode_exponent,
-              "decode attention beside a prefill takes (heads per KV head)^this as long as alone")
+              "decode attention in a step with a prompt takes (heads per KV head)^exponent as long")
             .range(0, 1);
         g.add("tf32", k.tf32,
-              "products that a model wants in fp32 (MiniMax-M2's router) are computed in tf32");
+              "products that a model asks for in fp32 (MiniMax-M2's router) are computed in tf32");
       },
       "which kernels run");
   f.group(
@@ -53,48 +87,48 @@ void declare(Fields& f, EngineProfile& e) {
         auto& x = e.execution;
         g.add("decode_graphs", x.decode_graphs, "decode steps are replayed from captured graphs");
         g.add("prefill_graphs", x.prefill_graphs,
-              "steps with a prefill are replayed in pieces, all but attention (vLLM V1)");
+              "steps with a prompt are replayed in pieces, all but attention (vLLM V1)");
         g.add("graph_tokens", x.graph_tokens, "largest captured batch")
             .unit("tokens")
             .range(0, 1 << 20);
+        g.add("graph_sizes", x.graph_sizes,
+              "captured batch sizes: sizes and runs such as 8-256+8; empty: every size");
         g.add("graph_tokens_per_sequence", x.graph_tokens_per_sequence,
-              "at most so many of them for each of max_num_seqs; 0: no limit")
+              "limit of graph_tokens for each sequence of max_num_seqs; 0: no limit")
             .unit("tokens")
             .range(0, 1 << 10);
         g.add("shared_experts_stream_tokens", x.shared_experts_stream_tokens,
-              "most tokens of a replayed step whose shared experts run beside the routed ones")
+              "most tokens of a replayed step whose shared experts overlap with the routed ones")
             .unit("tokens")
             .range(0, 1 << 20);
-        g.add("fused", x.fused, "fusible elementwise kernels are folded into their neighbours");
-        g.add("launch", x.launch, "CPU time of an operator of an eager step");
-        g.add("kernel_gap", x.kernel_gap, "GPU idle between two kernels of an eager step");
-        g.add("graph_launch", x.graph_launch, "CPU time of a graph replay, each layer");
-        g.add("host_per_step", x.host_per_step, "host time each step");
-        g.add("host_per_sequence", x.host_per_sequence, "host time each step and sequence");
-        g.add("host_per_layer", x.host_per_layer, "host time each layer of an eager step");
+        g.add("fused", x.fused, "fusible elementwise kernels run inside their neighbours");
+        g.add("launch", x.launch, "CPU time of one operator of an eager step");
+        g.add("kernel_gap", x.kernel_gap, "GPU idle time between two kernels of an eager step");
+        g.add("graph_launch", x.graph_launch, "CPU time of a graph replay for each layer");
+        g.add("host_per_step", x.host_per_step, "host time for each step");
+        g.add("host_per_sequence", x.host_per_sequence, "host time for each sequence of a step");
+        g.add("host_per_layer", x.host_per_layer, "host time for each layer of an eager step");
         g.add("host_per_moe_layer", x.host_per_moe_layer,
-              "host time each layer's routed experts take in an eager step, beside it");
-        g.add("host_overlapped", x.host_overlapped, "host time hides behind the GPU");
-        g.add("prefill_floor", x.prefill_floor,
-              "least time of an eager step that carries a prefill");
-        g.add("request_overhead", x.request_overhead, "before a request is queued, once");
+              "further host time for the routed experts of a layer, in eager steps");
+        g.add("host_overlapped", x.host_overlapped, "host time overlaps with the GPU's");
+        g.add("prefill_floor", x.prefill_floor, "least time of an eager step with a prompt");
+        g.add("request_overhead", x.request_overhead, "time before a request is queued");
         g.add("overhead_per_prompt_token", x.overhead_per_prompt_token,
-              "before a request is queued, for each token of its prompt");
+              "time before a request is queued, for each token of its prompt");
         g.add("start_up", x.start_up,
-              "a cold engine's first step with a prompt takes so much longer");
+              "additional time of a cold engine's first step with a prompt");
         g.add("cold", x.cold, "the engine has served nothing before");
         g.add("frontend_per_request", x.frontend_per_request,
-              "the front end admits one request after the other, this long each");
+              "time in which the front end admits one request");
         g.add("frontend_per_token", x.frontend_per_token,
-              "the front end delivers one token after the other, this long each");
-        g.add(
-            "beam_overhead", x.beam_overhead,
-            "beam search: the front end forms one beam's request after the other, this long each");
+              "time in which the front end delivers one token");
+        g.add("beam_overhead", x.beam_overhead,
+              "beam search: time in which the front end forms the request of one beam");
         g.add("older_host_factor", x.older_host_factor,
-              "host times beside GPUs older than Hopper, relative")
+              "factor on host times for GPUs older than Hopper and of other vendors")
             .range(0.5, 5);
         g.add("collective_latency", x.collective_latency,
-              "beside the network's time, per collective and log2(ranks)");
+              "time of each collective in addition to the network's, times log2(ranks)");
       },
       "launches and host time");
   f.group(
@@ -110,8 +144,8 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("hybrid_kv_cache", m.hybrid_kv_cache,
               "KV blocks outside of a sliding window are freed (vLLM's hybrid KV cache manager)");
         g.add("window_share", m.window_share,
-              "blocks of layers with a window are a pool of their own, so many for one of the "
-              "others (SGLang); 0: one pool")
+              "size of the sliding-window KV pool relative to the full-attention pool (SGLang); 0: "
+              "one pool")
             .alias("swa_full_tokens_ratio")
             .range(0, 10);
         g.add("context", m.context, "driver context and libraries, per device");
@@ -126,8 +160,8 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("policy", s.policy, "batch scheduler of simulations (docs/serving.md, Schedulers)")
             .alias("scheduler");
         g.add("order", s.order,
-              "which of the waiting goes first: as they arrived, by priority, the shortest prompt, "
-              "or (SGLang) the longest cached prefix")
+              "order of the queue: arrival, priority, shortest prompt, or (SGLang) longest cached "
+              "prefix")
             .alias("scheduling_policy")
             .one_of({"fcfs", "priority", "sjf", "lpm"});
         g.add("async_scheduling", s.async_scheduling, "the next step is planned while one runs");
@@ -138,18 +172,18 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("chunked_prefill", s.chunked_prefill, "prompts are computed in chunks")
             .alias("enable_chunked_prefill");
         g.add("long_prefill_token_threshold", s.long_prefill_token_threshold,
-              "most tokens of one prompt a step; 0: no limit")
+              "most tokens of one prompt in a step; 0: no limit")
             .unit("tokens")
             .range(0, 1e7);
-        g.add("mixed_chunk", s.mixed_chunk, "SGLang: decodes join the steps that carry prompts")
+        g.add("mixed_chunk", s.mixed_chunk, "SGLang: steps with prompts also carry decodes")
             .alias("enable_mixed_chunk");
         g.add("recv_interval", s.recv_interval,
-              "SGLang: newcomers are looked for every so many decode steps")
+              "SGLang: decode steps between two looks at the queue")
             .alias("scheduler_recv_interval")
             .range(1, 1e6);
         g.add("balance_timeout", s.balance_timeout,
-              "TensorRT-LLM, attention data parallel: prompts wait until every rank has one, at "
-              "most so many steps; 0: they do not wait")
+              "TensorRT-LLM, attention data parallel: most steps that prompts wait until every "
+              "rank has one; 0: they do not wait")
             .unit("steps")
             .range(0, 1e6);
         g.add("max_num_batched_tokens", s.max_num_batched_tokens, "most tokens in a step")
@@ -158,17 +192,19 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("max_num_seqs", s.max_num_seqs, "most sequences that run at the same time")
             .range(1, 1e6);
         g.add("small_gpu_below", s.small_gpu_below,
-              "devices with less memory take the two defaults below; 0 B: none do");
-        g.add("small_gpu_batched_tokens", s.small_gpu_batched_tokens, "most tokens a step there")
+              "devices with less memory take the two defaults below; 0 B: no device does");
+        g.add("small_gpu_batched_tokens", s.small_gpu_batched_tokens,
+              "most tokens in a step on those devices")
             .unit("tokens")
             .range(1, 1e7);
-        g.add("small_gpu_num_seqs", s.small_gpu_num_seqs, "most sequences running there")
+        g.add("small_gpu_num_seqs", s.small_gpu_num_seqs, "most running sequences on those devices")
             .range(1, 1e6);
       },
       "how a step is filled");
-  f.add("step_error", e.step_error, "own relative error of a composed step").range(0, 2);
+  f.add("step_error", e.step_error, "relative error of a step in addition to those of its kernels")
+      .range(0, 2);
   f.add("experts_error", e.experts_error,
-        "relative error of routed experts beside that of their kernels")
+        "relative error of routed experts in addition to that of their kernels")
       .range(0, 2);
 }
 
@@ -237,10 +273,8 @@ EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bun
 
 std::int64_t padded_tokens(const EngineProfile& engine, std::int64_t tokens) {
   const auto& x = engine.execution;
-  if (!x.decode_graphs || tokens > x.graph_tokens || tokens <= 2) return tokens;
-  if (tokens <= 4) return 4;
-  const std::int64_t step = tokens <= 256 ? 8 : 16;
-  return std::min((tokens + step - 1) / step * step, x.graph_tokens);
+  if (!x.decode_graphs || tokens > x.graph_tokens) return tokens;
+  return std::min(next_captured(x.graph_sizes, tokens), x.graph_tokens);
 }
 
 }  // namespace orrery

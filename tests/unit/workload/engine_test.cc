@@ -38,6 +38,8 @@ TEST(Engine, AliasesAndTheNearestName) {
 
 TEST(Engine, PadsToTheCapturedSizes) {
   EngineProfile e;
+  EXPECT_EQ(padded_tokens(e, 5), 5);
+  e.execution.graph_sizes = "1, 2, 4, 8-256+8, 256+16";
   for (const auto& [tokens, padded] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1},
                                                           {2, 2},
@@ -50,6 +52,15 @@ TEST(Engine, PadsToTheCapturedSizes) {
                                                           {512, 512},
                                                           {513, 513}}) {
     EXPECT_EQ(padded_tokens(e, tokens), padded) << tokens;
+  }
+  e.execution.graph_tokens = 260;
+  EXPECT_EQ(padded_tokens(e, 258), 260);
+  e.execution.graph_sizes = "1, 8-16+8";
+  EXPECT_EQ(padded_tokens(e, 9), 16);
+  EXPECT_EQ(padded_tokens(e, 17), 17);
+  for (const char* bad : {"1, x", "8-", "8-4", "8+0", "-3", "1; 2"}) {
+    e.execution.graph_sizes = bad;
+    EXPECT_THROW(padded_tokens(e, 100), InputError) << bad;
   }
   e.execution.decode_graphs = false;
   EXPECT_EQ(padded_tokens(e, 5), 5);
