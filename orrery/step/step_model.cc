@@ -12,8 +12,8 @@ namespace {
 // Spread of host times between machines (docs/composition.md).
 constexpr double kHostError = 0.25;
 
-// The engine's own kernels against the measured class: by what bounds the call, blended where both
-// count.
+// Time of the engine's kernel relative to the measured class. The factors for compute-bound and for
+// memory-bound kernels are blended by the squares of the two roofline times.
 double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const KernelTime& t,
                      bool prefill, bool mixed) {
   const double c = t.compute.value(), m = t.memory.value();
@@ -94,7 +94,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
 
   const bool mixed = !decoding && std::any_of(batch.groups.begin(), batch.groups.end(),
                                               [](const SequenceGroup& g) { return g.decoding(); });
-  // What the routed experts of the layers before have left for shared ones to hide behind.
+  // `routed` is the time of routed experts with which shared experts can still overlap.
   const bool shared_stream = step.replayed && per_group <= x.shared_experts_stream_tokens;
   Seconds routed;
   EstimateSum<Seconds> sum;
@@ -116,16 +116,16 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
       call = t.time.value;
       term.time = t.time.scaled(op.count * engine_factor(engine_.kernels, op, t, !decoding, mixed));
       const Seconds least = std::max(t.compute, t.memory) * op.count;
-      // Whatever the engine's factor says, the data sheet's roofline holds.
+      // The engine's factor never makes a compute-bound kernel faster than the data sheet's roofline.
       if (t.compute > t.memory) term.time.value = std::max(term.time.value, least);
-      // Above 1 the operands came from the cache: no share of the memory's peak.
+      // A kernel faster than the roofline had its operands in the cache and has no share of the peak.
       if (term.time.value > least) term.of_peak = least / term.time.value;
       if (std::holds_alternative<MoeExperts>(op.op)) {
         term.time.shared = std::hypot(term.time.shared, engine_.experts_error);
         routed = term.time.value;
         moe_layers += op.count;
       }
-      // Both read memory at once: what the shared experts must read is never free.
+      // The time in which shared experts read their weights is never hidden.
       if (shared_stream && op.shared_expert) {
         const Seconds hidden = std::min(routed, std::max(Seconds(0), term.time.value - least));
         routed -= hidden;
@@ -138,7 +138,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
     if (with_terms) step.terms.push_back(term);
   }
 
-  // In pieces: attention, and the replay of what lies between it and the next layer's.
+  // Launches of a layer in a step replayed in pieces: attention, and the graph after it.
   constexpr double kPieces = 2;
   step.launches = step.replayed ? x.graph_launch * program.layers
                   : in_pieces   ? x.launch * (kPieces * program.layers)
@@ -146,7 +146,8 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
                                     x.host_per_moe_layer * moe_layers;
   step.host = x.host_per_step + x.host_per_sequence * static_cast<double>(program.sequences);
 
-  // The GPU's way through the step and the host's; both have the host's error where it is in both.
+  // The GPU's time of the step and the host's. The host's error is part of both, and their
+  // correlation enters maximum().
   const Seconds gpu = step.kernels + step.communication;
   const Seconds gaps = step.replayed || in_pieces ? Seconds(0) : x.kernel_gap * launched;
   step.serial_host = x.host_overlapped ? Seconds(0) : step.host;
@@ -159,7 +160,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   const Estimate<Seconds> gpu_way = sum.total();
   step.total = maximum(gpu_way, {host_way, kHostError, 0, Origin::kFitted},
                        kHostError * waits.value() * kHostError * host_way.value());
-  // The parts are added up in two orders: what rounding leaves is nobody's time.
+  // The parts are summed in two orders; a difference within rounding is not exposed time.
   constexpr double kRounding = 1e-9;
   const Seconds exposed = step.total.value - gpu;
   step.exposed = exposed > step.total.value * kRounding ? exposed : Seconds(0);

@@ -1,29 +1,33 @@
-// From kernels to a step: how long one forward pass of an engine takes, all ranks in step.
+// From kernels to a step: the time of one forward pass of a serving engine.
 //
-// The GPU's work is the sum of its kernels and of the collectives between them (tensor-parallel
-// all-reduces are not overlapped with compute in serving engines). Around it stands the host:
-//   eager steps     the CPU launches kernel after kernel; the slower of CPU and GPU sets the pace
-//   graph replay    one launch; the batch is padded up to a captured size
-//   host work       scheduling, sampling, detokenising: after the GPU, or hidden behind it
-//   (asynchronous)
-// In replayed steps of few tokens engines run shared experts on a second stream beside the routed
-// ones (Execution::shared_experts_stream_tokens): what the routed experts take is hidden of them,
-// but for the time that their weights need at the data sheet's bandwidth, which both share.
-// Steps that carry a prefill also have a floor in engines whose prefill is bound by the host.
+// The model of a step, which other pages and headers link to. All names in it are constants of the
+// engine's profile (orrery/workload/plan/engine.h, EngineProfile::Execution) or counts of the step.
 //
-//   step = max(gpu + gaps, launches, prefill_floor) + host          host after the GPU
-//   step = max(gpu + gaps, launches, prefill_floor, host)           host hidden
-//   gaps = kernel_gap * kernels                                     eager only
+//   gpu      = sum of kernels + sum of collectives
+//   gaps     = kernel_gap * kernels                                     eager steps
+//            = 0                                                        replayed steps
 //   launches = launch * operators + host_per_layer * layers
-//                               + host_per_moe_layer * layers with routed experts    eager
-//            = graph_launch * layers                         replayed
-//            = launch * 2 * layers                           prefill replayed in pieces
-//   host = host_per_step + host_per_sequence * sequences
-// and no step is shorter than the front end needs for its tokens, frontend_per_token * sequences.
+//              + host_per_moe_layer * layers with routed experts        eager steps
+//            = graph_launch * layers                                    replayed decode steps
+//            = launch * 2 * layers                                      prompts replayed in pieces
+//   host     = host_per_step + host_per_sequence * sequences
+//   step     = max(gpu + gaps, launches, floor, frontend) + host        if host_overlapped is false
+//            = max(gpu + gaps, launches, floor, frontend, host)         if host_overlapped is true
+//   floor    = prefill_floor in eager steps that carry a prompt, else 0
+//   frontend = frontend_per_token * sequences, a lower bound of the host's part
 //
-// Measured on layers and whole services (../docs/composition.md): with the right kernel class the
-// sum alone is within 5 % where graphs are replayed; old eager engines are host-bound for small
-// batches on many GPUs.
+// In an eager step the CPU launches one operator after the other, and the slower of CPU and GPU
+// determines the time. A replayed step is one launch of a captured graph; its batch is padded to the
+// next captured size (padded_tokens). A step is replayed if it only decodes and has at most
+// graph_tokens tokens. With prefill_graphs, steps that carry prompts are replayed in pieces:
+// attention is launched by itself, and all ops up to the next layer's attention are one graph.
+//
+// Collectives are not overlapped with computation, because serving engines wait for the all-reduce
+// of a layer. Shared experts of replayed steps with at most shared_experts_stream_tokens tokens run
+// on a second CUDA stream. They overlap with the routed experts, except for the time in which they
+// read their own weights at the data sheet's bandwidth.
+//
+// docs/composition.md says how large the errors are against measured layers and services.
 #pragma once
 
 #include <string_view>
@@ -37,42 +41,45 @@
 
 namespace orrery {
 
-// One op of the step, all its calls.
+// One op of a step, with all its calls.
 struct StepTerm {
   ProgramOp op;
   Estimate<Seconds> time;
   Bound bound = Bound::kMemory;
-  double of_peak = 0;  // roofline time of the bound / time, for compute- and memory-bound kernels
+  // Roofline time of the bound relative to the predicted time, 0 to 1. 0 for ops bound by neither
+  // computation nor memory, and for kernels that are faster than the roofline (cached operands).
+  double of_peak = 0;
 };
 
 struct StepTime {
   Estimate<Seconds> total;
-  Seconds kernels;        // sum of the kernels without collectives
-  Seconds communication;  // sum of the collectives
-  Seconds launches;       // what the CPU needs to launch the step
-  Seconds host;           // host work that the step waits for, or that hides behind it
-  Seconds exposed;        // total - kernels - communication: what the GPU idles
-  Seconds serial_host;  // host work at the end of the step, that no GPU works beside; 0 where it is
-                        // hidden
-  bool replayed = false;        // from a graph
-  int layers = 0;               // of the stage
-  std::vector<StepTerm> terms;  // filled on request
+  Seconds kernels;              // sum of the kernels without collectives
+  Seconds communication;        // sum of the collectives
+  Seconds launches;             // CPU time of launching the step
+  Seconds host;                 // host work, whether or not it overlaps with the GPU
+  Seconds exposed;              // total - kernels - communication: time in which the GPU idles
+  Seconds serial_host;          // host work after the GPU's; 0 if host_overlapped
+  bool replayed = false;        // the step is replayed from a captured graph
+  int layers = 0;               // layers of the pipeline stage
+  std::vector<StepTerm> terms;  // filled if asked for
 };
 
 class StepModel {
  public:
-  // Borrows everything; the arguments must outlive it.
+  // Borrows all arguments, which must outlive it. `expert_skew` says how unequally tokens choose
+  // routed experts (ProgramOptions::expert_skew); 0: equally.
   StepModel(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
             const EngineProfile& engine, const KernelModel& kernels, const NetworkModel& network,
             double expert_skew = 0);
 
-  // One step of one pipeline stage over `batch`; -1: the slowest stage, which sets the pace of a
-  // full pipeline.
+  // The time of one step over `batch` on pipeline stage `stage`. Stage -1 is the slowest stage,
+  // which determines the rate of a full pipeline. `with_terms` fills StepTime::terms.
   StepTime time(const Batch& batch, bool with_terms = false, int stage = -1) const;
 
   const ParallelPlan& plan() const { return plan_; }
 
-  // One batch alone through all stages, one after the other; the host's serial work comes once.
+  // The time in which one batch passes all pipeline stages, while no other batch is in the
+  // pipeline. The serial host work is counted once.
   Estimate<Seconds> through_all_stages(const Batch& batch) const;
 
  private:
@@ -85,7 +92,7 @@ class StepModel {
   double expert_skew_;
 };
 
-// How much longer decode attention takes in a step that also carries a prefill
+// Factor on the time of decode attention in a step that also carries a prompt, >= 1
 // (EngineProfile::Kernels::mixed_decode_exponent).
 double mixed_decode_factor(const EngineProfile::Kernels& kernels, const DecodeAttention& decode);
 
