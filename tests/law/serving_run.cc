@@ -130,7 +130,7 @@ EngineRun run(const Case& c) {
   }
   out.busy = sim_time(engine.counts().busy).ps;
   out.prompt_tokens = engine.counts().prompt_tokens;
-  out.free_blocks = engine.ranks().front().state().pool().free();
+  out.free_blocks = engine.ranks().front().state().kv.pool().free();
   return out;
 }
 

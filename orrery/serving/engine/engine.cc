@@ -163,13 +163,13 @@ std::int64_t Engine::kv_tokens() const { return config_.kv_tokens() * config_.ra
 
 double Engine::kv_use() const {
   std::int64_t used = 0;
-  for (const Replica& r : ranks_) used += r.state().pool().size() - r.state().pool().free();
+  for (const Replica& r : ranks_) used += r.state().kv.pool().size() - r.state().kv.pool().free();
   return static_cast<double>(used) / static_cast<double>(config_.kv_blocks * config_.ranks);
 }
 
 std::int32_t Engine::cached_prompt(std::uint32_t request) const {
   std::int32_t most = 0;
-  for (const Replica& r : ranks_) most = std::max(most, r.state().cached_prompt(request));
+  for (const Replica& r : ranks_) most = std::max(most, r.state().kv.cached_prompt(request));
   return most;
 }
 

@@ -40,7 +40,7 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       disk_(config.disk_block_read, config.disk_block_write) {
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
   steps_.resize(depth());
-  if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.tiers().on())
+  if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.kv.tiers().on())
     state_.decode_group.allow();
 }
 
@@ -94,7 +94,7 @@ bool Replica::plan(SimTime now, Step& step) {
   for (const Work& w : plan_.work) {
     Sequence& s = state_.at(w.slot);
     const std::int32_t past = s.computed;
-    state_.compute(s, w.new_tokens);
+    state_.kv.compute(s, w.new_tokens);
     const std::int32_t drafts = s.computed - s.tokens;  // below 0: not caught up
     const bool caught_up = drafts >= 0;
     if (w.new_tokens == 1 && past > 0) {
@@ -133,7 +133,7 @@ bool Replica::plan(SimTime now, Step& step) {
     step.loading = bring_in_adapters();
     shape.adapters = adapters_.size();
   }
-  if (state_.tiers().on()) step.loading += bring_in_blocks(now);
+  if (state_.kv.tiers().on()) step.loading += bring_in_blocks(now);
   return true;
 }
 
@@ -148,8 +148,8 @@ void Replica::add_decode_group(Step& step) {
     step.tokens.push_back({slot, 0});
     if (!load_.names_outputs) continue;
     Sequence& s = state_.at(slot);
-    state_.publish(s,
-                   s.cached_at_end() - static_cast<std::int32_t>(state_.decode_group.under_way()));
+    state_.kv.publish(
+        s, s.cached_at_end() - static_cast<std::int32_t>(state_.decode_group.under_way()));
   }
   sort_as_they_run(step);
 }
@@ -180,18 +180,18 @@ SimTime Replica::bring_in_adapters() {
   adapters_.clear();
   for (const Work& w : plan_.work) adapters_.add(state_.at(w.slot).adapter);
   const std::int64_t loads =
-      config_.kv.adapter_blocks > 0 ? state_.adapter_loads() : slots_.bring_in(adapters_);
+      config_.kv.adapter_blocks > 0 ? state_.kv.adapter_loads() : slots_.bring_in(adapters_);
   counts_.adapter_loads += loads;
   return config_.adapter_load * loads;
 }
 
 SimTime Replica::bring_in_blocks(SimTime now) {
-  const std::int64_t host = state_.fetched(CacheTiers::kHost),
-                     disk = state_.fetched(CacheTiers::kDisk),
-                     kept = state_.tiers()[CacheTiers::kDisk].kept();
+  const std::int64_t host = state_.kv.fetched(CacheTiers::kHost),
+                     disk = state_.kv.fetched(CacheTiers::kDisk),
+                     kept = state_.kv.tiers()[CacheTiers::kDisk].kept();
   const SimTime waited = disk_.ask(now, disk, kept - counts_.disk_keeps);
   counts_.host_fetches += host;
-  counts_.host_keeps = state_.tiers()[CacheTiers::kHost].kept();
+  counts_.host_keeps = state_.kv.tiers()[CacheTiers::kHost].kept();
   counts_.disk_fetches += disk;
   counts_.disk_keeps = kept;
   counts_.disk_waits += waited.time();
@@ -210,7 +210,7 @@ std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
     }
     // Rejected drafts are rolled back. Those to come never ask for more than there can be: the
     // sequence's extent, the whole pool.
-    state_.compute(s, s.tokens + made - 1 - s.computed);
+    state_.kv.compute(s, s.tokens + made - 1 - s.computed);
     const std::int64_t most = s.extent >= 0 ? s.room : config_.kv_tokens();
     const std::int64_t slots = most - (s.tokens + made);
     s.drafts = static_cast<std::int32_t>(
@@ -227,9 +227,9 @@ void Replica::start(SimTime duration) {
   counts_.busy += duration.time();
   const double seconds = duration.seconds();
   counts_.used_block_seconds +=
-      seconds * static_cast<double>(state_.pool().size() - state_.pool().free());
+      seconds * static_cast<double>(state_.kv.pool().size() - state_.kv.pool().free());
   counts_.slack_token_seconds += seconds * static_cast<double>(state_.slack());
-  counts_.stranded_block_seconds += seconds * static_cast<double>(state_.stranded());
+  counts_.stranded_block_seconds += seconds * static_cast<double>(state_.kv.stranded());
 }
 
 void Replica::end_step(SimTime now) {
@@ -268,12 +268,13 @@ void Replica::end_step(SimTime now) {
 
 void Replica::finish(Slot slot, SimTime now) {
   // Sequences end in about the order in which they began.
-  auto& running = state_.running;
+  auto& running = state_.queues.running;
   const auto at = std::find(running.begin(), running.end(), slot);
   if (at != running.end()) {
     running.erase(at);
   } else if (!state_.at(slot).parked) {  // evicted while its last token was being made
-    state_.waiting.erase(std::find(state_.waiting.begin(), state_.waiting.end(), slot));
+    state_.queues.waiting.erase(
+        std::find(state_.queues.waiting.begin(), state_.queues.waiting.end(), slot));
   }
   const std::uint32_t request = state_.at(slot).request;
   --outstanding_;
@@ -295,7 +296,7 @@ void Replica::expect(std::uint32_t request, SimTime first_token) {
 
 void Replica::take_blocks(SimTime now) {
   // Evicted ones first: else those that come would take what these gave up, for ever.
-  while (!expected_.empty() && state_.waiting.empty() &&
+  while (!expected_.empty() && state_.queues.waiting.empty() &&
          state_.take_prompt_blocks(expected_.front())) {
     const Slot slot = expected_.front();
     expected_.pop_front();
@@ -335,8 +336,8 @@ void Replica::resume() {
 }
 
 void Replica::list_requests(std::vector<std::uint32_t>& out) const {
-  for (Slot s : state_.running) out.push_back(state_.at(s).request);
-  for (Slot s : state_.waiting) out.push_back(state_.at(s).request);
+  for (Slot s : state_.queues.running) out.push_back(state_.at(s).request);
+  for (Slot s : state_.queues.waiting) out.push_back(state_.at(s).request);
   for (std::size_t i = 0; i < count_; ++i) {
     for (const Made& m : steps_[(first_ + i) % steps_.size()].tokens) {
       if (state_.at(m.slot).parked) out.push_back(state_.at(m.slot).request);

@@ -132,8 +132,8 @@ class Replica {
   bool holds(std::uint32_t request) const;    // whether it waits for either
 
   std::int64_t outstanding() const { return outstanding_; }  // requests not finished
-  std::int64_t waiting() const { return static_cast<std::int64_t>(state_.waiting.size()); }
-  std::int64_t running() const { return static_cast<std::int64_t>(state_.running.size()); }
+  std::int64_t waiting() const { return static_cast<std::int64_t>(state_.queues.waiting.size()); }
+  std::int64_t running() const { return static_cast<std::int64_t>(state_.queues.running.size()); }
   // Prompt tokens of its requests that no step has taken up.
   std::int64_t prompt_ahead() const { return prompt_ahead_; }
   // Those that wait, run, or were evicted while a step under way makes a token of them.

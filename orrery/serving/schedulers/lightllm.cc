@@ -22,21 +22,22 @@ constexpr int kDecodesBetween = 10;
 class LightLlm : public Scheduler {
  public:
   void plan(EngineState& engine, StepPlan& plan) override {
-    if (engine.running.empty() || decodes_ >= kDecodesBetween) {
+    if (engine.queues.running.empty() || decodes_ >= kDecodesBetween) {
       decodes_ = 0;
       admit(engine, plan);
     }
-    const std::size_t before = engine.running.size() - plan.work.size();
+    const std::size_t before = engine.queues.running.size() - plan.work.size();
     if (!plan.work.empty()) {
       for (std::size_t i = 0; i < before; ++i) {
-        if (engine.at(engine.running[i]).wanted() > 0) plan.stalled.push_back(engine.running[i]);
+        if (engine.at(engine.queues.running[i]).wanted() > 0)
+          plan.stalled.push_back(engine.queues.running[i]);
       }
       return;
     }
-    for (std::size_t i = 0; i < engine.running.size(); ++i) {
-      if (engine.at(engine.running[i]).wanted() == 0) continue;
+    for (std::size_t i = 0; i < engine.queues.running.size(); ++i) {
+      if (engine.at(engine.queues.running[i]).wanted() == 0) continue;
       if (!engine.grow_evicting(i, 1, plan.evicted)) break;
-      plan.work.push_back({engine.running[i], 1});
+      plan.work.push_back({engine.queues.running[i], 1});
     }
     ++decodes_;
   }
@@ -63,7 +64,7 @@ class LightLlm : public Scheduler {
       ++sequences;
       peak = std::max(peak, held + sequences * (l.left + block - 1));
     }
-    const std::int64_t blocks = engine.pool().size() - engine.adapter_blocks() - adapter;
+    const std::int64_t blocks = engine.kv.pool().size() - engine.kv.adapter_blocks() - adapter;
     if (sequences == 1 || peak <= blocks * block) return true;
     loads_.erase(place);
     return false;
@@ -71,20 +72,20 @@ class LightLlm : public Scheduler {
 
   void admit(EngineState& engine, StepPlan& plan) {
     const SchedulerLimits& l = engine.limits();
-    if (engine.waiting.empty()) return;
+    if (engine.queues.waiting.empty()) return;
     loads_.clear();
-    for (Slot slot : engine.running) loads_.push_back(load_of(engine.at(slot)));
+    for (Slot slot : engine.queues.running) loads_.push_back(load_of(engine.at(slot)));
     std::sort(loads_.begin(), loads_.end(),
               [](const Load& a, const Load& b) { return a.left > b.left; });
     std::int64_t budget = l.max_num_batched_tokens;
-    while (!engine.waiting.empty() &&
-           static_cast<std::int64_t>(engine.running.size()) < l.max_num_seqs) {
-      const Sequence& s = engine.at(engine.waiting.front());
-      const std::int32_t cached = engine.cached_prefix(s), n = s.tokens - cached;
+    while (!engine.queues.waiting.empty() &&
+           static_cast<std::int64_t>(engine.queues.running.size()) < l.max_num_seqs) {
+      const Sequence& s = engine.at(engine.queues.waiting.front());
+      const std::int32_t cached = engine.kv.cached_prefix(s), n = s.tokens - cached;
       if (n > budget && !plan.work.empty()) return;
-      const std::int64_t needed = engine.blocks_for(s.tokens) - engine.prefix_blocks();
-      const std::int64_t adapter = engine.adapter_blocks(s);
-      if (needed + adapter > engine.free_after_prefix() || !fits(engine, load_of(s), adapter))
+      const std::int64_t needed = engine.kv.blocks_for(s.tokens) - engine.kv.prefix_blocks();
+      const std::int64_t adapter = engine.kv.adapter_blocks(s);
+      if (needed + adapter > engine.kv.free_after_prefix() || !fits(engine, load_of(s), adapter))
         return;
       plan.work.push_back({engine.admit(n), n});
       budget -= n;

@@ -12,20 +12,21 @@ namespace {
 class Orca : public Scheduler {
  public:
   void plan(EngineState& engine, StepPlan& plan) override {
-    for (Slot slot : engine.running) {
+    for (Slot slot : engine.queues.running) {
       Sequence& s = engine.at(slot);
       if (s.wanted() == 0) continue;
-      engine.grow(s, 1);
+      engine.kv.grow(s, 1);
       plan.work.push_back({slot, 1});
     }
-    while (!engine.waiting.empty() &&
-           static_cast<std::int64_t>(engine.running.size()) < engine.limits().max_num_seqs) {
-      Sequence& s = engine.at(engine.waiting.front());
-      const std::int32_t cached = engine.cached_prefix(s), n = s.tokens - cached;
-      const std::int64_t needed = engine.blocks_for(s.cached_at_end()) - engine.prefix_blocks();
-      if (needed > engine.free_after_prefix()) return;
+    while (!engine.queues.waiting.empty() &&
+           static_cast<std::int64_t>(engine.queues.running.size()) < engine.limits().max_num_seqs) {
+      Sequence& s = engine.at(engine.queues.waiting.front());
+      const std::int32_t cached = engine.kv.cached_prefix(s), n = s.tokens - cached;
+      const std::int64_t needed =
+          engine.kv.blocks_for(s.cached_at_end()) - engine.kv.prefix_blocks();
+      if (needed > engine.kv.free_after_prefix()) return;
       plan.work.push_back({engine.admit(n), n});
-      engine.reserve(s, s.cached_at_end());
+      engine.kv.reserve(s, s.cached_at_end());
     }
   }
 };

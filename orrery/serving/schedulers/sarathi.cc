@@ -29,26 +29,26 @@ class Sarathi : public Scheduler {
 
  private:
   void plan_decodes(EngineState& engine, StepPlan& plan) {
-    auto& running = engine.running;
+    auto& running = engine.queues.running;
     for (std::size_t i = 0; i < running.size(); ++i) {
       Sequence& s = engine.at(running[i]);
       if (!s.decodes() || s.wanted() == 0) continue;
-      while (engine.pool().free() == 0 && running.size() > 1 && i < running.size())
+      while (engine.kv.pool().free() == 0 && running.size() > 1 && i < running.size())
         engine.evict_running(running.size() - 1, plan.evicted);
       if (i == running.size()) break;
-      engine.grow(s, 1);
+      engine.kv.grow(s, 1);
       plan.work.push_back({running[i], 1});
       --budget_;
     }
   }
 
   void plan_prompts(EngineState& engine, StepPlan& plan) {
-    for (Slot slot : engine.running) {
+    for (Slot slot : engine.queues.running) {
       if (budget_ <= 0) return;
       Sequence& s = engine.at(slot);
       if (s.decodes()) continue;
       const auto n = static_cast<std::int32_t>(std::min<std::int64_t>(s.wanted(), budget_));
-      engine.grow(s, n);
+      engine.kv.grow(s, n);
       plan.work.push_back({slot, n});
       budget_ -= n;
     }
@@ -56,16 +56,17 @@ class Sarathi : public Scheduler {
 
   void admit(EngineState& engine, StepPlan& plan) {
     const SchedulerLimits& l = engine.limits();
-    while (!engine.waiting.empty() && budget_ > 0 &&
-           static_cast<std::int64_t>(engine.running.size()) < l.max_num_seqs) {
-      Sequence& s = engine.at(engine.waiting.front());
-      const std::int32_t cached = engine.cached_prefix(s);
-      const std::int64_t spare = engine.running.empty() ? 0 : engine.pool().size() / kWatermark;
-      const std::int64_t needed = engine.blocks_for(s.tokens) - engine.prefix_blocks();
-      if (engine.free_after_prefix() - needed < spare) return;
+    while (!engine.queues.waiting.empty() && budget_ > 0 &&
+           static_cast<std::int64_t>(engine.queues.running.size()) < l.max_num_seqs) {
+      Sequence& s = engine.at(engine.queues.waiting.front());
+      const std::int32_t cached = engine.kv.cached_prefix(s);
+      const std::int64_t spare =
+          engine.queues.running.empty() ? 0 : engine.kv.pool().size() / kWatermark;
+      const std::int64_t needed = engine.kv.blocks_for(s.tokens) - engine.kv.prefix_blocks();
+      if (engine.kv.free_after_prefix() - needed < spare) return;
       const auto n = static_cast<std::int32_t>(std::min<std::int64_t>(s.tokens - cached, budget_));
       plan.work.push_back({engine.admit(n), n});
-      engine.reserve(s, s.tokens);
+      engine.kv.reserve(s, s.tokens);
       budget_ -= n;
     }
   }

@@ -41,7 +41,7 @@ constexpr double kTokensAhead = 20;
 class Sglang : public Scheduler {
  public:
   void plan(EngineState& engine, StepPlan& plan) override {
-    const auto running = engine.running.size();
+    const auto running = engine.queues.running.size();
     if (running == 0) share_ = kFirstShare;
     if (running < full_at_) full_at_ = 0;
     budget_ = engine.limits().max_num_batched_tokens;
@@ -59,7 +59,7 @@ class Sglang : public Scheduler {
       return;
     }
     prompted_ = true;
-    for (Slot slot : engine.running) {
+    for (Slot slot : engine.queues.running) {
       if (engine.at(slot).decodes() && engine.at(slot).wanted() > 0) plan.stalled.push_back(slot);
     }
   }
@@ -67,51 +67,53 @@ class Sglang : public Scheduler {
  private:
   // Whether newcomers are looked for before this step.
   void receive(const EngineState& engine) {
-    received_ = prompted_ || engine.running.empty() || decoded_ >= engine.limits().recv_interval;
+    received_ =
+        prompted_ || engine.queues.running.empty() || decoded_ >= engine.limits().recv_interval;
     prompted_ = false;
     if (received_) decoded_ = 0;
   }
 
   void plan_prompts(EngineState& engine, StepPlan& plan) {
-    for (Slot slot : engine.running) {
+    for (Slot slot : engine.queues.running) {
       Sequence& s = engine.at(slot);
       if (s.decodes() || budget_ <= 0) continue;
       const std::int64_t n = window_room(engine, s, std::min<std::int64_t>(s.wanted(), budget_));
       if (n == 0) continue;
-      engine.grow(s, static_cast<std::int32_t>(n));
+      engine.kv.grow(s, static_cast<std::int32_t>(n));
       plan.work.push_back({slot, static_cast<std::int32_t>(n)});
       budget_ -= n;
     }
-    if (engine.waiting.empty() || full_at_ > 0 || !received_) return;
+    if (engine.queues.waiting.empty() || full_at_ > 0 || !received_) return;
     order_by_prefix(engine);
     admit(engine, plan);
   }
 
   // Of the next `tokens` of a prompt those for which the windowed layers' pool has room.
   static std::int64_t window_room(EngineState& engine, Sequence& s, std::int64_t tokens) {
-    const BlockPool* pool = engine.window_pool();
+    const BlockPool* pool = engine.kv.window_pool();
     if (!pool) return tokens;
-    engine.skip(s, s.computed);
+    engine.kv.skip(s, s.computed);
     const std::int64_t rows = pool->free() + s.window_rows;
     return std::clamp<std::int64_t>(rows * engine.limits().block_size - s.computed, 0, tokens);
   }
 
   // Whether that pool takes a newcomer's first chunk of `tokens`, and what it decodes with.
   static bool window_takes(const EngineState& engine, std::int64_t tokens, bool alone) {
-    if (!engine.window_pool()) return true;
+    if (!engine.kv.window_pool()) return true;
     const std::int64_t least =
-        alone ? tokens : std::max<std::int64_t>(tokens, engine.groups().window);
+        alone ? tokens : std::max<std::int64_t>(tokens, engine.kv.groups().window);
     return KvGroups::rows(least, engine.limits().block_size) + (alone ? 0 : 1) <=
-           engine.window_free();
+           engine.kv.window_free();
   }
 
   void order_by_prefix(EngineState& engine) {
-    auto& waiting = engine.waiting;
-    if (!engine.pool().caching() || engine.limits().order != QueueOrder::kLpm ||
+    auto& waiting = engine.queues.waiting;
+    if (!engine.kv.pool().caching() || engine.limits().order != QueueOrder::kLpm ||
         waiting.size() > kMostSorted || waiting.size() < 2)
       return;
     by_prefix_.clear();
-    for (Slot slot : waiting) by_prefix_.push_back({engine.cached_prefix(engine.at(slot)), slot});
+    for (Slot slot : waiting)
+      by_prefix_.push_back({engine.kv.cached_prefix(engine.at(slot)), slot});
     std::stable_sort(by_prefix_.begin(), by_prefix_.end(),
                      [](const Prefix& a, const Prefix& b) { return a.tokens > b.tokens; });
     std::transform(by_prefix_.begin(), by_prefix_.end(), waiting.begin(),
@@ -125,23 +127,23 @@ class Sglang : public Scheduler {
   void admit(EngineState& engine, StepPlan& plan) {
     const SchedulerLimits& l = engine.limits();
     double expected = 0;  // tokens that the running will grow by
-    for (Slot slot : engine.running)
+    for (Slot slot : engine.queues.running)
       expected += share_ * static_cast<double>(output_left(engine.at(slot)));
-    while (!engine.waiting.empty() && budget_ > 0) {
-      Sequence& s = engine.at(engine.waiting.front());
-      const std::int32_t cached = engine.cached_prefix(s), wanted = s.tokens - cached;
-      const std::int64_t free = engine.free_after_prefix();
-      const bool alone = engine.running.empty();
+    while (!engine.queues.waiting.empty() && budget_ > 0) {
+      Sequence& s = engine.at(engine.queues.waiting.front());
+      const std::int32_t cached = engine.kv.cached_prefix(s), wanted = s.tokens - cached;
+      const std::int64_t free = engine.kv.free_after_prefix();
+      const bool alone = engine.queues.running.empty();
       // What the cache holds in host memory needs room as well.
-      const std::int64_t held = s.tokens - engine.prefix_blocks() * l.block_size;
+      const std::int64_t held = s.tokens - engine.kv.prefix_blocks() * l.block_size;
       const double room = static_cast<double>(free * l.block_size) - expected;
       const std::int64_t chunk =
           l.chunked_prefill ? std::min<std::int64_t>(wanted, budget_) : wanted;
-      if (static_cast<std::int64_t>(engine.running.size()) >= l.max_num_seqs ||
+      if (static_cast<std::int64_t>(engine.queues.running.size()) >= l.max_num_seqs ||
           !window_takes(engine, chunk, alone) ||
-          engine.blocks_for(s.tokens) - engine.prefix_blocks() > free ||
+          engine.kv.blocks_for(s.tokens) - engine.kv.prefix_blocks() > free ||
           (!alone && static_cast<double>(held + output_left(s)) >= room)) {
-        full_at_ = engine.running.size();
+        full_at_ = engine.queues.running.size();
         return;
       }
       std::int64_t n = wanted;
@@ -154,20 +156,20 @@ class Sglang : public Scheduler {
       }
       plan.work.push_back(
           {engine.admit(static_cast<std::int32_t>(n)), static_cast<std::int32_t>(n)});
-      engine.reserve(s, s.tokens);
+      engine.kv.reserve(s, s.tokens);
       expected += static_cast<double>(output_left(s));
       budget_ -= n;
     }
   }
 
   void plan_decodes(EngineState& engine, StepPlan& plan) {
-    auto& running = engine.running;
+    auto& running = engine.queues.running;
     while (running.size() > 1 && lacks_blocks(engine)) retract(engine, plan);
     for (Slot slot : running) {
       Sequence& s = engine.at(slot);
       if (!s.decodes() || s.wanted() == 0) continue;
       const std::int32_t n = s.wanted();
-      engine.grow(s, n);
+      engine.kv.grow(s, n);
       plan.work.push_back({slot, n});
       budget_ -= n;
     }
@@ -177,18 +179,18 @@ class Sglang : public Scheduler {
 
   static bool lacks_blocks(const EngineState& engine) {
     std::int64_t n = 0, of_window = 0;
-    for (Slot slot : engine.running) {
+    for (Slot slot : engine.queues.running) {
       const Sequence& s = engine.at(slot);
       if (!s.decodes() || s.wanted() == 0) continue;
-      n += engine.blocks_for(s.computed + s.wanted()) - engine.blocks_of(s);
-      if (engine.window_pool()) of_window += engine.window_needed(s, s.computed + s.wanted());
+      n += engine.kv.blocks_for(s.computed + s.wanted()) - engine.kv.blocks_of(s);
+      if (engine.kv.window_pool()) of_window += engine.kv.window_needed(s, s.computed + s.wanted());
     }
-    return n > engine.pool().free() ||
-           (engine.window_pool() && of_window > engine.window_pool()->free());
+    return n > engine.kv.pool().free() ||
+           (engine.kv.window_pool() && of_window > engine.kv.window_pool()->free());
   }
 
   void retract(EngineState& engine, StepPlan& plan) {
-    const auto& running = engine.running;
+    const auto& running = engine.queues.running;
     const auto least = std::min_element(running.begin(), running.end(), [&](Slot a, Slot b) {
       const Sequence &x = engine.at(a), &y = engine.at(b);
       const std::int32_t m = x.tokens - x.prompt, n = y.tokens - y.prompt;

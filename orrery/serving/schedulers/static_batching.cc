@@ -16,38 +16,39 @@ namespace {
 class StaticBatching : public Scheduler {
  public:
   void plan(EngineState& engine, StepPlan& plan) override {
-    if (engine.running.empty()) form_batch(engine);
+    if (engine.queues.running.empty()) form_batch(engine);
     plan_prompts(engine, plan);
     const bool prompts = !plan.work.empty();
-    for (Slot slot : engine.running) {
+    for (Slot slot : engine.queues.running) {
       Sequence& s = engine.at(slot);
       if (!s.decodes() || s.wanted() == 0) continue;
       if (prompts) {
         plan.stalled.push_back(slot);
         continue;
       }
-      engine.grow(s, 1);
+      engine.kv.grow(s, 1);
       plan.work.push_back({slot, 1});
     }
   }
 
  private:
   static void form_batch(EngineState& engine) {
-    while (!engine.waiting.empty() &&
-           static_cast<std::int64_t>(engine.running.size()) < engine.limits().max_num_seqs) {
-      Sequence& s = engine.at(engine.waiting.front());
-      engine.cached_prefix(s);
-      const std::int64_t needed = engine.blocks_for(s.cached_at_end()) - engine.prefix_blocks();
-      if (needed > engine.free_after_prefix()) return;
+    while (!engine.queues.waiting.empty() &&
+           static_cast<std::int64_t>(engine.queues.running.size()) < engine.limits().max_num_seqs) {
+      Sequence& s = engine.at(engine.queues.waiting.front());
+      engine.kv.cached_prefix(s);
+      const std::int64_t needed =
+          engine.kv.blocks_for(s.cached_at_end()) - engine.kv.prefix_blocks();
+      if (needed > engine.kv.free_after_prefix()) return;
       engine.admit(0);
-      engine.reserve(s, s.cached_at_end());
+      engine.kv.reserve(s, s.cached_at_end());
     }
   }
 
   static void plan_prompts(EngineState& engine, StepPlan& plan) {
     const SchedulerLimits& l = engine.limits();
     std::int64_t budget = l.max_num_batched_tokens;
-    for (Slot slot : engine.running) {
+    for (Slot slot : engine.queues.running) {
       Sequence& s = engine.at(slot);
       if (s.decodes()) continue;
       if (budget <= 0) return;
@@ -59,7 +60,7 @@ class StaticBatching : public Scheduler {
           return;
         }
       }
-      engine.grow(s, static_cast<std::int32_t>(n));
+      engine.kv.grow(s, static_cast<std::int32_t>(n));
       plan.work.push_back({slot, static_cast<std::int32_t>(n)});
       budget -= n;
     }

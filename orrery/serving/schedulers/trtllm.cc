@@ -28,22 +28,22 @@ class TrtLlm : public Scheduler {
 
   void plan(EngineState& engine, StepPlan& plan) override {
     budget_ = engine.limits().max_num_batched_tokens;
-    for (std::size_t i = 0; i < engine.running.size(); ++i) {
-      const Sequence& s = engine.at(engine.running[i]);
+    for (std::size_t i = 0; i < engine.queues.running.size(); ++i) {
+      const Sequence& s = engine.at(engine.queues.running[i]);
       if (!s.decodes() || s.wanted() == 0) continue;
       // No draft is verified beyond the end of the output.
       const std::int32_t n = std::min(s.wanted(), s.cached_at_end() - s.computed);
       if (!engine.grow_evicting(i, n, plan.evicted)) break;
-      plan.work.push_back({engine.running[i], n});
+      plan.work.push_back({engine.queues.running[i], n});
       budget_ -= n;
     }
     if (engine.hold_prompts && !plan.work.empty()) return;
-    for (Slot slot : engine.running) {
+    for (Slot slot : engine.queues.running) {
       Sequence& s = engine.at(slot);
       if (s.decodes() || budget_ <= 0) continue;
       const std::int32_t n = chunk(engine, plan, s.wanted());
       if (n == 0) return;
-      engine.grow(s, n);
+      engine.kv.grow(s, n);
       plan.work.push_back({slot, n});
       budget_ -= n;
     }
@@ -61,26 +61,26 @@ class TrtLlm : public Scheduler {
   // Blocks that the running still need until their last token.
   static std::int64_t promised(const EngineState& engine) {
     std::int64_t n = 0;
-    for (Slot slot : engine.running) {
+    for (Slot slot : engine.queues.running) {
       const Sequence& s = engine.at(slot);
-      n += engine.needed_until_end(s);
+      n += engine.kv.needed_until_end(s);
     }
     return n;
   }
 
   void admit(EngineState& engine, StepPlan& plan) {
     const SchedulerLimits& l = engine.limits();
-    if (engine.waiting.empty()) return;
+    if (engine.queues.waiting.empty()) return;
     std::int64_t kept = evicts_ ? 0 : promised(engine);
     bool first = true;
-    while (!engine.waiting.empty() && budget_ > 0 &&
-           static_cast<std::int64_t>(engine.running.size()) < l.max_num_seqs) {
-      Sequence& s = engine.at(engine.waiting.front());
-      const std::int32_t cached = engine.cached_prefix(s);
+    while (!engine.queues.waiting.empty() && budget_ > 0 &&
+           static_cast<std::int64_t>(engine.queues.running.size()) < l.max_num_seqs) {
+      Sequence& s = engine.at(engine.queues.waiting.front());
+      const std::int32_t cached = engine.kv.cached_prefix(s);
       const std::int64_t wanted = s.tokens - cached;
-      const std::int64_t prompt = engine.blocks_for(s.tokens) - engine.prefix_blocks();
-      const std::int64_t later = evicts_ ? 0 : engine.needed_until(s.cached_at_end(), s.tokens);
-      if (prompt + later > engine.free_after_prefix() - kept) return;
+      const std::int64_t prompt = engine.kv.blocks_for(s.tokens) - engine.kv.prefix_blocks();
+      const std::int64_t later = evicts_ ? 0 : engine.kv.needed_until(s.cached_at_end(), s.tokens);
+      if (prompt + later > engine.kv.free_after_prefix() - kept) return;
       auto n = static_cast<std::int32_t>(wanted);
       if (l.chunked_prefill) {
         n = chunk(engine, plan, wanted);
@@ -89,7 +89,7 @@ class TrtLlm : public Scheduler {
       }
       if (n == 0) return;
       plan.work.push_back({engine.admit(n), n});
-      engine.reserve(s, s.tokens);
+      engine.kv.reserve(s, s.tokens);
       kept += later;
       budget_ -= n;
       first = false;

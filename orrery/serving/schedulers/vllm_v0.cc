@@ -30,8 +30,9 @@ class VllmV0 : public Scheduler {
       plan_decodes(engine, plan);
       return;
     }
-    for (std::size_t i = 0; i + plan.work.size() < engine.running.size(); ++i) {
-      if (engine.at(engine.running[i]).wanted() > 0) plan.stalled.push_back(engine.running[i]);
+    for (std::size_t i = 0; i + plan.work.size() < engine.queues.running.size(); ++i) {
+      if (engine.at(engine.queues.running[i]).wanted() > 0)
+        plan.stalled.push_back(engine.queues.running[i]);
     }
   }
 
@@ -39,29 +40,30 @@ class VllmV0 : public Scheduler {
   static void plan_prompts(EngineState& engine, StepPlan& plan) {
     const SchedulerLimits& l = engine.limits();
     std::int64_t longest = 0;
-    while (!engine.waiting.empty() &&
-           static_cast<std::int64_t>(engine.running.size()) < l.max_num_seqs) {
-      const Sequence& s = engine.at(engine.waiting.front());
-      const std::int32_t cached = engine.cached_prefix(s), n = s.tokens - cached;
+    while (!engine.queues.waiting.empty() &&
+           static_cast<std::int64_t>(engine.queues.running.size()) < l.max_num_seqs) {
+      const Sequence& s = engine.at(engine.queues.waiting.front());
+      const std::int32_t cached = engine.kv.cached_prefix(s), n = s.tokens - cached;
       longest = std::max<std::int64_t>(longest, n);
       const auto prompts = static_cast<std::int64_t>(plan.work.size()) + 1;
       if (prompts > 1 && prompts * longest > l.max_num_batched_tokens) break;
-      const std::int64_t spare = engine.running.empty() ? 0 : engine.pool().size() / kVllmWatermark;
-      const std::int64_t needed = engine.blocks_for(s.tokens) - engine.prefix_blocks();
-      if (engine.free_after_prefix() - needed < spare) break;
+      const std::int64_t spare =
+          engine.queues.running.empty() ? 0 : engine.kv.pool().size() / kVllmWatermark;
+      const std::int64_t needed = engine.kv.blocks_for(s.tokens) - engine.kv.prefix_blocks();
+      if (engine.kv.free_after_prefix() - needed < spare) break;
       plan.work.push_back({engine.admit(n), n});
     }
   }
 
   static void plan_decodes(EngineState& engine, StepPlan& plan) {
-    auto& running = engine.running;
+    auto& running = engine.queues.running;
     for (std::size_t i = 0; i < running.size(); ++i) {
       Sequence& s = engine.at(running[i]);
       if (s.wanted() == 0) continue;
-      while (engine.pool().free() == 0 && running.size() > 1 && i < running.size())
+      while (engine.kv.pool().free() == 0 && running.size() > 1 && i < running.size())
         engine.evict_running(running.size() - 1, plan.evicted);
       if (i == running.size()) break;
-      engine.grow(s, 1);
+      engine.kv.grow(s, 1);
       plan.work.push_back({running[i], 1});
     }
   }

@@ -56,19 +56,19 @@ class VllmV1 : public Scheduler {
       const std::int64_t wanted = chunk(engine.limits(), s.wanted()), n = std::min(wanted, budget);
       enough = n == wanted || group.all_before(s);
       if (n == 0) break;
-      const std::int64_t needed = engine.blocks_for(s.computed + n);
+      const std::int64_t needed = engine.kv.blocks_for(s.computed + n);
       blocks += std::max<std::int64_t>(0, needed - static_cast<std::int64_t>(s.blocks.size()));
       plan.work.push_back({slot, static_cast<std::int32_t>(n)});
       budget -= n;
     }
-    if (!enough || blocks > engine.pool().free()) {
+    if (!enough || blocks > engine.kv.pool().free()) {
       plan.work.clear();
       group.dissolve(engine);
       return false;
     }
-    if (engine.windowed()) give_back(engine, plan);
+    if (engine.kv.windowed()) give_back(engine, plan);
     group.grow(engine);
-    for (const Work& w : plan.work) engine.grow(engine.at(w.slot), w.new_tokens);
+    for (const Work& w : plan.work) engine.kv.grow(engine.at(w.slot), w.new_tokens);
     plan.decode_group = group.size() > 0;
     budget_ = budget;
     return true;
@@ -82,19 +82,19 @@ class VllmV1 : public Scheduler {
     std::sort(skipping_.begin(), skipping_.end(),
               [&](Slot a, Slot b) { return engine.at(a).ticket < engine.at(b).ticket; });
     for (Slot slot : skipping_)
-      engine.skip(engine.at(slot), engine.decode_group.computed(engine.at(slot)));
+      engine.kv.skip(engine.at(slot), engine.decode_group.computed(engine.at(slot)));
   }
 
   void plan_running(EngineState& engine, StepPlan& plan) {
     const SchedulerLimits& l = engine.limits();
-    auto& running = engine.running;
+    auto& running = engine.queues.running;
     for (std::size_t i = 0; i < running.size() && budget_ > 0; ++i) {
       const Slot slot = running[i];
       const auto n =
           static_cast<std::int32_t>(std::min(chunk(l, engine.at(slot).wanted()), budget_));
       if (n == 0) continue;
       bool evicted_itself = false;
-      while (!evicted_itself && !engine.grow(engine.at(slot), n)) {
+      while (!evicted_itself && !engine.kv.grow(engine.at(slot), n)) {
         const std::size_t at = victim(engine);
         evicted_itself = at == i;
         if (at < i) {
@@ -111,7 +111,7 @@ class VllmV1 : public Scheduler {
 
   // Whose blocks go first; index in running.
   static std::size_t victim(const EngineState& engine) {
-    const auto& running = engine.running;
+    const auto& running = engine.queues.running;
     if (engine.limits().order != QueueOrder::kPriority) return running.size() - 1;
     const auto worst = std::max_element(running.begin(), running.end(), [&](Slot a, Slot b) {
       const Sequence &x = engine.at(a), &y = engine.at(b);
@@ -133,39 +133,40 @@ class VllmV1 : public Scheduler {
     const SchedulerLimits& l = engine.limits();
     if (l.max_loras > 0) gather_adapters(engine);
     bool first = true;
-    while (!engine.waiting.empty() && budget_ > 0 &&
-           static_cast<std::int64_t>(engine.running.size()) < l.max_num_seqs) {
-      const Slot slot = engine.waiting.front();
+    while (!engine.queues.waiting.empty() && budget_ > 0 &&
+           static_cast<std::int64_t>(engine.queues.running.size()) < l.max_num_seqs) {
+      const Slot slot = engine.queues.waiting.front();
       const Sequence& s = engine.at(slot);
       if (l.max_loras > 0 && !adapter_fits(s, l)) {
-        engine.waiting.pop_front();
+        engine.queues.waiting.pop_front();
         passed_over_.push_back(slot);
         continue;
       }
-      const std::int32_t cached = engine.cached_prefix(s);
+      const std::int32_t cached = engine.kv.cached_prefix(s);
       std::int64_t n = chunk(l, s.tokens - cached);
       if (l.chunked_prefill) {
         n = std::min(n, budget_);
       } else if (n > budget_ && (!first || n <= l.max_num_batched_tokens)) {
         break;
       }
-      const std::int64_t free = engine.free_after_prefix();
-      if (l.reserve_full && engine.needed_at_once(s.tokens) > free) break;
-      if (engine.blocks_for(cached + n) - engine.prefix_blocks() > free) break;
-      if (!engine.place(engine.at(slot))) break;
+      const std::int64_t free = engine.kv.free_after_prefix();
+      if (l.reserve_full && engine.kv.needed_at_once(s.tokens) > free) break;
+      if (engine.kv.blocks_for(cached + n) - engine.kv.prefix_blocks() > free) break;
+      if (!engine.kv.place(engine.at(slot))) break;
       adapters_.add(s.adapter);
       plan.work.push_back(
           {engine.admit(static_cast<std::int32_t>(n)), static_cast<std::int32_t>(n)});
       budget_ -= n;
       first = false;
     }
-    engine.waiting.insert(engine.waiting.begin(), passed_over_.begin(), passed_over_.end());
+    engine.queues.waiting.insert(engine.queues.waiting.begin(), passed_over_.begin(),
+                                 passed_over_.end());
     passed_over_.clear();
   }
 
   void gather_adapters(const EngineState& engine) {
     adapters_.clear();
-    for (Slot slot : engine.running) adapters_.add(engine.at(slot).adapter);
+    for (Slot slot : engine.queues.running) adapters_.add(engine.at(slot).adapter);
   }
   bool adapter_fits(const Sequence& s, const SchedulerLimits& l) const {
     return s.adapter < 0 || adapters_.size() < l.max_loras || adapters_.has(s.adapter);

@@ -24,7 +24,7 @@ bool DecodeGroup::take_in(EngineState& engine) {
   if (!allowed_ || planned_ < wait_until_) return false;
   if (!formed_) {
     phases_.resize(static_cast<std::size_t>(engine.limits().block_size));
-    others_ = engine.running;
+    others_ = engine.queues.running;
     formed_ = true;
     formed_at_ = planned_;
     latest_ = -1;
@@ -56,14 +56,14 @@ void DecodeGroup::join(Slot slot, Sequence& s) {
 bool DecodeGroup::all_before(const Sequence& s) const { return s.ticket > latest_; }
 
 std::int64_t DecodeGroup::blocks_needed(const EngineState& engine) const {
-  return static_cast<std::int64_t>(phases_[phase(planned_)].size()) * engine.groups().count();
+  return static_cast<std::int64_t>(phases_[phase(planned_)].size()) * engine.kv.groups().count();
 }
 
 void DecodeGroup::list_skipping(const EngineState& engine, std::vector<Slot>& out) const {
   // A block is needed with a whole number of blocks computed, one falls out window - 1 tokens
   // after such a number.
   const std::int64_t block = engine.limits().block_size;
-  const std::int64_t later = (engine.groups().window - 1) % block;
+  const std::int64_t later = (engine.kv.groups().window - 1) % block;
   for (Slot slot : phases_[phase(planned_ + block - later)]) {
     if (planned_ <= last_step(engine.at(slot))) out.push_back(slot);
   }
@@ -80,7 +80,7 @@ void DecodeGroup::grow(EngineState& engine) {
     Sequence& s = engine.at(slot);
     if (planned_ > last_step(s)) continue;  // its last token is not out yet
     const std::int64_t tokens = s.computed + 1 + planned_ - s.joined;
-    if (tokens > s.room) engine.reserve(s, tokens);
+    if (tokens > s.room) engine.kv.reserve(s, tokens);
   }
 }
 
@@ -116,7 +116,7 @@ void DecodeGroup::settle(EngineState& engine, Sequence& s) {
   const auto steps = static_cast<std::int32_t>(std::min(planned_, end) - s.joined);
   const auto out = static_cast<std::int32_t>(std::min(ended_, end) - s.joined);
   s.tokens += steps;
-  engine.compute(s, steps);
+  engine.kv.compute(s, steps);
   uncounted_ -= steps;
   if (out > 0) {
     s.made += out;
@@ -140,7 +140,7 @@ void DecodeGroup::dissolve(EngineState& engine) {
       former_.push_back({slot, s.joined, last_step(s)});
       settle(engine, s);
       // When its last step was planned, the tokens of those under way were not known.
-      engine.publish(s, s.computed - static_cast<std::int32_t>(under_way_));
+      engine.kv.publish(s, s.computed - static_cast<std::int32_t>(under_way_));
     }
     phase.clear();
   }

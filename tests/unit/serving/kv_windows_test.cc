@@ -33,13 +33,13 @@ class Engine {
     scheduler_->plan(state, plan);
     for (const Work& w : plan.work) {
       Sequence& s = state.at(w.slot);
-      state.compute(s, w.new_tokens);
+      state.kv.compute(s, w.new_tokens);
       if (s.computed == s.tokens) ++s.tokens, ++s.made;
     }
-    return state.pool().size() - state.pool().free();
+    return state.kv.pool().size() - state.kv.pool().free();
   }
   void finish(Slot slot) {
-    state.running.clear();
+    state.queues.running.clear();
     state.leave(slot);
   }
 
@@ -83,7 +83,7 @@ TEST(KvWindows, BlocksGoBackAsTheWindowMovesOn) {
   e.state.enter(0, 10);
   for (std::int64_t used : {4, 8, 8, 9, 9, 9, 8, 10}) EXPECT_EQ(e.step(), used);
   e.finish(0);
-  EXPECT_EQ(e.state.pool().free(), 40);
+  EXPECT_EQ(e.state.kv.pool().free(), 40);
 }
 
 // A prefix needs the rows of its last 7 tokens from the windowed group, all from the other.
@@ -92,8 +92,8 @@ TEST(KvWindows, APrefixNeedsItsLastWindowAlone) {
   e.state.enter(0, 10);
   for (int i = 0; i < 4; ++i) e.step();
   e.finish(0);
-  EXPECT_EQ(e.state.cached_prompt(1), 20);
-  EXPECT_EQ(e.state.cached_prompt(2), 12);  // given back, not forgotten yet
+  EXPECT_EQ(e.state.kv.cached_prompt(1), 20);
+  EXPECT_EQ(e.state.kv.cached_prompt(2), 12);  // given back, not forgotten yet
   const Slot slot = e.state.enter(1, 10);
   EXPECT_EQ(e.step(), 7 + 2);  // 5 rows of one group and 2 of the other, and a new row
   EXPECT_EQ(e.state.at(slot).found, 20);
@@ -105,12 +105,12 @@ TEST(KvWindows, RowsGivenBackAreForgottenFirst) {
   e.state.enter(0, 1);
   for (int i = 0; i < 3; ++i) e.step();
   e.finish(0);
-  EXPECT_EQ(e.state.cached_prompt(4), 8);
+  EXPECT_EQ(e.state.kv.cached_prompt(4), 8);
   e.state.enter(1, 1);
-  EXPECT_EQ(e.step(), 4);                   // two unused blocks and these
-  EXPECT_EQ(e.state.cached_prompt(2), 20);  // rows 3 and 4 are there
-  EXPECT_EQ(e.state.cached_prompt(3), 0);   // row 2 is, row 1 is not
-  EXPECT_EQ(e.state.cached_prompt(4), 0);
+  EXPECT_EQ(e.step(), 4);                      // two unused blocks and these
+  EXPECT_EQ(e.state.kv.cached_prompt(2), 20);  // rows 3 and 4 are there
+  EXPECT_EQ(e.state.kv.cached_prompt(3), 0);   // row 2 is, row 1 is not
+  EXPECT_EQ(e.state.kv.cached_prompt(4), 0);
 }
 
 class Milliseconds : public StepTimer {
@@ -159,16 +159,16 @@ TEST(KvWindows, APoolOfTheirOwn) {
     scheduler->plan(state, plan);
     for (const Work& w : plan.work) {
       Sequence& s = state.at(w.slot);
-      state.compute(s, w.new_tokens);
+      state.kv.compute(s, w.new_tokens);
       if (s.computed == s.tokens) ++s.tokens, ++s.made;
     }
-    return std::pair(state.pool().size() - state.pool().free(),
-                     state.window_pool()->size() - state.window_pool()->free());
+    return std::pair(state.kv.pool().size() - state.kv.pool().free(),
+                     state.kv.window_pool()->size() - state.kv.window_pool()->free());
   };
   const auto used = [](int full, int windowed) {
     return std::pair(std::int64_t{full}, std::int64_t{windowed});
   };
-  EXPECT_EQ(state.window_pool()->size(), 20);
+  EXPECT_EQ(state.kv.window_pool()->size(), 20);
   state.enter(0, 20);
   EXPECT_EQ(step(), used(5, 2));  // its whole prompt, and the first chunk of 8
   EXPECT_EQ(step(), used(5, 4));  // 8 computed: token 8 sees 1 to 8
@@ -178,11 +178,11 @@ TEST(KvWindows, APoolOfTheirOwn) {
   EXPECT_EQ(step(), used(7, 3));  // 24: 17 outside, 4 rows of 7
   for (int computed = 25; computed < 28; ++computed) EXPECT_EQ(step(), used(7, 3));
   EXPECT_EQ(step(), used(8, 4));
-  state.running.clear();
+  state.queues.running.clear();
   state.leave(0);
-  EXPECT_EQ(state.pool().free(), 40);
-  EXPECT_EQ(state.window_pool()->free(), 20);
-  EXPECT_EQ(state.cached_prompt(1), 20);  // its last window is still there
+  EXPECT_EQ(state.kv.pool().free(), 40);
+  EXPECT_EQ(state.kv.window_pool()->free(), 20);
+  EXPECT_EQ(state.kv.cached_prompt(1), 20);  // its last window is still there
 }
 
 SimulationResult serve_sglang(const KvGroups& groups, std::int64_t blocks, int requests) {

@@ -53,7 +53,7 @@ class Bench {
       ++s.tokens;
       ++s.made;
       if (s.tokens < s.target) continue;
-      std::erase(engine_->running, w.slot);
+      std::erase(engine_->queues.running, w.slot);
       engine_->leave(w.slot);
     }
     return text.empty() ? text : text.substr(1);
@@ -104,7 +104,7 @@ TEST(VllmV1, NoMoreRunThanMaxNumSeqs) {
   Bench b("vllm", l, 1000);
   for (int i = 0; i < 30; ++i) b.arrive(4, 2);
   b.step();
-  EXPECT_EQ(b.engine().running.size(), 20u);
+  EXPECT_EQ(b.engine().queues.running.size(), 20u);
 }
 
 TEST(VllmV1, OnePromptTakesNoMoreThanTheThreshold) {
@@ -180,7 +180,7 @@ TEST(VllmV1, APrefixIsSharedWithinTheStepThatComputesIt) {
   b.arrive(9, 2, 0, "abcdxxxx");
   b.arrive(8, 2, 0, "abcdefgh");  // its last token is computed again, and with it its last block
   EXPECT_EQ(b.step(), "0:9 1:5 2:4");
-  EXPECT_EQ(b.engine().pool().free(), 100 - 3 - 2 - 1);
+  EXPECT_EQ(b.engine().kv.pool().free(), 100 - 3 - 2 - 1);
 }
 
 TEST(VllmV1, AnEvictedSequenceFindsItsOwnBlocks) {
@@ -267,7 +267,7 @@ TEST(Sarathi, ANewcomerTakesTheBlocksOfItsWholePrompt) {
   Bench b("sarathi", limits(8), 100);
   b.arrive(20, 1);
   b.step();
-  EXPECT_EQ(b.engine().pool().free(), 95);
+  EXPECT_EQ(b.engine().kv.pool().free(), 95);
 }
 
 TEST(Orca, MemoryIsReservedForAllOutput) {
@@ -275,7 +275,7 @@ TEST(Orca, MemoryIsReservedForAllOutput) {
   b.arrive(4, 6);  // 9 tokens in the end: 3 blocks of 4
   b.arrive(4, 2);  // 5 tokens: 2 blocks
   EXPECT_EQ(b.step(), "0:4");
-  EXPECT_EQ(b.engine().pool().free(), 1);
+  EXPECT_EQ(b.engine().kv.pool().free(), 1);
   EXPECT_THAT(b.steps(6), ElementsAre("0:1", "0:1", "0:1", "0:1", "0:1", "1:4"));
 }
 
