@@ -17,9 +17,7 @@ bool fits(const ReplicaConfig& c, const Request& r) {
 
 Admission::Admission(const SimulationConfig& config, const RequestLoad& load, std::size_t requests)
     : config_(config), load_(load), requests_(requests), left_(requests) {
-  const auto has_role = [](const PoolConfig& p) { return p.replica.role != Role::kServe; };
-  disaggregated_ =
-      has_role(config) || std::any_of(config.others.begin(), config.others.end(), has_role);
+  disaggregated_ = disaggregated(config);
   pass_followers();
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "orrery/serving/cluster/simulation.h"
+#include "orrery/serving/cluster/simulation_config.h"
 
 namespace orrery {
 

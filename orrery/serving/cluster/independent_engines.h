@@ -10,7 +10,7 @@
 
 #include <span>
 
-#include "orrery/serving/cluster/simulation.h"
+#include "orrery/serving/cluster/simulation_config.h"
 #include "orrery/serving/routers/router.h"
 
 namespace orrery {

@@ -4,58 +4,18 @@
 
 #include <algorithm>
 #include <deque>
-#include <queue>
 
 #include "orrery/base/error.h"
 #include "orrery/serving/cluster/admission.h"
+#include "orrery/serving/cluster/event_queue.h"
 #include "orrery/serving/cluster/independent_engines.h"
+#include "orrery/serving/cluster/rounds.h"
 
 namespace orrery {
 namespace {
 
-// What happens, in the order of things that happen at the same time.
-enum class What : std::uint8_t {
-  kStarted,
-  kFailed,
-  kRestarted,
-  kScale,
-  kLook,
-  kTransferred,
-  kBeam,
-  kStepEnd
-};
-
 constexpr int kMostRetries = 10'000;          // of a request
 constexpr std::uint32_t kGiven = UINT32_MAX;  // the life of an engine that fails at a given time
-
-struct Event {
-  SimTime time;
-  What what;
-  std::uint32_t id, life;  // an engine and its life, or a request
-  std::uint64_t sequence;
-  bool operator<(const Event& o) const {  // the earliest is on top
-    if (time != o.time) return time > o.time;
-    return what != o.what ? what > o.what : sequence > o.sequence;
-  }
-};
-
-void check_load(const RequestLoad& load) {
-  const auto late = [](const Request& a, const Request& b) { return a.arrival > b.arrival; };
-  const auto at = std::adjacent_find(load.requests.begin(), load.requests.end(), late);
-  if (at != load.requests.end()) {
-    throw InputError(fmt::format("requests must be in order of arrival: number {} is before {}",
-                                 at - load.requests.begin() + 2, at - load.requests.begin() + 1));
-  }
-  if (load.follow_ups.empty()) return;
-  if (load.follow_ups.size() != load.requests.size())
-    throw std::logic_error("simulate: follow-ups for some requests only");
-}
-
-void check_pool(const PoolConfig& p) {
-  if (p.replicas < 1) throw InputError("a service needs at least one replica");
-  if (p.replica.ranks < 1 || p.replica.stages < 1)
-    throw InputError("an engine has at least one rank and one stage");
-}
 
 std::vector<PoolConfig> pools_of(const SimulationConfig& config) {
   std::vector<PoolConfig> pools = {config};
@@ -69,40 +29,38 @@ class Simulation : public ReplicaObserver {
              std::span<StepTimer* const> timers, std::unique_ptr<Router> router,
              std::unique_ptr<Router> decode_router)
       : config_(config),
-        beams_(beam_search(config, load)),
-        load_(beams_ ? beams_->load() : load),
+        rounds_(make_rounds(load)),
+        load_(rounds_->load()),
         pools_(pools_of(config)),
+        disaggregated_(disaggregated(config)),
         router_(std::move(router)),
         decode_router_(std::move(decode_router)),
         autoscaler_(make_autoscaler(config.autoscale)),
-        fleet_(pools_, timers, autoscaler_ ? config.autoscale.most : 0, load_, *this, config.steps),
+        fleet_(pools_, timers, autoscaler_ ? config.autoscale.most : 0, load_, rounds_->observer(),
+               config.steps),
         links_(config.transfer, fleet_.size()),
         admission_(config_, load_, load.requests.size()) {
     result_.records.resize(load.requests.size());
-    for (const PoolConfig& p : pools_) disaggregated_ |= p.replica.role != Role::kServe;
-    check_parts();
   }
 
   SimulationResult run() {
-    if (autoscaler_) push(config_.autoscale.interval, What::kScale, 0, 0);
+    if (autoscaler_) events_.push(config_.autoscale.interval, EventKind::kScale, 0, 0);
     for (std::size_t i = 0; i < fleet_.size(); ++i) {
       failure_draws_.emplace_back(config_.seed, fmt::format("failures/{}", i));
       if (fleet_.status(i) == EngineStatus::kUp) expect_failure(i, {});
     }
     for (std::size_t k = 0; k < config_.failures.at.size(); ++k)
-      push(config_.failures.at[k], What::kFailed, k, kGiven);
+      events_.push(config_.failures.at[k], EventKind::kFailed, k, kGiven);
     count_engines();
     if (config_.router_refresh.ps > 0) fleet_.look();
     while (working()) {
       const SimTime arrival = admission_.time();
-      if (arrival == kNever && moving_ == 0)
+      if (arrival == kNever && !events_.moving())
         throw std::logic_error("simulation: requests wait and nothing runs");
       if (events_.empty() || arrival <= events_.top().time) {
         enter(arrival);
       } else {
-        const Event event = events_.top();
-        events_.pop();
-        take(event);
+        take(events_.pop());
       }
     }
     result_.replicas = fleet_.counts();
@@ -112,26 +70,6 @@ class Simulation : public ReplicaObserver {
   }
 
  private:
-  void check_parts() const {
-    const auto has = [&](Role role) {
-      return std::any_of(pools_.begin(), pools_.end(),
-                         [role](const PoolConfig& p) { return p.replica.role == role; });
-    };
-    if (disaggregated_ && (has(Role::kServe) || !has(Role::kPrefill) || !has(Role::kDecode)))
-      throw InputError("prefill and decode apart: needs replicas for both, and no others");
-    if (disaggregated_ && (autoscaler_ || config_.failures.any()))
-      throw InputError("prefill and decode apart: neither autoscaling nor failures are simulated");
-    if (disaggregated_ && !config_.transfer.time)
-      throw InputError("prefill and decode apart: no time for KV transfers is given");
-    if (disaggregated_ && beams_)
-      throw InputError("beam search: not simulated where prefill and decode are apart");
-    if (beams_ && config_.replica.speculation.on())
-      throw InputError("beam search: there are no drafts in rounds of one token");
-    if (beams_ && !load_.follow_ups.empty())
-      throw InputError("beam search: of single requests, not of the turns of conversations");
-    if (autoscaler_ && pools_.size() > 1) throw InputError("autoscale: of one pool alone");
-  }
-
   bool working() const { return outstanding_ > 0 || !admission_.empty(); }
 
   // ---- requests ----
@@ -141,12 +79,7 @@ class Simulation : public ReplicaObserver {
     if (!admission_.enter(result_.records[request])) return;
     ++outstanding_;
     look_again(now);
-    send(beams_ ? beams_->start(request) : request, now);
-  }
-
-  // The place in the load of what an engine knows as `request`.
-  std::uint32_t of_load(std::uint32_t request) const {
-    return beams_ ? beams_->search_of(request) : request;
+    send(rounds_->start(request), now);
   }
 
   // The engine that a router chooses among those up in which the request fits; size() if there is
@@ -174,21 +107,21 @@ class Simulation : public ReplicaObserver {
   void look(SimTime now) {
     fleet_.look();
     looking_ = outstanding_ > 0;
-    if (looking_) push(now + config_.router_refresh, What::kLook, 0, 0);
+    if (looking_) events_.push(now + config_.router_refresh, EventKind::kLook, 0, 0);
   }
   void look_again(SimTime now) {
     const std::int64_t every = config_.router_refresh.ps;
     if (looking_ || every == 0) return;
     looking_ = true;
-    push({(now.ps / every + 1) * every}, What::kLook, 0, 0);
+    events_.push({(now.ps / every + 1) * every}, EventKind::kLook, 0, 0);
   }
 
   void send(std::uint32_t request, SimTime now) {
-    RequestRecord& record = result_.records[of_load(request)];
+    RequestRecord& record = result_.records[rounds_->of_load(request)];
     const auto last = static_cast<std::size_t>(record.replica);
     // All rounds of a search go to the engine that took the first.
     const bool stays =
-        beams_ && record.first_token.ps > 0 && fleet_.status(last) == EngineStatus::kUp;
+        rounds_->several() && record.first_token.ps > 0 && fleet_.status(last) == EngineStatus::kUp;
     const std::size_t to =
         stays ? last
               : choose(*router_, disaggregated_ ? Role::kPrefill : Role::kServe, request, now);
@@ -213,36 +146,27 @@ class Simulation : public ReplicaObserver {
 
   void push_end(std::size_t i) {
     const SimTime end = fleet_.at(i).next();
-    if (end != kNever) push(end, What::kStepEnd, i, fleet_.life(i));
-  }
-
-  void push(SimTime time, What what, std::size_t id, std::uint32_t life) {
-    events_.push({time, what, static_cast<std::uint32_t>(id), life, sequence_++});
-    moving_ += moves(what);
-  }
-  static bool moves(What what) {
-    return what != What::kFailed && what != What::kScale && what != What::kLook;
+    if (end != kNever) events_.push(end, EventKind::kStepEnd, i, fleet_.life(i));
   }
 
   void take(const Event& event) {
-    moving_ -= moves(event.what);
-    switch (event.what) {
-      case What::kStepEnd:
+    switch (event.kind) {
+      case EventKind::kStepEnd:
         if (event.life == fleet_.life(event.id)) end_step(event.id, event.time);
         break;
-      case What::kBeam:
+      case EventKind::kBeam:
         send(event.id, event.time);
         break;
-      case What::kTransferred:
+      case EventKind::kTransferred:
         transferred(event.id, event.time);
         break;
-      case What::kScale:
+      case EventKind::kScale:
         scale(event.time);
         break;
-      case What::kLook:
+      case EventKind::kLook:
         look(event.time);
         break;
-      case What::kFailed:
+      case EventKind::kFailed:
         if (event.life == kGiven) {
           const auto up = fleet_.places(Role::kServe);
           if (!up.empty()) fail(up[event.id % up.size()], event.time);
@@ -250,8 +174,8 @@ class Simulation : public ReplicaObserver {
           fail(event.id, event.time);
         }
         break;
-      case What::kStarted:
-      case What::kRestarted:
+      case EventKind::kStarted:
+      case EventKind::kRestarted:
         come_up(event.id, event.time);
         break;
     }
@@ -298,7 +222,7 @@ class Simulation : public ReplicaObserver {
     constexpr double kLatest = 105 * 86400.0;  // simulated time ends before the failures after
     const double after = failure_draws_[i].exponential() * mean;
     if (now.seconds() + after < kLatest)
-      push(now + sim_seconds(after), What::kFailed, i, fleet_.life(i));
+      events_.push(now + sim_seconds(after), EventKind::kFailed, i, fleet_.life(i));
   }
 
   void fail(std::size_t i, SimTime now) {
@@ -306,15 +230,15 @@ class Simulation : public ReplicaObserver {
     std::vector<std::uint32_t> lost;
     fleet_.at(i).list_requests(lost);
     fleet_.set(i, EngineStatus::kFailed, now);
-    push(now + config_.failures.restart, What::kRestarted, i, 0);
+    events_.push(now + config_.failures.restart, EventKind::kRestarted, i, 0);
     for (std::uint32_t request : lost) {
-      RequestRecord& record = result_.records[of_load(request)];
+      RequestRecord& record = result_.records[rounds_->of_load(request)];
       if (++record.retries > kMostRetries) {
         throw Infeasible(fmt::format(
             "failures: engines fail so often that a request began {} times and did not end",
             kMostRetries));
       }
-      if (!beams_) {  // else the round alone is lost
+      if (!rounds_->several()) {
         record.scheduled = record.first_token = {};
         record.cached = 0;
       }
@@ -323,7 +247,7 @@ class Simulation : public ReplicaObserver {
   }
 
   void scale(SimTime now) {
-    push(now + config_.autoscale.interval, What::kScale, 0, 0);
+    events_.push(now + config_.autoscale.interval, EventKind::kScale, 0, 0);
     FleetLoad load;
     load.engines = present();
     load.outstanding = outstanding_;
@@ -355,7 +279,7 @@ class Simulation : public ReplicaObserver {
       if (off == fleet_.size()) return;
       ++result_.starts;
       fleet_.set(off, EngineStatus::kStarting, now);
-      push(now + config_.autoscale.start_up, What::kStarted, off, 0);
+      events_.push(now + config_.autoscale.start_up, EventKind::kStarted, off, 0);
     }
   }
 
@@ -378,15 +302,13 @@ class Simulation : public ReplicaObserver {
   // ---- what engines tell ----
 
   void scheduled(std::uint32_t request, SimTime now, std::int32_t cached) override {
-    RequestRecord& record = result_.records[of_load(request)];
-    if (beams_ && beams_->rounds(request) > 0) return;
+    RequestRecord& record = result_.records[request];
     record.scheduled = now;
     record.cached = cached;
   }
-  void evicted(std::uint32_t request) override { ++result_.records[of_load(request)].evictions; }
-  void stalled(std::uint32_t request) override { ++result_.records[of_load(request)].stalls; }
+  void evicted(std::uint32_t request) override { ++result_.records[request].evictions; }
+  void stalled(std::uint32_t request) override { ++result_.records[request].stalls; }
   void token(std::uint32_t request, SimTime now, SimTime before, bool first) override {
-    if (beams_) return;  // told of by rounds
     if (first) {
       result_.records[request].first_token = now;
     } else {
@@ -397,29 +319,12 @@ class Simulation : public ReplicaObserver {
     result_.gaps.add(now - before, sequences);
   }
   void finished(std::uint32_t request, SimTime now) override {
-    if (beams_ && !ends_search(request, now)) return;
-    RequestRecord& record = result_.records[of_load(request)];
+    RequestRecord& record = result_.records[request];
     record.finished = now;
     record.outcome = Outcome::kDone;
     result_.end = std::max(result_.end, now);
-    admission_.end(of_load(request), now);
+    admission_.end(request, now);
     --outstanding_;
-  }
-  // A beam has its token; false while the search goes on.
-  bool ends_search(std::uint32_t beam, SimTime now) {
-    if (!beams_->ended(beam)) return false;
-    RequestRecord& record = result_.records[of_load(beam)];
-    if (beams_->rounds(beam) == 1) {
-      record.first_token = now;
-    } else {
-      result_.gaps.add(now - beams_->last_end(beam));
-    }
-    const std::span<const std::uint32_t> next = beams_->next_round(beam, now);
-    for (std::uint32_t b : next) {
-      formed_ = std::max(now, formed_) + config_.beams.overhead;
-      push(formed_, What::kBeam, b, 0);
-    }
-    return next.empty();
   }
   void prefilled(std::uint32_t request, SimTime) override { prefilled_.push_back(request); }
   void allocated(std::uint32_t request, SimTime now, std::int32_t tokens) override {
@@ -430,31 +335,31 @@ class Simulation : public ReplicaObserver {
     ++result_.transfers;
     result_.transferred_tokens += tokens;
     result_.link_time += b.duration.time();
-    push(b.end, What::kTransferred, request, 0);
+    events_.push(b.end, EventKind::kTransferred, request, 0);
   }
 
-  static std::optional<BeamSearch> beam_search(const SimulationConfig& c, const RequestLoad& load) {
-    if (!c.beams.on()) return {};
-    return std::optional<BeamSearch>(std::in_place, load, c.beams, c.replica.limits.block_size,
-                                     c.seed);
+  std::unique_ptr<Rounds> make_rounds(const RequestLoad& load) {
+    if (!config_.beams.on()) return single_rounds(load, *this);
+    return beam_rounds(
+        BeamSearch(load, config_.beams, config_.replica.limits.block_size, config_.seed),
+        config_.beams.overhead, *this, [this](SimTime time, std::uint32_t beam) {
+          events_.push(time, EventKind::kBeam, beam, 0);
+        });
   }
 
   SimulationConfig config_;
-  std::optional<BeamSearch> beams_;
-  const RequestLoad& load_;  // with beams: and those of rounds behind it
+  std::unique_ptr<Rounds> rounds_;
+  const RequestLoad& load_;  // of rounds_
   std::vector<PoolConfig> pools_;
-  bool disaggregated_ = false;  // prefill and decode
+  bool disaggregated_;
   std::unique_ptr<Router> router_, decode_router_;
   std::unique_ptr<Autoscaler> autoscaler_;
   Fleet fleet_;
   KvLinks links_;
   std::vector<RandomStream> failure_draws_;
-  std::priority_queue<Event> events_;
-  std::uint64_t sequence_ = 0;
-  std::int64_t moving_ = 0;  // events that bring the simulation on by themselves
+  EventQueue events_;
   Admission admission_;
   std::int64_t outstanding_ = 0;
-  SimTime formed_;   // when the front end was done with the last beam
   SimTime changed_;  // when the fleet last did
   std::vector<std::uint32_t> prefilled_;
   bool looking_ = false;              // a look is coming
@@ -466,18 +371,10 @@ class Simulation : public ReplicaObserver {
 
 }  // namespace
 
-ReplicaCounts SimulationResult::total() const {
-  ReplicaCounts sum;
-  for (const ReplicaCounts& r : replicas) sum += r;
-  return sum;
-}
-
 SimulationResult simulate(const SimulationConfig& config, const RequestLoad& load,
                           std::span<StepTimer* const> timers) {
   if (timers.size() != config.pools()) throw std::logic_error("simulate: one timer for each pool");
-  check_pool(config);
-  for (const PoolConfig& p : config.others) check_pool(p);
-  check_load(load);
+  check(config, load);
   auto router = make_router(config.router, config.seed);
   auto decode_router = make_router(config.decode_router, config.seed + 1);
   if (BlindRouter* blind = independent_router(config, load, *router, timers))

@@ -1,0 +1,65 @@
+// What a simulation of a service is asked, and what it answers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orrery/serving/cluster/autoscaler.h"
+#include "orrery/serving/cluster/beam_search.h"
+#include "orrery/serving/cluster/fleet.h"
+#include "orrery/serving/cluster/gap_histogram.h"
+#include "orrery/serving/cluster/kv_transfer.h"
+#include "orrery/serving/requests/request.h"
+
+namespace orrery {
+
+// The first pool of engines, further pools, and what connects them.
+struct SimulationConfig : PoolConfig {
+  std::vector<PoolConfig> others;  // further pools behind the same router
+  std::string router = "round-robin";
+  // Disaggregated prefill: the router that chooses the engine that decodes.
+  std::string decode_router = "least-outstanding";
+  // Routers see the load of engines as of the last multiple of this time (engine_view.h). 0: as of
+  // now.
+  SimTime router_refresh;
+  KvTransfer transfer;  // from pools that prefill to pools that decode
+  Autoscale autoscale;  // REQUIRES one pool
+  Failures failures;    // REQUIRES no disaggregated prefill
+  std::uint64_t seed = 0;
+  // Closed loop: most requests that are sent and not yet answered. The next request is sent when one
+  // ends, or at its arrival if that is later. Of conversations, most that are under way, the time
+  // between their turns included. 0: no limit.
+  std::int64_t max_concurrency = 0;
+  // Time from a request's arrival until it is in an engine's queue. The front end works on one
+  // request after the other, for frontend_per_request each. The rest overlaps between requests: once
+  // request_overhead, and overhead_per_prompt_token for each token. Requests do not overtake each
+  // other.
+  SimTime frontend_per_request, request_overhead, overhead_per_prompt_token;
+  Beams beams;               // REQUIRES no drafts and no disaggregated prefill
+  StepLog* steps = nullptr;  // receives every step; null: steps are not recorded
+
+  std::size_t pools() const { return 1 + others.size(); }
+};
+
+struct SimulationResult {
+  std::vector<RequestRecord> records;     // in the order of the load
+  std::vector<ReplicaCounts> replicas;    // pool by pool
+  GapHistogram gaps;                      // times between the tokens of a request (ITL)
+  SimTime end;                            // time of the last token
+  Seconds engine_time, gpu_time;          // summed over engines that were not off, until `end`
+  std::int64_t most_engines = 0;          // most engines present at once
+  std::int64_t starts = 0, failures = 0;  // of engines, after time 0
+  std::int64_t transfers = 0, transferred_tokens = 0;  // KV caches moved between engines
+  Seconds link_time;  // sum of the durations of transfers without waiting
+  ReplicaCounts total() const;
+};
+
+// Throws InputError if the configuration contradicts itself or names a pool without engines, or if
+// requests are not in order of arrival.
+void check(const SimulationConfig& config, const RequestLoad& load);
+
+// Whether some pool prefills or decodes only (disaggregated prefill).
+bool disaggregated(const SimulationConfig& config);
+
+}  // namespace orrery
