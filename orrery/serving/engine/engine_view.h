@@ -1,10 +1,10 @@
-// An engine as a router sees it: as it is, or as it was when the router last looked.
+// An engine as a router sees it: with its present load, or with its load at the router's last look.
 //
-// A router that counts the requests it sends and the answers that come back knows an engine's load
-// at all times. One that reads the engines' metrics, or one of several beside each other, knows it
-// as of its last look: all requests until the next go where it was least, which is then the
-// fullest (herding; Mitzenmacher 2000, "How useful is old information?"). What prefix caches hold,
-// and which engines are up, is seen as it is.
+// A router that counts the requests it sends and the answers that come back always knows an engine's
+// load. A router that reads the engines' metrics, or one of several routers, knows the load of its
+// last look. Until the next look all requests go where the load was least, which is then the fullest
+// engine (herding; Mitzenmacher 2000, "How useful is old information?"). Contents of prefix caches
+// and which engines are up are always seen as they are.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace orrery {
 
 class EngineView {
  public:
-  // Borrows both. `seen`: the load at the last look; null: it is looked at whenever it is asked.
+  // Borrows both. `seen`: the load at the last look; null: the router sees the present load.
   explicit EngineView(const Engine& engine, const EngineLoad* seen = nullptr)
       : engine_(&engine), seen_(seen) {}
 
@@ -27,8 +27,8 @@ class EngineView {
   std::int32_t cached_prompt(std::uint32_t request) const {
     return engine_->cached_prompt(request);
   }
-  // Until the first token of a prompt of `tokens` tokens that came now: the step under way, the
-  // prompts ahead of it and its own, at the speed of a full step of prompts.
+  // Predicted time to the first token of a prompt of `tokens` tokens that arrives now: the rest of
+  // the step under way, then the prompts ahead and its own, at the speed of a full step of prompts.
   SimTime predicted_ttft(std::int64_t tokens, SimTime now) const {
     return engine_->predicted_ttft(seen_ ? *seen_ : engine_->load(), tokens, now);
   }

@@ -1,17 +1,17 @@
-// One rank of an engine: a queue, a scheduler, KV memory, and the steps that it plans. (An engine
-// has one rank, or several with sequences of their own: attention data parallel; engine.h.)
+// One rank of an engine: a queue, a scheduler, KV memory, and the steps that it plans. An engine has
+// one rank, or with attention data parallelism several (engine.h).
 //
-// Synchronous: a step is planned when the one before has ended and its tokens are known.
-// Asynchronous (vLLM's default): step n+1 is planned when step n starts, with placeholders for the
-// tokens that n makes; requests that arrive during step n join step n+2, and memory of sequences
-// that step n ends is free for the step after next. Host time is part of the step's time.
-// Pipelined: as many steps are under way as there are stages; a sequence waits for a token that one
-// of them makes, chunks of a prompt follow each other (vLLM's batch queue).
+// Synchronous engines plan a step when the one before has ended and its tokens are known.
+// Asynchronous engines (vLLM's default) plan step n+1 when step n starts, with placeholders for the
+// tokens that n makes. Requests that arrive during step n join step n+2, and memory of sequences that
+// end with step n is free for step n+2. Host time is part of the step's time.
+// Pipelined engines have as many steps under way as stages. A sequence waits for a token that one of
+// them makes; chunks of a prompt follow each other (vLLM's batch queue).
 //
-// With prefill and decode apart, a replica that prefills ends a request with its first token and
-// holds its KV cache until it is called for; one that decodes takes blocks for it first, gets the
-// KV cache, and goes on from there. If it must evict the sequence, it computes the prompt itself;
-// while one waits for that, none that comes gets blocks.
+// Disaggregated prefill: a replica that prefills ends a request with its first token and holds its KV
+// cache until release(). A replica that decodes takes blocks for a request first, receives its KV
+// cache and continues. If it must evict the sequence, it computes the prompt itself; until then no
+// expected request gets blocks.
 #pragma once
 
 #include <cstdint>
@@ -31,25 +31,25 @@ namespace orrery {
 enum class Role : std::uint8_t { kServe, kPrefill, kDecode };
 
 struct ReplicaConfig {
-  SchedulerLimits limits;
-  std::int64_t kv_blocks = 0;
+  SchedulerLimits limits;      // of one rank
+  std::int64_t kv_blocks = 0;  // of one rank
   bool prefix_caching = true;
-  bool async = true;  // not with several stages
+  bool async = true;  // REQUIRES one stage
   Role role = Role::kServe;
-  std::int32_t ranks = 1;   // of attention data parallel; limits and kv_blocks are those of one
-  std::int32_t stages = 1;  // pipeline
+  std::int32_t ranks = 1;   // attention data parallel
+  std::int32_t stages = 1;  // pipeline parallel
   Speculation speculation;
-  // Adapters (limits.max_loras of them are on the GPU, or kv.adapter_blocks is set): a step that
-  // needs one that is not there waits until it has been copied from the host (vLLM loads them
-  // before the step).
+  // Time of copying a LoRA adapter from the host. A step waits for the adapters that it needs and
+  // that are not on the GPU (vLLM loads them before the step). limits.max_loras of them are on the
+  // GPU, or those in the KV pool (KvOptions::adapter_blocks).
   SimTime adapter_load;
   KvOptions kv;
-  SimTime host_block_copy;  // of a block from host memory; steps wait for those they need
-  SimTime disk_block_read, disk_block_write;  // likewise; a disk does one after the other
-  SimTime start_up;                  // an engine's first step with a prompt takes so much longer
-  std::int64_t balance_timeout = 0;  // steps that prompts wait for other ranks' (engine.h)
+  SimTime host_block_copy;  // copy of a KV block from host memory, for which the step waits
+  SimTime disk_block_read, disk_block_write;  // of a KV block; a disk works on one after the other
+  SimTime start_up;                  // additional time of an engine's first step with a prompt
+  std::int64_t balance_timeout = 0;  // most steps that prompts wait for other ranks (engine.h)
 
-  // That the KV memory of a rank holds, if no window gives any back.
+  // Tokens that the KV memory of a rank holds if no window gives blocks back.
   std::int64_t kv_tokens() const {
     return kv_blocks / (kv.groups.separate_pools() ? 1 : kv.groups.count()) * limits.block_size;
   }
@@ -58,43 +58,50 @@ struct ReplicaConfig {
 
 class Replica;
 
-// What a replica tells of its work.
+// Receives what a replica does, in order of time. Requests are indices in the load.
 class ReplicaObserver {
  public:
   virtual ~ReplicaObserver() = default;
+  // The request's first step was planned; `cached` prompt tokens were in the prefix cache.
   virtual void scheduled(std::uint32_t request, SimTime now, std::int32_t cached) = 0;
+  // The request lost its KV cache, which is computed again.
   virtual void evicted(std::uint32_t request) = 0;
+  // The request could decode, but the step computes prompts.
   virtual void stalled(std::uint32_t request) = 0;
-  // Its next token, or several that a step made together. `first`: the first of all; `before`: when
-  // the one before came.
+  // A step that ended at `now` made the request's next token, or several. `first`: the first token
+  // of the request. `before`: when the token before was made.
   virtual void token(std::uint32_t request, SimTime now, SimTime before, bool first) = 0;
-  // The next tokens of so many sequences (DecodeGroup::list_ending of `from` names them), none of which is a first one.
+  // The step made one token for each of `sequences` members of the decode group, none of which is a
+  // first token. DecodeGroup::list_ending names their requests.
   virtual void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) = 0;
+  // The request's last token was made.
   virtual void finished(std::uint32_t request, SimTime now) = 0;
-  // Prefill and decode apart: the prompt is done, its KV cache can be fetched.
+  // Disaggregated prefill: the prompt is computed, and its KV cache can be fetched.
   virtual void prefilled(std::uint32_t request, SimTime now) = 0;
-  // Blocks for `tokens` prompt tokens are there, what else there is was in the prefix cache.
+  // Disaggregated prefill: the replica that decodes has blocks for the prompt, of which `tokens`
+  // tokens were not in its prefix cache.
   virtual void allocated(std::uint32_t request, SimTime now, std::int32_t tokens) = 0;
 };
 
+// Sums over the life of a replica.
 struct ReplicaCounts {
   std::int64_t steps = 0, decode_steps = 0;
-  std::int64_t prompt_tokens = 0;  // computed, again after evictions too
+  std::int64_t prompt_tokens = 0;  // computed, those computed again after evictions included
   std::int64_t output_tokens = 0;
   std::int64_t evictions = 0, stalls = 0;
   std::int64_t cached_tokens = 0;  // prompt tokens found in the prefix cache
-  // Speculative decoding: sequences' steps with drafts, drafts verified, drafts accepted (before
-  // the end of the output cuts them off).
+  // Speculative decoding: steps of sequences with drafts, drafts verified, drafts accepted (those
+  // beyond the end of the output included).
   std::int64_t verifications = 0, drafts = 0, accepted = 0;
   std::int64_t adapter_loads = 0;
-  std::int64_t sequence_steps = 0;  // sequences that got a token, over all steps
-  Seconds busy;                     // sum of steps; of a fleet, more than simulated time counts to
-  // Integrals over busy time: blocks in use, tokens of room in them that hold none, free blocks
-  // that a waiting sequence could not use (EngineState::stranded).
+  std::int64_t sequence_steps = 0;  // sequences that got a token, summed over steps
+  Seconds busy;  // sum of the steps' durations; of a fleet it may exceed SimTime's range
+  // Integrals over busy time: blocks in use, room in them in tokens (EngineState::slack), free blocks
+  // that a waiting sequence could not use (KvMemory::stranded).
   double used_block_seconds = 0, slack_token_seconds = 0, stranded_block_seconds = 0;
-  std::int64_t host_fetches = 0, host_keeps = 0;  // blocks copied from and to the host
-  std::int64_t disk_fetches = 0, disk_keeps = 0;  // likewise, of the disk
-  Seconds disk_waits;                             // of steps for it
+  std::int64_t host_fetches = 0, host_keeps = 0;  // KV blocks copied from and to the host
+  std::int64_t disk_fetches = 0, disk_keeps = 0;  // KV blocks copied from and to the disk
+  Seconds disk_waits;                             // time that steps waited for the disk
 
   bool operator==(const ReplicaCounts&) const = default;
   ReplicaCounts& operator+=(const ReplicaCounts& other);
@@ -106,37 +113,41 @@ class Replica {
   Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
           const RequestLoad& load, ReplicaObserver& observer);
 
-  // A request joins the queue.
+  // The request joins the queue.
   void enter(std::uint32_t request);
-  // Steps planned from now on carry no prompts, if the scheduler heeds it (TensorRT-LLM's do).
+  // Steps planned from now on carry no prompts, or may again. TensorRT-LLM's schedulers obey it.
   void hold_prompts(bool hold) { state_.hold_prompts = hold; }
 
-  // Plans steps: one that has not started, if there can be one.
+  // Plans a step, unless one is planned that has not started or none can be.
   void plan_ahead(SimTime now);
-  // The first step that has not started; its shape until the next call of plan_ahead.
+  // Whether a step is planned that has not started. shape() is valid until the next plan_ahead().
   bool planned() const { return count_ > started_; }
   StepShape shape() const;
-  // What it first waits for: adapters and KV blocks that come from the host.
+  // Time that the planned step first waits for adapters and KV blocks from the host or the disk.
   SimTime loading() const;
-  // It starts, and will last so long.
+  // The planned step starts and lasts `duration`.
   void start(SimTime duration);
-  // The oldest of the started steps ends: tokens come out, sequences finish.
+  // The oldest started step ends at `now`: its tokens are made, and sequences finish.
   void end_step(SimTime now);
 
-  // Prefill and decode apart.
-  void expect(std::uint32_t request, SimTime first_token);  // will decode here; waits for blocks
-  // For those that wait, in order, while there are any, and no evicted one waits.
+  // Disaggregated prefill. The request will decode here, and waits for blocks.
+  void expect(std::uint32_t request, SimTime first_token);
+  // Gives blocks to expected requests, in order, while enough are free and no evicted request waits.
   void take_blocks(SimTime now);
-  void continue_with(std::uint32_t request);  // its KV cache is here
-  void release(std::uint32_t request);        // its KV cache was fetched
-  bool holds(std::uint32_t request) const;    // whether it waits for either
+  // The KV cache of an expected request has arrived.
+  void continue_with(std::uint32_t request);
+  // The KV cache of a prefilled request was fetched.
+  void release(std::uint32_t request);
+  // Whether the request waits here for one of these two calls.
+  bool holds(std::uint32_t request) const;
 
   std::int64_t outstanding() const { return outstanding_; }  // requests not finished
   std::int64_t waiting() const { return static_cast<std::int64_t>(state_.queues.waiting.size()); }
   std::int64_t running() const { return static_cast<std::int64_t>(state_.queues.running.size()); }
-  // Prompt tokens of its requests that no step has taken up.
+  // Prompt tokens that no step has taken up.
   std::int64_t prompt_ahead() const { return prompt_ahead_; }
-  // Those that wait, run, or were evicted while a step under way makes a token of them.
+  // Appends all requests that wait, run, or were evicted while a step under way makes a token of
+  // them.
   void list_requests(std::vector<std::uint32_t>& out) const;
   const EngineState& state() const { return state_; }
   const ReplicaCounts& counts() const { return counts_; }
@@ -161,14 +172,14 @@ class Replica {
   std::size_t depth() const;
   void ask();
   bool plan(SimTime now, Step& step);
-  // Adapters that the planned step uses; the time it takes to load those that are missing.
+  // Finds the adapters that the planned step uses. Returns the time of loading the missing ones.
   SimTime bring_in_adapters();
-  // The time it takes to fetch blocks of a prefix that are not on the GPU.
+  // Returns the time of fetching blocks of prefixes that are not on the GPU.
   SimTime bring_in_blocks(SimTime now);
-  // What a sequence that computes its last token and `drafts` makes.
+  // Tokens that a sequence makes which computes its last token and `drafts` drafts.
   std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
   void add_decode_group(Step& step);
-  // The decode_group was dissolved: the steps under way list its members one by one.
+  // After the decode group was dissolved: steps under way list its members one by one.
   void list_former_members();
   void sort_as_they_run(Step& step) const;
   void finish(Slot slot, SimTime now);

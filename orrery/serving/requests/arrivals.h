@@ -1,6 +1,6 @@
-// When requests arrive.
+// Arrival processes: the times at which requests arrive.
 //
-// Adding a process: a class in a file of its own and a line in arrivals.def (docs/serving.md).
+// Adding one: a class in a file of its own, and an entry of arrivals.def (docs/serving.md).
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@
 namespace orrery {
 
 struct ArrivalParameters {
-  double rate = 1;        // requests a second, in the mean (ramp: at the start)
-  double burstiness = 1;  // of gamma: 1 is Poisson, below 1 burstier (shape of the gaps; vLLM's)
-  double end_rate = 1;    // of ramp: after `period`, and from then on
-  Seconds period = Seconds(3600);  // of diurnal's wave, of ramp's rise
-  double amplitude = 0.5;          // of diurnal: the rate swings by so much of itself, 0 to 1
+  double rate = 1;        // mean requests a second; of ramp: at the start
+  double burstiness = 1;  // shape of gamma's gaps, as in vLLM: 1 is Poisson, below 1 is burstier
+  double end_rate = 1;    // requests a second at the end of ramp's period and after it
+  Seconds period = Seconds(3600);  // length of diurnal's wave or of ramp's rise
+  double amplitude = 0.5;          // swing of diurnal's rate relative to the rate, 0 to 1
 };
 
 class ArrivalProcess {
  public:
   virtual ~ArrivalProcess() = default;
-  // The arrival after one at `now`, seconds.
+  // Time of the arrival after one at `now`, in seconds since the start. Never before `now`.
   virtual double next(double now, RandomStream& random) = 0;
 };
 

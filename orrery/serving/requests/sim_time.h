@@ -1,5 +1,5 @@
-// Simulated time: whole picoseconds since the start of a simulation, so that sums have no rounding
-// and order is total. 2^63 ps are 106 days: what would pass them is an InputError.
+// Simulated time in whole picoseconds since the start of a simulation. Sums have no rounding errors,
+// and order is total. The range of 2^63 ps is 106 days; a time beyond it is an InputError.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace orrery {
 
-// Always throws.
+// Throws the InputError of a time beyond the range.
 [[noreturn]] void refuse_sim_time();
 
 struct SimTime {
@@ -35,7 +35,7 @@ struct SimTime {
 
 inline constexpr SimTime kNever{INT64_MAX};
 
-// To the nearest picosecond.
+// Seconds, rounded to the nearest picosecond.
 inline SimTime sim_seconds(double s) {
   if (!(std::abs(s) < 9.2e6)) refuse_sim_time();
   return {std::llround(s * 1e12)};

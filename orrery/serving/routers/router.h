@@ -1,7 +1,9 @@
-// Which engine a request goes to. A router sees the engines that take requests, as they are or as
-// they were at its last look (engine_view.h); it reads no clock.
+// The interface of routers, which choose the engine that a request goes to.
 //
-// Adding one: a class in a file of its own and a line in routers.def (docs/serving.md).
+// A router sees the engines that take requests, with their present loads or those of its last look
+// (engine_view.h). It reads no clock.
+//
+// Adding one: a class in a file of its own, and an entry of routers.def (docs/serving.md).
 #pragma once
 
 #include <cstdint>
@@ -16,9 +18,10 @@
 
 namespace orrery {
 
+// A request that a router must place.
 struct Arrival {
   const Request& request;
-  std::uint32_t index;  // of the request in the load
+  std::uint32_t index;  // index in the load
   SimTime now;
 };
 
@@ -27,15 +30,15 @@ class BlindRouter;
 class Router {
  public:
   virtual ~Router() = default;
-  // The place in `engines` of the one chosen. REQUIRES at least one engine. Engines come and go,
-  // but keep their order.
+  // Index in `engines` of the chosen engine. REQUIRES at least one engine. Engines come and go
+  // between calls, but keep their order.
   virtual std::size_t route(const Arrival& arrival, std::span<const EngineView> engines) = 0;
-  // Itself, if it does not look at engines; else null.
+  // This router if it does not look at engines, else null.
   virtual BlindRouter* blind() { return nullptr; }
 };
 
-// One that needs to know no more of the engines than how many they are: what one engine does never
-// bears on another, so that they can be simulated side by side (independent_engines.h).
+// A router that needs only the number of engines. What one engine does then never affects another,
+// so that engines can be simulated in parallel (independent_engines.h).
 class BlindRouter : public Router {
  public:
   virtual std::size_t pick(const Arrival& arrival, std::size_t engines) = 0;
@@ -45,12 +48,13 @@ class BlindRouter : public Router {
   BlindRouter* blind() final { return this; }
 };
 
+// One entry of routers.def.
 struct RouterKind {
   std::string_view name, doc;
   std::unique_ptr<Router> (*make)(std::uint64_t seed);
 };
 const std::vector<RouterKind>& router_kinds();
-// InputError naming the nearest.
+// A new router. Throws InputError with the nearest name.
 std::unique_ptr<Router> make_router(std::string_view name, std::uint64_t seed);
 
 }  // namespace orrery

@@ -1,12 +1,13 @@
-// Batch schedulers: which sequences compute how many tokens in the next step.
+// The interface of batch schedulers, which decide which sequences compute how many tokens in the next
+// step.
 //
-// A scheduler is asked whenever the engine can take a step; it moves sequences between
-// EngineState::waiting and running, takes and evicts KV blocks, and fills `work`. It reads no
-// clock. A sequence whose last token is being made (Sequence::wanted() == 0) stays in `running`
-// until the engine removes it. One for which decoding is a token a step for everybody can have
-// these counted together (decode_group.h).
+// A scheduler is asked whenever the engine can plan a step. It moves sequences between
+// Queues::waiting and Queues::running, takes and gives back KV blocks, and fills a StepPlan. It reads
+// no clock. A sequence whose last token is being made (Sequence::wanted() == 0) stays in `running`
+// until the engine removes it. A scheduler under which decoding is one token a step for every
+// sequence can leave these to the decode group (decode_group.h).
 //
-// Adding one: a file that implements Scheduler, and a line in schedulers.def (docs/serving.md).
+// Adding one: a file that implements Scheduler, and an entry of schedulers.def (docs/serving.md).
 #pragma once
 
 #include <memory>
@@ -18,11 +19,12 @@
 
 namespace orrery {
 
+// What the next step computes, and what planning it changed.
 struct StepPlan {
-  std::vector<Work> work;     // in the order of the batch, without the members of the decode group
+  std::vector<Work> work;     // in the order of the batch, without members of the decode group
   bool decode_group = false;  // all members of EngineState::decode_group compute a token
-  std::vector<Slot> evicted;  // in this step
-  std::vector<Slot> stalled;  // running, ready to decode, left out in favour of prompts
+  std::vector<Slot> evicted;  // sequences that gave up their KV cache
+  std::vector<Slot> stalled;  // running sequences that could decode but are left out for prompts
 
   bool empty() const { return work.empty() && !decode_group; }
   void clear() { work.clear(), evicted.clear(), stalled.clear(), decode_group = false; }
@@ -31,6 +33,8 @@ struct StepPlan {
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
+  // Plans the next step. `plan` is empty when it is called, and stays empty if nothing can be
+  // computed.
   virtual void plan(EngineState& engine, StepPlan& plan) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Adapters (LoRA) of a service: which request uses which, and which are on the GPU.
+// LoRA adapters of a service: which request uses which, and which are on the GPU.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,16 @@
 
 namespace orrery {
 
-// Gives every request one of `adapters`, the next turn of a conversation that of the one before.
-// `alpha`: the n-th most popular is asked for in proportion to n^-alpha; 0: all alike. REQUIRES
-// adapters > 0.
+// Gives every request one of `adapters` adapters; turns of one conversation have the same. The n-th
+// most popular adapter is chosen with a probability proportional to n^-alpha. REQUIRES adapters > 0.
 void assign_adapters(RequestLoad& load, std::int64_t adapters, double alpha, std::uint64_t seed);
 
-// The adapters of one step or of the running sequences; a handful.
+// The different adapters of one step or of the running sequences, which are a handful.
 class AdapterSet {
  public:
   void clear() { ids_.clear(); }
   bool has(std::int32_t adapter) const;
-  // -1 (the base model) is never in the set.
+  // Adds an adapter; -1, the base model, is ignored.
   void add(std::int32_t adapter);
   std::int64_t size() const { return static_cast<std::int64_t>(ids_.size()); }
   const std::vector<std::int32_t>& ids() const { return ids_; }
@@ -27,13 +26,12 @@ class AdapterSet {
   std::vector<std::int32_t> ids_;
 };
 
-// Adapters on the GPU, at most `slots`; the one that was used longest ago makes room (vLLM keeps
-// its slots so).
+// Adapters in slots on the GPU. The least recently used adapter makes room, as in vLLM.
 class AdapterSlots {
  public:
   explicit AdapterSlots(std::int64_t slots) : slots_(static_cast<std::size_t>(slots)) {}
-  // Makes all of a step's adapters resident; how many had to be loaded. REQUIRES step.size() <=
-  // slots.
+  // Loads the step's adapters that are not on the GPU, and returns their number. REQUIRES step.size()
+  // <= slots.
   std::int64_t bring_in(const AdapterSet& step);
 
  private:

@@ -1,91 +1,94 @@
-// Sequences of a replica that decode together: each gets one token in every step, from the step in
-// which it joins to its last. They are counted, not visited, so that a step costs what changes in
-// it (who joins, who ends, whose blocks are full) and not their number.
+// The decode group: sequences that each compute one token in every step.
 //
-// A scheduler that uses it (vLLM V1) asks before each step take_in(): sequences that got a token
-// in the step before and want one more join. The others that run stand in others(), in order. In a
-// step that is out of the ordinary (memory or budget lacks) it dissolves the whole and treats all
-// sequences one by one.
+// Members are counted and not visited, so that a step costs what changes in it (sequences that join,
+// end, or need a block) and not the number of sequences. A sequence joins after a step that made a
+// token of it and stays until its last token.
 //
-// While a sequence is a member, what changes with every step (tokens, computed, made, last_token;
-// the blocks that it has published) is in its Sequence as of when it joined, and is made up for
-// when it leaves. Steps are numbered from 1 as they are planned; they end in that order.
+// A scheduler that uses the group (vLLM V1) calls take_in() before each step. Running sequences that
+// are no members are in others(), in the order in which they run. If memory or budget is too small
+// for an ordinary step, the scheduler dissolves the group and treats every sequence by itself.
+//
+// While a sequence is a member, the parts of its Sequence that change with every step (tokens,
+// computed, made, last_token, published blocks) keep the values of when it joined. They are brought
+// up to date when it leaves. Steps are numbered from 1 in the order in which they are planned, which
+// is also the order in which they end.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "orrery/serving/requests/sim_time.h"
+#include "orrery/serving/state/sequence.h"
 
 namespace orrery {
 
 class EngineState;
-struct Sequence;
-using Slot = std::uint32_t;  // of a sequence on its replica
 
 class DecodeGroup {
  public:
-  // Without this nobody joins. For engines in which a token a step is all that decoding does: one
-  // pipeline stage, no drafts, no adapters, no host memory.
+  // Allows sequences to join. REQUIRES an engine in which decoding is one token a step and nothing
+  // else: one pipeline stage, no drafts, no adapters, no tiers of the cache.
   void allow() { allowed_ = true; }
 
   // ---- what a scheduler asks ----
 
-  // Before a step is planned. False: nobody can be together now.
+  // Lets sequences join, before a step is planned. False if there can be no group now.
   bool take_in(EngineState& engine);
-  // How many compute a token in the next step.
+  // Number of members, each of which computes a token in the next step.
   std::int64_t size() const { return size_; }
-  // Running, but no members, with tokens to compute.
+  // Running sequences with tokens to compute that are no members.
   const std::vector<Slot>& others() const { return others_; }
-  // Whether all members run before it.
+  // Whether all members began to run before the sequence.
   bool all_before(const Sequence& s) const;
-  // Blocks that they need for their next tokens, at most.
+  // Upper bound of the blocks that members need for their next tokens.
   std::int64_t blocks_needed(const EngineState& engine) const;
-  // Adds those from which, before the step that is planned next, a block falls out of the window.
+  // Appends the members that have a block outside of their window before the next planned step.
   void list_skipping(const EngineState& engine, std::vector<Slot>& out) const;
-  // Tokens of one that runs, a member or not, that are computed before that step.
+  // Computed tokens of a running sequence before the next planned step, whether or not it is a
+  // member.
   std::int64_t computed(const Sequence& s) const;
-  // Takes these. REQUIRES that there are so many.
+  // Takes the blocks of blocks_needed(). REQUIRES that they are free.
   void grow(EngineState& engine);
-  // All are apart again.
+  // Ends the group: all members become ordinary sequences.
   void dissolve(EngineState& engine);
 
   // ---- what the engine tells ----
 
-  // One runs.
+  // A sequence has begun to run.
   void run(Slot slot) {
     if (formed_) others_.push_back(slot);
   }
-  // One that is no member has ended.
+  // A sequence that is no member has ended.
   void end_other(Slot slot) { std::erase(others_, slot); }
 
-  // Steps that were under way when the last one was planned.
+  // Number of steps that were under way when the last one was planned.
   std::int64_t under_way() const { return under_way_; }
   struct Step {
-    std::int64_t sequences = 0, past = 0;  // members, sum of their cached tokens
+    std::int64_t sequences = 0, past = 0;  // members, and the sum of their cached tokens
   };
-  // A step is planned with all members. `last`: those whose last token it makes are listed, in the
-  // order in which they run; they are not in later steps.
+  // A step is planned with all members. Appends to `last` those whose last token it makes, in the
+  // order in which they run. They are in no later step.
   Step plan(const EngineState& engine, std::vector<Slot>& last);
-  // The number of the step that is planned next, and of that which ends next.
+  // Numbers of the step that is planned next and of the step that ends next.
   std::int64_t planned() const { return planned_; }
   std::int64_t ended() const { return ended_; }
-  // When the step before that one ended.
+  // End of the step before ended().
   SimTime last_end() const { return last_end_; }
-  // Members that get a token when it ends.
+  // Appends the requests of members that get a token when the step ended() ends.
   void list_ending(const EngineState& engine, std::vector<std::uint32_t>& requests) const;
   void end(SimTime now) { ++ended_, last_end_ = now; }
-  // One whose last token is out leaves.
+  // A member whose last token is made leaves.
   void leave(EngineState& engine, Slot slot);
 
-  // Of those that were together until they were dissolved: from when to when. Until it is cleared.
+  // A member of a dissolved group, with its first and last step in it. The list is kept until the
+  // caller clears it.
   struct Former {
     Slot slot;
     std::int64_t joined, last;
   };
   std::vector<Former>& former() { return former_; }
 
-  // Tokens in the KV cache that are not counted in Sequence::computed.
+  // Tokens in the KV cache that Sequence::computed of members does not count.
   std::int64_t uncounted() const { return uncounted_; }
 
  private:

@@ -206,7 +206,7 @@ TEST(Conversation, DelaysThatMakeNoSense) {
   const std::string session =
       "{\"session_id\": 1, \"arrival_time_ns\": 0, \"sub_requests\": [{\"input_toks\": 1, "
       "\"output_toks\": 1}]}\n";
-  EXPECT_NE(error_of(session + session).find("stands twice"), std::string::npos);
+  EXPECT_NE(error_of(session + session).find("given twice"), std::string::npos);
 }
 
 }  // namespace
