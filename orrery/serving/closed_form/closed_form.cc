@@ -9,18 +9,19 @@
 namespace orrery {
 namespace {
 
-// Of an engine's overheads. A guess: the tables know one value for each engine and class of GPU,
-// not how it scatters over hosts.
+// Relative error of an engine's overheads. An assumption: the measured tables give one value for each
+// engine and class of GPU, and no spread over hosts.
 constexpr double kOverheadError = 0.3;
 
-// Own error of a closed loop's first token: its waiting depends on how requests bunch, which only a
-// simulation follows. Spread of data/inference/serving_steady around the closed form.
+// Relative error of the first token of a closed loop, whose wait depends on how requests bunch. The
+// spread of measured closed loops (docs/serving-accuracy.md, serving_steady) around the form.
 constexpr double kQueueingError = 0.5;
-// Of users in step: how far the form is from the simulation (tests/law/closed_loop_law_test.cc).
+// Relative error for users in step: the difference to the simulation in
+// tests/law/closed_loop_law_test.cc.
 constexpr double kInStepError = 0.15;
 
 struct PrefillTime {
-  Estimate<Seconds> all, mean;  // until the last, and on average, first token of the wave
+  Estimate<Seconds> all, mean;  // time to the last first token of the wave; mean of all
   std::int64_t steps = 0;
   std::int64_t prompts = 1;  // whole prompts in one step
   StepTime typical;
@@ -32,9 +33,8 @@ class Wave {
        const ClosedFormWorkload& w)
       : steps_(steps), engine_(engine), plan_(plan), w_(w) {}
 
-  // Prompts of `n` sequences. A step takes whole prompts while they fit in the token budget; a
-  // prompt longer than the budget is cut into chunks (or computed whole by an engine that cannot
-  // cut).
+  // The prompts of `n` sequences. A step takes whole prompts while they fit in the token budget. A
+  // prompt longer than the budget is cut into chunks, or computed whole without chunked prefill.
   PrefillTime prefill(std::int64_t n, bool with_terms) const {
     const std::int64_t fresh = w_.isl - w_.past;
     const std::int64_t budget = engine_.scheduler.max_num_batched_tokens * plan_.dp;
@@ -46,7 +46,7 @@ class Wave {
         return step({1, budget, static_cast<double>(w_.past + index * budget), false}, terms);
       };
       out.typical = chunk(0, with_terms);
-      // All chunks but the last are alike up to the growing past: Simpson's rule over them.
+      // All chunks but the last differ by their past only: Simpson's rule over them.
       const auto a = out.typical.total, m = chunk((chunks - 2) / 2, false).total,
                  z = chunk(chunks - 2, false).total;
       const auto mean = plus(plus(a.scaled(1.0 / 6), m.scaled(4.0 / 6)), z.scaled(1.0 / 6));
@@ -66,7 +66,7 @@ class Wave {
     out.typical = step({prompts, fresh, past, true}, with_terms);
     out.steps = full + (rest > 0 ? 1 : 0);
     Estimate<Seconds> all = out.typical.total.scaled(static_cast<double>(full));
-    // First tokens come at the end of each step: the k-th step's members wait k steps.
+    // First tokens are made at the end of a step: members of the k-th step wait k steps.
     double waited = static_cast<double>(prompts) * static_cast<double>(full) *
                     static_cast<double>(full + 1) / 2;
     Estimate<Seconds> mean = out.typical.total.scaled(waited / static_cast<double>(n));
@@ -79,9 +79,9 @@ class Wave {
     return out;
   }
 
-  // One decode step of `n` sequences at `context` cached tokens. With several stages the sequences
-  // are dealt to min(n, pp) batches in flight: the slowest stage sets the pace once it is busy all
-  // the time, else the way through all stages.
+  // One decode step of `n` sequences with `context` cached tokens each. With several stages the
+  // sequences form min(n, pp) batches in flight. The time is that of the slowest stage if it is always
+  // busy, else that of passing all stages.
   StepTime decode(std::int64_t n, double context, bool with_terms) const {
     const std::int64_t in_flight = std::min<std::int64_t>(n, plan_.pp);
     const SequenceGroup group{(n + in_flight - 1) / in_flight, 1, context, true};
@@ -93,7 +93,7 @@ class Wave {
     return t;
   }
 
-  // All decode steps of `n` sequences, from the second token to the last: Simpson's rule over the
+  // All decode steps of `n` sequences from the second token to the last, by Simpson's rule over the
   // context.
   Estimate<Seconds> decode_all(std::int64_t n) const {
     const double first = static_cast<double>(w_.isl),
@@ -105,7 +105,7 @@ class Wave {
     return sum.scaled(static_cast<double>(w_.osl - 1));
   }
 
-  // How many times as long the steps of `prompts` take with that many decodes.
+  // Factor on the steps of `prompts` if they also carry `decoding` decodes.
   double slowdown(std::int64_t decoding, const PrefillTime& prompts) const {
     const std::int64_t budget = engine_.scheduler.max_num_batched_tokens * plan_.dp;
     if (decoding <= 0) return 1;
@@ -126,8 +126,8 @@ class Wave {
   }
 
  private:
-  // `steps` batches pass plan.pp stages one behind the other; `stage` is the time of all of them in
-  // one.
+  // Time in which `steps` batches pass all plan.pp stages, one after the other. `stage` is the time of
+  // all batches in one stage.
   Estimate<Seconds> through_stages(const Estimate<Seconds>& stage, std::int64_t steps) const {
     return stage.scaled(static_cast<double>(steps + plan_.pp - 1) / static_cast<double>(steps));
   }
@@ -138,12 +138,12 @@ class Wave {
   const ClosedFormWorkload& w_;
 };
 
-// A request's time until its first token, and from there to its end.
+// The time of a request until its first token, and from there to its end.
 struct FirstAndRest {
   Estimate<Seconds> ttft, rest;
 };
 
-// Whether a step with prompts holds no decodes.
+// Whether a step with prompts carries no decodes.
 bool prompts_alone(const EngineProfile::Scheduler& s) {
   const PromptSteps prompts = scheduler_kind(s.policy).traits.prompts;
   return !s.continuous || prompts == PromptSteps::kAlone ||
@@ -156,10 +156,10 @@ struct Loop {
   const EngineProfile& engine;
   const ClosedFormWorkload& w;
   std::int64_t running;
-  Estimate<Seconds> decode;  // a step of all
+  Estimate<Seconds> decode;  // a decode step of all users
   Estimate<Seconds> overhead, start_up;
 
-  // Lengths that scatter.
+  // Users with lengths that scatter.
   FirstAndRest scattered(const PrefillTime& one) const {
     const double users = static_cast<double>(running);
     const double prefills = users * one.all.value.value();
@@ -177,11 +177,11 @@ struct Loop {
     return t;
   }
 
-  // Equal lengths.
+  // Users with equal lengths, who stay in step.
   FirstAndRest in_step() const {
     const bool alone = prompts_alone(engine.scheduler);
     const Groups g = groups(alone);
-    // What of a request's later tokens is made while `others` groups have their prompts computed.
+    // Time of a request's later tokens if the prompts of `others` groups are computed meanwhile.
     const auto rest = [&](double others) {
       const double own = std::max(0.0, later() - (alone ? 0 : others * g.steps));
       return plus(g.one.scaled(others), decode.scaled(own));
@@ -196,11 +196,11 @@ struct Loop {
   }
 
  private:
-  // Prompts of a wave, as they go into steps.
+  // The prompts of a wave, grouped by steps.
   struct Groups {
-    double count = 1, steps = 1;  // groups, and steps of each
-    Estimate<Seconds> one;        // a group
-    Estimate<Seconds> first;      // mean time to the first token of all at once
+    double count = 1, steps = 1;  // number of groups, and steps of each
+    Estimate<Seconds> one;        // time of a group
+    Estimate<Seconds> first;      // mean time to the first token if all start at once
   };
 
   Groups groups(bool alone) const {
@@ -212,19 +212,19 @@ struct Loop {
       return g;
     }
     const auto fresh = static_cast<double>(w.isl - w.past);
-    // Steps with prompts take the decodes of the others along, within one budget: at most those who
-    // came in the osl - 1 steps before.
+    // Steps with prompts also carry the decodes of other users, within one budget: at most of those
+    // whose prompts were computed in the osl - 1 steps before.
     const std::int64_t decodes =
         alone ? 0 : std::min(running - whole.prompts, (w.osl - 1) * whole.prompts);
     const double longer = wave.slowdown(decodes, whole);
     const double budget = wave.budget();
-    // Prompts a step. The form is for decodes that take less than half of the budget.
+    // Prompts of a step. The form holds if decodes take less than half of the budget.
     double prompts = static_cast<double>(whole.prompts);
     if (engine.scheduler.chunked_prefill)
       prompts = std::max(budget - static_cast<double>(decodes), budget / 2) / std::max(fresh, 1.0);
     const auto users = static_cast<double>(running);
-    const double each = whole.all.value.value() * longer / users;  // a prompt
-    // The first that comes finds an idle engine, which does not wait for the others.
+    const double each = whole.all.value.value() * longer / users;  // time of a prompt
+    // The first prompt finds an idle engine, which does not wait for the others.
     const double lone = prompts > 1 ? wave.prefill(1, false).all.value.value() : 0.0;
     const double behind = lone > 0 ? users - 1 : users;
     double sum = lone * users;
@@ -238,7 +238,7 @@ struct Loop {
   }
 
   double later() const { return static_cast<double>(w.osl - 1); }
-  // The share of first requests.
+  // The share of first requests among all.
   double first() const {
     return w.requests_per_user > 0 ? 1.0 / static_cast<double>(w.requests_per_user) : 0;
   }
@@ -246,29 +246,30 @@ struct Loop {
     return plus(ttft, plus(overhead, start_up.scaled(first())));
   }
 
-  // Waves after the first; without overhead.
+  // Times of requests after the first wave, without overhead.
   FirstAndRest after(const Groups& g, bool alone, const FirstAndRest& batch,
                      const auto& rest) const {
     const double m = g.one.value.value(), h = overhead.value.value();
     const double t = decode.value.value() * g.steps;  // between the ends of two groups
     const double ahead = engine.scheduler.async_scheduling && !alone ? 1 : 0;
     if (g.count > 1 && (w.osl == 1 || (!alone && later() < (g.count - 1) * g.steps))) {
-      const double own = later() / g.steps;  // nobody ever decodes alone
+      const double own = later() / g.steps;  // no group ever decodes alone
       const double least = 1 + (std::ceil(h * g.steps / m) + ahead) / g.steps;
       const double idle = std::max(0.0, own + least - g.count);
       return {g.one.scaled(std::max(least, g.count - own) - h / m),
               plus(g.one.scaled(std::max(0.0, own - idle)), decode.scaled(idle * g.steps))};
     }
     if (alone || g.count == 1) return batch;
-    const double until = (std::ceil(h * g.steps / t) + ahead) / g.steps;  // groups that end
+    const double until =
+        (std::ceil(h * g.steps / t) + ahead) / g.steps;  // groups that end meanwhile
     const double ended = 1 + std::round(until);
     if (ended >= g.count) {
-      // A batch again, but group i is sent i * t later than the first and waits so much less.
+      // A batch again, except that group i is sent i * t after the first and waits less by that.
       const double earlier = std::min(0.5, (g.count - 1) / 2 * t / batch.ttft.value.value());
       return {batch.ttft.scaled(1 - earlier), batch.rest};
     }
     const double starts = until * t - h;  // after the first is queued
-    // Of those that end before a prompt is computed; then of the others.
+    // Waiting of the groups that end before a prompt is computed, then of the others.
     double waited = ended * starts + ended * (ended - 1) / 2 * (m - t);
     waited += (g.count - ended) * std::max(0.0, (ended - 1) * m - h);
     const double mean = waited / g.count / m;  // in groups
@@ -307,8 +308,8 @@ ClosedFormResult closed_form(const StepModel& steps, const EngineProfile& engine
     r.e2e = plus(time.ttft, time.rest);
     if (w.osl > 1) r.tpot = time.rest.scaled(1 / later);
     r.makespan = r.e2e;
-    // Users beyond what memory holds wait in the queue: a request's residence grows with their
-    // number.
+    // Users beyond the capacity of memory wait in the queue, and the time of a request grows with
+    // their number.
     const double queued = static_cast<double>(w.requests) / static_cast<double>(r.running);
     if (queued > 1) {
       r.ttft = plus(r.ttft, r.e2e.scaled(queued - 1));
@@ -330,7 +331,7 @@ ClosedFormResult closed_form(const StepModel& steps, const EngineProfile& engine
   r.makespan = plus(one_wave.scaled(static_cast<double>(full)), plus(overhead, start_up));
   if (rest > 0)
     r.makespan = plus(r.makespan, plus(wave.prefill(rest, false).all, wave.decode_all(rest)));
-  // A request of the k-th wave waits for the waves before it.
+  // A request of the k-th wave waits for k - 1 waves.
   const double waited = static_cast<double>(r.waves - 1) / 2;
   r.ttft = plus(plus(prefill.mean, plus(overhead, start_up)), one_wave.scaled(waited));
   if (w.osl > 1) r.tpot = decode.scaled(1 / later);

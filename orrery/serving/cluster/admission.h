@@ -1,5 +1,6 @@
-// What a request passes before it is in an engine's queue: the client that may send it, the front
-// end that is busy with those before it, and whether it can ever run.
+// Admission: what a request passes before it is in an engine's queue. The client waits until it may
+// send it (closed loop, conversations), the front end works on the requests before it, and requests
+// that can never run are rejected.
 #pragma once
 
 #include <deque>
@@ -11,48 +12,49 @@
 
 namespace orrery {
 
-// Whether the KV cache of a request fits into that of an engine. The last token is never cached;
-// an engine that prefills caches the prompt alone.
+// Whether the KV cache of a request fits into the empty KV memory of an engine. The last token is
+// never cached, and an engine that prefills caches the prompt only.
 bool fits(const ReplicaConfig& engine, const Request& request);
 
 class Admission {
  public:
-  // Borrows both. The first `requests` of the load come in, in order; those that follow others,
-  // when these have ended.
+  // Borrows both. The first `requests` requests of the load are admitted in order. Requests that
+  // follow others are admitted after these have ended.
   Admission(const SimulationConfig& config, const RequestLoad& load, std::size_t requests);
 
   bool empty() const { return left_ == 0; }
-  // The place in the load of the one that comes next. REQUIRES time() != kNever.
+  // Index of the request that is admitted next. REQUIRES time() != kNever.
   std::size_t next() const;
-  // When it is in a queue; kNever if there is none or it must wait for another to end.
+  // Time at which that request is in a queue; kNever if there is none, or if it waits for another
+  // request to end.
   SimTime time() const;
-  // It comes in, and its record begins. False: it can never run and is turned away.
+  // Admits the next request and starts its record. False if it can never run and is rejected.
   bool enter(RequestRecord& record);
-  // One that has ended lets another be sent: the next turn of its conversation or, after the last,
-  // one that waits for max_concurrency.
+  // A request has ended. Its client sends the next turn of the conversation; after the last turn, a
+  // request that waits for max_concurrency is sent.
   void end(std::size_t request, SimTime now);
 
  private:
-  // When the client of the first that follows none sends it.
+  // Time at which the next request that follows no other is sent.
   SimTime first_sent() const;
-  // Whether a next turn is sent before that.
+  // Whether the next turn of a conversation is sent before that.
   bool turn_first() const;
   SimTime sent() const;
   void pass_followers();
-  // When the front end is done with it.
+  // Time at which the front end has finished a request that was sent at `sent`.
   SimTime admitted(SimTime sent) const;
   Outcome turned_away(const Request& request) const;
 
   const SimulationConfig& config_;
   const RequestLoad& load_;
   bool disaggregated_ = false;       // prefill and decode
-  std::size_t requests_, next_ = 0;  // next_: of those that follow none
+  std::size_t requests_, next_ = 0;  // next_: index among requests that follow no other
   std::size_t left_;
-  std::int64_t started_ = 0;      // that follow none
-  std::deque<SimTime> released_;  // when conversations ended in whose place none was begun yet
-  using Turn = std::pair<SimTime, std::size_t>;  // when it is sent, and which
+  std::int64_t started_ = 0;      // number of sent requests that follow no other
+  std::deque<SimTime> released_;  // ends of conversations in whose place no other has started
+  using Turn = std::pair<SimTime, std::size_t>;  // time at which it is sent, and index
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
-  SimTime admitted_;  // when the front end was done with the last request
+  SimTime admitted_;  // when the front end finished the last request
   SimTime entered_;   // when the last one was queued
 };
 

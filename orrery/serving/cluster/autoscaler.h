@@ -1,6 +1,6 @@
-// How many engines a service should have, asked at regular times in the loop.
+// Autoscaling: how many engines a service should have, asked at regular times.
 //
-// Adding one: a class in autoscalers.cc (or a file of its own) and a line in its list.
+// Adding a policy: a class in autoscalers.cc (or in a file of its own) and an entry of the list there.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace orrery {
 
-// What it sees. Engines that start up count as present, those that drain do not.
+// The load that a policy sees. Engines that start up count as present, engines that drain do not.
 struct FleetLoad {
   std::int64_t engines = 0;
-  std::int64_t outstanding = 0, waiting = 0;  // requests; without an engine they wait
-  double kv_use = 0;                          // mean share of KV memory in use
+  std::int64_t outstanding = 0, waiting = 0;  // requests; all wait if there is no engine
+  double kv_use = 0;                          // mean share of KV memory in use, 0 to 1
 };
 
 class Autoscaler {
  public:
   virtual ~Autoscaler() = default;
-  // Engines wanted, before the limits are applied.
+  // Number of engines that the policy asks for, before limits are applied.
   virtual std::int64_t wanted(const FleetLoad& load) const = 0;
 };
 
@@ -33,14 +33,14 @@ struct AutoscalerKind {
 };
 const std::vector<AutoscalerKind>& autoscaler_kinds();
 
-// Elastic engines. The fleet begins with its configured number.
+// Settings of autoscaling. The fleet starts with PoolConfig::replicas engines.
 //
-// A new engine takes requests `start_up` after it was asked for. One that is to go takes no more
-// requests, ends those it has, and is off. After a change the fleet is left alone for `cool_down`,
-// except that it may grow.
+// A new engine takes requests `start_up` after it was asked for. An engine that is removed takes no
+// more requests, ends those it has, and is then off. After a change the fleet does not shrink for
+// `cool_down`.
 struct Autoscale {
   std::string policy = "none";
-  double target = 8;  // of the policy; > 0
+  double target = 8;  // target of the policy, > 0
   std::int64_t least = 1, most = 1;
   SimTime interval = sim_seconds(10);
   SimTime start_up = sim_seconds(60);
@@ -49,7 +49,8 @@ struct Autoscale {
   bool on() const { return policy != "none"; }
 };
 
-// nullptr for "none". InputError naming the nearest; limits or times that make no sense.
+// A new policy; null for "none". Throws InputError with the nearest name, and for limits or times out
+// of range.
 std::unique_ptr<Autoscaler> make_autoscaler(const Autoscale& config);
 
 }  // namespace orrery

@@ -1,9 +1,9 @@
-// The engines of a service over time: which take requests, which start up, drain, fail or are off.
+// The engines of a service over time, with the status of each.
 //
-//   off -> starting -> up -> draining -> off       elastic fleets (autoscaler.h)
+//   off -> starting -> up -> draining -> off       autoscaling (autoscaler.h)
 //   up, draining -> failed -> up                   failures; KV cache and steps under way are lost
 //
-// GPUs count as used in every state but off.
+// GPUs count as used in every status but off.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace orrery {
 
-// Engines that are alike.
+// Equal engines.
 struct PoolConfig {
   ReplicaConfig replica;
   std::string scheduler = "vllm";
@@ -24,13 +24,13 @@ struct PoolConfig {
   std::int64_t gpus = 1;  // of one replica
 };
 
-// An engine breaks down at random, on average `mean_time` of being up after it came up, and is up
-// again `restart` later. Its requests start again from their prompts, on other engines if there are
-// any; tokens that were out are lost.
+// Failures of engines. The time until an engine fails is exponentially distributed, and it is up again
+// `restart` after it failed. Its requests start again from their prompts, on other engines if there
+// are any, and the tokens made so far are lost.
 struct Failures {
-  Seconds mean_time;  // 0: never
+  Seconds mean_time;  // mean time from coming up to failing; 0: never
   SimTime restart = sim_seconds(120);
-  // One more at each of these times: of the first engine that is up, then of the second, ...
+  // Further failures at given times: of the first engine that is up, then of the second, ...
   std::vector<SimTime> at;
 
   bool any() const { return mean_time > Seconds(0) || !at.empty(); }
@@ -40,8 +40,9 @@ enum class EngineStatus : std::uint8_t { kOff, kStarting, kUp, kDraining, kFaile
 
 class Fleet {
  public:
-  // Room for `most` engines of each pool; the first `replicas` are up, the others off. Borrows
-  // everything; timers: one for each pool. `log`: of all engines' steps; null: none.
+  // At most `most` engines of each pool, of which the first PoolConfig::replicas are up and the others
+  // off. Borrows all arguments. `timers` has one timer for each pool. `log` receives the steps of all
+  // engines; null: they are not recorded.
   Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers, std::int64_t most,
         const RequestLoad& load, ReplicaObserver& observer, StepLog* log = nullptr);
 
@@ -51,26 +52,28 @@ class Fleet {
   const PoolConfig& pool(std::size_t i) const { return pools_[nodes_[i].pool]; }
   std::size_t pool_index(std::size_t i) const { return nodes_[i].pool; }
   EngineStatus status(std::size_t i) const { return nodes_[i].status; }
-  // Changes whenever an engine loses what it was doing: events of an older life are void.
+  // Number of the engine's life, which changes whenever it loses its work. Events of an earlier life
+  // are void.
   std::uint32_t life(std::size_t i) const { return nodes_[i].life; }
 
-  // Those up of a role, as routers see them; places() are their indices.
+  // Engines of a role that are up, as routers see them, and their indices.
   std::span<const EngineView> up(Role role) const { return lists_[index(role)].engines; }
   std::span<const std::uint32_t> places(Role role) const { return lists_[index(role)].places; }
   std::int64_t count(EngineStatus status) const;
-  // The first off, the last up; size() if there is none.
+  // The first and the last engine with a status; size() if there is none.
   std::size_t first(EngineStatus status) const;
   std::size_t last(EngineStatus status) const;
 
-  // A new engine when it leaves off or failed for up; dropped when it fails or goes off.
+  // Changes a status. An engine that comes up from off or failed is new; one that fails or goes off
+  // loses its state.
   void set(std::size_t i, EngineStatus status, SimTime now);
 
-  // From now on routers see the loads that engines have now, until the next look.
+  // Routers see the present loads until the next call.
   void look();
 
-  // Of all engines that ever ran at each place.
+  // For each place the sum over all engines that ever ran there.
   std::vector<ReplicaCounts> counts() const;
-  // Until `end`, of engines and of their GPUs, while they were not off.
+  // Time until `end` in which engines were not off, summed over engines and over their GPUs.
   Seconds engine_time(SimTime end) const;
   Seconds gpu_time(SimTime end) const;
 
@@ -82,8 +85,8 @@ class Fleet {
     std::uint32_t life = 0;
     SimTime on_since;
     Seconds on_time;
-    ReplicaCounts before;  // of its earlier lives
-    EngineLoad seen;       // at the last look
+    ReplicaCounts before;  // sum over its earlier lives
+    EngineLoad seen;       // load at the last look
   };
   struct List {
     std::vector<EngineView> engines;
@@ -99,7 +102,7 @@ class Fleet {
   const RequestLoad& load_;
   ReplicaObserver& observer_;
   StepLog* log_;
-  bool looked_ = false;  // once
+  bool looked_ = false;  // look() was called
   std::vector<Node> nodes_;
   List lists_[3];
 };

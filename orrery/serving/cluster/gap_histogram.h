@@ -1,5 +1,5 @@
-// Counts of times by size, for quantiles of very many: buckets 1/256 of an octave wide, so that a
-// quantile is within 0.14 % of the exact one.
+// A histogram of times, for quantiles of very many of them. Buckets are 1/256 of an octave wide, so
+// that a quantile is within 0.14 % of the exact one.
 #pragma once
 
 #include <cmath>
@@ -38,7 +38,7 @@ class GapHistogram {
   }
   Seconds largest() const { return largest_.time(); }
 
-  // 0 without any.
+  // The quantile at probability p, 0 to 1. 0 if there are no times.
   Seconds quantile(double p) const {
     const double rank = p * static_cast<double>(count_ - 1);
     double before = 0;
@@ -50,7 +50,7 @@ class GapHistogram {
   }
 
  private:
-  static constexpr int kBits = 8;  // of the mantissa
+  static constexpr int kBits = 8;  // bits of the mantissa that choose a bucket
   static std::size_t bucket(std::int64_t ps) {
     const auto x = static_cast<std::uint64_t>(ps < (1 << kBits) ? (1 << kBits) : ps);
     const int octave = 63 - __builtin_clzll(x);

@@ -24,7 +24,7 @@ struct IndependentEngine {
   ReplicaCounts counts;
 };
 
-// What a worker has found out over all engines that it has run.
+// Observes all engines that one worker simulates.
 struct alignas(64) Tally : ReplicaObserver {
   explicit Tally(std::vector<RequestRecord>& all) : records(all) {}
 
@@ -79,7 +79,7 @@ void run(IndependentEngine& one, std::uint32_t place, const RequestLoad& load, S
   one.entries = {};
 }
 
-// Requests to the engines, in order, as they come in.
+// Deals all requests to engines, in the order of admission.
 void deal(const SimulationConfig& config, const RequestLoad& load, BlindRouter& router,
           std::vector<IndependentEngine>& engines, std::vector<RequestRecord>& records) {
   std::vector<std::uint32_t> fitting(engines.size());
@@ -138,7 +138,7 @@ SimulationResult simulate_independently(const SimulationConfig& config, const Re
     for (StepTimer*& t : own[w]) t = t->for_thread(w - 1);
   }
   std::atomic<std::size_t> next = 0;
-  // Isolated: a worker that waits for the others takes up nothing else meanwhile.
+  // Isolated, so that a worker that waits for the others starts no other task meanwhile.
   tbb::this_task_arena::isolate([&] {
     tbb::parallel_for(std::size_t{0}, workers, [&](std::size_t w) {
       for (std::size_t i; (i = next++) < engines.size();) {

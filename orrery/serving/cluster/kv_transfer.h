@@ -1,14 +1,14 @@
-// Moving the KV cache of finished prompts from engines that prefill to engines that decode.
+// Disaggregated prefill: moving the KV cache of computed prompts from engines that prefill to engines
+// that decode.
 //
-// A transfer of n tokens alone takes `time(n)`. Transfers out of one engine follow each other,
-// first come first served, and so do transfers into one engine: all of an engine's GPUs send their
-// shares at the same time, over links of their own, so that an engine is one sender or receiver.
+// A transfer of n tokens alone takes `time(n)`. Transfers out of one engine follow each other, first
+// come first served, and so do transfers into one engine: all GPUs of an engine send their shares at
+// the same time over links of their own, so that an engine is one sender or receiver.
 //
-//   whole        starts when the prompt is done and the receiver has blocks
-//   layer by     each layer's share leaves when the layer is computed: the transfer runs beside the
-//   layer        prefill, and what is left at its end is one layer's share at least. It needs the
-//                receiver's blocks in advance: if those came only after the prompt was done, the
-//                transfer is a whole one.
+//   whole      A transfer starts when the prompt is computed and the receiver has blocks.
+//   layerwise  The share of each layer leaves when the layer is computed, so that the transfer
+//              overlaps with the prefill. At least the share of one layer is left at the end. The
+//              receiver must have blocks before the prompt is computed; else the transfer is whole.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@
 namespace orrery {
 
 struct KvTransfer {
-  // Of so many tokens' KV cache between two engines, nobody else sending. Never less for more.
+  // Time of moving the KV cache of `tokens` tokens between two engines while no other transfer runs.
+  // Must not fall with `tokens`.
   std::function<SimTime(std::int64_t tokens)> time;
   bool layerwise = false;
   std::int32_t layers = 1;
@@ -33,16 +34,16 @@ class KvLinks {
 
   struct Booking {
     SimTime end;
-    SimTime duration;  // that the links were taken
+    SimTime duration;  // time in which the links are occupied
   };
-  // A prompt of which `tokens` move; `scheduled`: its first step was planned; `done`: its last step
-  // ended; `now` >= done: the receiver has blocks.
+  // Books a transfer of `tokens` tokens of a prompt. Its first step was planned at `scheduled`, its
+  // last step ended at `done`, and the receiver has blocks since `now` >= done.
   Booking book(std::size_t from, std::size_t to, std::int64_t tokens, SimTime scheduled,
                SimTime done, SimTime now);
 
  private:
   KvTransfer transfer_;
-  std::vector<SimTime> sender_free_, receiver_free_;  // when the last booked one ends
+  std::vector<SimTime> sender_free_, receiver_free_;  // end of the last booked transfer
 };
 
 }  // namespace orrery

@@ -27,7 +27,7 @@ class Rounds {
   // Whether a request takes several rounds. All rounds go to the engine of the first, and when an
   // engine fails only the present round is lost.
   virtual bool several() const = 0;
-  // What engines tell of sent requests.
+  // The observer that engines tell of sent requests.
   virtual ReplicaObserver& observer() = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a simulation of a service is asked, and what it answers.
+// The question and the answer of a simulation of a service.
 #pragma once
 
 #include <cstdint>

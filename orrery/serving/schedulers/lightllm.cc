@@ -51,8 +51,8 @@ class LightLlm : public Scheduler {
     return {s.tokens, std::max(s.cached_at_end() - s.tokens, 0)};
   }
 
-  // Whether `newcomer`, and `adapter` blocks more of adapters, fit beside those in loads_ until the
-  // end; then it is one of them.
+  // Whether `newcomer`, and `adapter` more blocks of adapters, fit until all sequences in loads_ have
+  // ended. If so, it is added to loads_.
   bool fits(const EngineState& engine, const Load& newcomer, std::int64_t adapter) {
     const auto at = std::upper_bound(loads_.begin(), loads_.end(), newcomer,
                                      [](const Load& a, const Load& b) { return a.left > b.left; });

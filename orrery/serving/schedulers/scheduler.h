@@ -19,7 +19,7 @@
 
 namespace orrery {
 
-// What the next step computes, and what planning it changed.
+// The next step, and the changes that planning it made.
 struct StepPlan {
   std::vector<Work> work;     // in the order of the batch, without members of the decode group
   bool decode_group = false;  // all members of EngineState::decode_group compute a token

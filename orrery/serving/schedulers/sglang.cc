@@ -65,7 +65,7 @@ class Sglang : public Scheduler {
   }
 
  private:
-  // Whether newcomers are looked for before this step.
+  // Decides whether the queue is read before this step.
   void receive(const EngineState& engine) {
     received_ =
         prompted_ || engine.queues.running.empty() || decoded_ >= engine.limits().recv_interval;
@@ -88,7 +88,7 @@ class Sglang : public Scheduler {
     admit(engine, plan);
   }
 
-  // Of the next `tokens` of a prompt those for which the windowed layers' pool has room.
+  // Number of the next `tokens` tokens of a prompt for which the pool of windowed layers has room.
   static std::int64_t window_room(EngineState& engine, Sequence& s, std::int64_t tokens) {
     const BlockPool* pool = engine.kv.window_pool();
     if (!pool) return tokens;
@@ -97,7 +97,7 @@ class Sglang : public Scheduler {
     return std::clamp<std::int64_t>(rows * engine.limits().block_size - s.computed, 0, tokens);
   }
 
-  // Whether that pool takes a newcomer's first chunk of `tokens`, and what it decodes with.
+  // Whether that pool has room for a newcomer's first chunk of `tokens` tokens and for its decodes.
   static bool window_takes(const EngineState& engine, std::int64_t tokens, bool alone) {
     if (!engine.kv.window_pool()) return true;
     const std::int64_t least =
@@ -126,7 +126,7 @@ class Sglang : public Scheduler {
 
   void admit(EngineState& engine, StepPlan& plan) {
     const SchedulerLimits& l = engine.limits();
-    double expected = 0;  // tokens that the running will grow by
+    double expected = 0;  // tokens by which running sequences are expected to grow
     for (Slot slot : engine.queues.running)
       expected += share_ * static_cast<double>(output_left(engine.at(slot)));
     while (!engine.queues.waiting.empty() && budget_ > 0) {
@@ -134,7 +134,7 @@ class Sglang : public Scheduler {
       const std::int32_t cached = engine.kv.cached_prefix(s), wanted = s.tokens - cached;
       const std::int64_t free = engine.kv.free_after_prefix();
       const bool alone = engine.queues.running.empty();
-      // What the cache holds in host memory needs room as well.
+      // Tokens that the cache holds in host memory need room as well.
       const std::int64_t held = s.tokens - engine.kv.prefix_blocks() * l.block_size;
       const double room = static_cast<double>(free * l.block_size) - expected;
       const std::int64_t chunk =

@@ -51,14 +51,14 @@ class TrtLlm : public Scheduler {
   }
 
  private:
-  // Of `wanted` tokens, those that go into this step.
+  // Number of the `wanted` tokens that go into this step.
   std::int32_t chunk(const EngineState& engine, const StepPlan& plan, std::int64_t wanted) const {
     if (wanted <= budget_) return static_cast<std::int32_t>(wanted);
     const std::int64_t whole = budget_ - budget_ % engine.limits().block_size;
     return static_cast<std::int32_t>(whole == 0 && plan.work.empty() ? budget_ : whole);
   }
 
-  // Blocks that the running still need until their last token.
+  // Blocks that running sequences will still take until their last tokens.
   static std::int64_t promised(const EngineState& engine) {
     std::int64_t n = 0;
     for (Slot slot : engine.queues.running) {

@@ -43,8 +43,8 @@ class VllmV1 : public Scheduler {
                                               : wanted;
   }
 
-  // The ordinary step, in which budget and blocks are enough for all of the running, but for the
-  // budget of the last: those that decode need not be looked at.
+  // The ordinary step, in which blocks suffice for all running sequences and the budget suffices for
+  // all but the last. Members of the decode group are then not visited. False if the step is another.
   bool plan_group(EngineState& engine, StepPlan& plan) {
     DecodeGroup& group = engine.decode_group;
     if (!group.take_in(engine)) return false;
@@ -74,7 +74,7 @@ class VllmV1 : public Scheduler {
     return true;
   }
 
-  // Blocks outside of windows, sequence by sequence as they run.
+  // Gives back blocks outside of windows, sequence by sequence in the order in which they run.
   void give_back(EngineState& engine, const StepPlan& plan) {
     skipping_.clear();
     engine.decode_group.list_skipping(engine, skipping_);
@@ -109,7 +109,7 @@ class VllmV1 : public Scheduler {
     }
   }
 
-  // Whose blocks go first; index in running.
+  // Index in `running` of the sequence that is evicted first.
   static std::size_t victim(const EngineState& engine) {
     const auto& running = engine.queues.running;
     if (engine.limits().order != QueueOrder::kPriority) return running.size() - 1;
@@ -120,7 +120,7 @@ class VllmV1 : public Scheduler {
     return static_cast<std::size_t>(worst - running.begin());
   }
 
-  // One that was planned in this step already gives its tokens back to the budget.
+  // Removes a sequence that is already planned in this step and returns its tokens to the budget.
   void take_back(StepPlan& plan, Slot slot) {
     const auto at = std::find_if(plan.work.begin(), plan.work.end(),
                                  [slot](const Work& w) { return w.slot == slot; });

@@ -37,7 +37,7 @@ std::int64_t AdapterSlots::bring_in(const AdapterSet& step) {
     return std::find_if(resident_.begin(), resident_.end(),
                         [&](const Resident& r) { return r.adapter == adapter; });
   };
-  // Those in use first, so that none of them makes room for another.
+  // Adapters in use are marked first, so that none of them makes room for another.
   for (std::int32_t adapter : step.ids()) {
     if (const auto at = find(adapter); at != resident_.end()) at->used = step_;
   }

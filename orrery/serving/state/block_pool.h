@@ -1,16 +1,16 @@
 // Paged KV memory of one replica, as vLLM V1 keeps it: blocks of a fixed number of tokens,
 // reference counts, one queue of free blocks, and a hash index for prefix caching.
 //
-// - A block is taken from the head of the free queue; what was cached in it is forgotten then.
-// - A sequence gives its blocks back from last to first, to the tail: its last blocks are reused
-//   before its prefix.
-// - A full block is known by a hash of all tokens up to its end. A later prompt with the same hash
-//   shares the block: its count goes up and it leaves the free queue.
-// - Blocks with the same hash are not merged: the one that got it first is found, when it is taken
-//   the next.
+// - A block is taken from the head of the free queue, and what was cached in it is forgotten then.
+// - A sequence gives its blocks back from last to first, to the tail of the queue, so that its last
+//   blocks are reused before its prefix.
+// - A full block is identified by a hash of all tokens up to its end. A later prompt with the same
+//   hash shares the block: its count of users rises, and it leaves the free queue.
+// - Blocks with the same hash are not merged. The one that was published first is found; when that is
+//   taken for other tokens, the next one is.
 //
-// A block that was never taken costs no memory: blocks without a past stand before all others in
-// the free queue, in the order of their ids.
+// A block that was never taken costs no memory: such blocks are first in the free queue, in the order
+// of their ids.
 #pragma once
 
 #include <cstdint>
@@ -24,26 +24,26 @@ inline constexpr BlockId kNoBlock = -1;
 
 class BlockPool {
  public:
-  // REQUIRES blocks >= 0. `caching`: full blocks can be found again.
+  // `blocks`: size of the pool, >= 0. `caching`: full blocks can be found again.
   BlockPool(std::int64_t blocks, bool caching);
 
   std::int64_t size() const { return size_; }
   std::int64_t free() const { return free_; }
   bool caching() const { return caching_; }
 
-  // The head of the free queue. `forgotten`: what was cached in it until now, 0 if nothing.
-  // REQUIRES free() > 0.
+  // Takes the head of the free queue. `forgotten` receives the hash that was cached in it; 0 if there
+  // was none. REQUIRES free() > 0.
   BlockId take(std::uint64_t* forgotten = nullptr);
-  // One user less; a block without users goes to the tail of the free queue.
+  // Removes one user. A block without users goes to the tail of the free queue.
   void release(BlockId block);
 
-  // The block cached under `hash`, or -1.
+  // The block cached under `hash`; -1 if there is none.
   BlockId find(std::uint64_t hash) const;
-  // One user more of a cached block.
+  // Adds one user to a cached block.
   void share(BlockId block);
-  // Whether sharing it takes it out of the free queue.
+  // Whether the block has no users and is in the free queue.
   bool idle(BlockId block) const { return blocks_[index(block)].users == 0; }
-  // Makes a full block findable, behind others under the same hash. No effect on one that is.
+  // Caches a full block under `hash`, after others with the same hash. No effect on a cached block.
   void publish(BlockId block, std::uint64_t hash);
 
  private:

@@ -1,11 +1,12 @@
-// KV blocks kept outside of the GPU: what its prefix cache forgets goes to host memory, what that
-// drops goes to a disk, and a later prompt with the same prefix gets them back by a copy instead of
-// computing them (vLLM's offloading connector, LMCache, SGLang's HiCache). In each, least recently
-// used blocks make room.
+// KV blocks kept outside of the GPU. Blocks that its prefix cache forgets go to host memory, and
+// blocks that this drops go to a disk. A later prompt with the same prefix copies them back instead
+// of computing them (vLLM's offloading connector, LMCache, SGLang's HiCache). In each tier the least
+// recently used block makes room.
 //
-// Copies to the host run beside the steps, over the other direction of the link; copies back delay
-// the step that needs them (ReplicaConfig::host_block_copy). A disk reads and writes one block
-// after the other: a step waits for its reads and for the writes before them (DiskQueue).
+// Copies to the host overlap with the steps, because they use the other direction of the link. Copies
+// back delay the step that needs them (ReplicaConfig::host_block_copy). A disk reads and writes one
+// block after the other, so that a step waits for its reads and for the writes before them
+// (DiskQueue).
 #pragma once
 
 #include <array>
@@ -17,21 +18,21 @@
 
 namespace orrery {
 
-// One store of blocks.
+// One store of blocks, which are known by their hashes.
 class CacheTier {
  public:
-  // REQUIRES blocks >= 0; 0: there is none.
+  // `blocks`: capacity, >= 0; 0: the tier does not exist.
   explicit CacheTier(std::int64_t blocks) : size_(blocks) {}
 
   bool on() const { return size_ > 0; }
   bool has(std::uint64_t hash) const { return where_.contains(hash); }
-  // Keeps a block that the tier above gave up. The one used longest ago is dropped if there is no
-  // room, and returned; else 0. REQUIRES on().
+  // Keeps a block that the tier above gave up. Without room the least recently used block is dropped
+  // and returned; else 0 is returned. REQUIRES on().
   std::uint64_t keep(std::uint64_t hash);
-  // A block is read; it becomes the last used. REQUIRES has(hash).
+  // Makes a block the most recently used. REQUIRES has(hash).
   void touch(std::uint64_t hash);
 
-  std::int64_t kept() const { return kept_; }  // copies into it, in all
+  std::int64_t kept() const { return kept_; }  // number of blocks copied into it so far
 
  private:
   std::int64_t size_;
@@ -50,9 +51,9 @@ class CacheTiers {
 
   bool on() const { return tiers_[kHost].on() || tiers_[kDisk].on(); }
   const CacheTier& operator[](Tier tier) const { return tiers_[tier]; }
-  // The first tier that has the block; kTiers: none.
+  // Index of the first tier that has the block; kTiers if none has.
   std::size_t find(std::uint64_t hash) const;
-  // A block that the GPU gave up: to the first tier there is, and what that drops to the next.
+  // Keeps a block that the GPU gave up in the first tier, and what that drops in the next.
   void keep(std::uint64_t hash);
   void touch(std::size_t tier, std::uint64_t hash) { tiers_[tier].touch(hash); }
 
@@ -60,17 +61,17 @@ class CacheTiers {
   std::array<CacheTier, kTiers> tiers_;
 };
 
-// When the disk of an engine has done what it was asked.
+// The queue of an engine's disk.
 class DiskQueue {
  public:
   DiskQueue(SimTime read, SimTime write) : read_(read), write_(write) {}
-  // At `now` so many blocks are asked for, and so many are to be written behind them: how long the
-  // reads take, the wait for the disk included. 0 without reads.
+  // Queues `reads` blocks to be read at `now`, and `writes` blocks to be written after them. Returns
+  // the time until the reads end, the wait for the disk included; 0 without reads.
   SimTime ask(SimTime now, std::int64_t reads, std::int64_t writes);
 
  private:
-  SimTime read_, write_;  // of a block
-  SimTime free_;
+  SimTime read_, write_;  // time of one block
+  SimTime free_;          // end of all queued work
 };
 
 }  // namespace orrery

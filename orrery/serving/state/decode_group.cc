@@ -7,11 +7,11 @@
 namespace orrery {
 namespace {
 
-// A formation that was dissolved within so many steps is not tried again for twice as many: where
-// memory lacks all the time, forming costs more than it saves.
+// A group that was dissolved within this many steps is not formed again for twice as many. If memory
+// is always short, forming costs more than it saves.
 constexpr std::int64_t kShort = 8;
 
-// The step that makes its last token.
+// Number of the step that makes the sequence's last token.
 std::int64_t last_step(const Sequence& s) { return s.joined + s.target - s.tokens - 1; }
 
 }  // namespace
@@ -33,7 +33,7 @@ bool DecodeGroup::take_in(EngineState& engine) {
   std::erase_if(others_, [&](Slot slot) {
     Sequence& s = engine.at(slot);
     const std::int32_t wanted = s.wanted();
-    // Together they are only if the step before gave it a token, as it did to all members.
+    // Only a sequence that got a token in the step before can join, because all members did.
     if (wanted == 1 && s.decodes() && s.step == planned_ - 1) join(slot, s);
     return wanted == 0 || s.joined >= 0;
   });
@@ -43,8 +43,8 @@ bool DecodeGroup::take_in(EngineState& engine) {
 void DecodeGroup::join(Slot slot, Sequence& s) {
   s.joined = planned_;
   newly_.push_back(slot);
-  // Step n computes token computed + 1 + n - joined; beyond its room it needs a block, and from
-  // then on once in block_size steps.
+  // Step n computes token computed + 1 + n - joined. The sequence needs a block once that exceeds its
+  // room, and from then on in every block_size-th step.
   phases_[phase(planned_ + s.room - s.computed)].push_back(slot);
   lasts_.push_back({last_step(s), s.ticket, slot});
   std::push_heap(lasts_.begin(), lasts_.end());
@@ -60,14 +60,14 @@ std::int64_t DecodeGroup::blocks_needed(const EngineState& engine) const {
 }
 
 void DecodeGroup::list_skipping(const EngineState& engine, std::vector<Slot>& out) const {
-  // A block is needed with a whole number of blocks computed, one falls out window - 1 tokens
-  // after such a number.
+  // A sequence needs a block when a whole number of blocks is computed. A block falls out of the window
+  // window - 1 tokens after that.
   const std::int64_t block = engine.limits().block_size;
   const std::int64_t later = (engine.kv.groups().window - 1) % block;
   for (Slot slot : phases_[phase(planned_ + block - later)]) {
     if (planned_ <= last_step(engine.at(slot))) out.push_back(slot);
   }
-  // What a prompt's last step has left outside.
+  // Blocks that the last step of a prompt left outside of the window.
   out.insert(out.end(), newly_.begin(), newly_.end());
 }
 
@@ -78,7 +78,7 @@ std::int64_t DecodeGroup::computed(const Sequence& s) const {
 void DecodeGroup::grow(EngineState& engine) {
   for (Slot slot : phases_[phase(planned_)]) {
     Sequence& s = engine.at(slot);
-    if (planned_ > last_step(s)) continue;  // its last token is not out yet
+    if (planned_ > last_step(s)) continue;  // its last token is being made
     const std::int64_t tokens = s.computed + 1 + planned_ - s.joined;
     if (tokens > s.room) engine.kv.reserve(s, tokens);
   }
@@ -110,7 +110,7 @@ void DecodeGroup::list_ending(const EngineState& engine,
   }
 }
 
-// Brings it up to date.
+// Brings the sequence up to date with all steps since it joined.
 void DecodeGroup::settle(EngineState& engine, Sequence& s) {
   const std::int64_t end = last_step(s) + 1;
   const auto steps = static_cast<std::int32_t>(std::min(planned_, end) - s.joined);
@@ -139,7 +139,7 @@ void DecodeGroup::dissolve(EngineState& engine) {
       Sequence& s = engine.at(slot);
       former_.push_back({slot, s.joined, last_step(s)});
       settle(engine, s);
-      // When its last step was planned, the tokens of those under way were not known.
+      // When its last step was planned, tokens of steps under way were not known.
       engine.kv.publish(s, s.computed - static_cast<std::int32_t>(under_way_));
     }
     phase.clear();

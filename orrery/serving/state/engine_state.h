@@ -1,5 +1,5 @@
-// What a batch scheduler sees and changes: the queues of one replica, its KV memory, and the group
-// of sequences that decode in step.
+// The state that a batch scheduler sees and changes: the queues of one replica, its KV memory, and
+// the group of sequences that decode in step.
 //
 // A scheduler moves sequences between Queues::waiting and Queues::running and takes and gives back
 // KV blocks. The members of this class do what concerns both at once.

@@ -161,7 +161,7 @@ class KvMemory {
     std::vector<BlockId> blocks;
   };
 
-  // Of `blocks` blocks in rows those of pool().
+  // Number of blocks of pool() among `blocks` blocks in whole rows.
   std::int64_t in_pool(std::size_t blocks) const {
     const auto n = static_cast<std::int64_t>(blocks);
     return window_pool_ ? n / groups_.count() * groups_.full : n;

@@ -56,7 +56,7 @@ struct Sequence {
   std::int32_t cached_at_end() const { return target - 1; }
 };
 
-// What one sequence computes in a step.
+// The share of one sequence in a step.
 struct Work {
   Slot slot;
   std::int32_t new_tokens;

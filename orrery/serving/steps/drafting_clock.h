@@ -1,14 +1,14 @@
-// Step times of an engine that speculates: the target's step, then the drafter's passes, one after
-// the other on the same GPUs.
+// Step times of an engine with speculative decoding: the target's step, then the drafter's passes, one
+// after the other on the same GPUs.
 //
-//   a model   The drafter first runs over all tokens of the target's step, prompts included, so
-//   that
-//             its own KV cache is complete (vLLM's proposer for EAGLE, MTP and draft models); then
-//             drafts - 1 times over one token (of a tree: over tree_tokens / drafts) of each
-//             sequence that gets a token.
-//   a share   No model of the drafter: each of `drafts` passes takes this share of a plain decode
-//             step of the target over the same sequences. 0: n-gram look-up, which costs no GPU
-//             time (its host time hides behind the step).
+// A drafter that is a model first runs over all tokens of the target's step, prompts included, so that
+// its own KV cache is complete (vLLM's proposer for EAGLE, MTP and draft models). It then runs
+// drafts - 1 times over one token (for a tree: over tree_tokens / drafts tokens) of each sequence that
+// gets a token.
+//
+// Without a model of the drafter, each of `drafts` passes takes the share `share` of a plain decode
+// step of the target over the same sequences. n-gram look-up has share 0: it costs no GPU time, and
+// its host time overlaps with the step.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace orrery {
 
 class DraftingClock : public StepTimer {
  public:
-  // `drafter`: absent where `share` says what it costs.
+  // `drafter`: step times of the drafter; null: `share` gives its cost.
   DraftingClock(const Speculation& speculation, std::unique_ptr<StepTimer> target,
                 std::unique_ptr<StepTimer> drafter, double share);
 

@@ -26,7 +26,7 @@ Acceptance::Acceptance(const Speculation& s)
 }
 
 std::int32_t Acceptance::accepted(std::uint32_t request, std::int32_t made, std::int32_t verified) {
-  // Of a tree that was cut by the token budget the upper levels are left, in proportion.
+  // A tree that was cut by the token budget keeps its upper levels, in proportion.
   auto depth = static_cast<std::int32_t>(by_position_.size());
   if (tree_tokens_ > 0) {
     depth = static_cast<std::int32_t>(std::int64_t{depth} * verified / tree_tokens_);

@@ -1,4 +1,4 @@
-// How long a step takes: what a simulation asks the rest of the library.
+// The interface through which a simulation asks how long a step takes.
 #pragma once
 
 #include <cstdint>
@@ -10,39 +10,38 @@
 
 namespace orrery {
 
-// A part of a prompt (or of an evicted sequence) that a step computes.
+// A chunk of a prompt, or of an evicted sequence, that a step computes.
 struct PromptChunk {
-  std::int32_t new_tokens = 0, past = 0;
-  bool sampled = true;  // it is the last one: the step yields a token
+  std::int32_t new_tokens = 0, past = 0;  // past: cached tokens before the chunk
+  bool sampled = true;                    // it is the last chunk, and the step makes a token
 };
 
-// What a step computes.
+// The work of one step.
 struct StepShape {
-  std::int64_t decodes = 0;        // sequences that compute one token after a cached past
+  std::int64_t decodes = 0;        // sequences that compute one token
   std::int64_t decode_past = 0;    // sum of their cached tokens
-  std::int64_t verifies = 0;       // sequences that verify drafts after a cached past
-  std::int64_t verify_tokens = 0;  // of all of them: each its last token and its drafts
-  std::int64_t verify_past = 0;
+  std::int64_t verifies = 0;       // sequences that verify drafts
+  std::int64_t verify_tokens = 0;  // sum over them: the last token and the drafts of each
+  std::int64_t verify_past = 0;    // sum of their cached tokens
   std::span<const PromptChunk> chunks;
-  std::int64_t adapters = 0;  // different ones of its sequences
-  // Of attention data parallel: this is the slowest rank's step, and all ranks compute so many
-  // tokens. 0: there is one rank.
+  std::int64_t adapters = 0;  // number of different LoRA adapters of its sequences
+  // Attention data parallel: number of tokens that all ranks compute, where this is the step of the
+  // slowest rank. 0: there is one rank.
   std::int64_t wave_tokens = 0;
 };
 
 class StepTimer {
  public:
   virtual ~StepTimer() = default;
-  // REQUIRES decodes > 0, verifies > 0 or a chunk.
-  // With pipeline stages: of the slowest stage.
+  // Time of the step; with pipeline stages, of the slowest stage. REQUIRES decodes > 0, verifies > 0
+  // or a chunk.
   virtual SimTime time(const StepShape& step) = 0;
-  // Through all stages.
+  // Time in which the step passes all pipeline stages.
   virtual SimTime latency(const StepShape& step) { return time(step); }
 
-  // One that answers the same and can be used on another thread; null: there is none.
+  // A timer with the same answers for another thread; null if the timer cannot be copied.
   virtual std::unique_ptr<StepTimer> another() const { return nullptr; }
-  // The k-th other one, for a thread beside this one's; kept here with what it has learned. Not
-  // thread-safe.
+  // The k-th such copy, which is kept with its tables between calls. Not thread-safe.
   StepTimer* for_thread(std::size_t k) {
     while (for_threads_.size() <= k) for_threads_.push_back(another());
     return for_threads_[k].get();
