@@ -67,8 +67,8 @@ std::unique_ptr<Autoscaler> make(double target) {
 const std::vector<AutoscalerKind>& autoscaler_kinds() {
   static const std::vector<AutoscalerKind> kinds = {
       {"none", "a fixed number", make<None>},
-      {"outstanding", "so many that each has `target` unfinished requests", make<Outstanding>},
-      {"kv-use", "so many that `target` of the KV memory is in use (0 to 1)", make<KvUse>},
+      {"outstanding", "engines for `target` unfinished requests each", make<Outstanding>},
+      {"kv-use", "engines for a share `target` of KV memory in use (0 to 1)", make<KvUse>},
       {"queue", "one more while more than `target` requests wait at each, one less if none does",
        make<Queue>},
   };

@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-// Ids of a load's own use neither bit (load.cc).
+// Ids of the load have neither bit (load.cc).
 constexpr std::uint64_t kOwn = std::uint64_t{3} << 62, kMade = std::uint64_t{1} << 62;
 
 }  // namespace
@@ -34,7 +34,7 @@ std::size_t BeamSearch::new_group(std::uint32_t blocks) {
   const auto width = static_cast<std::size_t>(beams_.width);
   const std::size_t first = load_.ids.size();
   if (first + width * blocks > UINT32_MAX || load_.requests.size() + width > UINT32_MAX)
-    throw InputError("load.beam_width: the beams have too many tokens to be told apart");
+    throw InputError("load.beam_width: the beams have too many tokens to identify all of them");
   load_.ids.resize(first + width * blocks);
   for (std::size_t b = 0; b < width; ++b) {
     Request& r = load_.requests.emplace_back();
@@ -45,7 +45,7 @@ std::size_t BeamSearch::new_group(std::uint32_t blocks) {
   return groups_.size() - 1;
 }
 
-// A block of the prompt, whole: by the load's own ids where it has any.
+// The id of a whole block of the prompt, from the ids of the load where it has any.
 std::uint64_t BeamSearch::prompt_id(const Request& r, std::uint32_t request,
                                     std::uint32_t block) const {
   const auto last = (block + 1) * static_cast<std::uint32_t>(block_) - 1;
@@ -92,7 +92,7 @@ std::span<const std::uint32_t> BeamSearch::next_round(std::uint32_t beam, SimTim
   }
   const auto width = static_cast<std::uint32_t>(beams_.width);
   const std::uint32_t first = own_ + static_cast<std::uint32_t>(group) * width;
-  const std::uint32_t known = load_.requests[first].ids;  // the same for all
+  const std::uint32_t known = load_.requests[first].ids;  // the same for all beams
   histories_.clear();
   for (std::uint32_t b = 0; b < static_cast<std::uint32_t>(g.size); ++b) {
     const auto ids = load_.ids.begin() + load_.requests[first + b].first_id;

@@ -6,7 +6,7 @@
 namespace orrery {
 namespace {
 
-// Share of its run in which a tenant's step is under way.
+// Share of a tenant's run in which a step is under way, 0 to 1.
 double busy(const SimulationResult& r) {
   const double whole = r.end.seconds() * static_cast<double>(r.replicas.size());
   return whole > 0 ? std::min(1.0, r.total().busy.value() / whole) : 0;

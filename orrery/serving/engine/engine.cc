@@ -96,10 +96,10 @@ std::pair<StepShape, SimTime> Engine::slowest() const {
     const StepShape only = ranks_.front().shape();
     return {only, timer_.time(only)};
   }
-  // The slowest is the one with the most new tokens or the one with the longest pasts.
+  // The slowest step is the one with the most new tokens or the one with the longest pasts.
   StepShape most, longest;
   std::int64_t most_tokens = 0, longest_past = -1, all = 0;
-  bool same = false;  // one rank is both
+  bool same = false;  // one rank has both
   for (const Replica& r : ranks_) {
     if (!r.planned()) {
       ++all;  // the dummy step's token

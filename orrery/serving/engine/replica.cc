@@ -75,13 +75,13 @@ void Replica::ask() {
   counts_.stalls += static_cast<std::int64_t>(plan_.stalled.size());
 }
 
-// Fills `step`; false when nothing can be computed. A plan that only evicts is followed by another,
-// at once or, while a step is under way, when that has ended.
+// Fills `step`. False if nothing can be computed. A plan that only evicts is followed by another one:
+// at once, or when the step under way has ended.
 bool Replica::plan(SimTime now, Step& step) {
   if (asked_) return false;
   ask();
   while (count_ == 0 && plan_.empty() && !plan_.evicted.empty()) {
-    resume();  // those whose KV cache is here go on before the evicted one
+    resume();  // sequences whose KV cache has arrived go before the evicted one
     ask();
   }
   asked_ = config_.stages == 1 && count_ > 0 && plan_.empty();
@@ -208,8 +208,8 @@ std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
       counts_.accepted += accepted;
       made = std::min(accepted + 1, s.target - s.tokens);
     }
-    // Rejected drafts are rolled back. Those to come never ask for more than there can be: the
-    // sequence's extent, the whole pool.
+    // Rejected drafts are rolled back. The next drafts never need more memory than there can be: the
+    // sequence's extent or the whole pool.
     state_.kv.compute(s, s.tokens + made - 1 - s.computed);
     const std::int64_t most = s.extent >= 0 ? s.room : config_.kv_tokens();
     const std::int64_t slots = most - (s.tokens + made);
@@ -295,7 +295,8 @@ void Replica::expect(std::uint32_t request, SimTime first_token) {
 }
 
 void Replica::take_blocks(SimTime now) {
-  // Evicted ones first: else those that come would take what these gave up, for ever.
+  // Evicted requests go first. Expected ones would otherwise take the blocks that these gave up, for
+  // ever.
   while (!expected_.empty() && state_.queues.waiting.empty() &&
          state_.take_prompt_blocks(expected_.front())) {
     const Slot slot = expected_.front();
@@ -327,7 +328,7 @@ void Replica::release(std::uint32_t request) {
   held_.erase(at);
 }
 
-// Sequences whose KV cache came from elsewhere run before any newcomer.
+// Sequences whose KV cache came from another engine run before any newcomer.
 void Replica::resume() {
   while (!resumed_.empty() && running() < config_.limits.max_num_seqs) {
     state_.run(resumed_.front());

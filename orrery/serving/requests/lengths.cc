@@ -15,7 +15,7 @@ namespace orrery {
 namespace {
 
 constexpr double kLongest = 1 << 24;
-constexpr double kMostRanks = 1 << 20;  // of a zipf distribution
+constexpr double kMostRanks = 1 << 20;  // most values of a zipf distribution
 
 std::string_view trimmed(std::string_view s) {
   const auto first = s.find_first_not_of(' ');
@@ -103,7 +103,7 @@ std::int32_t Lengths::at(double u) const {
       x = v[0] + std::floor(u * (v[1] - v[0] + 1));
       break;
     case Kind::kLognormal: {
-      // A quantile of exactly 0 would be no number.
+      // The quantile of exactly 0 is not finite.
       const double z = normal_quantile(std::max(u, 0x1p-54));
       x = v[0] * std::exp(v[1] * z - v[1] * v[1] / 2);
       break;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int32_t kIdTokens = 16;
 
-// Every request `samples` times, with all whole blocks of its prompt named.
+// Repeats every request `samples` times, with ids for all whole blocks of its prompt.
 void sample_each(std::int32_t samples, RandomStream& outputs, const Lengths& output,
                  RequestLoad& load) {
   constexpr std::uint64_t kOwn = std::uint64_t{1} << 63;
@@ -26,7 +26,7 @@ void sample_each(std::int32_t samples, RandomStream& outputs, const Lengths& out
     for (std::uint32_t b = 0; b < static_cast<std::uint32_t>(r.input / kIdTokens); ++b)
       ids.push_back(b < r.ids ? load.ids[r.first_id + b] : kOwn | std::uint64_t{i} << 32 | b);
     if (ids.size() > UINT32_MAX)
-      throw InputError("load.samples: the prompts have too many tokens to be told apart");
+      throw InputError("load.samples: the prompts have too many tokens to identify all of them");
     r.first_id = static_cast<std::uint32_t>(first);
     r.ids = static_cast<std::uint32_t>(ids.size() - first);
     for (std::int32_t k = 0; k < samples; ++k) {
@@ -38,7 +38,7 @@ void sample_each(std::int32_t samples, RandomStream& outputs, const Lengths& out
   load.ids = std::move(ids);
 }
 
-// The ids of a conversation's blocks: those of the prefix that it shares, then its own.
+// Ids of the blocks of a conversation: those of its shared prefix, then its own.
 void name_blocks(std::int32_t tokens, std::uint64_t conversation, std::int32_t shared_blocks,
                  std::uint64_t group, std::vector<std::uint64_t>& ids) {
   constexpr std::uint64_t kOwn = std::uint64_t{1} << 63;
@@ -46,12 +46,12 @@ void name_blocks(std::int32_t tokens, std::uint64_t conversation, std::int32_t s
     ids.push_back(b < shared_blocks ? group << 32 | static_cast<std::uint32_t>(b)
                                     : kOwn | conversation << 32 | static_cast<std::uint32_t>(b));
   if (ids.size() > UINT32_MAX)
-    throw InputError("load.turns: the conversations have too many tokens to be told apart");
+    throw InputError("load.turns: the conversations have too many tokens to identify all of them");
 }
 
 RequestLoad make_conversations(const LoadSpec& spec) {
   constexpr std::int64_t kLongest = 1 << 24;
-  if (spec.samples > 1) throw InputError("load.turns: not beside load.samples");
+  if (spec.samples > 1) throw InputError("load.turns: not supported with load.samples");
   RequestLoad load;
   load.id_tokens = kIdTokens;
   load.names_outputs = true;
@@ -62,7 +62,7 @@ RequestLoad make_conversations(const LoadSpec& spec) {
     const auto first = load.requests.size();
     const std::int64_t room = spec.requests - static_cast<std::int64_t>(first);
     const std::int64_t n = std::min<std::int64_t>(spec.turns.at(turns.uniform()), room);
-    std::int64_t said = 0;  // tokens
+    std::int64_t said = 0;  // tokens of all turns so far
     for (std::int64_t k = 0; k < n; ++k) {
       Request r;
       std::int64_t added = spec.input.at(inputs.uniform());

@@ -49,7 +49,7 @@ class PowerOfTwo : public Router {
   RandomStream stream_;
 };
 
-// Requests of one session stay together; those without one go round.
+// Requests of one session go to one engine; requests without a session go to engines in turn.
 class SessionAffinity : public BlindRouter {
  public:
   std::size_t pick(const Arrival& a, std::size_t engines) override {

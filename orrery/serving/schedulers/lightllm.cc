@@ -1,15 +1,16 @@
 // LightLLM's scheduler: newcomers are taken if the coming peak of KV memory fits.
 //
-// The peak follows from how much each sequence holds now and how many tokens it still makes: when
-// the k-th longest to go ends, those k hold what they hold now and k times its tokens to go. The
-// largest of these sums must fit into the memory (each sequence counted with a partly filled
-// block; what adapters have in the pool is not there for them, as in S-LoRA). Nothing is evicted
-// unless asynchronous scheduling delays the end of a sequence; then the last admitted is.
+// The peak follows from the tokens that each sequence holds now and the tokens that it still makes.
+// When the sequence with the k-th most tokens to make ends, the k sequences with the most hold their
+// present tokens and k times its tokens. The largest of these sums must fit into the memory, with a
+// partly filled block counted for each sequence. Blocks of adapters in the pool are not available, as
+// in S-LoRA. Nothing is evicted unless asynchronous scheduling delays the end of a sequence; then the
+// sequence admitted last is.
 //
-// Newcomers are looked for when nothing runs and after every 10 decode steps. Their prompts are
-// computed whole, in a step of their own, of at most max_num_batched_tokens and max_num_seqs; one
-// that is longer goes alone. (lightllm/server/router: max_wait_tokens, the request queue;
-// VIDUR's LightLLM scheduler.) Outputs have their full length, so the peak is exact.
+// The queue is read when nothing runs and after every 10 decode steps. Prompts are computed whole, in
+// steps without decodes of at most max_num_batched_tokens tokens and max_num_seqs sequences; a longer
+// prompt has a step of its own (lightllm/server/router: max_wait_tokens, the request queue; VIDUR's
+// LightLLM scheduler). Outputs have their full length, so that the peak is exact.
 #include <algorithm>
 
 #include "orrery/serving/schedulers/scheduler.h"

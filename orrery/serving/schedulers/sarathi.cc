@@ -16,7 +16,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::int64_t kWatermark = 100;  // one in so many blocks stays free at admission
+constexpr std::int64_t kWatermark = 100;  // one block in 100 stays free at admission
 
 class Sarathi : public Scheduler {
  public:

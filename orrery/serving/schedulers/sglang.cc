@@ -1,29 +1,29 @@
 // SGLang's scheduler (0.4 to 0.5).
 //
-// Prompts go first, in steps of their own (with mixed_chunk, beside the decodes): a prompt that was
-// cut into chunks goes on, then newcomers, within max_num_batched_tokens (its
-// chunked_prefill_size). Newcomers come as they arrived (its schedule-policy fcfs, the default of
-// 0.5); with QueueOrder::kLpm by the length of the prefix that the cache holds, longest first,
-// while no more than 128 wait. A newcomer is taken if its prompt and its output (at most 4096
-// tokens of it count) fit beside what the running are expected to grow by: a share of their
-// remaining output that starts at 0.7, falls with every decode step to 0.098 in 600 steps, and
-// rises after an eviction to (output so far + 20 a sequence) / all output. After one that did not
-// fit none is tried until a sequence ends.
+// Prompts go first, in steps of their own (with mixed_chunk, in steps that also carry decodes): the
+// rest of a prompt that was cut into chunks, then newcomers, within max_num_batched_tokens (SGLang's
+// chunked_prefill_size). Newcomers are taken in the order of arrival (schedule-policy fcfs, the
+// default of 0.5). With QueueOrder::kLpm they are taken by the length of the prefix that the cache
+// holds, longest first, while no more than 128 wait. A newcomer is taken if its prompt and its output
+// (at most 4096 tokens of it) fit into the memory that the running sequences are not expected to
+// need. These are expected to need a share of their remaining output. The share starts at 0.7, falls
+// with every decode step to 0.098 in 600 steps, and rises after an eviction to (output so far + 20 for
+// each sequence) / all output. After a newcomer that did not fit, none is tried until a sequence ends.
 //
-// With recv_interval (its scheduler_recv_interval) newcomers are looked for after a step that
-// carried a prompt, when nothing runs, and else only every so many decode steps.
+// With recv_interval (SGLang's scheduler_recv_interval) the queue is read after a step that carried a
+// prompt, when nothing runs, and otherwise after that many decode steps.
 //
-// Decodes: all that run, each with its drafts. Where blocks lack, the one with the least output so
-// far, of these the one with the longest prompt, is evicted until there are enough; it waits at the
-// head.
+// Decodes: all running sequences, each with its drafts. If blocks lack, the sequence with the least
+// output so far is evicted, among equals the one with the longest prompt, until there are enough. It
+// waits at the head of the queue.
 //
-// Where layers with a sliding window have a pool of their own (orrery/memory/kv_groups.h) a
-// newcomer also needs room there for its first chunk, or for a window if that is more, and a block;
-// a chunk that goes on is cut to what is free; decodes are evicted until both pools are enough.
+// If layers with a sliding window have a pool of their own (orrery/memory/kv_groups.h), a newcomer
+// also needs room there for its first chunk, or for a window if that is more, and one block. A chunk
+// of a prompt that was begun is cut to the free room. Decodes are evicted until both pools suffice.
 //
-// The prefix cache is a radix tree with LRU leaves, here blocks known by their hash, which are
-// reused from the end of a prefix towards its beginning: the same prefixes are found, in whole
-// blocks. Left out: keeping requests back that share a prefix with one in the same batch.
+// SGLang's prefix cache is a radix tree with LRU leaves. Here blocks are known by their hashes and
+// reused from the end of a prefix towards its beginning, which finds the same prefixes in whole
+// blocks. Not modelled: holding back requests that share a prefix with one in the same batch.
 #include <algorithm>
 
 #include "orrery/serving/schedulers/scheduler.h"
@@ -213,7 +213,8 @@ class Sglang : public Scheduler {
   };
   std::vector<Prefix> by_prefix_;
   double share_ = kFirstShare;
-  std::size_t full_at_ = 0;  // so many ran when one did not fit; 0: not full
+  std::size_t full_at_ =
+      0;  // number of running sequences when a newcomer did not fit; 0: none did not
   std::int64_t budget_ = 0;
   std::int64_t decoded_ = 0;  // decode steps since newcomers were last looked for
   bool prompted_ = true;      // the step before carried a prompt

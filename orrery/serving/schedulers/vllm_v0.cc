@@ -20,7 +20,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::int64_t kVllmWatermark = 100;  // one in so many blocks stays free at admission
+constexpr std::int64_t kVllmWatermark = 100;  // one block in 100 stays free at admission
 
 class VllmV0 : public Scheduler {
  public:

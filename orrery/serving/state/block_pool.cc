@@ -6,7 +6,7 @@ namespace orrery {
 
 BlockPool::BlockPool(std::int64_t blocks, bool caching)
     : blocks_(1), size_(blocks), free_(blocks), caching_(caching) {
-  // Room that nothing has written to is no memory yet, and what stands in it need not move.
+  // Reserved memory is not used before it is written, and reserving all of it avoids moving blocks.
   blocks_.reserve(static_cast<std::size_t>(std::min(blocks + 1, std::int64_t{1} << 18)));
   blocks_.front().before = blocks_.front().after = kEnd;
   if (caching) table_.resize(64);

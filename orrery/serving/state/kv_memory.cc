@@ -45,7 +45,7 @@ std::uint64_t KvMemory::block_hash(std::uint32_t request, std::int32_t block) co
   const std::int64_t last = (std::int64_t{block} + 1) * block_size_ - 1;
   const std::int64_t id = last / load_.id_tokens;
   const auto place = static_cast<std::uint64_t>(block);
-  // An id at the end of a prompt may stand for fewer tokens.
+  // The last id of a prompt may identify fewer tokens than a whole one.
   if (id < r.ids && (last < r.input || load_.names_outputs))
     return mixed(
         mixed(load_.ids[r.first_id + static_cast<std::uint32_t>(id)] + adapter_key(r.adapter)) +
@@ -83,7 +83,7 @@ std::int32_t KvMemory::find_rows(std::uint32_t request, std::int32_t most,
   const std::int32_t full = groups_.full, all = groups_.count();
   const auto width = static_cast<std::size_t>(all);
   found.clear();
-  // Groups without a window need all rows from the first.
+  // Groups without a window need all rows from the first on.
   std::int32_t rows = 0;
   for (; rows < most; ++rows) {
     found.resize(found.size() + width, kNoBlock);
@@ -92,7 +92,7 @@ std::int32_t KvMemory::find_rows(std::uint32_t request, std::int32_t most,
     break;
   }
   if (groups_.windowed == 0) return rows;
-  // The others the last ones: the longest prefix that has them.
+  // Groups with a window need the last rows: the longest prefix that has these is taken.
   const std::int64_t needed = groups_.window_rows(block_size_);
   std::int32_t run = 0;
   for (std::int32_t row = rows - 1; row >= 0 && run < needed; --row) {
@@ -146,7 +146,7 @@ void KvMemory::take_prefix(Sequence& s) {
   }
   s.blocks.insert(s.blocks.end(), prefix_.begin(), prefix_.end());
   for (const auto& [tier, hash] : elsewhere_)
-    tiers_.touch(tier, hash);  // none makes room for another
+    tiers_.touch(tier, hash);  // so that none of them makes room for another
   for (const auto& [tier, hash] : elsewhere_) {
     s.blocks.push_back(take_block());
     pool_.publish(s.blocks.back(), hash);
@@ -187,7 +187,7 @@ bool KvMemory::reserve(Sequence& s, std::int64_t tokens) {
   if (more > pool_.free()) return false;
   for (std::int64_t i = 0; i < more; ++i) {
     s.blocks.push_back(take_block());
-    if (window_pool_) s.blocks.push_back(kNoBlock);  // of one full group and one with a window
+    if (window_pool_) s.blocks.push_back(kNoBlock);  // one full group and one with a window
   }
   held_blocks_ += std::max<std::int64_t>(more, 0) * (window_pool_ ? 2 : 1);
   measure(s);
@@ -219,7 +219,7 @@ bool KvMemory::grow_blocks(Sequence& s, std::int32_t tokens) {
   }
   if (!reserve(s, tokens)) return false;
   if (window_pool_) fill_window(s, tokens);
-  // A token that is still being made, or a draft that may be rejected, has no known block.
+  // Tokens that are still being made, and drafts that may be rejected, are not published.
   publish(s, std::min(tokens, s.prompt + s.made));
   return true;
 }
@@ -234,7 +234,8 @@ void KvMemory::measure(Sequence& s) const {
 void KvMemory::skip(Sequence& s, std::int64_t computed) {
   if (!windowed()) return;
   const auto rows = static_cast<std::int32_t>(groups_.skipped_rows(computed, block_size_));
-  // From a pool of its own once a window (SGLang); else as soon as a block is outside.
+  // A separate pool gets blocks back once a window (SGLang), the shared pool as soon as a block is
+  // outside.
   s.next_skip = window_pool_ ? static_cast<std::int32_t>(computed) + groups_.window
                              : (std::max(rows, s.skipped) + 1) * block_size_ + groups_.window - 1;
   if (rows <= s.skipped) return;

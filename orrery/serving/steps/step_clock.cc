@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-// Nodes of the context: 1, and from there 16 an octave, evenly spaced within each.
+// The context of a node: 1 for node 0, then 16 nodes an octave, evenly spaced within each.
 constexpr int kNodeBits = 4;
 
 double context_of(std::size_t node) {
@@ -65,7 +65,7 @@ double StepClock::asked(std::int64_t wave_tokens) {
   }
   const StepTime t = steps_.time(batch_);
   if (steps_.plan().pp == 1) return t.total.value.value() * off(t.total);
-  // The host works for one step while the stages compute others.
+  // The host works on one step while the stages compute others.
   return std::max(t.total.value - t.serial_host, t.serial_host).value() * off(t.total);
 }
 
@@ -74,7 +74,7 @@ void StepClock::add_decodes(const Counts& counts, double decode_past, double ver
   batch_.adapters = adapters;
   if (decodes > 0) batch_.groups.push_back({decodes, 1, decode_past, true});
   if (verifies == 0) return;
-  // Sequences with one token more than the others, so that the sum is right.
+  // Some sequences have one token more than the others, so that the sum is right.
   const std::int64_t each = tokens / verifies, longer = tokens % verifies;
   if (longer > 0) batch_.groups.push_back({longer, each + 1, verify_past, true, true});
   batch_.groups.push_back({verifies - longer, each, verify_past, true, true});
