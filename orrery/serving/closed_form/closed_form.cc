@@ -14,7 +14,7 @@ namespace {
 constexpr double kOverheadError = 0.3;
 
 // Relative error of the first token of a closed loop, whose wait depends on how requests bunch. The
-// spread of measured closed loops (docs/serving-accuracy.md, serving_steady) around the form.
+// spread of measured closed loops (docs/lab/2026-11-serving-accuracy.md, serving_steady) around the form.
 constexpr double kQueueingError = 0.5;
 // Relative error for users in step: the difference to the simulation in
 // tests/law/closed_loop_law_test.cc.
