@@ -160,6 +160,7 @@ TEST_F(Step, GraphsPadTheBatchToACapturedSize) {
     }
     return std::int64_t{0};
   };
+  engine.execution.graph_sizes = "1, 2, 4, 8-256+8, 256+16";
   EXPECT_EQ(rows_of(time(decode(3))), 4);
   EXPECT_EQ(rows_of(time(decode(9))), 16);
   EXPECT_EQ(rows_of(time(decode(257))), 272);
