@@ -76,9 +76,10 @@ std::string without_comments(const std::string& source) {
   return out;
 }
 
-// Whether `text` ends where a value is chosen: "x = " or "x = condition ? a : ".
+// Whether `text` ends where a value is chosen: "x = ", "x = condition ? a : " or ".set("key", ".
 bool ends_in_choice(const std::string& text) {
-  static const std::regex kChoice("(^|[^=!<>])=(\\s*|[^=;][^;]*[?:]\\s*)$");
+  static const std::regex kChoice(
+      "((^|[^=!<>])=(\\s*|[^=;][^;]*[?:]\\s*)|\\.set\\(\"[^\"]+\",\\s*)$");
   return std::regex_search(text, kChoice);
 }
 
@@ -140,6 +141,7 @@ TEST(PolicyNames, AFaultIsFoundAndAChoiceIsNone) {
   EXPECT_EQ(faults("if (s.starts_with(\"orca\")) return;"), 1u);
   EXPECT_EQ(faults("constexpr const char* kOld[] = {\"orca\"};"), 1u);
   EXPECT_EQ(faults("std::string s = \"orca\";"), 0u);
+  EXPECT_EQ(faults("keys.set(\"load.scheduler\", \"orca\");"), 0u);
   EXPECT_EQ(faults("s = old ? \"orca\" : \"vllm\";"), 0u);
   EXPECT_EQ(faults("// s == \"orca\"\n"), 0u);
   EXPECT_EQ(faults("if (framework == \"vllm\") return;"), 0u);
