@@ -118,10 +118,10 @@ void declare(Fields& f, ServiceScenario& s) {
                              "gamma arrivals: 1 is the same as poisson, less than 1 is burstier")
                            .range(1e-3, 1e6),
                        &ArrivalReads::burstiness);
-        needs_arrivals(
-            g.add("end_rate", s.arrival.end_rate, "ramp: arrivals per second at the end of the ramp")
-                .range(1e-9, 1e9),
-            &ArrivalReads::end_rate);
+        needs_arrivals(g.add("end_rate", s.arrival.end_rate,
+                             "ramp: arrivals per second at the end of the ramp")
+                           .range(1e-9, 1e9),
+                       &ArrivalReads::end_rate);
         needs_arrivals(g.add("period", s.arrival.period,
                              "ramp: how long the rate rises; diurnal: length of a wave"),
                        &ArrivalReads::period);
