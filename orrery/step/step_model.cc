@@ -28,10 +28,10 @@ double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const
 }
 
 // Numbers the kernels of a step. Two ops are calls of the same kernel if the models predict exactly
-// the same time for one call of each: equal ops of different layers, and ops of different names that
-// the models cannot tell apart (a norm and a copy of as many bytes). Whatever the prediction is off
-// by, it is off by for both (docs/decisions/0003-kernel-surfaces.md). Calls that take no time are no
-// kernel.
+// the same time for one call of each: equal ops of different layers, and ops of different names
+// that the models cannot tell apart (a norm and a copy of as many bytes). Whatever the prediction
+// is off by, it is off by for both (docs/decisions/0003-kernel-surfaces.md). Calls that take no
+// time are no kernel.
 //
 // A step with more than kKernels kernels (prompts of many lengths) has some of them numbered alike,
 // which changes its interval a little and its time not at all.
@@ -116,9 +116,11 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
       call = t.time.value;
       term.time = t.time.scaled(op.count * engine_factor(engine_.kernels, op, t, !decoding, mixed));
       const Seconds least = std::max(t.compute, t.memory) * op.count;
-      // The engine's factor never makes a compute-bound kernel faster than the data sheet's roofline.
+      // The engine's factor never makes a compute-bound kernel faster than the data sheet's
+      // roofline.
       if (t.compute > t.memory) term.time.value = std::max(term.time.value, least);
-      // A kernel faster than the roofline had its operands in the cache and has no share of the peak.
+      // A kernel faster than the roofline had its operands in the cache and has no share of the
+      // peak.
       if (term.time.value > least) term.of_peak = least / term.time.value;
       if (std::holds_alternative<MoeExperts>(op.op)) {
         term.time.shared = std::hypot(term.time.shared, engine_.experts_error);

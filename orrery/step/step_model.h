@@ -17,8 +17,8 @@
 //            = max(gpu + gaps, launches, floor, host, frontend)         with host_overlapped
 //
 // In an eager step the CPU launches one operator after the other, and the slower of CPU and GPU
-// determines the time. A replayed step is one launch of a captured graph; its batch is padded to the
-// next captured size (padded_tokens). A step is replayed if it only decodes and has at most
+// determines the time. A replayed step is one launch of a captured graph; its batch is padded to
+// the next captured size (padded_tokens). A step is replayed if it only decodes and has at most
 // graph_tokens tokens. With prefill_graphs, steps that carry prompts are replayed in pieces:
 // attention is launched by itself, and all ops up to the next layer's attention are one graph.
 //

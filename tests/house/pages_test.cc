@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 const fs::path kPagesRoot = ORRERY_SOURCE_DIR;
 
 // Files that a page tells its reader to write.
-constexpr std::string_view kToBeWritten[] = {"hadamard.cc", "one_by_one.cc", "router_fill_first.cc",
-                                             "arrivals_bursts.cc", "pairwise.cc"};
+constexpr std::string_view kToBeWritten[] = {"hadamard.cc",          "one_by_one.cc",
+                                             "router_fill_first.cc", "arrivals_bursts.cc",
+                                             "gateway_trace.cc",     "pairwise.cc"};
 
 std::vector<fs::path> all_pages() {
   std::vector<fs::path> pages = {kPagesRoot / "README.md", kPagesRoot / "CONTRIBUTING.md",

@@ -12,6 +12,7 @@
 #include "orrery/base/node.h"
 #include "orrery/base/node_builder.h"
 #include "orrery/base/quantile.h"
+#include "orrery/serving/requests/arrivals.h"
 #include "orrery/serving/requests/load.h"
 
 namespace orrery {
@@ -135,7 +136,7 @@ ServiceResult read_bench(const json& j) {
   const auto count = static_cast<double>(spec.requests);
   set_stated_arrivals(j, count, spec);
   r.about = fmt::format("{}, {} requests",
-                        spec.arrivals == "at-once"
+                        !arrival_kind(spec.arrivals).reads.rate
                             ? std::string("all requests at once")
                             : fmt::format("{:.4g} requests/s", spec.parameters.rate),
                         spec.requests);

@@ -11,6 +11,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/service/cluster_metrics.h"
+#include "orrery/serving/requests/arrivals.h"
 
 namespace orrery {
 namespace {
@@ -137,8 +138,8 @@ void check_searchable(const ServiceScenario& service) {
     throw InputError(
         "load.find_max_rate: not with load.max_concurrency: in a closed loop the answers, not a "
         "rate, say when requests arrive");
-  if (service.arrivals == "at-once")
-    throw InputError("load.find_max_rate: needs load.arrivals that have a rate, not at-once");
+  if (!arrival_kind(service.arrivals).reads.rate)
+    throw InputError("load.find_max_rate: needs load.arrivals that have a rate");
 }
 
 // How the search came to its rate.

@@ -9,12 +9,13 @@
 namespace orrery {
 namespace {
 
-// Relative error of an engine's overheads. An assumption: the measured tables give one value for each
-// engine and class of GPU, and no spread over hosts.
+// Relative error of an engine's overheads. An assumption: the measured tables give one value for
+// each engine and class of GPU, and no spread over hosts.
 constexpr double kOverheadError = 0.3;
 
 // Relative error of the first token of a closed loop, whose wait depends on how requests bunch. The
-// spread of measured closed loops (docs/lab/2026-11-serving-accuracy.md, serving_steady) around the form.
+// spread of measured closed loops (docs/lab/2026-11-serving-accuracy.md, serving_steady) around the
+// form.
 constexpr double kQueueingError = 0.5;
 // Relative error for users in step: the difference to the simulation in
 // tests/law/closed_loop_law_test.cc.
@@ -80,8 +81,8 @@ class Wave {
   }
 
   // One decode step of `n` sequences with `context` cached tokens each. With several stages the
-  // sequences form min(n, pp) batches in flight. The time is that of the slowest stage if it is always
-  // busy, else that of passing all stages.
+  // sequences form min(n, pp) batches in flight. The time is that of the slowest stage if it is
+  // always busy, else that of passing all stages.
   StepTime decode(std::int64_t n, double context, bool with_terms) const {
     const std::int64_t in_flight = std::min<std::int64_t>(n, plan_.pp);
     const SequenceGroup group{(n + in_flight - 1) / in_flight, 1, context, true};
@@ -126,8 +127,8 @@ class Wave {
   }
 
  private:
-  // Time in which `steps` batches pass all plan.pp stages, one after the other. `stage` is the time of
-  // all batches in one stage.
+  // Time in which `steps` batches pass all plan.pp stages, one after the other. `stage` is the time
+  // of all batches in one stage.
   Estimate<Seconds> through_stages(const Estimate<Seconds>& stage, std::int64_t steps) const {
     return stage.scaled(static_cast<double>(steps + plan_.pp - 1) / static_cast<double>(steps));
   }

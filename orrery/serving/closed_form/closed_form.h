@@ -1,12 +1,13 @@
 // Closed forms for a batch that arrives at once and for a closed loop of users.
 //
-// All requests have the same lengths, and there is no randomness. Arrivals, traces and schedulers are
-// simulated (orrery/serving/cluster/simulation.h). The forms are the fast path and a check of the
-// simulation (tests/law/closed_loop_law_test.cc).
+// All requests have the same lengths, and there is no randomness. Arrivals, traces and schedulers
+// are simulated (orrery/serving/cluster/simulation.h). The forms are the fast path and a check of
+// the simulation (tests/law/closed_loop_law_test.cc).
 //
 // Batch: `requests` requests start together. The engine computes their prompts in steps of at most
 // max_num_batched_tokens tokens, then decodes all of them, with one more cached token a step. If
-// memory holds fewer requests, the rest waits for the next wave. All members of a wave end together.
+// memory holds fewer requests, the rest waits for the next wave. All members of a wave end
+// together.
 //   ttft   mean over requests of the time from the start to the first token
 //   tpot   mean decode step of the whole batch. The time in which an early request waits for the
 //          prompts of others is part of e2e alone.
@@ -14,17 +15,17 @@
 // Closed loop: `requests` users send `requests_per_user` requests each, one after the other. All
 // users send their first request at time 0, which is a batch. Later requests depend on the lengths.
 //
-// Closed loop with equal lengths: users stay in step. The first prompt finds an idle engine and has a
-// step of its own. The prompts of one wave take G groups of steps of M seconds each, where a group is
-// the whole prompts of one step, or one prompt in chunks. Requests of one group end together, and
-// groups end t_decode after each other. The next prompts are in the queue an overhead h later and
-// start with the next planned step, with async_scheduling one step later. By then this many groups
-// have ended and compete:
+// Closed loop with equal lengths: users stay in step. The first prompt finds an idle engine and has
+// a step of its own. The prompts of one wave take G groups of steps of M seconds each, where a
+// group is the whole prompts of one step, or one prompt in chunks. Requests of one group end
+// together, and groups end t_decode after each other. The next prompts are in the queue an overhead
+// h later and start with the next planned step, with async_scheduling one step later. By then this
+// many groups have ended and compete:
 //     x = min(G, 1 + [async] + ceil(h / t_decode))
 // During a mixed step one more group ends for each that is taken, so that the others wait for x - 1
-// groups: their first token is made x M after they were sent. With x = G every round is a batch. The
-// same holds for schedulers whose prompts have steps of their own (SchedulerTraits::prompts). If a
-// request has fewer steps than the prompts of the others, all wait for all, and e2e = G M.
+// groups: their first token is made x M after they were sent. With x = G every round is a batch.
+// The same holds for schedulers whose prompts have steps of their own (SchedulerTraits::prompts).
+// If a request has fewer steps than the prompts of the others, all wait for all, and e2e = G M.
 //
 // Closed loop with lengths that scatter (equal_lengths false): users drift apart. Each request that
 // ends brings a new prompt, which interrupts the decodes. The first token waits as in a queue with
@@ -32,7 +33,8 @@
 // prefills take:
 //     tpot = t_decode + (running - 1) / osl * t_prefill
 //     ttft = t_prefill * (1 + rho / (2 (1 - rho))) + t_decode / 2
-// If the spread of lengths is smaller than one prefill round, this underestimates TTFT by up to 50 %.
+// If the spread of lengths is smaller than one prefill round, this underestimates TTFT by up to 50
+// %.
 //
 // A cold engine's start_up delays the first request of every user, or the batch.
 #pragma once

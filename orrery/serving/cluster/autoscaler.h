@@ -1,6 +1,7 @@
 // Autoscaling: how many engines a service should have, asked at regular times.
 //
-// Adding a policy: a class in autoscalers.cc (or in a file of its own) and an entry of the list there.
+// Adding a policy: a class in autoscalers.cc (or in a file of its own) and an entry of the list
+// there.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,8 @@ struct Autoscale {
   bool on() const { return policy != "none"; }
 };
 
-// A new policy; null for "none". Throws InputError with the nearest name, and for limits or times out
-// of range.
+// A new policy; null for "none". Throws InputError with the nearest name, and for limits or times
+// out of range.
 std::unique_ptr<Autoscaler> make_autoscaler(const Autoscale& config);
 
 }  // namespace orrery

@@ -24,9 +24,9 @@ struct PoolConfig {
   std::int64_t gpus = 1;  // of one replica
 };
 
-// Failures of engines. The time until an engine fails is exponentially distributed, and it is up again
-// `restart` after it failed. Its requests start again from their prompts, on other engines if there
-// are any, and the tokens made so far are lost.
+// Failures of engines. The time until an engine fails is exponentially distributed, and it is up
+// again `restart` after it failed. Its requests start again from their prompts, on other engines if
+// there are any, and the tokens made so far are lost.
 struct Failures {
   Seconds mean_time;  // mean time from coming up to failing; 0: never
   SimTime restart = sim_seconds(120);
@@ -40,9 +40,9 @@ enum class EngineStatus : std::uint8_t { kOff, kStarting, kUp, kDraining, kFaile
 
 class Fleet {
  public:
-  // At most `most` engines of each pool, of which the first PoolConfig::replicas are up and the others
-  // off. Borrows all arguments. `timers` has one timer for each pool. `log` receives the steps of all
-  // engines; null: they are not recorded.
+  // At most `most` engines of each pool, of which the first PoolConfig::replicas are up and the
+  // others off. Borrows all arguments. `timers` has one timer for each pool. `log` receives the
+  // steps of all engines; null: they are not recorded.
   Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers, std::int64_t most,
         const RequestLoad& load, ReplicaObserver& observer, StepLog* log = nullptr);
 
@@ -52,8 +52,8 @@ class Fleet {
   const PoolConfig& pool(std::size_t i) const { return pools_[nodes_[i].pool]; }
   std::size_t pool_index(std::size_t i) const { return nodes_[i].pool; }
   EngineStatus status(std::size_t i) const { return nodes_[i].status; }
-  // Number of the engine's life, which changes whenever it loses its work. Events of an earlier life
-  // are void.
+  // Number of the engine's life, which changes whenever it loses its work. Events of an earlier
+  // life are void.
   std::uint32_t life(std::size_t i) const { return nodes_[i].life; }
 
   // Engines of a role that are up, as routers see them, and their indices.

@@ -22,7 +22,8 @@ namespace orrery {
 BlindRouter* independent_router(const SimulationConfig& config, const RequestLoad& load,
                                 Router& router, std::span<StepTimer* const> timers);
 
-// Simulates the engines one by one. REQUIRES independent_router(config, load, router, timers) == &router, a checked load.
+// Simulates the engines one by one. REQUIRES independent_router(config, load, router, timers) ==
+// &router, a checked load.
 SimulationResult simulate_independently(const SimulationConfig& config, const RequestLoad& load,
                                         std::span<StepTimer* const> timers, BlindRouter& router);
 

@@ -1,9 +1,9 @@
-// Disaggregated prefill: moving the KV cache of computed prompts from engines that prefill to engines
-// that decode.
+// Disaggregated prefill: moving the KV cache of computed prompts from engines that prefill to
+// engines that decode.
 //
-// A transfer of n tokens alone takes `time(n)`. Transfers out of one engine follow each other, first
-// come first served, and so do transfers into one engine: all GPUs of an engine send their shares at
-// the same time over links of their own, so that an engine is one sender or receiver.
+// A transfer of n tokens alone takes `time(n)`. Transfers out of one engine follow each other,
+// first come first served, and so do transfers into one engine: all GPUs of an engine send their
+// shares at the same time over links of their own, so that an engine is one sender or receiver.
 //
 //   whole      A transfer starts when the prompt is computed and the receiver has blocks.
 //   layerwise  The share of each layer leaves when the layer is computed, so that the transfer
@@ -20,8 +20,8 @@
 namespace orrery {
 
 struct KvTransfer {
-  // Time of moving the KV cache of `tokens` tokens between two engines while no other transfer runs.
-  // Must not fall with `tokens`.
+  // Time of moving the KV cache of `tokens` tokens between two engines while no other transfer
+  // runs. Must not fall with `tokens`.
   std::function<SimTime(std::int64_t tokens)> time;
   bool layerwise = false;
   std::int32_t layers = 1;

@@ -1,7 +1,7 @@
 // Requests of the load, and the requests that engines are sent for them.
 //
-// Usually they are the same. Beam search decorates both ends: an engine is sent one request for each
-// beam and token, and what it tells of these becomes what the simulation hears of the request.
+// Usually they are the same. Beam search decorates both ends: an engine is sent one request for
+// each beam and token, and what it tells of these becomes what the simulation hears of the request.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,9 @@
 // the model's context or than the whole KV cache, are rejected and counted.
 //
 // Disaggregated prefill: pools have Role::kPrefill or Role::kDecode. A request goes to an engine
-// that prefills, which makes its first token. The second router then chooses an engine that decodes,
-// and the KV cache follows (kv_transfer.h). It occupies the first engine until it has moved.
+// that prefills, which makes its first token. The second router then chooses an engine that
+// decodes, and the KV cache follows (kv_transfer.h). It occupies the first engine until it has
+// moved.
 #pragma once
 
 #include <span>

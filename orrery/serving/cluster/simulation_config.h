@@ -27,14 +27,14 @@ struct SimulationConfig : PoolConfig {
   Autoscale autoscale;  // REQUIRES one pool
   Failures failures;    // REQUIRES no disaggregated prefill
   std::uint64_t seed = 0;
-  // Closed loop: most requests that are sent and not yet answered. The next request is sent when one
-  // ends, or at its arrival if that is later. Of conversations, most that are under way, the time
-  // between their turns included. 0: no limit.
+  // Closed loop: most requests that are sent and not yet answered. The next request is sent when
+  // one ends, or at its arrival if that is later. Of conversations, most that are under way, the
+  // time between their turns included. 0: no limit.
   std::int64_t max_concurrency = 0;
   // Time from a request's arrival until it is in an engine's queue. The front end works on one
-  // request after the other, for frontend_per_request each. The rest overlaps between requests: once
-  // request_overhead, and overhead_per_prompt_token for each token. Requests do not overtake each
-  // other.
+  // request after the other, for frontend_per_request each. The rest overlaps between requests:
+  // once request_overhead, and overhead_per_prompt_token for each token. Requests do not overtake
+  // each other.
   SimTime frontend_per_request, request_overhead, overhead_per_prompt_token;
   Beams beams;               // REQUIRES no drafts and no disaggregated prefill
   StepLog* steps = nullptr;  // receives every step; null: steps are not recorded

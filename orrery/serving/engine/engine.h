@@ -1,16 +1,16 @@
 // One deployed engine, to which a router sends requests.
 //
-// Most engines have one rank (replica.h). Two ways to spread an engine over GPUs change how its steps
-// follow each other:
+// Most engines have one rank (replica.h). Two ways to spread an engine over GPUs change how its
+// steps follow each other:
 //
-//   pipeline stages    Up to `stages` steps are under way, one in each stage. A step enters the first
-//                      stage when the step before has left it: after the time of the slowest stage,
-//                      the pace. Its tokens are made when it has passed all stages, and at least one
-//                      pace after those of the step before.
+//   pipeline stages    Up to `stages` steps are under way, one in each stage. A step enters the
+//                      first stage when the step before has left it: after the time of the slowest
+//                      stage, the pace. Its tokens are made when it has passed all stages, and at
+//                      least one pace after those of the step before.
 //   attention data     `ranks` ranks, each with its own queue, sequences and KV memory, share the
 //   parallel           experts. Their steps start and end at the same time (a wave), at the pace of
-//                      the slowest. A rank without work runs a dummy step. A request goes to the rank
-//                      with the least 4 * waiting + running (vLLM's balancer).
+//                      the slowest. A rank without work runs a dummy step. A request goes to the
+//                      rank with the least 4 * waiting + running (vLLM's balancer).
 //                      With balance_timeout (TensorRT-LLM's attention_dp_config, enable_balance)
 //                      steps carry no prompts until every rank has one, until one rank has nothing
 //                      to decode, or until that many steps have passed. batching_wait_iters is not

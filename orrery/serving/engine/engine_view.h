@@ -1,10 +1,10 @@
 // An engine as a router sees it: with its present load, or with its load at the router's last look.
 //
-// A router that counts the requests it sends and the answers that come back always knows an engine's
-// load. A router that reads the engines' metrics, or one of several routers, knows the load of its
-// last look. Until the next look all requests go where the load was least, which is then the fullest
-// engine (herding; Mitzenmacher 2000, "How useful is old information?"). Contents of prefix caches
-// and which engines are up are always seen as they are.
+// A router that counts the requests it sends and the answers that come back always knows an
+// engine's load. A router that reads the engines' metrics, or one of several routers, knows the
+// load of its last look. Until the next look all requests go where the load was least, which is
+// then the fullest engine (herding; Mitzenmacher 2000, "How useful is old information?"). Contents
+// of prefix caches and which engines are up are always seen as they are.
 #pragma once
 
 #include <cstdint>

@@ -75,8 +75,8 @@ void Replica::ask() {
   counts_.stalls += static_cast<std::int64_t>(plan_.stalled.size());
 }
 
-// Fills `step`. False if nothing can be computed. A plan that only evicts is followed by another one:
-// at once, or when the step under way has ended.
+// Fills `step`. False if nothing can be computed. A plan that only evicts is followed by another
+// one: at once, or when the step under way has ended.
 bool Replica::plan(SimTime now, Step& step) {
   if (asked_) return false;
   ask();
@@ -208,8 +208,8 @@ std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
       counts_.accepted += accepted;
       made = std::min(accepted + 1, s.target - s.tokens);
     }
-    // Rejected drafts are rolled back. The next drafts never need more memory than there can be: the
-    // sequence's extent or the whole pool.
+    // Rejected drafts are rolled back. The next drafts never need more memory than there can be:
+    // the sequence's extent or the whole pool.
     state_.kv.compute(s, s.tokens + made - 1 - s.computed);
     const std::int64_t most = s.extent >= 0 ? s.room : config_.kv_tokens();
     const std::int64_t slots = most - (s.tokens + made);
@@ -295,8 +295,8 @@ void Replica::expect(std::uint32_t request, SimTime first_token) {
 }
 
 void Replica::take_blocks(SimTime now) {
-  // Evicted requests go first. Expected ones would otherwise take the blocks that these gave up, for
-  // ever.
+  // Evicted requests go first. Expected ones would otherwise take the blocks that these gave up,
+  // for ever.
   while (!expected_.empty() && state_.queues.waiting.empty() &&
          state_.take_prompt_blocks(expected_.front())) {
     const Slot slot = expected_.front();

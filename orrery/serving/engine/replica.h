@@ -1,17 +1,17 @@
-// One rank of an engine: a queue, a scheduler, KV memory, and the steps that it plans. An engine has
-// one rank, or with attention data parallelism several (engine.h).
+// One rank of an engine: a queue, a scheduler, KV memory, and the steps that it plans. An engine
+// has one rank, or with attention data parallelism several (engine.h).
 //
 // Synchronous engines plan a step when the one before has ended and its tokens are known.
 // Asynchronous engines (vLLM's default) plan step n+1 when step n starts, with placeholders for the
-// tokens that n makes. Requests that arrive during step n join step n+2, and memory of sequences that
-// end with step n is free for step n+2. Host time is part of the step's time.
-// Pipelined engines have as many steps under way as stages. A sequence waits for a token that one of
-// them makes; chunks of a prompt follow each other (vLLM's batch queue).
+// tokens that n makes. Requests that arrive during step n join step n+2, and memory of sequences
+// that end with step n is free for step n+2. Host time is part of the step's time.
+// Pipelined engines have as many steps under way as stages. A sequence waits for a token that one
+// of them makes; chunks of a prompt follow each other (vLLM's batch queue).
 //
-// Disaggregated prefill: a replica that prefills ends a request with its first token and holds its KV
-// cache until release(). A replica that decodes takes blocks for a request first, receives its KV
-// cache and continues. If it must evict the sequence, it computes the prompt itself; until then no
-// expected request gets blocks.
+// Disaggregated prefill: a replica that prefills ends a request with its first token and holds its
+// KV cache until release(). A replica that decodes takes blocks for a request first, receives its
+// KV cache and continues. If it must evict the sequence, it computes the prompt itself; until then
+// no expected request gets blocks.
 #pragma once
 
 #include <cstdint>
@@ -96,8 +96,8 @@ struct ReplicaCounts {
   std::int64_t adapter_loads = 0;
   std::int64_t sequence_steps = 0;  // sequences that got a token, summed over steps
   Seconds busy;  // sum of the steps' durations; of a fleet it may exceed SimTime's range
-  // Integrals over busy time: blocks in use, room in them in tokens (EngineState::slack), free blocks
-  // that a waiting sequence could not use (KvMemory::stranded).
+  // Integrals over busy time: blocks in use, room in them in tokens (EngineState::slack), free
+  // blocks that a waiting sequence could not use (KvMemory::stranded).
   double used_block_seconds = 0, slack_token_seconds = 0, stranded_block_seconds = 0;
   std::int64_t host_fetches = 0, host_keeps = 0;  // KV blocks copied from and to the host
   std::int64_t disk_fetches = 0, disk_keeps = 0;  // KV blocks copied from and to the disk
@@ -132,7 +132,8 @@ class Replica {
 
   // Disaggregated prefill. The request will decode here, and waits for blocks.
   void expect(std::uint32_t request, SimTime first_token);
-  // Gives blocks to expected requests, in order, while enough are free and no evicted request waits.
+  // Gives blocks to expected requests, in order, while enough are free and no evicted request
+  // waits.
   void take_blocks(SimTime now);
   // The KV cache of an expected request has arrived.
   void continue_with(std::uint32_t request);

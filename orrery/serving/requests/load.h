@@ -17,18 +17,18 @@ struct LoadSpec {
   std::string arrivals = "poisson";
   ArrivalParameters parameters;
   Lengths input, output;
-  // Shared prefixes, such as a system prompt or documents of RAG: the first `shared_prefix` tokens of
-  // every prompt are those of one of `prefix_groups` prefixes, drawn at random. Prompts are at least
-  // one token longer.
+  // Shared prefixes, such as a system prompt or documents of RAG: the first `shared_prefix` tokens
+  // of every prompt are those of one of `prefix_groups` prefixes, drawn at random. Prompts are at
+  // least one token longer.
   std::int32_t shared_prefix = 0;
   std::int64_t prefix_groups = 1;
   // Answers sampled for each prompt (`n` of the API). Each is a request of its own with the same
   // prompt and arrival, as in vLLM V1, and the prefix cache shares the prompt.
   std::int32_t samples = 1;
   // Conversations: the distribution of their numbers of turns. Conversations are added until they
-  // have `requests` turns in all. `input` is what a turn adds; its prompt also holds all prompts and
-  // outputs before it. A turn is sent `tool_time` after the turn before has ended, and arrivals are
-  // those of conversations.
+  // have `requests` turns in all. `input` is what a turn adds; its prompt also holds all prompts
+  // and outputs before it. A turn is sent `tool_time` after the turn before has ended, and arrivals
+  // are those of conversations.
   Lengths turns;
   std::optional<Lengths> tool_time;  // milliseconds; absent: 0
   std::uint64_t seed = 0;

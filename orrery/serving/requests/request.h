@@ -39,8 +39,8 @@ struct RequestLoad {
   bool names_outputs = false;
 
   bool waits(std::size_t request) const { return !follow_ups.empty() && follow_ups[request].waits; }
-  // Makes `next` the next turn of `request`, sent `delay` after its end. REQUIRES request < next, both
-  // in the load, and that `next` waits for no other request.
+  // Makes `next` the next turn of `request`, sent `delay` after its end. REQUIRES request < next,
+  // both in the load, and that `next` waits for no other request.
   void follow(std::size_t request, std::size_t next, SimTime delay) {
     follow_ups.resize(requests.size());
     follow_ups[request].next = static_cast<std::uint32_t>(next);

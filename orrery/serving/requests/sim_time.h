@@ -1,5 +1,5 @@
-// Simulated time in whole picoseconds since the start of a simulation. Sums have no rounding errors,
-// and order is total. The range of 2^63 ps is 106 days; a time beyond it is an InputError.
+// Simulated time in whole picoseconds since the start of a simulation. Sums have no rounding
+// errors, and order is total. The range of 2^63 ps is 106 days; a time beyond it is an InputError.
 #pragma once
 
 #include <cmath>

@@ -1,16 +1,16 @@
 // LightLLM's scheduler: newcomers are taken if the coming peak of KV memory fits.
 //
 // The peak follows from the tokens that each sequence holds now and the tokens that it still makes.
-// When the sequence with the k-th most tokens to make ends, the k sequences with the most hold their
-// present tokens and k times its tokens. The largest of these sums must fit into the memory, with a
-// partly filled block counted for each sequence. Blocks of adapters in the pool are not available, as
-// in S-LoRA. Nothing is evicted unless asynchronous scheduling delays the end of a sequence; then the
-// sequence admitted last is.
+// When the sequence with the k-th most tokens to make ends, the k sequences with the most hold
+// their present tokens and k times its tokens. The largest of these sums must fit into the memory,
+// with a partly filled block counted for each sequence. Blocks of adapters in the pool are not
+// available, as in S-LoRA. Nothing is evicted unless asynchronous scheduling delays the end of a
+// sequence; then the sequence admitted last is.
 //
-// The queue is read when nothing runs and after every 10 decode steps. Prompts are computed whole, in
-// steps without decodes of at most max_num_batched_tokens tokens and max_num_seqs sequences; a longer
-// prompt has a step of its own (lightllm/server/router: max_wait_tokens, the request queue; VIDUR's
-// LightLLM scheduler). Outputs have their full length, so that the peak is exact.
+// The queue is read when nothing runs and after every 10 decode steps. Prompts are computed whole,
+// in steps without decodes of at most max_num_batched_tokens tokens and max_num_seqs sequences; a
+// longer prompt has a step of its own (lightllm/server/router: max_wait_tokens, the request queue;
+// VIDUR's LightLLM scheduler). Outputs have their full length, so that the peak is exact.
 #include <algorithm>
 
 #include "orrery/serving/schedulers/scheduler.h"
@@ -52,8 +52,8 @@ class LightLlm : public Scheduler {
     return {s.tokens, std::max(s.cached_at_end() - s.tokens, 0)};
   }
 
-  // Whether `newcomer`, and `adapter` more blocks of adapters, fit until all sequences in loads_ have
-  // ended. If so, it is added to loads_.
+  // Whether `newcomer`, and `adapter` more blocks of adapters, fit until all sequences in loads_
+  // have ended. If so, it is added to loads_.
   bool fits(const EngineState& engine, const Load& newcomer, std::int64_t adapter) {
     const auto at = std::upper_bound(loads_.begin(), loads_.end(), newcomer,
                                      [](const Load& a, const Load& b) { return a.left > b.left; });

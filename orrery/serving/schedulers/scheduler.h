@@ -1,11 +1,11 @@
-// The interface of batch schedulers, which decide which sequences compute how many tokens in the next
-// step.
+// The interface of batch schedulers, which decide which sequences compute how many tokens in the
+// next step.
 //
 // A scheduler is asked whenever the engine can plan a step. It moves sequences between
-// Queues::waiting and Queues::running, takes and gives back KV blocks, and fills a StepPlan. It reads
-// no clock. A sequence whose last token is being made (Sequence::wanted() == 0) stays in `running`
-// until the engine removes it. A scheduler under which decoding is one token a step for every
-// sequence can leave these to the decode group (decode_group.h).
+// Queues::waiting and Queues::running, takes and gives back KV blocks, and fills a StepPlan. It
+// reads no clock. A sequence whose last token is being made (Sequence::wanted() == 0) stays in
+// `running` until the engine removes it. A scheduler under which decoding is one token a step for
+// every sequence can leave these to the decode group (decode_group.h).
 //
 // Adding one: a file that implements Scheduler, and an entry of schedulers.def (docs/serving.md).
 #pragma once

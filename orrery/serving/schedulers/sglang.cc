@@ -1,25 +1,27 @@
 // SGLang's scheduler (0.4 to 0.5).
 //
 // Prompts go first, in steps of their own (with mixed_chunk, in steps that also carry decodes): the
-// rest of a prompt that was cut into chunks, then newcomers, within max_num_batched_tokens (SGLang's
-// chunked_prefill_size). Newcomers are taken in the order of arrival (schedule-policy fcfs, the
-// default of 0.5). With QueueOrder::kLpm they are taken by the length of the prefix that the cache
-// holds, longest first, while no more than 128 wait. A newcomer is taken if its prompt and its output
-// (at most 4096 tokens of it) fit into the memory that the running sequences are not expected to
-// need. These are expected to need a share of their remaining output. The share starts at 0.7, falls
-// with every decode step to 0.098 in 600 steps, and rises after an eviction to (output so far + 20 for
-// each sequence) / all output. After a newcomer that did not fit, none is tried until a sequence ends.
+// rest of a prompt that was cut into chunks, then newcomers, within max_num_batched_tokens
+// (SGLang's chunked_prefill_size). Newcomers are taken in the order of arrival (schedule-policy
+// fcfs, the default of 0.5). With QueueOrder::kLpm they are taken by the length of the prefix that
+// the cache holds, longest first, while no more than 128 wait. A newcomer is taken if its prompt
+// and its output (at most 4096 tokens of it) fit into the memory that the running sequences are not
+// expected to need. These are expected to need a share of their remaining output. The share starts
+// at 0.7, falls with every decode step to 0.098 in 600 steps, and rises after an eviction to
+// (output so far + 20 for each sequence) / all output. After a newcomer that did not fit, none is
+// tried until a sequence ends.
 //
-// With recv_interval (SGLang's scheduler_recv_interval) the queue is read after a step that carried a
-// prompt, when nothing runs, and otherwise after that many decode steps.
+// With recv_interval (SGLang's scheduler_recv_interval) the queue is read after a step that carried
+// a prompt, when nothing runs, and otherwise after that many decode steps.
 //
 // Decodes: all running sequences, each with its drafts. If blocks lack, the sequence with the least
-// output so far is evicted, among equals the one with the longest prompt, until there are enough. It
-// waits at the head of the queue.
+// output so far is evicted, among equals the one with the longest prompt, until there are enough.
+// It waits at the head of the queue.
 //
 // If layers with a sliding window have a pool of their own (orrery/memory/kv_groups.h), a newcomer
-// also needs room there for its first chunk, or for a window if that is more, and one block. A chunk
-// of a prompt that was begun is cut to the free room. Decodes are evicted until both pools suffice.
+// also needs room there for its first chunk, or for a window if that is more, and one block. A
+// chunk of a prompt that was begun is cut to the free room. Decodes are evicted until both pools
+// suffice.
 //
 // SGLang's prefix cache is a radix tree with LRU leaves. Here blocks are known by their hashes and
 // reused from the end of a prefix towards its beginning, which finds the same prefixes in whole

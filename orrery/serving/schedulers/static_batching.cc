@@ -1,11 +1,11 @@
 // Static batching (FasterTransformer, plain model.generate): a batch runs until its last member is
 // done, then the next batch is formed.
 //
-// A batch takes the waiting requests up to max_num_seqs and up to the memory for the prompt and all of
-// the output of each, which is reserved at the start. Prompts are computed first, whole (or in chunks,
-// with chunked prefill), in steps of at most max_num_batched_tokens tokens; a longer prompt has a step
-// of its own. Then all members decode. Members that are done leave the steps, though some engines go
-// on computing them. Their memory is not used again before the batch ends.
+// A batch takes the waiting requests up to max_num_seqs and up to the memory for the prompt and all
+// of the output of each, which is reserved at the start. Prompts are computed first, whole (or in
+// chunks, with chunked prefill), in steps of at most max_num_batched_tokens tokens; a longer prompt
+// has a step of its own. Then all members decode. Members that are done leave the steps, though
+// some engines go on computing them. Their memory is not used again before the batch ends.
 #include <algorithm>
 
 #include "orrery/serving/schedulers/scheduler.h"

@@ -43,8 +43,9 @@ class VllmV1 : public Scheduler {
                                               : wanted;
   }
 
-  // The ordinary step, in which blocks suffice for all running sequences and the budget suffices for
-  // all but the last. Members of the decode group are then not visited. False if the step is another.
+  // The ordinary step, in which blocks suffice for all running sequences and the budget suffices
+  // for all but the last. Members of the decode group are then not visited. False if the step is
+  // another.
   bool plan_group(EngineState& engine, StepPlan& plan) {
     DecodeGroup& group = engine.decode_group;
     if (!group.take_in(engine)) return false;

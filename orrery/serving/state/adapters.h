@@ -9,7 +9,8 @@
 namespace orrery {
 
 // Gives every request one of `adapters` adapters; turns of one conversation have the same. The n-th
-// most popular adapter is chosen with a probability proportional to n^-alpha. REQUIRES adapters > 0.
+// most popular adapter is chosen with a probability proportional to n^-alpha. REQUIRES adapters >
+// 0.
 void assign_adapters(RequestLoad& load, std::int64_t adapters, double alpha, std::uint64_t seed);
 
 // The different adapters of one step or of the running sequences, which are a handful.
@@ -30,8 +31,8 @@ class AdapterSet {
 class AdapterSlots {
  public:
   explicit AdapterSlots(std::int64_t slots) : slots_(static_cast<std::size_t>(slots)) {}
-  // Loads the step's adapters that are not on the GPU, and returns their number. REQUIRES step.size()
-  // <= slots.
+  // Loads the step's adapters that are not on the GPU, and returns their number. REQUIRES
+  // step.size() <= slots.
   std::int64_t bring_in(const AdapterSet& step);
 
  private:

@@ -6,11 +6,12 @@
 //   blocks are reused before its prefix.
 // - A full block is identified by a hash of all tokens up to its end. A later prompt with the same
 //   hash shares the block: its count of users rises, and it leaves the free queue.
-// - Blocks with the same hash are not merged. The one that was published first is found; when that is
+// - Blocks with the same hash are not merged. The one that was published first is found; when that
+// is
 //   taken for other tokens, the next one is.
 //
-// A block that was never taken costs no memory: such blocks are first in the free queue, in the order
-// of their ids.
+// A block that was never taken costs no memory: such blocks are first in the free queue, in the
+// order of their ids.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,8 @@ class BlockPool {
   std::int64_t free() const { return free_; }
   bool caching() const { return caching_; }
 
-  // Takes the head of the free queue. `forgotten` receives the hash that was cached in it; 0 if there
-  // was none. REQUIRES free() > 0.
+  // Takes the head of the free queue. `forgotten` receives the hash that was cached in it; 0 if
+  // there was none. REQUIRES free() > 0.
   BlockId take(std::uint64_t* forgotten = nullptr);
   // Removes one user. A block without users goes to the tail of the free queue.
   void release(BlockId block);

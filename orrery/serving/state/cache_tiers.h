@@ -1,12 +1,12 @@
 // KV blocks kept outside of the GPU. Blocks that its prefix cache forgets go to host memory, and
 // blocks that this drops go to a disk. A later prompt with the same prefix copies them back instead
-// of computing them (vLLM's offloading connector, LMCache, SGLang's HiCache). In each tier the least
-// recently used block makes room.
+// of computing them (vLLM's offloading connector, LMCache, SGLang's HiCache). In each tier the
+// least recently used block makes room.
 //
-// Copies to the host overlap with the steps, because they use the other direction of the link. Copies
-// back delay the step that needs them (ReplicaConfig::host_block_copy). A disk reads and writes one
-// block after the other, so that a step waits for its reads and for the writes before them
-// (DiskQueue).
+// Copies to the host overlap with the steps, because they use the other direction of the link.
+// Copies back delay the step that needs them (ReplicaConfig::host_block_copy). A disk reads and
+// writes one block after the other, so that a step waits for its reads and for the writes before
+// them (DiskQueue).
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ class CacheTier {
 
   bool on() const { return size_ > 0; }
   bool has(std::uint64_t hash) const { return where_.contains(hash); }
-  // Keeps a block that the tier above gave up. Without room the least recently used block is dropped
-  // and returned; else 0 is returned. REQUIRES on().
+  // Keeps a block that the tier above gave up. Without room the least recently used block is
+  // dropped and returned; else 0 is returned. REQUIRES on().
   std::uint64_t keep(std::uint64_t hash);
   // Makes a block the most recently used. REQUIRES has(hash).
   void touch(std::uint64_t hash);
@@ -65,8 +65,8 @@ class CacheTiers {
 class DiskQueue {
  public:
   DiskQueue(SimTime read, SimTime write) : read_(read), write_(write) {}
-  // Queues `reads` blocks to be read at `now`, and `writes` blocks to be written after them. Returns
-  // the time until the reads end, the wait for the disk included; 0 without reads.
+  // Queues `reads` blocks to be read at `now`, and `writes` blocks to be written after them.
+  // Returns the time until the reads end, the wait for the disk included; 0 without reads.
   SimTime ask(SimTime now, std::int64_t reads, std::int64_t writes);
 
  private:

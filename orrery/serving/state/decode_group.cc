@@ -7,8 +7,8 @@
 namespace orrery {
 namespace {
 
-// A group that was dissolved within this many steps is not formed again for twice as many. If memory
-// is always short, forming costs more than it saves.
+// A group that was dissolved within this many steps is not formed again for twice as many. If
+// memory is always short, forming costs more than it saves.
 constexpr std::int64_t kShort = 8;
 
 // Number of the step that makes the sequence's last token.
@@ -43,8 +43,8 @@ bool DecodeGroup::take_in(EngineState& engine) {
 void DecodeGroup::join(Slot slot, Sequence& s) {
   s.joined = planned_;
   newly_.push_back(slot);
-  // Step n computes token computed + 1 + n - joined. The sequence needs a block once that exceeds its
-  // room, and from then on in every block_size-th step.
+  // Step n computes token computed + 1 + n - joined. The sequence needs a block once that exceeds
+  // its room, and from then on in every block_size-th step.
   phases_[phase(planned_ + s.room - s.computed)].push_back(slot);
   lasts_.push_back({last_step(s), s.ticket, slot});
   std::push_heap(lasts_.begin(), lasts_.end());
@@ -60,8 +60,8 @@ std::int64_t DecodeGroup::blocks_needed(const EngineState& engine) const {
 }
 
 void DecodeGroup::list_skipping(const EngineState& engine, std::vector<Slot>& out) const {
-  // A sequence needs a block when a whole number of blocks is computed. A block falls out of the window
-  // window - 1 tokens after that.
+  // A sequence needs a block when a whole number of blocks is computed. A block falls out of the
+  // window window - 1 tokens after that.
   const std::int64_t block = engine.limits().block_size;
   const std::int64_t later = (engine.kv.groups().window - 1) % block;
   for (Slot slot : phases_[phase(planned_ + block - later)]) {

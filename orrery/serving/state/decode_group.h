@@ -1,17 +1,18 @@
 // The decode group: sequences that each compute one token in every step.
 //
-// Members are counted and not visited, so that a step costs what changes in it (sequences that join,
-// end, or need a block) and not the number of sequences. A sequence joins after a step that made a
-// token of it and stays until its last token.
+// Members are counted and not visited, so that a step costs what changes in it (sequences that
+// join, end, or need a block) and not the number of sequences. A sequence joins after a step that
+// made a token of it and stays until its last token.
 //
-// A scheduler that uses the group (vLLM V1) calls take_in() before each step. Running sequences that
-// are no members are in others(), in the order in which they run. If memory or budget is too small
-// for an ordinary step, the scheduler dissolves the group and treats every sequence by itself.
+// A scheduler that uses the group (vLLM V1) calls take_in() before each step. Running sequences
+// that are no members are in others(), in the order in which they run. If memory or budget is too
+// small for an ordinary step, the scheduler dissolves the group and treats every sequence by
+// itself.
 //
 // While a sequence is a member, the parts of its Sequence that change with every step (tokens,
 // computed, made, last_token, published blocks) keep the values of when it joined. They are brought
-// up to date when it leaves. Steps are numbered from 1 in the order in which they are planned, which
-// is also the order in which they end.
+// up to date when it leaves. Steps are numbered from 1 in the order in which they are planned,
+// which is also the order in which they end.
 #pragma once
 
 #include <cstdint>

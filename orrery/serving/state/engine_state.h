@@ -38,17 +38,17 @@ class EngineState {
   // A request whose prompt was computed elsewhere, with its first token made, becomes a sequence in
   // no list.
   Slot adopt(std::uint32_t request);
-  // Takes blocks for the prompt of an adopted sequence and counts it as computed. Sequence::found is
-  // the number of tokens that the prefix cache held. False, and nothing is taken, if too few blocks
-  // are free. REQUIRES paged memory.
+  // Takes blocks for the prompt of an adopted sequence and counts it as computed. Sequence::found
+  // is the number of tokens that the prefix cache held. False, and nothing is taken, if too few
+  // blocks are free. REQUIRES paged memory.
   bool take_prompt_blocks(Slot slot);
   // A finished sequence gives everything back.
   void leave(Slot slot);
 
   // ---- what schedulers do ----
 
-  // Admits the head of `waiting`: it runs, takes what KvMemory::cached_prefix found last, its adapter
-  // and blocks for `new_tokens` tokens more. REQUIRES that these are free.
+  // Admits the head of `waiting`: it runs, takes what KvMemory::cached_prefix found last, its
+  // adapter and blocks for `new_tokens` tokens more. REQUIRES that these are free.
   Slot admit(std::int32_t new_tokens);
   // Appends the sequence to `running`.
   void run(Slot slot);

@@ -1,7 +1,7 @@
 // Contiguous KV memory, as engines before paging allocate it (FasterTransformer, Orca). A sequence
-// reserves one extent when it starts, in the first hole that is large enough. Reserved memory that a
-// sequence does not use is internal fragmentation. Holes that are too small for the next sequence are
-// external fragmentation.
+// reserves one extent when it starts, in the first hole that is large enough. Reserved memory that
+// a sequence does not use is internal fragmentation. Holes that are too small for the next sequence
+// are external fragmentation.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 // layers (orrery/memory/kv_groups.h). Groups take blocks from one pool, or the group with a sliding
 // window has a pool of its own (window_pool()).
 //
-// Taking a cached prefix takes two calls: cached_prefix() finds it, and take_prefix() takes what the
-// last call of cached_prefix() found. Between them, prefix_blocks(), free_after_prefix(),
+// Taking a cached prefix takes two calls: cached_prefix() finds it, and take_prefix() takes what
+// the last call of cached_prefix() found. Between them, prefix_blocks(), free_after_prefix(),
 // window_free() and needed_at_once() answer for that prefix.
 #pragma once
 
@@ -85,8 +85,8 @@ class KvMemory {
   // or, after those, in host memory or on a disk. Returns their number: whole blocks, and at least
   // one token is left to compute.
   std::int32_t cached_prefix(const Sequence& s);
-  // Blocks of the found prefix in pool(). The rest of the prefix needs new blocks. Blocks outside of
-  // a window count, though they are not there.
+  // Blocks of the found prefix in pool(). The rest of the prefix needs new blocks. Blocks outside
+  // of a window count, though they are not there.
   std::int64_t prefix_blocks() const { return in_pool(prefix_.size()); }
   // Free blocks of pool() and of window_pool() once the found prefix is taken.
   std::int64_t free_after_prefix() const { return pool_.free() - prefix_idle_; }
@@ -109,11 +109,11 @@ class KvMemory {
     const std::int32_t tokens = s.computed + new_tokens;
     return (tokens <= s.room && tokens < s.next_full) || grow_blocks(s, tokens);
   }
-  // Takes blocks of pool() for the first `tokens` tokens. False, and nothing is taken, if too few are
-  // free.
+  // Takes blocks of pool() for the first `tokens` tokens. False, and nothing is taken, if too few
+  // are free.
   bool reserve(Sequence& s, std::int64_t tokens);
-  // Contiguous memory: takes the extent that the sequence reserves. False if no hole is large enough.
-  // True where memory is paged.
+  // Contiguous memory: takes the extent that the sequence reserves. False if no hole is large
+  // enough. True where memory is paged.
   bool place(Sequence& s);
   // Gives back the blocks that are outside of the window once `computed` tokens are computed.
   void skip(Sequence& s, std::int64_t computed);

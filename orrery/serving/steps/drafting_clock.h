@@ -1,10 +1,10 @@
-// Step times of an engine with speculative decoding: the target's step, then the drafter's passes, one
-// after the other on the same GPUs.
+// Step times of an engine with speculative decoding: the target's step, then the drafter's passes,
+// one after the other on the same GPUs.
 //
-// A drafter that is a model first runs over all tokens of the target's step, prompts included, so that
-// its own KV cache is complete (vLLM's proposer for EAGLE, MTP and draft models). It then runs
-// drafts - 1 times over one token (for a tree: over tree_tokens / drafts tokens) of each sequence that
-// gets a token.
+// A drafter that is a model first runs over all tokens of the target's step, prompts included, so
+// that its own KV cache is complete (vLLM's proposer for EAGLE, MTP and draft models). It then runs
+// drafts - 1 times over one token (for a tree: over tree_tokens / drafts tokens) of each sequence
+// that gets a token.
 //
 // Without a model of the drafter, each of `drafts` passes takes the share `share` of a plain decode
 // step of the target over the same sequences. n-gram look-up has share 0: it costs no GPU time, and

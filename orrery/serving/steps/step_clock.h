@@ -1,14 +1,14 @@
 // Step times from the step room, fast enough for a simulation.
 //
-// Steps that only decode depend on the number of sequences and on their mean context. Their times are
-// tables by number of sequences and mean context, with 16 nodes an octave, filled when asked for and
-// linear between nodes (tests: within 0.5 % of the step room). Steps that also verify drafts or use
-// adapters have a table for every number of decoding sequences, verifying sequences, tokens of these,
-// and adapters. Steps that carry prompts are asked of the step room each time.
+// Steps that only decode depend on the number of sequences and on their mean context. Their times
+// are tables by number of sequences and mean context, with 16 nodes an octave, filled when asked
+// for and linear between nodes (tests: within 0.5 % of the step room). Steps that also verify
+// drafts or use adapters have a table for every number of decoding sequences, verifying sequences,
+// tokens of these, and adapters. Steps that carry prompts are asked of the step room each time.
 //
-// With attention data parallelism a step is that of the slowest rank. Decode steps are padded to its
-// tokens on all ranks, as vLLM does where graphs are replayed. In steps with prompts the experts
-// compute the tokens that the ranks really have.
+// With attention data parallelism a step is that of the slowest rank. Decode steps are padded to
+// its tokens on all ranks, as vLLM does where graphs are replayed. In steps with prompts the
+// experts compute the tokens that the ranks really have.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@
 
 namespace orrery {
 
-// A change of all step times, for intervals and shared GPUs. Every step takes the quantile of its own
-// error at `deviations` standard deviations, multiplied by `stretch`.
+// A change of all step times, for intervals and shared GPUs. Every step takes the quantile of its
+// own error at `deviations` standard deviations, multiplied by `stretch`.
 struct StepScale {
   StepScale(double times = 1, double sigmas = 0) : stretch(times), deviations(sigmas) {}
   double stretch, deviations;

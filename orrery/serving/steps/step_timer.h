@@ -33,8 +33,8 @@ struct StepShape {
 class StepTimer {
  public:
   virtual ~StepTimer() = default;
-  // Time of the step; with pipeline stages, of the slowest stage. REQUIRES decodes > 0, verifies > 0
-  // or a chunk.
+  // Time of the step; with pipeline stages, of the slowest stage. REQUIRES decodes > 0, verifies >
+  // 0 or a chunk.
   virtual SimTime time(const StepShape& step) = 0;
   // Time in which the step passes all pipeline stages.
   virtual SimTime latency(const StepShape& step) { return time(step); }

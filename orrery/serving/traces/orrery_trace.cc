@@ -4,9 +4,10 @@
 //   input_tokens   prompt
 //   output_tokens  output
 //   session_id     requests with the same text belong to one conversation
-//   block_ids      identities of the prompt's blocks, such as "12 13-17": equal ids are equal tokens.
-//                  The first request with ids tells the size of a block: 16 tokens if the number of
-//                  ids is that of its whole blocks of 16, else 512 (the last block may be shorter).
+//   block_ids      identities of the prompt's blocks, such as "12 13-17": equal ids are equal
+//                  tokens. The first request with ids tells the size of a block: 16 tokens if the
+//                  number of ids is that of its whole blocks of 16, else 512 (the last block may be
+//                  shorter).
 //   priority       a whole number; the lowest goes first (engine.scheduler.order priority)
 #include "orrery/serving/traces/trace_format.h"
 

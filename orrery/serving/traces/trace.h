@@ -31,8 +31,8 @@ struct Trace {
 };
 
 // Reads a file. Throws InputError with file and line if the format is unknown, a time is negative,
-// not a number or before the time above it, a length is no whole number or above 2^24, or the number
-// of token ids differs from the number of tokens.
+// not a number or before the time above it, a length is no whole number or above 2^24, or the
+// number of token ids differs from the number of tokens.
 Trace read_trace(const std::filesystem::path& path, const TraceOptions& options = {});
 // Reads a text as read_trace does. Messages call it `name`, whose ending tells CSV from JSON lines.
 Trace parse_trace(std::string_view text, const std::string& name, const TraceOptions& options = {});

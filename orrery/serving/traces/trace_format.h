@@ -1,7 +1,7 @@
 // The interface of trace formats, and their registry.
 //
-// Adding a format: a source file with either a function that names its CSV columns or a class behind
-// JsonTraceFormat, and one entry of trace_formats.def.
+// Adding a format: a source file with either a function that names its CSV columns or a class
+// behind JsonTraceFormat, and one entry of trace_formats.def.
 #pragma once
 
 #include <fmt/format.h>

@@ -37,8 +37,8 @@ struct EngineProfile {
     // Time of the engine's kernels relative to the measured ones, for compute-bound and for
     // memory-bound kernels.
     double compute_factor = 1, memory_factor = 1;
-    // Highest memory bandwidth that the engine's kernels reach on one compute unit. memory_factor is
-    // multiplied by the ratio of the GPU's bandwidth to that of all its units. 0: no limit.
+    // Highest memory bandwidth that the engine's kernels reach on one compute unit. memory_factor
+    // is multiplied by the ratio of the GPU's bandwidth to that of all its units. 0: no limit.
     BytesPerSecond unit_bandwidth;
     // Time of prefill attention relative to the measured kernels. Above 1 for older engines.
     double prefill_attention_factor = 1;
@@ -46,14 +46,14 @@ struct EngineProfile {
     // for older kernels and for ranks with unequal load.
     double moe_prefill_factor = 1;
     // Decode attention in a step that carries a prompt takes (query heads per KV head)^exponent
-    // times as long as in a step of decodes. FlashAttention 2 computes both in one call, in which it
-    // neither splits the keys of a sequence nor packs heads that share a KV head. FlashAttention 3
-    // and TensorRT-LLM's kernels, on Hopper and data-centre Blackwell, do not lose this time. 0.5 was
-    // read from measured calls: factors of 2.0 at 4 heads per KV head and 2.8 at 8
-    // (docs/serving-accuracy.md).
+    // times as long as in a step of decodes. FlashAttention 2 computes both in one call, in which
+    // it neither splits the keys of a sequence nor packs heads that share a KV head. FlashAttention
+    // 3 and TensorRT-LLM's kernels, on Hopper and data-centre Blackwell, do not lose this time. 0.5
+    // was read from measured calls: factors of 2.0 at 4 heads per KV head and 2.8 at 8
+    // (docs/lab/2026-11-serving-accuracy.md).
     double mixed_decode_exponent = 0;
-    // Products that a model asks for in fp32 are computed in tf32 by tensor cores. vLLM does so with
-    // VLLM_FLOAT32_MATMUL_PRECISION=high; PyTorch does not by default.
+    // Products that a model asks for in fp32 are computed in tf32 by tensor cores. vLLM does so
+    // with VLLM_FLOAT32_MATMUL_PRECISION=high; PyTorch does not by default.
     bool tf32 = false;
   } kernels;
 
@@ -62,9 +62,9 @@ struct EngineProfile {
     // Steps that carry a prompt are replayed in pieces, with attention between them (vLLM V1).
     bool prefill_graphs = false;
     std::int64_t graph_tokens = 512;  // largest captured batch, tokens
-    // Captured batch sizes in rising order, as sizes and runs: "1, 2, 4, 8-256+8, 256+16" stands for
-    // 1, 2, 4, every 8th from 8 to 256 and every 16th above. A replayed batch is padded to the next
-    // of them, but not beyond graph_tokens. Empty: every size is captured.
+    // Captured batch sizes in rising order, as sizes and runs: "1, 2, 4, 8-256+8, 256+16" stands
+    // for 1, 2, 4, every 8th from 8 to 256 and every 16th above. A replayed batch is padded to the
+    // next of them, but not beyond graph_tokens. Empty: every size is captured.
     std::string graph_sizes;
     // graph_tokens is at most this for each sequence of max_num_seqs (and each of its drafts),
     // unless the user sets graph_tokens. vLLM's value is 2, so that servers for few sequences run
@@ -76,7 +76,7 @@ struct EngineProfile {
     bool fused = true;  // elementwise ops marked fusible run inside their neighbours
     // CPU time of one operator of an eager step: the launches of its kernels and the code around
     // them. One launch takes about 5 us. In engines written in Python an operator takes 20 to 70 us
-    // (docs/serving-accuracy.md).
+    // (docs/lab/2026-11-serving-accuracy.md).
     Seconds launch = microseconds(5);
     Seconds kernel_gap = microseconds(0);    // GPU idle time between two kernels of an eager step
     Seconds graph_launch = microseconds(0);  // CPU time of replaying a graph, for each layer
@@ -85,7 +85,7 @@ struct EngineProfile {
     // CPU time of the framework for each layer of an eager step, in addition to its launches.
     Seconds host_per_layer = microseconds(0);
     // The same for the routed experts of a layer: routing, permutation, formats. 0.4 to 2.9 ms in
-    // engines written in Python (docs/serving-accuracy.md).
+    // engines written in Python (docs/lab/2026-11-serving-accuracy.md).
     Seconds host_per_moe_layer = microseconds(0);
     // The next step is scheduled while the GPU computes this one (asynchronous scheduling).
     bool host_overlapped = false;
@@ -106,8 +106,8 @@ struct EngineProfile {
     Seconds frontend_per_token = microseconds(0);
     // Beam search (docs/serving.md): time in which the front end forms one request of a round.
     Seconds beam_overhead = microseconds(0);
-    // Factor on host times for hosts of GPUs older than Hopper and of other vendors. The times above
-    // are those of a host of 2022 or later.
+    // Factor on host times for hosts of GPUs older than Hopper and of other vendors. The times
+    // above are those of a host of 2022 or later.
     double older_host_factor = 1.5;
     // Time of each collective in addition to the network's, multiplied by log2(ranks).
     Seconds collective_latency = microseconds(0);
@@ -144,8 +144,8 @@ struct EngineProfile {
     std::int64_t balance_timeout = 0;
     std::int64_t max_num_batched_tokens = 8192;
     std::int64_t max_num_seqs = 1024;
-    // Defaults of vLLM on GPUs with less memory than small_gpu_below, and on GPUs older than Hopper.
-    // 0 B: no GPU has defaults of its own.
+    // Defaults of vLLM on GPUs with less memory than small_gpu_below, and on GPUs older than
+    // Hopper. 0 B: no GPU has defaults of its own.
     Bytes small_gpu_below;
     std::int64_t small_gpu_batched_tokens = 2048;
     std::int64_t small_gpu_num_seqs = 256;
@@ -155,8 +155,8 @@ struct EngineProfile {
   // profiles without fitted constants: it is the error of documented defaults where measurements
   // showed it (docs/composition.md).
   double step_error = 0.25;
-  // Relative error of routed experts in addition to that of their kernels, shared by all layers: the
-  // load of the experts and the engine's choice of kernels are not known.
+  // Relative error of routed experts in addition to that of their kernels, shared by all layers:
+  // the load of the experts and the engine's choice of kernels are not known.
   double experts_error = 0;
 };
 
