@@ -1,5 +1,5 @@
-// The cost of a search: a question answered from warm facts, from nothing, and a model read from its
-// config.json.
+// The cost of a search: a question answered from warm facts, from nothing, and a model read from
+// its config.json.
 #include <benchmark/benchmark.h>
 
 #include "orrery/base/node.h"

@@ -34,7 +34,7 @@ int run(int argc, char** argv) {
   program.formatter(std::make_shared<HelpFormatter>());
   program.set_help_flag("-h,--help", "prints this help");
   program.set_version_flag("--version", version_text(),
-                           "prints the version and the commit that it was built from");
+                           "prints the version and the commit of the source");
   program.require_subcommand(1);
   program.footer(
       fmt::format("Examples:\n"

@@ -13,6 +13,7 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/kernel/fit/samples.h"
+#include "orrery/kernel/surface/surface.h"
 #include "tests/accuracy/kernel_tables.h"
 
 namespace orrery {

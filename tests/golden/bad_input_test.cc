@@ -114,7 +114,7 @@ TEST(MissingParts, AreNamedTogether) {
                  HasSubstr("--isl: a value is missing"));
   expect_refused("train -m llama-3-8b -g h100-sxm -g l40s", kBadInput,
                  HasSubstr("--gpu: given twice"));
-  expect_refused("", kBadInput, HasSubstr("estimate, memory"));
+  expect_refused("", kBadInput, HasSubstr("memory, estimate, simulate"));
 }
 
 TEST(BadNumbers, NegativeAndHugeLengths) {

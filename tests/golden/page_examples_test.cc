@@ -35,6 +35,9 @@ constexpr std::pair<std::string_view, std::string_view> kNotRun[] = {
      "needs the router of the page"},
     {"orrery simulate -m llama-3-8b -g h100-sxm --rate 8 --arrivals bursts",
      "needs the arrival process of the page"},
+    {"orrery network all-to-all --bytes 64M --gpus 16 -g h100-sxm --fidelity flow --flow-algorithm "
+     "pairwise",
+     "needs the collective algorithm of the page"},
 };
 
 // Files of the repository that the pages call by names of their readers.

@@ -1,5 +1,5 @@
-// Help texts in 80 columns, vLLM's spellings of flags, and the messages for a command line that does
-// not parse.
+// Help texts in 80 columns, vLLM's spellings of flags, and the messages for a command line that
+// does not parse.
 #pragma once
 
 #include <CLI/CLI.hpp>

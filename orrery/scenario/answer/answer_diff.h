@@ -1,7 +1,7 @@
 // The changes between two answers, and the terms of the breakdown that caused them.
 //
-// The answers are JSON that `orrery run -o json` wrote. Points are paired by their swept values, and
-// rows of the breakdown by phase, name and part.
+// The answers are JSON that `orrery run -o json` wrote. Points are paired by their swept values,
+// and rows of the breakdown by phase, name and part.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

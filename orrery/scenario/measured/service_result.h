@@ -26,10 +26,10 @@ enum class LoadDetail {
 
 struct ServiceResult {
   std::string tool;  // "vllm", "sglang", "aiperf", "guidellm"
-  // The answered requests. Properties that the file lacks are assumed: lengths are the means; arrivals
-  // are Poisson (or gamma with the stated burstiness) at the stated rate, all at once if that is
-  // infinite or only a concurrency is stated, and otherwise at the rate that follows from the
-  // throughput.
+  // The answered requests. Properties that the file lacks are assumed: lengths are the means;
+  // arrivals are Poisson (or gamma with the stated burstiness) at the stated rate, all at once if
+  // that is infinite or only a concurrency is stated, and otherwise at the rate that follows from
+  // the throughput.
   RequestLoad load;
   LoadDetail detail = LoadDetail::kRequests;
   std::int64_t max_concurrency = 0;  // requests under way at once; 0: the file states no limit

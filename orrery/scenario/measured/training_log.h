@@ -1,5 +1,5 @@
-// Reads the log of a training job, for comparison with a prediction. Three formats are recognised by
-// their lines:
+// Reads the log of a training job, for comparison with a prediction. Three formats are recognised
+// by their lines:
 //
 //   Megatron    " iteration  10/ 100 | ... elapsed time per iteration (ms): 1234.5 | ... throughput
 //                per GPU (TFLOP/s/GPU): 412.3 | ..."

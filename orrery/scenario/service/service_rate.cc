@@ -59,7 +59,7 @@ class TriedLoad {
   // The mean rate of arrivals of a trace that has its own; 0 for other loads.
   double own_rate() const { return own_rate_; }
 
-  // Requests of which at least five lie above the SLO's percentile.
+  // Requests of which at least fifty lie above the SLO's percentile.
   std::int64_t enough() const {
     double highest = 0;
     for (const auto& [limit, own] : {std::pair{service_.slo.ttft, service_.slo.ttft_percentile},
@@ -67,7 +67,7 @@ class TriedLoad {
                                      {service_.slo.e2e, service_.slo.e2e_percentile}}) {
       if (limit > Seconds(0)) highest = std::max(highest, own.value_or(service_.slo.percentile));
     }
-    constexpr double kAbove = 5;
+    constexpr double kAbove = 50;
     constexpr std::int64_t kMost = 5000;
     const double above = 1 - highest / 100;
     return above * kMost <= kAbove ? kMost : std::llround(kAbove / above);

@@ -6,8 +6,9 @@
 //
 // A load with few requests ends before its queues have grown, and then a rate above the capacity of
 // the service meets the SLO too. Therefore the search is repeated with twice as many requests until
-// the rates of two successive lengths agree within 2 %, up to 128,000 requests or 32 times the length asked for. A
-// trace has no further requests: there the rates of its first half and of the whole are compared.
+// the rates of two successive lengths agree within 2 %, up to 128,000 requests or 32 times the
+// length asked for. A trace has no further requests: there the rates of its first half and of the
+// whole are compared.
 //
 // A trace with arrivals of its own is stretched or compressed in time (load.time_scale) until its
 // mean rate of arrivals is the rate that is tried.

@@ -221,8 +221,8 @@ void expect_rows(const nlohmann::ordered_json& group, const std::string& prefix,
 TEST(Schema, TablesHaveEveryKeyWithUnitRangeAndDefault) {
   const std::string page = scenario_keys_markdown();
   expect_rows(scenario_schema(), "", page);
-  EXPECT_THAT(page, HasSubstr("| `parallel.dp` | whole number, 1 to 100000 | 1 | attention "
-                              "data-parallel groups; also `data_parallel_size` |"));
+  EXPECT_THAT(page, HasSubstr("| `parallel.dp` | whole number, 1 to 100000 | 1 | data-parallel "
+                              "groups of the attention layers; also `data_parallel_size` |"));
   EXPECT_THAT(page, HasSubstr("| `training.recompute` | none, selective, full |"));
   EXPECT_THAT(page, HasSubstr("| `chance."));
   EXPECT_THAT(page, HasSubstr("| `autoscale.interval` | with its unit (s), at least 0 s | 10 s |"));

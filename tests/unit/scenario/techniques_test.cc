@@ -207,7 +207,7 @@ TEST(Service, ThoseOfTheFirstPriorityGoFirst) {
   EXPECT_THAT(refusal("", load), HasSubstr("needs engine.scheduler.order priority"));
   EXPECT_EQ(value(run(""), "ttft_priority_0"), -1);
   EXPECT_THAT(refusal("engine: {overrides: {scheduler: {order: lpm}}}\n"),
-              HasSubstr("SGLang's, not vllm's"));
+              HasSubstr("the scheduler vllm does not sort by the longest cached prefix"));
 }
 
 TEST(Techniques, BeamsAreSearchedOutsideOfTheEngine) {
