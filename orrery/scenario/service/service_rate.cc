@@ -59,7 +59,8 @@ class TriedLoad {
   // The mean rate of arrivals of a trace that has its own; 0 for other loads.
   double own_rate() const { return own_rate_; }
 
-  // Requests of which at least fifty lie above the SLO's percentile.
+  // The least length at which the rate may stand: fifty requests lie above the SLO's percentile. A
+  // generated load has kLeast, too, since queues near the limit grow over thousands of requests.
   std::int64_t enough() const {
     double highest = 0;
     for (const auto& [limit, own] : {std::pair{service_.slo.ttft, service_.slo.ttft_percentile},
@@ -69,8 +70,11 @@ class TriedLoad {
     }
     constexpr double kAbove = 50;
     constexpr std::int64_t kMost = 5000;
+    constexpr std::int64_t kLeast = 4000;
     const double above = 1 - highest / 100;
-    return above * kMost <= kAbove ? kMost : std::llround(kAbove / above);
+    const std::int64_t least = traced() ? 1 : kLeast;
+    return above * kMost <= kAbove ? kMost
+                                   : std::max<std::int64_t>(least, std::llround(kAbove / above));
   }
 
   // The lengths with which the search begins and ends.

@@ -154,7 +154,7 @@ TEST(MaxRate, RefusesLoadsWithoutARate) {
       EXPECT_THAT(e.what(), HasSubstr(why));
     }
   };
-  refused("arrivals: at-once", "at-once");
+  refused("arrivals: at-once", "needs load.arrivals that have a rate");
   refused("max_concurrency: 4", "closed loop");
 }
 
