@@ -1,4 +1,5 @@
-// What a collective's question may ask of the flow level: a topology, damage, algorithms, a trace.
+// The part of a question about a collective that the flow level answers: a topology, failed or
+// degraded links, algorithms, recorded traces.
 // Keys of a scenario's `collective`, beside those of CollectiveQuestion.
 //
 //   collective: {kind: all-reduce, bytes: 1 GiB, gpus: 64, degrade: [gpu3-rail3.leaf0=0.5]}

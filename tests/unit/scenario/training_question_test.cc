@@ -66,8 +66,8 @@ TEST(TrainingQuestion, TheStacksReleaseIsAnInput) {
 }
 
 TEST(TrainingQuestion, ResolvedDocumentAsksTheSame) {
-  const Scenario s = read_scenario(parse_yaml(kBare, "test.yaml"));
-  const Scenario again = read_scenario(parse_json(to_json(s).dump(), "resolved.json"));
+  const ScenarioSweep s = read_scenario(parse_yaml(kBare, "test.yaml"));
+  const ScenarioSweep again = read_scenario(parse_json(to_json(s).dump(), "resolved.json"));
   Runner runner{Bundle()};
   const auto first = to_json(runner.run(s).points.at(0), true);
   EXPECT_EQ(first.dump(), to_json(runner.run(again).points.at(0), true).dump());
