@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kFile = "training/constants.yaml";
 
 // Priors: factors of 1 where kernels and collectives are believed; exposures from
-// ../shared/reference/training.md (our prototype: TP all or half; DP .68, of which the schedule
+// docs/reference/training.md (our prototype: TP all or half; DP .68, of which the schedule
 // leaves about .22).
 constexpr std::array<TrainingConstantProperties, kTrainingConstants> kFacts = {{
     {"products", 1.1, 0.5, 3, "factor of dense products"},

@@ -49,7 +49,7 @@ std::vector<int> chunk_key(const Architecture& model, const TrainingPlan& plan, 
 }
 
 // Products beside a ring over NVLink, and over a network (Calculon's constants,
-// ../shared/reference/training.md).
+// docs/reference/training.md).
 constexpr double kBesideRing = 1.15, kBesideNetworkRing = 1.02;
 
 // Megatron's --moe-deepep-num-sms, by default.

@@ -1,4 +1,4 @@
-// From a row of ../shared/data/training/mlperf_training.csv to the job that was run: a submitter's
+// From a row of training/mlperf_training.csv to the job that was run: a submitter's
 // configuration says how it was split. Rows without it, on other than the catalog's GPUs, or
 // without a steady step, are refused with the reason.
 #pragma once

@@ -1,4 +1,4 @@
-// The models of ../shared/data/training/models.csv as Architectures.
+// The models of training/models.csv as Architectures.
 //
 // The table has dimensions; what it leaves out (norms, biases, activation, positions) is the
 // family's: GPT and its kin have layer norms with biases and GELU, MPT layer norms without, LLaMA's

@@ -1,4 +1,4 @@
-// From a measured row of ../shared/data/training/iteration.csv to the job and the machine that
+// From a measured row of training/iteration.csv to the job and the machine that
 // Orrery is asked about.
 //
 // A row is complete if it states a time or a rate, tp, pp, the GPUs, the sequence length and two of

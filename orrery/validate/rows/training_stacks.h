@@ -1,6 +1,7 @@
-// What the training stacks of ../shared/data/training do where a row does not say: ZeRO stage and
-// sequence parallelism as training/stacks.h, the rest here. From their documentation and default
-// configurations; a row that states a field overrides it.
+// Defaults of the training stacks in rows of the measured training tables that state no such field.
+// The ZeRO stage and sequence parallelism are those of training/iteration/stacks.h; the other
+// defaults are here. They come from each stack's documentation and default configurations. A row
+// that states a field overrides its default.
 #pragma once
 
 #include <optional>
