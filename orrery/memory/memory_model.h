@@ -85,8 +85,8 @@ class MemoryModel {
   // The groups of layers that blocks belong to. One if the engine does not tell them apart.
   const KvGroups& groups() const { return groups_; }
   // Bytes of a block, of all layers of its group, on the device that keeps the most of them.
-  // Of two pools (KvGroups::separate_pools): of the first, with its share of the second. Recurrent state is
-  // not counted.
+  // With two pools (KvGroups::separate_pools) it is a block of the first pool and its share of the
+  // second. Recurrent state is not counted.
   Bytes kv_block() const;
   // Whole blocks in the pool: memory * utilization less everything else, over the bytes of a block
   // (vLLM). 0 when nothing fits.

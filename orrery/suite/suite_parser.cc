@@ -131,7 +131,7 @@ class Parser {
     return t;
   }
 
-  // What stands to the right of an operator: one operand, of `in` and `within` two.
+  // The operands to the right of an operator: one, or two for `in` and `within`.
   std::vector<SuiteTerm> operands(const Infix& infix) {
     std::vector<SuiteTerm> terms = {operand(infix.right, joins_conditions(infix))};
     if (infix.op == TermOp::kIn) {

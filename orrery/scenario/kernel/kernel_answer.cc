@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-// What stands for a format that the GPU does not multiply; empty: nothing needs to.
+// The substitute for a format that the GPU does not multiply; empty if it needs none.
 std::string substitute(const Op& op, const Gpu& gpu) {
   const Dtype wanted = arithmetic(op), used = gpu.compute_dtype(wanted);
   if (flops(op) <= Flops(0) || used == wanted) return "";

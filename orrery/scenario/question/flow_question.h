@@ -1,5 +1,5 @@
-// What a collective's question may ask of the flow level: a topology, damage, algorithms, a trace.
-// Keys of a scenario's `collective`, beside those of CollectiveQuestion.
+// The keys of a scenario's `collective` that are for the flow level: a topology, damage, algorithms
+// and a trace. CollectiveQuestion has the other keys.
 //
 //   collective: {kind: all-reduce, bytes: 1 GiB, gpus: 64, degrade: [gpu3-rail3.leaf0=0.5]}
 //   collective: {topology: cluster.yaml, chakra: traces/llama}

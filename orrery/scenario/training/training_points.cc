@@ -78,7 +78,7 @@ nlohmann::ordered_json place_of(const TrainingQuestion& q, const TrainingSetting
                                {"seq", job.seq},
                                {"micro_batch", job.micro_batch},
                                {"global_batch", job.global_batch}};
-  // What is 1 everywhere says nothing.
+  // A size that is 1 at every point is left out.
   const auto drop = [&](const char* key, const Sweep& sweep) {
     if (sweep.size() == 1 && sweep[0] == 1) at.erase(key);
   };

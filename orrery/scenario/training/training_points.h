@@ -20,7 +20,7 @@ namespace orrery {
 // the GPUs.
 TrainingJob only_layout(const TrainingQuestion& question);
 
-// What the points of a question share.
+// The facts that all points of a question share.
 struct TrainingSetting {
   const Architecture& model;
   const Gpu& gpu;

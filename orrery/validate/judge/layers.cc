@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMicro = 1e-6;
 
-// Which figure of which row is judged.
+// The figure and the row that are judged.
 struct LayerFigure {
   const char* table;
   std::string metric;
