@@ -14,8 +14,8 @@ Scenario question(const char* model, int tp) {
   Scenario s;
   s.model = model;
   s.hardware.gpu = "h100-sxm";
-  s.parallel.tp = {tp};
-  s.workload.batch = {16};
+  s.parallel.tp = tp;
+  s.ask<SteadyQuestion>().batch = 16;
   return s;
 }
 

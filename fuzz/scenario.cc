@@ -1,6 +1,6 @@
-// read_scenario on any YAML: sweeps that hold something, and a resolved document that can be
+// read_scenario on any YAML: points that can be asked, and a resolved document that can be
 // written.
-#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/question/scenario_sweep.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,15 +12,12 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   orrery::read_or_refuse([&] {
-    orrery::Scenario scenario = orrery::read_scenario(orrery::parse_yaml(text, "fuzz.yaml"));
-    for (const orrery::Sweep* sweep :
-         {&scenario.parallel.tp, &scenario.parallel.pp, &scenario.workload.isl,
-          &scenario.workload.osl, &scenario.workload.batch}) {
-      if (sweep->empty() || sweep->front() < 1) std::abort();
-    }
-    orrery::Fields fields;
-    declare(fields, scenario);
-    fields.json().dump();
+    const orrery::ScenarioSweep sweep =
+        orrery::read_scenario(orrery::parse_yaml(text, "fuzz.yaml"));
+    if (sweep.points.empty()) std::abort();
+    for (const orrery::Scenario& s : sweep.points)
+      if (s.parallel.tp < 1 || s.parallel.pp < 1) std::abort();
+    to_json(sweep).dump();
   });
   return 0;
 }

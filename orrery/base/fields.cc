@@ -281,8 +281,8 @@ const Field* Fields::find(std::string_view name) const {
 
 void Fields::read(const Node& map) const {
   read_values(map);
-  each_need(map, [](const Field& f, const Node& value) {
-    if (f.on_ && !f.on_()) Undecided{value, f.need_}.refuse();
+  each_need(map, "", [](const Field& f, const Node& value, const std::string& key) {
+    if (f.on_ && !f.on_()) Undecided{value, key, f.need_}.refuse();
   });
 }
 
@@ -290,22 +290,30 @@ void Fields::Undecided::refuse() const {
   node.fail(fmt::format("has no effect here: it needs {}", need));
 }
 
-std::vector<Fields::Undecided> Fields::undecided(const Node& map) const {
+std::vector<Fields::Undecided> Fields::without_effect(const Node& map) const {
   std::vector<Undecided> out;
-  each_need(map, [&out](const Field& f, const Node& value) {
-    if (!f.on_) out.push_back({value, f.need_});
+  each_need(map, "", [&out](const Field& f, const Node& value, const std::string& key) {
+    if (f.on_ && !f.on_()) out.push_back({value, key, f.need_});
   });
   return out;
 }
 
-void Fields::each_need(const Node& map,
-                       const std::function<void(const Field&, const Node&)>& visit) const {
+std::vector<Fields::Undecided> Fields::undecided(const Node& map) const {
+  std::vector<Undecided> out;
+  each_need(map, "", [&out](const Field& f, const Node& value, const std::string& key) {
+    if (!f.on_) out.push_back({value, key, f.need_});
+  });
+  return out;
+}
+
+void Fields::each_need(const Node& map, const std::string& prefix, const VisitNeed& visit) const {
   for (std::size_t i = 0; i < map.keys().size(); ++i) {
     const Field* f = find(map.keys()[i]);
     const Node& value = map.items()[i];
     if (f == nullptr) continue;
-    if (f->group_) f->group_->each_need(value, visit);
-    if (!f->need_.empty() && f->is_set_by(value)) visit(*f, value);
+    const std::string key = prefix + map.keys()[i];
+    if (f->group_) f->group_->each_need(value, key + ".", visit);
+    if (!f->need_.empty() && f->is_set_by(value)) visit(*f, value, key);
   }
 }
 

@@ -58,6 +58,13 @@ class Field {
   // than a file, such as a flag, is set in any case; one of a file is not where it repeats the
   // default, since a resolved configuration states all.
   Field& needs(std::string what, std::function<bool()> on = {});
+  // Takes a text that may hold commas, such as a path or a sentence: commas do not separate values
+  // of a sweep in it.
+  Field& verbatim() { return verbatim_ = true, *this; }
+  // A parameter whose lists and ranges have a form of their own: `values` takes one apart into the
+  // texts of its values, each of which read() accepts. InputError: not of that form.
+  using TakeApart = std::function<std::vector<std::string>(const Node&)>;
+  Field& listed(TakeApart values) { return values_ = std::move(values), *this; }
   // The unit of a plain number, for docs and help ("tokens").
   Field& unit(std::string name) { return unit_ = std::move(name), *this; }
 
@@ -76,6 +83,8 @@ class Field {
   Dimension dimension() const { return dimension_; }
   bool is_required() const { return required_; }
   const std::string& need() const { return need_; }  // empty: it has an effect by itself
+  bool is_verbatim() const { return verbatim_; }
+  const TakeApart& values() const { return values_; }  // empty: not listed()
   double least() const { return least_; }
   double most() const { return most_; }
   const Fields* group() const { return group_.get(); }  // the members of a kGroup
@@ -100,6 +109,8 @@ class Field {
   Type type_ = Type::kText;
   Dimension dimension_ = Dimension::kNone;
   bool required_ = false;
+  bool verbatim_ = false;
+  TakeApart values_;
   bool optional_ = false;  // null is a value
   double least_ = -std::numeric_limits<double>::infinity();
   double most_ = std::numeric_limits<double>::infinity();
@@ -156,14 +167,21 @@ class Fields {
   // key, a value that is not what was declared, one whose switch is off (Field::needs).
   void read(const Node& map) const;
 
-  // After read(map): the values in it that a fact outside of the document decides about, each with
-  // what it needs.
+  // As read, without refusing values whose switch is off.
+  void assign(const Node& map) const { read_values(map); }
+
+  // A value of a document that needs something.
   struct Undecided {
     Node node;
+    std::string key;  // dotted, as the document has it
     std::string need;
-    // InputError at the node: there is no such fact.
+    // InputError at the node: it has no effect.
     [[noreturn]] void refuse() const;
   };
+  // After assign(map): the values in it whose switch is off.
+  std::vector<Undecided> without_effect(const Node& map) const;
+  // After read(map) or assign(map): the values in it that a fact outside of the document decides
+  // about.
   std::vector<Undecided> undecided(const Node& map) const;
 
   const std::deque<Field>& all() const { return fields_; }
@@ -179,8 +197,8 @@ class Fields {
   Field& append(std::string name, Field::Type type, std::string doc);
   void read_values(const Node& map) const;
   // Each value of `map` that is set and needs something, in the order of the text.
-  void each_need(const Node& map,
-                 const std::function<void(const Field&, const Node&)>& visit) const;
+  using VisitNeed = std::function<void(const Field&, const Node&, const std::string& key)>;
+  void each_need(const Node& map, const std::string& prefix, const VisitNeed& visit) const;
   Field& add_quantity(std::string name, Dimension dimension, std::function<void(double)> set,
                       std::function<double()> get, std::string doc);
   Field& add_choice(std::string name, std::function<void(std::size_t)> set,

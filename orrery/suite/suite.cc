@@ -191,7 +191,7 @@ std::pair<Answer, std::string> SuiteRuns::answer(const std::string& file) {
   try {
     const Bundle& bundle = runner_.bundle();
     const auto open = [&bundle](const std::string& path) { return open_document(path, bundle); };
-    const Scenario s =
+    const ScenarioSweep s =
         named(read_scenario(with_includes(open(file), file, open)), fs::path(file).stem().string());
     return {runner_.run(s, options_), ""};
   } catch (const InputError& e) {

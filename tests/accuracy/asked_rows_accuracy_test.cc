@@ -13,7 +13,7 @@
 
 #include "orrery/base/data_folder.h"
 #include "orrery/base/node.h"
-#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/question/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/validate/judge/inference.h"
 #include "orrery/validate/judge/network.h"
@@ -49,7 +49,7 @@ class AskedRows : public testing::Test {
 
   // The figure of a row's metric in the answer of its question.
   static double asked(Runner& runner, const ValidationRow& row, const std::string& metric) {
-    const Scenario scenario = read_scenario(parse_yaml(row.what, "the row's question"));
+    const ScenarioSweep scenario = read_scenario(parse_yaml(row.what, "the row's question"));
     const Answer answer = runner.run(scenario, {});
     const Metric* m = answer.points.at(0).find(metric);
     if (m == nullptr) {

@@ -112,8 +112,12 @@ TEST(MissingParts, AreNamedTogether) {
                  AllOf(HasSubstr("--gpu"), Not(HasSubstr("--model and"))));
   expect_refused("estimate -m llama-3-8b -g h100-sxm --isl", kBadInput,
                  HasSubstr("--isl: a value is missing"));
-  expect_refused("train -m llama-3-8b -g h100-sxm -g l40s", kBadInput,
-                 HasSubstr("--gpu: given twice"));
+  // The last of a repeated flag wins.
+  const std::string ask = " -m llama-3-8b --no-breakdown -o csv -g ";
+  EXPECT_EQ(run_program("estimate" + ask + "l40s -g h100-sxm --batch 1,2 --batch 4").out,
+            run_program("estimate" + ask + "h100-sxm --batch 4").out);
+  EXPECT_EQ(run_program("train" + ask + "l40s -g h100-sxm --gpus 16 --gpus 8").out,
+            run_program("train" + ask + "h100-sxm --gpus 8").out);
   expect_refused("", kBadInput, HasSubstr("memory, estimate, simulate"));
 }
 

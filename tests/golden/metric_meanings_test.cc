@@ -63,7 +63,7 @@ std::string trace_of_one_node() {
 
 class Meanings : public testing::Test {
  protected:
-  void see(const Scenario& s, bool memory_only = false) {
+  void see(const ScenarioSweep& s, bool memory_only = false) {
     RunOptions options;
     options.intervals = false;
     options.memory_only = memory_only;

@@ -28,9 +28,10 @@ std::string predicted(Runner& runner, const std::vector<std::string>& cells) {
   Scenario s;
   s.model = cells[0], s.hardware.gpu = cells[1], s.engine.profile = cells[2],
   s.precision.quantization = cells[3];
-  s.parallel.tp = {std::stoi(cells[4])}, s.parallel.ep = std::stoi(cells[5]);
-  s.workload.isl = {std::stoi(cells[6])}, s.workload.osl = {std::stoi(cells[7])},
-  s.workload.batch = {std::stoi(cells[8])};
+  s.parallel.tp = std::stoi(cells[4]), s.parallel.ep = std::stoi(cells[5]);
+  SteadyQuestion& load = s.ask<SteadyQuestion>();
+  load.isl = std::stoi(cells[6]), load.osl = std::stoi(cells[7]);
+  load.batch = std::stoi(cells[8]);
   RunOptions options;
   options.breakdown = false;
   const Point p = runner.run(s, options).points.at(0);

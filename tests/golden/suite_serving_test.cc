@@ -11,7 +11,8 @@ namespace {
 
 Scenario scenario(const std::string& id) {
   return read_scenario(
-      std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/suite45/" + id + ".yaml"));
+             std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/suite45/" + id + ".yaml"))
+      .points.at(0);
 }
 
 Point point_of(const Scenario& s, const RunOptions& options = {}) {
@@ -29,13 +30,14 @@ TEST(SuiteServing, I2_3TheSaturationRateIsFound) {
   Scenario s = scenario("I2.3");
   RunOptions options;
   options.intervals = false;
-  s.service.find_max_rate = true;
+  s.ask<ServiceQuestion>().find_max_rate = true;
   const Point found = point_of(s, options);
   const double rate = value(found, "max_rate");
-  s.service.find_max_rate = false;
-  s.service.requests = std::llround(value(found, "requests"));  // of the load that gave the rate
+  s.ask<ServiceQuestion>().find_max_rate = false;
+  s.ask<ServiceQuestion>().requests =
+      std::llround(value(found, "requests"));  // of the load that gave the rate
   const auto attained = [&](double at) {
-    s.service.rate = {at};
+    s.ask<ServiceQuestion>().rate = at;
     return value(point_of(s, options), "ttft_p99");
   };
   EXPECT_LT(attained(rate), 1000);
@@ -50,7 +52,7 @@ TEST(SuiteServing, I2_6UtilisationGrowsWithTheRate) {
   RunOptions options;
   options.intervals = false;
   const Point p = point_of(s, options);
-  s.service.rate = {0.5};
+  s.ask<ServiceQuestion>().rate = 0.5;
   const Point tenth = point_of(s, options);
   // A step never takes less than reading 34.5 GB at 2.039 TB/s; 128 tokens each on average.
   EXPECT_GT(value(p, "e2e"), 128 * 16.9);

@@ -15,7 +15,8 @@ Runner& runner() {
 }
 
 Scenario scenario(const std::string& path) {
-  return read_scenario(std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/" + path + ".yaml"));
+  return read_scenario(std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/" + path + ".yaml"))
+      .points.at(0);
 }
 
 Answer answer(const Scenario& s) {
@@ -38,17 +39,17 @@ void expect_between(double v, double least, double most) {
 
 TEST(SuiteTechniques, I5_1BetterDraftsAreFaster) {
   Scenario s = scenario("suite45/I5.1");
-  s.service.speculation.tokens = 4;  // P-I5.1
-  s.service.speculation.acceptance = {0.7};
+  s.ask<ServiceQuestion>().speculation.tokens = 4;  // P-I5.1
+  s.ask<ServiceQuestion>().speculation.acceptance = {0.7};
   const double some = value(answer(s).points.at(0), "speedup");
-  s.service.speculation.acceptance = {0.85};
+  s.ask<ServiceQuestion>().speculation.acceptance = {0.85};
   EXPECT_GT(value(answer(s).points.at(0), "speedup"), 1.15 * some);
 }
 
 TEST(SuiteTechniques, P_I4_1TwoModelsOnOneGpu) {
   Scenario s = scenario("suite28/P-I4.1");
   const Point mps = answer(s).points.at(0);
-  s.service.neighbour.sharing = "time_slicing";
+  s.ask<ServiceQuestion>().neighbour.sharing = "time_slicing";
   const Point turns = answer(s).points.at(0);
   expect_between(value(mps, "tpot_overhead"), 5, 100);
   expect_between(value(mps, "neighbour_tpot_overhead"), 5, 100);
@@ -57,10 +58,10 @@ TEST(SuiteTechniques, P_I4_1TwoModelsOnOneGpu) {
   // 0.45 of 85 GB each: 0.524 MB a token beside 13.5 GB, 0.131 beside 16.1 and more activations.
   expect_between(value(mps, "kv_tokens"), 0.36e5, 0.48e5);
   expect_between(value(mps, "neighbour_kv_tokens"), 1.3e5, 1.8e5);
-  s.service.neighbour.rate = 0.01;  // hardly ever there
-  s.service.neighbour.requests = 10;
+  s.ask<ServiceQuestion>().neighbour.rate = 0.01;  // hardly ever there
+  s.ask<ServiceQuestion>().neighbour.requests = 10;
   expect_between(value(answer(s).points.at(0), "tpot_overhead"), 0, 5);
-  s.service.neighbour.utilization = 0.6;
+  s.ask<ServiceQuestion>().neighbour.utilization = 0.6;
   EXPECT_THROW(answer(s), Infeasible);
 }
 

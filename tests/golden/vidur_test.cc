@@ -92,9 +92,8 @@ Figures run(int requests, const char* scheduler, int budget) {
   s.model = "llama-2-7b";
   s.hardware.gpu = "a100-80g-sxm";
   s.engine.profile = "vllm";
-  s.kind = Scenario::Kind::kService;
-  s.service.trace = trace_of(requests);
-  s.service.requests = 0;
+  s.ask<ServiceQuestion>().trace = trace_of(requests);
+  s.ask<ServiceQuestion>().requests = 0;
   const auto set = [&](const char* key, const std::string& value) {
     set_path(s.engine.overrides, key, scalar_node(value, key));
   };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "orrery/base/node.h"
 #include "orrery/model/catalog.h"
 #include "orrery/model/parameters.h"
 #include "orrery/scenario/runner/runner.h"
@@ -22,12 +23,23 @@ Scenario question(const std::string& model, const std::string& gpu) {
   Scenario s;
   s.model = model;
   s.hardware.gpu = gpu;
-  s.workload.isl = {512};
-  s.workload.osl = {64};
+  s.ask<SteadyQuestion>().isl = 512;
+  s.ask<SteadyQuestion>().osl = 64;
   return s;
 }
 
-Answer totals(const Scenario& s) {
+// The scenario at each of these batches.
+ScenarioSweep at_batches(const Scenario& s, const std::vector<std::int64_t>& batches) {
+  ScenarioSweep sweep(s);
+  sweep.points.clear();
+  for (const std::int64_t batch : batches) {
+    sweep.points.push_back(s);
+    sweep.points.back().ask<SteadyQuestion>().batch = batch;
+  }
+  return sweep;
+}
+
+Answer totals(const ScenarioSweep& s) {
   RunOptions options;
   options.breakdown = false;
   return runner().run(s, options);
@@ -63,8 +75,7 @@ TEST(AnswerLaw, TpotNeverBeatsMemory) {
         (counts.tied ? 0 : static_cast<double>(counts.embedding)) * kBytesAParameter +
         static_cast<double>(counts.positions) * kBytesAParameter;
     for (const std::string& gpu : kGpus) {
-      Scenario s = question(id, gpu);
-      s.workload.batch = {1, 16};
+      const ScenarioSweep s = at_batches(question(id, gpu), {1, 16});
       for (const Point& p : totals(s).points) {
         if (!p.feasibility.fits || value(p, "max_concurrency") < 16) continue;
         const double batch = p.at["batch"].get<double>();
@@ -86,8 +97,7 @@ TEST(AnswerLaw, ThroughputDoesNotFallWithBatch) {
   for (const char* id : {"llama-2-7b", "llama-3-8b", "mistral-7b", "gemma-2-9b", "qwen3-14b",
                          "mixtral-8x7b", "deepseek-v2-lite"}) {
     for (const std::string& gpu : kGpus) {
-      Scenario s = question(id, gpu);
-      s.workload.batch = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+      const ScenarioSweep s = at_batches(question(id, gpu), {1, 2, 4, 8, 16, 32, 64, 128, 256});
       double before = 0;
       for (const Point& p : totals(s).points) {
         if (!p.feasibility.fits || p.at["batch"].get<double>() > value(p, "max_concurrency")) break;
@@ -101,10 +111,11 @@ TEST(AnswerLaw, ThroughputDoesNotFallWithBatch) {
 
 TEST(AnswerLaw, MemoryGrowsWithLengthAndBatch) {
   for (const char* id : {"llama-3-8b", "gemma-3-27b", "deepseek-v2-lite", "falcon-7b"}) {
-    Scenario s = question(id, "h100-sxm");
-    s.workload.isl = {128, 512, 2048, 8192};
-    s.workload.batch = {1, 4};
-    const Answer a = totals(s);
+    const Answer a = totals(read_scenario(
+        parse_yaml("model: " + std::string(id) +
+                       "\nhardware: {gpu: h100-sxm}\n"
+                       "workload: {isl: [128, 512, 2048, 8192], osl: 64, batch: [1, 4]}\n",
+                   "s.yaml")));
     for (std::size_t i = 0; i + 2 < a.points.size(); i += 2) {
       EXPECT_LT(value(a.points[i], "memory"), value(a.points[i + 2], "memory")) << id;
       EXPECT_LT(value(a.points[i], "memory"), value(a.points[i + 1], "memory")) << id;
@@ -115,18 +126,16 @@ TEST(AnswerLaw, MemoryGrowsWithLengthAndBatch) {
 }
 
 TEST(AnswerLaw, SweepsRunWithTheLastFastest) {
-  Scenario s = question("llama-3-8b", "h100-sxm");
-  s.parallel.tp = {2, 1};
-  s.workload.isl = {64, 32};
-  s.workload.osl = {8, 16};
-  s.workload.batch = {3, 1};
-  const Answer a = totals(s);
+  const Answer a = totals(read_scenario(
+      parse_yaml("{model: llama-3-8b, hardware: {gpu: h100-sxm}, parallel: {tp: [2, 1]},"
+                 " workload: {isl: [64, 32], osl: [8, 16], batch: [3, 1]}}",
+                 "s.yaml")));
   ASSERT_EQ(a.points.size(), 16u);
   std::size_t i = 0;
-  for (auto tp : s.parallel.tp) {
-    for (auto isl : s.workload.isl) {
-      for (auto osl : s.workload.osl) {
-        for (auto batch : s.workload.batch) {
+  for (const int tp : {2, 1}) {
+    for (const int isl : {64, 32}) {
+      for (const int osl : {8, 16}) {
+        for (const int batch : {3, 1}) {
           const auto& at = a.points[i++].at;
           EXPECT_EQ(at["tp"], tp);
           EXPECT_EQ(at["isl"], isl);
@@ -141,13 +150,12 @@ TEST(AnswerLaw, SweepsRunWithTheLastFastest) {
 // A point is the same alone, in a sweep, and after other questions.
 TEST(AnswerLaw, SameBytesTwice) {
   for (const char* id : {"llama-3-8b", "mixtral-8x7b", "qwen3-next-80b-a3b"}) {
-    Scenario s = question(id, "h200-sxm");
-    s.workload.batch = {1, 8};
+    const ScenarioSweep s = at_batches(question(id, "h200-sxm"), {1, 8});
     const auto sweep = to_json(runner().run(s), true);
     EXPECT_EQ(sweep.dump(), to_json(runner().run(s), true).dump());
-    s.workload.batch = {8};
     Runner fresh{Bundle()};
-    EXPECT_EQ(to_json(fresh.run(s), true)["points"][0].dump(), sweep["points"][1].dump()) << id;
+    EXPECT_EQ(to_json(fresh.run(s.points[1]), true)["points"][0].dump(), sweep["points"][1].dump())
+        << id;
   }
 }
 

@@ -33,16 +33,17 @@ class ClosedLoopLaw : public testing::Test {
     return {p.find("ttft")->value, p.find("e2e")->value};
   }
   Times closed_form(Scenario s, std::int64_t isl, std::int64_t osl, std::int64_t users) {
-    s.workload.isl = {isl}, s.workload.osl = {osl}, s.workload.batch = {users};
-    s.workload.closed_loop = true;
+    SteadyQuestion& load = s.ask<SteadyQuestion>();
+    load.isl = isl, load.osl = osl, load.batch = users;
+    load.closed_loop = true;
     return ask(s);
   }
   Times simulation(Scenario s, std::int64_t isl, std::int64_t osl, std::int64_t users) {
-    s.kind = Scenario::Kind::kService;
-    s.service.isl = std::to_string(isl), s.service.osl = std::to_string(osl);
-    s.service.arrivals = "at-once";
-    s.service.max_concurrency = users;
-    s.service.requests = users * s.workload.requests_per_user;
+    ServiceQuestion& load = s.ask<ServiceQuestion>();
+    load.isl = std::to_string(isl), load.osl = std::to_string(osl);
+    load.arrivals = "at-once";
+    load.max_concurrency = users;
+    load.requests = users * SteadyQuestion().requests_per_user;
     return ask(s);
   }
 
@@ -91,13 +92,13 @@ TEST_F(ClosedLoopLaw, AgreesWithTheSimulation) {
 TEST_F(ClosedLoopLaw, UsersOfMixedLengthsDriftApart) {
   Scenario s = question("llama-3-8b", "h100-sxm", "vllm");
   const Times in_step = closed_form(s, 1024, 512, 16);
-  s.workload.equal_lengths = false;
+  s.ask<SteadyQuestion>().equal_lengths = false;
   const Times scattered = closed_form(s, 1024, 512, 16);
-  s.kind = Scenario::Kind::kService;
-  s.service.isl = "uniform(683, 1365)", s.service.osl = "uniform(341, 683)";
-  s.service.arrivals = "at-once";
-  s.service.max_concurrency = 16;
-  s.service.requests = 160;
+  ServiceQuestion& load = s.ask<ServiceQuestion>();
+  load.isl = "uniform(683, 1365)", load.osl = "uniform(341, 683)";
+  load.arrivals = "at-once";
+  load.max_concurrency = 16;
+  load.requests = 160;
   const Times run = ask(s);
   EXPECT_LT(scattered.ttft, in_step.ttft / 3);
   EXPECT_NEAR(scattered.ttft / run.ttft, 1, 0.25);

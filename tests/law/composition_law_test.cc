@@ -277,7 +277,7 @@ TEST(CompositionLaw, IntervalsOfServicesHoldDrawnServices) {
         make_network_model(Cluster(catalog, catalog.gpu(gpu), 1, ""), plan, "nccl", bundle);
     const StepModel steps(model, plan, precision, stated_engine, kernels_of(gpu), *network);
 
-    ServiceScenario service;
+    ServiceQuestion service;
     service.requests = 60;
     service.isl = "uniform(64, 1024)", service.osl = "uniform(16, 128)";
     SimulationConfig config;

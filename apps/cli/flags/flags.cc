@@ -83,19 +83,15 @@ std::pair<std::string, std::string> split_assignment(const std::string& assignme
   return {std::move(key), assignment.substr(equals + 1)};
 }
 
-// Names that hold no commas; of texts, paths may.
+// Whether commas separate values of a sweep in what the field takes.
 bool takes_one(const Field& f) {
-  constexpr std::string_view kNames[] = {
-      "model", "gpu", "node", "profile", "quantization", "moe_quantization", "kv_cache_dtype",
-      "dtype", "isl", "osl",  "turns",   "format",       "kv_dtype"};
   switch (f.type()) {
     case Field::Type::kInt:
     case Field::Type::kNumber:
     case Field::Type::kQuantity:
       return true;
     case Field::Type::kText:
-      return !f.choices().empty() ||
-             std::find(std::begin(kNames), std::end(kNames), f.name()) != std::end(kNames);
+      return !f.is_verbatim();
     default:
       return false;
   }
@@ -196,7 +192,8 @@ void ScenarioFlags::add_flag(CLI::App& app, const Field& field, const std::strin
   app.add_option_function<std::string>(
          names, [slot](const std::string& text) { slot->text = text, slot->set = true; }, help)
       ->group(group)
-      ->type_name(type_name(field));
+      ->type_name(type_name(field))
+      ->take_last();
 }
 
 ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name()) {
@@ -290,7 +287,7 @@ void ScenarioFlags::apply(Node& document) const {
   }
 }
 
-Scenario ScenarioFlags::scenario() const {
+ScenarioSweep ScenarioFlags::scenario() const {
   Node document;
   set_path(document, "name", scalar_node("command line", ""));
   apply(document);

@@ -18,7 +18,8 @@
 #include <vector>
 
 #include "orrery/base/fields.h"
-#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/question/scenario_keys.h"
+#include "orrery/scenario/question/scenario_sweep.h"
 
 namespace orrery::cli {
 
@@ -48,7 +49,7 @@ class ScenarioFlags {
   void apply(Node& document) const;
 
   // The scenario that the flags describe. InputError: --model or --gpu is missing.
-  Scenario scenario() const;
+  ScenarioSweep scenario() const;
 
  private:
   struct Given {
@@ -66,7 +67,7 @@ class ScenarioFlags {
                 const std::string& names, const std::string& group);
   std::string full_path(const std::string& key) const;  // of --set
 
-  Scenario scenario_;  // holds the defaults that the declarations show
+  ScenarioValues scenario_;  // holds the defaults that the declarations show
   EngineProfile engine_;
   Fields scenario_fields_, engine_fields_;
   Of of_;

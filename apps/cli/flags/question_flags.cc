@@ -39,7 +39,8 @@ CLI::Option* add_text_flag(CLI::App& app, const Flags& flags, const Field& f,
             set_flag(flags->document, f, path, text, shown);
           },
           help_of(f))
-      ->type_name(type_name(f));
+      ->type_name(type_name(f))
+      ->take_last();
 }
 
 void add_flag(CLI::App& app, const Flags& flags, const Field& f, const std::string& path,

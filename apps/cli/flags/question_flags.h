@@ -8,7 +8,7 @@
 
 #include "apps/cli/output/output.h"
 #include "orrery/scenario/answer/answer.h"
-#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/question/scenario_keys.h"
 
 namespace orrery::cli {
 
@@ -17,7 +17,7 @@ struct QuestionFlags {
   QuestionFlags(const QuestionFlags&) = delete;  // fields borrow defaults
   QuestionFlags& operator=(const QuestionFlags&) = delete;
 
-  Scenario defaults;
+  ScenarioValues defaults;
   Fields fields;
   Node document;  // what was given
   OutputOptions output;

@@ -38,14 +38,16 @@ Node document_of(const ScenarioFlags& flags) {
 // The simulation of the load of one run.
 Answer simulated(const Node& document, const ServiceResult& measured, Runner& runner,
                  bool intervals) {
-  Scenario scenario = read_scenario(document);
-  if (scenario.service.max_concurrency == 0)
-    scenario.service.max_concurrency = measured.max_concurrency;
-  scenario.service.rate = {1};
+  ScenarioSweep sweep = read_scenario(document);
+  for (Scenario& scenario : sweep.points) {
+    ServiceQuestion& service = scenario.ask<ServiceQuestion>();
+    if (service.max_concurrency == 0) service.max_concurrency = measured.max_concurrency;
+    service.rate = 1;
+  }
   RunOptions options;
   options.load = &measured.load;
   options.intervals = intervals;
-  return runner.run(scenario, options);
+  return runner.run(sweep, options);
 }
 
 Comparison compared(const Node& document, const ServiceResult& measured, Runner& runner) {

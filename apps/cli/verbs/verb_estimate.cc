@@ -37,14 +37,14 @@ int feasibility_code(const std::vector<Answer>& answers) {
   return any && !fits ? 3 : 0;
 }
 
-void answer(Context& context, const std::vector<Scenario>& scenarios, const OutputOptions& output,
-            RunOptions options) {
+void answer(Context& context, const std::vector<ScenarioSweep>& scenarios,
+            const OutputOptions& output, RunOptions options) {
   Runner runner(context.bundle());
   options.chakra = !output.chakra.empty();
   options.breakdown =
       output.breakdown || !output.html.empty() || !output.trace.empty() || options.chakra;
   std::vector<Answer> answers;
-  for (const Scenario& s : scenarios) answers.push_back(runner.run(s, options));
+  for (const ScenarioSweep& s : scenarios) answers.push_back(runner.run(s, options));
   print(answers, output);
   context.exit_code = feasibility_code(answers);
 }
@@ -94,7 +94,7 @@ void add_run(CLI::App& program, Context& context) {
   app->add_option("FILE", verb->files, "scenario files (YAML or JSON), or folders of them")
       ->required();
   app->callback([verb, &context] {
-    std::vector<Scenario> scenarios;
+    std::vector<ScenarioSweep> scenarios;
     for (const std::string& file : scenario_files(verb->files)) {
       Node document = read_scenario_document(file);
       verb->flags.apply(document);

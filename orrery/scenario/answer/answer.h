@@ -1,4 +1,4 @@
-// What a scenario answers: named metrics with intervals and origins, breakdowns, feasibility,
+// The answer to a scenario: named metrics with intervals and origins, breakdowns, feasibility and
 // notes. Faces only render Answers.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Metric {
   bool has_interval() const { return low90 < high90; }
 };
 
-// `scale`: base units per `unit` (1e-3 for ms).
+// A metric of an estimate. `scale`: base units in one `unit` (1e-3 for ms).
 template <class Q>
 Metric metric(std::string name, std::string unit, const Estimate<Q>& e, double scale) {
   auto at = [&](double p) { return e.quantile(p).value() / scale; };
@@ -32,10 +32,10 @@ Metric metric(std::string name, std::string unit, const Estimate<Q>& e, double s
           at(0.95),        e.origin};
 }
 Metric exact_metric(std::string name, std::string unit, double value);
-// A rate per unit of time: amount / time, with the time's interval turned round.
+// A rate: amount / time. Its lower bounds come from the upper bounds of the time.
 Metric rate_metric(std::string name, std::string unit, double amount,
                    const Estimate<Seconds>& time);
-// The same in percent of a data sheet's peak, which no interval passes.
+// A rate in percent of a data sheet's peak. Its interval ends at 100 %.
 Metric of_peak_metric(std::string name, double amount, const Estimate<Seconds>& time);
 
 // One kind of kernel (or host work) in a step.
@@ -45,11 +45,11 @@ struct KernelRow {
   std::string part;        // "attention", "mlp", "communication", "host", ...
   std::string sizes;       // "gemm bf16 [16, 8192] x [8192, 7168]"
   double calls = 1;        // a step
-  Estimate<Seconds> time;  // of all calls of a step
-  double share = 0;        // of the step
+  Estimate<Seconds> time;  // sum over the calls of a step
+  double share = 0;        // of the step's time, 0 to 1
   std::string bound;       // "compute", "memory", "launch", "network", "host"
   double of_peak =
-      0;  // achieved share of the data sheet's peak rate or bandwidth that bounds it; 0: none
+      0;  // achieved share of the peak rate or bandwidth that bounds it, 0 to 1; 0: none
   bool attends = false;  // its queries attend to cached keys (workload/ops/op.h)
 };
 
@@ -77,7 +77,7 @@ struct StepRow {
   double kv_use = 0;                      // share
 };
 
-// What physics lets a metric be (physical_bounds.h); a metric may have several.
+// A range that physics allows a metric (physical_bounds.h). A metric may have several.
 struct MetricBound {
   std::string metric;
   double low = 0, high = 0;  // infinite where there is none
@@ -86,7 +86,7 @@ struct MetricBound {
 
 struct Feasibility {
   bool fits = true;
-  std::string reason;  // when it does not: the numbers and the largest contributors
+  std::string reason;  // if it does not fit: the numbers and the largest contributors
 };
 
 // The answer at one point of a sweep.
@@ -97,13 +97,13 @@ struct Point {
   std::vector<KernelRow> kernels;
   std::vector<MemoryRow> memory;     // per GPU
   Bytes memory_capacity;             // per GPU
-  std::string limit;                 // what limits it, and what would help: one line
+  std::string limit;                 // one line: the bottleneck, and what would help
   std::vector<std::string> notes;    // assumptions and defaults taken
-  std::vector<RequestRow> requests;  // of a simulated service, on request
-  std::vector<StepRow> steps;        // likewise
-  std::vector<MetricBound> bounds;   // on request
-  std::string timeline;              // of a pipeline, in Chrome's trace format, likewise
-  // Steps as Chakra traces, likewise: "prefill", "decode" and the bytes of the file.
+  std::vector<RequestRow> requests;  // filled on request for a simulated service
+  std::vector<StepRow> steps;        // filled on request for a simulated service
+  std::vector<MetricBound> bounds;   // filled on request
+  std::string timeline;              // on request: a pipeline in Chrome's trace format
+  // On request: steps as Chakra traces, each "prefill" or "decode" with the bytes of its file.
   std::vector<std::pair<std::string, std::string>> chakra;
 
   const Metric* find(std::string_view name) const;

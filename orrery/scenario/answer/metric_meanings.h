@@ -1,4 +1,4 @@
-// What the metrics of an Answer mean: `orrery list metrics`, `orrery show tpot`.
+// The meaning of each metric of an Answer, as `orrery list metrics` and `orrery show` print it.
 //
 // Their units stand in the answer. A metric without an entry here fails a test
 // (tests/golden/metric_meanings_test.cc).
@@ -11,7 +11,7 @@ namespace orrery {
 
 struct MetricMeaning {
   std::string_view name;
-  std::string_view asked;    // of which questions: "simulate", "train", ...
+  std::string_view asked;    // the questions that have it: "simulate", "train", ...
   std::string_view meaning;  // in a sentence
 };
 

@@ -1,4 +1,4 @@
-// What physics allows the metrics of an answer to be, whoever predicts them: the yardstick of
+// Ranges that physics allows the metrics of an answer, whoever predicts them: the yardstick of
 // `orrery suite score` where nothing was measured.
 //
 // Bounds follow from counts (parameters, FLOPs, bytes of weights and of KV cache), from the
@@ -21,26 +21,16 @@
 #include "orrery/hardware/cluster.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/answer/answer.h"
-#include "orrery/scenario/question/collective_question.h"
-#include "orrery/scenario/question/service.h"
-#include "orrery/scenario/setup/deployment.h"
+#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/setup/served_model.h"
 #include "orrery/workload/plan/training_job.h"
 
 namespace orrery {
 
-// What the points of a layout share.
-struct BoundSetting {
-  const Architecture& model;
-  const ParallelPlan& plan;
-  const Deployment& deployment;
-  const MemoryModel& memory;
-};
-
-// Appends to p.bounds. The steady state of `batch` equal requests, `past` tokens of each cached:
-void bound_requests(const BoundSetting& setting, std::int64_t isl, std::int64_t osl,
-                    std::int64_t past, std::int64_t batch, Point& p);
+// Each function appends to Point::bounds. The steady state of `load`:
+void bound_requests(const ServedModel& served, const SteadyQuestion& load, Point& p);
 // A simulated service:
-void bound_service(const BoundSetting& setting, const ServiceScenario& service, Point& p);
+void bound_service(const ServedModel& served, const ServiceQuestion& service, Point& p);
 // Training; `p` has the answer's metrics and memory:
 void bound_training(const Architecture& model, const Gpu& gpu, const TrainingJob& job,
                     double tokens_to_train, Point& p);

@@ -55,7 +55,7 @@ Bytes cache_of(const Op& op) {
   return {};
 }
 
-StepBounds pass_of(const BoundSetting& s, const SequenceGroup& group) {
+StepBounds pass_of(const ServedModel& s, const SequenceGroup& group) {
   StepBounds pass;
   const Gpu& gpu = s.deployment.gpu;
   for (int stage = 0; stage < s.plan.pp; ++stage) {
@@ -76,7 +76,7 @@ StepBounds pass_of(const BoundSetting& s, const SequenceGroup& group) {
 
 class ServingBounds {
  public:
-  ServingBounds(const BoundSetting& s, const Least& least, Point& p)
+  ServingBounds(const ServedModel& s, const Least& least, Point& p)
       : s_(s), least_(least), p_(p), gpu_(s.deployment.gpu) {
     SequenceGroup prompt;
     prompt.new_tokens = std::max<std::int64_t>(1, std::llround(least.isl - least.cached));
@@ -158,7 +158,7 @@ class ServingBounds {
   void add_memory() {
     for (const char* count : {"weights", "kv_cache_per_request", "adapter_size"})
       bound_counted(p_, count);
-    const MemoryBreakdown one = s_.memory.load(1, 1);
+    const MemoryBreakdown one = s_.memory->load(1, 1);
     const double gpus = s_.plan.devices();
     const double room = std::max(0.0, (gpu_.usable_memory() - one.weights).value()) * gpus;
     bound_below(p_, "memory", (1 - kCounted) * one.weights.value() / 1e9, "at least the weights");
@@ -168,7 +168,8 @@ class ServingBounds {
     if (request != nullptr && request->value > 0)
       bound_above(p_, "max_concurrency", room / (request->value * 1e9), why);
     // A long sequence's, so that windows and states of fixed size hardly count.
-    const double token = (s_.memory.kv_of_model(8192) - s_.memory.kv_of_model(4096)).value() / 4096;
+    const double token =
+        (s_.memory->kv_of_model(8192) - s_.memory->kv_of_model(4096)).value() / 4096;
     if (token > 0)
       bound_above(p_, "kv_tokens", room / token,
                   fmt::format("{}, {:.4g} kB a token", why, token / 1e3));
@@ -179,7 +180,7 @@ class ServingBounds {
                               gpu_.host_link.bandwidth->value() / 1e9));
   }
 
-  const BoundSetting& s_;
+  const ServedModel& s_;
   const Least& least_;
   Point& p_;
   const Gpu& gpu_;
@@ -187,10 +188,10 @@ class ServingBounds {
 };
 
 // The cache of the shortest prompt over the links of all its GPUs.
-void add_transfer(const BoundSetting& s, const Least& least, Point& p) {
+void add_transfer(const ServedModel& s, const Least& least, Point& p) {
   const BytesPerSecond link = s.deployment.gpu.scale_up.bandwidth;
   if (link == BytesPerSecond(0)) return;
-  const Bytes cache = s.memory.kv_of_model(std::llround(least.isl));
+  const Bytes cache = s.memory->kv_of_model(std::llround(least.isl));
   const Seconds time = cache / s.plan.devices() / link;
   for (const char* metric : {"kv_transfer", "kv_transfer_alone", "kv_transfer_p50",
                              "kv_transfer_p90", "kv_transfer_p99"})
@@ -210,16 +211,15 @@ double shortest(const std::string& lengths) {
 
 }  // namespace
 
-void bound_requests(const BoundSetting& s, std::int64_t isl, std::int64_t osl, std::int64_t past,
-                    std::int64_t batch, Point& p) {
+void bound_requests(const ServedModel& s, const SteadyQuestion& load, Point& p) {
   Least least;
-  least.isl = static_cast<double>(isl), least.osl = static_cast<double>(osl);
-  least.cached = static_cast<double>(past);
-  least.together = static_cast<double>(batch);
+  least.isl = static_cast<double>(load.isl), least.osl = static_cast<double>(load.osl);
+  least.cached = static_cast<double>(load.past);
+  least.together = static_cast<double>(load.batch);
   ServingBounds(s, least, p).add();
 }
 
-void bound_service(const BoundSetting& s, const ServiceScenario& service, Point& p) {
+void bound_service(const ServedModel& s, const ServiceQuestion& service, Point& p) {
   Least least;
   const bool known = service.trace.empty() && service.turns == "1";
   if (known) least.isl = shortest(service.isl), least.osl = shortest(service.osl);

@@ -29,7 +29,7 @@ void add_time(Point& p, const Estimate<Seconds>& time, double bytes, BytesPerSec
   p.metrics.push_back(rate_metric("busbw", "GB/s", (bus * time.value).value() / 1e9, time));
 }
 
-struct Asked {
+struct AskedCollective {
   const CollectiveQuestion& question;
   const std::vector<Cluster>& kinds;  // one, or one for each kind of nodes of a mixed group
   const NetworkModel& network;
@@ -39,7 +39,7 @@ struct Asked {
 
 // What the collective's kernels take from computation beside it, on the GPU that it hurts most.
 template <class SmsOf>
-void add_overlap(Point& p, const Asked& a, SmsOf sms_of) {
+void add_overlap(Point& p, const AskedCollective& a, SmsOf sms_of) {
   double most = 0;
   int held = 0;
   for (const Cluster& c : a.kinds) {
@@ -53,7 +53,7 @@ void add_overlap(Point& p, const Asked& a, SmsOf sms_of) {
 }
 
 // Where nodes are units, as in hierarchies and exchanges of experts.
-void check_equal_nodes(const Asked& a, std::string_view what) {
+void check_equal_nodes(const AskedCollective& a, std::string_view what) {
   for (const Cluster& c : a.kinds) {
     if (c.node_type().gpu_count == a.cluster().node_type().gpu_count) continue;
     throw InputError(fmt::format("collective.nodes: {} needs nodes of as many GPUs each", what));
@@ -70,7 +70,7 @@ struct Hierarchy {
   Estimate<Seconds> time;
   std::string note;
 };
-Hierarchy hierarchical(const Asked& a, Bytes bytes, const Bundle& bundle) {
+Hierarchy hierarchical(const AskedCollective& a, Bytes bytes, const Bundle& bundle) {
   check_equal_nodes(a, kHierarchicalAllReduce);
   const GroupLink link = a.cluster().link(a.ranks, a.question.stride);
   if (a.question.kind != "all-reduce" || a.question.stride != 1)
@@ -100,7 +100,7 @@ Hierarchy hierarchical(const Asked& a, Bytes bytes, const Bundle& bundle) {
   return {sum.total(), note};
 }
 
-void answer_collective(const Asked& a, std::int64_t size, const Bundle& bundle, Point& p) {
+void add_collective(const AskedCollective& a, std::int64_t size, const Bundle& bundle, Point& p) {
   const CollectiveQuestion& q = a.question;
   const bool uneven = q.kind == "all-to-all";  // all-to-all(v): as slow as its heaviest rank
   if (!uneven && q.exchange.imbalance != 1) {
@@ -136,7 +136,7 @@ void answer_collective(const Asked& a, std::int64_t size, const Bundle& bundle, 
   p.notes.push_back(a.network.provenance(c));
 }
 
-void answer_exchange(const Asked& a, std::int64_t tokens, Point& p) {
+void add_exchange(const AskedCollective& a, std::int64_t tokens, Point& p) {
   const CollectiveQuestion& q = a.question;
   ExpertExchange x = q.exchange;
   x.combine = q.kind == "moe-combine";
@@ -157,32 +157,39 @@ void answer_exchange(const Asked& a, std::int64_t tokens, Point& p) {
       {Collective::Kind::kAllToAll, Collective::Group::kData, a.ranks, Bytes(1)}));
 }
 
-// A point for each size of one group.
-void answer_group(const CollectiveQuestion& q, const std::vector<Cluster>& kinds, int ranks,
-                  const Bundle& bundle, bool bounds, std::vector<Point>& points) {
+// What the points of one group share.
+struct CollectiveGroup {
+  std::vector<Cluster> kinds;
+  std::unique_ptr<NetworkModel> network;
+  std::string gpus, nodes;  // "h100-sxm + a100-80g-sxm", "8 hgx-h100 + 4 hgx-a100"
+  int ranks = 0;
+};
+
+struct CollectiveGroupKey {
+  std::string gpu, node;
+  std::vector<std::string> nodes;
+  std::int64_t ranks;
+  int stride;
+  std::string stack;
+  bool operator==(const CollectiveGroupKey&) const = default;
+};
+
+CollectiveGroup group_with_network(std::vector<Cluster> kinds, int ranks,
+                                   const CollectiveQuestion& q, const Bundle& bundle) {
+  CollectiveGroup g;
   const ParallelPlan plan{.tp = q.stride, .pp = 1, .dp = ranks, .ep = 1};
-  const auto network = make_mixed_network(kinds, plan, q.stack, bundle);
-  const Asked asked{q, kinds, *network, ranks};
-  std::string gpus, nodes;
+  g.network = make_mixed_network(kinds, plan, q.stack, bundle);
+  g.ranks = ranks;
   for (const Cluster& c : kinds) {
-    gpus += (gpus.empty() ? "" : " + ") + c.gpu().id;
-    nodes += (nodes.empty() ? "" : " + ") + c.node_type().id;
+    g.gpus += (g.gpus.empty() ? "" : " + ") + c.gpu().id;
+    g.nodes += (g.nodes.empty() ? "" : " + ") + c.node_type().id;
   }
-  for (const std::int64_t size : q.is_exchange() ? q.tokens : q.bytes) {
-    Point p;
-    p.at = {{"collective", q.kind}, {"gpu", gpus}, {"node", nodes}, {"gpus", ranks}};
-    if (q.is_exchange()) {
-      answer_exchange(asked, size, p);
-    } else {
-      answer_collective(asked, size, bundle, p);
-    }
-    if (bounds) bound_collective(kinds.front().link(ranks, q.stride), kinds.front().gpu(), p);
-    points.push_back(std::move(p));
-  }
+  g.kinds = std::move(kinds);
+  return g;
 }
 
-std::vector<Point> answer_mixed(const CollectiveQuestion& q, const Catalog& catalog,
-                                const Bundle& bundle, bool bounds) {
+CollectiveGroup mixed_group(const CollectiveQuestion& q, const Facts& facts) {
+  const Catalog& catalog = facts.catalog();
   const std::vector<NodeRun> runs = node_runs(q.nodes, catalog);
   const int ranks = gpus_of(runs);
   if (ranks < 2) throw InputError("collective.nodes: a group has at least 2 GPUs");
@@ -192,41 +199,56 @@ std::vector<Point> answer_mixed(const CollectiveQuestion& q, const Catalog& cata
   std::vector<Cluster> kinds;
   for (const NodeType& type : kinds_of(runs))
     kinds.emplace_back(catalog, catalog.gpu(type.gpus.at(0)), ranks, type);
-  std::vector<Point> points;
-  answer_group(q, kinds, ranks, bundle, bounds, points);
-  for (Point& p : points) p.at["node"] = to_text(runs);
-  return points;
+  CollectiveGroup g = group_with_network(std::move(kinds), ranks, q, facts.bundle());
+  g.nodes = to_text(runs);
+  return g;
+}
+
+CollectiveGroup collective_group(const CollectiveQuestion& q,
+                                 const ServingSetup::Hardware& hardware, const Facts& facts) {
+  if (!q.nodes.empty()) return mixed_group(q, facts);
+  const Gpu gpu = gpu_of(facts.catalog(), hardware.gpu, hardware.node);
+  const std::int64_t ranks = q.gpus.value_or(kUsualCollectiveRanks);
+  if (ranks * q.stride > kMostCollectiveRanks) {
+    throw InputError(fmt::format("collective: {} GPUs {} apart are more than {}", ranks, q.stride,
+                                 kMostCollectiveRanks));
+  }
+  const int n = static_cast<int>(ranks);
+  return group_with_network({Cluster(facts.catalog(), gpu, n * q.stride, hardware.node)}, n, q,
+                            facts.bundle());
 }
 
 }  // namespace
 
-std::vector<Point> answer_collectives(const CollectiveQuestion& q, const std::string& gpu_name,
-                                      const std::string& node, const Bundle& bundle, bool bounds) {
+std::vector<Point> answer_collective(Facts& facts, const CollectiveQuestion& q,
+                                     const ServingSetup::Hardware& hardware, bool bounds) {
   if (q.flow.asked()) {
     if (q.exchange.imbalance != 1)
       throw InputError("collective.imbalance: at flow level all ranks have as many bytes");
-    if (q.kind.starts_with("moe-")) {
+    if (q.is_exchange()) {
       throw InputError(
           fmt::format("{}: the flow level has no such exchange; take all-to-all", q.kind));
     }
-    return answer_flows(q.flow,
-                        {kind_of(q.kind), q.bytes, q.gpus, !q.gpus_given, q.stride, q.stack,
-                         gpu_name, node, q.nodes},
-                        bundle);
+    return answer_flow(facts, q.flow,
+                       {kind_of(q.kind), q.bytes, q.gpus.value_or(kUsualCollectiveRanks), !q.gpus,
+                        q.stride, q.stack, hardware.gpu, hardware.node, q.nodes});
   }
-  const Catalog catalog(bundle);
-  if (!q.nodes.empty()) return answer_mixed(q, catalog, bundle, bounds);
-  const Gpu gpu = gpu_of(catalog, gpu_name, node);
-  std::vector<Point> points;
-  for (const std::int64_t ranks : q.gpus) {
-    if (ranks * q.stride > kMostCollectiveRanks) {
-      throw InputError(fmt::format("collective: {} GPUs {} apart are more than {}", ranks, q.stride,
-                                   kMostCollectiveRanks));
-    }
-    const int n = static_cast<int>(ranks);
-    answer_group(q, {Cluster(catalog, gpu, n * q.stride, node)}, n, bundle, bounds, points);
+  const auto group = facts.latest<CollectiveGroup>(
+      CollectiveGroupKey{hardware.gpu, hardware.node, q.nodes,
+                         q.gpus.value_or(kUsualCollectiveRanks), q.stride, q.stack},
+      [&] { return collective_group(q, hardware, facts); });
+  const AskedCollective asked{q, group->kinds, *group->network, group->ranks};
+  Point p;
+  p.at = {
+      {"collective", q.kind}, {"gpu", group->gpus}, {"node", group->nodes}, {"gpus", group->ranks}};
+  if (q.is_exchange()) {
+    add_exchange(asked, q.tokens, p);
+  } else {
+    add_collective(asked, q.bytes, facts.bundle(), p);
   }
-  return points;
+  const Cluster& first = group->kinds.front();
+  if (bounds) bound_collective(first.link(group->ranks, q.stride), first.gpu(), p);
+  return {std::move(p)};
 }
 
 }  // namespace orrery

@@ -155,62 +155,94 @@ Point collective_point(const FlowContext& context, std::int64_t ranks, std::int6
   return p;
 }
 
-std::vector<Point> collectives(const FlowQuestion& q, const FlowContext& context,
-                               const Catalog& catalog) {
-  std::vector<Point> points;
-  std::optional<Network> given;
-  if (!q.topology.empty() || !context.nodes.empty()) given = network_of(q, context, catalog, 0);
-  Sweep groups = context.gpus;
-  if (given && context.all_gpus) groups = {given->topology.gpus()};
-  for (const std::int64_t ranks : groups) {
-    const int n = static_cast<int>(ranks);
-    if (context.stride > kMostGpus / n)
-      throw InputError(fmt::format("more than {} GPUs", kMostGpus));
-    const Network network = given ? *given : network_of(q, context, catalog, n * context.stride);
-    // Of a cluster the whole nodes are there, but only the group's GPUs are used.
-    const int used = given ? network.topology.gpus() : n * context.stride;
-    const auto members = strided_groups(n, context.stride, used);
-    for (const std::int64_t size : context.bytes) {
-      // ASTRA-sim counts an all-gather's input.
-      const bool inputs = q.as == "astra-sim" && context.kind == CollectiveKind::kAllGather;
-      const Bytes bytes(static_cast<double>(size) * (inputs ? n : 1));
-      std::vector<CollectiveAlgorithm> algorithms =
-          candidates(context.kind, n, network.inner / context.stride);
-      if (!q.flow_algorithm.empty()) algorithms = {parse_flow_algorithm(q.flow_algorithm)};
-      std::optional<FlowResult> best;
-      CollectiveAlgorithm by{};
-      for (CollectiveAlgorithm a : algorithms) {
-        FlowProgram program;
-        FlowCollectives builder(program);
-        builder.add(collective_of(context.kind, a, bytes, n, context.stride, network.inner),
-                    builder.groups(members));
-        FlowResult r = simulate_flows(network.topology, program, options_of(q));
-        if (!best || r.makespan < best->makespan) best = std::move(r), by = a;
-      }
-      Point p =
-          collective_point(context, ranks, size, std::string(to_text(by)), best->makespan, bytes);
-      add_notes(p, network, *best, q);
-      if (q.as == "astra-sim") {
-        if (network.astra_sim.size() != 1) {
-          throw InputError(
-              "as astra-sim: needs its own network file (topology, npus_count, "
-              "bandwidth, latency) with one dimension");
-        }
-        const AstraSimDimension& d = network.astra_sim[0];
-        const CollectiveAlgorithm theirs =
-            !q.flow_algorithm.empty()   ? parse_flow_algorithm(q.flow_algorithm)
-            : d.wiring == Wiring::kMesh ? CollectiveAlgorithm::kDirect
-                                        : CollectiveAlgorithm::kRing;
-        const Seconds t = astra_sim_time(context.kind, theirs, d, Bytes(static_cast<double>(size)));
-        Point astra = collective_point(context, ranks, size,
-                                       fmt::format("astra-sim {}", to_text(theirs)), t, bytes);
-        for (Metric& m : astra.metrics) m = exact_metric(m.name, m.unit, m.value);
-        astra.notes.emplace_back(kAstraSimNote);
-        points.push_back(std::move(astra));
-      }
-      points.push_back(std::move(p));
-    }
+// The network of a group of `gpus` GPUs, kept for the points that follow.
+struct FlowNetworkKey {
+  std::string topology, gpu, node;
+  std::vector<std::string> nodes, fail, degrade;
+  double efficiency;
+  int gpus;
+  bool operator==(const FlowNetworkKey&) const = default;
+};
+
+std::shared_ptr<const Network> shared_network(Facts& facts, const FlowQuestion& q,
+                                              const FlowContext& context, int gpus) {
+  return facts.latest<Network>(FlowNetworkKey{q.topology, context.gpu, context.node, context.nodes,
+                                              q.fail, q.degrade, q.efficiency, gpus},
+                               [&] { return network_of(q, context, facts.catalog(), gpus); });
+}
+
+bool has_own_size(const FlowQuestion& q, const FlowContext& context) {
+  return !q.topology.empty() || !context.nodes.empty();
+}
+
+struct FlowRun {
+  FlowResult result;
+  CollectiveAlgorithm algorithm{};
+};
+
+// The fastest of the algorithms, or the one that is asked for.
+FlowRun fastest(const FlowQuestion& q, const FlowContext& context, const Network& network, int n,
+                Bytes bytes, const std::vector<std::vector<int>>& members) {
+  std::vector<CollectiveAlgorithm> algorithms =
+      candidates(context.kind, n, network.inner / context.stride);
+  if (!q.flow_algorithm.empty()) algorithms = {parse_flow_algorithm(q.flow_algorithm)};
+  std::optional<FlowRun> best;
+  for (const CollectiveAlgorithm a : algorithms) {
+    FlowProgram program;
+    FlowCollectives builder(program);
+    builder.add(collective_of(context.kind, a, bytes, n, context.stride, network.inner),
+                builder.groups(members));
+    FlowResult r = simulate_flows(network.topology, program, options_of(q));
+    if (!best || r.makespan < best->result.makespan) best = FlowRun{std::move(r), a};
   }
+  return *std::move(best);
+}
+
+Point astra_sim_point(const FlowQuestion& q, const FlowContext& context, const Network& network,
+                      std::int64_t ranks, Bytes bytes) {
+  if (network.astra_sim.size() != 1) {
+    throw InputError(
+        "as astra-sim: needs its own network file (topology, npus_count, "
+        "bandwidth, latency) with one dimension");
+  }
+  const AstraSimDimension& d = network.astra_sim[0];
+  const CollectiveAlgorithm theirs = !q.flow_algorithm.empty()
+                                         ? parse_flow_algorithm(q.flow_algorithm)
+                                     : d.wiring == Wiring::kMesh ? CollectiveAlgorithm::kDirect
+                                                                 : CollectiveAlgorithm::kRing;
+  const Seconds t =
+      astra_sim_time(context.kind, theirs, d, Bytes(static_cast<double>(context.bytes)));
+  Point p = collective_point(context, ranks, context.bytes,
+                             fmt::format("astra-sim {}", to_text(theirs)), t, bytes);
+  for (Metric& m : p.metrics) m = exact_metric(m.name, m.unit, m.value);
+  p.notes.emplace_back(kAstraSimNote);
+  return p;
+}
+
+std::vector<Point> flow_points(Facts& facts, const FlowQuestion& q, const FlowContext& context) {
+  std::shared_ptr<const Network> network;
+  std::int64_t ranks = context.gpus;
+  const bool given = has_own_size(q, context);
+  if (given) {
+    network = shared_network(facts, q, context, 0);
+    if (context.all_gpus) ranks = network->topology.gpus();
+  }
+  const int n = static_cast<int>(ranks);
+  if (context.stride > kMostGpus / n) throw InputError(fmt::format("more than {} GPUs", kMostGpus));
+  if (!given) network = shared_network(facts, q, context, n * context.stride);
+  // A cluster has whole nodes, of which the group's GPUs alone are used.
+  const int used = given ? network->topology.gpus() : n * context.stride;
+  const auto members = strided_groups(n, context.stride, used);
+  // ASTRA-sim counts an all-gather's input.
+  const bool inputs = q.as == "astra-sim" && context.kind == CollectiveKind::kAllGather;
+  const Bytes bytes(static_cast<double>(context.bytes) * (inputs ? n : 1));
+  const FlowRun best = fastest(q, context, *network, n, bytes, members);
+  Point p = collective_point(context, ranks, context.bytes, std::string(to_text(best.algorithm)),
+                             best.result.makespan, bytes);
+  add_notes(p, *network, best.result, q);
+  std::vector<Point> points;
+  if (q.as == "astra-sim") points.push_back(astra_sim_point(q, context, *network, ranks, bytes));
+  points.push_back(std::move(p));
   return points;
 }
 
@@ -255,7 +287,7 @@ Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& c
   if (!q.topology.empty() || !context.nodes.empty()) given = network_of(q, context, catalog, 0);
   const int gpus = given              ? given->topology.gpus()
                    : context.all_gpus ? static_cast<int>(traces.size())
-                                      : static_cast<int>(context.gpus.at(0));
+                                      : static_cast<int>(context.gpus);
   const Network network = given ? *given : network_of(q, context, catalog, gpus);
   ChakraReplay how;
   how.gpus = gpus;
@@ -314,19 +346,17 @@ Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& c
 
 }  // namespace
 
-std::vector<Point> answer_flows(const FlowQuestion& q, const FlowContext& context,
-                                const Bundle& bundle) {
-  const Catalog catalog(bundle);
+std::vector<Point> answer_flow(Facts& facts, const FlowQuestion& q, const FlowContext& context) {
   if (!q.chakra.empty()) {
     if (q.as != "orrery") throw InputError("as astra-sim: single collectives only, no traces");
-    return {replay(q, context, catalog, bundle)};
+    return {replay(q, context, facts.catalog(), facts.bundle())};
   }
   if (q.fidelity == "analytical") {
     throw InputError(
         "fidelity analytical: topology, fail, degrade, flow_algorithm and as belong to "
         "the flow level");
   }
-  return collectives(q, context, catalog);
+  return flow_points(facts, q, context);
 }
 
 }  // namespace orrery

@@ -2,21 +2,21 @@
 // links of a topology, and recorded Chakra traces.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "orrery/base/bundle.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/question/flow_question.h"
-#include "orrery/scenario/question/sweep.h"
+#include "orrery/scenario/setup/facts.h"
 #include "orrery/workload/ops/op.h"
 
 namespace orrery {
 
-// Where the question stands: the other keys of the scenario.
+// The keys of the scenario that a question at flow level shares with other collectives.
 struct FlowContext {
   Collective::Kind kind = Collective::Kind::kAllReduce;
-  Sweep bytes, gpus;
+  std::int64_t bytes = 0, gpus = 0;
   bool all_gpus = false;  // no number was given: all of the topology
   int stride = 1;
   std::string stack;               // of the analytical fidelity, for traces
@@ -24,9 +24,9 @@ struct FlowContext {
   std::vector<std::string> nodes;  // that differ (node_runs.h), in place of the hardware
 };
 
-// A point for each size of group and message; one for a trace; two with `as`. InputError as of
-// read_topology, read_chakra, FlowCollectives and simulate_flows.
-std::vector<Point> answer_flows(const FlowQuestion& question, const FlowContext& context,
-                                const Bundle& bundle);
+// One point; two with `as`, the first of them ASTRA-sim's. InputError as of read_topology,
+// read_chakra, FlowCollectives and simulate_flows.
+std::vector<Point> answer_flow(Facts& facts, const FlowQuestion& question,
+                               const FlowContext& context);
 
 }  // namespace orrery

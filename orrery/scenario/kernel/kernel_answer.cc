@@ -17,7 +17,7 @@ std::string substitute(const Op& op, const Gpu& gpu) {
   return fmt::format("; {} has no {}: {} instead", gpu.id, to_text(wanted), to_text(used));
 }
 
-Point answer(const Op& op, const Gpu& gpu, const KernelModel& model) {
+Point time_of_kernel(const Op& op, const Gpu& gpu, const KernelModel& model) {
   const KernelTime t = model.predict(op);
   const Flops work = flops(op);
   const Bytes moved = bytes(op);
@@ -49,23 +49,16 @@ KernelClasses classes_of(const KernelQuestion& q) {
   return c;
 }
 
-std::vector<Point> answer_kernels(const KernelQuestion& q, const Gpu& gpu,
-                                  const KernelModel& model) {
+Point answer_kernel(const KernelQuestion& q, const Gpu& gpu, const KernelModel& model) {
   const bool has_context = reads(q, "context");
-  std::vector<Point> points;
-  for (const std::int64_t m : q.m) {
-    for (const std::int64_t context : has_context ? q.context : Sweep{0}) {
-      const Op op = make_op(q, m, context);
-      Point p = answer(op, gpu, model);
-      nlohmann::ordered_json at = {{"op", q.op}, {"gpu", gpu.id}, {"m", m}};
-      if (has_context) at["context"] = context;
-      at["sizes"] = describe(op);
-      at.update(p.at);
-      p.at = std::move(at);
-      points.push_back(std::move(p));
-    }
-  }
-  return points;
+  const Op op = make_op(q, q.m, has_context ? q.context : 0);
+  Point p = time_of_kernel(op, gpu, model);
+  nlohmann::ordered_json at = {{"op", q.op}, {"gpu", gpu.id}, {"m", q.m}};
+  if (has_context) at["context"] = q.context;
+  at["sizes"] = describe(op);
+  at.update(p.at);
+  p.at = std::move(at);
+  return p;
 }
 
 }  // namespace orrery

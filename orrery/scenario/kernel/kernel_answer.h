@@ -2,8 +2,6 @@
 // data sheet's rates allow, and how near the kernel comes to them.
 #pragma once
 
-#include <vector>
-
 #include "orrery/hardware/gpu.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/scenario/answer/answer.h"
@@ -11,12 +9,11 @@
 
 namespace orrery {
 
-// Whose kernels answer it.
+// The kernel classes that answer the question: those of its framework.
 KernelClasses classes_of(const KernelQuestion& question);
 
-// `model`: of `gpu`, with those classes. InputError: sizes that do not divide. NoData: the GPU does
-// not multiply in the format.
-std::vector<Point> answer_kernels(const KernelQuestion& question, const Gpu& gpu,
-                                  const KernelModel& model);
+// One call. `model`: of `gpu`, with the classes of classes_of. InputError: sizes do not divide.
+// NoData: the GPU does not multiply in the format.
+Point answer_kernel(const KernelQuestion& question, const Gpu& gpu, const KernelModel& model);
 
 }  // namespace orrery

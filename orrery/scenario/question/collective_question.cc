@@ -1,6 +1,7 @@
 #include "orrery/scenario/question/collective_question.h"
 
 #include "orrery/network/collectives/network_model.h"
+#include "orrery/scenario/question/sweep.h"
 
 namespace orrery {
 namespace {
@@ -42,7 +43,7 @@ void declare(Fields& f, CollectiveQuestion& q) {
                  "the whole buffer)")
       .needs("another kind than moe-dispatch and moe-combine, and no trace",
              [&q] { return !q.is_exchange() && q.flow.chakra.empty(); });
-  add_sweep(f, "gpus", q.gpus, 2, kMostCollectiveRanks, "GPUs of the group");
+  add_sweep(f, "gpus", q.gpus, kUsualCollectiveRanks, 2, kMostCollectiveRanks, "GPUs of the group");
   f.add("nodes", q.nodes,
         "nodes of different types, instead of hardware and gpus: 8 hgx-h100, 4 hgx-a100")
       .unit("nodes");

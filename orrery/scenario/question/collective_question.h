@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,14 +25,14 @@
 #include "orrery/base/fields.h"
 #include "orrery/network/collectives/expert_exchange.h"
 #include "orrery/scenario/question/flow_question.h"
-#include "orrery/scenario/question/sweep.h"
 
 namespace orrery {
 
 struct CollectiveQuestion {
   std::string kind = "all-reduce";
-  Sweep bytes = {64 << 20};  // nccl-tests' size (Collective::bytes of workload/op.h)
-  Sweep gpus = {8};          // of the group
+  std::int64_t bytes = 64 << 20;  // nccl-tests' size (Collective::bytes of workload/op.h)
+  // GPUs of the group; none: 8, or at flow level all of the topology.
+  std::optional<std::int64_t> gpus;
   // Nodes that differ, in the order of ranks: "8 hgx-h100"; the group is all their GPUs.
   std::vector<std::string> nodes;
   int stride = 1;  // between its members; all groups of the kind run at once
@@ -41,18 +42,19 @@ struct CollectiveQuestion {
   std::string algorithm = "auto";
   std::string protocol = "auto";
 
-  // Of moe-dispatch and moe-combine.
+  // The keys of moe-dispatch and moe-combine.
   std::string mode = "normal";
   ExpertExchange exchange;
-  Sweep tokens = {4096};  // of one rank
+  std::int64_t tokens = 4096;  // tokens of one rank
 
-  bool gpus_given = false;  // set by read_scenario
   FlowQuestion flow;
 
   // Whether the question is about an exchange of experts, whose size is given in tokens.
   bool is_exchange() const { return kind.starts_with("moe-"); }
 };
 
+// GPUs of a collective that says nothing about them.
+inline constexpr std::int64_t kUsualCollectiveRanks = 8;
 // The largest number of GPUs that a collective may span.
 inline constexpr std::int64_t kMostCollectiveRanks = 1'000'000;
 // The name of the all-reduce that reduces within nodes first.

@@ -18,7 +18,8 @@ void declare(Fields& f, FlowQuestion& q) {
         "keys below is given")
       .one_of({"auto", "analytical", "flow"});
   f.add("topology", q.topology,
-        "file of a topology: Orrery's format (docs/network-flow.md) or ASTRA-sim's");
+        "file of a topology: Orrery's format (docs/network-flow.md) or ASTRA-sim's")
+      .verbatim();
   f.add("fail", q.fail, "links that have failed: gpu3-rail3.leaf0, a->b for one direction")
       .unit("links");
   f.add("degrade", q.degrade, "links with less bandwidth: LINK=FACTOR").unit("links");
@@ -32,8 +33,9 @@ void declare(Fields& f, FlowQuestion& q) {
   f.add("overhead", q.overhead, "at flow level: software latency of every message")
       .range(0, 1)
       .needs("fidelity flow, or a topology", [&q] { return q.asked(); });
-  f.add("chakra", q.chakra, "replay the Chakra traces PREFIX.0.et, PREFIX.1.et, ...");
+  f.add("chakra", q.chakra, "replay the Chakra traces PREFIX.0.et, PREFIX.1.et, ...").verbatim();
   f.add("chakra_groups", q.chakra_groups, "file of the traces' communicator groups (JSON)")
+      .verbatim()
       .needs("chakra", [&q] { return !q.chakra.empty(); });
   f.add("as", q.as, "also give the answer of another simulator's model: astra-sim")
       .one_of({"orrery", "astra-sim"});

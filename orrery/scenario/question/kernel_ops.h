@@ -22,7 +22,7 @@ struct KernelOp {
 const std::vector<KernelOp>& kernel_ops();
 
 bool reads(const KernelQuestion& question, std::string_view key);
-// What `key` needs, for people: "op prefill, decode or mla".
+// The condition under which `key` has an effect, in words: "op prefill, decode or mla".
 std::string needs_of(std::string_view key);
 
 // InputError: sizes that do not divide, a format that the op does not have.

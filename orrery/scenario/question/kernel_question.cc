@@ -4,6 +4,7 @@
 
 #include "orrery/scenario/question/format_field.h"
 #include "orrery/scenario/question/kernel_ops.h"
+#include "orrery/scenario/question/sweep.h"
 
 namespace orrery {
 namespace {

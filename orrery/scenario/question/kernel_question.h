@@ -13,14 +13,13 @@
 #include <vector>
 
 #include "orrery/base/fields.h"
-#include "orrery/scenario/question/sweep.h"
 
 namespace orrery {
 
 struct KernelQuestion {
   std::string op = "gemm", framework = "vllm";
   std::string format = "bf16", kv_dtype;  // kv_dtype: empty for that of the operands
-  Sweep m = {1}, context = {1024};
+  std::int64_t m = 1, context = 1024;
   std::int64_t n = 4096, k = 4096, batch = 8;
   std::string phase = "decode";
   std::int64_t past = 0, window = 0;

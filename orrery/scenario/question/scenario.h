@@ -26,28 +26,25 @@
 //
 //   training: {gpus: 64, tp: 8, pp: 8, micro_batch: 1, global_batch: 64}
 //
-// Any key can be swept, each value (or combination of values) by itself, and a file can begin with
-// all that another says (its name and question apart):
-//
-//   include: I3.4.yaml
-//   sweep: {load: {max_concurrency: [1, 8, 64]}}
-//
-// Every face builds a Scenario. Numbers marked as swept may be lists or ranges; the answer has a
-// point for each combination, in the order tp, pp, isl, osl, batch with the last running fastest.
+// A Scenario asks at one point: every parameter has one value. A document in which lists or ranges
+// ask for several is read into one Scenario for each combination (scenario_sweep.h).
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "orrery/base/fields.h"
 #include "orrery/scenario/question/collective_question.h"
 #include "orrery/scenario/question/kernel_question.h"
 #include "orrery/scenario/question/service.h"
-#include "orrery/scenario/question/sweep.h"
 #include "orrery/scenario/question/training_question.h"
 #include "orrery/workload/plan/engine.h"
+#include "orrery/workload/plan/plan.h"
 
 namespace orrery {
 
@@ -56,84 +53,89 @@ namespace orrery {
 // version or a later one.
 inline constexpr const char* kScenarioFormat = "1.0";
 
-struct Scenario {
-  std::string name = "scenario";
-  // What is asked, by the group that a file has: `load`, `collective`, `kernel`, `training`; else
-  // a fixed batch or closed loop.
-  enum class Kind { kSteady, kService, kCollective, kKernel, kTraining } kind = Kind::kSteady;
-  std::string question;  // in a sentence; shown above the answer
+// A fixed batch, or a closed loop of users of which each has one request under way at a time.
+struct SteadyQuestion {
+  std::int64_t isl = 1024, osl = 128;   // tokens of a prompt, of an output
+  std::int64_t batch = 1;               // requests of the batch; of a closed loop its users
+  std::int64_t requests_per_user = 10;  // closed loop: requests of each user; 0: unlimited
+  bool closed_loop = false;  // a request that ends is replaced at once by the user's next
+  bool equal_lengths =
+      true;               // closed loop: all requests have these lengths; false: lengths scatter
+  std::int64_t past = 0;  // tokens of the prompt that the prefix cache already holds
+};
 
-  std::string model;
+// The deployment that a question about serving describes.
+struct ServingSetup {
+  std::string model;  // bundled id, Hugging Face id, or path to a config.json
   struct ModelOverrides {
     int kv_heads = 0;  // 0: the model's own
+    bool operator==(const ModelOverrides&) const = default;
   } model_overrides;
 
   struct Hardware {
     std::string gpu;   // empty for a collective: the first that the node is built with
     std::string node;  // empty: the usual one of the gpu
+    bool operator==(const Hardware&) const = default;
   } hardware;
 
   struct Parallel {
-    Sweep tp = {1}, pp = {1};
+    std::int64_t tp = 1, pp = 1;
     int dp = 1, ep = 1;
+    ParallelPlan plan() const { return {static_cast<int>(tp), static_cast<int>(pp), dp, ep}; }
+    bool operator==(const Parallel&) const = default;
   } parallel;
 
   struct PrecisionChoice {  // empty: as the checkpoint is stored
     std::string quantization, moe_quantization, kv_cache_dtype, dtype;
+    bool operator==(const PrecisionChoice&) const = default;
   } precision;
 
   struct EngineChoice {
     std::string profile = "vllm";
     Node overrides;  // any key of EngineProfile
+    bool operator==(const EngineChoice& other) const;
   } engine;
 
   struct Workload {
-    Sweep isl = {1024}, osl = {128};
-    Sweep batch = {1};
-    std::int64_t requests_per_user = 10;  // of a closed loop
-    bool closed_loop = false;   // batch is a concurrency: a request that ends is replaced at once
-    bool equal_lengths = true;  // of a closed loop: users stay in step; false: lengths scatter
-    std::int64_t max_model_len = 0;  // 0: isl + osl
-    double expert_skew = 0;          // exponent of the power law of expert loads
-    std::int64_t past = 0;           // tokens of the prompt that are already cached (prefix hit)
+    std::int64_t max_model_len = 0;  // longest sequence in tokens; 0: isl + osl
+    double expert_skew = 0;          // exponent of the power law of expert loads; 0: balanced
+    bool operator==(const Workload&) const = default;
   } workload;
 
-  ServiceScenario service;  // instead of a workload
-  // Without model, engine and workload.
-  CollectiveQuestion collective;
-  KernelQuestion kernel;
-  // Without engine, workload, parallel and precision; its `chance` is a group of its own.
-  TrainingQuestion training;
-
-  // What was set and has an effect with some models only; a model without experts refuses it.
-  std::vector<Fields::Undecided> of_the_model;
-
-  // Of a file with a `sweep`: what is swept, and a Scenario for each combination, the last key
-  // running fastest; the fields above are then the first one's.
-  struct SweptKey {
-    std::string path;                 // "load.max_concurrency"
-    std::vector<std::string> values;  // as written
-  };
-  std::vector<SweptKey> swept;
-  std::vector<Scenario> variants;
-  std::vector<std::string> at;  // of a variant: the value of each swept key
+  bool operator==(const ServingSetup&) const = default;
 };
 
-// How many points the answer has.
-double point_count(const Scenario& scenario);
+// One question at one point. A collective has neither model nor engine, a kernel has a GPU alone,
+// and a training job has its own layout and formats: of these the setup holds what they name.
+struct Scenario : ServingSetup {
+  std::string name = "scenario";
+  std::string question;  // in a sentence; shown above the answer
 
-void declare(Fields& fields, Scenario& scenario);
+  using Asked = std::variant<SteadyQuestion, ServiceQuestion, CollectiveQuestion, KernelQuestion,
+                             TrainingQuestion>;
+  Asked asked;
 
-// A document that read_scenario reads back as the same question: without what it does not ask.
+  template <class Question>
+  const Question* if_asked() const {
+    return std::get_if<Question>(&asked);
+  }
+  // The question of this kind. A scenario that asks another kind asks this one afterwards.
+  template <class Question>
+  Question& ask() {
+    if (!std::holds_alternative<Question>(asked)) asked = Question();
+    return std::get<Question>(asked);
+  }
+  // REQUIRES a question of this kind.
+  template <class Question>
+  const Question& as() const {
+    return std::get<Question>(asked);
+  }
+
+  // Values of the document that have an effect with experts only; a model without refuses them.
+  std::vector<Fields::Undecided> needs_experts;
+};
+
+// A document that is read back as the same question: without the keys of other kinds of questions.
 nlohmann::ordered_json to_json(const Scenario& scenario);
-
-// InputError at the key `format` of a file: it is no version, or one that this program does not
-// read.
-void check_format(const Node& document);
-
-// InputError with file:line:key. A document with an `include` is read by read_scenario_document
-// first (scenario_file.h).
-Scenario read_scenario(const Node& document);
-Scenario read_scenario(const std::filesystem::path& file);
 
 }  // namespace orrery

@@ -59,9 +59,11 @@ Node read_scenario_document(const std::filesystem::path& file) {
                        [](const std::string& path) { return read_document(path); });
 }
 
-Scenario named(Scenario scenario, const std::string& name) {
-  if (scenario.name == Scenario().name) scenario.name = name;
-  return scenario;
+ScenarioSweep named(ScenarioSweep sweep, const std::string& name) {
+  if (sweep.name != Scenario().name) return sweep;
+  sweep.name = name;
+  for (Scenario& s : sweep.points) s.name = name;
+  return sweep;
 }
 
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "orrery/base/node.h"
-#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/question/scenario_sweep.h"
 
 namespace orrery {
 
@@ -23,6 +23,6 @@ Node with_includes(const Node& document, const std::string& path, const OpenDocu
 Node read_scenario_document(const std::filesystem::path& file);
 
 // Called `name` if it has no name of its own.
-Scenario named(Scenario scenario, const std::string& name);
+ScenarioSweep named(ScenarioSweep sweep, const std::string& name);
 
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/question/scenario_keys.h"
 
 namespace orrery {
 namespace {
@@ -136,9 +136,9 @@ std::string table(const std::string& title, const std::string& rows) {
 }  // namespace
 
 std::string scenario_keys_markdown() {
-  Scenario scenario;
+  ScenarioValues keys;
   Fields fields;
-  declare(fields, scenario);
+  declare(fields, keys);
   std::string plain, groups;
   for (const Field& f : fields.all()) {
     if (f.group() == nullptr) {
@@ -162,7 +162,7 @@ std::string scenario_keys_markdown() {
 }
 
 Json scenario_schema() {
-  Json body = schema_of<Scenario>();
+  Json body = schema_of<ScenarioValues>();
   Json overrides = schema_of<EngineProfile>();
   overrides.erase("required");
   overrides["description"] = "constants of the engine's profile that differ";

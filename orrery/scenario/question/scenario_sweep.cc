@@ -1,166 +1,328 @@
 #include "orrery/scenario/question/scenario_sweep.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <optional>
 
 #include "orrery/base/node.h"
-#include "orrery/scenario/question/kernel_ops.h"
+#include "orrery/scenario/question/scenario_file.h"
+#include "orrery/scenario/question/scenario_keys.h"
+#include "orrery/scenario/question/swept_keys.h"
 
 namespace orrery {
 namespace {
 
-using Json = nlohmann::ordered_json;
-constexpr double kMostCombinations = 10'000;
+using SweepJson = nlohmann::ordered_json;
 
-// "1-64*2" as its numbers, anything else cut at its commas.
-void append(const Node& node, std::vector<Node>& out) {
-  const std::string& text = node.as_string();
-  const bool numbers = !text.empty() && text.find_first_not_of("0123456789,-*+") == text.npos;
-  if (numbers) {
-    for (const std::int64_t v : read_sweep(node, INT64_MIN / 2, INT64_MAX / 2))
-      out.push_back(scalar_node(std::to_string(v), "sweep"));
+constexpr int kFormatMajor = 1, kFormatMinor = 0;  // kScenarioFormat
+constexpr double kMostCombinations = 10'000;
+constexpr double kMostSweepPoints = 100'000;  // some seconds, and a gigabyte with breakdowns
+
+void allow_only(const Node& document, const std::vector<std::string>& allowed, const char* what) {
+  for (std::size_t i = 0; i < document.keys().size(); ++i) {
+    const std::string& key = document.keys()[i];
+    if (key == "format") continue;
+    if (std::find(allowed.begin(), allowed.end(), key) == allowed.end()) {
+      document.items()[i].fail(fmt::format("a scenario with {} has no such key; it has {}", what,
+                                           fmt::join(allowed, ", ")));
+    }
+  }
+}
+
+// A collective has no model and nothing that belongs to one.
+void check_collective(const Node& document, const Scenario& s, const CollectiveQuestion& q) {
+  const bool hardware = !s.hardware.gpu.empty() || !s.hardware.node.empty();
+  const bool topology = !q.flow.topology.empty();
+  if (!q.nodes.empty()) {
+    if (hardware || topology || q.gpus) {
+      document.at("collective")
+          .at("nodes")
+          .fail("says where all GPUs are: no hardware, topology or gpus beside it");
+    }
     return;
   }
-  std::size_t from = 0;
-  while (!node.quoted() && text.find('(') == text.npos) {
-    const std::size_t comma = text.find(',', from);
-    if (comma == text.npos) break;
-    out.push_back(scalar_node(text.substr(from, comma - from), "sweep"));
-    from = comma + 1;
-  }
-  out.push_back(scalar_node(text.substr(from), "sweep"));
+  if (!hardware && !topology)
+    document.fail(
+        "a collective needs hardware.gpu (--gpu), hardware.node (--node), collective.nodes "
+        "(--nodes) or a topology (--topology)");
 }
 
-struct Swept {
-  std::string path;
-  std::vector<Node> values;
+// A kernel runs on one GPU, whatever is beside it.
+void check_kernel(const Node& document, const Scenario& s) {
+  const Node& hardware = document.at("hardware");
+  hardware.at("gpu");
+  const Node* node = hardware.find("node");
+  if (node && !s.hardware.node.empty()) node->fail("a kernel runs on one GPU, in any node");
+}
+
+// Values that have had no effect at any point so far.
+class Moot {
+ public:
+  void see(const Fields& fields, const Node& document) {
+    if (seen_ && moot_.empty()) return;
+    std::vector<Fields::Undecided> now = fields.without_effect(document);
+    if (!seen_) {
+      moot_ = std::move(now);
+    } else {
+      std::erase_if(moot_, [&now](const Fields::Undecided& m) {
+        return std::none_of(now.begin(), now.end(),
+                            [&m](const Fields::Undecided& n) { return n.key == m.key; });
+      });
+    }
+    seen_ = true;
+  }
+  void refuse() const {
+    if (!moot_.empty()) moot_.front().refuse();
+  }
+
+ private:
+  bool seen_ = false;
+  std::vector<Fields::Undecided> moot_;
 };
 
-void collect(const Node& sweep, const std::string& prefix, std::vector<Swept>& out) {
-  if (!sweep.is_map())
-    sweep.fail("expected keys of a scenario, each with the values that it takes");
-  for (std::size_t i = 0; i < sweep.keys().size(); ++i) {
-    const Node& value = sweep.items()[i];
-    const std::string path = prefix + sweep.keys()[i];
-    if (path == "sweep" || path == "include" || path == "format") value.fail("cannot be swept");
-    if (value.is_map()) {
-      collect(value, path + ".", out);
-      continue;
+// The question that the document's groups ask, of the values that were read.
+Scenario::Asked asked_by(const Node& document, const ScenarioValues& keys) {
+  if (document.find("collective")) return keys.collective;
+  if (document.find("kernel")) return keys.kernel;
+  if (document.find("training")) {
+    TrainingQuestion q = keys.training;
+    if (document.find("chance")) q.chance = keys.chance;
+    return q;
+  }
+  if (document.find("load")) {
+    ServiceQuestion q = keys.service;
+    if (std::isinf(q.rate)) q.arrivals = "at-once", q.rate = ServiceQuestion().rate;
+    return q;
+  }
+  return keys.steady;
+}
+
+// Refuses keys that belong to another kind of question.
+void check_keys(const Node& document, const ScenarioValues& keys) {
+  const Scenario& s = keys.scenario;
+  const auto only = [&document](const Scenario::Asked& asked, const char* what) {
+    allow_only(document, keys_of(asked), what);
+  };
+  if (document.find("collective")) {
+    only(keys.collective, "a collective");
+    return check_collective(document, s, keys.collective);
+  }
+  if (document.find("kernel")) {
+    only(keys.kernel, "a kernel");
+    return check_kernel(document, s);
+  }
+  document.at("model");
+  document.at("hardware").at("gpu");
+  if (document.find("training")) return only(keys.training, "a training");
+  if (const Node* n = document.find("chance")) n->fail("chance belongs to a training");
+  if (!document.find("load")) {
+    for (const std::string& group : service_groups()) {
+      if (const Node* n = document.find(group))
+        n->fail(fmt::format("{} is simulated: it needs a load", group));
     }
-    Swept s{path, {}};
-    if (value.is_list()) {
-      for (const Node& item : value.items()) append(item, s.values);
-    } else {
-      append(value, s.values);
+    return;
+  }
+  if (const Node* w = document.find("workload")) {
+    for (const std::string& key : steady_keys()) {
+      if (const Node* n = w->find(key))
+        n->fail("a scenario with a load is simulated: its lengths stand in load.isl and load.osl");
     }
-    if (s.values.empty()) value.fail("expected at least one value");
-    out.push_back(std::move(s));
   }
 }
 
-Json number_or_text(const std::string& text) {
+// Reads one combination of keys, and makes a point for each combination of sizes.
+class PointReader {
+ public:
+  PointReader(const Node& document, std::vector<SweptValues>& sizes)
+      : document_(document), sizes_(sizes) {
+    declare(fields_, keys_);
+    fields_.assign(document);
+    // A search for the highest rate has no rate of its own.
+    if (keys_.service.find_max_rate)
+      std::erase_if(sizes_, [](const SweptValues& s) { return s.path == "load.rate"; });
+    for (SweptValues& s : sizes_) s.size = fields_.find(s.path);
+  }
+
+  void read(Moot& moot, bool only_point, std::vector<Scenario>& points) {
+    keys_.scenario.needs_experts = fields_.undecided(document_);
+    std::vector<std::size_t> at(sizes_.size(), 0);
+    do {
+      for (std::size_t i = 0; i < at.size(); ++i) sizes_[i].size->read(sizes_[i].values[at[i]]);
+      moot.see(fields_, document_);
+      if (only_point && sizes_.empty()) moot.refuse();
+      if (!checked_) check_keys(document_, keys_);
+      checked_ = true;
+      points.push_back(keys_.scenario);
+      points.back().asked = asked_by(document_, keys_);
+    } while (advance(at, sizes_));
+  }
+
+ private:
+  const Node& document_;
+  std::vector<SweptValues>& sizes_;
+  ScenarioValues keys_;
+  Fields fields_;
+  bool checked_ = false;
+};
+
+SweepJson number_or_text(const std::string& text) {
   double v = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (error != std::errc() || end != text.data() + text.size()) return text;
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(v)) return text;
   std::int64_t whole = 0;
   const auto [last, e] = std::from_chars(text.data(), text.data() + text.size(), whole);
   if (e == std::errc() && last == text.data() + text.size()) return whole;
   return v;
 }
 
-double size_of(const Sweep& s) { return static_cast<double>(s.size()); }
+// Writes `values` at the path of a key, below `at`.
+void set_values(SweepJson& document, std::string_view path,
+                const std::vector<std::string>& values) {
+  SweepJson* at = &document;
+  for (std::size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1))
+    at = &(*at)[std::string(path.substr(0, dot))];
+  SweepJson& held = (*at)[std::string(path)];
+  // What holds fractions shows whole numbers as such too.
+  const bool fractions = held.is_array() && !held.empty() && held.front().is_number_float();
+  SweepJson list = SweepJson::array();
+  for (const std::string& v : values) {
+    list.push_back(number_or_text(v));
+    if (fractions && list.back().is_number()) list.back() = list.back().get<double>();
+  }
+  held = std::move(list);
+}
+
+ScenarioSweep::Key key_of(const SweptValues& swept) {
+  ScenarioSweep::Key key{swept.path, {}};
+  for (const Node& v : swept.values) key.values.push_back(v.text());
+  return key;
+}
+
+// The path with the names of the declaration in the place of aliases.
+std::string declared_path(const std::string& path) {
+  ScenarioValues keys;
+  Fields fields;
+  declare(fields, keys);
+  const std::size_t dot = path.find('.');
+  const Field* f = fields.find(path);
+  return f == nullptr || dot == path.npos ? path : path.substr(0, dot + 1) + f->name();
+}
 
 }  // namespace
 
-Scenario read_swept_scenario(const Node& document) {
-  const Node& sweep = document.at("sweep");
-  std::vector<Swept> swept;
-  collect(sweep, "", swept);
-  if (swept.empty()) sweep.fail("sweeps nothing");
-  double combinations = 1;
-  for (const Swept& s : swept) combinations *= static_cast<double>(s.values.size());
-  if (combinations > kMostCombinations)
-    sweep.fail(fmt::format("{} combinations; at most {}", combinations, kMostCombinations));
-  const Node rest = without(document, "sweep");
-  std::vector<Scenario> variants;
+ScenarioSweep::ScenarioSweep(Scenario scenario)
+    : name(scenario.name), question(scenario.question), points{std::move(scenario)} {}
+
+std::size_t ScenarioSweep::group() const {
+  std::size_t n = 1;
+  for (const Key& k : sizes) n *= k.values.size();
+  return n;
+}
+
+void check_format(const Node& document) {
+  const Node* format = document.find("format");
+  if (format == nullptr) return;
+  const std::string& text = format->text();
+  int major = 0, minor = 0;
+  const char* const end = text.data() + text.size();
+  auto read = std::from_chars(text.data(), end, major);
+  const bool has_minor = read.ec == std::errc() && read.ptr != end && *read.ptr == '.';
+  if (has_minor) read = std::from_chars(read.ptr + 1, end, minor);
+  if (read.ec != std::errc() || read.ptr != end || major < 1 || minor < 0)
+    format->fail(fmt::format("expected a version such as {}, got '{}'", kScenarioFormat, text));
+  if (major > kFormatMajor || (major == kFormatMajor && minor > kFormatMinor)) {
+    format->fail(fmt::format("the file is written for format {}; this program reads {} and older",
+                             text, kScenarioFormat));
+  }
+}
+
+ScenarioSweep read_scenario(const Node& document) {
+  if (document.is_map()) check_format(document);
+  if (const Node* suite = document.find("suite"))
+    suite->fail("this is a suite of questions, not a scenario; orrery suite run FILE answers it");
+  if (document.is_null() || (document.is_map() && document.keys().empty())) document.at("model");
+  std::vector<SweptValues> swept, lists, sizes;
+  const Node* sweep = document.find("sweep");
+  if (sweep != nullptr) swept = swept_by_group(*sweep);
+  Node base = without(document, "sweep");
+  {
+    ScenarioValues keys;
+    Fields fields;
+    declare(fields, keys);
+    lists = swept_by_lists(base, fields);
+  }
+  for (SweptValues& s : lists) {
+    set_path(base, s.path, s.values.front());
+    if (s.values.size() == 1) continue;
+    const bool again = std::any_of(swept.begin(), swept.end(),
+                                   [&s](const SweptValues& k) { return k.path == s.path; });
+    if (again) continue;  // the sweep's values replace the list
+    (s.size != nullptr ? sizes : swept).push_back(std::move(s));
+  }
+  order_sizes(sizes);
+  if (const double n = combinations(swept); n > kMostCombinations)
+    (sweep != nullptr ? *sweep : document)
+        .fail(fmt::format("{} combinations; at most {}", n, kMostCombinations));
+  if (const double n = combinations(swept) * combinations(sizes); n > kMostSweepPoints)
+    throw InputError(fmt::format("a sweep of {} points (what is swept multiplies); at most {}", n,
+                                 kMostSweepPoints));
+  ScenarioSweep out;
+  Moot moot;
   std::vector<std::size_t> at(swept.size(), 0);
-  while (true) {
-    Node variant = rest;
-    std::vector<std::string> values;
-    for (std::size_t i = 0; i < swept.size(); ++i) {
-      const Node& value = swept[i].values[at[i]];
-      set_path(variant, swept[i].path, value);
-      values.push_back(value.text());
-    }
-    variants.push_back(read_scenario(variant));
-    variants.back().at = std::move(values);
-    std::size_t i = swept.size();
-    while (i > 0 && ++at[i - 1] == swept[i - 1].values.size()) at[--i] = 0;
-    if (i == 0) break;
-  }
-  Scenario s = variants.front();
-  s.at.clear();
-  s.variants = std::move(variants);
-  for (const Swept& k : swept) {
-    s.swept.push_back({k.path, {}});
-    for (const Node& v : k.values) s.swept.back().values.push_back(v.text());
-  }
-  return s;
-}
-
-Json sweep_json(const Scenario& scenario) {
-  Json out;
-  for (const Scenario::SweptKey& k : scenario.swept) {
-    Json* at = &out;
-    std::string_view path = k.path;
-    for (std::size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1))
-      at = &(*at)[std::string(path.substr(0, dot))];
-    Json values = Json::array();
-    for (const std::string& v : k.values) values.push_back(number_or_text(v));
-    (*at)[std::string(path)] = std::move(values);
+  do {
+    Node variant = base;
+    for (std::size_t i = 0; i < swept.size(); ++i)
+      set_path(variant, swept[i].path, swept[i].values[at[i]]);
+    PointReader(variant, sizes).read(moot, swept.empty(), out.points);
+  } while (advance(at, swept));
+  moot.refuse();
+  out.name = out.points.front().name;
+  out.question = out.points.front().question;
+  for (const SweptValues& s : swept) out.keys.push_back(key_of(s));
+  for (const SweptValues& s : sizes) {
+    out.sizes.push_back(key_of(s));
+    out.sizes.back().path = declared_path(s.path);
   }
   return out;
 }
 
-Json swept_values(const Scenario& scenario, const Scenario& variant) {
+ScenarioSweep read_scenario(const std::filesystem::path& file) {
+  return named(read_scenario(read_scenario_document(file)), file.stem().string());
+}
+
+SweepJson with_sweep(SweepJson document, const ScenarioSweep& sweep) {
+  for (const ScenarioSweep::Key& k : sweep.sizes) set_values(document, k.path, k.values);
+  if (sweep.keys.empty()) return document;
+  SweepJson keys;
+  for (const ScenarioSweep::Key& k : sweep.keys) set_values(keys, k.path, k.values);
+  document["sweep"] = std::move(keys);
+  return document;
+}
+
+SweepJson to_json(const ScenarioSweep& sweep) {
+  return with_sweep(to_json(sweep.points.front()), sweep);
+}
+
+SweepJson swept_values(const ScenarioSweep& sweep, std::size_t point) {
   const auto leaf = [](const std::string& path) { return path.substr(path.rfind('.') + 1); };
-  Json out = Json::object();
-  for (std::size_t i = 0; i < scenario.swept.size(); ++i) {
-    const std::string& path = scenario.swept[i].path;
-    const auto same = std::count_if(scenario.swept.begin(), scenario.swept.end(),
+  std::vector<std::size_t> at(sweep.keys.size());
+  std::size_t rest = point / sweep.group();
+  for (std::size_t i = sweep.keys.size(); i-- > 0;) {
+    at[i] = rest % sweep.keys[i].values.size();
+    rest /= sweep.keys[i].values.size();
+  }
+  SweepJson out = SweepJson::object();
+  for (std::size_t i = 0; i < sweep.keys.size(); ++i) {
+    const std::string& path = sweep.keys[i].path;
+    const auto same = std::count_if(sweep.keys.begin(), sweep.keys.end(),
                                     [&](auto& other) { return leaf(other.path) == leaf(path); });
-    out[same > 1 ? path : leaf(path)] = number_or_text(variant.at[i]);
+    out[same > 1 ? path : leaf(path)] = number_or_text(sweep.keys[i].values[at[i]]);
   }
   return out;
-}
-
-double point_count(const Scenario& s) {
-  if (!s.variants.empty()) {
-    double sum = 0;
-    for (const Scenario& v : s.variants) sum += point_count(v);
-    return sum;
-  }
-  if (s.kind == Scenario::Kind::kCollective) {
-    const CollectiveQuestion& q = s.collective;
-    return size_of(q.gpus) * size_of(q.kind.starts_with("moe-") ? q.tokens : q.bytes);
-  }
-  if (s.kind == Scenario::Kind::kKernel)
-    return size_of(s.kernel.m) * (reads(s.kernel, "context") ? size_of(s.kernel.context) : 1);
-  if (s.kind == Scenario::Kind::kTraining) {
-    const TrainingQuestion& q = s.training;
-    double n = 1;
-    for (const Sweep* k :
-         {&q.gpus, &q.tp, &q.cp, &q.pp, &q.vp, &q.ep, &q.seq, &q.micro_batch, &q.global_batch})
-      n *= size_of(*k);
-    return n;
-  }
-  const double layouts = size_of(s.parallel.tp) * size_of(s.parallel.pp);
-  if (s.kind == Scenario::Kind::kService)
-    return layouts * static_cast<double>(s.service.rate.size());
-  const Scenario::Workload& w = s.workload;
-  return layouts * size_of(w.isl) * size_of(w.osl) * size_of(w.batch);
 }
 
 }  // namespace orrery

@@ -1,20 +1,62 @@
-// The `sweep` of a scenario file: any keys, each with the values that it takes in turn.
+// A scenario document read into the points that it asks for. A list or a range at any key is a
+// sweep: the document asks once for each combination of the values.
+//
+//   parallel: {tp: [4, 8]}
+//   workload: {isl: [1024, 8192], batch: 1-64*2}
+//   sweep: {precision: {quantization: [fp8, bf16]}, load: {max_concurrency: [1, 8, 64]}}
+//
+// Keys of `sweep` are written as they stand in a scenario. A list at the key itself means the same.
+// The last key runs fastest: first the keys of `sweep` in their order, then other keys with lists
+// in the order of the document, then the sizes that every question of a kind lists by itself
+// (numbers of GPUs first, then as they are declared: tp, pp, rate, isl, osl, batch).
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "orrery/scenario/question/scenario.h"
 
 namespace orrery {
 
-// A document with a `sweep`: one Scenario for each combination, in Scenario::variants. InputError:
-// an empty sweep, more than 10,000 combinations, or what any of the scenarios is refused for.
-Scenario read_swept_scenario(const Node& document);
+struct ScenarioSweep {
+  struct Key {
+    std::string path;                 // "load.max_concurrency"
+    std::vector<std::string> values;  // as written
+  };
 
-// What is swept, as the file says it; null where nothing is.
-nlohmann::ordered_json sweep_json(const Scenario& scenario);
+  ScenarioSweep() = default;
+  // One point.
+  ScenarioSweep(Scenario scenario);  // NOLINT: a scenario is a sweep of one
 
-// The values that a variant has, by their keys (short where that is enough), as a point names them.
-nlohmann::ordered_json swept_values(const Scenario& scenario, const Scenario& variant);
+  std::string name, question;
+  std::vector<Key> keys;         // stated by each point under the key's last name
+  std::vector<Key> sizes;        // sizes that every point of the kind of question states
+  std::vector<Scenario> points;  // one for each combination; at least one
+
+  // How many neighbouring points differ in `sizes` alone.
+  std::size_t group() const;
+};
+
+// InputError with file:line:key: what a key does not take, an unknown key, a value that has an
+// effect at no point, more than 10,000 combinations of keys or 100,000 points. A document with an
+// `include` is read by read_scenario_document first (scenario_file.h).
+ScenarioSweep read_scenario(const Node& document);
+ScenarioSweep read_scenario(const std::filesystem::path& file);
+
+// InputError at the key `format` of a file: it is no version, or one that this program does not
+// read.
+void check_format(const Node& document);
+
+// `document`, to_json of the first point or what was resolved from it, with all values of the
+// sweep.
+nlohmann::ordered_json with_sweep(nlohmann::ordered_json document, const ScenarioSweep& sweep);
+// A document that read_scenario reads back as the same sweep.
+nlohmann::ordered_json to_json(const ScenarioSweep& sweep);
+
+// The values of `keys` at a point, under the keys' last names where these differ.
+nlohmann::ordered_json swept_values(const ScenarioSweep& sweep, std::size_t point);
 
 }  // namespace orrery

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
 
 #include "orrery/base/kinds.h"
 #include "orrery/scenario/question/sweep.h"
@@ -32,7 +34,7 @@ Field& add_lengths(Fields& f, std::string name, std::string& value, std::string 
 }
 
 // The number of requests, whose default depends on where they come from.
-Field& add_requests(Fields& f, ServiceScenario& s) {
+Field& add_requests(Fields& f, ServiceQuestion& s) {
   static constexpr std::int64_t kMost = 100'000'000;
   return f.custom(
       "requests", Field::Type::kInt,
@@ -47,48 +49,65 @@ Field& add_requests(Fields& f, ServiceScenario& s) {
       "not given or is 0");
 }
 
-// Numbers as a YAML list or as "2,4,8".
-Field& add_rates(Fields& f, std::string name, std::vector<double>& value, std::string doc) {
-  return f.custom(
-      std::move(name), Field::Type::kList,
-      [&value](const Node& n) {
-        std::vector<double> rates;
-        const auto add = [&](const Node& at, std::string_view text) {
-          double v = 0;
-          const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-          if (end != text.data() + text.size() && text.find('-', 1) != text.npos) {
-            for (const std::int64_t whole :
-                 read_sweep(scalar_node(std::string(text), at.where()), 1, 1'000'000'000))
-              rates.push_back(static_cast<double>(whole));
-            return;
-          }
-          if (error != std::errc() || end != text.data() + text.size() || !(v >= 1e-9 && v <= 1e9))
-            at.fail(
-                fmt::format("expected requests a second from 1e-9 to 1e9 (load.arrivals at-once: "
-                            "no end), got '{}'",
-                            text));
-          rates.push_back(v);
-        };
-        if (n.is_list()) {
-          for (const Node& item : n.items()) add(item, item.text());
-        } else {
-          std::string_view rest = n.text();
-          while (true) {
-            const auto comma = rest.find(',');
-            add(n, rest.substr(0, comma));
-            if (comma == rest.npos) break;
-            rest.remove_prefix(comma + 1);
-          }
-        }
-        if (rates.empty()) n.fail("expected at least one rate");
-        value = std::move(rates);
-      },
-      [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
+// One rate, in requests a second.
+double read_rate(const Node& at, std::string_view text) {
+  if (text == "inf") return std::numeric_limits<double>::infinity();
+  double v = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (error != std::errc() || end != text.data() + text.size() || !(v >= 1e-9 && v <= 1e9))
+    at.fail(fmt::format(
+        "expected requests a second from 1e-9 to 1e9, or inf (all at once), got '{}'", text));
+  return v;
+}
+
+// "2", "2,4,8", "1-64*2" or a list of these.
+std::vector<std::string> rate_texts(const Node& n) {
+  std::vector<std::string> out;
+  const auto add = [&out](const Node& at, std::string_view text) {
+    double v = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+    if (end != text.data() + text.size() && text.find('-', 1) != text.npos) {
+      for (const std::int64_t whole :
+           read_sweep(scalar_node(std::string(text), at.where()), 1, 1'000'000'000))
+        out.push_back(std::to_string(whole));
+      return;
+    }
+    read_rate(at, text);
+    out.emplace_back(text);
+  };
+  for (const Node& item : n.is_list() ? n.items() : std::vector<Node>{n}) {
+    std::string_view rest = item.text();
+    while (true) {
+      const auto comma = rest.find(',');
+      add(item, rest.substr(0, comma));
+      if (comma == rest.npos) break;
+      rest.remove_prefix(comma + 1);
+    }
+  }
+  if (out.empty()) n.fail("expected at least one rate");
+  return out;
+}
+
+Field& add_rate(Fields& f, std::string name, double& value, std::string doc) {
+  return f
+      .custom(
+          std::move(name), Field::Type::kList,
+          [&value](const Node& n) {
+            const std::vector<std::string> texts = rate_texts(n);
+            if (texts.size() != 1) n.fail("expected one rate");
+            value = read_rate(n, texts.front());
+          },
+          [&value] {
+            return std::isinf(value) ? nlohmann::ordered_json::array({"inf"})
+                                     : nlohmann::ordered_json::array({value});
+          },
+          std::move(doc))
+      .listed(rate_texts);
 }
 
 }  // namespace
 
-void declare(Fields& f, ServiceScenario& s) {
+void declare(Fields& f, ServiceQuestion& s) {
   f.group(
       "load",
       [&](Fields& g) {
@@ -104,8 +123,8 @@ void declare(Fields& f, ServiceScenario& s) {
         add_requests(g, s).unit("requests").range(0, 1e8).alias("num_prompts");
         g.add("arrivals", s.arrivals, "distribution of the arrivals")
             .one_of(names_of(arrival_kinds()));
-        add_rates(g, "rate", s.rate,
-                  "mean arrivals per second; several values (2,4 or 1-64*2) make a sweep")
+        add_rate(g, "rate", s.rate,
+                 "mean arrivals per second; several values (2,4 or 1-64*2) make a sweep")
             .alias("request_rate")
             .needs(fmt::format("other load.arrivals than {}",
                                fmt::join(arrivals_that_read(&ArrivalReads::rate, false), ", ")),
@@ -169,7 +188,8 @@ void declare(Fields& f, ServiceScenario& s) {
               "shares of the requests with priority 0, 1, ...; priority 0 is served first; needs "
               "engine.overrides.scheduler.order priority")
             .range(0, 1e9);
-        g.add("trace", s.trace, "file of recorded requests to send (formats: docs/serving.md)");
+        g.add("trace", s.trace, "file of recorded requests to send (formats: docs/serving.md)")
+            .verbatim();
         g.add("time_scale", s.time_scale,
               "factor on the arrival times of a trace; 0.5 doubles its rate")
             .range(1e-6, 1e6)
@@ -219,7 +239,7 @@ void declare(Fields& f, ServiceScenario& s) {
 
 namespace {
 
-RequestLoad requests_of(const ServiceScenario& s, double rate, std::vector<std::string>& notes,
+RequestLoad requests_of(const ServiceQuestion& s, double rate, std::vector<std::string>& notes,
                         bool& rated) {
   rated = arrival_kind(s.arrivals).reads.rate;
   LoadSpec spec;
@@ -246,7 +266,7 @@ RequestLoad requests_of(const ServiceScenario& s, double rate, std::vector<std::
   Trace trace = read_trace(s.trace, options);
   if (trace.has_arrivals) {
     rated = false;
-    const ServiceScenario unset;
+    const ServiceQuestion unset;
     if (s.rate != unset.rate || s.arrivals != unset.arrivals)
       throw InputError(fmt::format(
           "load.{}: {} has arrivals of its own; load.time_scale stretches them (0.5: twice as many "
@@ -266,7 +286,7 @@ RequestLoad requests_of(const ServiceScenario& s, double rate, std::vector<std::
 
 }  // namespace
 
-RequestLoad load_of(const ServiceScenario& s, double rate, std::vector<std::string>& notes,
+RequestLoad load_of(const ServiceQuestion& s, double rate, std::vector<std::string>& notes,
                     bool* rated) {
   bool by_rate = false;
   RequestLoad load = requests_of(s, rate, notes, by_rate);

@@ -13,14 +13,14 @@
 
 namespace orrery {
 
-struct ServiceScenario {
+struct ServiceQuestion {
   // Requests of the load. Absent: 1,000 generated requests, or all requests of a trace. 0: all
   // requests of a trace.
   std::optional<std::int64_t> requests;
   std::string arrivals = "poisson";
-  std::vector<double> rate = {1};  // swept
-  bool find_max_rate = false;      // instead: the highest rate that meets the SLO
-  ArrivalParameters arrival;       // its rate is not read
+  double rate = 1;             // requests a second
+  bool find_max_rate = false;  // instead: the highest rate that meets the SLO
+  ArrivalParameters arrival;   // its rate is not read
   std::int64_t max_concurrency = 0;
   std::string isl = "1024", osl = "128";  // as Lengths reads them
   std::int64_t shared_prefix = 0, prefix_groups = 1;
@@ -38,11 +38,11 @@ struct ServiceScenario {
   SpeculationChoice speculation;
   LoraChoice lora;
   KvChoice kv;
-  NeighbourChoice neighbour;
+  ColocatedModelChoice neighbour;
 
   struct Slo {
     Seconds ttft, tpot, e2e;  // 0: none
-    double percentile = 99;   // of each, that must meet it, but where its own is given
+    double percentile = 99;   // share of requests that must meet each limit, unless it has its own
     std::optional<double> ttft_percentile, tpot_percentile, e2e_percentile;
     bool any() const { return ttft > Seconds(0) || tpot > Seconds(0) || e2e > Seconds(0); }
   } slo;
@@ -52,13 +52,13 @@ struct ServiceScenario {
 };
 
 // The groups `load`, `slo` and those of cluster_choice.h and techniques.h.
-void declare(Fields& fields, ServiceScenario& service);
+void declare(Fields& fields, ServiceQuestion& service);
 
 // Requests at `rate`. InputError: lengths, arrivals, a trace that cannot be read, a rate or
 // arrivals beside a trace that has its own. `notes` gets what was left out of a trace; `rated`,
 // whether the rate says when requests arrive: not of those that come at once, nor of a trace with
 // arrivals.
-RequestLoad load_of(const ServiceScenario& service, double rate, std::vector<std::string>& notes,
+RequestLoad load_of(const ServiceQuestion& service, double rate, std::vector<std::string>& notes,
                     bool* rated = nullptr);
 
 }  // namespace orrery

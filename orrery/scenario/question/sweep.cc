@@ -102,19 +102,63 @@ Sweep read_sweep(const Node& node, std::int64_t least, std::int64_t most) {
   return read(node, least, most, whole_number);
 }
 
-Field& add_byte_sweep(Fields& fields, std::string name, Sweep& value, std::int64_t least,
-                      std::int64_t most, std::string doc) {
+namespace {
+
+// What a parameter of a sweep takes: numbers of a form, within limits.
+struct Numbers {
+  std::int64_t least, most;
+  ParseNumber number;
+
+  std::int64_t one(const Node& n) const {
+    const Sweep values = read(n, least, most, number);
+    if (values.size() != 1) n.fail("expected one number");
+    return values[0];
+  }
+  std::vector<std::string> texts(const Node& n) const {
+    std::vector<std::string> out;
+    for (const std::int64_t v : read(n, least, most, number)) out.push_back(std::to_string(v));
+    return out;
+  }
+};
+
+Field& declare_swept(Fields& fields, std::string name, const Numbers& numbers,
+                     std::function<void(std::int64_t)> set, std::function<std::int64_t()> get,
+                     std::string doc) {
   return fields
       .custom(
           std::move(name), Field::Type::kList,
-          [&value, least, most](const Node& n) { value = read(n, least, most, byte_count); },
-          [&value] { return nlohmann::ordered_json(value); }, std::move(doc))
-      .unit("bytes")
-      .range(static_cast<double>(least), static_cast<double>(most));
+          [set = std::move(set), numbers](const Node& n) { set(numbers.one(n)); },
+          [get = std::move(get)] { return nlohmann::ordered_json::array({get()}); }, std::move(doc))
+      .range(static_cast<double>(numbers.least), static_cast<double>(numbers.most))
+      .listed([numbers](const Node& n) { return numbers.texts(n); });
 }
 
-Field& add_sweep(Fields& fields, std::string name, Sweep& value, std::int64_t least,
+}  // namespace
+
+Field& add_byte_sweep(Fields& fields, std::string name, std::int64_t& value, std::int64_t least,
+                      std::int64_t most, std::string doc) {
+  return declare_swept(
+             fields, std::move(name), {least, most, byte_count},
+             [&value](std::int64_t v) { value = v; }, [&value] { return value; }, std::move(doc))
+      .unit("bytes");
+}
+
+Field& add_sweep(Fields& fields, std::string name, std::int64_t& value, std::int64_t least,
                  std::int64_t most, std::string doc) {
+  return declare_swept(
+      fields, std::move(name), {least, most, whole_number}, [&value](std::int64_t v) { value = v; },
+      [&value] { return value; }, std::move(doc));
+}
+
+Field& add_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& value,
+                 std::int64_t shown, std::int64_t least, std::int64_t most, std::string doc) {
+  return declare_swept(
+      fields, std::move(name), {least, most, whole_number}, [&value](std::int64_t v) { value = v; },
+      [&value, shown] { return value.value_or(shown); }, std::move(doc));
+}
+
+Field& add_list(Fields& fields, std::string name, Sweep& value, std::int64_t least,
+                std::int64_t most, std::string doc) {
   return fields
       .custom(
           std::move(name), Field::Type::kList,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,13 +19,21 @@ using Sweep = std::vector<std::int64_t>;
 // backwards or has more than 10,000 numbers. A YAML list may mix numbers and ranges.
 Sweep read_sweep(const Node& node, std::int64_t least, std::int64_t most);
 
-// Declares a swept parameter.
-Field& add_sweep(Fields& fields, std::string name, Sweep& value, std::int64_t least,
+// Declares a parameter that takes lists and ranges of whole numbers in this form. It holds one
+// value: the reader of a document makes a point of each (scenario_sweep.h).
+Field& add_sweep(Fields& fields, std::string name, std::int64_t& value, std::int64_t least,
                  std::int64_t most, std::string doc);
+// The same where nothing is a value too; `shown` is what JSON and help show for it.
+Field& add_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& value,
+                 std::int64_t shown, std::int64_t least, std::int64_t most, std::string doc);
 
 // The same for sizes in bytes: "65536", "64K", "1K-16G*4", "13.48 GB", "8 MiB". A bare prefix is
 // binary as in nccl-tests (1K = 1024); GB is 1e9 and GiB 2^30.
-Field& add_byte_sweep(Fields& fields, std::string name, Sweep& value, std::int64_t least,
+Field& add_byte_sweep(Fields& fields, std::string name, std::int64_t& value, std::int64_t least,
                       std::int64_t most, std::string doc);
+
+// Declares a parameter that is a list itself: all its numbers are one value.
+Field& add_list(Fields& fields, std::string name, Sweep& value, std::int64_t least,
+                std::int64_t most, std::string doc);
 
 }  // namespace orrery

@@ -113,7 +113,7 @@ void declare(Fields& f, KvChoice& k) {
       "KV memory");
 }
 
-void declare(Fields& f, NeighbourChoice& n) {
+void declare(Fields& f, ColocatedModelChoice& n) {
   f.group(
       "neighbour",
       [&](Fields& g) {

@@ -18,14 +18,19 @@ namespace orrery {
 // Speculative decoding (orrery/serving/steps/speculation.h).
 struct SpeculationChoice {
   std::string method = "none";
-  std::string model;  // of draft_model
+  std::string model;  // the draft model of method draft_model
   std::int64_t tokens = 4, tree_tokens = 0;
   std::vector<double> acceptance = {0.7};
   double decay = 1, spread = 0;
   std::optional<double> cost;
 
   bool on() const { return method != "none"; }
-  // What the engine simulates. InputError: a method that lacks what it needs.
+  // Whether the drafter has layers of its own: a look-up has none, and neither has a draft model
+  // that is given by its cost alone.
+  bool has_layers() const {
+    return on() && method != "ngram" && !(method == "draft_model" && model.empty());
+  }
+  // The speculation that the engine simulates. InputError: a method lacks a key that it needs.
   Speculation engine(std::uint64_t seed) const;
 };
 
@@ -56,8 +61,8 @@ struct KvChoice {
   bool contiguous() const { return allocator == "contiguous"; }
 };
 
-// Another model on the same GPUs (orrery/serving/cluster/shared_gpu.h), under the same engine.
-struct NeighbourChoice {
+// Another model on the same GPUs, served by the same engine (orrery/serving/cluster/shared_gpu.h).
+struct ColocatedModelChoice {
   std::string model;
   std::string sharing = "time_slicing";
   double utilization = 0.45;
@@ -72,6 +77,6 @@ struct NeighbourChoice {
 void declare(Fields& fields, SpeculationChoice& speculation);
 void declare(Fields& fields, LoraChoice& lora);
 void declare(Fields& fields, KvChoice& kv);
-void declare(Fields& fields, NeighbourChoice& neighbour);
+void declare(Fields& fields, ColocatedModelChoice& neighbour);
 
 }  // namespace orrery

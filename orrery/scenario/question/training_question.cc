@@ -42,13 +42,12 @@ void declare_sizes(Fields& f, TrainingQuestion& q) {
   add_sweep(f, "global_batch", q.global_batch, 0, kLongest,
             "sequences in a step of the optimizer; 0: one micro-batch per data-parallel rank")
       .alias("global_batch_size");
-  add_sweep(f, "split", q.split, 0, 10'000,
-            "layers of each virtual stage in the order of the model; 0: equal shares");
+  add_list(f, "split", q.split, 0, 10'000,
+           "layers of each virtual stage in the order of the model; 0: equal shares");
 }
 
-// Whether a swept size is above 1 anywhere.
-auto above_one(const Sweep& sweep) {
-  return [&sweep] { return std::any_of(sweep.begin(), sweep.end(), [](auto n) { return n > 1; }); };
+auto above_one(const std::int64_t& size) {
+  return [&size] { return size > 1; };
 }
 
 void declare_plan(Fields& f, TrainingQuestion& q) {
@@ -244,9 +243,10 @@ void declare(Fields& f, TrainingQuestion& q) {
       .one_of({"", "alltoall", "allgather", "flex"})
       .alias("moe_token_dispatcher_type")
       .needs("training.ep above 1", above_one(q.ep));
-  f.add("own_runs", q.own_runs,
+  f.add("own_runs", q.calibration_runs,
         "CSV of iterations that you measured on this stack and GPU: columns as these keys, and "
-        "iteration_time; they correct the stack's constants");
+        "iteration_time; they correct the stack's constants")
+      .verbatim();
   f.add("compiled", q.compiled, "torch.compile: elementwise kernels are fused").alias("compile");
   f.add("grouped_experts", q.grouped_experts,
         "one kernel for all experts of a rank (torch._grouped_mm), not one product an expert; "
@@ -283,6 +283,35 @@ void declare(Fields& f, TrainingQuestion& q) {
         "price of a GPU for an hour, in any currency; 0: no cost is given")
       .range(0, 1e6)
       .needs("training.tokens, samples or iterations", whole);
+}
+
+void declare(Fields& f, ChanceQuestion& q) {
+  f.add("gpu_variability", q.variability.gpu,
+        "standard deviation of the logarithm of the GPUs' speeds, constant during the run (usually "
+        "0.02 to 0.05)")
+      .range(0, 1);
+  f.add("step_variability", q.variability.step,
+        "standard deviation of the logarithm of a rank's speed from step to step")
+      .range(0, 1);
+  f.add("failures_per_gpu_day", q.failures_per_gpu_day,
+        "failures per GPU and day that stop the job (Llama 3 405B on 16,384 H100: 0.000474)")
+      .range(0, 10);
+  f.add("checkpoint_write", q.checkpoint_write, "time that the job loses by a checkpoint");
+  f.add("checkpoint_interval", q.checkpoint_interval,
+        "time between checkpoints; 0 s: the best interval is chosen");
+  f.add("restart", q.restart, "time from a failure to the next step");
+  f.add("degraded_links_per_gpu_day", q.degraded_links_per_gpu_day,
+        "links per GPU and day that become slow")
+      .range(0, 10);
+  f.add("link_repair", q.link_repair, "time until a slow link is repaired");
+  f.add("degraded_slowdown", q.degraded_slowdown,
+        "factor on the time of an iteration while a link is slow")
+      .range(1, 100);
+  f.add("stalls_per_iteration", q.stalls_per_iteration,
+        "probability that the data loader is late in an iteration")
+      .range(0, 1);
+  f.add("stall", q.stall, "mean time that a late data loader costs");
+  f.add("draws", q.draws, "number of random runs that are simulated").range(10, 100'000);
 }
 
 }  // namespace orrery

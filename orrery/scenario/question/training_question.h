@@ -4,9 +4,8 @@
 //   hardware: {gpu: h100-sxm}
 //   training: {stack: fsdp, gpus: 64, seq: 8192, micro_batch: 1, global_batch: 256, tokens: 1.0e12}
 //
-// The answer has a point for each combination of the swept sizes, in the order gpus, tp, cp, pp,
-// vp, ep, seq, micro_batch, global_batch with the last running fastest; dp is what the others leave
-// of the GPUs. A layout that breaks a rule is marked in a sweep and refused alone.
+// The number of data-parallel ranks follows from the GPUs and the other sizes. A layout that breaks
+// a rule is refused; in a sweep its point says so (scenario_sweep.h).
 #pragma once
 
 #include <optional>
@@ -21,20 +20,20 @@
 namespace orrery {
 
 struct TrainingQuestion {
-  TrainingJob job;  // what is not swept
-  Sweep gpus = {1}, tp = {1}, cp = {1}, pp = {1}, vp = {1}, ep = {1};
-  Sweep seq = {2048}, micro_batch = {1};
-  Sweep global_batch = {0};  // 0: one micro-batch on every dp rank
-  Sweep split = {0};         // layers of each virtual stage; {0}: equal
-  // What decides much and is often not said: its own default is taken, which the answer lists and
-  // its interval holds.
+  TrainingJob job;  // what the members below do not say
+  std::int64_t gpus = 1, tp = 1, cp = 1, pp = 1, vp = 1, ep = 1;
+  std::int64_t seq = 2048, micro_batch = 1;
+  std::int64_t global_batch = 0;  // 0: one micro-batch on every dp rank
+  Sweep split = {0};              // layers of each virtual stage; {0}: equal
+  // Settings that decide much and are often left out. The answer lists the default of each, and its
+  // interval covers the other values.
   std::string stack;                      // empty: megatron
   std::string stack_version;              // empty: the usual release of the fit
   std::string recompute;                  // empty: none
   std::optional<int> zero;                // none: the stack's
   std::optional<bool> sequence_parallel;  // none: the stack's
   std::string dispatcher;                 // empty: alltoall, every stack's own default
-  std::string own_runs;                   // file (own_runs.h); empty: none
+  std::string calibration_runs;           // file (calibration_runs.h); empty: none
   bool compiled = false;
   std::optional<bool> grouped_experts;  // none: the stack's
   bool fused_experts = false;
@@ -44,20 +43,21 @@ struct TrainingQuestion {
   std::optional<std::int64_t> iterations;
   // Every eval_interval steps (0: never) the forward passes of eval_iterations global batches.
   std::int64_t eval_interval = 0, eval_iterations = 10;
-  double gpu_hour_price = 0;  // in any currency; 0: not asked
-  bool chanced = false;       // set by read_scenario: `chance` is asked
-  ChanceQuestion chance;
-  bool events = false;  // event by event instead of the closed form
-  // Whose breakdown and memory are shown; none: those of the slowest and of the fullest stage.
+  double gpu_hour_price = 0;             // in any currency; 0: not asked
+  std::optional<ChanceQuestion> chance;  // none: not asked
+  bool events = false;                   // event by event instead of the closed form
+  // The rank whose breakdown and memory are shown; none: the slowest and the fullest stage.
   std::optional<std::int64_t> rank;
 };
 
 void declare(Fields& fields, TrainingQuestion& question);
+// Declares the keys of `chance`: variability of GPUs, failures, checkpoints.
+void declare(Fields& fields, ChanceQuestion& question);
 
 const TrainingStackKind& stack_of(const TrainingQuestion& question);
 // The date of stack_version; empty: none was said. InputError: it is none, or of no stack.
 std::optional<double> release_of(const TrainingQuestion& question);
-// What the stack does in kind, as far as the question does not say otherwise.
+// The traits of the question's stack, with those that the question sets itself.
 StackTraits traits_of(const TrainingQuestion& question);
 
 }  // namespace orrery

@@ -1,23 +1,30 @@
 #include "orrery/scenario/runner/runner.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
-#include "orrery/model/parameters.h"
+#include "orrery/base/error.h"
 #include "orrery/scenario/collective/collective_answer.h"
 #include "orrery/scenario/kernel/kernel_answer.h"
-#include "orrery/scenario/question/scenario_sweep.h"
 #include "orrery/scenario/service/service_points.h"
-#include "orrery/scenario/setup/deployment.h"
+#include "orrery/scenario/setup/served_model.h"
 #include "orrery/scenario/steady/steady_answer.h"
-#include "orrery/scenario/training/training_points.h"
+#include "orrery/scenario/training/training_answer.h"
 
 namespace orrery {
 namespace {
 
-constexpr double kMostPoints = 100'000;  // of a sweep: some seconds and a gigabyte with breakdowns
+using PointJson = nlohmann::ordered_json;
+
+struct TrainedModelKey {
+  std::string model;
+  ServingSetup::ModelOverrides overrides;
+  bool operator==(const TrainedModelKey&) const = default;
+};
 
 bool has_experts(const Architecture& model) {
   const auto& specs = model.layers.specs();
@@ -25,75 +32,94 @@ bool has_experts(const Architecture& model) {
                      [](const LayerSpec& s) { return std::holds_alternative<MoeMlp>(s.mlp); });
 }
 
-void check_sweep(const Scenario& s) {
-  const double points = point_count(s);
-  if (points > kMostPoints) {
-    throw InputError(fmt::format("a sweep of {} points (what is swept multiplies); at most {}",
-                                 points, kMostPoints));
+// Refuses values that only models with experts have an effect of, where no point has such a model.
+void check_experts(Facts& facts, const ScenarioSweep& sweep) {
+  const Fields::Undecided* refused = nullptr;
+  const std::string* seen = nullptr;  // the last model that was looked at
+  for (const Scenario& s : sweep.points) {
+    if (s.needs_experts.empty()) return;
+    if (seen != nullptr && *seen == s.model) continue;
+    seen = &s.model;
+    if (has_experts(facts.architecture(s.model))) return;
+    if (refused == nullptr) refused = &s.needs_experts.front();
   }
+  if (refused != nullptr) refused->refuse();
+}
+
+// The configuration after all defaults.
+PointJson resolved(Facts& facts, const Scenario& s) {
+  const bool served = s.if_asked<SteadyQuestion>() || s.if_asked<ServiceQuestion>();
+  return served ? deployment_of(facts, s)->resolved(s) : to_json(s);
+}
+
+// Fills points, of which there is one: two where a collective is compared with another simulator.
+// An exception leaves what is known of the point.
+void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
+                  std::vector<Point>& points) {
+  if (s.if_asked<SteadyQuestion>()) return answer_steady(facts, s, options, points.front());
+  if (s.if_asked<ServiceQuestion>()) return answer_services(facts, s, options, points.front());
+  if (const auto* q = s.if_asked<CollectiveQuestion>()) {
+    points = answer_collective(facts, *q, s.hardware, options.bounds);
+    return;
+  }
+  const Gpu& gpu = facts.gpu(s.hardware.gpu);
+  if (const auto* q = s.if_asked<KernelQuestion>()) {
+    points = {answer_kernel(*q, gpu, facts.kernels(gpu, classes_of(*q), options.tier))};
+    return;
+  }
+  const auto model = facts.latest<Architecture>(TrainedModelKey{s.model, s.model_overrides},
+                                                [&] { return architecture_of(facts, s); });
+  answer_training(facts, s.as<TrainingQuestion>(),
+                  {*model, gpu, s.hardware.node, facts.kernels(gpu, {}, options.tier),
+                   options.breakdown, options.steps, options.bounds},
+                  points.front());
+}
+
+// Adds the values of the sweep to where a point is.
+void add_swept(const ScenarioSweep& sweep, std::size_t index, std::vector<Point>& points) {
+  const PointJson at = swept_values(sweep, index);
+  for (Point& p : points) {
+    for (const auto& [key, value] : at.items())
+      if (key != "gpu" || !p.at.contains(key)) p.at[key] = value;  // its id, however written
+  }
+}
+
+// What the points that differ in sizes alone have in common.
+void compare(const Scenario& s, const RunOptions& options, std::span<Point> points) {
+  if (s.if_asked<TrainingQuestion>()) compare_training(points, options.bounds);
 }
 
 }  // namespace
 
-Answer Runner::run_variants(const Scenario& scenario, const RunOptions& options) {
-  Answer all;
-  for (const Scenario& variant : scenario.variants) {
-    const nlohmann::ordered_json at = swept_values(scenario, variant);
-    Answer one;
+Answer Runner::run(const ScenarioSweep& sweep, const RunOptions& options) {
+  check_experts(facts_, sweep);
+  Answer answer;
+  answer.scenario = sweep.name;
+  std::optional<std::string> broken;  // the rule that all points so far break
+  bool all_broken = true;
+  const std::size_t group = sweep.group();
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    const Scenario& s = sweep.points[i];
+    if (i == 0) answer.resolved = with_sweep(resolved(facts_, s), sweep);
+    std::vector<Point> points(1);
     try {
-      one = run(variant, options);
+      answer_point(facts_, s, options, points);
+      all_broken = false;
     } catch (const Infeasible& e) {
-      if (scenario.variants.size() == 1) throw;
-      Point p;
-      p.feasibility = {false, e.what()};
-      one = {scenario.name, nullptr, {std::move(p)}};
+      if (sweep.points.size() == 1) throw;
+      points.front().feasibility = {false, e.what()};
+      if (!broken) broken = e.what();
+      all_broken &= *broken == e.what();
     }
-    if (all.resolved.is_null()) all.resolved = std::move(one.resolved);
-    for (Point& p : one.points) {
-      for (const auto& [key, value] : at.items())
-        if (key != "gpu" || !p.at.contains(key)) p.at[key] = value;  // its id, however written
-      all.points.push_back(std::move(p));
-    }
+    if (!sweep.keys.empty()) add_swept(sweep, i, points);
+    for (Point& p : points) answer.points.push_back(std::move(p));
+    if ((i + 1) % group != 0) continue;
+    compare(s, options, std::span(answer.points).subspan(begin));
+    begin = answer.points.size();
   }
-  all.scenario = scenario.name;
-  if (all.resolved.is_null()) all.resolved = to_json(scenario);
-  all.resolved["sweep"] = sweep_json(scenario);
-  return all;
-}
-
-Answer Runner::run(const Scenario& scenario, const RunOptions& options) {
-  check_sweep(scenario);
-  if (!scenario.variants.empty()) return run_variants(scenario, options);
-  if (scenario.kind == Scenario::Kind::kCollective) {
-    const auto& h = scenario.hardware;
-    return {
-        scenario.name, to_json(scenario),
-        answer_collectives(scenario.collective, h.gpu, h.node, facts_.bundle(), options.bounds)};
-  }
-  if (scenario.kind == Scenario::Kind::kKernel) {
-    const Gpu& device = facts_.gpu(scenario.hardware.gpu);
-    const KernelClasses classes = classes_of(scenario.kernel);
-    return {scenario.name, to_json(scenario),
-            answer_kernels(scenario.kernel, device, facts_.kernels(device, classes, options.tier))};
-  }
-  Architecture model = facts_.architecture(scenario.model);
-  if (scenario.model_overrides.kv_heads > 0)
-    model = with_kv_heads(std::move(model), scenario.model_overrides.kv_heads);
-  if (!scenario.of_the_model.empty() && !has_experts(model)) scenario.of_the_model[0].refuse();
-  if (scenario.kind == Scenario::Kind::kTraining) {
-    const Gpu& device = facts_.gpu(scenario.hardware.gpu);
-    const KernelModel& times = facts_.kernels(device, {}, options.tier);
-    return {scenario.name, to_json(scenario),
-            answer_training(scenario.training,
-                            {model, device, scenario.hardware.node, times, facts_.bundle(),
-                             options.breakdown, options.steps, options.bounds})};
-  }
-  const Deployment base =
-      make_deployment(scenario, model, facts_.gpu(scenario.hardware.gpu),
-                      facts_.engine(scenario.engine.profile, facts_.gpu(scenario.hardware.gpu)));
-  if (scenario.kind == Scenario::Kind::kService)
-    return answer_services(facts_, scenario, model, base, options);
-  return answer_steady(facts_, scenario, model, base, options);
+  if (all_broken && broken) throw Infeasible(*broken);
+  return answer;
 }
 
 }  // namespace orrery

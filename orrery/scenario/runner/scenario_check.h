@@ -1,4 +1,4 @@
-// What a scenario would run, and whether it fits, without answering it.
+// The check of a scenario without answering it: its points, whether they fit, and advice.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@ namespace orrery {
 struct ScenarioCheck {
   std::string what;  // "12 points, steady state: tp 2, isl 2, batch 3 values"
   double points = 0, misfits = 0;
-  std::vector<std::string> reasons;  // of layouts that do not fit, each once
+  std::vector<std::string> reasons;  // why layouts do not fit, each reason once
   std::vector<std::string> notes;    // assumptions and defaults taken
-  std::vector<std::string> advice;   // what would help, or would make the answer better
+  std::vector<std::string> advice;   // changes that would help, or would make the answer better
 };
 
-// Memory and layouts are checked at every point (a service's at its layouts), nothing is timed.
-// What Runner::run refuses before it computes is refused here too.
-ScenarioCheck check_scenario(const Scenario& scenario, Runner& runner);
+// Checks memory and layout at every point without timing anything. A service is checked for the
+// memory of its first pool.
+// Throws what Runner::run throws before it computes.
+ScenarioCheck check_scenario(const ScenarioSweep& sweep, Runner& runner);
 
 }  // namespace orrery

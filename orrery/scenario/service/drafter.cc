@@ -8,7 +8,9 @@
 #include "orrery/workload/plan/draft_model.h"
 
 namespace orrery {
+namespace {
 
+// The layers that `method` drafts with. NoData, Infeasible: they do not fit the target.
 Architecture draft_architecture(const SpeculationChoice& choice, const Architecture& target,
                                 const Architecture* draft_model) {
   if (choice.method == "eagle") return eagle_head(target);
@@ -19,10 +21,12 @@ Architecture draft_architecture(const SpeculationChoice& choice, const Architect
   return *draft_model;
 }
 
-void set_memory(const SpeculationChoice& choice, const Architecture& target,
-                const ParallelPlan& plan, Drafter& drafter) {
-  const Precision& p = drafter.deployment.precision;
-  const Bytes whole = stage_weights(drafter.model, plan, p, 0);
+// Weights and KV cache of the drafter on one GPU.
+void set_memory(const SpeculationChoice& choice, const Architecture& target, Drafter& drafter) {
+  const ServedModel& served = *drafter.served;
+  const Precision& p = served.deployment.precision;
+  const ParallelPlan& plan = served.plan;
+  const Bytes whole = stage_weights(served.model, plan, p, 0);
   if (choice.method == "draft_model") {
     drafter.weights = whole;
   } else {
@@ -33,12 +37,14 @@ void set_memory(const SpeculationChoice& choice, const Architecture& target,
                                                       properties(p.lm_head).weight
                                                 : whole - shared;
   }
-  const std::int64_t block = drafter.deployment.engine.memory.block_size;
-  drafter.block = stage_kv(drafter.model, plan, p, 0, block, block);
+  const std::int64_t block = served.deployment.engine.memory.block_size;
+  drafter.block = stage_kv(served.model, plan, p, 0, block, block);
 }
 
+}  // namespace
+
 std::string drafter_note(const SpeculationChoice& choice, const Drafter& drafter) {
-  const std::string who = drafter.steps ? drafter.model.id
+  const std::string who = drafter.steps() ? drafter.served->model.id
                           : choice.method == "ngram"
                               ? "n-gram look-up, no GPU time"
                               : fmt::format("{} of a decode step a pass", drafter.share);
@@ -50,38 +56,32 @@ std::string drafter_note(const SpeculationChoice& choice, const Drafter& drafter
 }
 
 std::shared_ptr<const Drafter> make_drafter(Facts& facts, const Scenario& s,
-                                            const Architecture& model, const Deployment& d,
-                                            const ParallelPlan& plan, const RunOptions& options) {
-  const SpeculationChoice& choice = s.service.speculation;
+                                            const ServedModel& target, TierChoice tier) {
+  const SpeculationChoice& choice = s.as<ServiceQuestion>().speculation;
   if (!choice.on()) return nullptr;
   choice.engine(0);  // refuses what does not go together
   auto out = std::make_shared<Drafter>();
-  out->deployment = d;
-  out->plan = plan;
   out->share = choice.cost.value_or(0);
-  const bool layers =
-      choice.method != "ngram" && !(choice.method == "draft_model" && choice.model.empty());
-  if (!layers) return out;
+  if (!choice.has_layers()) return out;
   const bool own = choice.method == "draft_model";
-  out->model = draft_architecture(choice, model, own ? &facts.architecture(choice.model) : nullptr);
+  Architecture model =
+      draft_architecture(choice, target.model, own ? &facts.architecture(choice.model) : nullptr);
+  Deployment d = target.deployment;
   if (own) {
     Scenario as_draft = s;
     as_draft.precision.quantization.clear();
     as_draft.precision.moe_quantization.clear();
-    out->deployment.precision =
-        make_deployment(as_draft, out->model, d.gpu, facts.engine(s.engine.profile, d.gpu))
-            .precision;
+    d.precision =
+        make_deployment(as_draft, model, d.gpu, facts.engine(s.engine.profile, d.gpu)).precision;
   }
-  check_plan(out->model, plan, out->deployment.precision);
-  set_memory(choice, model, plan, *out);
+  check_plan(model, target.plan, d.precision);
+  out->served = std::make_shared<ServedModel>(std::move(model), std::move(d), target.plan);
+  set_memory(choice, target.model, *out);
   if (choice.cost) return out;
-  auto& x = out->deployment.engine.execution;
+  // The target's step covers the host work.
+  auto& x = out->served->deployment.engine.execution;
   x.host_per_step = x.host_per_sequence = x.prefill_floor = Seconds(0);
-  out->steps = std::make_unique<StepModel>(
-      out->model, out->plan, out->deployment.precision, out->deployment.engine,
-      facts.kernels(d.gpu, d.classes, options.tier),
-      facts.network(d.gpu, s.hardware.node, plan, d.engine.kernels.collectives),
-      s.workload.expert_skew);
+  add_steps(facts, {s.hardware.node, s.workload.expert_skew, tier}, *out->served);
   return out;
 }
 

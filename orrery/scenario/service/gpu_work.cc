@@ -24,6 +24,10 @@ GpuWork::GpuWork(const Architecture& model, const ParallelPlan& plan, const Prec
   }
 }
 
+GpuWork::GpuWork(const ServedModel& s)
+    : GpuWork(s.model, s.plan, s.deployment.precision, *s.memory, s.deployment.gpu,
+              s.deployment.engine.memory.block_size) {}
+
 Seconds GpuWork::arithmetic(const ReplicaCounts& sum) const {
   return static_cast<double>(sum.prompt_tokens + sum.output_tokens) * token_;
 }

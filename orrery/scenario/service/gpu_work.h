@@ -1,5 +1,5 @@
-// What the work of a simulated service takes a GPU at the data sheet's rates: the utilisation that
-// an answer states, as MFU and share of the memory bandwidth, and what two services ask of one GPU.
+// The time that the work of a simulated service takes a GPU at the data sheet's rates. An answer
+// states it as MFU and as share of the memory bandwidth; services that share a GPU contend by it.
 //
 //   arithmetic   2 FLOPs a token and active parameter, of prompts that are computed and of outputs,
 //                over the peak of the weights' format. Attention's own products are not counted, as
@@ -16,6 +16,7 @@
 #include "orrery/hardware/gpu.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/model/architecture.h"
+#include "orrery/scenario/setup/served_model.h"
 #include "orrery/serving/engine/replica.h"
 
 namespace orrery {
@@ -25,9 +26,10 @@ class GpuWork {
   GpuWork() = default;  // not known
   GpuWork(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
           const MemoryModel& memory, const Gpu& gpu, std::int64_t block_size);
+  explicit GpuWork(const ServedModel& served);
 
   bool known() const { return token_ > Seconds(0); }
-  // Of one GPU of the engines that were counted; of several engines their sum.
+  // Time of one GPU of the engines that were counted, summed over engines.
   Seconds arithmetic(const ReplicaCounts& sum) const;
   Seconds traffic(const ReplicaCounts& sum) const;
 

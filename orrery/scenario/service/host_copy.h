@@ -5,7 +5,7 @@
 
 namespace orrery {
 
-// What one GPU's copies from pinned memory reach, one direction: 0.82 of the link's rate. CUDA's
+// The rate of one GPU's copies from pinned memory in one direction: 0.82 of the link's rate. CUDA's
 // bandwidth test prints 25 to 26 GB/s of 31.5 (PCIe 4 x16) and 52 to 55 of 63 (PCIe 5 x16). NoData
 // where the link's rate is not known.
 BytesPerSecond host_copy_rate(const Gpu& gpu);

@@ -31,7 +31,7 @@ struct Times {
 
 bool within(Seconds time, Seconds limit) { return limit == Seconds(0) || time <= limit; }
 
-Times times_of(const ServiceScenario& s, const SimulationResult& r) {
+Times times_of(const ServiceQuestion& s, const SimulationResult& r) {
   Times t;
   const auto n = static_cast<std::int64_t>(r.records.size());
   for (std::int64_t i = s.warmup; i < n - s.cooldown; ++i) {
@@ -127,7 +127,7 @@ void note_refused(const SimulationResult& r, const SimulationConfig& config, Poi
 
 }  // namespace
 
-bool meets_slo(const ServiceScenario& s, const SimulationResult& r) {
+bool meets_slo(const ServiceQuestion& s, const SimulationResult& r) {
   const Times t = times_of(s, r);
   if (t.counted == 0 || static_cast<std::int64_t>(t.e2e.size()) < t.counted) return false;
   const auto met = [&s](const std::vector<double>& sample, Seconds limit,
@@ -140,7 +140,7 @@ bool meets_slo(const ServiceScenario& s, const SimulationResult& r) {
          met(t.e2e, s.slo.e2e, s.slo.e2e_percentile);
 }
 
-std::vector<Metric> service_metrics(const ServiceScenario& s, const SimulationConfig& config,
+std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationConfig& config,
                                     const SimulationResult& r, const GpuWork& work) {
   const Times t = times_of(s, r);
   const ReplicaCounts sum = r.total();
@@ -246,7 +246,7 @@ void set_interval(Metric& m, double a, double b) {
   m.high50 = half_way(m.value, m.high90);
 }
 
-void answer_service(const ServiceScenario& service, const SimulationConfig& config,
+void answer_service(const ServiceQuestion& service, const SimulationConfig& config,
                     const RequestLoad& load, Origin origin, const MakeClocks& clocks,
                     const PlainService* plain, const RunOptions& options, Point& point,
                     const GpuWork& work, std::vector<Job> others) {

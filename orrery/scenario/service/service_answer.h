@@ -17,11 +17,11 @@ namespace orrery {
 
 // The metrics of one simulation, in the order in which they are shown. Times in ms. `work`: of the
 // only pool; if known, MFU and the use of the memory bandwidth are among them.
-std::vector<Metric> service_metrics(const ServiceScenario& service, const SimulationConfig& config,
+std::vector<Metric> service_metrics(const ServiceQuestion& service, const SimulationConfig& config,
                                     const SimulationResult& result, const GpuWork& work = {});
 
 // Whether `percentile` of the counted requests meet every limit, and none was turned away.
-bool meets_slo(const ServiceScenario& service, const SimulationResult& result);
+bool meets_slo(const ServiceQuestion& service, const SimulationResult& result);
 
 // The requests of one simulation.
 std::vector<RequestRow> request_rows(const SimulationResult& result);
@@ -54,7 +54,8 @@ struct PlainService {
   MakeClocks clocks;
 };
 
-// Where step times come from, told by a middling decode step.
+// The origin of step times: that of a decode step of at most 32 sequences with 1,024 cached tokens
+// each.
 Origin step_origin(const StepModel& steps, const SimulationConfig& config);
 
 // The 90 % interval from the figure's values with fast and slow steps, the 50 % one from it.
@@ -65,7 +66,7 @@ void set_interval(Metric& m, double a, double b);
 // `intervals` false: once, and no intervals. Adds metrics, and requests and steps if asked, to
 // `point`. `plain`: if there, simulated once with the same load; metrics say how much faster or
 // slower requests are than there. All simulations run side by side, `others` too.
-void answer_service(const ServiceScenario& service, const SimulationConfig& config,
+void answer_service(const ServiceQuestion& service, const SimulationConfig& config,
                     const RequestLoad& load, Origin origin, const MakeClocks& clocks,
                     const PlainService* plain, const RunOptions& options, Point& point,
                     const GpuWork& work = {}, std::vector<Job> others = {});

@@ -1,7 +1,9 @@
 #include "orrery/scenario/service/service_config.h"
 
+#include <algorithm>
+
 #include "orrery/base/error.h"
-#include "orrery/scenario/service/served_pool.h"
+#include "orrery/serving/schedulers/scheduler_kinds.h"
 
 namespace orrery {
 namespace {
@@ -18,20 +20,54 @@ void check_cluster_times(const ClusterChoice& c) {
 
 }  // namespace
 
-SimulationConfig service_config(const Scenario& s, const Deployment& d, const Architecture& model,
-                                const ParallelPlan& plan, std::int64_t kv_blocks) {
-  const ClusterChoice& cluster = s.service.cluster;
+PoolConfig pool_config(const ServedModel& served, std::int64_t max_model_len, std::int64_t replicas,
+                       std::int64_t kv_blocks) {
+  const Deployment& d = served.deployment;
+  const ParallelPlan& plan = served.plan;
+  PoolConfig c;
+  const auto& scheduler = d.engine.scheduler;
+  c.scheduler = scheduler.policy;
+  c.replicas = replicas;
+  c.gpus = plan.devices();
+  c.replica.ranks = plan.dp;
+  c.replica.stages = plan.pp;
+  c.replica.async = scheduler.async_scheduling && plan.pp == 1;
+  c.replica.prefix_caching = scheduler.prefix_caching;
+  c.replica.kv_blocks = kv_blocks;
+  c.replica.kv.groups = kv_groups(served.model, d.engine.memory);
+  c.replica.kv.whole_prompts = scheduler_kind(scheduler.policy).traits.takes_whole_prompts;
+  c.replica.balance_timeout = scheduler.balance_timeout;
+  if (d.engine.execution.cold) c.replica.start_up = sim_time(d.engine.execution.start_up);
+  auto& l = c.replica.limits;
+  l.max_num_batched_tokens = scheduler.max_num_batched_tokens;
+  l.max_num_seqs = scheduler.max_num_seqs;
+  l.chunked_prefill = scheduler.chunked_prefill;
+  l.long_prefill_token_threshold = scheduler.long_prefill_token_threshold;
+  l.mixed_chunk = scheduler.mixed_chunk;
+  l.recv_interval = scheduler.recv_interval;
+  l.order = queue_order(scheduler.order);
+  l.block_size = static_cast<std::int32_t>(d.engine.memory.block_size);
+  l.max_model_len = max_model_len > 0 ? max_model_len : served.model.max_context;
+  return c;
+}
+
+SimulationConfig service_config(const Scenario& s, const ServedModel& served,
+                                std::int64_t kv_blocks) {
+  const ServiceQuestion& service = s.as<ServiceQuestion>();
+  const ClusterChoice& cluster = service.cluster;
+  const Deployment& d = served.deployment;
   check_cluster_times(cluster);
   SimulationConfig c;
-  static_cast<PoolConfig&>(c) = pool_config(s, d, model, plan, cluster.replicas, kv_blocks);
+  static_cast<PoolConfig&>(c) =
+      pool_config(served, s.workload.max_model_len, cluster.replicas, kv_blocks);
   c.router = cluster.router;
   c.router_refresh = sim_time(cluster.router_refresh);
-  c.seed = static_cast<std::uint64_t>(s.service.seed);
-  c.max_concurrency = s.service.max_concurrency;
+  c.seed = static_cast<std::uint64_t>(service.seed);
+  c.max_concurrency = service.max_concurrency;
   c.frontend_per_request = sim_time(d.engine.execution.frontend_per_request);
   c.request_overhead = sim_time(d.engine.execution.request_overhead);
   c.overhead_per_prompt_token = sim_time(d.engine.execution.overhead_per_prompt_token);
-  c.beams.width = static_cast<std::int32_t>(s.service.beam_width);
+  c.beams.width = static_cast<std::int32_t>(service.beam_width);
   c.beams.overhead = sim_time(d.engine.execution.beam_overhead);
   c.autoscale.policy = cluster.autoscale.policy;
   c.autoscale.target = cluster.autoscale.target;

@@ -1,14 +1,20 @@
-// The simulation that a scenario and its deployment describe, before any technique.
+// The simulation that a scenario and its served model describe, before any technique.
 #pragma once
 
+#include <cstdint>
+
 #include "orrery/scenario/question/scenario.h"
-#include "orrery/scenario/setup/deployment.h"
+#include "orrery/scenario/setup/served_model.h"
 #include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
 
-SimulationConfig service_config(const Scenario& scenario, const Deployment& deployment,
-                                const Architecture& model, const ParallelPlan& plan,
+// The engines of one pool, without techniques. `kv_blocks`: blocks of the KV cache of one rank.
+PoolConfig pool_config(const ServedModel& served, std::int64_t max_model_len, std::int64_t replicas,
+                       std::int64_t kv_blocks);
+
+// REQUIRES a ServiceQuestion.
+SimulationConfig service_config(const Scenario& scenario, const ServedModel& served,
                                 std::int64_t kv_blocks);
 
 }  // namespace orrery

@@ -46,7 +46,7 @@ double bracket_and_bisect(const MeetsSlo& meets, std::int64_t requests, double s
 // The load of a service at a rate that is tried.
 class TriedLoad {
  public:
-  explicit TriedLoad(const ServiceScenario& service) : service_(service) {
+  explicit TriedLoad(const ServiceQuestion& service) : service_(service) {
     if (service.trace.empty()) return;
     bool rated = true;
     std::vector<std::string> notes;
@@ -85,8 +85,8 @@ class TriedLoad {
   std::int64_t most() const { return traced() ? total_ : std::max(kLongest, 32 * first()); }
 
   // The service with `requests` requests that arrive at `rate`.
-  ServiceScenario at(double rate, std::int64_t requests) const {
-    ServiceScenario s = service_;
+  ServiceQuestion at(double rate, std::int64_t requests) const {
+    ServiceQuestion s = service_;
     s.requests = requests;
     if (own_rate_ > 0) s.time_scale *= own_rate_ / rate;
     return s;
@@ -110,7 +110,7 @@ class TriedLoad {
     return static_cast<double>(arrivals - 1) / last.seconds();
   }
 
-  const ServiceScenario& service_;
+  const ServiceQuestion& service_;
   std::int64_t total_ = 0;  // requests of the trace
   double own_rate_ = 0;
 };
@@ -120,7 +120,7 @@ MeetsSlo simulated(const TriedLoad& load, const SimulationConfig& config, const 
                    StepScale scale) {
   auto clocks = std::make_shared<const Clocks>(make(scale));
   return [&load, &config, clocks](double rate, std::int64_t requests) {
-    const ServiceScenario service = load.at(rate, requests);
+    const ServiceQuestion service = load.at(rate, requests);
     std::vector<std::string> notes;
     const SimulationResult r = simulate(config, load_of(service, rate, notes), clocks->view());
     const auto refused = std::count_if(r.records.begin(), r.records.end(), [](const auto& q) {
@@ -135,7 +135,7 @@ MeetsSlo simulated(const TriedLoad& load, const SimulationConfig& config, const 
   };
 }
 
-void check_searchable(const ServiceScenario& service) {
+void check_searchable(const ServiceQuestion& service) {
   if (!service.slo.any())
     throw InputError("the highest rate that meets an SLO needs one: slo.ttft, slo.tpot or slo.e2e");
   if (service.max_concurrency > 0)
@@ -147,7 +147,7 @@ void check_searchable(const ServiceScenario& service) {
 }
 
 // How the search came to its rate.
-void add_notes(const RateSearch& s, const TriedLoad& load, const ServiceScenario& service,
+void add_notes(const RateSearch& s, const TriedLoad& load, const ServiceQuestion& service,
                Point& p) {
   if (const double own = load.own_rate(); own > 0) {
     p.notes.push_back(
@@ -254,7 +254,7 @@ void check_rates(const MeetsSlo& meets, RateSearch& search) {
   take_checks(met, search);
 }
 
-FoundRate add_max_rates(const ServiceScenario& service, const SimulationConfig& config,
+FoundRate add_max_rates(const ServiceQuestion& service, const SimulationConfig& config,
                         const MakeClocks& clocks, Origin origin, bool intervals, Point& point) {
   check_searchable(service);
   const TriedLoad load(service);

@@ -57,7 +57,7 @@ void check_rates(const MeetsSlo& meets, RateSearch& search);
 // The outcome of the search in a scenario: the rate, and the service with the load that gave it.
 struct FoundRate {
   double rate = 0;
-  ServiceScenario service;
+  ServiceQuestion service;
 };
 
 // Adds the metric `max_rate` to the point, and `collocated_max_rate` if prefill and decode are
@@ -66,7 +66,7 @@ struct FoundRate {
 //
 // InputError: no SLO, a closed loop, arrivals without a rate, or too few requests for any rate to
 // miss the SLO. Infeasible: one request alone misses it, or some requests can never run.
-FoundRate add_max_rates(const ServiceScenario& service, const SimulationConfig& config,
+FoundRate add_max_rates(const ServiceQuestion& service, const SimulationConfig& config,
                         const MakeClocks& clocks, Origin origin, bool intervals, Point& point);
 
 }  // namespace orrery

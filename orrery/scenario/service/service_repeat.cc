@@ -53,7 +53,7 @@ void widen(Metric& m, double mean, double error90, double error50) {
 
 }  // namespace
 
-SeedRuns::SeedRuns(const ServiceScenario& service, double rate, const SimulationConfig& config,
+SeedRuns::SeedRuns(const ServiceQuestion& service, double rate, const SimulationConfig& config,
                    const MakeClocks& clocks, const GpuWork& work)
     : service_(service),
       rate_(rate),
@@ -69,7 +69,7 @@ std::vector<Job> SeedRuns::jobs() {
 }
 
 void SeedRuns::run(std::size_t i) {
-  ServiceScenario own = service_;
+  ServiceQuestion own = service_;
   own.seed += static_cast<std::int64_t>(i) + 1;
   SimulationConfig c = config_;
   c.seed += i + 1;

@@ -11,7 +11,7 @@ namespace orrery {
 class SeedRuns {
  public:
   // Borrows everything.
-  SeedRuns(const ServiceScenario& service, double rate, const SimulationConfig& config,
+  SeedRuns(const ServiceQuestion& service, double rate, const SimulationConfig& config,
            const MakeClocks& clocks, const GpuWork& work);
 
   // One simulation each, to be run before merge().
@@ -25,12 +25,12 @@ class SeedRuns {
  private:
   void run(std::size_t i);
 
-  const ServiceScenario& service_;
+  const ServiceQuestion& service_;
   double rate_;
   const SimulationConfig& config_;
   const MakeClocks& clocks_;
   const GpuWork& work_;
-  std::vector<std::vector<Metric>> runs_;  // of seed + 1, seed + 2, ...
+  std::vector<std::vector<Metric>> runs_;  // one for each of seed + 1, seed + 2, ...
 };
 
 }  // namespace orrery

@@ -27,18 +27,17 @@ void needs(const Deployment& d, bool SchedulerTraits::* technique, std::string_v
 
 }  // namespace
 
-ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& model,
-                                     const Deployment& d, const ParallelPlan& plan,
-                                     const MemoryModel& memory,
+ServiceTechniques::ServiceTechniques(const ServiceQuestion& s, const ServedModel& served,
                                      std::shared_ptr<const Drafter> drafter)
-    : scenario_(s),
-      memory_(memory),
-      lora_(s.service.lora),
-      kv_(s.service.kv),
+    : service_(s),
+      memory_(*served.memory),
+      lora_(s.lora),
+      kv_(s.kv),
       drafter_(std::move(drafter)),
-      gpus_(plan.devices()),
-      block_size_(d.engine.memory.block_size) {
-  block_ = memory.kv_block();
+      gpus_(served.plan.devices()),
+      block_size_(served.deployment.engine.memory.block_size) {
+  const Deployment& d = served.deployment;
+  block_ = memory_.kv_block();
   if (drafter_) {
     needs(d, &SchedulerTraits::drafts, "speculation");
     if (d.engine.scheduler.mixed_chunk)
@@ -46,14 +45,14 @@ ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& mode
     beside_.push_back({"drafter", drafter_->weights});
     block_ += drafter_->block;
   }
-  if (s.service.beam_width > 1) {
+  if (s.beam_width > 1) {
     needs(d, &SchedulerTraits::beam_search, "load.beam_width");
     if (drafter_)
       throw NoData(
           "load.beam_width: vLLM's beam search asks for one token at a time: "
           "there are no drafts");
-    if (s.service.samples > 1) throw InputError("load.beam_width: not beside load.samples");
-    if (s.service.cluster.disaggregation.on())
+    if (s.samples > 1) throw InputError("load.beam_width: not beside load.samples");
+    if (s.cluster.disaggregation.on())
       throw NoData("load.beam_width: not simulated with prefill and decode apart");
   }
   if (lora_.on()) {
@@ -61,7 +60,7 @@ ServiceTechniques::ServiceTechniques(const Scenario& s, const Architecture& mode
           lora_.paged() ? "lora.memory paged (S-LoRA)" : "lora");
     if (lora_.paged() && lora_.slots > 0)
       throw InputError("lora.slots: with lora.memory paged there are none");
-    adapter_ = adapter_size(model, plan, d.precision, lora_.shape());
+    adapter_ = adapter_size(served.model, served.plan, d.precision, lora_.shape());
     adapter_load_ = host_copy_time(d.gpu, adapter_.bytes, adapter_.tensors);
     if (!lora_.paged())
       beside_.push_back({"adapters", adapter_.bytes * static_cast<double>(lora_.on_gpu())});
@@ -92,7 +91,7 @@ double ServiceTechniques::blocks_in(Bytes memory) const {
 void ServiceTechniques::apply(SimulationConfig& c) const {
   ReplicaConfig& r = c.replica;
   r.kv_blocks = kv_blocks();
-  r.speculation = scenario_.service.speculation.engine(c.seed);
+  r.speculation = service_.speculation.engine(c.seed);
   if (lora_.on()) {
     r.adapter_load = sim_time(adapter_load_);
     if (lora_.paged()) {
@@ -127,7 +126,7 @@ void ServiceTechniques::apply(SimulationConfig& c) const {
 }
 
 void ServiceTechniques::describe(Point& p) const {
-  if (drafter_) p.notes.push_back(drafter_note(scenario_.service.speculation, *drafter_));
+  if (drafter_) p.notes.push_back(drafter_note(service_.speculation, *drafter_));
   if (lora_.on()) {
     p.metrics.push_back(exact_metric("adapter_size", "MB per GPU", adapter_.bytes.value() / 1e6));
     p.metrics.push_back(exact_metric("adapter_load", "ms", adapter_load_.value() * 1e3));
@@ -137,7 +136,7 @@ void ServiceTechniques::describe(Point& p) const {
               "to the last; a step waits for those it must load"
             : "adapters: a step waits for those it must load; all others are in host memory");
   }
-  if (scenario_.service.beam_width > 1) {
+  if (service_.beam_width > 1) {
     p.notes.push_back(
         "beam search: rounds of one-token requests, as vLLM V1 does it; an answer is out at its "
         "end, ttft and tpot are those of its rounds");
@@ -167,11 +166,12 @@ MakeClock ServiceTechniques::clock(const StepModel& steps) const {
     return
         [&steps, lora](StepScale scale) { return std::make_unique<StepClock>(steps, scale, lora); };
   }
-  const Speculation speculation = scenario_.service.speculation.engine(0);
+  const Speculation speculation = service_.speculation.engine(0);
   return [&steps, lora, speculation,
           drafter = drafter_](StepScale scale) -> std::unique_ptr<StepTimer> {
     std::unique_ptr<StepTimer> drafting;
-    if (drafter->steps) drafting = std::make_unique<StepClock>(*drafter->steps, scale);
+    if (drafter->steps() != nullptr)
+      drafting = std::make_unique<StepClock>(*drafter->steps(), scale);
     return std::make_unique<DraftingClock>(speculation,
                                            std::make_unique<StepClock>(steps, scale, lora),
                                            std::move(drafting), drafter->share);

@@ -1,5 +1,5 @@
-// What a service's techniques (techniques.h) change: the engine's configuration, the clock, the
-// memory that is left for the KV cache.
+// The effect of a service's techniques (techniques.h) on the engine's configuration, on the clock,
+// and on the memory that is left for the KV cache.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@ namespace orrery {
 
 class ServiceTechniques {
  public:
-  // Borrows scenario and memory. `drafter`: nullptr where nothing drafts. InputError, NoData:
-  // techniques that do not go together, or not with the engine's scheduler.
-  ServiceTechniques(const Scenario& scenario, const Architecture& model,
-                    const Deployment& deployment, const ParallelPlan& plan,
-                    const MemoryModel& memory, std::shared_ptr<const Drafter> drafter);
+  // Borrows the question and the memory of the served model. `drafter`: nullptr where nothing
+  // drafts. InputError, NoData: techniques that do not go together, or not with the engine's
+  // scheduler.
+  ServiceTechniques(const ServiceQuestion& service, const ServedModel& served,
+                    std::shared_ptr<const Drafter> drafter);
 
   // Taken from the room for the KV cache, on one GPU.
   const std::vector<MemoryRow>& beside() const { return beside_; }
@@ -39,13 +39,13 @@ class ServiceTechniques {
   // Blocks of a replica, over all its GPUs, that so much memory holds.
   double blocks_in(Bytes memory) const;
 
-  const Scenario& scenario_;
+  const ServiceQuestion& service_;
   const MemoryModel& memory_;
   const LoraChoice& lora_;
   const KvChoice& kv_;
   std::shared_ptr<const Drafter> drafter_;
   std::vector<MemoryRow> beside_;
-  Bytes block_;  // of the KV cache, the drafter's included
+  Bytes block_;  // one block of the KV cache, the drafter's part included
   AdapterSize adapter_;
   Seconds adapter_load_, block_copy_, disk_write_;
   std::int64_t gpus_;

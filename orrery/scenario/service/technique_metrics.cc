@@ -62,7 +62,7 @@ void add_technique_metrics(const SimulationConfig& config, const SimulationResul
   add_memory_metrics(config, sum, metrics);
 }
 
-void add_comparison(const ServiceScenario& s, const SimulationResult& plain,
+void add_comparison(const ServiceQuestion& s, const SimulationResult& plain,
                     const SimulationResult& r, std::vector<Metric>& metrics) {
   std::vector<double> tpot, e2e;
   double plain_tpot = 0, own_tpot = 0;

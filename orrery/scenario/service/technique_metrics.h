@@ -15,7 +15,7 @@ void add_technique_metrics(const SimulationConfig& config, const SimulationResul
 // How much faster requests are than the same requests of `plain`: `speedup` is the distribution
 // over the counted requests of plain TPOT / TPOT (its mean, p10, p50, p90), `speedup_e2e` the mean
 // of plain E2E / E2E, `tpot_overhead` what the mean TPOT grew by.
-void add_comparison(const ServiceScenario& service, const SimulationResult& plain,
+void add_comparison(const ServiceQuestion& service, const SimulationResult& plain,
                     const SimulationResult& result, std::vector<Metric>& metrics);
 
 }  // namespace orrery

@@ -72,33 +72,38 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
   return p;
 }
 
-// Whether KV blocks outside of sliding windows are freed. The scheduler must do so. vLLM does not
-// with a KV connector (cache tiers, disaggregated prefill). Contiguous memory and drafters with a
-// cache of their own are not simulated with it.
-bool frees_outside_windows(const Scenario& s, const EngineProfile& engine) {
-  const SpeculationChoice& drafts = s.service.speculation;
-  const bool drafter = drafts.on() && drafts.method != "ngram" &&
-                       !(drafts.method == "draft_model" && drafts.model.empty());
+// Whether KV blocks outside of sliding windows are freed. The scheduler must do so, and nothing in
+// the question may prevent it.
+bool frees_outside_windows(const EngineUse& use, const EngineProfile& engine) {
   const WindowPools pools =
       engine.memory.window_share > 0 ? WindowPools::kSeparate : WindowPools::kShared;
   return engine.memory.hybrid_kv_cache &&
-         scheduler_kind(engine.scheduler.policy).traits.windows == pools && !drafter &&
-         !s.service.kv.contiguous() && !s.service.kv.tiers() &&
-         !s.service.cluster.disaggregation.on();
+         scheduler_kind(engine.scheduler.policy).traits.windows == pools &&
+         use.frees_outside_windows;
 }
 
-// A sequence's step is one token, and what is drafted for it.
-void limit_graphs(const Scenario& s, EngineProfile& engine) {
+void limit_graphs(const Scenario& s, const EngineUse& use, EngineProfile& engine) {
   auto& x = engine.execution;
   const Node* asked = s.engine.overrides.find("execution");
   if (x.graph_tokens_per_sequence == 0 || (asked && asked->find("graph_tokens"))) return;
-  const SpeculationChoice& drafts = s.service.speculation;
-  const std::int64_t tokens = drafts.on() ? 1 + std::max(drafts.tokens, drafts.tree_tokens) : 1;
-  x.graph_tokens = std::min(x.graph_tokens,
-                            x.graph_tokens_per_sequence * engine.scheduler.max_num_seqs * tokens);
+  x.graph_tokens =
+      std::min(x.graph_tokens, x.graph_tokens_per_sequence * engine.scheduler.max_num_seqs *
+                                   use.tokens_per_sequence);
 }
 
 }  // namespace
+
+// Contiguous memory and drafters with a KV cache of their own are simulated without freed blocks.
+EngineUse engine_use(const Scenario& scenario) {
+  EngineUse use;
+  const auto* service = scenario.if_asked<ServiceQuestion>();
+  if (service == nullptr) return use;
+  const SpeculationChoice& drafts = service->speculation;
+  if (drafts.on()) use.tokens_per_sequence = 1 + std::max(drafts.tokens, drafts.tree_tokens);
+  use.frees_outside_windows = !drafts.has_layers() && !service->kv.contiguous() &&
+                              !service->kv.tiers() && !service->cluster.disaggregation.on();
+  return use;
+}
 
 Deployment make_deployment(const Scenario& s, const Architecture& model, const Gpu& gpu,
                            const EngineProfile& engine) {
@@ -115,7 +120,8 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   declare(fields, d.engine);
   fields.read(s.engine.overrides);
   scheduler_kind(scheduler.policy);  // an unknown name is refused here
-  limit_graphs(s, d.engine);
+  const EngineUse use = engine_use(s);
+  limit_graphs(s, use, d.engine);
   if (d.gpu.sm_version < 90 || d.gpu.vendor != "nvidia") {
     auto& x = d.engine.execution;
     for (Seconds* t : {&x.launch, &x.graph_launch, &x.host_per_step, &x.host_per_sequence,
@@ -131,7 +137,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   // Kernels that split mixed batches: see EngineProfile::Kernels.
   const int sm = d.gpu.sm_version;
   if (sm == 90 || sm == 100 || sm == 103) d.engine.kernels.mixed_decode_exponent = 0;
-  if (!frees_outside_windows(s, d.engine)) d.engine.memory.hybrid_kv_cache = false;
+  if (!frees_outside_windows(use, d.engine)) d.engine.memory.hybrid_kv_cache = false;
   d.precision = choose_precision(s, model, d.gpu, d.notes);
   if (kernels.tf32 && d.gpu.supports(Dtype::kTf32)) d.precision.fp32_products = Format::kTf32;
   const auto& k = d.engine.kernels;

@@ -2,6 +2,7 @@
 // into formats.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -14,6 +15,14 @@
 #include "orrery/workload/plan/engine.h"
 
 namespace orrery {
+
+// Properties of a simulated service that change its engine's constants.
+struct EngineUse {
+  std::int64_t tokens_per_sequence = 1;  // of a decode step: one, and its drafts
+  bool frees_outside_windows = true;     // no technique keeps the KV blocks that windows have left
+  bool operator==(const EngineUse&) const = default;
+};
+EngineUse engine_use(const Scenario& scenario);
 
 struct Deployment {
   Gpu gpu;

@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <typeindex>
+#include <utility>
 
 #include "orrery/base/bundle.h"
 #include "orrery/hardware/catalog.h"
@@ -38,6 +40,25 @@ class Facts {
   const NetworkModel& network(const Gpu& gpu, const std::string& node, const ParallelPlan& plan,
                               const std::string& library);
 
+  // The Value that `make` returned when this kind of key was last asked for, where the key is still
+  // the same; else what `make` returns now. Points of a sweep that follow each other share with it
+  // what they have in common. A kind of key stands for one kind of value.
+  template <class Value, class Key, class Make>
+  std::shared_ptr<const Value> latest(const Key& key, Make make) {
+    struct Held {
+      Key key;
+      std::shared_ptr<const Value> value;
+    };
+    std::shared_ptr<void>& slot = latest_[std::type_index(typeid(Key))];
+    if (slot != nullptr) {
+      const Held& held = *static_cast<const Held*>(slot.get());
+      if (held.key == key) return held.value;
+    }
+    auto value = std::make_shared<const Value>(make());
+    slot = std::make_shared<Held>(Held{key, value});
+    return value;
+  }
+
  private:
   // A GPU is known by its id, as everywhere in the catalog.
   struct EngineKey {
@@ -64,6 +85,7 @@ class Facts {
   std::map<EngineKey, EngineProfile> engines_;
   std::map<KernelKey, std::unique_ptr<KernelModel>> kernels_;
   std::map<NetworkKey, std::unique_ptr<NetworkModel>> networks_;
+  std::map<std::type_index, std::shared_ptr<void>> latest_;  // by the kind of key
 };
 
 }  // namespace orrery

@@ -54,25 +54,17 @@ void add_memory(Point& point, const MemoryBreakdown& m) {
   point.memory_capacity = m.capacity;
 }
 
-// One point of a sweep within a layout.
-struct Load {
-  std::int64_t isl, osl, batch;
+// A scenario about a steady load, and the model that serves it.
+struct SteadyCase {
+  const Scenario& scenario;
+  const SteadyQuestion& load;
+  const ServedModel& served;
 };
 
-std::vector<Load> loads_of(const Scenario::Workload& w) {
-  std::vector<Load> loads;
-  for (std::int64_t isl : w.isl) {
-    for (std::int64_t osl : w.osl) {
-      for (std::int64_t batch : w.batch) loads.push_back({isl, osl, batch});
-    }
-  }
-  return loads;
-}
-
-void check_load(const Load& load, const Scenario::Workload& w, const Architecture& model) {
-  if (load.isl <= w.past) {
+void check_load(const SteadyQuestion& load, const Architecture& model) {
+  if (load.isl <= load.past) {
     throw InputError(fmt::format("workload.past: {} cached tokens leave nothing of a prompt of {}",
-                                 w.past, load.isl));
+                                 load.past, load.isl));
   }
   if (model.kind == Kind::kEncoder && load.osl > 1) {
     throw InputError(
@@ -80,21 +72,11 @@ void check_load(const Load& load, const Scenario::Workload& w, const Architectur
   }
 }
 
-// What the questions of one layout share.
-struct Layout {
-  const Scenario& scenario;
-  const Architecture& model;
-  const Deployment& deployment;
-  const ParallelPlan& plan;
-  const MemoryModel& memory;
-  const StepModel& steps;
-};
-
-// Sequences that are decoded together: by what each holds on average while it is decoded, or by the
-// whole length where the engine reserves it.
-std::int64_t capacity_of(const Layout& layout, const Load& load, std::int64_t length) {
-  const bool paged = layout.deployment.engine.memory.paged;
-  return layout.memory.max_concurrency(paged ? load.isl + load.osl / 2 : length);
+// Sequences that decode in one batch. A paged cache holds each at its mean length while it decodes,
+// an engine that reserves memory at its whole length.
+std::int64_t capacity_of(const SteadyCase& c, std::int64_t length) {
+  const bool paged = c.served.deployment.engine.memory.paged;
+  return c.served.memory->max_concurrency(paged ? c.load.isl + c.load.osl / 2 : length);
 }
 
 std::string too_long(const MemoryModel& memory, std::int64_t length) {
@@ -102,29 +84,31 @@ std::string too_long(const MemoryModel& memory, std::int64_t length) {
                      to_text(memory.kv_per_sequence(length)), to_text(memory.kv_pool()));
 }
 
-void answer_memory(const Layout& layout, const Load& load, std::int64_t length, Point& p) {
-  const std::int64_t full = layout.memory.max_concurrency(length);
+void answer_memory(const SteadyCase& c, std::int64_t length, Point& p) {
+  const MemoryModel& memory = *c.served.memory;
+  const std::int64_t full = memory.max_concurrency(length);
   const MemoryBreakdown held =
-      layout.memory.load(std::clamp<std::int64_t>(full, 1, load.batch), load.isl + load.osl,
-                         layout.scenario.workload.max_model_len);
+      memory.load(std::clamp<std::int64_t>(full, 1, c.load.batch), c.load.isl + c.load.osl,
+                  c.scenario.workload.max_model_len);
   add_memory(p, held);
   p.metrics.push_back(exact_metric("memory", "GB per GPU", held.total().value() / 1e9));
   p.metrics.push_back(exact_metric("weights", "GB per GPU", held.weights.value() / 1e9));
   p.metrics.push_back(
-      exact_metric("kv_cache_per_request", "GB", layout.memory.kv_of_model(length).value() / 1e9));
+      exact_metric("kv_cache_per_request", "GB", memory.kv_of_model(length).value() / 1e9));
   p.metrics.push_back(exact_metric("max_concurrency", "requests", static_cast<double>(full)));
   if (full > 0) return;
   // The shortest requests may fit where the longest does not.
-  p.feasibility = {false, held.fits() ? too_long(layout.memory, length) : held.summary()};
+  p.feasibility = {false, held.fits() ? too_long(memory, length) : held.summary()};
 }
 
 // The size of the KV cache and the concurrency that vLLM logs when it starts, of all data-parallel
 // ranks together. vLLM counts for each request the blocks that `length` tokens may need at once.
-void add_kv_cache_size(const Layout& layout, std::int64_t length, Point& p) {
-  const EngineProfile& engine = layout.deployment.engine;
-  const std::int64_t blocks = layout.memory.kv_blocks() * layout.plan.dp;
+void add_kv_cache_size(const SteadyCase& c, std::int64_t length, Point& p) {
+  const EngineProfile& engine = c.served.deployment.engine;
+  const MemoryModel& memory = *c.served.memory;
+  const std::int64_t blocks = memory.kv_blocks() * c.served.plan.dp;
   if (!engine.memory.paged || blocks < 1) return;
-  const KvGroups& groups = layout.memory.groups();
+  const KvGroups& groups = memory.groups();
   const std::int64_t block = engine.memory.block_size;
   const std::int64_t tokens = blocks / (groups.separate_pools() ? 1 : groups.count()) * block;
   const std::int64_t needed = groups.enough(length, engine.scheduler.max_num_batched_tokens, block);
@@ -134,14 +118,14 @@ void add_kv_cache_size(const Layout& layout, std::int64_t length, Point& p) {
                                    static_cast<double>(blocks) / static_cast<double>(needed)));
 }
 
-void answer_time(const Layout& layout, const Load& load, std::int64_t capacity,
-                 const RunOptions& options, Point& p) {
-  const auto& w = layout.scenario.workload;
-  const ClosedFormWorkload steady{load.batch,    load.isl,        load.osl,           w.past,
-                                  w.closed_loop, w.equal_lengths, w.requests_per_user};
-  const ClosedFormResult r = closed_form(layout.steps, layout.deployment.engine, layout.plan,
-                                         steady, capacity, options.breakdown);
-  const bool decodes = load.osl > 1;
+void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& options, Point& p) {
+  const SteadyQuestion& w = c.load;
+  const ParallelPlan& plan = c.served.plan;
+  const ClosedFormWorkload steady{
+      w.batch, w.isl, w.osl, w.past, w.closed_loop, w.equal_lengths, w.requests_per_user};
+  const ClosedFormResult r = closed_form(*c.served.steps, c.served.deployment.engine, plan, steady,
+                                         capacity, options.breakdown);
+  const bool decodes = w.osl > 1;
   p.metrics.push_back(metric("ttft", "ms", r.ttft, kMs));
   if (decodes) p.metrics.push_back(metric("tpot", "ms", r.tpot, kMs));
   p.metrics.push_back(metric("e2e", "ms", r.e2e, kMs));
@@ -150,91 +134,56 @@ void answer_time(const Layout& layout, const Load& load, std::int64_t capacity,
   p.metrics.push_back(
       rate_metric("total_throughput", "tokens/s", r.output_tokens + r.input_tokens, r.makespan));
   p.metrics.push_back(rate_metric("request_throughput", "requests/s",
-                                  r.output_tokens / static_cast<double>(load.osl), r.makespan));
+                                  r.output_tokens / static_cast<double>(w.osl), r.makespan));
   if (!options.breakdown) return;
   add_terms(p, "prefill", r.prefill_step);
   if (decodes) add_terms(p, "decode", r.decode_step);
   if (options.chakra) {
-    p.chakra.emplace_back("prefill", chakra_step(r.prefill_step, layout.plan));
-    if (decodes) p.chakra.emplace_back("decode", chakra_step(r.decode_step, layout.plan));
+    p.chakra.emplace_back("prefill", chakra_step(r.prefill_step, plan));
+    if (decodes) p.chakra.emplace_back("decode", chakra_step(r.decode_step, plan));
   }
   p.limit = advice(p, decodes ? "decode" : "prefill");
 }
 
-Point answer_point(const Layout& layout, const Load& load, const RunOptions& options, Point p) {
-  const auto& w = layout.scenario.workload;
-  check_load(load, w, layout.model);
-  p.notes = layout.deployment.notes;
-  const int kv_heads = layout.scenario.model_overrides.kv_heads;
+void answer_case(const SteadyCase& c, const RunOptions& options, Point& p) {
+  const Architecture& model = c.served.model;
+  check_load(c.load, model);
+  p.notes = c.served.deployment.notes;
+  const int kv_heads = c.scenario.model_overrides.kv_heads;
   if (kv_heads > 0)
     p.notes.push_back(fmt::format("a variant of the model with {} KV heads", kv_heads));
-  const std::int64_t length = std::max(w.max_model_len, load.isl + load.osl);
-  if (layout.model.max_context > 0 && length > layout.model.max_context) {
+  const std::int64_t length = std::max(c.scenario.workload.max_model_len, c.load.isl + c.load.osl);
+  if (model.max_context > 0 && length > model.max_context) {
     p.notes.push_back(fmt::format("{} tokens are more than the {} that the model was made for",
-                                  length, layout.model.max_context));
+                                  length, model.max_context));
   }
-  answer_memory(layout, load, length, p);
-  if (options.memory_only) add_kv_cache_size(layout, length, p);
-  const auto bounded = [&](Point point) {
-    if (options.bounds)
-      bound_requests({layout.model, layout.plan, layout.deployment, layout.memory}, load.isl,
-                     load.osl, w.past, load.batch, point);
-    return point;
-  };
-  if (!p.feasibility.fits) return bounded(std::move(p));
-  const std::int64_t capacity = capacity_of(layout, load, length);
-  if (load.batch > capacity) {
+  answer_memory(c, length, p);
+  if (options.memory_only) add_kv_cache_size(c, length, p);
+  if (!p.feasibility.fits) return;
+  const std::int64_t capacity = capacity_of(c, length);
+  if (c.load.batch > capacity) {
     p.notes.push_back(fmt::format("memory holds {} of the {} requests at a time; the others wait",
-                                  capacity, load.batch));
+                                  capacity, c.load.batch));
   }
-  if (!options.memory_only) answer_time(layout, load, capacity, options, p);
-  return bounded(std::move(p));
+  if (!options.memory_only) answer_time(c, capacity, options, p);
 }
 
 }  // namespace
 
-Answer answer_steady(Facts& facts, const Scenario& scenario, const Architecture& model,
-                     const Deployment& base, const RunOptions& options) {
-  const std::vector<Load> loads = loads_of(scenario.workload);
-  Answer answer;
-  answer.scenario = scenario.name;
-  answer.resolved = base.resolved(scenario);
-
-  const std::size_t layouts = scenario.parallel.tp.size() * scenario.parallel.pp.size();
-  for (std::int64_t tp : scenario.parallel.tp) {
-    for (std::int64_t pp : scenario.parallel.pp) {
-      const ParallelPlan plan{static_cast<int>(tp), static_cast<int>(pp), scenario.parallel.dp,
-                              scenario.parallel.ep};
-      auto at = [&](const Load& load) {
-        Point p;
-        p.at = {{"model", model.id}, {"gpu", base.gpu.id}, {"gpus", plan.devices()},
-                {"tp", tp},          {"pp", pp},           {"isl", load.isl},
-                {"osl", load.osl},   {"batch", load.batch}};
-        return p;
-      };
-      try {
-        check_plan(model, plan, base.precision);
-      } catch (const Infeasible& e) {
-        if (layouts == 1) throw;
-        for (const Load& load : loads) {
-          answer.points.push_back(at(load));
-          answer.points.back().feasibility = {false, e.what()};
-        }
-        continue;
-      }
-      const MemoryModel memory(model, plan, base.precision, base.engine, base.gpu);
-      const StepModel steps(
-          model, plan, base.precision, base.engine,
-          facts.kernels(base.gpu, base.classes, options.tier),
-          facts.network(base.gpu, scenario.hardware.node, plan, base.engine.kernels.collectives),
-          scenario.workload.expert_skew);
-      const Layout layout{scenario, model, base, plan, memory, steps};
-      for (const Load& load : loads) {
-        answer.points.push_back(answer_point(layout, load, options, at(load)));
-      }
-    }
-  }
-  return answer;
+void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& options, Point& p) {
+  const SteadyQuestion& load = scenario.as<SteadyQuestion>();
+  const ServingSetup::Parallel& parallel = scenario.parallel;
+  p.at = {{"model", facts.architecture(scenario.model).id},
+          {"gpu", facts.gpu(scenario.hardware.gpu).id},
+          {"gpus", parallel.plan().devices()},
+          {"tp", parallel.tp},
+          {"pp", parallel.pp},
+          {"isl", load.isl},
+          {"osl", load.osl},
+          {"batch", load.batch}};
+  const auto served = served_model_of(facts, scenario, options.tier);
+  answer_case({scenario, load, *served}, options, p);
+  if (options.bounds) bound_requests(*served, load, p);
 }
 
 }  // namespace orrery

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/segments.h"
 #include "orrery/model/catalog.h"
 #include "orrery/network/collectives/make_network.h"
-#include "orrery/scenario/training/own_runs.h"
+#include "orrery/scenario/answer/bound_rows.h"
+#include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/training/calibration_runs.h"
 #include "orrery/scenario/training/training_breakdown.h"
 #include "orrery/scenario/training/training_chance.h"
 #include "orrery/training/events/iteration_events.h"
@@ -96,6 +99,53 @@ Seconds port_contention(const IterationParts& parts, const TrainingConstants& k,
   return total > (1 + kRounding) * alone ? total - alone : Seconds(0);
 }
 
+nlohmann::ordered_json place_of(const TrainingQuestion& q, const TrainingSetting& s,
+                                const TrainingJob& job) {
+  const TrainingPlan& p = job.plan;
+  return {{"model", s.model.id},
+          {"gpu", s.gpu.id},
+          {"gpus", q.gpus},
+          {"tp", p.tp},
+          {"cp", p.cp},
+          {"pp", p.pp},
+          {"vp", p.vp},
+          {"dp", p.dp},
+          {"ep", p.ep},
+          {"seq", job.seq},
+          {"micro_batch", job.micro_batch},
+          {"global_batch", job.global_batch}};
+}
+
+// All that a fit of calibration runs depends on, a text a run.
+std::vector<std::string> texts_of(const std::vector<CalibrationRun>& runs) {
+  std::vector<std::string> texts;
+  for (const CalibrationRun& run : runs) {
+    TrainingQuestion q = run.question;
+    Fields fields;
+    declare(fields, q);
+    texts.push_back(fmt::format("{} {} {}", run.model, run.time.value(), fields.json().dump()));
+  }
+  return texts;
+}
+
+struct TrainingTableKey {
+  bool operator==(const TrainingTableKey&) const = default;
+};
+struct TrainingMemoryKey {
+  std::string stack;
+  bool operator==(const TrainingMemoryKey&) const = default;
+};
+struct MachineKey {
+  std::string gpu, node;
+  std::int64_t gpus;
+  bool operator==(const MachineKey&) const = default;
+};
+struct CalibrationKey {
+  std::string model, gpu, node;
+  std::vector<std::string> runs;
+  bool operator==(const CalibrationKey&) const = default;
+};
+
 // "2025-06" of 2025.46.
 std::string month_of(double release) {
   const double year = std::floor(release);
@@ -104,58 +154,69 @@ std::string month_of(double release) {
 
 }  // namespace
 
-TrainingAnswerer::TrainingAnswerer(const TrainingQuestion& question, const TrainingSetting& setting,
-                                   const Catalog& catalog)
-    : question_(question),
+TrainingAnswerer::TrainingAnswerer(Facts& facts, const TrainingQuestion& question,
+                                   const TrainingSetting& setting)
+    : facts_(facts),
+      question_(question),
       setting_(setting),
-      catalog_(catalog),
       traits_(traits_of(question)),
-      table_(read_constant_table(setting.bundle)),
-      memory_(load_training_memory(stack_of(question).name, setting.bundle)),
+      table_(facts.latest<ConstantTable>(TrainingTableKey{},
+                                         [&] { return read_constant_table(facts.bundle()); })),
+      memory_(*facts.latest<TrainingMemoryConstants>(
+          TrainingMemoryKey{std::string(stack_of(question).name)},
+          [&] { return load_training_memory(stack_of(question).name, facts.bundle()); })),
       release_(release_of(question)) {
   if (question.compiled) memory_.fused = true;
-  if (!question.own_runs.empty()) read_own_runs();
+  if (!question.calibration_runs.empty()) calibrate();
 }
 
-void TrainingAnswerer::read_own_runs() {
-  const std::vector<OwnRun> runs = orrery::read_own_runs(question_.own_runs, question_);
+void TrainingAnswerer::calibrate() {
+  const std::vector<CalibrationRun> runs =
+      read_calibration_runs(question_.calibration_runs, question_);
+  calibration_ = facts_.latest<Calibration>(
+      CalibrationKey{setting_.model.id, setting_.gpu.id, setting_.node, texts_of(runs)},
+      [&] { return calibration_of(runs); });
+}
+
+Calibration TrainingAnswerer::calibration_of(const std::vector<CalibrationRun>& runs) const {
   std::vector<IterationParts> parts;
   parts.reserve(runs.size());
   std::vector<MeasuredIteration> measured;
   std::vector<RunLikeness> alike;
-  for (const OwnRun& run : runs) {
+  for (const CalibrationRun& run : runs) {
     try {
       const Architecture model =
-          run.model.empty() ? setting_.model : load_model(run.model, setting_.bundle);
+          run.model.empty() ? setting_.model : load_model(run.model, facts_.bundle());
       check_job(model, run.job);
       if (run.job.plan.pp > 1) schedule_of(run.job.plan).check(shape_of(run.job));
-      const Machine& on = machine(run.job.plan.devices());
-      const IterationModel iterations(model, on.cluster, setting_.kernels, *on.network);
+      const auto on = machine(run.job.plan.devices());
+      const IterationModel iterations(model, on->cluster, setting_.kernels, *on->network);
       parts.push_back(iterations.parts(run.job, traits_of(run.question)));
     } catch (const Infeasible& e) {
       throw InputError(fmt::format("{}: {}", run.place, e.what()));
     }
     MeasuredIteration m;
     m.parts = &parts.back(), m.job = &run.job, m.time = run.time;
-    m.fixed = training_constants(table_, stack_of(run.question).name, setting_.gpu,
+    m.fixed = training_constants(*table_, stack_of(run.question).name, setting_.gpu,
                                  run.job.precision, release_of(run.question))
                   .value;
     measured.push_back(std::move(m));
     alike.push_back(
         {run.model.empty() ? setting_.model.id : run.model, run.question.stack_version, run.job});
   }
-  own_ = fit_own_factors(measured, alike);
+  Calibration c{fit_own_factors(measured, alike), ""};
   double before = 0, after = 0;
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const MeasuredIteration& m = measured[i];
     TrainingConstants k;
     k.value = m.fixed;
     before += 100 * std::abs(std::expm1(m.error(k)));
-    after += 100 * std::abs(std::expm1(m.error(with_own_factors(k, *own_, alike[i], k.error))));
+    after += 100 * std::abs(std::expm1(m.error(with_own_factors(k, c.factors, alike[i], k.error))));
   }
   const double n = static_cast<double>(runs.size());
-  own_note_ = fmt::format("{} own runs of {}: mean error {:.1f} % before, {:.1f} % with them",
-                          runs.size(), question_.own_runs, before / n, after / n);
+  c.note = fmt::format("{} own runs of {}: mean error {:.1f} % before, {:.1f} % with them",
+                       runs.size(), question_.calibration_runs, before / n, after / n);
+  return c;
 }
 
 double TrainingAnswerer::add_run(double steps, const IterationTime& t,
@@ -180,16 +241,16 @@ double TrainingAnswerer::add_run(double steps, const IterationTime& t,
 TrainingConstants TrainingAnswerer::constants(const TrainingJob& job,
                                               std::optional<double> release) const {
   TrainingConstants k =
-      training_constants(table_, stack_of(question_).name, setting_.gpu, job.precision, release);
-  if (!own_) return k;
+      training_constants(*table_, stack_of(question_).name, setting_.gpu, job.precision, release);
+  if (!calibration_) return k;
   const RunLikeness like{setting_.model.id, question_.stack_version, job};
-  return with_own_factors(k, *own_, like, table_.covered_error);
+  return with_own_factors(k, calibration_->factors, like, table_->covered_error);
 }
 
 std::optional<Undeclared> TrainingAnswerer::undeclared_release(const IterationParts& parts,
                                                                const TrainingJob& job) const {
-  const auto span = table_.releases.find(stack_of(question_).name);
-  if (release_ || own_ || span == table_.releases.end()) return std::nullopt;
+  const auto span = table_->releases.find(stack_of(question_).name);
+  if (release_ || calibration_ || span == table_->releases.end()) return std::nullopt;
   const auto at = [&](double release) {
     return iteration_time(parts, constants(job, release), job).total;
   };
@@ -199,17 +260,17 @@ std::optional<Undeclared> TrainingAnswerer::undeclared_release(const IterationPa
   return Undeclared{"stack_version", month_of(span->second.usual), std::abs(range) / std::sqrt(12)};
 }
 
-const TrainingAnswerer::Machine& TrainingAnswerer::machine(std::int64_t gpus) {
-  auto it = machines_.find(gpus);
-  if (it == machines_.end()) {
-    NodeType node = node_of(catalog_, setting_.gpu, setting_.node);
-    Cluster cluster(catalog_, setting_.gpu, static_cast<int>(gpus),
+std::shared_ptr<const TrainingAnswerer::Machine> TrainingAnswerer::machine(
+    std::int64_t gpus) const {
+  return facts_.latest<Machine>(MachineKey{setting_.gpu.id, setting_.node, gpus}, [&] {
+    const Catalog& catalog = facts_.catalog();
+    NodeType node = node_of(catalog, setting_.gpu, setting_.node);
+    Cluster cluster(catalog, setting_.gpu, static_cast<int>(gpus),
                     in_segments(std::move(node), static_cast<int>(gpus)));
     auto network =
-        make_network_model(cluster, {}, collective_library(setting_.gpu), setting_.bundle);
-    it = machines_.emplace(gpus, Machine{std::move(cluster), std::move(network)}).first;
-  }
-  return it->second;
+        make_network_model(cluster, {}, collective_library(setting_.gpu), facts_.bundle());
+    return Machine{std::move(cluster), std::move(network)};
+  });
 }
 
 void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
@@ -243,11 +304,10 @@ void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
 void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   add_memory(job, p);
   const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
-  const Machine& machine_ = machine(job.plan.devices());
+  const auto on = machine(job.plan.devices());
   const Gpu& gpu = setting_.gpu;
   const TrainingConstants k = constants(job, release_);
-  const IterationModel iterations(setting_.model, machine_.cluster, setting_.kernels,
-                                  *machine_.network);
+  const IterationModel iterations(setting_.model, on->cluster, setting_.kernels, *on->network);
   const IterationParts parts = iterations.parts(job, traits_);
   IterationTime t = iteration_time(parts, k, job);
   const bool events = question_.events || setting_.timeline;
@@ -291,7 +351,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
     repeats = add_run(*steps, t, whole, gpus, p);
     p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
   }
-  if (question_.chanced) add_chance(question_.chance, whole, repeats, job.plan.devices(), p);
+  if (question_.chance) add_chance(*question_.chance, whole, repeats, job.plan.devices(), p);
   std::optional<int> stage;
   if (question_.rank) {
     const RankPosition at = position_of(job.plan, *question_.rank);
@@ -302,7 +362,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   }
   if (setting_.breakdown) add_rows(job, parts, t, whole, k, iterations, traits_, stage, p);
   p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
-  if (own_) p.notes.push_back(own_note_);
+  if (calibration_) p.notes.push_back(calibration_->note);
   if (k.cover != FitCover::kTogether)
     p.notes.push_back(fmt::format(
         "no training run of {} was in the fit{}: wider interval",
@@ -311,8 +371,32 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.notes.push_back("loss and convergence are outside of a performance model");
 }
 
-void TrainingAnswerer::compare(std::vector<Point>& points) const {
-  if (question_.gpus.size() < 2) return;
+void answer_training(Facts& facts, const TrainingQuestion& q, const TrainingSetting& s, Point& p) {
+  TrainingJob job = job_of(q);
+  p.at = place_of(q, s, job);
+  check_devices(job, q.gpus);
+  check_job(s.model, job);
+  if (job.plan.pp > 1) schedule_of(job.plan).check(shape_of(job));
+  TrainingAnswerer(facts, q, s).answer(job, p);
+  if (!s.bounds) return;
+  job.micro_batch = p.at["micro_batch"], job.global_batch = p.at["global_batch"];
+  const double tokens = static_cast<double>(job.global_batch * job.seq);
+  bound_training(s.model, s.gpu, job, run_steps(q, job).value_or(0) * tokens, p);
+}
+
+void compare_training(std::span<Point> points, bool bounds) {
+  // A size that is 1 at all points says nothing.
+  for (const char* key : {"cp", "pp", "vp", "ep"}) {
+    const bool one = std::all_of(points.begin(), points.end(), [key](const Point& p) {
+      return !p.at.contains(key) || p.at[key] == 1;
+    });
+    if (one)
+      for (Point& p : points) p.at.erase(key);
+  }
+  const bool grows = std::any_of(points.begin(), points.end(), [&points](const Point& p) {
+    return p.at.contains("gpus") && p.at["gpus"] != points.front().at["gpus"];
+  });
+  if (!grows) return;
   const Metric* first = nullptr;
   for (Point& p : points) {
     const Metric* rate = p.find("throughput_per_gpu");
@@ -324,6 +408,7 @@ void TrainingAnswerer::compare(std::vector<Point>& points) const {
     m.origin = rate->origin;
     p.metrics.push_back(std::move(m));
     if (is_first) first = p.find("throughput_per_gpu");  // it has moved
+    if (bounds) bound_below(p, "scaling_efficiency", 0, "not negative");
   }
 }
 

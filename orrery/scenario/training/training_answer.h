@@ -9,61 +9,90 @@
 // asked; of several sizes: scaling_efficiency.
 #pragma once
 
-#include <map>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/memory/training_memory.h"
 #include "orrery/network/collectives/network_model.h"
-#include "orrery/scenario/training/training_points.h"
+#include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/setup/facts.h"
+#include "orrery/scenario/training/calibration_runs.h"
+#include "orrery/scenario/training/training_layout.h"
 #include "orrery/training/fit/own_factors.h"
 #include "orrery/training/iteration/constants.h"
 #include "orrery/training/iteration/iteration.h"
 
 namespace orrery {
 
+// Inputs of a point besides its question. Borrowed.
+struct TrainingSetting {
+  const Architecture& model;
+  const Gpu& gpu;
+  std::string node;  // empty: the GPU's usual one
+  const KernelModel& kernels;
+  bool breakdown = true;  // fill Point::kernels
+  bool timeline = false;  // fill Point::timeline, event by event
+  bool bounds = false;    // fill Point::bounds
+};
+
+// Fills `point`, its `at` first. Infeasible: the layout breaks a rule of the job, the model or the
+// schedule.
+void answer_training(Facts& facts, const TrainingQuestion& question, const TrainingSetting& setting,
+                     Point& point);
+
+// Adds what follows from several points of one sweep of sizes: where the number of GPUs differs
+// scaling_efficiency, against the first point that has a throughput. Takes sizes that are 1
+// everywhere out of `at`.
+void compare_training(std::span<Point> points, bool bounds);
+
+// Factors on the stack's constants, fitted to a user's runs.
+struct Calibration {
+  OwnFactors factors;
+  std::string note;
+};
+
 class TrainingAnswerer {
  public:
-  TrainingAnswerer(const TrainingQuestion& question, const TrainingSetting& setting,
-                   const Catalog& catalog);
+  // Borrows everything.
+  TrainingAnswerer(Facts& facts, const TrainingQuestion& question, const TrainingSetting& setting);
 
   // Fills in everything but `at`. REQUIRES that check_job accepts.
   void answer(TrainingJob job, Point& point);
-  // Adds what follows from several points: scaling efficiency against the first that fits.
-  void compare(std::vector<Point>& points) const;
 
  private:
   struct Machine {
     Cluster cluster;
     std::unique_ptr<NetworkModel> network;
   };
-  const Machine& machine(std::int64_t gpus);
+  std::shared_ptr<const Machine> machine(std::int64_t gpus) const;
   void add_memory(TrainingJob& job, Point& point) const;
-  // The stack's constants for a job, with the user's own factors. `release`: instead of the
+  // The stack's constants for a job, with the factors of the user's runs. `release`: instead of the
   // question's.
   TrainingConstants constants(const TrainingJob& job, std::optional<double> release) const;
-  // What a version that is not declared adds to the interval, and the release that stands for it;
-  // nothing where all releases take as long.
+  // The release that is assumed where the question names none, with the deviation that this adds;
+  // nothing where all releases take the same time.
   std::optional<Undeclared> undeclared_release(const IterationParts& parts,
                                                const TrainingJob& job) const;
-  void read_own_runs();
-  // Of the run that repeats the iteration: evaluation, time_to_train, gpu_hours, cost. Returns the
-  // iterations that take as long, evaluations counted by their time.
+  void calibrate();
+  Calibration calibration_of(const std::vector<CalibrationRun>& runs) const;
+  // The run that repeats the iteration: adds evaluation, time_to_train, gpu_hours and cost. Returns
+  // its iterations, with evaluations counted by their time.
   double add_run(double steps, const IterationTime& time, const Estimate<Seconds>& iteration,
                  double gpus, Point& point) const;
 
+  Facts& facts_;
   const TrainingQuestion& question_;
   const TrainingSetting& setting_;
-  const Catalog& catalog_;
   StackTraits traits_;
-  ConstantTable table_;
+  std::shared_ptr<const ConstantTable> table_;
   TrainingMemoryConstants memory_;
-  std::map<std::int64_t, Machine> machines_;
-  std::optional<double> release_;  // of question.stack_version
-  std::optional<OwnFactors> own_;  // of question.own_runs
-  std::string own_note_;
+  std::optional<double> release_;                   // the date of question.stack_version
+  std::shared_ptr<const Calibration> calibration_;  // by question.calibration_runs
 };
 
 }  // namespace orrery

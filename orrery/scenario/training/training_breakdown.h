@@ -1,4 +1,4 @@
-// What of a training iteration's terms an answer shows: blocks of one layer, and the rows of the
+// The terms of a training iteration that an answer shows: blocks of one layer, and the rows of the
 // breakdown.
 #pragma once
 

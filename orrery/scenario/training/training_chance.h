@@ -1,4 +1,4 @@
-// What chance makes of an answered training point: keys `chance` of a scenario, metrics
+// The effect of variability, failures and checkpoints on an answered training point: metrics
 // iteration_p50, iteration_p95 and, with tokens, time_to_train_p5, _p50, _p95, goodput, failures,
 // checkpoint_interval.
 #pragma once

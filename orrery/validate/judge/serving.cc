@@ -68,7 +68,7 @@ void validate_run(const EngineRun& run, const std::string& table, ValidationRepo
     v.by = {{"table", table},
             {"metric", metric},
             {"system", run.gpu.id},
-            {"engine", run.deployment.engine.id},
+            {"engine", run.served().deployment.engine.id},
             {"fitted", "no"}};
     v.row = table + ":" + metric;
     v.measured = of(measured);
@@ -88,7 +88,7 @@ void validate_run(const EngineRun& run, const std::string& table, ValidationRepo
   report.rows.push_back({{{"table", table},
                           {"metric", "KV blocks"},
                           {"system", run.gpu.id},
-                          {"engine", run.deployment.engine.id},
+                          {"engine", run.served().deployment.engine.id},
                           {"fitted", "no"}},
                          table + ":KV blocks",
                          static_cast<double>(*run.kv_blocks),

@@ -58,7 +58,7 @@ void read_run(const std::filesystem::path& dir, const Bundle& bundle, Validation
       report.rows.push_back({{{"table", name},
                               {"metric", "decode step"},
                               {"system", run.gpu.id},
-                              {"engine", run.deployment.engine.id},
+                              {"engine", run.served().deployment.engine.id},
                               {"fitted", "no"}},
                              fmt::format("{}:{}", name, now.t),
                              static_cast<double>(now.running) / now.generated * 1e3,

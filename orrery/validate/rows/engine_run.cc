@@ -31,16 +31,17 @@ std::vector<RunRequest> read_requests(const std::filesystem::path& path) {
 }  // namespace
 
 EngineRun::EngineRun(const std::filesystem::path& dir, const Bundle& bundle)
-    : name(dir.filename().string()) {
+    : name(dir.filename().string()), facts_(std::make_unique<Facts>(bundle)) {
+  ParallelPlan plan;
+  Deployment deployment;
   const std::filesystem::path file = dir / "config.json";
   try {
     std::ifstream in(file);
     const nlohmann::json config = nlohmann::json::parse(in);
     const auto& arguments = config.at("engine_kwargs");
-    const Catalog catalog(bundle);
-    gpu = catalog.gpu(name.substr(0, name.find('_')));
-    model = load_model(arguments.at("model").get<std::string>(), bundle);
-    plan = {arguments.at("tensor_parallel_size").get<int>(), 1, 1, 1};
+    gpu = facts_->gpu(name.substr(0, name.find('_')));
+    const Architecture& model = facts_->architecture(arguments.at("model").get<std::string>());
+    plan.tp = arguments.at("tensor_parallel_size").get<int>();
     scenario.model = model.id;
     scenario.hardware.gpu = gpu.id;
     scenario.engine.profile = "vllm";
@@ -58,19 +59,16 @@ EngineRun::EngineRun(const std::filesystem::path& dir, const Bundle& bundle)
   } catch (const nlohmann::json::exception& e) {
     throw InputError(fmt::format("{}: {}", file.string(), e.what()));
   }
-  kernels_ = make_kernel_model(gpu, deployment.classes, bundle);
-  const Catalog catalog(bundle);
-  network_ = make_network_model(Cluster(catalog, gpu, plan.devices(), ""), plan,
-                                deployment.engine.kernels.collectives, bundle);
-  steps_ = std::make_unique<StepModel>(model, plan, deployment.precision, deployment.engine,
-                                       *kernels_, *network_);
-  memory_ =
-      std::make_unique<MemoryModel>(model, plan, deployment.precision, deployment.engine, gpu);
+  deployment.gpu = gpu;
+  served_ = make_served_model(*facts_, facts_->architecture(scenario.model), std::move(deployment),
+                              plan, {});
   requests = read_requests(dir / "requests.csv.gz");
 }
 
 SimulationConfig EngineRun::config() const {
-  return service_config(scenario, deployment, model, plan, memory_->kv_blocks());
+  Scenario service = scenario;
+  service.ask<ServiceQuestion>();
+  return service_config(service, *served_, served_->memory->kv_blocks());
 }
 
 std::vector<std::filesystem::path> run_folders(const std::filesystem::path& dir,

@@ -14,7 +14,7 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/model/architecture.h"
 #include "orrery/scenario/service/service_config.h"
-#include "orrery/scenario/setup/deployment.h"
+#include "orrery/scenario/setup/served_model.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {
@@ -33,23 +33,19 @@ class EngineRun {
 
   std::string name;
   Gpu gpu;
-  Architecture model;
-  ParallelPlan plan;
-  Deployment deployment;
-  Scenario scenario;                      // the question that the settings ask
-  std::optional<std::int64_t> kv_blocks;  // number of KV blocks that the engine reported
+  Scenario scenario;                      // from the settings
+  std::optional<std::int64_t> kv_blocks;  // that the engine reported
   std::vector<RunRequest> requests;
 
   // The configuration of its simulation.
   SimulationConfig config() const;
-  const StepModel& steps() const { return *steps_; }
-  const MemoryModel& memory() const { return *memory_; }
+  const ServedModel& served() const { return *served_; }
+  const StepModel& steps() const { return *served_->steps; }
+  const MemoryModel& memory() const { return *served_->memory; }
 
  private:
-  std::unique_ptr<KernelModel> kernels_;
-  std::unique_ptr<NetworkModel> network_;
-  std::unique_ptr<StepModel> steps_;
-  std::unique_ptr<MemoryModel> memory_;
+  std::unique_ptr<Facts> facts_;  // which served_ borrows
+  std::shared_ptr<const ServedModel> served_;
 };
 
 // The folders of `dir` that hold a whole run, by name; only the one called `only` unless that is

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "orrery/base/node.h"
-#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/question/scenario_sweep.h"
 
 namespace orrery {
 
@@ -47,7 +47,7 @@ class ScenarioKeys {
   // The document on one line, in YAML's flow style.
   std::string yaml() const;
   // InputError as read_scenario.
-  Scenario scenario() const { return read_scenario(document()); }
+  ScenarioSweep scenario() const { return read_scenario(document()); }
 
  private:
   std::vector<std::pair<std::string, std::string>> values_;  // in the order in which they were set

@@ -14,8 +14,8 @@
 namespace orrery {
 namespace {
 
-Scenario question(const std::string& rest, const char* model = "llama-3-8b",
-                  const char* gpu = "h100-sxm") {
+ScenarioSweep question(const std::string& rest, const char* model = "llama-3-8b",
+                       const char* gpu = "h100-sxm") {
   return read_scenario(
       parse_yaml(fmt::format("model: {}\nhardware: {{gpu: {}}}\n{}", model, gpu, rest), "s.yaml"));
 }

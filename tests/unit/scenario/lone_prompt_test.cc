@@ -21,7 +21,7 @@ Lone lone(const std::string& engine, const std::string& gpu, const std::string& 
       simulated
           ? fmt::format("load: {{requests: 3, arrivals: even, rate: 0.1, isl: {}, osl: 8}}\n", isl)
           : fmt::format("workload: {{isl: {}, osl: 8, batch: 1}}\n", isl);
-  const Scenario s = read_scenario(parse_yaml(
+  const ScenarioSweep s = read_scenario(parse_yaml(
       fmt::format(
           "model: {}\nhardware: {{gpu: {}}}\nengine: {{profile: {}}}\nparallel: {{tp: {}}}\n{}",
           model, gpu, engine, tp, load),

@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-Scenario question(const std::string& rest) {
+ScenarioSweep question(const std::string& rest) {
   return read_scenario(
       parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n" + rest, "s.yaml"));
 }

@@ -1,6 +1,7 @@
 // Includes, sweeps of any key, the check without a run, the difference of two answers, the schema.
 #include "orrery/scenario/question/scenario_file.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ using testing::HasSubstr;
 
 using Files = std::map<std::string, std::string>;
 
-Scenario read(const Files& files, const std::string& name) {
+ScenarioSweep read(const Files& files, const std::string& name) {
   const auto open = [&](const std::string& path) {
     const auto at = files.find(path);
     if (at == files.end()) throw InputError(path + ": no such file");
@@ -40,12 +41,14 @@ const std::string kBase =
     "workload: {isl: [1, 2], osl: 8}\n";
 
 TEST(Include, KeysGoOverThoseOfTheFile) {
-  const Scenario s =
+  const ScenarioSweep sweep =
       read({{"d/a.yaml", "include: b/base.yaml\nworkload: {isl: 64}\n"}, {"d/b/base.yaml", kBase}},
            "d/a.yaml");
+  ASSERT_EQ(sweep.points.size(), 1u);  // a list is replaced, the group merged
+  const Scenario& s = sweep.points[0];
   EXPECT_EQ(s.model, "llama-3-8b");
-  EXPECT_THAT(s.workload.isl, ElementsAre(64));  // a list is replaced, the group merged
-  EXPECT_THAT(s.workload.osl, ElementsAre(8));
+  EXPECT_EQ(s.as<SteadyQuestion>().isl, 64);
+  EXPECT_EQ(s.as<SteadyQuestion>().osl, 8);
   EXPECT_EQ(s.question, "");  // not the base's
   EXPECT_EQ(s.name, Scenario().name);
 }
@@ -65,19 +68,23 @@ TEST(Include, ChainsAreRefusedWhereTheyClose) {
   EXPECT_THAT(refusal(chain, "f0"), HasSubstr("more than 16 includes"));
 }
 
-Scenario parsed(const std::string& text) { return read_scenario(parse_yaml(text, "s.yaml")); }
+ScenarioSweep parsed(const std::string& text) { return read_scenario(parse_yaml(text, "s.yaml")); }
 
 TEST(SweepOfAnyKey, MultipliesInOrder) {
-  const Scenario s = parsed(kBase +
-                            "sweep: {engine: {overrides: {scheduler: {max_num_seqs: [4, 8]}}}, "
-                            "workload: {past: 1-4*2}}\n");
-  ASSERT_EQ(s.variants.size(), 6u);
-  EXPECT_EQ(point_count(s), 12);
-  EXPECT_THAT(s.variants[0].at, ElementsAre("4", "1"));
-  EXPECT_THAT(s.variants[1].at, ElementsAre("4", "2"));  // the last key runs fastest
-  EXPECT_THAT(s.variants[5].at, ElementsAre("8", "4"));
-  EXPECT_EQ(s.variants[4].workload.past, 2);
-  EXPECT_EQ(s.variants[4].engine.overrides.at("scheduler").at("max_num_seqs").text(), "8");
+  const ScenarioSweep s =
+      parsed(kBase +
+             "sweep: {engine: {overrides: {scheduler: {max_num_seqs: [4, 8]}}}, "
+             "workload: {past: 1-4*2}}\n");
+  ASSERT_EQ(s.points.size(), 12u);
+  EXPECT_EQ(s.group(), 2u);  // prompts of two lengths at each combination
+  const auto at = [&s](std::size_t i) { return swept_values(s, i).dump(); };
+  EXPECT_EQ(at(0), R"({"max_num_seqs":4,"past":1})");
+  EXPECT_EQ(at(1), at(0));
+  EXPECT_EQ(at(2), R"({"max_num_seqs":4,"past":2})");  // the last key runs fastest
+  EXPECT_EQ(at(11), R"({"max_num_seqs":8,"past":4})");
+  EXPECT_EQ(s.points[9].as<SteadyQuestion>().past, 2);
+  EXPECT_EQ(s.points[9].as<SteadyQuestion>().isl, 2);
+  EXPECT_EQ(s.points[9].engine.overrides.at("scheduler").at("max_num_seqs").text(), "8");
 }
 
 TEST(SweepOfAnyKey, PointsSayWhereTheyAreAndReadBack) {
@@ -93,9 +100,67 @@ TEST(SweepOfAnyKey, PointsSayWhereTheyAreAndReadBack) {
   const Answer alone = runner.run(parsed(
       "model: llama-2-7b\nhardware: {gpu: h100-sxm}\nworkload: {isl: 128, osl: 8, batch: 2}\n"));
   EXPECT_EQ(a.points[3].find("e2e")->value, alone.points[0].find("e2e")->value);
-  const Scenario again = read_scenario(parse_json(to_json(parsed(text)).dump(), "again"));
-  EXPECT_EQ(again.variants.size(), 4u);
+  const ScenarioSweep again = read_scenario(parse_json(to_json(parsed(text)).dump(), "again"));
+  EXPECT_EQ(again.points.size(), 4u);
   EXPECT_EQ(to_json(again), to_json(parsed(text)));
+}
+
+// A list at a key is a sweep of it, whatever the key takes: numbers, names, formats, switches.
+TEST(SweepOfAnyKey, AListAnywhereIsOne) {
+  const std::string base = "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n";
+  const ScenarioSweep formats =
+      parsed(base + "precision: {quantization: [fp8, bf16]}\nparallel: {dp: [1, 2]}\n");
+  ASSERT_EQ(formats.points.size(), 4u);
+  EXPECT_EQ(formats.points[3].precision.quantization, "bf16");
+  EXPECT_EQ(formats.points[3].parallel.dp, 2);
+  EXPECT_EQ(swept_values(formats, 2).dump(), R"({"quantization":"bf16","dp":1})");
+  EXPECT_EQ(to_json(formats)["sweep"]["parallel"]["dp"].dump(), "[1,2]");
+  const ScenarioSweep switches = parsed(
+      "model: llama-3-8b\nhardware: {gpu: h100-sxm}\ntraining: {dropout: [false, true], "
+      "compute: [bf16, fp8], stack_version: [2024-06, 2025-06]}\n");
+  ASSERT_EQ(switches.points.size(), 8u);
+  EXPECT_EQ(switches.points[7].as<TrainingQuestion>().job.precision.compute, Dtype::kFp8);
+  EXPECT_EQ(switches.points[7].as<TrainingQuestion>().stack_version, "2025-06");
+  EXPECT_EQ(parsed(base + "parallel: {dp: [2]}\n").points.at(0).parallel.dp, 2);
+}
+
+// A list that is a value by itself is none.
+TEST(SweepOfAnyKey, ListsOfOneValueAreNotSwept) {
+  const ScenarioSweep s = parsed(
+      "{model: llama-3-8b, hardware: {gpu: h100-sxm}, load: {priorities: [1, 2]}, "
+      "question: 'this, and that', cluster: {pools: ['1', '2']}}");
+  EXPECT_EQ(s.points.size(), 1u);
+}
+
+TEST(SweepOfAnyKey, AValueMayBeMootAtSomePointsButNotAtAll) {
+  const auto text = [](const char* cp) {
+    return fmt::format(
+        "{{model: llama-3-8b, hardware: {{gpu: h100-sxm}}, training: {{gpus: 8, cp: {}, "
+        "context_method: ulysses}}}}",
+        cp);
+  };
+  EXPECT_EQ(parsed(text("[1, 2]")).points.size(), 2u);
+  EXPECT_THAT(refusal_of([&] { parsed(text("1")); }), HasSubstr("has no effect here"));
+}
+
+TEST(SweepOfAnyKey, CountsTakeSuffixes) {
+  const ScenarioSweep s =
+      parsed("{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {tokens: [2T, 1.5B]}}");
+  ASSERT_EQ(s.points.size(), 2u);
+  EXPECT_EQ(s.points[0].as<TrainingQuestion>().tokens, 2e12);
+  EXPECT_EQ(s.points[1].as<TrainingQuestion>().tokens, 1.5e9);
+  EXPECT_THAT(refusal_of([] {
+                parsed("{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {tokens: 2X}}");
+              }),
+              HasSubstr("training.tokens"));
+}
+
+TEST(SweepOfAnyKey, AnInfiniteRateSendsAllAtOnce) {
+  const ScenarioSweep s =
+      parsed("{model: llama-3-8b, hardware: {gpu: h100-sxm}, load: {rate: [2, inf], requests: 4}}");
+  ASSERT_EQ(s.points.size(), 2u);
+  EXPECT_EQ(s.points[0].as<ServiceQuestion>().arrivals, "poisson");
+  EXPECT_EQ(s.points[1].as<ServiceQuestion>().arrivals, "at-once");
 }
 
 TEST(SweepOfAnyKey, RefusalsAreOneMessage) {
@@ -113,11 +178,12 @@ TEST(SweepOfAnyKey, RefusalsAreOneMessage) {
 
 TEST(SweepOfAnyKey, AMillionPointsAreRefusedBeforeTheFirst) {
   Runner runner{Bundle()};
-  const Scenario s = parsed(
-      "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
-      "workload: {isl: 1-1000, osl: 1-1000}\n");
-  EXPECT_EQ(point_count(s), 1e6);
-  EXPECT_THROW(runner.run(s), InputError);
+  EXPECT_THAT(refusal_of([] {
+                parsed(
+                    "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
+                    "workload: {isl: 1-1000, osl: 1-1000}\n");
+              }),
+              HasSubstr("a sweep of 1000000 points"));
   EXPECT_THROW(
       runner.run(parsed("hardware: {gpu: h100-sxm}\ncollective: {bytes: 1-5000, gpus: 2-1000}\n")),
       InputError);
@@ -229,9 +295,10 @@ TEST(Schema, TablesHaveEveryKeyWithUnitRangeAndDefault) {
 }
 
 TEST(Format, NewerVersionsAreRefused) {
-  EXPECT_EQ(read({{"a.yaml", "format: 1.0\n" + kBase}}, "a.yaml").model, "llama-3-8b");
-  EXPECT_EQ(read({{"a.yaml", "format: \"1.0\"\n" + kBase}}, "a.yaml").model, "llama-3-8b");
-  EXPECT_EQ(read({{"a.yaml", "format: 1\n" + kBase}}, "a.yaml").model, "llama-3-8b");
+  EXPECT_EQ(read({{"a.yaml", "format: 1.0\n" + kBase}}, "a.yaml").points[0].model, "llama-3-8b");
+  EXPECT_EQ(read({{"a.yaml", "format: \"1.0\"\n" + kBase}}, "a.yaml").points[0].model,
+            "llama-3-8b");
+  EXPECT_EQ(read({{"a.yaml", "format: 1\n" + kBase}}, "a.yaml").points[0].model, "llama-3-8b");
   for (const char* newer : {"1.1", "2.0", "17"})
     EXPECT_THAT(refusal({{"a.yaml", "format: " + std::string(newer) + "\n" + kBase}}),
                 HasSubstr("a.yaml:1: format: the file is written for format " + std::string(newer) +
@@ -241,10 +308,9 @@ TEST(Format, NewerVersionsAreRefused) {
   // Of the file that includes, and of the one that is included.
   EXPECT_THAT(refusal({{"a.yaml", "include: b.yaml\nformat: 1.0"}, {"b.yaml", "format: 2.0"}}),
               HasSubstr("b.yaml:1: format"));
-  EXPECT_EQ(
-      read({{"a.yaml", "format: 1.0\nhardware: {gpu: h100-sxm}\ncollective: {gpus: 8}"}}, "a.yaml")
-          .kind,
-      Scenario::Kind::kCollective);
+  const ScenarioSweep collective =
+      read({{"a.yaml", "format: 1.0\nhardware: {gpu: h100-sxm}\ncollective: {gpus: 8}"}}, "a.yaml");
+  EXPECT_NE(collective.points[0].if_asked<CollectiveQuestion>(), nullptr);
   EXPECT_THAT(refusal({{"a.yaml", kBase + "sweep: {format: [1.0, 1]}"}}),
               HasSubstr("cannot be swept"));
 }

@@ -1,4 +1,4 @@
-#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/question/scenario_sweep.h"
 
 #include <gtest/gtest.h>
 
@@ -11,30 +11,34 @@ namespace {
 
 constexpr const char* kLeast = "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n";
 
-Scenario read(const std::string& yaml) { return read_scenario(parse_yaml(yaml, "s.yaml")); }
+ScenarioSweep read(const std::string& yaml) { return read_scenario(parse_yaml(yaml, "s.yaml")); }
 
 std::string refusal(const std::string& yaml) {
   return refusal_of([&] { read(yaml); });
 }
 
 TEST(Scenario, DefaultsAreOneRequestOnOneGpu) {
-  const Scenario s = read(kLeast);
-  EXPECT_EQ(s.parallel.tp, Sweep{1});
-  EXPECT_EQ(s.workload.batch, Sweep{1});
+  const ScenarioSweep sweep = read(kLeast);
+  ASSERT_EQ(sweep.points.size(), 1u);
+  const Scenario& s = sweep.points[0];
+  EXPECT_EQ(s.parallel.tp, 1);
+  EXPECT_EQ(s.as<SteadyQuestion>().batch, 1);
   EXPECT_EQ(s.engine.profile, "vllm");
   EXPECT_EQ(s.model_overrides.kv_heads, 0);
 }
 
 TEST(Scenario, TakesVllmNames) {
-  const Scenario s =
+  const ScenarioSweep sweep =
       read(std::string(kLeast) +
            "parallel: {tensor_parallel_size: 4, pipeline-parallel-size: 2}\n"
            "workload: {input_len: 64, concurrency: 1-4*2, max-model-len: 2048}\n"
            "precision: {dtype: bfloat16, quantization: awq, kv_cache_dtype: auto}\n");
-  EXPECT_EQ(s.parallel.tp, Sweep{4});
-  EXPECT_EQ(s.parallel.pp, Sweep{2});
-  EXPECT_EQ(s.workload.isl, Sweep{64});
-  EXPECT_EQ(s.workload.batch, (Sweep{1, 2, 4}));
+  ASSERT_EQ(sweep.points.size(), 3u);
+  const Scenario& s = sweep.points[2];
+  EXPECT_EQ(s.parallel.tp, 4);
+  EXPECT_EQ(s.parallel.pp, 2);
+  EXPECT_EQ(s.as<SteadyQuestion>().isl, 64);
+  EXPECT_EQ(s.as<SteadyQuestion>().batch, 4);
   EXPECT_EQ(s.workload.max_model_len, 2048);
   EXPECT_EQ(s.precision.quantization, "awq");
 }
@@ -56,7 +60,7 @@ TEST(Scenario, RefusalsNameThePlaceAndTheNearest) {
 }
 
 TEST(Scenario, WritesWhatItReads) {
-  Scenario s =
+  const ScenarioSweep s =
       read(std::string(kLeast) +
            "workload: {isl: [16, 32], expert_skew: 0.5}\nmodel_overrides: {kv_heads: 4}\n");
   const auto j = to_json(s);
@@ -71,11 +75,12 @@ TEST(Scenario, ASuiteIsNone) {
 }
 
 TEST(Scenario, ALoadIsSimulated) {
-  const Scenario s = read(std::string(kLeast) +
-                          "load: {rate: [2, 4.5], isl: 'uniform(10, 20)', arrivals: gamma}\n"
-                          "slo: {ttft: 500 ms}\n");
-  EXPECT_EQ(s.kind, Scenario::Kind::kService);
-  EXPECT_EQ(s.service.rate, (std::vector<double>{2, 4.5}));
+  const ScenarioSweep s = read(std::string(kLeast) +
+                               "load: {rate: [2, 4.5], isl: 'uniform(10, 20)', arrivals: gamma}\n"
+                               "slo: {ttft: 500 ms}\n");
+  ASSERT_EQ(s.points.size(), 2u);
+  EXPECT_EQ(s.points[0].as<ServiceQuestion>().rate, 2);
+  EXPECT_EQ(s.points[1].as<ServiceQuestion>().rate, 4.5);
   const auto j = to_json(s);
   EXPECT_FALSE(j["workload"].contains("isl"));
   EXPECT_EQ(to_json(read_scenario(parse_json(j.dump(), "again.json"))).dump(), j.dump());

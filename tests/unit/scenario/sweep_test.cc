@@ -43,12 +43,17 @@ TEST(Sweep, AHugeStepEndsTheRange) {
 }
 
 TEST(Sweep, SizesInBytes) {
-  Sweep value;
+  std::int64_t value = 0;
   Fields fields;
   add_byte_sweep(fields, "bytes", value, 1, 1'000'000'000'000'000, "sizes");
   const auto bytes = [&](const std::string& text) {
-    fields.read(parse_yaml("bytes: " + text, "s.yaml"));
-    return value;
+    const Node document = parse_yaml("bytes: " + text, "s.yaml");
+    Sweep values;
+    for (const std::string& one : fields.find("bytes")->values()(document.at("bytes"))) {
+      fields.read(parse_yaml("bytes: " + one, "s.yaml"));
+      values.push_back(value);
+    }
+    return values;
   };
   EXPECT_EQ(bytes("65536"), (Sweep{65536}));
   EXPECT_EQ(bytes("64K, 1 MiB, 1 MB"), (Sweep{65536, 1048576, 1000000}));

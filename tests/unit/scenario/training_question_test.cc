@@ -66,8 +66,8 @@ TEST(TrainingQuestion, TheStacksReleaseIsAnInput) {
 }
 
 TEST(TrainingQuestion, ResolvedDocumentAsksTheSame) {
-  const Scenario s = read_scenario(parse_yaml(kBare, "test.yaml"));
-  const Scenario again = read_scenario(parse_json(to_json(s).dump(), "resolved.json"));
+  const ScenarioSweep s = read_scenario(parse_yaml(kBare, "test.yaml"));
+  const ScenarioSweep again = read_scenario(parse_json(to_json(s).dump(), "resolved.json"));
   Runner runner{Bundle()};
   const auto first = to_json(runner.run(s).points.at(0), true);
   EXPECT_EQ(first.dump(), to_json(runner.run(again).points.at(0), true).dump());
@@ -123,7 +123,7 @@ TEST(TrainingQuestion, OwnRunsCarryOver) {
   EXPECT_NE(refusal("gpus,iteration_time\n8,-1\n").find("must be above 0"), std::string::npos);
   EXPECT_NE(refusal("gpus,tp,iteration_time\n8,3,1\n").find(":2: 8 GPUs do not divide by tp 3"),
             std::string::npos);
-  EXPECT_NE(refusal("gpus,iteration_time\n\"8,16\",1\n").find(":2: one layout expected, got 2"),
+  EXPECT_NE(refusal("gpus,iteration_time\n\"8,16\",1\n").find(":2: gpus: expected one number"),
             std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-#include "orrery/scenario/training/own_runs.h"
+#include "orrery/scenario/training/calibration_runs.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
-#include "orrery/scenario/training/training_points.h"
+#include "orrery/scenario/training/training_layout.h"
 
 namespace orrery {
 namespace {
@@ -23,18 +23,19 @@ double positive(const CsvReader& csv, int column) {
 
 }  // namespace
 
-std::vector<OwnRun> read_own_runs(const std::string& file, const TrainingQuestion& question) {
+std::vector<CalibrationRun> read_calibration_runs(const std::string& file,
+                                                  const TrainingQuestion& question) {
   CsvReader csv{std::filesystem::path(file)};
   const auto time = csv.find(kTime), throughput = csv.find(kThroughput), model = csv.find(kModel);
   if (!time && !throughput)
     throw InputError(
         fmt::format("{}:1: no column {} (seconds) or {} (tokens/s)", file, kTime, kThroughput));
-  std::vector<OwnRun> runs;
+  std::vector<CalibrationRun> runs;
   while (csv.next()) {
-    OwnRun run;
+    CalibrationRun run;
     run.place = fmt::format("{}:{}", file, csv.line());
     run.question = question;
-    run.question.own_runs.clear();
+    run.question.calibration_runs.clear();
     run.question.find_max_batch = false;
     Node document;
     for (std::size_t c = 0; c < csv.header().size(); ++c) {
@@ -48,9 +49,10 @@ std::vector<OwnRun> read_own_runs(const std::string& file, const TrainingQuestio
     Fields fields;
     declare(fields, run.question);
     if (document.is_map()) fields.read(document);
-    if (!run.question.own_runs.empty()) csv.fail(*csv.find("own_runs"), "a run has no own runs");
+    if (!run.question.calibration_runs.empty())
+      csv.fail(*csv.find("own_runs"), "a run has no runs of its own");
     try {
-      run.job = only_layout(run.question);
+      run.job = layout_of(run.question);
     } catch (const std::runtime_error& e) {
       throw InputError(fmt::format("{}: {}", run.place, e.what()));
     }

@@ -1,4 +1,4 @@
-#include "orrery/scenario/service/neighbour.h"
+#include "orrery/scenario/service/colocated_model.h"
 
 #include <fmt/format.h>
 
@@ -30,12 +30,13 @@ GpuDemand gpu_demand(const GpuWork& work, const SimulationResult& alone) {
   return {std::min(1.0, work.arithmetic(sum) / busy), std::min(1.0, work.traffic(sum) / busy)};
 }
 
-std::shared_ptr<const Neighbour> make_neighbour(Facts& facts, const Scenario& s,
-                                                const Deployment& of, const ParallelPlan& plan,
-                                                const RunOptions& options) {
-  const NeighbourChoice& choice = s.service.neighbour;
-  if (!choice.on()) return nullptr;
-  if (s.service.cluster.replicas > 1) throw NoData("neighbour: simulated beside one replica only");
+std::optional<ColocatedModel> colocated_model(Facts& facts, const Scenario& s,
+                                              const ServedModel& own, TierChoice tier) {
+  const ServiceQuestion& asked = s.as<ServiceQuestion>();
+  const ColocatedModelChoice& choice = asked.neighbour;
+  if (!choice.on()) return std::nullopt;
+  if (asked.cluster.replicas > 1) throw NoData("neighbour: simulated beside one replica only");
+  const Deployment& of = own.deployment;
   const double together = of.engine.memory.utilization + choice.utilization;
   if (together > 1) {
     throw Infeasible(fmt::format(
@@ -43,55 +44,45 @@ std::shared_ptr<const Neighbour> make_neighbour(Facts& facts, const Scenario& s,
         "lower engine.overrides.memory.utilization or neighbour.utilization",
         of.engine.memory.utilization, choice.utilization));
   }
-  auto n = std::make_shared<Neighbour>();
-  n->scenario.hardware = s.hardware;
-  n->scenario.engine = s.engine;
-  n->scenario.kind = Scenario::Kind::kService;
-  n->scenario.model = choice.model;
-  ServiceScenario& service = n->scenario.service;
+  Scenario other;
+  other.hardware = s.hardware;
+  other.engine = s.engine;
+  other.model = choice.model;
+  ServiceQuestion& service = other.ask<ServiceQuestion>();
   service.requests = choice.requests;
-  service.rate = {choice.rate};
+  service.rate = choice.rate;
   service.isl = choice.isl;
   service.osl = choice.osl;
-  service.seed = s.service.seed + 1;  // arrivals of its own
-  n->model = facts.architecture(choice.model);
-  if (n->model.kind != Kind::kDecoder)
-    throw NoData(fmt::format("neighbour.model: {} is no decoder", n->model.id));
-  n->deployment = make_deployment(n->scenario, n->model, of.gpu,
-                                  facts.engine(n->scenario.engine.profile, of.gpu));
-  n->deployment.engine.memory.utilization = choice.utilization;
-  n->plan = plan;
-  check_plan(n->model, plan, n->deployment.precision);
-  n->memory = std::make_unique<MemoryModel>(n->model, n->plan, n->deployment.precision,
-                                            n->deployment.engine, of.gpu);
-  n->config = service_config(n->scenario, n->deployment, n->model, n->plan, n->memory->kv_blocks());
-  if (n->config.replica.kv_blocks < 1)
-    throw Infeasible(fmt::format("neighbour: {}", n->memory->load(1, 1).summary()));
-  n->steps = std::make_unique<StepModel>(
-      n->model, n->plan, n->deployment.precision, n->deployment.engine,
-      facts.kernels(of.gpu, n->deployment.classes, options.tier),
-      facts.network(of.gpu, s.hardware.node, plan, n->deployment.engine.kernels.collectives));
+  service.seed = asked.seed + 1;  // arrivals of its own
+  Architecture model = facts.architecture(choice.model);
+  if (model.kind != Kind::kDecoder)
+    throw NoData(fmt::format("neighbour.model: {} is no decoder", model.id));
+  Deployment d = make_deployment(other, model, of.gpu, facts.engine(other.engine.profile, of.gpu));
+  d.engine.memory.utilization = choice.utilization;
+  ColocatedModel n;
+  n.served = make_served_model(facts, std::move(model), std::move(d), own.plan,
+                               {s.hardware.node, 0, tier});
+  n.config = service_config(other, *n.served, n.served->memory->kv_blocks());
+  if (n.config.replica.kv_blocks < 1)
+    throw Infeasible(fmt::format("neighbour: {}", n.served->memory->load(1, 1).summary()));
   std::vector<std::string> notes;
-  n->load = load_of(service, choice.rate, notes);
+  n.load = load_of(service, choice.rate, notes);
   return n;
 }
 
-double share_with(const Sharer& own, const Neighbour& other, const NeighbourChoice& choice,
-                  Point& p) {
+double share_with(const Tenancy& own, const ColocatedModel& other,
+                  const ColocatedModelChoice& choice, Point& p) {
   const auto run_own = [&](double s) { return simulate(own.config, own.load, *own.clock(s)); };
   const auto run_other = [&](double s) {
-    StepClock clock(*other.steps, s);
+    StepClock clock(*other.served->steps, s);
     return simulate(other.config, other.load, clock);
   };
   const SimulationResult own_alone = run_own(1), other_alone = run_other(1);
-  const auto demand = [&](const Architecture& m, const Deployment& d, const MemoryModel& memory,
-                          const SimulationResult& alone) {
-    return gpu_demand(GpuWork(m, own.plan, d.precision, memory, d.gpu, d.engine.memory.block_size),
-                      alone);
+  const auto demand = [](const ServedModel& served, const SimulationResult& alone) {
+    return gpu_demand(GpuWork(served), alone);
   };
-  const std::vector<Tenant> tenants = {
-      {run_own, demand(own.model, own.deployment, own.memory, own_alone)},
-      {run_other, demand(other.model, other.deployment, *other.memory, other_alone)}};
+  const std::vector<Tenant> tenants = {{run_own, demand(own.served, own_alone)},
+                                       {run_other, demand(*other.served, other_alone)}};
   const Sharing sharing = choice.sharing == "mps" ? Sharing::kMps : Sharing::kTimeSlicing;
   const SharedGpu shared = share_gpu(sharing, tenants);
   const auto put = [&](const char* name, const char* unit, double v) {
@@ -109,7 +100,7 @@ double share_with(const Sharer& own, const Neighbour& other, const NeighbourChoi
   p.notes.push_back(fmt::format(
       "neighbour {} ({}): interference is an assumption, between what is printed and time slicing; "
       "shares of arithmetic and memory bandwidth {:.2f} and {:.2f}, its own {:.2f} and {:.2f}",
-      other.model.id, choice.sharing, tenants[0].demand.compute, tenants[0].demand.memory,
+      other.served->model.id, choice.sharing, tenants[0].demand.compute, tenants[0].demand.memory,
       tenants[1].demand.compute, tenants[1].demand.memory));
   return shared.stretch[0];
 }

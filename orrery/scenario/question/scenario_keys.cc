@@ -1,0 +1,258 @@
+#include "orrery/scenario/question/scenario_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "orrery/scenario/question/format_field.h"
+#include "orrery/scenario/question/sweep.h"
+#include "orrery/workload/ops/format.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::int64_t kLongestContext = 100'000'000;
+constexpr int kMostHeads = 100'000;
+constexpr std::int64_t kMostRanks = 100'000;
+
+// Keys of every question; those of simulations and of collectives follow them.
+void declare_shared(Fields& f, ScenarioValues& keys) {
+  Scenario& s = keys.scenario;
+  SteadyQuestion& steady = keys.steady;
+  f.add("name", s.name, "name of the scenario, repeated in the answer").verbatim();
+  f.add("question", s.question, "the question in a sentence").verbatim();
+  f.add("model", s.model, "bundled id, Hugging Face id, or path to a config.json");
+  f.group(
+      "model_overrides",
+      [&](Fields& g) {
+        g.add("kv_heads", s.model_overrides.kv_heads,
+              "KV heads of every attention layer, to compare MHA, GQA and MQA; "
+              "0: the model's own")
+            .range(0, kMostHeads);
+      },
+      "variant of the model");
+  f.group(
+      "hardware",
+      [&](Fields& g) {
+        g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts");
+        g.add("node", s.hardware.node,
+              "node type, or the network between the usual nodes of the GPU (ib-hdr); empty: the "
+              "usual node type of the GPU")
+            .alias("fabric");
+      },
+      "hardware");
+  f.group(
+      "parallel",
+      [&](Fields& g) {
+        add_sweep(g, "tp", s.parallel.tp, 1, kMostRanks, "tensor-parallel ranks")
+            .alias("tensor_parallel_size");
+        add_sweep(g, "pp", s.parallel.pp, 1, kMostRanks, "pipeline stages")
+            .alias("pipeline_parallel_size");
+        g.add("dp", s.parallel.dp, "data-parallel groups of the attention layers")
+            .range(1, kMostRanks)
+            .alias("data_parallel_size");
+        g.add("ep", s.parallel.ep, "expert-parallel groups")
+            .range(1, kMostRanks)
+            .alias("expert_parallel_size");
+      },
+      "parallelism");
+  f.group(
+      "precision",
+      [&](Fields& g) {
+        auto& p = s.precision;
+        static const std::vector<std::string> kPlain = {"bf16", "fp16", "fp32"};
+        static const std::vector<std::string> kCache = {"auto", "fp8",  "int8",
+                                                        "bf16", "fp16", "fp32"};
+        const auto among = [](const std::vector<std::string>& names) {
+          return [&names](const std::string& text) {
+            const auto dtype = parse_dtype(text);
+            const std::string name = dtype ? std::string(to_text(*dtype)) : text;
+            return std::find(names.begin(), names.end(), name) != names.end();
+          };
+        };
+        const auto is_format = [](const std::string& text) {
+          return parse_format(text).has_value();
+        };
+        add_format(g, "dtype", p.dtype, among(kPlain), kPlain,
+                   "16-bit format of activations and unquantised weights; empty: the checkpoint's");
+        add_format(g, "quantization", p.quantization, is_format, format_names(),
+                   "format of the projections' weights; empty: the checkpoint's");
+        add_format(g, "moe_quantization", p.moe_quantization, is_format, format_names(),
+                   "format of the experts' weights; empty: as quantization")
+            .needs("a model with experts");
+        add_format(g, "kv_cache_dtype", p.kv_cache_dtype, among(kCache), kCache,
+                   "format of the KV cache; empty or auto: as dtype");
+      },
+      "number formats");
+  f.group(
+      "engine",
+      [&](Fields& g) {
+        g.add("profile", s.engine.profile, "engine id");
+        g.custom(
+            "overrides", Field::Type::kGroup, [&](const Node& n) { s.engine.overrides = n; },
+            [] { return nlohmann::ordered_json::object(); },
+            "constants of the engine's profile that differ");
+      },
+      "the serving engine");
+  f.group(
+      "workload",
+      [&](Fields& g) {
+        auto& w = s.workload;
+        add_sweep(g, "isl", steady.isl, 1, kLongestContext, "prompt tokens")
+            .unit("tokens")
+            .alias("input_len");
+        add_sweep(g, "osl", steady.osl, 1, kLongestContext, "output tokens")
+            .unit("tokens")
+            .alias("output_len");
+        add_sweep(g, "batch", steady.batch, 1, 10'000'000,
+                  "requests that are processed at the same time")
+            .unit("requests")
+            .alias("batch_size")
+            .alias("concurrency");
+        g.add("closed_loop", steady.closed_loop,
+              "users send their next request as soon as one ends; false: one batch is processed "
+              "once");
+        g.add("requests_per_user", steady.requests_per_user,
+              "closed loop: requests per user; all users send their first request at time 0; 0: "
+              "unlimited")
+            .range(0, 1e9)
+            .needs("workload.closed_loop", [&steady] { return steady.closed_loop; });
+        g.add("equal_lengths", steady.equal_lengths,
+              "closed loop: all requests have exactly these lengths, so that the users stay in "
+              "step; false: the lengths scatter around them")
+            .needs("workload.closed_loop", [&steady] { return steady.closed_loop; });
+        g.add("max_model_len", w.max_model_len,
+              "longest sequence for which the KV cache is planned; 0: isl + osl")
+            .unit("tokens")
+            .range(0, kLongestContext);
+        g.add("past", steady.past, "tokens of the prompt that are in the prefix cache already")
+            .unit("tokens")
+            .range(0, kLongestContext);
+        g.add("expert_skew", w.expert_skew,
+              "exponent of the power law by which tokens are spread over experts; 0: balanced")
+            .range(0, 3)
+            .needs("a model with experts");
+      },
+      "workload");
+}
+
+void declare_collective(Fields& f, ScenarioValues& s) {
+  f.group(
+      "collective", [&](Fields& g) { declare(g, s.collective); },
+      "a single collective, without a model");
+}
+
+void declare_kernel(Fields& f, ScenarioValues& s) {
+  f.group("kernel", [&](Fields& g) { declare(g, s.kernel); }, "a single kernel, without a model");
+}
+
+void declare_training(Fields& f, ScenarioValues& s) {
+  f.group("training", [&](Fields& g) { declare(g, s.training); }, "an iteration of training");
+  f.group(
+      "chance", [&](Fields& g) { declare(g, s.chance); },
+      "variability, failures and checkpoints of a training run");
+}
+
+}  // namespace
+
+void declare(Fields& f, ScenarioValues& s) {
+  const auto nothing = [] { return nlohmann::ordered_json(nullptr); };
+  f.custom(
+      "format", Field::Type::kText, [](const Node&) {}, nothing,
+      "version of this form that the file is written for, such as 1.0; a newer one than the "
+      "program's is refused");
+  f.custom(
+      "include", Field::Type::kText,
+      [](const Node& n) { n.fail("only a file can include another; flags cannot"); }, nothing,
+      "another scenario file, beside this one: its keys are taken where this one has none");
+  f.custom(
+      "sweep", Field::Type::kGroup, [](const Node& n) { n.fail("a sweep within a sweep"); },
+      nothing, "keys as they stand in a scenario, each with the values that it takes in turn");
+  declare_shared(f, s);
+  declare(f, s.service);
+  declare_collective(f, s);
+  declare_kernel(f, s);
+  declare_training(f, s);
+}
+
+namespace {
+
+// The same values at the same keys in the same order.
+bool same(const Node& a, const Node& b) {
+  return a.kind() == b.kind() && a.quoted() == b.quoted() && a.text() == b.text() &&
+         a.keys() == b.keys() &&
+         std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), same);
+}
+
+}  // namespace
+
+bool ServingSetup::EngineChoice::operator==(const EngineChoice& other) const {
+  return profile == other.profile && same(overrides, other.overrides);
+}
+
+const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
+  static const std::vector<std::string> kAll,
+      kCollective = {"name", "question", "hardware", "collective"},
+      kKernel = {"name", "question", "hardware", "kernel"},
+      kTraining = {"name",     "question", "model", "model_overrides",
+                   "hardware", "training", "chance"};
+  if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
+  if (std::holds_alternative<KernelQuestion>(asked)) return kKernel;
+  if (std::holds_alternative<TrainingQuestion>(asked)) return kTraining;
+  return kAll;
+}
+
+const std::vector<std::string>& steady_keys() {
+  static const std::vector<std::string> keys = {
+      "isl", "osl", "batch", "closed_loop", "equal_lengths", "past", "requests_per_user"};
+  return keys;
+}
+
+const std::vector<std::string>& service_groups() {
+  static const std::vector<std::string> groups = [] {
+    ServiceQuestion service;
+    Fields fields;
+    declare(fields, service);
+    std::vector<std::string> names;
+    for (const Field& f : fields.all()) names.push_back(f.name());
+    return names;
+  }();
+  return groups;
+}
+
+ScenarioValues::ScenarioValues(const Scenario& s) : scenario(s) {
+  if (const auto* q = s.if_asked<SteadyQuestion>()) steady = *q;
+  if (const auto* q = s.if_asked<ServiceQuestion>()) service = *q;
+  if (const auto* q = s.if_asked<CollectiveQuestion>()) collective = *q;
+  if (const auto* q = s.if_asked<KernelQuestion>()) kernel = *q;
+  if (const auto* q = s.if_asked<TrainingQuestion>()) {
+    training = *q;
+    if (q->chance) chance = *q->chance;
+  }
+}
+
+nlohmann::ordered_json to_json(const Scenario& scenario) {
+  ScenarioValues keys(scenario);
+  Fields fields;
+  declare_shared(fields, keys);
+  if (scenario.if_asked<ServiceQuestion>()) declare(fields, keys.service);
+  if (scenario.if_asked<CollectiveQuestion>()) declare_collective(fields, keys);
+  if (scenario.if_asked<KernelQuestion>()) declare_kernel(fields, keys);
+  if (scenario.if_asked<TrainingQuestion>()) declare_training(fields, keys);
+  nlohmann::ordered_json all = fields.json();
+  if (scenario.if_asked<ServiceQuestion>()) {
+    for (const std::string& key : steady_keys()) all["workload"].erase(key);
+  }
+  const std::vector<std::string>& only = keys_of(scenario.asked);
+  if (only.empty()) return all;
+  const auto* training = scenario.if_asked<TrainingQuestion>();
+  nlohmann::ordered_json out;
+  for (const std::string& key : only) {
+    if (key == "chance" && training != nullptr && !training->chance) continue;
+    out[key] = all[key];
+  }
+  return out;
+}
+
+}  // namespace orrery

@@ -1,0 +1,35 @@
+// The keys of a document that lists and ranges make a sweep of, and their values.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "orrery/base/fields.h"
+#include "orrery/base/node.h"
+
+namespace orrery {
+
+struct SweptValues {
+  std::string path;             // dotted, as the document has it
+  std::vector<Node> values;     // at least one
+  const Field* size = nullptr;  // where every question of its kind lists it by itself
+};
+
+// The keys of a `sweep` group. InputError: not a map, an empty list, a key that cannot be swept.
+std::vector<SweptValues> swept_by_group(const Node& sweep);
+
+// The keys of a document that have lists, ranges or numbers with a suffix (2T). A key of which one
+// value is left has this in the place of what the document says. `fields`: all keys of a document.
+std::vector<SweptValues> swept_by_lists(const Node& document, const Fields& fields);
+
+// Sorts sizes: numbers of GPUs first, then in the order of their declaration.
+void order_sizes(std::vector<SweptValues>& sizes);
+
+// The next combination of values, the last key fastest; false after the last one.
+bool advance(std::vector<std::size_t>& at, const std::vector<SweptValues>& keys);
+
+// How many combinations there are.
+double combinations(const std::vector<SweptValues>& keys);
+
+}  // namespace orrery

@@ -1,0 +1,79 @@
+#include "orrery/scenario/setup/served_model.h"
+
+#include "orrery/model/parameters.h"
+
+namespace orrery {
+namespace {
+
+struct DeploymentKey {
+  ServingSetup setup;
+  EngineUse use;
+  bool operator==(const DeploymentKey&) const = default;
+};
+
+struct ServedModelKey {
+  ServingSetup setup;
+  EngineUse use;
+  TierChoice tier;
+  bool operator==(const ServedModelKey&) const = default;
+};
+
+struct ArchitectureKey {
+  std::string model;
+  ServingSetup::ModelOverrides overrides;
+  bool operator==(const ArchitectureKey&) const = default;
+};
+
+}  // namespace
+
+void add_steps(Facts& facts, const StepSource& source, ServedModel& served) {
+  const Deployment& d = served.deployment;
+  served.steps = std::make_unique<StepModel>(
+      served.model, served.plan, d.precision, d.engine,
+      facts.kernels(d.gpu, d.classes, source.tier),
+      facts.network(d.gpu, source.node, served.plan, d.engine.kernels.collectives),
+      source.expert_skew);
+}
+
+std::shared_ptr<const ServedModel> make_served_model(Facts& facts, Architecture model,
+                                                     Deployment deployment,
+                                                     const ParallelPlan& plan,
+                                                     const StepSource& source) {
+  check_plan(model, plan, deployment.precision);
+  auto served = std::make_shared<ServedModel>(std::move(model), std::move(deployment), plan);
+  const Deployment& d = served->deployment;
+  served->memory = std::make_unique<MemoryModel>(served->model, plan, d.precision, d.engine, d.gpu);
+  add_steps(facts, source, *served);
+  return served;
+}
+
+Architecture architecture_of(Facts& facts, const ServingSetup& setup) {
+  Architecture model = facts.architecture(setup.model);
+  if (setup.model_overrides.kv_heads > 0)
+    model = with_kv_heads(std::move(model), setup.model_overrides.kv_heads);
+  return model;
+}
+
+std::shared_ptr<const Deployment> deployment_of(Facts& facts, const Scenario& scenario) {
+  ServingSetup setup = scenario;
+  setup.parallel = {};  // of no effect on it
+  return facts.latest<Deployment>(DeploymentKey{std::move(setup), engine_use(scenario)}, [&] {
+    const auto model =
+        facts.latest<Architecture>(ArchitectureKey{scenario.model, scenario.model_overrides},
+                                   [&] { return architecture_of(facts, scenario); });
+    const Gpu& gpu = facts.gpu(scenario.hardware.gpu);
+    return make_deployment(scenario, *model, gpu, facts.engine(scenario.engine.profile, gpu));
+  });
+}
+
+std::shared_ptr<const ServedModel> served_model_of(Facts& facts, const Scenario& scenario,
+                                                   TierChoice tier) {
+  return *facts.latest<std::shared_ptr<const ServedModel>>(
+      ServedModelKey{scenario, engine_use(scenario), tier}, [&] {
+        return make_served_model(facts, architecture_of(facts, scenario),
+                                 *deployment_of(facts, scenario), scenario.parallel.plan(),
+                                 {scenario.hardware.node, scenario.workload.expert_skew, tier});
+      });
+}
+
+}  // namespace orrery
