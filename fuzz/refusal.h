@@ -1,4 +1,5 @@
-// What a reader may answer to bytes that it does not take.
+// The refusals that a reader may give to malformed bytes; any other outcome is a finding of the
+// fuzzer.
 #pragma once
 
 #include <cstddef>

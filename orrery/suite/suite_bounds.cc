@@ -28,7 +28,7 @@ std::string joined(const std::string& a, const std::string& b) {
   return b.empty() || a.find(b) != std::string::npos ? a : a + "; " + b;
 }
 
-// Of x * y where 0 * infinity is the limit of a product whose one factor is 0.
+// The product x * y, with 0 * infinity = 0: the limit of a product with one factor that is 0.
 double product(double x, double y) { return x == 0 || y == 0 ? 0 : x * y; }
 
 SuiteRange inverse(const SuiteRange& r) {

@@ -126,7 +126,8 @@ class Predicted {
       add(p.scenario, p.metric, p.at, p);
       const auto asked = catalogue.asked(p);
       if (!asked || asked->expression->term().op != SuiteTerm::Op::kReference) continue;
-      // What the question asks for as it stands in the answer of a file.
+      // A question that asks for a metric of a scenario file's answer is scored under that file's
+      // name too.
       const SuiteReference& r = asked->expression->term().reference;
       if (r.what != SuiteReference::What::kMetric) continue;
       const auto& runs = asked->question->runs;

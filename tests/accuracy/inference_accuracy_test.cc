@@ -30,7 +30,8 @@ TEST(Accuracy, SingleRequestsAndBatches) {
   if (!std::filesystem::exists(data))
     GTEST_SKIP() << data << " is absent: no measured rows to compare with";
   const ValidationReport report = validate_inference(data, "", Bundle());
-  // What was reached, rounded up: of all rows, and of those that fitted nothing.
+  // Median errors in percent that were reached, rounded up: over all rows, and over rows that no
+  // fit used.
   EXPECT_LE(median_error(report, "single_request", "decode"), 4);
   EXPECT_LE(median_error(report, "single_request", "prefill"), 11.5);
   EXPECT_LE(median_error(report, "offline_throughput", "throughput"), 8);

@@ -1,4 +1,5 @@
-// Which algorithm NCCL took, where a source of data/network/measured.csv says so: "default(NVLS)".
+// Does the tuner choose the algorithm that NCCL took, in the rows of network/measured.csv whose
+// source states it ("default(NVLS)")?
 #include <gtest/gtest.h>
 
 #include "orrery/base/csv.h"

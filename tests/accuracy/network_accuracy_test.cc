@@ -50,7 +50,7 @@ TEST(NetworkAccuracy, GroupsKeptBack) {
   EXPECT_EQ(within, 11u);
 }
 
-// Of all rows kept back, 90 % intervals hold 85 to 95 %.
+// The 90 % intervals cover 85 to 95 % of all rows that were kept back.
 TEST(NetworkAccuracy, IntervalsOfGroupsKeptBack) {
   std::array<double, 3> n{}, inside{};
   for (const KeptBackGroup& g : fitted().kept_back) {

@@ -38,7 +38,8 @@ TEST(TrainingAccuracy, SourcesLeftOut) {
   bounded("three own rows", "all", 5000, 5, 8);
   bounded("three own rows", "trusted", 5000, 5, 7.5);
   bounded("mlperf", "all", 120, 12, 20);
-  // Of left-out rows 90 % intervals hold nine tenths, in groups that extrapolate more as well.
+  // The 90 % intervals cover nine tenths of the left-out rows, also in the groups that extrapolate
+  // more.
   for (const char* rows :
        {"all", "covered, dense", "covered, moe", "not covered", "trusted", "layout: TP and PP",
         "layout: EP", "layout: FSDP", "layout: DP", "layout: PP"}) {

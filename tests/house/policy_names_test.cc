@@ -1,8 +1,8 @@
 // Does any room recognise a policy of another room by its name?
 //
-// What others must know of a policy are traits in its registry entry. Source files may choose a
-// policy by name (`policy = "orca"`, a default or the translation of a foreign file), but outside
-// of the policy's own folder they may not compare names or list them.
+// Facts about a policy that other rooms need are traits in its registry entry. Source files may
+// choose a policy by name (`policy = "orca"`, a default or the translation of a foreign file), but
+// outside of the policy's folder they may not compare names or list them.
 //
 // Adding a registry: one line in `registries()`.
 #include <gtest/gtest.h>

@@ -28,7 +28,7 @@ namespace {
 // As docs/composition.md states it.
 constexpr double kHostError = 0.25;
 
-// What has a common error: the families of kernels, collectives, the host, loads of experts.
+// The sources of a common error: families of kernels, collectives, the host, loads of experts.
 enum Common { kProducts, kAttentions, kLatent, kExpertKernels, kRows, kWires, kHosts, kLoads };
 constexpr std::size_t kCommons = 8;
 
@@ -60,7 +60,7 @@ class World {
     if (is_new) it->second = random_.normal();
     return it->second;
   }
-  // What `time` really is.
+  // Replaces `time` by one draw of the true time.
   void apply(Common kind, double more, Estimate<Seconds>& time) const {
     const double log =
         time.shared * common(kind) + time.own * own(kind, time.value) + more * common(kLoads);

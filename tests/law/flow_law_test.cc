@@ -239,7 +239,7 @@ RC_GTEST_PROP(FlowLaw, NothingBeatsACutAndMoreBytesTakeLonger, ()) {
   c.inner = node.gpus;
   c.chunks = 4;
   const double time = collective_time(t, c);
-  // What must leave a GPU, and a node of `gpus` among `count`, over their links.
+  // Lower bound: the bytes that must leave a GPU, and a node, over the bandwidth of their links.
   const double factor = kind == Kind::kAllReduce ? 2 : 1;
   double least = factor * (n - 1.0) / n * bytes / out_bandwidth(t, 0).value();
   if (node.count > 1) {

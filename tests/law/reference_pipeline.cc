@@ -133,7 +133,7 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
         }
       }
       const double all_gathered = free;
-      // Of a task alone, the first of its pieces.
+      // A task without a partner waits for the first piece of its gather only.
       const Member& opens = items[0].members[0];
       const ChunkTimes& opened = chunk(opens.virtual_stage);
       const double first_piece =

@@ -329,7 +329,8 @@ class Reference {
     }
   }
 
-  // Of the last one that runs, until a block is free or j itself has gone; whether j still runs.
+  // Evicts the last running job until a block is free or j itself was evicted. Returns whether j
+  // still runs.
   bool free_one_for(Job* j) {
     while (memory_.free() == 0 && running_.size() > 1) {
       Job* last = running_.back();

@@ -162,8 +162,8 @@ void add_windows(Case& c, std::mt19937_64& random) {
   c.config.kv_blocks = needed + draw(0, draw(0, 60) * g.count());
 }
 
-// What a larger service does, with many that decode together, is what it does when each is looked
-// at by itself: engines with adapters treat sequences one by one, and here no request has one.
+// Advancing decoding sequences as a group gives the same history as advancing each by itself:
+// engines with adapters advance sequences one by one, and here no request has an adapter.
 RC_GTEST_PROP(Serving, DecodingTogetherChangesNothing, ()) {
   std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
   const auto draw = [&](int least, int most) {

@@ -16,7 +16,7 @@ struct Case {
   RequestLoad load;
 };
 
-// What became of a request.
+// The history of one request.
 struct History {
   SimTime scheduled{-1};
   std::int32_t cached = 0, evictions = 0, stalls = 0;

@@ -56,7 +56,7 @@ TEST(SharedPort, TwoEqualTransfersTakeTwiceAsLong) {
   Ends ends = run(streams);
   EXPECT_EQ(ends.data.at(0), 8);
   EXPECT_EQ(ends.send.at(0), 8);
-  // What follows on the way is not shared.
+  // The part of the way behind the port is not shared.
   StageStreams late(2, 1);
   late.start_data(0, 0, 4, 4);
   late.start_send(0, 1, 0, 5, 4, 0);
@@ -126,7 +126,7 @@ RC_GTEST_PROP(SharedPortLaw, BytesOverBandwidthIsTheTimeThatThePortIsBusy, ()) {
   RC_ASSERT(std::abs(run(streams).last / bytes - 1) < 1e-9);
 }
 
-// What runs on one stage or between two, for the slow simulator.
+// A pass on one stage or a transfer between two, for the slow simulator.
 struct Load {
   What what;
   int from, to;

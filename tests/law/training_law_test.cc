@@ -132,10 +132,8 @@ RC_GTEST_PROP(TrainingLaw, RingAndUlyssesAreTheLimitsOfBoth, ()) {
   RC_ASSERT(total(ContextMethod::kUsp, j.plan.cp) == total(ContextMethod::kUlysses, 1));
 }
 
-// Gradients of gathered or copied weights need the same sum over ranks: no overlap can make the
-// iteration longer than none.
-// Of DeepSeek-V3 on 8 nodes: what crosses between nodes with a router that is limited to some of
-// them, in time.
+// Limiting the router to some of the nodes never lengthens the exchange of tokens between nodes
+// (DeepSeek-V3 on 8 nodes).
 RC_GTEST_PROP(TrainingLaw, NodeLimitedRoutingNeverCosts, ()) {
   static const Architecture limited = load_model("deepseek-v3", world().bundle);
   static const Architecture free = [] {

@@ -22,8 +22,8 @@ class Document {
   void text(std::string paragraph);
   void list(std::vector<std::string> items);
   void table(DocumentTable table);
-  // What follows, up to the end, is for who wants to know more: a page folds it away, plain text
-  // leaves it out. Folds do not nest.
+  // Blocks between begin_fold and end_fold are details: Markdown puts them in a closed <details>
+  // element, plain text leaves them out. Folds do not nest.
   void begin_fold(std::string title);
   void end_fold();
 

@@ -26,7 +26,7 @@ constexpr double kServicePull = 0.01;  // weight of a constant's distance from w
 constexpr double kTtftWeight = 0.4;    // a TTFT beside a TPOT
 constexpr double kLeastError = 0.03, kMostError = 1;
 
-// What is the host's own and of no GPU.
+// Keys of costs on the host, which do not depend on the GPU.
 constexpr const char* kLaunch = "execution.launch";
 constexpr const char* kMoeLayer = "execution.host_per_moe_layer";
 
@@ -65,7 +65,7 @@ struct Row {
   MeasuredRow row;
   std::string left_out_with;  // model and system
   double weight = 1;
-  // Of TPOT and TTFT: log(simulated / closed form) at the last constants.
+  // log(simulated / closed form) of TPOT and of TTFT, at the constants of the last round.
   std::optional<double> correction[2];
 };
 
@@ -121,7 +121,8 @@ class ServiceFit {
     return out;
   }
 
-  // Of errors() of `r` at `x`; nothing where the row has no TPOT.
+  // The left-out error of row `r` at constants `x`, whose errors() are `errors`. Empty if the row
+  // has no TPOT.
   std::optional<LeftOut> left_out(Row& r, const std::vector<double>& x, const Errors& errors) {
     if (!errors[0]) return {};
     set(r.row.keys, x);

@@ -89,8 +89,8 @@ TrainingConstants constants_of(const ConstantTable& table, const TrainingCase& c
 
 namespace {
 
-// Of each stack, of the rows that tell their release; the usual is the mean of its sources' means,
-// so that one source's many rows do not date all.
+// Earliest, latest and usual release of each stack, from the rows that state one. The usual release
+// is the mean of the sources' means, so that a source with many rows does not outweigh the others.
 std::map<std::string, ReleaseSpan, std::less<>> release_spans(
     const std::vector<const TrainingCase*>& cases) {
   std::map<std::string, std::map<std::string, std::vector<double>>> dates;

@@ -134,7 +134,8 @@ ValidationReport training_rows(const std::filesystem::path& dir, const std::stri
   return std::move(v.report);
 }
 
-// Of collectives: "measured.csv:2 B200_SXM x16 1024 B".
+// Groups rows of collectives by system, the second word of a row's name: "measured.csv:2 B200_SXM
+// x16 1024 B".
 void add_systems(std::vector<ValidationRow>& rows) {
   for (ValidationRow& r : rows) {
     const std::size_t begin = r.row.find(' ') + 1;

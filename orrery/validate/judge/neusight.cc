@@ -16,8 +16,8 @@
 namespace orrery {
 namespace {
 
-// What the composition leaves out (small kernels, gaps, clocks of a whole pass): the spread of
-// eager inference rows around the sum of their own measured kernels is 5 %.
+// Relative error of the sum of kernels, which has no small kernels, gaps or clock changes of a
+// whole pass. Eager inference rows scatter by 5 % around the sum of their own measured kernels.
 constexpr double kCompositionError = 0.05;
 
 // Rings of NCCL over NVLink reach 70 to 80 % of the link for buffers of megabytes.

@@ -43,7 +43,7 @@ std::string layout_of(const TrainingJob& job) {
 
 RunLikeness likeness(const TrainingRow& row) { return {row.model_id, row.version, row.job}; }
 
-// What of a job a planner chooses.
+// The settings of a job that a planner chooses.
 auto mapping_of(const TrainingJob& job) {
   const TrainingPlan& p = job.plan;
   return std::tuple(p.tp, p.pp, p.vp, p.cp, p.ep, p.zero, p.sharding(), p.schedule, job.micro_batch,

@@ -75,12 +75,12 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     for (const Row& r : *rows) of_source[r.source] += 1;
     for (Row& r : *rows) r.weight = std::pow(of_source[r.source], -FitSettings().crowd);
   }
-  // What nine tenths of the weight stay below.
+  // The deviation below which nine tenths of the weight lie.
   const auto level = [](const std::vector<Row>& rows) {
     std::vector<std::pair<double, double>> weighed;  // deviation, weight
     double all = 0;
     for (const Row& r : rows) {
-      // What holds the row beside its network's error.
+      // The deviation of the row without the part that its network's error explains.
       const double beside = std::pow(r.error / kNormal90, 2) - std::pow(r.network, 2);
       weighed.emplace_back(std::sqrt(std::max(0.0, beside)), r.weight);
       all += r.weight;

@@ -63,7 +63,8 @@ class Recorder {
     if (back_reads + back_writes > 0)
       backward(work(Elementwise::Kind::kActivation, rows, width, back_reads, back_writes));
   }
-  // Of one operand, whose gradient needs the result's alone; and where it needs a saved tensor too.
+  // Ops of one operand. The gradient of scale() and copy() reads the result's gradient alone; that
+  // of activation() reads a saved tensor too.
   void scale(std::int64_t rows, std::int64_t width) { pointwise(rows, width, 1, 1, 1, 1); }
   void activation(std::int64_t rows, std::int64_t width) { pointwise(rows, width, 1, 1, 2, 1); }
   void copy(std::int64_t rows, std::int64_t width) { pointwise(rows, width, 1, 1, 1, 1); }
@@ -129,7 +130,7 @@ struct Sizes {
   std::int64_t score_rows() const { return batch * heads * tokens; }
 };
 
-// What stands between the scores' product and the softmax.
+// The elementwise kernels between the product of the scores and the softmax.
 enum class Masking { kScaledAndAdded, kScaledAndWhere, kAddedAndMax, kAdded };
 
 void attention_core(Recorder& r, const EagerShape& m, const Sizes& s, Masking masking,

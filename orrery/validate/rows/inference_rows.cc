@@ -59,8 +59,8 @@ void set_precision(ScenarioKeys& keys, const std::string& precision, const std::
     keys.set("precision.kv_cache_dtype", "fp8");
 }
 
-// What the rows of all tables share. Throws NoData or InputError with the reason if the row cannot
-// be asked.
+// Reads the columns that all tables share. Throws NoData or InputError with the reason if the
+// program cannot predict the row.
 MeasuredRow common(const Get& get, std::string_view table, const Catalog& catalog) {
   MeasuredRow r;
   r.table = table;

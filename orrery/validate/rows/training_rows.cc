@@ -31,7 +31,7 @@ class Cells {
   const CsvReader& csv_;
 };
 
-// What a row states, before it is a job.
+// Batch sizes as a row states them.
 struct Stated {
   std::optional<std::int64_t> micro, global, accumulation;
   int count() const { return micro.has_value() + global.has_value() + accumulation.has_value(); }
@@ -151,7 +151,7 @@ void set_recompute(TrainingRow& row, const Cells& get) {
     job.recompute = Recompute::kNone;
   } else if (stated == "selective") {
     const auto mfu = get.number("mfu"), hfu = get.number("hfu");
-    // What is computed twice is a third of what is counted once.
+    // The forward pass, which recomputation repeats, is a third of the model's FLOPs.
     if (row.stack.name == "fsdp" && mfu && hfu && *hfu > *mfu) {
       part_of_layers(std::min(1.0, 3 * (*hfu / *mfu - 1)));
     } else if (has(flags, "ac=selective")) {  // torchtitan: every second layer, or product

@@ -161,8 +161,8 @@ std::optional<StatedExperts> stated_experts(std::string_view source, std::string
   constexpr double kCapacity = 1;
   // README_314b.md's state no ETP: Megatron's default is tp. README.md has a column of it: 4 on
   // GB200 (tp 4), 1 on H100.
-  // Those are of NeMo 1's recipe, which turns ub_tp_comm_overlap off and leaves
-  // cross_entropy_loss_fusion at its default, off.
+  // The rows of README_314b.md were run with NeMo 1's recipe, which turns ub_tp_comm_overlap off
+  // and leaves cross_entropy_loss_fusion at its default, off.
   const bool of_nemo1 = reference.starts_with("grok1/README_314b.md");
   return StatedExperts{of_nemo1 || gpu.starts_with("gb") ? 0 : 1, kCapacity, of_nemo1};
 }

@@ -43,8 +43,8 @@ TrainingStack training_stack(std::string_view framework, std::string_view versio
 // When the version was released, in years; none if it does not tell ("torch 2.13").
 std::optional<double> stated_release(std::string_view version);
 
-// What the page or recipe that a row cites says of routed experts, where the table has no column
-// for it; and of what else the stack's defaults would have otherwise.
+// Settings that the table has no column for, as stated by the page or recipe that a row cites: of
+// routed experts, and of features that the stack's defaults would turn on.
 struct StatedExperts {
   int etp = 0;          // 0: tp
   double capacity = 0;  // tokens an expert takes at most, over the mean; 0: all

@@ -37,7 +37,7 @@ enum class AlgorithmModel { kCurve, kTuner, kFlow };
 
 // The algorithm's name: "ring", "nvls-tree", "halving-doubling". Static text.
 std::string_view to_text(CollectiveAlgorithm algorithm);
-// What the algorithm does, in a sentence. Static text.
+// One sentence that describes the algorithm. Static text.
 std::string_view description(CollectiveAlgorithm algorithm);
 bool has_model(CollectiveAlgorithm algorithm, AlgorithmModel model);
 

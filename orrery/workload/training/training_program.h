@@ -13,23 +13,24 @@
 //   recurrent mixers        twice the forward op, in the pass of the input
 //   elementwise             gradient() of op.h
 //   embedding               the scatter of gradients, in the pass of the weight
-//   collectives             the same number again: the all-reduce of a row-parallel product's output
-//                         has its mirror at the input of a column-parallel product
+//   collectives             the same number again: the all-reduce of a row-parallel product's
+//                         output has its mirror at the input of a column-parallel product
 //
 // Ops that the forward Program of inference does not have:
 //   sequence parallel       an all-reduce becomes a reduce-scatter and an all-gather; the backward
 //                         pass gathers the inputs of products once more; norms and residual adds
 //                         have 1/tp of the rows (Korthikanti et al. 2022, arXiv:2205.05198)
-//   expert parallel         tokens go to their experts and results back as ExpertDispatcher says, in
-//                         16 bits (Megatron casts afterwards), by the load of the busiest rank. If
-//                         etp is 1, tokens stay divided; else etp ranks gather their copies
+//   expert parallel         tokens travel to their experts and results back by the job's
+//                         ExpertDispatcher, in 16 bits (Megatron casts afterwards), by the load of
+//                         the busiest rank. If etp is 1, tokens stay divided; else etp ranks gather
+//                         their copies
 //   context parallel        keys and values are exchanged as ContextMethod says, twice in the
 //                         backward pass, and again wherever attention is recomputed
 //   narrow formats          products read 8- or 4-bit operands: casts of inputs and gradients, each
 //                         with its transpose, and casts of weights once per iteration
 //   LM head and loss        vocabulary-parallel; the loss in fp32 with its three reductions
-//   LoRA                    two thin products for each adapted product; QLoRA widens the base first;
-//                         DoRA takes the norms of the columns of the adapted weights
+//   LoRA                    two thin products for each adapted product; QLoRA first dequantises the
+//                         base weights; DoRA takes the norms of the columns of the adapted weights
 #pragma once
 
 #include <optional>

@@ -18,7 +18,7 @@ namespace {
 
 const std::string kPython = "/usr/bin/python3";  // the one that Debian's packages are for
 
-// What a command prints, and its exit status.
+// Runs a command; returns its output and its exit status.
 std::pair<std::string, int> run(const std::string& command) {
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {"", -1};

@@ -1,4 +1,4 @@
-// Which fabric connects a group of ranks, and how fast.
+// Does Cluster name the fabric that connects a group of ranks, and its bandwidth?
 #include "orrery/hardware/cluster.h"
 
 #include <gmock/gmock.h>

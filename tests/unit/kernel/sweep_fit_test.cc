@@ -1,4 +1,5 @@
-// What tools/sweep writes, fitted and served: times of a known law come back.
+// Tables as tools/sweep writes them, made from a known law, are fitted and served: do the times of
+// the law come back?
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -134,7 +135,8 @@ TEST_F(SweepFit, TimesOfAKnownLawComeBack) {
   const KernelFit fit = fit_kernels(dir_, "", "2026-11-21", Bundle());
   EXPECT_TRUE(fit.refused.empty()) << fit.refused.front();
   for (const KernelFitRow& row : fit.rows) {
-    // Of rows and width alone the surface cannot tell what stays in the cache.
+    // A surface over rows and width cannot tell which tensors stay in the cache, so row kernels
+    // have a wider bound.
     EXPECT_LT(row.median, row.family == "row_kernels" ? 8 : 4)
         << row.family << ' ' << row.kernel_class;
     EXPECT_GT(row.fitted, 5 * row.left_out / 2) << row.family << ' ' << row.kernel_class;

@@ -63,7 +63,7 @@ TEST(KvGroups, MemoryOfAModelWithWindows) {
   EXPECT_EQ(whole.kv_per_sequence(1000).value(), 126 * block);
   EXPECT_NEAR(static_cast<double>(groups.kv_blocks()), 2.0 * static_cast<double>(whole.kv_blocks()),
               1);
-  // Of 6250 blocks a windowed group holds nine.
+  // A windowed group holds nine of the 6250 blocks of a sequence.
   EXPECT_GT(groups.max_concurrency(100000),
             1.9 * static_cast<double>(whole.max_concurrency(100000)));
   EXPECT_EQ(groups.kv_pool().value(), whole.kv_pool().value());

@@ -113,7 +113,7 @@ TEST(MemoryModel, RefusesPlansThatTheModelDoesNotAllow) {
   EXPECT_THROW(memory("llama-3.1-8b", "h100-sxm", {.tp = 3}), Infeasible);
 }
 
-// What max_concurrency says fits, and one sequence more does not.
+// The number of sequences that max_concurrency returns fits, and one sequence more does not.
 RC_GTEST_PROP(MemoryLaw, ConcurrencyIsTheLastThatFits, ()) {
   static const std::vector<std::string> models = {"llama-3.1-8b", "gpt-oss-20b",
                                                   "qwen3-next-80b-a3b", "deepseek-v2-lite"};

@@ -85,7 +85,8 @@ TEST(NetworkModel, AnotherServersPcieTree) {
 TEST(NetworkModel, PcieBox) {
   const auto m = network("rtx-pro-6000", tp(2), "vllm");
   EXPECT_NEAR(us(*m, CKind::kAllReduce, 2, 1024), 25, 5);
-  // What a decode step reduces: 20 to 30 us and bytes / 13 GB/s. Large messages fill the pipeline.
+  // The message of a decode step takes 20 to 30 us and bytes / 13 GB/s. Large messages fill the
+  // pipeline.
   EXPECT_NEAR(us(*m, CKind::kAllReduce, 2, 1 << 20), 25 + 1048576 / 13e3, 7);
   EXPECT_NEAR(13e6 / us(*m, CKind::kAllReduce, 2, 13e6) / 1e3, 15.3, 0.4);
 }

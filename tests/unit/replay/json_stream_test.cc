@@ -22,7 +22,7 @@ ByteSource dribble(std::string text, std::size_t piece) {
   };
 }
 
-// What `text` says, written again by hand.
+// Reads one value and writes it again as JSON text.
 std::string echo(JsonStream& in) {
   std::string out;
   switch (in.peek()) {

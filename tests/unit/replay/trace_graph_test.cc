@@ -144,7 +144,7 @@ TEST(TraceGraph, WhatNothingExplainsIsCounted) {
   EXPECT_EQ(g.unexplained, Nanoseconds(80200));
 }
 
-// Of a graph's kernels only the launch and the times are known.
+// For the kernels of a CUDA graph, a trace has only the launch of the graph and the kernels' times.
 TEST(TraceGraph, BranchesOfCudaGraphsAreInferred) {
   TracedMachine m;
   m.launch_graph(1, 7, 20, 300, 400, 100);

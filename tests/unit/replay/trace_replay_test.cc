@@ -70,7 +70,8 @@ TEST_P(Replay, GivesTheTraceBack) {
   }
 }
 
-// What the machine needs when it runs again with other durations (and the same jitter).
+// A predicted what-if equals the time that the machine takes when it runs again with the changed
+// durations (and the same jitter).
 TEST_P(Replay, AWhatIfIsWhatTheMachineDoes) {
   struct Change {
     const char* part;

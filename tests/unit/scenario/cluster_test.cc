@@ -225,7 +225,8 @@ TEST(Repeat, SharesStayShares) {
   }
 }
 
-// What was found of counted prompts, over counted prompts: not what all requests found.
+// The hit rate is the tokens found of counted prompts over the tokens of counted prompts; prompts
+// of the warm-up count in neither.
 TEST(Cluster, PrefixHitsAreOfTheRequestsThatCount) {
   const Point p = answer(
       "load: {requests: 200, rate: 5, isl: 1000, osl: 8, shared_prefix: 800, warmup: 180}\n");
@@ -251,7 +252,8 @@ TEST(Cluster, ToolsTakeTimeBetweenTurns) {
   EXPECT_LT(value(tools, "busy"), value(none, "busy"));
 }
 
-// What is turned away is named with its reason and number, beside the figures of those that ran.
+// A note gives the number of rejected requests and the reason; the figures are of the requests that
+// ran.
 TEST(Cluster, NotesSayWhyRequestsAreTurnedAway) {
   const auto has = [](const Point& p, const std::string& text) {
     return std::find(p.notes.begin(), p.notes.end(), text) != p.notes.end();

@@ -1,5 +1,5 @@
-// What one short prompt waits for on an idle service of today's engines, whose constants are fitted
-// on loaded ones.
+// Is the TTFT of one short prompt on an idle service plausible, although the engines' constants are
+// fitted on loaded services?
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

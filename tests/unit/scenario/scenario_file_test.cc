@@ -305,7 +305,7 @@ TEST(Format, NewerVersionsAreRefused) {
                           "; this program reads 1.0 and older"));
   for (const char* none : {"one", "1.x", "1.0.0", "-1", "0.9", "[1]", "v1", "''"})
     EXPECT_NE(refusal({{"a.yaml", "format: " + std::string(none) + "\n" + kBase}}), "") << none;
-  // Of the file that includes, and of the one that is included.
+  // The format is checked in the including file and in the included one.
   EXPECT_THAT(refusal({{"a.yaml", "include: b.yaml\nformat: 1.0"}, {"b.yaml", "format: 2.0"}}),
               HasSubstr("b.yaml:1: format"));
   const ScenarioSweep collective =

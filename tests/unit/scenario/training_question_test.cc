@@ -219,8 +219,8 @@ TEST(TrainingQuestion, RowsOfSeveralOpsAreOfAllOfThem) {
   EXPECT_EQ(merged, 1);
 }
 
-// Of a stage of its own: the first holds more activations, the last the LM head; every row and the
-// idle time together are the iteration.
+// The breakdown of a rank is that of its stage: the first stage holds more activations, the last
+// one has the LM head. The rows and the idle time add up to the iteration.
 TEST(TrainingQuestion, ARanksOwnBreakdown) {
   const auto asked = [](const std::string& rank) {
     return answer_of(

@@ -1,4 +1,4 @@
-// What the front end adds: requests pass it one after the other, then wait the overhead.
+// Do requests pass the front end one after the other, and then wait the overhead?
 #include <gtest/gtest.h>
 
 #include "orrery/serving/cluster/simulation.h"

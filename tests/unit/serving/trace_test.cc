@@ -153,7 +153,8 @@ TEST(Trace, FormatsAreDocumented) {
   for (const std::string& name : names) EXPECT_NE(page.find(name), std::string::npos) << name;
 }
 
-// What stands in a refusal is cut and made fit for a terminal; no number of a date overflows.
+// Text of the file in an error message is shortened and has no control characters; no number of a
+// date overflows.
 TEST(Trace, RefusalsAreShortAndPrintable) {
   const std::string azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
   const std::string ours = "arrival_s,input_tokens,output_tokens,block_ids\n";

@@ -170,7 +170,8 @@ TEST_F(Suites, ValuesOutsideOfPhysicalBoundsAreFound) {
     return out;
   };
   using Place = ToolScore::Place;
-  // Of the question, with arithmetic (microseconds to milliseconds), and of the file.
+  // Bounds come from the question, with arithmetic (microseconds to milliseconds), and from the
+  // file.
   EXPECT_THAT(places("A,t,1,bytes=1048576\nA,t,500,bytes=1048576\n"),
               ElementsAre(Place::kBelow, Place::kInside));
   EXPECT_THAT(places("A,t,1000,bytes=1073741824\nA,t,9000,bytes=1073741824\n"),
@@ -192,7 +193,7 @@ TEST_F(Suites, ValuesOutsideOfPhysicalBoundsAreFound) {
   EXPECT_EQ(gain.covered[0].metrics, 3u);
 }
 
-// What the answers say goes back into the score, and lies inside.
+// The program's own answers, scored as a tool's predictions, lie inside their bounds.
 TEST_F(Suites, OwnAnswersAreInsideOfTheirBounds) {
   const std::string questions =
       "- {id: A, question: q, run: one, metrics: {t: it.time, r: last(it.busbw)}, checks: {up: "

@@ -76,7 +76,7 @@ TEST(ShardedPass, ClosedFormIsTheEvents) {
           }
 }
 
-// Of one chunk in `pieces`, on one stage: what run_pipeline adds to the passes.
+// The time that run_pipeline adds to the passes of one chunk in `pieces` on one stage.
 double by_events(double pass, double reduce, double to_host, int pieces, double slowdown,
                  bool mirrored = false) {
   PipelineQuestion q;

@@ -161,8 +161,9 @@ TEST(IterationOverlap, GradientsAreReducedBesideOthers) {
   EXPECT_GT(tensor(true) / tensor(false), 0.85);
 }
 
-// Of a pass of 10 s with an exchange of 4 s: weights that travel for 8 s hide behind all of it, so
-// that pairs of micro-batches have 2 s of it to hide, and none of a pass that waits for weights.
+// A pass takes 10 s and has an exchange of 4 s. Weights that travel for 8 s overlap with the whole
+// pass, which leaves 2 s for the exchange of a pair of micro-batches to overlap with, and none in a
+// pass that waits for weights.
 TEST(IterationOverlap, WeightsAndExchangeDoNotHideBehindTheSameWork) {
   TrainingConstants k =
       training_constants(prior_constants(), "megatron", Catalog().gpu("h100-sxm"), {});

@@ -70,7 +70,8 @@ TEST(TrainingConstants, ATableIsReadAsItIsWritten) {
   EXPECT_EQ(read.groups.at("stack fsdp year")[0], 0.95);
 }
 
-// What Megatron-LM of 2022 does otherwise than that of 2021, which others never did.
+// Megatron-LM of 2022 has features that Megatron-LM of 2021 lacks; Megatron-DeepSpeed has not got
+// them in 2022.
 TEST(TrainingStacks, MegatronFusesAccumulationSince2022) {
   const TrainingStackKind& old = training_stack("megatron-2021");
   EXPECT_FALSE(traits(old, false).fused_accumulation);

@@ -41,7 +41,8 @@ TEST(EagerModels, InferenceHasNoBackwardAndNoDropout) {
   EXPECT_LT(moved(compiled.forward), moved(inference.forward));
 }
 
-// What the last pass left is read, and what is written back has its size: three times fp32.
+// Accumulation reads the gradient of the last pass and writes the sum, so that it moves three fp32
+// values per weight.
 TEST(EagerModels, GradientsAddUpOverPasses) {
   const EagerShape m = eager_shape("gpt2_large");
   const EagerPasses once = eager_passes(m, 1, 512, {.train = true});

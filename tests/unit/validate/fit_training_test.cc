@@ -97,8 +97,9 @@ TEST(FitTraining, FindsWhatAYearChanges) {
   EXPECT_EQ(products(2026), products(2029));
 }
 
-// What the constants are made of: of a stack, an architecture and a narrow format the fit had runs
-// together, each apart, or of one none. Two GPUs of one architecture share all.
+// The table records whether the fit had runs of a stack, an architecture and a narrow format in
+// combination, of each in different runs, or no runs of one of them. Two GPUs of one architecture
+// share every constant.
 TEST(FitTraining, KnowsWhatItHadTogether) {
   const std::vector<TrainingCase> cases = known(1);
   const ConstantTable table = fit_constants(pointers(cases), prior_constants());
@@ -175,7 +176,7 @@ TEST(TrainingFolds, ARowIsJudgedByOtherSources) {
   TrainingRow alone = cases[0].row;
   alone.dtype = "fp8";
   EXPECT_FALSE(folds.covered(alone));
-  // That fold's intervals do not know of the source.
+  // The intervals of that fold are fitted without the source.
   EXPECT_LT(folds.without("source 3").covered_error, folds.all().covered_error / 2);
 }
 

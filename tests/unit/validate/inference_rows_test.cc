@@ -137,7 +137,7 @@ TEST(Engines, ByFrameworkVersionAndMaker) {
   EXPECT_THROW(engine_of_row("sambaflow", "", "", h100), NoData);
 }
 
-// What its scripts said on the day of the measurement.
+// Servers are started with the flags of InferenceX's scripts on the day of the measurement.
 TEST(InferenceX, ServersAreStartedAsOnTheDay) {
   const Catalog catalog;
   const auto started = [&](const char* model, const char* gpu, const char* precision,

@@ -66,7 +66,7 @@ TEST(Engine, PadsToTheCapturedSizes) {
   EXPECT_EQ(padded_tokens(e, 5), 5);
 }
 
-// What an engine runs differently on one class of GPUs is laid over its profile there alone.
+// A profile file for a class of GPUs overrides the engine's profile on these GPUs alone.
 TEST(Engine, GpuClassesHaveFilesOfTheirOwn) {
   const Bundle bundle;
   Gpu gpu;

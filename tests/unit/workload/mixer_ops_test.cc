@@ -43,7 +43,7 @@ TEST(SoftmaxOps, SlidingWindowsAreMarkedOnTheCall) {
   const Program one = forward_program(of_mixer(a), {}, {}, decode(2, 999));
   EXPECT_EQ(first<DecodeAttention>(one, "attn_decode").context, 1000);
   EXPECT_EQ(first<DecodeAttention>(one, "attn_decode").window, 128);
-  // Of several contexts each is clipped: (128 + 51) / 2.
+  // Each of several contexts is clipped to the window: (128 + 51) / 2.
   const Program two =
       forward_program(of_mixer(a), {}, {}, Batch{{{1, 1, 999, true}, {1, 1, 50, true}}});
   EXPECT_EQ(first<DecodeAttention>(two, "attn_decode").context, 89.5);

@@ -223,8 +223,9 @@ TEST(TrainingProgram, SplitExpertsGatherTheCopies) {
   EXPECT_EQ(bytes_of("moe_gather"), 0);
 }
 
-// Of eight ranks four share heads, and two such groups share the sequence: an all-to-all of
-// queries, keys and values among neighbours, then one hop to every fourth rank.
+// Eight context-parallel ranks are two groups of four. Ranks of a group share heads, the groups
+// share the sequence: an all-to-all of queries, keys and values inside a group, then one hop to the
+// rank four places on.
 TEST(TrainingProgram, UspExchangesHeadsNearAndSequencesFar) {
   const Architecture dense = model_of("llama-3-8b");
   TrainingJob j;

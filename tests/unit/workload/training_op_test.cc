@@ -46,8 +46,8 @@ TEST(Gradients, Attention) {
   a.head_dim = a.value_dim = 8;
   const AttentionBackward b{a};
   EXPECT_DOUBLE_EQ(flops(b).value(), 2.5 * flops(a).value());
-  // Of a query: q, dq, o, do of 8 in 16 bits, and 2 x 8 in 32 bits: 64 + 64 bytes. Of a key:
-  // k, v and their gradients of 8 in 16 bits: 64 bytes.
+  // Per query: q, dq, o and do of 8 values in 16 bits, and 2 x 8 values in 32 bits: 64 + 64 bytes.
+  // Per key: k, v and their gradients of 8 values in 16 bits: 64 bytes.
   EXPECT_DOUBLE_EQ(bytes(b).value(), 2 * (16.0 * 4 * 128 + 16.0 * 2 * 64));
   EXPECT_EQ(arithmetic(b), Dtype::kBf16);
 }
