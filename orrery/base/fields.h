@@ -52,17 +52,19 @@ class Field {
   }
   // The only texts allowed.
   Field& one_of(std::vector<std::string> names) { return choices_ = std::move(names), *this; }
-  // The switch without which it has no effect: `what` says how it is turned on ("arrivals gamma"),
-  // `on` whether it is, once the whole document is read. Set while it is off: InputError by
-  // Fields::read. Without `on` a later fact decides (Fields::undecided). A value from elsewhere
-  // than a file, such as a flag, is set in any case; one of a file is not where it repeats the
-  // default, since a resolved configuration states all.
+  // Names the switch without which the field has no effect. `what` is the text that turns the
+  // switch on ("arrivals gamma"). `on` tells, once the whole document is read, whether it is on.
+  // Without `on` a fact outside of the document decides (Fields::undecided). Fields::read throws
+  // InputError if the field is set while the switch is off. A value in a file that equals the
+  // default does not count as set, because a resolved configuration states every value; a value
+  // from a flag always does.
   Field& needs(std::string what, std::function<bool()> on = {});
   // Takes a text that may hold commas, such as a path or a sentence: commas do not separate values
   // of a sweep in it.
   Field& verbatim() { return verbatim_ = true, *this; }
-  // A parameter whose lists and ranges have a form of their own: `values` takes one apart into the
-  // texts of its values, each of which read() accepts. InputError: not of that form.
+  // Declares a parameter whose lists and ranges have a special form. `values` splits such a text
+  // into the texts of its values, each of which read() accepts. It throws InputError if the text
+  // has not this form.
   using TakeApart = std::function<std::vector<std::string>(const Node&)>;
   Field& listed(TakeApart values) { return values_ = std::move(values), *this; }
   // The unit of a plain number, for docs and help ("tokens").

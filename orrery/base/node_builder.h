@@ -28,14 +28,15 @@ class NodeBuilder {
   // `name` is what messages call the document.
   explicit NodeBuilder(const std::string& name);
 
-  // The events, in the order of the text. In a map, each value follows its key. A value of a map
-  // stands on the line of its key.
+  // The events, in the order of the text. In a map, each value follows its key and gets the line of
+  // its key.
   void key(std::string text, int line);
   void null(int line);
   void scalar(std::string text, bool quoted, int line);
   void open(Node::Kind kind, int line);  // a list or a map
   void close();
-  // A value that stands elsewhere in the document too: it keeps its lines, and gets its new paths.
+  // Adds a copy of another value of the document (an alias). The copy keeps its lines and gets new
+  // key paths.
   void copy(const Node& other);
 
   // True inside of a map where a key is due.

@@ -46,7 +46,7 @@ void read_blocks(const Node& map, CheckpointQuantization& q) {
   q.block_columns = side(block->items()[1]);
 }
 
-// compressed-tensors: the weights of the first group stand for all.
+// compressed-tensors: the first group of weights is taken as that of all layers.
 void read_compressed_tensors(const Node& map, CheckpointQuantization& q) {
   const Node& groups = map.at("config_groups");
   if (!groups.is_map() || groups.items().empty()) groups.fail("expected at least one group");

@@ -123,7 +123,7 @@ class Evaluator {
       } else {
         v += r.name == "ms" ? ms : r.name == "share" ? k.share : k.calls;
       }
-      // Rows that one filter takes are of one kind, so that they err together.
+      // Rows of one filter are of one kind. Their errors are taken as fully correlated.
       if (r.name == "ms")
         low += k.time.quantile(0.05).value() * 1e3, high += k.time.quantile(0.95).value() * 1e3;
     }
@@ -244,7 +244,7 @@ class Evaluator {
     }
   }
 
-  // Both as long as each other; a single number stands for a list of it.
+  // Common length of two lists. A single number is repeated as often as needed.
   std::size_t length(const Value& a, const Value& b) const {
     if (a.v.size() == b.v.size() || b.v.size() == 1) return a.v.size();
     if (a.v.size() == 1) return b.v.size();

@@ -46,8 +46,8 @@ struct SuiteCell {
 struct SuiteFigure {
   std::string unit;
   std::vector<SuiteCell> cells;
-  Origin origin = Origin::kExact;  // the least sure of what it is made of
-  bool direct = false;             // a metric of an answer as it stands
+  Origin origin = Origin::kExact;  // the least certain origin of its parts
+  bool direct = false;             // a metric of an answer, without arithmetic
 };
 
 struct SuiteVerdict {

@@ -17,8 +17,8 @@ constexpr std::size_t kMostTerms = 500;
 
 using TermOp = SuiteTerm::Op;
 
-// How tightly operators bind, from the loosest. `not` and the sign stand before their operand, the
-// others between two.
+// Precedence of operators, from the loosest. `not` and the sign precede their operand; the others
+// are binary.
 enum Level { kOr = 1, kAnd, kNot, kComparison, kSum, kProduct, kSign, kPower };
 
 struct Infix {
@@ -102,7 +102,7 @@ class Parser {
     return left;
   }
 
-  // A term with what stands before it; narrows what operators may follow it.
+  // Parses a term and its prefix operators. Lowers `tightest` if these bind less tightly.
   SuiteTerm prefixed(Level loosest, Level& tightest) {
     if (loosest <= kNot && in_.takes_word("not")) {
       tightest = kAnd;

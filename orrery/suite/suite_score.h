@@ -48,11 +48,11 @@ struct ToolScore {
   };
   std::vector<Check> checks;
 
-  std::size_t unmatched = 0;  // predictions of nothing that is known
+  std::size_t unmatched = 0;  // predictions of unknown rows or questions
   std::string first_unmatched;
 
-  // By question of all suites: how many of its metrics are predicted, as they stand or from what
-  // they are made of.
+  // For each question of all suites, the number of its metrics that are predicted, directly or
+  // through the metrics that they are computed from.
   struct Covered {
     std::string suite, question;
     std::size_t predicted = 0, metrics = 0;

@@ -29,9 +29,9 @@ class SuiteText {
 
   // Moves over `symbol` if it comes next; returns whether it did.
   bool takes(std::string_view symbol);
-  // Moves over `word` if the whole next word is that.
+  // Skips the next word if it is `word`; returns whether it was.
   bool takes_word(std::string_view word);
-  // Moves over `symbol`, which may stand behind blanks. InputError if something else comes next.
+  // Skips blanks and `symbol`. InputError if something else comes next.
   void expect(std::string_view symbol);
   // Moves over a name. InputError that says `what` was expected, also at a word of the language.
   std::string expect_name(std::string_view what);

@@ -37,7 +37,7 @@ struct EngineRun {
   bool operator==(const EngineRun&) const = default;
 };
 
-// How long a step takes here: any sum that tells shapes apart.
+// Duration of a step in these tests: an arbitrary sum that differs between shapes of steps.
 inline std::int64_t step_ps(const StepShape& s) {
   std::int64_t ps = 100'000 + 1'003 * s.decodes + 11 * s.decode_past;
   for (const PromptChunk& c : s.chunks)

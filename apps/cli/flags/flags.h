@@ -23,7 +23,8 @@
 
 namespace orrery::cli {
 
-// A field's line of help: its doc, choices and default; and what stands for its value.
+// help_of is the line of help of a field: its doc, choices and default. type_name is the
+// placeholder of its value, such as TEXT.
 std::string help_of(const Field& field);
 std::string type_name(const Field& field);
 

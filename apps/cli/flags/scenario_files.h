@@ -6,8 +6,8 @@
 
 namespace orrery::cli {
 
-// Files as they are; a directory stands for its *.yaml, *.yml and *.json, sorted, not those of its
-// folders. InputError: a directory without any.
+// Replaces each directory by its files *.yaml, *.yml and *.json, sorted, without those of its
+// folders. Other paths are kept. InputError: a directory without such files.
 std::vector<std::string> scenario_files(const std::vector<std::string>& given);
 
 }  // namespace orrery::cli

@@ -22,7 +22,7 @@ struct ReplayFlags {
 };
 
 double ms(Seconds t) { return t / milliseconds(1); }
-// At most seven characters up to 10^7 ms, so that columns stay apart.
+// At most seven characters up to 10^7 ms, so that a blank remains between columns.
 std::string ms_text(Seconds t) {
   const double v = ms(t);
   return fmt::format("{:.{}f}", v, v < 999.9995 ? 3 : v < 99999.95 ? 1 : 0);

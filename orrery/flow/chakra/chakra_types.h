@@ -18,7 +18,7 @@ struct ChakraReplay {
   // Sizes of the dimensions to which involved_dim refers, the fastest running first. Their product
   // is `gpus`.
   std::vector<int> dimensions;
-  // The groups of ranks for which a name (pg_name) stands.
+  // The groups of ranks that a name (pg_name) denotes.
   std::map<std::string, std::vector<std::vector<int>>> groups;
   CollectiveAlgorithm algorithm =
       CollectiveAlgorithm::kRing;  // of all-reduces, all-gathers, reduce-scatters

@@ -46,8 +46,8 @@ struct FlowCollective {
   std::string name;  // of the operations; empty: the kind's
 };
 
-// All groups of `ranks` GPUs `stride` apart in 0 .. gpus-1, side by side. InputError: they do not
-// divide the GPUs.
+// Divides the GPUs 0 .. gpus-1 into groups of `ranks` GPUs whose numbers differ by `stride`.
+// InputError: the groups do not divide the GPUs.
 std::vector<std::vector<int>> strided_groups(int ranks, int stride, int gpus);
 
 class FlowCollectives {

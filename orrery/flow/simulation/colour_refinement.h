@@ -1,10 +1,10 @@
 // Colour refinement: the coarsest equitable partition of the elements of a structure.
 //
-// Elements begin with a colour each. An element's signature is a hash of the colours around it;
+// Every element begins with a colour. An element's signature is a hash of the colours around it;
 // elements of one colour that differ in their signatures get different colours, until none differ.
-// Only elements whose surroundings have changed are signed again, and of a class that falls apart
-// the largest part keeps its colour, so that the cost is about O(size log size) (Hopcroft's
-// method).
+// A signature is computed again only if the surroundings of the element have changed. When a class
+// splits, its largest part keeps the colour. The cost is therefore about O(size log size)
+// (Hopcroft's method).
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class ColourRefinement {
   // `colour`: of each element at first, 0 .. colours - 1.
   ColourRefinement(std::vector<std::int32_t> colour, std::int32_t colours);
 
-  // Refines until no class falls apart. `Structure` has
+  // Refines until no class splits. `Structure` has
   //   std::uint64_t signature(std::size_t element) const   from colours() as they are now
   //   void neighbours(std::size_t element, visit) const    calls visit(e) for every element e whose
   //                                                        signature depends on the element's

@@ -271,7 +271,7 @@ class Folder {
     return f;
   }
 
-  // The class of streams that stream `s` stands for, without the counts of its members and uses.
+  // The class of streams that stream `s` represents, without the counts of its members and uses.
   FoldedFlows::StreamClass class_of(std::size_t s,
                                     const std::vector<std::int32_t>& gpu_class) const {
     FoldedFlows::StreamClass out;

@@ -38,7 +38,7 @@ void route_inside(const ClusterLayout& l, const PlacedNode& node, int a, int b,
       return;
     }
     case Inside::kTorus: {
-      // Links of a dimension stand together, two a GPU (dimensions_topology).
+      // Links of a dimension are numbered consecutively, two for each GPU (dimensions_topology).
       LinkId base = node.inside;
       int stride = 1, at = a;
       for (std::int64_t wide : n.torus) {

@@ -105,11 +105,11 @@ const Surface* parent_of(const std::string& name, const KernelFamily& family,
   return nullptr;
 }
 
-// Names of classes, substitutes before those for which they stand in.
+// Names of classes; a substitute comes before the classes that it substitutes.
 std::vector<std::string> parents_first(const KernelFamily& family,
                                        const std::map<std::string, ClassSamples>& classes) {
   std::vector<std::string> order;
-  std::set<std::string> seen;  // classes may stand in for each other
+  std::set<std::string> seen;  // classes may be substitutes of each other
   const auto visit = [&](const std::string& name, const auto& self) -> void {
     if (!classes.contains(name) || !seen.insert(name).second) return;
     if (const KernelClass* c = class_named(family, name)) {

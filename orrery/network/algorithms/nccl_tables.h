@@ -54,7 +54,7 @@ struct NcclTables {
   // Results of the search of the topology, as shares of data-sheet bandwidths (nccl_graph.h).
   struct Graph {
     int node_channels = 0;     // of rings and trees on one node
-    int most_heads = 0;        // channels across nodes, and of NVLS: one a GPU, at most so many
+    int most_heads = 0;        // most channels across nodes, and of NVLS; one per GPU
     int lone_channels = 0;     // across nodes with one GPU in each
     double nvlink_share = 0;   // of NVLink's bandwidth that the channels of one node have in all
     double nvls_parts = 0;     // of that share, one NVLS channel's part is 1 / nvls_parts

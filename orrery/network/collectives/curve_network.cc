@@ -9,7 +9,8 @@
 namespace orrery {
 namespace {
 
-// A fabric that no file stands for has its nominal bandwidth at the efficiency that rings reach on
+// A fabric without a file or substitute has its nominal bandwidth at the efficiency that rings
+// reach on
 // the measured fabrics (0.57 to 0.81 on NVLink, xGMI and InfiniBand), the latency of a kernel
 // launch, and a step of one hop with its protocol.
 constexpr double kUnknownEfficiency = 0.65;
@@ -29,8 +30,8 @@ constexpr double kAnalyticalShared = 0.20, kAnalyticalOwn = 0.40;
 // 6000) and e^1.3 on 8 (two servers).
 constexpr double kOtherTree = 0.8;
 
-// Errors across nodes on a network that no file stands for: about what the fit leaves on networks
-// that it has not seen (start_elsewhere 0.95 and width_elsewhere 0.34 in catalog/network).
+// Errors across nodes on a network without a file or substitute: about those of the fit on networks
+// that it has not used (start_elsewhere 0.95 and width_elsewhere 0.34 in catalog/network).
 constexpr PartErrors kUnknownParts{0.95, 0.35, 0};
 // The error of the transfer of an all-to-all or send across nodes, of which no measurements are
 // public: a guess between that of a network that was measured (0.10) and of one that was not.

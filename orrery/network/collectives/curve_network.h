@@ -104,10 +104,10 @@ class CurveNetwork final : public NetworkModel {
   std::string stack_;
   MeasuredConstants scale_up_, bridge_, network_;
   bool other_tree_ = false;  // the curves of a bus were measured on other GPUs' servers
-  FittedAcross inter_node_;  // the network's factors, or what stands in for them
+  FittedAcross inter_node_;  // the network's factors, or their substitute
   bool has_inter_node_ = false;
   std::vector<GroupRoute> routes_;
-  CostCurve unknown_;  // of a fabric that no file stands for
+  CostCurve unknown_;  // of a fabric without a file or substitute
 };
 
 }  // namespace orrery

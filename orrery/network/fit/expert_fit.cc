@@ -126,8 +126,8 @@ void fit_between(const std::filesystem::path& data, NodeOf& node_of,
   for (const auto& [id, rows] : tables) {
     if (rows.size() < 3) continue;
     const Line line = fit_line(rows);
-    // The start within the node is counted apart; the rows are of H800, whose switch stands for
-    // this.
+    // The start within the node is subtracted. The rows are of H800, whose NVSwitch has the fitted
+    // start.
     const auto board = out.find("nvlink4-nvswitch");
     const Seconds apart = board == out.end() ? Seconds(0) : board->second.front().start;
     const double nominal = node_of.catalog().fabric(id).bandwidth().value();

@@ -23,7 +23,7 @@ constexpr std::size_t kLeastRows = 6, kMostRows = 48;
 constexpr int kRounds = 2, kPasses = 2, kGrid = 9, kHalvings = 4;
 constexpr double kServiceHuber = 0.5;  // logarithmic error beyond which a row pulls no harder
 constexpr double kServicePull = 0.01;  // weight of a constant's distance from where it started
-constexpr double kTtftWeight = 0.4;    // a TTFT beside a TPOT
+constexpr double kTtftWeight = 0.4;    // of a TTFT relative to a TPOT
 constexpr double kLeastError = 0.03, kMostError = 1;
 
 // Keys of costs on the host, which do not depend on the GPU.
@@ -210,8 +210,8 @@ struct Percents {
   double median(std::size_t i) const { return of[i].empty() ? 0 : quantile(of[i], 0.5); }
 };
 
-// The least error that puts 90 % of `rows` into their 90 % intervals, where it has the weight
-// `weight(row)` (squared) beside `beside(row)`. Nothing if they are too few.
+// The smallest error e for which 90 % of `rows` lie inside their 90 % intervals, where the squared
+// error of a row is beside(row) + weight(row) e^2. Empty if there are too few rows.
 std::optional<double> asked(const std::vector<LeftOut>& rows, const auto& weight,
                             const auto& beside) {
   std::vector<double> squares;
@@ -223,8 +223,8 @@ std::optional<double> asked(const std::vector<LeftOut>& rows, const auto& weight
   return std::clamp(std::sqrt(std::max(0.0, quantile(squares, 0.9))), kLeastError, kMostError);
 }
 
-// The errors of a step and of its experts, from rows without experts and rows with them; where
-// these cannot be told apart, all is the step's.
+// Finds the error of a step from rows without experts, and that of the experts from rows with them.
+// If there are too few rows without experts, the whole error is that of the step.
 void ask_errors(const std::vector<LeftOut>& rows, FittedServices& f) {
   const auto kernels = [](const LeftOut& r) { return r.kernels; };
   const auto has_experts = [](const LeftOut& r) {

@@ -33,7 +33,7 @@ struct Figures {
   }
 };
 
-// The run's figures with every step at so many deviations of its error.
+// The figures of the run with every step shifted by `deviations` standard deviations of its error.
 Figures simulated(const EngineRun& run, const RequestLoad& load, double deviations) {
   StepClock clock(run.steps(), {1, deviations});
   const SimulationResult r = simulate(run.config(), load, clock);

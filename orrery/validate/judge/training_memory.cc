@@ -54,7 +54,7 @@ TrainingMemory memory_of(const TrainingMemoryRow& row,
   return training_memory(row.row.model, row.row.job, stack, row.gpu);
 }
 
-// The constants that rows of one kind or another tell apart, as logarithms over their priors.
+// The constants that the rows can distinguish, as logarithms relative to their priors.
 using Parameters = std::vector<double>;
 TrainingMemoryConstants::Fitted at(const Parameters& x) {
   TrainingMemoryConstants::Fitted c;

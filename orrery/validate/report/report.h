@@ -95,9 +95,9 @@ std::string to_markdown(const ErrorReport& report);
 // intervals, tier.
 //
 // The key names a row in every build that reads the same tables:
-// "area/table/metric/predictor/place", the place being `row` up to the first blank
-// ("iteration.csv:31"); what stands there more than once (draws) is counted, "...#2". Nothing that
-// a build decides (tier, engine profile) is part of it.
+// "area/table/metric/predictor/place". The place is `row` up to the first blank
+// ("iteration.csv:31"). Several rows of one place (draws) are numbered: "...#2". The key contains
+// nothing that depends on the build (tier, engine profile).
 class CsvRows {
  public:
   CsvRows(std::string area, std::set<std::string> names)

@@ -12,9 +12,9 @@
 namespace orrery {
 namespace {
 
-// The experts of a layer take their tokens by index: the host waits for each one's count, and
-// routing is some 25 small kernels. What switchxl4 takes beside its work, on V100 and A100
-// (data/training).
+// Host time of a layer of experts. Experts take their tokens by index: the host waits for the count
+// of each expert, and routing is about 25 small kernels. The value is the time of switchxl4 on V100
+// and A100 that its kernels do not explain (data/training).
 constexpr Seconds kExpertLayerHost = milliseconds(0.5);
 constexpr std::int64_t kExperts = 4, kExpertCapacity = 64;
 
@@ -55,8 +55,8 @@ class Recorder {
     backward(gradients(g).second);
   }
 
-  // A pointwise kernel that reads and writes so many tensors of rows x width, and what its backward
-  // pass moves.
+  // Adds a pointwise kernel that reads `reads` and writes `writes` tensors of rows x width, and its
+  // backward pass.
   void pointwise(std::int64_t rows, std::int64_t width, double reads, double writes,
                  double back_reads, double back_writes) {
     forward(work(Elementwise::Kind::kActivation, rows, width, reads, writes));

@@ -8,8 +8,8 @@
 //   vLLM     gpt-oss               graphs up to 2,048 tokens; on Hopper a 16-bit KV cache
 //            Llama 3.1 70B, B200   cudagraph_mode FULL_DECODE_ONLY: steps with prompts are eager
 //            MiniMax-M2.5 fp8      H100: at most 256 sequences
-//                                  B200 until 2026-04-02: experts apart (`EP_SIZE -ge 1`), KV of
-//                                  16 bits, 95 % of memory; vLLM 0.17, whose graphs end at 512
+//                                  B200 until 2026-04-02: expert parallel (`EP_SIZE -ge 1`), KV
+//                                  of 16 bits, 95 % of memory; vLLM 0.17, whose graphs end at 512
 //                                  tokens there (by the rows; those of 0.19 at 1,024)
 //                                  Since then (B300: 2026-04-17): steps of two prompts' tokens
 //                                  (max-num-batched-tokens 2 * ISL), graphs up to 2,048 (pull

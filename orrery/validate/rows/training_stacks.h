@@ -40,7 +40,7 @@ struct TrainingStack {
 TrainingStack training_stack(std::string_view framework, std::string_view version,
                              std::string_view dtype);
 
-// When the version was released, in years; none if it does not tell ("torch 2.13").
+// Date of the version's release, in years; empty if the version does not state one ("torch 2.13").
 std::optional<double> stated_release(std::string_view version);
 
 // Settings that the table has no column for, as stated by the page or recipe that a row cites: of
@@ -53,10 +53,10 @@ struct StatedExperts {
 std::optional<StatedExperts> stated_experts(std::string_view source, std::string_view reference,
                                             std::string_view gpu);
 
-// Whether Megatron Bridge's recipe of a release runs a mixture's mxfp8 experts in one fused kernel,
-// their exchange by HybridEP and beside another micro-batch's computation
-// (cutedsl_fused_grouped_mlp and moe_a2a_overlap of its performance configurations; the table has
-// no column for them).
+// Whether the recipe of a release of Megatron Bridge runs the mxfp8 experts of a mixture in one
+// fused kernel, and overlaps their exchange by HybridEP with the computation of another micro-batch
+// (cutedsl_fused_grouped_mlp and moe_a2a_overlap of its performance configurations). The table has
+// no column for these options.
 bool overlaps_experts(std::string_view source, std::string_view model, std::string_view gpu,
                       std::string_view dtype, std::string_view version);
 
