@@ -14,8 +14,9 @@
 namespace orrery::cli {
 
 void add_catalog_flag(CLI::App& app, Context& context) {
-  app.add_option("--catalog", context.catalog,
-                 "folder of facts (gpus/, models/, engines/, ...) laid over the bundled ones")
+  app.add_option(
+         "--catalog", context.catalog,
+         "folder of facts (gpus/, models/, engines/, ...) that replace or extend the bundled ones")
       ->type_name("DIR");
 }
 
@@ -28,7 +29,7 @@ using Adder = void (*)(CLI::App& program, orrery::cli::Context& context);
 int run(int argc, char** argv) {
   using namespace orrery::cli;
   CLI::App program(
-      "Predicts latency, throughput, memory, energy and cost of LLM inference and training on "
+      "Predicts latency, throughput, memory and cost of LLM inference and training on "
       "hardware that you may not have.",
       "orrery");
   program.formatter(std::make_shared<HelpFormatter>());
@@ -58,7 +59,7 @@ int run(int argc, char** argv) {
         {add_kernel, add_network, add_replay});
   group("Answer scenario files", {add_run, add_check, add_schema, add_diff});
   group("See what is known", {add_list, add_show});
-  group("Judge and improve the predictions", {add_compare, add_validate, add_fit, add_suite});
+  group("Check and improve the predictions", {add_compare, add_validate, add_fit, add_suite});
   // Flags of the program may follow the verb. A verb with subcommands reads all that follows it.
   for (CLI::App* verb : program.get_subcommands({}))
     verb->fallthrough(verb->get_subcommands({}).empty());

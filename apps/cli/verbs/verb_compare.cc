@@ -181,7 +181,7 @@ void add_compare(CLI::App& program, Context& context) {
                                          "job with the prediction of the same "
                                          "run.");
   app->footer(
-      "`orrery compare FILE ...` tells by the file which of the two is meant.\n"
+      "In `orrery compare FILE ...` the kind of file selects one of the two.\n"
       "Examples:\n"
       "  orrery compare result.json --model llama-3-8b --gpu h100-sxm --tp 1\n"
       "  orrery compare run.log -m llama-3-8b -g h100-sxm --gpus 8 --stack fsdp\n"

@@ -85,7 +85,8 @@ void add_memory(CLI::App& program, Context& context) {
 
 void add_run(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "run", "Answers the questions of scenario files. Flags and --set override what a file says.");
+      "run",
+      "Answers the questions of scenario files. Flags and --set override the keys of a file.");
   app->footer(
       footer("  orrery run scenario.yaml\n"
              "  orrery run scenarios/suite45 -o csv\n"

@@ -223,10 +223,10 @@ void add_fit(CLI::App& program, Context& context) {
       ->type_name("GPU");
   app->add_option("--from", o->from,
                   "points: a table of measured calls in the columns of data/kernels (one kernel "
-                  "family, 8 to 64 rows a kernel class)")
+                  "family, 8 to 64 rows for each kernel class)")
       ->type_name("FILE");
   app->add_option("--framework", o->framework,
-                  "points: framework of the kernels, if the table does not say [vllm]")
+                  "points: framework of the kernels, if the table has no such column [vllm]")
       ->type_name("NAME");
   app->add_option("-o,--out", o->out, "catalog directory to write to [catalog]")->type_name("DIR");
   app->footer(

@@ -188,8 +188,9 @@ void answer(ReplayFlags& flags, const Bundle& bundle) {
 }  // namespace
 
 void add_replay(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand(
-      "replay", "a trace of torch.profiler run again: where a step's time goes, and what if");
+  CLI::App* app = program.add_subcommand("replay",
+                                         "Replays a trace of torch.profiler, unchanged or with "
+                                         "changes, and breaks down the time of a step.");
   auto flags = std::make_shared<ReplayFlags>();
   app->add_option("TRACE", flags->file, "one rank's trace: .json or .json.gz of torch.profiler")
       ->required();
@@ -203,19 +204,20 @@ void add_replay(CLI::App& program, Context& context) {
       ->type_name("N");
   constexpr const char* kWhatIf = "what if";
   TraceWhatIf& w = flags->what_if;
-  app->add_option("--scale", flags->scales,
-                  "times of a class of kernels (gemm, attention, elementwise, norm, optimizer, "
-                  "communication, copy, other) or of the host (cpu), times a factor: gemm=0.5")
+  app->add_option(
+         "--scale", flags->scales,
+         "times of a class of kernels (gemm, attention, elementwise, norm, optimizer, "
+         "communication, copy, other) or of the host (cpu), multiplied by a factor: gemm=0.5")
       ->group(kWhatIf)
       ->type_name("CLASS=FACTOR")
       ->allow_extra_args(false);
   const auto name = [&](const char* flag, std::string& to, const char* doc) {
     app->add_option(flag, to, doc)->group(kWhatIf)->type_name("NAME");
   };
-  name("-g,--gpu", w.gpu, "another GPU");
+  name("-g,--gpu", w.gpu, "GPU of the what-if");
   name("--from-gpu", w.from_gpu, "the GPU that was traced");
-  name("--node", w.node, "type of the nodes, for collectives [the GPU's own]");
-  name("--from-node", w.from_node, "type of the nodes that were traced [the GPU's own]");
+  name("--node", w.node, "node type of the what-if, for collectives [usual node of the GPU]");
+  name("--from-node", w.from_node, "node type of the traced run [usual node of the GPU]");
   const auto replicas = [&](const char* flag, int& to, const char* doc) {
     app->add_option_function<int>(
            flag,
@@ -227,12 +229,14 @@ void add_replay(CLI::App& program, Context& context) {
         ->group(kWhatIf)
         ->type_name("N");
   };
-  replicas("--dp", w.dp, "another number of data-parallel replicas");
-  replicas("--from-dp", w.from_dp, "how many were traced [the only size of a group]");
-  replicas("--tp", w.degrees.tp, "another degree of tensor parallelism; needs --from-tp");
-  replicas("--from-tp", w.degrees.from_tp, "the degree that was traced");
-  replicas("--pp", w.degrees.pp, "other pipeline stages, same micro-batches; needs --from-pp");
-  replicas("--from-pp", w.degrees.from_pp, "the stages that were traced");
+  replicas("--dp", w.dp, "number of data-parallel replicas in the what-if");
+  replicas("--from-dp", w.from_dp,
+           "data-parallel replicas of the traced run [the only size of a group]");
+  replicas("--tp", w.degrees.tp, "degree of tensor parallelism in the what-if; needs --from-tp");
+  replicas("--from-tp", w.degrees.from_tp, "degree of tensor parallelism of the traced run");
+  replicas("--pp", w.degrees.pp,
+           "pipeline stages in the what-if, with the same micro-batches; needs --from-pp");
+  replicas("--from-pp", w.degrees.from_pp, "pipeline stages of the traced run");
   app->add_option("-o,--output", flags->output, "table, json or md [table]")
       ->group("output")
       ->check(CLI::IsMember({"table", "json", "md"}))
@@ -241,8 +245,8 @@ void add_replay(CLI::App& program, Context& context) {
       ->group("output")
       ->type_name("FILE");
   app->footer(
-      "exposed: while no other class ran on the GPU. critical: on the path that\n"
-      "decides the step's time.\n"
+      "exposed: time during which no other class ran on the GPU. critical: time on the\n"
+      "critical path of the step.\n"
       "Examples:\n"
       "  orrery replay rank0.json.gz\n"
       "  orrery replay rank0.json.gz --scale attention=0.5 --scale cpu=0.8\n"

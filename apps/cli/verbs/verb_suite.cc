@@ -265,7 +265,7 @@ void add_suite(CLI::App& program, Context& context) {
   app->require_subcommand(1);
   app->footer(
       "Exit code 5: a check fails, a question is not answered, or a scored value is\n"
-      "outside of its physical bounds.\n"
+      "outside its physical bounds.\n"
       "Examples:\n"
       "  orrery suite run\n"
       "  orrery suite run suite45 -o md\n"
@@ -290,7 +290,7 @@ void add_suite(CLI::App& program, Context& context) {
   run->add_flag("--intervals,!--no-intervals", verb->options.intervals,
                 "give figures of services an interval, by two further simulations [on]");
   run->callback([verb, &context] { run_suites(*verb, context); });
-  CLI::App* list = app->add_subcommand("list", "Lists the questions, one a line.");
+  CLI::App* list = app->add_subcommand("list", "Lists the questions, one per line.");
   names(list, "suites or beginnings of ids [all]");
   formats(list, {"table", "json"});
   list->callback([verb, &context] { list_or_show(*verb, context.bundle(), false); });
@@ -302,7 +302,9 @@ void add_suite(CLI::App& program, Context& context) {
       app->add_subcommand("coverage", "Shows as Markdown which tool answers which question.");
   names(cover, "a suite [suite45]");
   formats(cover, {"table", "json", "md"});
-  cover->add_option("--tool", verb->tools, "files of what further tools support (docs/suites.md)")
+  cover
+      ->add_option("--tool", verb->tools,
+                   "files with the questions that further tools support (docs/suites.md)")
       ->type_name("FILE");
   cover->callback([verb, &context] { coverage(*verb, context.bundle()); });
   CLI::App* scored = app->add_subcommand(
@@ -316,7 +318,7 @@ void add_suite(CLI::App& program, Context& context) {
       ->type_name("DIR");
   scored
       ->add_option("--tool", verb->tools,
-                   "file of what the tool says that it supports (docs/suites.md)")
+                   "file with the questions that the tool claims to support (docs/suites.md)")
       ->type_name("FILE");
   scored->add_option("--suite", verb->names, "suites, or files of suites [all bundled]")
       ->type_name("NAME");

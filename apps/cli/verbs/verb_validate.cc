@@ -231,34 +231,36 @@ void add_validate(CLI::App& program, Context& context) {
                   "folder of the measured tables of AREA; of all: the folder above those "
                   "[the area's folder below ORRERY_DATA, see docs/data.md]")
       ->type_name("DIR");
-  app->add_option("--table", o->table, "judge only this table of the area")->type_name("NAME");
+  app->add_option("--table", o->table, "validate only this table of the area")->type_name("NAME");
   app->add_option("--tier", o->tier,
                   "kernels: measured, transferred (no file of the row's own GPU is used), "
-                  "analytical (physics only) or the best there is [best]")
+                  "analytical (physics only) or best (the most certain tier of each call) [best]")
       ->type_name("TIER");
-  app->add_option("--rows", o->rows,
-                  "kernels: judge the rows that the fit leaves out, or all (tables that no fit has "
-                  "seen) [left-out; with --fit-on all]")
+  app->add_option(
+         "--rows", o->rows,
+         "kernels: validate on the rows that the fit leaves out, or on all (tables that no fit has "
+         "seen) [left-out; with --fit-on all]")
       ->check(CLI::IsMember({"left-out", "all"}))
       ->type_name("ROWS");
-  app->add_option("--fit-on", o->fit_on,
-                  "kernels: fit again on DIR's rows of these systems alone (a,b,...), and judge "
-                  "the other systems")
+  app->add_option(
+         "--fit-on", o->fit_on,
+         "kernels: fit again on DIR's rows of these systems alone (a,b,...), and validate on "
+         "the other systems")
       ->delimiter(',')
       ->type_name("SYSTEMS");
   app->add_option("--points", o->points,
-                  "kernels: calibrate each kernel class and GPU by this many of its rows, drawn by "
-                  "hash, and judge by the others [0]")
+                  "kernels: number of rows of each kernel class and GPU, chosen by a hash, that "
+                  "calibrate it; the other rows validate [0]")
       ->type_name("N");
   app->add_option(
          "--baseline", o->baseline,
-         "report which predictions changed since another build, row by row; FILE is what it "
-         "wrote with -o csv")
+         "report the predictions that changed since another build, row by row; FILE is the "
+         "output of that build with -o csv")
       ->type_name("FILE");
   app->add_option("--html", o->html, "also write the report as a self-contained page")
       ->type_name("FILE");
   app->add_option("-o,--output", o->output,
-                  "table, json, md, html (a self-contained page) or csv (one line a row) [table]")
+                  "table, json, md, html (a self-contained page) or csv (one line per row) [table]")
       ->check(CLI::IsMember({"table", "json", "md", "html", "csv"}))
       ->type_name("FORMAT");
   app->footer(
