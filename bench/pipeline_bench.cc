@@ -12,7 +12,7 @@ void BM_Pipeline(benchmark::State& state, const char* name, PipelineShape shape)
   PipelineQuestion q;
   q.shape = shape;
   for (int v = 0; v < shape.virtual_stages(); ++v) {
-    ChunkTimes c;
+    ScheduledChunk c;
     c.forward = milliseconds(10 + v % 3);
     c.backward_input = milliseconds(11 + v % 2);
     c.backward_weight = milliseconds(9);

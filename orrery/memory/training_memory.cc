@@ -8,6 +8,7 @@
 #include "orrery/base/error.h"
 #include "orrery/memory/saved_activations.h"
 #include "orrery/memory/training_state.h"
+#include "orrery/workload/plan/pipeline_schedules.h"
 
 namespace orrery {
 namespace {
@@ -158,34 +159,15 @@ std::string TrainingMemory::summary() const {
 
 StageLoad classic_load(const TrainingJob& job, int stage) {
   const TrainingPlan& p = job.plan;
-  const double m = static_cast<double>(job.micro_batches());
-  const double left = p.pp - stage;  // stages from this one to the last
-  const std::string_view schedule = schedule_name(p);
-  if (schedule == "dualpipe")
-    return {.chunks = {stage, p.pp - 1 - stage}, .in_flight = std::min(m, p.pp + 1.0) / 2};
-  if (schedule == "zb-v" || schedule == "dualpipe-v")
-    return {.chunks = {stage, 2 * p.pp - 1 - stage},
-            .in_flight = std::min(m, schedule == "zb-v" ? p.pp : p.pp + 0.5)};
+  const PipelineScheduleTraits& traits = pipeline_schedule_kind(schedule_name(p)).traits;
+  const int chunks = traits.placement == ChunkPlacement::kLooped ? p.vp : 2;
   StageLoad load;
-  for (int c = 0; c < p.vp; ++c) load.chunks.push_back(c * p.pp + stage);
-  if (schedule == "interleaved") {
-    load.in_flight = std::min(m * p.vp, 2 * (left - 1) + (p.vp - 1.0) * p.pp + 1) / p.vp;
-  } else if (schedule == "combined") {
-    load.in_flight = std::min(m * p.vp, 2 * left + (p.vp - 1.0) * p.pp) / p.vp;
-  } else if (schedule == "gpipe") {
-    load.in_flight = m;
-  } else if (schedule == "1f1b") {
-    load.in_flight = std::min(m, left);
-  } else if (schedule == "zb-h1") {
-    load.in_flight = std::min<double>(m, p.pp);
-  } else if (schedule == "zb-h2") {
-    load.in_flight = std::min(m, 2.0 * p.pp - 1);
-  } else {
-    throw InputError(
-        fmt::format("schedule '{}' has no closed form of its activations; known: gpipe, 1f1b, "
-                    "interleaved, zb-h1, zb-h2, zb-v, dualpipe, dualpipe-v, combined",
-                    schedule));
-  }
+  for (int c = 0; c < chunks; ++c)
+    load.chunks.push_back(placed_virtual_stage(traits.placement, stage, c, p.pp));
+  load.in_flight = traits.in_flight({.micro_batches = static_cast<double>(job.micro_batches()),
+                                     .stages = static_cast<double>(p.pp),
+                                     .chunks = static_cast<double>(p.vp),
+                                     .to_last = static_cast<double>(p.pp - stage)});
   return load;
 }
 

@@ -45,6 +45,16 @@ std::vector<Registry> registries() {
        {"router", "decode_router"},
        {"prefix", "slo"}},
       {"orrery/serving/requests/arrivals.def", kind, "orrery/serving/requests/", {"arrivals"}},
+      {"orrery/workload/plan/pipeline_schedules.def",
+       kind,
+       "orrery/training/schedules/",
+       {"schedule", "schedule_name"}},
+      // Ways of context parallelism, wirings of a topology and flow models share these names.
+      {"orrery/workload/ops/collective_algorithms.def",
+       "ALGORITHM\\(\\w+,\\s*\"([^\"]+)\"",
+       "orrery/network/algorithms/",
+       {"algorithm"},
+       {"ring", "tree", "direct", "hierarchical"}},
   };
 }
 

@@ -47,8 +47,8 @@ PipelineShape random_shape(const PipelineSchedule& schedule, Chance& chance, int
   }
 }
 
-ChunkTimes random_chunk(Chance& chance) {
-  ChunkTimes c;
+ScheduledChunk random_chunk(Chance& chance) {
+  ScheduledChunk c;
   c.forward = chance.time(1, 12);
   c.backward_input = chance.time(1, 12);
   c.backward_weight = chance.time(1, 12);
@@ -93,7 +93,7 @@ std::string text_of(const PipelineSchedule& schedule, const PipelineShape& s) {
 // Times are whole seconds, so that sums are exact in any order.
 TEST(PipelineLaw, EventLevelIsTheClosedFormOnEqualChunks) {
   for (const PipelineScheduleKind& kind : pipeline_schedule_kinds()) {
-    const PipelineSchedule& schedule = kind.get();
+    const PipelineSchedule& schedule = pipeline_schedule(kind.name);
     Chance chance(kind.name);
     int exact = 0;
     for (int p = 1; p <= 16; ++p) {
@@ -103,7 +103,7 @@ TEST(PipelineLaw, EventLevelIsTheClosedFormOnEqualChunks) {
           const PipelineShape shape{p, v, m};
           if (m < 1 || !legal(schedule, shape)) continue;
           for (int i = 0; i < 6; ++i) {
-            ChunkTimes chunk = random_chunk(chance);
+            ScheduledChunk chunk = random_chunk(chance);
             chunk.activation = 1;
             if (i < 4) chunk.forward_exchange = chunk.backward_exchange = Seconds(0);
             if (i < 2) {
@@ -135,7 +135,7 @@ TEST(PipelineLaw, EventLevelIsTheClosedFormOnEqualChunks) {
 TEST(PipelineLaw, BubblesAreTheReferencePages) {
   const double f = 6, b = 6;
   for (double w : {2.0, 6.0}) {
-    ChunkTimes c;
+    ScheduledChunk c;
     c.forward = Seconds(f), c.backward_input = Seconds(b), c.backward_weight = Seconds(w);
     for (int p : {2, 4, 8, 16}) {
       const int m = 4 * p;
@@ -167,7 +167,7 @@ TEST(PipelineLaw, BubblesAreTheReferencePages) {
 
 // DualPipe's report counts the idle time of a stage in the middle, with pairs that hide exchanges.
 TEST(PipelineLaw, DualPipesMiddleStageIdlesAsItsReportSays) {
-  ChunkTimes c;
+  ScheduledChunk c;
   c.forward = Seconds(10), c.backward_input = Seconds(10), c.backward_weight = Seconds(6);
   c.forward_exchange = Seconds(3), c.backward_exchange = Seconds(4);
   c.forward_experts = Seconds(3.5), c.backward_experts = Seconds(6);
@@ -184,7 +184,7 @@ TEST(PipelineLaw, DualPipesMiddleStageIdlesAsItsReportSays) {
 
 TEST(PipelineLaw, EventLevelIsTheSlowSimulatorOnRandomQuestions) {
   for (const PipelineScheduleKind& kind : pipeline_schedule_kinds()) {
-    const PipelineSchedule& schedule = kind.get();
+    const PipelineSchedule& schedule = pipeline_schedule(kind.name);
     Chance chance(kind.name);
     for (int i = 0; i < 1000; ++i) {
       const PipelineQuestion q = random_question(schedule, chance);
@@ -204,7 +204,7 @@ TEST(PipelineLaw, EventLevelIsTheSlowSimulatorOnRandomQuestions) {
 
 TEST(PipelineLaw, EveryPassRunsOnceAndNoStageRunsTwoAtOnce) {
   for (const PipelineScheduleKind& kind : pipeline_schedule_kinds()) {
-    const PipelineSchedule& schedule = kind.get();
+    const PipelineSchedule& schedule = pipeline_schedule(kind.name);
     Chance chance(kind.name);
     for (int i = 0; i < 100; ++i) {
       const PipelineQuestion q = random_question(schedule, chance);
@@ -242,14 +242,14 @@ TEST(PipelineLaw, EveryPassRunsOnceAndNoStageRunsTwoAtOnce) {
 
 TEST(PipelineLaw, NothingIsFasterThanTheBusiestStageOrOneMicroBatchesPath) {
   for (const PipelineScheduleKind& kind : pipeline_schedule_kinds()) {
-    const PipelineSchedule& schedule = kind.get();
+    const PipelineSchedule& schedule = pipeline_schedule(kind.name);
     Chance chance(kind.name);
     for (int i = 0; i < 200; ++i) {
       PipelineQuestion q = random_question(schedule, chance);
-      for (ChunkTimes& c : q.chunks) c.forward_exchange = c.backward_exchange = Seconds(0);
+      for (ScheduledChunk& c : q.chunks) c.forward_exchange = c.backward_exchange = Seconds(0);
       const PipelineResult r = run_pipeline(schedule, q);
       Seconds path;
-      for (const ChunkTimes& c : q.chunks) path += c.forward + c.backward_input;
+      for (const ScheduledChunk& c : q.chunks) path += c.forward + c.backward_input;
       EXPECT_GE(r.makespan.value(), path.value() - 1e-9);
       for (Seconds busy : r.busy) EXPECT_GE(r.total.value(), busy.value() - 1e-9);
       EXPECT_GE(r.bubble, 0);
@@ -261,12 +261,12 @@ TEST(PipelineLaw, NothingIsFasterThanTheBusiestStageOrOneMicroBatchesPath) {
 // A static order has no anomalies: a longer pass never ends the iteration sooner.
 TEST(PipelineLaw, LongerPassesNeverHelp) {
   for (const PipelineScheduleKind& kind : pipeline_schedule_kinds()) {
-    const PipelineSchedule& schedule = kind.get();
+    const PipelineSchedule& schedule = pipeline_schedule(kind.name);
     Chance chance(kind.name);
     for (int i = 0; i < 200; ++i) {
       PipelineQuestion q = random_question(schedule, chance);
       const Seconds before = run_pipeline(schedule, q).makespan;
-      ChunkTimes& c =
+      ScheduledChunk& c =
           q.chunks[static_cast<std::size_t>(chance.from(0, q.shape.virtual_stages() - 1))];
       c.forward += chance.time(0, 5);
       c.backward_input += chance.time(0, 5);
@@ -279,11 +279,8 @@ TEST(PipelineLaw, LongerPassesNeverHelp) {
 // Several iterations without a barrier in between.
 class Repeated : public PipelineSchedule {
  public:
-  Repeated(const PipelineSchedule& one, int times) : one_(one), times_(times) {}
-  std::string_view name() const override { return one_.name(); }
-  int virtual_stage(int stage, int chunk, const PipelineShape& shape) const override {
-    return one_.virtual_stage(stage, chunk, shape);
-  }
+  Repeated(const PipelineSchedule& one, int times)
+      : PipelineSchedule(one.name()), one_(one), times_(times) {}
   void order(int stage, const PipelineShape& shape,
              std::vector<PipelineTask>& tasks) const override {
     PipelineShape once = shape;
@@ -296,7 +293,9 @@ class Repeated : public PipelineSchedule {
       }
     }
   }
-  PipelineForm closed_form(const PipelineShape&, const ChunkTimes&) const override { return {}; }
+  PipelineForm closed_form(const PipelineShape&, const ScheduledChunk&) const override {
+    return {};
+  }
 
  private:
   void check_rules(const PipelineShape&) const override {}
@@ -325,7 +324,7 @@ TEST(PipelineLaw, StaggeredIterationsRepeatWithTheirTotal) {
   // Equal passes: no gap at all.
   PipelineQuestion q;
   q.shape = {4, 1, 8};
-  ChunkTimes c;
+  ScheduledChunk c;
   c.forward = c.backward_input = c.backward_weight = Seconds(1);
   q.chunks.assign(4, c);
   const PipelineSchedule& schedule = pipeline_schedule("zb-h2");

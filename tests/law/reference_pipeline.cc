@@ -41,13 +41,13 @@ double worked(double start, double work, const std::vector<Interval>& slow, doub
 
 PipelineResult reference_pipeline(const PipelineSchedule& schedule, const PipelineQuestion& q) {
   const int p = q.shape.stages, last = q.shape.virtual_stages() - 1;
-  const auto chunk = [&](int v) -> const ChunkTimes& {
+  const auto chunk = [&](int v) -> const ScheduledChunk& {
     return q.chunks[static_cast<std::size_t>(v)];
   };
   const auto work_of = [&](const Item& item) {
     double work = 0;
     for (const Member& m : item.members) {
-      const ChunkTimes& c = chunk(m.virtual_stage);
+      const ScheduledChunk& c = chunk(m.virtual_stage);
       const Pass pass = m.task.pass;
       work += (pass == Pass::kForward         ? c.forward
                : pass == Pass::kBackwardInput ? c.backward_input
@@ -57,8 +57,8 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
     }
     if (item.members.size() == 1) return work;
     // A pair: the forward's attention, experts and half exchanges against the backward's.
-    const ChunkTimes& f = chunk(item.members[0].virtual_stage);
-    const ChunkTimes& b = chunk(item.members[1].virtual_stage);
+    const ScheduledChunk& f = chunk(item.members[0].virtual_stage);
+    const ScheduledChunk& b = chunk(item.members[1].virtual_stage);
     const double sent_f = f.forward_exchange.value() / 2, sent_b = b.backward_exchange.value() / 2;
     const auto beside = [&](double compute, double sent) {
       return std::max(sent, compute + sent * (1 - 1 / f.exchange_slowdown));
@@ -135,7 +135,7 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
       const double all_gathered = free;
       // A task without a partner waits for the first piece of its gather only.
       const Member& opens = items[0].members[0];
-      const ChunkTimes& opened = chunk(opens.virtual_stage);
+      const ScheduledChunk& opened = chunk(opens.virtual_stage);
       const double first_piece =
           opened.parameter_gather.value() / (items[0].members.size() > 1 ? 1 : opened.pieces);
       gathers_before[static_cast<std::size_t>(s)] =
@@ -168,7 +168,7 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
         // A task alone is so many pieces, each after its piece of the weights, each of the last
         // gradients followed by its reduction.
         const Member& only = item.members[0];
-        const ChunkTimes& times = chunk(only.virtual_stage);
+        const ScheduledChunk& times = chunk(only.virtual_stage);
         const bool alone = item.members.size() == 1;
         const bool gathers = alone && only.task.pass == Pass::kForward && q.overlap_gather &&
                              first_forward[only.task.chunk] == &item;

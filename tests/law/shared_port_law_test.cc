@@ -220,14 +220,14 @@ PipelineQuestion any_question() {
   q.shape = {*rc::gen::inRange(1, 5), *rc::gen::inRange(1, 3), 0};
   q.shape.micro_batches = q.shape.stages * *rc::gen::inRange(1, 4);
   for (int v = 0; v < q.shape.virtual_stages(); ++v) {
-    ChunkTimes c;
+    ScheduledChunk c;
     c.forward = time(1, 12), c.backward_input = time(1, 12), c.backward_weight = time(1, 12);
     c.parameter_gather = time(0, 15), c.gradient_reduce = time(0, 15);
     c.gather_on_port = part(c.parameter_gather), c.reduce_on_port = part(c.gradient_reduce);
     c.pieces = 1 << *rc::gen::inRange(0, 3);
     c.forward_on_port = 0.5 * part(c.forward);
     c.backward_input_on_port = 0.5 * part(c.backward_input);
-    ChunkTimes twice = c;
+    ScheduledChunk twice = c;
     const double exposed = 0.25 * *rc::gen::inRange(0, 5);
     twice.forward += exposed * c.forward_on_port;
     twice.backward_input += exposed * c.backward_input_on_port;
@@ -244,7 +244,7 @@ const PipelineSchedule& schedule_for(const PipelineQuestion& q) {
 }
 
 PipelineQuestion with_own_ports(PipelineQuestion q) {
-  for (ChunkTimes& c : q.chunks)
+  for (ScheduledChunk& c : q.chunks)
     c.gather_on_port = c.reduce_on_port = c.forward_on_port = c.backward_input_on_port = Seconds(0);
   q.contended.clear(), q.send_on_port = Seconds(0);
   return q;
@@ -259,7 +259,7 @@ RC_GTEST_PROP(SharedPortLaw, BetweenPortsOfTheirOwnAndOneAfterTheOther, ()) {
   const Seconds shared = run_pipeline(schedule, q).makespan;
   Seconds bytes;
   const double m = q.shape.micro_batches;
-  for (const ChunkTimes& c : q.chunks)
+  for (const ScheduledChunk& c : q.chunks)
     bytes += m * (c.forward_on_port + c.backward_input_on_port + 2 * q.send_on_port) +
              c.gather_on_port + c.reduce_on_port;
   RC_ASSERT(shared.value() >= own.value() * (1 - 1e-9));
@@ -278,7 +278,7 @@ RC_GTEST_PROP(SharedPortLaw, OneStreamAloneSharesWithNobody, ()) {
     data.chunks[v].reduce_on_port = q.chunks[v].reduce_on_port;
   }
   passes.chunks = q.chunks, passes.contended = q.contended;
-  for (ChunkTimes& c : passes.chunks) c.gather_on_port = c.reduce_on_port = Seconds(0);
+  for (ScheduledChunk& c : passes.chunks) c.gather_on_port = c.reduce_on_port = Seconds(0);
   for (const PipelineQuestion& one : {data, passes})
     RC_ASSERT(std::abs(run_pipeline(schedule, one).makespan / own - 1) < 1e-9);
 }

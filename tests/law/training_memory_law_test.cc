@@ -20,20 +20,20 @@ TEST(TrainingMemoryLaw, InFlightIsTheEventLevelsPeak) {
         TrainingJob job;
         job.plan.schedule = kind.name;
         job.plan.pp = stages;
-        job.plan.vp = kind.get().least_chunks();
+        job.plan.vp = pipeline_schedule(kind.name).least_chunks();
         job.global_batch = stages * rounds;
         const PipelineShape shape = shape_of(job);
         try {
-          kind.get().check(shape);
+          pipeline_schedule(kind.name).check(shape);
         } catch (const Infeasible&) {
           continue;
         }
         PipelineQuestion question;
         question.shape = shape;
-        ChunkTimes equal;
+        ScheduledChunk equal;
         equal.forward = equal.backward_input = equal.backward_weight = Seconds(1);
         question.chunks.assign(static_cast<std::size_t>(shape.virtual_stages()), equal);
-        const PipelineResult result = run_pipeline(kind.get(), question);
+        const PipelineResult result = run_pipeline(pipeline_schedule(kind.name), question);
         double fullest = 0, most = 0;
         for (int s = 0; s < stages; ++s) {
           const StageLoad load = classic_load(job, s);

@@ -13,9 +13,9 @@
 #include "orrery/model/catalog.h"
 #include "orrery/model/parameters.h"
 #include "orrery/scenario/answer/metric_meanings.h"
-#include "orrery/training/iteration/stacks.h"
 #include "orrery/training/schedules/schedule.h"
 #include "orrery/workload/plan/engine.h"
+#include "orrery/workload/plan/training_stack.h"
 
 namespace orrery::cli {
 namespace {
@@ -229,7 +229,7 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
     for (const std::string& id : catalog.fabric_ids())
       rows.push_back(fabric_facts(catalog.fabric(id)));
   } else if (kind == "stacks") {
-    for (const TrainingStackKind& k : training_stacks())
+    for (const TrainingStackProfile& k : training_stacks())
       rows.push_back({{"id", k.name}, {"doc", k.doc}});
   } else if (kind == "schedules") {
     for (const PipelineScheduleKind& k : pipeline_schedule_kinds())

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/kinds.h"
-#include "orrery/training/iteration/releases.h"
+#include "orrery/training/iteration/stack_release_date.h"
 #include "orrery/training/schedules/job_schedule.h"
 
 namespace orrery {
@@ -199,18 +199,18 @@ void declare_job(Fields& f, TrainingQuestion& q) {
 
 }  // namespace
 
-const TrainingStackKind& stack_of(const TrainingQuestion& q) {
+const TrainingStackProfile& stack_of(const TrainingQuestion& q) {
   return training_stack(q.stack.empty() ? "megatron" : q.stack);
 }
 
 std::optional<double> release_of(const TrainingQuestion& q) {
   if (q.stack_version.empty()) return std::nullopt;
   if (q.stack.empty()) throw InputError("training.stack_version is of a stack: say training.stack");
-  return release_date(q.stack_version);
+  return stack_release_date(q.stack_version);
 }
 
 StackTraits traits_of(const TrainingQuestion& q) {
-  StackTraits traits = orrery::traits(stack_of(q), q.compiled, release_of(q));
+  StackTraits traits = stack_traits(stack_of(q), q.compiled, release_of(q));
   traits.grouped_experts = q.grouped_experts.value_or(traits.grouped_experts);
   traits.fused_experts = q.fused_experts;
   return traits;

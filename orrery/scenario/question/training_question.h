@@ -14,8 +14,8 @@
 #include "orrery/base/fields.h"
 #include "orrery/scenario/question/sweep.h"
 #include "orrery/training/chance/chance.h"
-#include "orrery/training/iteration/stacks.h"
 #include "orrery/workload/plan/training_job.h"
+#include "orrery/workload/plan/training_stack.h"
 
 namespace orrery {
 
@@ -54,7 +54,7 @@ void declare(Fields& fields, TrainingQuestion& question);
 // Declares the keys of `chance`: variability of GPUs, failures, checkpoints.
 void declare(Fields& fields, ChanceQuestion& question);
 
-const TrainingStackKind& stack_of(const TrainingQuestion& question);
+const TrainingStackProfile& stack_of(const TrainingQuestion& question);
 // The date of stack_version; empty: none was said. InputError: it is none, or of no stack.
 std::optional<double> release_of(const TrainingQuestion& question);
 // The traits of the question's stack, with those that the question sets itself.

@@ -18,7 +18,7 @@
 #include "orrery/scenario/training/training_chance.h"
 #include "orrery/training/events/iteration_events.h"
 #include "orrery/training/events/timeline.h"
-#include "orrery/training/fit/own_factors.h"
+#include "orrery/training/fit/calibration_factors.h"
 #include "orrery/training/schedules/job_schedule.h"
 #include "orrery/workload/training/training_parameters.h"
 
@@ -204,14 +204,16 @@ Calibration TrainingAnswerer::calibration_of(const std::vector<CalibrationRun>& 
     alike.push_back(
         {run.model.empty() ? setting_.model.id : run.model, run.question.stack_version, run.job});
   }
-  Calibration c{fit_own_factors(measured, alike), ""};
+  Calibration c{fit_calibration_factors(measured, alike), ""};
   double before = 0, after = 0;
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const MeasuredIteration& m = measured[i];
     TrainingConstants k;
     k.value = m.fixed;
     before += 100 * std::abs(std::expm1(m.error(k)));
-    after += 100 * std::abs(std::expm1(m.error(with_own_factors(k, c.factors, alike[i], k.error))));
+    after +=
+        100 *
+        std::abs(std::expm1(m.error(with_calibration_factors(k, c.factors, alike[i], k.error))));
   }
   const double n = static_cast<double>(runs.size());
   c.note = fmt::format("{} own runs of {}: mean error {:.1f} % before, {:.1f} % with them",
@@ -244,7 +246,7 @@ TrainingConstants TrainingAnswerer::constants(const TrainingJob& job,
       training_constants(*table_, stack_of(question_).name, setting_.gpu, job.precision, release);
   if (!calibration_) return k;
   const RunLikeness like{setting_.model.id, question_.stack_version, job};
-  return with_own_factors(k, calibration_->factors, like, table_->covered_error);
+  return with_calibration_factors(k, calibration_->factors, like, table_->covered_error);
 }
 
 std::optional<Undeclared> TrainingAnswerer::undeclared_release(const IterationParts& parts,
@@ -363,11 +365,11 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   if (setting_.breakdown) add_rows(job, parts, t, whole, k, iterations, traits_, stage, p);
   p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
   if (calibration_) p.notes.push_back(calibration_->note);
-  if (k.cover != FitCover::kTogether)
+  if (k.cover != FitCover::kCombination)
     p.notes.push_back(fmt::format(
         "no training run of {} was in the fit{}: wider interval",
         coverage_name(stack_of(question_).name, gpu, job.precision),
-        k.cover == FitCover::kApart ? ", only runs with a part of it" : ", and of a part none"));
+        k.cover == FitCover::kEach ? ", only runs with a part of it" : ", and of a part none"));
   p.notes.push_back("loss and convergence are outside of a performance model");
 }
 

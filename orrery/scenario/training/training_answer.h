@@ -23,7 +23,7 @@
 #include "orrery/scenario/setup/facts.h"
 #include "orrery/scenario/training/calibration_runs.h"
 #include "orrery/scenario/training/training_layout.h"
-#include "orrery/training/fit/own_factors.h"
+#include "orrery/training/fit/calibration_factors.h"
 #include "orrery/training/iteration/constants.h"
 #include "orrery/training/iteration/iteration.h"
 
@@ -52,7 +52,7 @@ void compare_training(std::span<Point> points, bool bounds);
 
 // Factors on the stack's constants, fitted to a user's runs.
 struct Calibration {
-  OwnFactors factors;
+  CalibrationFactors factors;
   std::string note;
 };
 

@@ -14,7 +14,7 @@ namespace {
 TrainingJob declared(const TrainingQuestion& q) {
   TrainingJob job = q.job;
   if (q.split != Sweep{0}) job.plan.split = q.split;
-  const TrainingStackKind& stack = stack_of(q);
+  const TrainingStackProfile& stack = stack_of(q);
   job.plan.zero = q.zero.value_or(stack.zero);
   job.plan.sequence_parallel = q.sequence_parallel.value_or(stack.sequence_parallel);
   if (q.dispatcher == "allgather") job.plan.dispatcher = ExpertDispatcher::kAllGather;

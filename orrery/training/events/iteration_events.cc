@@ -20,11 +20,12 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
   for (const int kind : parts.kind) {
     const ChunkParts& of_kind = parts.kinds[static_cast<std::size_t>(kind)];
     const ChunkTime alone = chunk_time(parts, of_kind, k, job, true);
-    ChunkTimes c = scheduled(parts, k, alone);
+    ScheduledChunk c = scheduled(parts, k, alone);
     c.forward += held;
     c.backward_input += held;
     if (shared) {
-      ChunkTimes twice = scheduled(parts, k, contended_time(parts, of_kind, k, job, alone, true));
+      ScheduledChunk twice =
+          scheduled(parts, k, contended_time(parts, of_kind, k, job, alone, true));
       twice.forward += held, twice.backward_input += held;
       q.contended.push_back(twice);
     }
@@ -49,7 +50,7 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
     const double share = 1.0 / count;
     const StageParts& stage = parts.stages[static_cast<std::size_t>(s)];
     for (const int c : chunks) {
-      ChunkTimes& t = q.chunks[static_cast<std::size_t>(c)];
+      ScheduledChunk& t = q.chunks[static_cast<std::size_t>(c)];
       t.parameter_gather = share * scheduled * stage.gather;
       t.gradient_reduce = share * scheduled * stage.reduce;
       t.gather_on_port = share * scheduled * stage.gather_on_port;

@@ -25,7 +25,7 @@ class Beside {
 
 }  // namespace
 
-std::vector<PassTransfer> transfers_beside(const ChunkTimes& t, Pass pass, Seconds start,
+std::vector<PassTransfer> transfers_beside(const ScheduledChunk& t, Pass pass, Seconds start,
                                            Seconds end) {
   const bool forward = pass == Pass::kForward;
   const Seconds work = forward                        ? t.forward

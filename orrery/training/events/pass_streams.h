@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "orrery/training/events/pipeline.h"
+#include "orrery/training/events/pipeline_types.h"
 
 namespace orrery {
 
@@ -18,7 +18,7 @@ struct PassTransfer {
 // Of a pass alone: tensor- and context-parallel communication and offloaded tensors from its start,
 // dispatch and combine around the experts' computation. A backward that is split in two shows all
 // with the first.
-std::vector<PassTransfer> transfers_beside(const ChunkTimes& times, Pass pass, Seconds start,
+std::vector<PassTransfer> transfers_beside(const ScheduledChunk& times, Pass pass, Seconds start,
                                            Seconds end);
 
 // Of a pair: the exchange in its four slots, stretched to its length.

@@ -100,7 +100,7 @@ class Run {
         Slot& k = slot(s, c);
         k.virtual_stage = schedule_.virtual_stage(s, c, shape_);
         holder(c / shape_.chunks, k.virtual_stage) = s;
-        const ChunkTimes& t = question_.chunks[at(k.virtual_stage)];
+        const ScheduledChunk& t = question_.chunks[at(k.virtual_stage)];
         k.times = &t;
         if (!question_.contended.empty()) k.contended = &question_.contended[at(k.virtual_stage)];
         k.there = k.pieces = t.pieces;
@@ -276,7 +276,7 @@ class Run {
 
   // One of `pieces` of gradients over the ranks that hold the same weights, and then to the host.
   void reduce(int s, Slot& k, int pieces) {
-    const ChunkTimes& t = *k.times;
+    const ScheduledChunk& t = *k.times;
     const Piece piece{&k, TimelineEvent::Kind::kReduce, t.gradient_reduce.value() / pieces,
                       t.reduce_on_port.value() / pieces, t.gradient_offload.value() / pieces};
     if (!question_.overlap_reduce) {

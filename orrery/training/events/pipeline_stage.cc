@@ -9,7 +9,7 @@
 namespace orrery::pipeline {
 namespace {
 
-double time_of(const ChunkTimes& t, Pass pass) {
+double time_of(const ScheduledChunk& t, Pass pass) {
   switch (pass) {
     case Pass::kForward:
       return t.forward.value();
@@ -23,7 +23,7 @@ double time_of(const ChunkTimes& t, Pass pass) {
   return 0;
 }
 
-double port_of(const ChunkTimes& t, Pass pass) {
+double port_of(const ScheduledChunk& t, Pass pass) {
   switch (pass) {
     case Pass::kForward:
       return t.forward_on_port.value();
@@ -77,7 +77,7 @@ void check_times(const PipelineQuestion& q) {
                     q.shape.stages, q.shape.chunks, q.shape.virtual_stages(), q.chunks.size()));
   }
   for (std::size_t i = 0; i < q.chunks.size(); ++i) {
-    const ChunkTimes& c = q.chunks[i];
+    const ScheduledChunk& c = q.chunks[i];
     for (Seconds t : {c.forward,
                       c.backward_input,
                       c.backward_weight,
@@ -120,7 +120,7 @@ void check_times(const PipelineQuestion& q) {
   if (!q.contended.empty() && q.contended.size() != q.chunks.size())
     throw InputError(fmt::format("{} contended chunks of {}", q.contended.size(), q.chunks.size()));
   for (std::size_t i = 0; i < q.contended.size(); ++i) {
-    const ChunkTimes &alone = q.chunks[i], &c = q.contended[i];
+    const ScheduledChunk &alone = q.chunks[i], &c = q.contended[i];
     if (c.forward < alone.forward || c.backward_input < alone.backward_input ||
         c.backward_weight < alone.backward_weight || !good(c.forward) || !good(c.backward()))
       throw InputError(fmt::format("pipeline chunk {}: shorter where its port is shared", i));

@@ -5,7 +5,7 @@
 #include <deque>
 #include <vector>
 
-#include "orrery/training/events/pipeline.h"
+#include "orrery/training/events/pipeline_types.h"
 #include "orrery/training/events/stage_streams.h"
 
 namespace orrery::pipeline {
@@ -16,8 +16,8 @@ inline constexpr double kNotYet = -1;
 // A chunk on its stage.
 struct Slot {
   int virtual_stage = 0;
-  const ChunkTimes* times = nullptr;
-  const ChunkTimes* contended = nullptr;           // null: nothing of it leaves a node
+  const ScheduledChunk* times = nullptr;
+  const ScheduledChunk* contended = nullptr;       // null: nothing of it leaves a node
   bool gathers = false;                            // its weights come at the beginning
   int pieces = 1, there = 0;                       // of the weights; and gradients
   bool fresh = true;                               // no forward was there

@@ -234,8 +234,9 @@ IterationParts with_own_ports(IterationParts parts) {
   return parts;
 }
 
-ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k, const ChunkTime& t) {
-  ChunkTimes c;
+ScheduledChunk scheduled(const IterationParts& whole, const TrainingConstants& k,
+                         const ChunkTime& t) {
+  ScheduledChunk c;
   c.forward = t.forward;
   c.backward_input = t.backward_input;
   c.backward_weight = t.backward_weight;

@@ -54,7 +54,7 @@ IterationParts with_own_ports(IterationParts parts);
 // The same as a pipeline schedule takes it: of the exchange of experts the share that pairs run
 // beside computation, where sharded weights do not hide behind it; the rest blocks as any work
 // does.
-ChunkTimes scheduled(const IterationParts& whole, const TrainingConstants& k,
-                     const ChunkTime& time);
+ScheduledChunk scheduled(const IterationParts& whole, const TrainingConstants& k,
+                         const ChunkTime& time);
 
 }  // namespace orrery

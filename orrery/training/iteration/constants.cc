@@ -204,14 +204,14 @@ TrainingConstants training_constants(const ConstantTable& table, std::string_vie
   }
   for (std::size_t i = 0; i < kTrainingConstants; ++i)
     c.value[i] = std::clamp(c.value[i], kFacts[i].least, kFacts[i].most);
-  if (known) c.cover = FitCover::kApart;
+  if (known) c.cover = FitCover::kEach;
   if (known && table.covers.contains(coverage_name(stack, gpu, precision)))
-    c.cover = FitCover::kTogether;
+    c.cover = FitCover::kCombination;
   c.adapters_error = table.adapters_error;
   c.experts_error = table.experts_error;
-  c.error = c.cover == FitCover::kTogether ? table.covered_error
-            : c.cover == FitCover::kApart  ? table.related_error
-                                           : table.uncovered_error;
+  c.error = c.cover == FitCover::kCombination ? table.covered_error
+            : c.cover == FitCover::kEach      ? table.related_error
+                                              : table.uncovered_error;
   c.provenance = table.provenance;
   return c;
 }

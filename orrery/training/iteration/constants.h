@@ -5,7 +5,7 @@
 // A constant is the product of up to six factors: the base, the stack's (megatron, fsdp, ...), the
 // GPU architecture's (ampere, hopper, ...), the stack's on that architecture, the number format's
 // (fp8, mxfp8, nvfp4), and the stack's factor of a year to the power of the years between its
-// release and the usual one (releases.h). What a factor is not given for is 1. So a GPU that no
+// release and the usual one (stack_release_date.h). What a factor is not given for is 1. So a GPU that no
 // training run covers keeps what its kernels and the stack say.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/hardware/gpu.h"
-#include "orrery/training/iteration/releases.h"
+#include "orrery/training/iteration/stack_release_date.h"
 #include "orrery/workload/plan/training_job.h"
 
 namespace orrery {
@@ -68,14 +68,14 @@ using ConstantValues = std::array<double, kTrainingConstants>;
 // What the fit had of a job's stack, GPU architecture and number format (16 bits and wider are one:
 // no group of constants tells them apart): runs with all three, runs with each of them, or of one
 // of them none.
-enum class FitCover { kTogether, kApart, kPartly };
+enum class FitCover { kCombination, kEach, kIncomplete };
 
 struct TrainingConstants {
   ConstantValues value;
   double error = 0.12;         // own relative error of an iteration, on rows of other sources
   double experts_error = 0.3;  // on top with routed experts: they change with every release
   double adapters_error = 0;   // on top where adapters are trained beside frozen weights
-  FitCover cover = FitCover::kPartly;
+  FitCover cover = FitCover::kIncomplete;
   std::string provenance;
   double operator[](TrainingConstant c) const { return value[static_cast<std::size_t>(c)]; }
 };
@@ -113,7 +113,7 @@ ConstantTable read_constant_table(const Bundle& bundle);
 std::string to_yaml(const ConstantTable& table);
 
 // Products of the factors of `groups`, within each constant's range. `release`: of the stack
-// (release_date); without one the usual.
+// (stack_release_date); without one the usual.
 TrainingConstants training_constants(const ConstantTable& table, std::string_view stack,
                                      const Gpu& gpu, const TrainingPrecision& precision,
                                      std::optional<double> release = std::nullopt);

@@ -29,10 +29,10 @@ struct EqualStages {
 EqualStages equal_stages(const IterationParts& parts, const TrainingConstants& k,
                          const TrainingJob& job, const std::vector<ChunkTime>& chunks,
                          Seconds stage) {
-  ChunkTimes mean;
+  ScheduledChunk mean;
   for (const ChunkTime& t : chunks) {
     const double share = 1.0 / static_cast<double>(chunks.size());
-    const ChunkTimes c = scheduled(parts, k, t);
+    const ScheduledChunk c = scheduled(parts, k, t);
     mean.forward += share * c.forward;
     mean.backward_input += share * c.backward_input;
     mean.backward_weight += share * c.backward_weight;

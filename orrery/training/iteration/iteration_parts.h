@@ -11,6 +11,7 @@
 #include "orrery/hardware/cluster.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/network/collectives/network_model.h"
+#include "orrery/workload/plan/stack_traits.h"
 #include "orrery/workload/training/training_program.h"
 
 namespace orrery {
@@ -74,37 +75,6 @@ struct IterationParts {
   // The same of communication that is no cost of a pass: of weights, gradients and sends.
   double wires_shared = 0, wires_own = 0;
   Origin origin = Origin::kExact;
-};
-
-// What a stack does differently in kind, not by a factor.
-struct StackTraits {
-  // Norms, activations and rotary embedding in kernels of the stack's own making: fusible ops are
-  // folded into their neighbours.
-  bool fused = true;
-  // Weights updated in shards are broadcast by one owner after the other instead of gathered at
-  // once (InternEvo's HybridZeroOptimizer). An owner holds whole tensors of all layers, so that the
-  // first layer waits for the last owners: nothing hides them.
-  bool broadcasts = false;
-  // A gradient is added to what earlier micro-batches left in the product's own kernel
-  // (Megatron's gradient_accumulation_fusion), not by another one that reads both.
-  bool fused_accumulation = false;
-  // Backward, what reduces a column-parallel product's gradient over tensor-parallel ranks runs
-  // beside its weight's gradient, and with sequence parallelism what gathers its input again beside
-  // the input's gradient (Megatron's LinearWithGradAccumulationAndAsyncCommunication,
-  // TransformerEngine).
-  bool async_gradients = false;
-  // Every tensor-parallel rank sends the whole residual stream to the next stage (DeepSpeed's
-  // PipelineEngine without pipe_partitioned), not its part of it (Megatron's scatter-gather).
-  bool whole_sends = false;
-  // One kernel for all experts of a rank (torchtitan's torch._grouped_mm), not a product an expert
-  // one after the other (TransformerEngine's GroupedLinear, Megatron Core's default).
-  bool grouped_experts = false;
-  // That kernel with the activation and the casts between its two products inside (Transformer-
-  // Engine's fused grouped MLP in CuTe DSL: mxfp8 on Blackwell).
-  bool fused_experts = false;
-  // Gradients are reduced, and weights updated in shards gathered, in buckets of so many
-  // parameters, and at least so many for each data-parallel rank. 0: a layer at a time (FSDP).
-  double bucket = 0, bucket_of_rank = 0;
 };
 
 // One op of a pass of a micro-batch, before the stack's constants.

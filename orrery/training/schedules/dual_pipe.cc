@@ -12,12 +12,7 @@ namespace {
 
 class DualPipe : public PipelineSchedule {
  public:
-  std::string_view name() const override { return "dualpipe"; }
-  int copies() const override { return 2; }
-
-  int virtual_stage(int stage, int chunk, const PipelineShape& shape) const override {
-    return chunk == 0 ? stage : shape.stages - 1 - stage;
-  }
+  DualPipe() : PipelineSchedule("dualpipe") {}
 
   void order(int stage, const PipelineShape& shape,
              std::vector<PipelineTask>& tasks) const override {
@@ -30,7 +25,7 @@ class DualPipe : public PipelineSchedule {
     }
   }
 
-  PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& chunk) const override {
+  PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& chunk) const override {
     return dual_pipe_form(shape.stages / 2, shape.micro_batches / 2, chunk);
   }
 

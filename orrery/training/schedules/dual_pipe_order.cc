@@ -50,7 +50,7 @@ void dual_pipe_order(int distance, int half, int per_flow, std::array<DualPipeFl
   while (done < late.size()) weight();
 }
 
-PipelineForm dual_pipe_form(int half, int per_flow, const ChunkTimes& c) {
+PipelineForm dual_pipe_form(int half, int per_flow, const ScheduledChunk& c) {
   const Seconds f = c.forward, b = c.backward_input, w = c.backward_weight;
   const Seconds apart = f + c.backward(), rest = std::max(b - w, Seconds(0));
   const Seconds pair = pair_time(c, c);

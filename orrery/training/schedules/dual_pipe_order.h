@@ -37,6 +37,6 @@ void dual_pipe_order(int distance, int half, int per_flow, std::array<DualPipeFl
 // exact where a pair is at least as long as a whole backward. Where F = B >= W the stages in the
 // middle idle (half - 1)(P + (B + W) - 3W), which is the report's formula; others idle otherwise,
 // for they run fewer pairs.
-PipelineForm dual_pipe_form(int half, int per_flow, const ChunkTimes& chunk);
+PipelineForm dual_pipe_form(int half, int per_flow, const ScheduledChunk& chunk);
 
 }  // namespace orrery

@@ -10,19 +10,14 @@ namespace {
 
 class DualPipeV : public PipelineSchedule {
  public:
-  std::string_view name() const override { return "dualpipe-v"; }
-  int least_chunks() const override { return 2; }
-
-  int virtual_stage(int stage, int chunk, const PipelineShape& shape) const override {
-    return chunk == 0 ? stage : 2 * shape.stages - 1 - stage;
-  }
+  DualPipeV() : PipelineSchedule("dualpipe-v") {}
 
   void order(int stage, const PipelineShape& shape,
              std::vector<PipelineTask>& tasks) const override {
     dual_pipe_order(stage, shape.stages, shape.micro_batches, {{{0, 0}, {1, 0}}}, tasks);
   }
 
-  PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& chunk) const override {
+  PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& chunk) const override {
     return dual_pipe_form(shape.stages, shape.micro_batches, chunk);
   }
 

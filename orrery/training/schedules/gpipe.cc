@@ -8,14 +8,14 @@ namespace {
 
 class GPipe : public PipelineSchedule {
  public:
-  std::string_view name() const override { return "gpipe"; }
+  GPipe() : PipelineSchedule("gpipe") {}
 
   void order(int, const PipelineShape& shape, std::vector<PipelineTask>& tasks) const override {
     for (int k = 0; k < shape.micro_batches; ++k) tasks.push_back({Pass::kForward, k});
     for (int k = 0; k < shape.micro_batches; ++k) tasks.push_back({Pass::kBackward, k});
   }
 
-  PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& chunk) const override {
+  PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& chunk) const override {
     return {(shape.micro_batches + shape.stages - 1) * (chunk.forward + chunk.backward()),
             static_cast<double>(shape.micro_batches), true};
   }

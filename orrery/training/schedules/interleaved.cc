@@ -25,9 +25,8 @@ namespace {
 
 class Interleaved : public PipelineSchedule {
  public:
-  explicit Interleaved(bool pairs) : pairs_(pairs) {}
-  std::string_view name() const override { return pairs_ ? "combined" : "interleaved"; }
-  int least_chunks() const override { return pairs_ ? 1 : 2; }
+  explicit Interleaved(bool pairs)
+      : PipelineSchedule(pairs ? "combined" : "interleaved"), pairs_(pairs) {}
 
   void order(int stage, const PipelineShape& shape,
              std::vector<PipelineTask>& tasks) const override {
@@ -48,7 +47,7 @@ class Interleaved : public PipelineSchedule {
   // For any number of micro-batches; fewer than p leave v - 1 gaps of the missing ones. (Calculon's
   // (v - 1)(p - m mod p), where p does not divide m, is this for m < p; above p balanced groups
   // leave no gap.)
-  PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& chunk) const override {
+  PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& chunk) const override {
     const int p = shape.stages, v = shape.chunks, m = shape.micro_batches;
     const int idle = p - 1 + (v - 1) * std::max(0, p - m);
     if (pairs_) {

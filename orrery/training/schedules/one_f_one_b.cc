@@ -9,7 +9,7 @@ namespace {
 
 class OneFOneB : public PipelineSchedule {
  public:
-  std::string_view name() const override { return "1f1b"; }
+  OneFOneB() : PipelineSchedule("1f1b") {}
 
   void order(int stage, const PipelineShape& shape,
              std::vector<PipelineTask>& tasks) const override {
@@ -21,7 +21,7 @@ class OneFOneB : public PipelineSchedule {
     }
   }
 
-  PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& chunk) const override {
+  PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& chunk) const override {
     return {(shape.micro_batches + shape.stages - 1) * (chunk.forward + chunk.backward()),
             static_cast<double>(std::min(shape.micro_batches, shape.stages)), true};
   }

@@ -2,25 +2,25 @@
 // micro-batches late, so that every stage has p micro-batches alive, as 1F1B's first stage.
 #include <algorithm>
 
-#include "orrery/training/schedules/late_weights.h"
+#include "orrery/training/schedules/deferred_weight_gradients.h"
 
 namespace orrery {
 namespace {
 
 class ZeroBubbleH1 : public PipelineSchedule {
  public:
-  std::string_view name() const override { return "zb-h1"; }
+  ZeroBubbleH1() : PipelineSchedule("zb-h1") {}
   bool splits_backward() const override { return true; }
 
   void order(int stage, const PipelineShape& shape,
              std::vector<PipelineTask>& tasks) const override {
     const int m = shape.micro_batches;
-    late_weights_order(std::min(m, shape.stages - 1 - stage), stage, m, tasks);
+    deferred_weight_gradient_order(std::min(m, shape.stages - 1 - stage), stage, m, tasks);
   }
 
   // Qi's (p - 1)(F + B - W) where neither F nor B is shorter than W, and m >= p: a stage cannot
   // idle less than the first gradient takes to come back.
-  PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& c) const override {
+  PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& c) const override {
     const int p = shape.stages, m = shape.micro_batches, full = std::min(m, p);
     const Seconds round = c.forward + c.backward_input;
     const Seconds bubble =

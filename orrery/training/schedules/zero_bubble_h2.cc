@@ -2,27 +2,28 @@
 // forward and backward, and the gradient of weights 2i micro-batches late.
 #include <algorithm>
 
-#include "orrery/training/schedules/late_weights.h"
+#include "orrery/training/schedules/deferred_weight_gradients.h"
 
 namespace orrery {
 namespace {
 
 class ZeroBubbleH2 : public PipelineSchedule {
  public:
-  std::string_view name() const override { return "zb-h2"; }
+  ZeroBubbleH2() : PipelineSchedule("zb-h2") {}
   bool splits_backward() const override { return true; }
   bool staggered() const override { return true; }
 
   void order(int stage, const PipelineShape& shape,
              std::vector<PipelineTask>& tasks) const override {
     const int m = shape.micro_batches;
-    late_weights_order(std::min(m, 2 * (shape.stages - 1 - stage)), 2 * stage, m, tasks);
+    deferred_weight_gradient_order(std::min(m, 2 * (shape.stages - 1 - stage)), 2 * stage, m,
+                                   tasks);
   }
 
   // Of m >= 2p - 1: (p - 1) max(F + B - 2W, B - F, 0), Qi's first where W is not larger than F and
   // (F + B)/2. Each micro-batch fewer leaves a gap of one gradient of weights, as far as the gap
   // that it filled is that long.
-  PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& c) const override {
+  PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& c) const override {
     const int p = shape.stages, m = shape.micro_batches, filled = std::min(m, 2 * p - 1) - 1;
     const Seconds f = c.forward, b = c.backward_input, w = c.backward_weight;
     const Seconds one = std::min(f, w), two = std::min({2 * w, 2 * f, f + b});

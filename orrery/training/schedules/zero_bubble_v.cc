@@ -10,14 +10,9 @@ namespace {
 
 class ZeroBubbleV : public PipelineSchedule {
  public:
-  std::string_view name() const override { return "zb-v"; }
+  ZeroBubbleV() : PipelineSchedule("zb-v") {}
   bool splits_backward() const override { return true; }
-  int least_chunks() const override { return 2; }
   bool staggered() const override { return true; }
-
-  int virtual_stage(int stage, int chunk, const PipelineShape& shape) const override {
-    return chunk == 0 ? stage : 2 * shape.stages - 1 - stage;
-  }
 
   void order(int stage, const PipelineShape& shape,
              std::vector<PipelineTask>& tasks) const override {
@@ -51,7 +46,7 @@ class ZeroBubbleV : public PipelineSchedule {
   }
 
   // Nothing idles where F = B = W. Exact where neither F nor W is longer than B and m >= 2p - 1.
-  PipelineForm closed_form(const PipelineShape& shape, const ChunkTimes& c) const override {
+  PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& c) const override {
     const int p = shape.stages, m = shape.micro_batches;
     const Seconds f = c.forward, b = c.backward_input, w = c.backward_weight;
     const Seconds bubble = (p - 1) * std::max({2 * (b - w), b - f, Seconds(0)});

@@ -10,8 +10,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/network/collectives/make_network.h"
-#include "orrery/training/iteration/stacks.h"
 #include "orrery/validate/rows/mlperf_rows.h"
+#include "orrery/workload/plan/training_stack.h"
 
 namespace orrery {
 namespace {
@@ -53,7 +53,7 @@ TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle
   const auto kind = std::find_if(kinds.begin(), kinds.end(),
                                  [&](const auto& k) { return k.name == row.stack.name; });
   StackTraits of_stack =
-      kind == kinds.end() ? StackTraits() : traits(*kind, row.compiled, row.release);
+      kind == kinds.end() ? StackTraits() : stack_traits(*kind, row.compiled, row.release);
   of_stack.fused_experts = row.fused_experts;
   c.parts = IterationModel(row.model, cluster, *kernels, *network).parts(row.job, of_stack);
   c.row = std::move(row);

@@ -11,7 +11,7 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
 #include "orrery/base/random.h"
-#include "orrery/training/fit/own_factors.h"
+#include "orrery/training/fit/calibration_factors.h"
 #include "orrery/validate/judge/training_folds.h"
 
 namespace orrery {
@@ -85,7 +85,8 @@ class Validation {
           measured.back().fixed = constants_of(table, *rows[i]).value;
           runs.push_back(likeness(rows[i]->row));
         }
-        const OwnFactors own = fit_own_factors(std::move(measured), std::move(runs));
+        const CalibrationFactors own =
+            fit_calibration_factors(std::move(measured), std::move(runs));
         for (std::size_t i = kOwn; i < rows.size(); ++i) add(kOwnRows, *rows[i], table, &own);
       }
     }
@@ -116,7 +117,7 @@ class Validation {
       row.gpus = whole("n_gpus");
       row.version = "2022-05";
       row.release = stated_release(row.version);
-      row.stack = training_stack("Megatron-LM", row.version, "fp16");
+      row.stack = stack_defaults("Megatron-LM", row.version, "fp16");
       row.dtype = "fp16";
       row.model = models.at(row.model_id);
       row.node = catalog.node_type("hgx-a100");
@@ -150,10 +151,10 @@ class Validation {
   static bool judged(const TrainingCase& c) { return c.row.complete && c.row.source != kMlperf; }
 
   void add(const char* kind, const TrainingCase& c, const ConstantTable& table,
-           const OwnFactors* own) {
+           const CalibrationFactors* own) {
     TrainingConstants k = constants_of(table, c);
     const bool is_covered = folds_.covered(c.row);
-    if (own) k = with_own_factors(k, *own, likeness(c.row), table.covered_error);
+    if (own) k = with_calibration_factors(k, *own, likeness(c.row), table.covered_error);
     const IterationTime t = iteration_time(c.parts, k, c.row.job);
     const Estimate<Seconds> e = iteration_estimate(c.parts, t, k, c.row.job);
     out_.report.rows.push_back({{{"table", kind},

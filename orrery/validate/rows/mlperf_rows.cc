@@ -7,7 +7,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
-#include "orrery/training/iteration/releases.h"
+#include "orrery/training/iteration/stack_release_date.h"
 
 namespace orrery {
 namespace {
@@ -22,7 +22,7 @@ std::optional<double> published(std::string_view round) {
        {"v5.0", "2025-06"},
        {"v5.1", "2025-11"}}};
   for (const auto& [name, date] : kRounds)
-    if (name == round) return release_date(date);
+    if (name == round) return stack_release_date(date);
   return std::nullopt;
 }
 
@@ -137,7 +137,7 @@ std::vector<TrainingRow> read_mlperf_rows(const std::filesystem::path& dir, cons
     row.framework = get.text("framework");
     // All of these benchmarks are run by NeMo, or by what AMD's and Dell's configurations make of
     // Megatron.
-    row.stack = training_stack("NeMo (Megatron-Core)", "2024", "bf16");
+    row.stack = stack_defaults("NeMo (Megatron-Core)", "2024", "bf16");
     row.version = get.text("round");
     row.release = published(row.version);
     try {

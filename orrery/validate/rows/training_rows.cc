@@ -67,7 +67,7 @@ void set_batch(TrainingRow& row, Stated s) {
 
 void set_plan(TrainingRow& row, const Cells& get) {
   TrainingPlan& p = row.job.plan;
-  const TrainingStack& stack = row.stack;
+  const StackDefaults& stack = row.stack;
   const auto whole = [&](const char* name) {
     return static_cast<int>(get.whole(name).value_or(1));
   };
@@ -292,7 +292,7 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
     row.dtype = get.text("dtype");
     row.framework = get.text("framework");
     row.version = get.text("framework_version");
-    row.stack = training_stack(row.framework, row.version, row.dtype);
+    row.stack = stack_defaults(row.framework, row.version, row.dtype);
     row.release = stated_release(row.version);
     row.gpus = static_cast<int>(get.whole("n_gpus").value_or(0));
     set_measured(row, get);
@@ -306,7 +306,7 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
   return rows;
 }
 
-TrainingPrecision training_precision(std::string_view dtype, const TrainingStack& stack) {
+TrainingPrecision training_precision(std::string_view dtype, const StackDefaults& stack) {
   TrainingPrecision p;
   p.gradients = stack.gradients;
   p.master_weights = stack.master_weights;

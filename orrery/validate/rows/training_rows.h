@@ -3,7 +3,7 @@
 //
 // A row is complete if it states a time or a rate, tp, pp, the GPUs, the sequence length and two of
 // micro batch, global batch and accumulation, on a GPU and with a model whose facts are known. What
-// it may leave out is taken from the stack's defaults (training_stacks.h) and listed in
+// it may leave out is taken from the stack's defaults (stack_defaults.h) and listed in
 // `undeclared`. A row that cannot be asked at all is refused with the reason.
 //
 // The number of micro-batches is the global batch's; a stated accumulation that disagrees with it,
@@ -19,8 +19,8 @@
 
 #include "orrery/base/units.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/validate/rows/stack_defaults.h"
 #include "orrery/validate/rows/training_models.h"
-#include "orrery/validate/rows/training_stacks.h"
 #include "orrery/workload/plan/training_job.h"
 
 namespace orrery {
@@ -33,8 +33,9 @@ struct TrainingRow {
   std::string gpu;                 // id of the catalog
   std::string dtype;               // bf16, fp16, fp8, mxfp8, nvfp4
   std::string framework, version;
-  std::optional<double> release;  // of the version, in years (training/releases.h)
-  TrainingStack stack;
+  std::optional<double>
+      release;  // of the version, in years (training/iteration/stack_release_date.h)
+  StackDefaults stack;
   Architecture model;
   TrainingJob job;
   int gpus = 0;  // 0: not stated
@@ -63,6 +64,6 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
 
 // Number formats of a job whose large products run in `dtype` (bf16, fp16, fp8, mxfp8, nvfp4);
 // InputError for others.
-TrainingPrecision training_precision(std::string_view dtype, const TrainingStack& stack);
+TrainingPrecision training_precision(std::string_view dtype, const StackDefaults& stack);
 
 }  // namespace orrery

@@ -9,7 +9,7 @@
 //
 // orrery/step/step_model.h states how a step follows from `kernels` and `execution`,
 // orrery/memory/memory_model.h how `memory` is used, docs/serving.md what the schedulers do.
-// Training stacks are described in orrery/training/iteration/stacks.h.
+// Training stacks are described in orrery/workload/plan/training_stack.h.
 #pragma once
 
 #include <optional>

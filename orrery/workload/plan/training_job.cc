@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "orrery/base/error.h"
+#include "orrery/workload/plan/pipeline_schedules.h"
 
 namespace orrery {
 namespace {
@@ -128,6 +129,25 @@ void check_context(const Architecture& model, const TrainingJob& job) {
   }
 }
 
+// nullptr: the registry has no schedule of that name.
+const PipelineScheduleTraits* schedule_traits(std::string_view name) {
+  for (const PipelineScheduleKind& k : pipeline_schedule_kinds()) {
+    if (k.name == name) return &k.traits;
+  }
+  return nullptr;
+}
+
+// The schedules that accept ep_overlap, with those that another one takes the place of.
+std::string overlapping_schedules() {
+  std::vector<std::string_view> names;
+  for (const PipelineScheduleKind& k : pipeline_schedule_kinds()) {
+    if (!k.traits.paired_by_overlap.empty() || k.traits.pairs_passes) names.push_back(k.name);
+  }
+  const std::string_view last = names.back();
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
 void check_experts(const TrainingPlan& p) {
   const std::int64_t ranks = std::int64_t{p.tp} * p.cp * p.dp;
   const std::int64_t group = std::int64_t{p.ep} * p.expert_tp();
@@ -135,15 +155,29 @@ void check_experts(const TrainingPlan& p) {
     throw Infeasible(fmt::format(
         "ep {} x etp {} = {} does not divide the {} ranks of a stage (tp {} x cp {} x dp {})", p.ep,
         p.expert_tp(), group, ranks, p.tp, p.cp, p.dp));
-  const std::string_view schedule = schedule_name(p);
-  if (p.ep_overlap && p.ep > 1 && schedule != "combined" && !schedule.starts_with("dualpipe"))
+  if (!p.ep_overlap || p.ep == 1) return;
+  const PipelineScheduleTraits* traits = schedule_traits(schedule_name(p));
+  if (!traits || !traits->pairs_passes)
     throw Infeasible(fmt::format(
         "ep_overlap overlaps a forward with another micro-batch's backward, which schedule {} does "
-        "not; 1f1b, interleaved, dualpipe and dualpipe-v do",
-        schedule));
+        "not; {} do",
+        schedule_name(p), overlapping_schedules()));
 }
 
 }  // namespace
+
+std::string_view schedule_name(const TrainingPlan& plan) {
+  constexpr std::string_view kOneChunk = "1f1b", kSeveralChunks = "interleaved";
+  std::string_view name = plan.schedule;
+  if (name.empty()) name = plan.vp > 1 ? kSeveralChunks : kOneChunk;
+  const PipelineScheduleTraits* traits = schedule_traits(name);
+  if (plan.pp == 1 && !(traits && traits->on_one_stage)) {
+    name = kOneChunk;
+    traits = schedule_traits(name);
+  }
+  const bool paired = plan.ep_overlap && plan.ep > 1 && traits;
+  return paired && !traits->paired_by_overlap.empty() ? traits->paired_by_overlap : name;
+}
 
 RankPosition position_of(const TrainingPlan& plan, std::int64_t rank) {
   if (rank < 0 || rank >= plan.devices())

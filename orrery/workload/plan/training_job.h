@@ -192,18 +192,12 @@ struct RankPosition {
 // InputError: the job has no such rank.
 RankPosition position_of(const TrainingPlan& plan, std::int64_t rank);
 
-// Name of the pipeline schedule: plan.schedule; if that is empty, 1f1b, or interleaved with several
-// chunks per stage; 1f1b with one stage, which has no pipeline. With ep_overlap "combined" takes
-// the place of these three.
-inline std::string_view schedule_name(const TrainingPlan& plan) {
-  const bool plain =
-      plan.schedule.empty() || plan.schedule == "1f1b" || plan.schedule == "interleaved";
-  const bool pairs = plan.ep_overlap && plan.ep > 1 && (plan.pp == 1 || plain);
-  if (pairs || plan.schedule == "combined") return "combined";
-  if (plan.pp == 1) return "1f1b";
-  if (!plan.schedule.empty()) return plan.schedule;
-  return plan.vp > 1 ? "interleaved" : "1f1b";
-}
+// Name of the pipeline schedule that the plan runs: `plan.schedule`, or if that is empty 1f1b with
+// one chunk a stage and interleaved with several. With one stage it is 1f1b, unless the schedule
+// needs no pipeline (PipelineScheduleTraits::on_one_stage). With ep_overlap it is the schedule that
+// pairs passes in place of that one (PipelineScheduleTraits::paired_by_overlap). A name that the
+// registry does not have is returned as it is.
+std::string_view schedule_name(const TrainingPlan& plan);
 
 // Tokens of a micro-batch that one rank works on.
 inline std::int64_t rank_tokens(const TrainingJob& job) {

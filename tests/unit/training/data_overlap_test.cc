@@ -81,7 +81,7 @@ double by_events(double pass, double reduce, double to_host, int pieces, double 
                  bool mirrored = false) {
   PipelineQuestion q;
   q.shape = {1, 1, 3};
-  ChunkTimes c;
+  ScheduledChunk c;
   c.forward = Seconds(pass), c.backward_input = Seconds(pass);
   (mirrored ? c.parameter_gather : c.gradient_reduce) = Seconds(reduce);
   c.gradient_offload = Seconds(to_host), c.pieces = pieces;
@@ -150,7 +150,7 @@ TEST(DataStream, ClosedFormIsTheEventsOnASharedPort) {
           for (const bool gathers : {false, true}) {
             PipelineQuestion q;
             q.shape = {1, 1, 3};
-            ChunkTimes c;
+            ScheduledChunk c;
             c.forward = c.backward_input = Seconds(8), c.pieces = n;
             (gathers ? c.parameter_gather : c.gradient_reduce) = Seconds(reduce);
             (gathers ? c.gather_on_port : c.reduce_on_port) = Seconds(reduce);

@@ -11,15 +11,15 @@
 namespace orrery {
 namespace {
 
-ChunkTimes chunk(double forward, double backward_input, double backward_weight) {
-  ChunkTimes c;
+ScheduledChunk chunk(double forward, double backward_input, double backward_weight) {
+  ScheduledChunk c;
   c.forward = Seconds(forward);
   c.backward_input = Seconds(backward_input);
   c.backward_weight = Seconds(backward_weight);
   return c;
 }
 
-PipelineQuestion question(PipelineShape shape, const ChunkTimes& c) {
+PipelineQuestion question(PipelineShape shape, const ScheduledChunk& c) {
   PipelineQuestion q;
   q.shape = shape;
   q.chunks.assign(static_cast<std::size_t>(shape.virtual_stages()), c);
@@ -106,7 +106,7 @@ TEST(Pipeline, DataStreamIsHiddenWhereItCanBe) {
   // Two chunks: the second's gather is beside the first's forwards, the second's reduction beside
   // the first's backwards. 2 + (4 + 4)(1 + 2) + 2.
   q = question({1, 2, 4}, chunk(1, 1, 1));
-  for (ChunkTimes& c : q.chunks) c.parameter_gather = c.gradient_reduce = Seconds(2);
+  for (ScheduledChunk& c : q.chunks) c.parameter_gather = c.gradient_reduce = Seconds(2);
   q.chunks[1].parameter_gather = Seconds(1);
   const PipelineSchedule& interleaved = pipeline_schedule("interleaved");
   EXPECT_EQ(run_pipeline(interleaved, q).total, Seconds(28));
@@ -124,7 +124,7 @@ TEST(Pipeline, DataStreamIsHiddenWhereItCanBe) {
 // 2 at 22 and 24, copies to the host of 3 at 24 and, behind that, at 27.
 TEST(Pipeline, OffloadedGradientsFollowTheirReduction) {
   PipelineQuestion q = question({1, 2, 4}, chunk(1, 1, 1));
-  for (ChunkTimes& c : q.chunks)
+  for (ScheduledChunk& c : q.chunks)
     c.gradient_reduce = Seconds(2), c.gradient_offload = Seconds(3), c.offload = Seconds(0.5);
   const PipelineSchedule& interleaved = pipeline_schedule("interleaved");
   PipelineResult r = run_pipeline(interleaved, q, true);
@@ -190,7 +190,7 @@ TEST(Pipeline, PairsHideTheirExchanges) {
 // of exchange, backwards of 5 with 2: pairs of 8 - 3. (p + w - 1)(F + B) + (m - w) P = 2 * 8 + 2
 // * 5.
 TEST(Pipeline, CombinedRunsForwardsBesideOthersBackwards) {
-  ChunkTimes c = chunk(3, 3, 2);
+  ScheduledChunk c = chunk(3, 3, 2);
   c.forward_exchange = Seconds(1), c.forward_experts = Seconds(1);
   c.backward_exchange = Seconds(2), c.backward_experts = Seconds(1.5);
   const PipelineSchedule& schedule = pipeline_schedule("combined");

@@ -12,15 +12,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-ChunkTimes chunk(double forward, double backward_input, double backward_weight) {
-  ChunkTimes c;
+ScheduledChunk chunk(double forward, double backward_input, double backward_weight) {
+  ScheduledChunk c;
   c.forward = milliseconds(forward);
   c.backward_input = milliseconds(backward_input);
   c.backward_weight = milliseconds(backward_weight);
   return c;
 }
 
-Json trace_of(std::string_view schedule, PipelineShape shape, const ChunkTimes& c) {
+Json trace_of(std::string_view schedule, PipelineShape shape, const ScheduledChunk& c) {
   PipelineQuestion q;
   q.shape = shape;
   q.chunks.assign(static_cast<std::size_t>(shape.virtual_stages()), c);
@@ -47,7 +47,7 @@ Json slice(const Json& trace, const std::string& thread, const std::string& name
 // Two stages, one micro-batch: F 0-1, F 1-2, B 2-5, B 5-8; the gather is before, the reduction
 // after.
 TEST(Timeline, AThreadAStageAndOneForItsData) {
-  ChunkTimes c = chunk(1, 1, 2);
+  ScheduledChunk c = chunk(1, 1, 2);
   c.parameter_gather = milliseconds(0.5);
   c.gradient_reduce = milliseconds(4);
   const Json trace = trace_of("1f1b", {2, 1, 1}, c);

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "orrery/training/fit/own_factors.h"
+#include "orrery/training/fit/calibration_factors.h"
 #include "orrery/validate/judge/training_folds.h"
 
 namespace orrery {
@@ -105,20 +105,20 @@ TEST(FitTraining, KnowsWhatItHadTogether) {
   const ConstantTable table = fit_constants(pointers(cases), prior_constants());
   TrainingCase other = cases[0];
   const auto cover = [&](const ConstantTable& of) { return constants_of(of, other).cover; };
-  EXPECT_EQ(cover(table), FitCover::kTogether);
+  EXPECT_EQ(cover(table), FitCover::kCombination);
   other.gpu = Catalog().gpu(other.gpu.architecture == "hopper" ? "h200-sxm" : "a100-40g-sxm");
   EXPECT_EQ(other.gpu.architecture, cases[0].gpu.architecture);
-  EXPECT_EQ(cover(table), FitCover::kTogether);
+  EXPECT_EQ(cover(table), FitCover::kCombination);
   other.row.job.precision.compute = Dtype::kFp8;
-  EXPECT_EQ(cover(table), FitCover::kPartly);
+  EXPECT_EQ(cover(table), FitCover::kIncomplete);
   ConstantTable apart = table;
   apart.groups["format fp8"] = table.groups.at("base");
   apart.related_error = 0.2;
-  EXPECT_EQ(cover(apart), FitCover::kApart);
+  EXPECT_EQ(cover(apart), FitCover::kEach);
   EXPECT_EQ(constants_of(apart, other).error, 0.2);
   other = cases[0];
   other.row.stack.name = "colossalai";
-  EXPECT_EQ(cover(table), FitCover::kPartly);
+  EXPECT_EQ(cover(table), FitCover::kIncomplete);
 }
 
 TEST(FitTraining, AWildRowPullsLittle) {
@@ -155,9 +155,9 @@ TEST(FitTraining, AFewOwnRowsMoveTheConstantsOfTheirUser) {
     runs.back().fixed = k.value;
   }
   const RunLikeness like{"m", "", own[3].row.job};
-  const OwnFactors factors = fit_own_factors(runs, {like, like, like});
+  const CalibrationFactors factors = fit_calibration_factors(runs, {like, like, like});
   EXPECT_LT(own[3].error(k), -0.12);
-  EXPECT_GT(own[3].error(with_own_factors(k, factors, like, k.error)), -0.05);
+  EXPECT_GT(own[3].error(with_calibration_factors(k, factors, like, k.error)), -0.05);
 }
 
 TEST(TrainingFolds, ARowIsJudgedByOtherSources) {

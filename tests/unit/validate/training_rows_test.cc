@@ -264,17 +264,17 @@ TEST_F(TrainingRows, LlamaAndGptOssHaveTheirPublishedSizes) {
   EXPECT_EQ(oss.layers.specs().size(), 2u);  // with and without a window
 }
 
-TEST(TrainingStack, YearsOfVersions) {
-  EXPECT_EQ(training_stack("NeMo (Megatron-Core)", "24.09", "bf16").year, 2024);
-  EXPECT_EQ(training_stack("NeMo (Megatron-Core)", "NeMo24.07", "bf16").year, 2024);
-  EXPECT_EQ(training_stack("Megatron-Core", "0.8.0", "bf16").year, 0);
-  EXPECT_EQ(training_stack("Megatron-DeepSpeed", "2021-12", "fp16").name, "megatron-deepspeed");
-  EXPECT_EQ(training_stack("NeMo AutoModel (PyTorch FSDP2)", "2026-04-07", "bf16").name, "fsdp");
-  EXPECT_EQ(training_stack("something", "1", "bf16").name, "");
+TEST(StackDefaults, YearsOfVersions) {
+  EXPECT_EQ(stack_defaults("NeMo (Megatron-Core)", "24.09", "bf16").year, 2024);
+  EXPECT_EQ(stack_defaults("NeMo (Megatron-Core)", "NeMo24.07", "bf16").year, 2024);
+  EXPECT_EQ(stack_defaults("Megatron-Core", "0.8.0", "bf16").year, 0);
+  EXPECT_EQ(stack_defaults("Megatron-DeepSpeed", "2021-12", "fp16").name, "megatron-deepspeed");
+  EXPECT_EQ(stack_defaults("NeMo AutoModel (PyTorch FSDP2)", "2026-04-07", "bf16").name, "fsdp");
+  EXPECT_EQ(stack_defaults("something", "1", "bf16").name, "");
 }
 
 // By release, model and rack as Bridge's pull requests have it.
-TEST(TrainingStack, BridgeFusesAndOverlapsExpertsSince2606) {
+TEST(StackDefaults, BridgeFusesAndOverlapsExpertsSince2606) {
   const auto of = [](const char* model, const char* gpu, const char* version,
                      const char* dtype = "mxfp8") {
     return overlaps_experts("megatron-bridge", model, gpu, dtype, version);
@@ -292,7 +292,7 @@ TEST(TrainingStack, BridgeFusesAndOverlapsExpertsSince2606) {
 }
 
 TEST(TrainingPrecision, FormatsOfTheTables) {
-  const TrainingStack llmq = training_stack("LLMQ (CUDA C++)", "2025", "fp8");
+  const StackDefaults llmq = stack_defaults("LLMQ (CUDA C++)", "2025", "fp8");
   EXPECT_EQ(training_precision("fp8", llmq).compute, Dtype::kFp8);
   EXPECT_FALSE(training_precision("fp8", llmq).master_weights);
   EXPECT_EQ(training_precision("nvfp4", {}).compute, Dtype::kFp4);

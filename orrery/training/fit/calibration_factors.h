@@ -28,7 +28,7 @@ struct RunLikeness {
   TrainingJob job;
 };
 
-struct OwnFactors {
+struct CalibrationFactors {
   ConstantValues constants;
   // Of every run: the weight of its likeness in the logarithm of what constants leave.
   std::vector<RunLikeness> runs;
@@ -36,13 +36,14 @@ struct OwnFactors {
 };
 
 // `iterations` with `fixed` set to the constants of their jobs; `runs`: the same, in their order.
-OwnFactors fit_own_factors(std::vector<MeasuredIteration> iterations,
-                           std::vector<RunLikeness> runs);
+CalibrationFactors fit_calibration_factors(std::vector<MeasuredIteration> iterations,
+                                           std::vector<RunLikeness> runs);
 
 // The constants of a job times the factors, and what runs like it leave on all that takes time,
 // within each constant's range; as certain as those of a stack and GPU that the table's fit has
 // seen (`covered_error`).
-TrainingConstants with_own_factors(TrainingConstants constants, const OwnFactors& own,
-                                   const RunLikeness& run, double covered_error);
+TrainingConstants with_calibration_factors(TrainingConstants constants,
+                                           const CalibrationFactors& own, const RunLikeness& run,
+                                           double covered_error);
 
 }  // namespace orrery

@@ -1,12 +1,12 @@
 // Versions of stacks as dates, and what they do to constants.
-#include "orrery/training/iteration/releases.h"
+#include "orrery/training/iteration/stack_release_date.h"
 
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/training/iteration/constants.h"
-#include "orrery/training/iteration/stacks.h"
+#include "orrery/workload/plan/training_stack.h"
 
 namespace orrery {
 namespace {
@@ -14,18 +14,18 @@ namespace {
 using C = TrainingConstant;
 
 TEST(ReleaseDate, DatesContainersAndMegatronCore) {
-  EXPECT_DOUBLE_EQ(release_date("2024"), 2024.5);
-  EXPECT_DOUBLE_EQ(release_date("2025-06"), 2025 + 5.5 / 12);
-  EXPECT_DOUBLE_EQ(release_date("2025-06-09"), 2025 + 5.5 / 12);
-  EXPECT_DOUBLE_EQ(release_date("25.09"), 2025 + 8.5 / 12);
-  EXPECT_DOUBLE_EQ(release_date("26.04.01"), 2026 + 3.5 / 12);
-  EXPECT_DOUBLE_EQ(release_date("0.12"), 2025 + 4.5 / 12);
-  EXPECT_DOUBLE_EQ(release_date("0.12.1"), release_date("0.12"));
+  EXPECT_DOUBLE_EQ(stack_release_date("2024"), 2024.5);
+  EXPECT_DOUBLE_EQ(stack_release_date("2025-06"), 2025 + 5.5 / 12);
+  EXPECT_DOUBLE_EQ(stack_release_date("2025-06-09"), 2025 + 5.5 / 12);
+  EXPECT_DOUBLE_EQ(stack_release_date("25.09"), 2025 + 8.5 / 12);
+  EXPECT_DOUBLE_EQ(stack_release_date("26.04.01"), 2026 + 3.5 / 12);
+  EXPECT_DOUBLE_EQ(stack_release_date("0.12"), 2025 + 4.5 / 12);
+  EXPECT_DOUBLE_EQ(stack_release_date("0.12.1"), stack_release_date("0.12"));
 }
 
 TEST(ReleaseDate, RefusesWhatIsNone) {
   for (const char* text : {"", "torch 2.13", "25.13", "0.99", "2.7", "25.", "2025-06-", "v25.09"})
-    EXPECT_THROW(release_date(text), InputError) << text;
+    EXPECT_THROW(stack_release_date(text), InputError) << text;
 }
 
 TEST(ReleaseSpan, NothingIsExtrapolated) {
@@ -73,13 +73,13 @@ TEST(TrainingConstants, ATableIsReadAsItIsWritten) {
 // Megatron-LM of 2022 has features that Megatron-LM of 2021 lacks; Megatron-DeepSpeed has not got
 // them in 2022.
 TEST(TrainingStacks, MegatronFusesAccumulationSince2022) {
-  const TrainingStackKind& old = training_stack("megatron-2021");
-  EXPECT_FALSE(traits(old, false).fused_accumulation);
-  EXPECT_FALSE(traits(old, false, 2021.9).async_gradients);
-  EXPECT_TRUE(traits(old, false, release_date("2022-05")).fused_accumulation);
-  EXPECT_TRUE(traits(old, false, release_date("2022-05")).async_gradients);
-  EXPECT_TRUE(traits(training_stack("megatron"), false).async_gradients);
-  EXPECT_FALSE(traits(training_stack("megatron-deepspeed"), false, 2022.2).async_gradients);
+  const TrainingStackProfile& old = training_stack("megatron-2021");
+  EXPECT_FALSE(stack_traits(old, false).fused_accumulation);
+  EXPECT_FALSE(stack_traits(old, false, 2021.9).async_gradients);
+  EXPECT_TRUE(stack_traits(old, false, stack_release_date("2022-05")).fused_accumulation);
+  EXPECT_TRUE(stack_traits(old, false, stack_release_date("2022-05")).async_gradients);
+  EXPECT_TRUE(stack_traits(training_stack("megatron"), false).async_gradients);
+  EXPECT_FALSE(stack_traits(training_stack("megatron-deepspeed"), false, 2022.2).async_gradients);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "orrery/training/fit/own_factors.h"
+#include "orrery/training/fit/calibration_factors.h"
 
 #include <Eigen/Dense>
 #include <algorithm>
@@ -74,14 +74,14 @@ TrainingConstants corrected(TrainingConstants k, const ConstantValues& factors, 
 
 }  // namespace
 
-OwnFactors fit_own_factors(std::vector<MeasuredIteration> iterations,
-                           std::vector<RunLikeness> runs) {
+CalibrationFactors fit_calibration_factors(std::vector<MeasuredIteration> iterations,
+                                           std::vector<RunLikeness> runs) {
   FactorGroup group;
   group.mean.fill(1);
   for (std::size_t i = 0; i < kTrainingConstants; ++i)
     group.sigma[i] = deviation(static_cast<TrainingConstant>(i));
   for (MeasuredIteration& m : iterations) m.groups = {{0}};
-  OwnFactors own{fit_factors(iterations, {group}, kNoise)[0], std::move(runs), {}};
+  CalibrationFactors own{fit_factors(iterations, {group}, kNoise)[0], std::move(runs), {}};
   std::vector<double> left;
   left.reserve(iterations.size());
   for (const MeasuredIteration& m : iterations) {
@@ -93,14 +93,15 @@ OwnFactors fit_own_factors(std::vector<MeasuredIteration> iterations,
   return own;
 }
 
-TrainingConstants with_own_factors(TrainingConstants constants, const OwnFactors& own,
-                                   const RunLikeness& run, double covered_error) {
+TrainingConstants with_calibration_factors(TrainingConstants constants,
+                                           const CalibrationFactors& own, const RunLikeness& run,
+                                           double covered_error) {
   double left = 0;
   for (std::size_t i = 0; i < own.runs.size(); ++i)
     left += own.weights[i] * kDeviation * kDeviation * correlation(run, own.runs[i]);
   TrainingConstants k = corrected(std::move(constants), own.constants, left);
   k.error = std::min(k.error, covered_error);
-  k.cover = FitCover::kTogether;
+  k.cover = FitCover::kCombination;
   return k;
 }
 

@@ -1,5 +1,5 @@
 // Defaults of the training stacks in rows of the measured training tables that state no such field.
-// The ZeRO stage and sequence parallelism are those of training/iteration/stacks.h; the other
+// The ZeRO stage and sequence parallelism are those of workload/plan/training_stack.h; the other
 // defaults are here. They come from each stack's documentation and default configurations. A row
 // that states a field overrides its default.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace orrery {
 
-struct TrainingStack {
+struct StackDefaults {
   // megatron (Megatron-LM, Core, NeMo, Bridge, nanotron, Primus, MegaScale), megatron-2021 (the
   // same of 2022 and before), megatron-deepspeed,
   // fsdp (PyTorch FSDP: llm-foundry, torchtitan, AutoModel, fms-fsdp, Meta), deepspeed, internevo,
@@ -37,7 +37,7 @@ struct TrainingStack {
 };
 
 // `version` as the row has it: "26.04", "2025-06-09", "0.8.0"; `dtype`: of the products.
-TrainingStack training_stack(std::string_view framework, std::string_view version,
+StackDefaults stack_defaults(std::string_view framework, std::string_view version,
                              std::string_view dtype);
 
 // Date of the version's release, in years; empty if the version does not state one ("torch 2.13").

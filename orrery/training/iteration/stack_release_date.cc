@@ -1,4 +1,4 @@
-#include "orrery/training/iteration/releases.h"
+#include "orrery/training/iteration/stack_release_date.h"
 
 #include <fmt/format.h>
 
@@ -52,7 +52,7 @@ std::vector<int> numbers(std::string_view text) {
 
 }  // namespace
 
-double release_date(std::string_view version) {
+double stack_release_date(std::string_view version) {
   const std::vector<int> n = numbers(version);
   const bool month = n.size() > 1 && n[1] >= 1 && n[1] <= 12;
   const bool date = !n.empty() && n[0] >= 2015 && n[0] < 2100;

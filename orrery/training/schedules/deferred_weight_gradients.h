@@ -10,6 +10,7 @@ namespace orrery {
 // `first` forwards, then a forward and an input gradient in turn; the gradient of weights follows
 // the input gradient of `late` micro-batches later. REQUIRES 0 <= first <= micro_batches, late >=
 // 0.
-void late_weights_order(int first, int late, int micro_batches, std::vector<PipelineTask>& tasks);
+void deferred_weight_gradient_order(int first, int late, int micro_batches,
+                                    std::vector<PipelineTask>& tasks);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-#include "orrery/training/iteration/stacks.h"
+#include "orrery/workload/plan/training_stack.h"
 
 #include "orrery/base/kinds.h"
 
@@ -25,8 +25,8 @@ constexpr StackTraits kBroadcasts = {.fused = true, .broadcasts = true, .bucket 
 
 }  // namespace
 
-const std::vector<TrainingStackKind>& training_stacks() {
-  static const std::vector<TrainingStackKind> kinds = {
+const std::vector<TrainingStackProfile>& training_stacks() {
+  static const std::vector<TrainingStackProfile> kinds = {
       {"megatron", kMegatron, 1, true, "Megatron-LM, Megatron Core, NeMo, Megatron Bridge"},
       {"fsdp", kFsdp, 3, true, "PyTorch FSDP and FSDP2: torchtitan, llm-foundry, AutoModel"},
       {"megatron-2021", kFused, 0, false, "Megatron-LM before 2023: dropout, unfused attention"},
@@ -44,7 +44,8 @@ const std::vector<TrainingStackKind>& training_stacks() {
   return kinds;
 }
 
-StackTraits traits(const TrainingStackKind& stack, bool compiled, std::optional<double> release) {
+StackTraits stack_traits(const TrainingStackProfile& stack, bool compiled,
+                         std::optional<double> release) {
   StackTraits traits = stack.traits;
   traits.fused |= compiled;
   if (stack.name == "megatron-2021" && release.value_or(0) >= 2022)
@@ -52,7 +53,7 @@ StackTraits traits(const TrainingStackKind& stack, bool compiled, std::optional<
   return traits;
 }
 
-const TrainingStackKind& training_stack(std::string_view name) {
+const TrainingStackProfile& training_stack(std::string_view name) {
   return kind_named(training_stacks(), "training stack", name);
 }
 

@@ -13,7 +13,7 @@
 namespace orrery {
 
 // In years: 2025.5 is the beginning of July 2025. InputError for what is none of the above.
-double release_date(std::string_view version);
+double stack_release_date(std::string_view version);
 
 // The releases that a fit saw of a stack. Its constants are those of `usual`; each year away from
 // it multiplies them by a fitted factor, between `first` and `last`.

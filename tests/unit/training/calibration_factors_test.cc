@@ -1,5 +1,5 @@
 // A user's factors, from iterations made up with a known one.
-#include "orrery/training/fit/own_factors.h"
+#include "orrery/training/fit/calibration_factors.h"
 
 #include <gtest/gtest.h>
 
@@ -36,42 +36,43 @@ MeasuredIteration measured(const IterationParts& parts, const TrainingJob& job, 
   return m;
 }
 
-TEST(OwnFactors, AFewRunsTellASlowerStack) {
+TEST(CalibrationFactors, AFewRunsTellASlowerStack) {
   TrainingJob job;
   const IterationParts small = products(0.1), large = products(1);
   // 30 % more than the 0.3 and 3 s of the parts.
   const RunLikeness like{"m", "", job};
-  const OwnFactors own = fit_own_factors(
+  const CalibrationFactors own = fit_calibration_factors(
       {measured(small, job, 0.39), measured(large, job, 3.9), measured(large, job, 3.9)},
       {like, like, like});
-  const TrainingConstants k = with_own_factors(neutral(), own, like, 0.12);
+  const TrainingConstants k = with_calibration_factors(neutral(), own, like, 0.12);
   const IterationParts other = products(0.4);
   EXPECT_NEAR(iteration_time(other, k, job).total.value(), 1.3 * 1.2, 0.02 * 1.3 * 1.2);
   EXPECT_EQ(k.error, 0.12);
-  EXPECT_EQ(k.cover, FitCover::kTogether);
+  EXPECT_EQ(k.cover, FitCover::kCombination);
 }
 
-TEST(OwnFactors, ARunAsPredictedChangesNothing) {
+TEST(CalibrationFactors, ARunAsPredictedChangesNothing) {
   TrainingJob job;
   const IterationParts parts = products(0.5);
   const double predicted = iteration_time(parts, neutral(), job).total.value();
   const RunLikeness like{"m", "", job};
-  const OwnFactors own = fit_own_factors({measured(parts, job, predicted)}, {like});
+  const CalibrationFactors own = fit_calibration_factors({measured(parts, job, predicted)}, {like});
   for (const double f : own.constants) EXPECT_NEAR(f, 1, 1e-6);
   EXPECT_NEAR(own.weights[0], 0, 1e-3);
 }
 
 // Two models, one as predicted, one 8 % slower: each next run is like those of its own model, and
 // one of a third in between.
-TEST(OwnFactors, WhatRunsLeaveIsPassedToThoseLikeThem) {
+TEST(CalibrationFactors, WhatRunsLeaveIsPassedToThoseLikeThem) {
   TrainingJob job;
   const IterationParts parts = products(1);
   const double predicted = iteration_time(parts, neutral(), job).total.value();
   const RunLikeness fast{"fast", "", job}, slow{"slow", "", job}, other{"other", "", job};
-  const OwnFactors own = fit_own_factors(
+  const CalibrationFactors own = fit_calibration_factors(
       {measured(parts, job, predicted), measured(parts, job, 1.08 * predicted)}, {fast, slow});
   const auto ratio = [&](const RunLikeness& run) {
-    return iteration_time(parts, with_own_factors(neutral(), own, run, 0.12), job).total.value() /
+    return iteration_time(parts, with_calibration_factors(neutral(), own, run, 0.12), job)
+               .total.value() /
            predicted;
   };
   EXPECT_GT(ratio(slow), ratio(other) + 0.01);

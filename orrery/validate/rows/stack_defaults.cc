@@ -1,4 +1,4 @@
-#include "orrery/validate/rows/training_stacks.h"
+#include "orrery/validate/rows/stack_defaults.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/segments.h"
-#include "orrery/training/iteration/releases.h"
-#include "orrery/training/iteration/stacks.h"
+#include "orrery/training/iteration/stack_release_date.h"
+#include "orrery/workload/plan/training_stack.h"
 
 namespace orrery {
 namespace {
@@ -89,9 +89,9 @@ constexpr std::array<Network, 13> kNetworks = {{
 
 }  // namespace
 
-TrainingStack training_stack(std::string_view framework, std::string_view version,
+StackDefaults stack_defaults(std::string_view framework, std::string_view version,
                              std::string_view dtype) {
-  TrainingStack s;
+  StackDefaults s;
   const auto known = std::find_if(kKnown.begin(), kKnown.end(),
                                   [&](const Known& k) { return contains(framework, k.part); });
   if (known != kKnown.end()) s.name = known->stack;
@@ -147,7 +147,7 @@ std::optional<double> stated_release(std::string_view version) {
   if (version.starts_with("NeMo")) version.remove_prefix(4);
   version = version.substr(0, version.find(".."));  // "2021-05..2021-10"
   try {
-    return release_date(version);
+    return stack_release_date(version);
   } catch (const InputError&) {
     return std::nullopt;
   }

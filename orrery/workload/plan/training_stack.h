@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "orrery/training/iteration/iteration_parts.h"
+#include "orrery/workload/plan/stack_traits.h"
 
 namespace orrery {
 
-struct TrainingStackKind {
+struct TrainingStackProfile {
   std::string_view name;
   StackTraits traits;
   // What its recipes do where a user does not say: the ZeRO stage with several data-parallel ranks,
@@ -22,14 +22,14 @@ struct TrainingStackKind {
 };
 
 // In the order in which users are shown them.
-const std::vector<TrainingStackKind>& training_stacks();
+const std::vector<TrainingStackProfile>& training_stacks();
 // InputError naming the nearest.
-const TrainingStackKind& training_stack(std::string_view name);
+const TrainingStackProfile& training_stack(std::string_view name);
 
 // torch.compile, and stacks that are compiled anyway, fold what is fusible. `release`: of the
-// stack, in years (releases.h). Megatron-LM adds gradients in the product's kernel and reduces them
+// stack, in years (stack_release_date.h). Megatron-LM adds gradients in the product's kernel and reduces them
 // beside others since 2022 (the release with sequence parallelism has switches to turn both off).
-StackTraits traits(const TrainingStackKind& stack, bool compiled,
-                   std::optional<double> release = std::nullopt);
+StackTraits stack_traits(const TrainingStackProfile& stack, bool compiled,
+                         std::optional<double> release = std::nullopt);
 
 }  // namespace orrery

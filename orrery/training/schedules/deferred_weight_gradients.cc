@@ -1,10 +1,11 @@
-#include "orrery/training/schedules/late_weights.h"
+#include "orrery/training/schedules/deferred_weight_gradients.h"
 
 #include <algorithm>
 
 namespace orrery {
 
-void late_weights_order(int first, int late, int micro_batches, std::vector<PipelineTask>& tasks) {
+void deferred_weight_gradient_order(int first, int late, int micro_batches,
+                                    std::vector<PipelineTask>& tasks) {
   for (int k = 0; k < first; ++k) tasks.push_back({Pass::kForward, k});
   for (int k = 0; k < micro_batches; ++k) {
     if (k + first < micro_batches) tasks.push_back({Pass::kForward, k + first});
