@@ -1,6 +1,6 @@
 // read_scenario on any YAML: points that can be asked, and a resolved document that can be
 // written.
-#include "orrery/scenario/question/scenario_sweep.h"
+#include "orrery/scenario/document/scenario_sweep.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -32,9 +32,9 @@ std::vector<T> read_list(const Node& node, Read read_one) {
   return out;
 }
 
-// The same of numbers, which a flag separates by commas: "0.8,0.7".
+// The same where a flag separates the values by commas: "0.8,0.7".
 template <class T, class Read>
-std::vector<T> read_numbers(const Node& node, Read read_one) {
+std::vector<T> read_separated(const Node& node, Read read_one) {
   if (node.is_list() || node.text().find(',') == std::string::npos)
     return read_list<T>(node, read_one);
   std::vector<T> out;
@@ -179,8 +179,9 @@ Field& Fields::add(std::string name, Dtype& value, std::string doc) {
 Field& Fields::add(std::string name, std::vector<std::string>& value, std::string doc) {
   Field& f = append(std::move(name), Field::Type::kList, std::move(doc));
   f.read_ = [&value](const Field& self, const Node& n) {
-    value = read_list<std::string>(
-        n, [&self](const Node& i) { return self.checked_choice(i, i.as_string()); });
+    const auto read = [&self](const Node& i) { return self.checked_choice(i, i.as_string()); };
+    value =
+        self.is_repeated() ? read_separated<std::string>(n, read) : read_list<std::string>(n, read);
   };
   f.json_ = [&value] { return Json(value); };
   return f;
@@ -189,7 +190,7 @@ Field& Fields::add(std::string name, std::vector<std::string>& value, std::strin
 Field& Fields::add(std::string name, std::vector<double>& value, std::string doc) {
   Field& f = append(std::move(name), Field::Type::kList, std::move(doc));
   f.read_ = [&value](const Field& self, const Node& n) {
-    value = read_numbers<double>(n, [&self](const Node& i) {
+    value = read_separated<double>(n, [&self](const Node& i) {
       const double v = i.as_double();
       self.check_range(i, v);
       return v;
@@ -202,7 +203,7 @@ Field& Fields::add(std::string name, std::vector<double>& value, std::string doc
 Field& Fields::add(std::string name, std::vector<std::int64_t>& value, std::string doc) {
   Field& f = append(std::move(name), Field::Type::kList, std::move(doc));
   f.read_ = [&value](const Field& self, const Node& n) {
-    value = read_numbers<std::int64_t>(n, [&self](const Node& i) {
+    value = read_separated<std::int64_t>(n, [&self](const Node& i) {
       const std::int64_t v = i.as_int();
       self.check_range(i, static_cast<double>(v));
       return v;

@@ -62,6 +62,9 @@ class Field {
   // Takes a text that may hold commas, such as a path or a sentence: commas do not separate values
   // of a sweep in it.
   Field& verbatim() { return verbatim_ = true, *this; }
+  // A list of texts that commas separate, and whose flag may be given several times: each adds its
+  // values.
+  Field& repeats() { return repeats_ = true, *this; }
   // Declares a parameter whose lists and ranges have a special form. `values` splits such a text
   // into the texts of its values, each of which read() accepts. It throws InputError if the text
   // has not this form.
@@ -86,6 +89,7 @@ class Field {
   bool is_required() const { return required_; }
   const std::string& need() const { return need_; }  // empty: it has an effect by itself
   bool is_verbatim() const { return verbatim_; }
+  bool is_repeated() const { return repeats_; }
   const TakeApart& values() const { return values_; }  // empty: not listed()
   double least() const { return least_; }
   double most() const { return most_; }
@@ -112,6 +116,7 @@ class Field {
   Dimension dimension_ = Dimension::kNone;
   bool required_ = false;
   bool verbatim_ = false;
+  bool repeats_ = false;
   TakeApart values_;
   bool optional_ = false;  // null is a value
   double least_ = -std::numeric_limits<double>::infinity();

@@ -96,7 +96,8 @@ Node scalar_node(std::string text, const std::string& name);
 // replaced by a map. InputError if a list is in the way or a key is empty.
 void set_path(Node& root, std::string_view path, const Node& value);
 
-// A copy of the map without `key`; an equal copy if the map has no such key.
-Node without(const Node& map, std::string_view key);
+// A copy of the map without the value at `path` ("sweep.workload.isl"), and without the maps that
+// this leaves empty. An equal copy if there is no such value.
+Node without(const Node& map, std::string_view path);
 
 }  // namespace orrery

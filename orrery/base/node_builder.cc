@@ -182,17 +182,23 @@ void NodeBuilder::refuse_repeated_keys(const Node& map) const {
   if (same != order.end()) map.items_[*(same + 1)].fail("key given twice");
 }
 
-void NodeBuilder::erase(Node& map, std::string_view key) {
+void NodeBuilder::erase(Node& map, std::string_view path) {
+  const std::size_t dot = std::min(path.find('.'), path.size());
   for (std::size_t i = map.keys_.size(); i-- > 0;) {
-    if (map.keys_[i] != key) continue;
+    if (map.keys_[i] != path.substr(0, dot)) continue;
+    if (dot < path.size()) {
+      const bool held = !map.items_[i].keys_.empty();
+      erase(map.items_[i], path.substr(dot + 1));
+      if (!held || !map.items_[i].keys_.empty()) continue;
+    }
     map.keys_.erase(map.keys_.begin() + static_cast<std::ptrdiff_t>(i));
     map.items_.erase(map.items_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
-Node without(const Node& map, std::string_view key) {
+Node without(const Node& map, std::string_view path) {
   Node out = map;
-  NodeBuilder::erase(out, key);
+  NodeBuilder::erase(out, path);
   return out;
 }
 

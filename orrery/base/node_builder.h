@@ -57,7 +57,7 @@ class NodeBuilder {
   static void assign(Node& slot, const Node& value);
   static void make_map(Node& node);
   // For without (node.h).
-  static void erase(Node& map, std::string_view key);
+  static void erase(Node& map, std::string_view path);
 
  private:
   struct Open {

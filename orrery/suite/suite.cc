@@ -10,7 +10,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
-#include "orrery/scenario/question/scenario_file.h"
+#include "orrery/scenario/document/scenario_file.h"
 #include "orrery/suite/suite_bounds.h"
 
 namespace orrery {

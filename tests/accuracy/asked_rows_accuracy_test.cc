@@ -13,7 +13,7 @@
 
 #include "orrery/base/data_folder.h"
 #include "orrery/base/node.h"
-#include "orrery/scenario/question/scenario_sweep.h"
+#include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/validate/judge/inference.h"
 #include "orrery/validate/judge/network.h"

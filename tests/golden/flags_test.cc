@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "orrery/scenario/question/scenario_file.h"
+#include "orrery/scenario/document/scenario_file.h"
 #include "tests/golden/program.h"
 
 namespace orrery::golden {

@@ -49,7 +49,7 @@ training: {gpus: 64, tp: 4, ep: 8, seq: 8192, global_batch: 16}
     R"(
 hardware: {gpu: h100-sxm}
 kernel: {op: gemm, m: 8, n: 1024, k: 1024}
-)"};
+)", "replay: {trace: " ORRERY_SOURCE_DIR "/fuzz/corpus/kineto/data_parallel.json, scale: cpu=2}"};
 
 std::string trace_of_one_node() {
   ChakraTrace t;

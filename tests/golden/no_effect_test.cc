@@ -209,6 +209,9 @@ TEST(SweepsByFlags, AreThoseOfTheFile) {
   EXPECT_EQ(json::parse(points_of(train + "--zero 1,3")).size(), 2u);
   EXPECT_EQ(points_of(train + "--sweep tp=1,2 --sweep hardware.gpu=h100-sxm,h200-sxm"),
             points_of("train -m llama-3-8b -g h100-sxm,h200-sxm --gpus 8 --tp 1,2"));
+  // A value that is given ends the file's sweep of its key.
+  EXPECT_EQ(points_of("run " + file + " -g a100-80g-sxm"),
+            points_of("estimate -m llama-3-8b -g a100-80g-sxm"));
   EXPECT_EQ(points_of(train + "--sweep tensor-model-parallel-size=1-2"),
             points_of(train + "--tp 1,2"));
 }

@@ -49,19 +49,57 @@ TEST(Replay, TheAnswerAsJsonAndTheTimelineOfTheWhatIf) {
   const Result r =
       run_program("replay " + kTrace + " --scale gemm=0.5 -o json --perfetto '" + timeline + "'");
   ASSERT_EQ(r.code, 0) << r.err;
-  const auto j = nlohmann::json::parse(r.out);
-  EXPECT_EQ(j.at("steps"), 2);
-  EXPECT_LT(std::abs(j.at("replay_difference").get<double>()), 0.03);
-  const double gemm = j["replayed"]["classes"]["gemm"]["busy_ms"];
-  EXPECT_NEAR(j["what_if"]["classes"]["gemm"]["busy_ms"].get<double>(), gemm / 2, 1e-9);
-  EXPECT_LT(j["what_if"]["interval90_ms"][0], j["what_if"]["step_ms"]);
+  const auto point = nlohmann::json::parse(r.out).at("points").at(0);
+  EXPECT_EQ(point.at("steps"), 2);
+  const auto metric = [&point](const char* name) { return point.at("metrics").at(name); };
+  EXPECT_LT(std::abs(metric("replay_error").at("value").get<double>()), 3);
+  for (const auto& row : point.at("replay")) {
+    if (row.at("name") != "gemm") continue;
+    EXPECT_NEAR(row["what_if"]["busy_ms"].get<double>(),
+                row["replayed"]["busy_ms"].get<double>() / 2, 1e-5);
+  }
+  const double time = metric("iteration_time").at("value");
+  EXPECT_LT(metric("iteration_time").at("interval90").at(0), time);
   double end = 0;
   const auto drawn = nlohmann::json::parse(read_file(timeline));
   for (const auto& e : drawn.at("traceEvents")) {
     if (e.at("ph") == "X") end = std::max(end, e.at("ts").get<double>() + e["dur"].get<double>());
   }
-  EXPECT_LE(end, j["what_if"]["step_ms"].get<double>() * 2 * 1e3 + 0.01);
-  EXPECT_GT(end, j["what_if"]["step_ms"].get<double>() * 1.9 * 1e3);
+  EXPECT_LE(end, time * 2 * 1e3 + 0.1);
+  EXPECT_GT(end, time * 1.9 * 1e3);
+}
+
+TEST(Replay, FlagsFilesAndSweepsAskTheSame) {
+  const Scratch s;
+  const auto times = [](const std::string& command) {
+    const Result r = run_program(command + " -o json");
+    EXPECT_EQ(r.code, 0) << r.err;
+    std::vector<double> out;
+    const auto points = nlohmann::json::parse(r.out).at("points");
+    for (const auto& p : points) out.push_back(p.at("metrics").at("iteration_time").at("value"));
+    return out;
+  };
+  const std::string both = "replay " + kTrace + " --scale gemm=0.5 --scale cpu=0.5";
+  EXPECT_EQ(times(both), times("replay " + kTrace + " --scale gemm=0.5,cpu=0.5"));
+  EXPECT_EQ(times(both), times("run " + s.file("both.yaml", "replay: {trace: " + kTrace +
+                                                                ", scale: [gemm=0.5, cpu=0.5]}")));
+  const std::vector<double> swept = times("replay " + kTrace + " --sweep dp=16,64");
+  ASSERT_EQ(swept.size(), 2u);
+  EXPECT_EQ(swept, times("replay " + kTrace + " --dp 16,64"));
+  EXPECT_EQ(swept.back(), times("replay " + kTrace + " --dp 64").at(0));
+  EXPECT_LT(swept.front(), swept.back());
+}
+
+TEST(Replay, AScenarioHasTheTraceAndNothingOfAModel) {
+  const Scratch s;
+  const auto refused = [&](const std::string& text, const std::string& message) {
+    const Result r = run_program("run " + s.file("q.yaml", text));
+    EXPECT_EQ(r.code, 2) << r.err;
+    EXPECT_THAT(r.err, HasSubstr(message));
+  };
+  refused("replay: {dp: 8}", "'trace' is missing");
+  refused("replay: {trace: t.json}\nmodel: llama-3-8b", "a scenario with a replay has no such key");
+  refused("replay: {trace: t.json, scael: [gemm=2]}", "did you mean 'scale'?");
 }
 
 }  // namespace

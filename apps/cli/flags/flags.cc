@@ -3,107 +3,72 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 namespace orrery::cli {
 namespace {
 
-constexpr const char* kEngineGroup = "the engine's constants (default: its profile's)";
+constexpr std::string_view kEngineKeys = "engine.overrides.";
 
-std::string flag_name(std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
-  return "--" + name;
-}
-
-// "--tp,--tensor-parallel-size"
-std::string flag_names(const Field& f) {
-  std::string names = flag_name(f.name());
-  for (const std::string& alias : f.aliases()) names += "," + flag_name(alias);
-  return names;
-}
-
-// Keys of the engine's profile that vLLM has flags for. All others are reached by --set.
-bool is_engine_flag(std::string_view name, bool of_service) {
-  if (of_service && (name == "policy" || name == "order")) return true;
-  constexpr std::string_view kNames[] = {
-      "utilization",  "block_size",      "max_num_batched_tokens",
-      "max_num_seqs", "chunked_prefill", "prefix_caching"};
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
-}
-
-// Groups of a service whose flags carry the group's name: "--slo-ttft", "--lora-rank".
-bool is_prefixed(std::string_view group) {
-  constexpr std::string_view kGroups[] = {"slo",       "speculation",    "lora",      "kv",
-                                          "neighbour", "disaggregation", "autoscale", "failures"};
-  return std::find(std::begin(kGroups), std::end(kGroups), group) != std::end(kGroups);
-}
-
-// "ttft:p99:500ms,tpot:50ms" as the keys of `slo`.
-void set_slo(Node& document, const std::string& text) {
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::string part = text.substr(begin, text.find(',', begin) - begin);
-    begin += part.size() + 1;
-    const std::size_t first = part.find(':'), last = part.rfind(':');
-    const bool has_percentile = first != last;
-    if (first == std::string::npos || first == 0 || last + 1 == part.size() ||
-        (has_percentile && (last < first + 3 || part[first + 1] != 'p')))
-      throw InputError(
-          fmt::format("--slo {}: expected limits like ttft:p99:500ms or tpot:50ms", part));
-    const std::string key = "slo." + part.substr(0, first);
-    set_path(document, key, scalar_node(part.substr(last + 1), "--slo " + part));
-    if (has_percentile)
-      set_path(document, key + "_percentile",
-               scalar_node(part.substr(first + 2, last - first - 2), "--slo " + part));
-  }
-}
-
-// "ttft:500 tpot:50 e2el:2000" (vLLM's --goodput, in milliseconds) as the keys of `slo`.
-void set_goodput(Node& document, const std::vector<std::string>& limits) {
-  for (const std::string& limit : limits) {
-    const std::size_t colon = limit.find(':');
-    std::string key = limit.substr(0, colon);
-    if (key == "e2el") key = "e2e";
-    const bool known = key == "ttft" || key == "tpot" || key == "e2e";
-    const std::string value = colon == std::string::npos ? "" : limit.substr(colon + 1);
-    if (!known || value.empty() || value.find_first_not_of("0123456789.") != std::string::npos)
-      throw InputError(fmt::format(
-          "--goodput {}: expected limits in milliseconds like ttft:500 tpot:50 e2el:10000", limit));
-    set_path(document, "slo." + key, scalar_node(value + " ms", "--goodput " + limit));
-  }
-}
-
-// KEY and VALUE of an assignment.
-std::pair<std::string, std::string> split_assignment(const std::string& assignment) {
+// KEY and VALUE of an assignment; `flag` is the one that it was given to.
+std::pair<std::string, std::string> split_assignment(const std::string& assignment,
+                                                     const char* flag, const char* expected) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
-    throw InputError(fmt::format("--set {}: expected KEY=VALUE", assignment));
+    throw InputError(fmt::format("{} {}: expected {}", flag, assignment, expected));
   std::string key = assignment.substr(0, equals);
   std::replace(key.begin(), key.end(), '-', '_');
   return {std::move(key), assignment.substr(equals + 1)};
 }
 
-// Whether commas separate values of a sweep in what the field takes.
-bool takes_one(const Field& f) {
-  switch (f.type()) {
-    case Field::Type::kInt:
-    case Field::Type::kNumber:
-    case Field::Type::kQuantity:
-      return true;
-    case Field::Type::kText:
-      return !f.is_verbatim();
-    default:
-      return false;
+// Calls visit(path, leaf) for the leaves of a map.
+void each_leaf(const Node& map, const std::string& prefix,
+               const std::function<void(const std::string&, const Node&)>& visit) {
+  for (std::size_t i = 0; i < map.keys().size(); ++i) {
+    const std::string path = prefix + map.keys()[i];
+    const Node& value = map.items()[i];
+    if (value.is_map()) {
+      each_leaf(value, path + ".", visit);
+    } else {
+      visit(path, value);
+    }
   }
 }
 
-// "1-8*2", not "-1".
-bool is_range(const Field& f, const std::string& text) {
-  return f.type() == Field::Type::kInt && text.find_first_not_of("0123456789-*+") == text.npos &&
-         text.find('-', 1) != text.npos;
+void lay_over(Node& base, const Node& over) {
+  each_leaf(over, "", [&base](const std::string& path, const Node& v) { set_path(base, path, v); });
+}
+
+// CLI11's name of a word after the verb has no dashes.
+std::string word_name(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return name;
+}
+
+// Names in the verbs whose question is one group: those of one letter are short ones too, and flags
+// of `chance` carry its name.
+std::string names_in_group(const Field& f, const std::string& path) {
+  std::string names = flag_names(f);
+  if (path.starts_with("chance.")) names = flag_name("chance_" + f.name());
+  if (f.name() == "gpu" || f.name() == "model") return "-" + f.name().substr(0, 1) + "," + names;
+  return f.name().size() == 1 ? "-" + f.name() + "," + names : names;
 }
 
 }  // namespace
+
+std::string flag_name(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return "--" + key;
+}
+
+std::string flag_names(const Field& f) {
+  std::string names = flag_name(f.name());
+  for (const std::string& alias : f.aliases()) names += "," + flag_name(alias);
+  return names;
+}
 
 std::string help_of(const Field& f) {
   std::string help = f.doc();
@@ -124,7 +89,9 @@ std::string help_of(const Field& f) {
 std::string type_name(const Field& f) {
   switch (f.type()) {
     case Field::Type::kList:
-      return f.unit() == "links" ? "LINKS" : f.unit() == "bytes" ? "SIZES" : "N[,N|N-N*2...]";
+      if (f.unit() == "links") return "LINKS";
+      if (f.unit() == "bytes") return "SIZES";
+      return f.is_repeated() ? "CLASS=FACTOR" : "N[,N|N-N*2...]";
     case Field::Type::kInt:
       return "N";
     case Field::Type::kNumber:
@@ -132,13 +99,6 @@ std::string type_name(const Field& f) {
     default:
       return "NAME";
   }
-}
-
-void set_flag(Node& document, const Field& field, const std::string& path, const std::string& text,
-              const std::string& flag) {
-  const bool several = takes_one(field) && text.find('(') == std::string::npos &&
-                       (text.find(',') != std::string::npos || is_range(field, text));
-  set_path(document, several ? "sweep." + path : path, scalar_node(text, flag));
 }
 
 bool is_set(const Node& document, std::string_view path) {
@@ -160,141 +120,146 @@ void check_asked(const Node& document, std::string_view example) {
   if (!missing.empty()) throw InputError(fmt::format("{} missing, as in: {}", missing, example));
 }
 
-void add_set_flag(CLI::App& app, const std::shared_ptr<Node>& document) {
-  app.add_option_function<std::vector<std::string>>(
-         "--set",
-         [document](const std::vector<std::string>& assignments) {
-           for (const std::string& assignment : assignments) {
-             const auto [key, value] = split_assignment(assignment);
-             set_path(*document, key, scalar_node(value, "--set " + key));
-           }
-         },
-         "any key of a scenario file: --set sweep.model=llama-3-8b,llama-2-7b")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+KeyFlags::KeyFlags() {
+  declare(fields_, defaults_);
+  declare(engine_, profile_);
 }
 
-void ScenarioFlags::add_flag(CLI::App& app, const Field& field, const std::string& path,
-                             const std::string& names, const std::string& group) {
-  const std::string long_name = names.substr(names.find("--"));
-  given_.push_back({&field, path, long_name.substr(0, long_name.find(',')), "", false});
-  Given* slot = &given_.back();
-  const bool in_profile = group == kEngineGroup;
-  const std::string help = in_profile ? field.doc() : help_of(field);
+CLI::Option* KeyFlags::add(CLI::App& app, const Field& field, const std::string& path,
+                           const std::string& names, const std::string& help) {
+  const std::size_t dashes = names.find("--");  // none: a word
+  const std::string all = dashes == names.npos ? names : names.substr(dashes);
+  const std::string flag = all.substr(0, all.find(','));
+  keys_.push_back({flag, &field, path});
   if (field.type() == Field::Type::kBool) {
-    app.add_flag_function(
-           names + ",!--no-" + slot->flag.substr(2),
-           [slot](std::int64_t n) { slot->text = n > 0 ? "true" : "false", slot->set = true; },
-           help)
-        ->group(group);
-    return;
+    return app.add_flag_function(
+        names + ",!--no-" + flag.substr(2),
+        [this, path, flag](std::int64_t n) {
+          set_path(given_, path, scalar_node(n > 0 ? "true" : "false", flag));
+        },
+        help);
   }
-  app.add_option_function<std::string>(
-         names, [slot](const std::string& text) { slot->text = text, slot->set = true; }, help)
-      ->group(group)
-      ->type_name(type_name(field))
-      ->take_last();
+  CLI::Option* option = app.add_option_function<std::string>(
+      names,
+      [this, path, flag](const std::string& text) {
+        set_path(given_, path, scalar_node(text, flag));
+      },
+      help);
+  if (field.is_repeated()) {
+    option->join(',');
+  } else {
+    option->take_last();
+  }
+  return option->type_name(type_name(field));
 }
 
-ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name()) {
-  declare(scenario_fields_, scenario_);
-  declare(engine_fields_, engine_);
-  for (const Field& f : scenario_fields_.all()) {
-    // These keys are flags of `network`, `kernel` and `train`.
-    if (f.name() == "collective" || f.name() == "kernel" || f.name() == "training" ||
-        f.name() == "chance")
-      continue;
-    const bool of_service = f.name() == "load" || f.name() == "cluster" || is_prefixed(f.name());
-    if (f.group()) {
-      if (of_service == (of == Of::kService) || !(of_service || f.name() == "workload")) {
-        add_leaves(app, *f.group(), f.name() + ".", f.doc());
-      } else if (f.name() == "workload") {  // what a service reads of it
-        for (const char* key : {"max_model_len", "expert_skew"}) {
-          const Field& leaf = *f.group()->find(key);
-          add_flag(app, leaf, std::string("workload.") + key, flag_names(leaf), f.doc());
-        }
-      }
-    } else if (f.name() == "model") {
-      add_flag(app, f, f.name(), "-m,--model", "what is asked about");
+void KeyFlags::add_key(CLI::App& app, const std::string& path, const std::string& help_group) {
+  const Field& f = *fields_.find(path);
+  const std::string names = names_in_group(f, path);
+  add(app, f, path, names, help_of(f))->group(help_group);
+  const std::string first = keys_.back().flag;
+  for (const Field::Switch& s : f.switches()) {
+    const std::string flag = flag_name(s.name);
+    app.add_flag_function(
+           flag,
+           [this, path, flag, value = s.value](std::int64_t) {
+             set_path(given_, path, scalar_node(value, flag));
+           },
+           fmt::format("as {} {}", first, s.value))
+        ->group(help_group);
+  }
+}
+
+void KeyFlags::add_group(CLI::App& app, const std::string& group, const std::string& word) {
+  const Field& f = *fields_.find(group);
+  for (const Field& leaf : f.group()->all()) {
+    const std::string path = group + "." + leaf.name();
+    if (leaf.name() == word) {
+      add(app, leaf, path, word_name(leaf.name()), help_of(leaf));
+    } else {
+      add_key(app, path, f.doc());
     }
   }
-  for (const Field& f : engine_fields_.all()) {
-    if (!f.group()) continue;
-    for (const Field& leaf : f.group()->all()) {
-      if (!is_engine_flag(leaf.name(), of == Of::kService)) continue;
-      // vLLM's name is the alias where there is one.
-      const std::string name = leaf.aliases().empty() ? leaf.name() : leaf.aliases().front();
-      add_flag(app, leaf, "engine.overrides." + f.name() + "." + leaf.name(), flag_name(name),
-               kEngineGroup);
-    }
-  }
-  if (of == Of::kService) {
-    app.add_option("--slo", slo_,
-                   "limits of slo in one, each with its percentile: ttft:p99:500ms,tpot:p50:50ms")
-        ->group("SLO: limits of the latency")
-        ->type_name("LIMITS");
-    app.add_option("--goodput", goodput_, "the same as vLLM writes them, in ms: ttft:500 tpot:50")
-        ->group("SLO: limits of the latency")
-        ->type_name("LIMITS");
-  }
+}
+
+void KeyFlags::add_assignments(CLI::App& app, const std::string& help_group) {
   app.add_option("--set", assignments_,
-                 "any key of a scenario file: --set workload.past=512; keys of the engine's "
-                 "profile may be written "
-                 "short: --set engine.max_num_seqs=64")
-      ->group(kEngineGroup)
+                 "any key of a scenario file, also short: --set engine.max_num_seqs=64")
+      ->group(help_group)
       ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--sweep", sweeps_,
+                 "several values of a flag or of any key of a scenario file: --sweep "
+                 "model=llama-3-8b,llama-2-7b")
+      ->group(help_group)
+      ->type_name("KEY=VALUES")
       ->allow_extra_args(false);
 }
 
-void ScenarioFlags::add_leaves(CLI::App& app, const Fields& fields, const std::string& prefix,
-                               const std::string& group) {
-  for (const Field& f : fields.all()) {
-    if (f.group() || f.type() == Field::Type::kGroup) continue;
-    std::string names = prefix == "engine." ? "--engine" : flag_names(f);
-    const std::string owner = prefix.substr(0, prefix.size() - 1);
-    if (is_prefixed(owner)) names = flag_name(owner + "-" + f.name());
-    if (f.name() == "gpu") names = "-g," + names;
-    add_flag(app, f, prefix + f.name(), names, group);
-  }
+void KeyFlags::preset(const std::string& path, const std::string& text) {
+  set_path(presets_, path, scalar_node(text, ""));
 }
 
-std::string ScenarioFlags::full_path(const std::string& key) const {
+std::string KeyFlags::full_path(const std::string& key, const char* flag) const {
   constexpr std::string_view kEngine = "engine.";
   if (!key.starts_with(kEngine)) return key;
   const std::string rest = key.substr(kEngine.size());
   if (rest == "profile" || rest == "overrides" || rest.starts_with("overrides.")) return key;
-  if (rest.find('.') != std::string::npos || engine_fields_.find(rest))
-    return "engine.overrides." + rest;
+  if (rest.find('.') != std::string::npos || engine_.find(rest))
+    return std::string(kEngineKeys) + rest;
   std::vector<std::string> known = {"profile"};
-  for (const Field& group : engine_fields_.all()) {
+  for (const Field& group : engine_.all()) {
     if (!group.group()) continue;
-    if (group.group()->find(rest)) return "engine.overrides." + group.name() + "." + rest;
+    if (group.group()->find(rest)) return std::string(kEngineKeys) + group.name() + "." + rest;
     for (const Field& leaf : group.group()->all()) known.push_back(leaf.name());
   }
-  throw InputError(fmt::format("--set {}: an engine's profile has no such key{}", key,
+  throw InputError(fmt::format("{} {}: an engine's profile has no such key{}", flag, key,
                                did_you_mean(rest, known)));
 }
 
-void ScenarioFlags::apply(Node& document) const {
-  for (const std::string& assignment : assignments_) {
-    const auto [key, value] = split_assignment(assignment);
-    set_path(document, full_path(key), scalar_node(value, "--set " + key));
-  }
-  if (!slo_.empty()) set_slo(document, slo_);
-  set_goodput(document, goodput_);
-  for (const Given& g : given_) {
-    if (g.set) set_flag(document, *g.field, g.path, g.text, g.flag);
-  }
+const Field* KeyFlags::field_at(const std::string& path) const {
+  if (path.starts_with(kEngineKeys)) return engine_.find(path.substr(kEngineKeys.size()));
+  return fields_.find(path);
 }
 
-ScenarioSweep ScenarioFlags::scenario() const {
-  Node document;
+void KeyFlags::apply(Node& document) const {
+  Node given;
+  for (const std::string& assignment : assignments_) {
+    const auto [key, value] = split_assignment(assignment, "--set", "KEY=VALUE");
+    set_path(given, full_path(key, "--set"), scalar_node(value, "--set " + key));
+  }
+  lay_over(given, given_);
+  for (const std::string& sweep : sweeps_) {
+    const auto [key, values] =
+        split_assignment(sweep, "--sweep", "KEY=VALUES, as in --sweep tp=1,2,4");
+    const auto with_flag = std::find_if(keys_.begin(), keys_.end(), [&key = key](const Key& k) {
+      const auto& aliases = k.field->aliases();
+      return k.flag == flag_name(key) || k.field->name() == key ||
+             std::find(aliases.begin(), aliases.end(), key) != aliases.end();
+    });
+    const std::string path = with_flag != keys_.end() ? with_flag->path : full_path(key, "--sweep");
+    const Field* field = field_at(path);
+    if (field == nullptr || field->group() != nullptr) {
+      std::vector<std::string> known;
+      for (const Key& k : keys_) known.push_back(k.flag.substr(k.flag.find_first_not_of('-')));
+      throw InputError(
+          fmt::format("--sweep {}: there is no such key{}", key, did_you_mean(key, known)));
+    }
+    // A list that is one value in itself is swept by the group of that name alone.
+    const bool list = field->type() == Field::Type::kList && !field->values();
+    set_path(given, list ? "sweep." + path : path, scalar_node(values, "--sweep " + key));
+  }
+  each_leaf(given, "", [&document](const std::string& path, const Node&) {
+    document = without(document, "sweep." + path);
+  });
+  lay_over(document, given);
+}
+
+Node KeyFlags::document() const {
+  Node document = presets_;
   set_path(document, "name", scalar_node("command line", ""));
   apply(document);
-  check_asked(document, fmt::format("orrery {} --model llama-3-8b --gpu h100-sxm", verb_));
-  if (of_ == Of::kService && !document.find("load"))
-    set_path(document, "load.seed", scalar_node("0", ""));
-  return read_scenario(document);
+  return document;
 }
 
 }  // namespace orrery::cli

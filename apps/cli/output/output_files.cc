@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "apps/cli/output/output.h"
+#include "apps/cli/output/output_replay.h"
 
 namespace orrery::cli {
 namespace {
@@ -110,7 +111,11 @@ std::string markdown(const Answer& a, bool breakdown) {
                            to_text(k.time.origin));
       }
     }
+    if (breakdown && !p.replay.empty()) out += "\n" + replay_markdown(p);
     if (!p.limit.empty()) out += "\n" + p.limit + "\n";
+    if (breakdown && !p.notes.empty()) out += "\nassumed:\n\n";
+    for (const std::string& note : p.notes)
+      if (breakdown) out += "- " + note + "\n";
   }
   return out;
 }

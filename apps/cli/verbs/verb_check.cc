@@ -11,8 +11,8 @@
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/scenario/answer/answer_diff.h"
-#include "orrery/scenario/question/scenario_file.h"
-#include "orrery/scenario/question/scenario_schema.h"
+#include "orrery/scenario/document/scenario_file.h"
+#include "orrery/scenario/document/scenario_schema.h"
 #include "orrery/scenario/runner/scenario_check.h"
 
 namespace orrery::cli {

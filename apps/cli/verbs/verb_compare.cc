@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/help.h"
+#include "apps/cli/flags/scenario_flags.h"
 #include "apps/cli/output/output_compare.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
@@ -24,16 +24,6 @@ struct Verb {
   std::string file, output = "table";
   std::size_t run = 0;  // 1 is the first; 0: all
 };
-
-// The question, without the load.
-Node document_of(const ScenarioFlags& flags) {
-  Node document;
-  set_path(document, "name", scalar_node("command line", ""));
-  flags.apply(document);
-  check_asked(document, "orrery compare service result.json --model llama-3-8b --gpu h100-sxm");
-  if (!document.find("load")) set_path(document, "load.seed", scalar_node("0", ""));
-  return document;
-}
 
 // The simulation of the load of one run.
 Answer simulated(const Node& document, const ServiceResult& measured, Runner& runner,
@@ -90,7 +80,8 @@ void compare_service(const Verb& verb, const Context& context) {
                                  runs.size() == 1 ? "" : "s"));
   const std::size_t first = verb.run > 0 ? verb.run - 1 : 0;
   const std::size_t end = verb.run > 0 ? verb.run : runs.size();
-  const Node document = document_of(verb.flags);
+  const Node document =
+      verb.flags.document("orrery compare service result.json --model llama-3-8b --gpu h100-sxm");
   Runner runner(context.bundle());
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (std::size_t i = first; i < end; ++i) {

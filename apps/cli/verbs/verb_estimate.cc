@@ -1,12 +1,12 @@
 // orrery estimate, memory, run: scenarios in, answers out.
 #include <fmt/format.h>
 
-#include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/help.h"
 #include "apps/cli/flags/scenario_files.h"
+#include "apps/cli/flags/scenario_flags.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
-#include "orrery/scenario/question/scenario_file.h"
+#include "orrery/scenario/document/scenario_file.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {

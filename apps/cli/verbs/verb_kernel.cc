@@ -10,6 +10,7 @@
 #include "apps/cli/output/roofline.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
 namespace {
@@ -54,18 +55,15 @@ void print_table(const Answer& a) {
   for (const std::string& source : sources) fmt::print("{}", wrapped(source, 80, "  "));
 }
 
-// Whether other keys than the GPU vary, which the table has no column for.
-bool is_swept(const Node& document) {
-  const Node* sweep = document.find("sweep");
-  return sweep && !(sweep->keys().size() == 1 && sweep->find("hardware"));
-}
-
 void answer(const KernelFlags& flags, const Bundle& bundle) {
-  if (!is_set(flags.document, "hardware.gpu"))
+  constexpr std::string_view kColumns[] = {"hardware.gpu"};
+  const Node document = flags.document();
+  if (!is_set(document, "hardware.gpu"))
     throw InputError("--gpu missing, as in: orrery kernel gemm --gpu h100-sxm -m 64");
-  const Answer a = answer_of(flags, bundle);
+  const ScenarioSweep asked = read_scenario(document);
+  const Answer a = Runner(bundle).run(asked);
   if (!flags.roofline.empty()) write_file(flags.roofline, roofline_page(a), "--roofline");
-  print(a, flags.output, !is_swept(flags.document), print_table);
+  print(a, asked, flags.output, kColumns, print_table);
 }
 
 }  // namespace
@@ -75,10 +73,10 @@ void add_kernel(CLI::App& program, Context& context) {
       "kernel",
       "Predicts the time of one kernel: GEMM, attention, mixture of experts, norm, optimizer, ...");
   auto flags = std::make_shared<KernelFlags>();
-  set_path(flags->document, "kernel.op", scalar_node("gemm", ""));
-  add_set_flag(*app, flags);
-  add_question_group(*app, flags, "kernel", "op");
-  add_question_flag(*app, flags, "hardware.gpu", "hardware");
+  flags->preset("kernel.op", "gemm");
+  flags->add_group(*app, "kernel", "op");
+  flags->add_key(*app, "hardware.gpu", "hardware");
+  flags->add_assignments(*app, "any key");
   add_output_flags(*app, flags->output, false);
   app->add_option("--roofline", flags->roofline, "draw the kernels on the roofline of their GPUs")
       ->group("output")

@@ -10,6 +10,7 @@
 #include "apps/cli/output/network_flow.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
 namespace {
@@ -61,9 +62,10 @@ void print_collectives(const Answer& a) {
 }
 
 void answer(const NetworkFlags& flags, const Bundle& bundle) {
-  const Answer a = answer_of(flags, bundle);
+  const ScenarioSweep asked = read_scenario(flags.document());
+  const Answer a = Runner(bundle).run(asked);
   if (!flags.plot.empty()) write_file(flags.plot, bandwidth_page(a), "--plot");
-  print(a, flags.output, flags.document.find("sweep") == nullptr, print_collectives);
+  print(a, asked, flags.output, {}, print_collectives);
 }
 
 }  // namespace
@@ -73,10 +75,10 @@ void add_network(CLI::App& program, Context& context) {
       "network",
       "Predicts time and bandwidth of collectives: all-reduce, all-gather, all-to-all, ...");
   auto flags = std::make_shared<NetworkFlags>();
-  set_path(flags->document, "collective.kind", scalar_node("all-reduce", ""));
-  add_set_flag(*app, flags);
-  add_question_group(*app, flags, "collective", "kind");
-  add_question_group(*app, flags, "hardware");
+  flags->preset("collective.kind", "all-reduce");
+  flags->add_group(*app, "collective", "kind");
+  flags->add_group(*app, "hardware");
+  flags->add_assignments(*app, "any key");
   add_output_flags(*app, flags->output, false);
   app->add_option("--plot", flags->plot, "draw bus bandwidth over size as a self-contained page")
       ->group("output")

@@ -1,8 +1,8 @@
 // orrery simulate: a service under load.
 #include <fmt/format.h>
 
-#include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/help.h"
+#include "apps/cli/flags/scenario_flags.h"
 #include "apps/cli/output/load_plot.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"

@@ -23,29 +23,6 @@ struct TrainFlags : QuestionFlags {
   std::string log;  // of a real job, to compare with
 };
 
-// "pp=1,2,4": what --pp 1,2,4 says; or a key of a scenario file, "hardware.gpu=h100-sxm,b200-sxm".
-void set_sweep(TrainFlags& flags, const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    throw InputError(fmt::format("--sweep {}: expected KEY=VALUES, as in --sweep pp=1,2,4", text));
-  std::string key = text.substr(0, equals);
-  std::replace(key.begin(), key.end(), '-', '_');
-  const std::string value = text.substr(equals + 1), flag = "--sweep " + key;
-  std::vector<std::string> known = {"model"};
-  for (const char* group : {"training", "hardware"}) {
-    const Fields& fields = *flags.fields.find(group)->group();
-    if (const Field* f = fields.find(key))
-      return set_flag(flags.document, *f, fmt::format("{}.{}", group, f->name()), value, flag);
-    for (const Field& f : fields.all()) known.push_back(f.name());
-  }
-  const Field* f = flags.fields.find(key);
-  if (!f || f->group())
-    throw InputError(
-        fmt::format("--sweep {}: training has no such key{}", key, did_you_mean(key, known)));
-  const std::string groups = key.substr(0, key.rfind('.') + 1);  // "hardware.", or none
-  set_flag(flags.document, *f, groups + f->name(), value, flag);
-}
-
 // Where the log contradicts the question; empty if it does not.
 std::string contradiction(const TrainingLog& log, const Point& point) {
   const std::int64_t asked = point.at.value("global_batch", std::int64_t{0});
@@ -68,9 +45,8 @@ void print_comparison(const TrainingLog& log, const Point& point) {
 }
 
 void answer(const TrainFlags& flags, Context& context) {
-  Node document = flags.document;
+  Node document = flags.document();
   check_asked(document, "orrery train --model llama-3-8b --gpu h100-sxm --gpus 64 --stack fsdp");
-  set_path(document, "name", scalar_node("command line", ""));
   if (!document.find("training")) set_path(document, "training.gpus", scalar_node("1", ""));
   RunOptions options;
   options.breakdown = flags.output.breakdown || !flags.output.html.empty();
@@ -100,10 +76,9 @@ void answer(const TrainFlags& flags, Context& context) {
 // The flags that describe the job.
 std::shared_ptr<TrainFlags> add_job_flags(CLI::App& app) {
   auto flags = std::make_shared<TrainFlags>();
-  add_set_flag(app, flags);
-  add_question_flag(app, flags, "model", "what is asked about");
-  for (const char* group : {"hardware", "training", "chance"})
-    add_question_group(app, flags, group);
+  flags->add_key(app, "model", "what is asked about");
+  for (const char* group : {"hardware", "training", "chance"}) flags->add_group(app, group);
+  flags->add_assignments(app, "any key");
   return flags;
 }
 
@@ -114,14 +89,6 @@ void add_train(CLI::App& program, Context& context) {
       "train",
       "Predicts the time of an iteration, throughput, MFU, memory and cost of a training job.");
   const std::shared_ptr<TrainFlags> flags = add_job_flags(*app);
-  app->add_option_function<std::vector<std::string>>(
-         "--sweep",
-         [flags](const std::vector<std::string>& sweeps) {
-           for (const std::string& text : sweeps) set_sweep(*flags, text);
-         },
-         "answer for several values of a key: --sweep pp=1,2,4 is the same as --pp 1,2,4")
-      ->type_name("KEY=VALUES")
-      ->allow_extra_args(false);
   add_output_flags(*app, flags->output, true);
   app->add_option("--timeline", flags->timeline,
                   "write the events of the pipeline for ui.perfetto.dev (not with a sweep)")

@@ -15,6 +15,20 @@ double rounded(double v) {
   return std::round(v * scale) / scale;
 }
 
+Json json_of(const ReplayRow& row) {
+  constexpr const char* kParts[] = {"class", "idle", "path", "stream"};
+  const auto times = [](const ReplayRow::Times& t) -> Json {
+    return {{"busy_ms", rounded(t.busy.value() * 1e3)},
+            {"exposed_ms", rounded(t.exposed.value() * 1e3)},
+            {"critical_ms", rounded(t.critical.value() * 1e3)}};
+  };
+  return {{"part", kParts[static_cast<int>(row.part)]},
+          {"name", row.name},
+          {"kernels", rounded(row.kernels)},
+          {"replayed", times(row.replayed)},
+          {"what_if", times(row.what_if)}};
+}
+
 }  // namespace
 
 Metric exact_metric(std::string name, std::string unit, double value) {
@@ -84,6 +98,7 @@ Json to_json(const Point& p, bool breakdown) {
       rows.push_back(std::move(j));
     }
     if (!rows.empty()) out["kernels"] = std::move(rows);
+    for (const ReplayRow& row : p.replay) out["replay"].push_back(json_of(row));
     if (!p.notes.empty()) out["notes"] = p.notes;
   }
   return out;

@@ -58,6 +58,27 @@ struct MemoryRow {
   Bytes size;
 };
 
+// A class of work in a replayed trace, something else that takes time, or a stream. Times and
+// kernels are of one iteration.
+struct ReplayRow {
+  enum class Part {
+    kClass,   // a class of work; has all times
+    kIdle,    // nothing ran on the GPU; has the exposed time
+    kPath,    // something else on the path that decides; has the critical time
+    kStream,  // has the busy time
+  };
+  struct Times {
+    Seconds busy;      // sum over the kernels
+    Seconds exposed;   // while no other class ran on any stream
+    Seconds critical;  // on the path that decides the iteration's time
+  };
+  Part part = Part::kClass;
+  std::string name;    // "gemm"; "GPU idle"; "device 0, stream 7"
+  double kernels = 0;  // 0 where it is no class or stream
+  Times replayed;      // as it was recorded
+  Times what_if;       // with what was asked; the same as `replayed` where nothing was
+};
+
 // One request of a simulated service.
 struct RequestRow {
   double arrival = 0;  // seconds
@@ -95,6 +116,7 @@ struct Point {
   Feasibility feasibility;
   std::vector<Metric> metrics;
   std::vector<KernelRow> kernels;
+  std::vector<ReplayRow> replay;     // of a recorded trace
   std::vector<MemoryRow> memory;     // per GPU
   Bytes memory_capacity;             // per GPU
   std::string limit;                 // one line: the bottleneck, and what would help
@@ -102,7 +124,7 @@ struct Point {
   std::vector<RequestRow> requests;  // filled on request for a simulated service
   std::vector<StepRow> steps;        // filled on request for a simulated service
   std::vector<MetricBound> bounds;   // filled on request
-  std::string timeline;              // on request: a pipeline in Chrome's trace format
+  std::string timeline;              // on request: a pipeline or a replay in Chrome's trace format
   // On request: steps as Chakra traces, each "prefill" or "decode" with the bytes of its file.
   std::vector<std::pair<std::string, std::string>> chakra;
 

@@ -7,7 +7,7 @@ namespace orrery {
 namespace {
 
 constexpr std::string_view kEstimate = "estimate", kSimulate = "simulate", kTrain = "train",
-                           kNetworkVerb = "network", kKernel = "kernel",
+                           kNetworkVerb = "network", kKernel = "kernel", kReplay = "replay",
                            kServe = "estimate, simulate";
 
 constexpr MetricMeaning kMeanings[] = {
@@ -101,7 +101,7 @@ constexpr MetricMeaning kMeanings[] = {
     {"neighbour_tpot_overhead", kSimulate,
      "by how much the neighbour's tpot is longer than alone on the GPU"},
     // Training.
-    {"iteration_time", kTrain, "of one global batch, optimizer included"},
+    {"iteration_time", "train, replay", "of one global batch, optimizer included"},
     {"throughput", kTrain, "tokens over the iteration's time, all GPUs"},
     {"throughput_per_gpu", kTrain, "throughput of one GPU"},
     {"model_tflops", kTrain, "model FLOPs over the iteration's time, of one GPU"},
@@ -143,6 +143,11 @@ constexpr MetricMeaning kMeanings[] = {
     {"time_to_train_p95", kTrain, "what 5 % of the draws exceed, failures included"},
     {"goodput", kTrain, "share of the run's time that is not lost to failures and checkpoints"},
     {"checkpoint_interval", kTrain, "work between checkpoints: the asked one, or the best"},
+    // Replays of a trace.
+    {"measured_time", kReplay, "of one iteration, as the profiler recorded it"},
+    {"replayed_time", kReplay, "of one iteration, as the graph of the trace gives it back"},
+    {"replay_error", kReplay, "replayed_time over measured_time, less 100 %"},
+    {"time_ratio", kReplay, "iteration_time with what was asked, over replayed_time"},
     // Networks.
     {"time", "network, kernel", "of the collective, the trace or the kernel"},
     {"algbw", kNetworkVerb, "bytes of the collective over its time"},

@@ -21,8 +21,9 @@ void declare(Fields& f, FlowQuestion& q) {
         "file of a topology: Orrery's format (docs/network-flow.md) or ASTRA-sim's")
       .verbatim();
   f.add("fail", q.fail, "links that have failed: gpu3-rail3.leaf0, a->b for one direction")
-      .unit("links");
-  f.add("degrade", q.degrade, "links with less bandwidth: LINK=FACTOR").unit("links");
+      .unit("links")
+      .repeats();
+  f.add("degrade", q.degrade, "links with less bandwidth: LINK=FACTOR").unit("links").repeats();
   f.add("flow_algorithm", q.flow_algorithm,
         fmt::format("at flow level: {}; empty: the fastest",
                     fmt::join(collective_algorithm_names(AlgorithmModel::kFlow), ", ")))

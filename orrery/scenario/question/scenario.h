@@ -26,12 +26,15 @@
 //
 //   training: {gpus: 64, tp: 8, pp: 8, micro_batch: 1, global_batch: 64}
 //
+// A recorded trace (replay_question.h):
+//
+//   replay: {trace: rank0.json.gz, scale: [attention=0.5]}
+//
 // A Scenario asks at one point: every parameter has one value. A document in which lists or ranges
 // ask for several is read into one Scenario for each combination (scenario_sweep.h).
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +44,7 @@
 #include "orrery/base/fields.h"
 #include "orrery/scenario/question/collective_question.h"
 #include "orrery/scenario/question/kernel_question.h"
+#include "orrery/scenario/question/replay_question.h"
 #include "orrery/scenario/question/service.h"
 #include "orrery/scenario/question/training_question.h"
 #include "orrery/workload/plan/engine.h"
@@ -105,14 +109,15 @@ struct ServingSetup {
   bool operator==(const ServingSetup&) const = default;
 };
 
-// One question at one point. A collective has neither model nor engine, a kernel has a GPU alone,
-// and a training job has its own layout and formats: of these the setup holds what they name.
+// One question at one point. A collective and a replay have neither model nor engine, a kernel has
+// a GPU alone, and a training job has its own layout and formats. The other values of their setup
+// are the defaults.
 struct Scenario : ServingSetup {
   std::string name = "scenario";
   std::string question;  // in a sentence; shown above the answer
 
   using Asked = std::variant<SteadyQuestion, ServiceQuestion, CollectiveQuestion, KernelQuestion,
-                             TrainingQuestion>;
+                             TrainingQuestion, ReplayQuestion>;
   Asked asked;
 
   template <class Question>
@@ -134,8 +139,5 @@ struct Scenario : ServingSetup {
   // Values of the document that have an effect with experts only; a model without refuses them.
   std::vector<Fields::Undecided> needs_experts;
 };
-
-// A document that is read back as the same question: without the keys of other kinds of questions.
-nlohmann::ordered_json to_json(const Scenario& scenario);
 
 }  // namespace orrery

@@ -9,7 +9,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/collective/collective_answer.h"
+#include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/kernel/kernel_answer.h"
+#include "orrery/scenario/replay/replay_answer.h"
 #include "orrery/scenario/service/service_points.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/scenario/steady/steady_answer.h"
@@ -60,6 +62,10 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   if (s.if_asked<ServiceQuestion>()) return answer_services(facts, s, options, points.front());
   if (const auto* q = s.if_asked<CollectiveQuestion>()) {
     points = answer_collective(facts, *q, s.hardware, options.bounds);
+    return;
+  }
+  if (const auto* q = s.if_asked<ReplayQuestion>()) {
+    points = {answer_replay(facts, *q, s.hardware, options.steps)};
     return;
   }
   const Gpu& gpu = facts.gpu(s.hardware.gpu);

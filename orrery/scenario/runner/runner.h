@@ -6,7 +6,7 @@
 #include "orrery/base/bundle.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/answer/run_options.h"
-#include "orrery/scenario/question/scenario_sweep.h"
+#include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/setup/facts.h"
 
 namespace orrery {

@@ -20,6 +20,7 @@ const char* kind_of(const Scenario& s) {
   if (s.if_asked<CollectiveQuestion>()) return "collectives";
   if (s.if_asked<KernelQuestion>()) return "kernels";
   if (s.if_asked<TrainingQuestion>()) return "training";
+  if (s.if_asked<ReplayQuestion>()) return "replays of a trace";
   return "steady state";
 }
 
@@ -122,7 +123,8 @@ ScenarioCheck check_scenario(const ScenarioSweep& sweep, Runner& runner) {
   }
   c.points = static_cast<double>(a.points.size());
   const Scenario& last = checked.points.back();
-  if (any_fits(a) || last.if_asked<CollectiveQuestion>() || last.if_asked<KernelQuestion>())
+  if (any_fits(a) || last.if_asked<CollectiveQuestion>() || last.if_asked<KernelQuestion>() ||
+      last.if_asked<ReplayQuestion>())
     return c;
   if (const std::string help = remedy(last, runner, options); !help.empty())
     add_once(c.advice, help);

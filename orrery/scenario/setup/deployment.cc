@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/memory/kv_groups.h"
+#include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/serving/schedulers/scheduler_kinds.h"
 
 namespace orrery {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "orrery/base/node.h"
-#include "orrery/scenario/question/scenario_sweep.h"
+#include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
 

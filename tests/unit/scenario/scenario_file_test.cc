@@ -1,5 +1,5 @@
 // Includes, sweeps of any key, the check without a run, the difference of two answers, the schema.
-#include "orrery/scenario/question/scenario_file.h"
+#include "orrery/scenario/document/scenario_file.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/answer/answer_diff.h"
-#include "orrery/scenario/question/scenario_schema.h"
+#include "orrery/scenario/document/scenario_schema.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/scenario/runner/scenario_check.h"
 #include "tests/refusal.h"

@@ -1,4 +1,4 @@
-#include "orrery/scenario/question/scenario_sweep.h"
+#include "orrery/scenario/document/scenario_sweep.h"
 
 #include <gtest/gtest.h>
 

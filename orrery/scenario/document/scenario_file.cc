@@ -1,4 +1,4 @@
-#include "orrery/scenario/question/scenario_file.h"
+#include "orrery/scenario/document/scenario_file.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

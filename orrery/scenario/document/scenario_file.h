@@ -6,7 +6,7 @@
 #include <string>
 
 #include "orrery/base/node.h"
-#include "orrery/scenario/question/scenario_sweep.h"
+#include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
 

@@ -1,4 +1,4 @@
-#include "orrery/scenario/question/swept_keys.h"
+#include "orrery/scenario/document/swept_keys.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "orrery/scenario/question/scenario_keys.h"
+#include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/question/sweep.h"
 
 namespace orrery {

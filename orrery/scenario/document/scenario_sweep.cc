@@ -1,4 +1,4 @@
-#include "orrery/scenario/question/scenario_sweep.h"
+#include "orrery/scenario/document/scenario_sweep.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "orrery/base/node.h"
-#include "orrery/scenario/question/scenario_file.h"
-#include "orrery/scenario/question/scenario_keys.h"
-#include "orrery/scenario/question/swept_keys.h"
+#include "orrery/scenario/document/scenario_file.h"
+#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/swept_keys.h"
 
 namespace orrery {
 namespace {
@@ -88,6 +88,7 @@ class Moot {
 Scenario::Asked asked_by(const Node& document, const ScenarioValues& keys) {
   if (document.find("collective")) return keys.collective;
   if (document.find("kernel")) return keys.kernel;
+  if (document.find("replay")) return keys.replay;
   if (document.find("training")) {
     TrainingQuestion q = keys.training;
     if (document.find("chance")) q.chance = keys.chance;
@@ -114,6 +115,11 @@ void check_keys(const Node& document, const ScenarioValues& keys) {
   if (document.find("kernel")) {
     only(keys.kernel, "a kernel");
     return check_kernel(document, s);
+  }
+  if (const Node* replay = document.find("replay")) {
+    only(keys.replay, "a replay");
+    replay->at("trace");
+    return;
   }
   document.at("model");
   document.at("hardware").at("gpu");

@@ -2,6 +2,7 @@
 // the schema and the documentation are made from.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct ScenarioValues {
   CollectiveQuestion collective;
   KernelQuestion kernel;
   TrainingQuestion training;  // its `chance` is not read
+  ReplayQuestion replay;
   ChanceQuestion chance;
 };
 
@@ -35,5 +37,8 @@ const std::vector<std::string>& keys_of(const Scenario::Asked& asked);
 const std::vector<std::string>& steady_keys();
 // Groups that only a simulated service has; `load` is one.
 const std::vector<std::string>& service_groups();
+
+// A document that is read back as the same question: without the keys of other kinds of questions.
+nlohmann::ordered_json to_json(const Scenario& scenario);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-#include "orrery/scenario/question/scenario_keys.h"
+#include "orrery/scenario/document/scenario_keys.h"
 
 #include <fmt/format.h>
 
@@ -154,6 +154,12 @@ void declare_training(Fields& f, ScenarioValues& s) {
       "variability, failures and checkpoints of a training run");
 }
 
+void declare_replay(Fields& f, ScenarioValues& s) {
+  f.group(
+      "replay", [&](Fields& g) { declare(g, s.replay); },
+      "a recorded trace of training, run again as it was and as it might be");
+}
+
 }  // namespace
 
 void declare(Fields& f, ScenarioValues& s) {
@@ -174,32 +180,20 @@ void declare(Fields& f, ScenarioValues& s) {
   declare_collective(f, s);
   declare_kernel(f, s);
   declare_training(f, s);
-}
-
-namespace {
-
-// The same values at the same keys in the same order.
-bool same(const Node& a, const Node& b) {
-  return a.kind() == b.kind() && a.quoted() == b.quoted() && a.text() == b.text() &&
-         a.keys() == b.keys() &&
-         std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), same);
-}
-
-}  // namespace
-
-bool ServingSetup::EngineChoice::operator==(const EngineChoice& other) const {
-  return profile == other.profile && same(overrides, other.overrides);
+  declare_replay(f, s);
 }
 
 const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
   static const std::vector<std::string> kAll,
       kCollective = {"name", "question", "hardware", "collective"},
       kKernel = {"name", "question", "hardware", "kernel"},
+      kReplay = {"name", "question", "hardware", "replay"},
       kTraining = {"name",     "question", "model", "model_overrides",
                    "hardware", "training", "chance"};
   if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
   if (std::holds_alternative<KernelQuestion>(asked)) return kKernel;
   if (std::holds_alternative<TrainingQuestion>(asked)) return kTraining;
+  if (std::holds_alternative<ReplayQuestion>(asked)) return kReplay;
   return kAll;
 }
 
@@ -226,6 +220,7 @@ ScenarioValues::ScenarioValues(const Scenario& s) : scenario(s) {
   if (const auto* q = s.if_asked<ServiceQuestion>()) service = *q;
   if (const auto* q = s.if_asked<CollectiveQuestion>()) collective = *q;
   if (const auto* q = s.if_asked<KernelQuestion>()) kernel = *q;
+  if (const auto* q = s.if_asked<ReplayQuestion>()) replay = *q;
   if (const auto* q = s.if_asked<TrainingQuestion>()) {
     training = *q;
     if (q->chance) chance = *q->chance;
@@ -240,6 +235,7 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   if (scenario.if_asked<CollectiveQuestion>()) declare_collective(fields, keys);
   if (scenario.if_asked<KernelQuestion>()) declare_kernel(fields, keys);
   if (scenario.if_asked<TrainingQuestion>()) declare_training(fields, keys);
+  if (scenario.if_asked<ReplayQuestion>()) declare_replay(fields, keys);
   nlohmann::ordered_json all = fields.json();
   if (scenario.if_asked<ServiceQuestion>()) {
     for (const std::string& key : steady_keys()) all["workload"].erase(key);

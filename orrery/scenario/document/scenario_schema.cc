@@ -1,4 +1,4 @@
-#include "orrery/scenario/question/scenario_schema.h"
+#include "orrery/scenario/document/scenario_schema.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "orrery/scenario/question/scenario_keys.h"
+#include "orrery/scenario/document/scenario_keys.h"
 
 namespace orrery {
 namespace {
