@@ -25,7 +25,7 @@ namespace orrery::cli {
 
 // A field's line of help: its doc, choices and default.
 std::string help_of(const Field& field);
-// What stands for the value of a field in the help: "N", "NAME", "SIZES".
+// The placeholder of a field's value in the help: "N", "NAME", "SIZES".
 std::string type_name(const Field& field);
 // The name of a key as the name of a flag: "--max-num-seqs" of "max_num_seqs".
 std::string flag_name(std::string key);

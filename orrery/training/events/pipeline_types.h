@@ -64,8 +64,8 @@ struct PipelineResult {
   // Time in which no stage computes: before the first forward and after the last backward. Of
   // staggered stages: on the stage that `total` is of.
   Seconds exposed_data;
-  // A stage's largest sum of ScheduledChunk::activation alive at once: from the start of a forward to
-  // the end of its gradient of weights.
+  // A stage's largest sum of ScheduledChunk::activation alive at once: from the start of a forward
+  // to the end of its gradient of weights.
   std::vector<double> peak_activations;
   std::vector<TimelineEvent> events;  // on request: by stage, then by start
 };

@@ -5,8 +5,8 @@
 // A constant is the product of up to six factors: the base, the stack's (megatron, fsdp, ...), the
 // GPU architecture's (ampere, hopper, ...), the stack's on that architecture, the number format's
 // (fp8, mxfp8, nvfp4), and the stack's factor of a year to the power of the years between its
-// release and the usual one (stack_release_date.h). What a factor is not given for is 1. So a GPU that no
-// training run covers keeps what its kernels and the stack say.
+// release and the usual one (stack_release_date.h). A factor that is not given is 1. So a GPU that
+// no training run covers keeps what its kernels and the stack say.
 #pragma once
 
 #include <array>

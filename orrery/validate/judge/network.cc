@@ -75,8 +75,9 @@ class AstraSim {
               collective = csv.column("collective"), bytes = csv.column("message_bytes"),
               ns = csv.column("predicted_ns");
     while (csv.next()) {
+      constexpr std::string_view kAlgorithm = "ring";  // as the table spells it
       if (csv.text(backend) != "congestion_aware" || csv.text(topology) != "Switch" ||
-          csv.text(npus) != "8" || csv.text(algorithm) != "ring")
+          csv.text(npus) != "8" || csv.text(algorithm) != kAlgorithm)
         continue;
       // Its all-gather's size is one rank's contribution.
       const double whole = csv.text(collective) == "all_gather" ? 8 : 1;

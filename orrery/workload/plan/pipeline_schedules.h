@@ -12,7 +12,7 @@
 
 namespace orrery {
 
-// Which virtual stages of the model a pipeline stage holds. With p stages, v chunks a stage, and
+// The virtual stages of the model that a pipeline stage holds. With p stages, v chunks a stage, and
 // virtual stages numbered from 0 in the order of the model, chunk c of stage s is virtual stage
 enum class ChunkPlacement {
   kLooped,    // c p + s

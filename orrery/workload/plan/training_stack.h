@@ -14,8 +14,8 @@ namespace orrery {
 struct TrainingStackProfile {
   std::string_view name;
   StackTraits traits;
-  // What its recipes do where a user does not say: the ZeRO stage with several data-parallel ranks,
-  // and sequence parallelism with tensor parallelism.
+  // The defaults of its recipes: the ZeRO stage with several data-parallel ranks, and sequence
+  // parallelism with tensor parallelism.
   int zero;
   bool sequence_parallel;
   std::string_view doc;
@@ -27,8 +27,9 @@ const std::vector<TrainingStackProfile>& training_stacks();
 const TrainingStackProfile& training_stack(std::string_view name);
 
 // torch.compile, and stacks that are compiled anyway, fold what is fusible. `release`: of the
-// stack, in years (stack_release_date.h). Megatron-LM adds gradients in the product's kernel and reduces them
-// beside others since 2022 (the release with sequence parallelism has switches to turn both off).
+// stack, in years (stack_release_date.h). Megatron-LM adds gradients in the product's kernel and
+// reduces them beside others since 2022 (the release with sequence parallelism has switches to turn
+// both off).
 StackTraits stack_traits(const TrainingStackProfile& stack, bool compiled,
                          std::optional<double> release = std::nullopt);
 
