@@ -58,7 +58,7 @@ int run(int argc, char** argv) {
   group("Predict single kernels and collectives, or change a recorded trace",
         {add_kernel, add_network, add_replay});
   group("Answer scenario files", {add_run, add_check, add_schema, add_diff});
-  group("See what is known", {add_list, add_show});
+  group("Show the bundled facts", {add_list, add_show});
   group("Check and improve the predictions", {add_compare, add_validate, add_fit, add_suite});
   // Flags of the program may follow the verb. A verb with subcommands reads all that follows it.
   for (CLI::App* verb : program.get_subcommands({}))

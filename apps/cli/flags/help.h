@@ -14,7 +14,7 @@ inline constexpr std::string_view kDefinitions =
     "TTFT: from the start of a request to its first token. TPOT: mean time between\n"
     "the later tokens of a request, the first excluded. ITL: time between two tokens.\n"
     "GB = 1e9 bytes, GiB = 2^30 bytes. Every time has a 90 % interval and an origin:\n"
-    "measured, fitted, transferred or analytical, in the order of falling certainty.\n"
+    "measured, fitted, transferred or analytical, the most certain first.\n"
     "Exit codes: 2 bad input, 3 does not fit, 4 no data for the combination,\n"
     "1 internal error.";
 

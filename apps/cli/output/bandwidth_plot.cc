@@ -7,6 +7,7 @@
 
 #include "apps/cli/output/log_axis.h"
 #include "apps/cli/output/output.h"
+#include "apps/cli/output/plot_page.h"
 #include "orrery/base/error.h"
 
 namespace orrery::cli {
@@ -82,16 +83,11 @@ std::string bandwidth_page(const Answer& answer) {
   std::string title = first.at.at("collective").get<std::string>();
   const std::string node = first.at.value("node", "");  // not of a topology
   if (!node.empty()) title += " on " + node;
-  return fmt::format(
-      "<!doctype html>\n<html lang=en><meta "
-      "charset=utf-8><title>{0}</title>\n<style>body{{font:15px "
-      "sans-serif;margin:2em auto;max-width:{1}px}}svg text{{font-size:12px}}.grid{{stroke:#ddd}}"
-      "td,th{{padding:2px 10px;text-align:right}}</style>\n<h1>{0}</h1>\n<svg viewBox='0 0 {1} "
-      "{2}' "
-      "role=img aria-label='bus "
-      "bandwidth'>{3}</svg>\n<ul>{4}</ul>\n<table><tr><th>GPUs<th>{5}<th>time "
-      "us<th>busbw GB/s<th>algorithm<th>protocol</tr>\n{6}</table>\n</html>\n",
-      escaped_html(title), kWidth, kHeight, svg, legend, bytes ? "bytes" : "tokens", rows);
+  return html(
+      PlotPage{title, "bus bandwidth", kWidth, kHeight, svg, legend,
+               fmt::format("<th>GPUs<th>{}<th>time us<th>busbw GB/s<th>algorithm<th>protocol",
+                           bytes ? "bytes" : "tokens"),
+               rows});
 }
 
 }  // namespace orrery::cli

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "apps/cli/flags/help.h"
 #include "orrery/base/error.h"
 
 namespace orrery::cli {
@@ -171,6 +172,14 @@ std::string csv_field(const std::string& text) {
 
 std::string markdown_row(std::span<const std::string> cells) {
   return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
+
+void Notes::add(const std::string& note) {
+  if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
+}
+
+void Notes::print() const {
+  for (const std::string& note : notes_) fmt::print("{}", wrapped(note, 80, "  "));
 }
 
 bool colour_terminal() {

@@ -67,6 +67,17 @@ std::string escaped_html(const std::string& text);
 std::string csv_field(const std::string& text);
 std::string markdown_row(std::span<const std::string> cells);
 
+// Notes below a table, each printed once, in the order in which they were added.
+class Notes {
+ public:
+  void add(const std::string& note);
+  // Prints the notes in 80 columns, indented.
+  void print() const;
+
+ private:
+  std::vector<std::string> notes_;
+};
+
 // Whether standard output is a terminal that may be coloured (NO_COLOR is heeded), and its width
 // (80 if unknown).
 bool colour_terminal();

@@ -9,6 +9,7 @@
 
 #include "apps/cli/output/log_axis.h"
 #include "apps/cli/output/output.h"
+#include "apps/cli/output/plot_page.h"
 #include "orrery/base/error.h"
 
 namespace orrery::cli {
@@ -118,16 +119,8 @@ std::string roofline_page(const Answer& answer) {
           100 * p.rate / std::min(peak, bandwidth * p.intensity));
     }
   }
-  return fmt::format(
-      "<!doctype html>\n<html lang=en><meta "
-      "charset=utf-8><title>{0}</title>\n<style>body{{font:15px "
-      "sans-serif;margin:2em auto;max-width:{1}px}}svg text{{font-size:12px}}.grid{{stroke:#ddd}}"
-      "td,th{{padding:2px 10px;text-align:right}}</style>\n<h1>{0}</h1>\n<svg viewBox='0 0 {1} "
-      "{2}' "
-      "role=img "
-      "aria-label='roofline'>{3}</svg>\n<ul>{4}</ul>\n<table><tr><th>GPU<th>kernel<th>FLOPs "
-      "per byte<th>TFLOP/s<th>of the roofline</tr>\n{5}</table>\n</html>\n",
-      escaped_html(title), kWidth, kHeight, svg, legend, rows);
+  return html(PlotPage{title, "roofline", kWidth, kHeight, svg, legend,
+                       "<th>GPU<th>kernel<th>FLOPs per byte<th>TFLOP/s<th>of the roofline", rows});
 }
 
 }  // namespace orrery::cli

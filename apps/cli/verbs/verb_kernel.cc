@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/flags/flags.h"
-#include "apps/cli/flags/help.h"
 #include "apps/cli/flags/question_flags.h"
+#include "apps/cli/output/output.h"
 #include "apps/cli/output/roofline.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
@@ -36,7 +36,7 @@ void print_table(const Answer& a) {
   fmt::print("{:<{}} {:>{}} {}{:>9} {:>9} {:<8}{:>5} {} {}\n", "gpu", name, "m", m,
              contexts ? fmt::format("{:>8} ", what) : "", "time us", "90 %", "bound", "peak",
              contexts ? "" : fmt::format("{:>8} ", what), "tier");
-  std::vector<std::string> sources;
+  Notes sources;
   for (const Point& p : a.points) {
     const Metric& us = *p.find("time");
     const std::string gpu = p.at["gpu"];
@@ -46,13 +46,9 @@ void print_table(const Answer& a) {
                p.find("efficiency")->value,
                contexts ? "" : fmt::format("{:>8} ", number(p.find(rate)->value)),
                to_text(us.origin));
-    for (const std::string& note : p.notes) {
-      const std::string source = gpu + ": " + note;
-      if (std::find(sources.begin(), sources.end(), source) == sources.end())
-        sources.push_back(source);
-    }
+    for (const std::string& note : p.notes) sources.add(gpu + ": " + note);
   }
-  for (const std::string& source : sources) fmt::print("{}", wrapped(source, 80, "  "));
+  sources.print();
 }
 
 void answer(const KernelFlags& flags, const Bundle& bundle) {

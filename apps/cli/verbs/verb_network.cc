@@ -1,10 +1,8 @@
 // orrery network: collectives, without a model.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "apps/cli/flags/help.h"
 #include "apps/cli/flags/question_flags.h"
 #include "apps/cli/output/bandwidth_plot.h"
 #include "apps/cli/output/network_flow.h"
@@ -43,7 +41,7 @@ void print_collectives(const Answer& a) {
   fmt::print("{:>6} {:>11} {:>9} {:>9} {:>6} {:>6} {:<16} {}\n", "gpus",
              exchange ? "tokens" : "bytes", "time us", "90 %", "algbw", "busbw", "by",
              "limited by");
-  std::vector<std::string> notes;
+  Notes notes;
   for (const Point& p : a.points) {
     const Metric& t = *p.find("time");
     std::string by = text_at(p, "algorithm"), limit = text_at(p, "limit");
@@ -53,12 +51,10 @@ void print_collectives(const Answer& a) {
     fmt::print("{:>6} {:>11} {:>9} {:>9} {:>6} {:>6} {}\n", text_at(p, "gpus"),
                text_at(p, exchange ? "tokens" : "bytes"), number(t.value), width90(t),
                number_at(p, "algbw"), number_at(p, "busbw"), by);
-    for (const std::string& note : p.notes) {
-      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
-    }
+    for (const std::string& note : p.notes) notes.add(note);
   }
-  if (a.points.size() == 1 && !a.points[0].limit.empty()) notes.push_back(a.points[0].limit);
-  for (const std::string& note : notes) fmt::print("{}", wrapped(note, 80, "  "));
+  if (a.points.size() == 1 && !a.points[0].limit.empty()) notes.add(a.points[0].limit);
+  notes.print();
 }
 
 void answer(const NetworkFlags& flags, const Bundle& bundle) {

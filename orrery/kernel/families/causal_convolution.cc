@@ -8,6 +8,7 @@
 
 #include "orrery/base/quick_math.h"
 #include "orrery/kernel/families/families.h"
+#include "orrery/kernel/families/memory_bound.h"
 
 namespace orrery {
 namespace {
@@ -39,11 +40,7 @@ class CausalConvolutionFamily : public KernelFamily {
 
   KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& c = std::get<CausalConvolution>(op);
-    KernelPoint p;
-    p.memory = bytes(op) / gpu.memory.bandwidth;
-    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
-    p.base = kSetup + gpu.move_time(bytes(op), cached);
-    p.least = gpu.least_move_time(bytes(op), cached);
+    KernelPoint p = memory_bound_point(op, gpu, warm, kSetup);
     p.x = {quick_log2(real(c.batch)), quick_log2(real(c.new_tokens)), quick_log2(real(c.channels)),
            0};
     return p;

@@ -65,12 +65,7 @@ class LatentModuleFamily : public KernelFamily {
   std::string_view name() const override { return "mla_module"; }
   KernelKinds kinds() const override { return kinds_of<MlaModule>(); }
 
-  std::vector<std::vector<double>> axes() const override {
-    return {{0, 1, 2, 3, 4, 5, 6, 7},
-            {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
-            log2_of({1,    2,    4,    8,    16,   32,    64,    128,   256,   512,   1024,  1536,
-                     2048, 3072, 4096, 6144, 8192, 10240, 12288, 16384, 32768, 65536, 131072})};
-  }
+  std::vector<std::vector<double>> axes() const override { return latent_core_family().axes(); }
 
   std::span<const KernelClass> classes() const override { return classes_; }
   int class_of(const Op& op) const override {

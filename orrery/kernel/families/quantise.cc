@@ -8,6 +8,7 @@
 
 #include "orrery/base/quick_math.h"
 #include "orrery/kernel/families/families.h"
+#include "orrery/kernel/families/memory_bound.h"
 
 namespace orrery {
 namespace {
@@ -28,11 +29,7 @@ class QuantiseFamily : public KernelFamily {
 
   KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& e = std::get<Elementwise>(op);
-    KernelPoint p;
-    p.memory = bytes(op) / gpu.memory.bandwidth;
-    const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : gpu.if_cached(bytes(op));
-    p.base = kSetup + gpu.move_time(bytes(op), cached);
-    p.least = gpu.least_move_time(bytes(op), cached);
+    KernelPoint p = memory_bound_point(op, gpu, warm, kSetup);
     p.x = {quick_log2(real(e.rows)), quick_log2(real(e.width)), 0, 0};
     return p;
   }

@@ -20,6 +20,20 @@ bool is_fallback(const CsvReader& row, bool sole) {
          (source == "flashinfer" && !sole && (system == "b200_sxm" || system == "b300_sxm"));
 }
 
+// The columns that both tables have.
+template <class Attention>
+Attention attention_of(const CsvReader& row) {
+  Attention a;
+  a.batch = row.integer(row.column("batch"));
+  a.heads = static_cast<int>(row.integer(row.column("heads")));
+  a.kv_heads = static_cast<int>(row.integer(row.column("kv_heads")));
+  a.head_dim = a.value_dim = static_cast<int>(row.integer(row.column("head_dim")));
+  a.window = row.integer(row.column("window"));
+  a.dtype = read_dtype(row.text(row.column("attn_dtype")));
+  a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
+  return a;
+}
+
 class PrefillTables : public KernelTables {
  public:
   PrefillTables() : KernelTables(prefill_attention_family()) {}
@@ -29,21 +43,12 @@ class PrefillTables : public KernelTables {
     // FlashInfer's alone reads an fp8 cache with 16-bit queries.
     if (is_fallback(row, row.text(row.column("kv_dtype")) != row.text(row.column("attn_dtype"))))
       return false;
-    PrefillAttention a;
-    a.batch = row.integer(row.column("batch"));
-    a.heads = static_cast<int>(row.integer(row.column("heads")));
-    a.kv_heads = static_cast<int>(row.integer(row.column("kv_heads")));
-    a.head_dim = a.value_dim = static_cast<int>(row.integer(row.column("head_dim")));
-    a.window = row.integer(row.column("window"));
+    auto a = attention_of<PrefillAttention>(row);
     a.new_tokens = row.integer(row.column("isl"));
     a.past = row.integer(row.column("past"));
-    a.dtype = read_dtype(row.text(row.column("attn_dtype")));
-    a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
-    s.op = a;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = class_name(s.op);
-    s.shape = hash_text(fmt::format("{} {} {} {} {} {} {}", a.batch, a.heads, a.kv_heads,
-                                    a.head_dim, a.window, a.new_tokens, a.past));
+    s = sample_of(row, a,
+                  hash_text(fmt::format("{} {} {} {} {} {} {}", a.batch, a.heads, a.kv_heads,
+                                        a.head_dim, a.window, a.new_tokens, a.past)));
     return true;
   }
   std::vector<AxisSmoothness> smoothness() const override {
@@ -60,20 +65,11 @@ class DecodeTables : public KernelTables {
   std::vector<std::string> tables() const override { return {"attention_decode"}; }
   bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
     if (is_fallback(row, false)) return false;
-    DecodeAttention a;
-    a.batch = row.integer(row.column("batch"));
-    a.heads = static_cast<int>(row.integer(row.column("heads")));
-    a.kv_heads = static_cast<int>(row.integer(row.column("kv_heads")));
-    a.head_dim = a.value_dim = static_cast<int>(row.integer(row.column("head_dim")));
-    a.window = row.integer(row.column("window"));
+    auto a = attention_of<DecodeAttention>(row);
     a.context = row.number(row.column("kv_len"));
-    a.dtype = read_dtype(row.text(row.column("attn_dtype")));
-    a.kv_dtype = read_dtype(row.text(row.column("kv_dtype")));
-    s.op = a;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = class_name(s.op);
-    s.shape = hash_text(fmt::format("{} {} {} {} {} {}", a.batch, a.heads, a.kv_heads, a.head_dim,
-                                    a.window, a.context));
+    s = sample_of(row, a,
+                  hash_text(fmt::format("{} {} {} {} {} {}", a.batch, a.heads, a.kv_heads,
+                                        a.head_dim, a.window, a.context)));
     return true;
   }
   std::vector<AxisSmoothness> smoothness() const override {

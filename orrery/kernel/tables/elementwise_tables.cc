@@ -23,10 +23,7 @@ class ElementwiseTables : public KernelTables {
     if (const auto* e = std::get_if<Elementwise>(&*op);
         e && (e->kind == Elementwise::Kind::kActivation || e->kind == Elementwise::Kind::kRotary))
       return false;
-    s.op = *op;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = class_name(s.op);
-    s.shape = sweep_shape(row, table);
+    s = sample_of(row, *op, sweep_shape(row, table));
     return true;
   }
 };

@@ -18,6 +18,11 @@ std::string KernelTables::class_name(const Op& op) const {
   return family_.classes()[static_cast<std::size_t>(family_.class_of(op))].sources.front().name;
 }
 
+KernelSample KernelTables::sample_of(const CsvReader& row, const Op& op,
+                                     std::uint64_t shape) const {
+  return {op, std::string(row.text(row.column("framework"))), class_name(op), shape};
+}
+
 std::span<const KernelTables* const> all_kernel_tables() {
 #define ORRERY_KERNEL_TABLES(function) &function(),
   static const KernelTables* const kAll[] = {

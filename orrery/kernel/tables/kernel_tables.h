@@ -93,6 +93,8 @@ class KernelTables {
  protected:
   // Name of the op's class. REQUIRES that the op has one.
   std::string class_name(const Op& op) const;
+  // The sample of a row: a call of `op` by the row's framework. `shape`: KernelSample::shape.
+  KernelSample sample_of(const CsvReader& row, const Op& op, std::uint64_t shape) const;
 
  private:
   const KernelFamily& family_;

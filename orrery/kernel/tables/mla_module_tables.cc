@@ -1,10 +1,8 @@
 // Rows of the table mla_module: whole blocks of multi-head latent attention.
-#include <fmt/format.h>
-
 #include <optional>
 
-#include "orrery/base/random.h"
 #include "orrery/kernel/tables/kernel_tables.h"
+#include "orrery/kernel/tables/latent_rows.h"
 
 namespace orrery {
 namespace {
@@ -27,26 +25,14 @@ class LatentModuleTables : public KernelTables {
                             row.text(row.column("system")) == "b200_sxm" &&
                             row.text(row.column("framework")) == "vllm";
     if (!newest && !for_others) return false;
-    const std::optional<Dtype> dtype = parse_dtype(row.text(row.column("mla_dtype")));
-    const std::optional<Dtype> kv = parse_dtype(row.text(row.column("kv_dtype")));
+    const std::optional<LatentAttentionCore> core = latent_core_of(row);
     const std::optional<Format> format = parse_format(row.text(row.column("gemm_type")));
-    if (!dtype || !kv || !format) return false;
+    if (!core || !format) return false;
     MlaModule m;
     m.format = *format;
-    LatentAttentionCore& a = m.core;
-    a.decode = row.text(row.column("phase")) == "decode";
-    a.batch = row.integer(row.column("batch"));
-    a.new_tokens = row.integer(row.column("isl"));
-    a.context = real(a.new_tokens + row.integer(row.column("past")));
-    a.heads = static_cast<int>(row.integer(row.column("heads")));
-    a.dtype = *dtype;
-    a.kv_dtype = *kv;
-    s.framework = row.text(row.column("framework"));
-    s.op = m;
-    s.kernel_class = class_name(s.op);
+    m.core = *core;
+    s = sample_of(row, m, latent_shape(*core));
     if (for_others) s.kernel_class += kForOthers;
-    s.shape = hash_text(
-        fmt::format("{} {} {} {} {}", a.decode, a.batch, a.heads, a.new_tokens, a.context));
     return true;
   }
 };

@@ -6,6 +6,7 @@
 
 #include "orrery/base/random.h"
 #include "orrery/kernel/tables/kernel_tables.h"
+#include "orrery/kernel/tables/latent_rows.h"
 
 namespace orrery {
 namespace {
@@ -16,27 +17,15 @@ class LatentCoreTables : public KernelTables {
 
   std::vector<std::string> tables() const override { return {"mla_kernel"}; }
   bool read(const CsvReader& row, std::string_view, KernelSample& s) const override {
-    s.framework = row.text(row.column("framework"));
     // vLLM: a host floor of 130 to 310 us in every row. The `wideep` tables time projections as
     // well.
     const std::string_view table = row.text(row.column("table"));
-    if (s.framework == "vllm" || (table != "generation_mla" && table != "context_mla"))
+    if (row.text(row.column("framework")) == "vllm" ||
+        (table != "generation_mla" && table != "context_mla"))
       return false;
-    const std::optional<Dtype> dtype = parse_dtype(row.text(row.column("mla_dtype")));
-    const std::optional<Dtype> kv = parse_dtype(row.text(row.column("kv_dtype")));
-    if (!dtype || !kv) return false;
-    LatentAttentionCore a;
-    a.decode = row.text(row.column("phase")) == "decode";
-    a.batch = row.integer(row.column("batch"));
-    a.new_tokens = row.integer(row.column("isl"));
-    a.context = real(a.new_tokens + row.integer(row.column("past")));
-    a.heads = static_cast<int>(row.integer(row.column("heads")));
-    a.dtype = *dtype;
-    a.kv_dtype = *kv;
-    s.op = a;
-    s.kernel_class = class_name(s.op);
-    s.shape = hash_text(
-        fmt::format("{} {} {} {} {}", a.decode, a.batch, a.heads, a.new_tokens, a.context));
+    const std::optional<LatentAttentionCore> core = latent_core_of(row);
+    if (!core) return false;
+    s = sample_of(row, *core, latent_shape(*core));
     return true;
   }
 };

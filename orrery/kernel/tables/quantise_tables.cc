@@ -21,10 +21,7 @@ class QuantiseTables : public KernelTables {
     const double elements = real(e.rows) * real(e.width);
     e.read = elements * bytes_per_element(Dtype::kBf16);
     e.written = elements * bytes_per_element(Dtype::kFp8);
-    s.op = e;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = class_name(s.op);
-    s.shape = hash_text(fmt::format("{} {}", e.rows, e.width));
+    s = sample_of(row, e, hash_text(fmt::format("{} {}", e.rows, e.width)));
     return true;
   }
 };

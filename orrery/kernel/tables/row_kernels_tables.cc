@@ -19,10 +19,7 @@ class RowKernelTables : public KernelTables {
   bool read(const CsvReader& row, std::string_view table, KernelSample& s) const override {
     const std::optional<Op> op = sweep_op(row, table);
     if (!op || !std::holds_alternative<Elementwise>(*op)) return false;
-    s.op = *op;
-    s.framework = row.text(row.column("framework"));
-    s.kernel_class = class_name(s.op);
-    s.shape = sweep_shape(row, table);
+    s = sample_of(row, *op, sweep_shape(row, table));
     return true;
   }
 };

@@ -31,13 +31,7 @@ void read_layers(const std::filesystem::path& path, LayerSubject& subject, Gpus&
     const LayerRow row = common.read();
     if (row.source != kSource) continue;
     subject.set(row);
-    SequenceGroup group;
-    if (csv.text(unit) == "sequences") {
-      group.sequences = csv.integer(count);
-      group.past = 1;
-    } else {
-      group.new_tokens = csv.integer(count);
-    }
+    const SequenceGroup group = layer_group(csv.text(unit), csv.integer(count));
     for (const LayerName& known : layer_names()) {
       if (known.layer == csv.text(layer))
         add(gpus, subject.gpu().id, subject.op(known.op, group), row.time_us);

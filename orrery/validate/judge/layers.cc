@@ -52,13 +52,7 @@ void read_layers(CsvReader& csv, LayerSubject& subject, ValidationReport& report
   while (csv.next()) {
     const LayerRow row = common.read();
     const std::string name(csv.text(layer)), reference = fmt::format("layers:{}", csv.line());
-    SequenceGroup group;
-    if (csv.text(unit) == "sequences") {
-      group.sequences = csv.integer(count);
-      group.past = 1;
-    } else {
-      group.new_tokens = csv.integer(count);
-    }
+    const SequenceGroup group = layer_group(csv.text(unit), csv.integer(count));
     try {
       subject.set(row);
       std::optional<Op> op;

@@ -169,12 +169,8 @@ void residual_and_norm(Recorder& r, std::int64_t rows, std::int64_t hidden) {
   if (r.compiled()) r.pointwise(rows, hidden, 1, 1, 0, 0);  // the sum and the result in one kernel
 }
 
-void bert(Recorder& r, const EagerShape& m, const Sizes& s) {
-  r.layer_norm(s.rows(), m.hidden);
-  r.dropout(s.rows(), m.hidden);
-  r.repeat(real(m.layers));
-  for (int i = 0; i < 3; ++i) r.linear(s.rows(), s.inner, m.hidden, true);
-  attention_core(r, m, s, Masking::kScaledAndAdded, true);
+// The output projection of attention and the MLP, with the residual add and norm between them.
+void output_and_mlp(Recorder& r, const EagerShape& m, const Sizes& s) {
   r.linear(s.rows(), m.hidden, s.inner, true);
   r.dropout(s.rows(), m.hidden);
   residual_and_norm(r, s.rows(), m.hidden);
@@ -182,6 +178,15 @@ void bert(Recorder& r, const EagerShape& m, const Sizes& s) {
   r.activation(s.rows(), s.ffn);
   r.linear(s.rows(), m.hidden, s.ffn, true);
   r.dropout(s.rows(), m.hidden);
+}
+
+void bert(Recorder& r, const EagerShape& m, const Sizes& s) {
+  r.layer_norm(s.rows(), m.hidden);
+  r.dropout(s.rows(), m.hidden);
+  r.repeat(real(m.layers));
+  for (int i = 0; i < 3; ++i) r.linear(s.rows(), s.inner, m.hidden, true);
+  attention_core(r, m, s, Masking::kScaledAndAdded, true);
+  output_and_mlp(r, m, s);
   residual_and_norm(r, s.rows(), m.hidden);
   r.repeat(1);
   r.linear(s.rows(), m.hidden, m.hidden, true);
@@ -229,13 +234,7 @@ void opt(Recorder& r, const EagerShape& m, const Sizes& s) {
   }
   if (!r.compiled()) r.scale(s.rows(), s.inner);
   attention_core(r, m, s, Masking::kAddedAndMax, false);
-  r.linear(s.rows(), m.hidden, s.inner, true);
-  r.dropout(s.rows(), m.hidden);
-  residual_and_norm(r, s.rows(), m.hidden);
-  r.linear(s.rows(), s.ffn, m.hidden, true);
-  r.activation(s.rows(), s.ffn);
-  r.linear(s.rows(), m.hidden, s.ffn, true);
-  r.dropout(s.rows(), m.hidden);
+  output_and_mlp(r, m, s);
   r.repeat(1);
   r.layer_norm(s.rows(), m.hidden);
   r.linear(s.rows(), s.vocab, m.hidden, false);

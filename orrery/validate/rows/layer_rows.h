@@ -27,6 +27,19 @@ struct LayerName {
 };
 std::span<const LayerName> layer_names();
 
+// The sequences of a measured call, from the columns `unit` and `count`: decoding sequences with
+// one cached token, or the new tokens of one sequence.
+inline SequenceGroup layer_group(std::string_view unit, std::int64_t count) {
+  SequenceGroup group;
+  if (unit == "sequences") {
+    group.sequences = count;
+    group.past = 1;
+  } else {
+    group.new_tokens = count;
+  }
+  return group;
+}
+
 // The columns that both tables have.
 struct LayerRow {
   std::string source, gpu, model, dtype;
