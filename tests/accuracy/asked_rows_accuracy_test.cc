@@ -1,6 +1,6 @@
-// Whatever `orrery validate` asks, a user can ask with the same keys and gets the same number: the
-// rows' questions (ValidationRow::what) are scenario documents, read and answered here as `orrery
-// run` answers a file. Skipped where the measured tables are absent.
+// Does a user who asks the question of a row of `orrery validate` get the same number? The
+// questions of rows (ValidationRow::what) are scenario documents. They are read and answered here
+// as `orrery run` answers a file. Skipped where the measured tables are absent.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
-// astra_sim_time against what ASTRA-sim printed (data/network/astra_sim.csv): all congestion-aware
-// rows, to the nanosecond in which they are printed. `accuracy_tests --gtest_filter='AstraSim*'`
+// Does astra_sim_time equal the times that ASTRA-sim printed (data/network/astra_sim.csv)? All
+// congestion-aware rows are compared, to the nanosecond. `accuracy_tests
+// --gtest_filter='AstraSim*'`
 // prints how many there are and the worst.
 #include <gtest/gtest.h>
 

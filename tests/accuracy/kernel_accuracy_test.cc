@@ -1,5 +1,5 @@
-// Kernel times on the rows that the fit left out, each table by itself; skipped where the tables
-// are absent. Bounds: what was reached, rounded up.
+// Errors of kernel times on the rows that the fit left out, for each table. Skipped where the
+// tables are absent. The bounds are the errors that were reached, rounded up.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

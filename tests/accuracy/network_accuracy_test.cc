@@ -1,4 +1,5 @@
-// The fit of collectives: what its groups kept back leave, and that the catalog is what it makes.
+// Errors of the fit of collectives on groups that were kept back. Does the fit write the files of
+// the catalog?
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,8 +27,9 @@ TEST(NetworkAccuracy, TheCatalogIsWhatTheFitMakes) {
   }
 }
 
-// MAPE below 1 MiB, below 128 MiB and from there on, in percent. Beside the asked 25, 15 and 12:
-// the groups that are not within, with what was reached (docs/network.md says why).
+// Mean absolute percentage error below 1 MiB, below 128 MiB and from there on. The goals are 25, 15
+// and 12; groups that miss them are listed with the errors that were reached (docs/network.md gives
+// the reasons).
 TEST(NetworkAccuracy, GroupsKeptBack) {
   using Limits = std::array<double, 3>;
   constexpr Limits kAsked = {25, 15, 12};

@@ -1,5 +1,5 @@
-// NeuSight's labels of inference and training, composed op by op, beside NeuSight's own
-// predictions of the same rows; skipped where the tables are absent.
+// Errors on NeuSight's labels of inference and training, composed op by op, compared with the
+// errors of NeuSight's predictions of the same rows. Skipped where the tables are absent.
 #include "orrery/base/data_folder.h"
 #include "orrery/validate/judge/neusight.h"
 
@@ -19,7 +19,7 @@ TEST(NeusightAccuracy, EveryDeviceIsBelowNeusightsError) {
   if (!std::filesystem::exists(data))
     GTEST_SKIP() << data << " is absent: no measured rows to compare with";
   const ValidationReport report = validate_neusight(data, "", Bundle());
-  // A label that both predict stands twice, ours first.
+  // A label that both predict has two rows, Orrery's first.
   std::map<std::string, std::vector<const ValidationRow*>> ours, theirs;
   for (std::size_t i = 1; i < report.rows.size(); ++i) {
     const ValidationRow &first = report.rows[i - 1], &second = report.rows[i];

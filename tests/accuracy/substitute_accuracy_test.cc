@@ -1,5 +1,6 @@
-// Where a number format has no surface another one's serves, times a factor (KernelClassSource):
-// the factors are what the tables say of calls that both formats have. Skipped where the tables are
+// A number format without a surface uses that of another format, multiplied by a factor
+// (KernelClassSource). Do the factors follow from the calls that the tables have in both formats?
+// Skipped where the tables are
 // absent.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

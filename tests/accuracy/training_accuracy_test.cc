@@ -1,5 +1,6 @@
-// Measured training iterations, each predicted by constants fitted without its source; skipped
-// where the tables are absent. The bounds are what was reached, rounded up.
+// Errors on measured training iterations, each predicted by constants that were fitted without its
+// source. Skipped where the tables are absent. The bounds are the errors that were reached, rounded
+// up.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
-// Tokens a second of whole services over time, against measured runs of vLLM (an older version):
-// prefill and decode apart, and two engines behind a router. Skipped where the tables are absent.
+// Throughput of whole services over time, compared with measured runs of an older vLLM:
+// disaggregated prefill and decode, and two engines behind a router. Skipped where the tables are
+// absent.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Wrong questions: the exit code, and a message that names the place, what was expected and the
-// nearest name.
+// Do malformed questions end with the right exit code and a message with the place, the expected
+// value and the nearest name?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

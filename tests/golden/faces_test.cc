@@ -177,7 +177,7 @@ TEST(Faces, HelpOfEveryVerbFitsEightyColumns) {
   EXPECT_THAT(run_program("estimate --help").out, HasSubstr("the first excluded"));
 }
 
-// A step that is written as a Chakra trace takes, replayed, what the estimate adds up.
+// A step that is written as a Chakra trace takes the same time in the replay as in the estimate.
 TEST(Faces, AStepGoesOutAndComesBackAsATrace) {
   const Scratch scratch;
   const std::string prefix = (scratch.path() / "step").string();

@@ -1,6 +1,6 @@
-// Input that would change nothing is refused, not ignored: flags whose switch is off, and pairs of
-// hardware and software that do not exist. The names of the same flag in other tools, and several
-// values where one is taken, mean what they say.
+// Is input without effect refused? Examples are flags whose switch is off, and pairs of hardware
+// and software that do not exist. Are other tools' names of a flag accepted, and do several values
+// make a sweep?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -165,7 +165,7 @@ TEST(Pairs, ThatDoNotExistAreRefused) {
   refused("estimate -m llama-3-8b -g a100-80g-sxm --node hgx-h100", "h100-96g-sxm", "hgx-a100");
   refused("train -m llama-3-8b -g a100-80g-sxm --node hgx-h100", "h100-96g-sxm", "hgx-a100");
   refused("network all-reduce -g a100-80g-sxm --node hgx-h100", "h100-96g-sxm", "hgx-a100");
-  // Hardware of the user's own stands anywhere.
+  // Hardware that the user describes may have any surroundings.
   const Result own =
       run_program("estimate -m llama-3-8b -g tests/golden/reader/x100.yaml --tp 2 --node hgx-a100");
   EXPECT_EQ(own.code, 0) << own.err;

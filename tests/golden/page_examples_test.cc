@@ -78,7 +78,8 @@ class Page : public testing::TestWithParam<fs::path> {
   Page() { lay_out(folder_.path()); }
   Result run(const std::string& command) const { return run_in(folder_.path(), command); }
 
-  // The block at lines[i], which shows a command: compares what follows it, or writes it anew.
+  // Runs the command at lines[i] and compares its output with the lines below it, or replaces
+  // these.
   void compare(const std::vector<std::string>& lines, std::size_t& i, std::size_t indent,
                std::string& written) const {
     const std::string command = lines[i].substr(indent + 2);  // after "$ "
@@ -137,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Golden, Page, testing::ValuesIn(pages()), [](const auto
   return folder + test_name(info.param);
 });
 
-// The picture of README.md is what the command that it names draws.
+// The picture of README.md equals the drawing of the command that README.md names.
 TEST(Picture, IsDrawnByTheProgram) {
   const Scratch s;
   const fs::path drawn = s.path() / "load-curve.svg", kept = kRoot / "docs/images/load-curve.svg";

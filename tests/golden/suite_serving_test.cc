@@ -1,5 +1,5 @@
-// Scenarios of scenarios/suite45 about services under load, changed; as they stand the suite checks
-// them.
+// Changes of the scenarios of scenarios/suite45 about services under load. The suite checks the
+// unchanged scenarios.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Scenarios of both suites about serving techniques, changed; as they stand the suites check them.
+// Changes of the scenarios of both suites about serving techniques. The suites check the unchanged
+// scenarios.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -55,7 +56,8 @@ TEST(SuiteTechniques, P_I4_1TwoModelsOnOneGpu) {
   expect_between(value(mps, "neighbour_tpot_overhead"), 5, 100);
   EXPECT_GT(value(turns, "stretch"), value(mps, "stretch"));
   EXPECT_NEAR(mps.find("stretch")->high90, value(turns, "stretch"), 1e-9);
-  // 0.45 of 85 GB each: 0.524 MB a token beside 13.5 GB, 0.131 beside 16.1 and more activations.
+  // Each model has 0.45 of 85 GB. One has 13.5 GB of weights and 0.524 MB per token, the other 16.1
+  // GB, 0.131 MB and more activations.
   expect_between(value(mps, "kv_tokens"), 0.36e5, 0.48e5);
   expect_between(value(mps, "neighbour_kv_tokens"), 1.3e5, 1.8e5);
   s.ask<ServiceQuestion>().neighbour.rate = 0.01;  // hardly ever there

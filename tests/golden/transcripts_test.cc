@@ -1,5 +1,5 @@
-// Whole command lines with the whole of what they print: tests/golden/*.txt, the command on the
-// first line.
+// Do commands print the pinned output? A file tests/golden/*.txt has the command on its first line
+// and the output below.
 #include <gtest/gtest.h>
 
 #include <algorithm>

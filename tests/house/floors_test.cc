@@ -139,7 +139,8 @@ TEST(Tree, TheFoldersAreTheRooms) {
   EXPECT_EQ(folders, listed);
 }
 
-// A front that lists what nobody uses is a longer manual than the library needs.
+// A front lists only headers that another room or a face uses, so that the manual is no longer than
+// needed.
 TEST(Tree, EveryFrontHeaderIsUsedByAnotherRoomOrAFace) {
   std::map<std::string, std::set<std::string>> users;  // header -> top folders that include it
   for (const char* folder : {"orrery", "apps", "bindings"}) {
@@ -159,8 +160,9 @@ TEST(Tree, EveryFrontHeaderIsUsedByAnotherRoomOrAFace) {
   }
 }
 
-// A header that stands first in its own source is compiled with nothing before it, so it is
-// complete in itself. (The build compiles headers without a source on their own.)
+// A header that its source includes first is compiled without other headers before it, and
+// therefore includes everything that it uses. (The build compiles headers without a source on their
+// own.)
 TEST(Tree, EverySourceIncludesItsHeaderFirst) {
   for (const char* folder : {"orrery", "apps"}) {
     for (const auto& file : sources_below(kRoot, folder)) {

@@ -30,7 +30,7 @@ Place place_of(std::string_view path) {
   return place;
 }
 
-// "a < b, c; d": floors 0, 1, 1, and one that is apart.
+// "a < b, c; d": inner rooms on the floors 0, 1 and 1, and one without relation to them.
 void parse_inner(Room& room, const std::string& text) {
   static const std::regex kName("([a-z_]+)|([<,;])|( +)|(.)");
   int floor = 0;

@@ -108,7 +108,7 @@ std::string name_before(std::string_view code, std::size_t at) {
 }  // namespace
 
 std::vector<Fault> outside_paths(std::string_view text) {
-  // Written in pieces, so that this file does not cite what it looks for.
+  // The texts are written in pieces, so that this file does not contain them.
   static const std::string kBeside = std::string("..") + "/shared";
   static const std::vector<std::string> kFolders = {"work", "home",  "root",   "Users",
                                                     "mnt",  "media", "scratch"};

@@ -25,7 +25,7 @@ using ::std::filesystem::path;
 
 const path kRoot = ORRERY_SOURCE_DIR;
 
-// The folder beside the checkout, in pieces: this file must not cite it either.
+// The folder next to the checkout, written in pieces, because this file must not contain its name.
 const std::string kBeside = std::string("..") + "/shared";
 
 TEST(OutsidePaths, MachinesFoldersAndTheFolderBesideTheCheckout) {
@@ -122,8 +122,8 @@ void expect_kept(const std::string& rule, const std::vector<std::string>& files,
   }
 }
 
-// The folder of measured tables beside a checkout has one place that names it; all else takes it
-// from there. Other paths out of the repository have no place at all.
+// One file names the folder of measured tables next to a checkout. No file names any other path
+// outside the repository.
 TEST(Tree, CitesNothingOutsideTheRepository) {
   const auto files = tracked_files();
   if (files.empty()) GTEST_SKIP() << "not a git checkout";

@@ -92,7 +92,7 @@ TEST(AnswerLaw, TpotNeverBeatsMemory) {
   EXPECT_GT(asked, 300);
 }
 
-// More requests together never yield less a second, until memory is full.
+// A larger batch never has a lower throughput, until memory is full.
 TEST(AnswerLaw, ThroughputDoesNotFallWithBatch) {
   for (const char* id : {"llama-2-7b", "llama-3-8b", "mistral-7b", "gemma-2-9b", "qwen3-14b",
                          "mixtral-8x7b", "deepseek-v2-lite"}) {

@@ -153,7 +153,7 @@ TEST(ChanceLaw, RunsFactorIsThatOfDrawnGpus) {
     const double exact = slowest_mean(ranks, std::hypot(v.gpu, v.step));
     EXPECT_NEAR(means.mean(), exact, 4 * means.error()) << ranks;
     EXPECT_NEAR(means.mean(), drawn.mean(), 4 * drawn.error()) << ranks;
-    // How much runs differ; the drawn ones have their steps' noise besides.
+    // The spread of the runs. Drawn runs also have the noise of their steps.
     const double noise = deviations.mean() / std::sqrt(150);
     EXPECT_NEAR(std::hypot(means.deviation(), noise) / drawn.deviation(), 1, 0.15) << ranks;
     EXPECT_NEAR(fast_deviations.mean() / deviations.mean(), 1, 0.05) << ranks;

@@ -1,7 +1,7 @@
-// Composition of errors by Monte Carlo: kernels, collectives and the host are drawn as off as their
-// stated errors say, everything is composed again from the drawn times, and the stated intervals
-// must hold what comes out (docs/composition.md). Only times are composed here, with every error
-// drawn on its own: nothing of EstimateSum or maximum() takes part.
+// Do intervals cover what they claim? Times of kernels, collectives and the host are drawn from the
+// distributions that their stated errors describe, and steps are composed again from the drawn
+// times. The stated intervals must cover the results (docs/composition.md). Every error is drawn
+// separately, without EstimateSum and maximum().
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class World {
     own_.clear();
   }
   double common(Common c) const { return common_[c]; }
-  // Calls of a kind that are predicted alike are the same call.
+  // Calls of one kind with equal predictions are the same call.
   double own(Common kind, Seconds predicted) const {
     const auto [it, is_new] = own_.try_emplace({kind, predicted.value()}, 0.0);
     if (is_new) it->second = random_.normal();
@@ -217,8 +217,9 @@ TEST(CompositionLaw, IntervalsOfStepsHoldDrawnSteps) {
   EXPECT_NEAR(mean, 0.9, 0.012);
 }
 
-// A fit's error of a stack holds what its kernels are off by, or kernels widen it: no iteration is
-// surer than its kernels and collectives. (But with sharded weights, whose gathering has no error.)
+// The error of a stack includes that of its kernels, or is widened by it: no iteration has a
+// smaller error than its kernels and collectives. Sharded weights are an exception, because their
+// gathering has no error.
 TEST(CompositionLaw, IntervalsOfIterationsHoldWhatKernelsDraw) {
   constexpr int kQuestions = 24, kDraws = 300;
   RandomStream random(22, "iterations");
@@ -313,9 +314,9 @@ TEST(CompositionLaw, IntervalsOfServicesHoldDrawnServices) {
       const Metric* m = stated.find(name);
       ASSERT_TRUE(m);
       const Held h = held(drawn.at(name), m->value, m->low90, m->high90);
-      // 2,000 draws know a share of 90 % within 0.7 %, the centre within 0.03. Steps that the host
-      // bounds and steps that the GPU bounds are slow together in these simulations, apart when
-      // drawn: intervals hold more than they say, not less.
+      // 2,000 draws determine a share of 90 % within 0.7 % and the centre within 0.03. In the
+      // simulations, steps bound by the host and steps bound by the GPU are slow at the same time;
+      // in the draws they are independent. Intervals therefore cover more than they claim.
       EXPECT_GE(h.share, 0.9 - 0.05) << gpu << " " << name;
       EXPECT_LE(h.share, 0.98) << gpu << " " << name;
       EXPECT_NEAR(h.centre, 0, 0.3) << gpu << " " << name;

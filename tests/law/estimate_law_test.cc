@@ -1,5 +1,5 @@
-// Laws of Estimate, by simulation: an interval covers what it claims, and a sum of estimates has
-// the spread that summing draws of its terms has.
+// Laws of Estimate by simulation: an interval covers the share of draws that it claims, and a sum
+// of estimates has the spread of the sum of draws of its terms.
 #include "orrery/base/estimate.h"
 
 #include <gtest/gtest.h>

@@ -37,7 +37,7 @@ double reference_makespan(const Topology& t, const FlowPattern& p) {
   }
   double now = 0;
   for (;;) {
-    // Begin what may begin.
+    // Starts every message that may start.
     for (std::size_t i = 0; i < s.size(); ++i) {
       if (s[i].sending || s[i].sent == streams[i].count) continue;
       bool ready = true;
@@ -253,7 +253,7 @@ RC_GTEST_PROP(FlowLaw, NothingBeatsACutAndMoreBytesTakeLonger, ()) {
 }
 
 TEST(FlowLaw, SubgroupsOfASwitchDoNotDisturbEachOther) {
-  // Eight rings of 4 side by side take what one alone takes.
+  // Eight rings of 4 on separate links take the same time as one ring.
   const Topology t = single_switch(32);
   const auto time = [&](std::vector<std::vector<int>> groups) {
     FlowProgram p;

@@ -1,5 +1,5 @@
-// Services whose engines never meet, on small random cases: simulated one by one on any number of
-// threads they are what the events of all engines together give.
+// Engines that do not influence each other, on small random cases: simulating them one by one, on
+// any number of threads, gives the same result as one simulation of all events.
 #include <gtest/gtest.h>
 
 #include <tbb/global_control.h>
@@ -112,7 +112,7 @@ TEST(IndependentEngines, AreWhatTheEventsOfAllEnginesTogetherGiveOnAnyNumberOfTh
     evictions += at_once.total().evictions;
     for (const RequestRecord& r : at_once.records) turned_away += r.outcome != Outcome::kDone;
   }
-  // The cases must contain what they are meant to test.
+  // The cases must contain the situations that the test is for.
   EXPECT_GT(several, 250);
   EXPECT_GT(turned_away, 100);
   EXPECT_GT(evictions, 100);

@@ -98,7 +98,7 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
       }
     }
   }
-  // Whether what a member makes goes to another stage.
+  // Whether the result of a member is sent to another stage.
   const auto leaves = [&](int s, const Member& m) {
     const int copy = m.task.chunk / q.shape.chunks;
     if (m.task.pass == Pass::kBackwardWeight) return false;
@@ -113,7 +113,8 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
     for (int s = 0; s < p; ++s) {
       auto& items = stages[static_cast<std::size_t>(s)];
       auto& busy = data[static_cast<std::size_t>(s)];
-      // The data stream: all gathers; then, item by item, what has its last gradient.
+      // The data stream: all gathers; then, item by item, the reductions of chunks whose gradients
+      // are complete.
       busy.clear();
       std::map<int, double> gathered;
       std::map<int, const Item*> last_gradient, first_forward;
@@ -165,8 +166,8 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
           const double sent = holder[{copy, from}] == s ? 0 : q.send.value();
           start = std::max(start, maker.at({forward || turns, k, from})->end + sent);
         }
-        // A task alone is so many pieces, each after its piece of the weights, each of the last
-        // gradients followed by its reduction.
+        // A task without a partner is cut into pieces. Each piece starts after its part of the
+        // weights has arrived. Each piece of the last gradients is followed by its reduction.
         const Member& only = item.members[0];
         const ScheduledChunk& times = chunk(only.virtual_stage);
         const bool alone = item.members.size() == 1;

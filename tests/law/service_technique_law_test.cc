@@ -1,5 +1,5 @@
-// Laws of engines with techniques beside plain decoding (drafts, contiguous memory, a host tier,
-// pipeline stages), on small random services.
+// Laws of engines with techniques (drafts, contiguous memory, a host tier, pipeline stages), on
+// small random services.
 #include <gtest/gtest.h>
 
 #include <algorithm>

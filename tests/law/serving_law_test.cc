@@ -58,7 +58,7 @@ TEST_P(AgreesWithReference, OnAThousandSmallServices) {
       stalls += h.stalls;
     }
   }
-  // The cases must contain what they are meant to test.
+  // The cases must contain the situations that the test is for.
   const std::string name = GetParam();
   EXPECT_GT(hits, 100);
   EXPECT_EQ(evictions > 100, name != "static");
@@ -216,7 +216,8 @@ RC_GTEST_PROP(Serving, WindowsLoseNeitherTokensNorBlocks, ()) {
   if (scheduler == "trtllm") RC_ASSERT(r.evicted.empty());
 }
 
-// A window longer than every context changes nothing but the number of blocks. (With a prefix cache
+// A window that is longer than every context changes the number of blocks only. (With a prefix
+// cache
 // it does: blocks of a group follow each other in the queue of free ones, so that the ends of
 // prefixes are forgotten at another pace.)
 RC_GTEST_PROP(Serving, AWindowBeyondAllContextsIsNone, ()) {

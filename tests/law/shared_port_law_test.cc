@@ -1,5 +1,5 @@
-// Laws of transfers that share a node's ports: alone they take their time, together as long as
-// their bytes need, and nothing is lost or gained.
+// Laws of transfers that share the ports of a node: a single transfer takes its nominal time,
+// several take as long as the sum of their bytes needs, and no bytes are lost or gained.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using What = StageStreams::What;
 
-// When each of what was started ends: passes and data by stage, sends by tag.
+// The end of each pass and data transfer by stage, and of each send by tag.
 struct Ends {
   std::map<int, double> pass, data;
   std::map<std::size_t, double> send;
@@ -82,8 +82,8 @@ TEST(SharedPort, SendsShareOneDirectionAtEachEnd) {
   EXPECT_EQ(ends.data.at(1), 7);
 }
 
-// A pass of 10 s, 4 of them on the port and nothing beside them: gets 4 s longer beside a transfer
-// that lasts, which gets 10 of 14 s.
+// A pass of 10 s uses the port alone for 4 s of them. With a long transfer at the same time it
+// takes 4 s longer, and the transfer gets 10 of the 14 s.
 TEST(SharedPort, PassesAndTransfersDelayEachOtherAlike) {
   StageStreams streams(1, 1);
   streams.start_pass(0, 0, {10, 4, 4});
@@ -107,7 +107,7 @@ RC_GTEST_PROP(SharedPortLaw, BytesOverBandwidthIsTheTimeThatThePortIsBusy, ()) {
   double bytes = 0;
   const auto some = [&] { return 0.25 * *rc::gen::inRange(1, 40); };
   if (*rc::gen::arbitrary<bool>()) {
-    // A pass that does nothing but send.
+    // A pass that only sends.
     const double time = some();
     streams.start_pass(0, 0, {time, time, time});
     bytes += time;
@@ -135,7 +135,8 @@ struct Load {
   double end = -1;
 };
 
-// The slow, obvious sharing: small steps, all paces reckoned anew in each.
+// The slow and obvious simulation of sharing: small time steps, with all rates computed again in
+// each.
 void step_through(std::vector<Load>& loads, int stages, double slowdown, double step) {
   for (double now = 0;; now += step) {
     std::vector<int> out(static_cast<std::size_t>(stages)), in = out, data = out;
@@ -250,8 +251,8 @@ PipelineQuestion with_own_ports(PipelineQuestion q) {
   return q;
 }
 
-// Never faster than with a port for each transfer, and never slower than if what shares a port came
-// one after the other.
+// Sharing is never faster than one port for each transfer, and never slower than the transfers of a
+// port one after the other.
 RC_GTEST_PROP(SharedPortLaw, BetweenPortsOfTheirOwnAndOneAfterTheOther, ()) {
   const PipelineQuestion q = any_question();
   const PipelineSchedule& schedule = schedule_for(q);
@@ -266,8 +267,8 @@ RC_GTEST_PROP(SharedPortLaw, BetweenPortsOfTheirOwnAndOneAfterTheOther, ()) {
   RC_ASSERT(shared <= own + q.overlap_slowdown * bytes + Seconds(1e-9));
 }
 
-// One kind of transfers alone on its port changes nothing, to the last bit but for the order of
-// sums.
+// A single kind of transfers on a port is not slowed down. Results may differ by the order of sums
+// only.
 RC_GTEST_PROP(SharedPortLaw, OneStreamAloneSharesWithNobody, ()) {
   const PipelineQuestion q = any_question();
   const PipelineSchedule& schedule = schedule_for(q);

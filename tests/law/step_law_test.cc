@@ -122,7 +122,7 @@ RC_GTEST_PROP(StepLaw, ReplayIsNotSlowerThanLaunching, ()) {
   RC_ASSERT(time(q, engine, q.batch).total.value <= eager);
 }
 
-// A stage of a pipeline takes no longer than the whole, and all stages together no less.
+// A stage of a pipeline takes no longer than the whole model, and the sum of all stages no less.
 RC_GTEST_PROP(StepLaw, StagesMakeTheWhole, ()) {
   Question q = any_question();
   q.plan.tp = 1;
@@ -138,7 +138,7 @@ RC_GTEST_PROP(StepLaw, StagesMakeTheWhole, ()) {
   RC_ASSERT(steps.through_all_stages(q.batch).value >= whole * 0.999);
 }
 
-// Twice the sequences, or twice what each holds, takes no less time. Kernels are not smooth: 10 %
+// Twice the sequences, or twice their length, takes no less time. Kernels are not smooth: 10 %
 // of the measured products take over 2 % less time with twice the rows (data/kernels). Of a step
 // it is more than 3 % in one of a thousand draws.
 RC_GTEST_PROP(StepLaw, MoreWorkTakesMoreTime, ()) {

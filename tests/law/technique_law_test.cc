@@ -1,5 +1,5 @@
-// Steps that verify drafts or use adapters: the simulation's clock against the step room, and what
-// more work may cost.
+// Steps that verify drafts or use adapters: does the clock of the simulation agree with the step
+// room, and does more work take more time?
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -8,7 +8,7 @@
 namespace orrery {
 namespace {
 
-// A program that a machine runs, as numbers: what, where and how long.
+// A program of a machine as numbers: operation, stream and duration.
 struct Step {
   int what = 0, stream = 0;
   int us = 0;

@@ -91,13 +91,15 @@ RC_GTEST_PROP(TrainingLaw, PartsAddUpAndPhysicsBoundsThem, ()) {
 RC_GTEST_PROP(TrainingLaw, MoreWorkTakesLonger, ()) {
   const Architecture& model = *rc::gen::elementOf(world().models);
   TrainingJob j = any_job(model);
-  // A single micro-batch writes its gradients; the second reads what it adds to.
+  // A single micro-batch writes its gradients; the second one also reads the gradients that it adds
+  // to.
   j.global_batch *= 2;
   const Seconds t = world().time(model, j).total;
   TrainingJob more = j;
   more.global_batch *= 2;
   RC_ASSERT(world().time(model, more).total > t);
-  // A long run costs no more a sample than a short one: what is paid once is shared.
+  // A long run takes no more time per sample than a short one, because single costs are distributed
+  // over more samples.
   RC_ASSERT(world().time(model, more).total < 2 * t);
   // As long where communication of sharded weights hides all that the passes do more.
   const bool hides = j.plan.zero == 3;
@@ -178,9 +180,9 @@ RC_GTEST_PROP(TrainingLaw, OverlapNeverCosts, ()) {
   RC_ASSERT(world().time(model, j).total <= apart);
 }
 
-// Stages of equal work and communication, one chunk each: what of gradients, updated and sharded
-// weights is left over is the same in closed form and event by event, where no two transfers share
-// a port (shared_port_law_test.cc holds those that do).
+// For stages of equal work and communication with one chunk each, the exposed time of gradients,
+// updated weights and sharded weights is the same in closed form and event by event, if no two
+// transfers share a port (shared_port_law_test.cc tests shared ports).
 RC_GTEST_PROP(TrainingLaw, ClosedFormIsTheEventsOnEqualStages, ()) {
   const Architecture& model = *rc::gen::elementOf(world().models);
   TrainingJob j = any_job(model);
@@ -200,8 +202,8 @@ RC_GTEST_PROP(TrainingLaw, ClosedFormIsTheEventsOnEqualStages, ()) {
   RC_ASSERT(std::abs(closed / events - 1) < 1e-9);
 }
 
-// The closed form against every event of it: stages differ by embedding and LM head, so that it is
-// not exact, but near (of 20,000 draws 99 % within 5 %, the worst 13 %).
+// The closed form is near the simulation of every event. It is not exact, because stages differ by
+// the embedding and the LM head (of 20,000 draws 99 % are within 5 %, the worst 13 %).
 RC_GTEST_PROP(TrainingLaw, ClosedFormIsNearTheEvents, ()) {
   const Architecture& model = *rc::gen::elementOf(world().models);
   const TrainingJob j = any_job(model);

@@ -56,8 +56,8 @@ MoeMlp any_moe(int tp) {
   return m;
 }
 
-// Layers of several kinds without vectors (biases, weighted query norms) beside the norms, so that
-// all other parameters are matrices. Every size divides by `tp`.
+// Layers of several kinds whose only vectors are the norms (no biases, no weighted query norms), so
+// that all other parameters are matrices. Every size divides by `tp`.
 Architecture any_model(int tp) {
   Architecture model;
   model.id = "any";
@@ -198,7 +198,7 @@ RC_GTEST_PROP(WorkloadLaw, ExpertsAreConservedOverTensorAndExpertRanks, ()) {
   part.ep = ep, part.tp = ranks / ep;
   RC_ASSERT(std::abs(ranks * flops(part).value() - flops(whole).value()) <=
             1e-12 * flops(whole).value());
-  // Weights alone: what another format of the same activations would add.
+  // The weights only, without the parts that a format of activations would add.
   const auto weights = [](MoeExperts m) {
     const double here = bytes(m).value();
     m.format = Format::kFp16;

@@ -37,7 +37,7 @@ class Packets {
  public:
   Packets(const Traffic& traffic, Transport transport) : traffic_(traffic), transport_(transport) {
     using namespace ns3;
-    // Attributes of the whole process: set anew for every run.
+    // Attributes of the whole process, which every run sets again.
     const bool dctcp = transport == Transport::kDctcp;
     Config::SetDefault("ns3::TcpL4Protocol::SocketType",
                        TypeIdValue(dctcp ? TcpDctcp::GetTypeId() : TcpNewReno::GetTypeId()));
@@ -86,7 +86,7 @@ class Packets {
                        [&](const Stream& s) { return s.from == vertex || s.to == vertex; });
   }
 
-  // A switch marks what it cannot send at once; a sender's own queue is no congestion.
+  // A switch marks packets that it cannot send at once. The queue of a sender is not marked.
   static void mark(const ns3::Ptr<ns3::NetDevice>& port, double bandwidth) {
     using namespace ns3;
     DynamicCast<PointToPointNetDevice>(port)->GetQueue()->SetMaxSize(QueueSize("2p"));

@@ -22,7 +22,7 @@ void expect_alike(const Topology& t, const FlowProgram& p,
   packet::Traffic traffic;
   traffic.vertices = static_cast<int>(t.vertices());
   for (const Link& l : t.links()) {
-    // A cable once; both directions are alike.
+    // Each cable once, because both directions are equal.
     if (l.from < l.to)
       traffic.links.push_back({l.from, l.to, l.bandwidth.value(), l.latency.value()});
   }

@@ -77,7 +77,7 @@ TEST(EstimateSum, CallsOfTheSameKernelAreOffAlike) {
   EXPECT_NEAR(many.total().own, 0.1 / std::sqrt(200.0), 1e-12);
 }
 
-// Equal times are not the same kernel: the caller's number says what is.
+// Equal times do not make terms one kernel; the number that the caller gives does.
 TEST(EstimateSum, EqualTimesOfTwoKernelsAreIndependent) {
   TimeSum two, one, none;
   for (std::size_t i = 0; i < 2; ++i) {

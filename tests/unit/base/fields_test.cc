@@ -258,7 +258,8 @@ TEST(Fields, Schema) {
   EXPECT_FALSE(schema.contains("required"));
 }
 
-// rank needs tuning, whose switch stands after it and in another group; experts is decided later.
+// rank needs tuning, which comes later in the text and in another group. Whether experts has an
+// effect is decided after reading.
 struct Switched {
   std::string tuning = "full";
   int rank = 16, experts = 0;

@@ -151,7 +151,7 @@ TEST(ChakraReplay, OneTraceRunsOnAnyNumberOfGpus) {
 }
 
 TEST(ChakraReplay, ComputationsRunOneByOneBesideCollectives) {
-  // 100 us of collective beside 3 x 50 us of independent work.
+  // A collective of 100 us overlaps with 3 x 50 us of independent work.
   ChakraTrace t;
   t.nodes = {compute(1, 50), compute(2, 50), compute(3, 50), collective(4, Comm::kAllReduce, 8e6)};
   EXPECT_NEAR(replayed({t}, 4), std::max(150e-6, ring(4, 8e6)), 1e-9);
@@ -181,7 +181,7 @@ TEST(ChakraReplay, GatherAndScatterPassTheFirstRanksLink) {
   EXPECT_NEAR(replayed({t}, 4), 3 * 8e6 / kBandwidth + kLatency, 1e-9);
   t.nodes = {collective(1, Comm::kScatter, 8e6)};  // a quarter to each
   EXPECT_NEAR(replayed({t}, 4), 3 * 2e6 / kBandwidth + kLatency, 1e-9);
-  // Two groups of two at once; what comes after waits for it.
+  // Two groups of two run at the same time; the next node waits for both.
   t.nodes = {collective(1, Comm::kGather, 8e6), compute(2, 50, {1})};
   t.nodes[0].dimensions = {true, false};
   EXPECT_NEAR(replayed({t}, 4, {2, 2}), 8e6 / kBandwidth + kLatency + 50e-6, 1e-9);

@@ -149,8 +149,8 @@ TEST(FlowSimulation, ABroadcastTreeOfOneChunkIsItsClosedForm) {
   }
 }
 
-// To the first rank as from it: as long on links that are alike both ways, and held up by what the
-// first rank takes in, not by what it gives out.
+// A collective to the first rank takes as long as one from it on links with equal directions. It is
+// limited by the incoming link of the first rank, and not by the outgoing one.
 TEST(FlowSimulation, AReduceIsABroadcastTheOtherWay) {
   for (CollectiveAlgorithm a :
        {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kTree, CollectiveAlgorithm::kDirect}) {

@@ -116,7 +116,7 @@ TEST(Topology, OversubscriptionHalvesTheUplinks) {
   const Topology t = cluster_topology(plan);
   const auto up = t.find("leaf0->top");
   ASSERT_EQ(up.size(), 1u);
-  // Two ports of 1 GB/s below, half of it above.
+  // Two ports of 1 GB/s below the switch, half of that bandwidth above it.
   EXPECT_DOUBLE_EQ(t.links()[static_cast<std::size_t>(up[0])].bandwidth.value(), 1e9);
 }
 

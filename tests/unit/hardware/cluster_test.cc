@@ -111,8 +111,8 @@ TEST(ClusterErrors, RefuseWhatCannotBe) {
   EXPECT_THROW(c.link(2147483647, 2147483647), InputError);
 }
 
-// 256 GPUs on racks of 72 are four segments of 64, whose groups of 32 stay inside; 288 fill four
-// racks; a job of one rack has all of it, and an odd one what it has.
+// 256 GPUs on racks of 72 are four segments of 64, so that groups of 32 stay inside a rack; 288
+// GPUs fill four racks. A job on one rack, and a job without equal segments, use whole racks.
 TEST(Segments, RacksAreTakenInEqualParts) {
   const NodeType rack = Catalog().node_type("gb200-nvl72");
   const auto of = [&](int gpus) { return in_segments(rack, gpus); };

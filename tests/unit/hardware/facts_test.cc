@@ -196,7 +196,7 @@ TEST(Facts, NamesAreUnique) {
       for (const std::string& alias : item.aliases) {
         EXPECT_EQ(alias, canonical_name(alias));
         claim(alias, id);
-        // The scan of the text finds what the parser finds.
+        // The scan of the text finds the same aliases as the parser.
         EXPECT_EQ(read(alias).id, id);
       }
     }

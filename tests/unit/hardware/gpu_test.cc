@@ -1,4 +1,5 @@
-// How one GPU file is read: values, units, and what is refused with which message.
+// Does the reader of GPU files read values and units, and refuse malformed files with the right
+// message?
 #include "orrery/hardware/gpu.h"
 
 #include <gmock/gmock.h>

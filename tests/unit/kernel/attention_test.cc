@@ -34,7 +34,7 @@ TEST(DecodeAttentionPoint, StreamsTheCacheOnce) {
               1e-7);
   EXPECT_GE(p.base, p.least);
   EXPECT_EQ(p.least, p.memory);
-  // At the data sheet's bandwidth: what is not reached of it is the surface's.
+  // The base uses the bandwidth of the data sheet; the surface holds the part that is not reached.
   EXPECT_NEAR((p.base - decode_attention_family().fill_and_drain()).value(), p.memory.value(),
               1e-8);
 }

@@ -15,7 +15,7 @@
 namespace orrery {
 namespace {
 
-// A grid of places (of two coordinates), and what the log error is there.
+// A grid of points with two coordinates, and the log error at each point.
 template <class F>
 std::vector<CalibrationSample> grid(const F& log_error) {
   std::vector<CalibrationSample> samples;
@@ -89,7 +89,7 @@ TEST(Calibration, MalformedTextIsRefused) {
   }
 }
 
-// Products of an MI300X that take 0.7 of what physics says.
+// Products of an MI300X that take 0.7 of the time of physics.
 class CalibrateFrom : public testing::Test {
  protected:
   void SetUp() override {

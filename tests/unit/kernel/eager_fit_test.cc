@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of its own with a table of softmax calls on V100: a kernel at 80 % of the bandwidth, 10
-// us between the events and outside of it, hidden behind a host of 40 us where it is shorter.
+// A folder with a table of softmax calls on V100. The kernel runs at 80 % of the bandwidth. The
+// events add 10 us outside the kernel. Calls shorter than the 40 us of the host take 40 us.
 class EagerTables : public testing::Test {
  protected:
   void SetUp() override {
@@ -48,7 +48,7 @@ TEST_F(EagerTables, HostTimeIsNotTakenForTheKernels) {
   // Rows near 40 us tell nothing; those beyond 50 us are read.
   EXPECT_LT(fit.rows[0].fitted + fit.rows[0].left_out, 11u * 16u);
 
-  // Served from an overlay: a call of 1 GiB takes what the formula says, without the 10 us.
+  // Read from an overlay, a call of 1 GiB takes the time of the formula, without the 10 us.
   const fs::path file = dir_ / fit.files[0].first;
   fs::create_directories(file.parent_path());
   std::ofstream(file) << fit.files[0].second;

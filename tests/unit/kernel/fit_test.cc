@@ -60,7 +60,7 @@ TEST_F(FitTest, RecoversAKnownSurface) {
   EXPECT_NE(file.comment.find("2026-01-02"), std::string::npos);
   const Surface* s = file.find("bf16");
   ASSERT_NE(s, nullptr);
-  // Floor and surface cannot be told apart on a small call: the sum counts.
+  // On a small call, floor and surface cannot be distinguished; only their sum is tested.
   const Gpu gpu = Catalog().gpu("h100-sxm");
   const auto expect_time = [&](std::int64_t m, std::int64_t n, std::int64_t k, double within) {
     Gemm g;

@@ -82,7 +82,8 @@ DecodeAttention decode(std::int64_t sequences, int kv_heads, double context) {
   return a;
 }
 
-// vLLM's sweeps end at 8 KV heads: 32 heads of one sequence read what 8 heads of four read.
+// vLLM's sweeps end at 8 KV heads. 32 heads of one sequence read as many bytes as 8 heads of four
+// sequences.
 TEST(MeasuredRange, HeadsOutsideTheSweepAreSequences) {
   for (const double context : {2048, 4096, 8192, 16384, 32768}) {
     const KernelTime beyond = time_of("l40s", decode(1, 32, context)),

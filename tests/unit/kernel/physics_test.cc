@@ -81,7 +81,7 @@ TEST(DecodeFamily, TheCacheOfAStepIsNeverWarm) {
   EXPECT_LT(decode_attention_family().point(op, g, true).base, cache / g.memory.bandwidth * 0.5);
 }
 
-// A family that answers both questions at once gives what it gives when asked one by one.
+// A family that computes warm and cold calls at once gives the same points as two separate calls.
 TEST(KernelPoint, RepeatedIsTheBaseOfTheRepeatedCall) {
   const Gpu l40s = Catalog().gpu("l40s"), h100 = Catalog().gpu("h100-sxm");
   for (const Gpu& g : {l40s, h100}) {

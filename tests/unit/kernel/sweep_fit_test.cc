@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kGpu = "mi300x";  // has no sweep in the catalog
 constexpr const char* kCommon = "system,framework,version,kernel_source,";
 
-// The law, in microseconds: a start, and work at a share of what the data sheet says.
+// The law in microseconds: a start, and work at a share of the rate of the data sheet.
 struct Law {
   double start, share;
   double operator()(double bytes, double flops = 0) const {
@@ -179,7 +179,7 @@ TEST_F(SweepFit, AProductOfTheLibraryServesEveryEngine) {
   EXPECT_EQ(engine.time.origin, Origin::kTransferred);
   EXPECT_GT(engine.time.sigma(), own.time.sigma());
   EXPECT_LT(engine.time.sigma(), 0.15);
-  // Quantised products of eager torch are none of an engine's.
+  // Quantised products of eager PyTorch do not serve an engine.
   g.format = Format::kFp8;
   EXPECT_EQ(vllm->predict(g).time.origin, Origin::kTransferred);  // from the 16-bit ones
 }

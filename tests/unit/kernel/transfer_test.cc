@@ -192,7 +192,7 @@ TEST(CarriedOverProducts, LaterGenerationsBeginSooner) {
 }
 
 TEST(CarriedOverExperts, AQuarterOfThePassesFollowsTheBandwidthWithinAGeneration) {
-  // Compute is the same on both: only what is moved changes.
+  // Compute takes the same time on both GPUs; only the time of memory traffic changes.
   const Gpu h100 = Catalog().gpu("h100-sxm"), h200 = Catalog().gpu("h200-sxm");
   MoeExperts m;
   m.tokens = 16384, m.hidden = 7168, m.intermediate = 2048, m.experts = 256, m.top_k = 8;

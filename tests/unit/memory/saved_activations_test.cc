@@ -54,8 +54,8 @@ TEST(SavedActivations, GroupedQueriesAndGatedMlp) {
   // Two norms, two inputs, q, k and v, output; gate and up, their product.
   const double fused = 2 * (4 * 4096 + 4096 + 2048 + 4096 + 3 * 14336) + lse;
   EXPECT_DOUBLE_EQ(layer_bytes(m, job), tokens * fused);
-  // PyTorch's eager layers: fp32 inputs of norms beside the normed rows, 32 key and value heads,
-  // the activated gate.
+  // Eager layers of PyTorch save fp32 inputs of norms in addition to the normed rows, 32 key and
+  // value heads, and the activated gate.
   TrainingMemoryConstants eager;
   eager.fused = false;
   eager.expanded_kv = true;

@@ -90,7 +90,7 @@ RC_GTEST_PROP(TrainingMemoryLaw, MoreOfAnythingTakesMore, ()) {
 
 RC_GTEST_PROP(TrainingMemoryLaw, ShardingAndRecomputationOnlySave, ()) {
   Case c = arbitrary_case();
-  // States only: what passes between ranks costs buffers.
+  // Only states are compared, because communication between ranks needs buffers.
   const auto states = [&](const TrainingJob& j) {
     const TrainingMemory m = training_memory(c.model, j, {}, gpu());
     return (m.weights + m.gradients + m.optimizer).value();

@@ -1,4 +1,4 @@
-// Is docs/models.md what the catalog says? ORRERY_REWRITE=1 writes the page anew.
+// Does docs/models.md agree with the catalog? ORRERY_REWRITE=1 writes its table again.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -69,7 +69,8 @@ RC_GTEST_PROP(NetworkLaw, NeverFasterThanTheWires, ()) {
   const CollectiveTime t = model->predict(c);
   RC_ASSERT(t.time.value.value() >= floor_seconds(cluster, c));
   RC_ASSERT(t.port_time <= t.time.value);
-  // The ports carry at least what must leave a node; of a group inside one nothing.
+  // The ports carry at least the bytes that must leave a node, and nothing for a group inside one
+  // node.
   if (cluster.link(c.ranks).nodes == 1) RC_ASSERT(t.port_time == Seconds(0));
   if (cluster.link(c.ranks).nodes > 1)
     RC_ASSERT(t.port_time.value() >= (1 - 1e-12) * floor_seconds(cluster, c));
@@ -159,14 +160,15 @@ TEST(NetworkLaw, AllReduceIsReduceScatterAndAllGather) {
       return model->predict({kind, Collective::Group::kTensor, gpus, Bytes(1 << 30)}, ring)
           .time.value.value();
     };
-    // Within a node the curves of kinds are fitted apart, each to its own measurements.
+    // Within a node the curve of each collective is fitted separately to its measurements.
     EXPECT_NEAR(t(CKind::kAllReduce) / (t(CKind::kReduceScatter) + t(CKind::kAllGather)), 1,
                 gpus > 8 ? 0.01 : 0.15)
         << gpus;
   }
 }
 
-// A machine whose inside is slow (PCIe through the host) is no faster beside another one.
+// A group on two machines that are slow inside (PCIe through the host) is no faster than on one of
+// them.
 TEST(NetworkLaw, NoGroupIsFasterThanItsPartWithinANode) {
   const Catalog catalog;
   for (const Place& place : places()) {
@@ -217,7 +219,7 @@ TEST(NetworkLaw, SaneAtAHundredThousandGpus) {
   EXPECT_LT(us(100'000, 1.7e10), 1.3 * us(64, 1.7e10));
 }
 
-// The fit makes the catalog's files again (within what another machine's arithmetic may change).
+// The fit writes the files of the catalog again, except for rounding on another processor.
 TEST(NetworkFit, MakesTheCatalogAgain) {
   const std::filesystem::path data = data_folder();
   if (!std::filesystem::exists(data)) GTEST_SKIP() << "no measured tables";
@@ -249,8 +251,8 @@ TEST(NetworkFit, MakesTheCatalogAgain) {
   }
 }
 
-// NCCL's own reckoning of a port of 400 Gbit/s is 48 GB/s; a rank alone in its node has two
-// channels of half of it.
+// NCCL counts 48 GB/s for a port of 400 Gbit/s. A single rank of a node has two channels with half
+// of it.
 TEST(NcclGraph, PortsCarryWhatNcclReckons) {
   const Catalog catalog;
   const Cluster cluster(catalog, catalog.gpu("h100-sxm"), 32);

@@ -56,8 +56,9 @@ TEST(NetworkModel, SmallMessagesTakeTheFrameworksKernels) {
   EXPECT_NEAR(us(*network("l40s", tp(2), "vllm"), CKind::kAllReduce, 2, 1 << 20), 60, 15);
 }
 
-// 4 GiB over 8 ports of 50 GB/s: rings pass them 1.75 times, 18.8 ms, switches that add up once,
-// 10.7 ms, and then the node's own part is what it waits for. Without such switches it is refused.
+// 4 GiB over 8 ports of 50 GB/s: rings pass the ports 1.75 times, in 18.8 ms; switches that reduce
+// pass them once, in 10.7 ms, and the part inside the node then takes longest. Networks without
+// such switches are refused.
 TEST(NetworkModel, ForcedCollNetPassesThePortsOnce) {
   const Collective c{CKind::kAllReduce, Group::kTensor, 64, Bytes(4.294967296e9)};
   const ForcedChoice collnet{CollectiveAlgorithm::kCollNetDirect, {}},

@@ -1,4 +1,4 @@
-// Is JSON read piece by piece as it stands, and refused where it is none, with the place?
+// Does the reader read JSON piece by piece, and refuse other text with the place of the error?
 #include "orrery/replay/json_stream.h"
 
 #include <gmock/gmock.h>

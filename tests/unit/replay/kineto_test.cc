@@ -21,8 +21,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// As PyTorch 2.6 writes a launch: the op, the call, the arrow and the kernel, and what is passed
-// over. Times are beyond what a double of microseconds holds to the nanosecond.
+// A launch as PyTorch 2.6 writes it: the op, the call, the flow arrow and the kernel, with events
+// that the reader skips. The times are too large for nanoseconds in a double of microseconds.
 const std::string kLaunch = R"json(
   {
     "schemaVersion": 1,

@@ -1,4 +1,4 @@
-// Does a replay give the trace back, and a what-if what the machine does that wrote it?
+// Does a replay reproduce the trace, and does a what-if predict the machine that wrote the trace?
 #include "orrery/replay/trace_replay.h"
 
 #include <gmock/gmock.h>
@@ -41,8 +41,9 @@ class Replay : public testing::TestWithParam<Regime> {};
 constexpr Regime kRegimes[] = {
     {"GpuBound", 3, 0, 0.9}, {"Mixed", 60, 0, 0.5}, {"HostBound", 400, 0.8, 0}};
 
-// Found by the law test: two kernels wait for the same one and begin together; the short one, which
-// has ended when the wait is looked into, was taken for the cause of the other.
+// A case that the law test found: two kernels wait for the same kernel and start at the same time.
+// The short one, which has ended when the wait is examined, must not be taken for the cause of the
+// other.
 TEST(TraceReplay, WhatBeginsTogetherIsNoCauseOfEachOther) {
   TracedMachine m;
   m.launch(1, 7, "nvjet_gemm", 10);

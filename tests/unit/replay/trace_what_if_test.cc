@@ -1,4 +1,4 @@
-// Do what-ifs take the factors that they say, and refuse questions that the trace cannot answer?
+// Do what-ifs apply their factors, and refuse questions that the trace cannot answer?
 #include "orrery/replay/trace_what_if.h"
 
 #include <gmock/gmock.h>

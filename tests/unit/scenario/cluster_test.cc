@@ -1,4 +1,4 @@
-// Clusters of simulated services: how they are written, and what comes out.
+// Clusters of simulated services: their keys and their answers.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
@@ -213,7 +213,7 @@ TEST(Repeat, FiguresAreMeansOverTheSeeds) {
   EXPECT_GT(wide.high90 - wide.value, m.high90 - m.value);
 }
 
-// Some seeds meet the limit always, some do not: the interval of a share ends at all of it.
+// Some seeds always meet the limit, some do not. The interval of a share ends at 100 %.
 TEST(Repeat, SharesStayShares) {
   const Point p = answer("load: {requests: 60, rate: 20, repeat: 5}\nslo: {ttft: 60 ms}\n",
                          "llama-3-8b", "h100-sxm", true);

@@ -1,4 +1,4 @@
-// Single kernels as a question: what a file says, what is refused, and what comes out.
+// Questions about single kernels: files, refusals and answers.
 #include "orrery/scenario/question/kernel_question.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ std::string refusal(const std::string& kernel) {
   return refusal_of([&] { run(kernel); });
 }
 
-// A name that no op reads, or an op that reads what is not declared, would be dead.
+// Every declared key is read by an op, and every key that an op reads is declared.
 TEST(KernelOps, EveryKeyIsDeclaredAndRead) {
   KernelQuestion q;
   Fields fields;
@@ -85,8 +85,8 @@ TEST(KernelQuestion, NoTimeIsBelowTheRooflineOfStreamedOperands) {
   }
 }
 
-// By hand: 2 * 512 * 8192^2 FLOPs at 989.4 TFLOP/s; the weight at 3350 GB/s beside 512 rows in and
-// out.
+// By hand: 2 * 512 * 8192^2 FLOPs at 989.4 TFLOP/s; the weight and 512 rows in and out at 3350
+// GB/s.
 TEST(KernelQuestion, RooflinesAreTheDataSheets) {
   const std::string ask = "op: gemm, m: 512, n: 8192, k: 8192";
   EXPECT_NEAR(value(ask, "compute_roofline"), 69.46, 0.01);

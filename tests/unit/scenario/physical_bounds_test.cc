@@ -137,8 +137,8 @@ TEST(PhysicalBounds, OfCollectivesFollowLinks) {
       "{hardware: {gpu: a100-80g-sxm}, collective: {kind: all-reduce, bytes: 1000000000, gpus: "
       "8}}");
   const Point& p = a.points.at(0);
-  // Every GPU sends at least its own share of what the others sum: 1 GB over 300 GB/s, once or,
-  // without reduction in the switches, nearly twice.
+  // Every GPU sends at least its share of the sum: 1 GB over 300 GB/s, once with reduction in the
+  // switches, and nearly twice without it.
   EXPECT_GE(bound(p, "time").low, 7 / 8.0 * 1e9 / 300e9 * 1e6);
   EXPECT_LE(bound(p, "time").low, 2 * 7 / 8.0 * 1e9 / 300e9 * 1e6 * 1.001);
   expect_inside(a);

@@ -96,7 +96,7 @@ TEST(SweepOfAnyKey, PointsSayWhereTheyAreAndReadBack) {
   ASSERT_EQ(a.points.size(), 4u);
   EXPECT_EQ(a.points[3].at["model"], "llama-2-7b");
   EXPECT_EQ(a.points[3].at["batch"], 2);
-  // Each point is what the values give by themselves.
+  // Each point of a sweep equals the answer of a question with its values.
   const Answer alone = runner.run(parsed(
       "model: llama-2-7b\nhardware: {gpu: h100-sxm}\nworkload: {isl: 128, osl: 8, batch: 2}\n"));
   EXPECT_EQ(a.points[3].find("e2e")->value, alone.points[0].find("e2e")->value);
@@ -105,7 +105,7 @@ TEST(SweepOfAnyKey, PointsSayWhereTheyAreAndReadBack) {
   EXPECT_EQ(to_json(again), to_json(parsed(text)));
 }
 
-// A list at a key is a sweep of it, whatever the key takes: numbers, names, formats, switches.
+// A list at any key is a sweep: of numbers, names, formats or switches.
 TEST(SweepOfAnyKey, AListAnywhereIsOne) {
   const std::string base = "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n";
   const ScenarioSweep formats =

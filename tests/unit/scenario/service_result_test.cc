@@ -260,13 +260,14 @@ TEST(Compare, AdvisesOnlyKeysThatHaveAnEffect) {
                    })
         .causes;
   };
-  // The host works after the GPU: 10 ms more of it are 10 ms more of a step.
+  // If the host works after the GPU, 10 ms more host time make a step 10 ms longer.
   const auto after = causes([](const std::string&) { return 20.0; });
   ASSERT_EQ(after.size(), 1u);
   EXPECT_NE(after[0].find("--set engine.host_per_step='11 ms' predicts tpot 20 ms"),
             std::string::npos)
       << after[0];
-  // The host works beside the GPU: only a host that takes the whole step has an effect.
+  // If the host works at the same time as the GPU, only host time longer than the step has an
+  // effect.
   const auto beside = causes([](const std::string& v) { return v == "20 ms" ? 20.0 : 10.0; });
   EXPECT_NE(beside[0].find("engine.host_per_step='20 ms'"), std::string::npos) << beside[0];
   EXPECT_EQ(tried, (std::vector<std::string>{"engine.overrides.execution.host_per_step=11 ms",

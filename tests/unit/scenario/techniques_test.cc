@@ -1,4 +1,4 @@
-// Techniques of a service: what goes together, and what is refused with which words.
+// Techniques of a service: their combinations, and the messages of those that are refused.
 #include "orrery/scenario/question/techniques.h"
 
 #include <fmt/format.h>
@@ -43,8 +43,8 @@ TEST(Techniques, NeedALoad) {
               HasSubstr("needs a load"));
 }
 
-// vLLM captures two tokens for each sequence that it may run: prompts of 400 tokens run from graphs
-// with 256 sequences (512 tokens), eagerly with 4, but for a limit of one's own.
+// vLLM captures graphs up to two tokens for each sequence of max_num_seqs. Prompts of 400 tokens
+// are replayed with 256 sequences (512 tokens), and eager with 4, unless the user sets the limit.
 TEST(Service, AServerForFewSequencesRunsItsPromptsEagerly) {
   const std::string lone =
       "model: deepseek-r1\nhardware: {gpu: h200-sxm}\nparallel: {tp: 8}\n"
@@ -73,7 +73,8 @@ TEST(Service, AServerForFewSequencesRunsItsPromptsEagerly) {
   EXPECT_LT(tpot(4), 1.2 * tpot(256));
 }
 
-// A request alone is never queued by a scheduler; what the front end takes of it is named apart.
+// A single request never waits in the queue of the scheduler. The time of the front end is a
+// separate metric.
 TEST(Service, TheQueueBeginsBehindTheFrontEnd) {
   const std::string lone =
       "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
@@ -145,7 +146,7 @@ TEST(Techniques, LookUpIsFreeAndADraftModelTakesMemory) {
 TEST(Techniques, AShareOfAStepIsCharged) {
   const Answer free = run("speculation: {method: eagle, cost: 0}\n"),
                half = run("speculation: {method: eagle, cost: 0.5}\n");
-  // Four passes of half a step beside one that verifies: about a third of the speed.
+  // Four passes of half a step each, and one that verifies: about a third of the speed.
   EXPECT_NEAR(value(half, "speedup") / value(free, "speedup"), 1.0 / 3, 0.06);
 }
 
@@ -185,7 +186,7 @@ TEST(Techniques, AdaptersInTheCacheAreLightLlms) {
               HasSubstr("lora.slots"));
 }
 
-// gpt-oss-20b: 24 layers alike in size, of which half have 0.8 times as many tokens.
+// gpt-oss-20b has 24 layers of equal size. Half of them hold 0.8 times as many tokens.
 TEST(Service, SglangKeepsMoreTokensInTwoPools) {
   const std::string sglang =
       "model: gpt-oss-20b\nhardware: {gpu: h100-sxm}\nload: {requests: 20, rate: 5}\n"
@@ -196,7 +197,7 @@ TEST(Service, SglangKeepsMoreTokensInTwoPools) {
   EXPECT_NEAR(two / one, 24 / (12 + 0.8 * 12), 1e-3);
 }
 
-// Twice what the engine serves: those of priority 0 do not notice, the others wait.
+// The load is twice the capacity of the engine: requests of priority 0 do not wait, the others do.
 TEST(Service, ThoseOfTheFirstPriorityGoFirst) {
   const std::string load =
       "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"

@@ -1,4 +1,4 @@
-// Logs as the tools print them, and what is none.
+// Reading of logs as the tools print them, and refusal of other files.
 #include "orrery/scenario/measured/training_log.h"
 
 #include <gtest/gtest.h>

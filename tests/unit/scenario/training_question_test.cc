@@ -1,4 +1,5 @@
-// Questions about training: read back as written, what is not declared widens, layouts of a sweep.
+// Questions about training: a written question reads back equal, undeclared settings widen the
+// interval, layouts of a sweep.
 #include "orrery/scenario/question/training_question.h"
 
 #include <fmt/format.h>
@@ -84,7 +85,7 @@ TEST(TrainingQuestion, SweepsMarkWhatCannotBe) {
             std::string::npos);
 }
 
-// Three runs on a stack that takes 1.4 times as long tell what another layout takes there.
+// Three runs on a stack that takes 1.4 times as long correct the prediction of another layout.
 TEST(TrainingQuestion, OwnRunsCarryOver) {
   const auto ask = [](const std::string& more) {
     return answer_of(
@@ -127,7 +128,8 @@ TEST(TrainingQuestion, OwnRunsCarryOver) {
             std::string::npos);
 }
 
-// An evaluation is forward passes alone: less than half of as many iterations; what the run costs.
+// An evaluation has only forward passes and takes less than half of as many iterations. The cost of
+// the run includes it.
 TEST(TrainingQuestion, EvaluationsAndPrice) {
   const auto ask = [](const std::string& more) {
     return answer_of(

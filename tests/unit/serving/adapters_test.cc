@@ -1,4 +1,4 @@
-// Adapters: who asks for which, which are on the GPU, what waiting for them costs.
+// LoRA adapters: their assignment to requests, those on the GPU, and the time to wait for them.
 #include "orrery/serving/state/adapters.h"
 
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ TEST(Lora, NoMoreAdaptersRunTogetherThanSlots) {
   Milliseconds timer;
   const SimulationResult r = simulate(engine(1), load, timer);
   EXPECT_EQ(timer.most_adapters, 1);
-  // The first two run together; the others wait until both are done.
+  // The first two run in one batch; the others wait until both have ended.
   EXPECT_LT(r.records[1].scheduled, r.records[0].finished);
   EXPECT_GE(r.records[2].scheduled, r.records[1].finished - sim_seconds(2e-3));
   EXPECT_EQ(r.total().adapter_loads, 2);

@@ -23,9 +23,9 @@ SimulationResult run(const SimulationConfig& c, std::vector<Request> requests) {
   return simulate(c, load_of(std::move(requests)), timer);
 }
 
-// A prompt of 16 tokens, 4 rounds. The first computes the prompt: 10 + 16 ms. Of later ones each
-// beam finds the block of the prompt and computes what is behind it: 1 (a decode), 2, 3 tokens; the
-// first beam to come has a step for itself, the second the next.
+// A prompt of 16 tokens and 4 rounds. The first round computes the prompt: 10 + 16 ms. In later
+// rounds each beam finds the block of the prompt in the cache and computes the tokens after it: 1
+// (a decode), 2 and 3. The first beam to arrive has a step of its own, the second the next one.
 TEST(BeamSearch, RoundsByHand) {
   const SimulationResult r = run(two_beams(true), {request_at({}, 16, 4)});
   const RequestRecord& q = r.records[0];

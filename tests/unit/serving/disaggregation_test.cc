@@ -1,4 +1,4 @@
-// Prefill and decode apart.
+// Disaggregated prefill and decode.
 #include <gtest/gtest.h>
 
 #include "orrery/serving/cluster/kv_transfer.h"
@@ -50,8 +50,8 @@ TEST(Disaggregation, OneTokenNeedsNoDecode) {
   EXPECT_EQ(r.transfers, 0);
 }
 
-// Memory for four prompts, one sequence at a time: those that come must not take for ever what
-// an evicted one needs.
+// Memory for four prompts, one sequence at a time: arriving sequences must not take the blocks of
+// an evicted one for ever.
 TEST(Disaggregation, AFullEngineThatDecodesComesToAnEnd) {
   SimulationConfig c = disaggregated();
   ReplicaConfig& d = c.others[0].replica;

@@ -97,7 +97,7 @@ TEST(DataParallel, BalancedPromptsWaitForEachOther) {
   EXPECT_EQ(first_token(1000, {third}), ms(425));
 }
 
-// The first prompt of an engine waits for what is compiled and loaded then; no later one does.
+// Only the first prompt of a cold engine waits for compilation and loading.
 TEST(Engine, StartUpIsPaidOnce) {
   SimulationConfig c = plain_service();
   const RequestLoad load =

@@ -181,8 +181,8 @@ TEST(Fleet, FailuresAtGivenTimes) {
   EXPECT_EQ(r.records[3].replica + r.records[4].replica, 1);
 }
 
-// Also of a sequence that is evicted while a pipeline stage makes a token of it: memory for 64
-// tokens, and four sequences that grow to 40.
+// The same for a sequence that is evicted while a pipeline stage computes a token of it: memory for
+// 64 tokens, and four sequences that grow to 40.
 TEST(Fleet, AFailureAtAnyTimeLosesNoRequest) {
   SimulationConfig c = plain_service();
   c.replica.kv_blocks = 64;

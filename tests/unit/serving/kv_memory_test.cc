@@ -1,4 +1,4 @@
-// KV memory beside the paged pool: contiguous extents, fragmentation, the host tier.
+// KV memory other than the paged pool: contiguous extents, fragmentation, the host tier.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -222,8 +222,8 @@ TEST(Host, PrefixesThatTheGpuForgotComeBackByCopy) {
   EXPECT_GE(warm.total().host_keeps, fetched);
 }
 
-// As above with a disk below a host for two blocks: what comes back is read from there, behind the
-// blocks of the second conversation that were written for it.
+// As above with a host tier of two blocks and a disk: returning blocks are read from the disk,
+// after the blocks of the second conversation have been written.
 TEST(Disk, PrefixesThatTheHostDroppedComeBackBySlowerCopies) {
   RequestLoad load = requests(3, 160, 2);
   for (std::uint64_t i = 0; i < 20; ++i) load.ids.push_back(i + 1);

@@ -53,7 +53,8 @@ class Engine {
   std::unique_ptr<Scheduler> scheduler_;
 };
 
-// Prompts of so many tokens, an id for each 4 of them; the first `shared` ids are common to all.
+// Prompts of the given numbers of tokens, with an id for each 4 tokens. The first `shared` ids are
+// common to all.
 RequestLoad prompts(std::vector<std::pair<std::int32_t, std::uint32_t>> tokens_and_shared) {
   RequestLoad load;
   load.id_tokens = 4;
@@ -138,7 +139,7 @@ TEST(KvWindows, WhatFitsIsCountedAsItIsHeld) {
   EXPECT_EQ(alone.records[0].outcome, Outcome::kDone);
   EXPECT_EQ(alone.records[1].outcome, Outcome::kDone);
   EXPECT_EQ(serve({2, 0, 0}, 199).records[0].outcome, Outcome::kNeverFits);
-  // Decoding they hold 3 rows of the windowed group: two fit beside each other.
+  // While decoding, a sequence holds 3 rows of the windowed group, so that two sequences fit.
   const SimulationResult both = serve({1, 1, 8}, 208);
   EXPECT_EQ(both.records[0].evictions + both.records[1].evictions, 0);
   EXPECT_EQ(both.records[0].outcome, Outcome::kDone);

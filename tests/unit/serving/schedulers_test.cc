@@ -339,7 +339,8 @@ TEST(Sglang, DecodesJoinPromptsWhenMixed) {
   }
 }
 
-// Newcomers are looked for when nothing runs, after a prompt, and after so many decode steps.
+// SGLang looks for new requests when nothing runs, after a prompt, and after recv_interval decode
+// steps.
 TEST(Sglang, NewcomersAreLookedForNowAndThen) {
   SchedulerLimits l = limits(100);
   l.recv_interval = 3;

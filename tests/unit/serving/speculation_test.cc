@@ -79,7 +79,7 @@ TEST(Acceptance, ATreeIsCutByItsDepth) {
   EXPECT_EQ(process.accepted(0, 1, 10), 2);  // half of the tree fitted
 }
 
-// A step takes a millisecond, whatever it computes; remembers what it was asked.
+// A clock whose steps take a millisecond. It records the shapes that it was asked about.
 class Milliseconds : public StepTimer {
  public:
   SimTime time(const StepShape& step) override {

@@ -128,7 +128,7 @@ TEST_F(Expressions, FiguresCarryUnitTierAndInterval) {
   EXPECT_FALSE(sum.direct);
   EXPECT_NEAR(sum.cells[0].low90, 22 - std::sqrt(10.0), 1e-9);
   EXPECT_NEAR(sum.cells[0].high90, 22 + std::sqrt(17.0), 1e-9);
-  // The same number twice errs together: no doubt about its ratio to itself.
+  // Two uses of one number have the same error: its ratio to itself has no interval.
   const SuiteFigure ratio = parse("a.time / a.time").figure(answers_);
   EXPECT_EQ(ratio.unit, "");
   EXPECT_DOUBLE_EQ(ratio.cells[0].low90, 1);

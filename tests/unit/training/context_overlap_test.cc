@@ -1,4 +1,5 @@
-// Context-parallel communication beside attention: by hand, and event level against closed form.
+// Context-parallel communication that overlaps with attention: compared with results by hand, and
+// the event level with the closed form.
 #include "orrery/training/overlap/context_overlap.h"
 
 #include <gtest/gtest.h>
@@ -26,13 +27,14 @@ TEST(ContextOverlap, HopsHideBesideBlocks) {
   EXPECT_EQ(run.pieces.back().start, Seconds(9));
 }
 
-// Hops of 1 beside blocks of 2: the third block has two beside it, and gradients of keys and values
-// go home after the last.
+// Transfers of 1 overlap with blocks of 2. The third block overlaps with two, and gradients of keys
+// and values return after the last block.
 TEST(ContextOverlap, BackwardBringsGradientsHome) {
   EXPECT_EQ(context_time(ring(4, 8, 6, true)), Seconds(9));
   // Hops of 3: 3, 3, 6, 3 and home.
   EXPECT_EQ(context_time(ring(4, 8, 18, true)), Seconds(18));
-  // Two ranks: a hop beside the first block, nothing beside the second, and home.
+  // Two ranks: a transfer overlaps with the first block, none with the second, and the gradients
+  // return.
   EXPECT_EQ(context_time(ring(2, 8, 2, true)), Seconds(9));
   const ContextRun run = run_context(ring(4, 8, 6, true));
   EXPECT_EQ(std::count_if(run.pieces.begin(), run.pieces.end(),

@@ -1,4 +1,4 @@
-// Data-parallel communication beside computation, by hand and event by event.
+// Data-parallel communication that overlaps with computation, by hand and event by event.
 #include "orrery/training/overlap/data_overlap.h"
 
 #include <gtest/gtest.h>
@@ -17,27 +17,28 @@ ShardedPass backward(double compute, double gather, double scatter, int layers,
   return {Seconds(compute), Seconds(gather), Seconds(scatter), layers, true, slowdown};
 }
 
-// Four layers of 3 s: gathers of 1 s hide but for the first, of 5 s all of them stand in the way
-// and the last layer follows.
+// Four layers of 3 s: of gathers of 1 s only the first is exposed. Gathers of 5 s determine the
+// time, and the last layer follows them.
 TEST(ShardedPass, ForwardByHand) {
   EXPECT_EQ(sharded_time(forward(12, 4, 4)), Seconds(1 + 12));
   EXPECT_EQ(sharded_time(forward(12, 20, 4)), Seconds(20 + 3));
-  // Three gathers take a fifth of a second each from what they hide behind.
+  // Three gathers slow the computation that they overlap with by a fifth of a second each.
   EXPECT_DOUBLE_EQ(sharded_time(forward(12, 4, 4, 1.25)).value(), 1 + 12 + 3 * 0.2);
 }
 
 // Backward the first layer's weights are there and the last layer's gradients leave alone.
 TEST(ShardedPass, BackwardByHand) {
   EXPECT_EQ(sharded_time(backward(24, 4, 4, 4)), Seconds(24 + 1));
-  // 6 beside a gather of 5, twice beside 10, beside a reduction of 5, and the last.
+  // 6 s that overlap with a gather of 5, twice with 10, with a reduction of 5, and the last
+  // reduction.
   EXPECT_EQ(sharded_time(backward(24, 20, 20, 4)), Seconds(6 + 10 + 10 + 6 + 5));
   EXPECT_EQ(sharded_time(backward(24, 0, 20, 4)), Seconds(24 + 5));
   EXPECT_EQ(sharded_time(backward(6, 5, 5, 1)), Seconds(6 + 5));
 }
 
-// PyTorch's BackwardPrefetch: four layers of 6 s with gathers of 1 s and reductions of 2 s. Beside
-// the layer all hides but the last reduction; gathers issued after it stand in the way; behind
-// reductions these do too.
+// PyTorch's BackwardPrefetch: four layers of 6 s with gathers of 1 s and reductions of 2 s. Gathers
+// before the layer leave only the last reduction exposed. Gathers after the layer are exposed.
+// Gathers after the reductions expose these too.
 TEST(ShardedPass, PrefetchByHand) {
   ShardedPass p = backward(24, 4, 8, 4);
   EXPECT_EQ(sharded_time(p), Seconds(24 + 2));
@@ -98,8 +99,8 @@ DataStream stream(double pass, double reduce, double to_host, int pieces, double
 }
 
 TEST(DataStream, ByHand) {
-  // Four buckets of 1 s beside a pass of 8 s: the last is left. Of 4 s: the first waits for 2 s of
-  // the pass, all follow.
+  // Four buckets of 1 s during a pass of 8 s: the last one is exposed. Buckets of 4 s: the first
+  // waits for 2 s of the pass, and the others follow it.
   EXPECT_EQ(exposed(stream(8, 4, 0, 4, 1)).communication, Seconds(1));
   EXPECT_EQ(exposed(stream(8, 16, 0, 4, 1)).communication, Seconds(2 + 16 - 8));
   EXPECT_DOUBLE_EQ(exposed(stream(8, 4, 0, 4, 1.25)).communication.value(), 1 + 3 * 0.2);
@@ -135,13 +136,13 @@ TEST(PortSharing, ByHand) {
     EXPECT_EQ(one.slowdown, 1.2);
     EXPECT_EQ(one.rate, 1);
   }
-  // Half of it on the port: 7 s there for 5 of the pass, 5 s beside it for another 5.
+  // Half of the pass uses the port: 7 s for 5 s of the pass there, and 5 s for the other half.
   const PortSharing half = sharing(pass, Seconds(10), Seconds(5), 1);
   EXPECT_DOUBLE_EQ(half.rate, 10.0 / 12);
   EXPECT_DOUBLE_EQ(half.slowdown, 12.0 / 10);
 }
 
-// Buckets that are on the port from first to last, beside a pass that is there for `sends` seconds.
+// Buckets that use the port from first to last, during a pass that uses it for `sends` seconds.
 TEST(DataStream, ClosedFormIsTheEventsOnASharedPort) {
   for (const int n : {1, 2, 8})
     for (const double reduce : {1.0, 7.5, 9.0, 30.0})
@@ -170,8 +171,8 @@ TEST(DataStream, ClosedFormIsTheEventsOnASharedPort) {
           }
 }
 
-// Two chunks whose last passes end 10 s apart: the first one's 6 s are done before the last pass of
-// 4 s, its 12 s are not.
+// The last passes of two chunks end 10 s after each other. The 6 s of the first chunk end before
+// the last pass of 4 s; 12 s would not.
 TEST(DataStream, EarlierChunksHideOrQueue) {
   DataStream d = stream(4, 12, 0, 2, 1);
   d.chunks = 2, d.apart = Seconds(10);

@@ -1,4 +1,4 @@
-// Communication and host work beside computation, and the work of routed experts.
+// Overlap of communication and host work with computation, and the work of routed experts.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -67,8 +67,8 @@ TEST(Iteration, GroupedExpertsShareTheirWaves) {
   EXPECT_NEAR(experts(32768, true) / experts(32768, false), 1, 0.1);
 }
 
-// The same kernel with the activation and the casts between its products inside: none of these is
-// launched, and the products are as long.
+// The fused kernel includes the activation and the casts between its products: none of these is
+// launched, and the products take the same time.
 TEST(Iteration, FusedExpertsLeaveTheCastsBetweenThem) {
   const Architecture model = load_model("qwen3-30b-a3b", Bundle());
   const Machine machine(8, "h100-sxm");
@@ -87,8 +87,8 @@ TEST(Iteration, FusedExpertsLeaveTheCastsBetweenThem) {
   EXPECT_LT(of(TrainingCost::kElementwise, fused), of(TrainingCost::kElementwise, grouped));
 }
 
-// Eight ranks of one node, no pipeline: what pairs hide of the exchange is gone from the iteration,
-// in closed form as event by event.
+// Eight ranks of one node without a pipeline: the part of the exchange that pairs overlap with is
+// no longer part of the iteration, in closed form and event by event.
 TEST(IterationOverlap, ExpertOverlapIsASchedule) {
   const Architecture model = load_model("mixtral-8x7b", Bundle());
   const Machine machine(8, "h100-sxm");
@@ -104,7 +104,7 @@ TEST(IterationOverlap, ExpertOverlapIsASchedule) {
   EXPECT_LT(after.total, before.total);
   EXPECT_GT(after.total, before.total - before.work[at(TrainingCost::kExpertExchange)]);
   EXPECT_NEAR(after.total / iteration_events(parts, k, j).total, 1, 1e-9);
-  // Nothing of it runs beside computation: nothing is gained.
+  // If nothing overlaps with computation, the option gains nothing.
   k.value[static_cast<std::size_t>(TrainingConstant::kExpertOverlapped)] = 0;
   EXPECT_NEAR(iteration_time(parts, k, j).total / before.total, 1, 1e-9);
 }
@@ -120,7 +120,7 @@ TEST(IterationOverlap, TensorOverlapIsASchedule) {
   const Seconds before = iteration_time(parts, k, j).work[at(TrainingCost::kTensor)];
   j.plan.tp_overlap = true;
   const IterationTime after = iteration_time(parts, k, j);
-  // The first of eight pieces is left, and what products lose beside the others.
+  // The first of eight pieces is exposed, and products are slower during the others.
   EXPECT_GT(after.work[at(TrainingCost::kTensor)], before / 8);
   EXPECT_LT(after.work[at(TrainingCost::kTensor)], before / 2);
   EXPECT_NEAR(after.total / iteration_events(parts, k, j).total, 1, 1e-9);
@@ -136,8 +136,9 @@ TEST(IterationOverlap, TensorOverlapIsASchedule) {
   EXPECT_LT(of_pieces(4), 2 * of_pieces(8));
 }
 
-// Megatron reduces gradients of column-parallel products beside those of their weights: of the
-// backward pass's communication what these lose to it is left, of the forward pass's all.
+// Megatron reduces gradients of column-parallel products during the products of their weights'
+// gradients. Of the communication of the backward pass only their slowdown remains; that of the
+// forward pass is exposed.
 TEST(IterationOverlap, GradientsAreReducedBesideOthers) {
   const Architecture model = gpt(40, 12288, 96);
   const Machine machine(8);
@@ -177,9 +178,9 @@ TEST(IterationOverlap, WeightsAndExchangeDoNotHideBehindTheSameWork) {
   EXPECT_EQ(scheduled({}, k, t).forward_exchange, Seconds(0));
 }
 
-// Without overlap every gather and reduction of sharded weights stands in the way; without
-// prefetching alone (PyTorch's BackwardPrefetch none) those of backward passes do, but for the last
-// layer's, whose weights are there.
+// Without overlap every gather and reduction of sharded weights is exposed. Without prefetching
+// only (PyTorch's BackwardPrefetch none), those of backward passes are, except for the last layer,
+// whose weights are there already.
 TEST(IterationOverlap, ShardedWeightsThatHideNothing) {
   const Architecture model = gpt(32, 4096, 32);
   const Machine machine(8);
@@ -204,8 +205,8 @@ TEST(IterationOverlap, ShardedWeightsThatHideNothing) {
   EXPECT_GT(late, 0.6 * exposed(false, true));  // two of three collectives a layer
 }
 
-// Four ranks of one node share sequences of 32 k tokens: hops hide beside attention, gathers do
-// not; a rank with consecutive tokens has more of the causal work than the mean.
+// Four ranks of one node share sequences of 32 k tokens. Transfers of a ring overlap with
+// attention, gathers do not. A rank with consecutive tokens has more causal work than the mean.
 TEST(IterationOverlap, ContextParallelIsASchedule) {
   const Architecture model = gpt(32, 4096, 32);
   const Machine machine(4, "h100-sxm");
@@ -226,7 +227,8 @@ TEST(IterationOverlap, ContextParallelIsASchedule) {
     return all;
   };
   const IterationTime ring = time();
-  // Gradients that go home, a sixth of a ring's hops backward, and what attention loses.
+  // The gradients that return, a sixth of the transfers of a ring in the backward pass, and the
+  // slowdown of attention remain.
   EXPECT_GT(ring.work[at(TrainingCost::kContext)], 2.0 / 3 / 6 * sent());
   EXPECT_LT(ring.work[at(TrainingCost::kContext)], 0.5 * sent());
   j.recompute = Recompute::kSelective;
@@ -244,8 +246,8 @@ TEST(IterationOverlap, ContextParallelIsASchedule) {
   EXPECT_NEAR(time().work[at(TrainingCost::kContext)] / sent(), 1, 1e-9);
 }
 
-// Communication that blocks makes the iteration longer by its share; what computation hides makes
-// less of the network's error.
+// Exposed communication makes the iteration longer by its share. Communication that overlaps
+// reduces the error from the network.
 TEST(IterationOverlap, TheNetworksErrorCountsAsFarAsItIsExposed) {
   const Architecture model = gpt(8, 4096, 32);
   const Machine machine(64);
@@ -268,8 +270,8 @@ TEST(IterationOverlap, TheNetworksErrorCountsAsFarAsItIsExposed) {
   EXPECT_EQ(network_error(of_one, iteration_time(of_one, k, alone), k, alone), 0);
 }
 
-// An optimizer on the host: gradients leave beside the backward pass, weights come back beside its
-// step but for a tile; in closed form as event by event.
+// An optimizer on the host: gradients are copied during the backward pass, and weights return
+// during its step except for one tile, in closed form and event by event.
 TEST(IterationOverlap, AnOptimizerOnTheHostIsASchedule) {
   const Architecture model = gpt(24, 4096, 32);
   const Machine machine(8, "h100-sxm");
@@ -285,7 +287,7 @@ TEST(IterationOverlap, AnOptimizerOnTheHostIsASchedule) {
   j.plan.dp_overlap = false;
   const IterationTime after = iteration_time(parts, k, j);
   EXPECT_NEAR(after.total / iteration_events(parts, k, j).total, 1, 1e-9);
-  // All but the last of 24 layers' gradients leave beside the backward pass.
+  // The gradients of all but the last of 24 layers are copied during the backward pass.
   EXPECT_NEAR((after.optimizer - beside.optimizer) / s.to_host, 23.0 / 24, 1e-9);
   // The longer of step and way back, and a tile of the other.
   const Seconds longer = std::max(s.host_step, s.from_host);
@@ -296,7 +298,7 @@ TEST(IterationOverlap, AnOptimizerOnTheHostIsASchedule) {
   EXPECT_GT(after.optimizer, 5 * iteration_time(machine.parts(model, j), k, j).optimizer);
 }
 
-// Broadcasts of weights, owner by owner, stand in front of the next iteration.
+// Broadcasts of weights, owner by owner, delay the next iteration.
 TEST(IterationOverlap, NothingHidesBroadcasts) {
   const Architecture model = gpt(8, 4096, 32);
   const Machine machine(16);

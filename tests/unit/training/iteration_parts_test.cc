@@ -1,4 +1,4 @@
-// The parts of an iteration: what is reduced, gathered and sent.
+// The parts of an iteration: reductions, gathers and sends.
 #include "orrery/training/iteration/iteration_parts.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,8 @@ TEST(IterationParts, WeightsKeptByNeighbours) {
   EXPECT_THROW(machine.parts(model, j), Infeasible);
 }
 
-// Experts are copied as often as all else where a node of eight shares what 16 ranks hold.
+// Experts have as many copies as the other weights if nodes of eight GPUs shard the weights of 16
+// ranks.
 TEST(IterationParts, HybridShardsOfExperts) {
   const Architecture model = load_model("mixtral-8x7b", Bundle());
   const Machine machine(16, "h100-sxm");

@@ -1,4 +1,4 @@
-// Iterations under the priors against published runs, and what each option must do.
+// Iterations with the prior constants compared with published runs, and the effect of each option.
 #include "orrery/training/iteration/iteration.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Iteration, EqualStagesIdleAsTheClosedFormSays) {
   TrainingJob j = job_of(1, 8, 1, 1, 16);
   j.plan.schedule = "1f1b";
   const IterationParts parts = machine.parts(model, j);
-  // Stages but first and last are alike.
+  // All stages except the first and the last are equal.
   EXPECT_EQ(parts.kinds.size(), 3u);
   IterationParts equal = parts;
   for (int& kind : equal.kind) kind = 1;
@@ -126,8 +126,8 @@ TEST(Iteration, OptimizersMoveTheirStates) {
   EXPECT_GT(step(), 1.1 * adam);
 }
 
-// Four documents in a sequence have a quarter of its pairs; offloading what is saved waits for
-// PCIe.
+// Four documents in a sequence have a quarter of its pairs. Offloading of saved activations waits
+// for PCIe.
 TEST(Iteration, PackingAndOffload) {
   const Architecture model = gpt(24, 4096, 32);
   const Machine machine(8, "h100-sxm");

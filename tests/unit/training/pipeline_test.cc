@@ -103,8 +103,8 @@ TEST(Pipeline, DataStreamIsHiddenWhereItCanBe) {
   EXPECT_EQ(r.events.back().kind, TimelineEvent::Kind::kReduce);
   EXPECT_EQ(r.events.back().start, Seconds(17));
 
-  // Two chunks: the second's gather is beside the first's forwards, the second's reduction beside
-  // the first's backwards. 2 + (4 + 4)(1 + 2) + 2.
+  // Two chunks: the gather of the second overlaps with the forward passes of the first, and the
+  // reduction of the second with the backward passes of the first. 2 + (4 + 4)(1 + 2) + 2.
   q = question({1, 2, 4}, chunk(1, 1, 1));
   for (ScheduledChunk& c : q.chunks) c.parameter_gather = c.gradient_reduce = Seconds(2);
   q.chunks[1].parameter_gather = Seconds(1);
@@ -132,7 +132,8 @@ TEST(Pipeline, OffloadedGradientsFollowTheirReduction) {
   EXPECT_EQ(r.events.back().kind, TimelineEvent::Kind::kOffload);
   EXPECT_EQ(r.events.back().stream, Stream::kHost);
   EXPECT_EQ(r.events.back().start, Seconds(27));
-  // Saved tensors leave beside each of eight forwards and come back beside each backward.
+  // Saved tensors are copied to the host during each of eight forward passes, and back during each
+  // backward pass.
   const auto count = [&](TimelineEvent::Kind kind) {
     return std::count_if(r.events.begin(), r.events.end(),
                          [&](const TimelineEvent& e) { return e.kind == kind; });
@@ -146,8 +147,8 @@ TEST(Pipeline, OffloadedGradientsFollowTheirReduction) {
   EXPECT_EQ(r.events.back().end, Seconds(34));
 }
 
-// A forward of 4 s with the gather of the other chunk beside its first second: 1 s at a speed of
-// 1/1.25 does 0.8 s of it.
+// A forward pass of 4 s overlaps with the gather of the other chunk for its first second: 1 s at a
+// speed of 1/1.25 does 0.8 s of work.
 TEST(Pipeline, ComputationIsSlowerBesideTheDataStream) {
   PipelineQuestion q = question({1, 2, 1}, chunk(4, 1, 1));
   q.chunks[1].parameter_gather = Seconds(1);
@@ -155,7 +156,7 @@ TEST(Pipeline, ComputationIsSlowerBesideTheDataStream) {
   PipelineResult r = run_pipeline(pipeline_schedule("interleaved"), q);
   EXPECT_DOUBLE_EQ(r.total.value(), 12 + 0.2);
   EXPECT_DOUBLE_EQ(r.busy[0].value(), 12 + 0.2);
-  // A gather longer than the forward slows all of it, and the other chunk waits.
+  // A gather longer than the forward pass slows all of the pass, and the other chunk waits.
   q.chunks[1].parameter_gather = Seconds(7);
   r = run_pipeline(pipeline_schedule("interleaved"), q);
   EXPECT_DOUBLE_EQ(r.total.value(), 7 + 4 + 2 + 2);
@@ -174,11 +175,11 @@ TEST(Pipeline, PairsHideTheirExchanges) {
   // Attention F 1, experts B 2, experts F 1, attention B 3: each longer than its half of an
   // exchange.
   EXPECT_EQ(run_pipeline(schedule, q).total, Seconds(37));
-  // Computation is half as fast beside exchanges of 0.5, 1, 0.5 and 1.
+  // Computation is half as fast during exchanges of 0.5, 1, 0.5 and 1.
   q.chunks[1].exchange_slowdown = 2;
   EXPECT_EQ(run_pipeline(schedule, q).total, Seconds(38.5));
   q.chunks[1].exchange_slowdown = 1;
-  // Exchanges longer than all computation of the pair (10 - 9) are what is left.
+  // Exchanges longer than all computation of the pair are exposed (10 - 9).
   q.chunks[1].forward_experts = Seconds(0);
   q.chunks[0].backward_experts = Seconds(1);
   q.chunks[1].forward_exchange = Seconds(4);
@@ -197,7 +198,7 @@ TEST(Pipeline, CombinedRunsForwardsBesideOthersBackwards) {
   const PipelineResult r = run_pipeline(schedule, question({2, 1, 3}, c), true);
   EXPECT_EQ(r.total, Seconds(26));
   EXPECT_EQ(r.peak_activations, (std::vector<double>{3, 2}));
-  // Each micro-batch's four transfers are on the expert stream: half of what 8 a stage last.
+  // The expert stream has four transfers for each micro-batch, half of the time of 8 per stage.
   Seconds sent;
   for (const TimelineEvent& e : r.events)
     if (e.stream == Stream::kExpert) sent += e.end - e.start;
@@ -234,7 +235,7 @@ TEST(Pipeline, BadInputIsRefused) {
   EXPECT_THROW(run_pipeline(k1F1B, q), Infeasible);
 }
 
-// Passes that take no time are legal: a stage may hold nothing but an embedding that costs nothing.
+// Passes may take no time: a stage may hold only an embedding.
 TEST(Pipeline, NoTimeAtAll) {
   const PipelineResult r = run_pipeline(k1F1B, question({2, 1, 2}, chunk(0, 0, 0)));
   EXPECT_EQ(r.total, Seconds(0));

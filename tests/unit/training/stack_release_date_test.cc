@@ -1,4 +1,4 @@
-// Versions of stacks as dates, and what they do to constants.
+// Versions of stacks as dates, and their effect on constants.
 #include "orrery/training/iteration/stack_release_date.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Pieces of a product beside pieces of a collective: by hand, and event level against closed form.
+// Pieces of a product that overlap with pieces of a collective: compared with results by hand, and
+// the event level with the closed form.
 #include "orrery/training/overlap/stream_overlap.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +40,7 @@ RC_GTEST_PROP(StreamOverlap, EventLevelIsTheClosedForm, ()) {
 }
 
 TEST(StreamOverlap, WhatAPassWaitsForIsTheSumOfItsCollectives) {
-  // Four collectives of 1 beside products of 2, in 4 pieces each: 4 * 0.25.
+  // Four collectives of 1 with products of 2, in 4 pieces each, expose 4 * 0.25.
   EXPECT_DOUBLE_EQ(piped_exposed(Seconds(8), Seconds(4), 4, 4, 1, false).value(), 1);
   EXPECT_DOUBLE_EQ(piped_exposed(Seconds(8), Seconds(4), 4, 4, 1, true).value(), 1);
   EXPECT_EQ(piped_exposed(Seconds(8), Seconds(4), 0, 4, 1, false), Seconds(4));

@@ -35,7 +35,7 @@ TrainingCase made_case(const std::string& source, const std::string& stack, doub
   return c;
 }
 
-// The measured time is what `factor` times the products' prior makes.
+// The measured time is that of constants with `factor` times the prior of products.
 void measure(TrainingCase& c, double factor, double times = 1) {
   TrainingConstants k = constants_of(prior_constants(), c);
   k.value[at(C::kProducts)] *= factor;
@@ -77,7 +77,8 @@ TEST(FitTraining, WithoutErrorsThePriorsStay) {
     EXPECT_NEAR(k.value[i], prior.value[i], 1e-6 * prior.value[i]);
 }
 
-// Each year of releases takes a tenth off: what is between them is found, beyond them nothing.
+// Each year of releases is 10 % faster. The factor is found between the releases, and is constant
+// beyond them.
 TEST(FitTraining, FindsWhatAYearChanges) {
   std::vector<TrainingCase> cases = known(1);
   for (std::size_t i = 0; i < cases.size(); ++i) {

@@ -1,4 +1,5 @@
-// Rows of a made-up table in the columns of iteration.csv: what they state, what the stack adds.
+// Rows of an invented table with the columns of iteration.csv: stated settings, and defaults of the
+// stack.
 #include "orrery/validate/rows/training_rows.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Rules of training jobs: each refusal names its numbers; what a rank holds; the passes' FLOPs.
+// Rules of training jobs: each refusal names its numbers. Parameters of a rank, and FLOPs of the
+// passes.
 #include "orrery/workload/plan/training_job.h"
 
 #include <gtest/gtest.h>
@@ -83,8 +84,8 @@ TEST(TrainingJob, RefusesWhatCannotBeLaidOut) {
   expect_refused(dense, bad, "unknown LoRA target 'w'");
 }
 
-// Every rank has a place of its own; tensor-parallel ranks are neighbours; stages are far apart, or
-// near in the other order.
+// Every rank has a different place. Tensor-parallel ranks are neighbours. Stages are distant, or
+// near in the other order of ranks.
 TEST(TrainingJob, RanksHavePlaces) {
   TrainingPlan p;
   p.tp = 2, p.cp = 2, p.dp = 4, p.pp = 3, p.ep = 4, p.etp = 1;
@@ -197,8 +198,9 @@ TEST(TrainingProgram, OneKernelForAllExperts) {
   EXPECT_EQ(products, 6u);
 }
 
-// Experts split over tensor-parallel ranks: copies are gathered from them after the all-to-all, and
-// partial results scattered; backward as many again. Whole experts have none of it.
+// Experts that are split over tensor-parallel ranks gather copies from these ranks after the
+// all-to-all, and scatter partial results; the backward pass has as many transfers. Whole experts
+// have none.
 TEST(TrainingProgram, SplitExpertsGatherTheCopies) {
   const Architecture moe = model_of("mixtral-8x7b");
   TrainingJob j;
@@ -393,7 +395,7 @@ TEST(TrainingProgram, FlopsOfTheePasses) {
               1e-9);
   EXPECT_NEAR(model_flops_per_token(m, j) * 8192,
               6 * 8192 * (weights + 32000.0 * 4096 + 65 * 4096) + 3 * core, 1e9);
-  // Context parallelism divides all of it.
+  // Context parallelism divides all of these.
   TrainingJob half = j;
   half.plan.cp = 2;
   EXPECT_NEAR(flops_of(training_ops(m, half, 0), TrainingCost::kAttention) / core, 1, 1e-3);
