@@ -45,7 +45,7 @@ int run(int argc, char** argv) {
                   kDefinitions));
   Context context;
   add_catalog_flag(program, context);
-  // The verbs in the order of the help, under what a user wants to do.
+  // The verbs in the order of the help, grouped by the task of the user.
   const auto group = [&](const char* wish, std::initializer_list<Adder> verbs) {
     for (const Adder add : verbs) {
       const std::size_t before = program.get_subcommands({}).size();

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFolder = "scenarios/suites";
 
-// Bundled if its path is in the bundle, a file otherwise.
+// The bundled file if the path is in the bundle, a file of the disk otherwise.
 Node open_document(const std::string& path, const Bundle& bundle) {
   if (const auto file = bundle.find(path)) return parse_yaml(file->content, file->name);
   return read_document(path);

@@ -14,7 +14,7 @@ namespace {
 using TermOp = SuiteTerm::Op;
 using What = SuiteReference::What;
 
-// A number that an answer has, by a name of its own.
+// A number of an answer under a unique name.
 struct Leaf {
   double low90 = 0, high90 = 0;
 };
@@ -79,10 +79,10 @@ class Evaluator {
     }
   }
 
-  // Numbers with an interval that were read, and the least sure origin of all that were.
+  // The numbers with an interval that were read, and the least certain origin of all numbers.
   std::map<std::string, Leaf> leaves;
   Origin origin = Origin::kExact;
-  // While the leaf of this name is moved to this value.
+  // The name and the value of the number that is moved, while an end of an interval is computed.
   std::string moved;
   double moved_to = 0;
   std::string seen;

@@ -131,7 +131,7 @@ class Parser {
     return t;
   }
 
-  // The operands to the right of an operator: one, or two for `in` and `within`.
+  // Parses the operands to the right of an operator: one, or two for `in` and `within`.
   std::vector<SuiteTerm> operands(const Infix& infix) {
     std::vector<SuiteTerm> terms = {operand(infix.right, joins_conditions(infix))};
     if (infix.op == TermOp::kIn) {
@@ -183,7 +183,7 @@ class Parser {
     return t;
   }
 
-  // Behind "[": "key=value, key=value]". Any key is allowed if `keys` is empty.
+  // Parses "key=value, key=value]" after "[". Any key is allowed if `keys` is empty.
   SuiteReference::Filter filter(const std::vector<std::string>& keys) {
     SuiteReference::Filter out;
     do {
@@ -202,7 +202,7 @@ class Parser {
     return out;
   }
 
-  // Behind a '.': the name of what is wanted of a run.
+  // Parses the name after a '.': the requested part of a run's answer.
   std::string member(std::string_view what) {
     if (!in_.next_is_member()) in_.refuse(fmt::format("expected '.' and {}", what));
     in_.expect(".");

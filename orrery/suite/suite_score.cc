@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Key = std::pair<std::string, std::string>;  // scenario, metric
 
-// The measured values of what was predicted.
+// The measured values of the predicted rows.
 std::map<Key, double> measured_of(const std::vector<ToolPrediction>& predictions,
                                   const fs::path& data) {
   std::map<std::string, std::set<std::string>> wanted;
@@ -55,7 +55,7 @@ std::map<Key, double> measured_of(const std::vector<ToolPrediction>& predictions
 
 std::string stem_of(const SuiteQuestion::Run& run) { return fs::path(run.file).stem().string(); }
 
-// "osl=2048 batch=1" as `at` of a point.
+// Parses "osl=2048 batch=1" into the form of Point::at.
 nlohmann::ordered_json place_of(const std::string& text) {
   nlohmann::ordered_json at = nlohmann::ordered_json::object();
   for (std::size_t from = 0; from < text.size();) {
@@ -72,7 +72,7 @@ nlohmann::ordered_json place_of(const std::string& text) {
   return at;
 }
 
-// Whether all of "osl=2048 batch=1" is said of a point.
+// Whether a point has all values of "osl=2048 batch=1".
 bool is_at(const std::string& asked, const std::string& label) {
   const auto words = [](const std::string& text) {
     std::istringstream in(text);
@@ -82,7 +82,7 @@ bool is_at(const std::string& asked, const std::string& label) {
   return std::includes(there.begin(), there.end(), all.begin(), all.end());
 }
 
-// Where predictions may belong: questions and scenario files by name.
+// The questions and scenario files by name, to which predictions may belong.
 class Catalogue {
  public:
   explicit Catalogue(const std::vector<Suite>& suites) {
@@ -118,7 +118,7 @@ class Catalogue {
   std::map<std::string, std::string> files_;
 };
 
-// Answers that hold what a tool predicts, and nothing else, by scenario file.
+// Answers with only the predictions of a tool, by scenario file.
 class Predicted {
  public:
   Predicted(const std::vector<ToolPrediction>& predictions, const Catalogue& catalogue) {
@@ -171,7 +171,7 @@ class Predicted {
   std::map<std::string, Answer> answers_;
 };
 
-// Whether something fits, or is noted, is no value.
+// Checks of feasibility and of notes need more than predicted values.
 bool asks_more(const SuiteTerm& t) {
   using What = SuiteReference::What;
   if (t.op == SuiteTerm::Op::kReference)
@@ -215,7 +215,7 @@ void add_coverage(const Suite& suite, const std::vector<ToolPrediction>& predict
   }
 }
 
-// The bounds of what is predicted.
+// The bounds of a predicted figure.
 class PredictionBounds {
  public:
   PredictionBounds(const Catalogue& catalogue, Runner& runner)
@@ -227,7 +227,7 @@ class PredictionBounds {
           return options;
         }()) {}
 
-  // Nothing: the prediction is of nothing that is known.
+  // Empty if no known row, question or file has the prediction's name.
   std::optional<SuiteRange> of(const ToolPrediction& p) {
     if (const auto asked = catalogue_.asked(p)) return of_question(*asked, p);
     const std::string file = catalogue_.file(p.scenario);

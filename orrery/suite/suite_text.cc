@@ -11,7 +11,7 @@ namespace orrery {
 namespace {
 
 constexpr std::size_t kLongest = 2000;
-// Words of the language, which are no names.
+// Reserved words of the language.
 constexpr std::array<std::string_view, 7> kWords = {"and", "or", "not", "in", "within", "of", "as"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kLeastRows = 20;  // of a group that is named among the worst
 constexpr std::size_t kWorstGroups = 20, kWorstCovered = 12;
 
-// 4.6, 1234, and a few digits of what is far off.
+// An error as text: "4.6", "1234", and few digits for very large errors.
 std::string percent(double v) {
   return std::abs(v) >= 1000 ? fmt::format("{:.0f}", v) : fmt::format("{:.1f}", v);
 }

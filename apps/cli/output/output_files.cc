@@ -70,7 +70,7 @@ std::string csv(std::span<const Answer> answers) {
   for (const std::string& key : keys) out += "," + key;
   out += ",fits,reason";
   for (const std::string& n : names) {
-    // Beside whether a job fits, its chance.
+    // The chance that a job fits, next to whether it fits.
     out += fmt::format(",{0},{0}_low90,{0}_high90", n == "fits" ? "fits_chance" : n);
   }
   out += "\n";

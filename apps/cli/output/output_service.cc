@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One figure of all requests that are done.
+// One figure over all completed requests.
 template <class Of>
 std::vector<double> figures(const Point& p, Of of) {
   std::vector<double> out;
@@ -102,7 +102,7 @@ std::string requests_jsonl(const Point& p) {
 
 namespace {
 
-// Most requests that are sent and not answered at once.
+// The largest number of requests that were under way at the same time.
 std::int64_t most_at_once(const Point& p) {
   std::vector<std::pair<double, int>> changes;  // at equal times ends come first
   for (const RequestRow& r : p.requests) {

@@ -13,7 +13,7 @@ namespace {
 
 using Status = SuiteOutcome::Status;
 
-// "6.94 ms", or each of a list.
+// "6.94 ms", or a list of such values.
 std::string value_text(const SuiteFigure& f) {
   std::string out;
   for (const SuiteCell& c : f.cells) {
@@ -61,7 +61,7 @@ std::string suite_table(const std::vector<SuiteOutcome>& outcomes, bool colour) 
     for (const auto& m : o.metrics) {
       std::string line = m.name + ": " + (m.figure ? value_text(*m.figure) : m.why);
       if (m.figure) {
-        // The intervals of the items of a list are in the other formats.
+        // The intervals of the items of a list are printed by the other formats only.
         const std::string interval = interval_text(*m.figure);
         if (m.figure->cells.size() == 1 && !interval.empty()) line += " " + interval;
         line += fmt::format(" ({})", to_text(m.figure->origin));

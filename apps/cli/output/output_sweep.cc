@@ -9,7 +9,7 @@
 namespace orrery::cli {
 namespace {
 
-// Metrics in the order of interest. All others are in the other formats.
+// Metrics in the order of interest. The other formats print all metrics.
 constexpr const char* kShown[] = {"max_rate",
                                   "ttft",
                                   "ttft_p99",
@@ -68,7 +68,7 @@ std::vector<Column> places_of(const Answer& a) {
         keys.push_back(key);
     }
   }
-  // In training the GPUs are asked for, and dp is what the rest of the plan leaves of them.
+  // In training the question states the GPUs, and dp follows from the rest of the plan.
   const nlohmann::ordered_json& at = a.points[0].at;
   const bool scales = at.contains("global_batch") && at.contains("gpus") &&
                       std::any_of(a.points.begin(), a.points.end(), [&](const Point& p) {

@@ -92,7 +92,7 @@ std::string memory_of(const Point& p, const Style& style) {
                            p.memory_capacity.value() / 1e9);
 }
 
-// The two lines about the KV cache that vLLM logs when it starts, to be compared with.
+// The two lines about the KV cache that vLLM logs at its start, for comparison.
 std::string kv_log_of(const Point& p, const Style& style) {
   const Metric *tokens = p.find("kv_tokens"), *length = p.find("request_tokens"),
                *concurrency = p.find("kv_concurrency");

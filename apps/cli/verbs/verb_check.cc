@@ -1,4 +1,4 @@
-// orrery check, schema, diff: scenario files without answering them, and answers side by side.
+// orrery check, schema, diff: checks scenario files, prints their schema, and compares two answers.
 #include <fmt/format.h>
 
 #include <cmath>

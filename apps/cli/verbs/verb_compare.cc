@@ -144,8 +144,8 @@ bool is_training_log(const std::string& word) {
   }
 }
 
-// The subcommand that `compare FILE ...` means. The file tells which, or else a flag that only one
-// of them has.
+// The subcommand of `compare FILE ...`. The kind of file selects it, or a flag that only one
+// subcommand has.
 CLI::App& kind_of(const std::vector<std::string>& words, CLI::App& compare) {
   CLI::App &service = *compare.get_subcommand("service"),
            &training = *compare.get_subcommand("training");

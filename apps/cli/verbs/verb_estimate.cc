@@ -1,4 +1,4 @@
-// orrery estimate, memory, run: scenarios in, answers out.
+// orrery estimate, memory, run: answers scenarios.
 #include <fmt/format.h>
 
 #include "apps/cli/flags/help.h"
@@ -28,7 +28,7 @@ struct EstimateVerb {
   std::vector<std::string> files;
 };
 
-// 3 if there are points and none of them fits.
+// Exit code 3 if there are points and none of them fits.
 int feasibility_code(const std::vector<Answer>& answers) {
   bool any = false, fits = false;
   for (const Answer& a : answers) {

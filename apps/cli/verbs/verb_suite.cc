@@ -31,8 +31,8 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The suites that `names` means: suites, files of suites, or ids of questions of bundled suites
-// (then `only` gets them); none: all.
+// The suites of `names`: suites, files of suites, or ids of questions of bundled suites, which are
+// appended to `only`. Without names all suites.
 std::vector<Suite> suites_of(const std::vector<std::string>& names, const Bundle& bundle,
                              std::vector<std::string>& only) {
   const std::vector<std::string> bundled = suite_names(bundle);
@@ -103,7 +103,7 @@ void run_suites(SuiteVerb& verb, Context& context) {
   if (!pass) context.exit_code = kCheckFailed;
 }
 
-// A name and, from `column` on, a text in lines of its own width.
+// A name, followed from `column` on by a text that is broken into lines.
 std::string beside(const std::string& name, const std::string& text, std::size_t column) {
   std::string out = wrapped(text, kColumns, std::string(column, ' '));
   return out.replace(0, name.size(), name);

@@ -144,7 +144,7 @@ const std::set<std::string> kRowColumns = {
     "mode",      "subset", "layout",    "source", "covered", "fitted", "trusted"};
 
 void print_csv(const ValidateOptions& o, const Bundle& bundle) {
-  // Kernels have millions of rows: by themselves they are not kept.
+  // Rows of kernels are not kept in memory for a report of this area, because there are millions.
   if (!o.all()) fmt::print("{}", CsvRows::header(kRowColumns));
   std::vector<std::string> text(area_count(o));
   for_areas(o, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t i) {

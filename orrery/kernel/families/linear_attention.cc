@@ -64,8 +64,8 @@ class LinearAttentionFamily : public KernelFamily {
     KernelPoint p;
     p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = moved / gpu.memory.bandwidth;
-    // The state of a repeated call stays in the L2 up to about its size (L40S: 4.5 times the
-    // memory's rate); a decode step reads and writes it.
+    // The state of a repeated call stays in the L2 up to about the size of the L2 (L40S: 4.5 times
+    // the bandwidth of the memory). A decode step reads and writes the state in memory.
     const bool cached = warm && gpu.l2 && moved * (a.decode ? 0.5 : 1) <= *gpu.l2 * 0.9;
     p.base =
         (a.decode ? p.compute : walk(a, gpu)) + gpu.move_time(moved, cached ? moved : Bytes(0));

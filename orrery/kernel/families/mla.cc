@@ -30,8 +30,8 @@ class LatentCoreFamily : public KernelFamily {
       auto& sources = classes_[i].sources;
       sources.push_back({std::string(kCoreClasses[i]), 1, 0});
       const std::size_t phase = i / 3 * 3;
-      // The tables call every core with an fp8 cache "bfloat16": what it multiplies in is the
-      // kernel's choice.
+      // The tables call every core with an fp8 cache "bfloat16". The kernel chooses the format of
+      // its products.
       if (i % 3 == 2) sources.push_back({std::string(kCoreClasses[phase + 1]), 1, 0.1});
       if (i % 3 != 0) sources.push_back({std::string(kCoreClasses[phase]), 1, 0.2});
     }

@@ -19,7 +19,8 @@ namespace orrery {
 namespace {
 
 using Block = SparseAttentionBlock;
-// The last: DSA's prefill of contexts that are not longer than the choice, as dense attention.
+// The last class is DSA's prefill of contexts that are not longer than the choice of keys, which
+// runs as dense attention.
 constexpr std::array<std::string_view, 6> kKinds = {"dsa", "dsa_reuse", "csa",
                                                     "hca", "msa",       "dsa_dense"};
 constexpr std::size_t kDense = 5;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostBins = 64;
 constexpr double kSame = 1e-6;  // values of a feature closer than this are one
 
-// Between the values of a feature; where there are many, at quantiles.
+// Thresholds lie between the values of a feature, or at quantiles if there are many values.
 std::vector<double> thresholds_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   std::vector<double> distinct;

@@ -15,7 +15,7 @@
 namespace orrery {
 namespace {
 
-// Columns that tell a family's table from the others'.
+// Columns that distinguish the table of a family from the others.
 struct TableKind {
   std::string_view family;
   std::vector<std::string_view> columns;

@@ -23,7 +23,7 @@ GridFit surface_grid(const KernelTables& tables, const SurfaceSolving& solving) 
                  solving.steps);
 }
 
-// One class's rows while its surface is fitted.
+// The rows of one class while its surface is fitted.
 struct Fitting {
   SurfaceSolving solving;
   std::vector<const MeasuredPoint*> points;
@@ -88,14 +88,14 @@ std::vector<double> traits_of(std::span<const double> x) {
   return out;
 }
 
-// Rows that boosted trees see: their traits, and what of each is to be explained.
+// The rows of the boosted trees: their features and their targets.
 struct TreeRows {
   std::vector<std::vector<double>> traits;  // by trait
   std::vector<double> target, weight;
 
   explicit TreeRows(std::size_t count) : traits(count) {}
 
-  // `which` GPU's is the last trait.
+  // The last feature is the number `which` of the GPU.
   void add(std::span<const double> x, double which) {
     std::vector<double> of = traits_of(x);
     of.push_back(which);
@@ -117,8 +117,8 @@ struct TreeRows {
   }
 };
 
-// Adds to the values of the nodes what boosted trees see in the rows. Nodes between rows follow
-// them, instead of a plain line: the solver smooths what is left.
+// Adds the predictions of boosted trees to the values of the nodes. Nodes between rows follow the
+// trees in place of a straight line; the solver smooths the residuals.
 Eigen::VectorXd tree_prior(const SurfaceAxes& axes, const Fitting& fit,
                            std::span<const std::vector<MeasuredPoint>* const> sisters,
                            Eigen::VectorXd prior) {

@@ -105,8 +105,9 @@ PointsByGpu read_layers(const std::filesystem::path& path, const Bundle& bundle,
   return out;
 }
 
-// Static quantisation of activations by vLLM and TensorRT-LLM, rows that exceed the L2: what a
-// present kernel streams at on data-centre GPUs. SGLang's calls take three to eight times as long
+// Static quantisation of activations by vLLM and TensorRT-LLM, with rows that exceed the L2. They
+// show the bandwidth of a current kernel on data-centre GPUs. SGLang's calls take three to eight
+// times as long
 // as reading and writing: another kernel.
 void read_quantisation(const std::filesystem::path& path, const Bundle& bundle, PointsByGpu& out) {
   const Catalog catalog(bundle);
@@ -209,7 +210,7 @@ void fit_swept_elementwise(const std::filesystem::path& dir, const std::string& 
                                         [](const MeasuredPoint& p) { return !p.left_out; });
       if (fitted < static_cast<std::ptrdiff_t>(kLeastSwept)) continue;
       Constants constants = fit_constants(data);
-      // Where no operand stays in the cache that constant is free.
+      // If no operand stays in the cache, this constant is undetermined.
       const bool cached = std::any_of(samples.points.begin(), samples.points.end(),
                                       [](const MeasuredPoint& p) { return p.x[0] > 0; });
       if (!cached) constants.cached = constants.streamed;

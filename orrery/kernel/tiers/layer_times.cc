@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kKinds = {"gemm", "rows", "embedding", "decode",
                                                     "prefill"};
-// Spread of repeated calls, and what a layer alone differs from one within a step.
+// Relative errors: the spread of repeated calls, and the difference of a single layer from one
+// within a step.
 constexpr double kOwnError = 0.03, kSharedError = 0.02;
 constexpr double kPastOffset = 16;  // tokens: past 0 has a logarithm too
 
@@ -24,7 +25,7 @@ struct Cell {
   double share;
 };
 
-// Where `v` is between the nodes; nothing beyond them.
+// The position of `v` between the nodes; empty beyond them.
 std::optional<Cell> cell_of(const std::vector<double>& nodes, double v, double offset, bool logs) {
   if (nodes.empty() || v < nodes.front() || v > nodes.back()) return std::nullopt;
   if (nodes.size() == 1) return Cell{0, 0};
@@ -40,7 +41,7 @@ std::optional<LayerPlace> layer_place(const Op& op) {
   using Kind = LayerShape::Kind;
   if (const auto* g = std::get_if<Gemm>(&op)) {
     if (g->batch != 1 || !g->weight || g->gradient) return std::nullopt;
-    // 16-bit formats run alike.
+    // 16-bit formats take the same time.
     const Format format = g->format == Format::kFp16 ? Format::kBf16 : g->format;
     return LayerPlace{{Kind::kGemm, {static_cast<std::int64_t>(format), g->n, g->k}},
                       static_cast<double>(g->m)};

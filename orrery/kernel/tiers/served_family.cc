@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-// Whose kernels the other frameworks take up when a GPU is new.
+// The framework whose kernels the other frameworks adopt when a GPU is new.
 constexpr std::string_view kMaker = "trtllm";
 
 }  // namespace

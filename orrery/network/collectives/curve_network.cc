@@ -77,8 +77,8 @@ int group_stride(const Collective& c, const RankPlacement& p) {
   return 1;
 }
 
-// The fitted curve that serves a forced pair within a node. Curves do not tell protocols apart.
-// nullopt: there is none.
+// The fitted curve of a forced pair within a node; nullopt if there is none. A curve covers all
+// protocols of its algorithm.
 std::optional<CollectiveAlgorithm> curve_of(const ForcedChoice& forced) {
   if (!forced.algorithm || !has_model(*forced.algorithm, AlgorithmModel::kCurve) ||
       !has_model(*forced.algorithm, AlgorithmModel::kTuner))
@@ -108,7 +108,7 @@ CurveNetwork::CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std
   if (const FittedAcross* a = network_.constants.across_of(cluster_.gpu().id)) {
     inter_node_ = *a;
     has_inter_node_ = true;
-    // These factors were fitted to NVIDIA's GPUs.
+    // The factors were fitted on GPUs of NVIDIA.
     if (a->gpus.empty() && cluster_.gpu().vendor != "nvidia")
       network_.origin = std::max(network_.origin, Origin::kTransferred);
   }

@@ -83,7 +83,7 @@ LibraryCurve fit_rows(const Rows& rows, const LibraryCurve& most) {
                            {.step = 0.25, .evaluations = kEvaluations}));
 }
 
-// The densest half of some numbers: mean and standard deviation.
+// Mean and standard deviation of the densest half of some numbers.
 struct Half {
   double mean = 0, deviation = 0;
 };

@@ -43,7 +43,7 @@ class KvUse : public Autoscaler {
   double target_;
 };
 
-// One more while queues are longer than the target, one less when nobody waits.
+// One engine more while queues are longer than the target, one less when no request waits.
 class Queue : public Autoscaler {
  public:
   explicit Queue(double target) : target_(target) {}

@@ -102,8 +102,8 @@ class Simulation : public ReplicaObserver {
     return engines.empty() ? fleet_.size() : places[router.route(arrival, engines)];
   }
 
-  // Routers look at engines at every multiple of router_refresh, as long as there is anything to
-  // see.
+  // Routers look at the engines at every multiple of router_refresh, as long as the simulation
+  // runs.
   void look(SimTime now) {
     fleet_.look();
     looking_ = outstanding_ > 0;
@@ -133,7 +133,7 @@ class Simulation : public ReplicaObserver {
     act(to, now, [&](Engine& e) { e.enter(request); });
   }
 
-  // Something changes for an engine; it takes up work.
+  // The state of an engine has changed, so that it may start a step.
   template <class Change>
   void act(std::size_t i, SimTime now, const Change& change) {
     Engine& e = fleet_.at(i);
@@ -186,7 +186,7 @@ class Simulation : public ReplicaObserver {
     e.end_step();
     e.dispatch(now);
     push_end(i);
-    // Prompts that it finished go on elsewhere.
+    // Prompts that it has computed continue on an engine that decodes.
     for (std::uint32_t request : prefilled_) {
       const std::size_t to = choose(*decode_router_, Role::kDecode, request, now);
       result_.records[request].replica = static_cast<std::int32_t>(to);
@@ -292,7 +292,7 @@ class Simulation : public ReplicaObserver {
     }
   }
 
-  // Up, starting or failed: those that serve or soon will.
+  // Number of engines that serve, start or restart.
   std::int64_t present() const {
     return fleet_.count(EngineStatus::kUp) + fleet_.count(EngineStatus::kStarting) +
            fleet_.count(EngineStatus::kFailed);

@@ -75,8 +75,8 @@ void Replica::ask() {
   counts_.stalls += static_cast<std::int64_t>(plan_.stalled.size());
 }
 
-// Fills `step`. False if nothing can be computed. A plan that only evicts is followed by another
-// one: at once, or when the step under way has ended.
+// Fills `step`. Returns false if nothing can be computed. After a plan that only evicts, the
+// scheduler plans again at once, or when the step under way has ended.
 bool Replica::plan(SimTime now, Step& step) {
   if (asked_) return false;
   ask();

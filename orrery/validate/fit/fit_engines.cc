@@ -22,7 +22,7 @@ constexpr double kHuber = 0.5;  // logarithmic error beyond which a row pulls no
 constexpr double kPull = 0.02;  // weight of a constant's distance from the profile's own value
 constexpr int kMostEvaluations = 600;
 
-// A constant that rows may fit, by its logarithm.
+// A constant that rows may fit; the fit varies its logarithm.
 struct Constant {
   const char* key;     // below the profile
   const char* unit;    // empty: a plain factor
@@ -42,7 +42,7 @@ constexpr Constant kKernelGap{"execution.kernel_gap", "us", 1e-6, 0.05, 100, 3};
 constexpr Constant kOlderHost{"execution.older_host_factor", "", 1, 0.7, 3};
 constexpr Constant kCollective{"execution.collective_latency", "us", 1e-6, 0.01, 100, 1};
 
-// The constant's value in its unit, read from the profile under the constant's own key.
+// The value of the constant in its unit, read from the profile under its key.
 double value_of(EngineProfile profile, const Constant& c) {
   Fields fields;
   declare(fields, profile);
@@ -85,8 +85,7 @@ class EngineFit {
   const std::vector<Constant>& constants() const { return constants_; }
   const std::vector<double>& start() const { return start_; }
 
-  // Logarithmic errors of all figures that are answered with the constants at `x`, and their
-  // weights.
+  // Logarithmic errors of all figures with the constants `x`, and their weights.
   struct Error {
     double log, weight;
   };
@@ -131,8 +130,8 @@ class EngineFit {
       weight_;  // of a group's rows: a group of many rows counts as their square root
 };
 
-// The own error of a step such that 90 % of the fitted figures lie in the 90 % interval it makes
-// alone.
+// The own error of a step for which 90 % of the fitted figures lie inside the 90 % interval, if no
+// other error counts.
 double spread(const std::vector<EngineFit::Error>& errors) {
   std::vector<double> absolute;
   for (const EngineFit::Error& e : errors) absolute.push_back(std::abs(e.log));

@@ -49,7 +49,7 @@ void read_attention(const std::filesystem::path& path, LayerSubject& subject, Gp
     const std::int64_t prompt = csv.integer(chunk), n = csv.integer(decodes);
     if (row.source != kSource || (prompt > 0) == (n > 0)) continue;
     subject.set(row);
-    // The keys of a decode are counted with the new one.
+    // The keys of a decode include the key of the new token.
     if (n > 0)
       add(gpus, subject.gpu().id, subject.op("attn_decode", {n, 1, csv.number(keys) - 1}),
           row.time_us);
@@ -59,8 +59,8 @@ void read_attention(const std::filesystem::path& path, LayerSubject& subject, Gp
   }
 }
 
-// A grid needs every pair: of the sizes those that make the largest grid, taken in the order of how
-// many others they were measured with.
+// A grid needs every pair of sizes. Chooses the sizes that form the largest grid, beginning with
+// those that were measured with the most others.
 MeasuredLayer layer_of(const Key& key, const Points& points) {
   MeasuredLayer l;
   l.shape.kind = static_cast<LayerShape::Kind>(key.first);

@@ -32,7 +32,7 @@ constexpr const char* kMoeLayer = "execution.host_per_moe_layer";
 
 bool of_host(const std::string& key) { return key == kLaunch || key == kMoeLayer; }
 
-// A constant, by its logarithm.
+// A constant of the fit, which varies its logarithm.
 struct ServiceConstant {
   const char* key;   // below the profile
   const char* unit;  // empty: a plain factor
@@ -40,14 +40,15 @@ struct ServiceConstant {
 };
 const std::vector<ServiceConstant> kConstants = {
     {"execution.host_per_step", "us", 500, 10, 8000},
-    // Experts before the launch of any operator: where all models have them only the sum shows.
+    // The host time of experts is fitted before the launch of operators: if all models have
+    // experts, the rows determine only the sum of both.
     {kMoeLayer, "us", 200, 10, 3000},
-    // From one kernel's launch to an operator of several, with its Python.
+    // From the launch of one kernel to an operator of several kernels with its Python code.
     {kLaunch, "us", 40, 2, 80},
     {"execution.collective_latency", "us", 0.5, 0.01, 20},
-    // The kernels are measured: what is left is loads that are not balanced, and small kernels.
+    // The kernels are measured, so that this factor covers unbalanced loads and small kernels only.
     {"kernels.moe_prefill_factor", "", 1, 0.8, 1.3},
-    // Last: it would take whatever the others leave unexplained.
+    // This constant is fitted last, because it would otherwise absorb the errors of the others.
     {"execution.start_up", "us", 100000, 1000, 5000000},
 };
 
@@ -72,7 +73,7 @@ struct Row {
 using Errors = std::array<std::optional<double>, 2>;  // log(predicted / measured): TPOT, TTFT
 constexpr const char* kFigures[2] = {"tpot", "ttft"};
 
-// A TPOT that was predicted without its (model, system) in the fit.
+// The error of a TPOT that was predicted by a fit without its model and system.
 struct LeftOut {
   double log = 0;      // predicted / measured
   double kernels = 0;  // squared relative error of the kernels, collectives and host alone
@@ -81,7 +82,7 @@ struct LeftOut {
 
 class ServiceFit {
  public:
-  // `start`: of the constants' logarithms, what they are pulled to.
+  // `start`: the logarithms of the constants towards which the fit is pulled.
   ServiceFit(Runner& runner, std::vector<Row> rows, std::vector<double> start)
       : runner_(runner), rows_(std::move(rows)), start_(std::move(start)) {}
 
@@ -156,8 +157,9 @@ class ServiceFit {
     return sum / std::max(n, 1.0) + pull;
   }
 
-  // From `x`; without the rows of `left_out` (empty: with all). One constant after the other, each
-  // over its whole range: most have no effect until they exceed something else.
+  // Fits the constants from the start `x`, without the rows of `left_out` (empty: with all rows).
+  // Varies one constant after the other over its whole range, because most constants have no effect
+  // until they exceed another time.
   std::vector<double> fit(std::vector<double> x, const std::string& left_out) {
     left_out_ = left_out;
     for (int pass = 0; pass < kPasses; ++pass) {
@@ -200,7 +202,7 @@ class ServiceFit {
   }();
 };
 
-// Absolute errors in percent, of both figures.
+// Absolute errors of both figures, in percent.
 struct Percents {
   std::vector<double> of[2];
   void add(const Errors& e) {
@@ -284,10 +286,10 @@ std::string host_recipe(const std::string& fitted_on, const std::vector<double>&
   return out;
 }
 
-// `x`: where the fit starts, and then what it found.
+// `x`: the start of the fit, replaced by its result.
 FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f,
                          const std::string& date, std::vector<double>& x) {
-  // An even spread over the table, which is sorted by what was run.
+  // Rows at equal distances in the table, which is sorted by model and system.
   std::vector<Row> some;
   const std::size_t n = std::min(rows.size(), kMostRows);
   for (std::size_t i = 0; i < n; ++i) some.push_back(std::move(rows[i * rows.size() / n]));

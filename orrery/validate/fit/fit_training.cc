@@ -18,7 +18,7 @@ namespace {
 
 using C = TrainingConstant;
 
-// Deviation of the logarithm of a factor.
+// Standard deviation of the logarithm of a factor.
 double deviation(const std::string& group, std::size_t constant, const FitSettings& f) {
   const auto c = static_cast<C>(constant);
   const bool kernel = c <= C::kExperts || c == C::kHead;

@@ -58,7 +58,7 @@ constexpr std::array<ValidationArea, 9> kAreas = {{
      "fitted on sweeps of single kernels; of these rows only the width of the intervals is."},
 }};
 
-// Areas by how long they take, the longest first.
+// The areas in the order of falling time, so that the longest start first.
 constexpr std::array<std::string_view, 9> kByTime = {"kernels",   "serving",  "training",
                                                      "inference", "layers",   "training-memory",
                                                      "network",   "neusight", "steps"};
@@ -89,7 +89,7 @@ std::string question_of(const TrainingRow& r) {
   return out;
 }
 
-// Questions of training rows, by what reports call the row.
+// The questions of training rows, by the name of the row in reports.
 std::map<std::string, std::string> training_questions(const std::filesystem::path& dir,
                                                       const Bundle& bundle) {
   const Catalog catalog(bundle);
@@ -224,7 +224,7 @@ void for_each_area(const std::filesystem::path& data,
   std::array<std::exception_ptr, kAreas.size()> failures;
   std::atomic<std::size_t> begun = 0;
   const auto next = [&](const auto&) {
-    // Whichever thread is free takes the longest that is left.
+    // A free thread takes the longest remaining area.
     const std::size_t index = wanted[begun++];
     try {
       run(kAreas[index], data / kAreas[index].folder, index);
@@ -232,7 +232,7 @@ void for_each_area(const std::filesystem::path& data,
       failures[index] = std::current_exception();
     }
   };
-  // One area a task: none waits behind another in its thread.
+  // Each area is a task of its own, so that no area waits behind another one in its thread.
   tbb::parallel_for(tbb::blocked_range<std::size_t>(0, wanted.size(), 1), next,
                     tbb::simple_partitioner());
   for (const std::exception_ptr& failure : failures) {

@@ -31,7 +31,8 @@ constexpr std::array<std::pair<std::string_view, JudgedTier>, 4> kTiers = {
      {"transferred", JudgedTier::kTransferred},
      {"analytical", JudgedTier::kAnalytical}}};
 
-// The number formats of a row as its table spells them: one column, or those of operands and cache.
+// The number formats of a row as its table spells them, in one column or in columns for operands
+// and cache.
 class DtypeColumns {
  public:
   explicit DtypeColumns(const CsvReader& csv) : one_(csv.find("dtype")), kv_(csv.find("kv_dtype")) {
@@ -58,7 +59,7 @@ class KernelJudge {
     all_rows_ = options.all_rows.value_or(!fit_on_.empty());
   }
 
-  // Surfaces fitted on the systems of fit_on alone take the place of the catalog's.
+  // Replaces the surfaces of the catalog by surfaces that are fitted on the systems of fit_on only.
   void fit_again(const std::vector<const KernelTables*>& families) {
     std::map<std::string, std::string> files;
     for (const KernelTables* tables : families) {
@@ -140,7 +141,7 @@ class KernelJudge {
   }
 
  private:
-  // A row that may judge.
+  // A row that the report may use.
   struct Row {
     const CsvReader& csv;
     std::string_view system;
@@ -272,7 +273,7 @@ class KernelJudge {
     row.low50 = predicted * std::exp(-half50), row.high50 = predicted * std::exp(half50);
     row.low90 = predicted * std::exp(-half90), row.high90 = predicted * std::exp(half90);
     row.origin = t.time.origin;
-    // Not the framework: the same call is the same question.
+    // The framework is no part of the hash: the same call of two frameworks is one question.
     row.what = fmt::format("{} {}", r.system, describe(r.sample.op));
     if (!dtype.empty()) row.what.append(", ").append(dtype);
     row.source = r.sample.framework;
@@ -295,7 +296,7 @@ class KernelJudge {
   CountedRefusals refused_;
 };
 
-// "gemm_older" holds rows of the table "gemm": judged when it is asked for.
+// "gemm_older" has rows of the table "gemm". They are used only if --table names it.
 std::string_view base_table(std::string_view table) {
   constexpr std::string_view kOlder = "_older";
   return table.ends_with(kOlder) ? table.substr(0, table.size() - kOlder.size()) : table;

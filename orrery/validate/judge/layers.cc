@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMicro = 1e-6;
 
-// The figure and the row that are judged.
+// The figure and the row of the report.
 struct LayerFigure {
   const char* table;
   std::string metric;
@@ -114,7 +114,7 @@ ValidationReport validate_layers(const std::filesystem::path& dir, const std::st
                                  const Bundle& bundle) {
   ValidationReport report;
   report.area = "layers";
-  // Not from the layers themselves (layer_times.h).
+  // The prediction does not use the measured layers themselves (layer_times.h).
   const Bundle without = bundle.replacing("layers", {});
   LayerSubject subject(without);
   const std::vector<std::string> tables = {"layers", "attention_mixed"};

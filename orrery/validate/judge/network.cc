@@ -66,7 +66,7 @@ struct Question {
 // log(us).
 class AstraSim {
  public:
-  // No file, no predictions.
+  // Without the file there are no predictions.
   explicit AstraSim(const std::filesystem::path& file) {
     if (!std::filesystem::exists(file)) return;
     CsvReader csv(file);
@@ -79,7 +79,7 @@ class AstraSim {
       if (csv.text(backend) != "congestion_aware" || csv.text(topology) != "Switch" ||
           csv.text(npus) != "8" || csv.text(algorithm) != kAlgorithm)
         continue;
-      // Its all-gather's size is one rank's contribution.
+      // The size of its all-gather is the contribution of one rank.
       const double whole = csv.text(collective) == "all_gather" ? 8 : 1;
       curves_[std::string(csv.text(collective))][std::log(csv.number(bytes) * whole)] =
           std::log(csv.number(ns) / 1e3);
@@ -127,7 +127,7 @@ class Judge {
   void judge(const Question& q, const ExpertExchange& x, bool by_bandwidth) {
     try {
       const CollectiveTime t = machine(q).model->exchange(x, Collective::Group::kTensor, q.ranks);
-      // A bandwidth is high where the time is low.
+      // The ends of an interval of a bandwidth are those of the time in the other order.
       const auto figure = [&](double p) {
         const Seconds s = t.time.quantile(p);
         return by_bandwidth ? (t.bus_bandwidth * t.time.value).value() / 1e9 / s.value()
@@ -186,7 +186,8 @@ class Judge {
     return std::nullopt;
   }
 
-  // The question as a scenario; in words where a scenario needs a node file of its own.
+  // The question as a scenario, or in words if the scenario would need a node file that the catalog
+  // lacks.
   std::string asked(const Question& q) {
     std::optional<ScenarioKeys> keys = place_keys(*machine(q).cluster);
     if (!keys) return what(q);
@@ -351,7 +352,7 @@ void read_measured(const std::filesystem::path& file, Judge& judge) {
     q.forced = forced_by(csv.text(tuning));
     const std::string_view from = csv.text(source);
     const bool vidur = from.starts_with("vidur");
-    // Chosen by these very rows (docs/network.md): A100's do not show the loop.
+    // The stack was chosen by these rows (docs/network.md). The rows of A100 do not show the loop.
     const bool loop = from.starts_with("vidur:h100") || q.collective == "sendrecv";
     if (vidur || from.starts_with("stas00")) q.stack = loop ? "pytorch-loop" : "pytorch";
     judge.judge(q);

@@ -89,8 +89,8 @@ ValidationReport validate_neusight(const std::filesystem::path& dir, const std::
       const Layout layout{csv.integer(tp), csv.integer(pp), csv.integer(dp),
                           static_cast<std::int64_t>(csv.optional_number(micro).value_or(1))};
       const std::int64_t rows = csv.integer(batch) / (layout.dp * layout.micro_batches);
-      // One GPU: nothing zeroes the gradients between the 25 passes; four: an optimizer does
-      // (NeuSight's Tracing/trace.py and collect_label_distributed.py).
+      // On one GPU the gradients are not zeroed between the 25 passes. On four GPUs an optimizer
+      // zeroes them (NeuSight's Tracing/trace.py and collect_label_distributed.py).
       const EagerPasses passes = eager_passes(shape, rows, csv.integer(tokens),
                                               {.train = csv.text(mode) == "train",
                                                .compiled = compiled,

@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-// Letters and digits alone, small.
+// The text in lower case, without characters other than letters and digits.
 std::string bare(std::string_view text) {
   std::string out;
   for (const char c : text) {

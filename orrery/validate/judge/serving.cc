@@ -44,7 +44,7 @@ Figures simulated(const EngineRun& run, const RequestLoad& load, double deviatio
   return f;
 }
 
-// `table`: what the rows are called.
+// `table`: the name of the table in the report.
 void validate_run(const EngineRun& run, const std::string& table, ValidationReport& report) {
   std::vector<RunRequest> requests = run.requests;
   std::sort(requests.begin(), requests.end(),
@@ -164,7 +164,7 @@ ValidationReport validate_serving(const std::filesystem::path& dir, const std::s
     try {
       const EngineRun as_is(run, bundle);
       validate_run(as_is, as_is.name, report);
-      // The same as if no layer had been measured on this GPU.
+      // The same engine without the layers that were measured on this GPU.
       if (bundle.find(layer_times_path(as_is.gpu.id))) {
         const EngineRun transferred(run, bundle.replacing("layers", {}));
         validate_run(transferred, as_is.name + " (transferred)", report);

@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-// Tokens that a request holds at `t`; 0 when it does not decode then.
+// Tokens that a request holds at time `t`; 0 if it does not decode at that time.
 double context_at(const RunRequest& r, double t) {
   if (t < r.first || t > r.last || r.last <= r.first) return 0;
   return static_cast<double>(r.input) +

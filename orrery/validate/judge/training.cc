@@ -57,7 +57,7 @@ class Validation {
     out_.report.area = "training";
   }
 
-  // Whether data/training has the table; a table that it does not have is noted.
+  // Whether data/training has the table. An absent table is noted.
   bool has(const char* name) { return has_table(dir_ / name, out_.report); }
 
   void left_out() {
@@ -188,7 +188,8 @@ class Validation {
             mapping_of(a.job) == mapping_of(b.job))
           continue;
         const double measured = std::log(*a.iteration / *b.iteration);
-        // error = log(predicted / measured), so its difference is what the ratio is missed by.
+        // error = log(predicted / measured), so that the difference of two errors is the error of
+        // the predicted ratio.
         const double predicted = measured + folds_.error(i) - folds_.error(j);
         if (measured == 0) continue;
         const bool right = measured * predicted > 0;

@@ -54,7 +54,8 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     std::string_view source;
     double weight = 0;
   };
-  // Dense models by what their fold knew; and mixtures of experts, and adapters.
+  // Groups of rows: dense models by the runs that their fold had, mixtures of experts, and
+  // adapters.
   std::vector<Row> dense[3], mixtures, adapters;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     const TrainingCase& c = cases_[i];
@@ -69,7 +70,7 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
                                : dense[static_cast<std::size_t>(k.cover)])
         .push_back(row);
   }
-  // A source of n rows in a group weighs there as in the fit.
+  // A source of n rows in a group has the same weight as in the fit.
   for (std::vector<Row>* rows : {&dense[0], &dense[1], &dense[2], &mixtures, &adapters}) {
     std::map<std::string_view, double> of_source;
     for (const Row& r : *rows) of_source[r.source] += 1;
@@ -98,7 +99,7 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     if (!dense[i].empty()) *errors[i] = level(dense[i]);
     if (i > 0) *errors[i] = std::max(*errors[i], *errors[i - 1]);
   }
-  // The least that, on top, holds nine tenths.
+  // The smallest additional error for which the intervals cover nine tenths.
   const auto on_top = [&](const std::vector<Row>& rows, double& added) {
     if (rows.empty()) return;
     double all = 0;

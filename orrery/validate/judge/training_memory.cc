@@ -28,8 +28,8 @@ MemoryReading reading_of(std::string_view kind) {
   return MemoryReading::kReserved;
 }
 
-// nvidia-smi and the logs of torchtitan, torchtune and nanotron count in MiB and GiB; BigScience
-// prints whole "GB" of nvidia-smi's MiB, thousands of them.
+// nvidia-smi and the logs of torchtitan, torchtune and nanotron count in MiB and GiB. A "GB" of
+// BigScience is a thousand MiB of nvidia-smi.
 Bytes unit_of(const TrainingRow& row) {
   const std::string& kind = row.memory_kind;
   if (row.source == "bigscience") return Bytes(1000.0 * 1024 * 1024);
@@ -41,7 +41,7 @@ Bytes unit_of(const TrainingRow& row) {
 
 bool is_described(const TrainingRow& row) {
   if (!row.distrusted.empty() || has(row.memory_kind, "not stated")) return false;
-  // LitGPT recomputes with FSDP alone.
+  // LitGPT recomputes only with FSDP.
   const bool recompute =
       row.declares("recompute") || (row.stack.name == "litgpt" && row.job.plan.zero == 0);
   return recompute && row.declares("micro_batch");
@@ -100,7 +100,7 @@ std::vector<TrainingMemoryRow> read_training_memory(const std::filesystem::path&
     // Kernels that fuse the loss fuse norms and gates too (Liger).
     if (row.compiled || (m.stack.name == "deepspeed" && row.job.fused_cross_entropy))
       m.stack.fused = true;
-    // torchtitan has compiled its loss too since 2025.
+    // Since 2025 torchtitan compiles its loss as well.
     if (has(row.framework, "torchtitan") && row.compiled && row.stack.year >= 2025)
       row.job.fused_cross_entropy = true;
     m.gpu = catalog.gpu(row.gpu);

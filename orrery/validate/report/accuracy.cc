@@ -46,7 +46,7 @@ std::string table_of(const std::string& area, const ValidationRow& r) {
   return file;
 }
 
-// The unit of an area's figures, and how many of it a row's number is.
+// The unit of the figures of an area, and the factor from a row's number to it.
 std::pair<std::string, double> unit_of(const std::string& area, const std::string& metric) {
   if (area == "kernels") return {"us", 1e6};
   if (area == "training") return {"s", 1};
@@ -78,7 +78,7 @@ Json to_json(const NoiseFloor& f) {
           {"ours", to_json(f.ours, false)}};
 }
 
-// Groups of all tables with at least `rows` rows, each set of rows once.
+// Groups of all tables with at least `rows` rows. Groups of the same rows are listed once.
 template <class Keep, class Badness>
 std::vector<WorstGroup> pick(const std::vector<AccuracyArea>& areas, std::size_t rows,
                              std::size_t most, const Keep& keep, const Badness& badness) {
@@ -128,7 +128,7 @@ struct AccuracyTally::Table {
   void note_worst(const ValidationRow& r) {
     const double by = off(r);
     if (worst.size() == kWorst && by <= worst.back().first) return;
-    // Draws judge a row several times.
+    // Draws predict one row several times.
     const auto same = [&](const auto& w) { return w.second.row == r.row; };
     if (const auto again = std::find_if(worst.begin(), worst.end(), same); again != worst.end()) {
       if (by <= again->first) return;

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMost = 3;
 
-// The measured value as a file has it.
+// The measured value as it is printed in the file.
 double six_digits(double v) { return std::stod(fmt::format("{:.6g}", v)); }
 
 // "kernels/gemm/gemm:12" -> "kernels", "gemm"

@@ -33,7 +33,7 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-// The groups a row counts in: its full key, and two coarser ones.
+// The groups of a row: that of its full key, and two coarser ones.
 std::vector<Key> keys_of(const ValidationRow& row) {
   std::vector<Key> keys = {row.by};
   for (const std::set<std::string>& kept : {std::set<std::string>{"table", "metric"},
@@ -57,7 +57,7 @@ bool has_table(const std::filesystem::path& file, ValidationReport& report) {
 }
 
 std::string predictor_of(const std::string& area, const ValidationRow& row) {
-  // A collective's table is named after who predicts it.
+  // The table of a collective has the name of its predictor.
   const auto who = row.by.find(area == "network" ? "table" : "predictor");
   return who == row.by.end() || who->second.empty() ? "orrery" : who->second;
 }

@@ -153,7 +153,8 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
   // Where the source names the formats of projections and experts, they decide; gpt-oss is listed
   // under nvfp4 but is released, and run, with mxfp4 experts only.
   const bool own = model.starts_with("gpt-oss"), has_experts = r.family.starts_with("moe");
-  // The fp8 checkpoints of these families have block scales, though the source says fp8 of some.
+  // The fp8 checkpoints of these families have block scales, although the source states fp8 for
+  // some.
   bool blocks = false;
   for (const char* family : {"deepseek", "glm-5", "minimax", "qwen3"})
     blocks |= model.starts_with(family);
@@ -169,8 +170,8 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
   const Gpu gpu = catalog.gpu(r.system);
   if (own && engine_gpu_class(gpu) == "blackwell")
     keys.set("precision.moe_quantization", "mxfp4_fp8");
-  // Quantised models there run with an fp8 KV cache: many rows hold more sequences than a 16-bit
-  // one would (70B tp1 at 64 users, MiniMax tp2 at 512).
+  // Quantised models of this source run with an fp8 KV cache: many rows have more sequences than
+  // fit in a 16-bit cache (70B tp1 at 64 users, MiniMax tp2 at 512).
   const std::string precision = get("precision");
   if (r.framework == "vllm" && (precision == "fp8" || precision == "fp4"))
     keys.set("precision.kv_cache_dtype", "fp8");
@@ -197,8 +198,8 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
                       {get("precision"), day, static_cast<std::int64_t>(number_of(get("isl")))},
                       keys);
   }
-  // Experts' loads of real prompts follow a power law; the tables' own exponent for what was
-  // measured.
+  // The loads of experts with real prompts follow a power law. The exponent is that of the measured
+  // tables.
   if (has_experts) keys.set("workload.expert_skew", "1.01");
   add_figure(r, get, "ttft_ms", "ttft", "ttft");
   add_figure(r, get, "tpot_ms", "tpot", "tpot");
@@ -336,7 +337,7 @@ void read_inference_rows(const std::filesystem::path& dir, std::string_view tabl
     try {
       if (const std::string why = get("suspect"); !why.empty())
         throw NoData(fmt::format("marked suspect by the data set: {}", why));
-      // The closed forms answer fixed batches.
+      // Closed forms predict these fixed batches.
       if (table == "offline_throughput" && get("scenario") != "static batch")
         throw NoData("a saturated or dataset-driven run: simulated, not estimated");
       MeasuredRow row = read_row(get);

@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-// When the results of a round were published: June and November.
+// The dates on which the results of the rounds were published, in June and November.
 std::optional<double> published(std::string_view round) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kRounds = {
       {{"v3.0", "2023-06"},
@@ -89,7 +89,8 @@ void read_row(TrainingRow& row, const MlperfCells& get, const Catalog& catalog,
   read_plan(row, get);
   job.seq = get.whole("seq_len", 8192);
   job.global_batch = get.whole("global_batch", 1);
-  // Jobs of fewer sequences than data-parallel ranks: what the configuration leaves out is cp.
+  // A job with fewer sequences than data-parallel ranks has context parallelism, which its
+  // configuration does not state.
   if (job.global_batch < job.plan.dp)
     throw NoData(fmt::format("{} sequences for dp {}", job.global_batch, job.plan.dp));
   const std::int64_t of_rank = job.global_batch / job.plan.dp;
@@ -98,7 +99,7 @@ void read_row(TrainingRow& row, const MlperfCells& get, const Catalog& catalog,
       get.whole("micro_batch", accumulated > 0 ? static_cast<int>(of_rank) / accumulated : 1);
   if (job.micro_batch < 1 || of_rank % job.micro_batch != 0) job.micro_batch = 1;
   if (get.text("finetune") == "lora") {
-    // MLPerf's reference: rank 16 on the attention's projections.
+    // MLPerf's reference has adapters of rank 16 on the projections of attention.
     job.tuning = Tuning::kLora;
     job.lora_rank = get.whole("lora_rank", 16);
     job.lora_targets = {"q", "k", "v", "o"};
@@ -135,8 +136,7 @@ std::vector<TrainingRow> read_mlperf_rows(const std::filesystem::path& dir, cons
     row.gpus = get.whole("n_gpus", 1);
     row.dtype = get.text("dtype");
     row.framework = get.text("framework");
-    // All of these benchmarks are run by NeMo, or by what AMD's and Dell's configurations make of
-    // Megatron.
+    // All of these benchmarks run NeMo, or Megatron with AMD's and Dell's configurations.
     row.stack = stack_defaults("NeMo (Megatron-Core)", "2024", "bf16");
     row.version = get.text("round");
     row.release = published(row.version);

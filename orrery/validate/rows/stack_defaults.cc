@@ -32,7 +32,7 @@ int year_of(std::string_view version) {
 struct Known {
   std::string_view part, stack;
 };
-// The first whose part is in the framework's name.
+// The first entry whose text is part of the framework's name.
 constexpr std::array<Known, 29> kKnown = {{
     {"Megatron-DeepSpeed", "megatron-deepspeed"},
     {"Megatron-LM + DeepSpeed", "megatron-deepspeed"},
@@ -69,8 +69,8 @@ struct Network {
   std::string_view part, fabric;
   int ports;
 };
-// The first whose part is in the interconnect's text. Omni-Path carries 100 Gb/s a port as
-// InfiniBand EDR does.
+// The first entry whose text is part of the interconnect's description. Omni-Path has 100 Gb/s per
+// port, like InfiniBand EDR.
 constexpr std::array<Network, 13> kNetworks = {{
     {"4x100 Gb/s Omni-Path", "ib-edr", 4},
     {"Omni-Path 4x100", "ib-edr", 4},
@@ -138,7 +138,7 @@ StackDefaults stack_defaults(std::string_view framework, std::string_view versio
   const auto kind =
       std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.name == s.name; });
   if (kind != kinds.end()) s.zero = kind->zero, s.sequence_parallel = kind->sequence_parallel;
-  // Rows of these say where several GPUs shard.
+  // Rows of these stacks state how several GPUs shard.
   if (s.name == "torchtune" || s.name == "litgpt") s.zero = 0;
   return s;
 }

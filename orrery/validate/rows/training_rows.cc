@@ -92,7 +92,7 @@ void set_plan(TrainingRow& row, const Cells& get) {
       undeclared("etp");
     }
   }
-  // Interleaving with vp 1 is what the tables call a schedule without more chunks.
+  // The tables call a schedule with one chunk per stage interleaved with vp 1.
   const std::string schedule = get.text("pp_schedule");
   if (has(schedule, "DualPipe")) p.schedule = "dualpipe";
   if (schedule == "zero-bubble" || schedule == "zbb") p.schedule = "zb-h1";

@@ -1,5 +1,5 @@
-// The registry of pipeline schedules: their names, and what rooms other than training must know of
-// each.
+// The registry of pipeline schedules: their names, and the properties of each that rooms other than
+// training need.
 //
 // Other rooms never compare a schedule's name. They ask for its traits, so that a new schedule is
 // one source file in orrery/training/schedules and one entry of pipeline_schedules.def

@@ -1,5 +1,5 @@
-// The software stacks that train, by name: what of them the workload depends on. Their constants
-// are fitted (constants.h) and their memory is orrery/memory's.
+// The software stacks for training, by name, with the properties on which the workload depends.
+// Their fitted constants are in training/iteration/constants.h, their memory in orrery/memory.
 #pragma once
 
 #include <optional>
@@ -14,22 +14,22 @@ namespace orrery {
 struct TrainingStackProfile {
   std::string_view name;
   StackTraits traits;
-  // The defaults of its recipes: the ZeRO stage with several data-parallel ranks, and sequence
+  // Defaults of the stack's recipes: the ZeRO stage with several data-parallel ranks, and sequence
   // parallelism with tensor parallelism.
   int zero;
   bool sequence_parallel;
   std::string_view doc;
 };
 
-// In the order in which users are shown them.
+// All stacks, in the order of help texts and lists.
 const std::vector<TrainingStackProfile>& training_stacks();
-// InputError naming the nearest.
+// The stack of that name. InputError that names the nearest one.
 const TrainingStackProfile& training_stack(std::string_view name);
 
-// torch.compile, and stacks that are compiled anyway, fold what is fusible. `release`: of the
-// stack, in years (stack_release_date.h). Megatron-LM adds gradients in the product's kernel and
-// reduces them beside others since 2022 (the release with sequence parallelism has switches to turn
-// both off).
+// The traits of a stack in one release (`release`: date in years, stack_release_date.h).
+// torch.compile (`compiled`), and stacks that always compile, fuse elementwise kernels. Since 2022,
+// Megatron-LM adds gradients in the kernel of the product and reduces them during other products
+// (the release with sequence parallelism has switches to turn both off).
 StackTraits stack_traits(const TrainingStackProfile& stack, bool compiled,
                          std::optional<double> release = std::nullopt);
 
