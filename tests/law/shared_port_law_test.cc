@@ -20,26 +20,46 @@ namespace {
 
 using What = StageStreams::What;
 
+// StageStreams with all times as plain numbers of seconds.
+class Streams {
+ public:
+  Streams(int stages, double slowdown) : streams_(stages, slowdown) {}
+  void start_pass(int stage, double now, std::array<double, 3> load) {
+    streams_.start_pass(stage, Seconds(now),
+                        {Seconds(load[0]), Seconds(load[1]), Seconds(load[2])});
+  }
+  void start_data(int stage, double now, double time, double on_port) {
+    streams_.start_data(stage, Seconds(now), Seconds(time), Seconds(on_port));
+  }
+  void start_send(int from, int to, double now, double time, double on_port, std::size_t tag) {
+    streams_.start_send(from, to, Seconds(now), Seconds(time), Seconds(on_port), tag);
+  }
+  bool next(StageStreams::End& end) { return streams_.next(end); }
+
+ private:
+  StageStreams streams_;
+};
+
 // The end of each pass and data transfer by stage, and of each send by tag.
 struct Ends {
   std::map<int, double> pass, data;
   std::map<std::size_t, double> send;
   double last = 0;
 };
-Ends run(StageStreams& streams) {
+Ends run(Streams& streams) {
   Ends ends;
   StageStreams::End e{};
   while (streams.next(e)) {
-    ends.last = e.at;
-    if (e.what == What::kPass) ends.pass[e.stage] = e.at;
-    if (e.what == What::kData) ends.data[e.stage] = e.at;
-    if (e.what == What::kSend) ends.send[e.tag] = e.at;
+    ends.last = e.at.value();
+    if (e.what == What::kPass) ends.pass[e.stage] = e.at.value();
+    if (e.what == What::kData) ends.data[e.stage] = e.at.value();
+    if (e.what == What::kSend) ends.send[e.tag] = e.at.value();
   }
   return ends;
 }
 
 TEST(SharedPort, ATransferAloneTakesItsTime) {
-  StageStreams streams(3, 1);
+  Streams streams(3, 1);
   streams.start_data(0, 0, 5, 3);
   streams.start_pass(1, 0, {7, 4, 2});   // its own communication alone
   streams.start_send(1, 2, 0, 2, 0, 9);  // within a node
@@ -50,14 +70,14 @@ TEST(SharedPort, ATransferAloneTakesItsTime) {
 }
 
 TEST(SharedPort, TwoEqualTransfersTakeTwiceAsLong) {
-  StageStreams streams(2, 1);
+  Streams streams(2, 1);
   streams.start_data(0, 0, 4, 4);
   streams.start_send(0, 1, 0, 4, 4, 0);
   Ends ends = run(streams);
   EXPECT_EQ(ends.data.at(0), 8);
   EXPECT_EQ(ends.send.at(0), 8);
   // The part of the way behind the port is not shared.
-  StageStreams late(2, 1);
+  Streams late(2, 1);
   late.start_data(0, 0, 4, 4);
   late.start_send(0, 1, 0, 5, 4, 0);
   EXPECT_EQ(run(late).send.at(0), 9);
@@ -65,16 +85,16 @@ TEST(SharedPort, TwoEqualTransfersTakeTwiceAsLong) {
 
 // A port has two directions, and a send needs one at each end.
 TEST(SharedPort, SendsShareOneDirectionAtEachEnd) {
-  StageStreams apart(2, 1);
+  Streams apart(2, 1);
   apart.start_send(0, 1, 0, 4, 4, 0);
   apart.start_send(1, 0, 0, 4, 4, 1);
   EXPECT_EQ(run(apart).last, 4);
-  StageStreams received(3, 1);
+  Streams received(3, 1);
   received.start_send(0, 2, 0, 4, 4, 0);
   received.start_send(1, 2, 0, 4, 4, 1);
   EXPECT_EQ(run(received).last, 8);
-  // Beside the receiver's data stream: 4 s at half the pace, and then the rest of the data.
-  StageStreams beside(2, 1);
+  // A send and the receiver's data stream: 4 s at half the rate, then the rest of the data.
+  Streams beside(2, 1);
   beside.start_send(0, 1, 0, 2, 2, 0);
   beside.start_data(1, 0, 5, 5);
   const Ends ends = run(beside);
@@ -85,14 +105,14 @@ TEST(SharedPort, SendsShareOneDirectionAtEachEnd) {
 // A pass of 10 s uses the port alone for 4 s of them. With a long transfer at the same time it
 // takes 4 s longer, and the transfer gets 10 of the 14 s.
 TEST(SharedPort, PassesAndTransfersDelayEachOtherAlike) {
-  StageStreams streams(1, 1);
+  Streams streams(1, 1);
   streams.start_pass(0, 0, {10, 4, 4});
   streams.start_data(0, 0, 20, 20);
   const Ends ends = run(streams);
   EXPECT_DOUBLE_EQ(ends.pass.at(0), 14);
   EXPECT_DOUBLE_EQ(ends.data.at(0), 24);
   // Where computation hides the pass's own, that alone is delayed.
-  StageStreams hidden(1, 1);
+  Streams hidden(1, 1);
   hidden.start_pass(0, 0, {10, 4, 0});
   hidden.start_data(0, 0, 20, 20);
   EXPECT_DOUBLE_EQ(run(hidden).pass.at(0), 10);
@@ -101,7 +121,7 @@ TEST(SharedPort, PassesAndTransfersDelayEachOtherAlike) {
 // A port with work is never idle and sends no byte twice: bytes over bandwidth is the time that it
 // is busy, in whatever order transfers begin.
 RC_GTEST_PROP(SharedPortLaw, BytesOverBandwidthIsTheTimeThatThePortIsBusy, ()) {
-  StageStreams streams(2, 1);
+  Streams streams(2, 1);
   const bool outgoing = *rc::gen::arbitrary<bool>();
   const int sends = *rc::gen::inRange(0, 6);
   double bytes = 0;
@@ -178,7 +198,7 @@ void step_through(std::vector<Load>& loads, int stages, double slowdown, double 
 RC_GTEST_PROP(SharedPortLaw, TheEventsAreTheSlowSimulators, ()) {
   constexpr int kStages = 3;
   const double slowdown = 1 + 0.25 * *rc::gen::inRange(0, 3);
-  StageStreams streams(kStages, slowdown);
+  Streams streams(kStages, slowdown);
   std::vector<Load> loads;
   const auto some = [](int least) { return 0.5 * *rc::gen::inRange(least, 9); };
   for (int s = 0; s < kStages; ++s) {

@@ -43,7 +43,7 @@ void add_blocks(const Architecture& model, const TrainingJob& job,
         t.op.part == Part::kEmbedding || t.op.part == Part::kLmHead || t.op.name == "final_norm";
     if (outside) continue;
     const Estimate<Seconds> e =
-        t.time.scaled(cost_factor(parts, first, k, job.plan, t.op.cost, t.op.pass));
+        t.time.scaled(cost_factor({parts, k, job}, first, t.op.cost, t.op.pass));
     const Family family = t.op.cost <= TrainingCost::kHead ? Family::kGemm : Family::kCollective;
     layer.add(family, e);
     layer_flops += t.op.count * flops(t.op.op).value();
@@ -86,7 +86,7 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
     Seconds stage;
     for (const int c : chunks) {
       const auto kind = static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)]);
-      stage += chunk_time(parts, parts.kinds[kind], k, job).total();
+      stage += chunk_time({parts, k, job}, parts.kinds[kind]).total();
     }
     if (wanted ? s == *wanted : critical.empty() || stage > most)
       most = stage, critical = std::move(chunks);
@@ -101,7 +101,7 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
     for (const TrainingTerm& term : iterations.terms(job, stack, c)) {
       const std::string name = std::string(term.op.name) + std::string(suffix(term.op.pass));
       const Estimate<Seconds> time = term.time.scaled(
-          repeats * cost_factor(parts, of_chunk, k, job.plan, term.op.cost, term.op.pass));
+          repeats * cost_factor({parts, k, job}, of_chunk, term.op.cost, term.op.pass));
       const Seconds least_time = term.least < term.time.value ? term.least * repeats : kNoPeak;
       const auto row = std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) {
         return r.name == name && r.part == to_text(term.op.cost);

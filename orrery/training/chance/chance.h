@@ -1,12 +1,14 @@
-// What chance makes of a job: the distribution of an iteration and of the time to train.
+// The influence of chance on a job: the distributions of the time of an iteration and of the time
+// to train.
 //
-//   iteration  its nominal time * the slowest rank's factor (stragglers.h) * degraded links +
-//   stalls run        all iterations, with checkpoints and failures (checkpoint.h)
+//   iteration  nominal time * factor of the slowest rank (stragglers.h) * degraded links + stalls
+//   run        all iterations, with checkpoints and failures (checkpoint.h)
 //
-// Monte Carlo with common random numbers: draw number k of two questions uses the same numbers, so
-// that their difference is not noise; each draw is a function of (seed, k) alone, on any number of
-// threads. A run is not simulated step by step: the sum of its iterations is normal around the mean
-// that the drawn GPUs give it. About 20 us a draw, plus 30 ns a failure.
+// The method is Monte Carlo with common random numbers: draw number k of two questions uses the
+// same numbers, so that noise does not affect their difference. Each draw is a function of (seed,
+// k) alone and does not depend on the number of threads. A run is not simulated step by step: the
+// sum of its iterations is normal around the mean that the drawn GPUs give it. A draw takes about
+// 20 us, plus 30 ns for each failure.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +20,25 @@
 namespace orrery {
 
 struct ChanceQuestion {
-  Seconds iteration;  // nominal: every rank a median one, nothing fails
+  Seconds iteration;  // nominal time: every rank is a median one, nothing fails
   double iterations = 1;
   std::int64_t gpus = 1;
 
   Variability variability;
 
-  double failures_per_gpu_day = 0;  // e.g. kLlama3FailuresPerGpuDay
-  Seconds checkpoint_write, restart;
-  Seconds checkpoint_interval;  // 0: the optimal one, but at least an iteration
+  double failures_per_gpu_day = 0;    // such as kLlama3FailuresPerGpuDay
+  Seconds checkpoint_write, restart;  // as in CheckpointPlan
+  Seconds checkpoint_interval;  // 0: the optimal interval, but at least the time of an iteration
 
-  // Links degrade one by one and are repaired after `link_repair` on average; while any is
-  // degraded, iterations take `degraded_slowdown` times as long. The share of that time is
-  // 1 - exp(-gpus * rate * repair) (M/G/infinity).
+  // Links degrade independently and are repaired after `link_repair` on average. Iterations take
+  // `degraded_slowdown` times as long while any link is degraded. The share of that time is
+  // 1 - exp(-gpus * rate * repair) (a queue M/G/infinity).
   double degraded_links_per_gpu_day = 0;
   Seconds link_repair;
   double degraded_slowdown = 1;  // >= 1
 
-  double stalls_per_iteration = 0;  // chance that the loader is late, 0 .. 1
-  Seconds stall;                    // for so long, exponential
+  double stalls_per_iteration = 0;  // probability that the data loader is late, 0 to 1
+  Seconds stall;                    // mean length of a stall, exponentially distributed
 
   std::uint64_t seed = 1;
   int draws = 1000;
@@ -49,13 +51,14 @@ struct SampleSummary {
 struct ChanceResult {
   SampleSummary iteration;
   SampleSummary total;          // time to train
-  double slowest_rank = 1;      // mean factor of the iteration
-  double degraded_share = 0;    // of the time
-  Seconds checkpoint_interval;  // the work of a mean run, if it is as long or nothing fails
-  FailingRun expected;          // of a run whose iterations take their mean time
+  double slowest_rank = 1;      // mean factor of the slowest rank on the iteration
+  double degraded_share = 0;    // share of the time with a degraded link, 0 to 1
+  Seconds checkpoint_interval;  // work between checkpoints; of a mean run if that is shorter
+  FailingRun expected;          // expected time of a run whose iterations take their mean time
 };
 
-// InputError for what is not a finite number in its range. Infeasible where failures leave no time.
+// Throws InputError if a number of the question is not finite or not in its range, and Infeasible
+// if failures leave no time for work.
 ChanceResult training_chance(const ChanceQuestion& question);
 
 }  // namespace orrery

@@ -1,13 +1,16 @@
-// A job that fails now and then, and starts again from its last checkpoint.
+// A job that fails at random times and restarts from its last checkpoint.
 //
-// Failures come at a constant rate (exponential times in between), also while a checkpoint is
-// written and while the job restarts. Work goes in segments of `interval`, each followed by the
-// write of a checkpoint; the last one is shorter. A failure loses what was done since the last
-// checkpoint and costs a restart. Then exactly (renewal; J. T. Daly, "A higher order estimate of
-// the optimum checkpoint interval for restart dumps", 2006, his complete model), with rate r:
-//   time of a segment of s = work + write:  e^(r restart) (e^(r s) - 1) / r
+// Failures come at a constant rate (exponential times between them), also while a checkpoint is
+// written and while the job restarts. Work is divided into segments of length `interval`, each
+// followed by the write of a checkpoint; the last segment is shorter. A failure loses the work
+// since the last checkpoint and costs a restart. The expected time of a segment is then exact
+// (renewal theory; the complete model of J. T. Daly, "A higher order estimate of the optimum
+// checkpoint interval for restart dumps", 2006). With failure rate r and s = work + write:
 //
-// An asynchronous checkpoint is one whose `write` is what it holds up, and its interval the longer.
+//   time of a segment   e^(r restart) (e^(r s) - 1) / r
+//
+// For an asynchronous checkpoint, `write` is the time by which it delays the job, and the interval
+// is longer.
 #pragma once
 
 #include "orrery/base/random.h"
@@ -16,43 +19,45 @@
 namespace orrery {
 
 struct CheckpointPlan {
-  Hertz failures;    // of the whole job; 0: none
-  Seconds write;     // what a checkpoint takes from the job
+  Hertz failures;    // rate of failures of the whole job; 0: none
+  Seconds write;     // time that a checkpoint takes from the job
   Seconds restart;   // from a failure to the first step: detection, replacement, loading
-  Seconds interval;  // of work between checkpoints, > 0; infinite: one at the end
+  Seconds interval;  // work between checkpoints, > 0; infinite: one checkpoint, at the end
 };
 
-// Unexpected interruptions of a GPU a day.
-//   Llama 3 405B (Meta 2024, section 3.3.4): 419 on 16,384 H100 in 54 days, one in 3.1 hours
-//   Kokolis et al. 2024 ("Revisiting reliability", two clusters of A100, 8 a node): 6.5 and 2.34 in
-//   1,000 node-days
+// Unexpected interruptions for each GPU and day.
+//   Llama 3 405B (Meta 2024, "The Llama 3 Herd of Models", section 3.3.4): 419 interruptions on
+//   16,384 H100 in 54 days, one in 3.1 hours.
+//   Kokolis et al. 2024 ("Revisiting Reliability in Large-Scale Machine Learning Research
+//   Clusters", two clusters of A100 with 8 GPUs a node): 6.5 and 2.34 in 1,000 node-days.
 inline constexpr double kLlama3FailuresPerGpuDay = 419.0 / (16384 * 54.0);
 inline constexpr double kRsc1FailuresPerGpuDay = 6.50 / (1000 * 8.0);
 inline constexpr double kRsc2FailuresPerGpuDay = 2.34 / (1000 * 8.0);
 
+// Failure rate of a job, from the number of failures for each GPU and day.
 Hertz failure_rate(double per_gpu_day, double gpus);
 
 // The interval that makes the job shortest. REQUIRES failures > 0, write > 0.
-//   Young 1974      sqrt(2 write / r)
-//   Daly 2006       the next terms of the series; 1/r where write >= 2/r
-//   optimal         the minimum of the exact time: (1 - r t) e^(r t) = e^(-r write)
+//   young_interval    Young 1974: sqrt(2 write / r)
+//   daly_interval     Daly 2006: further terms of the series; 1/r if write >= 2/r
+//   optimal_interval  the minimum of the exact time: (1 - r t) e^(r t) = e^(-r write)
 Seconds young_interval(Seconds write, Hertz failures);
 Seconds daly_interval(Seconds write, Hertz failures);
 Seconds optimal_interval(Seconds write, Hertz failures);
 
-// Expected; total is the sum of work and the three.
+// Expected times of a run. `total` is the sum of the work and the three losses.
 struct FailingRun {
   Seconds total, work;
   Seconds checkpoints, rework, restarts;
-  double failures = 0;
+  double failures = 0;  // expected number
 
   double goodput() const { return total > Seconds(0) ? work / total : 1; }
 };
-// REQUIRES numbers that are not negative. Infeasible if less than 1 % of the
-// time were work.
+// REQUIRES that no number is negative. Throws Infeasible if less than 1 % of the time would be
+// work.
 FailingRun expected_run(Seconds work, const CheckpointPlan& plan);
 
-// One random run, failure by failure: about 30 ns each.
+// The time of one random run, failure by failure. It takes about 30 ns for each failure.
 Seconds random_run(Seconds work, const CheckpointPlan& plan, RandomStream& random);
 
 }  // namespace orrery

@@ -17,15 +17,15 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
   q.shape = shape_of(job);
   const Seconds held = k[C::kSend] * (job.plan.pp > 1 ? parts.send : Seconds(0));
   const bool shared = shares_ports(parts);
+  const ChunkSetting setting{parts, k, job, Fidelity::kEvents};
   for (const int kind : parts.kind) {
     const ChunkParts& of_kind = parts.kinds[static_cast<std::size_t>(kind)];
-    const ChunkTime alone = chunk_time(parts, of_kind, k, job, true);
-    ScheduledChunk c = scheduled(parts, k, alone);
+    const ChunkTime alone = chunk_time(setting, of_kind);
+    ScheduledChunk c = scheduled(setting, alone);
     c.forward += held;
     c.backward_input += held;
     if (shared) {
-      ScheduledChunk twice =
-          scheduled(parts, k, contended_time(parts, of_kind, k, job, alone, true));
+      ScheduledChunk twice = scheduled(setting, contended_time(setting, of_kind, alone));
       twice.forward += held, twice.backward_input += held;
       q.contended.push_back(twice);
     }
@@ -70,14 +70,14 @@ IterationEvents iteration_events(const IterationParts& parts, const TrainingCons
                                  const TrainingJob& job, bool with_events) {
   IterationEvents out;
   out.pipeline = run_pipeline(schedule_of(job.plan), pipeline_question(parts, k, job), with_events);
-  Seconds optimizer, reduce, gather;  // of the slowest stage
+  Seconds optimizer, reduce, gather;  // the largest of all stages
   for (const StageParts& s : parts.stages) {
-    optimizer =
-        std::max(optimizer, k[C::kOptimizer] * s.optimizer + host_step(s, true) + s.broadcast);
+    optimizer = std::max(
+        optimizer, k[C::kOptimizer] * s.optimizer + host_step(s, Fidelity::kEvents) + s.broadcast);
     reduce = std::max(reduce, s.reduce), gather = std::max(gather, s.gather);
   }
   const Seconds blocked = data_shares(k, job.plan).blocking * (reduce + gather);
-  out.total = out.pipeline.total + blocked + optimizer + Seconds(1e-3 * k[C::kHost]);
+  out.total = out.pipeline.total + blocked + optimizer + k.host_time();
   return out;
 }
 

@@ -1,7 +1,7 @@
-// An iteration event by event: every pass of every micro-batch on every stage, by pipeline.h. Where
-// iteration.h has a closed form for stages that are nearly alike, this follows the schedule for
-// any, with gradients and updated weights on a stream of their own, and tensor-parallel,
-// context-parallel and expert communication on theirs where the plan runs them beside computation.
+// One iteration event by event: every pass of every micro-batch on every stage (pipeline.h).
+// iteration.h has a closed form for stages that are nearly alike. This level follows the schedule
+// for any stages. Gradients and updated weights have a stream of their own, and tensor-parallel,
+// context-parallel and expert communication that overlaps with computation is run piece by piece.
 #pragma once
 
 #include "orrery/training/events/pipeline.h"
@@ -9,17 +9,17 @@
 
 namespace orrery {
 
-// The question to the pipeline: chunks with the constants in. A stage's gradients and weights are
-// divided among its chunks. Sends are beside computation but for the constant's share, which holds
-// both ends.
+// The question to the pipeline, with the constants applied to its chunks. A stage's gradients and
+// weights are divided equally among its chunks. Sends overlap with computation, except for the
+// share TrainingConstant::kSend, which is a part of the passes on both sides.
 PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingConstants& k,
                                    const TrainingJob& job);
 
 struct IterationEvents {
   PipelineResult pipeline;
-  Seconds total;  // with the optimizer and the host around it
+  Seconds total;  // the pipeline, the optimizer, the host, and blocking reductions and gathers
 };
-// REQUIRES that the schedule accepts the job. `with_events`: for a timeline.
+// REQUIRES that the schedule accepts the job. `with_events`: the result has a timeline's events.
 IterationEvents iteration_events(const IterationParts& parts, const TrainingConstants& k,
                                  const TrainingJob& job, bool with_events = false);
 

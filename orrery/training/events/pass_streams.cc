@@ -7,10 +7,10 @@ namespace {
 
 using TimelineKind = TimelineEvent::Kind;
 
-// Transfers of a pass that starts at `start` and takes `scale` times its own time.
-class Beside {
+// The transfers of a pass or pair that takes `scale` times its own time.
+class TransferList {
  public:
-  explicit Beside(double scale) : scale_(scale) {}
+  explicit TransferList(double scale) : scale_(scale) {}
 
   void add(TimelineKind kind, Stream stream, Seconds start, Seconds length, bool forward = true) {
     if (length > Seconds(0)) list_.push_back({kind, stream, start, start + length, forward});
@@ -25,17 +25,17 @@ class Beside {
 
 }  // namespace
 
-std::vector<PassTransfer> transfers_beside(const ScheduledChunk& t, Pass pass, Seconds start,
+std::vector<PassTransfer> transfers_during(const ScheduledChunk& t, Pass pass, Seconds start,
                                            Seconds end) {
   const bool forward = pass == Pass::kForward;
   const Seconds work = forward                        ? t.forward
                        : pass == Pass::kBackwardInput ? t.backward_input
                                                       : t.backward();
   if (pass == Pass::kBackwardWeight || work <= Seconds(0)) return {};
-  Beside beside((end - start) / work);
-  const double scale = beside.scale();
+  TransferList transfers((end - start) / work);
+  const double scale = transfers.scale();
   const auto from_start = [&](TimelineKind kind, Stream stream, Seconds length) {
-    beside.add(kind, stream, start, scale * std::min(length, work));
+    transfers.add(kind, stream, start, scale * std::min(length, work));
   };
   from_start(TimelineKind::kTensor, Stream::kTensor,
              forward ? t.forward_tensor : t.backward_tensor);
@@ -49,22 +49,22 @@ std::vector<PassTransfer> transfers_beside(const ScheduledChunk& t, Pass pass, S
   const Seconds rest = std::max(Seconds(0), work - 2 * half - experts);
   const Seconds first = start + scale * (forward ? rest : Seconds(0));
   const Seconds each = scale * std::min(half, work / 2);
-  beside.add(TimelineKind::kExchange, Stream::kExpert, first, each);
-  beside.add(TimelineKind::kExchange, Stream::kExpert,
-             std::min(first + scale * (half + experts), end - each), each);
-  return beside.list();
+  transfers.add(TimelineKind::kExchange, Stream::kExpert, first, each);
+  transfers.add(TimelineKind::kExchange, Stream::kExpert,
+                std::min(first + scale * (half + experts), end - each), each);
+  return transfers.list();
 }
 
-std::vector<PassTransfer> transfers_beside(const PairSlots& slots, Seconds start, Seconds end) {
+std::vector<PassTransfer> transfers_during(const PairSlots& slots, Seconds start, Seconds end) {
   const Seconds work = slots.total();
-  Beside beside(work > Seconds(0) ? (end - start) / work : 0);
+  TransferList transfers(work > Seconds(0) ? (end - start) / work : 0);
   for (std::size_t i = 0; i < slots.length.size(); ++i) {
-    // Dispatch F and combine F stand in the second and the last.
-    beside.add(TimelineKind::kExchange, Stream::kExpert, start, beside.scale() * slots.exchange[i],
-               i % 2 == 1);
-    start += beside.scale() * slots.length[i];
+    // The second slot and the last one have the exchange of the forward.
+    transfers.add(TimelineKind::kExchange, Stream::kExpert, start,
+                  transfers.scale() * slots.exchange[i], i % 2 == 1);
+    start += transfers.scale() * slots.length[i];
   }
-  return beside.list();
+  return transfers.list();
 }
 
 }  // namespace orrery

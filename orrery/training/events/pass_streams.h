@@ -1,5 +1,5 @@
-// What stands on a stage's other streams beside a pass: for the timeline. All transfers of a pass
-// count as one of each kind; a pass's length says already what of them is exposed.
+// The transfers on a stage's other streams during a pass, for the timeline. All transfers of one
+// kind in a pass are drawn as one. The length of a pass already includes their exposed part.
 #pragma once
 
 #include <vector>
@@ -12,16 +12,16 @@ struct PassTransfer {
   TimelineEvent::Kind kind;
   Stream stream;
   Seconds start, end;
-  bool forward = true;  // of a pair: of its forward
+  bool forward = true;  // of a pair: the transfer belongs to its forward
 };
 
-// Of a pass alone: tensor- and context-parallel communication and offloaded tensors from its start,
-// dispatch and combine around the experts' computation. A backward that is split in two shows all
-// with the first.
-std::vector<PassTransfer> transfers_beside(const ScheduledChunk& times, Pass pass, Seconds start,
+// The transfers of a pass that is not paired: tensor- and context-parallel communication and copies
+// of saved tensors from its start on, dispatch and combine before and after the experts'
+// computation. A backward pass that is split in two has all of them in the pass of the input.
+std::vector<PassTransfer> transfers_during(const ScheduledChunk& times, Pass pass, Seconds start,
                                            Seconds end);
 
-// Of a pair: the exchange in its four slots, stretched to its length.
-std::vector<PassTransfer> transfers_beside(const PairSlots& slots, Seconds start, Seconds end);
+// The transfers of a pair: the exchange in its four slots, stretched to the length of the pair.
+std::vector<PassTransfer> transfers_during(const PairSlots& slots, Seconds start, Seconds end);
 
 }  // namespace orrery

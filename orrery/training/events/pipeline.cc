@@ -82,8 +82,7 @@ class Run {
  private:
   Slot& slot(int stage, int chunk) { return slots_[at(stage * per_stage_ + chunk)]; }
 
-  // When the input of a forward of this virtual stage (of a backward: of the first
-  // `virtual_stages_` after them) arrives at its stage.
+  // Index in arrivals_ of the input of a forward, or backward, pass of a virtual stage.
   std::size_t arrival(bool backward, int micro_batch, int virtual_stage) const {
     return at((2 * micro_batch + (backward ? 1 : 0)) * virtual_stages_ + virtual_stage);
   }
@@ -92,7 +91,7 @@ class Run {
     return holders_[at(copy * virtual_stages_ + virtual_stage)];
   }
 
-  // Which stage holds what.
+  // Finds the chunks of every stage, and the stages between which they send.
   void place() {
     holders_.resize(at(schedule_.copies() * virtual_stages_));
     for (int s = 0; s < shape_.stages; ++s) {
@@ -126,14 +125,14 @@ class Run {
       if (pipeline::makes_weights(tasks_[i])) ++slot(s, tasks_[i].chunk).left;
   }
 
-  // Weights come in the order of the chunks' first forwards.
+  // Starts the gathering of the stage's weights, in the order of the chunks' first forwards.
   void gather(int s) {
     Stage& stage = stages_[at(s)];
     for (std::size_t i = stage.next; i < stage.end; ++i) {
       Slot& k = slot(s, tasks_[i].chunk);
       if (tasks_[i].pass != Pass::kForward || k.gathers) continue;
-      const double time = k.times->parameter_gather.value();
-      if (time == 0) continue;
+      const Seconds time = k.times->parameter_gather;
+      if (time == Seconds(0)) continue;
       k.gathers = true, k.there = 0;
       if (!question_.overlap_gather) {
         stage.first_gather += time;
@@ -142,7 +141,7 @@ class Run {
       }
       stage.gathers_left += k.pieces;
       Piece piece{&k, TimelineEvent::Kind::kGather, time / k.pieces,
-                  k.times->gather_on_port.value() / k.pieces};
+                  k.times->gather_on_port / k.pieces};
       for (int n = 0; n < k.pieces; ++n) {
         piece.begins = n == 0, piece.ends = n == k.pieces - 1;
         send_data(s, piece);
@@ -150,7 +149,7 @@ class Run {
     }
   }
 
-  // Begins the stage's next task if it can.
+  // Starts the stage's next task if the stage is free and the task's input has arrived.
   void advance(int s) {
     Stage& stage = stages_[at(s)];
     if (stage.running || stage.holds > 0 || stage.next == stage.end) return;
@@ -178,7 +177,7 @@ class Run {
     start_piece(s);
   }
 
-  // Whether the task's input is there.
+  // Whether the task's input has arrived.
   bool ready(const Stage& stage, const Slot& k, const PipelineTask& task) const {
     if (!question_.overlap_gather && stage.gathers_left > 0) return false;
     if (task.pass == Pass::kBackwardWeight) return true;
@@ -214,14 +213,13 @@ class Run {
     const PipelineTask& task = *stage.task;
     Slot& k = *stage.slot;
     if (stage.other == nullptr) {
-      if (with_events_) record_alone(s, k, task, stage.start, now_);
+      if (with_events_) record_alone(s);
       finish(s, task, k, stage.start);
     } else {
       const PipelineTask& other = *stage.other;
       Slot& o = *stage.other_slot;
-      if (with_events_)
-        record_pair(s, k, task, o, other, pair_slots(*k.times, *o.times), stage.start, now_);
-      // The pair's forward is alive beside what the backward frees.
+      if (with_events_) record_pair(s);
+      // The activations of the pair's forward exist while the backward frees others.
       finish(s, task, k, stage.start);
       finish(s, other, o, stage.start);
       for (const auto& [half, slot] : {std::pair{&task, &k}, std::pair{&other, &o}}) {
@@ -233,10 +231,10 @@ class Run {
     advance(s);
   }
 
-  void finish(int s, const PipelineTask& task, Slot& k, double start) {
+  void finish(int s, const PipelineTask& task, Slot& k, Seconds start) {
     Stage& stage = stages_[at(s)];
     record({kind_of(task.pass), Stream::kCompute, task.paired || pair_, s, k.virtual_stage,
-            task.micro_batch, Seconds(start), Seconds(now_)});
+            task.micro_batch, start, now_});
     pair_ = task.paired;
     const int v = k.virtual_stage, copy = task.chunk / shape_.chunks;
     switch (task.pass) {
@@ -262,7 +260,7 @@ class Run {
     --k.left;
   }
 
-  // An input goes to its stage, which may be the same.
+  // Sends an input to its stage, or passes it on if `from` holds the next virtual stage too.
   void deliver(int from, int to, std::size_t what, bool sent) {
     if (!sent) {
       arrivals_[what] = 1;
@@ -270,18 +268,18 @@ class Run {
     }
     if (question_.blocking_send) ++stages_[at(from)].holds;
     receivers_[what] = to;
-    streams_.start_send(from, to, now_, question_.send.value(), question_.send_on_port.value(),
-                        what);
+    streams_.start_send(from, to, now_, question_.send, question_.send_on_port, what);
   }
 
-  // One of `pieces` of gradients over the ranks that hold the same weights, and then to the host.
+  // Reduces one of `pieces` pieces of a chunk's gradients over the ranks that hold the same
+  // weights, and copies it to the host afterwards.
   void reduce(int s, Slot& k, int pieces) {
     const ScheduledChunk& t = *k.times;
-    const Piece piece{&k, TimelineEvent::Kind::kReduce, t.gradient_reduce.value() / pieces,
-                      t.reduce_on_port.value() / pieces, t.gradient_offload.value() / pieces};
+    const Piece piece{&k, TimelineEvent::Kind::kReduce, t.gradient_reduce / pieces,
+                      t.reduce_on_port / pieces, t.gradient_offload / pieces};
     if (!question_.overlap_reduce) {
       stages_[at(s)].deferred.push_back(piece);
-    } else if (piece.time > 0) {
+    } else if (piece.time > Seconds(0)) {
       send_data(s, piece);
     } else {
       to_host(s, piece);
@@ -299,8 +297,7 @@ class Run {
     const Piece& piece = stage.data.front();
     if (piece.begins) {
       stage.data_event = events_.size();
-      record({piece.kind, Stream::kData, false, s, piece.slot->virtual_stage, 0, Seconds(now_),
-              Seconds(now_)});
+      record({piece.kind, Stream::kData, false, s, piece.slot->virtual_stage, 0, now_, now_});
     }
     streams_.start_data(s, now_, piece.time, piece.on_port);
   }
@@ -310,7 +307,7 @@ class Run {
     stage.data_end = now_;
     const Piece piece = stage.data.front();
     stage.data.pop_front();
-    if (piece.ends && with_events_) events_[stage.data_event].end = Seconds(now_);
+    if (piece.ends && with_events_) events_[stage.data_event].end = now_;
     if (piece.kind == TimelineEvent::Kind::kGather) {
       ++piece.slot->there;
       --stage.gathers_left;
@@ -330,24 +327,24 @@ class Run {
     advance(s);
   }
 
-  // Gradients that are reduced, to an optimizer there.
+  // Copies reduced gradients to an optimizer on the host.
   void to_host(int s, const Piece& piece) {
-    if (piece.offload == 0) return;
+    if (piece.offload == Seconds(0)) return;
     Stage& stage = stages_[at(s)];
-    const double start = std::max(now_, stage.host_free);
+    const Seconds start = std::max(now_, stage.host_free);
     stage.host_free = start + piece.offload;
     record({TimelineEvent::Kind::kOffload, Stream::kHost, false, s, piece.slot->virtual_stage, 0,
-            Seconds(start), Seconds(stage.host_free)});
+            start, stage.host_free});
   }
 
-  // Its last task is done: all that was put off, first all reductions.
+  // The stage's last task is done: runs deferred reductions, and then their copies to the host.
   void end_stage(int s) {
     Stage& stage = stages_[at(s)];
     bool reduces = false;
     for (Piece p : stage.deferred) {
-      if (p.time == 0) continue;
+      if (p.time == Seconds(0)) continue;
       reduces = true;
-      p.offload = 0;
+      p.offload = Seconds(0);
       send_data(s, p);
     }
     if (reduces) return;
@@ -358,16 +355,21 @@ class Run {
     if (with_events_) events_.push_back(event);
   }
 
-  void record_pair(int s, const Slot& k, const PipelineTask& task, const Slot& o,
-                   const PipelineTask& other, const PairSlots& slots, double start, double end) {
-    for (const PassTransfer& t : transfers_beside(slots, Seconds(start), Seconds(end)))
-      record(t, s, t.forward ? k : o, t.forward ? task : other);
+  // Records the transfers during the pair that the stage has just ended.
+  void record_pair(int s) {
+    const Stage& stage = stages_[at(s)];
+    const PairSlots slots = pair_slots(*stage.slot->times, *stage.other_slot->times);
+    for (const PassTransfer& t : transfers_during(slots, stage.start, now_))
+      record(t, s, t.forward ? *stage.slot : *stage.other_slot,
+             t.forward ? *stage.task : *stage.other);
   }
 
-  void record_alone(int s, const Slot& k, const PipelineTask& task, double start, double end) {
+  // Records the transfers during the task that the stage has just ended.
+  void record_alone(int s) {
+    const Stage& stage = stages_[at(s)];
     for (const PassTransfer& t :
-         transfers_beside(*k.times, task.pass, Seconds(start), Seconds(end)))
-      record(t, s, k, task);
+         transfers_during(*stage.slot->times, stage.task->pass, stage.start, now_))
+      record(t, s, *stage.slot, *stage.task);
   }
 
   void record(const PassTransfer& t, int s, const Slot& k, const PipelineTask& task) {
@@ -375,30 +377,31 @@ class Run {
   }
 
   PipelineResult result() {
-    double makespan = 0, longest = 0, longest_exposed = 0;
-    double first = std::numeric_limits<double>::infinity(), last = 0;
+    Seconds makespan, longest, longest_exposed;
+    Seconds first(std::numeric_limits<double>::infinity()), last;
     for (Stage& stage : stages_) {
-      const double end = std::max({stage.compute_end, stage.data_end, stage.host_free});
+      const Seconds end = std::max({stage.compute_end, stage.data_end, stage.host_free});
       makespan = std::max(makespan, end);
       first = std::min(first, stage.first_start);
       last = std::max(last, stage.compute_end);
-      const double span = end - (stage.first_start - stage.first_gather);
+      const Seconds span = end - (stage.first_start - stage.first_gather);
       if (span > longest) {
         longest = span;
         longest_exposed = stage.first_gather + (end - stage.compute_end);
       }
     }
     PipelineResult out;
-    out.makespan = Seconds(makespan);
-    out.total = Seconds(schedule_.staggered() ? longest : makespan);
-    out.exposed_data = Seconds(schedule_.staggered() ? longest_exposed : first + (makespan - last));
-    const double window = (out.total - out.exposed_data).value();
+    out.makespan = makespan;
+    out.total = schedule_.staggered() ? longest : makespan;
+    out.exposed_data = schedule_.staggered() ? longest_exposed : first + (makespan - last);
+    const Seconds window = out.total - out.exposed_data;
     out.busy.reserve(stages_.size());
     out.peak_activations.reserve(stages_.size());
     for (const Stage& stage : stages_) {
-      out.busy.push_back(Seconds(stage.busy));
+      out.busy.push_back(stage.busy);
       out.peak_activations.push_back(stage.peak);
-      if (window > 0) out.bubble += (1 - (stage.busy + stage.waited) / window) / shape_.stages;
+      if (window > Seconds(0))
+        out.bubble += (1 - (stage.busy + stage.waited) / window) / shape_.stages;
     }
     out.bubble = std::max(out.bubble, 0.0);
     out.events = events();
@@ -418,17 +421,17 @@ class Run {
   const PipelineQuestion& question_;
   const PipelineShape shape_;
   const int virtual_stages_;
-  const int per_stage_;  // slots
+  const int per_stage_;  // number of chunks of a stage
   const bool with_events_;
   StageStreams streams_;
-  double now_ = 0;
-  bool pair_ = false;  // the task before is the other half of this one
+  Seconds now_;
+  bool pair_ = false;  // the task recorded before is the other half of the pair
 
   std::vector<Slot> slots_;
   std::vector<Stage> stages_;
   std::vector<int> holders_;
-  std::vector<char> arrivals_;
-  std::vector<int> receivers_;  // of what is sent, as arrivals_
+  std::vector<char> arrivals_;  // 1: the input has arrived
+  std::vector<int> receivers_;  // stage to which an input is sent, by the index of arrivals_
   std::vector<PipelineTask> tasks_;
   std::vector<TimelineEvent> events_;
 };

@@ -1,23 +1,24 @@
 // One iteration of a pipeline, event by event.
 //
-// Every stage runs its schedule's order, one task after the other, each as soon as its inputs are
-// there: a forward needs the forward of the virtual stage before, a backward that of the virtual
-// stage after (the last: its own forward), `send` later where the other stage is another one; a
-// gradient of weights needs its own stage's gradient of the input, which the order puts first.
+// Every stage runs the tasks of its schedule's order one after the other, each as soon as its
+// inputs have arrived. A forward needs the forward of the virtual stage before it. A backward needs
+// the backward of the virtual stage after it; on the last virtual stage it needs the forward. Each
+// input arrives `send` later if another stage makes it. A pass of weight gradients needs the input
+// gradients of its own stage, which the order puts first.
 //
-// A stage has a second stream for data parallelism. Parameters are gathered from time 0 on, chunk
-// after chunk in the order of their first forwards, which wait; gradients of a chunk are reduced
-// when its last gradient of weights is there, first come first served: both piece by piece
-// (ScheduledChunk::pieces). Without overlap_gather the stage gathers all before its first forward;
-// without overlap_reduce it reduces all after its last task. While the data stream is busy,
-// computation takes `overlap_slowdown` times as long. Gradients whose optimizer is on the host go
-// there on a third stream, each piece when it is reduced.
+// A stage has a second stream for data parallelism. It gathers parameters from time 0 on, chunk
+// after chunk in the order of their first forwards, which wait for them. It reduces the gradients
+// of a chunk when the last weight gradients of the chunk exist, first come, first served. Both
+// transfers are in pieces (ScheduledChunk::pieces). Without overlap_gather the stage gathers
+// everything before its first forward; without overlap_reduce it reduces everything after its last
+// task. Computation takes `overlap_slowdown` times as long while the data stream runs. Gradients
+// whose optimizer is on the host are copied there on a third stream, each piece when it is reduced.
 //
 // Transfers between nodes share the ports of their stages (stage_streams.h): sends, the data
-// stream, and what passes send themselves, of which `contended` says how much longer it makes them.
+// stream, and the communication within passes, for which `contended` has the longer times.
 //
-// With blocking_send the sender's compute stream is held until what it sends has arrived
-// (Megatron's non-interleaved 1F1B); else sends are beside it, any number at once.
+// With blocking_send a stage computes nothing until what it sends has arrived (Megatron's 1F1B
+// without interleaving). Otherwise sends overlap with computation, any number at a time.
 #pragma once
 
 #include "orrery/training/events/pipeline_types.h"
@@ -25,8 +26,9 @@
 
 namespace orrery {
 
-// InputError where a time is negative or not finite, or their number is not the shape's; what
-// PipelineSchedule::check throws.
+// Runs one iteration. `with_events`: the result has the events of a timeline. Throws InputError if
+// a time is negative or not finite or the number of times does not fit the shape, and the errors of
+// PipelineSchedule::check.
 PipelineResult run_pipeline(const PipelineSchedule& schedule, const PipelineQuestion& question,
                             bool with_events = false);
 

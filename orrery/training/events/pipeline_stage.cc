@@ -9,37 +9,38 @@
 namespace orrery::pipeline {
 namespace {
 
-double time_of(const ScheduledChunk& t, Pass pass) {
+Seconds time_of(const ScheduledChunk& t, Pass pass) {
   switch (pass) {
     case Pass::kForward:
-      return t.forward.value();
+      return t.forward;
     case Pass::kBackward:
-      return t.backward().value();
+      return t.backward();
     case Pass::kBackwardInput:
-      return t.backward_input.value();
+      return t.backward_input;
     case Pass::kBackwardWeight:
-      return t.backward_weight.value();
+      return t.backward_weight;
   }
-  return 0;
+  return Seconds(0);
 }
 
-double port_of(const ScheduledChunk& t, Pass pass) {
+Seconds port_of(const ScheduledChunk& t, Pass pass) {
   switch (pass) {
     case Pass::kForward:
-      return t.forward_on_port.value();
+      return t.forward_on_port;
     case Pass::kBackward:
-      return (t.backward_input_on_port + t.backward_weight_on_port).value();
+      return (t.backward_input_on_port + t.backward_weight_on_port);
     case Pass::kBackwardInput:
-      return t.backward_input_on_port.value();
+      return t.backward_input_on_port;
     case Pass::kBackwardWeight:
-      return t.backward_weight_on_port.value();
+      return t.backward_weight_on_port;
   }
-  return 0;
+  return Seconds(0);
 }
 
 }  // namespace
 
-// A task that is no pair: piece by piece where weights come, or gradients go, so.
+// A task that is not paired runs in pieces if its weights arrive, or its gradients leave, in
+// pieces.
 void load_alone(Stage& stage, const PipelineQuestion& question) {
   const PipelineTask& task = *stage.task;
   Slot& k = *stage.slot;
@@ -47,11 +48,11 @@ void load_alone(Stage& stage, const PipelineQuestion& question) {
   stage.reduces =
       makes_last(task, k, 1) && k.times->gradient_reduce + k.times->gradient_offload > Seconds(0);
   if (task.pass == Pass::kForward) k.fresh = false;
-  const bool apart =
+  const bool in_pieces =
       (stage.gathers && question.overlap_gather) || (stage.reduces && question.overlap_reduce);
-  stage.pieces = apart ? k.pieces : 1;
-  const double time = time_of(*k.times, task.pass);
-  stage.load = {time / stage.pieces};
+  stage.pieces = in_pieces ? k.pieces : 1;
+  const Seconds time = time_of(*k.times, task.pass);
+  stage.load = {.time = time / stage.pieces};
   if (k.contended == nullptr) return;
   stage.load.on_port = port_of(*k.times, task.pass) / stage.pieces;
   stage.load.contended = (time_of(*k.contended, task.pass) - time) / stage.pieces;
@@ -61,11 +62,11 @@ void load_pair(Stage& stage) {
   const Slot &k = *stage.slot, &o = *stage.other_slot;
   stage.gathers = stage.reduces = false;
   stage.pieces = 1;
-  const double time = pair_time(*k.times, *o.times).value();
-  stage.load = {time};
+  const Seconds time = pair_time(*k.times, *o.times);
+  stage.load = {.time = time};
   if (k.contended == nullptr) return;
   stage.load.on_port = port_of(*k.times, stage.task->pass) + port_of(*o.times, stage.other->pass);
-  stage.load.contended = pair_time(*k.contended, *o.contended).value() - time;
+  stage.load.contended = pair_time(*k.contended, *o.contended) - time;
 }
 
 void check_times(const PipelineQuestion& q) {

@@ -1,5 +1,5 @@
-// What pipeline.cc keeps of each stage while it runs, and how long a task of one takes. Not for
-// others.
+// The state of one stage while pipeline.cc runs it, and the length of its tasks. Private to
+// pipeline.cc.
 #pragma once
 
 #include <deque>
@@ -10,50 +10,53 @@
 
 namespace orrery::pipeline {
 
-// Of a time.
-inline constexpr double kNotYet = -1;
+// A time that has not come yet.
+inline constexpr Seconds kNotYet{-1};
 
 // A chunk on its stage.
 struct Slot {
   int virtual_stage = 0;
   const ScheduledChunk* times = nullptr;
-  const ScheduledChunk* contended = nullptr;       // null: nothing of it leaves a node
-  bool gathers = false;                            // its weights come at the beginning
-  int pieces = 1, there = 0;                       // of the weights; and gradients
-  bool fresh = true;                               // no forward was there
-  int left = 0;                                    // gradients of weights to come
-  bool sends_forward = false, sends_back = false;  // to another stage
+  const ScheduledChunk* contended = nullptr;  // nullptr: no pass communicates between nodes
+  bool gathers = false;                       // its weights are gathered before the first forward
+  int pieces = 1;                             // pieces of its weights and of its gradients
+  int there = 0;                              // pieces of its weights that have arrived
+  bool fresh = true;                          // no forward has started
+  int left = 0;                               // passes of weight gradients that have not ended
+  bool sends_forward = false, sends_back = false;  // its neighbours are on other stages
 };
 
 // A piece of weights or gradients on the data stream.
 struct Piece {
   Slot* slot = nullptr;
   TimelineEvent::Kind kind = TimelineEvent::Kind::kGather;
-  double time = 0, on_port = 0, offload = 0;
-  bool begins = true, ends = true;  // of the chunk's weights, first and last
+  Seconds time{}, on_port{};
+  Seconds offload{};                // its copy to the host afterwards
+  bool begins = true, ends = true;  // it is the first, or last, piece of the chunk's weights
 };
 
 struct Stage {
-  std::size_t next = 0, end = 0;  // in the tasks
-  // The task that runs, or two as a pair, in pieces.
-  bool running = false, waits_for_piece = false;
+  std::size_t next = 0, end = 0;  // indices of the next task and of the end of its tasks
+  // The task that runs. A pair has two tasks.
+  bool running = false;
+  bool waits_for_piece = false;  // the task waits for the next piece of its weights
   const PipelineTask *task = nullptr, *other = nullptr;
   Slot *slot = nullptr, *other_slot = nullptr;
-  double start = 0, piece_start = 0;
-  int piece = 0, pieces = 1;
-  bool gathers = false, reduces = false;
-  PassLoad load;  // of a piece
-  int holds = 0;  // blocking sends
+  Seconds start, piece_start;
+  int piece = 0, pieces = 1;              // of the task
+  bool gathers = false, reduces = false;  // each piece waits for weights, or makes gradients
+  PassLoad load;                          // of one piece
+  int holds = 0;                          // blocking sends that have not ended
 
-  std::deque<Piece> data;  // the first one travels
+  std::deque<Piece> data;  // queue of the data stream; the first piece is on its way
   std::size_t data_event = 0;
-  std::vector<Piece> deferred;  // to the end
-  int gathers_left = 0;         // pieces
-  double data_end = 0, host_free = 0;
+  std::vector<Piece> deferred;  // reductions after the last task
+  int gathers_left = 0;         // pieces of weights that have not arrived
+  Seconds data_end, host_free;
 
-  double first_start = kNotYet, compute_end = 0, busy = 0;
-  double waited = 0;        // for weights, within a first forward
-  double first_gather = 0;  // exposed before the first forward, if nothing hides it
+  Seconds first_start = kNotYet, compute_end, busy;
+  Seconds waited;        // time of waiting for weights within a first forward
+  Seconds first_gather;  // time before the first forward if nothing hides the gather
   double alive = 0, peak = 0;
 };
 
@@ -61,16 +64,17 @@ inline bool makes_weights(const PipelineTask& task) {
   return task.pass == Pass::kBackward || task.pass == Pass::kBackwardWeight;
 }
 
-// Whether the task makes the chunk's last gradients of weights, of which `left` are to come.
+// Whether the task makes weight gradients and the chunk has `left` passes of that kind left.
 inline bool makes_last(const PipelineTask& task, const Slot& k, int left) {
   return makes_weights(task) && k.left == left;
 }
 
-// The load and the pieces of the stage's task, or of its two tasks as a pair.
+// Set the load and the pieces of the stage's task, or of its pair.
 void load_alone(Stage& stage, const PipelineQuestion& question);
 void load_pair(Stage& stage);
 
-// InputError: a time is negative or not finite, or their number is not the shape's.
+// Throws InputError if a time is negative or not finite, or the number of times does not fit the
+// shape.
 void check_times(const PipelineQuestion& question);
 
 }  // namespace orrery::pipeline

@@ -17,20 +17,20 @@ StageStreams::StageStreams(int stages, double slowdown)
       in_(index_of(stages)),
       others_(index_of(stages), 1) {}
 
-void StageStreams::post(std::size_t id, double when) {
+void StageStreams::post(std::size_t id, Seconds when) {
   events_.push({when, posted_++, id, ++all_[id].generation});
 }
 
-// Another pace from now on.
-void StageStreams::set(std::size_t id, double now, double slow) {
+// Changes the pace of an activity from `now` on.
+void StageStreams::set(std::size_t id, Seconds now, double slow) {
   Activity& a = all_[id];
   if (a.slow == slow) return;
-  a.left = std::max(0.0, a.left - (now - a.since) / a.slow);
+  a.left = std::max(Seconds(0), a.left - (now - a.since) / a.slow);
   a.since = now, a.slow = slow;
   post(id, now + a.left * slow);
 }
 
-void StageStreams::share(int s, double now) {
+void StageStreams::share(int s, Seconds now) {
   Activity& pass = all_[index_of(s)];
   const std::vector<std::size_t>&out = out_[index_of(s)], &in = in_[index_of(s)];
   const double n = static_cast<double>(std::max(out.size(), in.size()));
@@ -50,7 +50,7 @@ void StageStreams::share(int s, double now) {
   for (const std::size_t id : in) pace(id);
 }
 
-void StageStreams::wire(std::size_t id, double now, bool starts) {
+void StageStreams::wire(std::size_t id, Seconds now, bool starts) {
   const Activity a = all_[id];
   std::vector<std::size_t>&out = out_[index_of(a.from)], &in = in_[index_of(a.to)];
   if (starts) {
@@ -63,34 +63,34 @@ void StageStreams::wire(std::size_t id, double now, bool starts) {
   if (a.to != a.from) share(a.to, now);
 }
 
-void StageStreams::start_pass(int stage, double now, const PassLoad& load) {
+void StageStreams::start_pass(int stage, Seconds now, const PassLoad& load) {
   Activity& a = all_[index_of(stage)];
   a.on = true;
   a.left = load.time, a.since = now, a.slow = 1;
-  a.contended = load.time > 0 ? load.contended / load.time : 0;
-  a.density = load.time > 0 ? load.on_port / load.time : 0;
+  a.contended = load.time > Seconds(0) ? load.contended / load.time : 0;
+  a.density = load.time > Seconds(0) ? load.on_port / load.time : 0;
   post(index_of(stage), now + load.time);
   share(stage, now);
 }
 
-void StageStreams::start_transfer(std::size_t id, double now, double time, double on_port) {
+void StageStreams::start_transfer(std::size_t id, Seconds now, Seconds time, Seconds on_port) {
   Activity& a = all_[id];
-  const double wired = std::min(on_port, time);
-  a.on = true, a.wired = wired > 0;
+  const Seconds wired = std::min(on_port, time);
+  a.on = true, a.wired = wired > Seconds(0);
   a.left = a.wired ? wired : time, a.rest = time - wired;
   a.since = now, a.slow = 1;
   post(id, now + a.left);
   if (a.wired) wire(id, now, true);
 }
 
-void StageStreams::start_data(int stage, double now, double time, double on_port) {
+void StageStreams::start_data(int stage, Seconds now, Seconds time, Seconds on_port) {
   Activity& a = all_[index_of(stages_ + stage)];
   a.from = a.to = stage;
   start_transfer(index_of(stages_ + stage), now, time, on_port);
   if (all_[index_of(stage)].on) share(stage, now);
 }
 
-void StageStreams::start_send(int from, int to, double now, double time, double on_port,
+void StageStreams::start_send(int from, int to, Seconds now, Seconds time, Seconds on_port,
                               std::size_t tag) {
   if (free_sends_.empty()) {
     free_sends_.push_back(all_.size());
@@ -112,7 +112,7 @@ bool StageStreams::next(End& end) {
     if (a.wired) {
       a.wired = false;
       wire(e.activity, e.at, false);
-      if (a.rest > 0) {
+      if (a.rest > Seconds(0)) {
         post(e.activity, e.at + a.rest);
         continue;
       }

@@ -1,18 +1,24 @@
-// A user's own corrections on top of the fitted constants: from a few iterations that they measured
-// on their stack and machine (three say most of it).
+// Corrections of the fitted constants by a user's own measurements: a few iterations on their stack
+// and machine. Three iterations bring most of the improvement.
 //
-// Factors of the constants first: priors are normal around 1, the narrower the more of an iteration
-// the constant is of: products 0.15, other kernels 0.2, tensor-parallel collectives and the
-// exchange of experts 0.3, all else 0.8; Laplace noise of 15 %, so that one run that is unlike the
-// others pulls little. What they leave of a run is then passed on to jobs like it: a Gaussian
-// process over runs, deviation 0.1, noise 0.03, correlation exp(-d) with d the sum of 1 for another
-// model or kind of tuning, 1/2 for another release or recomputation, and 0.1 (log2 of the ratio)^2
-// for each of tp, pp, vp, cp, ep, sequence and micro-batch.
+// The correction has two steps.
 //
-// The priors were the best of ten settings on the rows that `orrery validate training` (table
-// "three own rows") judges; noise and process the best of 24 there, and better than without on each
-// half of the sources by settings that the other half chose (8.9 to 8.5 and 7.5 to 7.1 %). Its
-// figures are not those of a blind choice. A factor common to all constants was tried: no better.
+// 1. Factors of the constants. Their priors are log-normal around 1. The deviation is smaller for
+//    constants that affect more of an iteration: 0.15 for products, 0.2 for other kernels, 0.3 for
+//    tensor-parallel collectives and the exchange of experts, 0.8 for all others. The measurement
+//    noise is Laplace with scale 0.15, so that one run that differs from the others has little
+//    influence.
+// 2. The error that the factors leave of a run is passed on to jobs that are like it, by a Gaussian
+//    process over runs with deviation 0.1, noise 0.03 and correlation exp(-d). The distance d is
+//    the sum of 1 for another model, 1 for another kind of tuning, 0.5 for another release, 0.5 for
+//    other recomputation, and 0.1 (log2 of the ratio)^2 for each of tp, pp, vp, cp, ep, sequence
+//    length and micro-batch.
+//
+// The priors are the best of ten settings, and noise and process the best of 24, on the rows that
+// `orrery validate training` judges in the table "three own rows" (docs/accuracy.md). The error in
+// that table is therefore not that of a blind choice. Settings chosen on one half of the sources
+// improved the other half from 8.9 to 8.5 % and from 7.5 to 7.1 %. A further factor common to all
+// constants did not improve the rows.
 #pragma once
 
 #include <string>
@@ -22,7 +28,8 @@
 
 namespace orrery {
 
-// What tells how alike two runs are. Model and release as their user names them.
+// The properties of a run by which its distance from another run is measured. Model and release are
+// the user's names for them.
 struct RunLikeness {
   std::string model, release;
   TrainingJob job;
@@ -30,18 +37,21 @@ struct RunLikeness {
 
 struct CalibrationFactors {
   ConstantValues constants;
-  // Of every run: the weight of its likeness in the logarithm of what constants leave.
+  // The measured runs, and the weight of the likeness to each of them in the logarithm of the error
+  // that the factors leave.
   std::vector<RunLikeness> runs;
   std::vector<double> weights;
 };
 
-// `iterations` with `fixed` set to the constants of their jobs; `runs`: the same, in their order.
+// Fits the factors to `iterations`, whose member `fixed` has the constants of their jobs. `runs`
+// describes the same iterations in the same order.
 CalibrationFactors fit_calibration_factors(std::vector<MeasuredIteration> iterations,
                                            std::vector<RunLikeness> runs);
 
-// The constants of a job times the factors, and what runs like it leave on all that takes time,
-// within each constant's range; as certain as those of a stack and GPU that the table's fit has
-// seen (`covered_error`).
+// The constants of a job times the factors, and times the remaining error of runs that are like it
+// for all constants that multiply or state a time. Each constant stays in its range. The result is
+// as certain as the constants of a stack and GPU that a fit covers: its error is at most
+// `covered_error` (ConstantTable::covered_error).
 TrainingConstants with_calibration_factors(TrainingConstants constants,
                                            const CalibrationFactors& own, const RunLikeness& run,
                                            double covered_error);

@@ -1,12 +1,15 @@
-// Least squares for the constants of training iterations: factors of groups, from measured ones.
+// Least squares for the constants of training iterations: the factors of groups, from measured
+// iterations.
 //
-// The parts of every iteration are gathered once; a fit then needs no kernel or network. Found is
-// the least
-//   sum over iterations  w |log(predicted / measured)| / b  +  sum over factors  (log factor / s)^2
-//   / 2
-// that is, Laplace noise of scale b and normal priors, so that a factor which few iterations speak
-// of stays near its mean. Errors beyond 0.5 pull less. Solved by reweighted least squares
-// (Gauss-Newton steps, halved until the sum falls).
+// The parts of every iteration are computed once, so that a fit needs no kernel or network model.
+// The fit minimises
+//
+//   sum over iterations of  w |log(predicted / measured)| / b
+//   + sum over factors of   (log factor - log mean)^2 / (2 s^2)
+//
+// that is, Laplace noise of scale b and normal priors. A factor that few iterations depend on stays
+// near its mean. Errors beyond 0.5 have a logarithmic tail and pull less. The solver is reweighted
+// least squares (Gauss-Newton steps, each halved until the sum falls).
 #pragma once
 
 #include <vector>
@@ -15,29 +18,30 @@
 
 namespace orrery {
 
-// A measured iteration. Borrows parts and job.
+// A measured iteration. Borrows `parts` and `job`.
 struct MeasuredIteration {
   const IterationParts* parts = nullptr;
   const TrainingJob* job = nullptr;
   Seconds time;
-  double weight = 1;
+  double weight = 1;  // w
   struct Group {
-    std::size_t index;  // of FactorGroups
-    double power = 1;
+    std::size_t index;  // in the list of FactorGroups
+    double power = 1;   // of the group's factors
   };
-  std::vector<Group> groups;  // whose factors multiply, each to its power
-  ConstantValues fixed;       // what they multiply
+  std::vector<Group> groups;  // the groups whose factors multiply `fixed`
+  ConstantValues fixed;       // the constants before these factors
 
-  // Log of predicted over measured.
+  // Logarithm of predicted over measured time.
   double error(const TrainingConstants& constants) const;
 };
 
+// The prior of the factors of one group.
 struct FactorGroup {
-  ConstantValues mean;   // of the prior
-  ConstantValues sigma;  // deviations of the logarithms
+  ConstantValues mean;
+  ConstantValues sigma;  // standard deviations of the logarithms
 };
 
-// The factors of each group. `noise`: b.
+// Fits the factors of each group. `noise`: b above.
 std::vector<ConstantValues> fit_factors(const std::vector<MeasuredIteration>& iterations,
                                         const std::vector<FactorGroup>& groups, double noise);
 

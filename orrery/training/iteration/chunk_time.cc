@@ -15,11 +15,11 @@ namespace {
 using C = TrainingConstant;
 using Work = TrainingPass;
 
-// Of context-parallel communication, `f` times what the network says: what its schedule leaves
-// exposed beside the core of attention in this pass.
-double context_factor(const IterationParts& whole, const ChunkParts& parts,
-                      const TrainingConstants& k, const TrainingPlan& plan, TrainingPass pass,
-                      double f, bool events) {
+// The factor of context-parallel communication in a pass, if the network's time is multiplied by
+// `f`: the part of it that the core of attention does not hide, relative to the network's time.
+double context_factor(const ChunkSetting& setting, const ChunkParts& parts, TrainingPass pass,
+                      double f) {
+  const TrainingPlan& plan = setting.job.plan;
   const Seconds all = parts.time[at(TrainingCost::kContext)][at(pass)];
   const Seconds hops = parts.hops[at(pass)];
   if (hops <= Seconds(0)) return f;  // nothing hides gathers and all-to-alls
@@ -28,64 +28,68 @@ double context_factor(const IterationParts& whole, const ChunkParts& parts,
   p.backward = pass == TrainingPass::kBackwardInput;
   const TrainingCost core =
       p.backward ? TrainingCost::kAttentionBackward : TrainingCost::kAttention;
-  p.attention = cost_factor(whole, parts, k, plan, core, pass) * parts.time[at(core)][at(pass)];
+  p.attention = cost_factor(setting, parts, core, pass) * parts.time[at(core)][at(pass)];
   p.communication = f * hops;
-  p.slowdown = whole.context_slowdown;
-  return (f * (all - hops) + context_exposed(p, parts.contexts[at(pass)], events)) / all;
+  p.slowdown = setting.iteration.context_slowdown;
+  return (f * (all - hops) + context_exposed(p, parts.contexts[at(pass)], setting.fidelity)) / all;
 }
 
-// Of tensor-parallel communication, `f` times what the network says, where a backward pass runs
-// some of it beside the other gradient of the same product. Every second product is
-// column-parallel: these have half of the time.
-double async_factor(const IterationParts& whole, const ChunkParts& parts,
-                    const TrainingConstants& k, const TrainingPlan& plan, TrainingPass pass,
+// The factor of tensor-parallel communication in a backward pass that runs some of it next to the
+// other gradient of the same product, if the network's time is multiplied by `f`. Every second
+// product is column-parallel, so these products have half of the time.
+double async_factor(const ChunkSetting& setting, const ChunkParts& parts, TrainingPass pass,
                     double f) {
   const bool input = pass == Work::kBackwardInput;
   if (!input && pass != Work::kBackwardWeight) return f;
   const TrainingPass other = input ? Work::kBackwardWeight : Work::kBackwardInput;
-  // With sequence parallelism gradients are gathered first, for which nothing is ready.
-  const Seconds hidden = parts.piped[at(pass)] * (input && plan.sequence_parallel ? 0.5 : 1);
-  const Seconds products = 0.5 *
-                           cost_factor(whole, parts, k, plan, TrainingCost::kProducts, other) *
+  // With sequence parallelism the gradients are gathered first. No computation is ready then.
+  const Seconds hidden =
+      parts.piped[at(pass)] * (input && setting.job.plan.sequence_parallel ? 0.5 : 1);
+  const Seconds products = 0.5 * cost_factor(setting, parts, TrainingCost::kProducts, other) *
                            parts.time[at(TrainingCost::kProducts)][at(other)];
-  const Seconds exposed = side_by_side(products, f * hidden, whole.tensor_slowdown) - products;
+  const Seconds exposed =
+      side_by_side(products, f * hidden, setting.iteration.tensor_slowdown) - products;
   const Seconds all = parts.time[at(TrainingCost::kTensor)][at(pass)];
   return (f * (all - hidden) + exposed) / all;
 }
 
 }  // namespace
 
-double cost_factor(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
-                   const TrainingPlan& plan, TrainingCost cost, TrainingPass pass, bool events) {
-  const double f = std::max(k.value[at(cost)],  // they stand in the same order
+double cost_factor(const ChunkSetting& setting, const ChunkParts& parts, TrainingCost cost,
+                   TrainingPass pass) {
+  const IterationParts& whole = setting.iteration;
+  const TrainingConstants& k = setting.constants;
+  const TrainingPlan& plan = setting.job.plan;
+  const double f = std::max(k.value[at(cost)],  // constants of costs have the order of the costs
                             parts.of_peak[at(cost)][at(pass)]);
   const Seconds piped = parts.piped[at(pass)], all = parts.time[at(cost)][at(pass)];
   if (cost == TrainingCost::kContext && all > Seconds(0))
-    return context_factor(whole, parts, k, plan, pass, f, events);
+    return context_factor(setting, parts, pass, f);
   if (cost != TrainingCost::kTensor || piped <= Seconds(0)) return f;
-  if (!plan.tp_overlap)
-    return whole.async_gradients ? async_factor(whole, parts, k, plan, pass, f) : f;
-  const Seconds products = cost_factor(whole, parts, k, plan, TrainingCost::kProducts, pass) *
-                           parts.time[at(TrainingCost::kProducts)][at(pass)];
-  const int pieces = plan.tp_overlap_pieces > 0 ? plan.tp_overlap_pieces : plan.tp;
-  const Seconds exposed = piped_exposed(products, f * piped, parts.collectives[at(pass)], pieces,
-                                        whole.tensor_slowdown, events);
-  return (f * (all - piped) + k[C::kTensorOverlapped] * exposed) / all;
+  if (!plan.tp_overlap) return whole.async_gradients ? async_factor(setting, parts, pass, f) : f;
+  const Seconds products =
+      cost_factor({whole, k, setting.job}, parts, TrainingCost::kProducts, pass) *
+      parts.time[at(TrainingCost::kProducts)][at(pass)];
+  const PipedLayers layers{.products = products,
+                           .communication = f * piped,
+                           .collectives = parts.collectives[at(pass)],
+                           .pieces = plan.tp_overlap_pieces > 0 ? plan.tp_overlap_pieces : plan.tp,
+                           .slowdown = whole.tensor_slowdown};
+  return (f * (all - piped) + k[C::kTensorOverlapped] * piped_exposed(layers, setting.fidelity)) /
+         all;
 }
 
-Seconds cost_time(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
-                  const TrainingPlan& plan, std::size_t cost, std::size_t pass, bool events) {
-  const Seconds time = parts.time[cost][pass];
+Seconds cost_time(const ChunkSetting& setting, const ChunkParts& parts, TrainingCost cost,
+                  TrainingPass pass) {
+  const Seconds time = parts.time[at(cost)][at(pass)];
   if (time <= Seconds(0)) return time;
-  return cost_factor(whole, parts, k, plan, static_cast<TrainingCost>(cost),
-                     static_cast<TrainingPass>(pass), events) *
-         time;
+  return cost_factor(setting, parts, cost, pass) * time;
 }
 
 namespace {
 
-// What communication of `time`, `on_port` of it, becomes where its part on the port takes twice as
-// long; a constant multiplies the time alone.
+// The time of communication whose part on the port, `on_port`, takes twice as long. The time is
+// multiplied by `constant` later, the part on the port is not.
 Seconds twice_on_port(Seconds time, Seconds on_port, double constant) {
   return constant > 0 ? time + std::min(on_port / constant, time) : time;
 }
@@ -110,7 +114,7 @@ ChunkParts contended(ChunkParts parts, const TrainingConstants& k) {
   return parts;
 }
 
-// Of communication in one pass, no more than it takes.
+// Time on the port of the communication of one pass, at most the time of that communication.
 Seconds on_port(const ChunkParts& parts, const TrainingConstants& k, TrainingPass pass) {
   Seconds sum;
   for (const TrainingCost c : kCollectiveCosts)
@@ -118,15 +122,16 @@ Seconds on_port(const ChunkParts& parts, const TrainingConstants& k, TrainingPas
   return sum;
 }
 
-// Without sharded weights.
-ChunkTime passes_time(const IterationParts& whole, const ChunkParts& parts,
-                      const TrainingConstants& k, const TrainingJob& job, bool events) {
-  const auto time = [&](std::size_t cost, std::size_t p) {
-    return cost_time(whole, parts, k, job.plan, cost, p, events);
+// The chunk's times without the communication of sharded weights.
+ChunkTime passes_time(const ChunkSetting& setting, const ChunkParts& parts) {
+  const TrainingConstants& k = setting.constants;
+  const auto time = [&](TrainingCost cost, TrainingPass p) {
+    return cost_time(setting, parts, cost, p);
   };
   std::array<Seconds, kTrainingPasses> pass{};
   for (std::size_t c = 0; c < kTrainingCosts; ++c)
-    for (std::size_t p = 0; p < kTrainingPasses; ++p) pass[p] += time(c, p);
+    for (std::size_t p = 0; p < kTrainingPasses; ++p)
+      pass[p] += time(static_cast<TrainingCost>(c), static_cast<TrainingPass>(p));
   ChunkTime t;
   t.forward = pass[at(Work::kForward)];
   t.backward_input = pass[at(Work::kRecompute)] + pass[at(Work::kBackwardInput)];
@@ -135,24 +140,22 @@ ChunkTime passes_time(const IterationParts& whole, const ChunkParts& parts,
   t.backward_input_on_port =
       on_port(parts, k, Work::kRecompute) + on_port(parts, k, Work::kBackwardInput);
   t.backward_weight_on_port = on_port(parts, k, Work::kBackwardWeight);
-  constexpr std::size_t kExchange = at(TrainingCost::kExpertExchange);
-  constexpr std::size_t kExperts = at(TrainingCost::kExperts);
-  t.forward_exchange = time(kExchange, at(Work::kForward));
-  t.forward_experts = time(kExperts, at(Work::kForward));
+  t.forward_exchange = time(TrainingCost::kExpertExchange, Work::kForward);
+  t.forward_experts = time(TrainingCost::kExperts, Work::kForward);
   for (const Work p : {Work::kRecompute, Work::kBackwardInput, Work::kBackwardWeight}) {
-    t.backward_exchange += time(kExchange, at(p));
-    t.backward_experts += time(kExperts, at(p));
+    t.backward_exchange += time(TrainingCost::kExpertExchange, p);
+    t.backward_experts += time(TrainingCost::kExperts, p);
   }
-  // Kernels are launched, and saved tensors travel to the host and back, beside computation.
-  const auto beside_host = [&](Seconds pass, double kernels) {
-    const Seconds launched = std::max(pass, microseconds(k[C::kLaunch] * kernels));
+  // The host launches kernels, and saved tensors travel to the host and back, during computation.
+  const auto with_host = [&](Seconds pass, double kernels) {
+    const Seconds launched = std::max(pass, k.launch_time(kernels));
     if (parts.offload <= Seconds(0)) return launched;
-    const auto time = events ? run_offloaded : offloaded_time;
-    return time(launched, parts.offload, std::max(1, parts.layers));
+    const auto offloaded = setting.fidelity == Fidelity::kEvents ? run_offloaded : offloaded_time;
+    return offloaded(launched, parts.offload, std::max(1, parts.layers));
   };
-  const Seconds forward = beside_host(t.forward, parts.kernels[0]);
+  const Seconds forward = with_host(t.forward, parts.kernels[0]);
   const Seconds backward = t.backward_input + t.backward_weight;
-  const Seconds paced = beside_host(backward, parts.kernels[1]);
+  const Seconds paced = with_host(backward, parts.kernels[1]);
   t.launch_bound = forward - t.forward + paced - backward;
   if (paced > backward && backward.value() > 0) {
     t.backward_input *= paced / backward;
@@ -164,9 +167,11 @@ ChunkTime passes_time(const IterationParts& whole, const ChunkParts& parts,
 
 }  // namespace
 
-ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
-                     const TrainingConstants& k, const TrainingJob& job, bool events) {
-  ChunkTime t = passes_time(whole, parts, k, job, events);
+ChunkTime chunk_time(const ChunkSetting& setting, const ChunkParts& parts) {
+  const IterationParts& whole = setting.iteration;
+  const TrainingConstants& k = setting.constants;
+  const TrainingJob& job = setting.job;
+  ChunkTime t = passes_time(setting, parts);
   if (job.plan.zero != 3 || parts.gather <= Seconds(0)) return t;
   const double f = k[C::kSharded];
   const PortUse forward{t.forward, t.forward_on_port, {}};
@@ -175,8 +180,7 @@ ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
                          {}};
   const bool shared = parts.gather_on_port + parts.scatter_on_port > Seconds(0) &&
                       forward.on_port + backward.on_port > Seconds(0);
-  const ChunkTime twice =
-      shared ? passes_time(whole, contended(parts, k), k, job, events) : ChunkTime();
+  const ChunkTime twice = shared ? passes_time(setting, contended(parts, k)) : ChunkTime();
   const auto exposed = [&](PortUse pass, Seconds contended, Seconds gather, Seconds scatter,
                            Seconds port, bool back) {
     if (!job.plan.dp_overlap) return f * (gather + scatter);
@@ -184,7 +188,7 @@ ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
     const PortSharing both = sharing(pass, f * (gather + scatter), port, whole.data_slowdown);
     const ShardedPass p{pass.alone, f * gather,    f * scatter, std::max(1, parts.layers),
                         back,       both.slowdown, both.rate,   job.plan.prefetch};
-    return (events ? run_sharded(p) : sharded_time(p)) - pass.alone;
+    return (setting.fidelity == Fidelity::kEvents ? run_sharded(p) : sharded_time(p)) - pass.alone;
   };
   const Seconds gathered =
       exposed(forward, twice.forward, parts.gather, Seconds(0), parts.gather_on_port, false);
@@ -202,10 +206,9 @@ ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
   return t;
 }
 
-ChunkTime contended_time(const IterationParts& whole, const ChunkParts& parts,
-                         const TrainingConstants& k, const TrainingJob& job, const ChunkTime& alone,
-                         bool events) {
-  ChunkTime t = chunk_time(whole, contended(parts, k), k, job, events);
+ChunkTime contended_time(const ChunkSetting& setting, const ChunkParts& parts,
+                         const ChunkTime& alone) {
+  ChunkTime t = chunk_time(setting, contended(parts, setting.constants));
   t.forward = std::max(t.forward, alone.forward);
   t.backward_input = std::max(t.backward_input, alone.backward_input);
   t.backward_weight = std::max(t.backward_weight, alone.backward_weight);
@@ -213,14 +216,14 @@ ChunkTime contended_time(const IterationParts& whole, const ChunkParts& parts,
 }
 
 bool shares_ports(const IterationParts& parts) {
-  Seconds beside = parts.send_on_port, in_passes, sharded;
-  for (const StageParts& s : parts.stages) beside += s.reduce_on_port + s.gather_on_port;
+  Seconds once = parts.send_on_port, in_passes, sharded;
+  for (const StageParts& s : parts.stages) once += s.reduce_on_port + s.gather_on_port;
   for (const ChunkParts& c : parts.kinds) {
     for (const TrainingCost cost : kCollectiveCosts)
       for (const Seconds s : c.on_port[at(cost)]) in_passes += s;
     sharded += c.gather_on_port + c.scatter_on_port;
   }
-  const int kinds = (beside > Seconds(0)) + (in_passes > Seconds(0)) + (sharded > Seconds(0));
+  const int kinds = (once > Seconds(0)) + (in_passes > Seconds(0)) + (sharded > Seconds(0));
   return kinds > 1 || parts.send_on_port > Seconds(0);
 }
 
@@ -234,15 +237,16 @@ IterationParts with_own_ports(IterationParts parts) {
   return parts;
 }
 
-ScheduledChunk scheduled(const IterationParts& whole, const TrainingConstants& k,
-                         const ChunkTime& t) {
+ScheduledChunk scheduled(const ChunkSetting& setting, const ChunkTime& t) {
   ScheduledChunk c;
   c.forward = t.forward;
   c.backward_input = t.backward_input;
   c.backward_weight = t.backward_weight;
-  // Of a pass `alone`, beside which sharded weights travel.
+  // The part of an exchange that a pass of length `alone` can hide; sharded weights, which travel
+  // during the pass, come first.
   const auto hidden = [&](Seconds exchange, Seconds alone, Seconds sharded) {
-    return std::min(k[C::kExpertOverlapped] * exchange, std::max(Seconds(0), alone - sharded));
+    return std::min(setting.constants[C::kExpertOverlapped] * exchange,
+                    std::max(Seconds(0), alone - sharded));
   };
   c.forward_exchange = hidden(t.forward_exchange, t.forward - t.forward_exposed, t.forward_sharded);
   c.backward_exchange =
@@ -250,7 +254,7 @@ ScheduledChunk scheduled(const IterationParts& whole, const TrainingConstants& k
              t.backward_sharded);
   c.forward_sharded = t.forward_sharded, c.backward_sharded = t.backward_sharded;
   c.forward_experts = t.forward_experts, c.backward_experts = t.backward_experts;
-  c.exchange_slowdown = whole.exchange_slowdown;
+  c.exchange_slowdown = setting.iteration.exchange_slowdown;
   c.forward_on_port = t.forward_on_port;
   c.backward_input_on_port = t.backward_input_on_port;
   c.backward_weight_on_port = t.backward_weight_on_port;

@@ -1,60 +1,76 @@
-// One micro-batch through one virtual stage: the parts of iteration_parts.h under a stack's
-// constants, with what each pass hides of its own communication.
+// The time of one micro-batch in one virtual stage: the parts of iteration_parts.h times the
+// constants of a stack (constants.h), minus the communication that each pass hides.
+//
+// All times are of one micro-batch on one rank.
 #pragma once
 
 #include <array>
 
 #include "orrery/training/iteration/constants.h"
 #include "orrery/training/iteration/iteration_parts.h"
+#include "orrery/training/overlap/fidelity.h"
 #include "orrery/training/schedules/schedule.h"
 
 namespace orrery {
 
-// Of communication that blocks passes.
+// The costs of communication that blocks a pass.
 inline constexpr std::array<TrainingCost, 3> kCollectiveCosts = {
     TrainingCost::kTensor, TrainingCost::kContext, TrainingCost::kExpertExchange};
 
-// What a number of passes through one virtual stage cost: by kind of work, with the constants in.
+// The input of all functions below that does not depend on the chunk. Borrows everything.
+struct ChunkSetting {
+  const IterationParts& iteration;
+  const TrainingConstants& constants;
+  const TrainingJob& job;
+  Fidelity fidelity = Fidelity::kClosedForm;
+};
+
 struct ChunkTime {
-  Seconds forward, backward_input, backward_weight;  // sharded weights' exposed time included
-  Seconds forward_exposed, backward_exposed;         // of that
-  Seconds forward_sharded, backward_sharded;         // their communication, hidden or not
-  Seconds forward_exchange, backward_exchange;       // of experts, within the passes
-  Seconds forward_experts, backward_experts;         // their computation
-  Seconds launch_bound;  // of that, waiting for launches or the host link
-  // What the passes' communication needs of the rank's port (shared_port.h).
+  // Times of the passes. They include the exposed time of sharded weights, waiting for launches,
+  // and blocking communication.
+  Seconds forward, backward_input, backward_weight;
+  // The parts of `forward`, and of both backward passes, in which they wait for sharded weights.
+  Seconds forward_exposed, backward_exposed;
+  // All communication of sharded weights and their gradients, hidden or not.
+  Seconds forward_sharded, backward_sharded;
+  // The parts of the passes that the experts' exchange of tokens takes, and their computation.
+  Seconds forward_exchange, backward_exchange;
+  Seconds forward_experts, backward_experts;
+  // The part of all passes in which the GPU waits for kernel launches or for the host link.
+  Seconds launch_bound;
+  // Time of the passes' communication on the rank's port (shared_port.h).
   Seconds forward_on_port, backward_input_on_port, backward_weight_on_port;
+
   Seconds total() const { return forward + backward_input + backward_weight; }
 };
-// What the seconds of a cost in one pass are multiplied by: its constant, never less than
-// ChunkParts::of_peak; of tensor-parallel communication that runs beside products what its schedule
-// leaves exposed (stream_overlap.h), times a constant; of context-parallel communication what its
-// schedule leaves exposed (context_overlap.h). `events`: of that, event by event.
-double cost_factor(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
-                   const TrainingPlan& plan, TrainingCost cost, TrainingPass pass,
-                   bool events = false);
 
-// That times the seconds of the cost in the pass.
-Seconds cost_time(const IterationParts& whole, const ChunkParts& parts, const TrainingConstants& k,
-                  const TrainingPlan& plan, std::size_t cost, std::size_t pass,
-                  bool events = false);
+// Factor on the seconds of a cost in one pass: its constant, but at least ChunkParts::of_peak.
+// Two kinds of communication overlap with computation. For tensor-parallel communication that runs
+// next to products, and for context-parallel communication, the factor is the share that stays
+// exposed (stream_overlap.h, context_overlap.h), times a constant.
+double cost_factor(const ChunkSetting& setting, const ChunkParts& parts, TrainingCost cost,
+                   TrainingPass pass);
 
-ChunkTime chunk_time(const IterationParts& whole, const ChunkParts& parts,
-                     const TrainingConstants& k, const TrainingJob& job, bool events = false);
-// The same where all communication of the passes that leaves a node takes twice as long on the
-// port: what each pass is like beside another transfer. No pass is shorter than `alone`.
-ChunkTime contended_time(const IterationParts& whole, const ChunkParts& parts,
-                         const TrainingConstants& k, const TrainingJob& job, const ChunkTime& alone,
-                         bool events = false);
-// Whether anything that runs beside passes, or in them, may share a port with another transfer.
+// The seconds of a cost in one pass, times cost_factor.
+Seconds cost_time(const ChunkSetting& setting, const ChunkParts& parts, TrainingCost cost,
+                  TrainingPass pass);
+
+ChunkTime chunk_time(const ChunkSetting& setting, const ChunkParts& parts);
+
+// The chunk's times if all communication of its passes between nodes takes twice as long on the
+// port, as it does while another transfer uses the port. No pass is shorter than in `alone`, the
+// result of chunk_time for the same arguments.
+ChunkTime contended_time(const ChunkSetting& setting, const ChunkParts& parts,
+                         const ChunkTime& alone);
+
+// Whether two transfers of a rank can use its port at the same time.
 bool shares_ports(const IterationParts& parts);
-// The same job with a port for each transfer.
+// The same parts with a port for each transfer: no transfer delays another one.
 IterationParts with_own_ports(IterationParts parts);
 
-// The same as a pipeline schedule takes it: of the exchange of experts the share that pairs run
-// beside computation, where sharded weights do not hide behind it; the rest blocks as any work
-// does.
-ScheduledChunk scheduled(const IterationParts& whole, const TrainingConstants& k,
-                         const ChunkTime& time);
+// The chunk's times as a pipeline schedule takes them. Pairs of passes can hide the fitted share
+// TrainingConstant::kExpertOverlapped of the exchange of experts, as far as sharded weights leave
+// computation to hide it; the rest of the exchange is a blocking part of its pass.
+ScheduledChunk scheduled(const ChunkSetting& setting, const ChunkTime& time);
 
 }  // namespace orrery

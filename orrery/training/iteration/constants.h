@@ -1,12 +1,19 @@
-// What a software stack makes of the kernels and collectives below it: the constants of a training
-// iteration, fitted on whole iterations (`orrery fit training`) and kept in
+// The constants of a training iteration: what a software stack makes of the kernels and collectives
+// that it calls. They are fitted on whole iterations (`orrery fit training`) and stored in
 // catalog/training/constants.yaml.
 //
-// A constant is the product of up to six factors: the base, the stack's (megatron, fsdp, ...), the
-// GPU architecture's (ampere, hopper, ...), the stack's on that architecture, the number format's
-// (fp8, mxfp8, nvfp4), and the stack's factor of a year to the power of the years between its
-// release and the usual one (stack_release_date.h). A factor that is not given is 1. So a GPU that
-// no training run covers keeps what its kernels and the stack say.
+// A constant is the product of up to six factors:
+//
+//   the base
+//   the stack (megatron, fsdp, ...)
+//   the GPU architecture (ampere, hopper, ...)
+//   the stack on that architecture
+//   the number format (fp8, mxfp8, nvfp4)
+//   the stack's factor for one year, to the power of the years between its release and the usual
+//   release of the fit (stack_release_date.h)
+//
+// A factor that the table does not have is 1. A GPU without measured training runs is therefore
+// predicted by its kernels and by the constants of the stack.
 #pragma once
 
 #include <array>
@@ -18,6 +25,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/units.h"
 #include "orrery/hardware/gpu.h"
 #include "orrery/training/iteration/stack_release_date.h"
 #include "orrery/workload/plan/training_job.h"
@@ -25,9 +33,9 @@
 namespace orrery {
 
 enum class TrainingConstant {
-  // Factors of the seconds of each TrainingCost, in its order. Those of communication are the share
-  // that stands in the way of computation; of overlapped communication see kTensorOverlapped.
-  // kContext: of all of it, before context_overlap.h hides what attention can.
+  // One constant for each TrainingCost, in the order of the costs: a factor of its seconds. For
+  // communication it is the exposed share. kContext multiplies all context-parallel communication,
+  // before context_overlap.h hides a part of it.
   kProducts,
   kAttention,
   kAttentionBackward,
@@ -38,82 +46,97 @@ enum class TrainingConstant {
   kTensor,
   kContext,
   kExpertExchange,
-  // Where TrainingPlan::tp_overlap: factor of what the schedule of pieces leaves exposed.
-  kTensorOverlapped,
-  kExpertOverlapped,  // share of the exchange that pairs of micro-batches run beside computation
-  // Factor of the communication of sharded weights and their gradients in every pass (ZeRO 3),
-  // before data_overlap.h hides what computation can.
-  kSharded,
-  // Share of reducing gradients and gathering updated weights, once an iteration, that stands in
-  // the way whatever their schedule hides: ranks that wait for each other, and what a stack does
-  // not run beside computation. The rest follows data_overlap.h.
+  kTensorOverlapped,  // factor of exposed tensor-parallel communication, with tp_overlap
+  kExpertOverlapped,  // share of the exchange of experts that overlaps in pairs of micro-batches
+  kSharded,  // factor of the communication of sharded weights (ZeRO 3), before data_overlap.h
+  // Share of the reduction of gradients and the gathering of updated weights that is exposed in any
+  // case: ranks wait for each other, and stacks do not overlap everything. data_overlap.h says how
+  // much of the rest is exposed.
   kDataBlocking,
   kPipeline,   // factor of the pipeline's idle time
-  kSend,       // share of the sends between stages that nothing hides
+  kSend,       // exposed share of the sends between stages
   kOptimizer,  // factor of the optimizer's kernel
-  kLaunch,     // microseconds of the host for each kernel
-  kHost,       // milliseconds of an iteration in which the GPU waits: loader, logging, checks
+  kLaunch,     // host time for each kernel, in microseconds
+  kHost,       // time of an iteration in which the GPU waits for the host, in milliseconds
 };
 inline constexpr std::size_t kTrainingConstants = 19;
 
 struct TrainingConstantProperties {
-  std::string_view name;
-  double base, least, most;  // the prior of the base, and the range of the whole constant
+  std::string_view name;     // key of constants.yaml
+  double base, least, most;  // prior of the base factor; range of the whole constant
   std::string_view doc;
 };
 const TrainingConstantProperties& properties(TrainingConstant constant);
 
+// Values or factors of all constants, in the order of TrainingConstant and in the units stated
+// there: the numbers that a fit varies. Times are read by TrainingConstants::launch_time and
+// host_time.
 using ConstantValues = std::array<double, kTrainingConstants>;
 
-// What the fit had of a job's stack, GPU architecture and number format (16 bits and wider are one:
-// no group of constants tells them apart): runs with all three, runs with each of them, or of one
-// of them none.
-enum class FitCover { kCombination, kEach, kIncomplete };
-
-struct TrainingConstants {
-  ConstantValues value;
-  double error = 0.12;         // own relative error of an iteration, on rows of other sources
-  double experts_error = 0.3;  // on top with routed experts: they change with every release
-  double adapters_error = 0;   // on top where adapters are trained beside frozen weights
-  FitCover cover = FitCover::kIncomplete;
-  std::string provenance;
-  double operator[](TrainingConstant c) const { return value[static_cast<std::size_t>(c)]; }
+// How well the runs of the fit cover a job's stack, GPU architecture and number format. All formats
+// of 16 bits and more count as one, because no group of constants distinguishes them.
+enum class FitCover {
+  kCombination,  // a run has all three
+  kEach,         // each of them occurs in some run
+  kIncomplete,   // one of them occurs in no run
 };
 
-// The fitted table, by group: "base", "stack fsdp", "gpu hopper", "stack fsdp gpu hopper", "format
-// fp8", "stack fsdp year". A fit sets the errors so that nine tenths of the rows of left-out
-// sources are inside; those here are for the priors alone: about what fitted ones came to.
+// The constants of one job.
+struct TrainingConstants {
+  ConstantValues value;
+  // Relative standard deviation of an iteration's time, on rows of sources outside of the fit.
+  double error = 0.12;
+  double experts_error = 0.3;  // added with routed experts: they change with every release
+  double adapters_error = 0;   // added if adapters are trained next to frozen weights
+  FitCover cover = FitCover::kIncomplete;
+  std::string provenance;  // data and date of the fit
+
+  double operator[](TrainingConstant c) const { return value[static_cast<std::size_t>(c)]; }
+  // Host time to launch `kernels` kernels.
+  Seconds launch_time(double kernels) const {
+    return microseconds((*this)[TrainingConstant::kLaunch] * kernels);
+  }
+  // Time of an iteration in which the GPU waits for the host: loader, logging, checks.
+  Seconds host_time() const { return Seconds(1e-3 * (*this)[TrainingConstant::kHost]); }
+};
+
+// The fitted table. Groups have the names "base", "stack fsdp", "gpu hopper", "stack fsdp gpu
+// hopper", "format fp8", "stack fsdp year". The default errors are for a table without a fit: they
+// are close to fitted ones. A fit sets them so that nine tenths of the rows of left-out sources are
+// inside the intervals.
 struct ConstantTable {
-  std::map<std::string, ConstantValues, std::less<>> groups;  // factors; base: values
+  std::map<std::string, ConstantValues, std::less<>> groups;  // factors; for "base" values
   std::map<std::string, ReleaseSpan, std::less<>> releases;   // by stack
-  std::set<std::string, std::less<>> covers;  // "fsdp hopper", "fsdp hopper fp8": in the fit
-  // By FitCover, in its order.
+  std::set<std::string, std::less<>> covers;  // coverage_name of the runs in the fit
+  // Errors by FitCover, in its order.
   double covered_error = 0.12, related_error = 0.15, uncovered_error = 0.25;
   double experts_error = 0.3, adapters_error = 0;
   std::string provenance;
 };
 
-// A group whose factors count for a job, to a power.
+// A group of the table, and the power to which its factors are taken.
 struct ConstantGroup {
   std::string name;
   double power = 1;
 };
-// Those in the table, and those that could be. `years`: from the usual release to the job's.
+// The groups of a job, whether or not the table has them. `years`: from the usual release of the
+// stack to the job's.
 std::vector<ConstantGroup> constant_groups(std::string_view stack, const Gpu& gpu,
                                            const TrainingPrecision& precision, double years);
 
-// How ConstantTable::covers names a stack on an architecture with the format of its products.
+// The name of a stack on an architecture, with the format of its products if that is below 16 bits,
+// in ConstantTable::covers: "fsdp hopper", "fsdp hopper fp8".
 std::string coverage_name(std::string_view stack, const Gpu& gpu,
                           const TrainingPrecision& precision);
 
-// The documented starts, nothing fitted.
+// The table before a fit: the documented priors.
 ConstantTable prior_constants();
-// The table in catalog/training/constants.yaml; the priors alone if there is none.
+// The table in catalog/training/constants.yaml, or the priors if the catalog has none.
 ConstantTable read_constant_table(const Bundle& bundle);
 std::string to_yaml(const ConstantTable& table);
 
-// Products of the factors of `groups`, within each constant's range. `release`: of the stack
-// (stack_release_date); without one the usual.
+// The constants of a job: the product of its groups' factors, within each constant's range.
+// `release`: of the stack, from stack_release_date; none: the usual release.
 TrainingConstants training_constants(const ConstantTable& table, std::string_view stack,
                                      const Gpu& gpu, const TrainingPrecision& precision,
                                      std::optional<double> release = std::nullopt);

@@ -21,10 +21,10 @@ const ChunkTime& of_chunk(const IterationParts& parts, const std::vector<ChunkTi
   return kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(virtual_stage)])];
 }
 
-// Of an iteration of stages that are all as slow as the slowest, by the schedule's closed form: the
-// idle time if pairs hid nothing, and what they hide of the exchange of experts.
+// An iteration whose stages are all as slow as the slowest, by the schedule's closed form.
 struct EqualStages {
-  Seconds idle, hidden;
+  Seconds idle;    // idle time of a stage if pairs hid nothing
+  Seconds hidden;  // exchange of experts that pairs hide
 };
 EqualStages equal_stages(const IterationParts& parts, const TrainingConstants& k,
                          const TrainingJob& job, const std::vector<ChunkTime>& chunks,
@@ -32,7 +32,7 @@ EqualStages equal_stages(const IterationParts& parts, const TrainingConstants& k
   ScheduledChunk mean;
   for (const ChunkTime& t : chunks) {
     const double share = 1.0 / static_cast<double>(chunks.size());
-    const ScheduledChunk c = scheduled(parts, k, t);
+    const ScheduledChunk c = scheduled({parts, k, job}, t);
     mean.forward += share * c.forward;
     mean.backward_input += share * c.backward_input;
     mean.backward_weight += share * c.backward_weight;
@@ -55,9 +55,9 @@ EqualStages equal_stages(const IterationParts& parts, const TrainingConstants& k
 
 }  // namespace
 
-Seconds host_step(const StageParts& stage, bool events) {
+Seconds host_step(const StageParts& stage, Fidelity fidelity) {
   const PipedPair pair{stage.host_step, stage.from_host, stage.host_pieces, 1};
-  return events ? run_piped(pair).total : piped_time(pair);
+  return fidelity == Fidelity::kEvents ? run_piped(pair).total : piped_time(pair);
 }
 
 DataShares data_shares(const TrainingConstants& k, const TrainingPlan& plan) {
@@ -71,28 +71,31 @@ bool in_buckets(const PipelineSchedule& schedule, int virtual_stage) {
 
 namespace {
 
-// What the computation of no stage hides of gradients, updated weights, and copies of gradients to
-// an optimizer on the host.
+// The exposed time of gradients, updated weights and copies of gradients to an optimizer on the
+// host: the part that no stage's computation hides.
 struct StagesExposed {
   Seconds reduce, gather, to_host;
-  Seconds last_sends;  // longer, beside the last gradients of their stages
+  // Time by which the last sends of the stages take longer, because gradients share their port.
+  Seconds last_sends;
 };
 StagesExposed stages_exposed(const IterationParts& parts, const TrainingConstants& k,
                              const TrainingJob& job, const std::vector<ChunkTime>& kinds,
                              const std::vector<ChunkTime>& contended) {
   const TrainingPlan& p = job.plan;
   const PipelineSchedule& schedule = schedule_of(p);
-  // In turn: each stage begins a forward after the stage before, and ends a backward before it.
+  // True: each stage begins its first forward after the stage before it, and ends its last backward
+  // before the stage before it.
   const bool in_turn =
       !schedule.staggered() && !schedule.splits_backward() && schedule.copies() == 1;
   const Seconds send = p.pp > 1 ? parts.send : Seconds(0), held = k[C::kSend] * send;
   StagesExposed out, blocked;
-  Seconds later, earlier;  // than the first stage: begins, ends
-  Seconds copied;          // reduced and copied, after the last backward pass
+  // Time by which the stage begins later, and ends earlier, than the first stage.
+  Seconds later, earlier;
+  Seconds copied;  // exposed time of reductions and copies together
   const PipelineShape shape = shape_of(job);
   for (int s = 0; s < p.pp; ++s) {
     const StageParts& stage = parts.stages[static_cast<std::size_t>(s)];
-    const int chunk = schedule.virtual_stage(s, 0, shape);  // forward first, and backward last
+    const int chunk = schedule.virtual_stage(s, 0, shape);  // first to run forward, last backward
     const ChunkTime& t = of_chunk(parts, kinds, chunk);
     const Seconds forward = t.forward + held;
     const Seconds backward = schedule.splits_backward()
@@ -156,10 +159,10 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   const double m = static_cast<double>(job.micro_batches());
   std::vector<ChunkTime> kinds;
   kinds.reserve(parts.kinds.size());
-  for (const ChunkParts& kind : parts.kinds) kinds.push_back(chunk_time(parts, kind, k, job));
+  for (const ChunkParts& kind : parts.kinds) kinds.push_back(chunk_time({parts, k, job}, kind));
 
-  // Stages by their time for one micro-batch; schedules with two copies of the model run half of
-  // the micro-batches on each.
+  // The time of one micro-batch on each stage. Schedules with two copies of the model run half of
+  // the micro-batches on each copy.
   const double copies = p.pp > 1 ? schedule_of(p).copies() : 1;
   Seconds all, slowest;
   std::vector<int> critical;
@@ -179,7 +182,9 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
         parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
     for (std::size_t cost = 0; cost < kTrainingCosts; ++cost) {
       for (std::size_t pass = 0; pass < kTrainingPasses; ++pass)
-        out.work[cost] += m / copies * cost_time(parts, chunk, k, p, cost, pass);
+        out.work[cost] += m / copies *
+                          cost_time({parts, k, job}, chunk, static_cast<TrainingCost>(cost),
+                                    static_cast<TrainingPass>(pass));
     }
     const ChunkTime& t = of_chunk(parts, kinds, c);
     out.launches += m / copies * t.launch_bound;
@@ -193,15 +198,15 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
     Seconds& exchange = out.work[at(TrainingCost::kExpertExchange)];
     exchange = std::max(Seconds(0), exchange - hidden);
   }
-  // Every micro-batch comes and goes both ways; the first and last ones fill and drain the
-  // pipeline.
+  // Every micro-batch is sent forward and back by each stage. The sends of the first and the last
+  // micro-batches also fill and drain the pipeline.
   out.sends = p.pp > 1 ? 2 * (k[C::kSend] * m * p.vp + (p.pp - 1)) * parts.send : Seconds(0);
 
   Seconds broadcast, optimizer, on_host;
   for (const StageParts& of_stage : parts.stages) {
     broadcast = std::max(broadcast, of_stage.broadcast);
     optimizer = std::max(optimizer, of_stage.optimizer);
-    on_host = std::max(on_host, host_step(of_stage));
+    on_host = std::max(on_host, host_step(of_stage, Fidelity::kClosedForm));
   }
   Seconds forward, backward;
   for (const ChunkTime& t : stage) {
@@ -209,23 +214,23 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
     backward += t.backward_input + t.backward_weight;
   }
   if (forward + backward > Seconds(0)) out.forward = forward / (forward + backward);
-  // Beside weights and gradients on their way between nodes.
+  // Chunks whose passes share a port with weights and gradients that travel between nodes.
   std::vector<ChunkTime> contended;
-  Seconds beside;
-  for (const StageParts& s : parts.stages) beside += s.reduce_on_port + s.gather_on_port;
+  Seconds once;
+  for (const StageParts& s : parts.stages) once += s.reduce_on_port + s.gather_on_port;
   Seconds of_passes;
   for (const ChunkTime& t : kinds)
     of_passes += t.forward_on_port + t.backward_input_on_port + t.backward_weight_on_port;
-  if (p.dp_overlap && beside > Seconds(0) && of_passes > Seconds(0)) {
+  if (p.dp_overlap && once > Seconds(0) && of_passes > Seconds(0)) {
     for (std::size_t i = 0; i < kinds.size(); ++i)
-      contended.push_back(contended_time(parts, parts.kinds[i], k, job, kinds[i]));
+      contended.push_back(contended_time({parts, k, job}, parts.kinds[i], kinds[i]));
   }
   const StagesExposed left = stages_exposed(parts, k, job, kinds, contended);
   out.sends += left.last_sends;
   out.reduce = left.reduce;
   out.gather = left.gather + broadcast;
   out.optimizer = k[C::kOptimizer] * optimizer + on_host + left.to_host;
-  out.host = Seconds(1e-3 * k[C::kHost]);
+  out.host = k.host_time();
   out.total = out.launches + out.sharding + out.bubble + out.sends + out.reduce + out.gather +
               out.optimizer + out.host;
   for (const Seconds s : out.work) out.total += s;
@@ -239,7 +244,7 @@ Seconds forward_time(const IterationTime& t) {
 
 namespace {
 
-// Of the time of one cost, in the whole.
+// The squared relative error of the iteration that comes from one cost.
 double squared_error(const IterationParts& parts, const IterationTime& time, std::size_t cost) {
   const double share = time.work[cost] / time.total;
   return share * share * (std::pow(parts.shared[cost], 2) + std::pow(parts.own[cost], 2));
@@ -275,8 +280,8 @@ Estimate<Seconds> iteration_estimate(const IterationParts& parts, const Iteratio
     if (std::find(kCollectiveCosts.begin(), kCollectiveCosts.end(), static_cast<TrainingCost>(c)) ==
         kCollectiveCosts.end())
       kernels += squared_error(parts, time, c);
-  // A fit's error on rows of other sources holds that of the kernels: only what kernels are
-  // uncertain beyond it (a GPU without measurements) comes on top.
+  // The error of a fit on rows of other sources includes the error of kernels. Only a larger error
+  // of kernels (a GPU without measurements) is added.
   const double beyond = std::sqrt(std::max(0.0, kernels - k.error * k.error / 2));
   const double adapters = job.tuning == Tuning::kFull ? 0 : k.adapters_error;
   const double experts = experts_share(time) > 0 ? k.experts_error : 0;

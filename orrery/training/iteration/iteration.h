@@ -1,29 +1,39 @@
-// How long one iteration takes: the parts of iteration_parts.h under a stack's constants.
+// The time of one training iteration in closed form: the parts of iteration_parts.h times the
+// constants of a stack (constants.h). It takes 10 to 50 us. The event level (iteration_events.h)
+// runs every pass of every micro-batch instead.
 //
-// A micro-batch on a virtual stage takes
-//   F = sum of constant * forward seconds           B = the same of recomputed and backward ones,
-// no op above the data sheet's peak; each at least `launch` for every kernel it launches. Sharded
-// weights (ZeRO 3) are gathered, and gradients scattered, beside it, layer by layer
-// (data_overlap.h).
-// Exchanges of experts that run beside another micro-batch are hidden by the schedule's pairs
-// (schedule.h), tensor-parallel communication beside products piece by piece (stream_overlap.h),
-// context-parallel hops beside blocks of attention (context_overlap.h), saved tensors on their way
-// to the host beside layers (offload_overlap.h).
-// A pipeline of p stages with v chunks each takes, by the closed form that unequal stages allow,
+// A micro-batch on a virtual stage takes (chunk_time.h)
+//
+//   F = sum of constant * forward seconds
+//   B = sum of constant * seconds of recomputation and both backward passes
+//
+// No op is faster than the data sheet's peak, and each pass takes at least `launch` for every
+// kernel that it launches. The following communication overlaps with computation, so that only a
+// part of it is exposed:
+//
+//   gathering of sharded weights and scattering of gradients (ZeRO 3)    data_overlap.h
+//   exchange of experts, in pairs of micro-batches                       schedule.h
+//   tensor-parallel communication, piece by piece                        stream_overlap.h
+//   context-parallel hops                                                context_overlap.h
+//   saved tensors on their way to the host                               offload_overlap.h
+//
+// With m micro-batches, a pipeline of p stages with v chunks each takes
+//
 //   m max_s(T_s) + idle * (sum_s T_s - max_s T_s) / ((p - 1) max_s T_s) + sends
-// T_s = a stage's F + B over its chunks; `idle` = what the schedule's closed form adds for stages
-// that are all as slow as the slowest (schedule.h): (p-1) T / v of 1F1B and interleaving, exactly,
-// for equal ones. Around it: gradients reduced beside the last backward passes, and updated weights
-// gathered beside the first forward passes, bucket by bucket on the first stage, which ends last
-// and starts first (data_overlap.h), but for a share that blocks; the optimizer, and the host. An
-// optimizer on the host gets the gradients beside the last backward pass too, and sends weights
-// back beside its own step (stream_overlap.h).
 //
-// Gradients and weights beside passes that send between nodes themselves share the rank's port with
-// them, and the last gradients of a stage with its last send (shared_port.h).
+// T_s is the F + B of stage s, summed over its chunks. `idle` is the idle time of the schedule's
+// closed form (schedule.h) if all stages were as slow as the slowest: (p-1) T / v for 1F1B and
+// interleaving. The formula is exact for equal stages.
 //
-// That is the fast path: 10 to 50 us. The event level (pipeline.h) runs every pass of every
-// micro-batch instead.
+// Once an iteration follow the reduction of gradients during and after the last backward passes,
+// the gathering of updated weights before and during the first forward passes (bucket by bucket on
+// the first stage, which ends last and starts first; data_overlap.h), the optimizer, and the host.
+// A fitted share of reductions and gathers is always exposed. An optimizer on the host receives the
+// gradients during the last backward pass, and sends weights back during its own step
+// (stream_overlap.h).
+//
+// Gradients and weights share the rank's port with passes that send between nodes, and the last
+// gradients of a stage with its last send (shared_port.h).
 #pragma once
 
 #include "orrery/training/iteration/chunk_time.h"
@@ -33,54 +43,55 @@
 
 namespace orrery {
 
-// The step of an optimizer on the host, weights going back beside it. 0: it is on the GPU.
-Seconds host_step(const StageParts& stage, bool events = false);
+// Time of an optimizer step on the host, during which weights go back. 0: it runs on the GPU.
+Seconds host_step(const StageParts& stage, Fidelity fidelity);
 
-// Of the communication of gradients and updated weights: what follows its schedule, and what blocks
-// beside it.
+// Shares of the communication of gradients and updated weights.
 struct DataShares {
-  double scheduled = 1, blocking = 0;
+  double scheduled = 1;  // overlaps with passes, as data_overlap.h describes
+  double blocking = 0;   // is exposed in any case
 };
 DataShares data_shares(const TrainingConstants& k, const TrainingPlan& plan);
 
-// Whether a virtual stage's gradients and updated weights travel in buckets beside its passes: the
-// first's, whose gradients come last; the others' passes are followed by other stages' (Megatron
-// has no buckets there). Where stages do not wait for each other, all.
+// Whether the gradients and updated weights of a virtual stage travel in buckets that overlap with
+// its passes. Only the first virtual stage does, because its gradients come last; after the passes
+// of the others, other stages still compute (Megatron has no buckets there). In schedules whose
+// stages do not wait for each other, all virtual stages do.
 bool in_buckets(const PipelineSchedule& schedule, int virtual_stage);
 
-// The iteration by what it is spent on: of the slowest stage. Adds up to `total`.
+// The iteration on the slowest stage, by what the time is spent on. The parts add up to `total`.
 struct IterationTime {
   Seconds total;
   std::array<Seconds, kTrainingCosts> work{};  // computation, and communication that blocks it
-  Seconds launches;   // waiting for the host: kernels launched, tensors offloaded
-  Seconds sharding;   // exposed gathering of weights and scattering of gradients (ZeRO 3)
-  Seconds bubble;     // the pipeline's idle time
-  Seconds sends;      // exposed, between stages
-  Seconds reduce;     // exposed, of gradients
-  Seconds gather;     // exposed, of updated weights
-  Seconds optimizer;  // and what of its way to the host and back is exposed
-  Seconds host;
-  double forward = 0;  // share of the slowest stage's passes that forward ones are
+  Seconds launches;    // waiting for the host: kernel launches, copies of saved tensors
+  Seconds sharding;    // exposed gathering of weights and scattering of gradients (ZeRO 3)
+  Seconds bubble;      // idle time of the pipeline
+  Seconds sends;       // exposed sends between stages
+  Seconds reduce;      // exposed reduction of gradients
+  Seconds gather;      // exposed gathering of updated weights
+  Seconds optimizer;   // the optimizer step, and exposed copies to and from the host
+  Seconds host;        // the GPU waits for the data loader, logging and checks
+  double forward = 0;  // share of forward passes in the passes of the slowest stage, 0 to 1
 };
-// Every part and the total, `factor` times.
+// The same with every part and the total multiplied by `factor`.
 IterationTime scaled(IterationTime time, double factor);
 IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& k,
                              const TrainingJob& job);
 
-// The forward passes of a global batch alone, with the host: an iteration of evaluation.
+// Time of the forward passes of a global batch, and of the host: an iteration of evaluation.
 Seconds forward_time(const IterationTime& time);
 
-// Of routed experts and their exchange, in [0, 1].
+// Share of the iteration that routed experts and their exchange take, 0 to 1.
 double experts_share(const IterationTime& time);
 
-// What an iteration is longer by, relatively, where all communication takes one deviation of its
-// error longer. What blocks counts by its share; of weights, gradients and sends, which run beside
-// computation, the iteration is reckoned again.
+// Relative increase of the iteration's time if all communication takes one standard deviation of
+// its error longer. Communication that blocks counts by its share of the iteration. For weights,
+// gradients and sends, which overlap with computation, the iteration is computed again.
 double network_error(const IterationParts& parts, const IterationTime& time,
                      const TrainingConstants& k, const TrainingJob& job);
 
-// The same with its uncertainty: the kernels', the network's, and the constants' error, which is
-// what a fit leaves beside the network's.
+// The iteration's time with its uncertainty: errors of the kernels and the network, and the error
+// that the fit of the constants leaves.
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
                                      const TrainingConstants& k, const TrainingJob& job);
 

@@ -18,20 +18,23 @@ namespace {
 using CollectiveKind = Collective::Kind;
 using Group = Collective::Group;
 
-// Adam on the host: each GPU's share of a two-socket server's memory bandwidth (8 channels of
-// DDR4-3200 or DDR5-4800 a socket: 400 to 600 GB/s for 8 GPUs).
+// Memory bandwidth of an Adam step on the host: one GPU's share of a server with two sockets and 8
+// GPUs. A socket has 8 channels of DDR4-3200 (204.8 GB/s) or DDR5-4800 (307 GB/s) by its
+// specification, so the server has 400 to 600 GB/s.
 constexpr BytesPerSecond kHostMemory = BytesPerSecond(50e9);
 
-// Parameters of a piece: DeepSpeed's CPU Adam copies one back beside the step of the next (its
-// TILE).
+// Parameters of a piece of an Adam step on the host. DeepSpeed's CPU Adam copies a piece back
+// during the step of the next one (TILE in csrc/includes/cpu_adam.h).
 constexpr double kHostTile = 128 << 20;
 
-// PCIe 4.0 x16 where the data sheet is silent, less its protocol.
+// Bandwidth between a GPU and its host. If the catalog has none, that of PCIe 4.0 x16: 31.5 GB/s by
+// its specification, of which copies reach about 25 GB/s.
 BytesPerSecond host_link(const Gpu& gpu) {
   return gpu.host_link.bandwidth.value_or(BytesPerSecond(25e9));
 }
 
-// A serving engine widens what the GPU does not multiply; a trainer fails, or trains otherwise.
+// Throws NoData if the GPU does not multiply in the format. (Serving engines use a wider format
+// instead; training in it would be another job.)
 void check_format(const Gpu& gpu, Dtype format) {
   const Dtype wider = gpu.compute_dtype(format);
   if (wider != format)
@@ -39,7 +42,8 @@ void check_format(const Gpu& gpu, Dtype format) {
                              to_text(format), to_text(wider)));
 }
 
-// The virtual stages that do the same: by layers of each kind, first and last.
+// A key that is equal for virtual stages with equal work: whether it is the first or the last one,
+// and its number of layers of each kind.
 std::vector<int> chunk_key(const Architecture& model, const TrainingPlan& plan, int chunk) {
   const StageLayers range = chunk_layers(model, plan, chunk);
   std::vector<int> key = {chunk == 0 ? 1 : 0, chunk == plan.pp * plan.vp - 1 ? 1 : 0};
@@ -48,11 +52,11 @@ std::vector<int> chunk_key(const Architecture& model, const TrainingPlan& plan, 
   return key;
 }
 
-// Products beside a ring over NVLink, and over a network (Calculon's constants,
+// Slowdown of products while a ring runs over NVLink, and over a network (Calculon's constants,
 // docs/reference/training.md).
-constexpr double kBesideRing = 1.15, kBesideNetworkRing = 1.02;
+constexpr double kSlowdownByRing = 1.15, kSlowdownByNetworkRing = 1.02;
 
-// Megatron's --moe-deepep-num-sms, by default.
+// SMs that the exchange of experts takes: the default of Megatron's --moe-deepep-num-sms.
 constexpr int kExchangeSms = 20;
 
 ExpertExchange exchange_of(const ExpertMove& m) {
@@ -69,7 +73,7 @@ ExpertExchange exchange_of(const ExpertMove& m) {
 
 }  // namespace
 
-// Errors of times that are spent one after the other: shared ones add up, own ones in squares.
+// The error of a sum of times: shared errors are added, own errors in quadrature.
 class ErrorSum {
  public:
   Seconds add(const Estimate<Seconds>& e, double times = 1) {
@@ -77,7 +81,7 @@ class ErrorSum {
     time_ += t, shared_ += t * e.shared, own_squared_ += std::pow(t * e.own, 2);
     return e.value * times;
   }
-  // Weighted by time.
+  // Relative errors of the sum.
   double shared() const { return time_ > 0 ? shared_ / time_ : 0; }
   double own() const { return time_ > 0 ? std::sqrt(own_squared_) / time_ : 0; }
 
@@ -115,12 +119,12 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
   for (std::size_t k = 0; k < kTrainingCosts; ++k) {
     if (total[k] > 0) whole.shared[k] /= total[k], whole.own[k] /= total[k];
   }
-  const auto beside = [&](int ranks, int stride) {
+  const auto slowdown = [&](int ranks, int stride) {
     const bool inside = ranks == 1 || cluster_.link(ranks, stride).nodes == 1;
-    return inside ? kBesideRing : kBesideNetworkRing;
+    return inside ? kSlowdownByRing : kSlowdownByNetworkRing;
   };
-  whole.tensor_slowdown = beside(p.tp, 1);
-  whole.context_slowdown = beside(p.ring_ranks(), placement(p).context * p.head_ranks());
+  whole.tensor_slowdown = slowdown(p.tp, 1);
+  whole.context_slowdown = slowdown(p.ring_ranks(), placement(p).context * p.head_ranks());
   const int held = library_sms(cluster_.gpu(), false), units = cluster_.gpu().compute_units;
   const int sms = p.dispatcher == ExpertDispatcher::kFlex ? std::min(held, kExchangeSms) : held;
   if (units > sms) whole.exchange_slowdown = compute_slowdown(sms, units);
@@ -136,8 +140,8 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
   }
   if (p.pp > 1) {
     const double tokens = static_cast<double>(rank_tokens(job));
-    // With sequence parallelism each tensor-parallel rank sends its part; without it Megatron
-    // scatters before and gathers after, inside the node.
+    // With sequence parallelism each tensor-parallel rank sends its part. Without it, Megatron
+    // scatters before the send and gathers after it, inside the node.
     const Bytes stream = tokens * model_.hidden * bytes_per_element(job.precision.activations);
     const double sent = stack.whole_sends && !p.sequence_parallel ? 1 : 1.0 / p.tp;
     const CollectiveTime send = network_.predict(
@@ -217,8 +221,9 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
               parts.hops[at(op.pass)] += time;
               parts.hops_on_port[at(op.pass)] += on_port * op.count;
             }
-            // Backward, keys and values have two collectives, or one twice; else they have one.
-            // The all-to-all beside a ring is of the same layer.
+            // Keys and values have one collective in a pass, but two, or one twice, in the backward
+            // pass.
+            // The all-to-all of USP belongs to the same layer as its ring.
             const bool twice = op.pass == TrainingPass::kBackwardInput && p.ring_ranks() > 1;
             if (!ring || gathers || p.ring_ranks() == 1)
               parts.contexts[at(op.pass)] += op.count / (twice ? 2 : 1);
@@ -232,20 +237,20 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
           own_squared[at(op.cost)] += std::pow(time.value() * call.own, 2);
           whole.origin = std::max(whole.origin, call.origin);
         });
-  // The stages run the same kernels: their errors add up, not in squares.
+  // All stages run the same kernels, so their errors are added and not their squares.
   for (std::size_t k = 0; k < kTrainingCosts; ++k) whole.own[k] += std::sqrt(own_squared[k]);
   if (job.offload_activations)
     parts.offload = chunk_activations(model_, job, {}, index) / host_link(cluster_.gpu());
   if (p.zero < 3 || p.data_ranks() == 1) return parts;
-  // Sharded weights travel in the format that products read, gradients as they are reduced; a
-  // collective a layer.
+  // Sharded weights travel in the format that products read, gradients in the format in which they
+  // are reduced. Each layer has one collective.
   const ChunkParameters n = chunk_parameters(model_, job, index);
   const Bytes weight = gathered_weight(job);
   const double others = n.all() - n.products;  // embedding, norms, LM head
   const Bytes dense = std::max(0.0, n.dense - others) * weight +
                       others * bytes_per_element(job.precision.activations);
   const double pieces = std::max(1, parts.layers);
-  Seconds on_port;  // of what travelled
+  Seconds on_port;  // of the transfers so far
   const auto travel = [&](CollectiveKind kind, Group group, int ranks, Bytes bytes) {
     if (ranks <= 1 || bytes <= Bytes(0)) return Seconds(0);
     const CollectiveTime one = network_.predict({kind, group, ranks, bytes / pieces}, place);
@@ -261,7 +266,7 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   };
   parts.gather = gathered(shard);
   parts.gather_on_port = std::exchange(on_port, Seconds(0));
-  if (p.resharding() == shard) {  // the same collectives, whose error is counted once
+  if (p.resharding() == shard) {  // the same collectives: their error counts once
     parts.gather_again = parts.gather, parts.gather_again_on_port = parts.gather_on_port;
   } else {
     parts.gather_again = gathered(p.resharding());
@@ -290,7 +295,8 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
   StageParts out;
   int layers = 0;
   for (const int c : chunks) layers += chunk_layers(model_, p, c).size();
-  // Dense weights and routed experts have buckets of their own; a layer at a time holds both.
+  // Dense weights and routed experts travel in different buckets. Without buckets, the piece of a
+  // layer has both.
   const double bucket = std::max(stack.bucket, stack.bucket_of_rank * p.data_ranks());
   const auto pieces = [&](double parameters) {
     return bucket > 0 ? std::ceil(parameters / bucket) : std::max(1, layers);
@@ -300,7 +306,7 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
   const Bytes gradient = bytes_per_element(job.precision.gradients);
   const Bytes weight =
       job.precision.fp8_parameters ? Bytes(1) : bytes_per_element(job.precision.activations);
-  Seconds on_port;  // of what travelled
+  Seconds on_port;  // of the transfers so far
   const auto travel = [&](CollectiveKind kind, Group group, int ranks, double parameters,
                           Bytes each) {
     if (ranks <= 1 || parameters <= 0) return Seconds(0);
@@ -311,7 +317,7 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
     return wires.add(one.time, count);
   };
   const int ranks = p.data_ranks(), shard = p.sharding(), expert_shard = p.expert_peers(shard);
-  // Between the copies of what is sharded, each rank its part.
+  // Reduction between the copies of sharded gradients: each rank reduces its part.
   const auto between_copies = [&] {
     return travel(CollectiveKind::kAllReduce, Group::kReplica, ranks / shard, n.trained_dense,
                   gradient / shard) +
@@ -361,10 +367,10 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
     step.read -= moment, step.written -= moment;  // one moment
   if (job.optimizer == Optimizer::kAdafactor)
     step.read -= 2 * moment, step.written -= 2 * moment;  // rows and columns alone
-  // The gradients' norm reads them once more.
+  // The norm of the gradients reads them once more.
   const OptimizerStep norm{parameters, gradient, Bytes(0)};
   const Seconds kernel = kernels_.predict(step).time.value;
-  // fp16's gradients are divided by the scale of the loss and checked, in place.
+  // fp16 gradients are divided by the scale of the loss and checked for overflow, in place.
   Seconds scaling;
   if (f.compute == Dtype::kFp16)
     scaling = kernels_.predict(OptimizerStep{parameters, gradient, gradient}).time.value;

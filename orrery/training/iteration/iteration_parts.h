@@ -1,6 +1,6 @@
-// The parts of one training iteration before any software stack's constants: seconds of every kind
-// of work on every different virtual stage, from the kernel and network rooms. iteration.h makes a
-// time of them; a fit of the constants needs nothing else.
+// The parts of one training iteration before any constant of a software stack: the seconds of every
+// kind of work on every different virtual stage, from the kernel and network rooms. iteration.h
+// turns them into the time of an iteration. A fit of the constants needs nothing else.
 #pragma once
 
 #include <array>
@@ -16,65 +16,67 @@
 
 namespace orrery {
 
-// One micro-batch through one virtual stage.
+// One micro-batch in one virtual stage, on one rank.
 struct ChunkParts {
   template <class T>
   using ByCost = std::array<std::array<T, kTrainingPasses>, kTrainingCosts>;  // [cost][pass]
   ByCost<Seconds> time{};
-  // The largest share of the data sheet's arithmetic peak that an op of `time` reaches, 0 of
-  // collectives: no constant that multiplies `time` is below it.
+  // The largest share of the data sheet's arithmetic peak that an op of `time` reaches, 0 to 1; 0
+  // for collectives. A constant that multiplies `time` is at least this share, so that no op is
+  // faster than the data sheet.
   ByCost<double> of_peak{};
-  std::array<double, 2> kernels{};  // launched: forward; recomputed and backward
-  // Of time[tensor]: collectives of layers, each next to a product that a stack can run it beside
-  // (stream_overlap.h); and how many.
+  // Number of kernels launched: in the forward pass; in recomputation and both backward passes.
+  std::array<double, 2> kernels{};
+  // The part of time[tensor] that is collectives of layers, each next to a product that a stack can
+  // overlap it with (stream_overlap.h), and the number of these collectives.
   std::array<Seconds, kTrainingPasses> piped{};
   std::array<double, kTrainingPasses> collectives{};
-  // Of time[context]: the hops of rings; and layers whose attention waits for context-parallel
-  // ranks (context_overlap.h).
+  // The part of time[context] that is hops of rings, and the number of layers whose attention waits
+  // for context-parallel ranks (context_overlap.h).
   std::array<Seconds, kTrainingPasses> hops{};
   std::array<double, kTrainingPasses> contexts{};
-  // Communication of sharded weights and gradients (ZeRO 3): gathered before the forward, again
-  // before the backward, gradients reduced and scattered.
+  // Communication of sharded weights and gradients (ZeRO 3): the gather before the forward pass,
+  // the gather before the backward pass, and the reduction and scattering of gradients.
   Seconds gather, gather_again, scatter;
-  // What of these and of time[tensor], [context] and [expert exchange] needs the rank's share of
-  // its node's ports (CollectiveTime::port_time), 0 within a node; `hops_on_port` is of the hops.
+  // Time on the rank's share of its node's ports (CollectiveTime::port_time) of the transfers
+  // above; 0 for transfers within a node.
   ByCost<Seconds> on_port{};
-  std::array<Seconds, kTrainingPasses> hops_on_port{};
+  std::array<Seconds, kTrainingPasses> hops_on_port{};  // part of on_port[context]
   Seconds gather_on_port, gather_again_on_port, scatter_on_port;
-  Seconds offload;  // saved tensors to the host, and the same back
+  Seconds offload;  // copies of saved tensors to the host; the copies back take the same time
   int layers = 0;
-  Flops flops;  // of all passes: what HFU counts
+  Flops flops;  // of all passes, recomputation included: the FLOPs that HFU counts
 };
 
-// Once an iteration on one pipeline stage.
+// Work of one pipeline stage, once an iteration.
 struct StageParts {
-  Seconds reduce;                          // gradients over the ranks that hold the same weights
-  Seconds gather;                          // weights updated in shards (ZeRO 1 and 2)
-  Seconds reduce_on_port, gather_on_port;  // of these, as in ChunkParts
-  int buckets = 1;                         // that both travel in, of equal size
-  Seconds broadcast;                       // the same where one owner follows the other
-  Seconds optimizer;                       // its kernel, and the norm of the gradients
-  // Of an optimizer on the host: gradients on their way there, its step, updated weights back, in
-  // as many pieces.
+  Seconds reduce;  // reduction of gradients over the ranks that hold the same weights
+  Seconds gather;  // gathering of weights that are updated in shards (ZeRO 1 and 2)
+  Seconds reduce_on_port, gather_on_port;  // time of both on the port, as in ChunkParts
+  int buckets = 1;                         // number of buckets of equal size in which both travel
+  Seconds broadcast;  // time of the gather if one owner broadcasts after the other
+  Seconds optimizer;  // the optimizer's kernel, and the norm of the gradients
+  // An optimizer on the host: copies of gradients to the host, its step, copies of updated weights
+  // back, and the number of pieces of the step and of the copies back.
   Seconds to_host, host_step, from_host;
   int host_pieces = 1;
 };
 
 struct IterationParts {
-  std::vector<ChunkParts> kinds;
-  std::vector<int> kind;  // of each virtual stage, in model order
+  std::vector<ChunkParts> kinds;  // of virtual stages that differ
+  std::vector<int> kind;          // index in `kinds` of each virtual stage, in model order
   std::vector<StageParts> stages;
-  bool async_gradients = false;  // as StackTraits
+  bool async_gradients = false;  // StackTraits::async_gradients
   Seconds send;                  // activations of a micro-batch to the next stage
-  Seconds send_on_port;          // of that, as in ChunkParts
-  // Of computation beside tensor-parallel collectives, context-parallel hops, the exchange of
-  // experts, and data-parallel communication.
+  Seconds send_on_port;          // time of a send on the port, as in ChunkParts
+  // Factors >= 1 by which computation takes longer during tensor-parallel collectives,
+  // context-parallel hops, the exchange of experts, and data-parallel communication.
   double tensor_slowdown = 1, context_slowdown = 1, exchange_slowdown = 1, data_slowdown = 1;
-  // Relative errors of each cost, weighted by time: shared by a family, and own.
+  // Relative errors of each cost, weighted by time: shared by a family, and own (estimate.h).
   std::array<double, kTrainingCosts> shared{}, own{};
-  // The same of communication that is no cost of a pass: of weights, gradients and sends.
+  // The errors of communication that is no cost of a pass: weights, gradients and sends.
   double wires_shared = 0, wires_own = 0;
-  Origin origin = Origin::kExact;
+  Origin origin = Origin::kExact;  // the weakest origin of all times
 };
 
 // One op of a pass of a micro-batch, before the stack's constants.
@@ -82,22 +84,23 @@ struct TrainingTerm {
   TrainingOp op;
   Estimate<Seconds> time;  // of all its calls
   Bound bound = Bound::kNetwork;
-  Seconds least;  // by the data sheet's peaks; 0 of collectives
+  Seconds least;  // time at the data sheet's peaks; 0 for collectives
 };
 
 class ErrorSum;
 
-// Gathers the parts of a job. Borrows everything.
+// Computes the parts of a job. Borrows all arguments of the constructor.
 class IterationModel {
  public:
   IterationModel(const Architecture& model, const Cluster& cluster, const KernelModel& kernels,
                  const NetworkModel& network);
 
-  // REQUIRES that check_job and the schedule accept. InputError: the job needs other than the
-  // cluster's GPUs. NoData: the GPU does not multiply in the job's formats; as KernelModel.
+  // REQUIRES that check_job and the schedule accept the job. Throws Infeasible if the plan needs
+  // more GPUs than the cluster has, NoData if the GPU does not multiply in the job's formats, and
+  // the errors of KernelModel.
   IterationParts parts(const TrainingJob& job, const StackTraits& stack) const;
 
-  // Of one virtual stage, op by op, in the order of training_ops.
+  // The ops of virtual stage number `index`, in the order of training_ops.
   std::vector<TrainingTerm> terms(const TrainingJob& job, const StackTraits& stack,
                                   int index) const;
 

@@ -68,11 +68,11 @@ ContextRun run_context(const ContextPass& p) {
   return run;
 }
 
-Seconds context_exposed(ContextPass all, double layers, bool events) {
+Seconds context_exposed(ContextPass all, double layers, Fidelity fidelity) {
   if (layers <= 0) return all.communication;
   all.attention *= 1 / layers;
   all.communication *= 1 / layers;
-  const Seconds total = events ? run_context(all).total : context_time(all);
+  const Seconds total = fidelity == Fidelity::kEvents ? run_context(all).total : context_time(all);
   return layers * (total - all.attention);
 }
 

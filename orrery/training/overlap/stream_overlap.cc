@@ -30,12 +30,12 @@ PipedRun run_piped(const PipedPair& p) {
   return run;
 }
 
-Seconds piped_exposed(Seconds products, Seconds communication, double collectives, int pieces,
-                      double slowdown, bool events) {
-  if (collectives <= 0) return communication;
-  const PipedPair pair{products / collectives, communication / collectives, pieces, slowdown};
-  const Seconds total = events ? run_piped(pair).total : piped_time(pair);
-  return collectives * (total - pair.compute);
+Seconds piped_exposed(const PipedLayers& l, Fidelity fidelity) {
+  if (l.collectives <= 0) return l.communication;
+  const PipedPair pair{l.products / l.collectives, l.communication / l.collectives, l.pieces,
+                       l.slowdown};
+  const Seconds total = fidelity == Fidelity::kEvents ? run_piped(pair).total : piped_time(pair);
+  return l.collectives * (total - pair.compute);
 }
 
 }  // namespace orrery

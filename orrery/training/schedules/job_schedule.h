@@ -1,5 +1,4 @@
-// The pipeline of a job: which schedule it runs, in which shape, and which virtual stages a stage
-// holds.
+// The pipeline of a job: its schedule, its shape, and the virtual stages of each stage.
 #pragma once
 
 #include "orrery/training/schedules/schedule.h"
@@ -7,13 +6,13 @@
 
 namespace orrery {
 
-// The one of schedule_name. InputError: an unknown name.
+// The schedule called schedule_name(plan). InputError: there is no schedule of that name.
 const PipelineSchedule& schedule_of(const TrainingPlan& plan);
 
 PipelineShape shape_of(const TrainingJob& job);
 
-// Virtual stages of a stage, in the order of its chunks; of schedules with two copies of the model
-// both are in it.
+// The virtual stages of a stage, in the order of its chunks. For schedules with two copies of the
+// model, the chunks of both copies.
 std::vector<int> chunks_of_stage(const TrainingJob& job, int stage);
 
 }  // namespace orrery

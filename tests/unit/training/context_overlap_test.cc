@@ -93,8 +93,8 @@ RC_GTEST_PROP(ContextOverlap, EventLevelIsTheClosedForm, ()) {
 
 TEST(ContextOverlap, LayersAddUp) {
   // Two layers of four blocks of 2 with hops of 3: 3 exposed each.
-  EXPECT_DOUBLE_EQ(context_exposed(ring(4, 16, 18), 2, false).value(), 6);
-  EXPECT_DOUBLE_EQ(context_exposed(ring(4, 16, 18), 2, true).value(), 6);
+  EXPECT_DOUBLE_EQ(context_exposed(ring(4, 16, 18), 2, Fidelity::kClosedForm).value(), 6);
+  EXPECT_DOUBLE_EQ(context_exposed(ring(4, 16, 18), 2, Fidelity::kEvents).value(), 6);
 }
 
 }  // namespace

@@ -169,13 +169,15 @@ TEST(IterationOverlap, WeightsAndExchangeDoNotHideBehindTheSameWork) {
   TrainingConstants k =
       training_constants(prior_constants(), "megatron", Catalog().gpu("h100-sxm"), {});
   k.value[static_cast<std::size_t>(TrainingConstant::kExpertOverlapped)] = 1;
+  const IterationParts parts;
+  const TrainingJob job;
   ChunkTime t;
   t.forward = Seconds(10), t.forward_exchange = Seconds(4);
-  EXPECT_EQ(scheduled({}, k, t).forward_exchange, Seconds(4));
+  EXPECT_EQ(scheduled({parts, k, job}, t).forward_exchange, Seconds(4));
   t.forward_sharded = Seconds(8);
-  EXPECT_EQ(scheduled({}, k, t).forward_exchange, Seconds(2));
+  EXPECT_EQ(scheduled({parts, k, job}, t).forward_exchange, Seconds(2));
   t.forward = Seconds(12), t.forward_exposed = Seconds(2), t.forward_sharded = Seconds(11.5);
-  EXPECT_EQ(scheduled({}, k, t).forward_exchange, Seconds(0));
+  EXPECT_EQ(scheduled({parts, k, job}, t).forward_exchange, Seconds(0));
 }
 
 // Without overlap every gather and reduction of sharded weights is exposed. Without prefetching
@@ -292,7 +294,7 @@ TEST(IterationOverlap, AnOptimizerOnTheHostIsASchedule) {
   // The longer of step and way back, and a tile of the other.
   const Seconds longer = std::max(s.host_step, s.from_host);
   const Seconds tile = std::min(s.host_step, s.from_host) / s.host_pieces;
-  EXPECT_NEAR(host_step(s) / (longer + tile), 1, 1e-9);
+  EXPECT_NEAR(host_step(s, Fidelity::kClosedForm) / (longer + tile), 1, 1e-9);
   // The host's memory is much slower than the GPU's.
   j.offload_optimizer = false;
   EXPECT_GT(after.optimizer, 5 * iteration_time(machine.parts(model, j), k, j).optimizer);

@@ -57,7 +57,7 @@ TEST(Iteration, EqualStagesIdleAsTheClosedFormSays) {
   for (int& kind : equal.kind) kind = 1;
   const auto k =
       training_constants(prior_constants(), "megatron", Catalog().gpu("a100-80g-sxm"), j.precision);
-  const Seconds stage = chunk_time(equal, equal.kinds[1], k, j).total();
+  const Seconds stage = chunk_time({equal, k, j}, equal.kinds[1]).total();
   const IterationTime t = iteration_time(equal, k, j);
   EXPECT_NEAR(t.bubble / (7 * stage), 1, 1e-9);
   Seconds work = t.launches;

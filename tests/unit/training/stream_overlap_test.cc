@@ -41,9 +41,11 @@ RC_GTEST_PROP(StreamOverlap, EventLevelIsTheClosedForm, ()) {
 
 TEST(StreamOverlap, WhatAPassWaitsForIsTheSumOfItsCollectives) {
   // Four collectives of 1 with products of 2, in 4 pieces each, expose 4 * 0.25.
-  EXPECT_DOUBLE_EQ(piped_exposed(Seconds(8), Seconds(4), 4, 4, 1, false).value(), 1);
-  EXPECT_DOUBLE_EQ(piped_exposed(Seconds(8), Seconds(4), 4, 4, 1, true).value(), 1);
-  EXPECT_EQ(piped_exposed(Seconds(8), Seconds(4), 0, 4, 1, false), Seconds(4));
+  PipedLayers layers{Seconds(8), Seconds(4), 4, 4, 1};
+  EXPECT_DOUBLE_EQ(piped_exposed(layers, Fidelity::kClosedForm).value(), 1);
+  EXPECT_DOUBLE_EQ(piped_exposed(layers, Fidelity::kEvents).value(), 1);
+  layers.collectives = 0;
+  EXPECT_EQ(piped_exposed(layers, Fidelity::kClosedForm), Seconds(4));
 }
 
 }  // namespace

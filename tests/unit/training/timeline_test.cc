@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "orrery/training/events/pipeline.h"
+
 namespace orrery {
 namespace {
 
