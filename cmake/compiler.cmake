@@ -27,7 +27,7 @@ set(cxx_options -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.
     -ffp-contract=off)  # the same numbers on machines with and without fused multiply-add
 set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
 if(ORRERY_FUZZ)
-  # clang warns about more than g++ (also about libstdc++'s own use of what is deprecated); g++ is the judge of warnings.
+  # clang warns about more than g++, also inside libstdc++. Only warnings of g++ are errors.
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "ORRERY_FUZZ needs clang: -DCMAKE_CXX_COMPILER=clang++-19")
   endif()

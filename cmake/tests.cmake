@@ -32,7 +32,7 @@ function(orrery_test program folder)
   target_precompile_headers(${program} REUSE_FROM test_headers)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests ORRERY_TEST ON)
   add_dependencies(all_tests ${program})
-  # Files of tests lie in the build folder, so that two checkouts tested at once do not disturb each other.
+  # Files that tests write are in the build folder, so that tests of two checkouts can run at the same time.
   set(temporary ${PROJECT_BINARY_DIR}/tests/tmp/${program})
   file(MAKE_DIRECTORY ${temporary})
   if(program STREQUAL accuracy_tests)  # looks for the tables when it is run, not when it is configured

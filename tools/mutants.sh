@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which tests find the wrong terms of tools/mutants.txt. Works in build/mutants, on the last commit.
+# Lists the tests that find the wrong terms of tools/mutants.txt. Works in build/mutants, on the last commit.
 #
 #   tools/mutants.sh [NAME...]     mutants whose room or name is NAME; none: all
 #

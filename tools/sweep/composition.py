@@ -42,7 +42,7 @@ def parts(row, dtype):
     backward += [("attention_backward", attention, layers)]
     backward += [("elementwise_backward", {"op": op, "rows": t, "width": w, "dtype": dtype},
                   times * layers) for op, w, times in work]
-    # Where the stream parts, its gradients are added up.
+    # Gradients are added where the residual stream branches.
     backward += [("elementwise", {"op": op, "rows": t, "width": h, "dtype": dtype}, times * layers)
                  for op, times in [("add", 2), ("copy", 1)]]
     return forward, backward

@@ -8,8 +8,9 @@ A reading is a dict; keys that the machine does not give are absent:
   used_share           share of time the GPU was busy before we started
 """
 
-# Of the highest clock that the driver names, under load. Cards whose voltage limits them stay well
-# below it (RTX 4090: 0.88), some run at a lower application clock (V100: 0.84).
+# Smallest sound clock under load, relative to the highest clock that the driver reports. Cards that
+# their voltage limits stay below the highest clock (RTX 4090: 0.88), and some run at a lower
+# application clock (V100: 0.84).
 LOW_CLOCK = 0.7
 BUSY = 0.05
 SPREAD = 0.05  # (p90 - p10) / median of repeated timings

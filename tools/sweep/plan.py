@@ -10,7 +10,7 @@ import itertools
 COMMON = ["system", "framework", "version", "kernel_source"]
 COLUMNS = {
     "gemm": COMMON + ["dtype", "m", "n", "k", "latency_us", "power_w"],
-    # m, n, k: of the forward product; `gradient`: of the input ([m, n] x [n, k]) or of the weight
+    # m, n, k are the sizes of the forward product. `gradient` is input ([m, n] x [n, k]) or weight
     # ([n, m] x [m, k]).
     "gemm_backward": COMMON + ["dtype", "gradient", "m", "n", "k", "latency_us", "power_w"],
     "attention_prefill": COMMON
@@ -32,7 +32,7 @@ COLUMNS = {
     + ["mode", "run", "layers", "hidden", "heads", "batch", "tokens"]
     + ["latency_us", "kernels_us", "power_w"],
 }
-# Measured, never part of what identifies a row.
+# Columns that are measured. They are no part of the identity of a row.
 MEASURED = {"latency_us", "kernels_us", "power_w", "version", "kernel_source", "system"}
 
 ELEMENTWISE_OPS = ["add", "silu_mul", "rms_norm", "layer_norm", "softmax", "rotary", "copy",
