@@ -70,7 +70,7 @@ std::vector<SuiteQuestion::Run> read_runs(const Node& question) {
   std::vector<SuiteQuestion::Run> runs;
   if (const Node* run = question.find("run")) runs.push_back({"it", run->as_string()});
   if (const Node* named = question.find("runs")) {
-    if (!runs.empty()) named->fail("beside run: one of them");
+    if (!runs.empty()) named->fail("expected run or runs, got both");
     if (!named->is_map()) named->fail("expected names and scenario files, as in {short: T1.1}");
     for (std::size_t i = 0; i < named->keys().size(); ++i)
       runs.push_back({named->keys()[i], named->items()[i].as_string()});

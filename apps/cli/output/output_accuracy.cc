@@ -65,8 +65,8 @@ void add_reading(Document& d) {
 void add_summary(Document& d, const std::vector<AccuracyArea>& areas) {
   d.heading(2, "In short");
   d.text(
-      "Where some rows of a table may have fitted constants, the line below it counts those that "
-      "fitted nothing. What is fitted on what stands with each area.");
+      "If some rows of a table may have fitted constants, the line below it has the rows that "
+      "fitted nothing. The section of each area states the rows that its constants are fitted on.");
   DocumentTable t = error_table("area and table");
   for (const AccuracyArea& a : areas) {
     for (const AccuracyTable& table : a.tables) {

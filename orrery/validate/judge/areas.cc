@@ -26,15 +26,16 @@ namespace {
 
 constexpr std::array<ValidationArea, 9> kAreas = {{
     {"kernels", "kernels", "kernels",
-     "Single calls of kernels. Judged are the shapes (15 %) that the fits of catalog/kernels leave "
-     "out; their neighbours on the sweeps' grids are fitted. The roofline is max(flops / peak, "
-     "bytes / bandwidth)."},
+     "Single calls of kernels, of the shapes (15 %) that the fits of catalog/kernels leave out; "
+     "their "
+     "neighbours on the grids of the sweeps are fitted. The roofline is max(flops / peak, bytes / "
+     "bandwidth)."},
     {"layers", "layers", "layers",
-     "Layers as they run inside an engine, from kernels. fitted: yes at the small layers that "
-     "these "
-     "rows fitted."},
+     "Layers as they run inside an engine, predicted from kernels. fitted: yes for the small "
+     "layers "
+     "that are fitted on these rows."},
     {"steps", "inference/request_level", "inference/request_level",
-     "Decode steps of running services, a second each. Nothing of these rows is fitted."},
+     "Decode steps of running services, over one second each. Nothing is fitted on these rows."},
     {"inference", "inference", "inference/single_request.csv",
      "Single requests, static batches and closed loops by the closed forms. fitted: yes where the "
      "row's group (model, format, system, framework) may have fitted its engine's constants; no "
@@ -44,18 +45,22 @@ constexpr std::array<ValidationArea, 9> kAreas = {{
      "been measured on that GPU. fitted: as above."},
     {"network", "", "network/measured.csv",
      "Collectives, by size. The constants are fitted on rows of these tables: errors of the fit, "
-     "not of new networks (groups left out: docs/network.md). Beside it a ring of the data sheet "
-     "(alpha-beta) and ASTRA-sim."},
+     "not of new networks (groups left out: docs/network.md). Other predictors are a ring by the "
+     "data sheet (alpha-beta) and ASTRA-sim."},
     {"training", "training", "training/iteration.csv",
-     "Training iterations. left-out source: by constants fitted without the row's source; covered: "
-     "another source has that GPU and number format. three own rows: the same after three rows of "
-     "the user's own, drawn ten times. mlperf: left out as one source."},
+     "Training iterations. left-out source: predicted by constants fitted without the row's "
+     "source; "
+     "covered: another source has that GPU and number format. three own rows: the same, calibrated "
+     "by three rows of the source, drawn ten times. mlperf: left out as one source."},
     {"training-memory", "training", "training/iteration.csv",
-     "Memory of a training rank, each source left out of the fit in turn. Undescribed rows do not "
-     "say what was measured or how; they are reported and judge nothing."},
+     "Memory of a training rank, predicted by constants fitted without the row's source. "
+     "Undescribed "
+     "rows do not state what was measured or how; they are reported, but are no part of the "
+     "result."},
     {"neusight", "training", "training/neusight_labels.csv",
-     "Whole models in fp32 eager PyTorch, beside NeuSight and its own competitors. Kernels are "
-     "fitted on sweeps of single kernels; of these rows only the width of the intervals is."},
+     "Whole models in fp32 eager PyTorch, compared with NeuSight and the tools that it compares "
+     "with. Kernels are fitted on sweeps of single kernels; only the width of the intervals is "
+     "fitted on these rows."},
 }};
 
 // The areas in the order of falling time, so that the longest start first.

@@ -63,7 +63,7 @@ Baseline read_baseline(const std::filesystem::path& file) {
     const std::string area = part_of(name, 0);
     if (part_of(name, 1).empty()) csv.fail(key, "expected a key such as kernels/gemm/gemm:12");
     any = true;
-    if (!out[area].emplace(std::move(name), row).second) csv.fail(key, "stands twice in the file");
+    if (!out[area].emplace(std::move(name), row).second) csv.fail(key, "occurs twice in the file");
   }
   if (!any) throw InputError(fmt::format("{}: no rows", file.string()));
   return out;
