@@ -113,10 +113,10 @@ Figures run(int requests, const char* scheduler, int budget) {
   Figures f;
   std::vector<double> e2e;
   for (const RequestRow& r : answer.points.at(0).requests) {
-    e2e.push_back(r.e2e * 1e-3);
-    f.e2e += r.e2e * 1e-3 / requests;
-    f.ttft += r.ttft * 1e-3 / requests;
-    f.tpot += (r.e2e - r.ttft) * 1e-3 / static_cast<double>(r.output) / requests;
+    e2e.push_back(r.e2e.value());
+    f.e2e += r.e2e.value() / requests;
+    f.ttft += r.ttft.value() / requests;
+    f.tpot += (r.e2e - r.ttft).value() / static_cast<double>(r.output) / requests;
     f.stalled += r.stalls > 0;
     f.evicted += r.evictions > 0;
   }

@@ -296,7 +296,9 @@ TEST(CompositionLaw, IntervalsOfServicesHoldDrawnServices) {
       return all;
     };
     Point stated;
-    answer_service(service, config, load, step_origin(steps, config), clocks, nullptr, {}, stated);
+    const GpuWork unknown;
+    answer_service({service, config, load, clocks, unknown, step_origin(steps, config), nullptr},
+                   {}, {}, stated);
 
     World world(random);
     const DrawnKernels kernels(kernels_of(gpu), world, 0);

@@ -66,9 +66,13 @@ std::string csv(std::span<const Answer> answers) {
     }
   }
   const std::vector<std::string> names = metric_names(answers);
+  const bool limits = std::any_of(answers.begin(), answers.end(), [](const Answer& a) {
+    return std::any_of(a.points.begin(), a.points.end(),
+                       [](const Point& p) { return p.meets_slo.has_value(); });
+  });
   std::string out = "scenario";
   for (const std::string& key : keys) out += "," + key;
-  out += ",fits,reason";
+  out += limits ? ",fits,reason,meets_slo" : ",fits,reason";
   for (const std::string& n : names) {
     // The chance that a job fits, next to whether it fits.
     out += fmt::format(",{0},{0}_low90,{0}_high90", n == "fits" ? "fits_chance" : n);
@@ -80,6 +84,7 @@ std::string csv(std::span<const Answer> answers) {
       for (const std::string& key : keys)
         out += "," + (p.at.contains(key) ? csv_field(cell(p.at[key])) : "");
       out += p.feasibility.fits ? ",yes," : ",no," + csv_field(p.feasibility.reason);
+      if (limits) out += !p.meets_slo ? "," : *p.meets_slo ? ",yes" : ",no";
       for (const std::string& n : names) {
         const Metric* m = p.find(n);
         out += m ? fmt::format(",{:.6g},{:.6g},{:.6g}", m->value, m->low90, m->high90) : ",,,";
@@ -105,7 +110,7 @@ std::string markdown(const Answer& a, bool breakdown) {
           "\n| phase | kernel | calls | time | share | bound | of peak | tier "
           "|\n|---|---|---:|---:|---:|---|---:|---|\n";
       for (const KernelRow& k : p.kernels) {
-        out += fmt::format("| {} | {} | {} | {} | {:.1f} % | {} | {} | {} |\n", k.phase, k.name,
+        out += fmt::format("| {} | {} | {} | {} | {:.1f} % | {} | {} | {} |\n", k.phase, k.shown(),
                            number(k.calls), to_text(k.time.value), k.share * 100, k.bound,
                            k.of_peak > 0 ? fmt::format("{:.0f} %", k.of_peak * 100) : "",
                            to_text(k.time.origin));
@@ -178,7 +183,7 @@ void add_kernels(std::string& out, const Point& p) {
         "<tr><td>{}<td>{}<br><span class=\"dim\">{}</span><td class=\"n\">{}<td class=\"n\">{}<td "
         "class=\"n\">{:.1f} %"
         "<td>{}<td>{}<td class=\"n\">{}<td class=\"dim\">{}</tr>\n",
-        k.phase, escaped_html(k.name), escaped_html(k.sizes), number(k.calls),
+        k.phase, escaped_html(k.shown()), escaped_html(k.sizes), number(k.calls),
         to_text(k.time.value), k.share * 100, bar(k.share * kBarOfStep), k.bound,
         k.of_peak > 0 ? fmt::format("{:.0f} %", k.of_peak * 100) : "", to_text(k.time.origin));
   }
@@ -286,7 +291,7 @@ std::string perfetto_trace(std::span<const Answer> answers) {
                           {"tid", thread},
                           {"ts", at},
                           {"dur", us},
-                          {"name", k.name},
+                          {"name", k.shown()},
                           {"cat", k.part},
                           {"args",
                            {{"sizes", k.sizes},

@@ -23,6 +23,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+double ms(Seconds t) { return t / milliseconds(1); }
+
 // One figure over all completed requests.
 template <class Of>
 std::vector<double> figures(const Point& p, Of of) {
@@ -56,7 +58,7 @@ double value(const Point& p, std::string_view name) {
 std::vector<double> tpots(const Point& p) {
   std::vector<double> out;
   for (const RequestRow& r : p.requests) {
-    if (r.outcome == "done" && r.output > 1) out.push_back(r.tpot);
+    if (r.outcome == "done" && r.output > 1) out.push_back(ms(r.tpot));
   }
   return out;
 }
@@ -70,8 +72,9 @@ std::string requests_csv(const Point& p) {
   std::size_t id = 0;
   for (const RequestRow& r : p.requests) {
     out += fmt::format("{},{:.6f},{},{},{},{:.4f},{:.4f},{:.5f},{:.4f},{},{},{},{},{:.4f}\n", id++,
-                       r.arrival, r.input, r.output, r.outcome, r.queue, r.ttft, r.tpot, r.e2e,
-                       r.cached, r.evictions, r.stalls, r.replica, r.front_end);
+                       r.arrival.value(), r.input, r.output, r.outcome, ms(r.queue), ms(r.ttft),
+                       ms(r.tpot), ms(r.e2e), r.cached, r.evictions, r.stalls, r.replica,
+                       ms(r.front_end));
   }
   return out;
 }
@@ -81,15 +84,15 @@ std::string requests_jsonl(const Point& p) {
   std::size_t id = 0;
   for (const RequestRow& r : p.requests) {
     out += Json{{"id", id++},
-                {"arrival_s", r.arrival},
+                {"arrival_s", r.arrival.value()},
                 {"input_tokens", r.input},
                 {"output_tokens", r.output},
                 {"outcome", r.outcome},
-                {"front_end_ms", r.front_end},
-                {"queue_ms", r.queue},
-                {"ttft_ms", r.ttft},
-                {"tpot_ms", r.tpot},
-                {"e2e_ms", r.e2e},
+                {"front_end_ms", ms(r.front_end)},
+                {"queue_ms", ms(r.queue)},
+                {"ttft_ms", ms(r.ttft)},
+                {"tpot_ms", ms(r.tpot)},
+                {"e2e_ms", ms(r.e2e)},
                 {"cached_tokens", r.cached},
                 {"evictions", r.evictions},
                 {"stalls", r.stalls},
@@ -107,8 +110,8 @@ std::int64_t most_at_once(const Point& p) {
   std::vector<std::pair<double, int>> changes;  // at equal times ends come first
   for (const RequestRow& r : p.requests) {
     if (r.outcome != "done") continue;
-    changes.emplace_back(r.arrival, 1);
-    changes.emplace_back(r.arrival + r.e2e * 1e-3, -1);
+    changes.emplace_back(r.arrival.value(), 1);
+    changes.emplace_back((r.arrival + r.e2e).value(), -1);
   }
   std::sort(changes.begin(), changes.end());
   std::int64_t now = 0, most = 0;
@@ -130,8 +133,8 @@ const Point& only_point(const Answer& answer, const std::string& flag) {
 std::string vllm_result(const Answer& answer) {
   const Point& p = only_point(answer, "--output vllm, --vllm-file");
   const Json& load = answer.resolved.at("load");
-  const auto ttft = figures(p, [](const RequestRow& r) { return r.ttft; });
-  const auto e2e = figures(p, [](const RequestRow& r) { return r.e2e; });
+  const auto ttft = figures(p, [](const RequestRow& r) { return ms(r.ttft); });
+  const auto e2e = figures(p, [](const RequestRow& r) { return ms(r.e2e); });
   const auto tpot = tpots(p);
   Json j = {{"date", ""},
             {"endpoint_type", "simulated"},
@@ -158,8 +161,8 @@ std::string vllm_result(const Answer& answer) {
     if (done) input += static_cast<double>(r.input), output += static_cast<double>(r.output);
     input_lens.push_back(r.input);
     output_lens.push_back(done ? r.output : 0);
-    ttfts.push_back(r.ttft * 1e-3);
-    starts.push_back(r.arrival);
+    ttfts.push_back(r.ttft.value());
+    starts.push_back(r.arrival.value());
     errors.push_back(done ? "" : r.outcome);
   }
   j["total_input_tokens"] = input;
@@ -194,7 +197,7 @@ std::string aiperf_records(const Answer& answer) {
   std::string out;
   std::size_t id = 0;
   for (const RequestRow& r : p.requests) {
-    const double start = r.arrival * 1e9, end = start + r.e2e * 1e6;
+    const double start = r.arrival.value() * 1e9, end = start + r.e2e.value() * 1e9;
     const bool done = r.outcome == "done";
     Json line = {{"metadata",
                   {{"session_num", id},
@@ -211,9 +214,9 @@ std::string aiperf_records(const Answer& answer) {
     if (done) {
       put("input_sequence_length", "tokens", r.input);
       put("output_sequence_length", "tokens", r.output);
-      put("time_to_first_token", "ms", r.ttft);
-      if (r.output > 1) put("inter_token_latency", "ms", r.tpot);
-      put("request_latency", "ms", r.e2e);
+      put("time_to_first_token", "ms", ms(r.ttft));
+      if (r.output > 1) put("inter_token_latency", "ms", ms(r.tpot));
+      put("request_latency", "ms", ms(r.e2e));
     } else {
       put("error_isl", "tokens", r.input);
     }
@@ -239,9 +242,9 @@ std::string aiperf_result(const Answer& answer) {
               {"p99", at(x, 0.99)},
               {"std", deviation(x)}};
   };
-  add("time_to_first_token", "ms", figures(p, [](const RequestRow& r) { return r.ttft; }));
+  add("time_to_first_token", "ms", figures(p, [](const RequestRow& r) { return ms(r.ttft); }));
   add("inter_token_latency", "ms", tpots(p));
-  add("request_latency", "ms", figures(p, [](const RequestRow& r) { return r.e2e; }));
+  add("request_latency", "ms", figures(p, [](const RequestRow& r) { return ms(r.e2e); }));
   add("input_sequence_length", "tokens",
       figures(p, [](const RequestRow& r) { return static_cast<double>(r.input); }));
   add("output_sequence_length", "tokens",
@@ -249,7 +252,7 @@ std::string aiperf_result(const Answer& answer) {
   j["request_throughput"] = {{"unit", "requests/sec"}, {"avg", value(p, "request_throughput")}};
   j["output_token_throughput"] = {{"unit", "tokens/sec"}, {"avg", value(p, "output_throughput")}};
   j["request_count"] = {{"unit", "requests"},
-                        {"avg", figures(p, [](const RequestRow& r) { return r.e2e; }).size()}};
+                        {"avg", figures(p, [](const RequestRow& r) { return ms(r.e2e); }).size()}};
   return j.dump(1) + "\n";
 }
 

@@ -14,8 +14,9 @@ namespace orrery::cli {
 std::string steps_csv(const Point& p) {
   std::string out = "start_s,end_s,engine,decodes,prompts,prompt_tokens,running,waiting,kv_use\n";
   for (const StepRow& s : p.steps) {
-    out += fmt::format("{:.9f},{:.9f},{},{},{},{},{},{},{:.4f}\n", s.start, s.end, s.engine,
-                       s.decodes, s.prompts, s.prompt_tokens, s.running, s.waiting, s.kv_use);
+    out += fmt::format("{:.9f},{:.9f},{},{},{},{},{},{},{:.4f}\n", s.start.value(), s.end.value(),
+                       s.engine, s.decodes, s.prompts, s.prompt_tokens, s.running, s.waiting,
+                       s.kv_use);
   }
   return out;
 }
@@ -35,11 +36,12 @@ std::string steps_trace(const Point& p) {
           R"({{"ph":"M","pid":{0},"name":"process_name","args":{{"name":"engine {0}"}}}})",
           s.engine));
     }
-    const double ts = s.start * 1e6;
+    const double ts = s.start.value() * 1e6;
     const char* kind = s.prompts == 0 ? "decode" : s.decodes == 0 ? "prefill" : "mixed";
     add(fmt::format(
         R"({{"ph":"X","pid":{},"tid":0,"ts":{:.3f},"dur":{:.3f},"name":"{}","args":{{"decodes":{},"prompts":{},"prompt_tokens":{}}}}})",
-        s.engine, ts, (s.end - s.start) * 1e6, kind, s.decodes, s.prompts, s.prompt_tokens));
+        s.engine, ts, (s.end - s.start).value() * 1e6, kind, s.decodes, s.prompts,
+        s.prompt_tokens));
     add(fmt::format(
         R"({{"ph":"C","pid":{},"ts":{:.3f},"name":"requests","args":{{"running":{},"waiting":{}}}}})",
         s.engine, ts, s.running, s.waiting));
@@ -65,7 +67,8 @@ std::string series_csv(const Point& p) {
                    [](const StepRow* a, const StepRow* b) { return a->start < b->start; });
   for (std::int64_t second = 0; next < order.size(); ++second) {
     Second sum;
-    for (; next < order.size() && order[next]->start < static_cast<double>(second + 1); ++next) {
+    for (; next < order.size() && order[next]->start < Seconds(static_cast<double>(second + 1));
+         ++next) {
       const StepRow& s = *order[next];
       ++sum.steps;
       sum.decodes += s.decodes;
@@ -76,7 +79,7 @@ std::string series_csv(const Point& p) {
     double kv = 0;
     for (const auto& [engine, s] : last) {
       // An engine that ended its last step before this second has nothing to do.
-      if (s->end < static_cast<double>(second)) continue;
+      if (s->end < Seconds(static_cast<double>(second))) continue;
       running += s->running, waiting += s->waiting, kv += s->kv_use;
     }
     if (!last.empty()) kv /= static_cast<double>(last.size());

@@ -9,6 +9,9 @@
 namespace orrery::cli {
 namespace {
 
+// The column that says whether a service meets the limits of its SLO. It is no metric.
+constexpr const char* kMeetsSlo = "slo";
+
 // Metrics in the order of interest. The other formats print all metrics.
 constexpr const char* kShown[] = {"max_rate",
                                   "ttft",
@@ -17,6 +20,7 @@ constexpr const char* kShown[] = {"max_rate",
                                   "tpot_p99",
                                   "goodput",
                                   "slo_attainment",
+                                  kMeetsSlo,
                                   "output_throughput",
                                   "iteration_time",
                                   "throughput_per_gpu",
@@ -101,6 +105,16 @@ Column metric_column(const Answer& a, const std::string& name) {
   return column;
 }
 
+// Whether each point meets the limits of its SLO; no title if none has limits.
+Column slo_column(const Answer& a) {
+  Column column;
+  for (const Point& p : a.points) {
+    column.cells.push_back(!p.meets_slo ? "-" : *p.meets_slo ? "met" : "missed");
+    if (p.meets_slo) column.title = kMeetsSlo;
+  }
+  return column;
+}
+
 // The marks of points without an answer, and what they mean.
 struct Marks {
   std::vector<std::string> of_point, reasons;
@@ -154,7 +168,7 @@ std::string sweep_table(const Answer& a, bool colour, std::size_t columns) {
   const std::vector<Column> places = places_of(a);
   std::vector<std::vector<Column>> blocks = {places};
   for (const std::string name : kShown) {
-    Column column = metric_column(a, name);
+    Column column = name == kMeetsSlo ? slo_column(a) : metric_column(a, name);
     if (column.title.empty()) continue;
     const bool fits = width_of(blocks.back()) + column.width() + marks.width() <= columns;
     if (!fits && std::find(std::begin(kWithRoom), std::end(kWithRoom), name) != std::end(kWithRoom))

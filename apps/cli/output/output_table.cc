@@ -104,18 +104,49 @@ std::string kv_log_of(const Point& p, const Style& style) {
              grouped(tokens->value), grouped(length->value), concurrency->value);
 }
 
-std::string kernels_of(const Point& p, std::string_view phase, const Style& style) {
-  constexpr std::string_view kLine = "  {:<18} {:>5} {:>8} {:>6}  {:<8} {:>4}  {:<11} {:>9}";
-  std::vector<const KernelRow*> rows;
-  Seconds whole;
+// The rows of one kernel and one size, in all kinds of layers.
+struct KernelLine {
+  const KernelRow* row;  // the first
+  std::string name;
+  double calls = 0, share = 0;
+  Seconds time, low, high;
+
+  void add(const KernelRow& k) {
+    calls += k.calls, share += k.share;
+    time += k.time.value, low += k.time.quantile(0.05), high += k.time.quantile(0.95);
+  }
+};
+
+std::vector<KernelLine> lines_of(const Point& p, std::string_view phase) {
+  std::vector<KernelLine> lines;
+  const auto same = [](const KernelRow& a, const KernelRow& b) {
+    return a.name == b.name && a.sizes == b.sizes && a.part == b.part && !a.sizes.empty();
+  };
   for (const KernelRow& k : p.kernels) {
     if (k.phase != phase) continue;
-    rows.push_back(&k);
-    whole += k.time.value;
+    auto line = std::find_if(lines.begin(), lines.end(),
+                             [&](const KernelLine& l) { return same(*l.row, k); });
+    if (line == lines.end()) line = lines.insert(lines.end(), {&k, k.name, 0, 0, {}, {}, {}});
+    line->add(k);
   }
-  if (rows.empty()) return "";
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](auto* a, auto* b) { return a->time.value > b->time.value; });
+  for (KernelLine& line : lines) {
+    const auto named = std::count_if(lines.begin(), lines.end(), [&](const KernelLine& l) {
+      return l.row->name == line.row->name;
+    });
+    if (named > 1) line.name = line.row->shown();
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const KernelLine& a, const KernelLine& b) { return a.time > b.time; });
+  return lines;
+}
+
+std::string kernels_of(const Point& p, std::string_view phase, const Style& style) {
+  constexpr std::size_t kNameWidth = 18;
+  constexpr std::string_view kLine = "  {:<18} {:>5} {:>8} {:>6}  {:<8} {:>4}  {:<11} {:>9}";
+  const std::vector<KernelLine> lines = lines_of(p, phase);
+  if (lines.empty()) return "";
+  Seconds whole;
+  for (const KernelLine& line : lines) whole += line.time;
   std::string out =
       style.bold(phase == "iteration" ? fmt::format("iteration, {}", to_text(whole))
                                       : fmt::format("{} step, {}", phase, to_text(whole))) +
@@ -123,13 +154,15 @@ std::string kernels_of(const Point& p, std::string_view phase, const Style& styl
   out += style.dim(fmt::format(fmt::runtime(kLine), "kernel", "calls", "time", "share", "bound",
                                "peak", "tier", "90 %")) +
          "\n";
-  for (const KernelRow* k : rows) {
-    out += fmt::format(fmt::runtime(kLine), k->name.substr(0, 18), number(k->calls),
-                       to_text(k->time.value), fmt::format("{:.1f}%", k->share * 100), k->bound,
-                       k->of_peak > 0 ? fmt::format("{:.0f}%", k->of_peak * 100) : "",
-                       to_text(k->time.origin),
-                       spread90(k->time.value.value(), k->time.quantile(0.05).value(),
-                                k->time.quantile(0.95).value())) +
+  for (KernelLine line : lines) {
+    // A long name has a line to itself.
+    if (line.name.size() > kNameWidth) out += "  " + line.name + "\n", line.name.clear();
+    const KernelRow& k = *line.row;
+    out += fmt::format(fmt::runtime(kLine), line.name, number(line.calls), to_text(line.time),
+                       fmt::format("{:.1f}%", line.share * 100), k.bound,
+                       k.of_peak > 0 ? fmt::format("{:.0f}%", k.of_peak * 100) : "",
+                       to_text(k.time.origin),
+                       spread90(line.time.value(), line.low.value(), line.high.value())) +
            "\n";
   }
   return out;

@@ -44,7 +44,7 @@ Limit limit_of(const KernelRow& k) {
   if (k.bound == "launch") return kSmallKernels;
   if (k.bound == "compute") return k.attends ? kAttentionCompute : kCompute;
   if (k.attends) return kKvCache;
-  return k.sizes.starts_with("elementwise") ? kSmallKernels : kWeights;
+  return k.elementwise ? kSmallKernels : kWeights;
 }
 
 }  // namespace

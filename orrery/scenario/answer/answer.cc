@@ -1,7 +1,10 @@
 #include "orrery/scenario/answer/answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace orrery {
 namespace {
@@ -49,6 +52,21 @@ Metric of_peak_metric(std::string name, double amount, const Estimate<Seconds>& 
   return m;
 }
 
+std::string KernelRow::shown() const { return label.empty() ? name : name + " (" + label + ")"; }
+
+void label_repeated(std::vector<KernelRow>& rows, std::size_t first,
+                    const std::function<std::string(std::size_t)>& label_of) {
+  std::map<std::pair<std::string, std::string>, int> named;
+  for (std::size_t i = first; i < rows.size(); ++i) ++named[{rows[i].phase, rows[i].name}];
+  std::map<std::pair<std::string, std::string>, int> shown;
+  for (std::size_t i = first; i < rows.size(); ++i) {
+    if (named[{rows[i].phase, rows[i].name}] == 1) continue;
+    rows[i].label = label_of(i);
+    const int n = ++shown[{rows[i].phase, rows[i].shown()}];
+    if (n > 1) rows[i].label += fmt::format("{}#{}", rows[i].label.empty() ? "" : " ", n);
+  }
+}
+
 const Metric* Point::find(std::string_view name) const {
   for (const Metric& m : metrics) {
     if (m.name == name) return &m;
@@ -60,6 +78,7 @@ Json to_json(const Point& p, bool breakdown) {
   Json out = p.at;
   out["fits"] = p.feasibility.fits;
   if (!p.feasibility.fits) out["reason"] = p.feasibility.reason;
+  if (p.meets_slo) out["meets_slo"] = *p.meets_slo;
   Json metrics = Json::object();
   for (const Metric& m : p.metrics) {
     Json j = {{"unit", m.unit}, {"value", rounded(m.value)}};
@@ -83,7 +102,7 @@ Json to_json(const Point& p, bool breakdown) {
     Json rows = Json::array();
     for (const KernelRow& k : p.kernels) {
       Json j = {{"phase", k.phase},
-                {"name", k.name},
+                {"name", k.shown()},
                 {"part", k.part},
                 {"sizes", k.sizes},
                 {"calls", rounded(k.calls)},

@@ -2,8 +2,11 @@
 // notes. Faces only render Answers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,7 +44,8 @@ Metric of_peak_metric(std::string name, double amount, const Estimate<Seconds>& 
 // One kind of kernel (or host work) in a step.
 struct KernelRow {
   std::string phase;       // "prefill", "decode"
-  std::string name;        // "gate_up_proj"
+  std::string name;        // of the op: "gate_up_proj"
+  std::string label;       // tells rows of one name from each other: "window 128"; else empty
   std::string part;        // "attention", "mlp", "communication", "host", ...
   std::string sizes;       // "gemm bf16 [16, 8192] x [8192, 7168]"
   double calls = 1;        // a step
@@ -50,8 +54,17 @@ struct KernelRow {
   std::string bound;       // "compute", "memory", "launch", "network", "host"
   double of_peak =
       0;  // achieved share of the peak rate or bandwidth that bounds it, 0 to 1; 0: none
-  bool attends = false;  // its queries attend to cached keys (workload/ops/op.h)
+  bool attends = false;      // its queries attend to cached keys (workload/ops/op.h)
+  bool elementwise = false;  // a norm, an activation or the like
+
+  // The name and the label, which no other row of the phase has: "attn_decode (window 128)".
+  std::string shown() const;
 };
+
+// Gives rows of the same phase and name the labels that tell them from each other: label_of(i) of
+// row i from `first` on, and a number where that is the same, too.
+void label_repeated(std::vector<KernelRow>& rows, std::size_t first,
+                    const std::function<std::string(std::size_t)>& label_of);
 
 struct MemoryRow {
   std::string name;  // "weights", "kv_cache", ...
@@ -81,21 +94,23 @@ struct ReplayRow {
 
 // One request of a simulated service.
 struct RequestRow {
-  double arrival = 0;  // seconds
-  std::int64_t input = 0, output = 0;
-  double front_end = 0, queue = 0;     // ms: before it is in a scheduler's queue, and in it
-  double ttft = 0, tpot = 0, e2e = 0;  // ms; tpot 0 for a single token
-  std::int64_t cached = 0, evictions = 0, stalls = 0;
+  Seconds arrival;
+  std::int64_t input = 0, output = 0;  // tokens
+  Seconds front_end;                   // before it is in a scheduler's queue
+  Seconds queue;                       // in that queue
+  Seconds ttft, tpot, e2e;             // tpot is 0 for a single token
+  std::int64_t cached = 0;             // tokens of the prompt
+  std::int64_t evictions = 0, stalls = 0;
   std::int64_t replica = 0;
   std::string outcome;  // "done", "too long", "never fits", "unfinished"
 };
 
 // One step of a simulated service.
 struct StepRow {
-  double start = 0, end = 0;  // seconds
+  Seconds start, end;
   std::int64_t engine = 0, decodes = 0, prompts = 0, prompt_tokens = 0;
   std::int64_t running = 0, waiting = 0;  // requests
-  double kv_use = 0;                      // share
+  double kv_use = 0;                      // share of the KV blocks, 0 to 1
 };
 
 // A range that physics allows a metric (physical_bounds.h). A metric may have several.
@@ -119,6 +134,7 @@ struct Point {
   std::vector<ReplayRow> replay;     // of a recorded trace
   std::vector<MemoryRow> memory;     // per GPU
   Bytes memory_capacity;             // per GPU
+  std::optional<bool> meets_slo;     // of a simulated service with limits
   std::string limit;                 // one line: the bottleneck, and what would help
   std::vector<std::string> notes;    // assumptions and defaults taken
   std::vector<RequestRow> requests;  // filled on request for a simulated service

@@ -1,7 +1,6 @@
 // How a scenario is answered: what is computed, and which parts of the answer are filled.
 #pragma once
 
-#include "orrery/kernel/tiers/tier_choice.h"
 #include "orrery/serving/requests/request.h"
 
 namespace orrery {
@@ -9,12 +8,11 @@ namespace orrery {
 struct RunOptions {
   bool breakdown = true;     // fill Point::kernels
   bool memory_only = false;  // memory and feasibility alone, no times
-  TierChoice tier = TierChoice::kBest;
-  bool intervals = true;  // intervals of simulated services: two more simulations
-  bool requests = false;  // fill Point::requests
-  bool steps = false;     // fill Point::steps, or Point::timeline of a training or replay
-  bool bounds = false;    // fill Point::bounds
-  bool chakra = false;    // fill Point::chakra; needs `breakdown`
+  bool intervals = true;     // intervals of simulated services: two more simulations
+  bool requests = false;     // fill Point::requests
+  bool steps = false;        // fill Point::steps, or Point::timeline of a training or replay
+  bool bounds = false;       // fill Point::bounds
+  bool chakra = false;       // fill Point::chakra; needs `breakdown`
   const RequestLoad* load = nullptr;  // the requests to simulate in place of the scenario's own
 };
 

@@ -70,14 +70,14 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   }
   const Gpu& gpu = facts.gpu(s.hardware.gpu);
   if (const auto* q = s.if_asked<KernelQuestion>()) {
-    points = {answer_kernel(*q, gpu, facts.kernels(gpu, classes_of(*q), options.tier))};
+    points = {answer_kernel(*q, gpu, facts.kernels(gpu, classes_of(*q)))};
     return;
   }
   const auto model = facts.latest<Architecture>(TrainedModelKey{s.model, s.model_overrides},
                                                 [&] { return architecture_of(facts, s); });
   answer_training(facts, s.as<TrainingQuestion>(),
-                  {*model, gpu, s.hardware.node, facts.kernels(gpu, {}, options.tier),
-                   options.breakdown, options.steps, options.bounds},
+                  {*model, gpu, s.hardware.node, facts.kernels(gpu, {}), options.breakdown,
+                   options.steps, options.bounds},
                   points.front());
 }
 

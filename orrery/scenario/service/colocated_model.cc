@@ -31,7 +31,7 @@ GpuDemand gpu_demand(const GpuWork& work, const SimulationResult& alone) {
 }
 
 std::optional<ColocatedModel> colocated_model(Facts& facts, const Scenario& s,
-                                              const ServedModel& own, TierChoice tier) {
+                                              const ServedModel& own) {
   const ServiceQuestion& asked = s.as<ServiceQuestion>();
   const ColocatedModelChoice& choice = asked.neighbour;
   if (!choice.on()) return std::nullopt;
@@ -60,8 +60,8 @@ std::optional<ColocatedModel> colocated_model(Facts& facts, const Scenario& s,
   Deployment d = make_deployment(other, model, of.gpu, facts.engine(other.engine.profile, of.gpu));
   d.engine.memory.utilization = choice.utilization;
   ColocatedModel n;
-  n.served = make_served_model(facts, std::move(model), std::move(d), own.plan,
-                               {s.hardware.node, 0, tier});
+  n.served =
+      make_served_model(facts, std::move(model), std::move(d), own.plan, {s.hardware.node, 0});
   n.config = service_config(other, *n.served, n.served->memory->kv_blocks());
   if (n.config.replica.kv_blocks < 1)
     throw Infeasible(fmt::format("neighbour: {}", n.served->memory->load(1, 1).summary()));

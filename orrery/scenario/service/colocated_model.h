@@ -22,7 +22,7 @@ struct ColocatedModel {
 // The other model of a scenario with a ServiceQuestion whose own model is `own`; none where the
 // GPUs are not shared. NoData, Infeasible: it does not go with the service, or does not fit.
 std::optional<ColocatedModel> colocated_model(Facts& facts, const Scenario& scenario,
-                                              const ServedModel& own, TierChoice tier);
+                                              const ServedModel& own);
 
 // The shares of a GPU's arithmetic and memory bandwidth that a service used while it ran alone.
 GpuDemand gpu_demand(const GpuWork& work, const SimulationResult& alone);

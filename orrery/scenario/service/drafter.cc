@@ -56,7 +56,7 @@ std::string drafter_note(const SpeculationChoice& choice, const Drafter& drafter
 }
 
 std::shared_ptr<const Drafter> make_drafter(Facts& facts, const Scenario& s,
-                                            const ServedModel& target, TierChoice tier) {
+                                            const ServedModel& target) {
   const SpeculationChoice& choice = s.as<ServiceQuestion>().speculation;
   if (!choice.on()) return nullptr;
   choice.engine(0);  // refuses what does not go together
@@ -81,7 +81,7 @@ std::shared_ptr<const Drafter> make_drafter(Facts& facts, const Scenario& s,
   // The target's step covers the host work.
   auto& x = out->served->deployment.engine.execution;
   x.host_per_step = x.host_per_sequence = x.prefill_floor = Seconds(0);
-  add_steps(facts, {s.hardware.node, s.workload.expert_skew, tier}, *out->served);
+  add_steps(facts, {s.hardware.node, s.workload.expert_skew}, *out->served);
   return out;
 }
 

@@ -24,7 +24,7 @@ struct Drafter {
 // The drafter of a scenario with a ServiceQuestion; nullptr where nothing drafts. NoData,
 // Infeasible: the drafter does not fit the target or its layout.
 std::shared_ptr<const Drafter> make_drafter(Facts& facts, const Scenario& scenario,
-                                            const ServedModel& target, TierChoice tier);
+                                            const ServedModel& target);
 
 // For the answer's notes: what drafts, and how acceptance is assumed.
 std::string drafter_note(const SpeculationChoice& choice, const Drafter& drafter);

@@ -77,7 +77,7 @@ KvTransfer kv_transfer(const Facts& facts, const std::string& node, const Transf
 }
 
 ServedPool served_pool(Facts& facts, const Scenario& s, const ServedModel& first,
-                       const PoolChoice& choice, TierChoice tier) {
+                       const PoolChoice& choice) {
   Deployment d = first.deployment;
   if (!choice.gpu.empty()) {
     const Gpu& gpu = facts.gpu(choice.gpu);
@@ -90,8 +90,8 @@ ServedPool served_pool(Facts& facts, const Scenario& s, const ServedModel& first
   // Another type of GPU has its own usual node.
   const std::string node = d.gpu.id == first.deployment.gpu.id ? s.hardware.node : std::string();
   ServedPool pool;
-  pool.served = make_served_model(facts, first.model, std::move(d), plan,
-                                  {node, s.workload.expert_skew, tier});
+  pool.served =
+      make_served_model(facts, first.model, std::move(d), plan, {node, s.workload.expert_skew});
   pool.config = pool_config(*pool.served, s.workload.max_model_len, choice.replicas,
                             pool.served->memory->kv_blocks());
   if (pool.config.replica.kv_blocks < 1)

@@ -19,7 +19,7 @@ struct ServedPool {
 
 // The pool that `choice` describes by what differs from the `first`. Infeasible: it does not fit.
 ServedPool served_pool(Facts& facts, const Scenario& scenario, const ServedModel& first,
-                       const PoolChoice& choice, TierChoice tier);
+                       const PoolChoice& choice);
 
 // One side of a KV transfer.
 struct TransferSide {

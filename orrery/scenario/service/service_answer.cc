@@ -211,17 +211,17 @@ std::vector<RequestRow> request_rows(const SimulationResult& r) {
   rows.reserve(r.records.size());
   for (const RequestRecord& q : r.records) {
     RequestRow row;
-    row.arrival = q.arrival.seconds();
+    row.arrival = Seconds(q.arrival.seconds());
     row.input = q.input;
     row.output = q.output;
     row.outcome = kOutcomes[static_cast<std::size_t>(q.outcome)];
     row.replica = q.replica;
     if (q.outcome == Outcome::kDone) {
-      row.front_end = (q.queued - q.arrival).time() / kMs;
-      row.queue = (q.scheduled - q.queued).time() / kMs;
-      row.ttft = q.ttft() / kMs;
-      row.tpot = q.output > 1 ? q.tpot() / kMs : 0;
-      row.e2e = q.e2e() / kMs;
+      row.front_end = (q.queued - q.arrival).time();
+      row.queue = (q.scheduled - q.queued).time();
+      row.ttft = q.ttft();
+      row.tpot = q.output > 1 ? q.tpot() : Seconds(0);
+      row.e2e = q.e2e();
       row.cached = q.cached;
       row.evictions = q.evictions;
       row.stalls = q.stalls;
@@ -246,10 +246,14 @@ void set_interval(Metric& m, double a, double b) {
   m.high50 = half_way(m.value, m.high90);
 }
 
-void answer_service(const ServiceQuestion& service, const SimulationConfig& config,
-                    const RequestLoad& load, Origin origin, const MakeClocks& clocks,
-                    const PlainService* plain, const RunOptions& options, Point& point,
-                    const GpuWork& work, std::vector<Job> others) {
+void answer_service(const SimulatedService& simulated, const RunOptions& options,
+                    std::vector<Job> others, Point& point) {
+  const ServiceQuestion& service = simulated.question;
+  const SimulationConfig& config = simulated.config;
+  const RequestLoad& load = simulated.load;
+  const MakeClocks& clocks = simulated.clocks;
+  const GpuWork& work = simulated.work;
+  const PlainService* plain = simulated.plain;
   const auto metrics_of = [&](const SimulationConfig& c, StepScale scale) {
     return service_metrics(service, c, simulate(c, load, clocks(scale).view()), work);
   };
@@ -274,15 +278,16 @@ void answer_service(const ServiceQuestion& service, const SimulationConfig& conf
   side_by_side(jobs, static_cast<std::int64_t>(load.requests.size()));
 
   note_refused(result, config, point);
+  if (service.slo.any()) point.meets_slo = meets_slo(service, result);
   if (options.requests) point.requests = request_rows(result);
   for (const StepRecord& s : log) {
-    point.steps.push_back({s.start.seconds(), s.end.seconds(), s.engine, s.decodes, s.prompts,
-                           s.prompt_tokens, s.running, s.waiting, s.kv_use});
+    point.steps.push_back({Seconds(s.start.seconds()), Seconds(s.end.seconds()), s.engine,
+                           s.decodes, s.prompts, s.prompt_tokens, s.running, s.waiting, s.kv_use});
   }
   if (plain) add_comparison(service, alone, result, metrics);
   if (apart) add_collocated(together, metrics);
   for (Metric& m : metrics) {
-    if (m.name != "requests") m.origin = origin;
+    if (m.name != "requests") m.origin = simulated.origin;
   }
   if (options.intervals) {
     const auto named = [](const std::vector<Metric>& in, const Metric& m) {

@@ -61,14 +61,24 @@ Origin step_origin(const StepModel& steps, const SimulationConfig& config);
 // The 90 % interval from the figure's values with fast and slow steps, the 50 % one from it.
 void set_interval(Metric& m, double a, double b);
 
-// Simulates the load three times: with step times as predicted, and with all of them fast and slow,
-// which gives every metric's interval (queueing multiplies errors of steps; docs/composition.md).
-// `intervals` false: once, and no intervals. Adds metrics, and requests and steps if asked, to
-// `point`. `plain`: if there, simulated once with the same load; metrics say how much faster or
-// slower requests are than there. All simulations run side by side, `others` too.
-void answer_service(const ServiceQuestion& service, const SimulationConfig& config,
-                    const RequestLoad& load, Origin origin, const MakeClocks& clocks,
-                    const PlainService* plain, const RunOptions& options, Point& point,
-                    const GpuWork& work = {}, std::vector<Job> others = {});
+// One simulation of a service, and what it is compared with. Everything is borrowed.
+struct SimulatedService {
+  const ServiceQuestion& question;
+  const SimulationConfig& config;
+  const RequestLoad& load;
+  const MakeClocks& clocks;
+  const GpuWork& work;
+  Origin origin;              // of the step times
+  const PlainService* plain;  // null: compared with nothing
+};
+
+// Simulates the load three times: with step times as predicted, with all of them fast and with all
+// of them slow, which gives every metric's interval (queueing multiplies errors of steps;
+// docs/composition.md). Without RunOptions::intervals it simulates once. A plain service is
+// simulated once with the same load; metrics say how much faster or slower requests are than there.
+// Adds metrics, and requests and steps if asked, to `point`. All simulations, and the jobs of
+// `others`, run side by side.
+void answer_service(const SimulatedService& service, const RunOptions& options,
+                    std::vector<Job> others, Point& point);
 
 }  // namespace orrery

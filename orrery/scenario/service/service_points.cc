@@ -143,7 +143,7 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
   bool rated = true;
   const RequestLoad load = options.load ? *options.load : load_of(service, rate, p.notes, &rated);
   if (rated || c.service.find_max_rate) p.at["rate"] = c.service.find_max_rate ? shown(rate) : rate;
-  if (const auto other = colocated_model(facts, c.scenario, c.served, options.tier)) {
+  if (const auto other = colocated_model(facts, c.scenario, c.served)) {
     if (c.service.find_max_rate) throw NoData("neighbour: not with the search for a rate");
     if (!c.pools.empty()) throw NoData("neighbour: not with several pools");
     const double stretch =
@@ -155,8 +155,8 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
   }
   const GpuWork work = c.pools.empty() ? GpuWork(c.served) : GpuWork();
   SeedRuns seeds(service, rate, c.config, clocks, work);
-  answer_service(service, c.config, load, origin, clocks, plain ? &*plain : nullptr, options, p,
-                 work, options.load ? std::vector<Job>() : seeds.jobs());
+  answer_service({service, c.config, load, clocks, work, origin, plain ? &*plain : nullptr},
+                 options, options.load ? std::vector<Job>() : seeds.jobs(), p);
   if (!options.load) seeds.merge(p);
   return service;
 }
@@ -185,13 +185,12 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
   p.notes = deployment->notes;
   std::shared_ptr<const ServedModel> served;
   try {
-    served = served_model_of(facts, s, options.tier);
+    served = served_model_of(facts, s);
   } catch (const Infeasible&) {
     at_rate();
     throw;
   }
-  const ServiceTechniques techniques(service, *served,
-                                     make_drafter(facts, s, *served, options.tier));
+  const ServiceTechniques techniques(service, *served, make_drafter(facts, s, *served));
   SimulationConfig config = service_config(s, *served, techniques.kv_blocks());
   if (config.replica.kv_blocks > 0) techniques.apply(config);
   techniques.describe(p);
@@ -203,7 +202,7 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
   }
   std::vector<ServedPool> pools;
   for (const std::string& text : further) {
-    pools.push_back(served_pool(facts, s, *served, PoolChoice::parse(text), options.tier));
+    pools.push_back(served_pool(facts, s, *served, PoolChoice::parse(text)));
     p.at["gpus"] = p.at["gpus"].get<std::int64_t>() +
                    pools.back().config.replicas * pools.back().served->plan.devices();
   }

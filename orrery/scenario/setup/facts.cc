@@ -47,9 +47,9 @@ const EngineProfile& Facts::engine(const std::string& id, const Gpu& gpu) {
   return it->second;
 }
 
-const KernelModel& Facts::kernels(const Gpu& gpu, const KernelClasses& classes, TierChoice tier) {
-  auto& model = kernels_[{gpu.id, classes, tier}];
-  if (!model) model = make_kernel_model(gpu, classes, bundle_, tier);
+const KernelModel& Facts::kernels(const Gpu& gpu, const KernelClasses& classes) {
+  auto& model = kernels_[{gpu.id, classes}];
+  if (!model) model = make_kernel_model(gpu, classes, bundle_);
   return *model;
 }
 

@@ -11,7 +11,7 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/tiers/tier_choice.h"
+#include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/model/architecture.h"
 #include "orrery/network/collectives/network_model.h"
 #include "orrery/workload/plan/engine.h"
@@ -34,7 +34,7 @@ class Facts {
   // The profile with the constants that it has on this GPU. InputError: the engine does not run on
   // GPUs of this vendor.
   const EngineProfile& engine(const std::string& id, const Gpu& gpu);
-  const KernelModel& kernels(const Gpu& gpu, const KernelClasses& classes, TierChoice tier);
+  const KernelModel& kernels(const Gpu& gpu, const KernelClasses& classes);
   // The network of a cluster with one GPU for each device of `plan`. `node`: empty for the usual
   // one of the GPU. `library`: whose collectives, EngineProfile::Kernels::collectives.
   const NetworkModel& network(const Gpu& gpu, const std::string& node, const ParallelPlan& plan,
@@ -68,7 +68,6 @@ class Facts {
   struct KernelKey {
     std::string gpu;
     KernelClasses classes;
-    TierChoice tier;
     auto operator<=>(const KernelKey&) const = default;
   };
   struct NetworkKey {

@@ -14,7 +14,6 @@ struct DeploymentKey {
 struct ServedModelKey {
   ServingSetup setup;
   EngineUse use;
-  TierChoice tier;
   bool operator==(const ServedModelKey&) const = default;
 };
 
@@ -29,8 +28,7 @@ struct ArchitectureKey {
 void add_steps(Facts& facts, const StepSource& source, ServedModel& served) {
   const Deployment& d = served.deployment;
   served.steps = std::make_unique<StepModel>(
-      served.model, served.plan, d.precision, d.engine,
-      facts.kernels(d.gpu, d.classes, source.tier),
+      served.model, served.plan, d.precision, d.engine, facts.kernels(d.gpu, d.classes),
       facts.network(d.gpu, source.node, served.plan, d.engine.kernels.collectives),
       source.expert_skew);
 }
@@ -66,13 +64,12 @@ std::shared_ptr<const Deployment> deployment_of(Facts& facts, const Scenario& sc
   });
 }
 
-std::shared_ptr<const ServedModel> served_model_of(Facts& facts, const Scenario& scenario,
-                                                   TierChoice tier) {
+std::shared_ptr<const ServedModel> served_model_of(Facts& facts, const Scenario& scenario) {
   return *facts.latest<std::shared_ptr<const ServedModel>>(
-      ServedModelKey{scenario, engine_use(scenario), tier}, [&] {
+      ServedModelKey{scenario, engine_use(scenario)}, [&] {
         return make_served_model(facts, architecture_of(facts, scenario),
                                  *deployment_of(facts, scenario), scenario.parallel.plan(),
-                                 {scenario.hardware.node, scenario.workload.expert_skew, tier});
+                                 {scenario.hardware.node, scenario.workload.expert_skew});
       });
 }
 

@@ -34,7 +34,6 @@ struct ServedModel {
 struct StepSource {
   std::string node;        // empty: the usual one of the GPU
   double expert_skew = 0;  // exponent of the power law of expert loads; 0: balanced
-  TierChoice tier = TierChoice::kBest;
 };
 
 // Checks the layout, then makes memory and steps. The Facts must outlive the result.
@@ -52,7 +51,6 @@ Architecture architecture_of(Facts& facts, const ServingSetup& setup);
 std::shared_ptr<const Deployment> deployment_of(Facts& facts, const Scenario& scenario);
 // The model that a scenario serves. Points of a sweep that follow each other share it where their
 // setup is the same.
-std::shared_ptr<const ServedModel> served_model_of(Facts& facts, const Scenario& scenario,
-                                                   TierChoice tier);
+std::shared_ptr<const ServedModel> served_model_of(Facts& facts, const Scenario& scenario);
 
 }  // namespace orrery

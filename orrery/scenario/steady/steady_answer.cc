@@ -8,6 +8,7 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/answer/advice.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/steady/layer_labels.h"
 #include "orrery/scenario/steady/step_trace.h"
 #include "orrery/serving/closed_form/closed_form.h"
 #include "orrery/step/step_model.h"
@@ -17,32 +18,33 @@ namespace {
 
 constexpr double kMs = 1e-3;
 
-void add_terms(Point& point, const char* phase, const StepTime& step) {
+// `layers` are the labels of the model's LayerSpecs.
+void add_terms(Point& point, const char* phase, const StepTime& step,
+               const std::vector<std::string>& layers) {
   const double whole = step.total.value.value();
+  const std::size_t first = point.kernels.size();
   for (const StepTerm& t : step.terms) {
-    KernelRow row{phase,
-                  std::string(t.op.name),
-                  std::string(to_text(t.op.part)),
-                  describe(t.op.op),
-                  t.op.count,
-                  t.time,
-                  0,
-                  std::string(to_text(t.bound)),
-                  t.of_peak,
-                  attends(t.op.op)};
+    KernelRow row;
+    row.phase = phase, row.name = t.op.name, row.part = to_text(t.op.part);
+    row.sizes = describe(t.op.op);
+    row.calls = t.op.count, row.time = t.time;
     row.share = whole > 0 ? t.time.value.value() / whole : 0;
+    row.bound = to_text(t.bound), row.of_peak = t.of_peak;
+    row.attends = attends(t.op.op);
+    row.elementwise = family_of(t.op.op) == Family::kElementwise;
     point.kernels.push_back(std::move(row));
   }
+  label_repeated(point.kernels, first, [&](std::size_t row) {
+    const int spec = step.terms[row - first].op.spec;
+    return spec < 0 ? std::string() : layers[static_cast<std::size_t>(spec)];
+  });
   if (step.exposed > Seconds(0)) {
-    KernelRow row{phase,
-                  step.host >= step.exposed ? "host" : "launches and host",
-                  "host",
-                  "",
-                  1,
-                  {step.exposed, 0.25, 0, Origin::kFitted},
-                  step.exposed.value() / whole,
-                  "host",
-                  0};
+    constexpr double kHostError = 0.25;
+    KernelRow row;
+    row.phase = phase, row.part = "host", row.bound = "host";
+    row.name = step.host >= step.exposed ? "host" : "launches and host";
+    row.time = {step.exposed, kHostError, 0, Origin::kFitted};
+    row.share = step.exposed.value() / whole;
     point.kernels.push_back(std::move(row));
   }
 }
@@ -136,8 +138,9 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
   p.metrics.push_back(rate_metric("request_throughput", "requests/s",
                                   r.output_tokens / static_cast<double>(w.osl), r.makespan));
   if (!options.breakdown) return;
-  add_terms(p, "prefill", r.prefill_step);
-  if (decodes) add_terms(p, "decode", r.decode_step);
+  const std::vector<std::string> layers = layer_labels(c.served.model.layers);
+  add_terms(p, "prefill", r.prefill_step, layers);
+  if (decodes) add_terms(p, "decode", r.decode_step, layers);
   if (options.chakra) {
     p.chakra.emplace_back("prefill", chakra_step(r.prefill_step, plan));
     if (decodes) p.chakra.emplace_back("decode", chakra_step(r.decode_step, plan));
@@ -181,7 +184,7 @@ void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& opt
           {"isl", load.isl},
           {"osl", load.osl},
           {"batch", load.batch}};
-  const auto served = served_model_of(facts, scenario, options.tier);
+  const auto served = served_model_of(facts, scenario);
   answer_case({scenario, load, *served}, options, p);
   if (options.bounds) bound_requests(*served, load, p);
 }

@@ -342,8 +342,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   add_communication(parts, t, job, whole, p);
   if (const Seconds waiting = port_contention(parts, k, job, t.total, events); waiting > Seconds(0))
     p.metrics.push_back(part_metric("port_contention", waiting, whole));
-  const std::vector<TrainingTerm> terms = iterations.terms(job, traits_, 0);
-  add_blocks(setting_.model, job, terms, parts, k, peak, whole, p);
+  const TimedIteration timed{job, traits_, iterations, parts, t, k, whole};
+  add_blocks(setting_.model, timed, peak, p);
   p.metrics.push_back(part_metric("optimizer", t.optimizer, whole));
   p.metrics.insert(p.metrics.end(), of_memory.begin(), of_memory.end());
   p.metrics.push_back(
@@ -362,7 +362,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
         fmt::format("memory and breakdown of rank {}: tp {}, cp {}, dp {}, pp {}, ep {}",
                     *question_.rank, at.tp, at.cp, at.dp, at.pp, at.ep));
   }
-  if (setting_.breakdown) add_rows(job, parts, t, whole, k, iterations, traits_, stage, p);
+  if (setting_.breakdown) add_rows(timed, stage, p);
   p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
   if (calibration_) p.notes.push_back(calibration_->note);
   if (k.cover != FitCover::kCombination)

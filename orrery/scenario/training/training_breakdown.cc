@@ -31,9 +31,9 @@ KernelRow overhead(const char* name, const char* part, const char* bound, Second
 
 }  // namespace
 
-void add_blocks(const Architecture& model, const TrainingJob& job,
-                const std::vector<TrainingTerm>& terms, const IterationParts& parts,
-                const TrainingConstants& k, double peak, const Estimate<Seconds>& whole, Point& p) {
+void add_blocks(const Architecture& model, const TimedIteration& timed, double peak, Point& p) {
+  const auto& [job, stack, iterations, parts, t, k, whole] = timed;
+  const std::vector<TrainingTerm> terms = iterations.terms(job, stack, 0);
   const ChunkParts& first = parts.kinds[static_cast<std::size_t>(parts.kind[0])];
   EstimateSum<Seconds> attention, core, mlp, layer;
   Seconds mlp_products;
@@ -74,10 +74,12 @@ void add_blocks(const Architecture& model, const TrainingJob& job,
   p.metrics.push_back(exact_metric("layer_flops", "TFLOP", layer_flops * share / 1e12));
 }
 
-void add_rows(const TrainingJob& job, const IterationParts& parts, const IterationTime& t,
-              const Estimate<Seconds>& whole, const TrainingConstants& k,
-              const IterationModel& iterations, const StackTraits& stack, std::optional<int> wanted,
-              Point& p) {
+void add_rows(const TimedIteration& timed, std::optional<int> wanted, Point& p) {
+  const TrainingJob& job = timed.job;
+  const IterationParts& parts = timed.parts;
+  const IterationTime& t = timed.time;
+  const TrainingConstants& k = timed.constants;
+  const Estimate<Seconds>& whole = timed.whole;
   // The stage that IterationTime is of: the one with the most work.
   Seconds most;
   std::vector<int> critical;
@@ -98,7 +100,7 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
   for (const int c : critical) {
     const ChunkParts& of_chunk =
         parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
-    for (const TrainingTerm& term : iterations.terms(job, stack, c)) {
+    for (const TrainingTerm& term : timed.iterations.terms(job, timed.stack, c)) {
       const std::string name = std::string(term.op.name) + std::string(suffix(term.op.pass));
       const Estimate<Seconds> time = term.time.scaled(
           repeats * cost_factor({parts, k, job}, of_chunk, term.op.cost, term.op.pass));
@@ -135,7 +137,14 @@ void add_rows(const TrainingJob& job, const IterationParts& parts, const Iterati
     const double of_peak = least[i] / rows[i].time.value;
     if (least[i] > Seconds(0) && of_peak <= 1) rows[i].of_peak = of_peak;
   }
-  // What pairs of micro-batches hide of the exchange of experts.
+  // The products of an op have its bare name; what else it does is named by its part.
+  label_repeated(rows, 0, [&rows](std::size_t row) {
+    for (const TrainingCost main :
+         {TrainingCost::kProducts, TrainingCost::kExperts, TrainingCost::kHead})
+      if (rows[row].part == to_text(main)) return std::string();
+    return rows[row].part;
+  });
+  // Pairs of micro-batches hide a part of the exchange of experts.
   Seconds exchanged;
   const auto is_exchange = [](const KernelRow& r) {
     return r.part == to_text(TrainingCost::kExpertExchange);

@@ -10,20 +10,26 @@
 
 namespace orrery {
 
-// attention_block, attention_core, mlp_block and layer (ms): forward and backward pass of one
-// micro-batch through one layer of the first virtual stage, all its layers' mean; mlp_of_peak: the
-// MLP's products, FLOPs over time and `peak`. `terms` are of the first virtual stage;
-// mlp_of_peak is as uncertain as the `whole` iteration.
-void add_blocks(const Architecture& model, const TrainingJob& job,
-                const std::vector<TrainingTerm>& terms, const IterationParts& parts,
-                const TrainingConstants& k, double peak, const Estimate<Seconds>& whole, Point& p);
+// The time of one iteration, and what it was made from. Everything is borrowed.
+struct TimedIteration {
+  const TrainingJob& job;
+  const StackTraits& stack;
+  const IterationModel& iterations;
+  const IterationParts& parts;
+  const IterationTime& time;
+  const TrainingConstants& constants;
+  const Estimate<Seconds>& whole;  // its time with the error of all that it consists of
+};
 
-// A row for every kind of op on pipeline stage `wanted` (none: the slowest), and for what the
-// iteration spends beside them, which is as uncertain as the `whole`. A stage that is not the
+// Adds the metrics attention_block, attention_core, mlp_block and layer (ms): the forward and
+// backward pass of one micro-batch through one layer, as the mean over the layers of the first
+// virtual stage. Adds mlp_of_peak: the FLOPs of the MLP's products over their time and `peak`
+// (FLOP/s), as uncertain as the whole iteration.
+void add_blocks(const Architecture& model, const TimedIteration& timed, double peak, Point& p);
+
+// Adds a row for every kind of op on pipeline stage `wanted` (none: the slowest), and a row for
+// every other part of the iteration, which is as uncertain as the whole. A stage that is not the
 // slowest idles longer.
-void add_rows(const TrainingJob& job, const IterationParts& parts, const IterationTime& t,
-              const Estimate<Seconds>& whole, const TrainingConstants& k,
-              const IterationModel& iterations, const StackTraits& stack, std::optional<int> wanted,
-              Point& p);
+void add_rows(const TimedIteration& timed, std::optional<int> wanted, Point& p);
 
 }  // namespace orrery

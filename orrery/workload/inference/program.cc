@@ -177,8 +177,10 @@ Program forward_program(const Architecture& model, const ParallelPlan& plan,
   if (slice.start) add_embedding(ops, step);
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
     const int count = model.layers.count(static_cast<int>(i), range.first, range.last);
+    ops.layer_spec(static_cast<int>(i));
     if (count > 0) add_layers(ops, step, model.layers.specs()[i], count);
   }
+  ops.layer_spec(-1);
   if (slice.end) add_end(ops, step);
   if (plan.pp > 1 && !options.slice) {
     ops.collective("pp_send", Collective::Kind::kSend, Collective::Group::kPipeline, plan.pp,

@@ -95,6 +95,8 @@ struct ProgramOp {
   // True for the products, activations and gate of shared experts, which an engine may run on a
   // second stream while the routed experts run.
   bool shared_expert = false;
+  // The LayerSpec of the model that the op belongs to; -1 outside of the layers.
+  int spec = -1;
 };
 
 struct Program {

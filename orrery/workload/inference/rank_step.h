@@ -58,11 +58,13 @@ class OpList {
 
   // Sets how often each op appended from now on runs.
   void repeat(double count) { count_ = count; }
+  // Sets the LayerSpec that the ops appended from now on belong to; -1: none.
+  void layer_spec(int spec) { spec_ = spec; }
   // Sets whether the ops appended from now on belong to shared experts.
   void shared_experts(bool are) { shared_expert_ = are; }
 
   void add(std::string_view name, Part part, const Op& op, bool fusible = false) {
-    ops_.push_back({op, count_, name, part, fusible, shared_expert_});
+    ops_.push_back({op, count_, name, part, fusible, shared_expert_, spec_});
   }
   void gemm(std::string_view name, Part part, std::int64_t m, std::int64_t n, std::int64_t k,
             Format format, std::int64_t batch = 1) {
@@ -89,6 +91,7 @@ class OpList {
   std::vector<ProgramOp> ops_;
   double count_ = 1;
   bool shared_expert_ = false;
+  int spec_ = -1;
 };
 
 }  // namespace orrery

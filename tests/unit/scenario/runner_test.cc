@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <utility>
+
 #include "orrery/scenario/answer/advice.h"
 
 namespace orrery {
@@ -47,6 +50,38 @@ TEST(Runner, KvHeadsMakeAVariant) {
   EXPECT_NEAR(value(runner.run(question("")).points.at(0), "kv_cache_per_request"), gqa,
               0);  // the model is not changed
   EXPECT_THROW(runner.run(question("model_overrides: {kv_heads: 5}\n")), InputError);
+}
+
+// Models with several kinds of layers run the same op in each of them.
+TEST(Runner, RowsOfABreakdownHaveDistinctNames) {
+  Runner runner{Bundle()};
+  const auto names = [&](const std::string& asked) {
+    std::set<std::pair<std::string, std::string>> seen;
+    const Answer answer = runner.run(read_scenario(parse_yaml(asked, "s.yaml")));
+    for (const KernelRow& k : answer.points.at(0).kernels)
+      EXPECT_TRUE(seen.insert({k.phase, k.shown()}).second) << asked << k.phase << k.shown();
+    return seen;
+  };
+  const std::string serving = "hardware: {gpu: h200-sxm}\nparallel: {tp: 8}\nmodel: ";
+  EXPECT_TRUE(names(serving + "deepseek-v3").contains({"decode", "o_proj (dense)"}));
+  EXPECT_TRUE(names(serving + "gpt-oss-120b").contains({"decode", "attn_decode (window 128)"}));
+  EXPECT_TRUE(names(serving + "qwen3-next-80b-a3b").contains({"decode", "router (delta)"}));
+  for (const char* model : {"gemma-3-27b", "glm-4.5", "llama-4-scout"}) names(serving + model);
+  EXPECT_TRUE(names("hardware: {gpu: h100-sxm}\nmodel: mixtral-8x7b\n"
+                    "training: {gpus: 16, ep: 8, tp: 2}")
+                  .contains({"iteration", "router grad (elementwise)"}));
+}
+
+TEST(Runner, SaysWhetherTheLimitsAreMet) {
+  Runner runner{Bundle()};
+  const auto met = [&](const std::string& slo) {
+    return runner.run(question("load: {rate: 4, requests: 50, isl: 256, osl: 32}\n" + slo))
+        .points.at(0)
+        .meets_slo;
+  };
+  EXPECT_EQ(met(""), std::nullopt);
+  EXPECT_EQ(met("slo: {ttft: 10 s}"), true);
+  EXPECT_EQ(met("slo: {ttft: 10 s, tpot: 1 us}"), false);
 }
 
 TEST(Runner, ALayoutThatCannotBe) {

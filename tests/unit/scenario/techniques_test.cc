@@ -117,10 +117,10 @@ TEST(Service, LengthsOfAFileAreSentAtARate) {
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[1].input, 1450);
   EXPECT_EQ(rows[1].output, 210);
-  EXPECT_NEAR(rows[2].arrival - rows[1].arrival, 0.25, 1e-9);
+  EXPECT_NEAR((rows[2].arrival - rows[1].arrival).value(), 0.25, 1e-9);
   // One user: the next is sent when the one before has ended.
   const auto loop = ask(", arrivals: at-once, max_concurrency: 1");
-  EXPECT_NEAR(loop[2].arrival, loop[1].arrival + loop[1].e2e * 1e-3, 1e-6);
+  EXPECT_NEAR(loop[2].arrival.value(), (loop[1].arrival + loop[1].e2e).value(), 1e-6);
 }
 
 TEST(Techniques, SpeculationRefusesWhatItLacks) {
