@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-// What a step's time goes to, and what a user can do about it.
+// A cause of a step's time, and a change with which a user can reduce it.
 enum Limit {
   kWeights,
   kCompute,

@@ -1,4 +1,4 @@
-// "What limits you, and what would help" in a line.
+// One line of advice: the bottleneck of a phase, and a change that would help.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace orrery {
 
-// From the kernels of one phase ("prefill" or "decode") of an answered point.
+// The advice for one phase ("prefill" or "decode") of an answered point, from the times of its
+// kernels.
 std::string advice(const Point& point, std::string_view phase);
 
 }  // namespace orrery

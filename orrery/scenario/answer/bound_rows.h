@@ -1,4 +1,4 @@
-// Rows of Point::bounds as physical_bounds.h's functions add them.
+// Adds rows to Point::bounds, for the functions of physical_bounds.h.
 #pragma once
 
 #include <limits>
@@ -13,7 +13,7 @@ namespace orrery {
 inline constexpr double kCounted = 0.03;
 inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-// One of an answer's own metrics, or none of them: then nothing is added.
+// Bounds a metric from below. Adds nothing if the answer does not have the metric.
 inline void bound_below(Point& p, std::string_view metric, double low, std::string why) {
   if (p.find(metric) != nullptr)
     p.bounds.push_back({std::string(metric), low, kUnbounded, std::move(why)});
@@ -22,9 +22,10 @@ inline void bound_above(Point& p, std::string_view metric, double high, std::str
   if (p.find(metric) != nullptr)
     p.bounds.push_back({std::string(metric), -kUnbounded, high, std::move(why)});
 }
-// A count from the dimensions.
+// Bounds a count, which follows from the dimensions, by kCounted on both sides.
 void bound_counted(Point& p, std::string_view metric);
-// Shares lie between 0 and 100 %, and nothing is negative but what compares two times.
+// Adds the bounds that hold for every answer: shares lie between 0 and 100 %, and no figure is
+// negative except differences of two times.
 void bound_common(Point& p);
 
 }  // namespace orrery

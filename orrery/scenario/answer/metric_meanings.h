@@ -15,11 +15,12 @@ struct MetricMeaning {
   std::string_view meaning;  // in a sentence
 };
 
-// In the order of the questions: memory and steady state, services, training, networks, kernels.
+// All meanings, in the order of the questions: memory and steady state, services, training,
+// networks, kernels.
 std::span<const MetricMeaning> metric_meanings();
 
-// Also of "ttft_p99" and "collocated_ttft", by what they are a quantile or a comparison of. Null
-// where there is none. A name of several questions: the first.
+// The meaning of a metric. "ttft_p99" and "collocated_ttft" have that of ttft. If several questions
+// have the name, the meaning is that of the first. Null if there is none.
 const MetricMeaning* find_metric_meaning(std::string_view name);
 
 }  // namespace orrery

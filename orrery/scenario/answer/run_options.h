@@ -1,4 +1,4 @@
-// How a scenario is answered: what is computed, and which parts of the answer are filled.
+// Options of answering a scenario: the quantities to compute, and the parts of the answer to fill.
 #pragma once
 
 #include "orrery/serving/requests/request.h"

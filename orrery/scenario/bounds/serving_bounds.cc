@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-// The least that every request asks for.
+// The shortest prompt and output that any request has.
 struct Least {
   double isl = 1, osl = 1;  // of the shortest
   double cached = 0;        // most tokens of its prompt that are cached already
@@ -35,7 +35,7 @@ Bytes weights_of(const Op& op) {
     if (!g->weight) return {};
     return static_cast<double>(g->batch * g->n * g->k) * properties(g->format).weight;
   }
-  // Whatever the batch: the experts of one token.
+  // The weights that any batch reads: the experts of one token.
   if (const auto* m = std::get_if<MoeExperts>(&op)) {
     const double elements = 1.0 * m->top_k * (m->gated ? 3 : 2) * m->hidden * m->intermediate;
     return elements / (m->tp * m->ep) * properties(m->format).weight;
@@ -43,7 +43,7 @@ Bytes weights_of(const Op& op) {
   return {};
 }
 
-// Keys and values that attention reads: what the same op with another context as long reads more.
+// Keys and values that attention reads: the additional bytes of the same op with twice the context.
 Bytes cache_of(const Op& op) {
   const auto grown = [](auto a) {
     const Bytes before = bytes(Op(a));
@@ -99,7 +99,7 @@ class ServingBounds {
     const Bytes kept = s_.plan.pp * (gpu_.l2.value_or(Bytes(0)) + gpu_.l3.value_or(Bytes(0)));
     return std::max(Bytes(0), bytes - kept) / gpu_.memory.bandwidth;
   }
-  // Of the first token, and of a later one.
+  // Lower bounds of the time of the first token and of a later one.
   Seconds first() const { return std::max(prompt_.compute / s_.plan.pp, reading(prompt_.weights)); }
   Seconds step() const { return reading(token_.weights + token_.cache); }
   Seconds later() const { return step() / least_.a_step; }
@@ -163,11 +163,11 @@ class ServingBounds {
     const double room = std::max(0.0, (gpu_.usable_memory() - one.weights).value()) * gpus;
     bound_below(p_, "memory", (1 - kCounted) * one.weights.value() / 1e9, "at least the weights");
     const std::string why =
-        fmt::format("{:.4g} GB beside the weights of {} GPUs", room / 1e9, gpus);
+        fmt::format("{:.4g} GB without the weights of {} GPUs", room / 1e9, gpus);
     const Metric* request = p_.find("kv_cache_per_request");
     if (request != nullptr && request->value > 0)
       bound_above(p_, "max_concurrency", room / (request->value * 1e9), why);
-    // A long sequence's, so that windows and states of fixed size hardly count.
+    // The bytes of a long sequence, in which windows and states of fixed size hardly count.
     const double token =
         (s_.memory->kv_of_model(8192) - s_.memory->kv_of_model(4096)).value() / 4096;
     if (token > 0)
@@ -200,7 +200,7 @@ void add_transfer(const ServedModel& s, const Least& least, Point& p) {
                             cache.value() / 1e9, s.plan.devices(), link.value() / 1e9));
 }
 
-// Of a text that Lengths reads.
+// The shortest length of a distribution that Lengths reads.
 double shortest(const std::string& lengths) {
   const Lengths l = Lengths::parse(lengths);
   constexpr int kLooks = 64;  // `a | b | c` is in any order

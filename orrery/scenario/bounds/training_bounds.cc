@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-// FLOPs of one layer and micro-batch on one rank, forward and backward, nothing computed twice.
+// FLOPs of one layer and micro-batch on one rank, forward and backward, without recomputation.
 struct LayerWork {
   double core = 0, attention = 0, mlp = 0, all = 0;
 };
@@ -24,7 +24,7 @@ LayerWork layer_work(const Architecture& model, TrainingJob job) {
         op.part == Part::kEmbedding || op.part == Part::kLmHead || op.name == "final_norm";
     if (outside || op.cost == TrainingCost::kAttentionBackward) continue;
     const bool core = op.cost == TrainingCost::kAttention;
-    // The gradients of attention are twice the forward's products.
+    // The gradients of attention have twice the products of the forward pass.
     const double f = op.count * flops(op.op).value() * (core ? 3 : 1);
     work.all += f;
     if (core) work.core += f;
@@ -44,7 +44,7 @@ double row(const Point& p, std::string_view name) {
 }
 
 void add_memory(const Architecture& model, const Gpu& gpu, const TrainingJob& job, Point& p) {
-  // Every layer keeps its input, at least divided among the tensor-parallel ranks.
+  // Every layer keeps its input, divided at most among the tensor-parallel ranks.
   const double layers = job.offload_activations ? 0 : chunk_layers(model, job.plan, 0).size();
   const double sequence =
       2.0 * static_cast<double>(job.seq) / job.plan.cp * model.hidden * layers / job.plan.tp / 1e9;
@@ -57,7 +57,7 @@ void add_memory(const Architecture& model, const Gpu& gpu, const TrainingJob& jo
   const double room = std::max(0.0, gpu.usable_memory().value() / 1e9 - states);
   if (sequence > 0)
     bound_above(p, "max_micro_batch", room / sequence,
-                fmt::format("{:.4g} GB beside weights and optimizer states", room));
+                fmt::format("{:.4g} GB without weights and optimizer states", room));
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ struct AskedCollective {
   const Cluster& cluster() const { return kinds.front(); }
 };
 
-// What the collective's kernels take from computation beside it, on the GPU that it hurts most.
+// The slowdown of computation that overlaps with the kernels of the collective, on the GPU with the
+// largest slowdown.
 template <class SmsOf>
 void add_overlap(Point& p, const AskedCollective& a, SmsOf sms_of) {
   double most = 0;
@@ -52,7 +53,8 @@ void add_overlap(Point& p, const AskedCollective& a, SmsOf sms_of) {
   p.metrics.push_back(exact_metric("compute_slowdown", "times", most));
 }
 
-// Where nodes are units, as in hierarchies and exchanges of experts.
+// The ranks of a node, for algorithms in which nodes are units: hierarchies and exchanges of
+// experts.
 void check_equal_nodes(const AskedCollective& a, std::string_view what) {
   for (const Cluster& c : a.kinds) {
     if (c.node_type().gpu_count == a.cluster().node_type().gpu_count) continue;
@@ -157,7 +159,7 @@ void add_exchange(const AskedCollective& a, std::int64_t tokens, Point& p) {
       {Collective::Kind::kAllToAll, Collective::Group::kData, a.ranks, Bytes(1)}));
 }
 
-// What the points of one group share.
+// The values that the points of one group share.
 struct CollectiveGroup {
   std::vector<Cluster> kinds;
   std::unique_ptr<NetworkModel> network;

@@ -23,17 +23,17 @@ namespace {
 using CollectiveKind = Collective::Kind;
 
 constexpr double kFlowUs = 1e-6;
-// Line rates are nominal: what libraries reach of them differs by stack (network_model.cc has the
-// same figures for fabrics that were never measured).
+// Line rates are nominal. The share that libraries reach differs between stacks (network_model.cc
+// has the same figures for fabrics without measurements).
 constexpr double kShared = 0.20, kOwn = 0.25;
 // Rings of a node's GPUs, one through each port; more channels than this change nothing.
 constexpr int kMostChannels = 32;
 constexpr std::string_view kAstraSimNote =
     "astra-sim: its congestion-aware backend; GB/s of 2^30 bytes, sizes are the input of one rank";
-// Direct exchanges of more ranks are not tried where no algorithm is asked for.
+// Without a given algorithm, direct exchanges of more ranks are not tried.
 constexpr int kMostDirect = 256;
 
-// The network that is simulated, and what its groups look like.
+// The simulated network and the shape of its groups.
 struct Network {
   Topology topology;
   int inner = 1;
@@ -89,7 +89,7 @@ FlowOptions options_of(const FlowQuestion& q) {
   return o;
 }
 
-// The algorithms that are tried where none is asked for.
+// The algorithms that are tried if the question names none.
 std::vector<CollectiveAlgorithm> candidates(CollectiveKind kind, int ranks, int inner) {
   using A = CollectiveAlgorithm;
   std::vector<A> all;
@@ -112,7 +112,7 @@ FlowCollective collective_of(CollectiveKind kind, CollectiveAlgorithm algorithm,
   c.kind = kind;
   c.algorithm = algorithm;
   c.bytes = bytes;
-  // Members of a group that share a node stand next to each other in it.
+  // Members of a group in one node are neighbours in the order of the group.
   const int together = stride < inner ? inner / stride : 1;
   if (together > 1 && ranks > together && ranks % together == 0) {
     c.inner = together;
@@ -180,7 +180,7 @@ struct FlowRun {
   CollectiveAlgorithm algorithm{};
 };
 
-// The fastest of the algorithms, or the one that is asked for.
+// The fastest of the algorithms, or the one that the question names.
 FlowRun fastest(const FlowQuestion& q, const FlowContext& context, const Network& network, int n,
                 Bytes bytes, const std::vector<std::vector<int>>& members) {
   std::vector<CollectiveAlgorithm> algorithms =

@@ -13,7 +13,7 @@
 
 namespace orrery {
 
-// The keys of the scenario that a question at flow level shares with other collectives.
+// The keys of a scenario that a question at flow level has in common with other collectives.
 struct FlowContext {
   Collective::Kind kind = Collective::Kind::kAllReduce;
   std::int64_t bytes = 0, gpus = 0;
@@ -24,8 +24,8 @@ struct FlowContext {
   std::vector<std::string> nodes;  // that differ (node_runs.h), in place of the hardware
 };
 
-// One point; two with `as`, the first of them ASTRA-sim's. InputError as of read_topology,
-// read_chakra, FlowCollectives and simulate_flows.
+// Returns one point, or two with `as`, of which the first is ASTRA-sim's. Throws InputError as
+// read_topology, read_chakra, FlowCollectives and simulate_flows do.
 std::vector<Point> answer_flow(Facts& facts, const FlowQuestion& question,
                                const FlowContext& context);
 

@@ -1,4 +1,4 @@
-// Runs of nodes of one type, as a mixed group is written: "8 hgx-h100".
+// Runs of nodes of one type, of which the text of a mixed group consists: "8 hgx-h100".
 #pragma once
 
 #include <string>
@@ -14,20 +14,21 @@ struct NodeRun {
   NodeType type;
 };
 
-// "8 hgx-h100", "8x hgx-h100" or "hgx-h100": a count and a node of the catalog or a file of one; a
-// text may hold several, separated by commas. InputError: a count below 1 or above 100,000, no such
-// node.
+// Parses texts such as "8 hgx-h100", "8x hgx-h100" or "hgx-h100": a count, and a node of the
+// catalog or the path of a file. A text may have several runs, separated by commas. InputError: a
+// count below 1 or above 100,000, or no such node.
 std::vector<NodeRun> node_runs(const std::vector<std::string>& texts, const Catalog& catalog);
 
 int gpus_of(const std::vector<NodeRun>& runs);
 
-// "8 hgx-h100 + 4 hgx-a100".
+// The runs as text: "8 hgx-h100 + 4 hgx-a100".
 std::string to_text(const std::vector<NodeRun>& runs);
 
-// One type of each kind, in the order of first use.
+// Each node type once, in the order of first use.
 std::vector<NodeType> kinds_of(const std::vector<NodeRun>& runs);
 
-// All ports on one switch; one for each rail where the nodes have as many GPUs and each its port.
+// The plan of the cluster: all ports on one switch, or one switch for each rail if all nodes have
+// the same number of GPUs and a port for each.
 ClusterPlan plan_of(const std::vector<NodeRun>& runs, const Catalog& catalog);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// Scenario files: a document with what it includes.
+// Scenario files: a document merged with its includes.
 #pragma once
 
 #include <filesystem>
@@ -10,19 +10,19 @@
 
 namespace orrery {
 
-// Reads the document at a path that an `include` leads to.
+// Reads the document at the path of an `include`.
 using OpenDocument = std::function<Node(const std::string& path)>;
 
-// `document`, which stands at `path`, over all that its `include` names; paths are relative to the
-// file that has the key. Maps are merged key by key, anything else is replaced; `name` and
-// `question` of an included file are not taken. InputError: a file that includes itself, or a chain
-// of more than 16.
+// Merges `document`, read from `path`, with the files that its `include` names. Its keys override
+// theirs. Paths are relative to the file with the key. Maps are merged key by key, other values are
+// replaced. `name` and `question` of an included file are ignored. InputError: a file that includes
+// itself, or a chain of more than 16 files.
 Node with_includes(const Node& document, const std::string& path, const OpenDocument& open);
 
-// The document of a file, with its includes.
+// The document of a file, merged with its includes.
 Node read_scenario_document(const std::filesystem::path& file);
 
-// Called `name` if it has no name of its own.
+// The same sweep with the name `name`, if it has none.
 ScenarioSweep named(ScenarioSweep sweep, const std::string& name);
 
 }  // namespace orrery

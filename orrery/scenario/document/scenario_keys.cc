@@ -171,10 +171,11 @@ void declare(Fields& f, ScenarioValues& s) {
   f.custom(
       "include", Field::Type::kText,
       [](const Node& n) { n.fail("only a file can include another; flags cannot"); }, nothing,
-      "another scenario file, beside this one: its keys are taken where this one has none");
+      "path of another scenario file, relative to this one; its keys hold where this file has "
+      "none");
   f.custom(
       "sweep", Field::Type::kGroup, [](const Node& n) { n.fail("a sweep within a sweep"); },
-      nothing, "keys as they stand in a scenario, each with the values that it takes in turn");
+      nothing, "swept keys in the shape of a scenario, each with the list of its values");
   declare_shared(f, s);
   declare(f, s.service);
   declare_collective(f, s);

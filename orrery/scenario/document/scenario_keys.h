@@ -1,5 +1,5 @@
-// The keys of a scenario document, of all kinds of questions side by side: what a reader, a flag,
-// the schema and the documentation are made from.
+// The keys of a scenario document, for all kinds of questions in one declaration. The reader, the
+// flags, the schema and the documentation are made from it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,10 +12,10 @@
 
 namespace orrery {
 
-// One value for every key. A Scenario is made of the groups that its kind of question has.
+// One value for every key. A Scenario consists of the groups of its kind of question.
 struct ScenarioValues {
   ScenarioValues() = default;
-  // The keys that ask this question; all others have their defaults.
+  // The values of a scenario; keys of other kinds of questions have their defaults.
   explicit ScenarioValues(const Scenario& scenario);
 
   Scenario scenario;  // its setup, name and sentence; `asked` is not read
@@ -30,15 +30,16 @@ struct ScenarioValues {
 
 void declare(Fields& fields, ScenarioValues& keys);
 
-// The keys that a kind of question takes at the top of a document; empty: all that other kinds do
-// not own.
+// The keys that a kind of question takes at the top of a document; empty: all keys that no other
+// kind owns.
 const std::vector<std::string>& keys_of(const Scenario::Asked& asked);
 // Keys of `workload` that only a fixed batch or closed loop has.
 const std::vector<std::string>& steady_keys();
 // Groups that only a simulated service has; `load` is one.
 const std::vector<std::string>& service_groups();
 
-// A document that is read back as the same question: without the keys of other kinds of questions.
+// The document of a scenario. Reading it gives the same question. It lacks the keys of other kinds
+// of questions.
 nlohmann::ordered_json to_json(const Scenario& scenario);
 
 }  // namespace orrery

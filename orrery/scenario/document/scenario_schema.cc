@@ -40,13 +40,13 @@ Json schema_of() {
   return schema;
 }
 
-// What may stand in a cell of a table.
+// The text as a cell of a table.
 std::string cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != text.npos; at += 2) text.insert(at, "\\");
   return text;
 }
 
-// 1048576, not 1.04858e+06.
+// A number without an exponent: 1048576, not 1.04858e+06.
 std::string limit_text(double v) {
   constexpr double kLong = 1e8;
   return std::abs(v) < kLong && v == std::floor(v) ? fmt::format("{:.0f}", v)

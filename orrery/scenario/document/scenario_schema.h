@@ -1,5 +1,5 @@
-// JSON Schema (draft 2020-12) of scenario files, made from the declarations: what an editor checks
-// and completes while a scenario is written.
+// JSON Schema (draft 2020-12) of scenario files, made from the declarations. Editors use it to
+// check and complete a scenario while it is written.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,12 +7,12 @@
 
 namespace orrery {
 
-// Every key with its type, unit, range, choices and default, aliases too; the constants of an
-// engine's profile below engine.overrides.
+// The schema: every key with its type, unit, range, choices, default and aliases. The constants of
+// an engine's profile are below engine.overrides.
 nlohmann::ordered_json scenario_schema();
 
-// The same for a person: Markdown tables, one for each group, with a line for each key. It stands
-// in docs/scenario.md.
+// The same as Markdown tables, one for each group, with a line for each key. docs/keys.md contains
+// them.
 std::string scenario_keys_markdown();
 
 }  // namespace orrery

@@ -41,7 +41,7 @@ void check_collective(const Node& document, const Scenario& s, const CollectiveQ
     if (hardware || topology || q.gpus) {
       document.at("collective")
           .at("nodes")
-          .fail("says where all GPUs are: no hardware, topology or gpus beside it");
+          .fail("describes all GPUs: remove hardware, topology or gpus");
     }
     return;
   }
@@ -51,7 +51,7 @@ void check_collective(const Node& document, const Scenario& s, const CollectiveQ
         "(--nodes) or a topology (--topology)");
 }
 
-// A kernel runs on one GPU, whatever is beside it.
+// A kernel runs on one GPU and has no other hardware.
 void check_kernel(const Node& document, const Scenario& s) {
   const Node& hardware = document.at("hardware");
   hardware.at("gpu");
@@ -84,7 +84,7 @@ class Moot {
   std::vector<Fields::Undecided> moot_;
 };
 
-// The question that the document's groups ask, of the values that were read.
+// The question of the groups of the document, with the values that were read.
 Scenario::Asked asked_by(const Node& document, const ScenarioValues& keys) {
   if (document.find("collective")) return keys.collective;
   if (document.find("kernel")) return keys.kernel;
@@ -192,7 +192,7 @@ void set_values(SweepJson& document, std::string_view path,
   for (std::size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1))
     at = &(*at)[std::string(path.substr(0, dot))];
   SweepJson& held = (*at)[std::string(path)];
-  // What holds fractions shows whole numbers as such too.
+  // Whole numbers are shown without a fraction in keys that hold fractions.
   const bool fractions = held.is_array() && !held.empty() && held.front().is_number_float();
   SweepJson list = SweepJson::array();
   for (const std::string& v : values) {

@@ -36,7 +36,7 @@ struct ScenarioSweep {
   std::vector<Key> sizes;        // sizes that every point of the kind of question states
   std::vector<Scenario> points;  // one for each combination; at least one
 
-  // How many neighbouring points differ in `sizes` alone.
+  // Number of consecutive points that differ only in `sizes`.
   std::size_t group() const;
 };
 
@@ -50,8 +50,8 @@ ScenarioSweep read_scenario(const std::filesystem::path& file);
 // read.
 void check_format(const Node& document);
 
-// `document`, to_json of the first point or what was resolved from it, with all values of the
-// sweep.
+// `document` with all values of the sweep. `document` is to_json of the first point, or its
+// resolved configuration.
 nlohmann::ordered_json with_sweep(nlohmann::ordered_json document, const ScenarioSweep& sweep);
 // A document that read_scenario reads back as the same sweep.
 nlohmann::ordered_json to_json(const ScenarioSweep& sweep);

@@ -47,13 +47,14 @@ bool takes_one_value(const Field& f) {
   }
 }
 
-// "1-8*2", not "-1".
+// Whether the text is a range: "1-8*2", but not "-1".
 bool is_range(const Field& f, const std::string& text) {
   return f.type() == Field::Type::kInt && text.find_first_not_of("0123456789-*+") == text.npos &&
          text.find('-', 1) != text.npos;
 }
 
-// "2T" as 2000000000000 where `f` takes a plain number. K, M, B or G, and T are powers of 1000.
+// Replaces a suffix if `f` takes a plain number: "2T" is 2000000000000. K, M, B or G, and T are
+// powers of 1000.
 Node counted(const Field& f, const Node& node) {
   const bool number = f.type() == Field::Type::kInt || f.type() == Field::Type::kNumber;
   const std::string& text = node.text();
@@ -69,7 +70,7 @@ Node counted(const Field& f, const Node& node) {
   return scalar_node(fmt::format("{:.0f}", v * kScales[suffix]), node.where());
 }
 
-// The values that `node` asks for at `f`; one: no sweep.
+// The values of `node` for the key `f`. A single value is no sweep.
 std::vector<Node> values_of(const Field& f, const Node& node) {
   std::vector<Node> out;
   if (f.values()) {
@@ -170,7 +171,7 @@ double combinations(const std::vector<SweptValues>& keys) {
   return n;
 }
 
-// GPUs run slowest, other sizes in the order of their declaration.
+// GPUs vary slowest, other sizes in the order of their declaration.
 void order_sizes(std::vector<SweptValues>& sizes) {
   if (sizes.size() < 2) return;
   ScenarioValues keys;

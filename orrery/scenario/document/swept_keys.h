@@ -1,4 +1,4 @@
-// The keys of a document that lists and ranges make a sweep of, and their values.
+// The keys of a document whose lists and ranges make a sweep, and their values.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct SweptValues {
 // The keys of a `sweep` group. InputError: not a map, an empty list, a key that cannot be swept.
 std::vector<SweptValues> swept_by_group(const Node& sweep);
 
-// The keys of a document that have lists, ranges or numbers with a suffix (2T). A key of which one
-// value is left has this in the place of what the document says. `fields`: all keys of a document.
+// The keys of a document that have lists, ranges or numbers with a suffix (2T). A key with a single
+// value replaces the value of the document by it. `fields`: all keys of a document.
 std::vector<SweptValues> swept_by_lists(const Node& document, const Fields& fields);
 
 // Sorts sizes: numbers of GPUs first, then in the order of their declaration.
@@ -29,7 +29,7 @@ void order_sizes(std::vector<SweptValues>& sizes);
 // The next combination of values, the last key fastest; false after the last one.
 bool advance(std::vector<std::size_t>& at, const std::vector<SweptValues>& keys);
 
-// How many combinations there are.
+// Number of combinations of the values.
 double combinations(const std::vector<SweptValues>& keys);
 
 }  // namespace orrery

@@ -9,11 +9,11 @@
 
 namespace orrery {
 
-// The kernel classes that answer the question: those of its framework.
+// The kernel classes of the question's framework.
 KernelClasses classes_of(const KernelQuestion& question);
 
-// One call. `model`: of `gpu`, with the classes of classes_of. InputError: sizes do not divide.
-// NoData: the GPU does not multiply in the format.
+// Answers one call. `model` is that of `gpu` with the classes of classes_of. InputError: sizes that
+// do not divide. NoData: the GPU does not multiply in the format.
 Point answer_kernel(const KernelQuestion& question, const Gpu& gpu, const KernelModel& model);
 
 }  // namespace orrery

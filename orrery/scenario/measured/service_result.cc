@@ -79,8 +79,8 @@ void add_requests(ServiceResult& r, std::vector<Answered> all) {
   }
 }
 
-// The lengths of the answered requests, where the file lists them; those that failed have none.
-// With `starts` the requests are sent when the list says, from the first at time 0.
+// The lengths of the answered requests, if the file lists them; failed requests have none. With
+// `starts` the requests are sent at the listed times, relative to the first.
 RequestLoad listed_load(const std::vector<double>& inputs, const std::vector<double>& outputs,
                         const std::vector<double>& starts) {
   RequestLoad load;
@@ -114,7 +114,7 @@ void set_stated_arrivals(const json& j, double count, LoadSpec& spec) {
   }
 }
 
-// vLLM's and SGLang's results, whose keys are alike but for the latency of whole requests.
+// Results of vLLM and SGLang, whose keys differ only for the latency of whole requests.
 ServiceResult read_bench(const json& j) {
   ServiceResult r;
   const bool sglang = j.contains("mean_e2e_latency_ms");
@@ -143,7 +143,7 @@ ServiceResult read_bench(const json& j) {
   if (r.max_concurrency > 0) r.about += fmt::format(", at most {} at a time", r.max_concurrency);
   if (listed && starts.size() == n) {
     r.load = listed_load(inputs, outputs, starts);
-    // The start times contain what a limit on concurrency held back.
+    // The start times include the waits that a limit on concurrency caused.
     r.max_concurrency = 0;
   } else if (listed) {
     r.detail = LoadDetail::kLengths;
@@ -219,7 +219,7 @@ ServiceResult read_aiperf_records(const std::vector<json>& lines) {
     const json& m = j.at("metrics");
     const auto tokens_of = [&](const char* key) { return m.at(key).at("value").get<double>(); };
     const double latency = seconds(m.at("request_latency"), "value");
-    // Without streaming there is no first token: that of one token is the last.
+    // Without streaming there is no time of the first token, except for outputs of one token.
     const auto first = m.find("time_to_first_token");
     all.push_back({about.at("request_start_ns").get<double>() * 1e-9,
                    tokens_of("input_sequence_length"), tokens_of("output_sequence_length"),
@@ -261,7 +261,7 @@ ServiceResult read_aiperf_totals(const json& j) {
   spec.arrivals = paced ? "poisson" : "at-once";
   if (paced) {
     const double answered = average("request_throughput");
-    // Requests came until about one latency before the last was answered.
+    // Requests arrived until about one latency before the last one was answered.
     const double span = count / answered - seconds(j.at("request_latency"), "avg");
     spec.parameters.rate = rate ? *rate : span > 0 ? count / span : answered;
   }
@@ -308,7 +308,7 @@ std::string without_infinities(const std::string& text) {
   return out;
 }
 
-// The JSON values of a text: one that spans it, or one a line.
+// The JSON values of a text: one value, or one per line.
 std::vector<json> json_values(const std::string& text) {
   json whole = json::parse(text, nullptr, false);
   if (!whole.is_discarded()) return {std::move(whole)};

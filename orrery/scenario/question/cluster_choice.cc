@@ -28,7 +28,7 @@ std::optional<std::int64_t> number(std::string_view text) {
   return n;
 }
 
-// One "tp4".
+// Reads one part such as "tp4".
 bool set_part(PoolChoice& p, std::string_view part) {
   const std::size_t digits = part.find_first_of("0123456789");
   if (digits == std::string_view::npos) return false;
@@ -44,7 +44,7 @@ bool set_part(PoolChoice& p, std::string_view part) {
   return false;
 }
 
-// Pools are refused where they stand.
+// A malformed pool is refused with its place in the document.
 void check_pool(const Node& n) {
   try {
     PoolChoice::parse(n.text());

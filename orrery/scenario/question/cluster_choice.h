@@ -1,4 +1,4 @@
-// The parts of a Scenario that say what serves a simulated load.
+// The parts of a Scenario that describe the engines of a simulated service.
 //
 //   cluster: {replicas: 4, router: prefix, pools: ["2*a100-80g-sxm:tp4"]}
 //   disaggregation: {decode: "4:tp2", transfer: layerwise}
@@ -29,7 +29,7 @@ struct PoolChoice {
   std::optional<int> tp, pp, dp, ep;
   std::optional<std::int64_t> seqs, tokens;
 
-  // InputError that says what is wrong with the text.
+  // Parses the text of a pool. InputError that states the fault of the text.
   static PoolChoice parse(std::string_view text);
 };
 

@@ -37,8 +37,8 @@ struct CollectiveQuestion {
   std::vector<std::string> nodes;
   int stride = 1;  // between its members; all groups of the kind run at once
   std::string stack = "nccl";
-  // "auto", a name of collective_algorithm.h, or "hierarchical": an all-reduce as a reduce-scatter within the
-  // nodes, an all-reduce between them, and an all-gather within.
+  // "auto", a name of collective_algorithm.h, or "hierarchical": an all-reduce as a reduce-scatter
+  // within the nodes, an all-reduce between them, and an all-gather within.
   std::string algorithm = "auto";
   std::string protocol = "auto";
 

@@ -15,7 +15,8 @@
 namespace orrery {
 
 struct FlowQuestion {
-  // "auto": flow where a topology, a trace, damage or an algorithm of the flow level is asked for.
+  // "auto" is the flow level if the question has a topology, a trace, damage or an algorithm of the
+  // flow level.
   std::string fidelity = "auto";
   std::string topology;              // file; empty: of the hardware
   std::vector<std::string> fail;     // links

@@ -1,4 +1,4 @@
-// A number format as a parameter: by any of its names.
+// Declares a number format as a parameter with all of its names.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@
 
 namespace orrery {
 
-// Whatever `parse` takes, and empty for none chosen. Refused where it stands, with the `known`
-// ones.
+// Adds a field that takes every text that `parse` accepts, and an empty one for no format. Other
+// texts are refused with their place and the `known` names.
 template <class Parse>
 Field& add_format(Fields& fields, std::string name, std::string& value, Parse parse,
                   std::span<const std::string> known, std::string doc) {

@@ -14,7 +14,7 @@ using Size = std::int64_t;
 
 Format format_of(Question q) { return parse_format(q.format).value_or(Format::kBf16); }
 
-// Of attention's operands, which have no scales.
+// The formats of the operands of attention, which have no scales.
 Dtype dtype_of(Question q) {
   const auto plain = parse_dtype(q.format);
   if (!plain) {
@@ -69,7 +69,7 @@ Op decode(Question q, Size m, Size context) {
                          cache_of(q, dtype)};
 }
 
-// Of DeepSeek-V3, as the defaults of the struct.
+// The sizes are those of DeepSeek-V3, the defaults of the struct.
 LatentAttentionCore latent_core(Question q, Size m, Size context, Dtype dtype) {
   LatentAttentionCore a;
   a.decode = decodes(q);
@@ -88,7 +88,7 @@ Op mla_module(Question q, Size m, Size context) {
   module.format = format_of(q);
   return module;
 }
-// Of DeepSeek-V3.2, as the defaults of the struct.
+// The sizes are those of DeepSeek-V3.2, the defaults of the struct.
 Op sparse_attention(Question q, Size m, Size context) {
   SparseAttentionBlock b;
   b.decode = decodes(q);
@@ -148,7 +148,7 @@ Op convolution(Question q, Size m, Size context) {
   return c;
 }
 
-// Reads and writes so many 16-bit values for each of m x n.
+// Elementwise work that reads `reads` and writes `writes` 16-bit values for each of m x n elements.
 template <Elementwise::Kind kKind, int kHalvesRead, int kHalvesWritten>
 Op rows(Question q, Size m, Size) {
   const Bytes one(static_cast<double>(m) * static_cast<double>(q.n));
@@ -237,7 +237,7 @@ const KernelOp& op_of(Question q) {
   return *it;
 }
 
-// The key without its phase.
+// The name of the key without its phase.
 std::string_view bare(std::string_view key) { return key.substr(0, key.find('@')); }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The ops that a question about kernels may name, what its sizes mean for each, and which of its
-// keys have an effect. To add one: a line in the table of kernel_ops.cc.
+// The ops of questions about kernels, the meaning of the sizes for each op, and the keys that have
+// an effect. An op is added as a line in the table of kernel_ops.cc.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace orrery {
 
 struct KernelOp {
   std::string_view name, doc;
-  // Keys of KernelQuestion that it reads beside m; "context@prefill" in this phase only.
+  // Keys of KernelQuestion that the op reads in addition to m. "context@prefill": it reads context
+  // in this phase only.
   std::vector<std::string_view> keys;
   Op (*make)(const KernelQuestion& question, std::int64_t m, std::int64_t context);
 };
@@ -25,7 +26,8 @@ bool reads(const KernelQuestion& question, std::string_view key);
 // The condition under which `key` has an effect, in words: "op prefill, decode or mla".
 std::string needs_of(std::string_view key);
 
-// InputError: sizes that do not divide, a format that the op does not have.
+// The op of a question at one point. InputError: sizes that do not divide, or a format that the op
+// does not have.
 Op make_op(const KernelQuestion& question, std::int64_t m, std::int64_t context);
 
 }  // namespace orrery

@@ -136,7 +136,8 @@ struct Scenario : ServingSetup {
     return std::get<Question>(asked);
   }
 
-  // Values of the document that have an effect with experts only; a model without refuses them.
+  // Values of the document that have an effect only in models with experts. A model without experts
+  // refuses them.
   std::vector<Fields::Undecided> needs_experts;
 };
 

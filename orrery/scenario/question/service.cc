@@ -17,7 +17,7 @@
 namespace orrery {
 namespace {
 
-// A text that Lengths reads, refused where it stands.
+// Declares a text that Lengths reads. A malformed text is refused with its place in the document.
 Field& add_lengths(Fields& f, std::string name, std::string& value, std::string doc,
                    bool may_be_none = false) {
   return f.custom(
@@ -33,7 +33,7 @@ Field& add_lengths(Fields& f, std::string name, std::string& value, std::string 
       [&value] { return nlohmann::ordered_json(value); }, std::move(doc));
 }
 
-// The number of requests, whose default depends on where they come from.
+// Declares the number of requests, whose default depends on the source of the requests.
 Field& add_requests(Fields& f, ServiceQuestion& s) {
   static constexpr std::int64_t kMost = 100'000'000;
   return f.custom(
@@ -49,7 +49,7 @@ Field& add_requests(Fields& f, ServiceQuestion& s) {
       "not given or is 0");
 }
 
-// One rate, in requests a second.
+// Reads one rate, in requests per second.
 double read_rate(const Node& at, std::string_view text) {
   if (text == "inf") return std::numeric_limits<double>::infinity();
   double v = 0;
@@ -111,7 +111,7 @@ void declare(Fields& f, ServiceQuestion& s) {
   f.group(
       "load",
       [&](Fields& g) {
-        // A parameter of the arrival process is refused where the process does not read it.
+        // A parameter that the arrival process does not read is refused.
         const auto needs_arrivals = [&s](auto& field, bool ArrivalReads::* parameter) {
           field.needs(
               fmt::format("load.arrivals {}", fmt::join(arrivals_that_read(parameter), " or ")),

@@ -1,4 +1,4 @@
-// The part of a Scenario that asks for a simulated service: its load, its replicas, its targets.
+// The question about a simulated service: its load, its replicas and its SLO.
 #pragma once
 
 #include <cstdint>
@@ -54,10 +54,10 @@ struct ServiceQuestion {
 // The groups `load`, `slo` and those of cluster_choice.h and techniques.h.
 void declare(Fields& fields, ServiceQuestion& service);
 
-// Requests at `rate`. InputError: lengths, arrivals, a trace that cannot be read, a rate or
-// arrivals beside a trace that has its own. `notes` gets what was left out of a trace; `rated`,
-// whether the rate says when requests arrive: not of those that come at once, nor of a trace with
-// arrivals.
+// The load of a service at `rate`. Adds the parts of a trace that were left out to `notes`. `rated`
+// is set to whether the rate determines the arrivals; it does not if all requests arrive at once,
+// or if a trace has arrivals. InputError: malformed lengths or arrivals, a trace that cannot be
+// read, or a rate or arrivals in addition to those of a trace.
 RequestLoad load_of(const ServiceQuestion& service, double rate, std::vector<std::string>& notes,
                     bool* rated = nullptr);
 

@@ -104,7 +104,7 @@ Sweep read_sweep(const Node& node, std::int64_t least, std::int64_t most) {
 
 namespace {
 
-// What a parameter of a sweep takes: numbers of a form, within limits.
+// The values of a swept parameter: numbers in one form, within limits.
 struct Numbers {
   std::int64_t least, most;
   ParseNumber number;

@@ -1,4 +1,4 @@
-// The parts of a Scenario that say which techniques a simulated service uses.
+// The parts of a Scenario that select the techniques of a simulated service.
 //
 //   speculation: {method: draft_model, model: llama-2-7b, tokens: 5, acceptance: 0.7}
 #pragma once
@@ -25,8 +25,8 @@ struct SpeculationChoice {
   std::optional<double> cost;
 
   bool on() const { return method != "none"; }
-  // Whether the drafter has layers of its own: a look-up has none, and neither has a draft model
-  // that is given by its cost alone.
+  // Whether the drafter has layers. A look-up has none, and neither has a draft model that is
+  // described by its cost only.
   bool has_layers() const {
     return on() && method != "ngram" && !(method == "draft_model" && model.empty());
   }
@@ -53,8 +53,8 @@ struct KvChoice {
   std::string allocator = "paged";
   std::string reserve = "max_model_len";
   Bytes host_memory, disk_memory;
-  // Sequential reads of an NVMe SSD on four lanes of PCIe 4, by data sheets; of it what engines on
-  // the same machine leave is an assumption of the user.
+  // The default is the rate of sequential reads of an NVMe SSD on four lanes of PCIe 4, by data
+  // sheets. The user reduces it if several engines share the disk.
   BytesPerSecond disk_bandwidth = BytesPerSecond(7e9);
 
   bool tiers() const { return host_memory > Bytes(0) || disk_memory > Bytes(0); }

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kExperts = "a model with experts";
 constexpr std::int64_t kMostTrainingRanks = 1 << 20, kLongest = 100'000'000;
 
-// Of a registry, after the default's, which is empty.
+// The names of a registry, after the empty name of the default.
 template <class Kind>
 std::vector<std::string> optional_names(const std::vector<Kind>& kinds) {
   std::vector<std::string> names = names_of(kinds);
@@ -134,13 +134,13 @@ void declare_formats(Fields& f, TrainingPrecision& p) {
   f.add("activations", p.activations, "format of activations and weights: bf16, fp16, fp32");
   f.add("gradients", p.gradients,
         "format in which gradients are summed and reduced: fp32, bf16, fp16");
-  f.add("master_weights", p.master_weights, "an fp32 copy of the weights");
+  f.add("master_weights", p.master_weights, "the optimizer keeps an fp32 copy of the weights");
   f.add("moments", p.moments, "format of the optimizer's moments: fp32, bf16, fp16, fp8, int8");
   f.add("fp8_parameters", p.fp8_parameters, "weights are kept and gathered in fp8")
       .alias("fp8_param_gather");
 }
 
-// A list, or names with commas between them as flags write it.
+// Reads a list, or names separated by commas as flags have them.
 std::vector<std::string> read_names(const Node& n) {
   std::vector<std::string> names;
   if (n.is_list()) {
@@ -161,13 +161,13 @@ void declare_job(Fields& f, TrainingQuestion& q) {
   const auto adapted = [&j] { return j.tuning != Tuning::kFull; };
   constexpr const char* kTuning = "training.tuning lora, qlora or dora";
   f.add("recompute_layers", j.recompute_layers,
-        "full: layers of a virtual stage that are recomputed; 0: all")
+        "recompute full: number of layers of a virtual stage that are recomputed; 0: all")
       .range(0, 10'000)
       .alias("recompute_num_layers")
       .needs("training.recompute full", [&q] { return q.recompute == "full"; });
   f.add_enum("optimizer", j.optimizer, {"adam", "sgd", "adafactor", "muon"}, "the optimizer")
       .spelled("adamw", "adam");
-  f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "which weights are trained");
+  f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "the weights that are trained");
   f.add("lora_rank", j.lora_rank, "rank of the adapters").range(1, 65536).needs(kTuning, adapted);
   f.custom(
        "lora_targets", Field::Type::kList, [&j](const Node& n) { j.lora_targets = read_names(n); },
@@ -183,7 +183,7 @@ void declare_job(Fields& f, TrainingQuestion& q) {
         "use FlashAttention, which does not write the attention scores to memory");
   f.add("fused_cross_entropy", j.fused_cross_entropy,
         "use a loss kernel that does not copy the logits");
-  f.add("dropout", j.dropout, "dropout after attention and MLP");
+  f.add("dropout", j.dropout, "the model has dropout after attention and MLP");
   f.add("expert_skew", j.expert_skew,
         "exponent of the power law by which tokens are spread over experts; 0: balanced")
       .range(0, 3)
@@ -231,29 +231,32 @@ void declare(Fields& f, TrainingQuestion& q) {
       .one_of({"", "none", "selective", "full"})
       .alias("recompute_granularity");
   f.add("zero", q.zero,
-        "sharded over data-parallel ranks: 1 optimizer states, 2 gradients too, 3 weights too "
-        "(FSDP); default: the stack's")
+        "ZeRO stage, the states that are sharded over data-parallel ranks: 1 optimizer states, 2 "
+        "also gradients, 3 also weights (FSDP); default: the stack's")
       .range(0, 3)
       .alias_of("1", "use_distributed_optimizer");
   f.add("sequence_parallel", q.sequence_parallel,
-        "norms and residuals on 1/tp of the tokens; default: the stack's");
+        "sequence parallelism: each tensor-parallel rank computes norms and residuals of its part "
+        "of the tokens; default: the stack's");
   f.add("dispatcher", q.dispatcher,
-        "what carries tokens to experts: alltoall sends each copy for itself, allgather all tokens "
-        "to all, flex (DeepEP, HybridEP) one copy for a node; empty: alltoall")
+        "way of tokens to their experts: alltoall sends a copy for each expert, allgather sends "
+        "all tokens to all ranks, flex (DeepEP, HybridEP) sends one copy to each node; empty: "
+        "alltoall")
       .one_of({"", "alltoall", "allgather", "flex"})
       .alias("moe_token_dispatcher_type")
       .needs("training.ep above 1", above_one(q.ep));
   f.add("own_runs", q.calibration_runs,
-        "CSV of iterations that you measured on this stack and GPU: columns as these keys, and "
-        "iteration_time; they correct the stack's constants")
+        "CSV file of iterations that you measured on this stack and GPU, which correct the "
+        "stack's constants; its columns are keys of training and iteration_time")
       .verbatim();
-  f.add("compiled", q.compiled, "torch.compile: elementwise kernels are fused").alias("compile");
+  f.add("compiled", q.compiled, "the job uses torch.compile, which fuses elementwise kernels")
+      .alias("compile");
   f.add("grouped_experts", q.grouped_experts,
-        "one kernel for all experts of a rank (torch._grouped_mm), not one product an expert; "
-        "default: the stack's")
+        "one kernel computes all experts of a rank (torch._grouped_mm), instead of one product for "
+        "each expert; default: the stack's")
       .needs(kExperts);
   f.add("fused_experts", q.fused_experts,
-        "that kernel with the activation and the casts between its products inside "
+        "the kernel of all experts includes the activation and the casts between its products "
         "(TransformerEngine's CuTe DSL grouped MLP, mxfp8 on Blackwell)")
       .needs(kExperts);
   f.add("find_max_batch", q.find_max_batch, "find the largest micro-batch that fits");

@@ -25,8 +25,8 @@ struct TrainingQuestion {
   std::int64_t seq = 2048, micro_batch = 1;
   std::int64_t global_batch = 0;  // 0: one micro-batch on every dp rank
   Sweep split = {0};              // layers of each virtual stage; {0}: equal
-  // Settings that decide much and are often left out. The answer lists the default of each, and its
-  // interval covers the other values.
+  // Settings with a large effect that questions often leave out. The answer lists the default of
+  // each, and its interval covers the other values.
   std::string stack;                      // empty: megatron
   std::string stack_version;              // empty: the usual release of the fit
   std::string recompute;                  // empty: none
@@ -38,10 +38,11 @@ struct TrainingQuestion {
   std::optional<bool> grouped_experts;  // none: the stack's
   bool fused_experts = false;
   bool find_max_batch = false;  // the largest micro-batch that fits, instead of micro_batch
-  // How long the run is: at most one of these; none: not asked.
+  // The length of the run: at most one of these is set; none: the run is not asked about.
   std::optional<double> tokens, samples;
   std::optional<std::int64_t> iterations;
-  // Every eval_interval steps (0: never) the forward passes of eval_iterations global batches.
+  // An evaluation every eval_interval steps (0: never) is the forward passes of eval_iterations
+  // global batches.
   std::int64_t eval_interval = 0, eval_iterations = 10;
   double gpu_hour_price = 0;             // in any currency; 0: not asked
   std::optional<ChanceQuestion> chance;  // none: not asked
@@ -55,9 +56,10 @@ void declare(Fields& fields, TrainingQuestion& question);
 void declare(Fields& fields, ChanceQuestion& question);
 
 const TrainingStackProfile& stack_of(const TrainingQuestion& question);
-// The date of stack_version; empty: none was said. InputError: it is none, or of no stack.
+// The date of stack_version; empty if the question states none. InputError: the text is no version
+// of the stack.
 std::optional<double> release_of(const TrainingQuestion& question);
-// The traits of the question's stack, with those that the question sets itself.
+// The traits of the question's stack, overridden by those that the question sets.
 StackTraits traits_of(const TrainingQuestion& question);
 
 }  // namespace orrery

@@ -34,7 +34,7 @@ bool has_experts(const Architecture& model) {
                      [](const LayerSpec& s) { return std::holds_alternative<MoeMlp>(s.mlp); });
 }
 
-// Refuses values that only models with experts have an effect of, where no point has such a model.
+// Refuses values that have an effect only in models with experts, if no point has such a model.
 void check_experts(Facts& facts, const ScenarioSweep& sweep) {
   const Fields::Undecided* refused = nullptr;
   const std::string* seen = nullptr;  // the last model that was looked at
@@ -54,8 +54,8 @@ PointJson resolved(Facts& facts, const Scenario& s) {
   return served ? deployment_of(facts, s)->resolved(s) : to_json(s);
 }
 
-// Fills points, of which there is one: two where a collective is compared with another simulator.
-// An exception leaves what is known of the point.
+// Fills the point of a question, or two points if a collective is compared with another simulator.
+// After an exception the point has the parts that were known.
 void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
                   std::vector<Point>& points) {
   if (s.if_asked<SteadyQuestion>()) return answer_steady(facts, s, options, points.front());
@@ -81,7 +81,7 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
                   points.front());
 }
 
-// Adds the values of the sweep to where a point is.
+// Adds the values of the sweep to Point::at.
 void add_swept(const ScenarioSweep& sweep, std::size_t index, std::vector<Point>& points) {
   const PointJson at = swept_values(sweep, index);
   for (Point& p : points) {
@@ -90,7 +90,7 @@ void add_swept(const ScenarioSweep& sweep, std::size_t index, std::vector<Point>
   }
 }
 
-// What the points that differ in sizes alone have in common.
+// The common parts of points that differ only in sizes.
 void compare(const Scenario& s, const RunOptions& options, std::span<Point> points) {
   if (s.if_asked<TrainingQuestion>()) compare_training(points, options.bounds);
 }

@@ -39,7 +39,7 @@ std::string described(const ScenarioSweep& sweep) {
                      swept);
 }
 
-// The same question without anything that takes time.
+// The same question without the parts that take long to compute.
 Scenario untimed(Scenario s) {
   if (!s.if_asked<ServiceQuestion>()) return s;
   SteadyQuestion longest;
@@ -54,7 +54,7 @@ bool any_fits(const Answer& a) {
                      [](const Point& p) { return p.feasibility.fits; });
 }
 
-// A change of the scenario after which a point fits; empty: none of those tried.
+// A change of the scenario with which a point fits; empty if none of the tried changes suffices.
 std::string remedy(const Scenario& scenario, Runner& runner, const RunOptions& options) {
   const auto fits_with = [&](const Scenario& s) {
     try {

@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-// Of the engines of each pool, in order.
+// The counts of the engines of each pool, in order.
 struct PoolSum {
   const PoolConfig* pool;
   double engines = 0, busy = 0, used_block_seconds = 0;

@@ -1,4 +1,4 @@
-// Metrics of a simulated cluster; nothing where it is a fixed number of equal engines.
+// Metrics of a simulated cluster; none for a fixed number of equal engines.
 #pragma once
 
 #include <vector>
@@ -8,17 +8,17 @@
 
 namespace orrery {
 
-// Prefill and decode apart: kv_transfer (from the end of a prompt until its KV cache has moved:
-// what it waits for blocks and links, and the transfer), kv_transfer_alone (mean on idle links),
-// prefill_busy and decode_busy. Elastic: engines (mean), most_engines, engine_starts, gpu_hours.
-// Failures: failures, retries.
+// Adds the metrics of a cluster. Disaggregated prefill and decode: kv_transfer (time from the end
+// of a prompt until its KV cache has moved, including waits for blocks and links),
+// kv_transfer_alone (mean on idle links), prefill_busy and decode_busy. Autoscaling: engines
+// (mean), most_engines, engine_starts, gpu_hours. Failures: failures, retries.
 void add_cluster_metrics(const SimulationConfig& config, const SimulationResult& result,
                          std::vector<Metric>& metrics);
 
 // Mean share of the KV memory in use while engines are busy.
 double kv_use(const SimulationConfig& config, const SimulationResult& result);
 
-// The same engines, each of them doing both prefill and decode.
+// The same engines, each of which does both prefill and decode.
 SimulationConfig collocated(SimulationConfig config);
 
 }  // namespace orrery

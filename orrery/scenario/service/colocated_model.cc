@@ -35,7 +35,8 @@ std::optional<ColocatedModel> colocated_model(Facts& facts, const Scenario& s,
   const ServiceQuestion& asked = s.as<ServiceQuestion>();
   const ColocatedModelChoice& choice = asked.neighbour;
   if (!choice.on()) return std::nullopt;
-  if (asked.cluster.replicas > 1) throw NoData("neighbour: simulated beside one replica only");
+  if (asked.cluster.replicas > 1)
+    throw NoData("neighbour: supported for a service of one replica only");
   const Deployment& of = own.deployment;
   const double together = of.engine.memory.utilization + choice.utilization;
   if (together > 1) {

@@ -1,5 +1,4 @@
-// The drafter of a service with speculative decoding: its layers, its step times, and the memory
-// that it takes beside the target's.
+// The drafter of a service with speculative decoding: its layers, its step times, and its memory.
 #pragma once
 
 #include <memory>

@@ -21,7 +21,8 @@ struct Wire {
   }
 };
 
-// Two stages stand for sender and receiver; the stride between them decides which wires they use.
+// Sender and receiver are modelled as two pipeline stages. The stride between them selects the
+// links.
 Wire wire(const Catalog& catalog, const Bundle& bundle, const Deployment& d,
           const std::string& node, int gpus, int stride) {
   ParallelPlan pair;
@@ -42,7 +43,7 @@ KvTransfer kv_transfer(const Facts& facts, const std::string& node, const Transf
         std::min<std::int64_t>(side.replicas * side.served.plan.devices(), 1 << 20));
   };
   const Gpu &a = from.served.deployment.gpu, &b = to.served.deployment.gpu;
-  // Another type of GPU stands in its own usual node.
+  // Another type of GPU is in its usual node.
   const auto name_of = [&](const Gpu& gpu) { return gpu.id == a.id ? node : std::string(); };
   const auto of_node = [&](const Gpu& gpu) {
     return node_of(catalog, gpu, name_of(gpu)).gpu_count;

@@ -1,4 +1,4 @@
-// A pool of engines of a simulated service beside the first one, and KV transfers between pools.
+// A further pool of engines of a simulated service, and KV transfers between pools.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace {
 
 constexpr Seconds kMs = milliseconds(1);
 
-// The counted requests' times; samples in ms.
+// The times of the counted requests, as samples in ms.
 struct Times {
   std::vector<double> ttft, tpot, e2e, queue;  // queue: from the front end's end to the first step
   double front_end = 0;                        // sum, of those done
@@ -98,7 +98,7 @@ double half_way(double value, double bound) {
                                 : value + (bound - value) * kRatio;
 }
 
-// What the same engines would do if each of them did both prefill and decode.
+// Metrics of the same engines if each of them did both prefill and decode.
 void add_collocated(const std::vector<Metric>& together, std::vector<Metric>& metrics) {
   const auto find = [](const std::vector<Metric>& in, std::string_view name) {
     return std::find_if(in.begin(), in.end(), [&](const Metric& m) { return m.name == name; });

@@ -26,7 +26,7 @@ namespace orrery {
 
 namespace {
 
-// Of a rate that was sought: four significant digits, as its metric is printed.
+// A rate that was searched for, with four significant digits, as its metric is printed.
 double shown(double rate) { return std::stod(fmt::format("{:.4g}", rate)); }
 
 // Adds the further pools, and the transfers between disaggregated prefill and decode.
@@ -50,7 +50,8 @@ void add_pools(const Facts& facts, const Scenario& s, const ServedModel& served,
                            disaggregation.transfer == "layerwise", p.notes);
 }
 
-// What fills the memory of a GPU of the service; `beside`: taken from the room for the KV cache.
+// The memory of a GPU of the service by class. `beside`: memory that is taken from the room for the
+// KV cache.
 void add_memory(Point& p, MemoryBreakdown m, std::vector<MemoryRow> beside,
                 const SimulationConfig& c) {
   for (const MemoryRow& b : beside) m.kv_cache = std::max(Bytes(0), m.kv_cache - b.size);
@@ -62,7 +63,7 @@ void add_memory(Point& p, MemoryBreakdown m, std::vector<MemoryRow> beside,
                                    static_cast<double>(c.replica.kv_tokens() * c.replica.ranks)));
 }
 
-// Orders of the queue that would change nothing.
+// Refuses orders of the queue that would have no effect.
 void check_order(const ServiceQuestion& service, const EngineProfile::Scheduler& scheduler) {
   if (!service.priorities.empty() && scheduler.order != "priority")
     throw InputError(
@@ -76,22 +77,23 @@ void check_order(const ServiceQuestion& service, const EngineProfile::Scheduler&
         scheduler.policy, fmt::join(schedulers_with(&SchedulerTraits::sorts_by_prefix), ", ")));
 }
 
-// The pools beside the first, as the question writes them.
+// The further pools, as the question writes them.
 std::vector<std::string> further_pools(const ServiceQuestion& service) {
   const ClusterChoice& cluster = service.cluster;
   if (!cluster.disaggregation.on()) return cluster.pools;
-  if (!cluster.pools.empty()) throw InputError("cluster.pools: not beside disaggregation.decode");
+  if (!cluster.pools.empty())
+    throw InputError("cluster.pools: not supported with disaggregation.decode");
   return {cluster.disaggregation.decode};
 }
 
-// Combinations that no engine has, or that are not simulated.
+// Refuses combinations that no engine has, or that are not simulated.
 void check_service(const ServiceQuestion& service, const EngineProfile::Scheduler& scheduler,
                    bool several_pools, std::int64_t stages) {
   check_order(service, scheduler);
   if (service.speculation.on() && stages > 1)
     throw NoData(
-        "speculation: not with pipeline stages: neither vLLM (V1), TensorRT-LLM nor SGLang "
-        "combines them");
+        "speculation: not supported with pipeline stages, because neither vLLM (V1), TensorRT-LLM "
+        "nor SGLang combines them");
   if (several_pools && (service.speculation.on() || service.lora.on() || service.kv.contiguous() ||
                         service.kv.tiers()))
     throw NoData("speculation, lora and kv: not simulated with several pools");

@@ -7,7 +7,7 @@
 
 namespace orrery {
 
-// The loads of seeds seed + 1 .. seed + repeat - 1, beside that of the seed itself.
+// Simulations with the loads of the further seeds, seed + 1 .. seed + repeat - 1.
 class SeedRuns {
  public:
   // Borrows everything.

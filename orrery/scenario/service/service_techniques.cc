@@ -51,9 +51,9 @@ ServiceTechniques::ServiceTechniques(const ServiceQuestion& s, const ServedModel
       throw NoData(
           "load.beam_width: vLLM's beam search asks for one token at a time: "
           "there are no drafts");
-    if (s.samples > 1) throw InputError("load.beam_width: not beside load.samples");
+    if (s.samples > 1) throw InputError("load.beam_width: not supported with load.samples");
     if (s.cluster.disaggregation.on())
-      throw NoData("load.beam_width: not simulated with prefill and decode apart");
+      throw NoData("load.beam_width: not simulated with disaggregated prefill and decode");
   }
   if (lora_.on()) {
     needs(d, lora_.paged() ? &SchedulerTraits::adapter_pages : &SchedulerTraits::adapter_slots,
@@ -147,16 +147,19 @@ void ServiceTechniques::describe(Point& p) const {
   };
   if (kv_.disk_memory > Bytes(0)) {
     put_tokens("disk_kv_tokens", kv_.disk_memory);
-    p.notes.push_back(fmt::format(
-        "disk tier: {:.1f} GB/s an engine, reads and writes one after the other; a step waits for "
-        "the blocks it needs",
-        kv_.disk_bandwidth.value() / 1e9));
+    p.notes.push_back(
+        fmt::format("disk tier: {:.1f} GB/s for each engine, reads and writes one after the other; "
+                    "a step waits "
+                    "for the blocks that it needs",
+                    kv_.disk_bandwidth.value() / 1e9));
   }
   if (kv_.host_memory > Bytes(0)) {
     put_tokens("host_kv_tokens", kv_.host_memory);
-    p.notes.push_back(fmt::format(
-        "host tier: {:.1f} GB/s a GPU; a step waits for the blocks it needs, copies out run beside",
-        (block_ / block_copy_).value() / 1e9));
+    p.notes.push_back(
+        fmt::format("host tier: {:.1f} GB/s for each GPU; a step waits for the blocks that it "
+                    "needs; copies to the "
+                    "host overlap with steps",
+                    (block_ / block_copy_).value() / 1e9));
   }
 }
 

@@ -25,8 +25,8 @@ class ServiceTechniques {
   // Taken from the room for the KV cache, on one GPU.
   const std::vector<MemoryRow>& beside() const { return beside_; }
   std::int64_t kv_blocks() const;
-  // To a configuration whose limits are set. InputError: kv.reserve without max_model_len;
-  // Infeasible: not one sequence fits.
+  // Applies the techniques to a configuration whose limits are set. InputError: kv.reserve without
+  // max_model_len. Infeasible: not one sequence fits.
   void apply(SimulationConfig& config) const;
   // Metrics and notes that do not need a simulation.
   void describe(Point& point) const;
@@ -36,7 +36,7 @@ class ServiceTechniques {
   bool compared() const { return drafter_ || lora_.on(); }
 
  private:
-  // Blocks of a replica, over all its GPUs, that so much memory holds.
+  // Number of KV blocks of a replica, over all its GPUs, that `memory` holds.
   double blocks_in(Bytes memory) const;
 
   const ServiceQuestion& service_;

@@ -9,9 +9,10 @@ namespace orrery {
 
 using Job = std::function<void()>;
 
-// Runs the jobs on all cores; each is a simulation of so many requests, and only as many run at a
-// time as keep the requests in memory below 4 million (about 1.5 GB), or one. What a job throws is
-// thrown again when all have ended: of several the first in order.
+// Runs the jobs on all cores. Each job is a simulation of `requests` requests. The number of jobs
+// that run at the same time keeps the requests in memory below 4 million (about 1.5 GB), but is at
+// least one. An exception of a job is thrown again when all jobs have ended; of several exceptions
+// the first in the order of the jobs.
 void side_by_side(std::span<const Job> jobs, std::int64_t requests);
 
 }  // namespace orrery

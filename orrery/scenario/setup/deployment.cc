@@ -13,8 +13,8 @@
 namespace orrery {
 namespace {
 
-// The reader of a scenario refuses unknown names where they stand; these are for scenarios made
-// otherwise.
+// The reader of a scenario refuses unknown names with their place. These checks are for scenarios
+// that code has built.
 Format format_of(const std::string& text) {
   if (const auto f = parse_format(text)) return *f;
   throw InputError(fmt::format("precision: '{}' is no format of weights", text));

@@ -1,5 +1,5 @@
-// A Scenario's choices made concrete: facts loaded, defaults taken (each with a note), names turned
-// into formats.
+// The deployment of a Scenario: its facts are loaded, its defaults filled in (each with a note),
+// and its names replaced by formats.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 
 namespace orrery {
 
-// The bytes of a PREFIX.0.et. REQUIRES step.terms.
+// The bytes of the file PREFIX.0.et. REQUIRES step.terms.
 std::string chakra_step(const StepTime& step, const ParallelPlan& plan);
 
 }  // namespace orrery

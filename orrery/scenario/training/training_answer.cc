@@ -42,7 +42,8 @@ Metric share_metric(std::string name, Seconds part, const Estimate<Seconds>& who
   return m;
 }
 
-// What of communication stands in the way, by kind, and how much of the data-parallel part hides.
+// Adds the exposed communication by kind, and the share of data-parallel communication that
+// overlaps.
 void add_communication(const IterationParts& parts, const IterationTime& t, const TrainingJob& job,
                        const Estimate<Seconds>& whole, Point& p) {
   const Seconds tensor = t.work[at(TrainingCost::kTensor)];
@@ -58,7 +59,7 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   add("context_exposed", context);
   add("expert_exposed", experts);
   add("data_exposed", data);
-  // The busiest stage's, whether exposed or not.
+  // The communication of the busiest stage, exposed or not.
   Seconds all;
   for (const StageParts& s : parts.stages) {
     all = std::max(all, s.reduce + s.gather + s.broadcast);
@@ -88,7 +89,7 @@ void follow_events(const IterationParts& parts, const TrainingConstants& k, cons
   p.metrics.push_back(exact_metric("peak_micro_batches", "of a chunk", most));
 }
 
-// What of the iteration is waiting of transfers for others at the same port of their node.
+// The part of the iteration in which transfers wait for others at the same port of their node.
 Seconds port_contention(const IterationParts& parts, const TrainingConstants& k,
                         const TrainingJob& job, Seconds total, bool events) {
   if (!shares_ports(parts)) return Seconds(0);
@@ -116,7 +117,7 @@ nlohmann::ordered_json place_of(const TrainingQuestion& q, const TrainingSetting
           {"global_batch", job.global_batch}};
 }
 
-// All that a fit of calibration runs depends on, a text a run.
+// A text for each calibration run with all values on which the fit depends.
 std::vector<std::string> texts_of(const std::vector<CalibrationRun>& runs) {
   std::vector<std::string> texts;
   for (const CalibrationRun& run : runs) {
@@ -387,7 +388,7 @@ void answer_training(Facts& facts, const TrainingQuestion& q, const TrainingSett
 }
 
 void compare_training(std::span<Point> points, bool bounds) {
-  // A size that is 1 at all points says nothing.
+  // A size that is 1 at all points is left out.
   for (const char* key : {"cp", "pp", "vp", "ep"}) {
     const bool one = std::all_of(points.begin(), points.end(), [key](const Point& p) {
       return !p.at.contains(key) || p.at[key] == 1;

@@ -8,17 +8,17 @@
 namespace orrery {
 namespace {
 
-// Added to an op's name: both gradients are one row.
+// Suffix of the name of an op; both gradients are one row.
 std::string_view suffix(TrainingPass pass) {
   return pass == TrainingPass::kForward     ? ""
          : pass == TrainingPass::kRecompute ? " again"
                                             : " grad";
 }
 
-// The least time of a row that its peak does not bound.
+// The lower bound of the time of a row that is not bound by arithmetic.
 constexpr Seconds kNoPeak{-1};
 
-// A row of the breakdown that is no op.
+// A row of the breakdown for a time that belongs to no op.
 KernelRow overhead(const char* name, const char* part, const char* bound, Seconds time,
                    const Estimate<Seconds>& whole) {
   KernelRow row;
@@ -132,7 +132,8 @@ void add_rows(const TimedIteration& timed, std::optional<int> wanted, Point& p) 
       least.push_back(least_time);
     }
   }
-  // Above 1 where the stack fuses an op that is counted by itself: its bytes are not all moved.
+  // The value exceeds 1 if the stack fuses an op that is counted separately, because not all of its
+  // bytes are moved.
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const double of_peak = least[i] / rows[i].time.value;
     if (least[i] > Seconds(0) && of_peak <= 1) rows[i].of_peak = of_peak;

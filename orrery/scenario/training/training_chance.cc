@@ -5,7 +5,8 @@
 namespace orrery {
 namespace {
 
-// A quantile of the draws, each in proportion to the iteration: as sure as that is.
+// A quantile of the draws. Draws are proportional to the time of the iteration, so that the
+// quantile has the same relative error.
 Metric drawn(const char* name, const char* unit, Seconds value, const Estimate<Seconds>& iteration,
              double scale) {
   Estimate<Seconds> e = iteration;

@@ -1,5 +1,5 @@
-// The job that a question about training (training_question.h) asks for, and what the question
-// leaves open about it.
+// The job of a question about training (training_question.h), and the settings that the question
+// leaves open.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace orrery {
 
-// The job, with the data-parallel ranks that the other sizes leave of the GPUs, whether or not
-// these divide.
+// The job. The number of data-parallel ranks follows from the GPUs and the other sizes, rounded
+// down if these do not divide.
 TrainingJob job_of(const TrainingQuestion& question);
 // The same. Infeasible: the sizes do not divide the GPUs.
 TrainingJob layout_of(const TrainingQuestion& question);

@@ -73,9 +73,9 @@ TEST(NodeRuns, NodesOfOtherSizes) {
 
 TEST(NodeRuns, Refuses) {
   EXPECT_THAT(refusal("hardware: {gpu: h100-sxm}\ncollective: {nodes: [2 hgx-h100]}\n"),
-              HasSubstr("no hardware, topology or gpus beside it"));
+              HasSubstr("remove hardware, topology or gpus"));
   EXPECT_THAT(refusal("collective: {nodes: [2 hgx-h100], gpus: 8}\n"),
-              HasSubstr("no hardware, topology or gpus beside it"));
+              HasSubstr("remove hardware, topology or gpus"));
   EXPECT_THAT(refusal("collective: {nodes: [2 hgx-h100], stride: 8}\n"), HasSubstr("stride"));
   EXPECT_THAT(refusal("collective: {nodes: [2 hgx-h100, 2 mi300x-8x]}\n"),
               HasSubstr("do not talk to each other"));
