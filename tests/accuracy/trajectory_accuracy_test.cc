@@ -34,7 +34,7 @@ std::vector<double> simulated(const Point& p, std::size_t seconds) {
   std::vector<double> bins(seconds + 1);
   for (const RequestRow& r : p.requests) {
     for (std::int64_t i = 0; i < r.output; ++i) {
-      const double t = r.arrival + (r.ttft + static_cast<double>(i) * r.tpot) * 1e-3;
+      const double t = (r.arrival + r.ttft + static_cast<double>(i) * r.tpot).value();
       bins[std::min(static_cast<std::size_t>(t) + 1, seconds)] += 1;
     }
   }
