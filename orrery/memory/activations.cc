@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kSamplingBytes = 4;  // logits in fp32
 
-// Elements a token of the mixer's own buffers on one rank.
+// Elements for each token in the buffers of the mixer on one rank.
 struct MixerWidth {
   int tp;
   double operator()(const NoMixer&) const { return 0; }

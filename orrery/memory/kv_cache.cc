@@ -6,7 +6,7 @@ namespace orrery {
 namespace {
 
 constexpr double kStateBytes = 4;         // fp32
-constexpr double kIndexerScaleBytes = 4;  // one fp32 a token
+constexpr double kIndexerScaleBytes = 4;  // one fp32 scale for each token
 
 double whole_blocks(std::int64_t tokens, std::int64_t block) {
   const std::int64_t blocks = (tokens + block - 1) / block;

@@ -1,15 +1,15 @@
-// What sequences keep on a device between steps.
+// The memory that a sequence keeps on a device between steps: its KV cache and recurrent state.
 //
-//   softmax attention   kv_heads_per_rank * (head_dim + value_dim) elements a token, at most
-//   `window` tokens;
-//                       key-value heads are copied on the ranks when tp exceeds their number
-//   latent attention    kv_lora_rank + qk_rope_dim elements a token, copied on every tp rank; a
-//   sparse
-//                       indexer keeps head_dim more, in fp8 with one fp32 scale (vLLM: 132 bytes)
-//   linear attention    nothing a token; per sequence its matrices in fp32 (vLLM keeps recurrent
-//   states so,
-//                       as they accumulate) and the convolution's inputs at the activations'
-//                       precision
+//   softmax attention   kv_heads_per_rank * (head_dim + value_dim) elements for each token, for at
+//                       most `window` tokens. Key-value heads are copied if tp exceeds their
+//                       number.
+//   latent attention    kv_lora_rank + qk_rope_dim elements for each token, copied on every tp
+//                       rank. A sparse indexer keeps head_dim more, in fp8 with one fp32 scale
+//                       (vLLM: 132 bytes).
+//   linear attention    nothing for a token. Each sequence keeps its state matrices in fp32, as in
+//                       vLLM, because errors accumulate in them, and the inputs of the convolution
+//                       in the precision of the activations.
+//
 // Encoders keep nothing.
 #pragma once
 
@@ -21,19 +21,19 @@
 
 namespace orrery {
 
-// Of one layer and one rank, for a sequence of `tokens` tokens that is stored in whole blocks of
-// `block` tokens (1: contiguous). REQUIRES tokens >= 0, block >= 1.
+// KV cache of one layer on one rank, for a sequence of `tokens` tokens in whole blocks of `block`
+// tokens (1: contiguous). REQUIRES tokens >= 0, block >= 1.
 Bytes layer_kv(const Mixer& mixer, int tp, const Precision& precision, std::int64_t tokens,
                std::int64_t block);
 
-// Recurrent and convolution state of one layer, rank and sequence.
+// Recurrent and convolution state of one sequence in one layer on one rank.
 Bytes layer_state(const Mixer& mixer, int tp, const Precision& precision);
 
-// The same of all layers of a stage.
+// layer_state of all layers of a pipeline stage.
 Bytes stage_state(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
                   int stage);
 
-// All layers of a stage on one rank, for one sequence: states too.
+// KV cache and state of one sequence in all layers of a pipeline stage on one rank.
 Bytes stage_kv(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
                int stage, std::int64_t tokens, std::int64_t block);
 

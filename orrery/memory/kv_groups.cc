@@ -3,8 +3,8 @@
 namespace orrery {
 namespace {
 
-constexpr int kLeastWindow = 4;         // tokens; ours: a shorter one frees nothing worth a group
-constexpr double kAlmostAsMany = 1.25;  // vLLM's (kv_groups.h)
+constexpr int kLeastWindow = 4;  // tokens; our choice: a group for a shorter one saves nothing
+constexpr double kAlmostAsMany = 1.25;  // vLLM's limit (kv_groups.h)
 
 bool has_window(const LayerSpec& layer) {
   const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer);
@@ -60,7 +60,7 @@ std::int64_t layers_of_group(const Architecture& model, const KvGroups& groups, 
   for (std::size_t i = 0; i < specs.size(); ++i)
     (has_window(specs[i]) ? windowed : full) +=
         model.layers.count(static_cast<int>(i), first, last);
-  // Layers are dealt to the groups of their kind in turn.
+  // Layers are assigned to the groups of their kind in turn.
   return std::max(groups.full > 0 ? ceil_div(full, groups.full) : 0,
                   groups.windowed > 0 ? ceil_div(windowed, groups.windowed) : 0);
 }

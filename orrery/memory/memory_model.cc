@@ -56,7 +56,8 @@ Bytes MemoryModel::stage_block(int stage) const {
   const StageLayers range = stage_layers(model_.layers.size(), plan_.pp, stage);
   const std::int64_t block = memory_.block_size;
   const auto& specs = model_.layers.specs();
-  if (groups_.separate_pools()) {  // with its share of the windowed layers' pool
+  if (groups_
+          .separate_pools()) {  // a block also has its share of the pool for layers with a window
     Bytes sum;
     for (std::size_t spec = 0; spec < specs.size(); ++spec) {
       const auto* a = std::get_if<SoftmaxAttention>(&specs[spec].mixer);
@@ -89,7 +90,7 @@ MemoryBreakdown MemoryModel::stage_load(int stage, std::int64_t sequences,
   std::int64_t step = scheduler_.max_num_batched_tokens,
                sampled = std::min(scheduler_.max_num_seqs, step);
   if (!scheduler_.continuous) {
-    // Bounded before the product: both may be large.
+    // The bound is applied before the product, because both factors may be large.
     step = group > 0 && tokens > step / group ? step : group * tokens;
     sampled = group;
   }
@@ -141,11 +142,11 @@ Bytes MemoryModel::kv_of_model(std::int64_t tokens) const {
 
 Bytes MemoryModel::kv_pool() const { return full().kv_cache; }
 
-std::int64_t MemoryModel::kv_blocks(Bytes taken, Bytes beside_block) const {
+std::int64_t MemoryModel::kv_blocks(Bytes taken, Bytes with_block) const {
   std::int64_t least = std::int64_t{1} << 30;
   for (int stage = 0; stage < plan_.pp; ++stage) {
     const MemoryBreakdown m = stage_load(stage, 0, 0);
-    const Bytes block = stage_block(stage) + beside_block;
+    const Bytes block = stage_block(stage) + with_block;
     const Bytes room = m.capacity - m.reserve - m.total() - taken;
     if (room <= Bytes(0)) return 0;
     if (block > Bytes(0)) least = std::min(least, static_cast<std::int64_t>(room / block));
@@ -155,7 +156,7 @@ std::int64_t MemoryModel::kv_blocks(Bytes taken, Bytes beside_block) const {
 
 std::int64_t MemoryModel::max_concurrency(std::int64_t tokens) const {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
-  std::int64_t fitting = 0, too_many = kMost / plan_.dp + 1;  // of one dp group
+  std::int64_t fitting = 0, too_many = kMost / plan_.dp + 1;  // in one dp group
   while (too_many - fitting > 1) {
     const std::int64_t middle = fitting + (too_many - fitting) / 2;
     (load(middle * plan_.dp, tokens).fits() ? fitting : too_many) = middle;

@@ -1,22 +1,24 @@
-// What a GPU of a deployment holds, and how many sequences fit beside the weights.
+// The memory of one GPU of a serving deployment, and the number of sequences that fit next to the
+// weights.
 //
-// Per rank of one pipeline stage:
-//   weights      every matrix at its format's stored size, scales included, divided among the ranks
-//   that
+// One rank of a pipeline stage holds:
+//
+//   weights      every matrix in its stored size, scales included, divided among the ranks that
 //                share it (weights.h)
-//   KV cache     per token and layer what the mixer keeps (kv_cache.h), in blocks or contiguous;
-//                with a sliding window only in it where the cache is contiguous, or the engine
-//                frees blocks outside of it (kv_groups.h)
-//   activations  the largest set of buffers alive at once in a step (activations.h): of
-//                max_num_batched_tokens tokens where batching is continuous, since such engines
-//                measure that step at start; of the whole batch's prompts, at most that many
-//                tokens, where it is static
+//   KV cache     what the mixer keeps for each token and layer (kv_cache.h), in blocks or
+//                contiguous. Layers with a sliding window keep only the window if the cache is
+//                contiguous or the engine frees blocks outside of the window (kv_groups.h).
+//   activations  the largest set of buffers in a step that exist at once (activations.h): of
+//                max_num_batched_tokens tokens with continuous batching, because such engines
+//                measure that step at start; with static batching of the prompts of the whole
+//                batch, at most max_num_batched_tokens tokens
 //   workspace, graphs, context   constants of the engine (orrery/workload/plan/engine.h)
-//   reserve      capacity * (1 - utilization): what the engine leaves alone
-// `capacity` is what the driver reports as total (Gpu::memory.usable), a little less than the data
-// sheet's. The stage with the least room decides.
+//   reserve      capacity * (1 - utilization): memory that the engine leaves unused
 //
-// Sizes are Bytes; faces print GB = 1e9 and, where users expect it, GiB = 2^30.
+// `capacity` is the total that the driver reports (Gpu::memory.usable), a little less than the size
+// in the data sheet. The stage with the least free memory decides.
+//
+// Sizes are Bytes. Faces print GB = 1e9, and GiB = 2^30 where users expect it.
 #pragma once
 
 #include <array>
@@ -39,16 +41,16 @@ struct MemoryItem {
   Bytes size;
 };
 
-// One device's memory.
+// The memory of one device.
 struct MemoryBreakdown {
   Bytes weights, kv_cache, activations, workspace, graphs, context;
   Bytes reserve;
   Bytes capacity;
 
-  // The parts in use, in this order: weights, kv_cache, activations, workspace, graphs, context.
+  // The parts in use: weights, kv_cache, activations, workspace, graphs, context, in this order.
   std::array<MemoryItem, 6> items() const;
-  Bytes total() const;  // sum of items(); the reserve is not in it
-  // total + reserve <= capacity.
+  Bytes total() const;  // sum of items(), without the reserve
+  // Whether total + reserve <= capacity.
   bool fits() const;
   // One line with the two largest parts: "does not fit: needs 141.5 GB of the 76.5 GB that the
   // engine may fill (85.0 GB less 8.5 GB reserve); weights 137.9 GB, kv_cache 2.6 GB".
@@ -57,50 +59,52 @@ struct MemoryBreakdown {
 
 class MemoryModel {
  public:
-  // Copies what it needs. `engine.scheduler` holds the limits that the engine really takes on this
-  // GPU. InputError, Infeasible and NoData as check_plan.
+  // Copies what it needs. `engine.scheduler` has the limits for this GPU. Throws InputError,
+  // Infeasible and NoData as check_plan does.
   MemoryModel(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
               const EngineProfile& engine, const Gpu& gpu);
 
-  // The load of `sequences` sequences of the whole deployment that hold `tokens` tokens each
-  // (prompt and output so far), on the stage with the least room. Contiguous engines reserve
-  // `max_model_len` tokens for each if that is more. Never throws for lack of room: see fits().
-  // REQUIRES no negative argument.
+  // Memory on the stage with the least free memory, if the whole deployment has `sequences`
+  // sequences with `tokens` tokens each (prompt and output so far). Contiguous engines reserve
+  // `max_model_len` tokens for each sequence if that is more. Does not throw if it does not fit:
+  // see MemoryBreakdown::fits. REQUIRES that no argument is negative.
   MemoryBreakdown load(std::int64_t sequences, std::int64_t tokens,
                        std::int64_t max_model_len = 0) const;
 
-  // With the KV cache filling all that is left, as a continuous engine allocates it at start.
+  // Memory with a KV cache that fills all free memory, as engines with continuous batching allocate
+  // it at start.
   MemoryBreakdown full() const;
 
-  // KV cache and state of one sequence of `tokens` tokens, in whole blocks where the cache is
-  // paged, on one device of the stage that keeps the most.
+  // KV cache and state of one sequence of `tokens` tokens on one device of the stage that keeps the
+  // most, in whole blocks if the cache is paged.
   Bytes kv_per_sequence(std::int64_t tokens) const;
-  // The model's own figure ("2.147 GB at 4096 tokens"): all layers, nothing copied by tp, no
-  // rounding to blocks.
+  // KV cache of one sequence as a property of the model: all layers, without copies by tp and
+  // without rounding to blocks.
   Bytes kv_of_model(std::int64_t tokens) const;
 
-  // Bytes left for the KV cache on one device of the stage with the least room; 0 when the rest
-  // does not fit.
+  // Free memory for the KV cache on one device of the stage with the least free memory; 0 if the
+  // other parts do not fit.
   Bytes kv_pool() const;
-  // The groups of layers that blocks belong to. One if the engine does not tell them apart.
+  // The groups of layers to which blocks belong; one group if the engine does not distinguish
+  // layers.
   const KvGroups& groups() const { return groups_; }
-  // Bytes of a block, of all layers of its group, on the device that keeps the most of them.
-  // With two pools (KvGroups::separate_pools) it is a block of the first pool and its share of the
-  // second. Recurrent state is not counted.
+  // Bytes of a block in all layers of its group, on the device that keeps the most of them. With
+  // two pools (KvGroups::separate_pools), of a block of the first pool and its share of the second
+  // one. Recurrent state is not counted.
   Bytes kv_block() const;
-  // Whole blocks in the pool: memory * utilization less everything else, over the bytes of a block
-  // (vLLM). 0 when nothing fits.
-  // `taken`: of the room, for other things (a drafter's weights, adapters); `beside_block`: what
-  // goes with every block (a drafter's cache).
-  std::int64_t kv_blocks(Bytes taken = Bytes(0), Bytes beside_block = Bytes(0)) const;
-  // Most sequences of `tokens` tokens that the whole deployment holds at once by memory alone
-  // (max_num_seqs not applied); 0 when not one fits; never more than 2^30.
+  // Number of whole blocks in the pool: memory * utilization minus all other parts, divided by the
+  // bytes of a block (as in vLLM). 0 if no block fits. `taken`: memory for other purposes (the
+  // weights of a draft model, adapters). `with_block`: memory that is added to every block (the KV
+  // cache of a draft model).
+  std::int64_t kv_blocks(Bytes taken = Bytes(0), Bytes with_block = Bytes(0)) const;
+  // Largest number of sequences of `tokens` tokens for which the whole deployment has memory,
+  // without the limit max_num_seqs; 0 if none fits; at most 2^30.
   std::int64_t max_concurrency(std::int64_t tokens) const;
 
  private:
   MemoryBreakdown stage_load(int stage, std::int64_t sequences, std::int64_t tokens) const;
   Bytes stage_block(int stage) const;
-  // Of one sequence.
+  // KV cache and state of one sequence.
   Bytes stage_sequence(int stage, std::int64_t tokens) const;
 
   Architecture model_;

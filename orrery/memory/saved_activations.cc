@@ -9,14 +9,15 @@ namespace orrery {
 namespace {
 
 constexpr double kFp32 = 4;
-constexpr int kDeltaChunk = 64;  // tokens that a Gated DeltaNet kernel keeps a square matrix of
+constexpr int kDeltaChunk = 64;  // tokens of the square matrices that Gated DeltaNet keeps
 
 // Bytes of a saved operand of a large product, scales included.
 double operand_bytes(const TrainingPrecision& p) {
   const double plain = bytes_per_element(p.activations).value();
   switch (p.compute) {
     case Dtype::kFp8:
-      return p.recipe == Fp8Recipe::kTensor ? 1 : 1 + 1.0 / 32;  // block: 4 bytes per 128
+      // Blocks of 128 elements have an fp32 scale, mx blocks of 32 elements a scale of one byte.
+      return p.recipe == Fp8Recipe::kTensor ? 1 : 1 + 1.0 / 32;
     case Dtype::kFp4:
       return 0.5 + 1.0 / 16;
     default:
@@ -32,12 +33,12 @@ struct Counter {
 
   double h = model.hidden, tp = job.plan.tp;
   double tokens = static_cast<double>(rank_tokens(job));
-  double own = job.plan.sequence_parallel ? tokens / tp : tokens;  // of norms and residuals
+  double own = job.plan.sequence_parallel ? tokens / tp : tokens;  // tokens of norms and residuals
   double e = bytes_per_element(job.precision.activations).value();
   double x = operand_bytes(job.precision);
-  bool narrow = x < e;  // operands are copies
+  bool narrow = x < e;  // operands of products are copies in a smaller format
   bool trained = job.tuning == Tuning::kFull;
-  double widest = 0;  // gradients of an op's operands, beyond what is freed before them
+  double widest = 0;  // elements of the gradients of an op's operands, minus what is freed before
 
   void save(double bytes) { out.saved += Bytes(bytes); }
   void keep_product(double bytes) { out.products += Bytes(bytes); }
@@ -49,7 +50,7 @@ struct Counter {
              job.lora_targets.end();
     });
   }
-  // The input of the products that `targets` name, unless it is a tensor saved already.
+  // Saves the input of the products named by `targets`, unless it is already saved.
   void operand(double elements, std::initializer_list<std::string_view> targets,
                bool saved_already = false) {
     if (!adapts(targets) || (saved_already && !narrow)) return;
@@ -101,7 +102,7 @@ struct Counter {
     keep_product(e * (2 * q + v) / 2 * tokens + e * v * tokens);
   }
 
-  // Softmax and what follows it up to the product with the values.
+  // The softmax, and all ops from it to the product with the values.
   void core(double heads, double result) {
     if (job.flash) {
       save(e * result * tokens + kFp32 * heads * tokens);
@@ -118,7 +119,8 @@ struct Counter {
   void operator()(const GatedDeltaNet& a) {
     const double k = 1.0 * a.k_heads * a.k_dim / tp, v = 1.0 * a.v_heads * a.v_dim / tp;
     operand(h * own, {});
-    // Before and after the convolution; gates; a matrix a chunk; output, gate and normed output.
+    // Inputs and outputs of the convolution; gates; a matrix for each chunk of tokens; the output,
+    // its gate and the normed output.
     save(tokens * (2 * e * (2 * k + v) + 2 * kFp32 * a.v_heads / tp +
                    e * kDeltaChunk * a.v_heads / tp + 2 * e * v));
     operand(v * tokens, {});
@@ -131,7 +133,8 @@ struct Counter {
     const double projected =
         2 * inner + 2.0 * kv_heads_per_rank(a.groups, job.plan.tp) * a.state + a.heads / tp;
     operand(h * own, {});
-    save(e * (projected + inner) * tokens);  // the scan is computed again (Dao and Gu 2024)
+    save(e * (projected + inner) *
+         tokens);  // the backward pass computes the scan again (Dao and Gu 2024)
     operand(inner * tokens, {});
     widest = std::max(widest, e * projected * tokens);
     keep_product(e * (projected / 2 + inner) * tokens);
@@ -154,7 +157,7 @@ struct Counter {
 
   void operator()(const MoeMlp& m) {
     if (trained) save(e * h * own);     // the router's input
-    save(2 * kFp32 * m.experts * own);  // its logits and weights
+    save(2 * kFp32 * m.experts * own);  // the router's logits and weights
     const double mean = tokens * m.top_k * job.plan.expert_tp() / tp;
     double rows = mean;
     if (job.expert_skew > 0) {
@@ -181,7 +184,7 @@ LayerActivations layer_activations(const Architecture& model, const LayerSpec& l
   for (int i = 0; i < layer.norms; ++i) c.norm(c.h * c.own);
   std::visit(c, layer.mixer);
   std::visit(c, layer.mlp);
-  if (layer.parallel) c.save(-c.x * c.h * c.own);  // both read one input
+  if (layer.parallel) c.save(-c.x * c.h * c.own);  // attention and MLP have the same input
   c.dropout_mask(), c.dropout_mask();
   c.out.input = Bytes(c.e * c.h * c.own);
   c.out.products += c.out.input;
@@ -194,7 +197,7 @@ Bytes chunk_activations(const Architecture& model, const TrainingJob& job,
   const StageLayers range = chunk_layers(model, job.plan, chunk);
   Bytes sum;
   Counter c{.model = model, .job = job, .stack = stack};
-  // The first layers of a chunk are those recomputed.
+  // The first layers of a chunk are recomputed.
   const int recomputed = job.recompute != Recompute::kFull ? 0
                          : job.recompute_layers > 0 ? std::min(job.recompute_layers, range.size())
                                                     : range.size();

@@ -13,10 +13,10 @@
 namespace orrery {
 namespace {
 
-// What a group of ranks that communicates takes on each: NCCL 2.18 688 MB on four A100
-// (github.com/NVIDIA/nccl/issues/964), in proportion to its channels (issue 986), which are those
-// of the links: twice as many on an A100 as on a V100 (issue 713). At most 32 channels of the
-// A100's 24, at least 4.
+// Memory of a communicator on each of its ranks. NCCL 2.18 takes 688 MB on four A100
+// (github.com/NVIDIA/nccl/issues/964), in proportion to its channels (issue 986). The number of
+// channels is proportional to the links: an A100 has twice as many as a V100 (issue 713). It is
+// between 4 and 32; an A100 has 24.
 constexpr Bytes kCommunicator = gigabytes(0.688);
 constexpr BytesPerSecond kCommunicatorLinks(300e9);
 constexpr double kLeastChannels = 4.0 / 24, kMostChannels = 32.0 / 24;
@@ -24,18 +24,18 @@ constexpr double kLeastChannels = 4.0 / 24, kMostChannels = 32.0 / 24;
 Bytes communicators(const TrainingPlan& p, const TrainingMemoryConstants& stack, const Gpu& gpu) {
   const auto several = [](std::int64_t ranks) { return ranks > 1 ? 1 : 0; };
   const int groups = several(p.tp) + several(p.pp) + several(p.cp) + several(p.dp) + several(p.ep);
-  const int beside = several(p.devices()) + several(std::int64_t{p.tp} * p.pp) + several(p.pp);
-  const int all = std::max(1, stack.grids) * groups + stack.grids * beside;
+  const int further = several(p.devices()) + several(std::int64_t{p.tp} * p.pp) + several(p.pp);
+  const int all = std::max(1, stack.grids) * groups + stack.grids * further;
   return all * kCommunicator *
          std::clamp(gpu.scale_up.bandwidth / kCommunicatorLinks, kLeastChannels, kMostChannels);
 }
 
-// The widest layer of the rank's chunks: what its backward pass adds.
+// The layer of the rank's chunks whose backward pass needs the most memory.
 struct BackwardLayer {
-  Bytes recomputed;  // computed again, beyond what is kept of it
+  Bytes recomputed;  // tensors that are computed again
   Bytes gradients;
-  Bytes kept;   // of it
-  Bytes saved;  // without recomputation
+  Bytes kept;   // tensors that recomputation keeps
+  Bytes saved;  // tensors that are kept without recomputation
 };
 
 BackwardLayer widest_layer(const Architecture& model, const TrainingJob& job,
@@ -72,7 +72,7 @@ Bytes logits_peak(const Architecture& model, const TrainingJob& job,
   return Bytes(elements * each);
 }
 
-// training_memory of a job that check_job accepts.
+// As training_memory, for a job that check_job accepts.
 TrainingMemory stage_memory(const Architecture& model, const TrainingJob& job,
                             const TrainingMemoryConstants& stack, const Gpu& gpu,
                             const StageLoad& load) {
@@ -89,7 +89,7 @@ TrainingMemory stage_memory(const Architecture& model, const TrainingJob& job,
   for (const int chunk : load.chunks) saved += chunk_activations(model, job, stack, chunk);
   saved *= load.in_flight;
   const BackwardLayer layer = widest_layer(model, job, stack, load.chunks);
-  // Of those on their way to the host and back, two layers' are on the device.
+  // If activations are offloaded, the device has those of two layers.
   if (job.offload_activations) saved = std::min(saved, 2 * layer.kept);
   const bool held = stack.gradient_buffer || job.micro_batches() > 1;
 
@@ -182,8 +182,8 @@ TrainingMemory training_memory(const Architecture& model, const TrainingJob& job
                                const TrainingMemoryConstants& stack, const Gpu& gpu) {
   check_job(model, job);
   const int last = job.plan.pp - 1;
-  // Where all layers are alike, the stages between the second and the last hold as many of them as
-  // the second and no more micro-batches.
+  // If all layers are alike, the stages between the second and the last have as many layers as the
+  // second one, and not more micro-batches in flight.
   const bool alike = job.plan.split.empty() && model.layers.runs().size() == 1;
   TrainingMemory most;
   for (int stage = 0; stage <= last; ++stage) {

@@ -1,34 +1,45 @@
-// What one rank of a training job holds at the moment when it holds most, and whether that fits.
+// The memory of one rank of a training job at the moment when it holds the most, and whether that
+// fits on the device.
 //
-// P parameters of the rank's virtual stages (workload/training_parameters.h), D the ranks that
-// share what is sharded, bytes a parameter:
-//   weights      that of the activations' format, /D with zero 3. fp32 where the stack keeps its
-//                master weights as parameters; 1 for products with fp8 parameters; beside bf16
-//                parameters, fp8 products keep two copies in fp8 (row- and column-wise) unless
-//                gathered anew; a 4-bit base 0.516 (NF4 in blocks of 64, scales in 8 bits with an
-//                fp32 one per 256 of them: Dettmers et al. 2023)
-//   gradients    that of the gradients' format, of what is trained; /D with zero 2 and 3
-//   optimizer    master weights 4, and moments: Adam 2, SGD 1, Muon 1 for products and 2 for the
-//                rest, Adafactor 2/hidden of them; /D from zero 1 on; none where offloaded
-//   activations  in_flight * chunk_activations, and the layer that is recomputed and the gradients
-//                inside the layer whose backward pass runs (saved_activations.h)
-//   logits       tokens * vocab/tp * (their format + the loss's copies), on the last stage
+// P is the number of parameters of the rank's virtual stages (workload/training_parameters.h), and
+// D the number of ranks that share what is sharded. Bytes for each parameter:
+//
+//   weights      bytes of the activations' format; divided by D with zero 3. fp32 if the stack
+//                keeps its master weights as parameters. 1 in products with fp8 parameters. With
+//                bf16 parameters, fp8 products keep two copies in fp8 (row- and column-wise) unless
+//                they are gathered again. 0.516 for a 4-bit base (NF4 in blocks of 64 with 8-bit
+//                scales and an fp32 scale for 256 of them: Dettmers et al. 2023, arXiv:2305.14314).
+//   gradients    bytes of the gradients' format, for trained parameters; divided by D with zero 2
+//                and 3
+//   optimizer    4 for master weights, and moments: Adam 2, SGD 1, Muon 1 for products and 2 for
+//                other parameters, Adafactor 2/hidden; divided by D from zero 1 on; none if they
+//                are offloaded
+//
+// Bytes of a rank:
+//
+//   activations  in_flight * chunk_activations, the layer that is recomputed, and the gradients
+//                inside of the layer whose backward pass runs (saved_activations.h)
+//   logits       tokens * vocab/tp * (their format + copies of the loss), on the last stage
 //   buckets      zero 3: two unsharded layers (one with prefetch post or none), or the embedding or
-//                LM head if that is more; what stays of the weights after a forward pass (all
-//                without resharding, 1/n with reshard_ranks n); two layers' gradients before they
-//                are reduced (one with prefetch none); stacks with buckets: two of them; pipeline:
-//                two boundaries; context parallel: keys and values of the next rank (ring) or of
-//                the whole sequence (all-gather)
-//   context      the driver's and libraries', and the buffers of every group of ranks that
+//                LM head if that is larger; weights that stay after a forward pass (all without
+//                resharding, 1/n with reshard_ranks n); gradients of two layers before they are
+//                reduced (one with prefetch none). Stacks with buckets: two of them. Pipelines: two
+//                boundaries. Context parallelism: keys and values of the next rank (ring) or of the
+//                whole sequence (all-gather).
+//   context      of the driver and libraries, and the buffers of every group of ranks that
 //                communicates
-//   workspace, fragmentation   training_constants.h
+//   workspace    of matrix products (training_constants.h)
+//   fragmentation  memory that the allocator reserves and no tensor uses (training_constants.h)
 //
-// Peaks are the largest of three moments; at each only what lives then counts:
-//   "loss"            all activations in flight and the logits
-//   "backward"        all activations in flight and the widest layer's backward pass
-//   "end of backward" one layer's backward pass, all gradients
-//   "optimizer step"  no activations; fp32 copies of gradients that are kept in 16 bits
-// Gradients that have no buffer (PyTorch) and only one micro-batch do not exist in the first two.
+// The peak is the largest sum at one of four moments, each with the tensors that exist then:
+//
+//   "loss"             all activations in flight, and the logits
+//   "backward"         all activations in flight, and the backward pass of the widest layer
+//   "end of backward"  the backward pass of one layer, and all gradients
+//   "optimizer step"   no activations; fp32 copies of gradients that are stored in 16 bits
+//
+// Gradients without a buffer (PyTorch) do not exist at the first two moments if there is only one
+// micro-batch.
 #pragma once
 
 #include <array>
@@ -49,50 +60,47 @@ namespace orrery {
 struct TrainingMemory {
   Bytes weights, gradients, optimizer, activations, logits, buckets, workspace, context,
       fragmentation;
-  Bytes capacity;
-  std::string_view moment;
+  Bytes capacity;           // usable memory of the device
+  std::string_view moment;  // of the peak
 
-  // In the order above.
+  // The parts, in the order of the members.
   std::array<MemoryItem, 9> items() const;
-  Bytes total() const;      // of the device, as nvidia-smi shows it
-  Bytes reserved() const;   // without context: as the framework's allocator has reserved
-  Bytes allocated() const;  // nor fragmentation: tensors alone
+  Bytes total() const;      // on the device, as nvidia-smi reports it
+  Bytes reserved() const;   // by the framework's allocator: total without context
+  Bytes allocated() const;  // in tensors: reserved without fragmentation
   bool fits() const { return total() <= capacity; }
-  // One line with the two largest parts: "does not fit: needs 113 GB of 85.0 GB at the optimizer
-  // step; optimizer 80.9 GB, gradients 27.0 GB".
+  // One line with the two largest parts: "does not fit: needs 113 GB of 85.0 GB (optimizer step);
+  // optimizer 80.9 GB, gradients 27.0 GB".
   std::string summary() const;
 };
 
-// What a rank of a pipeline stage holds: which virtual stages, and how many micro-batches'
-// activations of all of them are alive at once at most (chunk-activations alive over the number of
-// chunks, where chunks are alike).
+// The work of a rank of a pipeline stage on which its memory depends.
 struct StageLoad {
-  std::vector<int> chunks;
+  std::vector<int> chunks;  // its virtual stages
+  // Largest number of micro-batches whose activations of all chunks are alive at once. If chunks
+  // are alike, this is the number of chunk-activations alive, divided by the number of chunks.
   double in_flight = 1;
 };
 
-// By the closed forms of equal stages, m micro-batches, stage s of p (the event level's exactly:
-// tests/law): gpipe m; 1f1b min(m, p - s); interleaved min(m v, 2 (p - s - 1) + (v - 1) p + 1) / v;
-// zb-h1 min(m, p), zb-h2 min(m, 2p - 1): late gradients of weights keep as much on every stage;
-// zb-v and dualpipe-v (chunks s and 2p - 1 - s) min(m, p) and min(m, p + 1/2); dualpipe (chunks s
-// and p - 1 - s, each with half of the micro-batches) min(m, p + 1) / 2. Sources: Narayanan et al.
-// 2021, Qi et al. 2023 and 2024, DeepSeek-V3. InputError for a schedule that is none of them.
-// REQUIRES that check_job accepts, 0 <= stage < pp.
+// The load of a stage by the closed form of the job's schedule, which assumes equal stages
+// (PipelineScheduleTraits::in_flight; tests/law compares it with the event level). InputError:
+// there is no schedule of that name. REQUIRES that check_job accepts the job, 0 <= stage < pp.
 StageLoad classic_load(const TrainingJob& job, int stage);
 
-// One rank of a pipeline stage. Throws as check_job does.
+// The memory of one rank with this load. Throws as check_job does.
 TrainingMemory training_memory(const Architecture& model, const TrainingJob& job,
                                const TrainingMemoryConstants& stack, const Gpu& gpu,
                                const StageLoad& load);
-// Of the stage with the largest total, by classic_load.
+// The memory of the stage with the largest total, with the loads of classic_load.
 TrainingMemory training_memory(const Architecture& model, const TrainingJob& job,
                                const TrainingMemoryConstants& stack, const Gpu& gpu);
 
-// The chance that it fits, if ln(predicted / real) is normal with deviation `error`. In (0, 1).
+// Probability that the job fits, if ln(predicted / real) is normal with standard deviation `error`.
+// In (0, 1).
 double fit_probability(const TrainingMemory& memory, double error);
 
-// The largest micro-batch that fits, at most 2^20; 0 if not one sequence does. The number of
-// micro-batches stays: the global batch grows.
+// The largest micro-batch that fits, at most 2^20; 0 if a single sequence does not fit. The number
+// of micro-batches stays the same, so that the global batch grows.
 std::int64_t largest_micro_batch(const Architecture& model, const TrainingJob& job,
                                  const TrainingMemoryConstants& stack, const Gpu& gpu);
 

@@ -13,9 +13,9 @@ bool fp32_parameters(const TrainingJob& job, const TrainingMemoryConstants& stac
   return stack.fp32_parameters && job.precision.master_weights && job.tuning == Tuning::kFull;
 }
 
-// Bytes of a weight as products read it, of the layers' matrices and of the others.
+// Bytes of a weight in the format that products read.
 struct WeightBytes {
-  double product, other;
+  double product, other;  // of the layers' matrices; of other weights
 };
 WeightBytes held_weights(const TrainingJob& job, const TrainingMemoryConstants& stack) {
   const double plain = bytes_per_element(job.precision.activations).value();
@@ -25,8 +25,8 @@ WeightBytes held_weights(const TrainingJob& job, const TrainingMemoryConstants& 
   return {plain, plain};
 }
 
-// The parameters of so many layers of the rank's chunks, whole, or of embedding or LM head.
-// `experts`: routed ones are sharded too.
+// Number of parameters of the largest unit that is gathered at once: `layers` layers of the rank's
+// chunks, or the embedding or LM head. `experts`: routed experts are sharded too.
 double largest_unit(const Architecture& model, const TrainingJob& job,
                     const std::vector<int>& chunks, bool experts, int layers) {
   double largest = 0;
@@ -42,8 +42,8 @@ double largest_unit(const Architecture& model, const TrainingJob& job,
   return largest;
 }
 
-// Keys and values of a token and layer on one rank, as context-parallel ranks exchange them: the
-// widest mixer's.
+// Elements of the keys and values of a token on one rank that context-parallel ranks exchange, in
+// the layer with the widest mixer.
 double exchanged_width(const Architecture& model, int tp) {
   double widest = 0;
   for (const LayerSpec& layer : model.layers.specs()) {
@@ -86,7 +86,7 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
   const double plain = bytes_per_element(job.precision.activations).value();
   const double gradient = bytes_per_element(job.precision.gradients).value();
   const double both = gradient + (stack.narrow_gradients && gradient > plain ? plain : 0);
-  // Row- and column-wise copies for the products, kept from one micro-batch to the next.
+  // fp8 products keep row- and column-wise copies of weights between micro-batches.
   const bool narrow = job.precision.compute == Dtype::kFp8 || job.precision.compute == Dtype::kFp4;
   const double narrow_copies = narrow && p.zero < 3 && job.tuning == Tuning::kFull
                                    ? 2 * bytes_per_element(job.precision.compute).value() -

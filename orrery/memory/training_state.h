@@ -1,5 +1,5 @@
-// What a rank of a training job keeps from step to step, and the buffers of its communication:
-// training_memory.h says how much of each.
+// The memory that a rank of a training job keeps from step to step, and the buffers of its
+// communication. The sizes are documented in training_memory.h.
 #pragma once
 
 #include <vector>
@@ -13,16 +13,17 @@ namespace orrery {
 
 struct TrainingState {
   Bytes weights, gradients, optimizer;
-  Bytes buckets;      // while passes run
-  Bytes step_copies;  // while the optimizer steps: fp32 copies of narrower gradients
+  Bytes buckets;      // communication buffers; they exist while passes run
+  Bytes step_copies;  // copies during the optimizer step: fp32 gradients, multi-tensor Adam
 };
 
-// Of the virtual stages `chunks`. REQUIRES that check_job accepts.
+// The state of a rank that holds the virtual stages `chunks`. REQUIRES that check_job accepts the
+// job.
 TrainingState training_state(const Architecture& model, const TrainingJob& job,
                              const TrainingMemoryConstants& stack, const std::vector<int>& chunks);
 
-// Bytes that the optimizer keeps of a trained parameter, master weight included, unsharded.
-// `product`: a matrix of a layer.
+// Bytes of optimizer state for one trained parameter, its master weight included, before sharding.
+// `product`: the parameter belongs to a matrix of a layer.
 Bytes optimizer_bytes(const Architecture& model, const TrainingJob& job,
                       const TrainingMemoryConstants& stack, bool product);
 

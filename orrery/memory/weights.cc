@@ -5,7 +5,7 @@
 namespace orrery {
 namespace {
 
-// Elements by how they are stored.
+// Numbers of elements, by the format in which they are stored.
 struct Held {
   double matrices = 0;  // Precision::weights
   double experts = 0;   // Precision::experts
@@ -111,7 +111,7 @@ Held layer_on_rank(const LayerSpec& layer, const Architecture& model, const Para
   return held;
 }
 
-// Rows of embedding and LM head are padded to whole 64 (vLLM, Megatron).
+// Rows of the embedding and the LM head are padded to a multiple of 64 (vLLM, Megatron).
 double vocabulary_on_rank(const Architecture& model, int tp) {
   constexpr int kRows = 64;
   const auto groups = (model.vocab + kRows - 1) / kRows;

@@ -1,13 +1,17 @@
-// Bytes of the weights that one rank of one pipeline stage holds.
+// Bytes of the weights on one rank of a pipeline stage.
 //
-// Matrices are stored in the formats of Precision, scales included; norms, biases, routers,
-// convolutions and the embedding stay at the precision of the activations. Divided as vLLM does:
-//   heads, MLP columns and rows, shared experts   by tp; key-value heads are copied when there are
-//   fewer than tp routed experts                                by ep, each expert's columns by
-//   tp*dp/ep embedding and LM head                         rows, padded to whole 64, by tp latent
-//   down-projections, indexer, norms, routers   copied on every rank
-// The first stage holds the embedding, the last one final norm and LM head; a tied embedding is
-// held once by a stage that is both. Multi-token prediction layers are not loaded.
+// Matrices are stored in the formats of Precision, scales included. Norms, biases, routers,
+// convolutions and the embedding have the precision of the activations. Weights are divided among
+// ranks as in vLLM:
+//
+//   heads, columns and rows of MLPs, shared experts   by tp; key-value heads are copied if tp
+//                                                     exceeds their number
+//   routed experts                                    by ep; the columns of each expert by tp*dp/ep
+//   embedding and LM head                             rows, padded to a multiple of 64, by tp
+//   latent down-projections, indexer, norms, routers  copied on every rank
+//
+// The first stage has the embedding, the last one the final norm and the LM head. A tied embedding
+// counts once on a stage that is both. Multi-token prediction layers are not loaded.
 #pragma once
 
 #include "orrery/base/units.h"

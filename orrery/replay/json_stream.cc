@@ -15,7 +15,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t kPiece = 1 << 18;  // bytes held at a time
+constexpr std::size_t kPiece = 1 << 18;  // bytes in memory at a time
 constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kLongestString = 1 << 20;
 constexpr std::size_t kLongestNumber = 64;
@@ -26,7 +26,8 @@ bool is_number(char c) {
 }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// JSON's grammar of a number: -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?, and leading zeros.
+// JSON's grammar of a number is -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?. Leading zeros are
+// accepted as well.
 bool well_formed(std::string_view text) {
   std::size_t at = 0;
   const auto digits = [&] {
@@ -68,7 +69,7 @@ ByteSource memory_source(std::string_view text) {
 
 ByteSource file_source(const std::string& path) {
   require_file(path);
-  // gzread passes on what is no gzip stream.
+  // gzread returns data that is not in gzip format as it is.
   std::shared_ptr<gzFile_s> file(gzopen(path.c_str(), "rb"), [](gzFile f) {
     if (f != nullptr) gzclose(f);
   });
@@ -164,7 +165,7 @@ bool JsonStream::next_member() {
 bool JsonStream::next_element() { return next(']', "',' or ']' after an element"); }
 
 void JsonStream::escape() {
-  const auto unread = [&](char c) {  // no escape after all
+  const auto unread = [&](char c) {  // the backslash does not begin an escape
     scratch_ += '\\';
     if (c != '\0') --at_;
   };
@@ -180,7 +181,7 @@ void JsonStream::escape() {
     case 'n':
     case 'r':
     case 't':
-      scratch_ += ' ';  // names are shown on one line
+      scratch_ += ' ';  // names are printed on one line
       return;
     case 'u': {
       unsigned code = 0;
@@ -190,7 +191,7 @@ void JsonStream::escape() {
                           : h >= 'a' && h <= 'f' ? h - 'a' + 10
                           : h >= 'A' && h <= 'F' ? h - 'A' + 10
                                                  : -1;
-        if (digit < 0) fail("a \\u that four hexadecimal digits do not follow");
+        if (digit < 0) fail("expected four hexadecimal digits after \\u");
         code = code * 16 + static_cast<unsigned>(digit);
       }
       append_utf8(scratch_, code);
@@ -255,7 +256,7 @@ std::string_view JsonStream::number() {
   const std::size_t from = at_;
   while (at_ < size_ && is_number(buffer_[at_])) ++at_;
   std::string_view text(buffer_.data() + from, at_ - from);
-  if (at_ == size_) {  // at the seam of two pieces
+  if (at_ == size_) {  // the value continues in the next piece
     scratch_ = text;
     while ((at_ < size_ || refill()) && is_number(buffer_[at_]) &&
            scratch_.size() <= kLongestNumber) {

@@ -17,11 +17,11 @@ namespace {
 using EventKind = KinetoEvent::Kind;
 
 constexpr std::int64_t kLatest = 4'000'000'000'000'000'000;   // ns: the year 2096
-constexpr std::int64_t kLongest = 30LL * 86'400'000'000'000;  // ns, first begin to last end
+constexpr std::int64_t kLongest = 30LL * 86'400'000'000'000;  // ns, of a whole trace
 constexpr std::size_t kLongestName = 1000;
 constexpr std::size_t kMostDims = 64, kMostInputs = 64;
 
-// What a category is read as; nothing: passed over.
+// The kind of event of a category; nothing: events of the category are ignored.
 std::optional<EventKind> kind_of(std::string_view category) {
   struct Known {
     std::string_view category;
@@ -42,8 +42,8 @@ std::optional<EventKind> kind_of(std::string_view category) {
   return {};
 }
 
-// A decimal number of microseconds as nanoseconds, exact where it has at most three decimals, which
-// a double cannot hold since 1970. Nothing if it is none or out of range.
+// A decimal number of microseconds as nanoseconds. It is exact for at most three decimals; a double
+// is not precise enough for times since 1970. Nothing if the text is no number or out of range.
 std::optional<std::int64_t> nanoseconds_of(std::string_view text) {
   const bool negative = text.starts_with('-');
   std::string_view rest = negative ? text.substr(1) : text;
@@ -62,7 +62,7 @@ std::optional<std::int64_t> nanoseconds_of(std::string_view text) {
       rest.remove_prefix(1);
     }
   }
-  if (!rest.empty()) {  // with an exponent
+  if (!rest.empty()) {  // the number has an exponent
     double us = 0;
     const auto d = std::from_chars(text.data(), text.data() + text.size(), us);
     if (d.ec != std::errc() || d.ptr != text.data() + text.size() ||
@@ -80,7 +80,7 @@ struct TextHash {
 };
 using Index = std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>>;
 
-// The index of `text`; `make` is called for one that is new.
+// The index of `text`. `make` is called if the text is new.
 template <class Make>
 std::uint32_t intern(Index& index, std::string_view text, std::size_t next, Make make) {
   if (const auto it = index.find(text); it != index.end()) return it->second;
@@ -88,7 +88,7 @@ std::uint32_t intern(Index& index, std::string_view text, std::size_t next, Make
   return index.emplace(std::string(text), static_cast<std::uint32_t>(next)).first->second;
 }
 
-// A name that a terminal can show.
+// The name with printable characters only.
 std::string shown(std::string_view text) {
   std::string out(text.substr(0, kLongestName));
   for (char& c : out) {
@@ -123,7 +123,7 @@ class Reader {
   }
 
  private:
-  // Of the event that is being read.
+  // The members of the event that is being read.
   struct Given {
     char phase = '\0';
     bool categorised = false, has_name = false;
@@ -142,7 +142,7 @@ class Reader {
     for (in_.begin_object(); in_.next_member();) {
       const std::string_view key = in_.key();
       if (key == "traceEvents") {
-        if (seen) in_.fail("traceEvents stands twice");
+        if (seen) in_.fail("there are two lists traceEvents");
         seen = true;
         events();
       } else if (key == "schemaVersion") {
@@ -194,7 +194,7 @@ class Reader {
     detailed_ = false;
   }
 
-  // Whether what is known by now says that the event is passed over.
+  // Whether the members that are known so far mean that the event is ignored.
   bool unwanted() const {
     return (given_.phase != '\0' && given_.phase != 'X') || (given_.categorised && !given_.kind);
   }
@@ -272,8 +272,8 @@ class Reader {
     }
   }
 
-  // [[4096, 1024], [], [[2, 3], [4]]]: a list of tensors' sizes; an input that is a list of tensors
-  // counts as none.
+  // Reads the sizes of tensors, such as [[4096, 1024], [], [[2, 3], [4]]]. An input that is itself
+  // a list of tensors counts as a tensor without sizes.
   void shapes() {
     detailed_ = true;
     auto& shapes = given_.detail.shapes;
@@ -307,7 +307,7 @@ class Reader {
     }
   }
 
-  // A number, or a text that holds one.
+  // Reads a number, or a text with a number.
   std::string_view scalar() { return in_.peek() == '"' ? in_.string() : in_.number(); }
 
   std::int64_t time(std::string_view key) {
@@ -317,7 +317,7 @@ class Reader {
     return *ns;
   }
 
-  // A whole number, plain or as a text; `otherwise` where there is none.
+  // Reads a whole number, or a text with one; `otherwise` if there is none.
   std::int64_t integer_or(std::int64_t otherwise) {
     const char c = in_.peek();
     if (c == '{' || c == '[' || c == 't' || c == 'f') return in_.skip(), otherwise;
@@ -339,7 +339,7 @@ class Reader {
 
   void keep() {
     if (given_.phase != 'X' || !given_.kind) {
-      ++t_.passed_over;
+      ++t_.ignored;
       return;
     }
     const auto missing = [&](bool has, const char* key) {
@@ -408,7 +408,7 @@ class Reader {
   KinetoTrace t_;
   Given given_;
   bool detailed_ = false;
-  Nanoseconds latest_{0};  // end of any event
+  Nanoseconds latest_{0};  // largest end of an event
   Index names_, lanes_, details_;
   std::string lane_key_, detail_key_;
 };

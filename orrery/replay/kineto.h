@@ -1,22 +1,24 @@
-// Traces of PyTorch's profiler (Kineto), in Chrome's trace-event form: what one rank did on its
-// threads and streams.
+// Traces of PyTorch's profiler (Kineto) in Chrome's trace-event format: the activity of one rank on
+// its host threads and GPU streams.
 //
 //   torch.profiler.profile(...).export_chrome_trace("rank0.json.gz")
 //
 // The file is JSON, plain or gzip: an object with a list "traceEvents", or that list alone. It is
-// read as a stream; of an event 40 bytes are kept, names and shapes once each. Kept are complete
-// events (ph "X") of these categories:
-//   cpu_op (also "Operator"), user_annotation   what the threads were in
-//   cuda_runtime, cuda_driver (also "Runtime")  calls to the GPU's driver
-//   kernel, gpu_memcpy, gpu_memset              work on the GPU (also "Memcpy", "Memset")
-//   cuda_sync                                   waits, with the event that each waits for; only
-//   there
-//                                               if the profiler was asked (enable_cuda_sync_events)
-// Passed over, and counted: Python frames, flow arrows (a launch and its kernel have the same
-// correlation), counters, metadata and all else.
+// read as a stream. An event takes 40 bytes in memory; names and shapes are stored once each.
+// Complete events (ph "X") of these categories are read:
 //
-// Times are in microseconds in the file, as numbers or texts, and here whole nanoseconds: since
-// baseTimeNanoseconds where the file has that, else since whatever the profiler counted from.
+//   cpu_op ("Operator"), user_annotation   activity of threads
+//   cuda_runtime, cuda_driver ("Runtime")  calls of the GPU's driver
+//   kernel, gpu_memcpy, gpu_memset         work on the GPU ("Memcpy", "Memset")
+//   cuda_sync                              waits, with the event that each waits for; present only
+//                                          if the profiler was asked for them
+//                                          (enable_cuda_sync_events)
+//
+// All other events are counted and ignored: Python frames, flow arrows (a launch and its kernel
+// have the same correlation), counters, metadata.
+//
+// Times in the file are microseconds, as numbers or as texts. Here they are whole nanoseconds since
+// baseTimeNanoseconds if the file has it, otherwise since the time from which the profiler counted.
 #pragma once
 
 #include <chrono>
@@ -30,16 +32,16 @@
 namespace orrery {
 
 using Nanoseconds = std::chrono::nanoseconds;
-// Beyond any time of a trace; sums and replays that would pass it stay there.
+// A time after every time of a trace. Sums and replays that would exceed it have this value.
 inline constexpr Nanoseconds kEndOfTime{4'000'000'000'000'000'000};
 
 struct KinetoEvent {
   enum class Kind : std::uint8_t { kCpuOp, kAnnotation, kCall, kKernel, kMemcpy, kMemset, kSync };
   Nanoseconds start{0}, duration{0};
-  std::int64_t correlation = -1;  // of a call and the GPU work that it launched; -1: none
-  std::uint32_t name = 0;         // in KinetoTrace::names
-  std::uint32_t lane = 0;         // in KinetoTrace::lanes
-  std::uint32_t detail = 0;       // in KinetoTrace::details, where 0 is empty
+  std::int64_t correlation = -1;  // the same for a call and the GPU work that it launched; -1: none
+  std::uint32_t name = 0;         // index in KinetoTrace::names
+  std::uint32_t lane = 0;         // index in KinetoTrace::lanes
+  std::uint32_t detail = 0;       // index in KinetoTrace::details; entry 0 is empty
   Kind kind = Kind::kCpuOp;
 
   Nanoseconds end() const { return start + duration; }
@@ -48,54 +50,55 @@ struct KinetoEvent {
   }
 };
 
-// A thread of the host, or a stream of a device.
+// A thread of the host or a stream of a device.
 struct KinetoLane {
   bool gpu = false;
-  std::string process, thread;  // of a stream: device and stream
+  std::string process, thread;  // of a stream: its device and its number
 };
 
-// What args say of an event, as far as a prediction needs it.
+// The arguments of an event that a prediction needs.
 struct KinetoDetail {
   std::vector<std::vector<std::int64_t>> shapes;  // "Input Dims", of cpu_op
-  std::string type;        // "Input type" of the first input: "c10::BFloat16"
-  std::string collective;  // "Collective name": "allreduce"
-  std::string dtype;       // of a collective's elements: "BFloat16"
-  std::string group;       // "Process Group Description", or else its name
+  std::string type;        // "Input type" of the first input, such as "c10::BFloat16"
+  std::string collective;  // "Collective name", such as "allreduce"
+  std::string dtype;       // format of a collective's elements, such as "BFloat16"
+  std::string group;       // "Process Group Description"; the name of the group if it is absent
   std::int64_t in_elements = 0, out_elements = 0;  // "In msg nelems", "Out msg nelems"
   std::int64_t ranks = 0;                          // "Group size"
 
   bool operator==(const KinetoDetail&) const = default;
 };
 
-// A cuda_sync event: `stream` (none: the host) waits until the work of `source` before the event
-// was recorded is done.
+// A cuda_sync event: `stream` waits until the work of the stream `source` is done that was launched
+// before the event was recorded. -1: the host waits.
 struct KinetoWait {
-  std::int64_t correlation = -1;  // of the call that asked for it
-  std::int64_t record = -1;       // correlation of the cudaEventRecord; -1: not known
+  std::int64_t correlation = -1;  // of the call that waits
+  std::int64_t record = -1;       // correlation of the cudaEventRecord; -1: unknown
   std::int64_t device = 0, stream = -1, source = -1;
 };
 
 struct KinetoTrace {
-  std::vector<KinetoEvent> events;  // by start; of two with one start the longer one first
-  std::vector<std::string> names;   // printable ASCII, at most 1,000 characters
+  std::vector<KinetoEvent> events;  // by start; of two events with one start the longer one first
+  std::vector<std::string> names;   // printable ASCII, at most 1,000 characters each
   std::vector<KinetoLane> lanes;
   std::vector<KinetoDetail> details{{}};
   std::vector<KinetoWait> waits;
-  std::string gpu;              // of the first of deviceProperties: "NVIDIA H100"
-  std::int64_t world_size = 0;  // of distributedInfo; 0: not there
-  std::int64_t schema = 0;      // schemaVersion; 0: not there
-  std::uint64_t passed_over = 0;
+  std::string gpu;              // name in the first entry of deviceProperties: "NVIDIA H100"
+  std::int64_t world_size = 0;  // of distributedInfo; 0: absent
+  std::int64_t schema = 0;      // schemaVersion; 0: absent
+  std::uint64_t ignored = 0;    // number of events of other categories
 
   std::string_view name_of(const KinetoEvent& e) const { return names[e.name]; }
   const KinetoDetail& detail_of(const KinetoEvent& e) const { return details[e.detail]; }
 };
 
-// InputError, one line with the file's line and byte: what is no JSON or ends early (JsonStream),
-// no traceEvents or two, an event that is no object, one of a category above without name, ts, dur,
-// pid or tid or with a value that cannot be (a negative duration, a time beyond the year 2096, a
-// text where a number must be), GPU work without a stream, or two collectives' fields that differ.
+// Reads a trace from a file. Throws InputError with the line and byte for text that is not JSON or
+// ends early (JsonStream), no traceEvents or two of them, an event that is not an object, an event
+// of a category above without name, ts, dur, pid or tid or with an impossible value (a negative
+// duration, a time after the year 2096, text in the place of a number), GPU work without a stream,
+// and a collective whose fields contradict each other.
 KinetoTrace read_kineto(const std::string& path);
-// The same of a text; `name` is what messages call it.
+// Reads a trace from a text, which messages call `name`.
 KinetoTrace parse_kineto(std::string_view text, const std::string& name);
 
 }  // namespace orrery

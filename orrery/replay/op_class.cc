@@ -5,8 +5,8 @@
 namespace orrery {
 namespace {
 
-// Part of a kernel's name, lower case. Order matters: a fused attention of CUTLASS has "cutlass" in
-// its name, a norm of Inductor "triton_", a reduction of NCCL "reduce".
+// Parts of kernel names, in lower case, with their classes. The order matters: a fused attention of
+// CUTLASS has "cutlass" in its name, a norm of Inductor "triton_", a reduction of NCCL "reduce".
 struct Known {
   std::string_view part;
   OpClass is;
@@ -37,7 +37,7 @@ constexpr Known kKnown[] = {
     {"multi_tensor_apply", OpClass::kOptimizer},
     {"adam", OpClass::kOptimizer},
     {"koptimizer", OpClass::kOptimizer},
-    {"l2norm", OpClass::kOptimizer},  // Apex: the norm that gradients are clipped by
+    {"l2norm", OpClass::kOptimizer},  // Apex: the norm for clipping gradients
     // PyTorch (vectorized_layer_norm_kernel, GammaBetaBackward), Apex, Transformer Engine
     // (rmsnorm_fwd_tuned_kernel, ln_bwd_...), Liger (_rms_norm_forward_kernel), Inductor
     // (triton_red_fused_native_layer_norm_0)

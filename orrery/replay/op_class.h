@@ -1,7 +1,8 @@
-// Which kind of work a kernel of a trace does, by its name.
+// The kind of work that a kernel of a trace does, by its name.
 //
-// One table (op_class.cc), first match wins, each line with the library whose names it holds. A
-// kernel that no line knows is `other`; the answer says how much time that is.
+// op_class.cc has a table of parts of names, each with the library whose kernels have them; the
+// first match counts. A kernel that matches no entry is kOther, and answers state how much time
+// such kernels take.
 #pragma once
 
 #include <array>
@@ -26,12 +27,14 @@ inline constexpr std::array<OpClass, kOpClasses> kAllOpClasses = {
     OpClass::kGemm,      OpClass::kAttention,     OpClass::kElementwise, OpClass::kNorm,
     OpClass::kOptimizer, OpClass::kCommunication, OpClass::kCopy,        OpClass::kOther};
 
-// "gemm", "attention", "elementwise", "norm", "optimizer", "communication", "copy", "other".
+// The name of a class: "gemm", "attention", "elementwise", "norm", "optimizer", "communication",
+// "copy", "other".
 std::string_view to_text(OpClass c);
 std::optional<OpClass> parse_op_class(std::string_view text);
 
-// Of a kernel. `in_optimizer`: launched inside the optimizer's step (torch's annotation
-// "Optimizer.step#..."): all but communication and copies then are the optimizer's.
+// The class of a kernel. `in_optimizer`: the kernel was launched inside of the optimizer's step
+// (torch's annotation "Optimizer.step#..."), so that it is kOptimizer unless it communicates or
+// copies.
 OpClass class_of_kernel(std::string_view name, bool in_optimizer);
 
 }  // namespace orrery

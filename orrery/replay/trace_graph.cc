@@ -9,8 +9,8 @@ namespace orrery {
 namespace {
 
 constexpr Nanoseconds kTolerance = TraceWaits::kTolerance;
-constexpr Nanoseconds kNear{5'000};  // how long after its cause a waiting kernel begins
-constexpr double kCovered = 0.5;     // of a gap, by another thread, for it to be a hand-over
+constexpr Nanoseconds kNear{5'000};  // from the end of a cause to a waiting kernel
+constexpr double kCovered = 0.5;     // share of a gap that a hand-over covers
 
 class Builder {
  public:
@@ -27,7 +27,7 @@ class Builder {
   }
 
  private:
-  struct Point {  // of a thread
+  struct Point {  // a node on a thread
     std::uint32_t node = 0, call = 0;
     Nanoseconds at{0};
     bool is_return = false;
@@ -37,8 +37,9 @@ class Builder {
     TraceEdge edge;
   };
 
-  // Nodes in an order in which every cause comes before its effect: by time, returns before calls
-  // before work; work no earlier than its launch and its predecessor, whatever the clocks say.
+  // Orders the nodes so that every cause precedes its effect: by time, with returns before calls
+  // before work. Work is not earlier than its launch and its predecessor, even if the clocks
+  // differ.
   void make_nodes() {
     struct Key {
       Nanoseconds at{0};
@@ -123,7 +124,7 @@ class Builder {
       }
     }
     for (const auto& points : points_) {
-      Point before;  // the window's begin
+      Point before;  // the beginning of the window
       for (const Point& p : points) {
         Nanoseconds lag = handed[p.node] ? Nanoseconds(0) : p.at - before.at;
         if (p.is_return && waits_.of_call(p.call).blocked)
@@ -135,7 +136,7 @@ class Builder {
   }
 
   // The first and the last call of the thread that worked most of the time between two points of
-  // another one, if it began and ended in between; none otherwise.
+  // another thread, if that thread began and ended in between; otherwise nothing.
   std::pair<const Point*, const Point*> busiest(const Point& a, const Point& b) const {
     std::pair<const Point*, const Point*> found{nullptr, nullptr};
     double most = kCovered * static_cast<double>((b.at - a.at).count());
@@ -157,7 +158,9 @@ class Builder {
       const TracedWork& k = w_.work[i];
       if (k.previous != kNone) {
         const TracedWork& p = w_.work[k.previous];
-        // One that began before the other's end (graphs, programmatic launches) may do so again.
+        // Work that began before the end of its predecessor (graphs, programmatic launches) may do
+        // so in a
+        // replay.
         const Nanoseconds lag =
             k.start < p.end ? std::max(k.start - p.end, p.start - p.end) : waits_.gap(k.lane);
         edge(node_of_work_[k.previous], node_of_work_[i], Kind::kStream, lag);
@@ -214,9 +217,9 @@ class Builder {
     return wait_edge(w_.last_before(from_lane, record), w_.first_from(to_lane, c.start));
   }
 
-  // The stream that waits is that of the thread's next launch. It waits for the last work of the
-  // stream that was launched to before the last cudaEventRecord, or if that had not ended, for the
-  // work of another stream that ended last before.
+  // The stream of the thread's next launch waits. It waits for the last work of the stream to which
+  // the last launch before the last cudaEventRecord went. If that work had not ended, it waits for
+  // the work of another stream that ended last before.
   bool ordered_wait(const std::vector<std::uint32_t>& calls, std::size_t i, std::uint32_t at_record,
                     Nanoseconds record) {
     const TracedCall& c = w_.calls[calls[i]];
@@ -251,7 +254,8 @@ class Builder {
     }
   }
 
-  // What began later than its causes say: another stream's work that ended just then, or nothing.
+  // Finds a cause for work that began later than its causes explain: work of another stream that
+  // ended just then, or nothing.
   void explain() {
     std::vector<Nanoseconds> release(g_.nodes.size(), Nanoseconds(0));
     for (const Incoming& in : incoming_) {

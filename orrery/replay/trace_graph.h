@@ -1,30 +1,35 @@
-// What had to wait for what in a trace: the graph of one training iteration, or of all that the
-// trace has, rebuilt as Lumos does (Liang et al. 2025, arXiv:2504.09307).
+// The dependencies in a trace: the graph of one training iteration, or of the whole trace, rebuilt
+// as in Lumos (Liang et al. 2025, arXiv:2504.09307).
 //
-// Nodes are what threads and streams do to each other:
-//   call    a call that launches GPU work or waits for it, at its begin; a point in time
+// A node is a point at which threads or streams affect each other:
+//
+//   call    the beginning of a call that launches GPU work or waits for it
 //   return  the end of a call that waited
 //   gpu     a kernel, copy or fill, with its duration
-//   mark    the window's begin, and its end on the thread that runs the iterations
-// An edge says that a node cannot begin before another one's end plus a lag:
-//   cpu     the next call of the same thread; the lag is all that the thread did between, measured.
-//           What it did while another thread worked for it (autograd's, in backward()) is not its
-//           own: such gaps lead through the other thread's calls ("hand-over").
-//   launch  call to GPU work; one lag for all kernels, one for copies (the median where the stream
-//           was idle)
-//   stream  GPU work to the next of its stream; one lag a stream (the mean where work queued)
-//   event   GPU work to GPU work of another stream (cudaStreamWaitEvent). From cuda_sync events
-//   where
-//           the trace has them; else from the order of the calls cudaEventRecord and
-//           cudaStreamWaitEvent, and the last work that had ended by then
-//   sync    GPU work to the return of a call that waited for it: synchronisations, copies to
-//           pageable memory, and launches that met a full queue. The lag is measured.
-// Work that began more than 10 us later than this explains is first taken to have waited for the
-// work of another stream that ended just before ("inferred"); where there is none, the wait is kept
-// as it was and counted as unexplained.
+//   mark    the beginning of the window, and its end on the thread that runs the iterations
 //
-// Every edge was true in the trace, but a wait that is inferred may be chance. Durations of
-// collectives contain the wait for the slowest rank, which a trace of one rank cannot tell apart.
+// An edge means that a node cannot begin before the end of another node plus a lag:
+//
+//   cpu     to the next call of the same thread. The lag is the measured time of everything that
+//           the thread did between the calls. If another thread worked for it in that time
+//           (autograd's thread in backward()), the edge leads through the calls of the other thread
+//           (a hand-over).
+//   launch  from a call to its GPU work. There is one lag for all kernels and one for all copies:
+//           the median over launches whose stream was idle.
+//   stream  to the next GPU work of the same stream. There is one lag for each stream: the mean
+//           over work that was queued.
+//   event   to GPU work of another stream (cudaStreamWaitEvent), from cuda_sync events if the trace
+//           has them. Otherwise it follows from the order of the calls cudaEventRecord and
+//           cudaStreamWaitEvent, and leads from the last work that had ended by then.
+//   sync    from GPU work to the return of a call that waited for it: synchronisations, copies to
+//           pageable memory, and launches into a full queue. The lag is measured.
+//
+// If work began more than 10 us later than these edges explain, an edge from the work of another
+// stream that ended just before is added (an inferred wait). If there is none, the wait is kept as
+// it was and counted as unexplained.
+//
+// Every edge holds in the trace, but an inferred wait may be a coincidence. The duration of a
+// collective includes waiting for the slowest rank, which the trace of one rank cannot separate.
 #pragma once
 
 #include <cstdint>
@@ -39,13 +44,13 @@ namespace orrery {
 
 struct TraceNode {
   enum class Kind : std::uint8_t { kCall, kReturn, kGpu, kMark };
-  Nanoseconds start{0};        // measured, from the window's begin
-  Nanoseconds duration{0};     // of GPU work; else 0
-  Nanoseconds unexplained{0};  // waits this long after all that it depends on
-  std::uint32_t event = 0;     // in KinetoTrace::events
+  Nanoseconds start{0};        // measured, from the beginning of the window
+  Nanoseconds duration{0};     // of GPU work; 0 for other nodes
+  Nanoseconds unexplained{0};  // wait after the end of everything that it depends on
+  std::uint32_t event = 0;     // index in KinetoTrace::events
   std::uint32_t op = 0;        // the enclosing cpu_op with "Input Dims", as event + 1; 0: none
   std::uint32_t lane = 0;
-  std::uint32_t first_edge = 0;  // of the edges that lead here
+  std::uint32_t first_edge = 0;  // index of the first edge that leads to the node
   Kind kind = Kind::kCall;
   OpClass is = OpClass::kOther;
 
@@ -61,21 +66,21 @@ struct TraceEdge {
 
 struct TraceGraph {
   std::vector<TraceNode> nodes;  // every edge leads from an earlier node to a later one
-  std::vector<TraceEdge> edges;  // of node i: first_edge of i up to that of i + 1
-  // From the begin of the first iteration on the host to the end of the last thing that was done in
-  // the last one.
+  std::vector<TraceEdge> edges;  // to node i: from its first_edge up to that of node i + 1
+  // Time from the beginning of the first iteration on the host to the end of all work of the last
+  // iteration.
   Nanoseconds measured{0};
   std::int64_t first_step = 0, steps = 1;
-  bool marked = false;  // by ProfilerStep#n; else the whole trace counts as one iteration
-  // What had to be concluded.
-  std::uint64_t recorded_waits = 0;  // event edges from cuda_sync
-  std::uint64_t ordered_waits = 0;   // from the order of calls
-  std::uint64_t inferred_waits = 0;  // from times alone
+  bool marked = false;  // iterations have ProfilerStep#n; false: the trace is one iteration
+  // Numbers of conclusions.
+  std::uint64_t recorded_waits = 0;  // event edges from cuda_sync events
+  std::uint64_t ordered_waits = 0;   // event edges from the order of calls
+  std::uint64_t inferred_waits = 0;  // event edges from times only
   std::uint64_t hand_overs = 0;
-  std::uint64_t full_queue = 0;  // launches that waited for room
+  std::uint64_t full_queue = 0;  // launches that waited for space in the queue
   std::uint64_t orphans = 0;     // GPU work whose launch is not in the trace
   Nanoseconds unexplained{0};    // sum over nodes
-  Nanoseconds carried{0};        // GPU work launched before the window that it began with
+  Nanoseconds carried{0};        // time of GPU work in the window that was launched before it
 
   std::uint32_t edges_end(std::size_t node) const {
     return node + 1 < nodes.size() ? nodes[node + 1].first_edge
@@ -83,8 +88,8 @@ struct TraceGraph {
   }
 };
 
-// `step`: the n of one ProfilerStep#n; nothing: all of them. InputError, beginning with `name`: no
-// GPU work in the window, no such step.
+// Builds the graph. `step`: the n of one ProfilerStep#n; nothing: all steps. Throws InputError,
+// beginning with `name`, if the window has no GPU work or the trace has no such step.
 TraceGraph build_trace_graph(const KinetoTrace& trace, const std::string& name,
                              std::optional<std::int64_t> step = {});
 

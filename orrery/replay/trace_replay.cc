@@ -21,7 +21,7 @@ Nanoseconds lag_of(const TraceEdge& e, double cpu) {
 
 Seconds seconds_of(Nanoseconds t) { return Seconds(static_cast<double>(t.count()) * 1e-9); }
 
-// While how many classes ran at once: time of each alone, and of none.
+// The time in which a class ran alone, for each class, and the time in which nothing ran.
 void expose(const TraceGraph& g, const ReplayedTrace& r, std::array<Nanoseconds, kOpClasses>& alone,
             Nanoseconds& idle) {
   struct Turn {
@@ -107,8 +107,8 @@ ReplayBreakdown break_down(const KinetoTrace& t, const TraceGraph& g, const Repl
   b.idle = seconds_of(idle) * per;
   for (std::size_t c = 0; c < kOpClasses; ++c) b.classes[c].exposed = seconds_of(alone[c]) * per;
 
-  // Back along the causes. What a node's begin lies before its cause's end (work that overlaps its
-  // predecessor) is taken from the cause's time.
+  // Goes back along the causes. If a node begins before the end of its cause (work that overlaps
+  // with its predecessor), the overlap is subtracted from the time of the cause.
   for (std::uint32_t i = r.last;; i = r.cause[i]) {
     const TraceNode& n = g.nodes[i];
     if (n.kind == TraceNode::Kind::kGpu) {

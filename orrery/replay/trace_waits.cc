@@ -5,11 +5,11 @@
 namespace orrery {
 namespace {
 
-constexpr Nanoseconds kOwnCost{5'000};  // of a synchronisation that does not wait
-constexpr std::uint32_t kQueue = 256;   // launches ahead of the GPU that can fill its queue (1,024
-                                        // entries; a launch may take several)
+constexpr Nanoseconds kOwnCost{5'000};  // time of a synchronisation that does not wait
+constexpr std::uint32_t kQueue = 256;   // launches that can fill the GPU's queue of 1,024
+                                        // entries, of which a launch may take several
 
-// The value that a share of all are below.
+// The value below which a share of all values are.
 Nanoseconds quantile(std::vector<Nanoseconds>& values, double share, Nanoseconds otherwise) {
   if (values.empty()) return otherwise;
   const auto at =
@@ -38,9 +38,9 @@ std::uint32_t TraceWaits::kind_of_launch(const TracedWork& k) const {
   return graph ? 2 : t_.events[k.event].kind == KinetoEvent::Kind::kKernel ? 0 : 1;
 }
 
-// The lags that all launches and all kernels of a stream share.
+// Measures the lags of launches and of streams.
 void TraceWaits::measure_lags() {
-  // Launches whose stream was told to wait say nothing of launches.
+  // Launches on a stream that had to wait do not show the lag of a launch.
   std::vector<bool> told(w_.calls.size());
   for (const auto& calls : w_.calls_of) {
     bool waiting = false;
@@ -62,13 +62,13 @@ void TraceWaits::measure_lags() {
     if (was_idle && !told[k.call] && delay < Nanoseconds(200'000)) idle[kind].push_back(delay);
   }
   for (std::size_t kind = 0; kind < launch_.size(); ++kind) {
-    Nanoseconds least(5'000);  // nothing waited for its launch: any small lag will do
+    Nanoseconds least(5'000);  // no work waited for its launch, so that the value has no effect
     for (Nanoseconds d : all[kind]) least = std::min(least, d);
     launch_[kind] = median(idle[kind], least);
-    // A lag that most launches undercut is that of something else.
+    // A lag that is longer than those of most launches has another cause.
     launch_[kind] = std::min(launch_[kind], std::max(median(all[kind], least), least));
   }
-  // Sums and counts by stream, and of all of them for those where nothing queued.
+  // Sums and counts by stream, and of all streams for those in which nothing was queued.
   std::vector<std::pair<std::int64_t, std::int64_t>> gaps(w_.work_of.size());
   std::pair<std::int64_t, std::int64_t> total;
   for (const TracedWork& k : w_.work) {
@@ -101,7 +101,7 @@ Nanoseconds TraceWaits::record_time(std::int64_t record, Nanoseconds otherwise) 
   return at == record_time_.end() ? otherwise : at->second;
 }
 
-// The last work of a stream that had ended by `when`, of that given to it before `launched`.
+// The last work of a stream that was launched before `launched` and had ended by `when`.
 std::uint32_t TraceWaits::ended_by(std::uint32_t lane, Nanoseconds launched,
                                    Nanoseconds when) const {
   const auto& all = w_.work_of[lane];
@@ -118,7 +118,7 @@ std::uint32_t TraceWaits::ended_before(const TracedWork& waiting, std::uint32_t 
   return k;
 }
 
-// What each call waited for.
+// Finds the work that each call waited for.
 void TraceWaits::find_waits() {
   for (std::uint32_t i = 0; i < t_.lanes.size(); ++i) {
     if (t_.lanes[i].gpu) streams_.emplace(std::pair(t_.lanes[i].process, t_.lanes[i].thread), i);
@@ -132,7 +132,7 @@ void TraceWaits::find_waits() {
   for (const TracedCall& c : w_.calls) {
     if (c.launched > 0 && c.kind == CallKind::kOther) durations.push_back(c.end - c.start);
   }
-  // Of launches most may have waited for room, but not all.
+  // Most launches may have waited for space in the queue, but not all.
   usual_launch_ = quantile(durations, 0.1, Nanoseconds(5'000));
   waits_.resize(w_.calls.size());
   first_work_.assign(w_.calls.size(), kNone);
@@ -163,7 +163,7 @@ std::vector<std::uint32_t> TraceWaits::waited_for(std::uint32_t call) const {
   const auto add = [&](std::uint32_t k) {
     if (k != kNone && w_.work[k].end <= by) found.push_back(k);
   };
-  // Of streams that are not known: the work that ended last while the call lasted.
+  // If the stream is unknown: the work that ended last during the call.
   const auto add_latest = [&] {
     std::uint32_t latest = kNone;
     for (std::uint32_t lane = 0; lane < w_.work_of.size(); ++lane) {
@@ -200,7 +200,7 @@ std::vector<std::uint32_t> TraceWaits::waited_for(std::uint32_t call) const {
       break;
     }
     case CallKind::kOther: {
-      // A launch that took long while many were ahead of it: the queue was full.
+      // A launch took long while many launches were ahead of it, so that the queue was full.
       if (c.launched == 0 || c.graph || first_work_[call] == kNone) break;
       if (c.end - c.start <= std::max(10 * usual_launch_, kHandOver)) break;
       const TracedWork& own = w_.work[first_work_[call]];

@@ -1,9 +1,8 @@
-// How long what a trace shows takes to begin, and what its calls waited for: what trace_graph.h
-// makes edges of.
+// The lags and waits of a trace, from which trace_graph.h makes edges.
 //
-// The lags are those that all launches of a kind, and all work of a stream, share. What a call
-// waited for is known where the trace records it (CUDA's synchronisation events), and else is the
-// work that ended last while the call lasted.
+// A lag is shared by all launches of one kind, or by all work of a stream. The work that a call
+// waited for is known if the trace records it (CUDA's synchronisation events). Otherwise it is the
+// work that ended last during the call.
 #pragma once
 
 #include <array>
@@ -19,36 +18,38 @@ namespace orrery {
 
 class TraceWaits {
  public:
-  static constexpr Nanoseconds kTolerance{2'000};     // clocks of host and GPU, and rounding
-  static constexpr Nanoseconds kUnexplained{10'000};  // a wait longer than this wants a reason
-  static constexpr Nanoseconds kHandOver{50'000};     // a shorter gap of a thread is its own work
+  static constexpr Nanoseconds kTolerance{2'000};     // for the clocks of host and GPU and rounding
+  static constexpr Nanoseconds kUnexplained{10'000};  // longer waits need an explanation
+  static constexpr Nanoseconds kHandOver{50'000};     // shorter gaps of a thread are its own work
 
-  // Both must outlive it.
+  // Borrows both arguments.
   TraceWaits(const KinetoTrace& trace, const TracedWindow& window);
 
-  // A call that waited, or could have.
+  // The waiting of a call.
   struct Wait {
-    std::vector<std::uint32_t> work;
-    bool blocked = false;
-    Nanoseconds lag{0};  // from the end of the last work to the call's return
+    std::vector<std::uint32_t> work;  // that the call waited for
+    bool blocked = false;             // the call did wait
+    Nanoseconds lag{0};               // from the end of the last work to the return of the call
   };
   const Wait& of_call(std::uint32_t call) const { return waits_[call]; }
-  // What a call that waited takes of its thread by itself.
+  // Time that a call which waited takes on its thread in addition to the wait.
   Nanoseconds own_cost(std::uint32_t call) const;
 
-  // From a launch to the start of its work on an idle stream; from work to the next of its stream.
+  // Time from a launch to the start of its work on an idle stream, and from work to the next work
+  // of its stream.
   Nanoseconds launch_lag(const TracedWork& k) const { return launch_[kind_of_launch(k)]; }
   Nanoseconds gap(std::uint32_t stream) const { return gap_[stream]; }
 
-  std::uint32_t first_work(std::uint32_t call) const { return first_work_[call]; }  // or kNone
-  // The lane of a stream; kNone: it has none.
+  // The first work that a call launched; kNone: it launched none.
+  std::uint32_t first_work(std::uint32_t call) const { return first_work_[call]; }
+  // The lane of a stream; kNone: the trace has no work of the stream.
   std::uint32_t stream_lane(std::int64_t device, std::int64_t stream) const;
-  // What the trace says of a call that waits; null: nothing.
+  // The synchronisation event of a call that waits; nullptr: the trace has none.
   const KinetoWait* recorded(const TracedCall& c) const;
-  // When an event was recorded; `otherwise` where that is not in the trace.
+  // Time at which an event was recorded; `otherwise` if the trace does not have it.
   Nanoseconds record_time(std::int64_t record, Nanoseconds otherwise) const;
-  // The last work of a stream that had ended by `when`, of that given to it before `launched` and
-  // begun before `waiting`: what it may have waited for. kNone: none.
+  // The work that `waiting` may have waited for: the last work of a stream that was launched before
+  // `launched`, began before `waiting` and had ended by `when`. kNone: there is none.
   std::uint32_t ended_before(const TracedWork& waiting, std::uint32_t lane, Nanoseconds launched,
                              Nanoseconds when) const;
 
@@ -61,12 +62,12 @@ class TraceWaits {
 
   const KinetoTrace& t_;
   const TracedWindow& w_;
-  std::array<Nanoseconds, 3> launch_{};  // of kernels, of copies and fills, of graphs
+  std::array<Nanoseconds, 3> launch_{};  // lags of kernels, of copies and fills, of graphs
   std::vector<Nanoseconds> gap_;         // by stream
-  Nanoseconds usual_launch_{0};          // what a launch takes of its thread
-  std::map<std::pair<std::string, std::string>, std::uint32_t> streams_;  // to lanes
-  std::map<std::int64_t, std::uint32_t> recorded_;   // correlation to KinetoTrace::waits
-  std::map<std::int64_t, Nanoseconds> record_time_;  // correlation to cudaEventRecord's begin
+  Nanoseconds usual_launch_{0};          // time that a launch takes on its thread
+  std::map<std::pair<std::string, std::string>, std::uint32_t> streams_;  // lane of a stream
+  std::map<std::int64_t, std::uint32_t> recorded_;   // KinetoTrace::waits by correlation
+  std::map<std::int64_t, Nanoseconds> record_time_;  // begin of cudaEventRecord by correlation
   std::vector<Wait> waits_;                          // by call
   std::vector<std::uint32_t> first_work_;            // by call
 };

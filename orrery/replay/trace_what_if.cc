@@ -21,8 +21,8 @@
 namespace orrery {
 namespace {
 
-constexpr double kReplayError = 0.033;   // Lumos, average over its runs (arXiv:2504.09307)
-constexpr double kDataSheetError = 0.2;  // of a ratio of data-sheet figures: assumed
+constexpr double kReplayError = 0.033;   // mean of Lumos' replays (arXiv:2504.09307)
+constexpr double kDataSheetError = 0.2;  // assumed relative error of a ratio of data-sheet values
 
 constexpr std::int64_t kMostGpus = 1 << 22;
 
@@ -49,13 +49,13 @@ Family family_of(OpClass c) {
   }
 }
 
-// Timing of collectives on one kind of machine, for any group.
+// The times of collectives of any group on one kind of machine.
 class Network {
  public:
   Network(const Bundle& bundle, Gpu gpu, std::string node)
       : bundle_(bundle), catalog_(bundle), gpu_(std::move(gpu)), node_(std::move(node)) {}
 
-  // `inner`: ranks between two neighbours of the group.
+  // `inner`: distance in ranks between two neighbours of the group.
   Estimate<Seconds> time(Collective c, int inner) {
     if (c.ranks <= 1) return {};
     ParallelPlan plan;
@@ -81,8 +81,7 @@ class Planner {
   Planner(const KinetoTrace& t, const TraceGraph& g, const TraceWhatIf& w, const Bundle& bundle)
       : t_(t), g_(g), w_(w), bundle_(bundle), catalog_(bundle) {
     if (!w.gpu.empty() && w.from_gpu.empty()) {
-      throw InputError(fmt::format("--gpu {}: --from-gpu is missing, the GPU that was traced{}",
-                                   w.gpu,
+      throw InputError(fmt::format("--gpu {} needs --from-gpu, the GPU that was traced{}", w.gpu,
                                    t.gpu.empty() ? "" : fmt::format(" ('{}')", shortened(t.gpu))));
     }
     if (w.dp < 0 || w.dp > kMostGpus)
@@ -115,14 +114,17 @@ class Planner {
       }
     }
     if (unknown_collectives_ > 0) {
-      notes.push_back(fmt::format(
-          "{} collectives say neither their kind nor their ranks: they keep their time.",
-          unknown_collectives_));
+      notes.push_back(
+          fmt::format("{} collectives have no kind or no number of ranks in the trace; their times "
+                      "do not change.",
+                      unknown_collectives_));
     }
     if (without_shapes_ > Seconds(0)) {
-      notes.push_back(fmt::format(
-          "{} of products and attention have no shapes (record_shapes=True): ratio of peaks.",
-          to_text(without_shapes_ * (1.0 / static_cast<double>(g_.steps)))));
+      notes.push_back(
+          fmt::format("{} of products and attention have no shapes (record_shapes=True); their "
+                      "times change by the "
+                      "ratio of peaks.",
+                      to_text(without_shapes_ * (1.0 / static_cast<double>(g_.steps)))));
     }
     return out;
   }
@@ -130,7 +132,7 @@ class Planner {
   std::vector<std::string> notes;
 
  private:
-  // NCCL's kernel of sends and receives, where the trace says no more.
+  // Whether a kernel is NCCL's for sends and receives, if the trace has no further fields.
   bool is_send(const TraceNode& n) const {
     return t_.name_of(t_.events[n.event]).find("SendRecv") != std::string_view::npos;
   }
@@ -140,7 +142,7 @@ class Planner {
     return traced_collective(t_.name_of(e), t_.detail_of(e), t_.world_size);
   }
 
-  // Which collectives are the data-parallel group's, and whether its optimizer is sharded.
+  // The collectives of the data-parallel group, and whether its optimizer is sharded.
   void find_group() {
     std::set<int> sizes;
     for (const TraceNode& n : g_.nodes) {
@@ -149,14 +151,15 @@ class Planner {
     }
     if (sizes.empty()) {
       throw InputError(
-          "--dp: the trace has no collective that says its kind and ranks, so there is nothing to "
-          "tell another degree from");
+          "--dp: the trace has no collective with a kind and a number of ranks, from which another "
+          "degree could be predicted");
     }
     from_dp_ = w_.from_dp > 0 ? w_.from_dp : *sizes.begin();
     if (!sizes.contains(from_dp_) || (w_.from_dp == 0 && sizes.size() > 1)) {
       throw InputError(fmt::format(
-          "--from-dp{}: the trace has collectives of {} ranks; which are "
-          "the data-parallel ones?",
+          "--from-dp{}: the trace has collectives of {} ranks; expected the number of "
+          "data-parallel "
+          "ranks, one of these",
           w_.from_dp > 0 ? fmt::format(" {}", w_.from_dp) : "", fmt::join(sizes, ", ")));
     }
     for (const TraceNode& n : g_.nodes) {
@@ -165,8 +168,11 @@ class Planner {
       sharded_ |= c && c->ranks == from_dp_ && c->kind == Collective::Kind::kReduceScatter;
     }
     notes.push_back(fmt::format(
-        "{} data-parallel replicas become {}, each with the work that it had{}.", from_dp_, w_.dp,
-        sharded_ ? "; the optimizer's is divided by them (gradients are reduce-scattered)" : ""));
+        "The number of data-parallel replicas changes from {} to {}; each has the same work{}.",
+        from_dp_, w_.dp,
+        sharded_ ? ", except that the optimizer's work is divided among them (gradients are "
+                   "reduce-scattered)"
+                 : ""));
   }
 
   void find_tensor_group() {
@@ -181,10 +187,11 @@ class Planner {
     }
     if (!found)
       throw InputError(fmt::format(
-          "--tp {}: --from-tp {}: the trace has no collective of so many ranks to tell another "
-          "degree from",
+          "--tp {}: the trace has no collective of {} ranks (--from-tp), from which another degree "
+          "could be predicted",
           d.tp, d.from_tp));
-    notes.push_back(fmt::format("{} tensor-parallel ranks become {}{}.", d.from_tp, d.tp,
+    notes.push_back(fmt::format("The number of tensor-parallel ranks changes from {} to {}{}.",
+                                d.from_tp, d.tp,
                                 sequence_parallel_ ? ", with sequence parallelism" : ""));
   }
 
@@ -192,9 +199,10 @@ class Planner {
     const TraceDegrees& d = w_.degrees;
     if (d.from_pp < 2)
       throw InputError(
-          fmt::format("--pp {}: --from-pp: the stages that were traced, 2 or more", d.pp));
+          fmt::format("--pp {} needs --from-pp, the number of traced stages, at least 2", d.pp));
     notes.push_back(fmt::format(
-        "{} pipeline stages become {}: the rank's layers are taken as {:.3g} times as many.",
+        "The number of pipeline stages changes from {} to {}; the rank has {:.3g} times as many "
+        "layers.",
         d.from_pp, d.pp, d.of_pipeline()));
   }
 
@@ -204,10 +212,11 @@ class Planner {
     classes.rows = "pytorch";
     from_model_ = make_kernel_model(*from_, classes, bundle_);
     to_model_ = make_kernel_model(*to_, classes, bundle_);
-    notes.push_back(fmt::format("{} instead of {}; the host stays as it was.", to_->id, from_->id));
+    notes.push_back(
+        fmt::format("{} instead of {}; the times of the host do not change.", to_->id, from_->id));
   }
 
-  // The machines of collectives, where enough is named.
+  // The machines on which collectives run, if the question names them.
   void find_networks() {
     if (w_.gpu.empty() && (w_.dp == 0 || (w_.node.empty() && w_.from_gpu.empty()))) return;
     Gpu from;
@@ -216,10 +225,10 @@ class Planner {
     } else {
       const NodeType node = catalog_.node_type(w_.node);
       if (node.gpus.empty())
-        throw InputError(fmt::format("--node {}: names no GPU; give --from-gpu", w_.node));
+        throw InputError(fmt::format("--node {} has no usual GPU: give --from-gpu", w_.node));
       from = catalog_.gpu(node.gpus.front());
     }
-    // One node type named and no other GPU: both are of it.
+    // If one node type is named and no other GPU, both machines have it.
     const std::string from_node = w_.from_node.empty() && w_.gpu.empty() ? w_.node : w_.from_node;
     from_network_.emplace(bundle_, from, from_node);
     to_network_.emplace(bundle_, to_ ? *to_ : from, w_.node);
@@ -242,7 +251,8 @@ class Planner {
     if (tensor) after.ranks = d.tp;
     if (after.ranks == 1 && c->ranks > 1) return {0, 0};
     if (c->ranks == 1) return {};
-    // Gradients and weights of the rank's share; activations keep their size, for fewer layers.
+    // Gradients and weights change with the rank's share of the model. Activations keep their size,
+    // for fewer layers.
     const double calls = tensor ? d.of_pipeline() : 1;
     const double share = tensor || send ? 1 : d.parameters();
     after.bytes = after.bytes * share;
@@ -252,7 +262,8 @@ class Planner {
     }
     const auto key = std::tuple(c->kind, c->ranks, after.ranks, c->bytes.value());
     if (const auto it = collectives_.find(key); it != collectives_.end()) return it->second;
-    // Groups that are not of the whole world: data-parallel ones stride over what is inside them.
+    // In a group smaller than the world, data-parallel ranks are a stride apart: the ranks of other
+    // groups are between them.
     const auto inner = data ? std::max<std::int64_t>(t_.world_size / c->ranks, 1) : 1;
     if (inner > kMostGpus || inner * std::max(after.ranks, c->ranks) > kMostGpus)
       throw InputError(fmt::format("more than {} GPUs", kMostGpus));
@@ -306,13 +317,13 @@ class Planner {
   Seconds without_shapes_;
 };
 
-// What the graph had to conclude, for the reader of the answer.
+// Notes on the conclusions of the graph.
 void note_graph(const TraceGraph& g, std::vector<std::string>& notes) {
   const auto ms = [](Nanoseconds x) {
     return to_text(Seconds(static_cast<double>(x.count()) * 1e-9));
   };
   if (!g.marked)
-    notes.push_back("The trace marks no steps (profiler.step()): all of it counts as one.");
+    notes.push_back("The trace marks no steps (profiler.step()); it counts as one step.");
   if (g.recorded_waits == 0 && g.ordered_waits > 0) {
     notes.push_back(fmt::format(
         "{} waits between streams are concluded from the order of calls; enable_cuda_sync_events "
@@ -324,18 +335,19 @@ void note_graph(const TraceGraph& g, std::vector<std::string>& notes) {
         fmt::format("{} waits between streams are inferred from times alone.", g.inferred_waits));
   if (g.unexplained > Nanoseconds(0))
     notes.push_back(
-        fmt::format("{} of waits (summed over streams) have no cause in the trace and stay as they "
-                    "were.",
+        fmt::format("{} of waits (summed over streams) have no cause in the trace and do not "
+                    "change.",
                     ms(g.unexplained)));
   if (g.orphans > 0)
     notes.push_back(fmt::format("{} pieces of GPU work have no launch in the trace.", g.orphans));
   if (g.carried > g.measured / 20)
-    notes.push_back(
-        fmt::format("{} of GPU work from before the steps is counted in them: trace more steps.",
-                    ms(g.carried)));
+    notes.push_back(fmt::format(
+        "{} of GPU work was launched before the steps and is counted in them; a trace of more "
+        "steps has less of it.",
+        ms(g.carried)));
   bool collectives = false;
   for (const TraceNode& n : g.nodes) collectives |= n.is == OpClass::kCommunication;
-  if (collectives) notes.push_back("Times of collectives contain the wait for the slowest rank.");
+  if (collectives) notes.push_back("Times of collectives include waiting for the slowest rank.");
 }
 
 }  // namespace
@@ -384,10 +396,10 @@ TraceAnswer answer_trace(const KinetoTrace& t, const TraceGraph& g, const TraceW
     values.reserve(factors.size());
     for (const Factor& f : factors) values.push_back(f.value);
     a.changed = true;
-    const double cpu = w.cpu * w.degrees.of_pipeline();  // fewer layers are launched
+    const double cpu = w.cpu * w.degrees.of_pipeline();  // kernels of fewer layers are launched
     a.timeline = replay_trace(g, values, cpu);
     a.what_if = break_down(t, g, a.timeline, cpu);
-    // Errors of what lies on the critical path; kernels of a class are wrong together.
+    // Errors of the work on the critical path. The errors of kernels of one class are shared.
     EstimateSum<Seconds> sum;
     Seconds on_path;
     const double per = 1.0 / static_cast<double>(g.steps);

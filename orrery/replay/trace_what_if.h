@@ -1,24 +1,27 @@
-// What a traced iteration would take if something were different: the measured durations times
-// factors, replayed.
+// What-if questions about a traced iteration: measured durations are multiplied by factors, and the
+// trace is replayed.
 //
-// - scale: all kernels of a class, or the threads ("cpu"), times a factor of the user's.
-// - gpu: another GPU. Products and fused attention whose shapes the trace has (record_shapes=True)
-//   are timed by the ratio of the kernel room's predictions for the two GPUs; those without shapes
-//   by the ratio of bf16 peaks; other kernels by the ratio of memory bandwidths; copies to and from
-//   the host stay. Collectives: ratio of the network room's predictions.
-// - dp: another number of data-parallel replicas with the same work for each. Collectives of the
-//   data-parallel group are timed by the ratio of the network room's predictions where a node or
-//   GPU is named, else by their bus factor, 2(n-1)/n or (n-1)/n. Where gradients are
-//   reduce-scattered the optimizer's work is divided by the replicas (ZeRO, FSDP).
-// - tp, pp: another degree of tensor or pipeline parallelism (trace_reshape.h), with the same
-//   micro-batches and data-parallel replicas.
-// Ratios multiply what was measured, so that what the trace knows better than a model (its clocks,
-// its kernels, its waits for slow ranks) stays in. The host stays as it was, and so does the order
-// of launches, and how kernels that overlap slow each other.
+//   scale   All kernels of a class, or the threads ("cpu"), by a factor of the user.
+//   gpu     Another GPU. Products and fused attention whose shapes the trace has
+//           (record_shapes=True) change by the ratio of the kernel room's predictions for the two
+//           GPUs, those without shapes by the ratio of bf16 peaks, other kernels by the ratio of
+//           memory bandwidths. Copies to and from the host do not change. Collectives change by the
+//           ratio of the network room's predictions.
+//   dp      Another number of data-parallel replicas with the same work for each. Collectives of
+//           the data-parallel group change by the ratio of the network room's predictions if a node
+//           or GPU is named, otherwise by the ratio of their bus factors, 2(n-1)/n or (n-1)/n. If
+//           gradients are reduce-scattered (ZeRO, FSDP), the optimizer's work is divided among the
+//           replicas.
+//   tp, pp  Another degree of tensor or pipeline parallelism (trace_reshape.h) with the same
+//           micro-batches and data-parallel replicas.
 //
-// The interval is the error of the replay, at least 3.3 % (what Lumos reports for replays on up to
-// 512 H100), with the errors of the two predictions in each ratio; ratios of bandwidth or peaks
-// count as 20 % off, an assumption. The user's own factors count as exact.
+// Because ratios multiply measured times, the answer keeps what the trace knows better than a
+// model: its clocks, its kernels, its waits for slow ranks. The host's work, the order of launches,
+// and the slowdown of overlapping kernels do not change.
+//
+// The interval has the error of the replay, at least 3.3 % (Lumos' mean for replays on up to 512
+// H100, arXiv:2504.09307), and the errors of both predictions of each ratio. Ratios of data-sheet
+// bandwidths or peaks have an assumed error of 20 %. Factors of the user count as exact.
 #pragma once
 
 #include <string>
@@ -36,10 +39,10 @@ namespace orrery {
 struct TraceWhatIf {
   std::vector<std::pair<OpClass, double>> scale;  // factors of one class multiply
   double cpu = 1;
-  std::string gpu, from_gpu;    // of the catalog; from_gpu is the one that was traced
-  std::string node, from_node;  // node types; empty: the GPU's own
-  int dp = 0;                   // 0: as it was
-  int from_dp = 0;  // 0: the group size of the trace's collectives, where there is only one
+  std::string gpu, from_gpu;    // wanted and traced GPU, ids of the catalog
+  std::string node, from_node;  // wanted and traced node type; empty: the GPU's usual one
+  int dp = 0;                   // 0: unchanged
+  int from_dp = 0;  // 0: the group size of the trace's collectives, if all have the same
 
   TraceDegrees degrees;
 
@@ -48,23 +51,24 @@ struct TraceWhatIf {
   }
 };
 
-// "gemm=0.5", "cpu=2". InputError: not CLASS=FACTOR, no such class, a factor not from 0 to 1000.
+// Adds a factor written as CLASS=FACTOR: "gemm=0.5", "cpu=2". Throws InputError for another form,
+// an unknown class, or a factor outside of 0 to 1000.
 void add_scale(TraceWhatIf& what_if, std::string_view text);
 
 struct TraceAnswer {
   Seconds measured;  // of one iteration
   ReplayBreakdown replayed;
   double difference = 0;  // replayed / measured - 1
-  bool changed = false;   // whether something was asked; if not, what follows is the replay
+  bool changed = false;   // something was asked for; false: the members below are the replay
   ReplayBreakdown what_if;
-  Estimate<Seconds> time;  // of one iteration, with what was asked
-  ReplayedTrace timeline;  // the same, node by node
+  Estimate<Seconds> time;  // of one iteration, with the changes
+  ReplayedTrace timeline;  // with the changes, node by node
   std::vector<std::string> notes;
 };
 
-// InputError: gpu without from_gpu, names that the catalog does not have, dp without collectives or
-// with several sizes of groups and no from_dp, a from_dp or from_tp that no group has, pp without a
-// from_pp of at least 2.
+// Answers the question. Throws InputError for gpu without from_gpu, for names that the catalog does
+// not have, for dp without collectives, for dp without from_dp if groups have several sizes, for a
+// from_dp or from_tp that no group has, and for pp without a from_pp of at least 2.
 TraceAnswer answer_trace(const KinetoTrace& trace, const TraceGraph& graph,
                          const TraceWhatIf& what_if, const Bundle& bundle);
 

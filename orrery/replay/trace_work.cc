@@ -14,7 +14,7 @@ namespace {
 using EventKind = KinetoEvent::Kind;
 
 constexpr std::string_view kStep = "ProfilerStep#";
-constexpr std::uint32_t kBefore = kNone, kAfter = kNone - 1;  // launched outside the window
+constexpr std::uint32_t kBefore = kNone, kAfter = kNone - 1;  // calls outside of the window
 
 std::optional<std::int64_t> step_number(std::string_view name) {
   if (!name.starts_with(kStep)) return {};
@@ -24,7 +24,7 @@ std::optional<std::int64_t> step_number(std::string_view name) {
   return n;
 }
 
-// The window of the steps, or of everything.
+// The window of the steps, or of the whole trace.
 void find_window(const KinetoTrace& t, const std::string& name, std::optional<std::int64_t> step,
                  TracedWindow& w) {
   std::optional<std::int64_t> least, most;
@@ -57,7 +57,7 @@ void find_window(const KinetoTrace& t, const std::string& name, std::optional<st
   }
 }
 
-// (correlation, index of something), to be searched.
+// Pairs of a correlation and an index, sorted for searching.
 using ByCorrelation = std::vector<std::pair<std::int64_t, std::uint32_t>>;
 
 auto range_of(const ByCorrelation& all, std::int64_t correlation) {
@@ -65,10 +65,10 @@ auto range_of(const ByCorrelation& all, std::int64_t correlation) {
                           [](const auto& a, const auto& b) { return a.first < b.first; });
 }
 
-// The open cpu_ops and annotations of a thread.
+// The cpu_ops and annotations of a thread that have not ended.
 struct Open {
   Nanoseconds end{0};
-  std::uint32_t op = 0;  // innermost with shapes
+  std::uint32_t op = 0;  // innermost cpu_op with shapes
   bool in_optimizer = false;
 };
 
@@ -115,15 +115,15 @@ TracedWindow trace_window(const KinetoTrace& t, const std::string& name,
     graphs.push_back(n.find("GraphLaunch") != n.npos);
     optimizers.push_back(n.starts_with("Optimizer.step"));
   }
-  ByCorrelation gpu;  // to events
+  ByCorrelation gpu;  // indices of events
   for (std::uint32_t i = 0; i < t.events.size(); ++i) {
     const KinetoEvent& e = t.events[i];
     if (e.on_gpu() && e.correlation >= 0) gpu.emplace_back(e.correlation, i);
   }
   std::sort(gpu.begin(), gpu.end());
 
-  // Threads: the calls that matter, and what they stand in.
-  ByCorrelation launches;  // to calls, kBefore or kAfter
+  // Threads: their calls, and the cpu_ops and annotations that enclose these.
+  ByCorrelation launches;  // indices of calls, kBefore or kAfter
   std::vector<std::vector<Open>> open(t.lanes.size());
   for (std::uint32_t i = 0; i < t.events.size(); ++i) {
     const KinetoEvent& e = t.events[i];
@@ -156,8 +156,7 @@ TracedWindow trace_window(const KinetoTrace& t, const std::string& name,
     w.calls_of[e.lane].push_back(static_cast<std::uint32_t>(w.calls.size()));
     w.calls.push_back(c);
   }
-  // Calls of one thread follow each other or stand in each other; what overlaps otherwise is
-  // rounding.
+  // Calls of one thread follow or enclose each other. Any other overlap is rounding.
   for (const auto& calls : w.calls_of) {
     for (std::size_t i = 0; i + 1 < calls.size(); ++i) {
       TracedCall& a = w.calls[calls[i]];
@@ -168,7 +167,7 @@ TracedWindow trace_window(const KinetoTrace& t, const std::string& name,
   std::stable_sort(launches.begin(), launches.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
 
-  // Streams.
+  // Streams: their work.
   for (std::uint32_t i = 0; i < t.events.size(); ++i) {
     const KinetoEvent& e = t.events[i];
     if (!e.on_gpu() || (w.marked && e.end() <= w.begin)) continue;

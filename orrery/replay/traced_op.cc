@@ -7,14 +7,14 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-constexpr std::int64_t kLargest = 100'000'000;  // of a size, so that products stay in range
+constexpr std::int64_t kLargest = 100'000'000;  // limit of a size: products must not overflow
 
 bool sound(const Shape& s, std::size_t dims) {
   return s.size() == dims &&
          std::all_of(s.begin(), s.end(), [](auto n) { return n >= 1 && n <= kLargest; });
 }
 
-// "c10::BFloat16" and "BFloat16"; fp32 for what is none of the formats.
+// The format called "c10::BFloat16" or "BFloat16"; fp32 for unknown names.
 Dtype dtype_of(std::string_view type) {
   const auto has = [&](std::string_view part) { return type.find(part) != type.npos; };
   if (has("BFloat16")) return Dtype::kBf16;
@@ -49,7 +49,7 @@ std::optional<Op> gemm(const Shape& a, const Shape& b, bool transposed, bool wei
   return g;
 }
 
-// Queries and keys as [batch, heads, tokens, size] or [batch, tokens, heads, size].
+// Reads queries and keys as [batch, heads, tokens, size] or [batch, tokens, heads, size].
 std::optional<PrefillAttention> attention(const Shape& q, const Shape& k, bool heads_first,
                                           std::string_view type) {
   if (!sound(q, 4) || !sound(k, 4) || q[0] != k[0] || q[3] != k[3]) return {};
@@ -110,7 +110,7 @@ std::optional<Op> traced_op(std::string_view name, const KinetoDetail& d) {
       {"flash_attn::_flash_attn_backward", false, true},
   };
   for (const Fused& f : kFused) {
-    const std::size_t first = f.backward ? 1 : 0;  // after the gradient of the result
+    const std::size_t first = f.backward ? 1 : 0;  // the first input is the gradient of the result
     if (!is(f.name, first + 2)) continue;
     const auto a = attention(s[first], s[first + 1], f.heads_first, d.type);
     if (!a) return {};

@@ -48,7 +48,7 @@ SampleSummary summary(const std::vector<double>& sample) {
           Seconds(quantile(sample, 0.95))};
 }
 
-// Infinite: one checkpoint, at the end.
+// The interval between checkpoints; infinite: one checkpoint at the end.
 Seconds interval_of(const ChanceQuestion& q, Hertz failures, Seconds iteration) {
   if (q.checkpoint_interval > Seconds(0)) return q.checkpoint_interval;
   if (failures == Hertz(0)) return Seconds(std::numeric_limits<double>::infinity());
@@ -56,7 +56,7 @@ Seconds interval_of(const ChanceQuestion& q, Hertz failures, Seconds iteration) 
   return std::max(optimal_interval(q.checkpoint_write, failures), iteration);
 }
 
-// Where a draw's numbers begin in every stream.
+// Moves a stream to the first number of a draw.
 void begin(RandomStream& stream, std::size_t draw) { stream.seek(std::uint64_t{draw} << 32); }
 
 }  // namespace

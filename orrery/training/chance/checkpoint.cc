@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-// Whole segments, and the work of the last, shorter one (0: none).
+// The number of whole segments, and the work of the last, shorter segment (0: there is none).
 struct Segments {
   double whole = 0, rest = 0;
 };
@@ -39,8 +39,8 @@ Seconds daly_interval(Seconds write, Hertz failures) {
 
 Seconds optimal_interval(Seconds write, Hertz failures) {
   const double d = write * failures;
-  // The root of log(1 - x) + x + d, which is concave and falls: from the right Newton's steps stay
-  // on the right.
+  // The result is the root of log(1 - x) + x + d. This function is concave and falls, so Newton's
+  // steps from the right of the root stay on the right.
   double x = std::min(std::sqrt(2 * d), -std::expm1(-1 - d));
   for (int i = 0; i < 50 && x > 0 && x < 1; ++i) {
     const double step = (std::log1p(-x) + x + d) * (1 - x) / x;
@@ -88,11 +88,11 @@ Seconds random_run(Seconds work, const CheckpointPlan& plan, RandomStream& rando
   };
   if (r == 0) return Seconds(left());
   double wall = 0;
-  double failure = random.exponential() / r;  // from now
+  double failure = random.exponential() / r;  // time to the next failure
   while (failure < left()) {
     whole -= std::min(whole, std::floor(failure / segment));
     wall += failure;
-    // Restarts fail too. What is left of a time without memory is one again.
+    // Failures also interrupt restarts. The rest of an exponential time is exponential again.
     failure = random.exponential() / r;
     while (failure < plan.restart.value()) {
       wall += failure;

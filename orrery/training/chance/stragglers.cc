@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kKept = 8;
 
-// Gauss-Legendre on [-1, 1].
+// Nodes and weights of the Gauss-Legendre rule on [-1, 1].
 template <std::size_t kNodes>
 struct Rule {
   std::array<double, kNodes> x{}, weight{};
@@ -48,13 +48,13 @@ void for_nodes(double from, double to, F f) {
 
 double upper_tail(double z) { return std::erfc(z / std::numbers::sqrt2) / 2; }
 
-// Where a normal's upper tail is q.
+// The value above which a standard normal variable is with probability q.
 double tail_quantile(double q) { return -normal_quantile(std::clamp(q, 1e-300, 1 - 1e-16)); }
 
-// The logarithm of a step's slowest factor, given the largest Z of the run.
+// The logarithm of the slowest rank's factor in a step, given the largest Z of the run.
 struct Slowest {
   double gpu = 0, step = 0;
-  double others = 0;  // ranks of which nothing is known but that their Z is below the least kept
+  double others = 0;  // number of ranks whose Z is below the smallest one in `z`
   std::size_t kept = 0;
   std::array<double, kKept> z{};  // largest first
 
@@ -66,11 +66,11 @@ struct Slowest {
     return std::exp(log_cdf);
   }
 
-  // Chance that one of the others is slower than x.
+  // Probability that one of the other ranks is slower than x.
   double other_tail(double x) const {
     if (kept == 0 || gpu == 0) return upper_tail(x / std::hypot(gpu, step));
     const double variance = gpu * gpu + step * step, limit = z[kept - 1];
-    // Z of a rank at x is about `typical`, give or take `width`.
+    // The Z of a rank at x has mean `typical` and standard deviation `width`.
     const double typical = x * gpu / variance, width = step / std::sqrt(variance);
     const double to = std::min(limit, typical + 8 * std::max(width, 1 / std::max(typical, 1.0)));
     const double from = std::min(typical, to) - 8 * width;
@@ -81,7 +81,7 @@ struct Slowest {
     return above / std::sqrt(2 * std::numbers::pi) / (1 - upper_tail(limit));
   }
 
-  // Mean and deviation of exp().
+  // Mean and standard deviation of exp(X).
   RunFactor factor() const {
     const double ranks = others + static_cast<double>(kept);
     const double top = kept > 0 ? gpu * z[0] : 0;
@@ -98,7 +98,7 @@ struct Slowest {
       return std::pair{low, high};
     };
     const double from = where(kCut).first, to = where(1 - kCut).second;
-    // E f(X) = f(from) + the integral of f' (1 - F); the second moment about exp(from).
+    // E f(X) = f(from) + integral of f' (1 - F). The second moment is taken about exp(from).
     const double base = std::exp(from);
     double first = 0, second = 0;
     for_nodes<20>(from, to, [&](double x, double weight) {
@@ -139,8 +139,9 @@ RunFactor random_run_factor(std::int64_t ranks, const Variability& v, RandomStre
   slowest.step = v.step;
   slowest.kept = static_cast<std::size_t>(std::min<std::int64_t>(ranks, kKept));
   slowest.others = static_cast<double>(ranks) - static_cast<double>(slowest.kept);
-  // Uniform order statistics from the largest down: -log of each is the last one's plus an
-  // exponential over the number left (Renyi).
+  // Draws uniform order statistics from the largest downwards. The negative logarithm of each is
+  // that of the one before, plus an exponential variable divided by the number of values left
+  // (Renyi).
   double minus_log = 0;
   for (std::size_t i = 0; i < slowest.kept; ++i) {
     minus_log += random.exponential() / (static_cast<double>(ranks) - static_cast<double>(i));

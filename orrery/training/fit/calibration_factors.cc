@@ -9,11 +9,12 @@
 namespace orrery {
 namespace {
 
-constexpr double kNoise = 0.15;                       // of the factors
-constexpr double kDeviation = 0.1, kRunNoise = 0.03;  // of what they leave
-constexpr double kMost = 0.5;                         // of that, of one run
+constexpr double kNoise = 0.15;  // scale of the noise of step 1
+constexpr double kDeviation = 0.1,
+                 kRunNoise = 0.03;  // of the process of step 2
+constexpr double kMost = 0.5;       // largest error of one run that step 2 uses
 
-// Deviation of the logarithm of a factor.
+// Standard deviation of the logarithm of a factor's prior.
 double deviation(TrainingConstant c) {
   using C = TrainingConstant;
   switch (c) {
@@ -59,7 +60,8 @@ std::vector<double> weights_of(const std::vector<RunLikeness>& runs,
   return {x.begin(), x.end()};
 }
 
-// The constants times the factors; then, by `left`, all that takes time.
+// The constants times the factors. Constants that multiply or state a time are also multiplied by
+// exp(left).
 TrainingConstants corrected(TrainingConstants k, const ConstantValues& factors, double left) {
   using C = TrainingConstant;
   for (std::size_t i = 0; i < kTrainingConstants; ++i) {

@@ -8,9 +8,9 @@
 namespace orrery {
 namespace {
 
-constexpr double kOutlier = 0.5;  // logarithmic error beyond which a row pulls less
+constexpr double kOutlier = 0.5;  // logarithmic error from which on the tail is logarithmic
 constexpr double kSmooth = 0.01;  // error below which the sum is quadratic
-constexpr double kStep = 0.02;    // of the numerical derivatives, of a constant's logarithm
+constexpr double kStep = 0.02;    // of a constant's logarithm, for numerical derivatives
 constexpr double kFloor = 1e-3;   // least value of constants that may be zero
 constexpr int kIterations = 12, kHalvings = 6;
 constexpr double kSettled = 1e-3;  // relative fall of the sum at which a fit ends
@@ -19,7 +19,7 @@ using C = TrainingConstant;
 
 using Iterations = std::vector<MeasuredIteration>;
 
-// What is solved in: the logarithms of the factors of groups.
+// The unknowns of the fit: the logarithms of the factors of all groups, with their priors.
 struct Problem {
   double noise = 1;
   std::vector<double> theta, mean, sigma;  // [group * constants + constant]
@@ -45,7 +45,7 @@ double loss_of(double error) {
   return a < kSmooth ? a * a / (2 * kSmooth) : a - kSmooth / 2;
 }
 
-// The weight under which a square pulls as loss_of does.
+// The weight with which the square of an error has the gradient of loss_of.
 double pull_of(double error) {
   const double a = std::abs(error);
   if (a > kOutlier) return kOutlier / (a * a);
@@ -63,7 +63,7 @@ double total_loss(const Problem& p, const Iterations& items) {
   return sum;
 }
 
-// Solves a x = b for a symmetric positive matrix (row by row), in place.
+// Solves a x = b in place, for a symmetric positive definite matrix that is stored row by row.
 void solve(std::vector<double>& a, std::vector<double>& b) {
   const std::size_t n = b.size();
   for (std::size_t i = 0; i < n; ++i) {
@@ -83,7 +83,7 @@ void solve(std::vector<double>& a, std::vector<double>& b) {
   }
 }
 
-// The step of Gauss and Newton.
+// The Gauss-Newton step.
 std::vector<double> step_of(const Problem& p, const Iterations& items) {
   const std::size_t n = p.size();
   std::vector<double> a(n * n, 0), b(n, 0);

@@ -14,9 +14,9 @@ namespace {
 
 constexpr const char* kFile = "training/constants.yaml";
 
-// Priors: factors of 1 where kernels and collectives are believed; exposures from
-// docs/reference/training.md (our prototype: TP all or half; DP .68, of which the schedule
-// leaves about .22).
+// Priors of the constants. Factors of kernels and collectives are near 1. Exposed shares are those
+// of the prototype in docs/reference/training.md: all or half of tensor-parallel communication;
+// 0.68 of data-parallel communication, of which the schedule exposes about 0.22.
 constexpr std::array<TrainingConstantProperties, kTrainingConstants> kFacts = {{
     {"products", 1.1, 0.5, 3, "factor of dense products"},
     {"attention", 1.0, 0.5, 4, "factor of attention's forward kernels"},
@@ -28,11 +28,11 @@ constexpr std::array<TrainingConstantProperties, kTrainingConstants> kFacts = {{
     {"tensor", 1.0, 0.1, 3, "share of tensor-parallel communication that is exposed"},
     {"context", 1.0, 0.1, 4, "factor of context-parallel communication, before its schedule"},
     {"expert_exchange", 1.0, 0.1, 4, "share of the experts' all-to-all that is exposed"},
-    {"tensor_overlapped", 1.0, 0.1, 4, "factor of what its schedule exposes beside products"},
-    {"expert_overlapped", 0.5, 0, 1, "share of the experts' exchange that pairs run beside work"},
+    {"tensor_overlapped", 1.0, 0.1, 4, "factor of exposed tensor-parallel communication"},
+    {"expert_overlapped", 0.5, 0, 1, "share of the experts' exchange that overlaps in pairs"},
     {"sharded", 1.0, 0.5, 3, "factor of sharded weights' communication, before its schedule"},
     {"data_blocking", 0.59, 0, 1, "share of reducing gradients and gathering weights that blocks"},
-    {"pipeline", 1.0, 1, 3, "factor of the pipeline's idle time: never less than its schedule's"},
+    {"pipeline", 1.0, 1, 3, "factor of the pipeline's idle time, at least 1"},
     {"send", 0.5, 0, 2, "share of sends between stages that is exposed"},
     {"optimizer", 1.0, 0.5, 5, "factor of the optimizer's kernel"},
     {"launch", 4.0, 0.5, 20, "microseconds of the host for each kernel"},
@@ -54,7 +54,8 @@ const TrainingConstantProperties& properties(TrainingConstant constant) {
 
 namespace {
 
-// Consumer Blackwell (sm_120) has another tensor core than the data centre's (sm_100, sm_103).
+// The name of a GPU's group of constants. Consumer Blackwell (sm_120) has other tensor cores than
+// Blackwell for data centres (sm_100, sm_103).
 std::string architecture_of(const Gpu& gpu) {
   const bool geforce = gpu.architecture == "blackwell" && gpu.sm_version >= 120;
   return gpu.architecture + (geforce ? "-geforce" : "");
@@ -109,19 +110,19 @@ ConstantTable read_constant_table(const Bundle& bundle) {
   const Node document = parse_yaml(file->content, file->name);
   std::vector<std::string> recipe;
   Fields fields;
-  fields.add("provenance", table.provenance, "what it was fitted on");
+  fields.add("provenance", table.provenance, "data and date of the fit");
   fields
       .add("covered_error", table.covered_error,
            "own error of an iteration whose stack, architecture and format are in the fit")
       .range(0, 2);
-  fields.add("related_error", table.related_error, "the same where each of them is, in other runs")
+  fields.add("related_error", table.related_error, "the same if each of them is in the fit")
       .range(0, 2);
-  fields.add("uncovered_error", table.uncovered_error, "the same where one of them is not")
+  fields.add("uncovered_error", table.uncovered_error, "the same if one of them is not in the fit")
       .range(0, 2);
-  fields.add("experts_error", table.experts_error, "on top, with routed experts").range(0, 2);
+  fields.add("experts_error", table.experts_error, "added with routed experts").range(0, 2);
   fields
       .add("adapters_error", table.adapters_error,
-           "on top, where adapters are trained beside frozen weights")
+           "added if adapters are trained and other weights frozen")
       .range(0, 2);
   std::vector<std::string> covers;
   fields.add("covers", covers, "stacks on architectures, with narrow formats, in the fit");
@@ -193,7 +194,7 @@ TrainingConstants training_constants(const ConstantTable& table, std::string_vie
   c.value = filled(1);
   const auto span = table.releases.find(stack);
   const double years = release && span != table.releases.end() ? span->second.years(*release) : 0;
-  bool known = true;  // the stack, the architecture, the narrow format
+  bool known = true;  // the table has the stack, the architecture and the narrow format
   for (const auto& [group, power] : constant_groups(stack, gpu, precision, years)) {
     const auto found = table.groups.find(group);
     const bool pair = group.find(" gpu ") != std::string::npos, year = group.ends_with(" year");

@@ -91,7 +91,7 @@ StagesExposed stages_exposed(const IterationParts& parts, const TrainingConstant
   StagesExposed out, blocked;
   // Time by which the stage begins later, and ends earlier, than the first stage.
   Seconds later, earlier;
-  Seconds copied;  // exposed time of reductions and copies together
+  Seconds copied;  // exposed time of reductions plus copies
   const PipelineShape shape = shape_of(job);
   for (int s = 0; s < p.pp; ++s) {
     const StageParts& stage = parts.stages[static_cast<std::size_t>(s)];
@@ -109,7 +109,7 @@ StagesExposed stages_exposed(const IterationParts& parts, const TrainingConstant
     blocked.gather = std::max(blocked.gather, share.blocking * stage.gather);
     const auto left = [&](Seconds communication, Seconds port, Seconds to_host, PortUse pass) {
       d.communication = share.scheduled * communication, d.to_host = to_host;
-      d.pass = pass.alone, d.apart = in_turn ? p.pp * (pass.alone + send) : pass.alone;
+      d.pass = pass.alone, d.spacing = in_turn ? p.pp * (pass.alone + send) : pass.alone;
       const PortSharing both =
           sharing(pass, d.communication, share.scheduled * port, parts.data_slowdown);
       d.slowdown = both.slowdown, d.rate = both.rate;

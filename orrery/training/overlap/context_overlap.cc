@@ -10,7 +10,8 @@ namespace {
 
 int hops(const ContextPass& p) { return (p.backward ? 2 : 1) * (p.ranks - 1); }
 
-// Of consecutive parts the last rank has half a block and n-1 whole ones.
+// The length of a whole block. With consecutive parts the last rank has n-1 whole blocks and half
+// of one.
 Seconds whole_block(const ContextPass& p) {
   return p.attention / (p.balanced ? p.ranks : p.ranks - 0.5);
 }
@@ -34,8 +35,9 @@ ContextRun run_context(const ContextPass& p) {
   const auto block = [&](Seconds start, Seconds end) { run.pieces.push_back({false, start, end}); };
   const auto hop = [&](Seconds start, Seconds end) { run.pieces.push_back({true, start, end}); };
   if (p.method != ContextMethod::kRing) {
-    // Half of the all-to-all stands before attention, half after; of gathered keys and values all,
-    // but backward half is the reduction of their gradients.
+    // Half of an all-to-all is before attention and half after it. The gathering of keys and values
+    // is before attention; in the backward pass the reduction of their gradients is half of the
+    // time.
     const bool both = p.method == ContextMethod::kUlysses || p.backward;
     const Seconds before = (both ? 0.5 : 1.0) * p.communication;
     hop(Seconds(0), before);
@@ -45,10 +47,11 @@ ContextRun run_context(const ContextPass& p) {
     return run;
   }
   const Seconds each = p.communication / hops(p);
-  Seconds computed, sent;  // when each stream's last piece ended
+  Seconds computed, sent;  // end of the last piece of each stream
   for (int i = 0; i < p.ranks; ++i) {
     const Seconds start = std::max(computed, sent);
-    // Keys and values of the next block; gradients of the block before, but of a rank's own.
+    // Sends the keys and values of the next block, and the gradients of the block before, except
+    // for the gradients of the rank's own block.
     const std::array<bool, 2> sends = {i < p.ranks - 1, p.backward && i >= 2};
     for (const bool send : sends) {
       if (!send) continue;
@@ -56,11 +59,11 @@ ContextRun run_context(const ContextPass& p) {
       sent = from + each;
       hop(from, sent);
     }
-    // The block's work, slower until `sent`.
+    // Computes the block, which takes longer until `sent`.
     const Seconds work = i == 0 ? first_block(p) : whole_block(p);
-    const Seconds beside = std::max(Seconds(0), sent - start);
-    const Seconds done = std::min(work, beside / p.slowdown);  // of the work, by then
-    computed = done < work ? start + beside + (work - done) : start + work * p.slowdown;
+    const Seconds overlap = std::max(Seconds(0), sent - start);
+    const Seconds done = std::min(work, overlap / p.slowdown);  // part of the block by then
+    computed = done < work ? start + overlap + (work - done) : start + work * p.slowdown;
     block(start, computed);
   }
   run.total = std::max(computed, sent);

@@ -19,13 +19,13 @@
 // for the pass before it (FSDP's root waits for the compute stream), and nothing waits for the last
 // reduction. Forward passes gather one layer ahead under every policy.
 //
-// Gradients, once an iteration. A stage holds v chunks whose last backward passes end `apart` from
-// each other. The gradients of a chunk, c, are sent when its pass has ended, except that those of
-// the last chunk are sent in n pieces (buckets), each when its share g of the pass is done. With a
-// backlog b of earlier chunks on the stream when the last pass begins, and slowdown s:
+// Gradients, once an iteration. A stage holds v chunks whose last backward passes end `spacing`
+// after each other. The gradients of a chunk, c, are sent when its pass has ended, except that
+// those of the last chunk are sent in n pieces (buckets), each when its share g of the pass is
+// done. With a backlog b of earlier chunks on the stream when the last pass begins, and slowdown s:
 //
 //   T = max(n g + c/n + (1 - 1/s)(b + (n-1) c/n), max(b, g + (1 - 1/s) b) + c)
-//   b = max(0, v > 1: n g + max(c - apart, (v-1)(c - apart)))
+//   b = max(0, v > 1: n g + max(c - spacing, (v-1)(c - spacing)))
 //
 // Computation limits the first term of T, communication the second. The exposed time is T - n g,
 // plus the time by which the other chunks' communication slowed the passes down that hid it. If
@@ -66,7 +66,7 @@ struct DataStream {
   Seconds communication;  // of all chunks
   Seconds to_host;        // copies that follow, on a stream of their own
   Seconds pass;           // last backward pass (mirrored: first forward pass) of a chunk
-  Seconds apart;          // time between the ends of the last passes of two chunks
+  Seconds spacing;        // time between the ends of the last passes of two chunks
   int chunks = 1;
   int pieces = 1;                 // of the last chunk
   double slowdown = 1, rate = 1;  // as in ShardedPass

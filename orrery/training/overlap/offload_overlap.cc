@@ -13,7 +13,7 @@ Seconds offloaded_time(Seconds compute, Seconds transfer, int layers) {
 Seconds run_offloaded(Seconds compute, Seconds transfer, int layers) {
   const Seconds a = compute / layers, c = transfer / layers;
   Seconds computed, sent;
-  std::array<Seconds, 2> left;  // when each buffer is free
+  std::array<Seconds, 2> left;  // time at which each buffer is free
   for (int i = 0; i < layers; ++i) {
     Seconds& buffer = left[static_cast<std::size_t>(i % 2)];
     computed = std::max(computed, buffer) + a;

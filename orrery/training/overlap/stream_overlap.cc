@@ -17,12 +17,13 @@ PipedRun run_piped(const PipedPair& p) {
     run.pieces.push_back({true, arrived, arrived + c});
     arrived += c;
   }
-  const Seconds quiet = arrived;  // from then on nothing is sent
+  const Seconds quiet = arrived;  // nothing is sent afterwards
   for (int i = 0; i < p.pieces; ++i) {
     const Seconds start = std::max(free, (i + 1) * c);
-    const Seconds beside = std::max(Seconds(0), quiet - start);
+    const Seconds overlap = std::max(Seconds(0), quiet - start);
     const Seconds slow = g * p.slowdown;
-    const Seconds end = slow <= beside ? start + slow : start + beside + (g - beside / p.slowdown);
+    const Seconds end =
+        slow <= overlap ? start + slow : start + overlap + (g - overlap / p.slowdown);
     run.pieces.push_back({false, start, end});
     free = end;
   }

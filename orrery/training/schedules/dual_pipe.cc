@@ -1,5 +1,5 @@
 // DualPipe (DeepSeek-AI 2024): two copies of the model on the same stages, the second in reverse,
-// each fed with half of the micro-batches. Order: dual_pipe_order.h.
+// each with half of the micro-batches. The order is documented in dual_pipe_order.h.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // DualPipeV (Qi et al. 2025, "cut in half"): DualPipe folded in the middle, so that one copy of the
-// model is enough: stage i holds the virtual stages i and 2p - 1 - i. Order: dual_pipe_order.h.
+// model is enough: stage i holds the virtual stages i and 2p - 1 - i. The order is documented in
+// dual_pipe_order.h.
 #include <fmt/format.h>
 
 #include "orrery/base/error.h"

@@ -1,4 +1,4 @@
-// GPipe (Huang et al. 2019): all forwards, then all backwards, first in first out.
+// GPipe (Huang et al. 2019): all forwards, then all backwards, both in the order of micro-batches.
 #include <algorithm>
 
 #include "orrery/training/schedules/schedule.h"

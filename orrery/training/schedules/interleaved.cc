@@ -1,20 +1,25 @@
-// Interleaved 1F1B (Narayanan et al. 2021; the order of Megatron-core's schedule table): stage i
-// holds the virtual stages i, p + i, 2p + i ... Micro-batches go in groups: all of a group through
-// chunk 0, then all through chunk 1 ...; backwards the same with the chunks reversed. Stage i runs
-// 2(p - 1 - i) + (v - 1)g forwards first, g the largest group.
+// Interleaved 1F1B (Narayanan et al. 2021; the order of Megatron Core's schedule table) and its
+// variant with pairs.
 //
-// Groups are of p micro-batches where p divides m. Where it does not, Megatron-core refuses, or
-// takes groups of a larger size (microbatch_group_size_per_vp_stage), and PyTorch makes floor(m/p)
-// equal ones; here there are floor(m/p), at least 1, as equal as can be. A last group of fewer than
-// p would deadlock (p = 4, v = 3, m = 5) or idle.
+// Stage i holds the virtual stages i, p + i, 2p + i, ... Micro-batches go through in groups: all
+// micro-batches of a group through chunk 0, then all through chunk 1, and so on; backward in the
+// same way with the chunks reversed. Stage i starts with 2(p - 1 - i) + (v - 1)g forwards, where g
+// is the size of the largest group.
 //
-// "combined" is the same order with one more forward first, so that a forward and the backward that
-// follows it are of different micro-batches and run as a pair (Megatron-core's combined 1F1B, for
-// --overlap-moe-expert-parallel-comm; there a pipeline needs several chunks a stage, here one will
-// do). A last stage runs w = (v - 1)g + 1 passes of each kind alone and the rest in pairs of length
-// P:
+// If p divides m, groups have p micro-batches. If it does not, Megatron Core refuses the job or
+// takes larger groups (microbatch_group_size_per_vp_stage), and PyTorch makes floor(m/p) equal
+// groups. Here there are max(1, floor(m/p)) groups of nearly equal size. A last group with fewer
+// than p micro-batches would deadlock (p = 4, v = 3, m = 5) or idle.
+//
+// "combined" starts with one more forward. A forward and the backward that follows it then belong
+// to different micro-batches and run as a pair (Megatron Core's combined 1F1B, for
+// --overlap-moe-expert-parallel-comm. Megatron Core needs several chunks for it in a pipeline; here
+// one is enough). A last stage runs w = (v - 1)g + 1 passes of each kind alone, and all others in
+// pairs of length P. The iteration takes
+//
 //   (p - 1 + (v - 1) max(0, p - m) + w)(F + B) + (mv - w) P
-// exact where a pair is no shorter than either half.
+//
+// which is exact if a pair is at least as long as each of its passes.
 #include <algorithm>
 
 #include "orrery/base/error.h"
@@ -44,9 +49,9 @@ class Interleaved : public PipelineSchedule {
     }
   }
 
-  // For any number of micro-batches; fewer than p leave v - 1 gaps of the missing ones. (Calculon's
-  // (v - 1)(p - m mod p), where p does not divide m, is this for m < p; above p balanced groups
-  // leave no gap.)
+  // Holds for any number of micro-batches. With m < p there are v - 1 gaps of p - m micro-batches.
+  // Calculon's term (v - 1)(p - m mod p) equals this for m < p; for m > p groups of nearly equal
+  // size leave no gap.
   PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& chunk) const override {
     const int p = shape.stages, v = shape.chunks, m = shape.micro_batches;
     const int idle = p - 1 + (v - 1) * std::max(0, p - m);
@@ -62,10 +67,10 @@ class Interleaved : public PipelineSchedule {
   }
 
  private:
-  // The k-th forward.
+  // The task of the k-th forward of a stage.
   static PipelineTask forward(int k, const PipelineShape& shape) {
     const int v = shape.chunks, groups = groups_of(shape), size = shape.micro_batches / groups;
-    const int larger = shape.micro_batches % groups;  // groups of one more, first
+    const int larger = shape.micro_batches % groups;  // the first groups have one micro-batch more
     int group = k / ((size + 1) * v);
     if (group >= larger) group = larger + (k - larger * (size + 1) * v) / (size * v);
     const int begin = group * size + std::min(group, larger);

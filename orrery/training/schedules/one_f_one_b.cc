@@ -1,5 +1,5 @@
 // 1F1B (PipeDream-Flush, Narayanan et al. 2021): stage i runs p - 1 - i forwards, then a forward
-// and a backward in turn, then the backwards that are left.
+// and a backward in turn, then the remaining backwards.
 #include <algorithm>
 
 #include "orrery/training/schedules/schedule.h"

@@ -1,5 +1,6 @@
-// ZB-H1 (Qi et al. 2023, figure 3): 1F1B with the gradient of weights apart. Stage i runs it i
-// micro-batches late, so that every stage has p micro-batches alive, as 1F1B's first stage.
+// ZB-H1 (Qi et al. 2023, figure 3): 1F1B whose weight gradients have passes of their own.
+// Stage i runs them i micro-batches late, so that every stage has p micro-batches alive, as the
+// first stage of 1F1B.
 #include <algorithm>
 
 #include "orrery/training/schedules/deferred_weight_gradients.h"
@@ -18,8 +19,8 @@ class ZeroBubbleH1 : public PipelineSchedule {
     deferred_weight_gradient_order(std::min(m, shape.stages - 1 - stage), stage, m, tasks);
   }
 
-  // Qi's (p - 1)(F + B - W) where neither F nor B is shorter than W, and m >= p: a stage cannot
-  // idle less than the first gradient takes to come back.
+  // The bubble equals (p - 1)(F + B - W), the formula of Qi et al., if F >= W, B >= W and m >= p. A
+  // stage idles at least until the first gradient comes back.
   PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& c) const override {
     const int p = shape.stages, m = shape.micro_batches, full = std::min(m, p);
     const Seconds round = c.forward + c.backward_input;

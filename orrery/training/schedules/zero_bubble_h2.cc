@@ -1,5 +1,5 @@
 // ZB-H2 (Qi et al. 2023, figure 3): stage i runs 2(p - 1 - i) forwards before its first pair of
-// forward and backward, and the gradient of weights 2i micro-batches late.
+// forward and backward, and weight gradients 2i micro-batches late.
 #include <algorithm>
 
 #include "orrery/training/schedules/deferred_weight_gradients.h"
@@ -20,9 +20,9 @@ class ZeroBubbleH2 : public PipelineSchedule {
                                    tasks);
   }
 
-  // Of m >= 2p - 1: (p - 1) max(F + B - 2W, B - F, 0), Qi's first where W is not larger than F and
-  // (F + B)/2. Each micro-batch fewer leaves a gap of one gradient of weights, as far as the gap
-  // that it filled is that long.
+  // For m >= 2p - 1 the bubble is (p - 1) max(F + B - 2W, B - F, 0). It is the formula of Qi et al.
+  // if W <= F and W <= (F + B)/2. Each missing micro-batch leaves a gap of one pass of weight
+  // gradients, at most as long as the gap that the pass filled.
   PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& c) const override {
     const int p = shape.stages, m = shape.micro_batches, filled = std::min(m, 2 * p - 1) - 1;
     const Seconds f = c.forward, b = c.backward_input, w = c.backward_weight;

@@ -17,7 +17,7 @@ class ZeroBubbleV : public PipelineSchedule {
   void order(int stage, const PipelineShape& shape,
              std::vector<PipelineTask>& tasks) const override {
     const int p = shape.stages, m = shape.micro_batches;
-    const int padded = std::max(2 * p - 1, m);  // the order of so many, less those that are not
+    const int padded = std::max(2 * p - 1, m);  // the order for this many, without those above m
     int forward[2] = {0, 0}, input[2] = {0, 0}, weight[2] = {0, 0};
     const auto add = [&](Pass pass, int chunk) {
       int& next = (pass == Pass::kForward         ? forward
@@ -45,7 +45,7 @@ class ZeroBubbleV : public PipelineSchedule {
     while (weight[0] < input[0]) add(Pass::kBackwardWeight, 0);
   }
 
-  // Nothing idles where F = B = W. Exact where neither F nor W is longer than B and m >= 2p - 1.
+  // The bubble is 0 for F = B = W. The form is exact if F <= B, W <= B and m >= 2p - 1.
   PipelineForm closed_form(const PipelineShape& shape, const ScheduledChunk& c) const override {
     const int p = shape.stages, m = shape.micro_batches;
     const Seconds f = c.forward, b = c.backward_input, w = c.backward_weight;

@@ -49,11 +49,7 @@ TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle
   const Cluster cluster(catalog, c.gpu, row.gpus, row.node);
   const auto kernels = make_kernel_model(c.gpu, KernelClasses(), bundle);
   const auto network = make_network_model(cluster, {}, collective_library(c.gpu), bundle);
-  const auto& kinds = training_stacks();
-  const auto kind = std::find_if(kinds.begin(), kinds.end(),
-                                 [&](const auto& k) { return k.name == row.stack.name; });
-  StackTraits of_stack =
-      kind == kinds.end() ? StackTraits() : stack_traits(*kind, row.compiled, row.release);
+  StackTraits of_stack = stack_traits(training_stack(row.stack.name), row.compiled, row.release);
   of_stack.fused_experts = row.fused_experts;
   c.parts = IterationModel(row.model, cluster, *kernels, *network).parts(row.job, of_stack);
   c.row = std::move(row);

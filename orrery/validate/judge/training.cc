@@ -101,6 +101,7 @@ class Validation {
     const Catalog catalog(bundle_);
     const TrainingModels models(dir_, bundle_);
     const ConstantTable& table = folds_.without("korthikanti2022");
+    const std::vector<TrainingStackProfile> stacks = load_training_stacks(bundle_);
     CsvReader csv(dir_ / "peer_calculon.csv");
     const auto text = [&](const char* name) { return std::string(csv.text(csv.column(name))); };
     const auto whole = [&](const char* name) {
@@ -117,7 +118,7 @@ class Validation {
       row.gpus = whole("n_gpus");
       row.version = "2022-05";
       row.release = stated_release(row.version);
-      row.stack = stack_defaults("Megatron-LM", row.version, "fp16");
+      row.stack = stack_defaults(stacks, "Megatron-LM", row.version, "fp16");
       row.dtype = "fp16";
       row.model = models.at(row.model_id);
       row.node = catalog.node_type("hgx-a100");

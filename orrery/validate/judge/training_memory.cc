@@ -41,9 +41,8 @@ Bytes unit_of(const TrainingRow& row) {
 
 bool is_described(const TrainingRow& row) {
   if (!row.distrusted.empty() || has(row.memory_kind, "not stated")) return false;
-  // LitGPT recomputes only with FSDP.
   const bool recompute =
-      row.declares("recompute") || (row.stack.name == "litgpt" && row.job.plan.zero == 0);
+      row.declares("recompute") || (row.stack.no_recompute_unsharded && row.job.plan.zero == 0);
   return recompute && row.declares("micro_batch");
 }
 
@@ -97,8 +96,7 @@ std::vector<TrainingMemoryRow> read_training_memory(const std::filesystem::path&
     }
     TrainingMemoryRow m;
     m.stack = load_training_memory(row.stack.name, bundle);
-    // Kernels that fuse the loss fuse norms and gates too (Liger).
-    if (row.compiled || (m.stack.name == "deepspeed" && row.job.fused_cross_entropy))
+    if (row.compiled || (row.stack.loss_fuses_all && row.job.fused_cross_entropy))
       m.stack.fused = true;
     // Since 2025 torchtitan compiles its loss as well.
     if (has(row.framework, "torchtitan") && row.compiled && row.stack.year >= 2025)

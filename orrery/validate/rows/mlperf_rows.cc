@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
 #include "orrery/training/iteration/stack_release_date.h"
+#include "orrery/validate/rows/row_cells.h"
 
 namespace orrery {
 namespace {
@@ -26,38 +26,17 @@ std::optional<double> published(std::string_view round) {
   return std::nullopt;
 }
 
-class MlperfCells {
- public:
-  explicit MlperfCells(const CsvReader& csv) : csv_(csv) {}
-  std::string text(const char* name) const { return std::string(csv_.text(csv_.column(name))); }
-  std::optional<double> number(const char* name) const {
-    return csv_.optional_number(csv_.column(name));
-  }
-  int whole(const char* name, int otherwise) const {
-    return static_cast<int>(std::lround(number(name).value_or(otherwise)));
-  }
-
- private:
-  const CsvReader& csv_;
-};
-
-// "full block 21 layers" -> 21; 0 where no number is named.
+// The number in a text such as "full block 21 layers"; 0 if it has none.
 int layers_named(const std::string& recompute) {
   const std::size_t digit = recompute.find_first_of("0123456789");
   return digit == std::string::npos ? 0 : std::stoi(recompute.substr(digit, 3));
 }
 
-void read_plan(TrainingRow& row, const MlperfCells& get) {
+void read_plan(TrainingRow& row, const RowCells& get) {
   TrainingPlan& p = row.job.plan;
   if (get.text("tp").empty() || get.text("pp").empty())
     throw NoData("the submission's layout is not known");
-  p.tp = get.whole("tp", 1), p.pp = get.whole("pp", 1), p.cp = get.whole("cp", 1);
-  p.vp = p.pp > 1 ? get.whole("vp", 1) : 1;
-  const int inner = p.tp * p.pp * p.cp;
-  if (row.gpus % inner != 0)
-    throw NoData(
-        fmt::format("tp {} x pp {} x cp {} does not divide {} GPUs", p.tp, p.pp, p.cp, row.gpus));
-  p.dp = row.gpus / inner;
+  read_layout(p, get, row.gpus);
   if (row.model.layers.size() % (p.pp * p.vp) != 0)
     p.split = uneven_split(row.model.layers.size(), p.pp * p.vp);
   p.sequence_parallel = p.tp > 1;
@@ -65,7 +44,7 @@ void read_plan(TrainingRow& row, const MlperfCells& get) {
   p.zero = 1;
 }
 
-void read_row(TrainingRow& row, const MlperfCells& get, const Catalog& catalog,
+void read_row(TrainingRow& row, const RowCells& get, const Catalog& catalog,
               const TrainingModels& models) {
   const Gpu gpu = catalog.gpu(row.gpu_name);
   row.gpu = gpu.id;
@@ -124,7 +103,9 @@ std::vector<TrainingRow> read_mlperf_rows(const std::filesystem::path& dir, cons
   const TrainingModels models(dir, bundle);
   std::vector<TrainingRow> rows;
   CsvReader csv(dir / "mlperf_training.csv");
-  const MlperfCells get(csv);
+  const RowCells get(csv);
+  const StackDefaults nemo =
+      stack_defaults(load_training_stacks(bundle), "NeMo (Megatron-Core)", "2024", "bf16");
   while (csv.next()) {
     TrainingRow row;
     row.table = "mlperf_training.csv";
@@ -137,7 +118,7 @@ std::vector<TrainingRow> read_mlperf_rows(const std::filesystem::path& dir, cons
     row.dtype = get.text("dtype");
     row.framework = get.text("framework");
     // All of these benchmarks run NeMo, or Megatron with AMD's and Dell's configurations.
-    row.stack = stack_defaults("NeMo (Megatron-Core)", "2024", "bf16");
+    row.stack = nemo;
     row.version = get.text("round");
     row.release = published(row.version);
     try {

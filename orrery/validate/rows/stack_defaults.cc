@@ -6,9 +6,9 @@
 #include <charconv>
 
 #include "orrery/base/error.h"
+#include "orrery/base/kinds.h"
 #include "orrery/hardware/segments.h"
 #include "orrery/training/iteration/stack_release_date.h"
-#include "orrery/workload/plan/training_stack.h"
 
 namespace orrery {
 namespace {
@@ -28,42 +28,6 @@ int year_of(std::string_view version) {
   const bool container = year >= 20 && year < 40 && version.size() >= 5 && version[2] == '.';
   return container ? 2000 + year : 0;
 }
-
-struct Known {
-  std::string_view part, stack;
-};
-// The first entry whose text is part of the framework's name.
-constexpr std::array<Known, 29> kKnown = {{
-    {"Megatron-DeepSpeed", "megatron-deepspeed"},
-    {"Megatron-LM + DeepSpeed", "megatron-deepspeed"},
-    {"AutoModel", "fsdp"},
-    {"llm-foundry", "fsdp"},
-    {"torchtitan", "fsdp"},
-    {"fms-fsdp", "fsdp"},
-    {"(FSDP", "fsdp"},
-    {"Meta internal", "fsdp"},
-    {"metaseq", "fsdp"},
-    {"DeepSpeed", "deepspeed"},
-    {"InternEvo", "internevo"},
-    {"LLMQ", "llmq"},
-    {"LitGPT", "litgpt"},
-    {"torchtune", "torchtune"},
-    {"OneFlow", "oneflow"},
-    {"Colossal-AI", "colossalai"},
-    {"HF PEFT", "hf"},
-    {"FlashAttention training", "hf"},
-    {"MaxText", "maxtext"},
-    {"Paxml", "maxtext"},
-    {"Levanter", "maxtext"},
-    {"Pathways", "maxtext"},
-    {"NeuronX", "neuronx"},
-    {"Megatron", "megatron"},
-    {"NeMo", "megatron"},
-    {"Primus", "megatron"},
-    {"MegaScale", "megatron"},
-    {"nanotron", "megatron"},
-    {"HAI-LLM", "megatron"},
-}};
 
 struct Network {
   std::string_view part, fabric;
@@ -89,58 +53,34 @@ constexpr std::array<Network, 13> kNetworks = {{
 
 }  // namespace
 
-StackDefaults stack_defaults(std::string_view framework, std::string_view version,
+StackDefaults stack_defaults(const std::vector<TrainingStackProfile>& stacks,
+                             std::string_view framework, std::string_view version,
                              std::string_view dtype) {
-  StackDefaults s;
-  const auto known = std::find_if(kKnown.begin(), kKnown.end(),
-                                  [&](const Known& k) { return contains(framework, k.part); });
-  if (known != kKnown.end()) s.name = known->stack;
-  s.year = year_of(version);
-  s.tuned = s.year == 0 || s.year > 2022;
-  const bool megatron = s.name.starts_with("megatron");
-  if (s.name == "deepspeed") s.dp_overlap = s.tuned;
-  // Megatron accumulates in fp32 where it trains in bf16; NeMo's and Bridge's performance recipes
-  // set grad_reduce_in_fp32 false. fp16 jobs keep fp16 gradients and scale the loss.
-  if (dtype == "fp16") {
-    s.gradients = Dtype::kFp16;
-  } else if (contains(framework, "NeMo") || contains(framework, "Bridge")) {
-    s.gradients = Dtype::kBf16;
+  const TrainingStackProfile* stack = nullptr;
+  const StackFramework* known = nullptr;
+  for (const TrainingStackProfile& s : stacks) {
+    for (const StackFramework& f : s.frameworks) {
+      if (contains(framework, f.name) && (!known || f.name.size() > known->name.size()))
+        stack = &s, known = &f;
+    }
   }
-  if (megatron) {
-    if (!s.tuned && s.name == "megatron") s.name = "megatron-2021";
-    s.dropout = !s.tuned;
-    if (!s.tuned) s.recompute = Recompute::kFull;
-    s.dp_overlap = s.tuned && s.name == "megatron";
-    s.tp_overlap = contains(framework, "NeMo") || contains(framework, "Bridge") ||
-                   contains(framework, "Scale");
-    s.fused_cross_entropy = s.tuned;
-    if (contains(framework, "NeMo") || contains(framework, "Bridge")) s.lora_rank = 32;
-  } else if (s.name == "fsdp") {
-    s.compiled = contains(framework, "torchtitan");
-    // FSDP's reductions are in bf16 by fms-fsdp's policy (bfSixteen).
-    if (contains(framework, "fms")) s.gradients = Dtype::kBf16;
-  } else if (s.name == "deepspeed" || s.name == "internevo") {
-    s.gradients = Dtype::kBf16;
-  } else if (s.name == "llmq") {
-    // Weights, gradients and moments in bf16 with stochastic rounding; fused CUDA kernels.
-    s.gradients = s.moments = Dtype::kBf16;
-    s.master_weights = false;
-    s.compiled = s.fused_cross_entropy = true;
-  } else if (s.name == "torchtune" || s.name == "litgpt") {
-    s.gradients = s.moments = Dtype::kBf16;
-    s.master_weights = false;
-  } else if (s.name == "oneflow") {
-    s.compiled = true;  // a static graph
-    s.dropout = true;
-    s.recompute = Recompute::kFull;
+  StackDefaults out;
+  out.year = year_of(version);
+  out.tuned = out.year == 0 || out.year > 2022;
+  if (!stack) return out;
+  static_cast<StackRecipe&>(out) = out.tuned ? stack->recipe : stack->recipe_before_2023;
+  if (!out.tuned && !stack->stack_before_2023.empty()) {
+    stack = &kind_named(stacks, "training stack", stack->stack_before_2023);
+    static_cast<StackRecipe&>(out) = stack->recipe;
   }
-  const auto& kinds = training_stacks();
-  const auto kind =
-      std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.name == s.name; });
-  if (kind != kinds.end()) s.zero = kind->zero, s.sequence_parallel = kind->sequence_parallel;
-  // Rows of these stacks state how several GPUs shard.
-  if (s.name == "torchtune" || s.name == "litgpt") s.zero = 0;
-  return s;
+  out.name = stack->name;
+  out.gradients = dtype == "fp16" ? out.fp16_gradients : known->gradients.value_or(out.gradients);
+  out.tp_overlap = known->tp_overlap.value_or(out.tp_overlap);
+  out.compiled = known->compiled.value_or(out.compiled);
+  out.lora_rank = known->lora_rank.value_or(out.lora_rank);
+  out.zero_stage = out.zero.value_or(stack->zero);
+  out.sequence_parallel = stack->sequence_parallel;
+  return out;
 }
 
 std::optional<double> stated_release(std::string_view version) {

@@ -1,43 +1,31 @@
-// Defaults of the training stacks in rows of the measured training tables that state no such field.
-// The ZeRO stage and sequence parallelism are those of workload/plan/training_stack.h; the other
-// defaults are here. They come from each stack's documentation and default configurations. A row
-// that states a field overrides its default.
+// The training stack of a measured row, and the settings that the row does not state: those of the
+// stack's recipes (TrainingStackProfile, catalog/training/stacks).
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "orrery/base/dtype.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/workload/plan/training_job.h"
+#include "orrery/workload/plan/training_stack.h"
 
 namespace orrery {
 
-struct StackDefaults {
-  // megatron (Megatron-LM, Core, NeMo, Bridge, nanotron, Primus, MegaScale), megatron-2021 (the
-  // same of 2022 and before), megatron-deepspeed,
-  // fsdp (PyTorch FSDP: llm-foundry, torchtitan, AutoModel, fms-fsdp, Meta), deepspeed, internevo,
-  // llmq, litgpt, torchtune, oneflow, colossalai, hf, maxtext, neuronx; empty: none of them.
-  std::string name;
+struct StackDefaults : StackRecipe {
+  std::string name;   // of the stack; empty: no stack has a name of the row's framework
   int year = 0;       // of the version; 0: unknown
-  bool tuned = true;  // since 2022: flash attention, overlapped communication
-  Dtype gradients = Dtype::kFp32;
-  bool master_weights = true;
-  Dtype moments = Dtype::kFp32;
-  bool dropout = false;
-  bool compiled = false;
-  bool fused_cross_entropy = false;
-  bool sequence_parallel = false;  // where tp > 1
-  bool tp_overlap = false;
-  bool dp_overlap = true;
-  int zero = 0;
-  Recompute recompute = Recompute::kNone;
-  int lora_rank = 8;
+  bool tuned = true;  // of 2023 and later: FlashAttention, overlapped communication
+  bool sequence_parallel = false;  // with tp above 1
+  int zero_stage = 0;
 };
 
-// `version` as the row has it: "26.04", "2025-06-09", "0.8.0"; `dtype`: of the products.
-StackDefaults stack_defaults(std::string_view framework, std::string_view version,
+// The stack of `stacks` that has the longest StackFramework::name which is a part of `framework`,
+// and its defaults. `version` as the row has it: "26.04", "2025-06-09", "0.8.0". `dtype`: format of
+// the large products.
+StackDefaults stack_defaults(const std::vector<TrainingStackProfile>& stacks,
+                             std::string_view framework, std::string_view version,
                              std::string_view dtype);
 
 // Date of the version's release, in years; empty if the version does not state one ("torch 2.13").

@@ -30,7 +30,7 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> na
   return false;
 }
 
-// Descendants of GPT-2 have layer norms, biases everywhere and GELU.
+// Families that descend from GPT-2 have layer norms, biases everywhere and GELU.
 bool like_gpt(std::string_view family) {
   return is_one_of(family, {"megatron-gpt", "gpt2", "gpt3", "opt", "bert", "bloom"});
 }
@@ -125,7 +125,7 @@ Architecture architecture_of(const Row& row) {
   return m;
 }
 
-// Models of which the table has only the name, with their names in the catalog.
+// Models whose dimensions the table does not have, with their names in the catalog.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOfCatalog = {{
     {"nemotron-3-nano", "nemotron-3-nano-30b-a3b"},
     {"llama-4-maverick", "llama-4-maverick"},

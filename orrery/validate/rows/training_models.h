@@ -1,9 +1,9 @@
 // The models of training/models.csv as Architectures.
 //
-// The table has dimensions; what it leaves out (norms, biases, activation, positions) is the
-// family's: GPT and its kin have layer norms with biases and GELU, MPT layer norms without, LLaMA's
-// kin RMS norms and SiLU gates. Models without dimensions are those of catalog/models where it has
-// them.
+// The table has dimensions. Norms, biases, activation and positions follow from the family of the
+// model: families that descend from GPT have layer norms with biases and GELU, MPT has layer norms
+// without biases, families that descend from LLaMA have RMS norms and SiLU gates. A model without
+// dimensions is taken from catalog/models.
 #pragma once
 
 #include <filesystem>
@@ -20,12 +20,12 @@ class TrainingModels {
   // Reads `dir`/models.csv.
   explicit TrainingModels(const std::filesystem::path& dir, const Bundle& bundle = Bundle());
 
-  // NoData if the table does not have the model or not its dimensions, and the catalog neither.
+  // Throws NoData if neither the table nor the catalog has the dimensions of the model.
   const Architecture& at(const std::string& name) const;
 
  private:
   std::map<std::string, Architecture> models_;
-  std::map<std::string, std::string> missing_;  // model: why
+  std::map<std::string, std::string> missing_;  // reasons, by model
 };
 
 }  // namespace orrery

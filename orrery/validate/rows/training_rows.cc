@@ -7,6 +7,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
+#include "orrery/validate/rows/row_cells.h"
 
 namespace orrery {
 namespace {
@@ -15,23 +16,7 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-class Cells {
- public:
-  explicit Cells(const CsvReader& csv) : csv_(csv) {}
-  std::string text(const char* name) const { return std::string(csv_.text(csv_.column(name))); }
-  std::optional<double> number(const char* name) const {
-    return csv_.optional_number(csv_.column(name));
-  }
-  std::optional<std::int64_t> whole(const char* name) const {
-    const auto v = number(name);
-    return v ? std::optional(std::llround(*v)) : std::nullopt;
-  }
-
- private:
-  const CsvReader& csv_;
-};
-
-// Batch sizes as a row states them.
+// The batch sizes that a row states.
 struct Stated {
   std::optional<std::int64_t> micro, global, accumulation;
   int count() const { return micro.has_value() + global.has_value() + accumulation.has_value(); }
@@ -65,21 +50,13 @@ void set_batch(TrainingRow& row, Stated s) {
     *row.iteration *= static_cast<double>(job.global_batch) / static_cast<double>(*s.global);
 }
 
-void set_plan(TrainingRow& row, const Cells& get) {
+void set_plan(TrainingRow& row, const RowCells& get) {
   TrainingPlan& p = row.job.plan;
   const StackDefaults& stack = row.stack;
-  const auto whole = [&](const char* name) {
-    return static_cast<int>(get.whole(name).value_or(1));
-  };
   const auto undeclared = [&](const char* field) { row.undeclared.emplace_back(field); };
-  p.tp = whole("tp"), p.pp = whole("pp"), p.cp = whole("cp"), p.ep = whole("ep");
-  p.vp = p.pp > 1 ? whole("vp") : 1;
+  p.ep = get.whole("ep", 1);
+  read_layout(p, get, row.gpus);
   if (p.pp > 1 && get.text("vp").empty()) undeclared("vp");
-  const int inner = p.tp * p.pp * p.cp;
-  if (row.gpus % inner != 0)
-    throw NoData(
-        fmt::format("tp {} x pp {} x cp {} does not divide {} GPUs", p.tp, p.pp, p.cp, row.gpus));
-  p.dp = row.gpus / inner;
   if (const auto dp = get.whole("dp"); dp && *dp != p.dp)
     row.distrusted = fmt::format("states dp {}, its GPUs make {}", *dp, p.dp);
   if (p.ep > 1) {
@@ -87,7 +64,7 @@ void set_plan(TrainingRow& row, const Cells& get) {
       p.etp = stated->etp;
       row.job.capacity_factor = stated->capacity;
       if (stated->plain) row.stack.tp_overlap = row.stack.fused_cross_entropy = false;
-    } else if (p.tp > 1) {  // the recipes of NeMo and Bridge for mixtures of experts
+    } else if (p.tp > 1) {  // as the recipes of NeMo and Bridge for mixtures of experts
       p.etp = 1;
       undeclared("etp");
     }
@@ -124,8 +101,8 @@ void set_plan(TrainingRow& row, const Cells& get) {
     undeclared("dispatcher");
   }
   const bool fsdp = get.whole("fsdp").value_or(0) > 1;
-  const int zero = fsdp ? 3 : row.gpus == p.tp * p.pp ? 0 : stack.zero;
-  p.zero = static_cast<int>(get.whole("zero_stage").value_or(zero));
+  const int zero = fsdp ? 3 : row.gpus == p.tp * p.pp ? 0 : stack.zero_stage;
+  p.zero = get.whole("zero_stage", zero);
   if (p.data_ranks() > 1 && !fsdp && get.text("zero_stage").empty()) undeclared("zero");
   if (has(flags, "--shard-weights")) p.zero = 3;
   auto shard = get.whole("fsdp").value_or(0);
@@ -133,10 +110,9 @@ void set_plan(TrainingRow& row, const Cells& get) {
   if (has(flags, "zero1 group=4")) shard = 4;
   if (shard > 0 && shard < p.data_ranks() && p.data_ranks() % shard == 0)
     p.shard = static_cast<int>(shard);
-  if (row.stack.name == "megatron" && p.cp > 1) p.context = ContextMethod::kRing;
 }
 
-void set_recompute(TrainingRow& row, const Cells& get) {
+void set_recompute(TrainingRow& row, const RowCells& get) {
   TrainingJob& job = row.job;
   const std::string stated = get.text("recompute"), flags = get.text("flags");
   const auto chunk =
@@ -152,7 +128,7 @@ void set_recompute(TrainingRow& row, const Cells& get) {
   } else if (stated == "selective") {
     const auto mfu = get.number("mfu"), hfu = get.number("hfu");
     // The forward pass, which recomputation repeats, is a third of the model's FLOPs.
-    if (row.stack.name == "fsdp" && mfu && hfu && *hfu > *mfu) {
+    if (row.stack.recomputes_layers && mfu && hfu && *hfu > *mfu) {
       part_of_layers(std::min(1.0, 3 * (*hfu / *mfu - 1)));
     } else if (has(flags, "ac=selective")) {  // torchtitan: every second layer, or product
       part_of_layers(0.5);
@@ -167,25 +143,20 @@ void set_recompute(TrainingRow& row, const Cells& get) {
   }
 }
 
-void set_tuning(TrainingRow& row, const Cells& get) {
+void set_tuning(TrainingRow& row, const RowCells& get) {
   const std::string tuning = get.text("finetune");
   if (tuning == "pretrain" || tuning == "sft" || tuning.empty()) return;
   if (tuning != "lora" && tuning != "qlora")
     throw NoData(fmt::format("'{}' tuning is not modelled", tuning));
   row.job.tuning = tuning == "lora" ? Tuning::kLora : Tuning::kQlora;
-  // NeMo's and Bridge's recipes for speed adapt linear_qkv alone.
-  if (row.stack.name == "megatron") {
-    row.job.lora_targets = {"q", "k", "v"};
-  } else {
-    row.job.lora_targets = {"q", "k", "v", "o", "gate", "up", "down"};
-  }
+  row.job.lora_targets = row.stack.lora_targets;
   row.undeclared.emplace_back("lora_targets");
   const auto rank = get.whole("lora_rank");
   if (!rank) row.undeclared.emplace_back("lora_rank");
   row.job.lora_rank = static_cast<int>(rank.value_or(row.stack.lora_rank));
 }
 
-void set_precision(TrainingRow& row, const Cells& get) {
+void set_precision(TrainingRow& row, const RowCells& get) {
   TrainingPrecision& p = row.job.precision;
   p = training_precision(row.dtype, row.stack);
   const std::string note = get.text("precision_note"), flags = get.text("flags");
@@ -196,7 +167,7 @@ void set_precision(TrainingRow& row, const Cells& get) {
   if (has(flags, "8-bit")) p.moments = Dtype::kInt8;
 }
 
-void set_habits(TrainingRow& row, const Cells& get) {
+void set_habits(TrainingRow& row, const RowCells& get) {
   TrainingJob& job = row.job;
   const std::string flags = get.text("flags"), offload = get.text("offload");
   job.flash = row.stack.tuned && !has(flags, "no FlashAttention");
@@ -209,7 +180,7 @@ void set_habits(TrainingRow& row, const Cells& get) {
   row.compiled = compile.empty() ? row.stack.compiled : compile == "1";
 }
 
-void set_measured(TrainingRow& row, const Cells& get) {
+void set_measured(TrainingRow& row, const RowCells& get) {
   if (const auto s = get.number("iteration_s"); s && *s > 0) row.iteration = Seconds(*s);
   if (const auto r = get.number("tokens_per_s_per_gpu"); r && *r > 0) row.tokens_per_s_per_gpu = r;
   row.memory_gb = get.number("memory_gb");
@@ -217,8 +188,9 @@ void set_measured(TrainingRow& row, const Cells& get) {
   row.oom = get.text("oom") == "1";
 }
 
-// Rows that reference/training.md names.
-std::string why_distrusted(const TrainingRow& row, const Cells& get) {
+// The reason why a row is not trusted (docs/reference/training.md, section Rows that are not
+// trusted); empty: it is trusted.
+std::string why_distrusted(const TrainingRow& row, const RowCells& get) {
   if (row.framework == "DeepSpeed ZeRO-3" && row.source == "narayanan2021")
     return "ZeRO-3 as Narayanan et al. ran it: far below what others measure";
   if (row.source == "nemo-automodel" && row.job.tuning != Tuning::kFull)
@@ -234,7 +206,7 @@ std::string why_distrusted(const TrainingRow& row, const Cells& get) {
   return "";
 }
 
-void read_job(TrainingRow& row, const Cells& get, const Catalog& catalog,
+void read_job(TrainingRow& row, const RowCells& get, const Catalog& catalog,
               const TrainingModels& models) {
   const Gpu gpu = catalog.gpu(row.gpu_name);
   row.gpu = gpu.id;
@@ -245,8 +217,7 @@ void read_job(TrainingRow& row, const Cells& get, const Catalog& catalog,
   if (!seq) throw NoData("the row does not state its sequence length");
   row.job.seq = *seq;
   StatedNode stated =
-      stated_node(catalog, gpu, get.text("interconnect"),
-                  static_cast<int>(get.whole("gpus_per_node").value_or(0)), row.gpus);
+      stated_node(catalog, gpu, get.text("interconnect"), get.whole("gpus_per_node", 0), row.gpus);
   row.node = std::move(stated.node);
   if (!stated.network_stated && row.gpus > row.node.gpu_count) row.undeclared.push_back("network");
   set_precision(row, get);
@@ -281,7 +252,8 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
   const TrainingModels models(dir, bundle);
   std::vector<TrainingRow> rows;
   CsvReader csv(dir / "iteration.csv");
-  const Cells get(csv);
+  const RowCells get(csv);
+  const std::vector<TrainingStackProfile> stacks = load_training_stacks(bundle);
   while (csv.next()) {
     TrainingRow row;
     row.line = csv.line();
@@ -292,9 +264,9 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
     row.dtype = get.text("dtype");
     row.framework = get.text("framework");
     row.version = get.text("framework_version");
-    row.stack = stack_defaults(row.framework, row.version, row.dtype);
+    row.stack = stack_defaults(stacks, row.framework, row.version, row.dtype);
     row.release = stated_release(row.version);
-    row.gpus = static_cast<int>(get.whole("n_gpus").value_or(0));
+    row.gpus = get.whole("n_gpus", 0);
     set_measured(row, get);
     try {
       read_job(row, get, catalog, models);

@@ -1,14 +1,13 @@
-// From a measured row of training/iteration.csv to the job and the machine that
-// Orrery is asked about.
+// Reads measured rows of training/iteration.csv as jobs on machines.
 //
 // A row is complete if it states a time or a rate, tp, pp, the GPUs, the sequence length and two of
-// micro batch, global batch and accumulation, on a GPU and with a model whose facts are known. What
-// it may leave out is taken from the stack's defaults (stack_defaults.h) and listed in
-// `undeclared`. A row that cannot be asked at all is refused with the reason.
+// micro batch, global batch and accumulation, and if the facts of its GPU and model are known.
+// Other settings that a row does not state are the stack's defaults (stack_defaults.h) and listed
+// in `undeclared`. A row that cannot be predicted is refused with the reason.
 //
-// The number of micro-batches is the global batch's; a stated accumulation that disagrees with it,
-// and what reference/training.md distrusts for other reasons, is said in `distrusted`: such rows
-// are judged and reported, but nothing is fitted to them.
+// The number of micro-batches follows from the global batch. A row is not trusted if it states
+// another accumulation, or for reasons of its source; `distrusted` has the reason. Such rows are
+// judged and reported, but nothing is fitted to them.
 #pragma once
 
 #include <filesystem>
@@ -47,11 +46,11 @@ struct TrainingRow {
   std::optional<double> memory_gb;  // as stated, GB or GiB by memory_kind
   std::string memory_kind;
   bool oom = false;       // it did not fit
-  bool complete = false;  // fit to judge times
-  bool usable = false;    // fit to learn from: complete, or but for the micro batch, taken as 1
+  bool complete = false;  // its time can be judged
+  bool usable = false;    // a fit uses it: complete, or without a micro batch (taken as 1)
   std::vector<std::string> undeclared;
-  std::string distrusted;  // why nothing is fitted to it; empty: trusted
-  std::string refused;     // why it cannot be asked; empty: it can
+  std::string distrusted;  // reason why nothing is fitted to it; empty: trusted
+  std::string refused;     // reason why it cannot be predicted; empty: it can
 
   bool declares(std::string_view field) const;
   std::string name() const;  // "iteration.csv:12 llama-3-8b on 64 h100_sxm"

@@ -1,60 +1,171 @@
 #include "orrery/workload/plan/training_stack.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/fields.h"
 #include "orrery/base/kinds.h"
 
 namespace orrery {
 namespace {
 
-constexpr StackTraits kEager = {.fused = false};
-constexpr StackTraits kFused = {.fused = true};
-// torchtitan's experts are torch._grouped_mm's by default (MoEArgs.use_grouped_mm); from memory:
-// Hugging Face's run one after the other, MaxText's by megablox's grouped kernel.
-constexpr StackTraits kFsdp = {.fused = false, .grouped_experts = true};
-constexpr StackTraits kJax = {.fused = true, .grouped_experts = true};
-// Buckets by each stack's defaults, as public sources have them: Megatron Core's
-// DistributedDataParallelConfig (40 M parameters, 1 M a data-parallel rank), DeepSpeed's
-// reduce_bucket_size (5e8), the hybrid_zero_optimizer of InternEvo's configurations (512 Mi).
-constexpr StackTraits kMegatron = {.fused = true,
-                                   .fused_accumulation = true,
-                                   .async_gradients = true,
-                                   .bucket = 40e6,
-                                   .bucket_of_rank = 1e6};
-constexpr StackTraits kPipeEngine = {.fused = true, .whole_sends = true, .bucket = 5e8};
-constexpr StackTraits kDeepSpeed = {.fused = false, .bucket = 5e8};
-constexpr StackTraits kBroadcasts = {.fused = true, .broadcasts = true, .bucket = 512 * 1048576.0};
+constexpr std::string_view kFolder = "training/stacks", kYaml = ".yaml";
+
+void declare(Fields& f, StackTraits& t) {
+  f.add("fused", t.fused, "fusible ops are folded into their neighbours");
+  f.add("broadcasts", t.broadcasts, "one owner after the other broadcasts updated weights");
+  f.add("fused_accumulation", t.fused_accumulation,
+        "the kernel of a weight's gradient adds to the sum of earlier micro-batches");
+  f.add("async_gradients", t.async_gradients,
+        "backward, tensor-parallel communication overlaps with the product of the other gradient");
+  f.add("whole_sends", t.whole_sends, "each tensor-parallel rank sends the whole residual stream");
+  f.add("grouped_experts", t.grouped_experts, "one kernel computes all experts of a rank");
+  f.add("bucket", t.bucket, "parameters of a bucket of gradients or weights; 0: a layer")
+      .range(0, 1e12);
+  f.add("bucket_of_rank", t.bucket_of_rank,
+        "parameters of a bucket for each data-parallel rank, at least")
+      .range(0, 1e12);
+}
+
+void declare(Fields& f, StackMemory& m) {
+  f.add("fused", m.fused, "norms, gates and activations save their inputs once");
+  f.add("expanded_kv", m.expanded_kv, "key-value heads are repeated before attention");
+  f.add("selective_products", m.selective_products,
+        "selective recomputation keeps every other product");
+  f.add("gradient_buffer", m.gradient_buffer, "gradients have buffers as long as the job runs");
+  f.add("stage_outputs", m.stage_outputs, "pipeline stages keep what they sent");
+  f.add("narrow_gradients", m.narrow_gradients, "16-bit gradients exist next to fp32 sums");
+  f.add("step_copy", m.step_copy, "the optimizer step copies what it updates");
+  f.add("fp32_parameters", m.fp32_parameters, "master weights are the only parameters");
+  f.add("logits_extra", m.logits_extra, "bytes of a logit in addition to its own").range(0, 32);
+  f.add("fused_logits", m.fused_logits, "bytes of a logit with a fused loss").range(0, 32);
+  f.add("bucket", m.bucket, "elements of each of two communication buffers").range(0, 1e11);
+  f.add("grids", m.grids, "sets of process groups in Megatron's manner").range(0, 4);
+  f.add("workspace", m.workspace, "workspace of matrix products");
+}
+
+void declare(Fields& f, StackRecipe& r) {
+  f.add("gradients", r.gradients, "format of gradients");
+  f.add("fp16_gradients", r.fp16_gradients, "format of gradients in jobs of fp16");
+  f.add("master_weights", r.master_weights, "the optimizer updates an fp32 copy of the weights");
+  f.add("moments", r.moments, "format of the optimizer's moments");
+  f.add("dropout", r.dropout, "dropout masks are written and kept");
+  f.add("compiled", r.compiled, "torch.compile, or a stack without eager kernels");
+  f.add("fused_cross_entropy", r.fused_cross_entropy, "loss without a copy of the logits");
+  f.add("tp_overlap", r.tp_overlap, "tensor-parallel communication overlaps with products");
+  f.add("dp_overlap", r.dp_overlap, "data-parallel communication overlaps with passes");
+  f.add_enum("recompute", r.recompute, {"none", "selective", "full"},
+             "activations that are recomputed");
+  f.add("lora_rank", r.lora_rank, "rank of adapters").range(1, 65536);
+  f.add("lora_targets", r.lora_targets, "adapted projections");
+  f.add("zero", r.zero, "ZeRO stage").range(0, 3);
+  f.add("recomputes_layers", r.recomputes_layers, "selective recomputation repeats whole layers");
+  f.add("no_recompute_unsharded", r.no_recompute_unsharded, "nothing is recomputed without ZeRO");
+  f.add("loss_fuses_all", r.loss_fuses_all, "a fused loss comes with fused norms and gates");
+}
+
+StackFramework read_framework(const Node& node) {
+  StackFramework w;
+  Fields f;
+  f.add("name", w.name, "part of the framework's name in a measured table").required();
+  f.add("gradients", w.gradients, "as in recipe");
+  f.add("tp_overlap", w.tp_overlap, "as in recipe");
+  f.add("compiled", w.compiled, "as in recipe");
+  f.add("lora_rank", w.lora_rank, "as in recipe").range(1, 65536);
+  f.read(node);
+  return w;
+}
+
+// A field of a stack's file that is read by a function of its own.
+void add_part(Fields& f, const char* name, Field::Type type, std::function<void(const Node&)> read,
+              const char* doc) {
+  f.custom(name, type, std::move(read), [] { return nlohmann::ordered_json(); }, doc);
+}
+
+TrainingStackProfile read_stack(const Bundle::File& file, std::string name) {
+  TrainingStackProfile s;
+  s.name = std::move(name);
+  const Node document = parse_yaml(file.content, file.name);
+  Fields f;
+  f.add("doc", s.doc, "one line about the stack").required();
+  f.add("sources", s.sources, "where the facts come from").required();
+  f.group(
+      "defaults",
+      [&](Fields& g) {
+        g.add("zero", s.zero, "ZeRO stage with several data-parallel ranks").range(0, 3);
+        g.add("sequence_parallel", s.sequence_parallel,
+              "sequence parallelism with tensor parallelism");
+      },
+      "settings if a user does not state them");
+  f.group("traits", [&](Fields& g) { declare(g, s.traits); }, "kernels and transfers");
+  f.group("memory", [&](Fields& g) { declare(g, s.memory); }, "what the stack keeps in memory");
+  f.group(
+      "recipe", [&](Fields& g) { declare(g, s.recipe); },
+      "settings of measured rows that do not state them");
+  // The two parts below are changes of a part above, which is read first.
+  const Node* since = nullptr;
+  const Node* before = nullptr;
+  add_part(
+      f, "traits_since", Field::Type::kGroup, [&](const Node& n) { since = &n; },
+      "traits from a year on");
+  add_part(
+      f, "before_2023", Field::Type::kGroup, [&](const Node& n) { before = &n; },
+      "settings of measured rows of 2022 and before");
+  add_part(
+      f, "frameworks", Field::Type::kList,
+      [&](const Node& n) {
+        if (!n.is_list()) n.fail("expected a list of names of the stack in measured tables");
+        for (const Node& item : n.items()) s.frameworks.push_back(read_framework(item));
+      },
+      "names of the stack in measured tables");
+  f.read(document);
+  s.traits_since = s.traits;
+  if (since) {
+    double year = 0;
+    Fields changed;
+    changed.add("year", year, "first release, in years").range(2000, 2100).required();
+    declare(changed, s.traits_since);
+    changed.read(*since);
+    s.since = year;
+  }
+  s.recipe_before_2023 = s.recipe;
+  if (before) {
+    Fields changed;
+    changed.add("stack", s.stack_before_2023, "stack that the rows belong to");
+    declare(changed, s.recipe_before_2023);
+    changed.read(*before);
+  }
+  return s;
+}
 
 }  // namespace
 
-const std::vector<TrainingStackProfile>& training_stacks() {
-  static const std::vector<TrainingStackProfile> kinds = {
-      {"megatron", kMegatron, 1, true, "Megatron-LM, Megatron Core, NeMo, Megatron Bridge"},
-      {"fsdp", kFsdp, 3, true, "PyTorch FSDP and FSDP2: torchtitan, llm-foundry, AutoModel"},
-      {"megatron-2021", kFused, 0, false, "Megatron-LM before 2023: dropout, unfused attention"},
-      {"megatron-deepspeed", kPipeEngine, 1, false, "Megatron-LM under DeepSpeed"},
-      {"deepspeed", kDeepSpeed, 3, false, "DeepSpeed ZeRO under Hugging Face models"},
-      {"internevo", kBroadcasts, 1, true, "InternEvo"},
-      {"llmq", kFused, 1, false, "LLM.Q, in CUDA C++"},
-      {"torchtune", kEager, 3, false, "torchtune: fine-tuning on one node"},
-      {"litgpt", kEager, 3, false, "LitGPT: fine-tuning on one node"},
-      {"oneflow", kFused, 0, false, "OneFlow's static graphs"},
-      {"colossalai", kFused, 1, false, "Colossal-AI"},
-      {"maxtext", kJax, 3, false, "MaxText and other JAX stacks under XLA"},
-      {"hf", kEager, 0, false, "Hugging Face transformers and PEFT"},
-  };
-  return kinds;
+std::vector<TrainingStackProfile> load_training_stacks(const Bundle& bundle) {
+  std::vector<TrainingStackProfile> stacks;
+  for (const std::string& path : bundle.list(kFolder, kYaml)) {
+    const std::string file = path.substr(kFolder.size() + 1);
+    stacks.push_back(read_stack(*bundle.find(path), file.substr(0, file.size() - kYaml.size())));
+  }
+  std::sort(stacks.begin(), stacks.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return stacks;
 }
 
-StackTraits stack_traits(const TrainingStackProfile& stack, bool compiled,
-                         std::optional<double> release) {
-  StackTraits traits = stack.traits;
-  traits.fused |= compiled;
-  if (stack.name == "megatron-2021" && release.value_or(0) >= 2022)
-    traits.fused_accumulation = traits.async_gradients = true;
-  return traits;
+const std::vector<TrainingStackProfile>& training_stacks() {
+  static const std::vector<TrainingStackProfile> stacks = load_training_stacks(Bundle());
+  return stacks;
 }
 
 const TrainingStackProfile& training_stack(std::string_view name) {
   return kind_named(training_stacks(), "training stack", name);
+}
+
+StackTraits stack_traits(const TrainingStackProfile& stack, bool compiled,
+                         std::optional<double> release) {
+  StackTraits traits =
+      stack.since && release.value_or(0) >= *stack.since ? stack.traits_since : stack.traits;
+  traits.fused |= compiled;
+  return traits;
 }
 
 }  // namespace orrery

@@ -227,18 +227,27 @@ TEST(TrainingMemory, ProbabilityOfFitting) {
   EXPECT_LT(fit_probability(m, 0.1), 1e-5);
 }
 
-TEST(TrainingMemory, CatalogNamesEveryFamilyOnce) {
-  int others = 0;
-  std::vector<std::string> seen;
-  for (const TrainingMemoryConstants& c : load_training_memory(Bundle())) {
-    if (c.stacks.empty()) ++others;
-    for (const std::string& s : c.stacks) {
-      EXPECT_EQ(std::count(seen.begin(), seen.end(), s), 0) << s;
-      seen.push_back(s);
-    }
-  }
-  EXPECT_EQ(others, 1);
-  EXPECT_EQ(load_training_memory("nobody's", Bundle()).name, "torch");
+// A stack that the catalog does not have is taken to be eager PyTorch.
+TEST(TrainingMemory, AStackThatIsNotInTheCatalogIsEagerPyTorch) {
+  const TrainingMemoryConstants other = load_training_memory("nobody's", Bundle());
+  EXPECT_FALSE(other.fused || other.gradient_buffer);
+  EXPECT_TRUE(other.expanded_kv && other.step_copy);
+  const TrainingMemoryConstants megatron = load_training_memory("megatron", Bundle());
+  EXPECT_TRUE(megatron.fused && megatron.gradient_buffer);
+  EXPECT_EQ(megatron.grids, 1);
+  // The fitted constants are the same for both.
+  EXPECT_EQ(other.fitted.factor, megatron.fitted.factor);
+  EXPECT_NE(other.fitted.factor, TrainingMemoryConstants::Fitted().factor);
+}
+
+// One file makes a stack: an overlay with a single one has its memory.
+TEST(TrainingMemory, AStackIsOneFile) {
+  const Bundle one = Bundle().replacing(
+      "training", {{"training/stacks/mine.yaml",
+                    "doc: my trainer\nsources: [my code]\nmemory: {bucket: 1e6, grids: 3}\n"}});
+  ASSERT_EQ(load_training_stacks(one).size(), 1u);
+  EXPECT_EQ(load_training_memory("mine", one).grids, 3);
+  EXPECT_EQ(load_training_memory("mine", one).bucket, 1e6);
 }
 
 }  // namespace

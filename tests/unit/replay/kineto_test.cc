@@ -91,7 +91,7 @@ TEST(Kineto, ReadsWhatPyTorchWrites) {
   EXPECT_EQ(t.gpu, "NVIDIA H100 80GB HBM3");
   EXPECT_EQ(t.world_size, 8);
   EXPECT_EQ(t.schema, 1);
-  EXPECT_EQ(t.passed_over, 5u);
+  EXPECT_EQ(t.ignored, 5u);
   ASSERT_EQ(t.events.size(), 5u);
 
   const KinetoEvent &step = t.events[0], &op = t.events[1], &call = t.events[2],
@@ -138,7 +138,7 @@ TEST(Kineto, ABareListAndOlderCategories) {
           event(R"("cat": "python_function", "name": 5)") + "]",
       "t.json");
   ASSERT_EQ(t.events.size(), 3u);
-  EXPECT_EQ(t.passed_over, 1u);
+  EXPECT_EQ(t.ignored, 1u);
   EXPECT_EQ(t.gpu, "");
   int calls = 0;
   for (const KinetoEvent& e : t.events) {
@@ -190,7 +190,7 @@ TEST(KinetoRefuses, WhatIsNoTrace) {
   EXPECT_THAT(refusal("{}"), HasSubstr("no traceEvents"));
   EXPECT_THAT(refusal(R"({"traceEvents": 3})"), HasSubstr("traceEvents: expected a list"));
   EXPECT_THAT(refusal(R"({"traceEvents": [], "traceEvents": []})"),
-              HasSubstr("traceEvents stands twice"));
+              HasSubstr("there are two lists traceEvents"));
   EXPECT_THAT(refusal("[1]"), HasSubstr("expected an event: an object"));
   EXPECT_THAT(refusal("[] []"), HasSubstr("expected the end of the text"));
 }

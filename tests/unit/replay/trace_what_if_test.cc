@@ -86,7 +86,7 @@ TEST(WhatIf, ShardedOptimizersAreDividedByTheReplicas) {
   // 15/16 over 7/8
   EXPECT_NEAR(busy(a.what_if, OpClass::kCommunication), 1000 * 15.0 / 14, 1e-3);
   EXPECT_NEAR(busy(a.what_if, OpClass::kOptimizer), 40, 1e-6);
-  EXPECT_THAT(a.notes, Contains(HasSubstr("the optimizer's is divided")));
+  EXPECT_THAT(a.notes, Contains(HasSubstr("the optimizer's work is divided")));
 }
 
 TEST(WhatIf, ReplicasByTheNetworkRoom) {
@@ -124,7 +124,8 @@ TEST(WhatIf, AnotherGpu) {
   // 2.039 TB/s and 3.35 TB/s
   EXPECT_NEAR(busy(a.what_if, OpClass::kElementwise), 50 * 2.039 / 3.35, 0.1);
   EXPECT_LT(busy(a.what_if, OpClass::kCommunication), 1000);  // NVLink 3 to 4
-  EXPECT_THAT(a.notes, Contains("h100-sxm instead of a100-80g-sxm; the host stays as it was."));
+  EXPECT_THAT(a.notes,
+              Contains("h100-sxm instead of a100-80g-sxm; the times of the host do not change."));
   EXPECT_LT(a.time.quantile(0.05), a.time.value);
   EXPECT_GT(a.time.sigma(), 0.033);
 }
@@ -174,7 +175,7 @@ TEST(WhatIfRefuses, QuestionsThatTheTraceCannotAnswer) {
   TraceWhatIf w;
   w.gpu = "h100-sxm";
   EXPECT_THAT(refusal(one_of_each(), w),
-              HasSubstr("--from-gpu is missing, the GPU that was traced ('NVIDIA H100"));
+              HasSubstr("needs --from-gpu, the GPU that was traced ('NVIDIA H100"));
   w.from_gpu = "h1000";
   EXPECT_THAT(refusal(one_of_each(), w), HasSubstr("h1000"));
   TraceWhatIf dp;
@@ -190,10 +191,10 @@ TEST(WhatIfRefuses, QuestionsThatTheTraceCannotAnswer) {
   EXPECT_THAT(refusal(two, dp), HasSubstr("--from-dp 3: the trace has collectives of 2, 8 ranks"));
   TraceWhatIf degrees;
   degrees.degrees.tp = 4, degrees.degrees.from_tp = 16;
-  EXPECT_THAT(refusal(two, degrees),
-              HasSubstr("--tp 4: --from-tp 16: the trace has no collective"));
+  EXPECT_THAT(refusal(two, degrees), HasSubstr("--tp 4: the trace has no collective of 16 ranks"));
   degrees.degrees = {.tp = 0, .from_tp = 0, .pp = 4, .from_pp = 1};
-  EXPECT_THAT(refusal(two, degrees), HasSubstr("--pp 4: --from-pp: the stages that were traced"));
+  EXPECT_THAT(refusal(two, degrees),
+              HasSubstr("--pp 4 needs --from-pp, the number of traced stages"));
   dp.from_dp = 8;
   EXPECT_EQ(refusal(two, dp), "");
   dp.dp = 1 << 30;

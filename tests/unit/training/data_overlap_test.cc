@@ -175,7 +175,7 @@ TEST(DataStream, ClosedFormIsTheEventsOnASharedPort) {
 // the last pass of 4 s; 12 s would not.
 TEST(DataStream, EarlierChunksHideOrQueue) {
   DataStream d = stream(4, 12, 0, 2, 1);
-  d.chunks = 2, d.apart = Seconds(10);
+  d.chunks = 2, d.spacing = Seconds(10);
   EXPECT_EQ(exposed(d).communication, Seconds(2 + 6 - 4));
   d.communication = Seconds(24);
   // It is behind by 2 s when the last pass ends, then the last chunk's 12.

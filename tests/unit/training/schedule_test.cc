@@ -35,11 +35,12 @@ std::string refusal(std::string_view name, const PipelineShape& shape) {
   return refusal_of<Infeasible>([&] { pipeline_schedule(name).check(shape); });
 }
 
+// Each entry of the registry returns the schedule of its own name.
 TEST(Schedules, NamesAreTheRegistrys) {
+  ASSERT_FALSE(pipeline_schedule_kinds().empty());
   for (const PipelineScheduleKind& kind : pipeline_schedule_kinds()) {
     EXPECT_EQ(pipeline_schedule(kind.name).name(), kind.name);
   }
-  EXPECT_EQ(pipeline_schedule_kinds().size(), 9u);
   try {
     pipeline_schedule("zbh1");
     FAIL();

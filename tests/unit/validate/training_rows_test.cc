@@ -265,13 +265,73 @@ TEST_F(TrainingRows, LlamaAndGptOssHaveTheirPublishedSizes) {
   EXPECT_EQ(oss.layers.specs().size(), 2u);  // with and without a window
 }
 
+StackDefaults defaults_of(const char* framework, const char* version, const char* dtype) {
+  return stack_defaults(training_stacks(), framework, version, dtype);
+}
+
 TEST(StackDefaults, YearsOfVersions) {
-  EXPECT_EQ(stack_defaults("NeMo (Megatron-Core)", "24.09", "bf16").year, 2024);
-  EXPECT_EQ(stack_defaults("NeMo (Megatron-Core)", "NeMo24.07", "bf16").year, 2024);
-  EXPECT_EQ(stack_defaults("Megatron-Core", "0.8.0", "bf16").year, 0);
-  EXPECT_EQ(stack_defaults("Megatron-DeepSpeed", "2021-12", "fp16").name, "megatron-deepspeed");
-  EXPECT_EQ(stack_defaults("NeMo AutoModel (PyTorch FSDP2)", "2026-04-07", "bf16").name, "fsdp");
-  EXPECT_EQ(stack_defaults("something", "1", "bf16").name, "");
+  EXPECT_EQ(defaults_of("NeMo (Megatron-Core)", "24.09", "bf16").year, 2024);
+  EXPECT_EQ(defaults_of("NeMo (Megatron-Core)", "NeMo24.07", "bf16").year, 2024);
+  EXPECT_EQ(defaults_of("Megatron-Core", "0.8.0", "bf16").year, 0);
+}
+
+// The names of frameworks in the measured tables, of which several are parts of others.
+TEST(StackDefaults, FrameworksBelongToTheStackOfTheLongestName) {
+  const std::pair<const char*, const char*> frameworks[] = {
+      {"Colossal-AI", "colossalai"},
+      {"DeepSpeed + HF", "deepspeed"},
+      {"DeepSpeed ZeRO-3", "deepspeed"},
+      {"FlashAttention training scripts", "hf"},
+      {"GPT-NeoX (Megatron-DeepSpeed)", "megatron-deepspeed"},
+      {"HAI-LLM", "megatron"},
+      {"HF PEFT", "hf"},
+      {"InternEvo", "internevo"},
+      {"LLMQ (CUDA C++)", "llmq"},
+      {"Levanter (JAX)", "maxtext"},
+      {"LitGPT", "litgpt"},
+      {"MaxText (JAX)", "maxtext"},
+      {"MegaScale", "megatron"},
+      {"Megatron-Bridge", "megatron"},
+      {"Megatron-Core", "megatron"},
+      {"Megatron-DeepSpeed", "megatron-deepspeed"},
+      {"Megatron-LM + DeepSpeed", "megatron-deepspeed"},
+      {"Meta internal (FSDP, TP, PP, CP)", "fsdp"},
+      {"NeMo (Megatron-Core)", "megatron"},
+      {"NeMo AutoModel (PyTorch FSDP2)", "fsdp"},
+      {"NeMo Megatron", "megatron"},
+      {"OneFlow", "oneflow"},
+      {"Pathways (JAX)", "maxtext"},
+      {"Paxml (JAX)", "maxtext"},
+      {"Primus (Megatron-LM)", "megatron"},
+      {"fms-fsdp (PyTorch FSDP)", "fsdp"},
+      {"lit-gpt (FSDP)", "fsdp"},
+      {"llm-foundry (Composer, PyTorch FSDP)", "fsdp"},
+      {"metaseq (FSDP + Megatron TP)", "fsdp"},
+      {"nanotron", "megatron"},
+      {"torchtitan", "fsdp"},
+      {"torchtune", "torchtune"},
+      {"something", ""},
+  };
+  for (const auto& [framework, stack] : frameworks)
+    EXPECT_EQ(defaults_of(framework, "2025", "bf16").name, stack) << framework;
+}
+
+TEST(StackDefaults, RowsBefore2023HaveTheSettingsOfTheirTime) {
+  const StackDefaults old = defaults_of("NeMo Megatron", "2022-05", "bf16");
+  EXPECT_EQ(old.name, "megatron-2021");
+  EXPECT_EQ(old.recompute, Recompute::kFull);
+  EXPECT_TRUE(old.dropout && old.tp_overlap);
+  EXPECT_FALSE(old.tuned || old.dp_overlap || old.fused_cross_entropy || old.sequence_parallel);
+  EXPECT_EQ(old.gradients, Dtype::kBf16);
+  EXPECT_EQ(old.lora_rank, 32);
+  const StackDefaults bigscience = defaults_of("Megatron-DeepSpeed", "2022-02", "fp16");
+  EXPECT_EQ(bigscience.name, "megatron-deepspeed");
+  EXPECT_EQ(bigscience.recompute, Recompute::kFull);
+  EXPECT_EQ(bigscience.zero_stage, 1);
+  EXPECT_EQ(bigscience.gradients, Dtype::kFp16);
+  const StackDefaults now = defaults_of("NeMo (Megatron-Core)", "24.09", "bf16");
+  EXPECT_EQ(now.recompute, Recompute::kNone);
+  EXPECT_TRUE(now.tuned && now.dp_overlap && now.fused_cross_entropy && now.sequence_parallel);
 }
 
 // By release, model and rack as Bridge's pull requests have it.
@@ -293,7 +353,7 @@ TEST(StackDefaults, BridgeFusesAndOverlapsExpertsSince2606) {
 }
 
 TEST(TrainingPrecision, FormatsOfTheTables) {
-  const StackDefaults llmq = stack_defaults("LLMQ (CUDA C++)", "2025", "fp8");
+  const StackDefaults llmq = defaults_of("LLMQ (CUDA C++)", "2025", "fp8");
   EXPECT_EQ(training_precision("fp8", llmq).compute, Dtype::kFp8);
   EXPECT_FALSE(training_precision("fp8", llmq).master_weights);
   EXPECT_EQ(training_precision("nvfp4", {}).compute, Dtype::kFp4);
