@@ -219,7 +219,7 @@ TEST(NoSuchArithmetic, WeightsAreStoredSoOrRefused) {
   EXPECT_THAT(r.out, AllOf(HasSubstr("has no fp8 arithmetic"), HasSubstr("multiplied in bf16")));
   // A 16-bit format that is asked for is not replaced.
   expect_refused("estimate -m llama-2-7b -g v100-32g-sxm --dtype bf16", kNoData,
-                 HasSubstr("v100-32g-sxm has no bf16"));
+                 HasSubstr("v100-32g-sxm does not support bf16"));
 }
 
 TEST(BadOutput, UnwritableFiles) {

@@ -116,7 +116,7 @@ TEST(SuiteNetwork, BadQuestionsAreRefused) {
   expect("algorithm: pat", "pat is not offered for all_reduce of 8 ranks on 1 node");
   expect("algorithm: nvls, protocol: ll", "nvls with ll is not offered");
   expect("kind: all-to-all, algorithm: tree", "not offered");
-  expect("algorithm: hierarchical", "needs whole nodes");
+  expect("algorithm: hierarchical", "needs several whole nodes");
   expect("algorithm: rign", "did you mean 'ring'");
   expect("kind: all-reduc", "did you mean 'all-reduce'");
   EXPECT_NE(refusal("gpus: 8, model: x"), "");

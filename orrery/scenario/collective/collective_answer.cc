@@ -76,11 +76,10 @@ Hierarchy hierarchical(const AskedCollective& a, Bytes bytes, const Bundle& bund
   check_equal_nodes(a, kHierarchicalAllReduce);
   const GroupLink link = a.cluster().link(a.ranks, a.question.stride);
   if (a.question.kind != "all-reduce" || a.question.stride != 1)
-    throw InputError("collective.algorithm: hierarchical is for all-reduces of stride 1");
+    throw InputError("collective.algorithm: hierarchical supports only all-reduces of stride 1");
   if (link.nodes < 2 || link.ranks_per_node < 2 || link.ranks_per_node * link.nodes != a.ranks) {
     throw InputError(fmt::format(
-        "collective.algorithm: hierarchical needs whole nodes, several of them; {} GPUs "
-        "are {} node{} of {}",
+        "collective.algorithm: hierarchical needs several whole nodes; {} GPUs are {} node{} of {}",
         a.ranks, link.nodes, link.nodes == 1 ? "" : "s", link.ranks_per_node));
   }
   const ParallelPlan plan{.tp = link.ranks_per_node, .pp = 1, .dp = link.nodes, .ep = 1};
@@ -107,8 +106,7 @@ void add_collective(const AskedCollective& a, std::int64_t size, const Bundle& b
   const bool uneven = q.kind == "all-to-all";  // all-to-all(v): as slow as its heaviest rank
   if (!uneven && q.exchange.imbalance != 1) {
     throw InputError(
-        "collective.imbalance: only the ranks of an all-to-all and of the experts' exchanges "
-        "differ");
+        "collective.imbalance: supported only for all-to-all, moe-dispatch and moe-combine");
   }
   const double heaviest = uneven ? q.exchange.imbalance : 1;
   const Collective c{kind_of(q.kind), Collective::Group::kData, a.ranks,
@@ -212,8 +210,8 @@ CollectiveGroup collective_group(const CollectiveQuestion& q,
   const Gpu gpu = gpu_of(facts.catalog(), hardware.gpu, hardware.node);
   const std::int64_t ranks = q.gpus.value_or(kUsualCollectiveRanks);
   if (ranks * q.stride > kMostCollectiveRanks) {
-    throw InputError(fmt::format("collective: {} GPUs {} apart are more than {}", ranks, q.stride,
-                                 kMostCollectiveRanks));
+    throw InputError(fmt::format("collective: {} GPUs with a stride of {} span more than {} GPUs",
+                                 ranks, q.stride, kMostCollectiveRanks));
   }
   const int n = static_cast<int>(ranks);
   return group_with_network({Cluster(facts.catalog(), gpu, n * q.stride, hardware.node)}, n, q,
@@ -226,7 +224,7 @@ std::vector<Point> answer_collective(Facts& facts, const CollectiveQuestion& q,
                                      const ServingSetup::Hardware& hardware, bool bounds) {
   if (q.flow.asked()) {
     if (q.exchange.imbalance != 1)
-      throw InputError("collective.imbalance: at flow level all ranks have as many bytes");
+      throw InputError("collective.imbalance: not supported at flow level");
     if (q.is_exchange()) {
       throw InputError(
           fmt::format("{}: the flow level has no such exchange; take all-to-all", q.kind));

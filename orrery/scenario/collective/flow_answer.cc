@@ -314,8 +314,9 @@ Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& c
   if (analytical) {
     if (given || !q.fail.empty() || !q.degrade.empty()) {
       throw InputError(
-          "a trace at analytical fidelity knows the catalog's clusters, no topology files, no "
-          "nodes that differ and no damage");
+          "a trace at analytical fidelity runs on a cluster of the catalog; topology files, "
+          "different "
+          "nodes and damage need --fidelity flow");
     }
     how.collective_time = analytical_times(context, catalog, gpus, bundle);
   }

@@ -124,18 +124,18 @@ void check_keys(const Node& document, const ScenarioValues& keys) {
   document.at("model");
   document.at("hardware").at("gpu");
   if (document.find("training")) return only(keys.training, "a training");
-  if (const Node* n = document.find("chance")) n->fail("chance belongs to a training");
+  if (const Node* n = document.find("chance")) n->fail("chance is supported with training only");
   if (!document.find("load")) {
     for (const std::string& group : service_groups()) {
       if (const Node* n = document.find(group))
-        n->fail(fmt::format("{} is simulated: it needs a load", group));
+        n->fail(fmt::format("{} needs a load, because it is simulated", group));
     }
     return;
   }
   if (const Node* w = document.find("workload")) {
     for (const std::string& key : steady_keys()) {
       if (const Node* n = w->find(key))
-        n->fail("a scenario with a load is simulated: its lengths stand in load.isl and load.osl");
+        n->fail("a scenario with a load takes its lengths from load.isl and load.osl");
     }
   }
 }

@@ -269,8 +269,8 @@ RequestLoad requests_of(const ServiceQuestion& s, double rate, std::vector<std::
     const ServiceQuestion unset;
     if (s.rate != unset.rate || s.arrivals != unset.arrivals)
       throw InputError(fmt::format(
-          "load.{}: {} has arrivals of its own; load.time_scale stretches them (0.5: twice as many "
-          "a second)",
+          "load.{}: the trace {} has arrivals; load.time_scale changes their rate (0.5: twice the "
+          "rate)",
           s.rate != unset.rate ? "rate" : "arrivals", s.trace));
   } else {
     set_arrivals(spec, trace.load);

@@ -146,7 +146,7 @@ Speculation SpeculationChoice::engine(std::uint64_t seed) const {
   Speculation s;
   if (!on()) return s;
   if (method == "draft_model" && model.empty() && !cost)
-    throw InputError("speculation.method draft_model: speculation.model says which");
+    throw InputError("speculation.method draft_model needs speculation.model");
   if (acceptance.empty()) throw InputError("speculation.acceptance: expected a probability");
   if (tree_tokens > 0 && tree_tokens < tokens)
     throw InputError("speculation.tree_tokens: a tree has at least one token at each depth");

@@ -205,7 +205,7 @@ const TrainingStackProfile& stack_of(const TrainingQuestion& q) {
 
 std::optional<double> release_of(const TrainingQuestion& q) {
   if (q.stack_version.empty()) return std::nullopt;
-  if (q.stack.empty()) throw InputError("training.stack_version is of a stack: say training.stack");
+  if (q.stack.empty()) throw InputError("training.stack_version needs training.stack");
   return stack_release_date(q.stack_version);
 }
 

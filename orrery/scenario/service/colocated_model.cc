@@ -98,11 +98,14 @@ double share_with(const Tenancy& own, const ColocatedModel& other,
   const double before = mean_tpot(other_alone), after = mean_tpot(shared.results[1]);
   put("neighbour_tpot", "ms", after * 1e3);
   if (before > 0) put("neighbour_tpot_overhead", "%", 100 * (after / before - 1));
-  p.notes.push_back(fmt::format(
-      "neighbour {} ({}): interference is an assumption, between what is printed and time slicing; "
-      "shares of arithmetic and memory bandwidth {:.2f} and {:.2f}, its own {:.2f} and {:.2f}",
-      other.served->model.id, choice.sharing, tenants[0].demand.compute, tenants[0].demand.memory,
-      tenants[1].demand.compute, tenants[1].demand.memory));
+  p.notes.push_back(
+      fmt::format("neighbour {} ({}): the interference is an assumption, and time slicing its "
+                  "upper bound; this "
+                  "model uses {:.2f} of the arithmetic and {:.2f} of the memory bandwidth, the "
+                  "other {:.2f} and "
+                  "{:.2f}",
+                  other.served->model.id, choice.sharing, tenants[0].demand.compute,
+                  tenants[0].demand.memory, tenants[1].demand.compute, tenants[1].demand.memory));
   return shared.stretch[0];
 }
 

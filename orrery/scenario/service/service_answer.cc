@@ -118,11 +118,11 @@ void note_refused(const SimulationResult& r, const SimulationConfig& config, Poi
   };
   if (const auto n = with(Outcome::kTooLong); n > 0)
     p.notes.push_back(fmt::format(
-        "{} of {} requests were turned away: prompt and output exceed {} tokens (max_model_len)", n,
+        "{} of {} requests were rejected: prompt and output exceed {} tokens (max_model_len)", n,
         r.records.size(), config.replica.limits.max_model_len));
   if (const auto n = with(Outcome::kNeverFits); n > 0)
-    p.notes.push_back(fmt::format(
-        "{} of {} requests were turned away: longer than the whole KV cache", n, r.records.size()));
+    p.notes.push_back(fmt::format("{} of {} requests were rejected: longer than the whole KV cache",
+                                  n, r.records.size()));
 }
 
 }  // namespace

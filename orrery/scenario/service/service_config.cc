@@ -8,14 +8,14 @@
 namespace orrery {
 namespace {
 
-// Times that would make a simulation of nothing but events.
+// Refuses times that are so short that the simulation would consist of their events only.
 void check_cluster_times(const ClusterChoice& c) {
   if (c.router_refresh > Seconds(0) && c.router_refresh < milliseconds(1))
-    throw InputError("cluster.router_refresh: 1 ms or more, or 0 s");
+    throw InputError("cluster.router_refresh: expected 1 ms or more, or 0 s");
   if (c.autoscale.policy != "none" && c.autoscale.interval < milliseconds(1))
-    throw InputError("autoscale.interval: 1 ms or more");
+    throw InputError("autoscale.interval: expected 1 ms or more");
   if (c.failures.mean_time > Seconds(0) && c.failures.mean_time < Seconds(1))
-    throw InputError("failures.mean_time: 1 s or more, or 0 s");
+    throw InputError("failures.mean_time: expected 1 s or more, or 0 s");
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ void check_service(const ServiceQuestion& service, const EngineProfile::Schedule
         "nor SGLang combines them");
   if (several_pools && (service.speculation.on() || service.lora.on() || service.kv.contiguous() ||
                         service.kv.tiers()))
-    throw NoData("speculation, lora and kv: not simulated with several pools");
+    throw NoData("speculation, lora and kv: not supported with several pools");
 }
 
 // The clocks of all pools, the first pool's made by `first`.
@@ -146,8 +146,8 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
   const RequestLoad load = options.load ? *options.load : load_of(service, rate, p.notes, &rated);
   if (rated || c.service.find_max_rate) p.at["rate"] = c.service.find_max_rate ? shown(rate) : rate;
   if (const auto other = colocated_model(facts, c.scenario, c.served)) {
-    if (c.service.find_max_rate) throw NoData("neighbour: not with the search for a rate");
-    if (!c.pools.empty()) throw NoData("neighbour: not with several pools");
+    if (c.service.find_max_rate) throw NoData("neighbour: not supported with load.find_max_rate");
+    if (!c.pools.empty()) throw NoData("neighbour: not supported with several pools");
     const double stretch =
         share_with({c.served, c.config, load, clock}, *other, service.neighbour, p);
     plain = {c.config, clocks};

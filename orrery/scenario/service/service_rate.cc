@@ -140,8 +140,8 @@ void check_searchable(const ServiceQuestion& service) {
     throw InputError("the highest rate that meets an SLO needs one: slo.ttft, slo.tpot or slo.e2e");
   if (service.max_concurrency > 0)
     throw InputError(
-        "load.find_max_rate: not with load.max_concurrency: in a closed loop the answers, not a "
-        "rate, say when requests arrive");
+        "load.find_max_rate: not supported with load.max_concurrency, because a closed loop has no "
+        "rate of arrivals");
   if (!arrival_kind(service.arrivals).reads.rate)
     throw InputError("load.find_max_rate: needs load.arrivals that have a rate");
 }

@@ -97,8 +97,8 @@ void SeedRuns::merge(Point& point) const {
     const double error = std::sqrt(squares / (count - 1) / count);
     widen(m, mean, t90(values.size() - 1) * error, t50(values.size() - 1) * error);
   }
-  point.notes.push_back(
-      fmt::format("means over {} seeds; intervals hold their 90 % confidence", runs_.size() + 1));
+  point.notes.push_back(fmt::format(
+      "means over {} seeds; intervals include the 90 % confidence of the mean", runs_.size() + 1));
 }
 
 }  // namespace orrery

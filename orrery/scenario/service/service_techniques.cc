@@ -41,7 +41,7 @@ ServiceTechniques::ServiceTechniques(const ServiceQuestion& s, const ServedModel
   if (drafter_) {
     needs(d, &SchedulerTraits::drafts, "speculation");
     if (d.engine.scheduler.mixed_chunk)
-      throw NoData("speculation: SGLang has no mixed_chunk where it speculates");
+      throw NoData("speculation: SGLang does not combine mixed_chunk with speculative decoding");
     beside_.push_back({"drafter", drafter_->weights});
     block_ += drafter_->block;
   }
@@ -49,8 +49,9 @@ ServiceTechniques::ServiceTechniques(const ServiceQuestion& s, const ServedModel
     needs(d, &SchedulerTraits::beam_search, "load.beam_width");
     if (drafter_)
       throw NoData(
-          "load.beam_width: vLLM's beam search asks for one token at a time: "
-          "there are no drafts");
+          "load.beam_width: not supported with speculation, because vLLM's beam search requests "
+          "one "
+          "token at a time");
     if (s.samples > 1) throw InputError("load.beam_width: not supported with load.samples");
     if (s.cluster.disaggregation.on())
       throw NoData("load.beam_width: not simulated with disaggregated prefill and decode");
@@ -59,7 +60,7 @@ ServiceTechniques::ServiceTechniques(const ServiceQuestion& s, const ServedModel
     needs(d, lora_.paged() ? &SchedulerTraits::adapter_pages : &SchedulerTraits::adapter_slots,
           lora_.paged() ? "lora.memory paged (S-LoRA)" : "lora");
     if (lora_.paged() && lora_.slots > 0)
-      throw InputError("lora.slots: with lora.memory paged there are none");
+      throw InputError("lora.slots: not supported with lora.memory paged");
     adapter_ = adapter_size(served.model, served.plan, d.precision, lora_.shape());
     adapter_load_ = host_copy_time(d.gpu, adapter_.bytes, adapter_.tensors);
     if (!lora_.paged())
@@ -107,7 +108,7 @@ void ServiceTechniques::apply(SimulationConfig& c) const {
       r.kv.reserve = KvOptions::Reserve::kMaxModelLen;
       if (r.limits.max_model_len == 0)
         throw InputError(
-            "kv.reserve max_model_len: the model has none; set workload.max_model_len");
+            "kv.reserve max_model_len: the model states no length; set workload.max_model_len");
       if (r.kv_blocks * block_size_ < r.limits.max_model_len) {
         throw Infeasible(
             fmt::format("memory holds {} tokens: not one sequence of max_model_len {} fits",
@@ -138,8 +139,8 @@ void ServiceTechniques::describe(Point& p) const {
   }
   if (service_.beam_width > 1) {
     p.notes.push_back(
-        "beam search: rounds of one-token requests, as vLLM V1 does it; an answer is out at its "
-        "end, ttft and tpot are those of its rounds");
+        "beam search as in vLLM V1, by rounds of one-token requests: an answer is complete at its "
+        "end, and ttft and tpot are those of rounds");
   }
   const auto put_tokens = [&](const char* name, Bytes memory) {
     p.metrics.push_back(

@@ -36,13 +36,13 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
   const auto& asked = s.precision;
   Dtype plain = asked.dtype.empty() ? p.activations : dtype_of(asked.dtype);
   if (asked.dtype.empty() && gpu.compute_dtype(plain) != plain) {
-    notes.push_back(fmt::format("{} has no {}: {} instead", gpu.id, to_text(plain),
+    notes.push_back(fmt::format("{} does not support {}: {} is used", gpu.id, to_text(plain),
                                 to_text(gpu.compute_dtype(plain))));
     plain = gpu.compute_dtype(plain);
   }
   if (gpu.compute_dtype(plain) != plain) {
-    throw NoData(fmt::format("{} has no {}; it would compute in {}", gpu.id, to_text(plain),
-                             to_text(gpu.compute_dtype(plain))));
+    throw NoData(fmt::format("{} does not support {}; it would compute in {}", gpu.id,
+                             to_text(plain), to_text(gpu.compute_dtype(plain))));
   }
   p.activations = p.attention = plain;
   if (p.kv_cache != Dtype::kFp8) p.kv_cache = plain;

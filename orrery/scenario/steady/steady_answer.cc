@@ -65,8 +65,9 @@ struct SteadyCase {
 
 void check_load(const SteadyQuestion& load, const Architecture& model) {
   if (load.isl <= load.past) {
-    throw InputError(fmt::format("workload.past: {} cached tokens leave nothing of a prompt of {}",
-                                 load.past, load.isl));
+    throw InputError(
+        fmt::format("workload.past: {} cached tokens leave no token of a prompt of {} to compute",
+                    load.past, load.isl));
   }
   if (model.kind == Kind::kEncoder && load.osl > 1) {
     throw InputError(

@@ -66,7 +66,7 @@ std::vector<Undeclared> undeclared(const TrainingQuestion& q, const TrainingJob&
 
 std::optional<double> run_steps(const TrainingQuestion& q, const TrainingJob& job) {
   if (int{q.tokens.has_value()} + int{q.samples.has_value()} + int{q.iterations.has_value()} > 1)
-    throw InputError("training: one of tokens, samples and iterations says how long the run is");
+    throw InputError("training: expected one of tokens, samples and iterations");
   const double batch = static_cast<double>(job.global_batch);
   if (q.tokens) return std::ceil(*q.tokens / (batch * static_cast<double>(job.seq)));
   if (q.samples) return std::ceil(*q.samples / batch);

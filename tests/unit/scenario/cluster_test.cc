@@ -263,16 +263,16 @@ TEST(Cluster, NotesSayWhyRequestsAreTurnedAway) {
   const auto turned_away = std::llround(value(long_ones, "rejected"));
   ASSERT_GT(turned_away, 0);
   ASSERT_LT(turned_away, 40);
-  EXPECT_TRUE(has(long_ones, fmt::format("{} of 40 requests were turned away: prompt and output "
+  EXPECT_TRUE(has(long_ones, fmt::format("{} of 40 requests were rejected: prompt and output "
                                          "exceed 8192 tokens (max_model_len)",
                                          turned_away)));
   // A quarter of the memory: weights and room for some 30,000 tokens.
   const Point large_ones =
       answer(half + "60000}\nengine: {overrides: {memory: {utilization: 0.25}}}\n", "llama-3.1-8b");
   ASSERT_GT(value(large_ones, "rejected"), 0);
-  EXPECT_TRUE(has(large_ones,
-                  fmt::format("{} of 40 requests were turned away: longer than the whole KV cache",
-                              std::llround(value(large_ones, "rejected")))));
+  EXPECT_TRUE(
+      has(large_ones, fmt::format("{} of 40 requests were rejected: longer than the whole KV cache",
+                                  std::llround(value(large_ones, "rejected")))));
   for (const std::string& note : answer(half + "600}\n").notes)
     EXPECT_EQ(note.find("turned away"), std::string::npos) << note;
 }

@@ -222,7 +222,8 @@ TEST(Techniques, BeamsAreSearchedOutsideOfTheEngine) {
       "load: {requests: 20, rate: 5, beam_width: 4";
   EXPECT_THAT(refusal<NoData>("}\nengine: {profile: sglang}\n", load),
               HasSubstr("scheduler vllm, not sglang"));
-  EXPECT_THAT(refusal<NoData>("}\nspeculation: {method: ngram}\n", load), HasSubstr("no drafts"));
+  EXPECT_THAT(refusal<NoData>("}\nspeculation: {method: ngram}\n", load),
+              HasSubstr("not supported with speculation"));
   EXPECT_THAT(refusal(", samples: 2}\n", load), HasSubstr("load.samples"));
 }
 
