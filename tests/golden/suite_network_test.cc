@@ -112,7 +112,7 @@ TEST(SuiteNetwork, BadQuestionsAreRefused) {
   expect("bytes: 0", "out of range: 1 to");
   expect("bytes: 1 EB", "bytes");
   expect("bytes: 10 parsecs", "not a size");
-  expect("gpus: 1000000, stride: 8", "are more than");
+  expect("gpus: 1000000, stride: 8", "span more than");
   expect("algorithm: pat", "pat is not offered for all_reduce of 8 ranks on 1 node");
   expect("algorithm: nvls, protocol: ll", "nvls with ll is not offered");
   expect("kind: all-to-all, algorithm: tree", "not offered");
