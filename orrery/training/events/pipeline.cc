@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <deque>
-#include <limits>
 #include <stdexcept>
 
 #include "orrery/base/error.h"
@@ -76,7 +75,9 @@ class Run {
                         schedule_.name(), s, shape_.stages, shape_.chunks, shape_.micro_batches));
       }
     }
-    return result();
+    PipelineResult result = pipeline::result_of(stages_, schedule_.staggered());
+    result.events = events();
+    return result;
   }
 
  private:
@@ -374,38 +375,6 @@ class Run {
 
   void record(const PassTransfer& t, int s, const Slot& k, const PipelineTask& task) {
     record({t.kind, t.stream, false, s, k.virtual_stage, task.micro_batch, t.start, t.end});
-  }
-
-  PipelineResult result() {
-    Seconds makespan, longest, longest_exposed;
-    Seconds first(std::numeric_limits<double>::infinity()), last;
-    for (Stage& stage : stages_) {
-      const Seconds end = std::max({stage.compute_end, stage.data_end, stage.host_free});
-      makespan = std::max(makespan, end);
-      first = std::min(first, stage.first_start);
-      last = std::max(last, stage.compute_end);
-      const Seconds span = end - (stage.first_start - stage.first_gather);
-      if (span > longest) {
-        longest = span;
-        longest_exposed = stage.first_gather + (end - stage.compute_end);
-      }
-    }
-    PipelineResult out;
-    out.makespan = makespan;
-    out.total = schedule_.staggered() ? longest : makespan;
-    out.exposed_data = schedule_.staggered() ? longest_exposed : first + (makespan - last);
-    const Seconds window = out.total - out.exposed_data;
-    out.busy.reserve(stages_.size());
-    out.peak_activations.reserve(stages_.size());
-    for (const Stage& stage : stages_) {
-      out.busy.push_back(stage.busy);
-      out.peak_activations.push_back(stage.peak);
-      if (window > Seconds(0))
-        out.bubble += (1 - (stage.busy + stage.waited) / window) / shape_.stages;
-    }
-    out.bubble = std::max(out.bubble, 0.0);
-    out.events = events();
-    return out;
   }
 
   std::vector<TimelineEvent> events() {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "orrery/base/error.h"
 
@@ -67,6 +69,37 @@ void load_pair(Stage& stage) {
   if (k.contended == nullptr) return;
   stage.load.on_port = port_of(*k.times, stage.task->pass) + port_of(*o.times, stage.other->pass);
   stage.load.contended = pair_time(*k.contended, *o.contended) - time;
+}
+
+PipelineResult result_of(const std::vector<Stage>& stages, bool staggered) {
+  Seconds makespan, longest, longest_exposed;
+  Seconds first(std::numeric_limits<double>::infinity()), last;
+  for (const Stage& stage : stages) {
+    const Seconds end = std::max({stage.compute_end, stage.data_end, stage.host_free});
+    makespan = std::max(makespan, end);
+    first = std::min(first, stage.first_start);
+    last = std::max(last, stage.compute_end);
+    const Seconds span = end - (stage.first_start - stage.first_gather);
+    if (span > longest) {
+      longest = span;
+      longest_exposed = stage.first_gather + (end - stage.compute_end);
+    }
+  }
+  PipelineResult out;
+  out.makespan = makespan;
+  out.total = staggered ? longest : makespan;
+  out.exposed_data = staggered ? longest_exposed : first + (makespan - last);
+  const Seconds window = out.total - out.exposed_data;
+  out.busy.reserve(stages.size());
+  out.peak_activations.reserve(stages.size());
+  for (const Stage& stage : stages) {
+    out.busy.push_back(stage.busy);
+    out.peak_activations.push_back(stage.peak);
+    if (window > Seconds(0))
+      out.bubble += (1 - (stage.busy + stage.waited) / window) / static_cast<int>(stages.size());
+  }
+  out.bubble = std::max(out.bubble, 0.0);
+  return out;
 }
 
 void check_times(const PipelineQuestion& q) {

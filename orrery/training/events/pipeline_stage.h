@@ -73,6 +73,9 @@ inline bool makes_last(const PipelineTask& task, const Slot& k, int left) {
 void load_alone(Stage& stage, const PipelineQuestion& question);
 void load_pair(Stage& stage);
 
+// The result of an iteration whose stages have ended, without the events of a timeline.
+PipelineResult result_of(const std::vector<Stage>& stages, bool staggered);
+
 // Throws InputError if a time is negative or not finite, or the number of times does not fit the
 // shape.
 void check_times(const PipelineQuestion& question);
