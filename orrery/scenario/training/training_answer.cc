@@ -174,12 +174,13 @@ TrainingAnswerer::TrainingAnswerer(Facts& facts, const TrainingQuestion& questio
 void TrainingAnswerer::calibrate() {
   const std::vector<CalibrationRun> runs =
       read_calibration_runs(question_.calibration_runs, question_);
-  calibration_ = facts_.latest<Calibration>(
+  calibration_ = facts_.latest<TrainingCalibration>(
       CalibrationKey{setting_.model.id, setting_.gpu.id, setting_.node, texts_of(runs)},
       [&] { return calibration_of(runs); });
 }
 
-Calibration TrainingAnswerer::calibration_of(const std::vector<CalibrationRun>& runs) const {
+TrainingCalibration TrainingAnswerer::calibration_of(
+    const std::vector<CalibrationRun>& runs) const {
   std::vector<IterationParts> parts;
   parts.reserve(runs.size());
   std::vector<MeasuredIteration> measured;
@@ -205,7 +206,7 @@ Calibration TrainingAnswerer::calibration_of(const std::vector<CalibrationRun>& 
     alike.push_back(
         {run.model.empty() ? setting_.model.id : run.model, run.question.stack_version, run.job});
   }
-  Calibration c{fit_calibration_factors(measured, alike), ""};
+  TrainingCalibration c{fit_calibration_factors(measured, alike), ""};
   double before = 0, after = 0;
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const MeasuredIteration& m = measured[i];

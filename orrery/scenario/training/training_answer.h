@@ -51,7 +51,7 @@ void answer_training(Facts& facts, const TrainingQuestion& question, const Train
 void compare_training(std::span<Point> points, bool bounds);
 
 // Factors on the stack's constants, fitted to a user's runs.
-struct Calibration {
+struct TrainingCalibration {
   CalibrationFactors factors;
   std::string note;
 };
@@ -79,7 +79,7 @@ class TrainingAnswerer {
   std::optional<Undeclared> undeclared_release(const IterationParts& parts,
                                                const TrainingJob& job) const;
   void calibrate();
-  Calibration calibration_of(const std::vector<CalibrationRun>& runs) const;
+  TrainingCalibration calibration_of(const std::vector<CalibrationRun>& runs) const;
   // The run that repeats the iteration: adds evaluation, time_to_train, gpu_hours and cost. Returns
   // its iterations, with evaluations counted by their time.
   double add_run(double steps, const IterationTime& time, const Estimate<Seconds>& iteration,
@@ -91,8 +91,8 @@ class TrainingAnswerer {
   StackTraits traits_;
   std::shared_ptr<const ConstantTable> table_;
   TrainingMemoryConstants memory_;
-  std::optional<double> release_;                   // the date of question.stack_version
-  std::shared_ptr<const Calibration> calibration_;  // by question.calibration_runs
+  std::optional<double> release_;                           // the date of question.stack_version
+  std::shared_ptr<const TrainingCalibration> calibration_;  // by question.calibration_runs
 };
 
 }  // namespace orrery
