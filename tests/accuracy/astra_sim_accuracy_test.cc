@@ -1,7 +1,6 @@
 // Does astra_sim_time equal the times that ASTRA-sim printed (data/network/astra_sim.csv)? All
 // congestion-aware rows are compared, to the nanosecond. `accuracy_tests
-// --gtest_filter='AstraSim*'`
-// prints how many there are and the worst.
+// --gtest_filter='AstraSim*'` prints how many there are and the worst.
 #include <gtest/gtest.h>
 
 #include <cmath>

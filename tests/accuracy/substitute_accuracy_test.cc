@@ -1,7 +1,6 @@
 // A number format without a surface uses that of another format, multiplied by a factor
 // (KernelClassSource). Do the factors follow from the calls that the tables have in both formats?
-// Skipped where the tables are
-// absent.
+// Skipped where the tables are absent.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

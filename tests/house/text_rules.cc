@@ -169,16 +169,13 @@ std::vector<Fault> long_parameter_lists(std::string_view source, int most) {
 }
 
 std::vector<Fault> comments_without_subject(std::string_view source) {
-  static const std::regex kOpening("// (Of|That|What|Those|Which) .*");
+  static const std::regex kOpening("///? (Of|That|What|Those|Which) .*");
   std::vector<Fault> faults;
-  bool in_comment = false;
   int number = 0;
   for (const auto& line : lines_of(source)) {
     ++number;
     const std::string text{unindented(line)};
-    const bool first = !in_comment && text.starts_with("//");
-    in_comment = text.starts_with("//");
-    if (first && std::regex_match(text, kOpening)) faults.push_back({number, text});
+    if (std::regex_match(text, kOpening)) faults.push_back({number, text});
   }
   return faults;
 }

@@ -26,8 +26,8 @@ std::vector<Fault> outside_paths(std::string_view text);
 // Comments, strings and default values are ignored, and commas inside <> do not separate.
 std::vector<Fault> long_parameter_lists(std::string_view source, int most);
 
-// First lines of comment blocks that begin with Of, That, What, Those or Which: such a sentence
-// has its subject in another comment.
+// Lines of comments that begin with Of, That, What, Those or Which: such a sentence has its subject
+// in another comment. Comments behind code are not looked at.
 std::vector<Fault> comments_without_subject(std::string_view source);
 
 // Lines that hold a comment alone and are wider than `columns`, which the formatter does not wrap.

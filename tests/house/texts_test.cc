@@ -61,12 +61,14 @@ TEST(ParameterLists, LongOnesAreFaultsWithNameAndLine) {
   EXPECT_TRUE(long_parameter_lists("void f(int a, int b);", 2).empty());
 }
 
-TEST(Comments, FirstLinesOfBlocksNeedASubject) {
+TEST(Comments, LinesNeedASubject) {
   const auto faults = comments_without_subject(
-      "// Of these a sequence has.\nint a;\n\n  // The blocks\n  // Of one.\n  // What it is.\n");
-  ASSERT_EQ(faults.size(), 1u);
+      "// Of these a sequence has.\nint a;\n\n  // The blocks\n  // Of one.\n  /// What it is.\n");
+  ASSERT_EQ(faults.size(), 3u);
   EXPECT_EQ(faults[0].line, 1);
-  EXPECT_TRUE(comments_without_subject("// Whatever\nint a;  // Of one\n").empty());
+  EXPECT_EQ(faults[1].line, 5);
+  EXPECT_EQ(faults[2].line, 6);
+  EXPECT_TRUE(comments_without_subject("// Whatever\n// of one\nint a;  // Of one\n").empty());
 }
 
 TEST(Comments, WidthIsCountedInCharacters) {
@@ -167,10 +169,8 @@ TEST(Tree, FunctionsTakeAtMostSevenParameters) {
               [](const std::string& text) { return long_parameter_lists(text, 7); });
 }
 
-TEST(Tree, HeaderCommentsHaveASubject) {
-  auto headers = all_sources();
-  std::erase_if(headers, [](const std::string& file) { return !file.ends_with(".h"); });
-  expect_kept("no-subject", headers, comments_without_subject);
+TEST(Tree, CommentsHaveASubject) {
+  expect_kept("no-subject", all_sources(), comments_without_subject);
 }
 
 TEST(Tree, CommentsAreAtMost100ColumnsWide) {

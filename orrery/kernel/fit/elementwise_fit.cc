@@ -107,8 +107,7 @@ PointsByGpu read_layers(const std::filesystem::path& path, const Bundle& bundle,
 
 // Static quantisation of activations by vLLM and TensorRT-LLM, with rows that exceed the L2. They
 // show the bandwidth of a current kernel on data-centre GPUs. SGLang's calls take three to eight
-// times as long
-// as reading and writing: another kernel.
+// times as long as reading and writing: another kernel.
 void read_quantisation(const std::filesystem::path& path, const Bundle& bundle, PointsByGpu& out) {
   const Catalog catalog(bundle);
   std::map<std::string, KernelGpu> gpus;

@@ -10,9 +10,8 @@ namespace orrery {
 namespace {
 
 // A fabric without a file or substitute has its nominal bandwidth at the efficiency that rings
-// reach on
-// the measured fabrics (0.57 to 0.81 on NVLink, xGMI and InfiniBand), the latency of a kernel
-// launch, and a step of one hop with its protocol.
+// reach on the measured fabrics (0.57 to 0.81 on NVLink, xGMI and InfiniBand), the latency of a
+// kernel launch, and a step of one hop with its protocol.
 constexpr double kUnknownEfficiency = 0.65;
 constexpr Seconds kUnknownLatency = microseconds(6);
 constexpr Seconds kUnknownStep = microseconds(1.5);
