@@ -217,8 +217,8 @@ RC_GTEST_PROP(Serving, WindowsLoseNeitherTokensNorBlocks, ()) {
 }
 
 // A window that is longer than every context changes the number of blocks only. (With a prefix
-// cache the history changes too: blocks of a group follow each other in the queue of free blocks, so
-// that the ends of prefixes are evicted at another rate.)
+// cache the history changes too: blocks of a group follow each other in the queue of free blocks,
+// so that the ends of prefixes are evicted at another rate.)
 RC_GTEST_PROP(Serving, AWindowBeyondAllContextsIsNone, ()) {
   std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
   Case c = random_case(random,
