@@ -7,7 +7,7 @@
 
 namespace orrery {
 
-// Empty where the call goes through; other errors pass.
+// The message of the error; empty if the call succeeds. Other errors are thrown on.
 template <class Error = InputError, class Call>
 std::string refusal_of(Call call) {
   try {

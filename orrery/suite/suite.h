@@ -39,7 +39,7 @@ struct SuiteQuestion {
   struct Run {
     std::string name, file;  // its name in expressions, and its scenario file
   };
-  // A bound that physics sets to a metric. `low` and `high` are made of counts (only_counts).
+  // A physical bound of a metric. `low` and `high` consist of counts (only_counts).
   struct Bound {
     std::string metric;
     std::optional<SuiteExpression> low, high;
@@ -99,7 +99,7 @@ std::string_view to_text(SuiteOutcome::Status status);
 
 struct SuiteOptions {
   bool intervals = true;  // whether simulated services have intervals (two more simulations each)
-  // The beginnings of the ids of the questions that are asked; empty: all are.
+  // The beginnings of the ids of the questions to ask; empty: all questions.
   std::vector<std::string> only;
 };
 

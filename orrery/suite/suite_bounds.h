@@ -25,16 +25,16 @@ struct SuiteRange {
   bool bounded() const;
 };
 
-// A range for each number that the expression selects. REQUIRES: the points of `answers` have
-// bounds (RunOptions::bounds). NoData as SuiteExpression::figure.
+// The ranges of the numbers that the expression selects, one for each. REQUIRES: the points of
+// `answers` have bounds (RunOptions::bounds). Throws NoData as SuiteExpression::figure does.
 std::vector<SuiteRange> suite_bounds(const SuiteExpression& expression,
                                      const SuiteAnswers& answers);
 
 // The range of one metric of a point.
 SuiteRange metric_bound(const Point& point, const std::string& metric);
 
-// Whether an expression names counts alone: numbers, `at`, rows of the memory and metrics that are
-// counted and not predicted.
+// Whether an expression consists of counts only: numbers, `at`, rows of the memory, and metrics
+// that are counted and not predicted.
 bool only_counts(const SuiteTerm& term);
 
 }  // namespace orrery

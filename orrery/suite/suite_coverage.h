@@ -26,9 +26,10 @@ struct ToolCoverage {
   std::optional<Published> published;
 };
 
-// InputError: a question that the suite does not have, or one named twice.
+// Reads the coverage of a tool. InputError: a question that the suite does not have, or that is
+// named twice.
 ToolCoverage read_coverage(const Node& document, const Suite& suite);
-// The bundled files about this suite, by name.
+// The bundled coverages of this suite, sorted by name.
 std::vector<ToolCoverage> bundled_coverage(const Suite& suite, const Bundle& bundle);
 
 // The coverage of this program: full for a question whose metrics were all answered, partial if

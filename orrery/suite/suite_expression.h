@@ -32,13 +32,13 @@
 
 namespace orrery {
 
-// Answers by the names that an entry gives to its runs; `first` is meant where none is named.
+// The answers of an entry by the names of its runs. `first` is the run of terms that name none.
 struct SuiteAnswers {
   std::string first;
   std::map<std::string, const Answer*, std::less<>> by_name;
 };
 
-// A number with its 90 % interval, which equals it where the number is exact.
+// A number with its 90 % interval, whose ends equal the number if it is exact.
 struct SuiteCell {
   std::string at;  // "osl=2048" in a list
   double value = 0, low90 = 0, high90 = 0;
@@ -59,14 +59,15 @@ struct SuiteTerm;  // of the parsed tree
 
 class SuiteExpression {
  public:
-  // `runs`: the names known, the first one first. InputError at `node`, with the column.
+  // Parses the text of `node`. `runs`: the names of the runs, the first one first. InputError at
+  // `node`, with the column.
   static SuiteExpression parse(const Node& node, const std::vector<std::string>& runs);
 
   const std::string& text() const { return text_; }
   const SuiteTerm& term() const { return *root_; }
   bool is_condition() const;  // whether it is a comparison, or comparisons with and, or, not
 
-  // NoData: an answer lacks what is named, or the arithmetic has no result.
+  // Evaluates a condition. NoData: an answer lacks a named part, or the arithmetic has no result.
   SuiteVerdict check(const SuiteAnswers& answers) const;
   // The interval: each named number is moved to the ends of its own, the others held, and the
   // deviations are added in quadrature (numbers of one run are taken as independent too).

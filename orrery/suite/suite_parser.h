@@ -14,7 +14,8 @@ struct ParsedSuiteExpression {
   std::string unit;  // after `as`; empty: none given
 };
 
-// InputError at `node`, with the column, what was expected and the nearest known name.
+// Parses the text of `node`. InputError at `node`, with the column, the expected text and the
+// nearest known name.
 ParsedSuiteExpression parse_suite_expression(const Node& node,
                                              const std::vector<std::string>& runs);
 

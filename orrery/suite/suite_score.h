@@ -63,8 +63,9 @@ struct ToolScore {
   std::vector<std::string> undeclared;  // predicted in full, but not declared
 };
 
-// `data`: a folder of tables, searched for source_ref; empty: none. `declared`: what the tool says
-// that it supports; nullptr: not said. `runner` answers the scenario files whose bounds are needed.
+// Scores predictions. `data`: a folder of tables, searched for source_ref; empty: none. `declared`:
+// the coverage that the tool claims; nullptr: none. `runner` answers the scenario files whose
+// bounds are needed.
 ToolScore score(const std::vector<ToolPrediction>& predictions, const std::filesystem::path& data,
                 const std::vector<Suite>& suites, const ToolCoverage* declared, Runner& runner);
 

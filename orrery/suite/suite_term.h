@@ -52,16 +52,16 @@ struct SuiteTerm {
   SuiteReference reference;
   std::vector<SuiteTerm> terms;
 
-  // Whether its value is true or false, and no number.
+  // Whether the value of the term is true or false, and not a number.
   bool is_condition() const;
 };
 
-// Whether a point has the values of a filter, as values of the sweep or of its metrics.
+// Whether a point has the values of a filter, as swept values or as metrics.
 bool suite_point_matches(const Point& point, const SuiteReference::Filter& filter);
 // The values of a point for the keys in which `all` points differ: "osl=2048 batch=1".
 std::string suite_point_label(const Point& point, const std::vector<const Point*>& all);
 
-// Whether a function's value is true or false, as of rising and falling.
+// Whether the value of a function is true or false, such as that of rising or falling.
 bool is_suite_test(std::string_view function);
 const std::vector<std::string>& suite_functions();
 

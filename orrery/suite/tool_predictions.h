@@ -19,7 +19,8 @@ struct ToolPrediction {
   std::optional<double> low90, high90;  // the ends of its 90 % interval
 };
 
-// InputError with the line: a missing column or key, or a value that is not a number.
+// Reads the predictions of a file. InputError with the line: a missing column or key, or a value
+// that is not a number.
 std::vector<ToolPrediction> read_predictions(const std::filesystem::path& file);
 
 }  // namespace orrery

@@ -1,5 +1,5 @@
-// A document as headings, paragraphs, lists and tables, written as Markdown, as a page or as plain
-// text: what one has, all have.
+// A document of headings, paragraphs, lists and tables, which is written as Markdown, as an HTML
+// page or as plain text.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ class Document {
   explicit Document(std::string title) : title_(std::move(title)) {}
 
   void heading(int level, std::string text);  // 2 or 3
-  // `code` in backquotes is set as such.
+  // Adds a paragraph. Text in backquotes is set as code.
   void text(std::string paragraph);
   void list(std::vector<std::string> items);
   void table(DocumentTable table);
@@ -43,7 +43,7 @@ class Document {
   std::vector<Block> blocks_;
 };
 
-// A page of this body: style for narrow and wide screens, light and dark, nothing from elsewhere.
+// A self-contained page with this body, with a style for narrow and wide screens, light and dark.
 std::string html_page(const std::string& title, const std::string& body);
 
 }  // namespace orrery::cli

@@ -9,7 +9,7 @@
 
 namespace orrery::cli {
 
-// Under every verb's help.
+// Definitions that follow the help of every verb.
 inline constexpr std::string_view kDefinitions =
     "TTFT: from the start of a request to its first token. TPOT: mean time between\n"
     "the later tokens of a request, the first excluded. ITL: time between two tokens.\n"
@@ -18,7 +18,7 @@ inline constexpr std::string_view kDefinitions =
     "Exit codes: 2 bad input, 3 does not fit, 4 no data for the combination,\n"
     "1 internal error.";
 
-// Prints one name a line, with its text to the right or below it, in at most 80 columns.
+// Prints one name per line, with its text to the right or below it, in at most 80 columns.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override;

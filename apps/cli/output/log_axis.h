@@ -1,4 +1,4 @@
-// A logarithmic axis of the pages that draw, and their colours.
+// The logarithmic axis and the colours of drawings.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace orrery::cli {
 inline constexpr std::array<const char*, 6> kPlotColours = {"#1f5fa8", "#c2571a", "#3a7d34",
                                                             "#7b3fa0", "#8a6d1d", "#333333"};
 
-// From one power of ten to another, on `from`..`to` pixels.
+// An axis from one power of ten to another, on the pixels `from` to `to`.
 struct LogAxis {
   int low, high;  // powers of ten
   double from, to;
@@ -21,7 +21,7 @@ struct LogAxis {
   }
 };
 
-// REQUIRES 0 < least <= most.
+// The smallest axis that holds both values. REQUIRES 0 < least <= most.
 inline LogAxis log_axis(double least, double most, double from, double to) {
   const int low = static_cast<int>(std::floor(std::log10(least)));
   const int high = static_cast<int>(std::ceil(std::log10(most)));

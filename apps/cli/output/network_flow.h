@@ -5,7 +5,7 @@
 
 namespace orrery::cli {
 
-// Prints the answer, 80 columns wide, if it is that of a replayed trace; false otherwise.
+// Prints the answer in 80 columns if it is that of a replayed trace. Returns whether it was.
 bool print_replay(const Answer& answer);
 
 }  // namespace orrery::cli

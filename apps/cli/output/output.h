@@ -22,17 +22,17 @@ struct OutputOptions {
   bool breakdown = true;    // the time of every kernel in json, md and table
 };
 
-// -o table|json|jsonl|csv|md; of simulated services vllm and aiperf too.
+// Adds the flag -o table|json|jsonl|csv|md, for simulated services also vllm and aiperf.
 void add_format_flag(CLI::App& app, Format& format, bool simulates = false);
-// -o and --html; with steps to show, --trace and --[no-]breakdown too.
+// Adds the flags -o and --html. `has_steps`: also --trace and --[no-]breakdown.
 void add_output_flags(CLI::App& app, OutputOptions& options, bool has_steps,
                       bool simulates = false);
 
-// Writes the files asked for, then prints the answers in the chosen format. JSON: one answer is an
-// object, several are an array of them. One jsonl line a point, one csv line a point.
+// Writes the files of `options`, then prints the answers in the chosen format. In JSON one answer
+// is an object, several are an array of objects. jsonl and csv have a line for each point.
 void print(std::span<const Answer> answers, const OutputOptions& options);
 
-// One renderer each; text without colour unless stated.
+// Renderers, one for each format. Text has no colour unless stated.
 // Several points as a table with one line a point: the values that vary, then the metrics. Metrics
 // for which a line has no room continue in a further block of lines. Points without an answer are
 // marked, and the reasons follow the table.
@@ -44,7 +44,7 @@ std::string markdown(const Answer& answer, bool breakdown);
 std::string html(std::span<const Answer> answers);
 std::string perfetto_trace(std::span<const Answer> answers);
 
-// A simulated point in other tools' forms (output_service.cc): the result file of vLLM's
+// The files of other tools for a simulated point (output_service.cc): the result file of vLLM's
 // `bench serve`, AIPerf's profile_export_aiperf.json and profile_export.jsonl, and its requests as
 // csv or jsonl. InputError: a sweep. Infeasible: it does not fit.
 const Point& only_point(const Answer& answer, const std::string& flag);
@@ -53,17 +53,18 @@ std::string aiperf_result(const Answer& answer);
 std::string aiperf_records(const Answer& answer);
 std::string requests_csv(const Point& point);
 std::string requests_jsonl(const Point& point);
-// Point::steps with one row a step, as csv or for ui.perfetto.dev, and summed over every second.
+// Renders Point::steps with one row for each step, as csv or for ui.perfetto.dev, and as sums over
+// every second.
 std::string steps_csv(const Point& point);
 std::string steps_trace(const Point& point);
 std::string series_csv(const Point& point);
 
-// Facts (objects of scalars, lists and small objects) as json, jsonl, csv or md: a row each, with
-// the columns that any of them has; nested keys as "peaks_tflop_s.bf16".
+// Renders facts (objects of scalars, lists and small objects) as json, jsonl, csv or md. Each fact
+// is a row; the columns are the keys of all facts, nested ones as "peaks_tflop_s.bf16".
 std::string facts_text(const std::vector<nlohmann::ordered_json>& rows, Format format);
 
 std::string escaped_html(const std::string& text);
-// Text as one field of a csv line or of a Markdown table.
+// The text as one field of a csv line, or the cells as a row of a Markdown table.
 std::string csv_field(const std::string& text);
 std::string markdown_row(std::span<const std::string> cells);
 
@@ -86,17 +87,17 @@ std::size_t terminal_columns();
 // Writes `text` to `path`; InputError beginning with `flag` if that is not possible.
 void write_file(const std::string& path, const std::string& text, const std::string& flag);
 
-// "12.3", "0.0456", "123456", "387": four significant digits, none after the point of a whole
-// number, never an exponent below 1e7.
+// A number with four significant digits: "12.3", "0.0456", "123456", "387". Whole numbers have no
+// decimals, and numbers below 1e7 no exponent.
 std::string number(double v);
-// "[11.2, 13.9]"; empty for exact values.
+// The interval as "[11.2, 13.9]"; empty for exact values.
 std::string interval90(const Metric& m);
 // The 90 % interval relative to its value, in at most 9 characters: "+-12%" (half its width), or
 // its two ends if half the width exceeds 50 %: "-44/+79%", and "-93/x15" from ten times on.
 std::string spread90(double value, double low90, double high90);
 // The values that identify a point: "model=llama-3-8b gpu=h100-sxm tp=8 ...".
 std::string place(const Point& point);
-// "DOES NOT FIT: " and the reason.
+// The text "DOES NOT FIT: " and the reason.
 std::string misfit(const Point& point);
 
 }  // namespace orrery::cli

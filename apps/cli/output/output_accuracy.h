@@ -11,10 +11,10 @@
 
 namespace orrery::cli {
 
-// `command` is the command that makes the report, without format and file.
+// The report of areas. `command`: the command that made it, without format and file.
 Document accuracy_document(const std::vector<AccuracyArea>& areas, const std::string& command);
 
-// `file` is the file of the baseline.
+// The changes of predictions since a baseline. `file`: the file of the baseline.
 Document changes_document(const std::vector<TableChange>& changes, const std::string& file);
 
 }  // namespace orrery::cli

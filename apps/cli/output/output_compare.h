@@ -9,10 +9,11 @@
 
 namespace orrery::cli {
 
-// One line a figure, at most 80 columns: measured, predicted, difference, interval.
+// A table with one line for each figure, of at most 80 columns: measured, predicted, difference,
+// interval.
 std::string figures_table(const std::vector<ComparedFigure>& figures);
 
-// The figures by their names.
+// A JSON object with the figures by name.
 nlohmann::ordered_json figures_json(const std::vector<ComparedFigure>& figures);
 
 }  // namespace orrery::cli

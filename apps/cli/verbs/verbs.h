@@ -1,4 +1,4 @@
-// The verbs of the command line: one function each adds its subcommand to the program.
+// The verbs of the command line. Each function adds the subcommand of one verb to the program.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,14 +16,14 @@ struct Context {
   Bundle bundle() const { return catalog.empty() ? Bundle() : Bundle(catalog); }
 };
 
-// --catalog DIR, for the program and for subcommands that do not pass flags on to it.
+// Adds --catalog DIR to the program, or to a subcommand that does not pass flags on to it.
 void add_catalog_flag(CLI::App& app, Context& context);
 
 void add_estimate(CLI::App& program, Context& context);
 void add_memory(CLI::App& program, Context& context);
 void add_simulate(CLI::App& program, Context& context);
 void add_compare(CLI::App& program, Context& context);
-// `orrery compare training`, a subcommand of `orrery compare`.
+// Adds `orrery compare training`, a subcommand of `orrery compare`.
 void add_training_comparison(CLI::App& compare, Context& context);
 void add_replay(CLI::App& program, Context& context);
 void add_network(CLI::App& program, Context& context);

@@ -57,7 +57,7 @@ struct AcrossFit {
 // hold 50 % and 90 % of them. REQUIRES at least one.
 double sigma_of(std::vector<double> residuals);
 
-// `rows`: by fabric.
+// Fits the factors of all networks. `rows`: measured rows by fabric id.
 AcrossFit fit_across(const std::map<std::string, std::vector<MeasuredAcross>>& rows);
 
 }  // namespace orrery

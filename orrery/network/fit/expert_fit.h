@@ -21,7 +21,7 @@
 
 namespace orrery {
 
-// Curves by fabric id.
+// Fits the curves of all fabrics; the keys are fabric ids.
 std::map<std::string, std::vector<ExpertCurve>> fit_experts(const std::filesystem::path& data,
                                                             NodeOf& node_of);
 

@@ -30,7 +30,7 @@ struct NetworkFit {
   LibraryCurve most;  // the factors around which most networks lie (across_fit.h)
 };
 
-// InputError: a table is missing or malformed.
+// Fits all constants. InputError: a table is missing or malformed.
 NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle);
 
 }  // namespace orrery

@@ -40,7 +40,7 @@ inline SequenceGroup layer_group(std::string_view unit, std::int64_t count) {
   return group;
 }
 
-// The columns that both tables have.
+// The values of the columns that both tables have.
 struct LayerRow {
   std::string source, gpu, model, dtype;
   int tp = 1;
@@ -78,7 +78,7 @@ class LayerSubject {
  public:
   explicit LayerSubject(const Bundle& bundle) : catalog_(bundle), bundle_(bundle) {}
 
-  // Throws as the loaders and check_plan.
+  // Sets the subject to that of a row. Throws as the loaders and check_plan do.
   void set(const LayerRow& row) {
     const std::string key = fmt::format("{}|{}|{}|{}", row.gpu, row.model, row.dtype, row.tp);
     if (key == key_) return;

@@ -1,6 +1,6 @@
-// From a row of training/mlperf_training.csv to the job that was run: a submitter's
-// configuration says how it was split. Rows without it, on other than the catalog's GPUs, or
-// without a steady step, are refused with the reason.
+// Reads rows of training/mlperf_training.csv as the jobs that were run. The configuration of the
+// submitter states the layout. Rows without a configuration, on GPUs that the catalog lacks, or
+// without a steady step are refused with the reason.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace orrery {
 
-// Every row, in their order. `source` is mlperf for all: most submitters run NVIDIA's or AMD's
-// code. `reference`: round, submitter and system.
+// All rows, in their order. `source` is mlperf for all, because most submitters run NVIDIA's or
+// AMD's code. `reference` is round, submitter and system.
 std::vector<TrainingRow> read_mlperf_rows(const std::filesystem::path& dir, const Catalog& catalog,
                                           const Bundle& bundle = Bundle());
 

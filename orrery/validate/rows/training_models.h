@@ -17,7 +17,7 @@ namespace orrery {
 
 class TrainingModels {
  public:
-  // Reads `dir`/models.csv.
+  // Reads the file models.csv of the folder `dir`.
   explicit TrainingModels(const std::filesystem::path& dir, const Bundle& bundle = Bundle());
 
   // Throws NoData if neither the table nor the catalog has the dimensions of the model.
