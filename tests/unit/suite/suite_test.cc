@@ -99,7 +99,7 @@ TEST_F(Suites, BadFilesAreRefusedWhereTheyAreWrong) {
   EXPECT_THAT(refusal("- {id: A, question: q, run: one, metrics: {t: at.time}}\n"),
               HasSubstr("no run is called 'at'"));
   EXPECT_THAT(refusal("- {id: A, question: q, run: one, runs: {a: one}, metrics: {t: 1}}\n"),
-              HasSubstr("one of them"));
+              HasSubstr("got both"));
   EXPECT_THAT(refusal("- {id: A, question: q, run: one, metric: {t: 1}}\n"),
               HasSubstr("did you mean 'metrics'"));
   const std::string same = "- {id: A, question: q, run: one, metrics: {t: it.time}}\n";
