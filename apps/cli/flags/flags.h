@@ -1,15 +1,9 @@
 // Flags made from declared fields: one flag for a key of a scenario.
 //
-<<<<<<< HEAD
 // The flags of a command line are collected as a document of the same shape as a scenario file, so
 // that flags, --set, --sweep and files go through one reader and one set of checks
 // (scenario_sweep.h). A flag takes lists and ranges where its key does ("1,2,4", "1-64*2"); the
 // reader makes a sweep of them.
-=======
-// The given values are collected as a document of the same shape as a scenario file, so that flags,
-// --set, --sweep and files go through one reader and one set of checks (scenario_sweep.h). A flag
-// takes lists and ranges where its key does ("1,2,4", "1-64*2"); the reader makes a sweep of them.
->>>>>>> 1c2d95c (A comment of the flags has a subject)
 //
 // --set KEY=VALUE writes any key of a scenario file. A key of the engine's profile may be written
 // short, since its name is unique: engine.max_num_seqs or engine.scheduler.max_num_seqs for
