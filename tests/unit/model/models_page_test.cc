@@ -14,16 +14,16 @@ namespace {
 constexpr const char* kHead =
     R"(# Bundled models
 
-Every model is a Hugging Face `config.json` with the keys that matter, in `catalog/models/`; names,
-published sizes and their sources are in `catalog/models/index.json`. Ask for one by id, by Hugging
-Face id or any other alias (case and `_` against `-` do not matter), or give the path of a
-`config.json` of your own. How to add one: [adding-a-model.md](adding-a-model.md).
+Every model is a Hugging Face `config.json` with the keys that describe its shape, in
+`catalog/models/`. Names, published sizes and their sources are in `catalog/models/index.json`.
+Select a model by id, by Hugging Face id or by another alias (case, `_` and `-` do not matter), or
+by the path of a `config.json`. [adding-a-model.md](adding-a-model.md) describes how to add one.
 
-Counts come from the dimensions, in billions. *Active* is what one token uses, the input embedding
-included; *published* is the figure compared with, and *off* how far ours is from it. A test holds
-all within 0.5 %. Multi-token prediction layers are counted apart and are in none of the figures; of
-multimodal models only the text part is described. "Hugging Face safetensors total" was checked
-against public copies of the hub's metadata; "not checked" was not.
+Counts are in billions and follow from the dimensions. *Active* counts the parameters that one token
+uses, including the input embedding. *Published* is the published count, and *off* the difference of
+Orrery's count from it. A test keeps all differences below 0.5 %. No figure includes multi-token
+prediction layers. Of multimodal models only the text part is counted. "Hugging Face safetensors
+total" was checked against public copies of the hub's metadata, unless it says "not checked".
 
 The table is written by the test `unit_model` (run it with `ORRERY_REWRITE=1` after a change of the
 catalog).
