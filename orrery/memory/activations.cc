@@ -21,6 +21,12 @@ struct MixerWidth {
     return a.q_lora_rank + a.kv_lora_rank + a.qk_rope_dim +
            heads * (2 * (a.qk_nope_dim + a.qk_rope_dim) + 2 * a.value_dim);
   }
+  double operator()(const CompressedAttention& a) const {
+    const double q = static_cast<double>(a.heads) * a.head_dim / tp;
+    return a.q_lora_rank + 2 * q + (a.overlapping ? 5.0 : 3.0) * a.head_dim +
+           static_cast<double>(a.o_groups) / tp * a.o_lora_rank;
+  }
+  double operator()(const KimiDelta& a) const { return 6.0 * a.heads * a.head_dim / tp; }
   double operator()(const GatedDeltaNet& a) const {
     return (2.0 * a.k_heads * a.k_dim + 3.0 * a.v_heads * a.v_dim) / tp;
   }

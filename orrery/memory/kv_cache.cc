@@ -19,9 +19,21 @@ Bytes layer_kv(const Mixer& mixer, int tp, const Precision& precision, std::int6
                std::int64_t block) {
   const Bytes element = bytes_per_element(precision.kv_cache);
   if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) {
+    if (a->shares_kv) return Bytes(0);
     const std::int64_t kept = a->window > 0 ? std::min<std::int64_t>(tokens, a->window) : tokens;
-    return whole_blocks(kept, block) * kv_heads_per_rank(a->kv_heads, tp) *
-           static_cast<double>(a->head_dim + a->value_dim) * element;
+    const double index = a->blocks ? a->blocks->index_dim : 0;
+    return whole_blocks(kept, block) *
+           (static_cast<double>(kv_heads_per_rank(a->kv_heads, tp)) *
+                static_cast<double>(a->head_dim + a->value_dim) * element +
+            index * bytes_per_element(precision.activations));
+  }
+  if (const auto* a = std::get_if<CompressedAttention>(&mixer)) {
+    const auto index = static_cast<double>(indexer_elements_per_token(mixer));
+    const std::int64_t kept = std::min<std::int64_t>(tokens, a->window);
+    const std::int64_t entries = a->compress > 0 ? tokens / a->compress : 0;
+    return whole_blocks(kept, block) * static_cast<double>(a->head_dim) * element +
+           static_cast<double>(entries) * (static_cast<double>(a->head_dim) * element +
+                                           Bytes(index > 0 ? index + kIndexerScaleBytes : 0));
   }
   if (std::holds_alternative<LatentAttention>(mixer)) {
     const auto indexer = static_cast<double>(indexer_elements_per_token(mixer));

@@ -116,6 +116,10 @@ struct Counter {
     widest = std::max(widest, e * weights);
   }
 
+  // Training refuses these two (TrainingJob::check).
+  void operator()(const CompressedAttention&) {}
+  void operator()(const KimiDelta&) {}
+
   void operator()(const GatedDeltaNet& a) {
     const double k = 1.0 * a.k_heads * a.k_dim / tp, v = 1.0 * a.v_heads * a.v_dim / tp;
     operand(h * own, {});

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "orrery/model/parameters.h"
+
 namespace orrery {
 namespace {
 
@@ -34,10 +36,18 @@ struct MixerOnRank {
     const double k = kv_heads * a.head_dim, v = kv_heads * a.value_dim;
     const double out = static_cast<double>(a.heads) * a.value_dim / tp;
     Held held;
-    held.matrices = hidden * (q + k + v + out + (a.output_gate ? out : 0));
-    held.plain = (a.q_bias ? q + (a.output_gate ? out : 0) : 0) + (a.k_bias ? k : 0) +
-                 (a.v_bias ? v : 0) + (a.o_bias ? hidden : 0) +
-                 (a.sinks ? static_cast<double>(a.heads) / tp : 0);
+    const double keys = a.shares_kv ? 0 : k;
+    const double values = a.shares_kv || a.values_from_keys ? 0 : v;
+    held.matrices = hidden * (q + keys + values + out + (a.output_gate ? out : 0));
+    if (a.blocks) {
+      // Index heads are divided as the KV heads that they serve; every rank has the index key.
+      const double heads = kv_heads_per_rank(a.blocks->index_heads, tp);
+      held.matrices += hidden * (heads + 1) * a.blocks->index_dim;
+      held.plain += 2 * a.blocks->index_dim;
+    }
+    held.plain += (a.q_bias ? q + (a.output_gate ? out : 0) : 0) + (a.k_bias ? k : 0) +
+                  (a.v_bias ? v : 0) + (a.o_bias ? hidden : 0) +
+                  (a.sinks ? static_cast<double>(a.heads) / tp : 0);
     if (a.qk_norm == QkNorm::kPerHead) held.plain += 2 * a.head_dim;
     if (a.qk_norm == QkNorm::kFull) held.plain += q + k;
     return held;
@@ -51,6 +61,7 @@ struct MixerOnRank {
                     a.kv_lora_rank * heads * (a.qk_nope_dim + a.value_dim) +
                     heads * a.value_dim * hidden +
                     (a.q_lora_rank == 0 ? hidden * q : a.q_lora_rank * (hidden + q));
+    if (a.output_gate) held.matrices += hidden * heads * a.value_dim;
     held.plain = a.q_lora_rank + a.kv_lora_rank;
     if (a.indexer) {
       held.matrices += static_cast<double>(a.q_lora_rank) * a.indexer->heads * a.indexer->head_dim +
@@ -58,6 +69,37 @@ struct MixerOnRank {
       held.plain += 2 * a.indexer->head_dim;
     }
     return held;
+  }
+
+  // Heads and groups of output projections are divided; every rank holds the projections to the
+  // query latent and to the shared KV head, the compressor, and the indexer (deepseek_v4.py of vLLM
+  // and of SGLang).
+  Held operator()(const CompressedAttention& a) const {
+    const double q = static_cast<double>(a.heads) * a.head_dim / tp;
+    const double parts = a.overlapping ? 2 : 1;
+    const auto compressor = [&](double dim) {
+      return Held{hidden * 2 * parts * dim, 0, a.compress * parts * dim + dim};
+    };
+    Held held{hidden * (a.q_lora_rank + a.head_dim) + a.q_lora_rank * q + q * a.o_lora_rank +
+                  static_cast<double>(a.o_groups) / tp * a.o_lora_rank * hidden,
+              0, a.q_lora_rank + a.head_dim + static_cast<double>(a.heads) / tp};
+    if (a.compress > 0) held += compressor(a.head_dim);
+    if (a.indexer) {
+      held += compressor(a.indexer->head_dim);
+      held.matrices += static_cast<double>(a.q_lora_rank) * a.indexer->heads * a.indexer->head_dim +
+                       hidden * a.indexer->heads;
+    }
+    return held;
+  }
+
+  // Heads are divided; every rank holds the low-rank halves that all heads share.
+  Held operator()(const KimiDelta& a) const {
+    const double width = static_cast<double>(a.heads) * a.head_dim / tp;
+    const double heads = static_cast<double>(a.heads) / tp;
+    const double low_rank = (hidden + width) * a.head_dim;
+    return {
+        hidden * (4 * width + heads) + low_rank + (a.full_rank_gate ? hidden * width : low_rank), 0,
+        3 * a.conv * width + width + heads + a.head_dim};
   }
 
   Held operator()(const GatedDeltaNet& a) const {
@@ -94,10 +136,12 @@ struct MlpOnRank {
     const double width = static_cast<double>(m.intermediate) / plan.moe_tp();
     const double inputs = m.gated ? 2 : 1;
     Held held;
-    held.experts = experts * (inputs + 1) * hidden * width;
+    held.experts = experts * (inputs + 1) * (m.latent > 0 ? m.latent : hidden) * width;
     held.matrices = (inputs + 1) * hidden * m.shared_intermediate / plan.tp;
     held.plain = hidden * m.experts + (m.router_bias ? m.experts : 0) +
-                 (m.shared_gate ? hidden : 0) + (m.bias ? experts * (inputs * width + hidden) : 0);
+                 (m.shared_gate ? hidden : 0) + (m.bias ? experts * (inputs * width + hidden) : 0) +
+                 (m.router_scales ? hidden + m.experts : 0) + 2 * hidden * m.latent +
+                 (m.latent_norm ? m.latent : 0);
     return held;
   }
 };
@@ -108,6 +152,10 @@ Held layer_on_rank(const LayerSpec& layer, const Architecture& model, const Para
   held.mixers = std::exchange(held.matrices, 0);
   held += std::visit(MlpOnRank{hidden, plan}, layer.mlp);
   held.plain += layer.norms * norm_elements(model.norm, hidden);
+  // Every rank holds the weights that join residual streams or blocks, and those of the per-layer
+  // input.
+  const LayerParameters n = count_parameters(layer, model.hidden, model.norm);
+  held.plain += static_cast<double>(n.residual + n.per_layer_input);
   return held;
 }
 
@@ -135,6 +183,8 @@ Bytes stage_weights(const Architecture& model, const ParallelPlan& plan, const P
     held += {one.matrices * count, one.experts * count, one.plain * count, one.mixers * count};
   }
   if (first) {
+    const ParameterCounts n = count_parameters(model);
+    held.plain += static_cast<double>(n.towers + n.per_layer_inputs) / plan.tp;
     held.plain += table + hidden * (model.position_rows + model.token_types) +
                   (model.embedding_norm ? norm : 0);
   }

@@ -66,41 +66,4 @@ Architecture with_kv_heads(Architecture model, int kv_heads) {
   return model;
 }
 
-std::int64_t kv_elements_per_token(const Mixer& mixer) {
-  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) {
-    return std::int64_t{a->kv_heads} * (a->head_dim + a->value_dim);
-  }
-  if (const auto* a = std::get_if<LatentAttention>(&mixer)) return a->kv_lora_rank + a->qk_rope_dim;
-  return 0;
-}
-
-std::int64_t indexer_elements_per_token(const Mixer& mixer) {
-  const auto* a = std::get_if<LatentAttention>(&mixer);
-  return a != nullptr && a->indexer ? a->indexer->head_dim : 0;
-}
-
-std::int64_t state_elements(const Mixer& mixer) {
-  if (const auto* a = std::get_if<GatedDeltaNet>(&mixer)) {
-    return std::int64_t{a->v_heads} * a->k_dim * a->v_dim;
-  }
-  if (const auto* a = std::get_if<Mamba2>(&mixer)) {
-    return std::int64_t{a->heads} * a->head_dim * a->state;
-  }
-  return 0;
-}
-
-std::int64_t conv_state_elements(const Mixer& mixer) {
-  if (const auto* a = std::get_if<GatedDeltaNet>(&mixer)) {
-    const std::int64_t channels =
-        std::int64_t{2} * a->k_heads * a->k_dim + std::int64_t{a->v_heads} * a->v_dim;
-    return (a->conv - 1) * channels;
-  }
-  if (const auto* a = std::get_if<Mamba2>(&mixer)) {
-    const std::int64_t channels =
-        std::int64_t{a->heads} * a->head_dim + std::int64_t{2} * a->groups * a->state;
-    return (a->conv - 1) * channels;
-  }
-  return 0;
-}
-
 }  // namespace orrery

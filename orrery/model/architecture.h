@@ -21,110 +21,9 @@
 #include <vector>
 
 #include "orrery/base/dtype.h"
+#include "orrery/model/mixers.h"
 
 namespace orrery {
-
-// ---- token mixers -------------------------------------------------------------------------------
-
-// How queries and keys are normalised before the dot product.
-enum class QkNorm {
-  kNone,        // not at all
-  kUnweighted,  // an L2/RMS norm per head without weights (Llama 4)
-  kPerHead,     // one weight vector of head_dim shared by all heads (Qwen 3, Gemma 3)
-  kFull,        // one weight for every element of all heads (MiniMax M2)
-};
-
-// The tokens that a window holds.
-enum class WindowKind {
-  kSliding,  // a token sees the last `window` tokens, itself included
-  kChunked,  // a token sees the tokens of its own chunk of `window` (Llama 4)
-};
-
-// Softmax attention: MHA (kv_heads == heads), GQA, MQA (kv_heads == 1).
-// Weights: q hidden x heads*head_dim, k hidden x kv_heads*head_dim, v hidden x kv_heads*value_dim,
-// o heads*value_dim x hidden.
-struct SoftmaxAttention {
-  int heads = 0;
-  int kv_heads = 0;
-  int head_dim = 0;   // of queries and keys; heads*head_dim need not equal hidden
-  int value_dim = 0;  // of values; equal to head_dim in almost every model
-  int window = 0;     // tokens; 0: the whole context
-  WindowKind window_kind = WindowKind::kSliding;  // meaningless when window is 0
-  QkNorm qk_norm = QkNorm::kNone;
-  bool rope = true;  // rotary embedding on queries and keys in this layer
-  bool q_bias = false;
-  bool k_bias = false;
-  bool v_bias = false;
-  bool o_bias = false;
-  bool sinks = false;        // one learned logit per head (gpt-oss)
-  bool output_gate = false;  // q also yields a gate as wide as the output (Qwen 3-Next)
-  bool operator==(const SoftmaxAttention&) const = default;
-};
-
-// The indexer of DeepSeek sparse attention (DeepSeek-V3.2, GLM-5): a small attention that picks the
-// past tokens which the main attention then reads. It caches one key of head_dim per token.
-// Weights: wq q_lora_rank x heads*head_dim, wk hidden x head_dim, key norm (weight and bias), head
-// weights hidden x heads.
-struct SparseIndexer {
-  int heads = 0;
-  int head_dim = 0;
-  bool operator==(const SparseIndexer&) const = default;
-};
-
-// Multi-head latent attention (DeepSeek-V2, V3; Kimi K2). The cache holds, per token, one latent of
-// kv_lora_rank and one rotary key of qk_rope_dim, shared by all heads.
-// Weights: q_a hidden x q_lora_rank and q_b q_lora_rank x heads*(nope+rope) (or one q hidden x
-// heads*(nope+rope) when q_lora_rank is 0), kv_a hidden x (kv_lora_rank+rope), kv_b kv_lora_rank x
-// heads*(nope+value), o heads*value x hidden, an RMS norm on each latent.
-struct LatentAttention {
-  int heads = 0;
-  int q_lora_rank = 0;  // 0: queries are projected directly
-  int kv_lora_rank = 0;
-  int qk_nope_dim = 0;
-  int qk_rope_dim = 0;
-  int value_dim = 0;
-  int sparse_top_k = 0;  // past tokens read by a token, once the context is longer; 0: all
-  // Absent in sparse layers that reuse the choice of an earlier layer (GLM-5.2).
-  std::optional<SparseIndexer> indexer;
-  bool operator==(const LatentAttention&) const = default;
-};
-
-// Gated DeltaNet linear attention (Qwen 3-Next, Qwen 3.5; arXiv:2412.06464). State per sequence:
-// v_heads matrices k_dim x v_dim, and the last conv-1 inputs of the convolution over q, k and v.
-// Weights: in-projections of q, k (k_heads*k_dim each), v and gate z (v_heads*v_dim each), b and a
-// (v_heads each); depthwise convolution of width `conv` over q, k, v; A and dt bias per value head;
-// gated RMS norm of v_dim; out.
-struct GatedDeltaNet {
-  int k_heads = 0;
-  int k_dim = 0;
-  int v_heads = 0;
-  int v_dim = 0;
-  int conv = 0;
-  bool operator==(const GatedDeltaNet&) const = default;
-};
-
-// Mamba-2 mixer (arXiv:2405.21060; Nemotron-H). State per sequence: heads matrices head_dim x
-// state, and the last conv-1 inputs of the convolution over x, B and C.
-// Weights: in-projection hidden x (2*heads*head_dim + 2*groups*state + heads), depthwise
-// convolution of width `conv` over heads*head_dim + 2*groups*state channels, A, D and dt bias per
-// head, gated norm of heads*head_dim, out.
-struct Mamba2 {
-  int heads = 0;
-  int head_dim = 0;
-  int state = 0;   // d_state
-  int groups = 0;  // B and C are shared by heads/groups heads
-  int conv = 0;
-  bool conv_bias = false;
-  int chunk = 128;  // tokens that a prefill kernel computes at once
-  bool operator==(const Mamba2&) const = default;
-};
-
-// The layer has no token mixer (MLP-only layers of Nemotron-H).
-struct NoMixer {
-  bool operator==(const NoMixer&) const = default;
-};
-
-using Mixer = std::variant<NoMixer, SoftmaxAttention, LatentAttention, GatedDeltaNet, Mamba2>;
 
 // ---- channel mixers -----------------------------------------------------------------------------
 
@@ -155,6 +54,12 @@ struct MoeMlp {
   bool norm_topk = false;       // the weights of the chosen experts are normalised to sum 1
   int groups = 1;  // device-limited routing: experts are picked within `top_groups` of `groups`
   int top_groups = 1;
+  // Routed experts work on a projection of the hidden state to this many elements, and their sum is
+  // projected back: two matrices hidden x latent (Nemotron 3, Kimi-K3). 0: on the hidden state.
+  int latent = 0;
+  bool latent_norm = false;    // a norm of `latent` before the projection back (Kimi-K3)
+  bool router_scales = false;  // an input scale of hidden and a scale for each expert (Gemma 4)
+  bool hash_routing = false;   // experts are looked up by token id; the router weighs them only
   bool operator==(const MoeMlp&) const = default;
 };
 
@@ -178,6 +83,17 @@ struct LayerSpec {
   int norms = 2;  // norms over hidden: 2 usually, 4 for Gemma 2/3, 1 where both halves share one
   // Mixer and MLP read the same input and are added together (Falcon, GPT-J, GPT-NeoX, Phi-2).
   bool parallel = false;
+  // Hyper-connections (DeepSeek-V4, arXiv:2512.24880): the residual is this many streams. Mixer and
+  // MLP each read a weighted sum of them and add their output to each. Weights of each half, with s
+  // streams: (2+s)*s x s*hidden, as many biases as rows, and three scales. 1: a plain residual.
+  int residual_streams = 1;
+  // Attention residuals (Kimi-K3): mixer and MLP each read a softmax-weighted sum of this many
+  // earlier sums of blocks of layers. Weights of each half: a query and a norm of hidden each. 0: a
+  // plain residual.
+  int residual_sources = 0;
+  // Elements of an input of its own that the layer adds at its end (Gemma 3n, Gemma 4). Weights: a
+  // gate hidden x per_layer_input, a projection back, a norm of hidden. 0: none.
+  int per_layer_input = 0;
   bool operator==(const LayerSpec&) const = default;
 };
 
@@ -256,6 +172,14 @@ struct CheckpointQuantization {
   bool operator==(const CheckpointQuantization&) const = default;
 };
 
+// A tower beside the text model that turns images, video or sound into embeddings, with its
+// projector. Its parameters take memory and disk; its work is not modelled.
+struct Tower {
+  std::string name;  // "vision" or "audio"
+  std::int64_t parameters = 0;
+  bool operator==(const Tower&) const = default;
+};
+
 struct Architecture {
   std::string id;      // catalog id, or the path it was read from
   std::string family;  // model_type of the config, such as "llama"
@@ -282,6 +206,9 @@ struct Architecture {
   LayerStack layers;   // the decoder, or the only stack
   LayerStack encoder;  // empty unless kEncoderDecoder
   std::optional<Mtp> mtp;
+  std::vector<Tower> towers;
+  // Rows of the table of per-layer inputs (LayerSpec::per_layer_input); 0: there is none.
+  int per_layer_vocab = 0;
 
   Dtype dtype = Dtype::kBf16;  // of the checkpoint's plain weights: fp32, fp16 or bf16
   CheckpointQuantization quantization;
@@ -291,23 +218,5 @@ struct Architecture {
 // and MQA. InputError if it does not divide the heads of a layer, or no layer has softmax
 // attention.
 Architecture with_kv_heads(Architecture model, int kv_heads);
-
-// ---- what a layer keeps between tokens ----------------------------------------------------------
-
-// Cached elements per token and layer: 2*kv_heads*head_dim for softmax attention (keys and values),
-// kv_lora_rank + qk_rope_dim for MLA, 0 for linear attention and none. The indexer's keys are not
-// included (see below). A window bounds the number of tokens, not this.
-std::int64_t kv_elements_per_token(const Mixer& mixer);
-
-// Extra cached elements per token of a sparse indexer: its head_dim; 0 without one.
-std::int64_t indexer_elements_per_token(const Mixer& mixer);
-
-// Elements of recurrent state per sequence and layer, whatever the context: the matrices of linear
-// attention. 0 for softmax and latent attention.
-std::int64_t state_elements(const Mixer& mixer);
-
-// Elements of convolution state per sequence and layer: (conv-1) x channels; 0 without a
-// convolution.
-std::int64_t conv_state_elements(const Mixer& mixer);
 
 }  // namespace orrery

@@ -25,12 +25,17 @@ struct MixerSize {
     const Count k = Count{a.kv_heads} * a.head_dim;
     const Count v = Count{a.kv_heads} * a.value_dim;
     const Count out = Count{a.heads} * a.value_dim;
-    Count n = matrix(hidden, q, a.q_bias) + matrix(hidden, k, a.k_bias) +
-              matrix(hidden, v, a.v_bias) + matrix(out, hidden, a.o_bias);
+    Count n = matrix(hidden, q, a.q_bias) + matrix(out, hidden, a.o_bias);
+    if (!a.shares_kv) n += matrix(hidden, k, a.k_bias);
+    if (!a.shares_kv && !a.values_from_keys) n += matrix(hidden, v, a.v_bias);
     if (a.output_gate) n += matrix(hidden, out, a.q_bias);
-    if (a.qk_norm == QkNorm::kPerHead) n += Count{2} * a.head_dim;
+    if (a.qk_norm == QkNorm::kPerHead) n += Count{a.shares_kv ? 1 : 2} * a.head_dim;
     if (a.qk_norm == QkNorm::kFull) n += q + k;
     if (a.sinks) n += a.heads;
+    if (a.blocks) {
+      n += matrix(hidden, Count{a.blocks->index_heads + 1} * a.blocks->index_dim) +
+           Count{2} * a.blocks->index_dim;
+    }
     return n;
   }
 
@@ -42,12 +47,42 @@ struct MixerSize {
                   : matrix(hidden, a.q_lora_rank) + a.q_lora_rank + matrix(a.q_lora_rank, q);
     n += matrix(hidden, Count{a.kv_lora_rank} + a.qk_rope_dim) + a.kv_lora_rank +
          matrix(a.kv_lora_rank, kv) + matrix(Count{a.heads} * a.value_dim, hidden);
+    if (a.output_gate) n += matrix(hidden, Count{a.heads} * a.value_dim);
     if (a.indexer) {
       n += matrix(a.q_lora_rank, Count{a.indexer->heads} * a.indexer->head_dim) +
            matrix(hidden, a.indexer->head_dim) + Count{2} * a.indexer->head_dim +
            matrix(hidden, a.indexer->heads);
     }
     return n;
+  }
+
+  // The two projections of a compressor, its bias and its norm.
+  Count compressor(const CompressedAttention& a, Count dim) const {
+    const Count width = (a.overlapping ? 2 : 1) * dim;
+    return 2 * matrix(hidden, width) + a.compress * width + dim;
+  }
+
+  Count operator()(const CompressedAttention& a) const {
+    const Count q = Count{a.heads} * a.head_dim;
+    Count n = matrix(hidden, a.q_lora_rank) + a.q_lora_rank + matrix(a.q_lora_rank, q) +
+              matrix(hidden, a.head_dim) + a.head_dim + a.heads + q * a.o_lora_rank +
+              matrix(Count{a.o_groups} * a.o_lora_rank, hidden);
+    if (a.compress > 0) n += compressor(a, a.head_dim);
+    if (a.indexer) {
+      n += compressor(a, a.indexer->head_dim) +
+           matrix(a.q_lora_rank, Count{a.indexer->heads} * a.indexer->head_dim) +
+           matrix(hidden, a.indexer->heads);
+    }
+    return n;
+  }
+
+  Count operator()(const KimiDelta& a) const {
+    const Count width = Count{a.heads} * a.head_dim;
+    const Count gate = a.full_rank_gate ? matrix(hidden, width)
+                                        : matrix(hidden, a.head_dim) + matrix(a.head_dim, width);
+    return 3 * (matrix(hidden, width) + a.conv * width) + matrix(hidden, a.head_dim) +
+           matrix(a.head_dim, width, true) + a.heads + matrix(hidden, a.heads) + gate + a.head_dim +
+           matrix(width, hidden);
   }
 
   Count operator()(const GatedDeltaNet& a) const {
@@ -65,6 +100,28 @@ struct MixerSize {
            matrix(inner, hidden);
   }
 };
+
+// Parameters with which one half of a layer reads and writes `streams` residual streams.
+Count stream_weights(int streams, Count hidden) {
+  const Count rows = Count{2 + streams} * streams;
+  return matrix(rows, streams * hidden) + rows + 3;
+}
+
+// Parameters beside the layers for residuals that are not plain: those of the sum of streams before
+// the final norm, or the query and norm of the last sum of blocks.
+Count residual_head(const LayerSpec& last, Count hidden) {
+  const Count streams = last.residual_streams;
+  if (streams > 1) return matrix(streams, streams * hidden) + streams + 1;
+  return last.residual_sources > 0 ? 2 * hidden : 0;
+}
+
+// The table of per-layer inputs, the projection of the embedding to them and its norm.
+Count per_layer_tables(const Architecture& model) {
+  if (model.per_layer_vocab == 0 || model.layers.empty()) return 0;
+  const Count width = model.layers.at(0).per_layer_input;
+  const Count all = width * model.layers.size();
+  return Count{model.per_layer_vocab} * all + matrix(model.hidden, all) + width;
+}
 
 Count stack_size(const LayerStack& stack, const Architecture& model, bool active) {
   Count n = 0;
@@ -94,14 +151,24 @@ LayerParameters count_parameters(const LayerSpec& layer, int hidden, Norm norm) 
   } else if (const auto* moe = std::get_if<MoeMlp>(&layer.mlp)) {
     n.experts = moe->experts;
     n.top_k = moe->top_k;
-    n.expert = mlp_size(hidden, moe->intermediate, moe->gated, moe->bias);
-    n.router = matrix(hidden, moe->experts, moe->router_bias);
+    const Count width = moe->latent > 0 ? moe->latent : hidden;
+    n.expert = mlp_size(width, moe->intermediate, moe->gated, moe->bias);
+    n.router = matrix(hidden, moe->experts, moe->router_bias) +
+               (moe->router_scales ? hidden + moe->experts : 0);
+    if (moe->latent > 0) {
+      n.latent = 2 * matrix(hidden, moe->latent) + (moe->latent_norm ? moe->latent : 0);
+    }
     if (moe->shared_intermediate > 0) {
       n.shared_experts = mlp_size(hidden, moe->shared_intermediate, moe->gated, false);
     }
     if (moe->shared_gate) n.shared_experts += hidden;
   }
   n.norms = layer.norms * norm_size(norm, hidden);
+  if (layer.residual_streams > 1) n.residual = 2 * stream_weights(layer.residual_streams, hidden);
+  if (layer.residual_sources > 0) n.residual = Count{4} * hidden;
+  if (layer.per_layer_input > 0) {
+    n.per_layer_input = 2 * matrix(hidden, layer.per_layer_input) + norm_size(norm, hidden);
+  }
   return n;
 }
 
@@ -118,6 +185,11 @@ ParameterCounts count_parameters(const Architecture& model) {
                 relative_size(model.encoder, model.relative_buckets);
   n.layers = stack_size(model.layers, model, false) + stack_size(model.encoder, model, false);
   n.layers_active = stack_size(model.layers, model, true) + stack_size(model.encoder, model, true);
+  if (!model.layers.empty()) {
+    n.positions += residual_head(model.layers.at(model.layers.size() - 1), hidden);
+  }
+  n.per_layer_inputs = per_layer_tables(model);
+  for (const Tower& tower : model.towers) n.towers += tower.parameters;
   if (model.final_norm) n.final_norms = (model.kind == Kind::kEncoderDecoder ? 2 : 1) * norm;
   if (model.lm_head) {
     n.lm_head = (model.tied_embeddings ? 0 : vocab * hidden) + (model.lm_head_bias ? vocab : 0);

@@ -20,8 +20,11 @@ struct LayerParameters {
   std::int64_t expert = 0;  // ONE routed expert
   int experts = 0;
   int top_k = 0;
-  std::int64_t shared_experts = 0;  // all shared experts, with their gate
-  std::int64_t norms = 0;           // the norms over hidden
+  std::int64_t shared_experts = 0;   // all shared experts, with their gate
+  std::int64_t latent = 0;           // the projections to and from the experts' latent
+  std::int64_t norms = 0;            // the norms over hidden
+  std::int64_t residual = 0;         // of hyper-connections or attention residuals
+  std::int64_t per_layer_input = 0;  // gate, projection and norm of the layer's own input
 
   std::int64_t total() const { return always() + experts * expert; }
   // The parameters that one token passes through: all but the experts that do not serve it.
@@ -29,15 +32,19 @@ struct LayerParameters {
 
  private:
   std::int64_t always() const {
-    return mixer + cross_attention + mlp + router + shared_experts + norms;
+    return mixer + cross_attention + mlp + router + shared_experts + latent + norms + residual +
+           per_layer_input;
   }
 };
 
 struct ParameterCounts {
   std::int64_t embedding = 0;  // the token table
-  // Learned positions, segments, T5's relative bias and the norm after the embedding.
+  // Learned positions, segments, T5's relative bias, the norm after the embedding, and what joins
+  // residual streams or blocks before the final norm.
   std::int64_t positions = 0;
-  std::int64_t layers = 0;  // all layers of decoder and encoder
+  std::int64_t per_layer_inputs = 0;  // the table of per-layer inputs and its projection
+  std::int64_t towers = 0;            // vision and audio towers with their projectors
+  std::int64_t layers = 0;            // all layers of decoder and encoder
   std::int64_t final_norms = 0;
   std::int64_t lm_head = 0;  // only its bias if it is tied to the embedding
   std::int64_t pooler = 0;   // BERT's pooler and its two-way head
@@ -46,10 +53,12 @@ struct ParameterCounts {
   bool tied = false;
 
   std::int64_t total() const {
-    return embedding + positions + layers + final_norms + lm_head + pooler;
+    return embedding + positions + per_layer_inputs + towers + layers + final_norms + lm_head +
+           pooler;
   }
-  // The parameters that a token uses, with the whole embedding table (12.9 B of Mixtral 8x7B).
-  std::int64_t active() const { return total() - layers + layers_active; }
+  // The parameters that a token of text uses, with the whole embedding table (12.9 B of Mixtral
+  // 8x7B) and without towers.
+  std::int64_t active() const { return total() - towers - layers + layers_active; }
   // The same without the input embedding, which is looked up and not multiplied (3.6 B of
   // gpt-oss-20b). A tied embedding is the LM head too and is counted.
   std::int64_t active_without_embedding() const { return active() - (tied ? 0 : embedding); }

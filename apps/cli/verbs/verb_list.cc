@@ -50,6 +50,13 @@ void add_attention_facts(const Architecture& m, Json& j) {
       heads.push_back(l->heads), head_dims.push_back(l->qk_nope_dim + l->qk_rope_dim);
       j["kv_latent"] =
           fmt::format("{} + {} rotary, shared by all heads", l->kv_lora_rank, l->qk_rope_dim);
+    } else if (const auto* c = std::get_if<CompressedAttention>(&layer.mixer)) {
+      kinds.emplace_back(c->compress == 0 ? "compressed attention (window alone)"
+                         : c->top_k > 0   ? "compressed sparse attention"
+                                          : "heavily compressed attention");
+      heads.push_back(c->heads), head_dims.push_back(c->head_dim), windows.push_back(c->window);
+    } else if (std::holds_alternative<KimiDelta>(layer.mixer)) {
+      kinds.emplace_back("linear attention (Kimi delta)");
     } else if (std::holds_alternative<GatedDeltaNet>(layer.mixer)) {
       kinds.emplace_back("linear attention (gated delta rule)");
     } else if (std::holds_alternative<Mamba2>(layer.mixer)) {

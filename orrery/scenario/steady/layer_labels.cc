@@ -12,6 +12,9 @@ std::string mixer_label(const LayerSpec& layer) {
     return softmax->window > 0 ? fmt::format("window {}", softmax->window) : "full";
   if (const auto* latent = std::get_if<LatentAttention>(&layer.mixer))
     return latent->indexer ? "indexed" : "latent";
+  if (const auto* compressed = std::get_if<CompressedAttention>(&layer.mixer))
+    return compressed->compress == 0 ? "windowed" : compressed->top_k > 0 ? "csa" : "hca";
+  if (std::holds_alternative<KimiDelta>(layer.mixer)) return "kda";
   if (std::holds_alternative<GatedDeltaNet>(layer.mixer)) return "delta";
   if (std::holds_alternative<Mamba2>(layer.mixer)) return "mamba";
   return "";

@@ -1,5 +1,7 @@
 #include "orrery/workload/inference/mixer_ops.h"
 
+#include "orrery/base/error.h"
+
 namespace orrery {
 
 void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer) {
@@ -11,6 +13,8 @@ void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer) {
     add_gated_delta_net(ops, step, *g);
   } else if (const auto* m = std::get_if<Mamba2>(&mixer)) {
     add_mamba2(ops, step, *m);
+  } else if (!std::holds_alternative<NoMixer>(mixer)) {
+    throw NoData(step.model.id + ": steps with this attention are not modelled yet");
   }
 }
 

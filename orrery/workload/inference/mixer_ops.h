@@ -2,7 +2,7 @@
 // all-reduce.
 #pragma once
 
-#include "orrery/model/architecture.h"
+#include "orrery/model/mixers.h"
 #include "orrery/workload/inference/rank_step.h"
 
 namespace orrery {

@@ -40,6 +40,11 @@ TensorRule mixer_rule(const Mixer& mixer, int tp) {
     }
   } else if (const auto* l = std::get_if<LatentAttention>(&mixer)) {
     return heads(l->heads, "attention heads");
+  } else if (const auto* c = std::get_if<CompressedAttention>(&mixer)) {
+    if (!divides(tp, c->heads)) return {"attention heads", c->heads};
+    return heads(c->o_groups, "groups of output projections");
+  } else if (const auto* k = std::get_if<KimiDelta>(&mixer)) {
+    return heads(k->heads, "linear attention heads");
   } else if (const auto* g = std::get_if<GatedDeltaNet>(&mixer)) {
     if (!divides(tp, g->k_heads)) return {"linear attention key heads", g->k_heads};
     return heads(g->v_heads, "linear attention value heads");
