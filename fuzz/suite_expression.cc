@@ -22,7 +22,10 @@ orrery::Answer two_points() {
     p.metrics = {m, orrery::exact_metric("y", "", 0)};
     p.memory = {{"w", orrery::Bytes(1e9)}};
     p.notes = {"note"};
-    p.kernels = {{"p", "k", "a", "", 1, {orrery::Seconds(1)}, 1, "b", 0.5}};
+    orrery::KernelRow row{.phase = "p", .name = "k", .label = "", .part = "a", .sizes = ""};
+    row.time = {orrery::Seconds(1)};
+    row.share = 1, row.bound = "b", row.of_peak = 0.5;
+    p.kernels = {row};
     answer.points.push_back(p);
   }
   return answer;
