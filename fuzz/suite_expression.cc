@@ -22,7 +22,8 @@ orrery::Answer two_points() {
     p.metrics = {m, orrery::exact_metric("y", "", 0)};
     p.memory = {{"w", orrery::Bytes(1e9)}};
     p.notes = {"note"};
-    orrery::KernelRow row{.phase = "p", .name = "k", .label = "", .part = "a", .sizes = ""};
+    orrery::KernelRow row;
+    row.phase = "p", row.name = "k", row.part = "a";
     row.time = {orrery::Seconds(1)};
     row.share = 1, row.bound = "b", row.of_peak = 0.5;
     p.kernels = {row};
