@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kFolder = "models";
 constexpr std::string_view kIndex = "models/index.json";
+constexpr std::string_view kVariants = "models/variants.json";
 constexpr std::string_view kEnding = ".json";
 
 std::optional<std::int64_t> optional_count(const Node& entry, std::string_view key) {
@@ -39,12 +40,46 @@ ModelEntry read_entry(const std::string& id, const Node& map) {
   return e;
 }
 
-std::optional<Architecture> load_bundled(const std::string& id, const Bundle& bundle) {
+bool is_list(std::string_view path) { return path == kIndex || path == kVariants; }
+
+std::optional<Node> bundled_config(const std::string& id, const Bundle& bundle) {
   const std::string path = fmt::format("{}/{}{}", kFolder, id, kEnding);
-  if (path == kIndex) return std::nullopt;
+  if (is_list(path)) return std::nullopt;
   const auto file = bundle.find(path);
   if (!file) return std::nullopt;
-  return read_hf_config(parse_json(file->content, file->name), id);
+  return parse_json(file->content, file->name);
+}
+
+std::optional<Architecture> load_bundled(const std::string& id, const Bundle& bundle) {
+  const auto config = bundled_config(id, bundle);
+  if (!config) return std::nullopt;
+  return read_hf_config(*config, id);
+}
+
+std::optional<Node> variants_of(const Bundle& bundle) {
+  const auto file = bundle.find(kVariants);
+  if (!file) return std::nullopt;
+  return parse_json(file->content, file->name);
+}
+
+bool is_called(const std::string& id, const Node& entry, std::string_view wanted) {
+  if (id == wanted) return true;
+  for (const Node& alias : entry.at("aliases").items()) {
+    if (canonical_name(alias.as_string()) == wanted) return true;
+  }
+  return false;
+}
+
+// The config of the model that the variant is of, with the variant's quantisation in place of the
+// model's, which may stand at the root or with the text model.
+Architecture load_variant(const std::string& id, const Node& variant, const Bundle& bundle) {
+  const Node& of = variant.at("of");
+  const auto model = bundled_config(of.as_string(), bundle);
+  if (!model) of.fail(fmt::format("there is no model '{}'", of.text()));
+  constexpr std::string_view kKey = "quantization_config";
+  Node config = without(without(*model, kKey), fmt::format("text_config.{}", kKey));
+  set_path(config, kKey, variant.at(kKey));
+  return read_hf_config(config, id);
 }
 
 bool is_path(std::string_view name) {
@@ -77,10 +112,32 @@ std::vector<ModelEntry> model_index(const Bundle& bundle) {
   return out;
 }
 
+std::vector<ModelVariant> model_variants(const Bundle& bundle) {
+  std::vector<ModelVariant> out;
+  const auto variants = variants_of(bundle);
+  if (!variants) return out;
+  for (std::size_t i = 0; i < variants->keys().size(); ++i) {
+    const Node& map = variants->items()[i];
+    const Node& of = map.at("of");
+    ModelVariant v{variants->keys()[i], of.as_string(), {}, optional_text(map, "note")};
+    if (!v.id.starts_with(v.of + "-")) {
+      map.fail(fmt::format("the id of a variant of '{}' begins with '{}-'", v.of, v.of));
+    }
+    if (!bundle.find(fmt::format("{}/{}{}", kFolder, v.of, kEnding))) {
+      of.fail(fmt::format("there is no model '{}'", v.of));
+    }
+    for (const Node& alias : map.at("aliases").items()) v.aliases.push_back(alias.as_string());
+    out.push_back(std::move(v));
+  }
+  std::sort(out.begin(), out.end(),
+            [](const ModelVariant& a, const ModelVariant& b) { return a.id < b.id; });
+  return out;
+}
+
 std::vector<std::string> model_ids(const Bundle& bundle) {
   std::vector<std::string> ids;
   for (const std::string& path : bundle.list(kFolder, kEnding)) {
-    if (path == kIndex) continue;
+    if (is_list(path)) continue;
     ids.push_back(std::filesystem::path(path).stem().string());
   }
   std::sort(ids.begin(), ids.end());
@@ -91,6 +148,13 @@ Architecture load_model(std::string_view name, const Bundle& bundle) {
   const std::string wanted = canonical_name(name);
   if (wanted.find('/') == std::string::npos) {
     if (auto model = load_bundled(wanted, bundle)) return *std::move(model);
+  }
+  if (const auto variants = variants_of(bundle)) {
+    for (std::size_t i = 0; i < variants->keys().size(); ++i) {
+      const std::string& id = variants->keys()[i];
+      if (is_called(id, variants->items()[i], wanted))
+        return load_variant(id, variants->items()[i], bundle);
+    }
   }
   const std::vector<ModelEntry> index = model_index(bundle);
   for (const ModelEntry& entry : index) {
@@ -104,6 +168,10 @@ Architecture load_model(std::string_view name, const Bundle& bundle) {
   std::vector<std::string> known = model_ids(bundle);
   for (const ModelEntry& entry : index) {
     known.insert(known.end(), entry.aliases.begin(), entry.aliases.end());
+  }
+  for (const ModelVariant& variant : model_variants(bundle)) {
+    known.push_back(variant.id);
+    known.insert(known.end(), variant.aliases.begin(), variant.aliases.end());
   }
   throw InputError(fmt::format(
       "unknown model '{}'{}; give a bundled id (orrery list models), a Hugging Face id or the path "

@@ -1,5 +1,6 @@
 // The bundled models: catalog/models/<id>.json, each a Hugging Face config with the keys that
-// matter, and catalog/models/index.json with their aliases and published sizes.
+// matter; catalog/models/index.json with their aliases and published sizes; and
+// catalog/models/variants.json with the quantised checkpoints of the same shapes.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +25,33 @@ struct ModelEntry {
   std::string note;
 };
 
+// A quantised checkpoint of a model. Its config is that of the model `of`, with a
+// quantization_config of its own in place of the model's.
+struct ModelVariant {
+  std::string id;  // the id of the model, a '-' and the name of the format: "qwen3-8b-fp8"
+  std::string of;
+  std::vector<std::string> aliases;
+  std::string note;
+};
+
 // The entries of the index, sorted by id. An overlay's models/index.json replaces the bundled one;
 // a model without an entry is found by its id only.
 std::vector<ModelEntry> model_index(const Bundle& bundle = Bundle());
 
-// Ids of all models: those of the index and further <id>.json of an overlay's models/ folder,
-// sorted.
+// The quantised variants, sorted by id. An overlay's models/variants.json replaces the bundled one.
+// InputError if a variant is of a model that has no file, or its id does not begin with that of the
+// model.
+std::vector<ModelVariant> model_variants(const Bundle& bundle = Bundle());
+
+// Ids of all models that have a config of their own: those of the index and further <id>.json of an
+// overlay's models/ folder, sorted. Variants are not among them.
 std::vector<std::string> model_ids(const Bundle& bundle = Bundle());
 
-// The model called `name`: a bundled id or alias (case and '_' against '-' do not matter), or the
-// path of a config.json or of the directory that holds it. A name of the catalog wins over a file
-// of that name; write ./name for the file. Only the file asked for is parsed, and the index if the
-// name is no id. InputError names the nearest model; a file above 16 MiB is refused unread.
+// The model called `name`: a bundled id or alias of a model or a variant (case and '_' against '-'
+// do not matter), or the path of a config.json or of the directory that holds it. A name of the
+// catalog wins over a file of that name; write ./name for the file. Only the file asked for is
+// parsed, and the lists of variants and models if the name is no id. InputError names the nearest
+// model; a file above 16 MiB is refused unread.
 Architecture load_model(std::string_view name, const Bundle& bundle = Bundle());
 
 }  // namespace orrery

@@ -125,6 +125,35 @@ TEST(Faces, ListsAndFactsInEveryForm) {
   }
 }
 
+TEST(Faces, ListsTheModelsOfAFamily) {
+  const json glm = json::parse(run_program("list models --family glm4 -o json").out);
+  ASSERT_GE(glm.size(), 5u);
+  for (const json& row : glm)
+    EXPECT_THAT(row["family"].get<std::string>(), testing::StartsWith("glm4"));
+  const json deepseek = json::parse(run_program("list models --family DeepSeek-V3 -o json").out);
+  for (const json& row : deepseek) {
+    const bool r1 = row["id"] == "deepseek-r1";
+    EXPECT_EQ(r1, row["variants"] == json::array({"deepseek-r1-nvfp4"})) << row["id"];
+  }
+  EXPECT_EQ(deepseek.front()["id"], "deepseek-r1");
+  const Result none = run_program("list models --family lama");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("did you mean 'llama'?"));
+  EXPECT_EQ(run_program("list gpus --family llama").code, 2);
+}
+
+TEST(Faces, ShowsTheLayersOfAModelInTheirOrder) {
+  const json gemma = json::parse(run_program("show gemma-3-27b -o json").out);
+  EXPECT_EQ(gemma["layer_order"], "10 x (5 x A, B), 2 x A");
+  EXPECT_THAT(gemma["layer_kinds"]["A"].get<std::string>(),
+              testing::StartsWith("52 x window of 1024"));
+  EXPECT_THAT(gemma["layer_kinds"]["B"].get<std::string>(),
+              testing::StartsWith("10 x full attention"));
+  const json by_hub_id = json::parse(run_program("show nvidia/Qwen3-235B-A22B-NVFP4 -o json").out);
+  EXPECT_EQ(by_hub_id["id"], "qwen3-235b-a22b-nvfp4");
+  EXPECT_EQ(by_hub_id["parameters"], 235093634560);
+}
+
 TEST(Faces, PageIsSelfContainedAndTimelineAddsUp) {
   const Scratch s;
   const std::string page = s.path() / "a.html", timeline = s.path() / "a.json";

@@ -8,10 +8,10 @@
 
 #include "apps/cli/flags/help.h"
 #include "apps/cli/output/output.h"
+#include "apps/cli/verbs/model_facts.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog.h"
-#include "orrery/model/parameters.h"
 #include "orrery/scenario/answer/metric_meanings.h"
 #include "orrery/training/schedules/schedule.h"
 #include "orrery/workload/plan/engine.h"
@@ -20,103 +20,10 @@
 namespace orrery::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct ListOptions {
-  std::string kind, name;
+  std::string kind, name, family;
   Format format = Format::kTable;
 };
-
-// "128", or "512, 1024" where layers differ; empty: none.
-template <class T>
-std::string distinct(const std::vector<T>& values) {
-  std::vector<T> seen;
-  for (const T& v : values)
-    if (std::find(seen.begin(), seen.end(), v) == seen.end()) seen.push_back(v);
-  return fmt::format("{}", fmt::join(seen, ", "));
-}
-
-// The heads, KV heads and windows of the kinds of layers.
-void add_attention_facts(const Architecture& m, Json& j) {
-  std::vector<int> heads, kv_heads, head_dims, windows;
-  std::vector<std::string> kinds;
-  for (const LayerSpec& layer : m.layers.specs()) {
-    if (const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer)) {
-      kinds.emplace_back(a->kv_heads == a->heads ? "MHA" : a->kv_heads == 1 ? "MQA" : "GQA");
-      heads.push_back(a->heads), kv_heads.push_back(a->kv_heads), head_dims.push_back(a->head_dim);
-      if (a->window > 0) windows.push_back(a->window);
-    } else if (const auto* l = std::get_if<LatentAttention>(&layer.mixer)) {
-      kinds.emplace_back("MLA");
-      heads.push_back(l->heads), head_dims.push_back(l->qk_nope_dim + l->qk_rope_dim);
-      j["kv_latent"] =
-          fmt::format("{} + {} rotary, shared by all heads", l->kv_lora_rank, l->qk_rope_dim);
-    } else if (const auto* c = std::get_if<CompressedAttention>(&layer.mixer)) {
-      kinds.emplace_back(c->compress == 0 ? "compressed attention (window alone)"
-                         : c->top_k > 0   ? "compressed sparse attention"
-                                          : "heavily compressed attention");
-      heads.push_back(c->heads), head_dims.push_back(c->head_dim), windows.push_back(c->window);
-    } else if (std::holds_alternative<KimiDelta>(layer.mixer)) {
-      kinds.emplace_back("linear attention (Kimi delta)");
-    } else if (std::holds_alternative<GatedDeltaNet>(layer.mixer)) {
-      kinds.emplace_back("linear attention (gated delta rule)");
-    } else if (std::holds_alternative<Mamba2>(layer.mixer)) {
-      kinds.emplace_back("Mamba-2");
-    }
-  }
-  j["attention"] = distinct(kinds);
-  if (!heads.empty()) j["heads"] = distinct(heads);
-  if (!kv_heads.empty()) j["kv_heads"] = distinct(kv_heads);
-  if (!head_dims.empty()) j["head_dim"] = distinct(head_dims);
-  if (!windows.empty()) j["windows"] = distinct(windows);
-}
-
-// Experts of the mixtures; a dense model has none.
-void add_expert_facts(const Architecture& m, Json& j) {
-  for (const LayerSpec& layer : m.layers.specs()) {
-    const auto* moe = std::get_if<MoeMlp>(&layer.mlp);
-    if (moe == nullptr) continue;
-    j["experts"] = moe->experts;
-    j["experts_active"] = moe->top_k;
-    // Shared experts are stored as one matrix. A multiple of the width of a routed expert counts as
-    // that many experts.
-    const int shared = moe->shared_intermediate;
-    j["experts_shared"] = shared == 0                       ? 0
-                          : shared % moe->intermediate == 0 ? shared / moe->intermediate
-                                                            : 1;
-    j["expert_intermediate"] = moe->intermediate;
-    return;
-  }
-}
-
-// "fp8 in blocks of 128 x 128", "int4 in groups of 32, weights only".
-std::string quantization_text(const CheckpointQuantization& q) {
-  constexpr const char* kFormats[] = {"", "fp8", "int8", "int4", "mxfp4", "nvfp4"};
-  std::string out = kFormats[static_cast<std::size_t>(q.format)];
-  if (q.block_rows > 0) out += fmt::format(" in blocks of {} x {}", q.block_rows, q.block_columns);
-  if (q.group > 0) out += fmt::format(" in groups of {}", q.group);
-  return q.weights_only ? out + ", weights only" : out;
-}
-
-Json model_facts(const Architecture& m, const std::string& id) {
-  const ParameterCounts c = count_parameters(m);
-  Json j = {{"id", id},
-            {"family", m.family},
-            {"parameters", c.total()},
-            {"active_parameters", c.active()},
-            {"embedding_parameters", c.embedding},
-            {"layers", m.layers.size()},
-            {"hidden", m.hidden},
-            {"vocab", m.vocab},
-            {"max_context", m.max_context},
-            {"dtype", std::string(to_text(m.dtype))}};
-  add_attention_facts(m, j);
-  add_expert_facts(m, j);
-  if (m.quantization.format != WeightFormat::kPlain) {
-    j["quantization"] = quantization_text(m.quantization);
-    j["not_quantized"] = m.quantization.skipped;
-  }
-  return j;
-}
 
 Json gpu_facts(const Gpu& g) {
   Json peaks = Json::object();
@@ -161,8 +68,8 @@ Json engine_facts(const EngineProfile& profile) {
 // Heads and lines of the list of each kind, within 80 columns.
 std::string list_head(const std::string& kind) {
   if (kind == "models")
-    return fmt::format("{:<26} {:<20} {:>12} {:>10} {:>6}", "id", "family", "parameters B",
-                       "active B", "layers");
+    return fmt::format("{:<27} {:<20} {:>9} {:>8}  {}", "id", "family", "total B", "active B",
+                       "variants");
   if (kind == "gpus")
     return fmt::format("{:<20} {:<12} {:>10} {:>15} {:>17}", "id", "architecture", "memory GB",
                        "bandwidth GB/s", "TFLOP/s 16-bit");
@@ -180,9 +87,13 @@ std::string list_head(const std::string& kind) {
 std::string list_line(const std::string& kind, const Json& j) {
   const std::string id = j["id"].get<std::string>();
   if (kind == "models") {
-    return fmt::format("{:<26} {:<20} {:>12.3f} {:>10.3f} {:>6}", id,
-                       j["family"].get<std::string>(), j["parameters"].get<double>() / 1e9,
-                       j["active_parameters"].get<double>() / 1e9, j["layers"].get<int>());
+    std::vector<std::string> formats;
+    for (const Json& v : j["variants"])
+      formats.push_back(v.get<std::string>().substr(id.size() + 1));
+    return fmt::format("{:<27} {:<20} {:>9.3f} {:>8.3f}{}{}", id, j["family"].get<std::string>(),
+                       j["parameters"].get<double>() / 1e9,
+                       j["active_parameters"].get<double>() / 1e9, formats.empty() ? "" : "  ",
+                       fmt::join(formats, " "));
   }
   if (kind == "gpus") {
     double peak = 0;
@@ -219,8 +130,13 @@ std::string list_line(const std::string& kind, const Json& j) {
 std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
   std::vector<Json> rows;
   if (kind == "models") {
-    for (const std::string& id : model_ids(bundle))
+    const std::vector<ModelVariant> variants = model_variants(bundle);
+    for (const std::string& id : model_ids(bundle)) {
       rows.push_back(model_facts(load_model(id, bundle), id));
+      rows.back()["variants"] = Json::array();
+      for (const ModelVariant& v : variants)
+        if (v.of == id) rows.back()["variants"].push_back(v.id);
+    }
   } else if (kind == "gpus") {
     const Catalog catalog(bundle);
     for (const std::string& id : catalog.gpu_ids()) rows.push_back(gpu_facts(catalog.gpu(id)));
@@ -253,8 +169,26 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
   return rows;
 }
 
-void print_list(const std::string& kind, Format format, const Bundle& bundle) {
-  const std::vector<Json> rows = collect(kind, bundle);
+// The rows of the models whose family begins with `family`.
+std::vector<Json> of_family(const std::vector<Json>& rows, const std::string& family) {
+  std::vector<Json> kept;
+  std::vector<std::string> families;
+  for (const Json& row : rows) {
+    families.push_back(row["family"].get<std::string>());
+    if (canonical_name(families.back()).starts_with(canonical_name(family))) kept.push_back(row);
+  }
+  if (kept.empty())
+    throw InputError(fmt::format("--family: no model is of family '{}'{}", family,
+                                 did_you_mean(family, families)));
+  return kept;
+}
+
+void print_list(const ListOptions& o, const Bundle& bundle) {
+  const auto& [kind, name, family, format] = o;
+  if (!family.empty() && kind != "models")
+    throw InputError(fmt::format("--family: {} have no family; only models do", kind));
+  std::vector<Json> rows = collect(kind, bundle);
+  if (!family.empty()) rows = of_family(rows, family);
   if (format != Format::kTable) return fmt::print("{}", facts_text(rows, format));
   fmt::print("{}\n", list_head(kind));
   for (const Json& r : rows) fmt::print("{}\n", list_line(kind, r));
@@ -318,6 +252,7 @@ Json show(const std::string& name, const Bundle& bundle) {
     return {{"id", m->name}, {"asked", m->asked}, {"doc", m->meaning}};
   std::vector<std::string> known = catalog.gpu_ids();
   const auto models = model_ids(bundle), nodes = catalog.node_type_ids();
+  for (const ModelVariant& v : model_variants(bundle)) known.push_back(v.id);
   known.insert(known.end(), nodes.begin(), nodes.end());
   known.insert(known.end(), models.begin(), models.end());
   known.insert(known.end(), engines.begin(), engines.end());
@@ -343,9 +278,11 @@ void add_list(CLI::App& program, Context& context) {
          "KIND", o->kind,
          "what to list: models, gpus, nodes, fabrics, engines, stacks, schedules or metrics")
       ->required();
+  app->add_option("--family", o->family,
+                  "of models: those whose family, such as qwen3_moe, begins with this");
   add_format_flag(*app, o->format);
-  app->footer("Examples:\n  orrery list models\n  orrery list gpus -o json\n  orrery list metrics");
-  app->callback([o, &context] { print_list(o->kind, o->format, context.bundle()); });
+  app->footer("Examples:\n  orrery list models --family qwen3\n  orrery list gpus -o json\n  orrery list metrics");
+  app->callback([o, &context] { print_list(*o, context.bundle()); });
 }
 
 void add_show(CLI::App& program, Context& context) {

@@ -15,11 +15,21 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+constexpr const char* kTiny = R"({"architectures": ["GPT2LMHeadModel"], "n_embd": 8, "n_layer": 1,
+  "n_head": 2, "n_positions": 16, "vocab_size": 10})";
+
 std::string id_of(const std::string& name) { return load_model(name).id; }
 
-TEST(ModelCatalog, HasAtLeast65ModelsAndAllCanBeRead) {
-  const std::vector<std::string> ids = model_ids();
-  EXPECT_GE(ids.size(), 65u);
+// Every name that load_model knows without a slash: models and their quantised variants.
+std::vector<std::string> all_ids() {
+  std::vector<std::string> ids = model_ids();
+  for (const ModelVariant& v : model_variants()) ids.push_back(v.id);
+  return ids;
+}
+
+TEST(ModelCatalog, HasAtLeast120ModelsAndAllCanBeRead) {
+  const std::vector<std::string> ids = all_ids();
+  EXPECT_GE(model_ids().size(), 120u);
   for (const std::string& id : ids) {
     EXPECT_EQ(id_of(id), id);
     EXPECT_EQ(id, canonical_name(id));
@@ -42,6 +52,54 @@ TEST(ModelCatalog, NoNameMeansTwoModels) {
       EXPECT_TRUE(fresh) << name << " of " << e.id << " is a name of " << at->second;
     }
   }
+  for (const ModelVariant& v : model_variants()) {
+    std::vector<std::string> names = v.aliases;
+    names.push_back(v.id);
+    for (const std::string& name : names) {
+      const auto [at, fresh] = seen.emplace(canonical_name(name), v.id);
+      EXPECT_TRUE(fresh) << name << " of " << v.id << " is a name of " << at->second;
+    }
+  }
+}
+
+// The variant has the layers of its model and the formats of its own checkpoint, also where the
+// model's own quantisation stands in its text_config (Kimi-K2.5: int4 experts in groups of 32).
+TEST(ModelCatalog, AVariantHasTheShapeOfItsModelAndItsOwnFormat) {
+  EXPECT_EQ(load_model("kimi-k2.5").quantization.method, "compressed-tensors");
+  const Architecture variant = load_model("nvidia/Kimi-K2.5-NVFP4");
+  EXPECT_EQ(variant.id, "kimi-k2.5-nvfp4");
+  EXPECT_EQ(variant.quantization.method, "modelopt");
+  for (const ModelVariant& v : model_variants()) {
+    const Architecture model = load_model(v.of), quantised = load_model(v.id);
+    EXPECT_EQ(quantised.layers.specs(), model.layers.specs()) << v.id;
+    EXPECT_EQ(quantised.layers.runs(), model.layers.runs()) << v.id;
+    EXPECT_NE(quantised.quantization, model.quantization) << v.id;
+    EXPECT_NE(quantised.quantization.method, "") << v.id;
+  }
+}
+
+TEST(ModelCatalog, VariantsOfAnOverlayNameModelsThatExist) {
+  const Folder folder;
+  folder.write("models/my-model.json", kTiny);
+  folder.write("models/variants.json", R"({"my-model-int8": {"of": "my-model",
+    "aliases": ["Me/My-Model-INT8"], "quantization_config": {"quant_method": "gptq", "bits": 8}}})");
+  EXPECT_EQ(load_model("me/my_model_int8", Bundle(folder.path())).id, "my-model-int8");
+  EXPECT_EQ(load_model("my-model-int8", Bundle(folder.path())).hidden, 8);
+
+  const auto error_with = [](const std::string& variants) {
+    const Folder other;
+    other.write("models/variants.json", variants);
+    return error_of([&] { model_variants(Bundle(other.path())); });
+  };
+  EXPECT_THAT(error_with(R"({"absent-int8": {"of": "absent", "aliases": []}})"),
+              AllOf(HasSubstr("variants.json:1"), HasSubstr("there is no model 'absent'")));
+  EXPECT_THAT(error_with(R"({"int8": {"of": "llama-2-7b", "aliases": []}})"),
+              HasSubstr("begins with 'llama-2-7b-'"));
+}
+
+TEST(ModelCatalog, UnknownNamesAreComparedWithVariantsToo) {
+  EXPECT_THAT(error_of([] { load_model("nvidia/Qwen3-32B-NVFP5"); }),
+              HasSubstr("did you mean 'nvidia/Qwen3-32B-NVFP4'"));
 }
 
 // The suites and the measured tables of inference and layers. (Not deepseek-v4-pro, kimi-k3 and
@@ -154,9 +212,6 @@ TEST(ModelCatalog, UnknownNameNamesTheNearest) {
       AllOf(HasSubstr("unknown model 'lama-3-8b'"), HasSubstr("did you mean 'llama-3-8b'?")));
   EXPECT_THAT(error_of([] { load_model("index"); }), HasSubstr("unknown model 'index'"));
 }
-
-constexpr const char* kTiny = R"({"architectures": ["GPT2LMHeadModel"], "n_embd": 8, "n_layer": 1,
-  "n_head": 2, "n_positions": 16, "vocab_size": 10})";
 
 TEST(ModelCatalog, ReadsAFileOrTheDirectoryThatHoldsIt) {
   const Folder folder;

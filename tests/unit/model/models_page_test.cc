@@ -1,5 +1,6 @@
 // Does docs/models.md agree with the catalog? ORRERY_REWRITE=1 writes its table again.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -21,9 +22,14 @@ by the path of a `config.json`. [adding-a-model.md](adding-a-model.md) describes
 
 Counts are in billions and follow from the dimensions. *Active* counts the parameters that one token
 uses, including the input embedding. *Published* is the published count, and *off* the difference of
-Orrery's count from it. A test keeps all differences below 0.5 %. No figure includes multi-token
-prediction layers. Of multimodal models only the text part is counted. "Hugging Face safetensors
-total" was checked against public copies of the hub's metadata, unless it says "not checked".
+Orrery's count from it. Where the publisher leaves the input embedding out of the active count, so
+does the difference. A test keeps the differences of totals below 0.5 % and of active counts below
+2 %. No figure includes multi-token prediction layers. Of multimodal models only the text part is
+counted. "Hugging Face safetensors total" was checked against public copies of the hub's metadata,
+unless it says "not checked".
+
+*Variants* are quantised checkpoints of the same shape, listed in `catalog/models/variants.json`:
+`qwen3-8b` with the variant `fp8` is the model `qwen3-8b-fp8`.
 
 The table is written by the test `unit_model` (run it with `ORRERY_REWRITE=1` after a change of the
 catalog).
@@ -59,28 +65,51 @@ std::string billions(std::int64_t count) {
   return fmt::format("{:.3f}", static_cast<double>(count) / 1e9);
 }
 
+std::string off(std::int64_t counted, std::int64_t published) {
+  if (counted == published) return "0";
+  return fmt::format("{:+.3f} %", 100.0 * static_cast<double>(counted - published) /
+                                      static_cast<double>(published));
+}
+
+std::string variants_of(const std::string& id, const std::vector<ModelVariant>& variants) {
+  std::vector<std::string> formats;
+  for (const ModelVariant& v : variants)
+    if (v.of == id) formats.push_back(v.id.substr(id.size() + 1));
+  return fmt::format("{}", fmt::join(formats, ", "));
+}
+
+std::string row(const ModelEntry& e, const std::vector<ModelVariant>& variants) {
+  const Architecture m = load_model(e.id);
+  const ParameterCounts n = count_parameters(m);
+  const std::int64_t published = e.published_total.value_or(0);
+  std::string layers = fmt::format("{}", m.layers.size());
+  if (!m.encoder.empty()) layers = fmt::format("{} + {}", m.encoder.size(), layers);
+  std::string active = "|  |";  // of a published active count: the count and our difference
+  if (e.published_active) {
+    active = fmt::format("| {} | {}", billions(*e.published_active),
+                         off(e.active_without_embedding ? n.active_without_embedding() : n.active(),
+                             *e.published_active));
+  }
+  return fmt::format("| {} | {} | {} | {} | {} {} | {} | {} | {} | {} |\n", e.id,
+                     billions(n.total()), billions(published), off(n.total(), published),
+                     n.active() == n.total() ? "" : billions(n.active()), active, layers,
+                     attention_of(m), variants_of(e.id, variants), e.source);
+}
+
 std::string page() {
+  const std::vector<ModelVariant> variants = model_variants();
   std::string out = kHead;
   out +=
-      "| id | total | active | published | off | layers | attention | source of the published "
-      "figure |\n";
-  out += "|---|---|---|---|---|---|---|---|\n";
-  for (const ModelEntry& e : model_index()) {
-    const Architecture m = load_model(e.id);
-    const ParameterCounts n = count_parameters(m);
-    const std::int64_t published = e.published_total.value_or(0);
-    const double off =
-        100.0 * static_cast<double>(n.total() - published) / static_cast<double>(published);
-    std::string layers = fmt::format("{}", m.layers.size());
-    if (!m.encoder.empty()) layers = fmt::format("{} + {}", m.encoder.size(), layers);
-    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", e.id, billions(n.total()),
-                       n.active() == n.total() ? "" : billions(n.active()), billions(published),
-                       n.total() == published ? "0" : fmt::format("{:+.3f} %", off), layers,
-                       attention_of(m), e.source);
-  }
+      "| id | total | published | off | active | published | off | layers | attention | variants | "
+      "source of the published figures |\n";
+  out += "|---|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const ModelEntry& e : model_index()) out += row(e, variants);
   out += "\n## Remarks\n\n";
   for (const ModelEntry& e : model_index()) {
     if (!e.note.empty()) out += fmt::format("- {}: {}\n", e.id, e.note);
+  }
+  for (const ModelVariant& v : variants) {
+    if (!v.note.empty()) out += fmt::format("- {}: {}\n", v.id, v.note);
   }
   return out;
 }

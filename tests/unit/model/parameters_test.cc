@@ -35,7 +35,7 @@ TEST(Parameters, ExactTotalsOfReleasedCheckpoints) {
   EXPECT_EQ(total("t5-11b"), 11'307'321'344);
 }
 
-TEST(Parameters, TheIndexHasAtLeastSixtyPublishedCountsAndAllAgreeWithinHalfAPercent) {
+TEST(Parameters, PublishedTotalsAreMetWithinHalfAPercentAndActiveCountsWithinTwo) {
   int totals = 0;
   int actives = 0;
   for (const ModelEntry& e : model_index()) {
@@ -49,11 +49,11 @@ TEST(Parameters, TheIndexHasAtLeastSixtyPublishedCountsAndAllAgreeWithinHalfAPer
     if (e.published_active) {
       const auto active = static_cast<double>(*e.published_active);
       const auto ours = e.active_without_embedding ? n.active_without_embedding() : n.active();
-      EXPECT_NEAR(static_cast<double>(ours), active, 0.005 * active);
+      EXPECT_NEAR(static_cast<double>(ours), active, 0.02 * active);
       ++actives;
     }
   }
-  EXPECT_GE(totals, 60);
+  EXPECT_GE(totals, 120);
   EXPECT_GE(actives, 8);
 }
 
