@@ -83,14 +83,15 @@ std::string quantization_text(const CheckpointQuantization& q) {
 // ---- layers -------------------------------------------------------------------------------------
 
 std::string softmax_text(const SoftmaxAttention& a) {
-  std::string out = a.window == 0                              ? "full attention"
+  std::string out = a.window == 0                           ? "full attention"
                     : a.window_kind == WindowKind::kSliding ? fmt::format("window of {}", a.window)
                                                             : fmt::format("chunks of {}", a.window);
   out += fmt::format(" ({}, {} heads of {}", a.kv_heads == a.heads ? "MHA" : "GQA", a.heads,
                      a.head_dim);
   if (a.kv_heads != a.heads) out += fmt::format(" on {} KV", a.kv_heads);
   if (a.shares_kv) out += " of an earlier layer";
-  if (a.blocks) out += fmt::format(", {} blocks of {} picked", a.blocks->top_blocks, a.blocks->block);
+  if (a.blocks)
+    out += fmt::format(", {} blocks of {} picked", a.blocks->top_blocks, a.blocks->block);
   return out + (a.rope ? ")" : ", without rotation)");
 }
 
@@ -174,9 +175,8 @@ std::string order_text(const std::vector<LayerRun>& runs) {
     }
     std::vector<std::string> group;
     for (std::size_t i = 0; i < best_period; ++i) group.push_back(run_text(runs[at + i]));
-    parts.push_back(best_times == 1
-                        ? group.front()
-                        : fmt::format("{} x ({})", best_times, fmt::join(group, ", ")));
+    parts.push_back(best_times == 1 ? group.front()
+                                    : fmt::format("{} x ({})", best_times, fmt::join(group, ", ")));
     at += best_period * best_times;
   }
   return fmt::format("{}", fmt::join(parts, ", "));
