@@ -10,7 +10,7 @@ namespace {
 NcclGeneration nccl_generation(const Gpu& gpu) {
   const std::string& a = gpu.architecture;
   if (a == "hopper") return NcclGeneration::kHopper;
-  if (a == "blackwell") return NcclGeneration::kBlackwell;
+  if (a == "blackwell" || a == "rubin") return NcclGeneration::kBlackwell;
   if (a == "volta" || a == "pascal" || a == "turing") return NcclGeneration::kVolta;
   return NcclGeneration::kAmpere;
 }

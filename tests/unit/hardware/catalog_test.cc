@@ -133,7 +133,7 @@ TEST(Catalog, NamesTheNearestGpu) {
   EXPECT_EQ(refusal_of([&] { c.gpu("h100-smx"); }),
             "unknown GPU 'h100-smx' (did you mean 'h100-sxm'?)");
   EXPECT_THAT(refusal_of([&] { c.gpu("rtx-409"); }), HasSubstr("'rtx-4090'"));
-  EXPECT_THAT(refusal_of([&] { c.gpu("trilium"); }), HasSubstr("'trillium'"));
+  EXPECT_THAT(refusal_of([&] { c.gpu("trillum"); }), HasSubstr("'trillium'"));
   EXPECT_EQ(refusal_of([&] { c.gpu("zzzzzzzzzzzz"); }),
             "unknown GPU 'zzzzzzzzzzzz'; `orrery list gpus` names all");
   EXPECT_THAT(refusal_of([&] { c.gpu(""); }), HasSubstr("unknown GPU ''"));
