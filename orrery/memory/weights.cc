@@ -38,7 +38,8 @@ struct MixerOnRank {
     Held held;
     const double keys = a.shares_kv ? 0 : k;
     const double values = a.shares_kv || a.values_from_keys ? 0 : v;
-    held.matrices = hidden * (q + keys + values + out + (a.output_gate ? out : 0));
+    held.matrices = hidden * (q + keys + values + out + (a.output_gate ? out : 0) +
+                              (a.head_gate ? static_cast<double>(a.heads) / tp : 0));
     if (a.blocks) {
       // Index heads are divided as the KV heads that they serve; every rank has the index key.
       const double heads = kv_heads_per_rank(a.blocks->index_heads, tp);

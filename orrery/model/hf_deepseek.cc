@@ -80,6 +80,7 @@ Architecture latent_model(const HfConfig& c, bool router_bias) {
     layer.mixer = attention;
     m.mtp = Mtp{mtp, layer};
   }
+  read_towers(c, m);
   return m;
 }
 

@@ -27,16 +27,33 @@ Architecture read_gemma(const HfConfig& c);
 Architecture read_gemma2(const HfConfig& c);
 Architecture read_gemma3(const HfConfig& c);
 
+// hf_gemma4.cc
+Architecture read_gemma4(const HfConfig& c);
+
 // hf_deepseek.cc: latent attention
 Architecture read_deepseek_v2(const HfConfig& c);
 Architecture read_deepseek_v3(const HfConfig& c);
+
+// hf_deepseek_v4.cc: compressed attention
+Architecture read_deepseek_v4(const HfConfig& c);
+
+// hf_kimi.cc: Kimi delta attention and latent attention
+Architecture read_kimi_linear(const HfConfig& c);
 
 // hf_moe.cc: mixtures of experts with softmax attention
 Architecture read_mixtral(const HfConfig& c);
 Architecture read_llama4(const HfConfig& c);
 Architecture read_glm4_moe(const HfConfig& c);
 Architecture read_gpt_oss(const HfConfig& c);
+
+// hf_minimax.cc
 Architecture read_minimax_m2(const HfConfig& c);
+Architecture read_minimax_m3(const HfConfig& c);
+
+// hf_mimo.cc: MiMo and Step
+Architecture read_mimo(const HfConfig& c);
+Architecture read_mimo_v2(const HfConfig& c);
+Architecture read_step3(const HfConfig& c);
 
 // hf_nemotron.cc
 Architecture read_nemotron(const HfConfig& c);
@@ -57,5 +74,8 @@ Architecture read_phi(const HfConfig& c);
 Architecture read_bert(const HfConfig& c);
 Architecture read_t5(const HfConfig& c);
 Architecture read_switch(const HfConfig& c);
+
+// hf_towers.cc: adds the vision tower of a vision_config of a family that is known there.
+void read_towers(const HfConfig& c, Architecture& model);
 
 }  // namespace orrery

@@ -157,10 +157,17 @@ Activation read_activation(const HfConfig& c, Key key, std::string_view fallback
     Activation value;
   };
   static constexpr std::array kNames = {
-      Name{"silu", Activation::kSilu},      Name{"swish", Activation::kSilu},
-      Name{"gelu", Activation::kGelu},      Name{"gelu_new", Activation::kGelu},
-      Name{"gelu_fast", Activation::kGelu}, Name{"gelu_pytorch_tanh", Activation::kGelu},
-      Name{"relu", Activation::kRelu},      Name{"relu2", Activation::kRelu2},
+      Name{"silu", Activation::kSilu},
+      Name{"swish", Activation::kSilu},
+      // Bounded forms of SiLU in gated MLPs (MiniMax-M3, Kimi-K3): the same reads and writes.
+      Name{"swigluoai", Activation::kSilu},
+      Name{"situ", Activation::kSilu},
+      Name{"gelu", Activation::kGelu},
+      Name{"gelu_new", Activation::kGelu},
+      Name{"gelu_fast", Activation::kGelu},
+      Name{"gelu_pytorch_tanh", Activation::kGelu},
+      Name{"relu", Activation::kRelu},
+      Name{"relu2", Activation::kRelu2},
   };
   const std::string text = c.text_or(key, fallback);
   for (const Name& n : kNames) {
@@ -192,7 +199,7 @@ MoeMlp make_moe(const HfConfig& c, Key experts, Key top_k, Key intermediate) {
 }
 
 void set_shared_experts(const HfConfig& c, MoeMlp& moe) {
-  const int shared = c.count_or({"n_shared_experts"}, 0, 64);
+  const int shared = c.count_or({"n_shared_experts", "num_shared_experts"}, 0, 64);
   if (shared > 0 && moe.intermediate > limit::kIntermediate / shared) {
     c.fail({"n_shared_experts"}, "the shared experts together are too large");
   }

@@ -84,7 +84,7 @@ Activation read_activation(const HfConfig& c, Key key, std::string_view fallback
 
 // Routed experts, of which top_k serve a token. InputError if top_k exceeds the experts.
 MoeMlp make_moe(const HfConfig& c, Key experts, Key top_k, Key intermediate);
-// Sets n_shared_experts shared experts of the size of a routed one.
+// Sets n_shared_experts (num_shared_experts) shared experts of the size of a routed one.
 void set_shared_experts(const HfConfig& c, MoeMlp& moe);
 
 // One entry for each layer of layer_types: true for `kind`, false for full_attention. InputError

@@ -1,5 +1,4 @@
-// Mixtures of experts with softmax attention: Mixtral, Llama 4, GLM-4.5 to 4.7, gpt-oss, MiniMax
-// M2.
+// Mixtures of experts with softmax attention: Mixtral, Llama 4, GLM-4.5 to 4.7, gpt-oss.
 #include <algorithm>
 
 #include "orrery/model/hf_families.h"
@@ -115,37 +114,6 @@ Architecture read_gpt_oss(const HfConfig& c) {
     layer.mixer = a;
     m.layers.append(layer);
   }
-  return m;
-}
-
-// vLLM and SGLang keep the router's weights in fp32 and multiply in it (minimax_m2.py of both:
-// params_dtype=torch.float32, gate(hidden_states.to(torch.float32))).
-//
-// Softmax attention in every layer (attn_type_list all 1; the lightning attention of MiniMax-01 is
-// not modelled). The MTP modules that the config mentions are not in the checkpoint and are left
-// out.
-Architecture read_minimax_m2(const HfConfig& c) {
-  Architecture m = read_common(c);
-  SoftmaxAttention a = read_attention(c, m.hidden);
-  if (c.flag_or({"use_qk_norm"}, true)) a.qk_norm = QkNorm::kFull;
-  MoeMlp moe = make_moe(c, {"num_local_experts"}, {"num_experts_per_tok"}, {"intermediate_size"});
-  moe.activation = read_activation(c, {"hidden_act"});
-  moe.router_bias = c.flag_or({"use_routing_bias"}, true);
-  moe.router_fp32 = true;
-  moe.norm_topk = true;
-  moe.shared_intermediate = c.count_or({"shared_intermediate_size"}, 0, limit::kIntermediate);
-  const int layers = layer_count(c);
-  if (c.has({"attn_type_list"})) {
-    const std::vector<int> types = c.counts({"attn_type_list"}, 1);
-    check_per_layer(c, {"attn_type_list"}, types.size(), layers);
-    if (std::find(types.begin(), types.end(), 0) != types.end()) {
-      c.fail({"attn_type_list"}, "lightning attention (0) is not supported");
-    }
-  }
-  LayerSpec layer;
-  layer.mixer = a;
-  layer.mlp = moe;
-  m.layers.append(layer, layers);
   return m;
 }
 

@@ -30,8 +30,52 @@ MoeMlp nemotron_moe(const HfConfig& c) {
   moe.router_bias = true;
   moe.shared_intermediate =
       c.count_or({"moe_shared_expert_intermediate_size"}, 0, limit::kIntermediate);
-  if (c.has({"moe_latent_size"})) c.fail({"moe_latent_size"}, "latent experts are not supported");
+  moe.latent = c.count_or({"moe_latent_size"}, 0, limit::kHidden);
   return moe;
+}
+
+// The layers of a hybrid as one letter each: M Mamba-2, * attention, - MLP, E experts. From
+// hybrid_override_pattern, or from layers_block_type, which says the same in words.
+std::string layer_letters(const HfConfig& c, Key pattern, Key types) {
+  if (!c.has(types)) return c.text_or(pattern, "");
+  std::string out;
+  for (const std::string& type : c.texts(types)) {
+    if (type == "mamba" || type == "mamba2") {
+      out += 'M';
+    } else if (type == "attention" || type == "full_attention") {
+      out += '*';
+    } else if (type == "mlp") {
+      out += '-';
+    } else if (type == "moe") {
+      out += 'E';
+    } else {
+      c.fail(types, fmt::format("expected mamba, attention, mlp or moe, got '{}'", type));
+    }
+  }
+  return out;
+}
+
+// The blocks that a hybrid has; `mamba` and `dense` only if a letter asks for them.
+LayerSpec hybrid_layer(const HfConfig& c, Key pattern, const SoftmaxAttention& attention,
+                       char kind) {
+  LayerSpec layer;
+  layer.norms = 1;
+  if (kind == 'M') {
+    layer.mixer = read_mamba2(c);
+  } else if (kind == '*') {
+    layer.mixer = attention;
+  } else if (kind == '-') {
+    DenseMlp mlp;
+    mlp.intermediate = c.size({"intermediate_size"}, limit::kIntermediate);
+    mlp.bias = c.flag_or({"mlp_bias"}, false);
+    mlp.activation = read_activation(c, {"mlp_hidden_act"});
+    layer.mlp = mlp;
+  } else if (kind == 'E') {
+    layer.mlp = nemotron_moe(c);
+  } else {
+    c.fail(pattern, fmt::format("expected one of M, *, -, E for each layer, got '{}'", kind));
+  }
+  return layer;
 }
 
 }  // namespace
@@ -54,39 +98,41 @@ Architecture read_nemotron(const HfConfig& c) {
   return m;
 }
 
-// hybrid_override_pattern has one letter a layer: M Mamba-2, * attention (without rotary
-// embedding), - MLP, E experts.
+// Nemotron-H and Nemotron 3, without rotary embedding. An MTP module is an attention block and a
+// block of experts, which count here as one layer with both.
 Architecture read_nemotron_h(const HfConfig& c) {
   Architecture m = read_common(c);
   m.position = Position::kNone;
-  SoftmaxAttention a = read_attention(c, m.hidden);
+  const int heads = c.size({"num_attention_heads"}, limit::kHeads);
+  const int head_dim = c.has({"head_dim", "attention_head_dim"})
+                           ? c.size({"head_dim", "attention_head_dim"}, limit::kHeadDim)
+                           : divided_head_dim(c, m.hidden, heads);
+  SoftmaxAttention a =
+      make_attention(c, heads, c.size_or({"num_key_value_heads"}, heads, limit::kHeads), head_dim);
   a.rope = false;
   const bool bias = c.flag_or({"attention_bias"}, false);
   set_bias(a, bias, bias);
-  const Mamba2 mamba = read_mamba2(c);
-  DenseMlp mlp;
-  mlp.intermediate = c.size({"intermediate_size"}, limit::kIntermediate);
-  mlp.bias = c.flag_or({"mlp_bias"}, false);
-  mlp.activation = read_activation(c, {"mlp_hidden_act"});
 
-  const std::string pattern = c.text_or({"hybrid_override_pattern"}, "");
-  check_per_layer(c, {"hybrid_override_pattern"}, pattern.size(), layer_count(c));
-  for (const char kind : pattern) {
+  const Key pattern = {"hybrid_override_pattern", "layers_block_type"};
+  const std::string letters = layer_letters(c, {"hybrid_override_pattern"}, {"layers_block_type"});
+  if (letters.empty()) c.fail(pattern, "missing; expected a letter for each layer");
+  if (c.has({"num_hidden_layers"})) check_per_layer(c, pattern, letters.size(), layer_count(c));
+  if (letters.size() > static_cast<std::size_t>(limit::kLayers)) {
+    c.fail(pattern, fmt::format("{} layers; at most {}", letters.size(), limit::kLayers));
+  }
+  for (const char kind : letters) m.layers.append(hybrid_layer(c, pattern, a, kind));
+  const int mtp = c.count_or({"num_nextn_predict_layers"}, 0, limit::kLayers);
+  const std::string module =
+      layer_letters(c, {"mtp_hybrid_override_pattern"}, {"mtp_layers_block_type"});
+  if (mtp > 0 && !module.empty()) {
     LayerSpec layer;
-    layer.norms = 1;
-    if (kind == 'M') {
-      layer.mixer = mamba;
-    } else if (kind == '*') {
-      layer.mixer = a;
-    } else if (kind == '-') {
-      layer.mlp = mlp;
-    } else if (kind == 'E') {
-      layer.mlp = nemotron_moe(c);
-    } else {
-      c.fail({"hybrid_override_pattern"},
-             fmt::format("expected one of M, *, -, E for each layer, got '{}'", kind));
+    layer.norms = static_cast<int>(module.size());
+    for (const char kind : module) {
+      const LayerSpec one = hybrid_layer(c, pattern, a, kind);
+      if (!std::holds_alternative<NoMixer>(one.mixer)) layer.mixer = one.mixer;
+      if (!std::holds_alternative<NoMlp>(one.mlp)) layer.mlp = one.mlp;
     }
-    m.layers.append(layer);
+    m.mtp = Mtp{mtp, layer};
   }
   return m;
 }

@@ -103,6 +103,7 @@ Architecture read_qwen2(const HfConfig& c) {
 Architecture read_qwen3(const HfConfig& c) {
   Architecture m = read_common(c);
   const SoftmaxAttention a = qwen3_attention(c, m.hidden);
+  read_towers(c, m);
   return stack(c, std::move(m), a, std::nullopt);
 }
 
@@ -115,6 +116,7 @@ Architecture read_qwen2_moe(const HfConfig& c) {
 Architecture read_qwen3_moe(const HfConfig& c) {
   Architecture m = read_common(c);
   const SoftmaxAttention a = qwen3_attention(c, m.hidden);
+  read_towers(c, m);
   return stack(c, std::move(m), a, qwen_moe(c));
 }
 
@@ -164,6 +166,7 @@ Architecture read_qwen3_next(const HfConfig& c) {
     extra.mixer = full;
     m.mtp = Mtp{mtp, extra};
   }
+  read_towers(c, m);
   return m;
 }
 

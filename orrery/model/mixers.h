@@ -24,8 +24,8 @@ enum class WindowKind {
   kChunked,  // a token sees the tokens of its own chunk of `window` (Llama 4)
 };
 
-// The choice of key blocks in block-sparse attention (MSA of MiniMax-M3: sparse_attention_config of
-// its config; minimax_m3.py of SGLang). Each index head serves the query heads of one KV head: it
+// The choice of key blocks in block-sparse attention (MSA of MiniMax-M3, arXiv:2606.13392;
+// minimax_m3.py of SGLang). Each index head serves the query heads of one KV head: it
 // scores one shared index key of a token, a block's score is the largest of its tokens', and the
 // queries read the tokens of the `top_blocks` best blocks. The layer caches one index key of
 // `index_dim` elements for each token.
@@ -57,6 +57,7 @@ struct SoftmaxAttention {
   bool o_bias = false;
   bool sinks = false;        // one learned logit per head (gpt-oss)
   bool output_gate = false;  // q also yields a gate as wide as the output (Qwen 3-Next)
+  bool head_gate = false;    // a gate hidden x heads scales each head's output (Step 3.5)
   // Values are the keys before their norm and rotation: there is no v projection, but both are
   // cached (attention_k_eq_v of Gemma 4).
   bool values_from_keys = false;

@@ -29,6 +29,7 @@ struct MixerSize {
     if (!a.shares_kv) n += matrix(hidden, k, a.k_bias);
     if (!a.shares_kv && !a.values_from_keys) n += matrix(hidden, v, a.v_bias);
     if (a.output_gate) n += matrix(hidden, out, a.q_bias);
+    if (a.head_gate) n += matrix(hidden, a.heads);
     if (a.qk_norm == QkNorm::kPerHead) n += Count{a.shares_kv ? 1 : 2} * a.head_dim;
     if (a.qk_norm == QkNorm::kFull) n += q + k;
     if (a.sinks) n += a.heads;

@@ -1,0 +1,93 @@
+// Parameters of vision towers with their projectors, from vision_config. Each family lists its
+// matrices; biases and norms are counted, tables of rotary angles are not.
+#include <algorithm>
+
+#include "orrery/model/hf_families.h"
+
+namespace orrery {
+namespace {
+
+using Count = std::int64_t;
+
+Count linear(Count in, Count out, bool bias) { return in * out + (bias ? out : 0); }
+
+// Qwen3-VL and Qwen 3.5 (modeling_qwen3_vl.py of transformers): patches of temporal_patch_size
+// frames, learned positions, layer norms and biases, and a merger of spatial_merge_size^2 patches
+// for the output and for each deepstack level.
+Count qwen_vision(const HfConfig& v) {
+  const Count hidden = v.size({"hidden_size"}, limit::kHidden);
+  const Count inner = v.size({"intermediate_size"}, limit::kIntermediate);
+  const Count out = v.size({"out_hidden_size"}, limit::kHidden);
+  const Count side = v.size({"patch_size"}, 1024);
+  const Count merge = v.size_or({"spatial_merge_size"}, 2, 64);
+  const Count pixels = Count{v.size_or({"in_channels"}, 3, 64)} *
+                       v.size_or({"temporal_patch_size"}, 2, 64) * side * side;
+  const Count merged = hidden * merge * merge;
+  const Count block = 4 * hidden + linear(hidden, 3 * hidden, true) + linear(hidden, hidden, true) +
+                      linear(hidden, inner, true) + linear(inner, hidden, true);
+  const Count merger = linear(merged, merged, true) + linear(merged, out, true);
+  Count levels = 0;
+  if (const Node* list = v.find({"deepstack_visual_indexes"})) {
+    if (list->is_list()) levels = static_cast<Count>(list->items().size());
+  }
+  return linear(pixels, hidden, true) +
+         Count{v.size_or({"num_position_embeddings"}, 2304, limit::kVocab)} * hidden +
+         v.size({"depth"}, limit::kLayers) * block + merger + 2 * hidden +
+         levels * (merger + 2 * merged);
+}
+
+// Kimi-K2.5 (layer norms and biases) and Kimi-K3 (RMS norms, no biases), modeling_kimi_k25.py of
+// the release: MoonViT with learned positions of a grid, and a projector that merges patches.
+Count kimi_vision(const HfConfig& v) {
+  const Count hidden = v.size({"vt_hidden_size"}, limit::kHidden);
+  const Count inner = v.size({"vt_intermediate_size"}, limit::kIntermediate);
+  const Count width = v.size_or({"qkv_hidden_size"}, static_cast<int>(hidden), limit::kHidden);
+  const Count out = v.size({"text_hidden_size"}, limit::kHidden);
+  const Count side = v.size_or({"patch_size"}, 14, 1024);
+  const bool rms = v.text_or({"norm_type"}, "layernorm") == "rmsnorm";
+  const bool attention_bias = v.flag_or({"attn_bias"}, true);
+  const bool bias = v.flag_or({"linear_bias"}, true);
+  const Count norm = rms ? hidden : 2 * hidden;
+  const Count merged = hidden * 4;
+  const Count block = 2 * norm + linear(hidden, 3 * width, attention_bias) +
+                      linear(width, hidden, attention_bias) + linear(hidden, inner, bias) +
+                      linear(inner, hidden, bias);
+  return linear(3 * side * side, hidden, v.flag_or({"patch_embed_proj_bias"}, true)) +
+         Count{v.size_or({"init_pos_emb_height"}, 64, 4096)} *
+             v.size_or({"init_pos_emb_width"}, 64, 4096) * hidden +
+         v.size({"vt_num_hidden_layers"}, limit::kLayers) * block + norm + norm +
+         linear(merged, merged, true) + linear(merged, out, true);
+}
+
+// Gemma 4 (modeling_gemma4.py of transformers): gated MLPs, four RMS norms a layer, a norm of
+// queries and of keys, a table of positions for each axis, one projection to the text model.
+Count gemma4_vision(const HfConfig& v, Count out) {
+  const Count hidden = v.size({"hidden_size"}, limit::kHidden);
+  const Count inner = v.size({"intermediate_size"}, limit::kIntermediate);
+  const Count heads = v.size({"num_attention_heads"}, limit::kHeads);
+  const Count kv_heads = v.size_or({"num_key_value_heads"}, static_cast<int>(heads), limit::kHeads);
+  const Count dim = v.size({"head_dim"}, limit::kHeadDim);
+  const Count side = v.size_or({"patch_size"}, 16, 1024);
+  const Count block = linear(hidden, (2 * heads + 2 * kv_heads) * dim, false) + 2 * dim +
+                      3 * linear(hidden, inner, false) + 4 * hidden;
+  return linear(3 * side * side, hidden, false) +
+         Count{2} * v.size_or({"position_embedding_size"}, 10240, limit::kVocab) * hidden +
+         v.size({"num_hidden_layers"}, limit::kLayers) * block + linear(hidden, out, false);
+}
+
+}  // namespace
+
+void read_towers(const HfConfig& c, Architecture& model) {
+  const Node* vision = c.find({"vision_config"});
+  if (vision == nullptr || !vision->is_map()) return;
+  const HfConfig v(*vision);
+  if (v.has({"vt_hidden_size"})) {
+    model.towers.push_back({"vision", kimi_vision(v)});
+  } else if (v.has({"depth", "out_hidden_size"})) {
+    model.towers.push_back({"vision", qwen_vision(v)});
+  } else if (v.has({"pooling_kernel_size"})) {
+    model.towers.push_back({"vision", gemma4_vision(v, model.hidden)});
+  }
+}
+
+}  // namespace orrery
