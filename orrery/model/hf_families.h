@@ -75,7 +75,8 @@ Architecture read_bert(const HfConfig& c);
 Architecture read_t5(const HfConfig& c);
 Architecture read_switch(const HfConfig& c);
 
-// hf_towers.cc: adds the vision tower of a vision_config of a family that is known there.
+// hf_towers.cc: adds the towers of vision_config and audio_config. A vision tower of an unknown
+// family is counted by its standard fields.
 void read_towers(const HfConfig& c, Architecture& model);
 
 }  // namespace orrery

@@ -1,5 +1,5 @@
-// Parameters of vision towers with their projectors, from vision_config. Each family lists its
-// matrices; biases and norms are counted, tables of rotary angles are not.
+// Parameters of vision and audio towers with their projectors, from vision_config and audio_config.
+// Each family lists its matrices; biases and norms are counted, tables of rotary angles are not.
 #include <algorithm>
 
 #include "orrery/model/hf_families.h"
@@ -75,18 +75,60 @@ Count gemma4_vision(const HfConfig& v, Count out) {
          v.size({"num_hidden_layers"}, limit::kLayers) * block + linear(hidden, out, false);
 }
 
+// A vision transformer of an unknown family by its standard fields: SigLIP's layers
+// (modeling_siglip.py of transformers), patches of one frame, one projection to the text model.
+Count plain_vision(const HfConfig& v, Count out) {
+  const Count hidden = v.size({"hidden_size"}, limit::kHidden);
+  const Count inner = v.size({"intermediate_size"}, limit::kIntermediate);
+  const Count side = v.size_or({"patch_size"}, 14, 1024);
+  const Count block = 4 * hidden + 4 * linear(hidden, hidden, true) + linear(hidden, inner, true) +
+                      linear(inner, hidden, true);
+  return linear(3 * side * side, hidden, true) +
+         v.size({"num_hidden_layers", "depth", "num_layers"}, limit::kLayers) * block +
+         linear(hidden, out, true);
+}
+
+// The conformer of Gemma 4 (modeling_gemma4.py of transformers): two convolutions of 3 x 3 with
+// norms over 128 mel bins, then layers of two MLPs of four times the width, attention with relative
+// positions and a light convolution, and two projections to the text model.
+Count gemma4_audio(const HfConfig& a, Count out) {
+  constexpr Count kBins = 128, kKernel = 9;
+  const Count hidden = a.size({"hidden_size"}, limit::kHidden);
+  const Count heads = a.size({"num_attention_heads"}, limit::kHeads);
+  const Count kernel = a.size_or({"conv_kernel_size"}, 5, 1024);
+  const Count projected = a.size_or({"output_proj_dims"}, 1536, limit::kHidden);
+  const std::vector<int> channels = a.has({"subsampling_conv_channels"})
+                                        ? a.counts({"subsampling_conv_channels"}, 1 << 14)
+                                        : std::vector<int>{128, 32};
+  if (channels.size() != 2) a.fail({"subsampling_conv_channels"}, "expected two numbers");
+  const Count first = channels[0], second = channels[1];
+  const Count square = hidden * hidden;
+  const Count layer = 2 * (8 * square + 2 * hidden) + 5 * square + hidden / heads + 3 * square +
+                      kernel * hidden + 2 * hidden + 3 * hidden;
+  return kKernel * (first + first * second) + first + second +
+         linear(second * (kBins / 4), hidden, false) +
+         a.size({"num_hidden_layers"}, limit::kLayers) * layer + linear(hidden, projected, true) +
+         linear(projected, out, false);
+}
+
+Count vision(const HfConfig& v, Count out) {
+  if (v.has({"vt_hidden_size"})) return kimi_vision(v);
+  if (v.has({"out_hidden_size"})) return qwen_vision(v);
+  if (v.has({"pooling_kernel_size"})) return gemma4_vision(v, out);
+  return plain_vision(v, out);
+}
+
 }  // namespace
 
 void read_towers(const HfConfig& c, Architecture& model) {
-  const Node* vision = c.find({"vision_config"});
-  if (vision == nullptr || !vision->is_map()) return;
-  const HfConfig v(*vision);
-  if (v.has({"vt_hidden_size"})) {
-    model.towers.push_back({"vision", kimi_vision(v)});
-  } else if (v.has({"depth", "out_hidden_size"})) {
-    model.towers.push_back({"vision", qwen_vision(v)});
-  } else if (v.has({"pooling_kernel_size"})) {
-    model.towers.push_back({"vision", gemma4_vision(v, model.hidden)});
+  const Node* images = c.find({"vision_config"});
+  if (images != nullptr && images->is_map()) {
+    model.towers.push_back({"vision", vision(HfConfig(*images), model.hidden)});
+  }
+  const Node* sound = c.find({"audio_config"});
+  if (sound != nullptr && sound->is_map() &&
+      HfConfig(*sound).has({"subsampling_conv_channels", "output_proj_dims"})) {
+    model.towers.push_back({"audio", gemma4_audio(HfConfig(*sound), model.hidden)});
   }
 }
 

@@ -220,5 +220,20 @@ TEST(Towers, VisionOfQwen3VlIsCountedOutsideOfTheActiveParameters) {
   EXPECT_EQ(n.total() - n.active(), n.towers);
 }
 
+// Sound of width 4, one layer: convolutions 9x2 + 9x2 and norms 2 + 1, in 32x4; two MLPs of 8x16 +
+// 8, attention 5x16 + 2, light convolution 3x16 + 3x4 + 8, three norms of 4; out 4x6 + 6 and 6x8.
+TEST(Towers, SoundOfGemma4IsCounted) {
+  const Architecture m = read_text(R"({"architectures": ["Gemma4ForConditionalGeneration"],
+    "text_config": {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "head_dim": 4, "intermediate_size": 12, "sliding_window": 16,
+    "vocab_size": 32}, "audio_config": {"hidden_size": 4, "num_hidden_layers": 1,
+    "num_attention_heads": 2, "conv_kernel_size": 3, "subsampling_conv_channels": [2, 1],
+    "output_proj_dims": 6}})");
+  const int layer = 2 * (8 * 16 + 8) + 5 * 16 + 2 + 3 * 16 + 3 * 4 + 8 + 3 * 4;
+  ASSERT_EQ(m.towers.size(), 1U);
+  EXPECT_EQ(m.towers[0].name, "audio");
+  EXPECT_EQ(m.towers[0].parameters, 2 * 18 + 3 + 32 * 4 + layer + 30 + 48);
+}
+
 }  // namespace
 }  // namespace orrery
