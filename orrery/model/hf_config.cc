@@ -69,6 +69,7 @@ constexpr std::array kFamilies = {
     Family{"MptForCausalLM", "mpt", read_mpt},
     Family{"NemotronForCausalLM", "nemotron", read_nemotron},
     Family{"NemotronHForCausalLM", "nemotron_h", read_nemotron_h},
+    Family{"NemotronHPuzzleForCausalLM", "nemotron_h_puzzle", read_nemotron_h},
     Family{"OPTForCausalLM", "opt", read_opt},
     Family{"Phi3ForCausalLM", "phi3", read_phi3},
     Family{"PhiForCausalLM", "phi", read_phi},

@@ -22,11 +22,21 @@ Mamba2 read_mamba2(const HfConfig& c) {
   return a;
 }
 
-MoeMlp nemotron_moe(const HfConfig& c) {
-  MoeMlp moe =
-      make_moe(c, {"n_routed_experts"}, {"num_experts_per_tok"}, {"moe_intermediate_size"});
+// Width and number of experts for each token are those of `block` where it has them
+// (block_configs of a searched model), else those of the model.
+MoeMlp nemotron_moe(const HfConfig& c, const HfConfig& block) {
+  const HfConfig& own = block.has({"moe_intermediate_size"}) ? block : c;
+  MoeMlp moe;
+  moe.experts = c.size({"n_routed_experts"}, limit::kExperts);
+  moe.top_k = own.size({"num_experts_per_tok"}, limit::kExperts);
+  moe.intermediate = own.size({"moe_intermediate_size"}, limit::kIntermediate);
+  if (moe.top_k > moe.experts) {
+    own.fail({"num_experts_per_tok"},
+             fmt::format("{} experts per token, but there are only {}", moe.top_k, moe.experts));
+  }
+  moe.norm_topk = c.flag_or({"norm_topk_prob"}, false);
   moe.gated = false;
-  moe.activation = read_activation(c, {"mlp_hidden_act"});
+  moe.activation = read_activation(c, {"mlp_hidden_act"}, "relu2");
   moe.router_bias = true;
   moe.shared_intermediate =
       c.count_or({"moe_shared_expert_intermediate_size"}, 0, limit::kIntermediate);
@@ -55,8 +65,8 @@ std::string layer_letters(const HfConfig& c, Key pattern, Key types) {
   return out;
 }
 
-// The blocks that a hybrid has; `mamba` and `dense` only if a letter asks for them.
-LayerSpec hybrid_layer(const HfConfig& c, Key pattern, const SoftmaxAttention& attention,
+// The layer of one letter. `block` is its entry of block_configs, or the config itself.
+LayerSpec hybrid_layer(const HfConfig& c, const HfConfig& block, const SoftmaxAttention& attention,
                        char kind) {
   LayerSpec layer;
   layer.norms = 1;
@@ -71,9 +81,10 @@ LayerSpec hybrid_layer(const HfConfig& c, Key pattern, const SoftmaxAttention& a
     mlp.activation = read_activation(c, {"mlp_hidden_act"});
     layer.mlp = mlp;
   } else if (kind == 'E') {
-    layer.mlp = nemotron_moe(c);
+    layer.mlp = nemotron_moe(c, block);
   } else {
-    c.fail(pattern, fmt::format("expected one of M, *, -, E for each layer, got '{}'", kind));
+    c.fail({"hybrid_override_pattern", "layers_block_type"},
+           fmt::format("expected one of M, *, -, E for each layer, got '{}'", kind));
   }
   return layer;
 }
@@ -120,7 +131,18 @@ Architecture read_nemotron_h(const HfConfig& c) {
   if (letters.size() > static_cast<std::size_t>(limit::kLayers)) {
     c.fail(pattern, fmt::format("{} layers; at most {}", letters.size(), limit::kLayers));
   }
-  for (const char kind : letters) m.layers.append(hybrid_layer(c, pattern, a, kind));
+  const Node* blocks = c.find({"block_configs"});
+  if (blocks != nullptr) {
+    if (!blocks->is_list()) blocks->fail("expected a list of blocks");
+    check_per_layer(c, {"block_configs"}, blocks->items().size(), static_cast<int>(letters.size()));
+    for (const Node& block : blocks->items()) {
+      if (!block.is_map()) block.fail("expected a map");
+    }
+  }
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const HfConfig block = blocks != nullptr ? HfConfig(blocks->items()[i]) : c;
+    m.layers.append(hybrid_layer(c, block, a, letters[i]));
+  }
   const int mtp = c.count_or({"num_nextn_predict_layers"}, 0, limit::kLayers);
   const std::string module =
       layer_letters(c, {"mtp_hybrid_override_pattern"}, {"mtp_layers_block_type"});
@@ -128,7 +150,7 @@ Architecture read_nemotron_h(const HfConfig& c) {
     LayerSpec layer;
     layer.norms = static_cast<int>(module.size());
     for (const char kind : module) {
-      const LayerSpec one = hybrid_layer(c, pattern, a, kind);
+      const LayerSpec one = hybrid_layer(c, c, a, kind);
       if (!std::holds_alternative<NoMixer>(one.mixer)) layer.mixer = one.mixer;
       if (!std::holds_alternative<NoMlp>(one.mlp)) layer.mlp = one.mlp;
     }

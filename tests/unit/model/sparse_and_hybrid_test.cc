@@ -187,6 +187,18 @@ TEST(NemotronH, LettersAndWordsSayTheSameAndExpertsWorkOnALatent) {
       HasSubstr("convolution"));
 }
 
+TEST(NemotronH, BlocksOfASearchHaveExpertsOfTheirOwnSize) {
+  const Architecture m = read_text(nemotron(
+      R"(, "layers_block_type": ["moe", "moe"], "block_configs": [{"block_type": "moe",
+      "moe_intermediate_size": 7, "num_experts_per_tok": 1}, {"block_type": "moe"}])"));
+  const LayerParameters own = count_parameters(m.layers.at(0), 8, m.norm);
+  EXPECT_EQ(own.expert, 2 * 3 * 7);
+  EXPECT_EQ(own.top_k, 1);
+  const LayerParameters common = count_parameters(m.layers.at(1), 8, m.norm);
+  EXPECT_EQ(common.expert, 2 * 3 * 5);
+  EXPECT_EQ(common.top_k, 2);
+}
+
 // Width 2/3 of ffn_mult * 512, in whole 256: 2.625 makes 896, rounded up to 1024.
 TEST(LlamaNemotron, BlocksMayLackAttention) {
   const Architecture m = read_text(R"({"architectures": ["DeciLMForCausalLM"],
