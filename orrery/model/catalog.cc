@@ -22,6 +22,11 @@ std::optional<std::int64_t> optional_count(const Node& entry, std::string_view k
   return node->as_int();
 }
 
+bool optional_flag(const Node& entry, std::string_view key) {
+  const Node* node = entry.find(key);
+  return node != nullptr && node->as_bool();
+}
+
 std::string optional_text(const Node& entry, std::string_view key) {
   const Node* node = entry.find(key);
   return node == nullptr ? "" : node->as_string();
@@ -33,8 +38,8 @@ ModelEntry read_entry(const std::string& id, const Node& map) {
   for (const Node& alias : map.at("aliases").items()) e.aliases.push_back(alias.as_string());
   e.published_total = optional_count(map, "total");
   e.published_active = optional_count(map, "active");
-  const Node* without = map.find("active_without_embedding");
-  e.active_without_embedding = without != nullptr && without->as_bool();
+  e.active_without_embedding = optional_flag(map, "active_without_embedding");
+  e.active_without_lm_head = optional_flag(map, "active_without_lm_head");
   e.source = optional_text(map, "source");
   e.note = optional_text(map, "note");
   return e;
@@ -79,6 +84,10 @@ Architecture load_variant(const std::string& id, const Node& variant, const Bund
   constexpr std::string_view kKey = "quantization_config";
   Node config = without(without(*model, kKey), fmt::format("text_config.{}", kKey));
   set_path(config, kKey, variant.at(kKey));
+  if (const Node* other = variant.find("config")) {
+    for (std::size_t i = 0; i < other->keys().size(); ++i)
+      set_path(config, other->keys()[i], other->items()[i]);
+  }
   return read_hf_config(config, id);
 }
 

@@ -20,13 +20,16 @@ struct ModelEntry {
   std::vector<std::string> aliases;  // Hugging Face ids and other spellings
   std::optional<std::int64_t> published_total;
   std::optional<std::int64_t> published_active;
-  bool active_without_embedding = false;  // how the published active count is meant
-  std::string source;                     // of the published counts
+  // The published active count leaves out the input embedding, and the LM head.
+  bool active_without_embedding = false;
+  bool active_without_lm_head = false;
+  std::string source;  // of the published counts
   std::string note;
 };
 
 // A quantised checkpoint of a model. Its config is that of the model `of`, with a
-// quantization_config of its own in place of the model's.
+// quantization_config of its own in place of the model's, and with the keys of `config`, where it
+// has one, in place of the model's keys (null: without them).
 struct ModelVariant {
   std::string id;  // the id of the model, a '-' and the name of the format: "qwen3-8b-fp8"
   std::string of;

@@ -98,8 +98,9 @@ Architecture read_common(const HfConfig& c, const Defaults& defaults) {
   Architecture m;
   m.hidden = c.size({"hidden_size", "n_embd", "d_model", "n_embed"}, limit::kHidden);
   m.vocab = size({"vocab_size"}, defaults.vocab, limit::kVocab);
-  m.max_context = size({"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"},
-                       defaults.context, limit::kContext);
+  m.max_context = size(
+      {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length"},
+      defaults.context, limit::kContext);
   m.tied_embeddings = c.flag_or({"tie_word_embeddings"}, defaults.tied);
   if (const Node* node = c.find({"torch_dtype", "dtype"})) {
     const std::optional<Dtype> dtype = parse_dtype(node->as_string());

@@ -53,6 +53,17 @@ void add_attention_facts(const Architecture& m, Json& j) {
   if (!windows.empty()) j["windows"] = distinct(windows);
 }
 
+// Residuals that are more than a sum of one stream.
+void add_residual_facts(const Architecture& m, Json& j) {
+  int streams = 1, sources = 0;
+  for (const LayerSpec& layer : m.layers.specs()) {
+    streams = std::max(streams, layer.residual_streams);
+    sources = std::max(sources, layer.residual_sources);
+  }
+  if (streams > 1) j["residual"] = fmt::format("{} streams (hyper-connections)", streams);
+  if (sources > 0) j["residual"] = fmt::format("attention over {} earlier blocks", sources);
+}
+
 // Experts of the mixtures; a dense model has none.
 void add_expert_facts(const Architecture& m, Json& j) {
   for (const LayerSpec& layer : m.layers.specs()) {
@@ -182,14 +193,28 @@ std::string order_text(const std::vector<LayerRun>& runs) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// The kinds that differ in nothing printed are one kind.
 void add_layer_facts(const LayerStack& stack, const std::string& prefix, Json& j) {
   if (stack.empty()) return;
-  j[prefix + "_order"] = order_text(stack.runs());
-  Json kinds = Json::object();
-  for (int spec = 0; spec < static_cast<int>(stack.specs().size()); ++spec) {
-    kinds[letter(spec)] = fmt::format("{} x {}", stack.count(spec),
-                                      layer_text(stack.specs()[static_cast<std::size_t>(spec)]));
+  std::vector<std::string> texts;  // of each kind
+  std::vector<int> layers;
+  std::vector<LayerRun> runs;
+  for (const LayerRun& run : stack.runs()) {
+    const std::string text = layer_text(stack.specs()[static_cast<std::size_t>(run.spec)]);
+    const auto at = std::find(texts.begin(), texts.end(), text);
+    const int kind = static_cast<int>(at - texts.begin());
+    if (at == texts.end()) texts.push_back(text), layers.push_back(0);
+    layers[static_cast<std::size_t>(kind)] += run.count;
+    if (!runs.empty() && runs.back().spec == kind) {
+      runs.back().count += run.count;
+    } else {
+      runs.push_back({kind, run.count});
+    }
   }
+  j[prefix + "_order"] = order_text(runs);
+  Json kinds = Json::object();
+  for (std::size_t k = 0; k < texts.size(); ++k)
+    kinds[letter(static_cast<int>(k))] = fmt::format("{} x {}", layers[k], texts[k]);
   j[prefix + "_kinds"] = kinds;
 }
 
@@ -209,6 +234,7 @@ Json model_facts(const Architecture& m, const std::string& id) {
             {"dtype", std::string(to_text(m.dtype))}};
   add_attention_facts(m, j);
   add_expert_facts(m, j);
+  add_residual_facts(m, j);
   for (const Tower& tower : m.towers) j[tower.name + "_tower_parameters"] = tower.parameters;
   add_layer_facts(m.encoder, "encoder_layer", j);
   add_layer_facts(m.layers, "layer", j);

@@ -84,16 +84,29 @@ std::string list_head(const std::string& kind) {
   return fmt::format("{:<20} {}", "id", "engine (version)");
 }
 
+// "  fp8 awq +1": the formats of variants, which their ids have from `at` on. The last column holds
+// as many as fit, and the number of the others.
+std::string variants_text(const Json& variants, std::size_t at) {
+  constexpr std::size_t kColumn = 10;
+  std::string out;
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const std::string format = variants[i].get<std::string>().substr(at);
+    const std::size_t others = variants.size() - i - 1;
+    const std::string more = others > 0 ? fmt::format(" +{}", others) : "";
+    if (i > 0 && out.size() + format.size() + more.size() + 1 > kColumn)
+      return fmt::format("  {} +{}", out, others + 1);
+    out += (i > 0 ? " " : "") + format;
+  }
+  return out.empty() ? "" : "  " + out;
+}
+
 std::string list_line(const std::string& kind, const Json& j) {
   const std::string id = j["id"].get<std::string>();
   if (kind == "models") {
-    std::vector<std::string> formats;
-    for (const Json& v : j["variants"])
-      formats.push_back(v.get<std::string>().substr(id.size() + 1));
-    return fmt::format("{:<27} {:<20} {:>9.3f} {:>8.3f}{}{}", id, j["family"].get<std::string>(),
+    return fmt::format("{:<27} {:<20} {:>9.3f} {:>8.3f}{}", id, j["family"].get<std::string>(),
                        j["parameters"].get<double>() / 1e9,
-                       j["active_parameters"].get<double>() / 1e9, formats.empty() ? "" : "  ",
-                       fmt::join(formats, " "));
+                       j["active_parameters"].get<double>() / 1e9,
+                       variants_text(j["variants"], id.size() + 1));
   }
   if (kind == "gpus") {
     double peak = 0;
@@ -281,7 +294,9 @@ void add_list(CLI::App& program, Context& context) {
   app->add_option("--family", o->family,
                   "of models: those whose family, such as qwen3_moe, begins with this");
   add_format_flag(*app, o->format);
-  app->footer("Examples:\n  orrery list models --family qwen3\n  orrery list gpus -o json\n  orrery list metrics");
+  app->footer(
+      "Examples:\n  orrery list models --family qwen3\n  orrery list gpus -o json\n  orrery list "
+      "metrics");
   app->callback([o, &context] { print_list(*o, context.bundle()); });
 }
 

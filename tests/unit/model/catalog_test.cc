@@ -82,9 +82,12 @@ TEST(ModelCatalog, VariantsOfAnOverlayNameModelsThatExist) {
   const Folder folder;
   folder.write("models/my-model.json", kTiny);
   folder.write("models/variants.json", R"({"my-model-int8": {"of": "my-model",
-    "aliases": ["Me/My-Model-INT8"], "quantization_config": {"quant_method": "gptq", "bits": 8}}})");
+    "aliases": ["Me/My-Model-INT8"], "quantization_config": {"quant_method": "gptq", "bits": 8},
+    "config": {"n_positions": 32}}})");
   EXPECT_EQ(load_model("me/my_model_int8", Bundle(folder.path())).id, "my-model-int8");
   EXPECT_EQ(load_model("my-model-int8", Bundle(folder.path())).hidden, 8);
+  EXPECT_EQ(load_model("my-model", Bundle(folder.path())).max_context, 16);
+  EXPECT_EQ(load_model("my-model-int8", Bundle(folder.path())).max_context, 32);
 
   const auto error_with = [](const std::string& variants) {
     const Folder other;

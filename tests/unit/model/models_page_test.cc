@@ -22,11 +22,12 @@ by the path of a `config.json`. [adding-a-model.md](adding-a-model.md) describes
 
 Counts are in billions and follow from the dimensions. *Active* counts the parameters that one token
 uses, including the input embedding. *Published* is the published count, and *off* the difference of
-Orrery's count from it. Where the publisher leaves the input embedding out of the active count, so
-does the difference. A test keeps the differences of totals below 0.5 % and of active counts below
-2 %. No figure includes multi-token prediction layers. Of multimodal models only the text part is
-counted. "Hugging Face safetensors total" was checked against public copies of the hub's metadata,
-unless it says "not checked".
+Orrery's count from it. Where the publisher leaves the input embedding or the LM head out of the
+active count, so does the difference. A test keeps the differences of totals below 0.5 % and those of
+active counts below 2 %, or below half of the last digit that is published. No figure includes
+multi-token prediction layers. Vision towers are counted where the source does not say "text part".
+"Hugging Face safetensors total" was checked against public copies of the hub's metadata, unless it
+says "not checked".
 
 *Variants* are quantised checkpoints of the same shape, listed in `catalog/models/variants.json`:
 `qwen3-8b` with the variant `fp8` is the model `qwen3-8b-fp8`.
@@ -46,12 +47,18 @@ std::string attention_of(const Architecture& m) {
   for (const LayerSpec& layer : m.layers.specs()) {
     if (const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer)) {
       add(a->kv_heads == a->heads ? "MHA" : a->kv_heads == 1 ? "MQA" : "GQA");
+      if (a->blocks) add(fmt::format("{} of its blocks", a->blocks->top_blocks));
       if (a->window > 0) {
         add(fmt::format("{} {}", a->window_kind == WindowKind::kSliding ? "window" : "chunk",
                         a->window));
       }
     } else if (const auto* latent = std::get_if<LatentAttention>(&layer.mixer)) {
       add(latent->sparse_top_k > 0 ? "MLA, sparse" : "MLA");
+    } else if (const auto* entries = std::get_if<CompressedAttention>(&layer.mixer)) {
+      add(fmt::format("window {}", entries->window));
+      if (entries->compress > 0) add(fmt::format("entries of {}", entries->compress));
+    } else if (std::holds_alternative<KimiDelta>(layer.mixer)) {
+      add("Kimi delta");
     } else if (std::holds_alternative<GatedDeltaNet>(layer.mixer)) {
       add("Gated DeltaNet");
     } else if (std::holds_alternative<Mamba2>(layer.mixer)) {
@@ -87,8 +94,7 @@ std::string row(const ModelEntry& e, const std::vector<ModelVariant>& variants) 
   std::string active = "|  |";  // of a published active count: the count and our difference
   if (e.published_active) {
     active = fmt::format("| {} | {}", billions(*e.published_active),
-                         off(e.active_without_embedding ? n.active_without_embedding() : n.active(),
-                             *e.published_active));
+                         off(counted_active(e, n), *e.published_active));
   }
   return fmt::format("| {} | {} | {} | {} | {} {} | {} | {} | {} | {} |\n", e.id,
                      billions(n.total()), billions(published), off(n.total(), published),

@@ -9,7 +9,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/model/catalog.h"
 #include "orrery/model/hf_config.h"
+#include "orrery/model/parameters.h"
 
 namespace orrery {
 
@@ -26,6 +28,13 @@ std::string error_of(Call call) {
 
 inline Architecture read_text(const std::string& json) {
   return read_hf_config(parse_json(json, "config.json"), "test");
+}
+
+// The active parameters as the publisher of the entry counts them.
+inline std::int64_t counted_active(const ModelEntry& entry, const ParameterCounts& n) {
+  std::int64_t count = entry.active_without_embedding ? n.active_without_embedding() : n.active();
+  if (entry.active_without_lm_head) count -= n.tied ? n.embedding : n.lm_head;
+  return count;
 }
 
 // A folder that is removed when the test ends.
