@@ -14,6 +14,18 @@ Architecture read_decilm(const HfConfig& c);
 Architecture read_phi3(const HfConfig& c);
 Architecture read_glm4(const HfConfig& c);
 
+// hf_kin.cc: other norms, biases, windows or experts than Llama
+Architecture read_seed_oss(const HfConfig& c);
+Architecture read_smollm3(const HfConfig& c);
+Architecture read_olmo2(const HfConfig& c);
+Architecture read_exaone4(const HfConfig& c);
+Architecture read_arcee(const HfConfig& c);
+Architecture read_ernie(const HfConfig& c);
+Architecture read_hunyuan_moe(const HfConfig& c);
+Architecture read_bailing_moe_v2(const HfConfig& c);
+Architecture read_dots1(const HfConfig& c);
+Architecture read_granite_hybrid(const HfConfig& c);
+
 // hf_qwen.cc
 Architecture read_qwen(const HfConfig& c);
 Architecture read_qwen2(const HfConfig& c);

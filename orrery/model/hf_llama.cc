@@ -86,6 +86,7 @@ Architecture read_mistral(const HfConfig& c) {
   Architecture m = read_common(c);
   SoftmaxAttention a = read_attention(c, m.hidden);
   a.window = c.count_or({"sliding_window"}, 0, limit::kContext);
+  read_towers(c, m);
   return uniform(c, std::move(m), a, false);
 }
 

@@ -97,6 +97,7 @@ Architecture read_qwen(const HfConfig& c) {
 Architecture read_qwen2(const HfConfig& c) {
   Architecture m = read_common(c);
   const SoftmaxAttention a = qwen2_attention(c, m.hidden);
+  read_towers(c, m);
   return stack(c, std::move(m), a, std::nullopt);
 }
 

@@ -36,6 +36,40 @@ Count qwen_vision(const HfConfig& v) {
          levels * (merger + 2 * merged);
 }
 
+// Qwen2.5-VL (modeling_qwen2_5_vl.py of transformers): rotary positions, RMS norms, gated MLPs with
+// biases, and a merger of spatial_merge_size^2 patches.
+Count qwen25_vision(const HfConfig& v) {
+  const Count hidden = v.size({"hidden_size"}, limit::kHidden);
+  const Count inner = v.size({"intermediate_size"}, limit::kIntermediate);
+  const Count out = v.size({"out_hidden_size"}, limit::kHidden);
+  const Count side = v.size({"patch_size"}, 1024);
+  const Count merge = v.size_or({"spatial_merge_size"}, 2, 64);
+  const Count pixels = Count{v.size_or({"in_channels", "in_chans"}, 3, 64)} *
+                       v.size_or({"temporal_patch_size"}, 2, 64) * side * side;
+  const Count merged = hidden * merge * merge;
+  const Count block = 2 * hidden + linear(hidden, 3 * hidden, true) + linear(hidden, hidden, true) +
+                      2 * linear(hidden, inner, true) + linear(inner, hidden, true);
+  return linear(pixels, hidden, false) + v.size({"depth"}, limit::kLayers) * block + hidden +
+         linear(merged, merged, true) + linear(merged, out, true);
+}
+
+// Pixtral as Mistral Small 3.1 has it (modeling_pixtral.py and modeling_mistral3.py of
+// transformers): rotary positions, RMS norms, gated MLPs, no biases, and a projector that merges
+// spatial_merge_size^2 patches before two matrices.
+Count pixtral_vision(const HfConfig& c, const HfConfig& v, Count out) {
+  const Count hidden = v.size({"hidden_size"}, limit::kHidden);
+  const Count inner = v.size({"intermediate_size"}, limit::kIntermediate);
+  const Count side = v.size_or({"patch_size"}, 16, 1024);
+  const Count merge = c.size_or({"spatial_merge_size"}, 2, 64);
+  const bool bias = c.flag_or({"multimodal_projector_bias"}, false);
+  const Count block =
+      2 * hidden + 4 * linear(hidden, hidden, false) + 3 * linear(hidden, inner, false);
+  return linear(3 * side * side, hidden, false) + hidden +
+         v.size({"num_hidden_layers"}, limit::kLayers) * block + hidden +
+         linear(hidden * merge * merge, hidden, false) + linear(hidden, out, bias) +
+         linear(out, out, bias);
+}
+
 // Kimi-K2.5 (layer norms and biases) and Kimi-K3 (RMS norms, no biases), modeling_kimi_k25.py of
 // the release: MoonViT with learned positions of a grid, and a projector that merges patches.
 Count kimi_vision(const HfConfig& v) {
@@ -111,8 +145,10 @@ Count gemma4_audio(const HfConfig& a, Count out) {
          linear(projected, out, false);
 }
 
-Count vision(const HfConfig& v, Count out) {
+Count vision(const HfConfig& c, const HfConfig& v, Count out) {
   if (v.has({"vt_hidden_size"})) return kimi_vision(v);
+  if (v.has({"fullatt_block_indexes"})) return qwen25_vision(v);
+  if (v.text_or({"model_type"}, "") == "pixtral") return pixtral_vision(c, v, out);
   if (v.has({"out_hidden_size"})) return qwen_vision(v);
   if (v.has({"pooling_kernel_size"})) return gemma4_vision(v, out);
   return plain_vision(v, out);
@@ -123,7 +159,7 @@ Count vision(const HfConfig& v, Count out) {
 void read_towers(const HfConfig& c, Architecture& model) {
   const Node* images = c.find({"vision_config"});
   if (images != nullptr && images->is_map()) {
-    model.towers.push_back({"vision", vision(HfConfig(*images), model.hidden)});
+    model.towers.push_back({"vision", vision(c, HfConfig(*images), model.hidden)});
   }
   const Node* sound = c.find({"audio_config"});
   if (sound != nullptr && sound->is_map() &&
