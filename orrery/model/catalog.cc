@@ -40,6 +40,7 @@ ModelEntry read_entry(const std::string& id, const Node& map) {
   e.published_active = optional_count(map, "active");
   e.active_without_embedding = optional_flag(map, "active_without_embedding");
   e.active_without_lm_head = optional_flag(map, "active_without_lm_head");
+  e.total_without_towers = optional_flag(map, "total_without_towers");
   e.source = optional_text(map, "source");
   e.note = optional_text(map, "note");
   return e;

@@ -20,6 +20,8 @@ struct ModelEntry {
   std::vector<std::string> aliases;  // Hugging Face ids and other spellings
   std::optional<std::int64_t> published_total;
   std::optional<std::int64_t> published_active;
+  // The published total leaves out the towers of vision and audio.
+  bool total_without_towers = false;
   // The published active count leaves out the input embedding, and the LM head.
   bool active_without_embedding = false;
   bool active_without_lm_head = false;

@@ -23,9 +23,10 @@ by the path of a `config.json`. [adding-a-model.md](adding-a-model.md) describes
 Counts are in billions and follow from the dimensions. *Active* counts the parameters that one token
 uses, including the input embedding. *Published* is the published count, and *off* the difference of
 Orrery's count from it. Where the publisher leaves the input embedding or the LM head out of the
-active count, so does the difference. A test keeps the differences of totals below 0.5 % and those of
-active counts below 2 %, or below half of the last digit that is published. No figure includes
-multi-token prediction layers. Vision towers are counted where the source does not say "text part".
+active count, or towers out of the total, so does the difference. A test keeps the differences of
+totals below 0.5 % and those of active counts below 2 %, or below half of the last digit that is
+published, and names those that are larger. No figure includes multi-token prediction layers. Towers
+of vision and audio are counted where the source does not say "text part".
 "Hugging Face safetensors total" was checked against public copies of the hub's metadata, unless it
 says "not checked".
 
@@ -97,7 +98,7 @@ std::string row(const ModelEntry& e, const std::vector<ModelVariant>& variants) 
                          off(counted_active(e, n), *e.published_active));
   }
   return fmt::format("| {} | {} | {} | {} | {} {} | {} | {} | {} | {} |\n", e.id,
-                     billions(n.total()), billions(published), off(n.total(), published),
+                     billions(n.total()), billions(published), off(counted_total(e, n), published),
                      n.active() == n.total() ? "" : billions(n.active()), active, layers,
                      attention_of(m), variants_of(e.id, variants), e.source);
 }

@@ -37,6 +37,11 @@ inline std::int64_t counted_active(const ModelEntry& entry, const ParameterCount
   return count;
 }
 
+// The parameters in all as the publisher of the entry counts them.
+inline std::int64_t counted_total(const ModelEntry& entry, const ParameterCounts& n) {
+  return n.total() - (entry.total_without_towers ? n.towers : 0);
+}
+
 // A folder that is removed when the test ends.
 class Folder {
  public:
