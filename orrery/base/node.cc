@@ -4,11 +4,14 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
+#include <zlib.h>
 
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
@@ -273,6 +276,29 @@ void require_file(const std::filesystem::path& path) {
       std::filesystem::is_directory(path) ? "a folder; expected a file" : "no such file"));
 }
 
+namespace {
+
+// The text that a gzip file holds.
+std::string inflated(const std::filesystem::path& path, std::uintmax_t max_bytes) {
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
+  std::string text;
+  std::array<char, 1 << 16> buffer;
+  while (file != nullptr) {
+    const int n = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
+    int code = Z_OK;
+    if (n == 0 && gzerror(file.get(), &code) != nullptr && code == Z_OK) return text;
+    if (n <= 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > max_bytes) {
+      throw InputError(fmt::format("{}: holds more than {} MiB of text; no more are read",
+                                   path.string(), max_bytes >> 20));
+    }
+  }
+  throw InputError(fmt::format("{}: damaged or truncated gzip file", path.string()));
+}
+
+}  // namespace
+
 std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max_bytes) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -291,6 +317,7 @@ std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max
   std::string text(error ? 0 : static_cast<std::size_t>(size), '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (error || !in) throw InputError(fmt::format("{}: cannot be read", path.string()));
+  if (text.starts_with("\x1f\x8b")) return inflated(path, max_bytes);
   return text;
 }
 
@@ -325,7 +352,7 @@ Node parse_yaml(std::string_view text, const std::string& name) {
 }
 
 Node read_document(const std::filesystem::path& path) {
-  const bool json = path.extension() == ".json";
+  const bool json = path.extension() == ".json" || path.string().ends_with(".json.gz");
   const std::string text =
       read_text_file(path, json ? NodeBuilder::kMaxBytes : NodeBuilder::kMaxYamlBytes);
   return json ? parse_json(text, path.string()) : parse_yaml(text, path.string());

@@ -74,8 +74,9 @@ class Node {
   std::shared_ptr<const std::string> file_;
 };
 
-// The text of a file of at most `max_bytes`; InputError if it is absent, no regular file or larger
-// (a larger file is refused by its size, before a byte is read).
+// The text of a file of at most `max_bytes`, plain or gzip (told by its content). InputError if the
+// file is absent, no regular file or larger (a larger file is refused by its size, before a byte is
+// read), or if its gzip stream is damaged.
 std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max_bytes = 16u << 20);
 
 // Throws InputError if `path`, which a user named, is absent or a folder.
@@ -85,7 +86,7 @@ void require_file(const std::filesystem::path& path);
 Node parse_json(std::string_view text, const std::string& name);
 Node parse_yaml(std::string_view text, const std::string& name);
 
-// Reads a document; ".json" is parsed as JSON, anything else as YAML.
+// Reads a document; ".json" and ".json.gz" are parsed as JSON, anything else as YAML.
 Node read_document(const std::filesystem::path& path);
 
 // A scalar node that does not come from a file, such as a flag. Messages call it `name`.

@@ -9,6 +9,7 @@
 #include "apps/cli/verbs/measured_tables.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
+#include "orrery/validate/judge/accelerator.h"
 #include "orrery/validate/judge/areas.h"
 #include "orrery/validate/judge/inference.h"
 #include "orrery/validate/judge/layers.h"
@@ -104,13 +105,14 @@ void print_area(const ValidateOptions& o, const Bundle& bundle) {
   }
   using RowsOf = ValidationReport (*)(const std::filesystem::path& dir, const std::string& table,
                                       const Bundle& bundle);
-  const RowsOf rows_of = o.area == "layers"      ? validate_layers
-                         : o.area == "steps"     ? validate_steps
-                         : o.area == "inference" ? validate_inference
-                         : o.area == "serving"   ? validate_serving
-                         : o.area == "network"   ? validate_network
-                         : o.area == "neusight"  ? validate_neusight
-                                                 : validate_training_memory;
+  const RowsOf rows_of = o.area == "layers"        ? validate_layers
+                         : o.area == "steps"       ? validate_steps
+                         : o.area == "inference"   ? validate_inference
+                         : o.area == "serving"     ? validate_serving
+                         : o.area == "network"     ? validate_network
+                         : o.area == "neusight"    ? validate_neusight
+                         : o.area == "accelerator" ? validate_accelerator
+                                                   : validate_training_memory;
   print(grouped(rows_of(o.data, o.table, bundle)), o.output);
 }
 

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "orrery/base/error.h"
+#include "orrery/validate/judge/accelerator.h"
 #include "orrery/validate/judge/inference.h"
 #include "orrery/validate/judge/layers.h"
 #include "orrery/validate/judge/network.h"
@@ -24,7 +25,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::array<ValidationArea, 9> kAreas = {{
+constexpr std::array<ValidationArea, 10> kAreas = {{
     {"kernels", "kernels", "kernels",
      "Single calls of kernels, of the shapes (15 %) that the fits of catalog/kernels leave out; "
      "their "
@@ -61,12 +62,15 @@ constexpr std::array<ValidationArea, 9> kAreas = {{
      "Whole models in fp32 eager PyTorch, compared with NeuSight and the tools that it compares "
      "with. Kernels are fitted on sweeps of single kernels; only the width of the intervals is "
      "fitted on these rows."},
+    {"accelerator", "accelerator", "accelerator",
+     "Models of custom chips against recorded results of Timeloop. Nothing is fitted. counts: how "
+     "many access counts of a case are there, and how many are equal here."},
 }};
 
 // The areas in the order of falling time, so that the longest start first.
-constexpr std::array<std::string_view, 9> kByTime = {"kernels",   "serving",  "training",
-                                                     "inference", "layers",   "training-memory",
-                                                     "network",   "neusight", "steps"};
+constexpr std::array<std::string_view, 10> kByTime = {
+    "kernels",         "serving", "training", "inference", "layers",
+    "training-memory", "network", "neusight", "steps",     "accelerator"};
 
 std::string question_of(const TrainingRow& r) {
   const TrainingJob& j = r.job;
@@ -154,6 +158,7 @@ ValidationReport rows_of(std::string_view area, const std::filesystem::path& dir
   ValidationReport r;
   if (area == "layers") return validate_layers(dir, table, bundle);
   if (area == "steps") return validate_steps(dir, table, bundle);
+  if (area == "accelerator") return validate_accelerator(dir, table, bundle);
   if (area == "network") {
     r = validate_network(dir, table, bundle);
     add_systems(r.rows);

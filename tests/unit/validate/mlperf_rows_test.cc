@@ -95,7 +95,7 @@ TEST_F(MlperfRows, WhatCannotBeJudgedIsRefused) {
   EXPECT_NE(read({{"step_s", ""}}).refused.find("step"), std::string::npos);
   EXPECT_NE(read({{"step_source", "intervals, evaluation inside them"}}).refused.find("evaluation"),
             std::string::npos);
-  EXPECT_NE(read({{"gpu", "rx7900xtx"}}).refused, "");
+  EXPECT_NE(read({{"gpu", "voodoo2"}}).refused, "");
   EXPECT_NE(read({{"tp", "3"}}).refused, "");
 }
 

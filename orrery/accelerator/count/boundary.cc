@@ -1,0 +1,322 @@
+#include "orrery/accelerator/count/boundary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace orrery {
+namespace {
+
+bool is_zero(const RankVector& v) {
+  return std::all_of(v.begin(), v.end(), [](std::int64_t x) { return x == 0; });
+}
+
+// Elements of a tile that are in it again after the move.
+double overlap(const RankVector& tile, int ranks, const RankVector& move) {
+  double n = 1;
+  for (int r = 0; r < ranks; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    n *= real(std::max<std::int64_t>(0, tile[at] - std::abs(move[at])));
+  }
+  return n;
+}
+
+}  // namespace
+
+double BoundaryCounter::volume(const Region& region) const {
+  if (region.kind == Region::Kind::kNothing) return 0;
+  if (region.kind == Region::Kind::kTile) return tile_volume_;
+  return tile_volume_ - overlap(boundary_->tile, boundary_->ranks, region.move);
+}
+
+// Instances with the same offset need the same tile. Loops that do not move the tensor multiply the
+// receivers of a group. The loops that move it make one group for each combination if no two
+// combinations meet; otherwise the instances are sorted by offset.
+void BoundaryCounter::find_groups() {
+  const Boundary& b = *boundary_;
+  fanout_ = columns_ = 1;
+  for (const MovingLoop& loop : b.space) {
+    fanout_ *= loop.size;
+    if (loop.axis == 0) columns_ *= loop.size;
+  }
+  rows_ = fanout_ / columns_;
+  groups_.clear();
+  places_.clear();
+  patterns_.clear();
+  if (fanout_ == 1) {
+    groups_.push_back({1, 1, 0});
+    return;
+  }
+  bool apart = true;  // no two combinations meet: in every rank each loop steps over the inner ones
+  std::int64_t multicast = 1;
+  RankVector reach = {};
+  for (auto loop = b.space.rbegin(); loop != b.space.rend(); ++loop) {
+    if (!loop->moves()) multicast *= loop->size;
+    int ranks = 0;
+    for (std::size_t r = 0; r < kMostRanks; ++r) {
+      const std::int64_t step = loop->offset[r];
+      if (step == 0) continue;
+      apart = apart && ++ranks == 1 && step > reach[r];
+      reach[r] += step * (loop->size - 1);
+    }
+  }
+  if (apart && !b.no_multicast && !b.hops) {
+    groups_.push_back({multicast, fanout_ / multicast, 0});
+    return;
+  }
+  place_instances();
+  group_by_offset(nullptr, groups_);
+}
+
+// The offset of each instance, numbered row by row.
+void BoundaryCounter::place_instances() {
+  if (!places_.empty()) return;
+  const Boundary& b = *boundary_;
+  places_.assign(static_cast<std::size_t>(fanout_), RankVector{});
+  for (std::int64_t at = 0; at < fanout_; ++at) {
+    std::int64_t column = at % columns_, row = at / columns_;
+    RankVector& place = places_[static_cast<std::size_t>(at)];
+    for (auto loop = b.space.rbegin(); loop != b.space.rend(); ++loop) {
+      std::int64_t& digit = loop->axis == 0 ? column : row;
+      const std::int64_t i = digit % loop->size;
+      digit /= loop->size;
+      for (std::size_t r = 0; r < kMostRanks; ++r) place[r] += i * loop->offset[r];
+    }
+  }
+}
+
+void BoundaryCounter::group_by_offset(const std::vector<char>* left_out,
+                                      std::vector<Group>& groups) {
+  groups.clear();
+  order_.clear();
+  for (std::int64_t at = 0; at < fanout_; ++at) {
+    if (left_out == nullptr || (*left_out)[static_cast<std::size_t>(at)] == 0) order_.push_back(at);
+  }
+  const auto place = [this](std::int64_t at) -> const RankVector& {
+    return places_[static_cast<std::size_t>(at)];
+  };
+  if (boundary_->no_multicast) {
+    std::sort(order_.begin(), order_.end());
+  } else {
+    std::sort(order_.begin(), order_.end(), [&](std::int64_t x, std::int64_t y) {
+      return place(x) != place(y) ? place(x) < place(y) : x < y;
+    });
+  }
+  for (std::size_t begin = 0; begin < order_.size();) {
+    std::size_t end = begin + 1;
+    while (!boundary_->no_multicast && end < order_.size() &&
+           place(order_[end]) == place(order_[begin])) {
+      ++end;
+    }
+    const double hops = boundary_->hops
+                            ? hops_of({order_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                       order_.begin() + static_cast<std::ptrdiff_t>(end)})
+                            : 0;
+    const auto members = static_cast<std::int64_t>(end - begin);
+    const auto same = std::find_if(groups.begin(), groups.end(),
+                                   [&](const Group& g) { return g.multicast == members; });
+    if (same == groups.end()) {
+      groups.push_back({members, 1, hops});
+    } else {
+      ++same->scatter;
+      same->hops += hops;
+    }
+    begin = end;
+  }
+}
+
+// Words enter at the middle of the edge of the first column, run along to the farthest column, and
+// in each column up and down to the farthest receivers. Receivers, which are sorted by number, fill
+// the physical array row by row.
+double BoundaryCounter::hops_of(std::span<const std::int64_t> receivers) const {
+  const std::int64_t columns = std::max<std::int64_t>(1, boundary_->columns);
+  const double middle = real(std::max<std::int64_t>(1, boundary_->rows) - 1) / 2;
+  std::int64_t farthest = 0;
+  double hops = 0;
+  for (const std::int64_t at : receivers) farthest = std::max(farthest, at % columns);
+  for (std::int64_t column = 0; column <= farthest; ++column) {
+    double up = 0, down = 0;
+    for (const std::int64_t at : receivers) {
+      if (at % columns != column) continue;
+      up = std::max(up, middle - real(at / columns));
+      down = std::max(down, real(at / columns) - middle);
+    }
+    hops += up + down;
+  }
+  return hops + real(farthest);
+}
+
+// Whether some instance's offset is by `move` greater than that of a neighbour. Between columns h
+// and h + 1 one loop advances and the loops inside of it return.
+bool BoundaryCounter::any_neighbour_moves_by(const RankVector& move) const {
+  for (const bool along_row : {true, false}) {
+    RankVector inner = {};
+    for (auto loop = boundary_->space.rbegin(); loop != boundary_->space.rend(); ++loop) {
+      if ((loop->axis == 0) != along_row) continue;
+      bool up = true, down = true;
+      for (std::size_t r = 0; r < kMostRanks; ++r) {
+        const std::int64_t step = loop->offset[r] - inner[r];
+        up = up && step == move[r];
+        down = down && step == -move[r];
+        inner[r] += (loop->size - 1) * loop->offset[r];
+      }
+      if (up || down) return true;
+    }
+  }
+  return false;
+}
+
+const BoundaryCounter::LinkPattern& BoundaryCounter::link_pattern(const RankVector& move) {
+  for (const LinkPattern& known : patterns_) {
+    if (known.move == move) return known;
+  }
+  LinkPattern& p = patterns_.emplace_back();
+  p.move = move;
+  if (!any_neighbour_moves_by(move)) return p;
+  place_instances();
+  receives_.assign(static_cast<std::size_t>(fanout_), 0);
+  const auto passes = [&](std::int64_t at, std::int64_t neighbour) {
+    const RankVector& to = places_[static_cast<std::size_t>(at)];
+    const RankVector& from = places_[static_cast<std::size_t>(neighbour)];
+    for (std::size_t r = 0; r < kMostRanks; ++r) {
+      if (from[r] - to[r] != move[r]) return false;
+    }
+    return true;
+  };
+  for (std::int64_t at = 0; at < fanout_; ++at) {
+    const std::int64_t column = at % columns_, row = at / columns_;
+    const bool gets =
+        (row > 0 && passes(at, at - columns_)) || (row + 1 < rows_ && passes(at, at + columns_)) ||
+        (column > 0 && passes(at, at - 1)) || (column + 1 < columns_ && passes(at, at + 1));
+    receives_[static_cast<std::size_t>(at)] = gets ? 1 : 0;
+    p.receivers += gets ? 1 : 0;
+  }
+  if (p.receivers == 0) return p;
+  group_by_offset(&receives_, p.others);
+  const auto count = [](std::span<const Group> groups) {
+    std::int64_t n = 0;
+    for (const Group& g : groups) n += g.scatter;
+    return n;
+  };
+  p.fewer_groups = count(p.others) < count(groups_);
+  return p;
+}
+
+// A region that is new along one rank is a box at the end of the tile that the move points to.
+bool BoundaryCounter::neighbour_move(const Region& now, const RankVector& moved,
+                                     const Region& before, RankVector& move) const {
+  const Boundary& b = *boundary_;
+  const auto box = [&](const Region& region, RankVector& low, RankVector& extent) {
+    low = {};
+    extent = b.tile;
+    if (region.kind != Region::Kind::kNew) return true;
+    int ranks = 0;
+    for (int i = 0; i < b.ranks; ++i) {
+      const auto r = static_cast<std::size_t>(i);
+      const std::int64_t step = region.move[r];
+      if (step == 0) continue;
+      if (++ranks > 1) return false;
+      if (std::abs(step) >= b.tile[r]) continue;
+      extent[r] = std::abs(step);
+      if (step > 0) low[r] = b.tile[r] - step;
+    }
+    return true;
+  };
+  if (now.kind == Region::Kind::kNothing || before.kind == Region::Kind::kNothing) return false;
+  RankVector low_now, low_before, extent_now, extent_before;
+  const bool box_now = box(now, low_now, extent_now);
+  const bool box_before = box(before, low_before, extent_before);
+  if (box_now != box_before) return false;
+  if (box_now ? extent_now != extent_before : now.move != before.move) return false;
+  for (std::size_t r = 0; r < kMostRanks; ++r) move[r] = low_now[r] + moved[r] - low_before[r];
+  return true;
+}
+
+void BoundaryCounter::add(double words, std::span<const Group> groups, BoundaryCounts& out) {
+  for (const Group& g : groups) {
+    const auto same = std::find_if(
+        out.deliveries.begin(), out.deliveries.end(),
+        [&](const Delivery& d) { return d.multicast == g.multicast && d.scatter == g.scatter; });
+    const double accesses = words * real(g.scatter);
+    if (same == out.deliveries.end()) {
+      out.deliveries.push_back({g.multicast, g.scatter, accesses, g.hops});
+    } else {
+      same->accesses += accesses;
+      same->hops = g.hops;
+    }
+  }
+}
+
+void BoundaryCounter::add_event(double weight, const Region& now, const RankVector& moved,
+                                const Region& before, BoundaryCounts& out) {
+  const double words = weight * volume(now);
+  if (words == 0) return;
+  RankVector move;
+  if (fanout_ > 1 && neighbour_move(now, moved, before, move)) {
+    const LinkPattern& links = link_pattern(move);
+    if (links.fewer_groups) {
+      out.link_transfers += words * links.receivers;
+      return add(words, links.others, out);
+    }
+  }
+  add(words, groups_, out);
+}
+
+void BoundaryCounter::count(const Boundary& boundary, BoundaryCounts& out) {
+  boundary_ = &boundary;
+  out.deliveries.clear();
+  out.link_transfers = 0;
+  find_groups();
+  tile_volume_ = 1;
+  for (int r = 0; r < boundary.ranks; ++r) {
+    tile_volume_ *= real(boundary.tile[static_cast<std::size_t>(r)]);
+  }
+
+  // The move of the tile when each loop advances, and how often that is (timeloop_count.h).
+  const std::size_t loops = boundary.time.size();
+  moves_.assign(loops, RankVector{});
+  weights_.assign(loops, 0);
+  regions_.assign(loops, Region{});
+  RankVector inner = {};
+  std::size_t innermost = loops;  // K
+  for (std::size_t j = loops; j-- > 0;) {
+    const MovingLoop& loop = boundary.time[j];
+    if (innermost == loops && loop.moves()) innermost = j;
+    for (std::size_t r = 0; r < kMostRanks; ++r) {
+      moves_[j][r] = loop.offset[r] - inner[r];
+      inner[r] += loop.offset[r];
+    }
+  }
+  double before = 1;
+  for (std::size_t j = 0; j < loops; ++j) {
+    const double size = real(boundary.time[j].size);
+    weights_[j] = (size - 1) * before;
+    before *= size;
+    Region& region = regions_[j];
+    if (boundary.compute) {
+      region.kind = Region::Kind::kTile;
+    } else if (!is_zero(moves_[j])) {
+      const bool steady = j == innermost || moves_[j] == moves_[innermost];
+      region.kind = steady ? Region::Kind::kNew : Region::Kind::kTile;
+      region.move = moves_[j];
+    }
+  }
+
+  constexpr Region kNone;
+  const Region whole{Region::Kind::kTile, {}};
+  add_event(1, whole, RankVector{}, kNone, out);
+  if (loops == 0) return;
+  // The innermost loop advances after the start or after any other loop; every other loop advances
+  // after the innermost.
+  const std::size_t last = loops - 1;
+  for (std::size_t j = 0; j < last; ++j) {
+    add_event(weights_[j], regions_[j], moves_[j], regions_[last], out);
+  }
+  const double again = real(boundary.time[last].size - 1);
+  add_event(again, regions_[last], moves_[last], whole, out);
+  for (std::size_t j = 0; j < last; ++j) {
+    add_event(weights_[j] * again, regions_[last], moves_[last], regions_[j], out);
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,71 @@
+// Accesses of a mapping by the convention of Timeloop (Parashar et al., ISPASS 2019; dense analysis
+// of timeloop-model): a level refetches what its tile gains between one step and the next, for as
+// long as the tile moves with the same stride; equal tiles of an array are multicast; a neighbour's
+// tile of the step before is taken over a link where that lowers the accesses of the level above.
+//
+// For one tensor and one level above, let the loops in time outside of the lower level's tile be
+// 1..k from the outermost, with n_j iterations and offsets o_j, and let K be the innermost of them
+// that moves the tile. When loop j advances, the loops inside of it return to their start. The walk
+// of Timeloop visits iterations 0 and 1 of each loop and weighs the second n_j - 1 times, so the
+// tile then moves by
+//
+//   t_j = o_j - sum over i > j of o_i,   (n_j - 1) * product over i < j of n_i times,
+//
+// and fetches its whole volume, except that it fetches nothing if t_j is 0, and only what is new if
+// j is K or t_j equals t_K. Each loop therefore takes one term: no walk is needed.
+//
+// Counts are of words. Those of a level are of one instance; every instance has the same.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "orrery/accelerator/architecture/chip.h"
+#include "orrery/accelerator/mapping/mapping.h"
+#include "orrery/accelerator/problem/einsum.h"
+
+namespace orrery {
+
+// Words that a level sends down: `accesses` in all, in `scatter` groups of `multicast` receivers.
+struct Delivery {
+  std::int64_t multicast = 1, scatter = 1;
+  double accesses = 0;
+  double hops = 0;  // of all groups together; 0 where no energy of a hop or router is given
+};
+
+struct TensorCounts {
+  bool kept = false;
+  double reads = 0, fills = 0, updates = 0;
+  double tile = 0;                   // words of an instance's tile
+  double partition = 0;              // words of an instance's share of the tensor
+  std::vector<Delivery> deliveries;  // to the level below
+  double link_transfers = 0;         // words that instances of the level below pass to neighbours
+};
+
+struct LevelCounts {
+  std::int64_t instances = 1;  // in use
+  std::int64_t fanout = 1;     // instances of the level below that one instance feeds
+  std::vector<TensorCounts> tensors;
+};
+
+struct NestCounts {
+  std::vector<LevelCounts> levels;
+  double steps = 1;                // cycles of compute
+  std::int64_t compute_units = 1;  // in use
+};
+
+// REQUIRES: `mapping` is even, has perfect factors and levels of the chip alone; every dimension's
+// loops multiply to its size; tensors have at most kMostRanks ranks.
+class TimeloopCounter {
+ public:
+  TimeloopCounter(const Einsum& problem, const Chip& chip) : problem_(&problem), chip_(&chip) {}
+  // Replaces `out`; storage of `out` and of the counter is used again.
+  void count(const Mapping& mapping, NestCounts& out);
+
+ private:
+  struct Scratch;
+  const Einsum* problem_;
+  const Chip* chip_;
+};
+
+}  // namespace orrery

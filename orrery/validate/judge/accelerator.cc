@@ -1,0 +1,91 @@
+#include "orrery/validate/judge/accelerator.h"
+
+#include <cmath>
+
+#include "orrery/accelerator/cost/nest_cost.h"
+#include "orrery/accelerator/count/timeloop_count.h"
+#include "orrery/accelerator/count/validity.h"
+#include "orrery/base/error.h"
+#include "orrery/validate/rows/timeloop_rows.h"
+
+namespace orrery {
+namespace {
+
+void add_row(const std::string& table, const char* metric, const std::string& row, double measured,
+             double predicted, ValidationReport& report) {
+  ValidationRow r;
+  r.by = {{"table", table}, {"metric", metric}};
+  r.row = r.what = row;
+  r.measured = measured;
+  r.predicted = r.low50 = r.high50 = r.low90 = r.high90 = predicted;
+  r.origin = Origin::kExact;
+  report.rows.push_back(std::move(r));
+}
+
+bool same(double ours, double theirs) {
+  return std::abs(ours - theirs) <= 1e-6 * std::max(1.0, std::abs(theirs));
+}
+
+void judge_case(const std::string& table, const TimeloopCase& c, ValidationReport& report) {
+  NestCounts counts;
+  TimeloopCounter(c.problem, c.chip).count(c.mapping, counts);
+  NestCost cost;
+  cost_nest(c.chip, counts, c.problem.points(), cost);
+  double all = 0, equal = 0;
+  for (const TimeloopCount& expected : c.counts) {
+    const TensorCounts& ours = counts.levels[expected.level].tensors[expected.tensor];
+    for (const bool right :
+         {same(ours.tile, expected.tile), same(ours.reads, expected.reads),
+          same(ours.fills, expected.fills), same(ours.updates, expected.updates)}) {
+      all += 1;
+      equal += right ? 1 : 0;
+    }
+  }
+  add_row(table, "counts", c.id, all, equal, report);
+  add_row(table, "cycles", c.id, c.cycles, cost.cycles, report);
+  add_row(table, "energy_pj", c.id, c.energy_pj, cost.energy, report);
+}
+
+// Whether the reason that Timeloop gave is of this class.
+bool same_class(const std::string& reason, const Violation& v) {
+  const bool capacity = reason.find("capacity") != std::string::npos;
+  return capacity == (v.kind == Violation::Kind::kCapacity);
+}
+
+void judge_refusal(const std::string& table, const TimeloopCase& c, ValidationReport& report) {
+  std::vector<Violation> found = fan_out_violations(c.chip, c.mapping);
+  if (found.empty()) {
+    NestCounts counts;
+    TimeloopCounter(c.problem, c.chip).count(c.mapping, counts);
+    found = capacity_violations(c.chip, counts);
+  }
+  add_row(table, "refused", c.id, 1, !found.empty() && same_class(c.refusal, found.front()) ? 1 : 0,
+          report);
+}
+
+}  // namespace
+
+ValidationReport validate_accelerator(const std::filesystem::path& dir, const std::string& table,
+                                      const Bundle& /*bundle*/) {
+  ValidationReport report;
+  report.area = "accelerator";
+  for (const char* name : {"timeloop_cases", "timeloop_refused"}) {
+    if (!table.empty() && table != name) continue;
+    const bool refused = std::string(name) == "timeloop_refused";
+    const std::filesystem::path file = dir / (std::string(name) + (refused ? ".json" : ".json.gz"));
+    if (!has_table(file, report)) continue;
+    const auto failed = [&](const std::string& id, const std::string& why) {
+      report.refused.push_back({id, why});
+    };
+    for (const TimeloopCase& c : read_timeloop_cases(file, failed)) {
+      if (c.refusal.empty()) {
+        judge_case(name, c, report);
+      } else {
+        judge_refusal(name, c, report);
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace orrery

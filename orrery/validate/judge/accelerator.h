@@ -1,0 +1,24 @@
+// `orrery validate accelerator`: models of custom chips against recorded results of public tools.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "orrery/base/bundle.h"
+#include "orrery/validate/report/report.h"
+
+namespace orrery {
+
+// Evaluates the cases of the tables in `dir`, or of the one named by `table`:
+//
+//   timeloop_cases    metric counts: the access counts of a case against those that equal the
+//                     record (within 1e-6), so that a case of which all are right has no error;
+//                     metric cycles; metric energy_pj
+//   timeloop_refused  metric refused: 1 for a mapping that Timeloop refuses, against 1 if it is
+//                     refused here for the same class of reason, else 0
+//
+// Nothing is fitted: intervals have no width.
+ValidationReport validate_accelerator(const std::filesystem::path& dir, const std::string& table,
+                                      const Bundle& bundle);
+
+}  // namespace orrery
