@@ -24,7 +24,7 @@ double network_energy(const StorageLevel& level, const TensorCounts& t) {
 
 }  // namespace
 
-void cost_nest(const Chip& chip, const NestCounts& counts, double operations, NestCost& out) {
+void cost_nest(const Chip& chip, const NestCounts& counts, NestCost& out) {
   out.levels.resize(chip.levels.size());
   const std::vector<std::int64_t> built = instances(chip);
   double slowest = 1;
@@ -36,17 +36,17 @@ void cost_nest(const Chip& chip, const NestCounts& counts, double operations, Ne
     cost.network = 0;
     double reads = 0, writes = 0;
     // Accesses of a cluster cost as much as those of one instance of it.
-    const std::int64_t clusters = std::min(built[l] / level.cluster, c.instances);
+    const double clusters = std::min(real(built[l] / level.cluster), c.active);
     for (std::size_t t = 0; t < c.tensors.size(); ++t) {
       const TensorCounts& n = c.tensors[t];
-      cost.network += network_energy(level, n) * real(c.instances);
+      cost.network += network_energy(level, n) * c.active;
       if (!n.kept) continue;
       reads += n.reads;
       writes += n.fills + n.updates;
       cost.tensor_energy[t] = (blocks(n.reads, level.block) * level.energy.read +
                                blocks(n.fills, level.block) * level.energy.write +
                                blocks(n.updates, level.block) * level.energy.update) *
-                              real(clusters);
+                              clusters;
     }
     cost.slowdown = std::min({1.0, served(level.read_bandwidth, reads / counts.steps),
                               served(level.write_bandwidth, writes / counts.steps),
@@ -55,12 +55,12 @@ void cost_nest(const Chip& chip, const NestCounts& counts, double operations, Ne
     slowest = std::min(slowest, cost.slowdown);
   }
   out.cycles = std::ceil(counts.steps / slowest);
-  out.compute_energy = operations * chip.compute.energy;
-  out.compute_leakage = chip.compute.leak * out.cycles * real(counts.compute_units);
+  out.compute_energy = counts.steps * counts.active_units * chip.compute.energy;
+  out.compute_leakage = chip.compute.leak * out.cycles * counts.active_units;
   out.energy = out.compute_energy;
   for (std::size_t l = 0; l < chip.levels.size(); ++l) {
     LevelCost& cost = out.levels[l];
-    cost.leakage = chip.levels[l].energy.leak * out.cycles * real(counts.levels[l].instances);
+    cost.leakage = chip.levels[l].energy.leak * out.cycles * counts.levels[l].active;
     out.energy += cost.leakage + cost.network;
     for (const double energy : cost.tensor_energy) out.energy += energy;
   }

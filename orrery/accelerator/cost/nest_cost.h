@@ -34,8 +34,8 @@ struct NestCost {
   double energy = 0;  // picojoules, of everything but compute_leakage, as the convention has it
 };
 
-// REQUIRES: `counts` are of a nest with a mapping for each level of `chip`. `operations` is
-// Einsum::points. Replaces `out`.
-void cost_nest(const Chip& chip, const NestCounts& counts, double operations, NestCost& out);
+// REQUIRES: `counts` are of a mapping on `chip`. The operations are a step's on all units in use;
+// with imperfect factors this may exceed Einsum::points, as in the convention. Replaces `out`.
+void cost_nest(const Chip& chip, const NestCounts& counts, NestCost& out);
 
 }  // namespace orrery

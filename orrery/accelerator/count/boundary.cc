@@ -34,12 +34,12 @@ double BoundaryCounter::volume(const Region& region) const {
 // combinations meet; otherwise the instances are sorted by offset.
 void BoundaryCounter::find_groups() {
   const Boundary& b = *boundary_;
-  fanout_ = columns_ = 1;
+  fanout_ = used_columns_ = 1;
   for (const MovingLoop& loop : b.space) {
     fanout_ *= loop.size;
-    if (loop.axis == 0) columns_ *= loop.size;
+    if (loop.axis == 0) used_columns_ *= loop.size;
   }
-  rows_ = fanout_ / columns_;
+  columns_ = std::max(b.columns, used_columns_);
   groups_.clear();
   places_.clear();
   patterns_.clear();
@@ -68,18 +68,18 @@ void BoundaryCounter::find_groups() {
   group_by_offset(nullptr, groups_);
 }
 
-// The offset of each instance, numbered row by row.
+// The offset of each instance. The innermost loop runs through neighbours; instances fill the array
+// as built row by row.
 void BoundaryCounter::place_instances() {
   if (!places_.empty()) return;
   const Boundary& b = *boundary_;
   places_.assign(static_cast<std::size_t>(fanout_), RankVector{});
   for (std::int64_t at = 0; at < fanout_; ++at) {
-    std::int64_t column = at % columns_, row = at / columns_;
+    std::int64_t digits = at;
     RankVector& place = places_[static_cast<std::size_t>(at)];
     for (auto loop = b.space.rbegin(); loop != b.space.rend(); ++loop) {
-      std::int64_t& digit = loop->axis == 0 ? column : row;
-      const std::int64_t i = digit % loop->size;
-      digit /= loop->size;
+      const std::int64_t i = digits % loop->size;
+      digits /= loop->size;
       for (std::size_t r = 0; r < kMostRanks; ++r) place[r] += i * loop->offset[r];
     }
   }
@@ -129,26 +129,36 @@ void BoundaryCounter::group_by_offset(const std::vector<char>* left_out,
 // in each column up and down to the farthest receivers. Receivers, which are sorted by number, fill
 // the physical array row by row.
 double BoundaryCounter::hops_of(std::span<const std::int64_t> receivers) const {
-  const std::int64_t columns = std::max<std::int64_t>(1, boundary_->columns);
-  const double middle = real(std::max<std::int64_t>(1, boundary_->rows) - 1) / 2;
+  const double middle = real(std::max(boundary_->rows, fanout_ / used_columns_) - 1) / 2;
   std::int64_t farthest = 0;
   double hops = 0;
-  for (const std::int64_t at : receivers) farthest = std::max(farthest, at % columns);
+  for (const std::int64_t at : receivers) farthest = std::max(farthest, at % columns_);
   for (std::int64_t column = 0; column <= farthest; ++column) {
     double up = 0, down = 0;
     for (const std::int64_t at : receivers) {
-      if (at % columns != column) continue;
-      up = std::max(up, middle - real(at / columns));
-      down = std::max(down, real(at / columns) - middle);
+      if (at % columns_ != column) continue;
+      up = std::max(up, middle - real(at / columns_));
+      down = std::max(down, real(at / columns_) - middle);
     }
     hops += up + down;
   }
   return hops + real(farthest);
 }
 
-// Whether some instance's offset is by `move` greater than that of a neighbour. Between columns h
-// and h + 1 one loop advances and the loops inside of it return.
+// Whether the loops along columns all run outside of those along rows.
+bool BoundaryCounter::rows_outside() const {
+  bool along_row = false;
+  for (const MovingLoop& loop : boundary_->space) {
+    if (along_row && loop.axis != 0) return false;
+    along_row = along_row || loop.axis == 0;
+  }
+  return true;
+}
+
+// Whether some instance's offset may be by `move` greater than that of a neighbour. Between columns
+// h and h + 1 one loop advances and the loops inside of it return.
 bool BoundaryCounter::any_neighbour_moves_by(const RankVector& move) const {
+  if (columns_ != used_columns_ || !rows_outside()) return true;
   for (const bool along_row : {true, false}) {
     RankVector inner = {};
     for (auto loop = boundary_->space.rbegin(); loop != boundary_->space.rend(); ++loop) {
@@ -184,10 +194,11 @@ const BoundaryCounter::LinkPattern& BoundaryCounter::link_pattern(const RankVect
     return true;
   };
   for (std::int64_t at = 0; at < fanout_; ++at) {
-    const std::int64_t column = at % columns_, row = at / columns_;
-    const bool gets =
-        (row > 0 && passes(at, at - columns_)) || (row + 1 < rows_ && passes(at, at + columns_)) ||
-        (column > 0 && passes(at, at - 1)) || (column + 1 < columns_ && passes(at, at + 1));
+    const std::int64_t column = at % columns_;
+    const bool gets = (at >= columns_ && passes(at, at - columns_)) ||
+                      (at + columns_ < fanout_ && passes(at, at + columns_)) ||
+                      (column > 0 && passes(at, at - 1)) ||
+                      (column + 1 < columns_ && at + 1 < fanout_ && passes(at, at + 1));
     receives_[static_cast<std::size_t>(at)] = gets ? 1 : 0;
     p.receivers += gets ? 1 : 0;
   }

@@ -33,10 +33,10 @@ struct Boundary {
   std::span<const MovingLoop> space;  // loops in space between the two, outermost first
   RankVector tile = {};               // extents of the lower level's tile
   int ranks = 0;
-  bool compute = false;       // below are compute units, which read a point at every step
-  bool no_multicast = false;  // every receiver gets words of its own
-  bool hops = false;          // whether hops are counted, on the array's columns and rows
-  std::int64_t columns = 1, rows = 1;
+  bool compute = false;                // below are compute units, which read a point at every step
+  bool no_multicast = false;           // every receiver gets words of its own
+  bool hops = false;                   // whether hops are counted
+  std::int64_t columns = 1, rows = 1;  // of the array as built
 };
 
 struct BoundaryCounts {
@@ -70,6 +70,7 @@ class BoundaryCounter {
   void group_by_offset(const std::vector<char>* left_out, std::vector<Group>& groups);
   void place_instances();
   double hops_of(std::span<const std::int64_t> receivers) const;
+  bool rows_outside() const;
   bool any_neighbour_moves_by(const RankVector& move) const;
   const LinkPattern& link_pattern(const RankVector& move);
   double volume(const Region& region) const;
@@ -82,7 +83,7 @@ class BoundaryCounter {
   void add(double words, std::span<const Group> groups, BoundaryCounts& out);
 
   const Boundary* boundary_ = nullptr;
-  std::int64_t fanout_ = 1, columns_ = 1, rows_ = 1;
+  std::int64_t fanout_ = 1, used_columns_ = 1, columns_ = 1;
   double tile_volume_ = 1;
   std::vector<Group> groups_;
   std::vector<RankVector> places_;  // of each instance; empty until a link needs them

@@ -1,8 +1,10 @@
 #include "orrery/accelerator/count/timeloop_count.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "orrery/accelerator/count/boundary.h"
+#include "orrery/accelerator/count/imperfect.h"
 
 namespace orrery {
 namespace {
@@ -30,6 +32,11 @@ double received(const TensorCounts& t, std::int64_t fanout) {
   return n / real(fanout);
 }
 
+bool is_unicast(const Mapping& mapping, std::size_t level, std::size_t tensor) {
+  const std::pair<int, int> here{static_cast<int>(level), static_cast<int>(tensor)};
+  return std::find(mapping.unicast.begin(), mapping.unicast.end(), here) != mapping.unicast.end();
+}
+
 }  // namespace
 
 struct TimeloopCounter::Scratch {
@@ -39,17 +46,56 @@ struct TimeloopCounter::Scratch {
   };
   std::vector<Flat> loops;       // of more than one iteration, outermost first
   std::vector<Extents> extents;  // of the tile of each level, and of a point
+  std::vector<Extents> last;     // of the last tile, where factors are imperfect
+  bool imperfect = false;
   std::vector<MovingLoop> time, space;
+  std::vector<PartialLoop> partial;
   std::vector<char> keeps;  // of each level and tensor
   BoundaryCounter counter;
   BoundaryCounts counts;
+
+  bool kept(std::size_t level, std::size_t tensor, std::size_t tensors) const {
+    return keeps[level * tensors + tensor] != 0;
+  }
+  MovingLoop moving(const Flat& f, const EinsumTensor& tensor) const {
+    MovingLoop m{f.loop.size, f.loop.time() ? -1 : f.loop.axis, {}};
+    for (std::size_t r = 0; r < tensor.ranks.size(); ++r) {
+      for (const IndexTerm& term : tensor.ranks[r]) {
+        if (term.dim == f.loop.index) m.offset[r] += term.coefficient * f.stride;
+      }
+    }
+    return m;
+  }
+  // The largest of the tiles inside of the first `outside` loops: a dimension ends early only if no
+  // loop outside can be in an iteration that is not its last.
+  Extents largest(std::size_t outside, const Extents& whole, const Extents& end) const {
+    Extents out = whole;
+    if (!imperfect) return out;
+    for (std::size_t d = 0; d < out.size(); ++d) {
+      const bool divided = std::any_of(
+          loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(outside), [d](const Flat& f) {
+            return static_cast<std::size_t>(f.loop.index) == d && f.loop.last > 1;
+          });
+      if (!divided) out[d] = end[d];
+    }
+    return out;
+  }
+  // The number of loops above the level, and with those of the level in time.
+  std::size_t loops_above(std::size_t level, bool with_time) const {
+    std::size_t n = 0;
+    while (n < loops.size() && (loops[n].loop.level < static_cast<int>(level) ||
+                                (with_time && loops[n].loop.level == static_cast<int>(level) &&
+                                 loops[n].loop.time()))) {
+      ++n;
+    }
+    return n;
+  }
 };
 
-void TimeloopCounter::count(const Mapping& mapping, NestCounts& out) {
-  static thread_local Scratch s;
-  const Einsum& problem = *problem_;
-  const std::size_t levels = chip_->levels.size(), tensors = problem.tensors.size();
+void TimeloopCounter::flatten(const Mapping& mapping, Scratch& s, NestCounts& out) const {
+  const std::size_t levels = chip_->levels.size(), tensors = problem_->tensors.size();
   s.loops.clear();
+  s.imperfect = false;
   s.keeps.assign(levels * tensors, 0);
   for (const MappingNode& node : mapping.nodes) {
     const auto level = static_cast<std::size_t>(node.level);
@@ -57,10 +103,13 @@ void TimeloopCounter::count(const Mapping& mapping, NestCounts& out) {
       s.keeps[level * tensors + static_cast<std::size_t>(node.index)] = 1;
     } else if (node.size > 1) {
       s.loops.push_back({node, 1});
+      s.imperfect = s.imperfect || node.last != node.size;
     }
   }
   s.extents.resize(levels + 1);
-  for (Extents& e : s.extents) e.assign(problem.sizes.size(), 1);
+  s.last.resize(levels + 1);
+  for (Extents& e : s.extents) e.assign(problem_->sizes.size(), 1);
+  for (Extents& e : s.last) e.assign(problem_->sizes.size(), 1);
   out.levels.resize(levels);
   for (LevelCounts& level : out.levels) {
     level.instances = level.fanout = 1;
@@ -73,102 +122,158 @@ void TimeloopCounter::count(const Mapping& mapping, NestCounts& out) {
     const auto level = static_cast<std::size_t>(f.loop.level);
     // The tiles of this level and of those above it cover the loop.
     f.stride = s.extents[0][dim];
-    for (std::size_t l = 0; l <= level; ++l) s.extents[l][dim] *= f.loop.size;
+    for (std::size_t l = 0; l <= level; ++l) {
+      s.last[l][dim] += s.extents[l][dim] * (f.loop.last - 1);
+      s.extents[l][dim] *= f.loop.size;
+    }
     if (f.loop.time()) {
       out.steps *= real(f.loop.size);
     } else {
       out.levels[level].fanout *= f.loop.size;
     }
   }
-  for (std::size_t l = 1; l < levels; ++l) {
-    out.levels[l].instances = out.levels[l - 1].instances * out.levels[l - 1].fanout;
+  std::int64_t instances = 1;
+  for (LevelCounts& level : out.levels) {
+    level.instances = instances;
+    level.active = real(instances);
+    instances *= level.fanout;
   }
-  out.compute_units = out.levels.back().instances * out.levels.back().fanout;
+  out.compute_units = instances;
+  out.active_units = real(instances);
+}
 
-  for (std::size_t t = 0; t < tensors; ++t) {
-    const EinsumTensor& tensor = problem.tensors[t];
-    const auto moving = [&](const Scratch::Flat& f) {
-      MovingLoop m{f.loop.size, f.loop.time() ? -1 : f.loop.axis, {}};
-      for (std::size_t r = 0; r < tensor.ranks.size(); ++r) {
-        for (const IndexTerm& term : tensor.ranks[r]) {
-          if (term.dim == f.loop.index) m.offset[r] += term.coefficient * f.stride;
-        }
-      }
-      return m;
-    };
-    s.time.clear();
-    std::size_t next = 0;
-    for (std::size_t l = 0; l < levels; ++l) {
-      s.space.clear();
-      for (; next < s.loops.size() && s.loops[next].loop.level == static_cast<int>(l); ++next) {
-        (s.loops[next].loop.time() ? s.time : s.space).push_back(moving(s.loops[next]));
-      }
-      Boundary b;
-      b.time = s.time;
-      b.space = s.space;
-      b.tile = tile_of(tensor, s.extents[l + 1]);
-      b.ranks = static_cast<int>(tensor.ranks.size());
-      b.compute = l + 1 == levels;
-      const std::pair<int, int> here{static_cast<int>(l), static_cast<int>(t)};
-      b.no_multicast =
-          std::find(mapping.unicast.begin(), mapping.unicast.end(), here) != mapping.unicast.end();
-      const StorageLevel& level = chip_->levels[l];
-      b.hops = level.hop_energy > 0 || level.router_energy > 0;
-      if (!level.array.empty()) b.columns = level.array[0].size;
-      if (level.array.size() > 1) b.rows = level.array[1].size;
-      s.counter.count(b, s.counts);
-      TensorCounts& c = out.levels[l].tensors[t];
-      c.deliveries.assign(s.counts.deliveries.begin(), s.counts.deliveries.end());
-      c.link_transfers = s.counts.link_transfers;
+void TimeloopCounter::count_deliveries(std::size_t tensor, const Mapping& mapping, Scratch& s,
+                                       NestCounts& out) const {
+  const EinsumTensor& words = problem_->tensors[tensor];
+  const std::size_t levels = chip_->levels.size();
+  s.time.clear();
+  std::size_t next = 0;
+  for (std::size_t l = 0; l < levels; ++l) {
+    s.space.clear();
+    for (; next < s.loops.size() && s.loops[next].loop.level == static_cast<int>(l); ++next) {
+      (s.loops[next].loop.time() ? s.time : s.space).push_back(s.moving(s.loops[next], words));
     }
+    Boundary b;
+    b.time = s.time;
+    b.space = s.space;
+    b.tile = tile_of(words, s.extents[l + 1]);
+    b.ranks = static_cast<int>(words.ranks.size());
+    b.compute = l + 1 == levels;
+    b.no_multicast = is_unicast(mapping, l, tensor);
+    const StorageLevel& level = chip_->levels[l];
+    b.hops = level.hop_energy > 0 || level.router_energy > 0;
+    if (!level.array.empty()) b.columns = level.array[0].size;
+    if (level.array.size() > 1) b.rows = level.array[1].size;
+    s.counter.count(b, s.counts);
+    TensorCounts& c = out.levels[l].tensors[tensor];
+    c.deliveries.assign(s.counts.deliveries.begin(), s.counts.deliveries.end());
+    c.link_transfers = s.counts.link_transfers;
+  }
+}
 
-    // A level that does not keep the tensor passes on what the level above sends: the level above
-    // sends as much as is asked of this one.
-    for (std::size_t l = levels; l-- > 1;) {
-      if (s.keeps[l * tensors + t] != 0) continue;
-      TensorCounts& above = out.levels[l - 1].tensors[t];
-      const double sent = received(above, out.levels[l - 1].fanout);
-      const double factor = sent > 0 ? accesses_of(out.levels[l].tensors[t]) / sent : 0;
-      for (Delivery& d : above.deliveries) d.accesses *= factor;
-      above.link_transfers = 0;
+void TimeloopCounter::count_partial_deliveries(std::size_t tensor, const Mapping& mapping,
+                                               Scratch& s, NestCounts& out) const {
+  const EinsumTensor& words = problem_->tensors[tensor];
+  const std::size_t levels = chip_->levels.size();
+  s.partial.clear();
+  for (const Scratch::Flat& f : s.loops) {
+    s.partial.push_back(
+        {s.moving(f, words), f.loop.index, f.loop.level, f.loop.last, f.loop.time()});
+  }
+  double active = 1;
+  for (std::size_t l = 0; l < levels; ++l) {
+    PartialBoundary b;
+    b.loops = s.partial;
+    while (b.below < s.loops.size() && s.loops[b.below].loop.level <= static_cast<int>(l)) {
+      ++b.below;
     }
+    b.level = static_cast<int>(l);
+    b.tensor = &words;
+    b.tile = s.extents[l + 1];
+    b.last_tile = s.last[l + 1];
+    b.compute = l + 1 == levels;
+    b.no_multicast = is_unicast(mapping, l, tensor);
+    const StorageLevel& level = chip_->levels[l];
+    if (!level.array.empty()) b.columns = level.array[0].size;
+    PartialCounts counts = count_imperfect(b);
+    out.levels[l].active = active;
+    active *= counts.active;
+    TensorCounts& c = out.levels[l].tensors[tensor];
+    c.deliveries = std::move(counts.counts.deliveries);
+    c.link_transfers = counts.counts.link_transfers;
+    if (b.compute) out.steps = counts.steps;
+  }
+  out.active_units = active;
+}
 
-    std::size_t outer = levels;  // the next level above that keeps the tensor
-    for (std::size_t l = 0; l < levels; ++l) {
-      TensorCounts& c = out.levels[l].tensors[t];
-      c.kept = s.keeps[l * tensors + t] != 0;
-      c.reads = c.fills = c.updates = c.tile = c.partition = 0;
-      if (!c.kept) continue;
-      c.tile = tile_words(tensor, s.extents[l]);
-      double share = 0, peers = 0;
-      if (outer == levels) {
-        c.partition = c.tile;
-      } else {
-        // The tensor is divided among the instances below the outer level, tiles that overlap too.
-        Extents all = s.extents[l];
-        for (const Scratch::Flat& f : s.loops) {
-          const auto level = static_cast<std::size_t>(f.loop.level);
-          if (f.loop.space() && level >= outer && level < l) {
-            all[static_cast<std::size_t>(f.loop.index)] *= f.loop.size;
-          }
-        }
-        c.partition = out.levels[outer].tensors[t].partition * c.tile / tile_words(tensor, all);
-        const LevelCounts& above = out.levels[l - 1];
-        share = received(above.tensors[t], above.fanout);
-        peers = above.tensors[t].link_transfers / real(above.fanout);
+// A level that does not keep the tensor passes on what the level above sends: the level above sends
+// as much as is asked of this one.
+void TimeloopCounter::pass_bypassed(std::size_t tensor, const Scratch& s, NestCounts& out) const {
+  for (std::size_t l = chip_->levels.size(); l-- > 1;) {
+    if (s.kept(l, tensor, problem_->tensors.size())) continue;
+    TensorCounts& above = out.levels[l - 1].tensors[tensor];
+    const double sent = received(above, out.levels[l - 1].fanout);
+    const double factor = sent > 0 ? accesses_of(out.levels[l].tensors[tensor]) / sent : 0;
+    for (Delivery& d : above.deliveries) d.accesses *= factor;
+    above.link_transfers = 0;
+  }
+}
+
+void TimeloopCounter::count_accesses(std::size_t tensor, const Scratch& s, NestCounts& out) const {
+  const EinsumTensor& words = problem_->tensors[tensor];
+  const std::size_t levels = chip_->levels.size();
+  std::size_t outer = levels;  // the next level above that keeps the tensor
+  for (std::size_t l = 0; l < levels; ++l) {
+    TensorCounts& c = out.levels[l].tensors[tensor];
+    c.kept = s.kept(l, tensor, problem_->tensors.size());
+    c.reads = c.fills = c.updates = c.tile = c.partition = 0;
+    if (!c.kept) continue;
+    c.tile = tile_words(words, s.largest(s.loops_above(l, false), s.extents[l], s.last[l]));
+    double share = 0, peers = 0;
+    if (outer == levels) {
+      c.partition = c.tile;
+    } else {
+      // The tensor is divided among the instances below the outer level, tiles that overlap too.
+      Extents all = s.extents[l], end = s.last[l];
+      for (std::size_t i = s.loops.size(); i-- > 0;) {
+        const MappingNode& loop = s.loops[i].loop;
+        const auto level = static_cast<std::size_t>(loop.level);
+        if (loop.time() || level < outer || level >= l) continue;
+        const auto dim = static_cast<std::size_t>(loop.index);
+        end[dim] += all[dim] * (loop.last - 1);
+        all[dim] *= loop.size;
       }
-      const double content = accesses_of(c);
-      if (tensor.output) {
-        // The first read of an element finds nothing: it is neither fetched nor read.
-        c.updates = content;
-        c.reads = content + peers - c.partition;
-        c.fills = outer == levels ? 0 : share + peers - c.partition;
-      } else {
-        c.reads = content + peers;
-        c.fills = share + peers;
-      }
-      outer = l;
+      const double united = tile_words(words, s.largest(s.loops_above(outer, true), all, end));
+      c.partition = std::floor(out.levels[outer].tensors[tensor].partition * c.tile / united);
+      const LevelCounts& above = out.levels[l - 1];
+      share = std::floor(received(above.tensors[tensor], above.fanout));
+      peers = std::floor(above.tensors[tensor].link_transfers / real(above.fanout));
     }
+    const double content = accesses_of(c);
+    if (words.output) {
+      // The first read of an element finds nothing: it is neither fetched nor read.
+      c.updates = content;
+      c.reads = content + peers - c.partition;
+      c.fills = outer == levels ? 0 : share + peers - c.partition;
+    } else {
+      c.reads = content + peers;
+      c.fills = share + peers;
+    }
+    outer = l;
+  }
+}
+
+void TimeloopCounter::count(const Mapping& mapping, NestCounts& out) {
+  static thread_local Scratch s;
+  flatten(mapping, s, out);
+  for (std::size_t t = 0; t < problem_->tensors.size(); ++t) {
+    if (s.imperfect) {
+      count_partial_deliveries(t, mapping, s, out);
+    } else {
+      count_deliveries(t, mapping, s, out);
+    }
+    pass_bypassed(t, s, out);
+    count_accesses(t, s, out);
   }
 }
 

@@ -14,7 +14,8 @@
 // and fetches its whole volume, except that it fetches nothing if t_j is 0, and only what is new if
 // j is K or t_j equals t_K. Each loop therefore takes one term: no walk is needed.
 //
-// Counts are of words. Those of a level are of one instance; every instance has the same.
+// Counts are of words. Those of a level are of one instance; every instance has the same. Imperfect
+// factors are walked (imperfect.h).
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,7 @@ struct TensorCounts {
 
 struct LevelCounts {
   std::int64_t instances = 1;  // in use
+  double active = 1;           // in use on average; less than `instances` with imperfect factors
   std::int64_t fanout = 1;     // instances of the level below that one instance feeds
   std::vector<TensorCounts> tensors;
 };
@@ -52,10 +54,11 @@ struct NestCounts {
   std::vector<LevelCounts> levels;
   double steps = 1;                // cycles of compute
   std::int64_t compute_units = 1;  // in use
+  double active_units = 1;         // in use on average
 };
 
-// REQUIRES: `mapping` is even, has perfect factors and levels of the chip alone; every dimension's
-// loops multiply to its size; tensors have at most kMostRanks ranks.
+// REQUIRES: `mapping` is even and has levels of the chip alone; every dimension's loops cover its
+// size; tensors have at most kMostRanks ranks.
 class TimeloopCounter {
  public:
   TimeloopCounter(const Einsum& problem, const Chip& chip) : problem_(&problem), chip_(&chip) {}
@@ -64,6 +67,14 @@ class TimeloopCounter {
 
  private:
   struct Scratch;
+  void flatten(const Mapping& mapping, Scratch& s, NestCounts& out) const;
+  void count_deliveries(std::size_t tensor, const Mapping& mapping, Scratch& s,
+                        NestCounts& out) const;
+  void count_partial_deliveries(std::size_t tensor, const Mapping& mapping, Scratch& s,
+                                NestCounts& out) const;
+  void pass_bypassed(std::size_t tensor, const Scratch& s, NestCounts& out) const;
+  void count_accesses(std::size_t tensor, const Scratch& s, NestCounts& out) const;
+
   const Einsum* problem_;
   const Chip* chip_;
 };

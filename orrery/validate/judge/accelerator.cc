@@ -30,7 +30,7 @@ void judge_case(const std::string& table, const TimeloopCase& c, ValidationRepor
   NestCounts counts;
   TimeloopCounter(c.problem, c.chip).count(c.mapping, counts);
   NestCost cost;
-  cost_nest(c.chip, counts, c.problem.points(), cost);
+  cost_nest(c.chip, counts, cost);
   double all = 0, equal = 0;
   for (const TimeloopCount& expected : c.counts) {
     const TensorCounts& ours = counts.levels[expected.level].tensors[expected.tensor];

@@ -130,7 +130,7 @@ TEST(NestCost, TheSlowestLevelSetsTheCycles) {
                                  hold(1, 2), time_loop(1, kK, 8)});
   const NestCounts counts = counts_of(e, c, m);
   NestCost cost;
-  cost_nest(c, counts, e.points(), cost);
+  cost_nest(c, counts, cost);
   // 32 + 192 words at half a word a cycle, against 192 steps.
   EXPECT_EQ(cost.cycles, 448);
   // Blocks of 4: 8 reads of A, 48 of B, 6 updates of Z.
