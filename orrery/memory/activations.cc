@@ -13,13 +13,14 @@ struct MixerWidth {
   double operator()(const NoMixer&) const { return 0; }
   double operator()(const SoftmaxAttention& a) const {
     const double heads = static_cast<double>(a.heads) / tp;
+    const double kv = static_cast<double>(kv_heads_per_rank(a.kv_heads, tp));
     return heads * (a.head_dim + a.value_dim * (a.output_gate ? 2 : 1)) +
-           static_cast<double>(kv_heads_per_rank(a.kv_heads, tp)) * (a.head_dim + a.value_dim);
+           (a.shares_kv ? 0 : kv * (a.head_dim + a.value_dim));
   }
   double operator()(const LatentAttention& a) const {
     const double heads = static_cast<double>(a.heads) / tp;
     return a.q_lora_rank + a.kv_lora_rank + a.qk_rope_dim +
-           heads * (2 * (a.qk_nope_dim + a.qk_rope_dim) + 2 * a.value_dim);
+           heads * (2 * (a.qk_nope_dim + a.qk_rope_dim) + (a.output_gate ? 3 : 2) * a.value_dim);
   }
   double operator()(const CompressedAttention& a) const {
     const double q = static_cast<double>(a.heads) * a.head_dim / tp;
@@ -44,7 +45,8 @@ struct MlpWidth {
   }
   double operator()(const MoeMlp& m) const {
     const double width = static_cast<double>(m.intermediate) / plan.moe_tp();
-    return m.top_k * (std::max((m.gated ? 2 : 1) * width, hidden) + width) * plan.dp +
+    const double row = m.latent > 0 ? m.latent : hidden;
+    return m.top_k * (std::max((m.gated ? 2 : 1) * width, row) + width) * plan.dp +
            (m.gated ? 3.0 : 2.0) * m.shared_intermediate / plan.tp;
   }
 };
@@ -57,14 +59,16 @@ Bytes activation_peak(const Architecture& model, const ParallelPlan& plan,
   const Bytes element = bytes_per_element(precision.activations);
   const StageLayers range = stage_layers(model.layers.size(), plan.pp, stage);
   const double hidden = model.hidden, t = static_cast<double>(tokens);
-  double widest = 0;
+  double widest = 0, kept = 0;  // kept: beside the stream and the input of a mixer or MLP
   for (std::size_t spec = 0; spec < model.layers.specs().size(); ++spec) {
     if (model.layers.count(static_cast<int>(spec), range.first, range.last) == 0) continue;
     const LayerSpec& layer = model.layers.specs()[spec];
     widest = std::max({widest, std::visit(MixerWidth{plan.tp}, layer.mixer),
                        std::visit(MlpWidth{plan, hidden}, layer.mlp)});
+    kept = std::max(kept, std::max(0, layer.residual_sources - 1) * hidden +
+                              static_cast<double>(layer.per_layer_input) * model.layers.size());
   }
-  const Bytes in_layer = t * (2 * hidden + widest) * element;
+  const Bytes in_layer = t * (2 * hidden + kept + widest) * element;
   if (stage != plan.pp - 1 || !model.lm_head) return in_layer;
   const Bytes at_head = t * hidden * element + static_cast<double>(sampled) * model.vocab *
                                                    (element + Bytes(kSamplingBytes));

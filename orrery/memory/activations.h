@@ -7,7 +7,10 @@
 //                    buffers of width w on one rank
 //       attention    w = width of q, k and v + width of the heads' output
 //       MLP          w = (1 or 2) + 1 times the inner width; 2 for a gated MLP
-//       MoE          w = top_k * (max(2 * width, h) + width), for the tokens of all dp groups
+//       MoE          w = top_k * (max(2 * width, h) + width), for the tokens of all dp groups; for
+//                    experts of a latent its width in the place of h
+//   attention residuals keep the sums of all blocks, T * e * h each, and per-layer inputs those of
+//   all layers
 //   at the LM head   T * e * h + S * vocab * (e + 4): logits, and their fp32 copy for sampling
 //
 // For a vLLM 0.19 engine (RTX 4090, Llama-3.1-8B, 2048 tokens, 256 sequences) this gives 0.21 GB of

@@ -9,7 +9,7 @@ namespace orrery {
 namespace {
 
 constexpr double kFp32 = 4;
-constexpr int kDeltaChunk = 64;  // tokens of the square matrices that Gated DeltaNet keeps
+constexpr int kDeltaChunk = 64;  // tokens of the square matrices that the delta rules keep
 
 // Bytes of a saved operand of a large product, scales included.
 double operand_bytes(const TrainingPrecision& p) {
@@ -71,14 +71,18 @@ struct Counter {
 
   void operator()(const SoftmaxAttention& a) {
     const double heads = a.heads / tp;
-    const double kv_heads = stack.expanded_kv ? heads : kv_heads_per_rank(a.kv_heads, job.plan.tp);
+    const double kv_heads = a.shares_kv         ? 0
+                            : stack.expanded_kv ? heads
+                                                : kv_heads_per_rank(a.kv_heads, job.plan.tp);
     const double q = heads * a.head_dim, kv = kv_heads * (a.head_dim + a.value_dim);
     const double result = heads * a.value_dim;
     operand(h * own, {"q", "k", "v"});
     if (a.qk_norm != QkNorm::kNone)
-      norm((q + kv_heads_per_rank(a.kv_heads, job.plan.tp) * a.head_dim) * tokens);
+      norm((q + (a.shares_kv ? 0 : kv_heads_per_rank(a.kv_heads, job.plan.tp)) * a.head_dim) *
+           tokens);
     save(e * (q + kv) * tokens);
     if (a.output_gate) save(2 * e * result * tokens);  // the gate, and the output before it
+    if (a.head_gate) save(e * (heads + result) * tokens);
     core(heads, result);
     operand(result * tokens, {"o"}, job.flash);
     widest = std::max(widest, e * (q + kv) * tokens);
@@ -96,6 +100,7 @@ struct Counter {
     norm(a.kv_lora_rank * own);
     operand(a.kv_lora_rank * own, {"k", "v"});
     save(e * (2 * q + v) * tokens);
+    if (a.output_gate) save(2 * e * v * tokens);
     core(heads, v);
     operand(v * tokens, {"o"}, job.flash);
     widest = std::max(widest, e * (2 * q + v) * tokens);
@@ -116,9 +121,20 @@ struct Counter {
     widest = std::max(widest, e * weights);
   }
 
-  // Training refuses these two (TrainingJob::check).
+  // Training refuses it (check_job).
   void operator()(const CompressedAttention&) {}
-  void operator()(const KimiDelta&) {}
+
+  void operator()(const KimiDelta& a) {
+    const double heads = a.heads / tp, w = heads * a.head_dim;
+    operand(h * own, {"q", "k", "v"});
+    // The first halves of low-rank gates; inputs and outputs of the convolution; the decay of every
+    // channel and beta in fp32; two matrices for each chunk of tokens; the output and its gate.
+    save(tokens * (e * (a.full_rank_gate ? 1 : 2) * a.head_dim + 2 * e * 3 * w +
+                   kFp32 * (w + heads) + 2 * e * kDeltaChunk * heads + 2 * e * w));
+    operand(w * tokens, {"o"});
+    widest = std::max(widest, e * 4 * w * tokens);
+    keep_product(e * 2 * w * tokens);
+  }
 
   void operator()(const GatedDeltaNet& a) {
     const double k = 1.0 * a.k_heads * a.k_dim / tp, v = 1.0 * a.v_heads * a.v_dim / tp;
@@ -169,14 +185,34 @@ struct Counter {
       rows *= expert_imbalance(all, m.experts, m.top_k, job.plan.ep, job.expert_skew);
     }
     if (job.capacity_factor > 0) rows = std::min(rows, mean * job.capacity_factor);
-    operand(h * rows, {"gate", "up"});
+    const double row = m.latent > 0 ? m.latent : h;
+    operand(row * rows, {"gate", "up"});
     mlp(1.0 * m.intermediate / job.plan.expert_tp(), m.gated, rows);
-    save(e * h * rows);  // outputs, for the gradient of the routing weights
+    save(e * row * rows);  // outputs, for the gradient of the routing weights
+    if (m.latent_norm) norm(m.latent * own);
+    if (m.latent > 0) operand(m.latent * own, {});  // of the projection back
+    if (m.router_scales) norm(h * own);
     if (m.shared_intermediate > 0) {
       operand(h * own, {"gate", "up"}, trained);
       mlp(m.shared_intermediate / tp, m.gated, tokens);
     }
-    widest = std::max(widest, e * h * rows);
+    widest = std::max(widest, e * row * rows);
+  }
+
+  // Each half keeps the sum of the block so far, which is a source, and the weights of the sources.
+  void attention_residuals(int sources) {
+    if (sources == 0) return;
+    save(2 * (e * h + kFp32 * sources) * own);
+    widest = std::max(widest, e * h * sources * own);
+  }
+
+  // The gate, its activation and their product; the projected row is normed.
+  void per_layer_input(double width) {
+    if (width == 0) return;
+    operand(h * own, {});
+    save(e * 2 * width * own);
+    operand(width * own, {});
+    norm(h * own);
   }
 };
 
@@ -188,6 +224,8 @@ LayerActivations layer_activations(const Architecture& model, const LayerSpec& l
   for (int i = 0; i < layer.norms; ++i) c.norm(c.h * c.own);
   std::visit(c, layer.mixer);
   std::visit(c, layer.mlp);
+  c.attention_residuals(layer.residual_sources);
+  c.per_layer_input(layer.per_layer_input);
   if (layer.parallel) c.save(-c.x * c.h * c.own);  // attention and MLP have the same input
   c.dropout_mask(), c.dropout_mask();
   c.out.input = Bytes(c.e * c.h * c.own);

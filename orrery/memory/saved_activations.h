@@ -17,7 +17,14 @@
 //   MoE              e h U for the router's input, and 8 bytes for each expert and token; of the
 //                    R = T top_k etp/tp rows that the rank's experts take on average: x h R, an
 //                    MLP, and e h R for their output
+//                    experts of a latent have its width in the place of h
 //   dropout          1 byte for each element of h U, twice
+//   linear attention inputs and outputs of the convolution, decays in fp32, the square matrices of
+//                    chunks of 64 tokens, the output and its gate
+//   attention residuals  2 (e h + 4 sources) U: the sum of the block so far for each half, and the
+//                    weights of the sources
+//   per-layer input  x h U for the gate's input, 2 e w U and x w U for its width w, e h U for the
+//   norm
 //
 // For a GPT layer (norms with biases, f = 4h) this is s b h (10 + 24/t + 5 a s/(h t)) bytes, and
 // s b h / t (34 + 5 a s/h) with sequence parallelism, as in table 2 of Korthikanti et al. 2022

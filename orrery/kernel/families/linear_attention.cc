@@ -4,7 +4,7 @@
 // The tables time the two kernels in rows of their own. The surface is fitted on the delta rule.
 // The convolution is memory-bound and added by physics (KernelPoint::rest): it moves its channels
 // in and out at kConvolutionShare of the bandwidth (0.65 to 0.75 measured with SGLang and vLLM,
-// Hopper and Blackwell).
+// Hopper and Blackwell). An op without a convolution (conv 1) is the delta rule alone.
 //
 // base = compute + memory of the delta rule. Decode streams the state. Prefill walks a sequence in
 // chunks, with sequences and heads in parallel. Its products are too small for a faster tensor core
@@ -70,8 +70,9 @@ class LinearAttentionFamily : public KernelFamily {
     p.base =
         (a.decode ? p.compute : walk(a, gpu)) + gpu.move_time(moved, cached ? moved : Bytes(0));
     p.least = cached ? p.compute : std::max(p.compute, p.memory);
-    p.rest = kConvolutionFloor + 2 * tokens * channels * bytes_per_element(a.dtype) /
-                                     (gpu.memory.bandwidth * kConvolutionShare);
+    if (a.conv > 1)
+      p.rest = kConvolutionFloor + 2 * tokens * channels * bytes_per_element(a.dtype) /
+                                       (gpu.memory.bandwidth * kConvolutionShare);
     p.x = {quick_log2(a.k_heads), quick_log2(a.v_heads), quick_log2(real(a.batch)),
            quick_log2(real(a.new_tokens))};
     return p;

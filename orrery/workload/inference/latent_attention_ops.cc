@@ -198,6 +198,12 @@ void add_latent_attention(OpList& ops, const RankStep& step, const LatentAttenti
   add_expanded(ops, step, a, heads);
   add_absorbed(ops, step, a, heads);
   const std::int64_t out = heads * a.value_dim;
+  if (a.output_gate) {
+    ops.gemm("attn_gate_proj", kPart, step.tokens(), out, step.hidden(),
+             step.precision.mixer_weights());
+    ops.elementwise("attn_gate", kPart, Elementwise::Kind::kActivation,
+                    {step.tokens(), out, step.element(), 2, 1});
+  }
   ops.quantise("o_quantise", kPart, step.tokens(), out, step.element(),
                step.precision.mixer_weights());
   ops.gemm("o_proj", kPart, step.tokens(), step.hidden(), out, step.precision.mixer_weights());

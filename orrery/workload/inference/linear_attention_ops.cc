@@ -1,6 +1,6 @@
-// Linear attention: Gated DeltaNet and Mamba-2. Projections in, one recurrent core, a gated norm,
-// projection out. Heads are divided by tp; groups of Mamba-2 are copied when there are fewer than
-// ranks.
+// Linear attention: Gated DeltaNet, Kimi Delta Attention and Mamba-2. Projections in, one recurrent
+// core, a gated norm, projection out. Heads are divided by tp; groups of Mamba-2 are copied when
+// there are fewer than ranks.
 #include <algorithm>
 
 #include "orrery/workload/inference/mixer_ops.h"
@@ -66,6 +66,33 @@ void add_gated_delta_net(OpList& ops, const RankStep& step, const GatedDeltaNet&
   core.conv = g.conv;
   add_core(ops, step, core, "mixer_prefill", "mixer_decode");
   add_output(ops, step, v);
+}
+
+// One product makes queries, keys, values, beta, the output gate and the first halves of low-rank
+// gates (in_proj_qkvgfab in kimi_k3/nvidia/kda.py of vLLM). Those halves are whole on every rank,
+// since all heads share them.
+void add_kimi_delta(OpList& ops, const RankStep& step, const KimiDelta& k) {
+  const int heads = k.heads / step.tp();
+  const std::int64_t width = std::int64_t{heads} * k.head_dim;
+  const std::int64_t low_ranks = k.full_rank_gate ? 1 : 2;
+  add_input(ops, step, (k.full_rank_gate ? 4 : 3) * width + low_ranks * k.head_dim + heads);
+  const Format format = step.precision.mixer_weights();
+  ops.gemm("decay_proj", kLinearPart, step.tokens(), width, k.head_dim, format);
+  if (!k.full_rank_gate) {
+    ops.gemm("gate_proj", kLinearPart, step.tokens(), width, k.head_dim, format);
+  }
+  LinearAttentionCore core;
+  core.kind = LinearAttentionCore::Kind::kKimiDelta;
+  core.k_heads = core.v_heads = heads;
+  core.k_dim = core.v_dim = k.head_dim;
+  core.conv = 1;
+  CausalConvolution convolution;
+  convolution.channels = 3 * width;
+  convolution.window = k.conv;
+  convolution.mixer = core.kind;
+  add_core(ops, step, convolution, "conv_prefill", "conv_decode");
+  add_core(ops, step, core, "mixer_prefill", "mixer_decode");
+  add_output(ops, step, width);
 }
 
 void add_mamba2(OpList& ops, const RankStep& step, const Mamba2& m) {

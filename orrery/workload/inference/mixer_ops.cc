@@ -11,6 +11,8 @@ void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer) {
     add_latent_attention(ops, step, *l);
   } else if (const auto* g = std::get_if<GatedDeltaNet>(&mixer)) {
     add_gated_delta_net(ops, step, *g);
+  } else if (const auto* k = std::get_if<KimiDelta>(&mixer)) {
+    add_kimi_delta(ops, step, *k);
   } else if (const auto* m = std::get_if<Mamba2>(&mixer)) {
     add_mamba2(ops, step, *m);
   } else if (!std::holds_alternative<NoMixer>(mixer)) {

@@ -13,6 +13,7 @@ void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer);
 void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& attention);
 void add_latent_attention(OpList& ops, const RankStep& step, const LatentAttention& attention);
 void add_gated_delta_net(OpList& ops, const RankStep& step, const GatedDeltaNet& g);
+void add_kimi_delta(OpList& ops, const RankStep& step, const KimiDelta& k);
 void add_mamba2(OpList& ops, const RankStep& step, const Mamba2& m);
 
 }  // namespace orrery

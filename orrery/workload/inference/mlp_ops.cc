@@ -45,7 +45,7 @@ void add_exchange(OpList& ops, const RankStep& step, const MoeMlp& m, bool dispa
                   Bytes element) {
   const ParallelPlan& plan = step.plan;
   if (plan.dp == 1) return;
-  const double hidden = real(step.hidden());
+  const double hidden = real(m.latent > 0 ? m.latent : step.hidden());
   const std::string_view name = dispatch ? "moe_dispatch" : "moe_combine";
   if (plan.ep >= plan.dp) {
     // The moe_tp ranks of an expert group need the same tokens: each is sent moe_tp times, by tp
@@ -61,16 +61,45 @@ void add_exchange(OpList& ops, const RankStep& step, const MoeMlp& m, bool dispa
   }
 }
 
+// Experts of a latent: the projection to it before the tokens are sent; the sum over the
+// tensor-parallel ranks, the norm and the projection back, which every rank does whole, after they
+// return (LatentMoERunner of vLLM). The projections stay in 16 bits (Precision::weights does not
+// apply to them), as in the checkpoints of Nemotron 3 and Kimi-K3.
+void add_latent_input(OpList& ops, const RankStep& step, const MoeMlp& m) {
+  ops.gemm("moe_latent_down", Part::kMoe, step.tokens(), m.latent, step.hidden(), step.plain());
+}
+
+void add_latent_output(OpList& ops, const RankStep& step, const MoeMlp& m) {
+  if (step.tp() > 1) {
+    ops.collective("moe_latent_all_reduce", Collective::Kind::kAllReduce,
+                   Collective::Group::kTensor, step.tp(),
+                   real(step.tokens()) * m.latent * step.element());
+  }
+  if (m.latent_norm) {
+    ops.elementwise("moe_latent_norm", Part::kMoe, Elementwise::Kind::kNorm,
+                    {step.tokens(), m.latent, step.element(), 1, 1});
+  }
+  ops.gemm("moe_latent_up", Part::kMoe, step.tokens(), step.hidden(), m.latent, step.plain());
+}
+
 void add_moe(OpList& ops, const RankStep& step, const MoeMlp& m) {
   const Format format = step.precision.experts;
+  if (m.router_scales) {
+    // A norm without weights and a learned scale of the router's input alone.
+    ops.elementwise("router_norm", Part::kMoe, Elementwise::Kind::kNorm,
+                    {step.tokens(), step.hidden(), step.element(), 1, 1});
+  }
   ops.gemm("router", Part::kMoe, step.tokens(), m.experts, step.hidden(),
            m.router_fp32 ? step.precision.fp32_products : step.plain());
+  if (m.latent > 0) add_latent_input(ops, step, m);
   const FormatProperties& f = properties(format);
   add_exchange(ops, step, m, true, f.quantises_activation ? f.activation : step.element());
   ops.add("moe_experts", Part::kMoe,
-          MoeExperts{step.batch.all_tokens, step.model.hidden, m.intermediate, m.experts, m.top_k,
-                     step.plan.moe_tp(), step.plan.ep, m.gated, step.expert_skew, format});
+          MoeExperts{step.batch.all_tokens, m.latent > 0 ? m.latent : step.model.hidden,
+                     m.intermediate, m.experts, m.top_k, step.plan.moe_tp(), step.plan.ep, m.gated,
+                     step.expert_skew, format});
   add_exchange(ops, step, m, false, step.element());
+  if (m.latent > 0) add_latent_output(ops, step, m);
   add_shared_experts(ops, step, m);
 }
 

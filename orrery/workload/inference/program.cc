@@ -6,6 +6,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/parameters.h"
+#include "orrery/workload/inference/layer_input_ops.h"
 #include "orrery/workload/inference/lora_ops.h"
 #include "orrery/workload/inference/mixer_ops.h"
 #include "orrery/workload/inference/mlp_ops.h"
@@ -35,6 +36,7 @@ void add_embedding(OpList& ops, const RankStep& step) {
     ops.elementwise("embedding_norm", Part::kEmbedding, Elementwise::Kind::kNorm,
                     {tokens, step.hidden(), step.element(), 1, 1});
   }
+  add_per_layer_tables(ops, step);
 }
 
 // Norms, both mixers, residual adds and the all-reduces of `count` equal layers.
@@ -54,7 +56,12 @@ void add_layers(OpList& ops, const RankStep& step, const LayerSpec& layer, int c
                     {step.tokens(), step.hidden(), step.element(), reads, writes});
     ops.repeat(count);
   };
-  elementwise("add_norm", Elementwise::Kind::kAddNorm, add_norms, 2, 2);
+  if (layer.residual_sources > 0) {
+    ops.repeat(1.0 * count * add_norms);
+    add_attention_residuals(ops, step, layer, mixes ? Part::kAttention : Part::kMlp);
+  } else {
+    elementwise("add_norm", Elementwise::Kind::kAddNorm, add_norms, 2, 2);
+  }
   elementwise("norm", Elementwise::Kind::kNorm, layer.norms - add_norms, 1, 1);
   ops.repeat(count);
   add_mixer(ops, step, layer.mixer);
@@ -65,7 +72,9 @@ void add_layers(OpList& ops, const RankStep& step, const LayerSpec& layer, int c
     ops.repeat(1.0 * count * (parallel ? 1 : blocks));
     ops.collective("tp_all_reduce", Collective::Kind::kAllReduce, Collective::Group::kTensor,
                    step.tp(), step.stream());
+    ops.repeat(count);
   }
+  add_per_layer_input(ops, step, layer);
   ops.repeat(1);
 }
 
@@ -89,8 +98,13 @@ void add_lm_head(OpList& ops, const RankStep& step) {
 void add_end(OpList& ops, const RankStep& step) {
   const Architecture& model = step.model;
   if (model.final_norm) {
+    // The norm of a plain residual writes the last sum too; attention residuals are mixed once
+    // more.
+    const int sources =
+        model.layers.empty() ? 0 : model.layers.at(model.layers.size() - 1).residual_sources;
     ops.elementwise("final_norm", Part::kLmHead, Elementwise::Kind::kAddNorm,
-                    {step.tokens(), step.hidden(), step.element(), 2, 2});
+                    {step.tokens(), step.hidden(), step.element(), sources > 0 ? 1.0 + sources : 2,
+                     sources > 0 ? 1.0 : 2});
   }
   if (model.kind != Kind::kEncoder) return add_lm_head(ops, step);
   if (model.pooler) {
@@ -183,8 +197,9 @@ Program forward_program(const Architecture& model, const ParallelPlan& plan,
   ops.layer_spec(-1);
   if (slice.end) add_end(ops, step);
   if (plan.pp > 1 && !options.slice) {
+    const double rows = sent_rows(model, model.layers.at(std::max(0, range.last - 1)));
     ops.collective("pp_send", Collective::Kind::kSend, Collective::Group::kPipeline, plan.pp,
-                   step.stream());
+                   rows * step.stream());
   }
   return {ops.take(), step.tokens(), step.batch.sampled, range.size()};
 }

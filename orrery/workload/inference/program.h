@@ -10,18 +10,25 @@
 // - every layer: add_norm (a norm fused with the residual add before it), norm (other norms),
 //   residual_add (parallel blocks), tp_all_reduce (one for the mixer and one for the MLP; one for
 //   both in a parallel block)
+// - attention residuals: attn_residual in the place of add_norm; per-layer inputs: before the
+//   layers per_layer_embedding, per_layer_all_reduce, per_layer_model_proj, per_layer_all_gather,
+//   per_layer_norm; in a layer per_layer_gate, per_layer_activation, per_layer_proj,
+//   per_layer_add_norm (layer_input_ops.h)
 // - softmax attention: qkv_proj, qk_norm_sum, qk_norm_all_reduce, qk_norm, rope (writes the cache
-//   too) or kv_write, attn_prefill, attn_decode, attn_gate, o_proj
+//   too) or kv_write, attn_prefill, attn_decode, attn_gate, o_proj; attn_gate_proj for a gate with
+//   a product of its own (one value for each head, or the gate of MLA)
 // - latent attention (MLA): q_kv_a_proj (one product), latent_norm, q_b_proj, or q_proj, kv_a_proj
 //   and latent_norm without a low-rank query; rope; in prefill kv_b_proj (cached tokens are
 //   expanded again) and attn_prefill; in decode absorb_q, attn_decode, absorb_v; o_proj
 // - sparse indexer: indexer_q, indexer_k, indexer_prefill, indexer_decode (scores alone: value_dim
 //   0), indexer_topk
-// - linear attention: in_proj, gate_proj (Gated DeltaNet), mixer_prefill, mixer_decode, mixer_norm,
-//   o_proj
+// - linear attention: in_proj, gate_proj (Gated DeltaNet; low-rank gate of Kimi's), decay_proj
+//   (Kimi's), conv_prefill and conv_decode (Mamba-2, Kimi's), mixer_prefill, mixer_decode,
+//   mixer_norm, o_proj
 // - MLP: gate_up_proj or up_proj, activation, down_proj
 // - MoE: router, moe_dispatch, moe_experts, moe_combine, shared_gate_up_proj or shared_up_proj,
-//   shared_activation, shared_down_proj, shared_gate, shared_add
+//   shared_activation, shared_down_proj, shared_gate, shared_add; router_norm (Gemma 4); for
+//   experts of a latent moe_latent_down, moe_latent_all_reduce, moe_latent_norm, moe_latent_up
 // - formats: ..._quantise before products whose measured kernel does not quantise its input itself
 //   (int8, mxfp4_fp8, int4_fp8)
 // - adapters: lora_{qkv,o,up,down}_{shrink,expand}
@@ -31,6 +38,10 @@
 // Sharding. Heads and widths are divided by tp. Key-value heads are copied if there are fewer heads
 // than ranks. The latent cache and the projections to it, the router and the sparse indexer are
 // whole on every rank. The embedding and the LM head are split by vocabulary.
+//
+// Experts of a latent: the exchanges move rows of the latent. The partial sums of a rank are
+// reduced over the tp ranks as latents, and every rank projects them back whole. The all-reduce of
+// the layer then sums the shared experts.
 //
 // Experts. Without attention dp every rank has all tokens, and the tensor-parallel all-reduce sums
 // the experts' outputs. With attention dp and ep >= dp, tokens travel to their experts and back by

@@ -1,4 +1,5 @@
-// Softmax attention: MHA, GQA, MQA, sliding and chunked windows.
+// Softmax attention: MHA, GQA, MQA, sliding and chunked windows, gated outputs, layers that read
+// the cache of another layer.
 #include <algorithm>
 #include <cmath>
 
@@ -94,7 +95,7 @@ void add_decode(OpList& ops, const RankStep& step, const SoftmaxAttention& a, De
 
 void add_qk_norm(OpList& ops, const RankStep& step, const SoftmaxAttention& a, const RankHeads& r) {
   if (a.qk_norm == QkNorm::kNone) return;
-  const std::int64_t width = std::int64_t{r.heads + r.kv_heads} * a.head_dim;
+  const std::int64_t width = std::int64_t{r.heads + (a.shares_kv ? 0 : r.kv_heads)} * a.head_dim;
   if (a.qk_norm == QkNorm::kFull && step.tp() > 1) {
     // The variances of queries and keys over all ranks' heads, fp32: a kernel that sums a rank's
     // own, an all-reduce, and one that scales (SGLang's pull request 14416 shows the three; vLLM's
@@ -104,8 +105,12 @@ void add_qk_norm(OpList& ops, const RankStep& step, const SoftmaxAttention& a, c
     ops.collective("qk_norm_all_reduce", Collective::Kind::kAllReduce, Collective::Group::kTensor,
                    step.tp(), real(step.tokens()) * 2 * Bytes(4));
   }
+  // Values that are made from the keys are normalised without rotation, by the same kernel.
+  const std::int64_t values =
+      a.values_from_keys && !a.shares_kv ? std::int64_t{r.kv_heads} * a.value_dim : 0;
+  const double written = real(width + values) / real(width);
   ops.elementwise("qk_norm", kSoftmaxPart, Elementwise::Kind::kNorm,
-                  {step.tokens(), width, step.element(), 1, 1}, true);
+                  {step.tokens(), width, step.element(), 1, written}, true);
 }
 
 // Rotates queries and keys and writes keys and values to the cache; the latter alone without rotary
@@ -113,9 +118,9 @@ void add_qk_norm(OpList& ops, const RankStep& step, const SoftmaxAttention& a, c
 void add_rope(OpList& ops, const RankStep& step, const SoftmaxAttention& a, const RankHeads& r) {
   const double rows = real(step.tokens());
   const double q = a.rope ? 1.0 * r.heads * a.head_dim : 0;
-  const double kv = 1.0 * r.kv_heads * (a.head_dim + a.value_dim);
+  const double kv = a.shares_kv ? 0 : 1.0 * r.kv_heads * (a.head_dim + a.value_dim);
   const std::int64_t width = static_cast<std::int64_t>(q + kv);
-  if (!a.rope && step.model.kind == Kind::kEncoder) return;
+  if (!a.rope && (a.shares_kv || step.model.kind == Kind::kEncoder)) return;
   ops.add(a.rope ? "rope" : "kv_write", kSoftmaxPart,
           Elementwise{a.rope ? Elementwise::Kind::kRotary : Elementwise::Kind::kCopy, step.tokens(),
                       width, rows * (q + kv) * step.element(),
@@ -123,18 +128,39 @@ void add_rope(OpList& ops, const RankStep& step, const SoftmaxAttention& a, cons
           true);
 }
 
+// Width of the product that makes queries, keys, values and the gate.
+std::int64_t input_width(const SoftmaxAttention& a, const RankHeads& r) {
+  const std::int64_t gate = a.output_gate ? std::int64_t{r.heads} * a.value_dim : 0;
+  const std::int64_t cached = a.head_dim + (a.values_from_keys ? 0 : a.value_dim);
+  return std::int64_t{r.heads} * a.head_dim + gate +
+         (a.shares_kv ? 0 : std::int64_t{r.kv_heads} * cached);
+}
+
+// The output is scaled by a gate as wide as itself, or by one value for each head.
+void add_gate(OpList& ops, const RankStep& step, const SoftmaxAttention& a, const RankHeads& r) {
+  const std::int64_t out = std::int64_t{r.heads} * a.value_dim;
+  if (a.output_gate) {
+    ops.elementwise("attn_gate", kSoftmaxPart, Elementwise::Kind::kActivation,
+                    {step.tokens(), out, step.element(), 2, 1});
+  }
+  if (a.head_gate) {
+    ops.elementwise("attn_gate", kSoftmaxPart, Elementwise::Kind::kActivation,
+                    {step.tokens(), out, step.element(), 1 + 1.0 / a.value_dim, 1});
+  }
+}
+
 }  // namespace
 
 void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& a) {
   const RankHeads r = rank_heads(step, a);
   const std::int64_t out = std::int64_t{r.heads} * a.value_dim;
-  const std::int64_t qkv = std::int64_t{r.heads} * a.head_dim +
-                           std::int64_t{r.kv_heads} * (a.head_dim + a.value_dim) +
-                           (a.output_gate ? out : 0);
   const Format format = step.precision.mixer_weights();
 
   ops.quantise("qkv_quantise", kSoftmaxPart, step.tokens(), step.hidden(), step.element(), format);
-  ops.gemm("qkv_proj", kSoftmaxPart, step.tokens(), qkv, step.hidden(), format);
+  ops.gemm("qkv_proj", kSoftmaxPart, step.tokens(), input_width(a, r), step.hidden(), format);
+  if (a.head_gate) {
+    ops.gemm("attn_gate_proj", kSoftmaxPart, step.tokens(), r.heads, step.hidden(), format);
+  }
   add_qk_norm(ops, step, a, r);
   add_rope(ops, step, a, r);
   for (const SequenceGroup& g : step.batch.groups) {
@@ -146,10 +172,7 @@ void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAtten
     }
   }
   add_decode(ops, step, a, r.decode);
-  if (a.output_gate) {
-    ops.elementwise("attn_gate", kSoftmaxPart, Elementwise::Kind::kActivation,
-                    {step.tokens(), out, step.element(), 2, 1});
-  }
+  add_gate(ops, step, a, r);
   ops.quantise("o_quantise", kSoftmaxPart, step.tokens(), out, step.element(), format);
   ops.gemm("o_proj", kSoftmaxPart, step.tokens(), step.hidden(), out, format);
 }

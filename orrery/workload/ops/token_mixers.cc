@@ -13,6 +13,12 @@ double channels_of(const LinearAttentionCore& a) {
   return 2.0 * a.k_heads * a.k_dim + 1.0 * a.v_heads * a.v_dim;
 }
 
+// Elements of a token's decay that the recurrence reads; those with one value for each head are
+// left out.
+double decay_of(const LinearAttentionCore& a) {
+  return a.kind == LinearAttentionCore::Kind::kKimiDelta ? 1.0 * a.v_heads * a.k_dim : 0;
+}
+
 std::string_view recurrence_name(LinearAttentionCore::Kind kind) {
   switch (kind) {
     case LinearAttentionCore::Kind::kGatedDeltaNet:
@@ -41,7 +47,7 @@ Bytes LinearAttentionCore::byte_count() const {
   const double passes = decode ? 2 : 1;  // a prefill starts from nothing and writes the state once
   return passes * real(batch) *
              (state * kStateElement + (conv - 1) * channels_of(*this) * element) +
-         tokens * (channels_of(*this) + 1.0 * v_heads * v_dim) * element;
+         tokens * (channels_of(*this) + decay_of(*this) + 1.0 * v_heads * v_dim) * element;
 }
 
 std::string LinearAttentionCore::description() const {

@@ -21,7 +21,9 @@ namespace orrery {
 // FLOPs per token and value head: 2 * k_dim * v_dim for each pass over the state, and 2 * conv per
 // channel. The delta rule, gated or Kimi's, takes three passes (read by key, update, read by
 // query); Mamba-2 takes two. Chunked prefill kernels do more arithmetic in larger products, which
-// is not counted. In programs Mamba-2's convolution is an op of its own (CausalConvolution).
+// is not counted. Moves the input channels and the output of every token, and with Kimi's rule a
+// decay for each channel of the keys. In programs the convolution of Mamba-2 and of Kimi's rule is
+// an op of its own (CausalConvolution).
 struct LinearAttentionCore {
   static constexpr std::string_view kName = "linear_attention";
   static constexpr Family kFamily = Family::kAttention;

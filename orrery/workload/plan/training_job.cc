@@ -148,6 +148,20 @@ std::string overlapping_schedules() {
   return fmt::format("{} and {}", fmt::join(names, ", "), last);
 }
 
+// Parts whose backward passes have no ops.
+void check_parts(const Architecture& model) {
+  for (const LayerSpec& layer : model.layers.specs()) {
+    const auto* softmax = std::get_if<SoftmaxAttention>(&layer.mixer);
+    const std::string_view part = std::holds_alternative<CompressedAttention>(layer.mixer)
+                                      ? "compressed attention"
+                                  : softmax && softmax->blocks ? "attention to chosen blocks"
+                                  : layer.residual_streams > 1 ? "hyper-connections"
+                                                               : "";
+    if (!part.empty())
+      throw NoData(fmt::format("{}: training of {} is not modelled", model.id, part));
+  }
+}
+
 void check_experts(const TrainingPlan& p) {
   const std::int64_t ranks = std::int64_t{p.tp} * p.cp * p.dp;
   const std::int64_t group = std::int64_t{p.ep} * p.expert_tp();
@@ -253,6 +267,7 @@ void check_job(const Architecture& model, const TrainingJob& job) {
   check_sizes(job);
   check_formats(job.precision);
   const TrainingPlan& p = job.plan;
+  check_parts(model);
   check_layers(model, p);
   check_experts(p);
   // Blocks of fp8 weights are padded by the frameworks that train: the plain format's rules hold.

@@ -222,7 +222,8 @@ std::vector<std::int64_t> uneven_split(int layers, int chunks);
 // Checks a job against a model. The message of an error says which rule fails, with the numbers.
 //
 // InputError: sizes below 1, zero tokens, formats that the lists above do not have, unknown LoRA
-// targets, a LoRA rank of 0. Infeasible unless
+// targets, a LoRA rank of 0. NoData: compressed attention, attention to chosen blocks and
+// hyper-connections, whose backward passes have no ops. Infeasible unless
 // - the rules of check_plan hold for tp, etp and ep;
 // - ep*etp divides tp*cp*dp; with ep_overlap the schedule runs pairs, or can (schedule_name);
 // - layers divide by pp*vp, or `split` has that many entries that add up to the layers;

@@ -15,6 +15,8 @@ void TrainingPasses::collective(const Collective& c, const ProgramOp& op, bool e
   // are gathered, need none of their own.
   const bool own = plan_.ep > 1 && (plan_.expert_tp() == 1 || gathers_copies());
   if (op.name == "tp_all_reduce" && experts && own) count /= 2;
+  // Latents come back from the experts as whole sums of a rank's own tokens (gather_copies).
+  if (op.name == "moe_latent_all_reduce" && (own || plan_.sequence_parallel)) return;
   if (!plan_.sequence_parallel) {
     forward_and_again(c, count, op, Cost::kTensor);
     if (op.name != "embedding_all_reduce") tensor(c.kind, count, c, op, Pass::kBackwardInput);

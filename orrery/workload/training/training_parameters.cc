@@ -35,8 +35,9 @@ std::vector<AdaptedProjection> adapted_projections(const Architecture& model,
   };
   if (const auto* s = std::get_if<SoftmaxAttention>(&layer.mixer)) {
     adapt("q", h, std::int64_t{s->heads} * s->head_dim, true);
-    adapt("k", h, std::int64_t{s->kv_heads} * s->head_dim, true);
-    adapt("v", h, std::int64_t{s->kv_heads} * s->value_dim, true);
+    if (!s->shares_kv) adapt("k", h, std::int64_t{s->kv_heads} * s->head_dim, true);
+    if (!s->shares_kv && !s->values_from_keys)
+      adapt("v", h, std::int64_t{s->kv_heads} * s->value_dim, true);
     adapt("o", std::int64_t{s->heads} * s->value_dim, h, false);
   } else if (const auto* l = std::get_if<LatentAttention>(&layer.mixer)) {
     adapt("q", l->q_lora_rank > 0 ? l->q_lora_rank : h,
@@ -44,17 +45,21 @@ std::vector<AdaptedProjection> adapted_projections(const Architecture& model,
     adapt("k", h, l->kv_lora_rank + l->qk_rope_dim, true);
     adapt("v", l->kv_lora_rank, std::int64_t{l->heads} * (l->qk_nope_dim + l->value_dim), true);
     adapt("o", std::int64_t{l->heads} * l->value_dim, h, false);
+  } else if (const auto* k = std::get_if<KimiDelta>(&layer.mixer)) {
+    const std::int64_t width = std::int64_t{k->heads} * k->head_dim;
+    for (const std::string_view name : {"q", "k", "v"}) adapt(name, h, width, true);
+    adapt("o", width, h, false);
   }
-  const auto mlp = [&](std::int64_t inner, bool gated, double copies) {
+  const auto mlp = [&](std::int64_t row, std::int64_t inner, bool gated, double copies) {
     if (inner == 0) return;
-    if (gated) adapt("gate", h, inner, true, copies);
-    adapt("up", h, inner, true, copies);
-    adapt("down", inner, h, false, copies);
+    if (gated) adapt("gate", row, inner, true, copies);
+    adapt("up", row, inner, true, copies);
+    adapt("down", inner, row, false, copies);
   };
-  if (const auto* d = std::get_if<DenseMlp>(&layer.mlp)) mlp(d->intermediate, d->gated, 1);
+  if (const auto* d = std::get_if<DenseMlp>(&layer.mlp)) mlp(h, d->intermediate, d->gated, 1);
   if (const auto* m = std::get_if<MoeMlp>(&layer.mlp)) {
-    mlp(m->intermediate, m->gated, m->experts);
-    mlp(m->shared_intermediate, m->gated, 1);
+    mlp(m->latent > 0 ? m->latent : h, m->intermediate, m->gated, m->experts);
+    mlp(h, m->shared_intermediate, m->gated, 1);
   }
   return out;
 }
@@ -71,15 +76,16 @@ ChunkParameters chunk_parameters(const Architecture& model, const TrainingJob& j
     const LayerParameters n = count_parameters(spec, model.hidden, model.norm);
     const double split = real(n.mixer + n.cross_attention + n.mlp + n.shared_experts) / p.tp;
     const double routed = 1.0 * n.experts * real(n.expert) / (p.ep * p.expert_tp());
-    out.dense += count * (split + real(n.router + n.norms));
+    const double whole = real(n.latent + n.per_layer_input);
+    out.dense += count * (split + whole + real(n.router + n.norms + n.residual));
     out.experts += count * routed;
-    out.products += count * (split + routed);
+    out.products += count * (split + whole + routed);
     if (job.tuning != Tuning::kFull) lora += count * adapters(model, spec, job);
   }
   const ParameterCounts n = count_parameters(model);
   const double table = padded_vocab(model, p.tp) * model.hidden / p.tp;
   const bool first = chunk == 0, last = chunk == p.pp * p.vp - 1;
-  if (first) out.dense += table + real(n.positions);
+  if (first) out.dense += table + real(n.positions) + real(n.per_layer_inputs) / p.tp;
   if (last) out.dense += real(n.final_norms);
   if (last && model.lm_head && !(first && model.tied_embeddings)) out.dense += table;
   if (job.tuning == Tuning::kFull) {
@@ -99,7 +105,10 @@ Bytes gathered_weight(const TrainingJob& job) {
 }
 
 double trained_parameters(const Architecture& model, const TrainingJob& job) {
-  if (job.tuning == Tuning::kFull) return real(count_parameters(model).total());
+  if (job.tuning == Tuning::kFull) {
+    const ParameterCounts n = count_parameters(model);
+    return real(n.total() - n.towers);
+  }
   double lora = 0;
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i)
     lora += model.layers.count(static_cast<int>(i)) * adapters(model, model.layers.specs()[i], job);

@@ -2,10 +2,12 @@
 // data-parallel ranks.
 //
 // Mixers, dense MLPs, shared experts, embedding and LM head are divided by tp; the vocabulary is
-// padded to a multiple of 128*tp (Megatron's rule). Norms, routers and learned positions are whole
-// on every rank. A rank holds 1/ep of the routed experts, each divided by etp. The first virtual
-// stage holds the embedding, the last one the final norm and the LM head. Tied embeddings are held
-// once by a stage that is both first and last, else by each of the two.
+// padded to a multiple of 128*tp (Megatron's rule). Norms, routers, learned positions, the
+// projections around experts of a latent and those of per-layer inputs are whole on every rank; the
+// table of per-layer inputs is divided as the embedding is. Towers are not part of a job. A rank
+// holds 1/ep of the routed experts, each divided by etp. The first virtual stage holds the
+// embedding, the last one the final norm and the LM head. Tied embeddings are held once by a stage
+// that is both first and last, else by each of the two.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,17 @@ namespace orrery {
 namespace {
 
 bool of_residual_stream(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kNames = {"add_norm", "norm", "residual_add",
-                                                      "final_norm", "embedding_norm"};
+  constexpr std::array<std::string_view, 9> kNames = {
+      "add_norm",    "norm",          "residual_add",    "final_norm",        "embedding_norm",
+      "router_norm", "attn_residual", "moe_latent_norm", "per_layer_add_norm"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+// Whether the product has all of its weights on every tensor-parallel rank, so that sequence
+// parallelism leaves each rank its own tokens.
+bool whole_on_every_rank(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames = {"moe_latent_down", "moe_latent_up",
+                                                      "per_layer_gate", "per_layer_proj"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
@@ -20,6 +29,8 @@ void TrainingPasses::product(const Gemm& g, const ProgramOp& op) {
   // The latents of MLA are expanded for this rank's tokens alone: the cached ones are others'.
   Gemm forward = g;
   if (op.name == "kv_b_proj") forward.m = rank_tokens(job_);
+  if (plan_.sequence_parallel && whole_on_every_rank(op.name))
+    forward.m = std::max<std::int64_t>(1, g.m / plan_.tp);
   forward_and_again(forward, op.count, op, Cost::kProducts);
   const GemmGradients back = gradients(forward);
   put(back.first, op.count, op, Pass::kBackwardInput, Cost::kProducts);

@@ -26,6 +26,7 @@ std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJo
 
 double model_flops_per_token(const Architecture& model, const TrainingJob& job) {
   double attention = 0;  // forward, a document
+  double recurrent = 0;  // forward, a token
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
     const Mixer& mixer = model.layers.specs()[i].mixer;
     double heads = 0, window = 0;
@@ -34,14 +35,25 @@ double model_flops_per_token(const Architecture& model, const TrainingJob& job) 
       window = a->window;
     } else if (const auto* l = std::get_if<LatentAttention>(&mixer)) {
       heads = 1.0 * l->heads * (l->qk_nope_dim + l->qk_rope_dim + l->value_dim);
+    } else if (const auto* k = std::get_if<KimiDelta>(&mixer)) {
+      LinearAttentionCore core;
+      core.kind = LinearAttentionCore::Kind::kKimiDelta;
+      core.k_heads = core.v_heads = k->heads, core.k_dim = core.v_dim = k->head_dim;
+      core.conv = 1;
+      recurrent += core.flop_count().value() * model.layers.count(static_cast<int>(i));
     }
     attention += 2 * heads * model.layers.count(static_cast<int>(i)) *
                  attended_pairs(job.attended(), 0, static_cast<std::int64_t>(window),
                                 model.kind == orrery::Kind::kDecoder);
   }
-  const double weights = real(count_parameters(model).active_without_embedding());
+  // Rows of the table of per-layer inputs are looked up, not multiplied.
+  const double looked_up =
+      model.layers.empty()
+          ? 0
+          : 1.0 * model.per_layer_vocab * model.layers.at(0).per_layer_input * model.layers.size();
+  const double weights = real(count_parameters(model).active_without_embedding()) - looked_up;
   const bool frozen = job.tuning != Tuning::kFull;
-  return (frozen ? 4 : 6) * weights + 3 * attention / real(job.attended());
+  return (frozen ? 4 : 6) * weights + 3 * (attention / real(job.attended()) + recurrent);
 }
 
 }  // namespace orrery

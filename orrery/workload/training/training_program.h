@@ -105,8 +105,9 @@ std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJo
 TrainingOp one_for_all(TrainingOp op);
 
 // FLOPs of the forward and backward pass of a token through the model, by the convention for MFU:
-// three times the products and attention of the forward pass (causal pairs only), without
-// recomputation; with LoRA without gradients of frozen weights.
+// three times the products and attention of the forward pass (causal pairs only; of recurrent
+// mixers the passes over the state of Kimi's alone), without recomputation; with LoRA without
+// gradients of frozen weights.
 double model_flops_per_token(const Architecture& model, const TrainingJob& job);
 
 }  // namespace orrery
