@@ -283,14 +283,8 @@ RC_GTEST_PROP(WorkloadLaw, PipelineStagesAddUp, ()) {
 
 // Biases, norms and convolutions of real models are a small part: the law holds to two thousandths.
 TEST(WorkloadLaw, BundledModelsDoTwoFlopsAnActiveParameter) {
-  // Models whose indexers, latent experts or inputs of each layer have no ops yet.
-  const std::set<std::string> kIncomplete = {"gemma-4-26b-a4b",
-                                             "gemma-4-31b",
-                                             "gemma-4-e2b",
-                                             "gemma-4-e4b",
-                                             "minimax-m3",
-                                             "nemotron-3-super-120b-a12b",
-                                             "nemotron-3-ultra-550b-a55b"};
+  // A model whose choice of blocks has no ops yet.
+  const std::set<std::string> kIncomplete = {"minimax-m3"};
   const std::int64_t n = 64;
   for (const std::string& id : model_ids()) {
     const Architecture model = load_model(id);
@@ -300,8 +294,8 @@ TEST(WorkloadLaw, BundledModelsDoTwoFlopsAnActiveParameter) {
     if (!refusal_of<NoData>(build).empty()) continue;  // no ops yet
     double products = 0;
     for (const ProgramOp& op : program.ops) {
-      if (op.name == "lm_head" || op.name.starts_with("attn_") ||
-          op.name.starts_with("indexer_prefill") || op.name == "mixer_prefill") {
+      if (op.spec < 0 || op.name == "attn_prefill" || op.name.starts_with("indexer_prefill") ||
+          op.name == "mixer_prefill") {
         continue;
       }
       products += op.count * flops(op.op).value();
