@@ -73,6 +73,7 @@ constexpr std::array kFamilies = {
     Family{"MiniMaxM3ForCausalLM", "minimax_m3", read_minimax_m3},
     Family{"MiniMaxM3SparseForCausalLM", "minimax_m3", read_minimax_m3},
     Family{"MiniMaxM3SparseForConditionalGeneration", "minimax_m3_vl", read_minimax_m3},
+    Family{"Ministral3ForCausalLM", "ministral3", read_mistral},
     Family{"Mistral3ForConditionalGeneration", "mistral3", read_mistral},
     Family{"MistralForCausalLM", "mistral", read_mistral},
     Family{"MixtralForCausalLM", "mixtral", read_mixtral},

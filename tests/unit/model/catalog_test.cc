@@ -105,8 +105,7 @@ TEST(ModelCatalog, UnknownNamesAreComparedWithVariantsToo) {
               HasSubstr("did you mean 'nvidia/Qwen3-32B-NVFP4'"));
 }
 
-// The suites and the measured tables of inference and layers. (Not deepseek-v4-pro, kimi-k3 and
-// minimax-m3 of the table of acceptance lengths: their shapes have no reader.)
+// The suites and the measured tables of inference and layers.
 TEST(ModelCatalog, KnowsTheModelsOfTheSuitesAndTables) {
   for (const char* name : {"llama-2-7b",
                            "llama-2-13b",
@@ -198,7 +197,88 @@ TEST(ModelCatalog, KnowsTheModelsOfTheSuitesAndTables) {
                            "bert_large",
                            "gpt2_large",
                            "gpt3-175b",
+                           "deepseek-v4-pro",
+                           "kimi-k3",
+                           "minimax-m3",
                            "turing-530b"}) {
+    EXPECT_EQ(error_of([&] { load_model(name); }), "no InputError") << name;
+  }
+}
+
+// Models that NVIDIA's AIConfigurator lists in August 2026, and quantised checkpoints of them.
+TEST(ModelCatalog, KnowsTheModelsOfAugust2026ByTheirHuggingFaceIds) {
+  for (const char* name : {"MiniMaxAI/MiniMax-M2.5",
+                           "MiniMaxAI/MiniMax-M2.7",
+                           "MiniMaxAI/MiniMax-M3",
+                           "Qwen/Qwen3-0.6B",
+                           "Qwen/Qwen3-1.7B",
+                           "Qwen/Qwen3-235B-A22B-FP8",
+                           "Qwen/Qwen3-235B-A22B",
+                           "Qwen/Qwen3-30B-A3B-FP8",
+                           "Qwen/Qwen3-30B-A3B",
+                           "Qwen/Qwen3-32B-FP8-Static-PerTensor",
+                           "Qwen/Qwen3-32B-FP8",
+                           "Qwen/Qwen3-32B",
+                           "Qwen/Qwen3-8B",
+                           "Qwen/Qwen3-Coder-480B-A35B-Instruct",
+                           "Qwen/Qwen3-VL-235B-A22B-Instruct",
+                           "Qwen/Qwen3-VL-2B-Instruct",
+                           "Qwen/Qwen3-VL-32B-Instruct",
+                           "Qwen/Qwen3-VL-32B-Thinking",
+                           "Qwen/Qwen3-VL-4B-Instruct",
+                           "Qwen/Qwen3-VL-8B-Instruct",
+                           "Qwen/Qwen3.5-122B-A10B",
+                           "Qwen/Qwen3.5-27B",
+                           "Qwen/Qwen3.5-35B-A3B",
+                           "Qwen/Qwen3.5-397B-A17B",
+                           "XiaomiMiMo/MiMo-7B-Base",
+                           "XiaomiMiMo/MiMo-V2-Flash",
+                           "deepseek-ai/DeepSeek-R1",
+                           "deepseek-ai/DeepSeek-V3.2",
+                           "deepseek-ai/DeepSeek-V3",
+                           "deepseek-ai/DeepSeek-V4-Flash",
+                           "deepseek-ai/DeepSeek-V4-Pro",
+                           "google/gemma-4-26B-A4B",
+                           "meta-llama/Llama-4-Maverick-17B-128E-Instruct",
+                           "meta-llama/Llama-4-Scout-17B-16E-Instruct",
+                           "meta-llama/Meta-Llama-3.1-405B",
+                           "meta-llama/Meta-Llama-3.1-70B",
+                           "meta-llama/Meta-Llama-3.1-8B",
+                           "mistralai/Mixtral-8x22B-v0.1",
+                           "mistralai/Mixtral-8x7B-v0.1",
+                           "moonshotai/Kimi-K2-Instruct",
+                           "moonshotai/Kimi-K2.5",
+                           "moonshotai/Kimi-K3",
+                           "nvidia/DeepSeek-V3.1-NVFP4",
+                           "nvidia/DeepSeek-V3.2-NVFP4",
+                           "nvidia/GLM-5-NVFP4",
+                           "nvidia/GLM-5.1-NVFP4",
+                           "nvidia/Gemma-4-26B-A4B-NVFP4",
+                           "nvidia/Kimi-K2.5-NVFP4",
+                           "nvidia/Kimi-K2.6-NVFP4",
+                           "nvidia/Llama-3.1-70B-Instruct-FP8",
+                           "nvidia/Llama-3_3-Nemotron-Super-49B-v1",
+                           "nvidia/MiniMax-M2.5-NVFP4",
+                           "nvidia/MiniMax-M2.7-NVFP4",
+                           "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+                           "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4",
+                           "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8",
+                           "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4",
+                           "nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16",
+                           "nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8",
+                           "nvidia/Nemotron-H-56B-Base-8K",
+                           "nvidia/Qwen3-235B-A22B-NVFP4",
+                           "nvidia/Qwen3.5-122B-A10B-NVFP4",
+                           "nvidia/Qwen3.5-397B-A17B-NVFP4",
+                           "openai/gpt-oss-120b",
+                           "openai/gpt-oss-20b",
+                           "stepfun-ai/Step-3.7-Flash",
+                           "zai-org/GLM-5-FP8",
+                           "zai-org/GLM-5.1-FP8",
+                           "zai-org/GLM-5.1",
+                           "zai-org/GLM-5.2-FP8",
+                           "zai-org/GLM-5.2",
+                           "zai-org/GLM-5"}) {
     EXPECT_EQ(error_of([&] { load_model(name); }), "no InputError") << name;
   }
 }
