@@ -6,6 +6,7 @@
 #include <yaml-cpp/parser.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -13,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <system_error>
 
@@ -69,6 +71,32 @@ class CountingIterator {
   Position* position_;
 };
 
+// The first character of a text that stands for a number that JSON has no form for.
+constexpr char kBareWord = '\0';
+
+// The text with Python's Infinity, -Infinity and NaN as texts that begin with kBareWord. Line ends
+// stay where they are. Nothing if there are none.
+std::optional<std::string> quoted_words(std::string_view text) {
+  static constexpr std::array<std::string_view, 3> kWords = {"-Infinity", "Infinity", "NaN"};
+  if (text.find(kWords[1]) == text.npos && text.find(kWords[2]) == text.npos) return std::nullopt;
+  std::string out;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto word = std::find_if(kWords.begin(), kWords.end(), [&](std::string_view w) {
+      return !quoted && text.substr(i).starts_with(w);
+    });
+    if (word != kWords.end()) {
+      out += fmt::format("\"\\u0000{}\"", *word);
+      i += word->size() - 1;
+      continue;
+    }
+    if (text[i] == '"') quoted = !quoted;
+    out += text[i];
+    if (quoted && text[i] == '\\' && i + 1 < text.size()) out += text[++i];
+  }
+  return out;
+}
+
 class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
  public:
   JsonEvents(NodeBuilder& builder, const Position& position)
@@ -79,13 +107,21 @@ class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(number_integer_t v) override { return scalar(std::to_string(v), false); }
   bool number_unsigned(number_unsigned_t v) override { return scalar(std::to_string(v), false); }
   bool number_float(number_float_t, const string_t& text) override { return scalar(text, false); }
-  bool string(string_t& v) override { return scalar(std::move(v), true); }
+  bool string(string_t& v) override {
+    if (v.starts_with(kBareWord)) return scalar(v.substr(1), false);
+    return scalar(std::move(v), true);
+  }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return builder_.open(Node::Kind::kMap, line()), true; }
   bool start_array(std::size_t) override { return builder_.open(Node::Kind::kList, line()), true; }
   bool end_object() override { return builder_.close(), true; }
   bool end_array() override { return builder_.close(), true; }
-  bool key(string_t& k) override { return builder_.key(std::move(k), line()), true; }
+  bool key(string_t& k) override {
+    if (k.starts_with(kBareWord)) {
+      builder_.fail(line(), fmt::format("not valid JSON near '{}'", shortened(k.substr(1))));
+    }
+    return builder_.key(std::move(k), line()), true;
+  }
   bool parse_error(std::size_t, const std::string& last,
                    const nlohmann::detail::exception&) override {
     builder_.fail(line(), last.empty() ? "not valid JSON: the text ends too early"
@@ -324,6 +360,8 @@ std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max
 Node parse_json(std::string_view text, const std::string& name) {
   NodeBuilder builder(name);
   refuse_too_large(builder, text, NodeBuilder::kMaxBytes);
+  const std::optional<std::string> words = quoted_words(text);
+  if (words) text = *words;
   Position position;
   JsonEvents events(builder, position);
   if (!nlohmann::json::sax_parse(CountingIterator(text.data(), &position),

@@ -6,6 +6,9 @@
 //   my-gpu.yaml:12: memory.bandwidth: expected a bandwidth with its unit such as '3.35 TB/s', got
 //   '3350'
 //
+// JSON may hold Infinity, -Infinity and NaN where a number may stand, as Python writes them. They
+// are scalars whose text is that word; a reader that wants a number refuses them.
+//
 // Limits against hostile input: 16 MiB of JSON, 4 MiB of YAML (whose parser may take 240 bytes for
 // one of text), 64 levels, 2 million values, 16 MiB of text repeated by aliases. Duplicate keys and
 // text that is not UTF-8 are errors.

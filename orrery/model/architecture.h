@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "orrery/base/dtype.h"
+#include "orrery/checkpoint/stored_format.h"
 #include "orrery/model/mixers.h"
 
 namespace orrery {
@@ -146,30 +147,9 @@ enum class Kind { kDecoder, kEncoder, kEncoderDecoder };
 struct Mtp {
   int layers = 0;
   LayerSpec layer;
+  // The checkpoint stores a copy of the embedding and of the LM head with each layer (DeepSeek-V3).
+  bool copies_tables = false;
   bool operator==(const Mtp&) const = default;
-};
-
-// How the weights of the checkpoint are stored.
-enum class WeightFormat {
-  kPlain,  // Architecture::dtype
-  kFp8,    // one scale per tensor or channel, or per block (block_rows x block_columns)
-  kInt8,
-  kInt4,   // GPTQ/AWQ: one scale (and zero) per group of `group` inputs
-  kMxfp4,  // groups of 32 with an 8-bit scale
-  kNvfp4,  // groups of 16 with an fp8 scale
-};
-
-// `quantization_config` of the checkpoint. Embedding, LM head, norms and router stay at
-// Architecture::dtype; so do the modules named in `skipped`.
-struct CheckpointQuantization {
-  WeightFormat format = WeightFormat::kPlain;
-  std::string method;  // as written: "fp8", "gptq", "awq", "mxfp4", "compressed-tensors", ...
-  int group = 0;       // inputs per scale; 0: one scale per tensor or channel
-  int block_rows = 0;  // fp8 blocks, 0: none
-  int block_columns = 0;
-  bool weights_only = false;  // activations stay at Architecture::dtype
-  std::vector<std::string> skipped;
-  bool operator==(const CheckpointQuantization&) const = default;
 };
 
 // A tower beside the text model that turns images, video or sound into embeddings, with its
@@ -212,6 +192,7 @@ struct Architecture {
 
   Dtype dtype = Dtype::kBf16;  // of the checkpoint's plain weights: fp32, fp16 or bf16
   CheckpointQuantization quantization;
+  std::vector<std::string> notes;  // full sentences: what the reader assumed
 };
 
 // The same model with `kv_heads` KV heads in every softmax attention layer, for comparing MHA, GQA

@@ -7,6 +7,7 @@
 
 #include "orrery/base/node.h"
 #include "orrery/model/hf_config.h"
+#include "orrery/model/hf_fields.h"
 
 namespace orrery {
 namespace {
@@ -101,10 +102,35 @@ bool is_path(std::string_view name) {
   return std::filesystem::exists(std::filesystem::path(name), error);
 }
 
+// ModelOpt's hf_quant_config.json beside a config.json, or x_hf_quant_config.json beside
+// x_config.json: its map becomes the quantization_config of a config that has none, and the format
+// of its KV cache that of a config that names none.
+void add_quantization_beside(const std::filesystem::path& path, Node& config) {
+  constexpr std::string_view kConfig = "config.json", kBeside = "hf_quant_config.json";
+  constexpr std::string_view kKey = "quantization_config", kCache = "kv_cache_quant_algo";
+  std::string name = path.filename().string();
+  if (!name.ends_with(kConfig) || name.ends_with(kBeside) || !config.is_map()) return;
+  name.replace(name.size() - kConfig.size(), kConfig.size(), kBeside);
+  const std::filesystem::path beside = path.parent_path() / name;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(beside, error)) return;
+  const Node root = parse_json(read_text_file(beside), beside.string());
+  const Node& map = root.find("quantization") != nullptr ? root.at("quantization") : root;
+  if (!map.is_map()) map.fail("expected a map with quant_algo");
+  const Node* own = HfConfig(config).find({kKey});
+  if (own == nullptr) return set_path(config, kKey, map);
+  const Node* cache = map.find(kCache);
+  if (cache == nullptr || cache->is_null() || own->find(kCache) != nullptr) return;
+  if (own->find("kv_cache_scheme") != nullptr || config.find(kKey) != own) return;
+  set_path(config, fmt::format("{}.{}", kKey, kCache), *cache);
+}
+
 Architecture load_file(std::filesystem::path path, const std::string& name) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) path /= "config.json";
-  return read_hf_config(parse_json(read_text_file(path), path.string()), name);
+  Node config = parse_json(read_text_file(path), path.string());
+  add_quantization_beside(path, config);
+  return read_hf_config(config, name);
 }
 
 }  // namespace

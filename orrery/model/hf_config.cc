@@ -120,29 +120,60 @@ std::vector<std::string> sorted_unique(std::string_view Family::* name) {
   return all;
 }
 
-const Family& family_of(const Node& config) {
-  const Node* list = config.find("architectures");
-  if (list != nullptr && !list->is_null()) {
-    if (!list->is_list() || list->items().empty()) {
-      list->fail("expected a list such as [\"LlamaForCausalLM\"]");
-    }
-    const Node& name = list->items().front();
-    for (const Family& f : kFamilies) {
-      if (f.architecture == name.as_string()) return f;
-    }
-    name.fail(fmt::format("architecture '{}' is not supported{}", name.text(),
-                          did_you_mean(name.text(), supported_architectures())));
-  }
-  const Node* type = config.find("model_type");
-  if (type == nullptr || type->is_null()) {
-    config.fail(
-        "neither 'architectures' nor 'model_type' is given: not a Hugging Face model config");
-  }
+const Family* find_family(std::string_view Family::* key, const std::string& name) {
   for (const Family& f : kFamilies) {
-    if (f.model_type == type->as_string()) return f;
+    if (f.*key == name) return &f;
   }
-  type->fail(fmt::format("model type '{}' is not supported{}", type->text(),
-                         did_you_mean(type->text(), sorted_unique(&Family::model_type))));
+  return nullptr;
+}
+
+// architectures[0] of a map; nullptr if the key is absent.
+const Node* architecture_of(const Node& map) {
+  const Node* list = map.find("architectures");
+  if (list == nullptr || list->is_null()) return nullptr;
+  if (!list->is_list() || list->items().empty()) {
+    list->fail("expected a list such as [\"LlamaForCausalLM\"]");
+  }
+  list->items().front().as_string();
+  return &list->items().front();
+}
+
+const Node* type_of(const Node& map) {
+  const Node* type = map.find("model_type");
+  if (type == nullptr || type->is_null()) return nullptr;
+  type->as_string();
+  return type;
+}
+
+[[noreturn]] void refuse_family(const Node& config) {
+  if (const Node* name = architecture_of(config)) {
+    name->fail(fmt::format("architecture '{}' is not supported{}", name->text(),
+                           did_you_mean(name->text(), supported_architectures())));
+  }
+  if (const Node* type = type_of(config)) {
+    type->fail(fmt::format("model type '{}' is not supported{}", type->text(),
+                           did_you_mean(type->text(), sorted_unique(&Family::model_type))));
+  }
+  config.fail("neither 'architectures' nor 'model_type' is given: not a Hugging Face model config");
+}
+
+// The family of the document, or of the text model that it wraps: a wrapper's own class is unknown,
+// and its text model's class or model_type is known. nullptr if none is known.
+const Family* family_of(const Node& config) {
+  const std::vector<const Node*> maps = text_maps(config);
+  for (const Node* map : maps) {
+    const Node* name = architecture_of(*map);
+    const Node* type = type_of(*map);
+    // The document's own class decides; its model_type counts where there is no class, or where
+    // there is no text model inside.
+    if (name != nullptr) {
+      if (const Family* f = find_family(&Family::architecture, name->text())) return f;
+    }
+    if (type != nullptr && (name == nullptr || map != maps.front())) {
+      if (const Family* f = find_family(&Family::model_type, type->text())) return f;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -155,10 +186,13 @@ std::span<const std::string> supported_architectures() {
 Architecture read_hf_config(const Node& config, std::string id) {
   if (!config.is_map())
     config.fail("expected a JSON object with the keys of a Hugging Face config");
-  const Family& family = family_of(config);
-  Architecture model = family.read(HfConfig(config));
+  const Family* family = family_of(config);
+  if (family == nullptr) refuse_family(config);
+  const HfConfig fields(config);
+  Architecture model = family->read(fields);
+  model.quantization = read_quantization(fields, model);
   model.id = std::move(id);
-  model.family = family.model_type;
+  model.family = family->model_type;
   return model;
 }
 

@@ -2,7 +2,8 @@
 //
 // The family is found by `architectures[0]`, or by `model_type` where that is absent; each family
 // has its own reader, listed in one table (hf_config.cc). Multimodal configs are read for their
-// text part (`text_config`).
+// text model (`text_config`, `llm_config`, `language_config` or `thinker_config`, at any depth); a
+// wrapper whose class is unknown is read as its text model.
 //
 // Unknown keys are tolerated, here and nowhere else in Orrery: these files are written for another
 // program and carry dozens of keys (dropout, token ids, initialisers) that have no bearing on shape

@@ -38,15 +38,11 @@ Architecture read_qwen3_next(const HfConfig& c);
 Architecture read_gemma(const HfConfig& c);
 Architecture read_gemma2(const HfConfig& c);
 Architecture read_gemma3(const HfConfig& c);
-
-// hf_gemma4.cc
 Architecture read_gemma4(const HfConfig& c);
 
-// hf_deepseek.cc: latent attention
+// hf_deepseek.cc: latent attention, compressed attention
 Architecture read_deepseek_v2(const HfConfig& c);
 Architecture read_deepseek_v3(const HfConfig& c);
-
-// hf_deepseek_v4.cc: compressed attention
 Architecture read_deepseek_v4(const HfConfig& c);
 
 // hf_kimi.cc: Kimi delta attention and latent attention

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace orrery {
 namespace {
@@ -19,17 +21,30 @@ std::string_view first(Key key) { return *key.begin(); }
 
 }  // namespace
 
-HfConfig::HfConfig(const Node& root) : root_(&root) {
-  const Node* text = root.find("text_config");
-  if (text != nullptr && !text->is_null()) {
-    if (!text->is_map()) text->fail("expected a map with the keys of the text model");
-    text_ = text;
+std::vector<const Node*> text_maps(const Node& root) {
+  static constexpr std::array<std::string_view, 5> kNames = {
+      "text_config", "llm_config", "language_config", "language_model_config", "thinker_config"};
+  std::vector<const Node*> maps = {&root};
+  for (const Node* inner = &root; inner != nullptr;) {
+    const Node* outer = std::exchange(inner, nullptr);
+    for (const std::string_view name : kNames) {
+      const Node* text = outer->find(name);
+      if (text == nullptr || text->is_null()) continue;
+      if (!text->is_map()) text->fail("expected a map with the keys of the text model");
+      maps.push_back(text);
+      inner = text;
+      break;
+    }
   }
+  return maps;
+}
+
+HfConfig::HfConfig(const Node& root) : maps_(text_maps(root)) {
+  std::reverse(maps_.begin(), maps_.end());
 }
 
 const Node* HfConfig::find(Key key) const {
-  for (const Node* map : {text_, root_}) {
-    if (map == nullptr) continue;
+  for (const Node* map : maps_) {
     for (const std::string_view name : key) {
       const Node* node = map->find(name);
       if (node != nullptr && !node->is_null()) return node;
@@ -82,7 +97,7 @@ std::vector<std::string> HfConfig::texts(Key key) const {
 
 void HfConfig::fail(Key key, std::string_view message) const {
   if (const Node* node = find(key)) node->fail(message);
-  (text_ != nullptr ? text_ : root_)->fail(fmt::format("{}: {}", first(key), message));
+  maps_.front()->fail(fmt::format("{}: {}", first(key), message));
 }
 
 void HfConfig::require_flag(Key key, bool wanted, bool fallback) const {
@@ -109,7 +124,6 @@ Architecture read_common(const HfConfig& c, const Defaults& defaults) {
     }
     m.dtype = *dtype;
   }
-  m.quantization = read_quantization(c);
   return m;
 }
 

@@ -28,9 +28,15 @@ inline constexpr int kContext = 1 << 30;
 // All spellings of a key. The first one that is present counts; a null value counts as absent.
 using Key = std::initializer_list<std::string_view>;
 
+// The document, the map of its text model (text_config, llm_config, language_config,
+// language_model_config or thinker_config), the map of that map's text model, and so on. InputError
+// if one is no map.
+std::vector<const Node*> text_maps(const Node& root);
+
 class HfConfig {
  public:
-  // Keys are looked up in `text_config` first if the document has it, then in the document itself.
+  // Keys are looked up in the map of the text model, then in the map that holds it, and so on up to
+  // the document itself.
   explicit HfConfig(const Node& root);
 
   const Node* find(Key key) const;
@@ -50,8 +56,7 @@ class HfConfig {
   void require_flag(Key key, bool wanted, bool fallback) const;
 
  private:
-  const Node* text_ = nullptr;
-  const Node* root_;
+  std::vector<const Node*> maps_;  // the innermost first
 };
 
 // ---- shared by the families ---------------------------------------------------------------------
@@ -64,8 +69,8 @@ struct Defaults {
   int vocab = 0;
 };
 
-// An Architecture with the hidden size, vocabulary, context, tied embeddings, dtype (absent: bf16)
-// and quantisation.
+// An Architecture with the hidden size, vocabulary, context, tied embeddings and dtype (absent:
+// bf16).
 Architecture read_common(const HfConfig& c, const Defaults& defaults = {});
 
 int layer_count(const HfConfig& c);
@@ -94,6 +99,7 @@ std::vector<bool> read_layer_types(const HfConfig& c, int layers, std::string_vi
 // fail() unless the list has one entry a layer.
 void check_per_layer(const HfConfig& c, Key key, std::size_t entries, int layers);
 
-CheckpointQuantization read_quantization(const HfConfig& c);
+// The quantisation of the model, whose layers have been read (orrery/checkpoint/quantization.h).
+CheckpointQuantization read_quantization(const HfConfig& c, const Architecture& model);
 
 }  // namespace orrery

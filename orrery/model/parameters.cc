@@ -204,4 +204,23 @@ ParameterCounts count_parameters(const Architecture& model) {
   return n;
 }
 
+std::int64_t checkpoint_parameters(const Architecture& model) {
+  const ParameterCounts n = count_parameters(model);
+  Count all = n.total() + n.mtp;
+  if (model.mtp && model.mtp->copies_tables) {
+    all += 2 * model.mtp->layers * Count{model.vocab} * model.hidden;
+  }
+  return all;
+}
+
+Bytes checkpoint_bytes(const Architecture& model) {
+  Count plain = checkpoint_parameters(model);
+  Bytes bytes;
+  for (const StoredPart& part : model.quantization.parts) {
+    plain -= part.elements;
+    bytes += part.bytes;
+  }
+  return bytes + static_cast<double>(plain) * bytes_per_element(model.dtype);
+}
+
 }  // namespace orrery

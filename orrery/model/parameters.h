@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "orrery/base/units.h"
 #include "orrery/model/architecture.h"
 
 namespace orrery {
@@ -68,5 +69,14 @@ struct ParameterCounts {
 LayerParameters count_parameters(const LayerSpec& layer, int hidden, Norm norm);
 
 ParameterCounts count_parameters(const Architecture& model);
+
+// All parameters that the checkpoint stores: the total, the multi-token prediction layers and their
+// copies of tables.
+std::int64_t checkpoint_parameters(const Architecture& model);
+
+// Bytes of the tensors of the checkpoint (metadata.total_size of model.safetensors.index.json):
+// every matrix in its format with scales and zeros (CheckpointQuantization::parts), everything else
+// in Architecture::dtype.
+Bytes checkpoint_bytes(const Architecture& model);
 
 }  // namespace orrery

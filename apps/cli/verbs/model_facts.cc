@@ -82,13 +82,39 @@ void add_expert_facts(const Architecture& m, Json& j) {
   }
 }
 
-// "fp8 in blocks of 128 x 128", "int4 in groups of 32, weights only".
-std::string quantization_text(const CheckpointQuantization& q) {
+// "fp8 in blocks of 128 x 128", "int4 in groups of 32, weights only", "bf16".
+std::string quantization_text(const StoredFormat& q, Dtype plain) {
+  if (q.format == WeightFormat::kPlain) return std::string(to_text(plain));
   constexpr const char* kFormats[] = {"", "fp8", "int8", "int4", "mxfp4", "nvfp4"};
   std::string out = kFormats[static_cast<std::size_t>(q.format)];
   if (q.block_rows > 0) out += fmt::format(" in blocks of {} x {}", q.block_rows, q.block_columns);
   if (q.group > 0) out += fmt::format(" in groups of {}", q.group);
   return q.weights_only ? out + ", weights only" : out;
+}
+
+// The formats of each part: "bf16", or "bf16 (1.2 B weights in 6 layers); nvfp4 in groups of 16
+// (3.4 B weights in 17 layers)".
+void add_formats(const Architecture& m, Json& j) {
+  j["quantization"] = quantization_text(m.quantization, m.dtype);
+  Json formats = Json::object();
+  for (const StoredPart& p : m.quantization.parts) {
+    std::string text = quantization_text(p.format, m.dtype);
+    const bool mixed =
+        std::any_of(m.quantization.parts.begin(), m.quantization.parts.end(),
+                    [&](const StoredPart& o) { return o.part == p.part && o.format != p.format; });
+    if (mixed && p.layers > 0) {
+      text +=
+          fmt::format(" ({:.2g} B weights in {} layer{})", static_cast<double>(p.elements) / 1e9,
+                      p.layers, p.layers == 1 ? "" : "s");
+    }
+    Json& of_part = formats[std::string(to_text(p.part))];
+    of_part = of_part.is_null() ? text : of_part.get<std::string>() + "; " + text;
+  }
+  j["formats"] = formats;
+  if (m.quantization.kv_cache) {
+    j["kv_cache"] = *m.quantization.kv_cache == KvFormat::kFp8 ? "fp8" : "nvfp4";
+  }
+  j["not_quantized"] = m.quantization.skipped;
 }
 
 // ---- layers -------------------------------------------------------------------------------------
@@ -238,10 +264,9 @@ Json model_facts(const Architecture& m, const std::string& id) {
   for (const Tower& tower : m.towers) j[tower.name + "_tower_parameters"] = tower.parameters;
   add_layer_facts(m.encoder, "encoder_layer", j);
   add_layer_facts(m.layers, "layer", j);
-  if (m.quantization.format != WeightFormat::kPlain) {
-    j["quantization"] = quantization_text(m.quantization);
-    j["not_quantized"] = m.quantization.skipped;
-  }
+  j["checkpoint_bytes"] = static_cast<std::int64_t>(checkpoint_bytes(m).value());
+  if (m.quantization.format != WeightFormat::kPlain) add_formats(m, j);
+  if (!m.notes.empty()) j["notes"] = m.notes;
   return j;
 }
 

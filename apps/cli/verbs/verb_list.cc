@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -240,6 +241,12 @@ Json show(const std::string& name, const Bundle& bundle) {
   const std::vector<std::string> engines = engine_ids(bundle);
   if (std::find(engines.begin(), engines.end(), canonical_name(name)) != engines.end()) {
     return engine_facts(load_engine(name, bundle));
+  }
+  // The path of a config.json names a model and nothing else: its own error is the answer.
+  std::error_code error;
+  if (name.ends_with(".json") || std::filesystem::is_directory(name, error)) {
+    const Architecture m = load_model(name, bundle);
+    return model_facts(m, m.id);
   }
   const auto known_to = [](const auto& facts) -> std::optional<Json> {
     try {

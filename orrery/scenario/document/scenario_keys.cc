@@ -82,7 +82,7 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
                    "format of the experts' weights; empty: as quantization")
             .needs("a model with experts");
         add_format(g, "kv_cache_dtype", p.kv_cache_dtype, among(kCache), kCache,
-                   "format of the KV cache; empty or auto: as dtype");
+                   "format of the KV cache; empty or auto: as the checkpoint, else as dtype");
       },
       "number formats");
   f.group(

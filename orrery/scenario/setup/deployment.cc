@@ -53,6 +53,7 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
     p.weights = format_of(asked.quantization);
     p.experts = p.weights;
     p.mixers.reset();
+    p.kv_cache = plain;
     if (p.weights == Format::kQ4K)
       p.lm_head = p.weights;  // GGUF quantises the output matrix too (to 6 bits)
   } else if (!is_plain(p.weights) || !is_plain(p.experts)) {
@@ -62,6 +63,8 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
   if (!asked.moe_quantization.empty()) p.experts = format_of(asked.moe_quantization);
   if (!asked.kv_cache_dtype.empty() && asked.kv_cache_dtype != "auto")
     p.kv_cache = dtype_of(asked.kv_cache_dtype);
+  else if (p.kv_cache != plain)
+    notes.push_back(fmt::format("KV cache as the checkpoint has it: {}", to_text(p.kv_cache)));
   for (Format f : {p.weights, p.experts}) {
     const Dtype arithmetic = properties(f).arithmetic;
     if (is_plain(f) || gpu.compute_dtype(arithmetic) == arithmetic) continue;
@@ -139,6 +142,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   const int sm = d.gpu.sm_version;
   if (sm == 90 || sm == 100 || sm == 103) d.engine.kernels.mixed_decode_exponent = 0;
   if (!frees_outside_windows(use, d.engine)) d.engine.memory.hybrid_kv_cache = false;
+  d.notes.insert(d.notes.end(), model.notes.begin(), model.notes.end());
   d.precision = choose_precision(s, model, d.gpu, d.notes);
   if (kernels.tf32 && d.gpu.supports(Dtype::kTf32)) d.precision.fp32_products = Format::kTf32;
   const auto& k = d.engine.kernels;

@@ -40,11 +40,11 @@ struct Precision {
   Format mixer_weights() const { return mixers.value_or(weights); }
 };
 
-// The precision in which a checkpoint is served by default: its own quantisation, and attention in
-// 16 bits. A checkpoint in fp32 is cast to fp16, as vLLM does. The LM head stays in 16 bits. So do
-// the dense projections of a MoE model whose experts alone are quantised (gpt-oss), and attention
-// that the checkpoint excludes from quantisation (Llama 3.1 405B FP8). NoData: a quantisation that
-// no Format stands for.
+// The precision in which a checkpoint is served by default: each part in the format in which the
+// checkpoint stores most of its bytes (CheckpointQuantization::parts), and attention in 16 bits.
+// `weights` is that of dense MLPs, or of shared experts where there are none. The KV cache is fp8
+// if the checkpoint names a format for it, as vLLM (resolve_kv_cache_dtype_string) and SGLang do.
+// A checkpoint in fp32 is cast to fp16, as vLLM does.
 Precision native_precision(const Architecture& model);
 
 // The format in which operands stored as `dtype` are multiplied unquantised: fp32, fp16, else bf16.

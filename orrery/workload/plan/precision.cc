@@ -1,48 +1,39 @@
 // Number formats from what a checkpoint stores.
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "orrery/base/error.h"
 #include "orrery/workload/plan/plan.h"
 
 namespace orrery {
 namespace {
 
 // The kernel that multiplies weights stored so.
-Format quantised_format(const Architecture& model, Format plain) {
-  const CheckpointQuantization& q = model.quantization;
-  switch (q.format) {
+Format quantised_format(const StoredFormat& f, Format plain) {
+  switch (f.format) {
     case WeightFormat::kPlain:
       return plain;
     case WeightFormat::kFp8:
       // Weight-only fp8 runs the kernels of weight-only int8 (Marlin): the same bytes and
       // arithmetic.
-      if (q.weights_only) return Format::kInt8Weight;
-      return q.block_rows > 0 ? Format::kFp8Block : Format::kFp8;
+      if (f.weights_only) return Format::kInt8Weight;
+      return f.block_rows > 0 ? Format::kFp8Block : Format::kFp8;
     case WeightFormat::kInt8:
-      return q.weights_only ? Format::kInt8Weight : Format::kInt8;
+      return f.weights_only ? Format::kInt8Weight : Format::kInt8;
     case WeightFormat::kInt4:
-      return q.weights_only ? Format::kInt4Weight : Format::kInt4Fp8;
+      return f.weights_only ? Format::kInt4Weight : Format::kInt4Fp8;
     case WeightFormat::kMxfp4:
-      return q.weights_only ? Format::kMxfp4 : Format::kMxfp4Fp8;
+      return f.weights_only ? Format::kMxfp4 : Format::kMxfp4Fp8;
     case WeightFormat::kNvfp4:
-      if (!q.weights_only) return Format::kNvfp4;
-      throw NoData(
-          fmt::format("{}: weight-only nvfp4 is not modelled; name a precision", model.id));
+      // Weight-only nvfp4 runs the kernels of weight-only mxfp4 (Marlin): the same arithmetic, and
+      // 4.5 bits a weight in place of 4.25.
+      return f.weights_only ? Format::kMxfp4 : Format::kNvfp4;
   }
   return plain;
 }
 
-bool has_experts(const Architecture& model) {
-  const auto& specs = model.layers.specs();
-  return std::any_of(specs.begin(), specs.end(),
-                     [](const LayerSpec& s) { return std::holds_alternative<MoeMlp>(s.mlp); });
-}
-
-bool skips_attention(const CheckpointQuantization& q) {
-  return std::any_of(q.skipped.begin(), q.skipped.end(),
-                     [](const std::string& s) { return s.find("attn") != std::string::npos; });
+bool has_part(const Architecture& model, WeightPart part) {
+  const auto& parts = model.quantization.parts;
+  return std::any_of(parts.begin(), parts.end(),
+                     [part](const StoredPart& p) { return p.part == part; });
 }
 
 }  // namespace
@@ -57,13 +48,20 @@ Precision native_precision(const Architecture& model) {
   Precision p;
   p.weights = p.experts = p.lm_head = plain_format(plain);
   p.activations = p.attention = p.kv_cache = plain;
-  p.experts = quantised_format(model, p.weights);
-  const bool experts_only =
-      has_experts(model) &&
-      (model.quantization.format == WeightFormat::kMxfp4 || skips_attention(model.quantization));
-  if (experts_only) return p;
-  p.weights = p.experts;
-  if (skips_attention(model.quantization)) p.mixers = plain_format(plain);
+  const auto stored = [&](WeightPart part) {
+    return quantised_format(format_of(model.quantization, part), plain_format(plain));
+  };
+  // Projections of a model without dense MLPs and shared experts have the format of its mixers.
+  const WeightPart dense = has_part(model, WeightPart::kDenseMlps) ? WeightPart::kDenseMlps
+                           : has_part(model, WeightPart::kSharedExperts)
+                               ? WeightPart::kSharedExperts
+                               : WeightPart::kMixers;
+  p.weights = stored(dense);
+  p.experts =
+      has_part(model, WeightPart::kRoutedExperts) ? stored(WeightPart::kRoutedExperts) : p.weights;
+  p.lm_head = stored(WeightPart::kLmHead);
+  if (stored(WeightPart::kMixers) != p.weights) p.mixers = stored(WeightPart::kMixers);
+  if (model.quantization.kv_cache) p.kv_cache = Dtype::kFp8;
   return p;
 }
 

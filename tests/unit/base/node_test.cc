@@ -90,6 +90,23 @@ TEST(Node, NumbersThatAreNone) {
   EXPECT_EQ(json("[-9223372036854775808]").items()[0].as_int(), INT64_MIN);
 }
 
+// json.dump of Python writes them so.
+TEST(Node, InfinityAndNaNOfPython) {
+  const Node n =
+      json("{\"a\": Infinity, \"b\": [0.0, -Infinity,\nNaN], \"c\": \"NaN, \\\"Infinity\"}");
+  EXPECT_EQ(n.at("a").text(), "Infinity");
+  EXPECT_FALSE(n.at("a").quoted());
+  EXPECT_EQ(n.at("b").items()[1].text(), "-Infinity");
+  EXPECT_EQ(input_error([&] { n.at("b").items()[2].as_double(); }),
+            "f.json:2: b[2]: expected a number, got 'NaN'");
+  EXPECT_NE(input_error([&] { n.at("a").as_int(); }), "");
+  EXPECT_EQ(n.at("c").text(), "NaN, \"Infinity");
+  EXPECT_TRUE(n.at("c").quoted());
+  EXPECT_THAT(json_error("{Infinity: 1}"), HasSubstr("not valid JSON near 'Infinity'"));
+  for (const char* text : {"{\"a\": Infinit}", "{\"a\": +Infinity}", "{\"a\": NaN NaN}", "[nan]"})
+    EXPECT_THAT(json_error(text), HasSubstr("not valid JSON")) << text;
+}
+
 TEST(Node, AbsentKeys) {
   const Node n = yaml("a: 1\nb:\n  c: 2\n");
   EXPECT_EQ(n.find("x"), nullptr);

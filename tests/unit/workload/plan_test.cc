@@ -107,36 +107,64 @@ TEST(NativePrecision, FollowsTheCheckpoint) {
   EXPECT_EQ(oss.experts, Format::kMxfp4);
 }
 
+// Mixers and dense MLPs of the model in this format.
+void store_layers(Architecture& model, const StoredFormat& format) {
+  model.quantization.parts = {{WeightPart::kMixers, format, 1, Bytes(1), 1},
+                              {WeightPart::kDenseMlps, format, 1, Bytes(1), 1}};
+}
+
 TEST(NativePrecision, ReadsEveryWayOfStoring) {
   Architecture model = load_model("llama-3-8b");
   model.dtype = Dtype::kFp32;
   EXPECT_EQ(native_precision(model).weights, Format::kFp16);
   EXPECT_EQ(native_precision(model).activations, Dtype::kFp16);
   model.dtype = Dtype::kFp16;
-  CheckpointQuantization& q = model.quantization;
-  q.format = WeightFormat::kInt4, q.weights_only = true;
-  EXPECT_EQ(native_precision(model).weights, Format::kInt4Weight);
-  EXPECT_EQ(native_precision(model).lm_head, Format::kFp16);
-  q.format = WeightFormat::kInt8;
-  EXPECT_EQ(native_precision(model).weights, Format::kInt8Weight);
-  q.weights_only = false;
-  EXPECT_EQ(native_precision(model).weights, Format::kInt8);
-  q.format = WeightFormat::kFp8;
-  EXPECT_EQ(native_precision(model).weights, Format::kFp8);
-  q.format = WeightFormat::kNvfp4;
-  EXPECT_EQ(native_precision(model).weights, Format::kNvfp4);
-  q.weights_only = true;
-  EXPECT_THROW(native_precision(model), NoData);
+  struct Way {
+    WeightFormat stored;
+    bool weights_only;
+    Format served;
+  };
+  for (const Way& way : {
+           Way{WeightFormat::kInt4, true, Format::kInt4Weight},
+           Way{WeightFormat::kInt4, false, Format::kInt4Fp8},
+           Way{WeightFormat::kInt8, true, Format::kInt8Weight},
+           Way{WeightFormat::kInt8, false, Format::kInt8},
+           Way{WeightFormat::kFp8, false, Format::kFp8},
+           Way{WeightFormat::kMxfp4, true, Format::kMxfp4},
+           Way{WeightFormat::kMxfp4, false, Format::kMxfp4Fp8},
+           Way{WeightFormat::kNvfp4, false, Format::kNvfp4},
+           Way{WeightFormat::kNvfp4, true, Format::kMxfp4},
+       }) {
+    store_layers(model, {.format = way.stored, .weights_only = way.weights_only});
+    const Precision p = native_precision(model);
+    EXPECT_EQ(p.weights, way.served);
+    EXPECT_EQ(p.experts, way.served);
+    EXPECT_FALSE(p.mixers.has_value());
+    EXPECT_EQ(p.lm_head, Format::kFp16);
+  }
+  store_layers(model, {.format = WeightFormat::kFp8, .block_rows = 128, .block_columns = 128});
+  EXPECT_EQ(native_precision(model).weights, Format::kFp8Block);
 }
 
-TEST(NativePrecision, AttentionThatIsSkippedInAMoeStaysPlain) {
+// Each part has the format in which most of its bytes are stored.
+TEST(NativePrecision, PartsHaveFormatsOfTheirOwn) {
   Architecture model = load_model("mixtral-8x7b");
-  model.quantization.format = WeightFormat::kInt4;
-  model.quantization.weights_only = true;
-  EXPECT_EQ(native_precision(model).weights, Format::kInt4Weight);
-  model.quantization.skipped = {"re:.*self_attn.*"};
+  const StoredFormat plain, int4{.format = WeightFormat::kInt4, .weights_only = true};
+  const StoredFormat fp8{.format = WeightFormat::kFp8};
+  model.quantization.parts = {{WeightPart::kMixers, plain, 10, Bytes(20), 4},
+                              {WeightPart::kMixers, int4, 30, Bytes(16), 28},
+                              {WeightPart::kRoutedExperts, int4, 90, Bytes(48), 32}};
   EXPECT_EQ(native_precision(model).weights, Format::kBf16);
   EXPECT_EQ(native_precision(model).experts, Format::kInt4Weight);
+  model.quantization.parts.push_back({WeightPart::kSharedExperts, fp8, 9, Bytes(9), 32});
+  model.quantization.parts.push_back({WeightPart::kLmHead, fp8, 9, Bytes(9), 0});
+  const Precision p = native_precision(model);
+  EXPECT_EQ(p.weights, Format::kFp8);
+  EXPECT_EQ(p.mixers, Format::kBf16);
+  EXPECT_EQ(p.lm_head, Format::kFp8);
+  EXPECT_EQ(p.kv_cache, Dtype::kBf16);
+  model.quantization.kv_cache = KvFormat::kFp8;
+  EXPECT_EQ(native_precision(model).kv_cache, Dtype::kFp8);
 }
 
 }  // namespace
