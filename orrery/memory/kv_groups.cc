@@ -1,68 +1,103 @@
 #include "orrery/memory/kv_groups.h"
 
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "orrery/workload/plan/plan.h"
+
 namespace orrery {
 namespace {
 
 constexpr int kLeastWindow = 4;  // tokens; our choice: a group for a shorter one saves nothing
 constexpr double kAlmostAsMany = 1.25;  // vLLM's limit (kv_groups.h)
 
-bool has_window(const LayerSpec& layer) {
+// The softmax attention of a layer that has a cache of its own; null otherwise.
+const SoftmaxAttention* cached_attention(const LayerSpec& layer) {
   const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer);
-  return a && a->window > 0;
+  return a && !a->shares_kv ? a : nullptr;
 }
 
-bool alike(const SoftmaxAttention& a, const SoftmaxAttention& b) {
-  return a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && a.value_dim == b.value_dim;
+// Elements of a token in one layer on one rank.
+std::int64_t width(const SoftmaxAttention& a, int tp) {
+  return std::int64_t{kv_heads_per_rank(a.kv_heads, tp)} * (a.head_dim + a.value_dim);
 }
 
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
-}  // namespace
+// The layers of a model by kind. A width of 0: layers of this kind differ in width.
+struct Kinds {
+  int full = 0, windowed = 0;  // layers
+  int window = 0;
+  std::int64_t full_width = 0, windowed_width = 0;
+};
 
-KvGroups kv_groups(const Architecture& model) {
-  constexpr KvGroups kOne;
-  const SoftmaxAttention* any = nullptr;
-  int full = 0, windowed = 0, window = 0;
+// Nothing if layers without a window are not the only ones beside those of one sliding window.
+std::optional<Kinds> kinds_of(const Architecture& model, int tp) {
+  Kinds k;
   const auto& specs = model.layers.specs();
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    const auto* a = std::get_if<SoftmaxAttention>(&specs[i].mixer);
-    if (!a || (any && !alike(*any, *a))) return kOne;
-    any = a;
+    const SoftmaxAttention* a = cached_attention(specs[i]);
+    if (!a && std::holds_alternative<SoftmaxAttention>(specs[i].mixer)) continue;
+    if (!a || a->blocks) return std::nullopt;
     const int layers = model.layers.count(static_cast<int>(i));
-    if (a->window == 0) {
-      full += layers;
-      continue;
-    }
-    const bool another = window > 0 && window != a->window;
-    if (another || a->window_kind != WindowKind::kSliding || a->window < kLeastWindow) return kOne;
-    window = a->window;
-    windowed += layers;
+    int& same = a->window > 0 ? k.windowed : k.full;
+    std::int64_t& size = a->window > 0 ? k.windowed_width : k.full_width;
+    size = same == 0 || size == width(*a, tp) ? width(*a, tp) : 0;
+    same += layers;
+    if (a->window == 0) continue;
+    const bool another = k.window > 0 && k.window != a->window;
+    if (another || a->window_kind != WindowKind::kSliding || a->window < kLeastWindow)
+      return std::nullopt;
+    k.window = a->window;
   }
-  if (windowed == 0) return kOne;
-  if (full == 0) return {0, 1, window};
-  const int fewer = std::min(full, windowed), more = std::max(full, windowed);
-  const int size = more < kAlmostAsMany * fewer ? more : fewer;
-  return {ceil_div(full, size), ceil_div(windowed, size), window};
+  if (k.windowed == 0) return std::nullopt;
+  return k;
 }
 
-KvGroups kv_groups(const Architecture& model, const EngineProfile::Memory& engine) {
+}  // namespace
+
+KvGroups kv_groups(const Architecture& model, int tp) {
+  const std::optional<Kinds> k = kinds_of(model, tp);
+  if (!k || k->windowed_width == 0) return {};
+  if (k->full == 0) return {0, 1, k->window};
+  if (k->full_width == 0) return {};
+  const std::int64_t least = std::min(k->full_width, k->windowed_width);
+  if (k->full_width % least != 0 || k->windowed_width % least != 0) return {};
+  const int fewer = std::min(k->full, k->windowed), more = std::max(k->full, k->windowed);
+  const int size = more < kAlmostAsMany * fewer ? more : fewer;
+  KvGroups g;
+  g.full_blocks = static_cast<std::int32_t>(k->full_width / least);
+  g.windowed_blocks = static_cast<std::int32_t>(k->windowed_width / least);
+  g.full = ceil_div(k->full, size) * g.full_blocks;
+  g.windowed = ceil_div(k->windowed, size) * g.windowed_blocks;
+  g.window = k->window;
+  return g;
+}
+
+KvGroups kv_groups(const Architecture& model, const EngineProfile::Memory& engine, int tp) {
   if (!engine.paged || !engine.hybrid_kv_cache) return {};
-  if (engine.window_share == 0) return kv_groups(model);
-  const KvGroups g = kv_groups(model);
-  if (model.family != "gpt_oss" || g.windowed == 0 || g.full == 0) return {};
-  return {1, 1, g.window, engine.window_share};
+  if (engine.window_share == 0) return kv_groups(model, tp);
+  constexpr std::array<std::string_view, 6> kFamilies = {"gpt_oss", "mimo_v2_flash", "step3p5",
+                                                         "step3p7", "gemma4",        "gemma4_text"};
+  const std::optional<Kinds> k = kinds_of(model, tp);
+  if (!k || k->full == 0) return {};
+  if (std::find(kFamilies.begin(), kFamilies.end(), model.family) == kFamilies.end()) return {};
+  return {1, 1, k->window, engine.window_share};
 }
 
 std::int64_t layers_of_group(const Architecture& model, const KvGroups& groups, int first,
                              int last) {
   int full = 0, windowed = 0;
   const auto& specs = model.layers.specs();
-  for (std::size_t i = 0; i < specs.size(); ++i)
-    (has_window(specs[i]) ? windowed : full) +=
-        model.layers.count(static_cast<int>(i), first, last);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const SoftmaxAttention* a = cached_attention(specs[i]);
+    if (!a) continue;
+    (a->window > 0 ? windowed : full) += model.layers.count(static_cast<int>(i), first, last);
+  }
   // Layers are assigned to the groups of their kind in turn.
-  return std::max(groups.full > 0 ? ceil_div(full, groups.full) : 0,
-                  groups.windowed > 0 ? ceil_div(windowed, groups.windowed) : 0);
+  return std::max(groups.full > 0 ? ceil_div(full, groups.full_groups()) : 0,
+                  groups.windowed > 0 ? ceil_div(windowed, groups.windowed_groups()) : 0);
 }
 
 }  // namespace orrery

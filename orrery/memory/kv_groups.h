@@ -12,19 +12,29 @@
 //                       that is less than 1.25 times as many. gpt-oss has 12 layers with and 12
 //                       without a window: two groups of 12. Gemma 3 27B has 10 without and 52 with
 //                       a window: one group without, six of at most 10 layers with a window.
+//   sizes               a block has the same bytes in all groups. If layers of one kind keep more
+//                       bytes of a token than those of the other, a whole number of times, the
+//                       others have as many times the tokens in a block
+//                       (unify_kv_cache_spec_page_size). Here a row has that many blocks of the
+//                       larger kind instead: Gemma 4 26B has 5 layers without a window, whose two
+//                       KV heads of 512 keep half as much as the eight heads of 256 of its 25
+//                       layers with one, so that a row has one block of the former and two of each
+//                       of the five groups of the latter.
 //   outside             the next token, number c from 0, sees tokens c - window + 1 to c. The
 //                       max(0, c - window + 1) tokens before them are skipped, in whole blocks.
 //
 // SGLang has two pools instead (mem_cache/swa_memory_pool.py): one for all layers without a window,
 // and one for the layers with it, which has `window_share` (swa-full-tokens-ratio) times as many
 // blocks. Decode steps return the blocks outside of the window once in `window` steps
-// (ScheduleBatch.maybe_evict_swa). SGLang does so for a list of models (is_hybrid_swa_model), of
-// which Orrery has gpt-oss; Gemma 2 and 3 keep the whole context in SGLang.
+// (ScheduleBatch.maybe_evict_swa). SGLang does so for a list of models (is_hybrid_swa_model):
+// gpt-oss, MiMo V2, Step 3.5 and 3.7, Gemma 4. Gemma 2 and 3 keep the whole context in SGLang.
 //
-// There is one group, in which nothing is skipped, for models whose layers are all alike, for
-// models that mix windows of several lengths, chunked attention (Llama 4: vLLM turns groups off),
-// latent or linear attention, or layers with caches of different sizes; and in engines without such
-// a manager (EngineProfile::Memory::hybrid_kv_cache).
+// Layers that read the cache of another layer are in no group. There is one group, in which nothing
+// is skipped, for models whose layers are all alike, for models that mix windows of several
+// lengths, chunked attention (Llama 4: vLLM turns groups off), latent or linear attention, or
+// layers of one kind with caches of different sizes; where the sizes of the two kinds are no
+// multiple of each other; and in engines without such a manager
+// (EngineProfile::Memory::hybrid_kv_cache).
 #pragma once
 
 #include <algorithm>
@@ -37,13 +47,21 @@
 namespace orrery {
 
 struct KvGroups {
-  std::int32_t full = 1, windowed = 0;  // number of groups without and with a window
-  std::int32_t window = 0;              // tokens of the window, at least 4
+  // Blocks of a row that belong to groups without and with a window: the number of groups, if all
+  // layers keep as many bytes of a token.
+  std::int32_t full = 1, windowed = 0;
+  std::int32_t window = 0;  // tokens of the window, at least 4
   // Blocks in the pool of the windowed group for each block in the pool of the other group. 0: all
   // groups share one pool. With two pools there is one group of each kind.
   double window_share = 0;
+  // Blocks of a row that one group without and with a window has. One of them is 1.
+  std::int32_t full_blocks = 1, windowed_blocks = 1;
 
+  // Blocks of a row.
   std::int32_t count() const { return full + windowed; }
+  // Numbers of groups.
+  std::int32_t full_groups() const { return full / full_blocks; }
+  std::int32_t windowed_groups() const { return windowed / windowed_blocks; }
   bool separate_pools() const { return window_share > 0; }
   // Blocks in the pool of the windowed group if the pool of the other group has `blocks`.
   std::int64_t window_blocks(std::int64_t blocks) const {
@@ -95,11 +113,12 @@ struct KvGroups {
   bool operator==(const KvGroups&) const = default;
 };
 
-// The groups of all layers of a model. Pipeline stages divide each group.
-KvGroups kv_groups(const Architecture& model);
+// The groups of all layers of a model on `tp` ranks, whose number of copied KV heads decides the
+// bytes of a token. Pipeline stages divide each group.
+KvGroups kv_groups(const Architecture& model, int tp = 1);
 // The groups in an engine: one group if it has no such manager, two pools if it has them
 // (EngineProfile::Memory::window_share).
-KvGroups kv_groups(const Architecture& model, const EngineProfile::Memory& engine);
+KvGroups kv_groups(const Architecture& model, const EngineProfile::Memory& engine, int tp);
 
 // Number of layers of the largest group among the layers [first, last).
 std::int64_t layers_of_group(const Architecture& model, const KvGroups& groups, int first,

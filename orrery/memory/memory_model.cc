@@ -44,7 +44,7 @@ MemoryModel::MemoryModel(const Architecture& model, const ParallelPlan& plan,
       precision_(precision),
       memory_(engine.memory),
       scheduler_(engine.scheduler),
-      groups_(kv_groups(model, engine.memory)),
+      groups_(kv_groups(model, engine.memory, plan.tp)),
       capacity_(gpu.usable_memory()) {
   check_plan(model, plan, precision);
   for (int stage = 0; stage < plan.pp; ++stage) {
@@ -67,9 +67,20 @@ Bytes MemoryModel::stage_block(int stage) const {
     }
     return sum;
   }
-  if (groups_.count() > 1)
-    return layer_kv(specs[0].mixer, plan_.tp, precision_, block, block) *
-           static_cast<double>(layers_of_group(model_, groups_, range.first, range.last));
+  if (groups_.count() > 1) {
+    // All layers have blocks of one size, of which those that keep more bytes of a token have
+    // several in a row.
+    Bytes least;
+    for (const LayerSpec& layer : specs) {
+      const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer);
+      if (!a || a->shares_kv) continue;
+      SoftmaxAttention whole = *a;
+      whole.window = 0;  // a block is whole, even if the window is shorter
+      const Bytes one = layer_kv(whole, plan_.tp, precision_, block, block);
+      least = least > Bytes(0) ? std::min(least, one) : one;
+    }
+    return least * static_cast<double>(layers_of_group(model_, groups_, range.first, range.last));
+  }
   Bytes sum;
   if (model_.kind == Kind::kEncoder) return sum;
   for (std::size_t spec = 0; spec < specs.size(); ++spec)

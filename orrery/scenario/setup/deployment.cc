@@ -159,7 +159,8 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
                   properties(d.precision.weights).name, properties(d.precision.experts).name,
                   properties(d.precision.lm_head).name, to_text(d.precision.activations),
                   to_text(d.precision.kv_cache)));
-  if (const KvGroups g = kv_groups(model, d.engine.memory); g.windowed > 0)
+  if (const KvGroups g = kv_groups(model, d.engine.memory, 1); g.windowed > 0) {
+    const int groups = g.full_groups() + g.windowed_groups();
     d.notes.push_back(
         g.separate_pools()
             ? fmt::format("KV cache in two pools: layers with a window of {} tokens have {:.6g} "
@@ -167,8 +168,9 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
                           g.window, g.window_share)
             : fmt::format("KV cache in {} group{} of layers; {} {} a window of {} tokens, outside "
                           "of which blocks are freed",
-                          g.count(), g.count() > 1 ? "s" : "", g.windowed,
-                          g.windowed > 1 ? "have" : "has", g.window));
+                          groups, groups > 1 ? "s" : "", g.windowed_groups(),
+                          g.windowed_groups() > 1 ? "have" : "has", g.window));
+  }
   return d;
 }
 

@@ -23,6 +23,38 @@ TEST(KvGroups, LayersOfTheRarerKindMakeAGroup) {
   EXPECT_EQ(of("llama-4-scout"), KvGroups());  // chunks, not windows
 }
 
+// A row of Gemma 4 26B has one block of its 5 layers without a window, with 2 KV heads of 512, and
+// two of each of the five groups with one, with 8 of 256. MiMo V2 Flash has 9 layers without a
+// window, with 4 KV heads, and 39 with one and 8 heads; 8 ranks have a head each of both.
+TEST(KvGroups, LayersThatKeepTwiceAsMuchHaveTwoBlocksOfARow) {
+  EXPECT_EQ(of("gemma-4-26b-a4b"), (KvGroups{1, 10, 1024, 0, 1, 2}));
+  const Architecture mimo = load_model("mimo-v2-flash");
+  EXPECT_EQ(kv_groups(mimo), (KvGroups{1, 10, 128, 0, 1, 2}));
+  EXPECT_EQ(kv_groups(mimo).windowed_groups(), 5);
+  EXPECT_EQ(kv_groups(mimo, 8), (KvGroups{1, 5, 128}));
+  EXPECT_EQ(layers_of_group(mimo, kv_groups(mimo), 0, 48), 9);
+}
+
+// Gemma 4 26B keeps 4096 bytes a token in a layer without a window and 8192 in one with: blocks of
+// 16 tokens of five layers of the former. 100,000 tokens have 6250 rows, of which 65 are in
+// windows.
+TEST(KvGroups, MemoryOfLayersOfTwoSizes) {
+  const Architecture model = load_model("gemma-4-26b-a4b");
+  const MemoryModel memory(model, {}, native_precision(model), load_engine("vllm", Bundle()),
+                           Catalog().gpu("h100-sxm"));
+  const double block = 16.0 * 5 * 4096;
+  EXPECT_EQ(memory.kv_block().value(), block);
+  EXPECT_EQ(memory.kv_per_sequence(100000).value(), (6250 + 10 * 65) * block);
+}
+
+// Gemma 4 E4B has 24 layers with a cache among 42: 4 without a window, with heads of 512, and 20
+// with one and heads of 256.
+TEST(KvGroups, LayersThatShareACacheAreInNoGroup) {
+  const Architecture model = load_model("gemma-4-e4b");
+  EXPECT_EQ(kv_groups(model), (KvGroups{2, 5, 512, 0, 2, 1}));
+  EXPECT_EQ(layers_of_group(model, kv_groups(model), 0, 42), 4);
+}
+
 TEST(KvGroups, PipelineStagesDivideEachGroup) {
   const Architecture oss = load_model("gpt-oss-20b"), gemma = load_model("gemma-3-27b");
   EXPECT_EQ(layers_of_group(oss, kv_groups(oss), 0, 24), 12);
@@ -74,8 +106,9 @@ TEST(KvGroups, MemoryOfAModelWithWindows) {
 TEST(KvGroups, TwoPoolsOfSglang) {
   const Architecture model = load_model("gpt-oss-20b");
   const EngineProfile engine = load_engine("sglang", Bundle());
-  EXPECT_EQ(kv_groups(model, engine.memory), (KvGroups{1, 1, 128, 0.8}));
-  EXPECT_EQ(kv_groups(load_model("gemma-3-27b"), engine.memory), KvGroups());
+  EXPECT_EQ(kv_groups(model, engine.memory, 1), (KvGroups{1, 1, 128, 0.8}));
+  EXPECT_EQ(kv_groups(load_model("gemma-3-27b"), engine.memory, 1), KvGroups());
+  EXPECT_EQ(kv_groups(load_model("mimo-v2-flash"), engine.memory, 1), (KvGroups{1, 1, 128, 0.8}));
   const MemoryModel memory(model, {}, native_precision(model), engine, Catalog().gpu("h100-sxm"));
   EXPECT_DOUBLE_EQ(memory.kv_block().value(), 2048 * 12 * 1.8);
   const KvGroups g = memory.groups();
