@@ -33,6 +33,7 @@ void add_run(CLI::App& program, Context& context);
 void add_check(CLI::App& program, Context& context);
 void add_schema(CLI::App& program, Context& context);
 void add_diff(CLI::App& program, Context& context);
+void add_accelerator(CLI::App& program, Context& context);
 void add_suite(CLI::App& program, Context& context);
 void add_list(CLI::App& program, Context& context);
 void add_show(CLI::App& program, Context& context);

@@ -26,7 +26,7 @@ double network_energy(const StorageLevel& level, const TensorCounts& t) {
 
 void cost_nest(const Chip& chip, const NestCounts& counts, NestCost& out) {
   out.levels.resize(chip.levels.size());
-  const std::vector<std::int64_t> built = instances(chip);
+  std::int64_t built = 1;  // instances of the level
   double slowest = 1;
   for (std::size_t l = 0; l < chip.levels.size(); ++l) {
     const StorageLevel& level = chip.levels[l];
@@ -36,7 +36,7 @@ void cost_nest(const Chip& chip, const NestCounts& counts, NestCost& out) {
     cost.network = 0;
     double reads = 0, writes = 0;
     // Accesses of a cluster cost as much as those of one instance of it.
-    const double clusters = std::min(real(built[l] / level.cluster), c.active);
+    const double clusters = std::min(real(built / level.cluster), c.active);
     for (std::size_t t = 0; t < c.tensors.size(); ++t) {
       const TensorCounts& n = c.tensors[t];
       cost.network += network_energy(level, n) * c.active;
@@ -52,6 +52,7 @@ void cost_nest(const Chip& chip, const NestCounts& counts, NestCost& out) {
                               served(level.write_bandwidth, writes / counts.steps),
                               served(level.shared_bandwidth, (reads + writes) / counts.steps)});
     cost.cycles = std::ceil(counts.steps / cost.slowdown);
+    built *= fan_out(level);
     slowest = std::min(slowest, cost.slowdown);
   }
   out.cycles = std::ceil(counts.steps / slowest);

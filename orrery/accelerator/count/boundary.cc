@@ -7,10 +7,6 @@
 namespace orrery {
 namespace {
 
-bool is_zero(const RankVector& v) {
-  return std::all_of(v.begin(), v.end(), [](std::int64_t x) { return x == 0; });
-}
-
 // Elements of a tile that are in it again after the move.
 double overlap(const RankVector& tile, int ranks, const RankVector& move) {
   double n = 1;
@@ -178,7 +174,7 @@ bool BoundaryCounter::any_neighbour_moves_by(const RankVector& move) const {
 
 const BoundaryCounter::LinkPattern& BoundaryCounter::link_pattern(const RankVector& move) {
   for (const LinkPattern& known : patterns_) {
-    if (known.move == move) return known;
+    if (equal(known.move, move)) return known;
   }
   LinkPattern& p = patterns_.emplace_back();
   p.move = move;
@@ -216,6 +212,7 @@ const BoundaryCounter::LinkPattern& BoundaryCounter::link_pattern(const RankVect
 // A region that is new along one rank is a box at the end of the tile that the move points to.
 bool BoundaryCounter::neighbour_move(const Region& now, const RankVector& moved,
                                      const Region& before, RankVector& move) const {
+  if (now.kind == Region::Kind::kNothing || before.kind == Region::Kind::kNothing) return false;
   const Boundary& b = *boundary_;
   const auto box = [&](const Region& region, RankVector& low, RankVector& extent) {
     low = {};
@@ -233,12 +230,11 @@ bool BoundaryCounter::neighbour_move(const Region& now, const RankVector& moved,
     }
     return true;
   };
-  if (now.kind == Region::Kind::kNothing || before.kind == Region::Kind::kNothing) return false;
   RankVector low_now, low_before, extent_now, extent_before;
   const bool box_now = box(now, low_now, extent_now);
   const bool box_before = box(before, low_before, extent_before);
   if (box_now != box_before) return false;
-  if (box_now ? extent_now != extent_before : now.move != before.move) return false;
+  if (box_now ? !equal(extent_now, extent_before) : !equal(now.move, before.move)) return false;
   for (std::size_t r = 0; r < kMostRanks; ++r) move[r] = low_now[r] + moved[r] - low_before[r];
   return true;
 }
@@ -307,12 +303,18 @@ void BoundaryCounter::count(const Boundary& boundary, BoundaryCounts& out) {
     if (boundary.compute) {
       region.kind = Region::Kind::kTile;
     } else if (!is_zero(moves_[j])) {
-      const bool steady = j == innermost || moves_[j] == moves_[innermost];
+      const bool steady = j == innermost || equal(moves_[j], moves_[innermost]);
       region.kind = steady ? Region::Kind::kNew : Region::Kind::kTile;
       region.move = moves_[j];
     }
   }
 
+  if (fanout_ == 1) {
+    double words = tile_volume_;
+    for (std::size_t j = 0; j < loops; ++j) words += weights_[j] * volume(regions_[j]);
+    out.deliveries.push_back({1, 1, words, 0});
+    return;
+  }
   constexpr Region kNone;
   const Region whole{Region::Kind::kTile, {}};
   add_event(1, whole, RankVector{}, kNone, out);

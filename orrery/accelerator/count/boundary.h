@@ -14,17 +14,20 @@ namespace orrery {
 // A vector in the space of a tensor's ranks.
 using RankVector = std::array<std::int64_t, kMostRanks>;
 
+// Faster than the comparison of arrays, which calls memcmp.
+inline bool equal(const RankVector& a, const RankVector& b) {
+  std::int64_t difference = 0;
+  for (std::size_t r = 0; r < kMostRanks; ++r) difference |= a[r] ^ b[r];
+  return difference == 0;
+}
+inline bool is_zero(const RankVector& v) { return equal(v, RankVector{}); }
+
 // A loop of more than one iteration, with the offset by which an iteration moves the tensor.
 struct MovingLoop {
   std::int64_t size = 1;
   int axis = -1;  // of a loop in space: 0 along a row of the array, else along a column
   RankVector offset = {};
-  bool moves() const {
-    for (const std::int64_t o : offset) {
-      if (o != 0) return true;
-    }
-    return false;
-  }
+  bool moves() const { return !is_zero(offset); }
 };
 
 // The boundary between a level and the level below (or the compute units).

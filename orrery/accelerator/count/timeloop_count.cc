@@ -1,6 +1,7 @@
 #include "orrery/accelerator/count/timeloop_count.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "orrery/accelerator/count/boundary.h"
@@ -10,7 +11,7 @@ namespace orrery {
 namespace {
 
 // Extent of each dimension, by which a tensor's tile is measured.
-using Extents = std::vector<std::int64_t>;
+using Extents = std::array<std::int64_t, kMostEinsumDims>;
 
 RankVector tile_of(const EinsumTensor& tensor, const Extents& extents) {
   RankVector tile = {};
@@ -70,7 +71,6 @@ struct TimeloopCounter::Scratch {
   // loop outside can be in an iteration that is not its last.
   Extents largest(std::size_t outside, const Extents& whole, const Extents& end) const {
     Extents out = whole;
-    if (!imperfect) return out;
     for (std::size_t d = 0; d < out.size(); ++d) {
       const bool divided = std::any_of(
           loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(outside), [d](const Flat& f) {
@@ -108,8 +108,8 @@ void TimeloopCounter::flatten(const Mapping& mapping, Scratch& s, NestCounts& ou
   }
   s.extents.resize(levels + 1);
   s.last.resize(levels + 1);
-  for (Extents& e : s.extents) e.assign(problem_->sizes.size(), 1);
-  for (Extents& e : s.last) e.assign(problem_->sizes.size(), 1);
+  for (Extents& e : s.extents) e.fill(1);
+  for (Extents& e : s.last) e.fill(1);
   out.levels.resize(levels);
   for (LevelCounts& level : out.levels) {
     level.instances = level.fanout = 1;
@@ -219,6 +219,21 @@ void TimeloopCounter::pass_bypassed(std::size_t tensor, const Scratch& s, NestCo
   }
 }
 
+// Words of the tiles of all instances of `level` below an instance of `outer`, which overlap.
+double TimeloopCounter::united_words(const EinsumTensor& tensor, std::size_t outer,
+                                     std::size_t level, const Scratch& s) {
+  Extents all = s.extents[level], end = s.last[level];
+  for (std::size_t i = s.loops.size(); i-- > 0;) {
+    const MappingNode& loop = s.loops[i].loop;
+    const auto at = static_cast<std::size_t>(loop.level);
+    if (loop.time() || at < outer || at >= level) continue;
+    const auto dim = static_cast<std::size_t>(loop.index);
+    end[dim] += all[dim] * (loop.last - 1);
+    all[dim] *= loop.size;
+  }
+  return tile_words(tensor, s.imperfect ? s.largest(s.loops_above(outer, true), all, end) : all);
+}
+
 void TimeloopCounter::count_accesses(std::size_t tensor, const Scratch& s, NestCounts& out) const {
   const EinsumTensor& words = problem_->tensors[tensor];
   const std::size_t levels = chip_->levels.size();
@@ -228,23 +243,15 @@ void TimeloopCounter::count_accesses(std::size_t tensor, const Scratch& s, NestC
     c.kept = s.kept(l, tensor, problem_->tensors.size());
     c.reads = c.fills = c.updates = c.tile = c.partition = 0;
     if (!c.kept) continue;
-    c.tile = tile_words(words, s.largest(s.loops_above(l, false), s.extents[l], s.last[l]));
+    c.tile =
+        tile_words(words, s.imperfect ? s.largest(s.loops_above(l, false), s.extents[l], s.last[l])
+                                      : s.extents[l]);
     double share = 0, peers = 0;
     if (outer == levels) {
       c.partition = c.tile;
     } else {
-      // The tensor is divided among the instances below the outer level, tiles that overlap too.
-      Extents all = s.extents[l], end = s.last[l];
-      for (std::size_t i = s.loops.size(); i-- > 0;) {
-        const MappingNode& loop = s.loops[i].loop;
-        const auto level = static_cast<std::size_t>(loop.level);
-        if (loop.time() || level < outer || level >= l) continue;
-        const auto dim = static_cast<std::size_t>(loop.index);
-        end[dim] += all[dim] * (loop.last - 1);
-        all[dim] *= loop.size;
-      }
-      const double united = tile_words(words, s.largest(s.loops_above(outer, true), all, end));
-      c.partition = std::floor(out.levels[outer].tensors[tensor].partition * c.tile / united);
+      c.partition = std::floor(out.levels[outer].tensors[tensor].partition * c.tile /
+                               united_words(words, outer, l, s));
       const LevelCounts& above = out.levels[l - 1];
       share = std::floor(received(above.tensors[tensor], above.fanout));
       peers = std::floor(above.tensors[tensor].link_transfers / real(above.fanout));

@@ -73,6 +73,8 @@ class TimeloopCounter {
   void count_partial_deliveries(std::size_t tensor, const Mapping& mapping, Scratch& s,
                                 NestCounts& out) const;
   void pass_bypassed(std::size_t tensor, const Scratch& s, NestCounts& out) const;
+  static double united_words(const EinsumTensor& tensor, std::size_t outer, std::size_t level,
+                             const Scratch& s);
   void count_accesses(std::size_t tensor, const Scratch& s, NestCounts& out) const;
 
   const Einsum* problem_;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
+
+#include "orrery/accelerator/mapping/timeloop_text.h"
 
 namespace orrery {
 namespace {
@@ -24,9 +24,6 @@ struct LevelBlocks {
   Block time, space;
   std::vector<char> keeps;
 };
-
-bool letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 class DirectiveReader {
  public:
@@ -51,19 +48,14 @@ class DirectiveReader {
   }
 
  private:
-  static std::size_t index_of(const std::vector<std::string>& names, const std::string& name,
-                              const Node& at, const char* what) {
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) {
-      at.fail(fmt::format("expected a {} ({}), got '{}'{}", what, fmt::join(names, ", "), name,
-                          did_you_mean(name, names)));
-    }
-    return static_cast<std::size_t>(found - names.begin());
+  static std::size_t index_of(const std::vector<std::string>& names, const Node& name,
+                              const char* what) {
+    return static_cast<std::size_t>(index_of_name(names, name.as_string(), name, what));
   }
 
   void read_directive(const Node& d) {
     const Node& target = d.at("target");
-    const std::size_t level = index_of(level_names_, target.as_string(), target, "level");
+    const std::size_t level = index_of(level_names_, target, "level");
     const std::string& type = d.at("type").as_string();
     if (type == "temporal") {
       read_block(d, levels_[level].time);
@@ -79,7 +71,7 @@ class DirectiveReader {
       }
       if (const Node* none = d.find("no_reuse")) {
         for (const Node& name : none->items()) {
-          const std::size_t t = index_of(tensor_names_, name.as_string(), name, "tensor");
+          const std::size_t t = index_of(tensor_names_, name, "tensor");
           unicast_.emplace_back(static_cast<int>(level), static_cast<int>(t));
         }
       }
@@ -95,79 +87,24 @@ class DirectiveReader {
     const Node* names = d.find(key);
     if (names == nullptr) return;
     for (const Node& name : names->items()) {
-      levels_[level].keeps[index_of(tensor_names_, name.as_string(), name, "tensor")] = value;
+      levels_[level].keeps[index_of(tensor_names_, name, "tensor")] = value;
     }
   }
 
   void read_block(const Node& d, Block& block) {
     if (const Node* factors = d.find("factors")) {
-      if (factors->is_list()) {
-        for (const Node& f : factors->items()) read_factors(f, block);
-      } else if (!factors->is_null()) {
-        read_factors(*factors, block);
+      for (const TimeloopFactor& f : read_factors(*factors, problem_.dims)) {
+        if (f.bound) factors->fail("a mapping has factors (M=8), not bounds");
+        block.factors[static_cast<std::size_t>(f.dim)] = {f.size, f.last};
       }
     }
     std::vector<int>& order = block.innermost_first;
     order.clear();
-    if (const Node* permutation = d.find("permutation")) read_order(*permutation, order);
+    if (const Node* permutation = d.find("permutation")) {
+      order = read_permutation(*permutation, problem_.dims);
+    }
     for (int dim = 0; dim < static_cast<int>(problem_.dims.size()); ++dim) {
       if (std::find(order.begin(), order.end(), dim) == order.end()) order.push_back(dim);
-    }
-  }
-
-  // "M=8,7 N=4", "M8 N4": a comma before a digit begins the iterations of the last pass.
-  void read_factors(const Node& node, Block& block) {
-    const std::string& text = node.as_string();
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    const auto number = [&](std::int64_t& value) {
-      const auto [next, error] = std::from_chars(at, end, value);
-      if (error != std::errc() || value < 0 || value > (std::int64_t{1} << 40)) {
-        node.fail("expected factors such as M=8 N=4,3");
-      }
-      at = next;
-    };
-    while (at < end) {
-      if (*at == ' ' || *at == ',') {
-        ++at;
-        continue;
-      }
-      const char* const begin = at;
-      while (at < end && letter(*at)) ++at;
-      const std::string name(begin, at);
-      Factor& f = block.factors[index_of(problem_.dims, name, node, "dimension")];
-      if (at < end && *at == '=') ++at;
-      number(f.size);
-      f.last = f.size;
-      if (at + 1 < end && *at == ',' && digit(at[1])) {
-        ++at;
-        number(f.last);
-        if (f.last < 1 || f.last > f.size) node.fail("expected a last pass of 1 to all iterations");
-      }
-    }
-  }
-
-  void read_order(const Node& node, std::vector<int>& order) const {
-    const auto add = [&](const std::string& name) {
-      const auto dim = static_cast<int>(index_of(problem_.dims, name, node, "dimension"));
-      if (std::find(order.begin(), order.end(), dim) != order.end()) {
-        node.fail(fmt::format("{} stands twice", name));
-      }
-      order.push_back(dim);
-    };
-    if (node.is_list()) {
-      for (const Node& name : node.items()) add(name.as_string());
-      return;
-    }
-    const std::string& text = node.as_string();
-    const bool separated = text.find_first_of(" ,") != std::string::npos;
-    std::string name;
-    for (const char c : text + " ") {
-      if (c != ' ' && c != ',') name += c;
-      if (!name.empty() && (!separated || c == ' ' || c == ',')) {
-        add(name);
-        name.clear();
-      }
     }
   }
 

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,7 @@ inline constexpr int kMostEinsumDims = 16;
 
 // Elements of a rank when every dimension d covers extents[d] of its values.
 inline std::int64_t rank_extent(const std::vector<IndexTerm>& rank,
-                                const std::vector<std::int64_t>& extents) {
+                                std::span<const std::int64_t> extents) {
   std::int64_t n = 1;
   for (const IndexTerm& term : rank) {
     n += term.coefficient * (extents[static_cast<std::size_t>(term.dim)] - 1);
@@ -58,7 +59,7 @@ inline std::int64_t rank_extent(const std::vector<IndexTerm>& rank,
 }
 
 // Words of a tensor's tile when every dimension d covers extents[d] of its values.
-inline double tile_words(const EinsumTensor& tensor, const std::vector<std::int64_t>& extents) {
+inline double tile_words(const EinsumTensor& tensor, std::span<const std::int64_t> extents) {
   double n = 1;
   for (const std::vector<IndexTerm>& rank : tensor.ranks) n *= real(rank_extent(rank, extents));
   return n;

@@ -1,0 +1,149 @@
+#include "apps/cli/output/output_accelerator.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+namespace orrery::cli {
+namespace {
+
+bool is_memory(const StorageLevel& level) { return level.kind == StorageLevel::Kind::kMemory; }
+
+double level_energy(const LevelCost& cost) {
+  double energy = cost.leakage + cost.network;
+  for (const double e : cost.tensor_energy) energy += e;
+  return energy;
+}
+
+std::string picojoules(double pj) {
+  if (pj >= 1e9) return fmt::format("{:.4g} mJ", pj * 1e-9);
+  if (pj >= 1e6) return fmt::format("{:.4g} uJ", pj * 1e-6);
+  if (pj >= 1e3) return fmt::format("{:.4g} nJ", pj * 1e-3);
+  return fmt::format("{:.4g} pJ", pj);
+}
+
+// Words that an instance keeps, against its capacity.
+std::string used(const AcceleratorAnswer& a, std::size_t l) {
+  double words = 0;
+  for (const TensorCounts& t : a.evaluation.counts.levels[l].tensors) {
+    if (t.kept) words += t.tile;
+  }
+  const std::optional<double>& built = a.architecture.chip.levels[l].words;
+  if (!built) return fmt::format("{:.0f}", words);
+  return fmt::format("{:.0f} of {:.0f}", words, *built);
+}
+
+std::string bound(const AcceleratorAnswer& a) {
+  const Chip& chip = a.architecture.chip;
+  const Evaluation& e = a.evaluation;
+  std::size_t slowest = chip.levels.size();
+  double least = 1;
+  for (std::size_t l = 0; l < chip.levels.size(); ++l) {
+    if (e.cost.levels[l].slowdown < least) {
+      least = e.cost.levels[l].slowdown;
+      slowest = l;
+    }
+  }
+  if (slowest == chip.levels.size()) {
+    return fmt::format("The compute units bound the cycles: no memory slows them down.");
+  }
+  return fmt::format("{} bounds the cycles: it serves {:.3g} % of what {} asks for.",
+                     chip.levels[slowest].name, 100 * least, chip.compute.name);
+}
+
+}  // namespace
+
+std::string summary(const AcceleratorAnswer& a) {
+  const Chip& chip = a.architecture.chip;
+  const Evaluation& e = a.evaluation;
+  std::string out = fmt::format("{} on {}: {:.0f} cycles, utilisation {:.1f} %\n",
+                                a.problem.name.empty() ? "operation" : a.problem.name, chip.name,
+                                e.cost.cycles, 100 * e.utilization);
+  if (a.architecture.energies) {
+    out += fmt::format("energy {} ({:.3g} pJ an operation), energy x delay {:.4g} J x cycle\n",
+                       picojoules(e.cost.energy), e.cost.energy / e.operations,
+                       e.cost.energy * 1e-12 * e.cost.cycles);
+  } else {
+    out += fmt::format("energy unknown: none is given for {}\n",
+                       fmt::join(a.architecture.without_energy, ", "));
+  }
+  if (e.area_mm2 > 0) out += fmt::format("area {:.3g} mm2\n", e.area_mm2);
+  out += fmt::format("\n{:<18} {:>9} {:>20} {:>9} {:>10} {:>7}\n", "level", "in use",
+                     "words an instance", "slow-down", "energy", "share");
+  const auto share = [&](double energy) {
+    return a.architecture.energies ? fmt::format("{:.1f} %", 100 * energy / e.cost.energy) : "";
+  };
+  const auto energy = [&](double pj) { return a.architecture.energies ? picojoules(pj) : ""; };
+  for (std::size_t l = 0; l < chip.levels.size(); ++l) {
+    if (!is_memory(chip.levels[l])) continue;
+    const double pj = level_energy(e.cost.levels[l]);
+    out += fmt::format("{:<18} {:>9.0f} {:>20} {:>9.3f} {:>10} {:>7}\n", chip.levels[l].name,
+                       e.counts.levels[l].active, used(a, l), e.cost.levels[l].slowdown, energy(pj),
+                       share(pj));
+  }
+  out += fmt::format("{:<18} {:>9.0f} {:>20} {:>9} {:>10} {:>7}\n", chip.compute.name,
+                     e.counts.active_units, "", "", energy(e.cost.compute_energy),
+                     share(e.cost.compute_energy));
+  return out;
+}
+
+std::string explanation(const AcceleratorAnswer& a) {
+  const Chip& chip = a.architecture.chip;
+  const Evaluation& e = a.evaluation;
+  std::string out =
+      summary(a) + "\n" + bound(a) + "\n\nThe mapping, with the words of each tile:\n" +
+      draw_mapping(chip, a.problem, a.mapping, &e.counts) + "\nWords of an instance:\n" +
+      fmt::format("{:<18} {:<10} {:>15} {:>15} {:>15}\n", "level", "tensor", "reads", "fills",
+                  "updates");
+  for (std::size_t l = 0; l < chip.levels.size(); ++l) {
+    for (std::size_t t = 0; t < a.problem.tensors.size(); ++t) {
+      const TensorCounts& c = e.counts.levels[l].tensors[t];
+      if (!c.kept) continue;
+      out += fmt::format("{:<18} {:<10} {:>15.0f} {:>15.0f} {:>15.0f}\n", chip.levels[l].name,
+                         a.problem.tensors[t].name, c.reads, c.fills, c.updates);
+    }
+  }
+  return out;
+}
+
+nlohmann::ordered_json to_json(const AcceleratorAnswer& a) {
+  const Chip& chip = a.architecture.chip;
+  const Evaluation& e = a.evaluation;
+  nlohmann::ordered_json levels = nlohmann::ordered_json::array();
+  for (std::size_t l = 0; l < chip.levels.size(); ++l) {
+    const LevelCost& cost = e.cost.levels[l];
+    nlohmann::ordered_json tensors = nlohmann::ordered_json::object();
+    for (std::size_t t = 0; t < a.problem.tensors.size(); ++t) {
+      const TensorCounts& c = e.counts.levels[l].tensors[t];
+      nlohmann::ordered_json deliveries = nlohmann::ordered_json::array();
+      for (const Delivery& d : c.deliveries) {
+        deliveries.push_back(
+            {{"multicast", d.multicast}, {"scatter", d.scatter}, {"words", d.accesses}});
+      }
+      tensors[a.problem.tensors[t].name] = {
+          {"kept", c.kept},           {"tile", c.tile},
+          {"reads", c.reads},         {"fills", c.fills},
+          {"updates", c.updates},     {"energy_pj", cost.tensor_energy[t]},
+          {"deliveries", deliveries}, {"link_transfers", c.link_transfers}};
+    }
+    levels.push_back({{"level", chip.levels[l].name},
+                      {"instances", e.counts.levels[l].active},
+                      {"cycles", cost.cycles},
+                      {"slowdown", cost.slowdown},
+                      {"leakage_pj", cost.leakage},
+                      {"network_pj", cost.network},
+                      {"tensors", tensors}});
+  }
+  nlohmann::ordered_json json = {{"chip", chip.name},
+                                 {"operation", a.problem.name},
+                                 {"cycles", e.cost.cycles},
+                                 {"operations", e.operations},
+                                 {"utilization", e.utilization}};
+  if (a.architecture.energies) json["energy_pj"] = e.cost.energy;
+  if (e.area_mm2 > 0) json["area_mm2"] = e.area_mm2;
+  json["levels"] = std::move(levels);
+  return json;
+}
+
+}  // namespace orrery::cli

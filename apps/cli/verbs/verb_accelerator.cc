@@ -1,0 +1,162 @@
+// orrery accelerator: mappings of a tensor operation on a custom chip.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/output/output.h"
+#include "apps/cli/output/output_accelerator.h"
+#include "apps/cli/verbs/verbs.h"
+#include "orrery/accelerator/architecture/timeloop_tree.h"
+#include "orrery/accelerator/cost/evaluate.h"
+#include "orrery/accelerator/mapping/timeloop_mapping.h"
+#include "orrery/accelerator/problem/timeloop_problem.h"
+#include "orrery/accelerator/search/mapper.h"
+#include "orrery/accelerator/search/mapspace.h"
+
+namespace orrery::cli {
+namespace {
+
+struct AcceleratorOptions {
+  std::string arch, energies, workload, mapping, constraints;
+  std::string mapper = "random-search", objective = "edp";
+  MapperOptions search;
+  std::string output = "table";
+};
+
+// The files of a question. A mapping and constraints are read against the chip and the problem.
+struct Question {
+  TimeloopArchitecture architecture;
+  Einsum problem;
+  Question(const AcceleratorOptions& o) {
+    const Node file = read_document(o.arch);
+    const Node energies = o.energies.empty() ? Node() : read_document(o.energies);
+    architecture = read_timeloop_architecture(file, o.energies.empty() ? nullptr : &energies,
+                                              std::filesystem::path(o.arch).stem().string());
+    problem = read_timeloop_problem(read_document(o.workload));
+  }
+};
+
+void print_evaluation(const AcceleratorOptions& o, bool explained) {
+  const Question q(o);
+  const Mapping mapping =
+      read_timeloop_mapping(read_document(o.mapping), q.problem, q.architecture.chip);
+  const Evaluation e = evaluate(q.architecture.chip, q.problem, mapping);
+  const AcceleratorAnswer answer{q.architecture, q.problem, mapping, e};
+  if (o.output == "json") return fmt::print("{}\n", to_json(answer).dump(1));
+  fmt::print("{}", explained ? explanation(answer) : summary(answer));
+}
+
+MappingObjective parse_objective(const std::string& text) {
+  if (text == "edp") return MappingObjective::kEnergyDelayProduct;
+  if (text == "energy") return MappingObjective::kEnergy;
+  if (text == "delay") return MappingObjective::kDelay;
+  const std::vector<std::string> names = {"edp", "energy", "delay"};
+  throw InputError(
+      fmt::format("accelerator: --objective: expected edp, energy or delay, got '{}'{}", text,
+                  did_you_mean(text, names)));
+}
+
+// The reasons why a search found nothing, the most frequent first.
+std::string failures(const MapperResult& r, const Chip& chip) {
+  std::string out = fmt::format("no valid mapping among {} tried: {} exceeded an array or a bound",
+                                r.tried, r.failed_fan_out);
+  for (std::size_t l = 0; l < chip.levels.size(); ++l) {
+    if (r.failed_capacity[l] == 0) continue;
+    out += fmt::format(", {} the words of {}", r.failed_capacity[l], chip.levels[l].name);
+  }
+  return out;
+}
+
+void print_search(AcceleratorOptions o) {
+  o.search.objective = parse_objective(o.objective);
+  const auto mapper = make_mapper(o.mapper);
+  const Question q(o);
+  const Chip& chip = q.architecture.chip;
+  if (!q.architecture.energies && o.search.objective != MappingObjective::kDelay) {
+    throw NoData(fmt::format("{}: no energy of {}; give --energies, or search by --objective delay",
+                             o.arch, q.architecture.without_energy.front()));
+  }
+  const MapspaceConstraints constraints =
+      o.constraints.empty()
+          ? unconstrained(q.problem, chip)
+          : read_timeloop_constraints(read_document(o.constraints), q.problem, chip);
+  const MapperResult r = mapper->search(q.problem, chip, constraints, o.search);
+  if (!r.found()) throw Infeasible(failures(r, chip));
+  const AcceleratorAnswer answer{q.architecture, q.problem, r.best,
+                                 evaluate(chip, q.problem, r.best)};
+  if (o.output == "json") {
+    nlohmann::ordered_json json = to_json(answer);
+    json["tried"] = r.tried;
+    json["valid"] = r.valid;
+    return fmt::print("{}\n", json.dump(1));
+  }
+  fmt::print("{}\nBest of {} valid mappings, {} tried ({}).\n", explanation(answer), r.valid,
+             r.tried, o.mapper);
+}
+
+void add_files(CLI::App& app, AcceleratorOptions& o) {
+  app.add_option("--arch", o.arch, "architecture: a Timeloop file (v0.3, v0.4)")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--workload", o.workload, "the operation: a Timeloop problem")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--energies", o.energies, "energy reference table of Accelergy")
+      ->type_name("FILE");
+  app.add_option("-o,--output", o.output, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->group("output");
+}
+
+}  // namespace
+
+void add_accelerator(CLI::App& program, Context& /*context*/) {
+  CLI::App* app = program.add_subcommand(
+      "accelerator", "Cycles, energy and area of tensor operations on a chip of your own design");
+  app->require_subcommand(1);
+  const auto options = std::make_shared<AcceleratorOptions>();
+  for (const bool explained : {false, true}) {
+    CLI::App* verb = app->add_subcommand(
+        explained ? "explain" : "evaluate",
+        explained ? "Shows a mapping level by level: tiles, accesses, and what bounds the cycles"
+                  : "Cycles and energy of one mapping");
+    add_files(*verb, *options);
+    verb->add_option("--mapping", options->mapping, "the mapping: Timeloop directives")
+        ->required()
+        ->type_name("FILE");
+    verb->footer(
+        fmt::format("Examples:\n"
+                    "  orrery accelerator {} --arch chip.yaml --workload conv.yaml \\\n"
+                    "    --mapping map.yaml",
+                    explained ? "explain" : "evaluate"));
+    verb->callback([options, explained] { print_evaluation(*options, explained); });
+  }
+  CLI::App* map = app->add_subcommand("map", "Searches for a good mapping");
+  add_files(*map, *options);
+  map->add_option("--constraints", options->constraints, "Timeloop constraints on mappings")
+      ->type_name("FILE");
+  map->add_option("--mapper", options->mapper, "random-search or hill-climb")
+      ->capture_default_str();
+  map->add_option("--objective", options->objective, "edp (energy x delay), energy or delay")
+      ->capture_default_str();
+  map->add_option("--valid", options->search.valid, "valid mappings to evaluate")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->capture_default_str();
+  map->add_option("--seed", options->search.seed, "seed of the search")->capture_default_str();
+  map->footer(
+      "Examples:\n"
+      "  orrery accelerator map --arch chip.yaml --workload conv.yaml \\\n"
+      "    --energies ert.yaml --valid 1000\n"
+      "  orrery accelerator map --arch chip.yaml --workload conv.yaml \\\n"
+      "    --objective delay --valid 100000 --mapper hill-climb");
+  map->callback([options] { print_search(*options); });
+  app->footer(
+      "Examples:\n"
+      "  orrery accelerator explain --arch chip.yaml --workload conv.yaml \\\n"
+      "    --mapping map.yaml\n"
+      "  orrery accelerator map --arch chip.yaml --workload conv.yaml \\\n"
+      "    --objective delay --valid 100000 --mapper hill-climb");
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,38 @@
+// Reads a Timeloop architecture file: the tree of v0.2 and v0.3, the list of nodes of v0.4, and the
+// flat list of components of recorded cases (timeloop_architecture.h).
+//
+//   architecture:                                architecture:
+//     version: 0.3                                 version: 0.4
+//     subtree:                                     nodes:
+//       - name: system                               - !Component {name: DRAM, class: DRAM}
+//         local: [{name: DRAM, class: DRAM}]         - !Container {name: PE, spatial: {meshX: 8}}
+//         subtree:                                   - !Component {name: RF, class: regfile}
+//           - name: PE[0..7]                         - !Component {name: mac, class: intmac}
+//             local: [...]
+//
+// Attributes are inherited from the outside in. A name with a range ("PE[0..7]") and a node with
+// `spatial` make an array; everything inside is that many times there. Energies come from an energy
+// reference table as Accelergy writes it (`ERT: {tables: [{name, actions: [{name, energy}]}]}`, or
+// the form of v0.4), in picojoules; a component is found by the last part of its name.
+//
+// Source: the documented input format of Timeloop and Accelergy (timeloop.csail.mit.edu).
+#pragma once
+
+#include "orrery/accelerator/architecture/chip.h"
+#include "orrery/base/node.h"
+
+namespace orrery {
+
+struct TimeloopArchitecture {
+  Chip chip;
+  bool energies = false;  // whether every memory and the compute units have energies
+  // The components without an energy, for messages.
+  std::vector<std::string> without_energy;
+};
+
+// `energies` may be null: no energy reference table. InputError with the place: no memory, a branch
+// that is not a chain, an array that cannot be counted.
+TimeloopArchitecture read_timeloop_architecture(const Node& root, const Node* energies,
+                                                const std::string& name);
+
+}  // namespace orrery

@@ -1,0 +1,15 @@
+// The mapper `hill-climb` (mapper.h).
+#pragma once
+
+#include "orrery/accelerator/search/mapper.h"
+
+namespace orrery {
+
+class HillClimbMapper : public Mapper {
+ public:
+  MapperResult search(const Einsum& problem, const Chip& chip,
+                      const MapspaceConstraints& constraints,
+                      const MapperOptions& options) const override;
+};
+
+}  // namespace orrery
