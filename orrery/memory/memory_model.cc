@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "orrery/memory/activations.h"
 #include "orrery/memory/kv_cache.h"
@@ -163,6 +164,17 @@ std::int64_t MemoryModel::kv_blocks(Bytes taken, Bytes with_block) const {
     if (block > Bytes(0)) least = std::min(least, static_cast<std::int64_t>(room / block));
   }
   return least;
+}
+
+std::int64_t MemoryModel::state_blocks() const {
+  std::int64_t most = 0;
+  for (int stage = 0; stage < plan_.pp; ++stage) {
+    const Bytes block = stage_block(stage);
+    if (block == Bytes(0)) continue;
+    const double blocks = stage_state(model_, plan_, precision_, stage) / block;
+    most = std::max(most, static_cast<std::int64_t>(std::ceil(blocks - 1e-9)));
+  }
+  return most;
 }
 
 std::int64_t MemoryModel::max_concurrency(std::int64_t tokens) const {

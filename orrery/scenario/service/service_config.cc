@@ -35,6 +35,7 @@ PoolConfig pool_config(const ServedModel& served, std::int64_t max_model_len, st
   c.replica.prefix_caching = scheduler.prefix_caching;
   c.replica.kv_blocks = kv_blocks;
   c.replica.kv.groups = kv_groups(served.model, d.engine.memory, plan.tp);
+  if (d.engine.memory.paged) c.replica.kv.state_blocks = served.memory->state_blocks();
   c.replica.kv.whole_prompts = scheduler_kind(scheduler.policy).traits.takes_whole_prompts;
   c.replica.balance_timeout = scheduler.balance_timeout;
   if (d.engine.execution.cold) c.replica.start_up = sim_time(d.engine.execution.start_up);

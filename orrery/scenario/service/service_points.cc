@@ -196,6 +196,14 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
   SimulationConfig config = service_config(s, *served, techniques.kv_blocks());
   if (config.replica.kv_blocks > 0) techniques.apply(config);
   techniques.describe(p);
+  if (config.replica.kv.state_blocks > 0) {
+    p.notes.push_back(fmt::format(
+        "recurrent layers: the state of a sequence takes {} KV blocks{}",
+        config.replica.kv.state_blocks,
+        config.replica.prefix_caching
+            ? "; a cached prefix is taken to have its state at every block, without memory for it"
+            : ""));
+  }
   add_memory(p, served->memory->full(), techniques.beside(), config);
   if (config.replica.kv_blocks < 1) {
     p.feasibility = {false, served->memory->load(1, 1).summary()};

@@ -114,7 +114,8 @@ void add_kv_cache_size(const SteadyCase& c, std::int64_t length, Point& p) {
   const KvGroups& groups = memory.groups();
   const std::int64_t block = engine.memory.block_size;
   const std::int64_t tokens = blocks / (groups.separate_pools() ? 1 : groups.count()) * block;
-  const std::int64_t needed = groups.enough(length, engine.scheduler.max_num_batched_tokens, block);
+  const std::int64_t needed =
+      memory.state_blocks() + groups.enough(length, engine.scheduler.max_num_batched_tokens, block);
   p.metrics.push_back(exact_metric("kv_tokens", "tokens", static_cast<double>(tokens)));
   p.metrics.push_back(exact_metric("request_tokens", "tokens", static_cast<double>(length)));
   p.metrics.push_back(exact_metric("kv_concurrency", "requests",

@@ -33,7 +33,8 @@ KvMemory::KvMemory(const SchedulerLimits& limits, std::int64_t blocks, bool pref
       load_(load),
       tiers_(options.host_blocks, options.disk_blocks),
       reserve_(options.reserve),
-      adapter_blocks_(options.adapter_blocks) {
+      adapter_blocks_(options.adapter_blocks),
+      state_blocks_(options.state_blocks) {
   if (reserve_ != KvOptions::Reserve::kNothing) extents_.emplace(blocks);
   if (groups_.separate_pools()) window_pool_.emplace(groups_.window_blocks(blocks), prefix_caching);
 }
@@ -135,7 +136,7 @@ std::int64_t KvMemory::needed_at_once(std::int64_t tokens) const {
   const std::int64_t all = KvGroups::rows(tokens, block);
   const std::int64_t found = prefix_blocks() / groups_.count();
   const std::int64_t at_once = std::min(all, groups_.most_rows(max_batched_tokens_, block));
-  return groups_.full * (all - found) +
+  return state_blocks_ + groups_.full * (all - found) +
          groups_.windowed * std::max<std::int64_t>(0, at_once - found);
 }
 
@@ -183,8 +184,10 @@ BlockId KvMemory::take_block() {
 }
 
 bool KvMemory::reserve(Sequence& s, std::int64_t tokens) {
-  const std::int64_t more = blocks_for(tokens) - blocks_of(s);
+  std::int64_t more = blocks_for(tokens) - blocks_of(s);
   if (more > pool_.free()) return false;
+  for (; static_cast<std::int64_t>(s.state.size()) < state_blocks_; --more)
+    s.state.push_back(take_block());
   for (std::int64_t i = 0; i < more; ++i) {
     s.blocks.push_back(take_block());
     if (window_pool_) s.blocks.push_back(kNoBlock);  // one full group and one with a window
@@ -200,7 +203,7 @@ bool KvMemory::place(Sequence& s) {
       blocks_for(reserve_ == KvOptions::Reserve::kMaxModelLen ? max_model_len_ : s.cached_at_end());
   s.extent = extents_->take(blocks);
   stranded_ = s.extent < 0 && extents_->free() >= blocks ? extents_->free() : 0;
-  return s.extent >= 0 && reserve(s, blocks * block_size_);
+  return s.extent >= 0 && reserve(s, (blocks - state_blocks_) * block_size_);
 }
 
 bool KvMemory::fill_window(Sequence& s, std::int64_t tokens) {
@@ -263,10 +266,12 @@ void KvMemory::release(Sequence& s) {
   held_blocks_ -= blocks;
   held_tokens_ -= s.computed;
   if (s.extent >= 0) {
-    extents_->release(s.extent, blocks);
+    extents_->release(s.extent, blocks + static_cast<std::int64_t>(s.state.size()));
     s.extent = -1;
     stranded_ = 0;
   }
+  for (const BlockId b : s.state) pool_.release(b);
+  s.state.clear();
   s.blocks.clear();
   s.room = s.skipped = s.window_rows = 0;
   s.next_skip = INT32_MAX;

@@ -38,6 +38,10 @@ struct KvOptions {
   // it to the end of the last (S-LoRA's unified paging). 0: adapters have slots of their own
   // (SchedulerLimits::max_loras).
   std::int64_t adapter_blocks = 0;
+  // Blocks of the pool that a sequence takes for the state of its recurrent layers, from its first
+  // block to its end, whatever its length (the blocks of Mamba layers in vLLM's hybrid KV cache
+  // manager). 0: the model has no such layers.
+  std::int64_t state_blocks = 0;
   // Groups of layers. Several groups REQUIRE none of the options above, and a scheduler that counts
   // windows (SchedulerTraits::windows).
   KvGroups groups;
@@ -60,12 +64,15 @@ class KvMemory {
 
   // ---- how many blocks ----
 
-  // Blocks of pool() that `tokens` tokens take, without windows.
+  // Blocks of pool() that a sequence of `tokens` tokens takes, without windows.
   std::int64_t blocks_for(std::int64_t tokens) const {
-    return KvGroups::rows(tokens, block_size_) * (window_pool_ ? groups_.full : groups_.count());
+    return state_blocks_ +
+           KvGroups::rows(tokens, block_size_) * (window_pool_ ? groups_.full : groups_.count());
   }
   // Blocks of pool() that the sequence holds, blocks given back included.
-  std::int64_t blocks_of(const Sequence& s) const { return in_pool(s.blocks.size()); }
+  std::int64_t blocks_of(const Sequence& s) const {
+    return in_pool(s.blocks.size()) + static_cast<std::int64_t>(s.state.size());
+  }
   // Blocks of window_pool() that growing the sequence to `tokens` takes. REQUIRES window_pool().
   std::int64_t window_needed(const Sequence& s, std::int64_t tokens) const {
     return std::max<std::int64_t>(0, KvGroups::rows(tokens, block_size_) - s.window_rows);
@@ -201,7 +208,7 @@ class KvMemory {
   CacheTiers tiers_;
   KvOptions::Reserve reserve_;
   std::optional<Extents> extents_;
-  std::int64_t adapter_blocks_;
+  std::int64_t adapter_blocks_, state_blocks_;
   std::vector<Adapter> adapters_;  // in the pool; a handful
   std::int64_t adapter_loads_ = 0;
   std::int64_t held_blocks_ = 0, held_tokens_ = 0;  // sums over sequences, given back included

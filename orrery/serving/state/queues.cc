@@ -28,10 +28,11 @@ Slot Queues::make(std::uint32_t number, const Request& r, std::int32_t output) {
     unused_.pop_back();
   }
   Sequence& s = sequences_[slot];
-  // A reused slot keeps the memory of its list of blocks.
-  std::vector<BlockId> blocks = std::move(s.blocks);
+  // A reused slot keeps the memory of its lists of blocks.
+  std::vector<BlockId> blocks = std::move(s.blocks), state = std::move(s.state);
   s = {};
   s.blocks = std::move(blocks);
+  s.state = std::move(state);
   s.request = number;
   s.prompt = s.tokens = s.start = s.uncounted = r.input;
   s.target = r.input + output;

@@ -136,5 +136,20 @@ RC_GTEST_PROP(MemoryLaw, ConcurrencyIsTheLastThatFits, ()) {
   RC_ASSERT(m.max_concurrency(tokens + 1) <= most);
 }
 
+// Qwen3-Next-80B on one GPU: 12 layers keep 2048 bytes a token, 16 tokens a block; the states of 36
+// layers (32 heads of 128 x 128 in fp32 and 3 x 8192 inputs of the convolution) fill 197 blocks of
+// 393,216 bytes. The log of an engine counts them for each request.
+TEST(MemoryModel, TheStateOfASequenceInBlocks) {
+  const Architecture model = load_model("qwen3-next-80b-a3b");
+  const EngineProfile engine = load_engine("vllm", Bundle());
+  const MemoryModel memory(model, {}, native_precision(model), engine, Catalog().gpu("b200-sxm"));
+  EXPECT_EQ(memory.kv_block(), Bytes(12 * 16 * 2048));
+  EXPECT_EQ(memory.state_blocks(), 197);
+  const Architecture dense = load_model("llama-3.1-8b");
+  EXPECT_EQ(MemoryModel(dense, {}, native_precision(dense), engine, Catalog().gpu("b200-sxm"))
+                .state_blocks(),
+            0);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -12,6 +12,32 @@
 namespace orrery {
 namespace {
 
+// Blocks of 4 tokens; the state of a sequence takes 3 blocks with its first tokens and gives them
+// back with its last.
+TEST(KvMemory, TheStateOfASequenceStaysOfOneSize) {
+  SchedulerLimits limits;
+  limits.block_size = 4;
+  RequestLoad load;
+  KvOptions options;
+  options.state_blocks = 3;
+  KvMemory kv(limits, 10, false, load, options);
+  EXPECT_EQ(kv.blocks_for(5), 3 + 2);
+  Sequence s;
+  ASSERT_TRUE(kv.reserve(s, 5));
+  EXPECT_EQ(kv.pool().free(), 5);
+  EXPECT_EQ(s.room, 8);
+  ASSERT_TRUE(kv.reserve(s, 20));
+  EXPECT_EQ(kv.pool().free(), 2);
+  EXPECT_EQ(kv.blocks_of(s), 8);
+  EXPECT_EQ(kv.slack(0), 5 * 4);  // of the rows alone
+  Sequence other;
+  EXPECT_FALSE(kv.reserve(other, 1));  // 4 blocks
+  EXPECT_TRUE(other.state.empty());
+  kv.release(s);
+  EXPECT_EQ(kv.pool().free(), 10);
+  EXPECT_TRUE(kv.reserve(other, 1));
+}
+
 TEST(Extents, FirstFitAndHolesGrowTogether) {
   Extents e(100);
   EXPECT_EQ(e.take(30), 0);
