@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "orrery/base/node_builder.h"
 #include "orrery/model/hf_families.h"
 
 namespace orrery {
@@ -145,14 +146,18 @@ const Node* type_of(const Node& map) {
   return type;
 }
 
-[[noreturn]] void refuse_family(const Node& config) {
+UnknownClass unknown_class(const Node& config) {
+  const auto make = [](const Node& at, const char* what, std::span<const std::string> known) {
+    std::string name = fmt::format("{} '{}'", what, shortened(at.text()));
+    std::string message =
+        fmt::format("{} is not supported{}", name, did_you_mean(at.text(), known));
+    return UnknownClass{at, std::move(name), std::move(message)};
+  };
   if (const Node* name = architecture_of(config)) {
-    name->fail(fmt::format("architecture '{}' is not supported{}", name->text(),
-                           did_you_mean(name->text(), supported_architectures())));
+    return make(*name, "architecture", supported_architectures());
   }
   if (const Node* type = type_of(config)) {
-    type->fail(fmt::format("model type '{}' is not supported{}", type->text(),
-                           did_you_mean(type->text(), sorted_unique(&Family::model_type))));
+    return make(*type, "model type", sorted_unique(&Family::model_type));
   }
   config.fail("neither 'architectures' nor 'model_type' is given: not a Hugging Face model config");
 }
@@ -176,6 +181,27 @@ const Family* family_of(const Node& config) {
   return nullptr;
 }
 
+// A model of an unknown class: by the reader of its model_type, where that is known, else by its
+// fields.
+Architecture read_unknown(const Node& config, const HfConfig& fields) {
+  const UnknownClass unknown = unknown_class(config);
+  const Node* type = nullptr;
+  for (const Node* map : text_maps(config)) {
+    if (type_of(*map) != nullptr) type = type_of(*map);
+  }
+  const Family* family = type != nullptr ? find_family(&Family::model_type, type->text()) : nullptr;
+  Architecture model;
+  if (family != nullptr) {
+    model = family->read(fields);
+    model.notes.push_back(fmt::format("{} has no reader of its own and was read as model type {}",
+                                      unknown.name, family->model_type));
+  } else {
+    model = read_by_fields(fields, unknown);
+  }
+  model.family = type != nullptr ? type->text() : "unknown";
+  return model;
+}
+
 }  // namespace
 
 std::span<const std::string> supported_architectures() {
@@ -187,12 +213,12 @@ Architecture read_hf_config(const Node& config, std::string id) {
   if (!config.is_map())
     config.fail("expected a JSON object with the keys of a Hugging Face config");
   const Family* family = family_of(config);
-  if (family == nullptr) refuse_family(config);
-  const HfConfig fields(config);
-  Architecture model = family->read(fields);
+  const HfConfig fields = family == nullptr ? HfConfig::remembering(config) : HfConfig(config);
+  Architecture model = family == nullptr ? read_unknown(config, fields) : family->read(fields);
   model.quantization = read_quantization(fields, model);
+  if (family == nullptr) refuse_unread_fields(fields, unknown_class(config), model);
   model.id = std::move(id);
-  model.family = family->model_type;
+  if (family != nullptr) model.family = family->model_type;
   return model;
 }
 

@@ -43,7 +43,16 @@ HfConfig::HfConfig(const Node& root) : maps_(text_maps(root)) {
   std::reverse(maps_.begin(), maps_.end());
 }
 
+HfConfig HfConfig::remembering(const Node& root) {
+  HfConfig c(root);
+  c.asked_ = std::make_shared<std::set<std::string, std::less<>>>();
+  return c;
+}
+
 const Node* HfConfig::find(Key key) const {
+  if (asked_) {
+    for (const std::string_view name : key) asked_->emplace(name);
+  }
   for (const Node* map : maps_) {
     for (const std::string_view name : key) {
       const Node* node = map->find(name);

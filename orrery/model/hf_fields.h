@@ -4,7 +4,10 @@
 // Errors are InputErrors with the file, line and key.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +42,13 @@ class HfConfig {
   // the document itself.
   explicit HfConfig(const Node& root);
 
+  // A config that remembers the keys that are looked up in it and in its copies.
+  static HfConfig remembering(const Node& root);
+  // Whether the key was looked up. REQUIRES a config that remembers.
+  bool was_asked(std::string_view key) const { return asked_->contains(key); }
+  // The map of the innermost text model.
+  const Node& text_model() const { return *maps_.front(); }
+
   const Node* find(Key key) const;
   bool has(Key key) const { return find(key) != nullptr; }
 
@@ -57,6 +67,8 @@ class HfConfig {
 
  private:
   std::vector<const Node*> maps_;  // the innermost first
+  // The keys that were looked up; null: nobody wants to know.
+  std::shared_ptr<std::set<std::string, std::less<>>> asked_;
 };
 
 // ---- shared by the families ---------------------------------------------------------------------

@@ -73,10 +73,16 @@ TEST(BadConfig, HalfAGigabyteIsRefusedUnread) {
                        AllOf(HasSubstr(path), HasSubstr("500000000 bytes"), HasSubstr("MiB")));
 }
 
+// A class without a reader needs complete fields, none of which is unknown.
 TEST(BadConfig, UnknownArchitecture) {
   const Scratch s;
-  expect_model_refused(s.file("config.json", with(kConfig, "LlamaForCausalLM", "LamaForCausalLM")),
-                       HasSubstr("LamaForCausalLM"));
+  const std::string unknown = with(kConfig, "LlamaForCausalLM", "LamaForCausalLM");
+  expect_model_refused(s.file("config.json", with(unknown, "\"hidden_size\"",
+                                                  "\"conv_kernel\": 4, \"hidden_size\"")),
+                       AllOf(HasSubstr("'LamaForCausalLM' is not supported"),
+                             HasSubstr("'LlamaForCausalLM'"), HasSubstr("'conv_kernel'")));
+  const std::string read = s.file("config.json", unknown);
+  EXPECT_THAT(run_program("show '" + read + "'").out, HasSubstr("no reader"));
 }
 
 TEST(BadNames, NearestIsNamed) {

@@ -303,7 +303,7 @@ TEST(TextModels, TheDocumentsOwnClassCounts) {
   EXPECT_THAT(error_of([] {
                 read_text(R"({"architectures": ["NobodyForCausalLM"], "model_type": "llama"})");
               }),
-              HasSubstr("architecture 'NobodyForCausalLM' is not supported"));
+              HasSubstr("hidden_size: missing"));
   EXPECT_THAT(error_of([] {
                 read_text(R"({"architectures": ["NobodyVlm"], "text_config":
                             {"architectures": ["NobodyForCausalLM"], "model_type": "nobody"}})");

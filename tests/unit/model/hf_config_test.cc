@@ -82,9 +82,10 @@ TEST(HfConfigErrors, NameFileLineAndKey) {
 }
 
 TEST(HfConfigErrors, UnknownArchitectureNamesTheNearest) {
-  EXPECT_THAT(llama_error("architectures", R"(["LamaForCausalLM"])"),
-              AllOf(StartsWith("config.json:2: architectures[0]: "), HasSubstr("'LamaForCausalLM'"),
-                    HasSubstr("LlamaForCausalLM'?")));
+  EXPECT_THAT(
+      error_of([] { read_text("{\"bos\": 1,\n\"architectures\": [\"LamaForCausalLM\"]}"); }),
+      AllOf(StartsWith("config.json:2: architectures[0]: "), HasSubstr("'LamaForCausalLM'"),
+            HasSubstr("LlamaForCausalLM'?")));
   EXPECT_THAT(error_of([] { read_text(R"({"model_type": "mixtrall"})"); }),
               HasSubstr("did you mean 'mixtral'?"));
   EXPECT_THAT(error_of([] { read_text(R"({"architectures": ["WhisperForAudio"]})"); }),
