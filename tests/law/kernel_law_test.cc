@@ -118,7 +118,9 @@ Op any_op() {
     case 5: {
       LinearAttentionCore a;
       a.kind = *rc::gen::element(LinearAttentionCore::Kind::kGatedDeltaNet,
-                                 LinearAttentionCore::Kind::kMamba2);
+                                 LinearAttentionCore::Kind::kMamba2,
+                                 LinearAttentionCore::Kind::kKimiDelta);
+      a.conv = *rc::gen::element(1, 4);
       a.decode = *rc::gen::arbitrary<bool>();
       a.batch = size(10);
       a.new_tokens = a.decode ? 1 : size(18);

@@ -19,9 +19,12 @@ struct Adapted {
 template <class Use>
 void each_product(const Architecture& model, int tp, const LayerSpec& layer, bool mlp, Use use) {
   if (const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer)) {
-    const std::int64_t heads = a->heads / tp, kv = kv_heads_per_rank(a->kv_heads, tp);
+    const std::int64_t heads = a->heads / tp;
+    const std::int64_t kv = a->shares_kv ? 0 : kv_heads_per_rank(a->kv_heads, tp);
+    const std::int64_t values = a->values_from_keys ? 0 : a->value_dim;
+    const int slices = a->shares_kv ? 1 : a->values_from_keys ? 2 : 3;
     use(Adapted{"lora_qkv_shrink", "lora_qkv_expand", Part::kAttention, model.hidden,
-                heads * a->head_dim + kv * (a->head_dim + a->value_dim), 3});
+                heads * a->head_dim + kv * (a->head_dim + values), slices});
     use(Adapted{"lora_o_shrink", "lora_o_expand", Part::kAttention, heads * a->value_dim,
                 model.hidden, 1});
   } else if (!std::holds_alternative<NoMixer>(layer.mixer)) {

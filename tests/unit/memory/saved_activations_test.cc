@@ -45,6 +45,30 @@ TEST(SavedActivations, FirstStageHoldsAsMuchAsTheWholeModelWould) {
   EXPECT_NEAR(first.in_flight * chunk_activations(m, job, {}, 0).value() / (105 * layer), 1, 1e-12);
 }
 
+// Kimi delta attention by hand: 256 wide, 4 heads of 32, a gate of full rank, 3 sources of the
+// residual. A token saves its norm's input, the input of the products, 32 inputs of the decay, 384
+// inputs and outputs of the convolution, the decay and beta in fp32, two rows of 64 for each head,
+// the output and its gate, and the input of the last product; each half the sum of the block and
+// three weights.
+TEST(SavedActivations, KimiDeltaAndAttentionResiduals) {
+  Architecture m;
+  m.hidden = 256, m.vocab = 1024;
+  LayerSpec layer;
+  layer.mixer = KimiDelta{.heads = 4, .head_dim = 32, .conv = 4, .full_rank_gate = true};
+  layer.norms = 1;
+  m.layers.append(layer);
+  TrainingJob job;
+  job.seq = 64;
+  const double token = 2 * 256 + 2 * 256 + 2 * 32 + 2 * 2 * 384 + 4 * (128 + 4) + 2 * 2 * 64 * 4 +
+                       2 * 2 * 128 + 2 * 128;
+  EXPECT_DOUBLE_EQ(layer_bytes(m, job), 64 * token);
+  layer.residual_sources = 3;
+  Architecture k3 = m;
+  k3.layers = {};
+  k3.layers.append(layer);
+  EXPECT_DOUBLE_EQ(layer_bytes(k3, job), 64 * (token + 2 * (2 * 256 + 3 * 4)));
+}
+
 // Llama-3-8B by hand: 4096 wide, 32 heads of 128, 8 key-value heads, 14336 wide MLP, flash.
 TEST(SavedActivations, GroupedQueriesAndGatedMlp) {
   const Architecture m = load_model("llama-3-8b");

@@ -4,6 +4,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/workload/plan/training_job.h"
+#include "orrery/workload/training/training_parameters.h"
 #include "orrery/workload/training/training_program.h"
 #include "tests/unit/workload/reading.h"
 
@@ -241,6 +242,27 @@ TEST(HybridTraining, KimiDeltaHasABackwardPass) {
   }
   EXPECT_EQ(forward, 1024 * 2 * 3 * 16.0 * 64 * 64);
   EXPECT_EQ(backward, 2 * forward);
+}
+
+// 1024 wide on 4 ranks: a quarter of the shared experts (2 x 1024 x 2048) and of both tables (1024
+// rows), and whole the projections of 256, the router of 64 and two norms.
+TEST(HybridTraining, ProjectionsAroundALatentAreCopied) {
+  const ChunkParameters n = chunk_parameters(of_mlp(latent_moe()), job_on(4, false), 0);
+  EXPECT_EQ(n.dense,
+            2 * 1024 * 2048 / 4 + 2 * 1024 * 1024 / 4 + 2 * 1024 * 256 + 1024 * 64 + 2 * 1024);
+  EXPECT_EQ(n.experts, 64 * 2 * 256 * 512 / 4);
+}
+
+// Rank 8 on q, k, v and o of 16 heads of 64, and on up and down of an expert of a latent of 256.
+TEST(HybridTraining, AdaptersOfKimiDeltaAndOfExperts) {
+  TrainingJob job = job_on(1, false);
+  job.tuning = Tuning::kLora;
+  job.lora_rank = 8;
+  job.lora_targets = {"q", "k", "v", "o", "up", "down"};
+  EXPECT_EQ(trained_parameters(of_mixer(kda(true)), job), 4 * 8 * (1024 + 1024));
+  MoeMlp m = latent_moe();
+  m.shared_intermediate = 0;
+  EXPECT_EQ(trained_parameters(of_mlp(m), job), 64 * 2 * 8 * (256 + 512));
 }
 
 TEST(HybridTraining, PartsWithoutABackwardPassAreRefusedByName) {
