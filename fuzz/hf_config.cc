@@ -1,4 +1,5 @@
-// read_hf_config on any JSON: an Architecture with parameter counts that are no nonsense.
+// read_hf_config on any JSON: an Architecture with parameter counts that are no nonsense, and a
+// checkpoint whose stored matrices are part of it.
 #include "orrery/model/hf_config.h"
 
 #include <cstddef>
@@ -20,6 +21,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (counts.total() <= 0 || counts.mtp < 0) std::abort();
     if (counts.active() <= 0 || counts.active() > counts.total()) std::abort();
     if (counts.active_without_embedding() < 0) std::abort();
+    std::int64_t stored = 0;
+    for (const orrery::StoredPart& part : model.quantization.parts) stored += part.elements;
+    if (stored > orrery::checkpoint_parameters(model)) std::abort();
+    if (!(orrery::checkpoint_bytes(model).value() > 0)) std::abort();
   });
   return 0;
 }

@@ -82,7 +82,7 @@ TEST(BadConfig, UnknownArchitecture) {
                        AllOf(HasSubstr("'LamaForCausalLM' is not supported"),
                              HasSubstr("'LlamaForCausalLM'"), HasSubstr("'conv_kernel'")));
   const std::string read = s.file("config.json", unknown);
-  EXPECT_THAT(run_program("show '" + read + "'").out, HasSubstr("no reader"));
+  EXPECT_THAT(run_program("show -o json '" + read + "'").out, HasSubstr("no reader of its own"));
 }
 
 TEST(BadNames, NearestIsNamed) {
