@@ -64,6 +64,9 @@ std::string summary(const AcceleratorAnswer& a) {
     out += fmt::format("energy {} ({:.3g} pJ an operation), energy x delay {:.4g} J x cycle\n",
                        picojoules(e.cost.energy), e.cost.energy / e.operations,
                        e.cost.energy * 1e-12 * e.cost.cycles);
+    if (a.architecture.estimated) {
+      out += "energies are estimated from published tables, leakage and wires left out\n";
+    }
   } else {
     out += fmt::format("energy unknown: none is given for {}\n",
                        fmt::join(a.architecture.without_energy, ", "));
@@ -140,7 +143,10 @@ nlohmann::ordered_json to_json(const AcceleratorAnswer& a) {
                                  {"cycles", e.cost.cycles},
                                  {"operations", e.operations},
                                  {"utilization", e.utilization}};
-  if (a.architecture.energies) json["energy_pj"] = e.cost.energy;
+  if (a.architecture.energies) {
+    json["energy_pj"] = e.cost.energy;
+    json["energies_estimated"] = a.architecture.estimated;
+  }
   if (e.area_mm2 > 0) json["area_mm2"] = e.area_mm2;
   json["levels"] = std::move(levels);
   return json;

@@ -28,17 +28,19 @@ struct AcceleratorOptions {
 struct Question {
   TimeloopArchitecture architecture;
   Einsum problem;
-  Question(const AcceleratorOptions& o) {
+  Question(const AcceleratorOptions& o, const Bundle& bundle) {
     const Node file = read_document(o.arch);
     const Node energies = o.energies.empty() ? Node() : read_document(o.energies);
-    architecture = read_timeloop_architecture(file, o.energies.empty() ? nullptr : &energies,
-                                              std::filesystem::path(o.arch).stem().string());
+    const ComponentLibrary library(bundle);
+    architecture =
+        read_timeloop_architecture(file, o.energies.empty() ? nullptr : &energies, &library,
+                                   std::filesystem::path(o.arch).stem().string());
     problem = read_timeloop_problem(read_document(o.workload));
   }
 };
 
-void print_evaluation(const AcceleratorOptions& o, bool explained) {
-  const Question q(o);
+void print_evaluation(const AcceleratorOptions& o, bool explained, const Bundle& bundle) {
+  const Question q(o, bundle);
   const Mapping mapping =
       read_timeloop_mapping(read_document(o.mapping), q.problem, q.architecture.chip);
   const Evaluation e = evaluate(q.architecture.chip, q.problem, mapping);
@@ -68,10 +70,10 @@ std::string failures(const MapperResult& r, const Chip& chip) {
   return out;
 }
 
-void print_search(AcceleratorOptions o) {
+void print_search(AcceleratorOptions o, const Bundle& bundle) {
   o.search.objective = parse_objective(o.objective);
   const auto mapper = make_mapper(o.mapper);
-  const Question q(o);
+  const Question q(o, bundle);
   const Chip& chip = q.architecture.chip;
   if (!q.architecture.energies && o.search.objective != MappingObjective::kDelay) {
     throw NoData(fmt::format("{}: no energy of {}; give --energies, or search by --objective delay",
@@ -102,7 +104,9 @@ void add_files(CLI::App& app, AcceleratorOptions& o) {
   app.add_option("--workload", o.workload, "the operation: a Timeloop problem")
       ->required()
       ->type_name("FILE");
-  app.add_option("--energies", o.energies, "energy reference table of Accelergy")
+  app.add_option("--energies", o.energies,
+                 "energy reference table of Accelergy; without it\nenergies are estimated from "
+                 "published tables")
       ->type_name("FILE");
   app.add_option("-o,--output", o.output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
@@ -111,7 +115,7 @@ void add_files(CLI::App& app, AcceleratorOptions& o) {
 
 }  // namespace
 
-void add_accelerator(CLI::App& program, Context& /*context*/) {
+void add_accelerator(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "accelerator", "Cycles, energy and area of tensor operations on a chip of your own design");
   app->require_subcommand(1);
@@ -130,7 +134,9 @@ void add_accelerator(CLI::App& program, Context& /*context*/) {
                     "  orrery accelerator {} --arch chip.yaml --workload conv.yaml \\\n"
                     "    --mapping map.yaml",
                     explained ? "explain" : "evaluate"));
-    verb->callback([options, explained] { print_evaluation(*options, explained); });
+    verb->callback([options, explained, &context] {
+      print_evaluation(*options, explained, context.bundle());
+    });
   }
   CLI::App* map = app->add_subcommand("map", "Searches for a good mapping");
   add_files(*map, *options);
@@ -150,7 +156,7 @@ void add_accelerator(CLI::App& program, Context& /*context*/) {
       "    --energies ert.yaml --valid 1000\n"
       "  orrery accelerator map --arch chip.yaml --workload conv.yaml \\\n"
       "    --objective delay --valid 100000 --mapper hill-climb");
-  map->callback([options] { print_search(*options); });
+  map->callback([options, &context] { print_search(*options, context.bundle()); });
   app->footer(
       "Examples:\n"
       "  orrery accelerator explain --arch chip.yaml --workload conv.yaml \\\n"

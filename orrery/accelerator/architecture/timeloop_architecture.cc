@@ -11,6 +11,8 @@
 namespace orrery {
 namespace {
 
+constexpr std::int64_t kMostInstances = std::int64_t{1} << 22;
+
 const Node* attribute(const TimeloopComponent& c, std::initializer_list<const char*> names) {
   if (c.attributes == nullptr) return nullptr;
   for (const char* name : names) {
@@ -99,7 +101,12 @@ Chip chip_of(const std::vector<TimeloopComponent>& components, const std::string
     const std::int64_t mesh_x = whole(c, {"meshX", "mesh_x"}, c.instances);
     const std::int64_t mesh_y =
         whole(c, {"meshY", "mesh_y"}, std::max<std::int64_t>(1, c.instances / mesh_x));
-    if (mesh_x * mesh_y != c.instances || mesh_x % columns != 0 || mesh_y % rows != 0) {
+    if (c.instances > kMostInstances) {
+      throw InputError(fmt::format("architecture {}: {}: {} instances; at most {} are counted",
+                                   name, c.name, c.instances, kMostInstances));
+    }
+    if (mesh_x > kMostInstances || mesh_y > kMostInstances || mesh_x * mesh_y != c.instances ||
+        mesh_x % columns != 0 || mesh_y % rows != 0) {
       throw InputError(fmt::format(
           "architecture {}: {}: {} instances on a grid of {} x {} below one of {} x {}; expected a "
           "full grid that the grid above divides",

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <deque>
 #include <map>
 
@@ -32,7 +34,8 @@ std::int64_t split_range(const Node& name, std::string& base) {
 
 class TreeReader {
  public:
-  TreeReader(const Node* energies) {
+  TreeReader(const Node* energies, const ComponentLibrary* library)
+      : library_(energies == nullptr ? library : nullptr) {
     if (energies == nullptr) return;
     const Node* table = energies->find("ERT");
     const Node& root = table != nullptr ? *table : *energies;
@@ -89,6 +92,7 @@ class TreeReader {
     TimeloopArchitecture out;
     out.without_energy = std::move(without_energy_);
     out.energies = out.without_energy.empty();
+    out.estimated = library_ != nullptr;
     out.chip = chip_of(components_, name);
     return out;
   }
@@ -133,12 +137,59 @@ class TreeReader {
         set_path(energy, action.at("name").as_string(), action.at("energy"));
       }
       c.energy = &energy;
-    } else if (!c.component_class.starts_with("dummy")) {
+    } else if (!c.component_class.starts_with("dummy") && !estimate(c)) {
       without_energy_.push_back(c.name);
     }
     components_.push_back(std::move(c));
   }
 
+  // A number of the component's attributes; 0 if it is absent.
+  static double number(const TimeloopComponent& c, std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      const Node* node = c.attributes->find(name);
+      if (node != nullptr && !node->is_null()) return node->as_double();
+    }
+    return 0;
+  }
+
+  // Energies and area from the library, where it knows the component.
+  bool estimate(TimeloopComponent& c) {
+    if (library_ == nullptr) return false;
+    const Node* technology = c.attributes->find("technology");
+    const Node* type = c.attributes->find("type");
+    const double nm = technology == nullptr ? 0 : std::atof(technology->text().c_str());
+    const double bits = number(c, {"datawidth", "data_width", "word_bits"});
+    const double width = std::max(number(c, {"width", "memory_width"}), bits);
+    const double depth = number(c, {"depth", "memory_depth"});
+    const std::string& kind = c.component_class;
+    const auto is = [&kind](const char* part) { return kind.find(part) != std::string::npos; };
+    try {
+      ComponentEstimate e;
+      if (is("DRAM")) {
+        if (type == nullptr) return false;
+        e = library_->dram(type->text(), width);
+      } else if (is("mac") || is("MAC")) {
+        e = library_->multiply_add(fmt::format("{}{:.0f}", is("fp") ? "fp" : "int", bits), nm);
+      } else if (is("SRAM") && depth > 0) {
+        e = library_->sram(depth * width / 8, width, nm);
+      } else if ((is("reg") || is("storage") || is("RF")) && depth > 0) {
+        e = library_->registers(width, depth * width, nm);
+      } else {
+        return false;
+      }
+      Node& energy = maps_.emplace_back();
+      for (const char* action : {"read", "write", "update", "compute"}) {
+        set_path(energy, action, scalar_node(fmt::format("{}", e.pj), c.name));
+      }
+      c.energy = &energy;
+      c.area_um2 = e.um2.value_or(0);
+      return true;
+    } catch (const NoData&) {
+      return false;
+    }
+  }
+
+  const ComponentLibrary* library_;
   std::map<std::string, const Node*> energies_;
   std::deque<Node> maps_;  // addresses stay
   std::vector<TimeloopComponent> components_;
@@ -149,11 +200,12 @@ class TreeReader {
 }  // namespace
 
 TimeloopArchitecture read_timeloop_architecture(const Node& root, const Node* energies,
+                                                const ComponentLibrary* library,
                                                 const std::string& name) {
   const Node* inside = root.find("architecture");
   const Node& architecture = inside != nullptr ? *inside : root;
-  if (architecture.is_list()) return {read_flat_architecture(architecture, name), true, {}};
-  TreeReader reader(energies);
+  if (architecture.is_list()) return {read_flat_architecture(architecture, name), true, false, {}};
+  TreeReader reader(energies, library);
   if (const Node* subtree = architecture.find("subtree")) {
     reader.read_tree(*subtree, 1, {});
   } else if (const Node* nodes = architecture.find("nodes")) {

@@ -1,12 +1,18 @@
 #include "orrery/accelerator/count/imperfect.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <optional>
 
+#include "orrery/base/error.h"
+
 namespace orrery {
 namespace {
+
+constexpr std::int64_t kMostFetches = 100'000'000;
 
 // A box of elements; `cut` is a box that was taken out of it.
 struct Words {
@@ -74,6 +80,11 @@ class Walk {
   }
 
   void fetch(double weight) {
+    if (++fetches_ > kMostFetches) {
+      throw Infeasible(fmt::format(
+          "a mapping with imperfect factors and {} loops in time takes more than {} steps to count",
+          time_.size(), kMostFetches));
+    }
     out_.steps += weight;
     RankVector low = {}, extent = {};
     for (std::size_t r = 0; r < ranks_; ++r) {
@@ -244,6 +255,7 @@ class Walk {
   std::optional<RankVector> move_;
   Words before_;
   std::vector<RankVector> places_before_;
+  std::int64_t fetches_ = 0;
   PartialCounts out_;
 };
 

@@ -44,6 +44,7 @@ struct PartialCounts {
   double steps = 0;   // moments at which the first instance may fetch
 };
 
+// Infeasible: so many loops that the walk would take minutes.
 PartialCounts count_imperfect(const PartialBoundary& boundary);
 
 }  // namespace orrery

@@ -9,6 +9,8 @@
 namespace orrery {
 namespace {
 
+constexpr double kMostElements = 4398046511104.0;  // 2^42, of a dimension with its last passes
+
 struct Factor {
   std::int64_t size = 1, last = 1;
 };
@@ -148,6 +150,9 @@ class DirectiveReader {
         for (const Factor* f : {&levels_[l].space.factors[d], &levels_[l].time.factors[d]}) {
           last += real(f->last - 1) * inner;
           inner *= real(f->size);
+        }
+        if (inner > kMostElements) {
+          list.fail(fmt::format("{}: the factors multiply to more than 2^42", problem_.dims[d]));
         }
       }
       if (last + 1 != real(problem_.sizes[d])) {

@@ -10,6 +10,7 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t kMostIterations = std::int64_t{1} << 40;
+constexpr std::int64_t kMostCoefficient = std::int64_t{1} << 16;
 
 const Node* either(const Node& map, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -57,6 +58,7 @@ EinsumTensor read_tensor(const Einsum& e, const Node& node,
         const Node& c = term.items()[1];
         const auto named = coefficients.find(c.text());
         t.coefficient = named != coefficients.end() ? named->second : positive(c);
+        if (t.coefficient > kMostCoefficient) c.fail("expected a coefficient of at most 65536");
       }
       terms.push_back(t);
     }

@@ -74,12 +74,14 @@ Node yaml(const char* text) { return parse_yaml(text, "test.yaml"); }
 struct Search : ::testing::Test {
   Einsum problem = read_timeloop_problem(yaml(kProblem));
   Node energies = yaml(kEnergies);
-  TimeloopArchitecture architecture = read_timeloop_architecture(yaml(kTree), &energies, "test");
+  TimeloopArchitecture architecture =
+      read_timeloop_architecture(yaml(kTree), &energies, nullptr, "test");
   const Chip& chip = architecture.chip;
 };
 
 TEST_F(Search, TreesAndNodesAreTheSameChip) {
-  const TimeloopArchitecture other = read_timeloop_architecture(yaml(kNodes), nullptr, "test");
+  const TimeloopArchitecture other =
+      read_timeloop_architecture(yaml(kNodes), nullptr, nullptr, "test");
   EXPECT_TRUE(architecture.energies);
   EXPECT_EQ(other.without_energy, (std::vector<std::string>{"DRAM", "GLB", "RF", "mac"}));
   ASSERT_EQ(other.chip.levels.size(), 3u);
@@ -92,6 +94,28 @@ TEST_F(Search, TreesAndNodesAreTheSameChip) {
   EXPECT_EQ(chip.levels[1].array[0].size, 4);
   EXPECT_EQ(chip.levels[1].array[1].size, 4);
   EXPECT_EQ(chip.levels[1].words, 512);
+}
+
+TEST_F(Search, EnergiesAreEstimatedWhereTheTechnologyIsKnown) {
+  const ComponentLibrary library{Bundle()};
+  std::string text = kNodes;
+  const auto replace = [&text](const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("class: DRAM, attributes: {", "class: DRAM, attributes: {type: LPDDR4, ");
+  replace("attributes: {datawidth: 16}", "attributes: {datawidth: 16, technology: 45nm}");
+  const TimeloopArchitecture a =
+      read_timeloop_architecture(yaml(text.c_str()), nullptr, &library, "test");
+  // No 16-bit integer multiply-add is published.
+  EXPECT_EQ(a.without_energy, std::vector<std::string>{"mac"});
+  EXPECT_NEAR(a.chip.levels[0].energy.read, 64 * 8, 1e-9);
+  EXPECT_NEAR(a.chip.levels[2].energy.read, library.registers(16, 24 * 16, 45).pj, 1e-9);
+  replace("class: intmac", "class: fpmac");
+  const TimeloopArchitecture b =
+      read_timeloop_architecture(yaml(text.c_str()), nullptr, &library, "test");
+  EXPECT_TRUE(b.energies);
+  EXPECT_TRUE(b.estimated);
+  EXPECT_NEAR(b.chip.compute.energy, 2.0, 1e-9);
 }
 
 TEST_F(Search, DrawnMappingsCoverTheProblem) {
