@@ -108,32 +108,21 @@ std::string quoted(const std::vector<std::string>& names) {
 
 // Required fields that are absent, by their usual names.
 std::vector<std::string> missing_fields(const HfConfig& c) {
-  struct Required {
-    Key key;
-    const char* name;
-  };
-  const std::array<Required, 6> kRequired = {
-      Required{{"hidden_size", "n_embd", "d_model"}, "hidden_size"},
-      Required{{"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, "num_hidden_layers"},
-      Required{{"num_attention_heads", "n_head", "n_heads"}, "num_attention_heads"},
-      Required{{"vocab_size"}, "vocab_size"},
-      Required{{"max_position_embeddings", "n_positions", "max_seq_len", "seq_length",
-                "model_max_length"},
-               "max_position_embeddings"},
-      Required{{"hidden_act", "hidden_activation"}, "hidden_act"},
-  };
   std::vector<std::string> out;
-  for (const Required& r : kRequired) {
-    if (!c.has(r.key)) out.emplace_back(r.name);
-  }
-  if (!c.has({"intermediate_size"}) && !(c.has(kExpertKeys) && c.has(kExpertSizeKeys))) {
-    out.emplace_back("intermediate_size");
-  }
-  if (!c.has({"rms_norm_eps", "norm_eps", "layer_norm_eps", "layernorm_epsilon",
-              "layer_norm_epsilon"})) {
-    out.emplace_back("rms_norm_eps");
-  }
-  if (c.has(kExpertKeys) && !c.has(kTopKKeys)) out.emplace_back("num_experts_per_tok");
+  const auto require = [&](Key key) {
+    if (!c.has(key)) out.emplace_back(*key.begin());
+  };
+  require({"hidden_size", "n_embd", "d_model"});
+  require({"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
+  require({"num_attention_heads", "n_head", "n_heads"});
+  require({"vocab_size"});
+  require(
+      {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length"});
+  require({"hidden_act", "hidden_activation"});
+  if (!(c.has(kExpertKeys) && c.has(kExpertSizeKeys))) require({"intermediate_size"});
+  require(
+      {"rms_norm_eps", "norm_eps", "layer_norm_eps", "layernorm_epsilon", "layer_norm_epsilon"});
+  if (c.has(kExpertKeys)) require(kTopKKeys);
   return out;
 }
 
