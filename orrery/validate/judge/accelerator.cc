@@ -6,6 +6,7 @@
 #include "orrery/accelerator/count/timeloop_count.h"
 #include "orrery/accelerator/count/validity.h"
 #include "orrery/base/error.h"
+#include "orrery/validate/judge/fixed_dataflows.h"
 #include "orrery/validate/rows/timeloop_rows.h"
 
 namespace orrery {
@@ -85,6 +86,7 @@ ValidationReport validate_accelerator(const std::filesystem::path& dir, const st
       }
     }
   }
+  judge_fixed_dataflows(dir, table, report);
   return report;
 }
 

@@ -16,6 +16,7 @@ namespace orrery {
 //                     metric cycles; metric energy_pj
 //   timeloop_refused  metric refused: 1 for a mapping that Timeloop refuses, against 1 if it is
 //                     refused here for the same class of reason, else 0
+//   scalesim_systolic a metric for each column of the results (fixed_dataflows.h)
 //
 // Nothing is fitted: intervals have no width.
 ValidationReport validate_accelerator(const std::filesystem::path& dir, const std::string& table,
