@@ -216,40 +216,50 @@ bool NamePattern::matches(std::string_view name) const {
   }
 }
 
-// Marks the states that are reached from `state` without reading a character.
-void NamePattern::reach(int state, std::string_view name, std::size_t at,
-                        std::vector<bool>& states) const {
-  std::vector<int> open = {state};
-  while (!open.empty()) {
-    const int now = open.back();
-    open.pop_back();
-    if (now < 0 || states[static_cast<std::size_t>(now)]) continue;
-    states[static_cast<std::size_t>(now)] = true;
-    const State& s = states_[static_cast<std::size_t>(now)];
+// The states in the order in which they were reached. `place` of each state is the last place of
+// the name at which it was reached, plus one.
+struct NamePattern::Reached {
+  std::vector<int> states;
+  std::vector<std::size_t> place;
+};
+
+// Adds the states that are reached from `state` without reading a character.
+void NamePattern::reach(int state, std::string_view name, std::size_t at, Reached& reached) const {
+  std::vector<int>& states = reached.states;
+  const auto visit = [&](int next) {
+    if (next < 0 || reached.place[static_cast<std::size_t>(next)] == at + 1) return;
+    reached.place[static_cast<std::size_t>(next)] = at + 1;
+    states.push_back(next);
+  };
+  std::size_t open = states.size();
+  visit(state);
+  for (; open < states.size(); ++open) {
+    const State& s = states_[static_cast<std::size_t>(states[open])];
     const bool passes = s.step == Step::kSplit || (s.step == Step::kBegin && at == 0) ||
                         (s.step == Step::kEnd && at == name.size());
     if (!passes) continue;
-    open.push_back(s.next);
-    open.push_back(s.other);
+    visit(s.next);
+    visit(s.other);
   }
 }
 
 bool NamePattern::regex_matches(std::string_view name) const {
-  std::vector<bool> now(states_.size(), false);
-  reach(start_, name, 0, now);
+  Reached reached;
+  reached.place.assign(states_.size(), 0);
+  reach(start_, name, 0, reached);
+  std::vector<int> now;
   for (std::size_t at = 0;; ++at) {
-    std::vector<bool> next(states_.size(), false);
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-      if (!now[i]) continue;
-      const State& s = states_[i];
+    now.swap(reached.states);
+    reached.states.clear();
+    for (const int i : now) {
+      const State& s = states_[static_cast<std::size_t>(i)];
       if (s.step == Step::kAccept) return true;
       if (s.step == Step::kChar && at < name.size() &&
           s.accepted[static_cast<unsigned char>(name[at])]) {
-        reach(s.next, name, at + 1, next);
+        reach(s.next, name, at + 1, reached);
       }
     }
-    if (at == name.size()) return false;
-    now = std::move(next);
+    if (at == name.size() || reached.states.empty()) return false;
   }
 }
 

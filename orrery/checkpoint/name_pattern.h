@@ -41,8 +41,10 @@ class NamePattern {
   };
   friend class RegexParser;
 
+  // The states that are reached at one place of a name.
+  struct Reached;
   bool regex_matches(std::string_view name) const;
-  void reach(int state, std::string_view name, std::size_t at, std::vector<bool>& states) const;
+  void reach(int state, std::string_view name, std::size_t at, Reached& states) const;
 
   Kind kind_ = Kind::kName;
   std::string text_;

@@ -102,11 +102,12 @@ bool is_path(std::string_view name) {
   return std::filesystem::exists(std::filesystem::path(name), error);
 }
 
+constexpr std::string_view kConfig = "config.json", kBeside = "hf_quant_config.json";
+
 // ModelOpt's hf_quant_config.json beside a config.json, or x_hf_quant_config.json beside
 // x_config.json: its map becomes the quantization_config of a config that has none, and the format
 // of its KV cache that of a config that names none.
 void add_quantization_beside(const std::filesystem::path& path, Node& config) {
-  constexpr std::string_view kConfig = "config.json", kBeside = "hf_quant_config.json";
   constexpr std::string_view kKey = "quantization_config", kCache = "kv_cache_quant_algo";
   std::string name = path.filename().string();
   if (!name.ends_with(kConfig) || name.ends_with(kBeside) || !config.is_map()) return;
@@ -127,7 +128,13 @@ void add_quantization_beside(const std::filesystem::path& path, Node& config) {
 
 Architecture load_file(std::filesystem::path path, const std::string& name) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) path /= "config.json";
+  if (std::filesystem::is_directory(path, error)) path /= kConfig;
+  // The quantisation of a model names it: the config beside it is read.
+  std::string file = path.filename().string();
+  if (file.ends_with(kBeside)) {
+    file.replace(file.size() - kBeside.size(), kBeside.size(), kConfig);
+    path.replace_filename(file);
+  }
   Node config = parse_json(read_text_file(path), path.string());
   add_quantization_beside(path, config);
   return read_hf_config(config, name);

@@ -78,9 +78,14 @@ class Resolver {
     return out;
   }
 
-  StoredFormat format_of(const StoredMatrix& m, const std::vector<std::string>& places,
-                         const LayerPatterns& patterns) const {
-    const auto matching = [&](const std::vector<ModulePattern>& all, const Patterns& some) {
+  // The rules that match a matrix under one of its names. -1: none.
+  struct Matching {
+    std::ptrdiff_t named = -1, skipped = -1;
+  };
+
+  Matching matching(const StoredMatrix& m, const std::vector<std::string>& places,
+                    const LayerPatterns& patterns) const {
+    const auto first = [&](const std::vector<ModulePattern>& all, const Patterns& some) {
       for (const std::size_t i : some) {
         for (const std::string& place : places) {
           for (const std::string& name : m.names) {
@@ -90,15 +95,28 @@ class Resolver {
       }
       return std::ptrdiff_t{-1};
     };
-    const auto named = matching(rules_.named, patterns.named);
-    if (named >= 0) return rules_.named_formats[static_cast<std::size_t>(named)];
-    if (m.kept_plain || matching(rules_.skipped, patterns.skipped) >= 0) return {};
+    return {first(rules_.named, patterns.named), first(rules_.skipped, patterns.skipped)};
+  }
+
+  // In layers that no pattern tells apart from others the names alone decide.
+  StoredFormat format_of(const StoredMatrix& m, const std::vector<std::string>& places,
+                         const LayerPatterns& patterns) {
+    Matching found;
+    if (patterns.own || places.size() > 1) {
+      found = matching(m, places, patterns);
+    } else {
+      auto [at, is_new] = by_names_.try_emplace(m.names);
+      if (is_new) at->second = matching(m, places, patterns);
+      found = at->second;
+    }
+    if (found.named >= 0) return rules_.named_formats[static_cast<std::size_t>(found.named)];
+    if (m.kept_plain || found.skipped >= 0) return {};
     if (rules_.experts && m.part == WeightPart::kRoutedExperts) return *rules_.experts;
     return rules_.linear.value_or(StoredFormat{});
   }
 
   Stored stored(const StoredMatrix& m, const std::vector<std::string>& places,
-                const LayerPatterns& patterns) const {
+                const LayerPatterns& patterns) {
     const StoredFormat f = format_of(m, places, patterns);
     const double copies = static_cast<double>(m.copies);
     const Bytes bytes = f.format == WeightFormat::kPlain
@@ -126,7 +144,7 @@ class Resolver {
   }
 
   std::vector<Stored> resolved(const LayerSpec& spec, const std::vector<std::string>& places,
-                               const LayerPatterns& patterns) const {
+                               const LayerPatterns& patterns) {
     std::vector<Stored> out;
     for (const StoredMatrix& m : stored_matrices(spec, model_.hidden)) {
       out.push_back(stored(m, places, patterns));
@@ -193,6 +211,7 @@ class Resolver {
   const QuantizationRules& rules_;
   const Architecture& model_;
   std::vector<StoredPart> parts_;
+  std::map<std::vector<std::string>, Matching> by_names_;
   std::map<std::pair<WeightPart, std::ptrdiff_t>, int> last_layer_;
   int layer_ = 0;
 };

@@ -246,7 +246,8 @@ TEST(QuantizationBeside, IsReadUnderBothNames) {
   folder.write("a/config.json", dense("null"));
   folder.write("b/tiny_hf_quant_config.json", kModelOpt);
   const std::string named = folder.write("b/tiny_config.json", dense("null")).string();
-  for (const std::string& path : {(folder.path() / "a").string(), named}) {
+  const std::string quantization = (folder.path() / "b/tiny_hf_quant_config.json").string();
+  for (const std::string& path : {(folder.path() / "a").string(), named, quantization}) {
     const Architecture m = load_model(path);
     EXPECT_EQ(m.quantization.format, WeightFormat::kFp8) << path;
     EXPECT_EQ(m.quantization.kv_cache, KvFormat::kFp8) << path;
