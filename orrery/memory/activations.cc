@@ -68,7 +68,8 @@ Bytes activation_peak(const Architecture& model, const ParallelPlan& plan,
     kept = std::max(kept, std::max(0, layer.residual_sources - 1) * hidden +
                               static_cast<double>(layer.per_layer_input) * model.layers.size());
   }
-  const Bytes in_layer = t * (2 * hidden + kept + widest) * element;
+  const double streams = model.layers.at(0).residual_streams;
+  const Bytes in_layer = t * ((1 + streams) * hidden + kept + widest) * element;
   if (stage != plan.pp - 1 || !model.lm_head) return in_layer;
   const Bytes at_head = t * hidden * element + static_cast<double>(sampled) * model.vocab *
                                                    (element + Bytes(kSamplingBytes));

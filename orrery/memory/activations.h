@@ -3,8 +3,9 @@
 // It is the larger of two moments. T is the number of tokens of the step, S the number of sequences
 // sampled, e the bytes of an element of the activations, h the hidden size:
 //
-//   inside a layer   T * e * (2 h + w): the residual stream, the input of the mixer or MLP, and
-//                    buffers of width w on one rank
+//   inside a layer   T * e * ((s + 1) h + w): the s residual streams (one without
+//                    hyper-connections), the input of the mixer or MLP, and buffers of width w on
+//                    one rank
 //       attention    w = width of q, k and v + width of the heads' output
 //       MLP          w = (1 or 2) + 1 times the inner width; 2 for a gated MLP
 //       MoE          w = top_k * (max(2 * width, h) + width), for the tokens of all dp groups; for

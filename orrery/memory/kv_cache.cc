@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "orrery/workload/ops/op.h"
+
 namespace orrery {
 namespace {
 
@@ -11,6 +13,17 @@ constexpr double kIndexerScaleBytes = 4;  // one fp32 scale for each token
 double whole_blocks(std::int64_t tokens, std::int64_t block) {
   const std::int64_t blocks = (tokens + block - 1) / block;
   return static_cast<double>(blocks * block);
+}
+
+// Window of a sequence, and kv and gate of the tokens whose entry is not complete, of the
+// compressor and of the indexer's, in 32 bits; with overlapping windows also those of the entry
+// before.
+Bytes compressed_state(const CompressedAttention& a, const Precision& precision) {
+  const double series = a.overlapping ? 2 : 1;
+  const double width = a.head_dim + (a.indexer ? a.indexer->head_dim : 0);
+  const double waiting = a.compress > 0 ? a.compress * series * 2 * series * width : 0;
+  return a.window * compressed_entry_bytes(a.head_dim, a.rope_dim, precision.kv_cache) +
+         Bytes(waiting * kStateBytes);
 }
 
 }  // namespace
@@ -28,12 +41,11 @@ Bytes layer_kv(const Mixer& mixer, int tp, const Precision& precision, std::int6
             index * bytes_per_element(precision.activations));
   }
   if (const auto* a = std::get_if<CompressedAttention>(&mixer)) {
-    const auto index = static_cast<double>(indexer_elements_per_token(mixer));
-    const std::int64_t kept = std::min<std::int64_t>(tokens, a->window);
-    const std::int64_t entries = a->compress > 0 ? tokens / a->compress : 0;
-    return whole_blocks(kept, block) * static_cast<double>(a->head_dim) * element +
-           static_cast<double>(entries) * (static_cast<double>(a->head_dim) * element +
-                                           Bytes(index > 0 ? index + kIndexerScaleBytes : 0));
+    if (a->compress == 0) return Bytes(0);
+    // An entry that is not complete has its share of a block.
+    return whole_blocks(tokens, block) / a->compress *
+           (compressed_entry_bytes(a->head_dim, a->rope_dim, precision.kv_cache) +
+            (a->indexer ? index_key_bytes(a->indexer->head_dim) : Bytes(0)));
   }
   if (std::holds_alternative<LatentAttention>(mixer)) {
     const auto indexer = static_cast<double>(indexer_elements_per_token(mixer));
@@ -45,6 +57,9 @@ Bytes layer_kv(const Mixer& mixer, int tp, const Precision& precision, std::int6
 }
 
 Bytes layer_state(const Mixer& mixer, int tp, const Precision& precision) {
+  if (const auto* a = std::get_if<CompressedAttention>(&mixer)) {
+    return compressed_state(*a, precision);
+  }
   const double convolution = static_cast<double>(conv_state_elements(mixer)) / tp;
   return Bytes(static_cast<double>(state_elements(mixer)) / tp * kStateBytes) +
          convolution * bytes_per_element(precision.activations);

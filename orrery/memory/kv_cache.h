@@ -6,6 +6,14 @@
 //   latent attention    kv_lora_rank + qk_rope_dim elements for each token, copied on every tp
 //                       rank. A sparse indexer keeps head_dim more, in fp8 with one fp32 scale
 //                       (vLLM: 132 bytes).
+//   compressed          an entry for `compress` tokens, and its index key (op.h:
+//   attention           compressed_entry_bytes, index_key_bytes), copied on every tp rank. Each
+//                       sequence keeps the last `window` tokens, and in fp32 what the compressors
+//                       hold of tokens without a complete entry: kv and gate of `compress` tokens,
+//                       of twice as many and twice as wide with overlapping windows
+//                       (get_compress_state_ring_size, deepseek_v4_memory_pool.py of SGLang).
+//   block-sparse        as softmax attention, and an index key for each token in the precision of
+//   attention           the activations, copied on every tp rank.
 //   linear attention    nothing for a token. Each sequence keeps its state matrices in fp32, as in
 //                       vLLM, because errors accumulate in them, and the inputs of the convolution
 //                       in the precision of the activations.
@@ -26,7 +34,8 @@ namespace orrery {
 Bytes layer_kv(const Mixer& mixer, int tp, const Precision& precision, std::int64_t tokens,
                std::int64_t block);
 
-// Recurrent and convolution state of one sequence in one layer on one rank.
+// The memory that one sequence takes in one layer on one rank whatever its length: recurrent and
+// convolution state, or the window and the compressors' state of compressed attention.
 Bytes layer_state(const Mixer& mixer, int tp, const Precision& precision);
 
 // layer_state of all layers of a pipeline stage.

@@ -97,8 +97,9 @@ class MemoryModel {
   // weights of a draft model, adapters). `with_block`: memory that is added to every block (the KV
   // cache of a draft model).
   std::int64_t kv_blocks(Bytes taken = Bytes(0), Bytes with_block = Bytes(0)) const;
-  // Number of such blocks that the recurrent state of one sequence fills on the device where it
-  // fills the most; 0 without recurrent layers, and for a model that keeps nothing else.
+  // Number of such blocks that the state of one sequence (recurrent layers, windows of compressed
+  // attention) fills on the device where it fills the most; 0 without such layers, and for a model
+  // that keeps nothing else.
   std::int64_t state_blocks() const;
   // Largest number of sequences of `tokens` tokens for which the whole deployment has memory,
   // without the limit max_num_seqs; 0 if none fits; at most 2^30.

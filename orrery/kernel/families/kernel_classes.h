@@ -9,7 +9,7 @@ namespace orrery {
 // Names of frameworks with measured kernels: "trtllm", "vllm", "sglang", "pytorch".
 struct KernelClasses {
   std::string gemm = "vllm", attention = "vllm", moe = "vllm", mla = "vllm",
-              linear_attention = "vllm";
+              linear_attention = "vllm", sparse_attention = "vllm";
   // Norms, softmax and pointwise work of a framework that launches each operation on its own
   // ("pytorch"). Empty: the fused kernels of serving engines, which one model describes for all
   // (elementwise.cc).
@@ -19,5 +19,12 @@ struct KernelClasses {
 
   auto operator<=>(const KernelClasses&) const = default;
 };
+
+// All groups of a serving engine's kernels by one framework; `rows` and `gradients` stay.
+inline KernelClasses kernels_of(const std::string& framework) {
+  KernelClasses c;
+  c.gemm = c.attention = c.moe = c.mla = c.linear_attention = c.sparse_attention = framework;
+  return c;
+}
 
 }  // namespace orrery

@@ -3,9 +3,11 @@
 //
 // base = setup + compute + memory of the block (its kernels run one after the other). Coordinates:
 // log2 of the new tokens of all sequences, of a sequence's context, of the rank's heads, of
-// sequences. A class for each kind, phase, format of the projections and of the cache. The table
-// names models, not sizes: those of DeepSeek-V4 and MiniMax-M3 are inferred (see `read`), so that
-// the surfaces of these kinds hold what they get wrong, and `least` is half of the roofline.
+// sequences. A class for each kind, phase, format of the projections and of the cache. Compute of
+// DeepSeek-V4's and MiniMax-M3's blocks is that of the projections in their format, of attention in
+// 16 bits (FlashMLA widens an fp8 cache), and of the indexer's scores in fp8 (DeepSeek-V4, where
+// the GPU has it) or 16 bits. `least` is half of the roofline: short contexts and repeated calls
+// read fewer entries than distinct choices would.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,9 +23,9 @@ namespace {
 using Block = SparseAttentionBlock;
 // The last class is DSA's prefill of contexts that are not longer than the choice of keys, which
 // runs as dense attention.
-constexpr std::array<std::string_view, 6> kKinds = {"dsa", "dsa_reuse", "csa",
-                                                    "hca", "msa",       "dsa_dense"};
-constexpr std::size_t kDense = 5;
+constexpr std::array<std::string_view, 7> kKinds = {"dsa", "dsa_reuse", "csa",      "hca",
+                                                    "msa", "window",    "dsa_dense"};
+constexpr std::size_t kHeavy = 3, kWindow = 5, kDense = 6;
 constexpr std::array<std::string_view, 3> kSparseFormats = {"bf16", "fp8_block", "nvfp4"};
 
 struct ClassKey {
@@ -43,7 +45,18 @@ struct ClassKey {
 
 bool is_dense(const Block& b) {
   return !b.decode && (b.kind == Block::Kind::kDsa || b.kind == Block::Kind::kDsaReuse) &&
-         b.past + b.new_tokens <= b.top_k;
+         b.past + real(b.new_tokens) <= b.top_k;
+}
+
+Seconds compute_time(const Block& b, const KernelGpu& gpu) {
+  if (b.kind == Block::Kind::kDsa || b.kind == Block::Kind::kDsaReuse)
+    return b.flop_count() / gpu.rate(b.arithmetic());
+  const SparseAttentionWork w = work(b);
+  const double rows = real(b.batch) * real(b.new_tokens) + real(b.padding);
+  const bool fp8 = b.kind != Block::Kind::kMsa && gpu.supports(Dtype::kFp8);
+  return Flops(2 * rows * w.projections()) / gpu.rate(b.arithmetic()) +
+         Flops(2 * real(b.batch) * w.attention) / gpu.rate(Dtype::kBf16) +
+         Flops(2 * real(b.batch) * w.index_score) / gpu.rate(fp8 ? Dtype::kFp8 : Dtype::kBf16);
 }
 
 ClassKey key_of(const Block& b) {
@@ -67,6 +80,11 @@ class SparseAttentionFamily : public KernelFamily {
             for (std::size_t other = 0; other < kSparseFormats.size(); ++other) {
               if (other != f) c.sources.push_back({ClassKey{k, decode, other, fp8}.name(), 1, 0.2});
             }
+            // Layers without entries are in no table.
+            if (k == kWindow)
+              c.sources.push_back({ClassKey{kHeavy, decode, f, fp8}.name(), 1, 0.2});
+            if (k == kWindow)
+              c.sources.push_back({ClassKey{kHeavy, decode, f, !fp8}.name(), 1, 0.25});
             if (k == kDense) c.sources.push_back({ClassKey{0, decode, f, fp8}.name(), 1, 0.3});
             classes_.push_back(std::move(c));
           }
@@ -94,11 +112,10 @@ class SparseAttentionFamily : public KernelFamily {
     p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = bytes(op) / gpu.memory.bandwidth;
     const Bytes cached = warm ? gpu.cached_on_repeat(bytes(op)) : Bytes(0);
-    p.base = kSetup + p.compute + gpu.move_time(bytes(op), cached);
+    p.base = kSetup + compute_time(b, gpu) + gpu.move_time(bytes(op), cached);
     p.least = 0.5 * std::max(p.compute, gpu.least_move_time(bytes(op), cached));
-    p.x = {quick_log2(real(b.batch) * real(b.new_tokens)),
-           quick_log2(real(b.past) + real(b.new_tokens)), quick_log2(b.heads),
-           quick_log2(real(b.batch))};
+    p.x = {quick_log2(real(b.batch) * real(b.new_tokens)), quick_log2(b.past + real(b.new_tokens)),
+           quick_log2(b.heads), quick_log2(real(b.batch))};
     return p;
   }
 

@@ -106,8 +106,7 @@ PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
     sorted[c.sample.framework][c.sample.kernel_class].push_back(&c);
   const Bundle uncalibrated = bundle.replacing("calibration", {});
   for (auto& [framework, classes] : sorted) {
-    const SweptKernelModel model(gpu, {framework, framework, framework, framework, framework},
-                                 uncalibrated, tier);
+    const SweptKernelModel model(gpu, kernels_of(framework), uncalibrated, tier);
     CalibrationFile file;
     for (auto& [name, members] : classes) {
       if (members.size() > kMostCalibrationPoints) {

@@ -38,32 +38,35 @@ class SparseAttentionTables : public KernelTables {
       }
       if (reuse) b.index_heads = 0;
     } else if (table.starts_with("dsv4")) {
-      // Inferred: one latent of 512 a token, queries and outputs of that width.
+      // The sizes of the two models' configurations; the table names the heads of a rank.
       const bool flash = model.find("Flash") != std::string_view::npos;
       b.kind = table.find("csa") != std::string_view::npos ? Block::Kind::kCsa : Block::Kind::kHca;
       b.hidden = flash ? 4096 : 7168;
       b.q_rank = flash ? 1024 : 1536;
       b.head_dim = b.value_dim = b.entry = 512;
       b.compress = static_cast<int>(row.number(row.column("compress_ratio")));
-      b.top_k = flash ? 512 : 1024;
-      if (b.kind == Block::Kind::kHca) {
-        b.top_k = 1 << 30;
-        b.index_heads = 0;
-      }
+      b.window = 128;
+      b.top_k = b.kind == Block::Kind::kHca ? 0 : flash ? 512 : 1024;
+      b.overlapping = b.kind == Block::Kind::kCsa;
+      if (b.kind == Block::Kind::kHca) b.index_heads = 0;
+      b.o_rank = 1024;
     } else {
-      // Inferred: grouped queries of 16 heads, 16 blocks of 128 keys.
       b.kind = Block::Kind::kMsa;
       b.hidden = 6144;
       b.q_rank = 0;
       b.head_dim = b.value_dim = 128;
-      b.index_heads = 4;
+      b.block = 128;
     }
     b.decode = row.text(row.column("phase")) == "decode";
     b.batch = row.integer(row.column("batch"));
     b.new_tokens = row.integer(row.column("isl"));
-    b.past = row.integer(row.column("past"));
+    b.past = row.number(row.column("past"));
     b.heads = static_cast<int>(row.integer(row.column("heads")));
-    if (b.kind == Block::Kind::kMsa) b.entry = 2 * 128 * std::max(1, b.heads / 16);
+    if (b.o_rank > 0) b.o_groups = std::max(1, b.heads / 8);  // 8 heads a group in both models
+    if (b.kind == Block::Kind::kMsa) {  // 16 query heads and one index head for each KV head
+      b.kv_heads = b.index_heads = std::max(1, b.heads / 16);
+      b.entry = 2 * 128 * b.kv_heads;
+    }
     // SGLang runs its dense kernel while the context is no longer than the choice of keys. The
     // sweep also measured each kernel on the other's side of that limit, where it never serves.
     const bool dense_kernel = source.find("dense_mha") != std::string_view::npos;

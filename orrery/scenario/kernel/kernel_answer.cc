@@ -44,7 +44,7 @@ Point time_of_kernel(const Op& op, const Gpu& gpu, const KernelModel& model) {
 }  // namespace
 
 KernelClasses classes_of(const KernelQuestion& q) {
-  KernelClasses c{q.framework, q.framework, q.framework, q.framework, q.framework};
+  KernelClasses c = kernels_of(q.framework);
   if (q.framework == "pytorch") c.rows = q.framework;
   return c;
 }

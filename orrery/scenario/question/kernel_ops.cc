@@ -94,7 +94,7 @@ Op sparse_attention(Question q, Size m, Size context) {
   b.decode = decodes(q);
   b.batch = m;
   b.new_tokens = b.decode ? 1 : context;
-  b.past = b.decode ? context - 1 : q.past;
+  b.past = static_cast<double>(b.decode ? context - 1 : q.past);
   b.heads = q.heads;
   b.format = format_of(q);
   b.kv_dtype = cache_of(q, Dtype::kBf16);

@@ -198,7 +198,8 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
   techniques.describe(p);
   if (config.replica.kv.state_blocks > 0) {
     p.notes.push_back(fmt::format(
-        "recurrent layers: the state of a sequence takes {} KV blocks{}",
+        "recurrent layers or windows of compressed attention: the state of a sequence takes {} KV "
+        "blocks{}",
         config.replica.kv.state_blocks,
         config.replica.prefix_caching
             ? "; a cached prefix is taken to have its state at every block, without memory for it"

@@ -64,7 +64,8 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
   if (!asked.kv_cache_dtype.empty() && asked.kv_cache_dtype != "auto")
     p.kv_cache = dtype_of(asked.kv_cache_dtype);
   else if (p.kv_cache != plain)
-    notes.push_back(fmt::format("KV cache as the checkpoint has it: {}", to_text(p.kv_cache)));
+    notes.push_back(
+        fmt::format("KV cache as the checkpoint or its engines have it: {}", to_text(p.kv_cache)));
   for (Format f : {p.weights, p.experts}) {
     const Dtype arithmetic = properties(f).arithmetic;
     if (is_plain(f) || gpu.compute_dtype(arithmetic) == arithmetic) continue;
@@ -146,7 +147,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   d.precision = choose_precision(s, model, d.gpu, d.notes);
   if (kernels.tf32 && d.gpu.supports(Dtype::kTf32)) d.precision.fp32_products = Format::kTf32;
   const auto& k = d.engine.kernels;
-  d.classes = {k.gemm, k.attention, k.moe, k.mla, k.linear_attention};
+  d.classes = {k.gemm, k.attention, k.moe, k.mla, k.linear_attention, k.sparse_attention};
   if (!d.gpu.unsure.empty()) {
     d.notes.push_back(
         fmt::format("uncertain in {}'s data sheet: {}", d.gpu.id, fmt::join(d.gpu.unsure, ", ")));

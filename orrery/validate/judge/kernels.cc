@@ -224,8 +224,8 @@ class KernelJudge {
   const SweptKernelModel& model_of(const Gpu& gpu, const std::string& framework) {
     std::unique_ptr<SweptKernelModel>& model = models_[{gpu.id, framework}];
     if (!model) {
-      const KernelClasses classes{framework, framework, framework,
-                                  framework, framework, framework == "pytorch" ? framework : ""};
+      KernelClasses classes = kernels_of(framework);
+      if (framework == "pytorch") classes.rows = framework;
       model = std::make_unique<SweptKernelModel>(gpu, classes, bundle_, tier());
     }
     return *model;

@@ -6,9 +6,11 @@ namespace orrery {
 
 void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer) {
   if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) {
-    add_softmax_attention(ops, step, *a);
+    a->blocks ? add_block_attention(ops, step, *a) : add_softmax_attention(ops, step, *a);
   } else if (const auto* l = std::get_if<LatentAttention>(&mixer)) {
     add_latent_attention(ops, step, *l);
+  } else if (const auto* c = std::get_if<CompressedAttention>(&mixer)) {
+    add_compressed_attention(ops, step, *c);
   } else if (const auto* g = std::get_if<GatedDeltaNet>(&mixer)) {
     add_gated_delta_net(ops, step, *g);
   } else if (const auto* k = std::get_if<KimiDelta>(&mixer)) {

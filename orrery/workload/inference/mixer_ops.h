@@ -9,9 +9,13 @@ namespace orrery {
 
 void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer);
 
-// softmax_attention_ops.cc, latent_attention_ops.cc, linear_attention_ops.cc.
+// softmax_attention_ops.cc, latent_attention_ops.cc, linear_attention_ops.cc,
+// sparse_attention_ops.cc.
 void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& attention);
 void add_latent_attention(OpList& ops, const RankStep& step, const LatentAttention& attention);
+void add_compressed_attention(OpList& ops, const RankStep& step, const CompressedAttention& a);
+// Softmax attention that chooses blocks of keys. REQUIRES attention.blocks.
+void add_block_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& attention);
 void add_gated_delta_net(OpList& ops, const RankStep& step, const GatedDeltaNet& g);
 void add_kimi_delta(OpList& ops, const RankStep& step, const KimiDelta& k);
 void add_mamba2(OpList& ops, const RankStep& step, const Mamba2& m);

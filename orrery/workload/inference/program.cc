@@ -11,6 +11,7 @@
 #include "orrery/workload/inference/mixer_ops.h"
 #include "orrery/workload/inference/mlp_ops.h"
 #include "orrery/workload/inference/rank_step.h"
+#include "orrery/workload/inference/residual_stream_ops.h"
 
 namespace orrery {
 namespace {
@@ -37,6 +38,7 @@ void add_embedding(OpList& ops, const RankStep& step) {
                     {tokens, step.hidden(), step.element(), 1, 1});
   }
   add_per_layer_tables(ops, step);
+  add_stream_start(ops, step);
 }
 
 // Norms, both mixers, residual adds and the all-reduces of `count` equal layers.
@@ -56,13 +58,16 @@ void add_layers(OpList& ops, const RankStep& step, const LayerSpec& layer, int c
                     {step.tokens(), step.hidden(), step.element(), reads, writes});
     ops.repeat(count);
   };
-  if (layer.residual_sources > 0) {
+  if (layer.residual_streams > 1) {
+    add_stream_layers(ops, step, layer, count, blocks);
+  } else if (layer.residual_sources > 0) {
     ops.repeat(1.0 * count * add_norms);
     add_attention_residuals(ops, step, layer, mixes ? Part::kAttention : Part::kMlp);
   } else {
     elementwise("add_norm", Elementwise::Kind::kAddNorm, add_norms, 2, 2);
   }
-  elementwise("norm", Elementwise::Kind::kNorm, layer.norms - add_norms, 1, 1);
+  const int stream_norms = layer.residual_streams > 1 ? layer.norms : add_norms;
+  elementwise("norm", Elementwise::Kind::kNorm, layer.norms - stream_norms, 1, 1);
   ops.repeat(count);
   add_mixer(ops, step, layer.mixer);
   add_mlp(ops, step, layer.mlp);
@@ -97,14 +102,20 @@ void add_lm_head(OpList& ops, const RankStep& step) {
 
 void add_end(OpList& ops, const RankStep& step) {
   const Architecture& model = step.model;
+  add_stream_end(ops, step);
   if (model.final_norm) {
     // The norm of a plain residual writes the last sum too; attention residuals are mixed once
-    // more.
+    // more, and streams are already one.
     const int sources =
         model.layers.empty() ? 0 : model.layers.at(model.layers.size() - 1).residual_sources;
-    ops.elementwise("final_norm", Part::kLmHead, Elementwise::Kind::kAddNorm,
-                    {step.tokens(), step.hidden(), step.element(), sources > 0 ? 1.0 + sources : 2,
-                     sources > 0 ? 1.0 : 2});
+    const bool streams = residual_streams(model) > 1;
+    ops.elementwise("final_norm", Part::kLmHead,
+                    streams ? Elementwise::Kind::kNorm : Elementwise::Kind::kAddNorm,
+                    {step.tokens(), step.hidden(), step.element(),
+                     streams       ? 1.0
+                     : sources > 0 ? 1.0 + sources
+                                   : 2,
+                     streams || sources > 0 ? 1.0 : 2});
   }
   if (model.kind != Kind::kEncoder) return add_lm_head(ops, step);
   if (model.pooler) {
@@ -197,7 +208,8 @@ Program forward_program(const Architecture& model, const ParallelPlan& plan,
   ops.layer_spec(-1);
   if (slice.end) add_end(ops, step);
   if (plan.pp > 1 && !options.slice) {
-    const double rows = sent_rows(model, model.layers.at(std::max(0, range.last - 1)));
+    const double rows =
+        sent_rows(model, model.layers.at(std::max(0, range.last - 1))) * residual_streams(model);
     ops.collective("pp_send", Collective::Kind::kSend, Collective::Group::kPipeline, plan.pp,
                    rows * step.stream());
   }

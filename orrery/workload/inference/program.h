@@ -22,6 +22,10 @@
 //   expanded again) and attn_prefill; in decode absorb_q, attn_decode, absorb_v; o_proj
 // - sparse indexer: indexer_q, indexer_k, indexer_prefill, indexer_decode (scores alone: value_dim
 //   0), indexer_topk
+// - compressed attention (DeepSeek-V4) and block-sparse attention (MiniMax-M3): attn_block_prefill,
+//   attn_block_decode, from the normalised input to the output projection
+// - residual streams: stream_copy, stream_weights, stream_collapse, stream_expand
+//   (residual_stream_ops.h)
 // - linear attention: in_proj, gate_proj (Gated DeltaNet; low-rank gate of Kimi's), decay_proj
 //   (Kimi's), conv_prefill and conv_decode (Mamba-2, Kimi's), mixer_prefill, mixer_decode,
 //   mixer_norm, o_proj

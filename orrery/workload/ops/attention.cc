@@ -26,39 +26,8 @@ double latent_pairs(const LatentAttentionCore& a) {
   return a.decode ? n * a.context : n * (a.context - n) + n * (n + 1) / 2;
 }
 
-double projection_weights(const SparseAttentionBlock& a) {
-  const double queries = 1.0 * a.heads * a.head_dim;
-  const double q = a.q_rank > 0 ? a.q_rank * (a.hidden + queries) : a.hidden * queries;
-  const double indexer = 1.0 * a.index_heads * a.index_dim * (a.q_rank > 0 ? a.q_rank : a.hidden);
-  return q + 1.0 * a.hidden * a.entry + 1.0 * a.heads * a.value_dim * a.hidden + indexer;
-}
-
-// Cached entries in sight of the mean query of a sequence, and the number of them that it reads.
-double entries_in_sight(const SparseAttentionBlock& a) {
-  return std::max(1.0, (real(a.past) + (real(a.new_tokens) + 1) / 2) / a.compress);
-}
-double entries_read(const SparseAttentionBlock& a) {
-  return std::min(entries_in_sight(a), real(a.top_k));
-}
-
 std::string window_text(std::int64_t window) {
   return window > 0 ? fmt::format(", window {}", window) : std::string();
-}
-
-std::string_view sparse_name(SparseAttentionBlock::Kind kind) {
-  switch (kind) {
-    case SparseAttentionBlock::Kind::kDsa:
-      return "dsa";
-    case SparseAttentionBlock::Kind::kDsaReuse:
-      return "dsa_reuse";
-    case SparseAttentionBlock::Kind::kCsa:
-      return "csa";
-    case SparseAttentionBlock::Kind::kHca:
-      return "hca";
-    case SparseAttentionBlock::Kind::kMsa:
-      return "msa";
-  }
-  return "sparse";
 }
 
 }  // namespace
@@ -190,31 +159,6 @@ Dtype MlaModule::arithmetic() const { return properties(format).arithmetic; }
 
 std::string MlaModule::description() const {
   return fmt::format("{}, hidden {}, {}", core.description(), hidden, properties(format).name);
-}
-
-Flops SparseAttentionBlock::flop_count() const {
-  const double attention = 2.0 * heads * entry * entries_read(*this);
-  const double indexer = 1.0 * index_heads * index_dim * entries_in_sight(*this);
-  return Flops(2 * real(batch) * real(new_tokens) *
-               (projection_weights(*this) + attention + indexer));
-}
-
-Bytes SparseAttentionBlock::byte_count() const {
-  const double all = (real(past) + real(new_tokens)) / compress;
-  const double read = std::min(all, real(new_tokens) * entries_read(*this));
-  const Bytes cache = read * entry * bytes_per_element(kv_dtype) +
-                      (index_heads > 0 ? all * index_dim : 0) * bytes_per_element(Dtype::kFp8);
-  const double tokens = real(batch) * real(new_tokens);
-  return projection_weights(*this) * properties(format).weight + real(batch) * cache +
-         2 * tokens * hidden * bytes_per_element(Dtype::kBf16);
-}
-
-Dtype SparseAttentionBlock::arithmetic() const { return properties(format).arithmetic; }
-
-std::string SparseAttentionBlock::description() const {
-  return fmt::format("{} block {} {} kv {}: {} x {} new + {} past, heads {}, width {}",
-                     sparse_name(kind), decode ? "decode" : "prefill", properties(format).name,
-                     to_text(kv_dtype), batch, new_tokens, past, heads, hidden);
 }
 
 }  // namespace orrery

@@ -127,42 +127,6 @@ struct MlaProjections {
 };
 MlaProjections projections(const MlaModule& m);
 
-// A block of sparse attention on one rank as one op: norms, projections, rotary embedding, the
-// indexer that chooses keys, attention over the chosen keys and the output projection. Queries
-// attend to at most top_k cached entries. One entry stands for `compress` tokens and has `entry`
-// elements: latent and rotary key of one shared KV head, or keys and values of all KV heads.
-//
-// FLOPs: projections of every token, attention over the chosen entries, and scores of the indexer
-// over all entries. Reads the weights, for each sequence the index keys of the context once, and
-// for every query the chosen entries, but no entry twice.
-struct SparseAttentionBlock {
-  static constexpr std::string_view kName = "sparse_attention";
-  static constexpr Family kFamily = Family::kMla;
-  static constexpr bool kAttends = true;
-
-  enum class Kind {
-    kDsa,       // DeepSeek-V3.2, GLM-5: an indexer over all tokens
-    kDsaReuse,  // takes the choice of an earlier layer (GLM-5.2)
-    kCsa,       // DeepSeek-V4: entries compressed by 4, then chosen
-    kHca,       // DeepSeek-V4: entries compressed by 128, all read
-    kMsa        // MiniMax-M3: blocks of keys are chosen
-  } kind = Kind::kDsa;
-  bool decode = false;
-  std::int64_t batch = 1, new_tokens = 1, past = 0;
-  int heads = 1;                        // of the rank
-  int hidden = 7168, q_rank = 1536;     // q_rank 0: queries are projected directly
-  int head_dim = 192, value_dim = 128;  // of a head, as projected
-  int entry = 576, top_k = 2048, compress = 1;
-  int index_heads = 64, index_dim = 128;  // 0 heads: no indexer
-  Format format = Format::kBf16;          // of the projections
-  Dtype kv_dtype = Dtype::kBf16;
-
-  Flops flop_count() const;
-  Bytes byte_count() const;
-  Dtype arithmetic() const;
-  std::string description() const;
-};
-
 // Query-key pairs that attention computes for one sequence and head, with or without a causal mask,
 // within the window.
 double attended_pairs(std::int64_t new_tokens, std::int64_t past, std::int64_t window, bool causal);

@@ -34,6 +34,7 @@
 #include "orrery/workload/ops/attention.h"
 #include "orrery/workload/ops/format.h"
 #include "orrery/workload/ops/products.h"
+#include "orrery/workload/ops/sparse_attention.h"
 #include "orrery/workload/ops/token_mixers.h"
 
 namespace orrery {

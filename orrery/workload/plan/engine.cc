@@ -57,6 +57,9 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("linear_attention", k.linear_attention,
               "framework whose measured recurrent mixers are used")
             .one_of(frameworks);
+        g.add("sparse_attention", k.sparse_attention,
+              "framework whose measured blocks of sparse attention are used")
+            .one_of(frameworks);
         g.add("collectives", k.collectives, "library whose all-reduce is used inside a node")
             .one_of({"vllm", "sglang", "trtllm", "nccl"});
         g.add("compute_factor", k.compute_factor,

@@ -32,7 +32,7 @@ struct EngineProfile {
   struct Kernels {
     // The framework whose measured kernels serve each family: "vllm", "sglang" or "trtllm".
     std::string gemm = "vllm", attention = "vllm", moe = "vllm", mla = "vllm",
-                linear_attention = "vllm";
+                linear_attention = "vllm", sparse_attention = "vllm";
     std::string collectives = "vllm";
     // Time of the engine's kernels relative to the measured ones, for compute-bound and for
     // memory-bound kernels.

@@ -43,7 +43,8 @@ struct Precision {
 // The precision in which a checkpoint is served by default: each part in the format in which the
 // checkpoint stores most of its bytes (CheckpointQuantization::parts), and attention in 16 bits.
 // `weights` is that of dense MLPs, or of shared experts where there are none. The KV cache is fp8
-// if the checkpoint names a format for it, as vLLM (resolve_kv_cache_dtype_string) and SGLang do.
+// if the checkpoint names a format for it, as vLLM (resolve_kv_cache_dtype_string) and SGLang do,
+// and with compressed attention.
 // A checkpoint in fp32 is cast to fp16, as vLLM does.
 Precision native_precision(const Architecture& model);
 

@@ -153,7 +153,7 @@ void check_parts(const Architecture& model) {
   for (const LayerSpec& layer : model.layers.specs()) {
     const auto* softmax = std::get_if<SoftmaxAttention>(&layer.mixer);
     const std::string_view part = std::holds_alternative<CompressedAttention>(layer.mixer)
-                                      ? "compressed attention"
+                                      ? "compressed attention (DeepSeek-V4)"
                                   : softmax && softmax->blocks ? "attention to chosen blocks"
                                   : layer.residual_streams > 1 ? "hyper-connections"
                                                                : "";

@@ -59,5 +59,42 @@ TEST(KvCache, LinearAttentionKeepsAStateOfFixedSize) {
 
 TEST(KvCache, EncodersKeepNothing) { EXPECT_EQ(kv("bert-base", {}, 512), 0); }
 
+// An entry of DeepSeek-V4 in fp8: 448 elements and 8 bytes of scales, 64 rotated elements in 16
+// bits. An index key: 128 elements and a scale. SGLang's pool has the same 584 and 132 bytes.
+TEST(KvCache, CompressedAttentionKeepsEntriesAndAWindow) {
+  const Architecture flash = load_model("deepseek-v4-flash");
+  const Precision precision = native_precision(flash);
+  EXPECT_EQ(precision.kv_cache, Dtype::kFp8);
+  const auto layer = [&](int i) { return flash.layers.at(i).mixer; };
+  EXPECT_EQ(layer_kv(layer(0), 1, precision, 4096, 1), Bytes(0));  // a window alone
+  EXPECT_EQ(layer_kv(layer(2), 8, precision, 4096, 1), Bytes(1024 * (584 + 132)));
+  EXPECT_EQ(layer_kv(layer(3), 8, precision, 4096, 1), Bytes(32 * 584));
+  EXPECT_EQ(layer_kv(layer(3), 8, precision, 1, 16), Bytes(584.0 * 16 / 128));
+  EXPECT_EQ(layer_state(layer(0), 8, precision), Bytes(128 * 584));
+  // kv and gate of 8 tokens, each twice 512 and twice 128 wide, in fp32; of 128 tokens 512 wide.
+  EXPECT_EQ(layer_state(layer(2), 8, precision), Bytes(128 * 584 + 8 * 2 * 2 * 640 * 4));
+  EXPECT_EQ(layer_state(layer(3), 8, precision), Bytes(128 * 584 + 128 * 2 * 512 * 4));
+  EXPECT_EQ(layer_kv(layer(3), 1, {}, 4096, 1), Bytes(32 * 1024));  // in 16 bits
+}
+
+// Section 1 of DeepSeek-V4's report: a million tokens take a tenth of V3.2's cache (V4-Pro), or 7 %
+// (V4-Flash).
+TEST(KvCache, AMillionTokensTakeThePublishedShare) {
+  const auto of = [](const char* id) {
+    Precision precision;
+    precision.kv_cache = Dtype::kFp8;
+    return kv(id, {}, 1'000'000, precision);
+  };
+  EXPECT_NEAR(of("deepseek-v4-pro") / of("deepseek-v3.2"), 0.10, 0.035);
+  EXPECT_NEAR(of("deepseek-v4-flash") / of("deepseek-v3.2"), 0.07, 0.03);
+}
+
+// MiniMax-M3: 4 KV heads of 2 x 128 elements, and an index key of 128 in the block-sparse layers.
+TEST(KvCache, BlockSparseAttentionKeepsAnIndexKey) {
+  const Architecture m3 = load_model("minimax-m3");
+  EXPECT_EQ(layer_kv(m3.layers.at(0).mixer, 1, {}, 10, 1), Bytes(10 * 2 * 4 * 2 * 128));
+  EXPECT_EQ(layer_kv(m3.layers.at(3).mixer, 8, {}, 10, 1), Bytes(10 * 2 * (2 * 128 + 128)));
+}
+
 }  // namespace
 }  // namespace orrery

@@ -151,5 +151,20 @@ TEST(MemoryModel, TheStateOfASequenceInBlocks) {
             0);
 }
 
+// DeepSeek-V4-Flash, blocks of 16 tokens: 4 entries of 584 + 132 bytes in 21 layers, an eighth of
+// one of 584 in 20. A window of 128 x 584 bytes in 43 layers; waiting kv and gate of 8 tokens,
+// twice 640 wide, in 21, of 128 tokens, 512 wide, in 20.
+TEST(MemoryModel, WindowsOfCompressedAttentionTakeBlocks) {
+  const Architecture flash = load_model("deepseek-v4-flash");
+  const ParallelPlan plan{.tp = 8, .ep = 8};
+  const MemoryModel m(flash, plan, native_precision(flash), load_engine("vllm", Bundle()),
+                      Catalog().gpu("h200-sxm"));
+  const double block = 21 * 4 * 716.0 + 20 * 584 / 8.0;
+  EXPECT_EQ(m.kv_block(), Bytes(block));
+  const double state = 43 * 128 * 584.0 + 21 * 8 * 2 * 1280 * 4.0 + 20 * 128 * 2 * 512 * 4.0;
+  EXPECT_EQ(m.state_blocks(), static_cast<std::int64_t>(state / block) + 1);
+  EXPECT_EQ(m.kv_per_sequence(1600), Bytes(state + 100 * block));
+}
+
 }  // namespace
 }  // namespace orrery

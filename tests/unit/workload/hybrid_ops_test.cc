@@ -277,7 +277,8 @@ TEST(HybridTraining, PartsWithoutABackwardPassAreRefusedByName) {
   CompressedAttention c;
   c.heads = 16, c.head_dim = 64, c.rope_dim = 16, c.q_lora_rank = 32, c.o_lora_rank = 32;
   c.window = 128;
-  EXPECT_EQ(message(of_mixer(c)), "test: training of compressed attention is not modelled");
+  EXPECT_EQ(message(of_mixer(c)),
+            "test: training of compressed attention (DeepSeek-V4) is not modelled");
   SoftmaxAttention a = gqa();
   a.blocks = BlockSelection{128, 16, 4, 64};
   EXPECT_EQ(message(of_mixer(a)), "test: training of attention to chosen blocks is not modelled");

@@ -86,6 +86,21 @@ TEST(TrainingJob, RefusesWhatCannotBeLaidOut) {
 
 // Every rank has a different place. Tensor-parallel ranks are neighbours. Stages are distant, or
 // near in the other order of ranks.
+TEST(TrainingJob, RefusesMixersWithoutABackwardPass) {
+  const auto why = [](const char* model) {
+    try {
+      check_job(model_of(model), {});
+    } catch (const NoData& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(why("deepseek-v4-flash"),
+            "deepseek-v4-flash: training of compressed attention (DeepSeek-V4) is not modelled");
+  EXPECT_EQ(why("minimax-m3"),
+            "minimax-m3: training of attention to chosen blocks is not modelled");
+}
+
 TEST(TrainingJob, RanksHavePlaces) {
   TrainingPlan p;
   p.tp = 2, p.cp = 2, p.dp = 4, p.pp = 3, p.ep = 4, p.etp = 1;
