@@ -6,6 +6,7 @@
 #include "orrery/accelerator/count/timeloop_count.h"
 #include "orrery/accelerator/count/validity.h"
 #include "orrery/base/error.h"
+#include "orrery/validate/chips/llmcompass.h"
 #include "orrery/validate/judge/fixed_dataflows.h"
 #include "orrery/validate/rows/timeloop_rows.h"
 
@@ -67,7 +68,7 @@ void judge_refusal(const std::string& table, const TimeloopCase& c, ValidationRe
 }  // namespace
 
 ValidationReport validate_accelerator(const std::filesystem::path& dir, const std::string& table,
-                                      const Bundle& /*bundle*/) {
+                                      const Bundle& bundle) {
   ValidationReport report;
   report.area = "accelerator";
   for (const char* name : {"timeloop_cases", "timeloop_refused"}) {
@@ -87,6 +88,10 @@ ValidationReport validate_accelerator(const std::filesystem::path& dir, const st
     }
   }
   judge_fixed_dataflows(dir, table, report);
+  if (table.empty() || table == "llmcompass_measured") {
+    const std::filesystem::path file = dir / "llmcompass_measured.csv";
+    if (has_table(file, report)) judge_llmcompass(file, bundle, report);
+  }
   return report;
 }
 

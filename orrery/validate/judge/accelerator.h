@@ -17,6 +17,10 @@ namespace orrery {
 //   timeloop_refused  metric refused: 1 for a mapping that Timeloop refuses, against 1 if it is
 //                     refused here for the same class of reason, else 0
 //   scalesim_systolic a metric for each column of the results (fixed_dataflows.h)
+//   llmcompass_measured
+//                     operators and layers on A100 and MI210, metric latency_s; metric
+//                     sum_of_parts_s: a layer, of those of its parts that the table has; metric
+//                     area_mm2 (chips/llmcompass.h)
 //
 // Nothing is fitted: intervals have no width.
 ValidationReport validate_accelerator(const std::filesystem::path& dir, const std::string& table,
