@@ -42,6 +42,39 @@ bool occurs_in_parts(std::string_view parts, std::string_view name) {
   return false;
 }
 
+// The longest run of plain characters outside of groups and classes, which every match has; empty if
+// the whole has alternatives. REQUIRES a regular expression that was parsed.
+std::string required_text(std::string_view regex) {
+  std::string longest, run;
+  const auto end_run = [&] {
+    if (run.size() > longest.size()) longest = run;
+    run.clear();
+  };
+  int depth = 0;
+  for (std::size_t i = 0; i < regex.size(); ++i) {
+    char c = regex[i];
+    bool plain = std::string_view("(|)[.^$*+?").find(c) == std::string_view::npos;
+    if (c == '|' && depth == 0) return "";
+    if (c == '(') ++depth;
+    if (c == ')') --depth;
+    if (c == '\\') {
+      c = regex[++i];
+      plain = c != 'd' && c != 'w';
+    } else if (c == '[') {
+      for (++i; regex[i] != ']'; ++i) i += regex[i] == '\\' ? 1 : 0;
+    } else if ((c == '*' || c == '?') && !run.empty()) {
+      run.pop_back();
+    }
+    if (plain && depth == 0) {
+      run += c;
+    } else {
+      end_run();
+    }
+  }
+  end_run();
+  return longest;
+}
+
 }  // namespace
 
 // Recursive descent. Each function appends states that lead to `next` and returns the state to
@@ -201,6 +234,7 @@ NamePattern::NamePattern(std::string_view text) {
     kind_ = Kind::kRegex;
     text_ = text.substr(kRegex.size());
     start_ = RegexParser(*this).parse();
+    required_ = required_text(text_);
     return;
   }
   kind_ = text.find_first_of("*?") != text.npos ? Kind::kGlob : Kind::kName;
@@ -244,6 +278,7 @@ void NamePattern::reach(int state, std::string_view name, std::size_t at, Reache
 }
 
 bool NamePattern::regex_matches(std::string_view name) const {
+  if (name.find(required_) == name.npos) return false;
   Reached reached;
   reached.place.assign(states_.size(), 0);
   reach(start_, name, 0, reached);

@@ -50,6 +50,7 @@ class NamePattern {
   std::string text_;
   std::vector<State> states_;
   int start_ = 0;
+  std::string required_;  // a text that every name has that the regular expression matches
 };
 
 }  // namespace orrery

@@ -51,6 +51,12 @@ TEST(NamePattern, RegularExpressionsMatchFromTheBeginning) {
   EXPECT_TRUE(matches(R"(re:(?:a|b)*?c?$)", "abbac"));
   EXPECT_TRUE(matches(R"(re:a\w\d)", "a_7"));
   EXPECT_TRUE(matches("re:", "anything"));
+  EXPECT_TRUE(matches("re:.*abcd*e", "xabce"));
+  EXPECT_FALSE(matches("re:.*abcd+e", "xabce"));
+  EXPECT_TRUE(matches("re:(long_text)?b", "b"));
+  EXPECT_TRUE(matches("re:long_text|b", "b"));
+  EXPECT_TRUE(matches("re:[long_text\\]]b", "]b"));
+  EXPECT_TRUE(matches(R"(re:a\.b\d)", "a.b3"));
 }
 
 // A matcher that tries one way after another would not come back from this.
