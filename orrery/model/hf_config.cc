@@ -216,6 +216,10 @@ Architecture read_hf_config(const Node& config, std::string id) {
   const HfConfig fields = family == nullptr ? HfConfig::remembering(config) : HfConfig(config);
   Architecture model = family == nullptr ? read_unknown(config, fields) : family->read(fields);
   model.quantization = read_quantization(fields, model);
+  if (model.quantization.kv_cache == KvFormat::kNvfp4) {
+    model.notes.emplace_back(
+        "the checkpoint asks for a KV cache in nvfp4, which is not modelled: fp8 is assumed");
+  }
   if (family == nullptr) refuse_unread_fields(fields, unknown_class(config), model);
   model.id = std::move(id);
   if (family != nullptr) model.family = family->model_type;

@@ -135,6 +135,11 @@ TEST(CheckpointFormats, MixedPrecisionNamesEveryModule) {
   EXPECT_EQ(formats(m, WeightPart::kLmHead), kFp8);
   EXPECT_EQ(formats(m, WeightPart::kEmbedding), kPlain);
   EXPECT_EQ(m.quantization.kv_cache, KvFormat::kFp8);
+  EXPECT_TRUE(m.notes.empty());
+  const Architecture narrow =
+      read_text(dense(R"({"quant_algo": "NVFP4", "kv_cache_quant_algo": "NVFP4"})"));
+  ASSERT_EQ(narrow.notes.size(), 1u);
+  EXPECT_THAT(narrow.notes[0], HasSubstr("KV cache in nvfp4"));
   const StoredPart& gate = m.quantization.parts.back();
   EXPECT_EQ(gate.format.format, WeightFormat::kNvfp4);
   EXPECT_TRUE(gate.format.weights_only);
