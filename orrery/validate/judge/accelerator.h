@@ -16,7 +16,8 @@ namespace orrery {
 //                     metric cycles; metric energy_pj
 //   timeloop_refused  metric refused: 1 for a mapping that Timeloop refuses, against 1 if it is
 //                     refused here for the same class of reason, else 0
-//   scalesim_systolic a metric for each column of the results (fixed_dataflows.h)
+//   scalesim_systolic, maestro_layers  a metric for each column of the results
+//                     (fixed_dataflows.h)
 //   llmcompass_measured
 //                     operators and layers on A100 and MI210, metric latency_s; metric
 //                     sum_of_parts_s: a layer, of those of its parts that the table has; metric

@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <utility>
+#include <vector>
 
+#include "orrery/accelerator/dataflow/directive_model.h"
 #include "orrery/accelerator/systolic/systolic_array.h"
 #include "orrery/base/csv.h"
+#include "orrery/base/error.h"
+#include "orrery/validate/rows/maestro_rows.h"
 
 namespace orrery {
 namespace {
@@ -76,13 +81,102 @@ void judge_systolic(const std::filesystem::path& file, ValidationReport& report)
   }
 }
 
+// The accesses that the record counts.
+DirectiveCost recorded_accesses(const std::map<std::string, double>& figures) {
+  const auto accesses = [&](const std::string& tensor) {
+    return TensorAccesses{figures.at(tensor + "_l1_read"), figures.at(tensor + "_l1_write"),
+                          figures.at(tensor + "_l2_read"), figures.at(tensor + "_l2_write")};
+  };
+  DirectiveCost cost;
+  cost.input = accesses("input");
+  cost.filter = accesses("filter");
+  cost.output = accesses("output");
+  return cost;
+}
+
+std::vector<std::pair<std::string, double>> predicted_figures(const DirectiveCost& c) {
+  std::vector<std::pair<std::string, double>> figures = {
+      {"runtime_cycles", c.cycles},
+      {"throughput_macs_cycle", c.multiply_adds / c.cycles},
+      {"noc_bw_req_elements_cycle", c.peak_bandwidth},
+      {"avg_bw_req", c.mean_bandwidth},
+      {"peak_bw_req", c.peak_bandwidth},
+      {"offchip_bw_req_elements_cycle", c.offchip_bandwidth},
+      {"l2_sram_size_req_bytes", c.l2_words},
+      {"l1_sram_size_req_bytes", c.l1_words},
+      {"multicasting_factor_weight", c.filter.l1_writes / c.filter.l2_reads},
+      {"multicasting_factor_input", c.input.l1_writes / c.input.l2_reads},
+      {"num_macs", c.multiply_adds},
+      {"avg_number_of_utilized_pes", c.units},
+      {"arithmetic_intensity", c.arithmetic_intensity}};
+  const std::pair<const char*, const TensorAccesses*> tensors[] = {
+      {"input", &c.input}, {"filter", &c.filter}, {"output", &c.output}};
+  for (const auto& [name, t] : tensors) {
+    figures.emplace_back(fmt::format("{}_l1_read", name), t->l1_reads);
+    figures.emplace_back(fmt::format("{}_l1_write", name), t->l1_writes);
+    figures.emplace_back(fmt::format("{}_l2_read", name), t->l2_reads);
+    figures.emplace_back(fmt::format("{}_l2_write", name), t->l2_writes);
+  }
+  return figures;
+}
+
+void judge_maestro(const std::filesystem::path& dir, ValidationReport& report) {
+  const std::string table = "maestro_layers", energy = "activity_count_based_energy_nj";
+  const auto failed = [&](const std::string& id, const std::string& why) {
+    report.refused.push_back({id, why});
+  };
+  const std::vector<MaestroRow> rows = read_maestro_rows(dir, failed);
+  std::vector<double> l1_energies(rows.size(), 0);
+  std::size_t unknown = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const MaestroRow& row = rows[i];
+    DirectiveMachine machine;
+    machine.units = row.units;
+    DirectiveCost cost;
+    try {
+      cost = evaluate_directives(row.layer, machine);
+    } catch (const InputError& e) {
+      failed(row.id, e.what());
+      continue;
+    }
+    for (const auto& [column, ours] : predicted_figures(cost)) {
+      add_row(table, column, row.id, {row.figures.at(column), ours}, report);
+    }
+    const DirectiveCost recorded = recorded_accesses(row.figures);
+    add_row(table, "energy_of_accesses_nj", row.id,
+            {l1_energy(recorded) + l2_energy(recorded), l1_energy(cost) + l2_energy(cost)}, report);
+    l1_energies[i] = l1_energy(cost);
+    if (row.clustered && row.before < 0) {
+      ++unknown;
+      continue;
+    }
+    const double l1 =
+        row.clustered ? l1_energies[static_cast<std::size_t>(row.before)] : l1_energies[i];
+    add_row(table, energy, row.id, {row.figures.at(energy), l1 + l2_energy(cost)}, report);
+  }
+  if (unknown > 0) {
+    report.refused.push_back(
+        {energy,
+         "the tool's energy of a clustered dataflow has the L1 accesses of the "
+         "layer before it in the file, which is not among the rows",
+         unknown});
+  }
+}
+
 }  // namespace
 
 void judge_fixed_dataflows(const std::filesystem::path& dir, const std::string& table,
                            ValidationReport& report) {
-  if (!table.empty() && table != "scalesim_systolic") return;
-  const std::filesystem::path file = dir / "scalesim_systolic.csv";
-  if (has_table(file, report)) judge_systolic(file, report);
+  const auto wanted = [&](const char* name) { return table.empty() || table == name; };
+  if (wanted("scalesim_systolic")) {
+    const std::filesystem::path file = dir / "scalesim_systolic.csv";
+    if (has_table(file, report)) judge_systolic(file, report);
+  }
+  if (wanted("maestro_layers")) {
+    const bool both = has_table(dir / "maestro_layers.csv", report) &&
+                      has_table(dir / "maestro_dataflows.json", report);
+    if (both) judge_maestro(dir, report);
+  }
 }
 
 }  // namespace orrery
