@@ -42,8 +42,8 @@ bool occurs_in_parts(std::string_view parts, std::string_view name) {
   return false;
 }
 
-// The longest run of plain characters outside of groups and classes, which every match has; empty if
-// the whole has alternatives. REQUIRES a regular expression that was parsed.
+// The longest run of plain characters outside of groups and classes, which every match has. It is
+// empty if the whole has alternatives. REQUIRES a regular expression that was parsed.
 std::string required_text(std::string_view regex) {
   std::string longest, run;
   const auto end_run = [&] {
