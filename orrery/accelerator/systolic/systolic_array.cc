@@ -15,6 +15,9 @@ namespace {
 
 using Dataflow = SystolicDataflow;
 
+// Counts are exact in doubles up to 2^53.
+constexpr double kMostMultiplyAdds = 9007199254740992.0;
+
 void check(const SystolicArray& a, const MatrixProduct& p) {
   const std::pair<const char*, std::int64_t> positive[] = {{"rows of the array", a.rows},
                                                            {"columns of the array", a.columns},
@@ -27,6 +30,12 @@ void check(const SystolicArray& a, const MatrixProduct& p) {
     if (value < 1) {
       throw InputError(fmt::format("systolic array: {} is {}, expected at least 1", name, value));
     }
+  }
+  if (real(p.m) * real(p.n) * real(p.k) > kMostMultiplyAdds) {
+    throw InputError(
+        fmt::format("systolic array: a product of {} x {} x {}, expected at most 2^53 "
+                    "multiply-adds",
+                    p.m, p.n, p.k));
   }
   const std::pair<const char*, std::int64_t> memories[] = {{"input memory", a.input_words},
                                                            {"filter memory", a.filter_words},

@@ -63,7 +63,8 @@ struct SystolicRun {
   std::int64_t input_fetches = 0, filter_fetches = 0, output_drains = 0;
 };
 
-// InputError: a size, a bandwidth or a memory is not positive, or a memory has under 100 words.
+// InputError: a size or a bandwidth is not positive, a memory has under 100 words, or the product
+// more than 2^53 multiply-adds.
 SystolicRun run_systolic(const SystolicArray& array, const MatrixProduct& product);
 
 }  // namespace orrery
