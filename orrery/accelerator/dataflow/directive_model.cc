@@ -13,7 +13,9 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t kBuffers = 2;  // double buffering
-// The constants of the tool's tables, in nJ and in multiples of it.
+// MAESTRO's energies: a bfloat16 multiply-add in nJ (its DSE_cost-database.hpp, which refers to W.
+// Dally et al., "Domain-Specific Hardware Accelerators", CACM 63(7), 2020), and accesses in
+// multiples of it (BASE_constants.hpp).
 constexpr double kMultiplyAddEnergy = 0.00023, kL1Energy = 1.68, kL2Energy = 18.61;
 
 // Figures of a level's tile.

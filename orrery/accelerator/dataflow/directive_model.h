@@ -48,7 +48,8 @@ struct DirectiveCost {
 DirectiveCost evaluate_directives(const DirectiveLayer& layer, const DirectiveMachine& machine);
 
 // Energy of the accesses in nJ: of L1 and of L2. The reads of outputs from L2 are not counted.
-// MAESTRO's multiples of a multiply-add (L1 1.68, L2 18.61) and its energy (0.00023 nJ).
+// The constants are MAESTRO's: an access of L1 is 1.68 multiply-adds, one of L2 18.61, and a
+// multiply-add 0.00023 nJ.
 double l1_energy(const DirectiveCost& cost);
 double l2_energy(const DirectiveCost& cost);
 

@@ -12,7 +12,7 @@ namespace orrery {
 // Adds the rows of the tables in `dir`, or of the one that `table` names: a metric for each column
 // of the results.
 //
-// scalesim_systolic. The reads' bandwidth is the tool's default of 10 words a cycle,
+// scalesim_systolic. The reads' bandwidth is the tool's default of 10 words a cycle (its scale_config.py),
 // since the table's bandwidth is that of the results' memory only. A figure of which both are zero,
 // such as the stalls of a run without stalls, is no row.
 //
