@@ -12,9 +12,9 @@ namespace orrery {
 // Adds the rows of the tables in `dir`, or of the one that `table` names: a metric for each column
 // of the results.
 //
-// scalesim_systolic. The reads' bandwidth is the tool's default of 10 words a cycle (its scale_config.py),
-// since the table's bandwidth is that of the results' memory only. A figure of which both are zero,
-// such as the stalls of a run without stalls, is no row.
+// scalesim_systolic. The reads' bandwidth is 10 words a cycle, the default in the tool's
+// scale_config.py, since the table's bandwidth is that of the results' memory only. A figure of
+// which both are zero, such as the stalls of a run without stalls, is no row.
 //
 // maestro_layers. The metric energy_of_accesses_nj compares energies of the recorded and of the
 // predicted accesses. The tool's own figure (activity_count_based_energy_nj) has, for a dataflow
