@@ -42,6 +42,12 @@ training: {gpus: 16, tp: 2, cp: 2, pp: 2, global_batch: 16, tokens: 1e9, gpu_hou
 chance: {failures_per_gpu_day: 0.001, checkpoint_write: 30s, restart: 5min, draws: 20}
 )",
     R"(
+model: llama-3-8b
+hardware: {gpu: tpu-v4i-like}
+parallel: {tp: 8}
+workload: {batch: 1, isl: 128, osl: 16}
+)",
+    R"(
 model: mixtral-8x7b
 hardware: {gpu: h100-sxm}
 training: {gpus: 64, tp: 4, ep: 8, seq: 8192, global_batch: 16}

@@ -34,6 +34,9 @@ constexpr MetricMeaning kMeanings[] = {
     {"output_throughput", kServe, "generated tokens per second"},
     {"total_throughput", kServe, "prompt tokens and generated tokens per second"},
     {"request_throughput", kServe, "answered requests per second"},
+    {"energy_per_token", kEstimate,
+     "energy of all chips for one generated token, prompts included; of chips of cores alone"},
+    {"chip_area", kEstimate, "area of the die of a chip of cores"},
     // Services.
     {"itl", kSimulate, "inter-token latency: gap between two tokens of a request; mean over gaps"},
     {"itl_max", kSimulate, "the longest gap between two tokens"},

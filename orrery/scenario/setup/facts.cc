@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "orrery/accelerator/chip/chip_kernels.h"
 #include "orrery/base/error.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog.h"
@@ -34,8 +35,18 @@ const Architecture& Facts::architecture(const std::string& name) {
 
 const Gpu& Facts::gpu(const std::string& name) {
   auto it = gpus_.find(name);
-  if (it == gpus_.end()) it = gpus_.emplace(name, catalog_.gpu(name)).first;
-  return it->second;
+  if (it != gpus_.end()) return it->second;
+  if (auto chip = find_core_chip(name, bundle_)) {
+    it = gpus_.emplace(name, data_sheet(*chip)).first;
+    chips_.insert_or_assign(chip->id, std::move(*chip));
+    return it->second;
+  }
+  return gpus_.emplace(name, catalog_.gpu(name)).first->second;
+}
+
+const CoreChip* Facts::chip(const std::string& id) const {
+  const auto it = chips_.find(id);
+  return it == chips_.end() ? nullptr : &it->second;
 }
 
 const EngineProfile& Facts::engine(const std::string& id, const Gpu& gpu) {
@@ -49,7 +60,9 @@ const EngineProfile& Facts::engine(const std::string& id, const Gpu& gpu) {
 
 const KernelModel& Facts::kernels(const Gpu& gpu, const KernelClasses& classes) {
   auto& model = kernels_[{gpu.id, classes}];
-  if (!model) model = make_kernel_model(gpu, classes, bundle_);
+  if (model) return *model;
+  const CoreChip* cores = chip(gpu.id);
+  model = cores ? make_chip_kernel_model(*cores) : make_kernel_model(gpu, classes, bundle_);
   return *model;
 }
 

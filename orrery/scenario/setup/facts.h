@@ -9,6 +9,7 @@
 #include <typeindex>
 #include <utility>
 
+#include "orrery/accelerator/chip/core_chip.h"
 #include "orrery/base/bundle.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/tiers/kernel_model.h"
@@ -29,8 +30,11 @@ class Facts {
 
   // `name`: a bundled id, a Hugging Face id or the path to a config.json.
   const Architecture& architecture(const std::string& name);
-  // `name`: a bundled id or the path to a YAML file.
+  // `name`: a bundled id or the path to a YAML file, of a GPU or of a chip of cores. The latter is
+  // known as a GPU by its data sheet, and its kernels by a search over tiles.
   const Gpu& gpu(const std::string& name);
+  // The chip of cores that gpu() read under this id; null: the GPU is no such chip.
+  const CoreChip* chip(const std::string& id) const;
   // The profile with the constants that it has on this GPU. InputError: the engine does not run on
   // GPUs of this vendor.
   const EngineProfile& engine(const std::string& id, const Gpu& gpu);
@@ -81,6 +85,7 @@ class Facts {
   Catalog catalog_;
   std::map<std::string, Architecture> architectures_;
   std::map<std::string, Gpu> gpus_;
+  std::map<std::string, CoreChip> chips_;  // by id
   std::map<EngineKey, EngineProfile> engines_;
   std::map<KernelKey, std::unique_ptr<KernelModel>> kernels_;
   std::map<NetworkKey, std::unique_ptr<NetworkModel>> networks_;

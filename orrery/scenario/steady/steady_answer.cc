@@ -8,6 +8,7 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/answer/advice.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/steady/chip_metrics.h"
 #include "orrery/scenario/steady/layer_labels.h"
 #include "orrery/scenario/steady/step_trace.h"
 #include "orrery/serving/closed_form/closed_form.h"
@@ -61,6 +62,7 @@ struct SteadyCase {
   const Scenario& scenario;
   const SteadyQuestion& load;
   const ServedModel& served;
+  const CoreChip* chip = nullptr;  // where the GPU is a chip of cores
 };
 
 void check_load(const SteadyQuestion& load, const Architecture& model) {
@@ -128,7 +130,7 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
   const ClosedFormWorkload steady{
       w.batch, w.isl, w.osl, w.past, w.closed_loop, w.equal_lengths, w.requests_per_user};
   const ClosedFormResult r = closed_form(*c.served.steps, c.served.deployment.engine, plan, steady,
-                                         capacity, options.breakdown);
+                                         capacity, options.breakdown || c.chip != nullptr);
   const bool decodes = w.osl > 1;
   p.metrics.push_back(metric("ttft", "ms", r.ttft, kMs));
   if (decodes) p.metrics.push_back(metric("tpot", "ms", r.tpot, kMs));
@@ -139,6 +141,7 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
       rate_metric("total_throughput", "tokens/s", r.output_tokens + r.input_tokens, r.makespan));
   p.metrics.push_back(rate_metric("request_throughput", "requests/s",
                                   r.output_tokens / static_cast<double>(w.osl), r.makespan));
+  if (c.chip != nullptr) add_chip_metrics(*c.chip, plan.devices(), w.osl, r, p);
   if (!options.breakdown) return;
   const std::vector<std::string> layers = layer_labels(c.served.model.layers);
   add_terms(p, "prefill", r.prefill_step, layers);
@@ -187,7 +190,8 @@ void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& opt
           {"osl", load.osl},
           {"batch", load.batch}};
   const auto served = served_model_of(facts, scenario);
-  answer_case({scenario, load, *served}, options, p);
+  const CoreChip* chip = facts.chip(served->deployment.gpu.id);
+  answer_case({scenario, load, *served, chip}, options, p);
   if (options.bounds) bound_requests(*served, load, p);
 }
 
