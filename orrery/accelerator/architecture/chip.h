@@ -23,9 +23,16 @@ struct AccessEnergy {
 struct ArrayAxis {
   std::string name;       // X, Y or a name of the architecture's own
   std::int64_t size = 1;  // instances along it
-  // Tensors of which one word read serves all instances along the axis, and whose partial sums are
-  // added along it; absent: every tensor. Used by the convention looptree.
+  // Names or roles of the tensors of which one word read serves all instances along the axis, and
+  // whose partial sums are added along it; absent: every tensor. Used by the convention looptree.
   std::optional<std::vector<std::string>> shared;
+};
+
+// Elements of a tensor that are wider or narrower in one memory, such as partial sums in an
+// accumulator. The tensor is given by its name or role.
+struct TensorWidth {
+  std::string tensor;
+  double factor = 1;  // of EinsumTensor::bits
 };
 
 struct StorageLevel {
@@ -35,9 +42,10 @@ struct StorageLevel {
   std::vector<ArrayAxis> array;  // below one instance; the first axis is X, the second is Y
   std::optional<double> words;   // capacity of an instance; absent: unbounded
   int word_bits = 16;
-  double multiple_buffering = 1;  // copies of every tile that the capacity must hold
-  int block = 1;                  // words of one access
-  int cluster = 1;                // instances that are accessed together
+  std::vector<TensorWidth> widths;  // used by the convention looptree
+  double multiple_buffering = 1;    // copies of every tile that the capacity must hold
+  int block = 1;                    // words of one access
+  int cluster = 1;                  // instances that are accessed together
   // Words a cycle and instance; absent: unbounded. Shared is for reads and writes together.
   std::optional<double> read_bandwidth, write_bandwidth, shared_bandwidth;
   AccessEnergy energy;
@@ -54,11 +62,18 @@ struct ComputeArray {
   double rate = 1;    // operations a cycle and unit
 };
 
+// Compute units of a further kind. One stands below each instance of `level`, beside its array.
+struct SideCompute {
+  ComputeArray units;
+  int level = 0;
+};
+
 struct Chip {
   std::string name;
   double clock_hz = 1e9;
   std::vector<StorageLevel> levels;  // outermost first
   ComputeArray compute;              // below the last level
+  std::vector<SideCompute> beside;   // such as a scalar unit above an array of multipliers
 };
 
 // Instances below one instance of the level.

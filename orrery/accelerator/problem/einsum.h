@@ -28,7 +28,17 @@ struct EinsumTensor {
   std::vector<std::vector<IndexTerm>> ranks;
   bool output = false;  // read and written; the others are only read
   int bits = 16;        // of an element, where a memory does not fix its own width
+  // The part that rules of a chip name besides the tensor itself: input, weight or output. Empty:
+  // output of an output, else input.
+  std::string role = {};
 };
+
+// Whether a rule of a chip about `name` is about the tensor: its name or its role.
+inline bool is_about(const std::string& name, const EinsumTensor& tensor) {
+  if (name == tensor.name) return true;
+  if (tensor.role.empty()) return name == (tensor.output ? "output" : "input");
+  return name == tensor.role;
+}
 
 struct Einsum {
   std::string name;

@@ -7,6 +7,7 @@
 #include "orrery/accelerator/count/validity.h"
 #include "orrery/base/error.h"
 #include "orrery/validate/chips/llmcompass.h"
+#include "orrery/validate/chips/looptree.h"
 #include "orrery/validate/judge/fixed_dataflows.h"
 #include "orrery/validate/rows/timeloop_rows.h"
 
@@ -91,6 +92,10 @@ ValidationReport validate_accelerator(const std::filesystem::path& dir, const st
   if (table.empty() || table == "llmcompass_measured") {
     const std::filesystem::path file = dir / "llmcompass_measured.csv";
     if (has_table(file, report)) judge_llmcompass(file, bundle, report);
+  }
+  if (table.empty() || table == "optimal_mappings") {
+    const std::filesystem::path file = dir / "optimal_mappings.txt";
+    if (has_table(file, report)) judge_optimal_mappings(file, bundle, report);
   }
   return report;
 }

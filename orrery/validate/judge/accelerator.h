@@ -22,6 +22,8 @@ namespace orrery {
 //                     operators and layers on A100 and MI210, metric latency_s; metric
 //                     sum_of_parts_s: a layer, of those of its parts that the table has; metric
 //                     area_mm2 (chips/llmcompass.h)
+//   optimal_mappings  whole mappings of AccelForge: energy, latency, actions, fits
+//                     (chips/looptree.h)
 //
 // Nothing is fitted: intervals have no width.
 ValidationReport validate_accelerator(const std::filesystem::path& dir, const std::string& table,

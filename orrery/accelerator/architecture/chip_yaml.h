@@ -1,0 +1,30 @@
+// Chips as documents of our own form:
+//
+//   name: small
+//   clock: 1 GHz
+//   word_bits: 8
+//   levels:                                  # outermost first
+//     - {name: DRAM, bandwidth: 38.4 GB/s, read_pj_per_bit: 7.03, write_pj_per_bit: 7.03}
+//     - name: Buffer
+//       capacity: 64 KiB
+//       read_bandwidth: 512 GB/s             # ports of their own; `bandwidth` is a shared port
+//       write_bandwidth: 128 GB/s
+//       array: [{name: X, size: 32, shared: [input]}]   # below one instance
+//   compute: {name: MAC, rate: 1 GHz, pj: 0.084}
+//   beside: [{name: ScalarUnit, level: Buffer, rate: 1 GHz}]
+//
+// Energies are of a bit (`read_pj_per_bit`), or of an access of `access_bits` (`read_pj`). Every
+// part takes a `source`. What is not given is unbounded (capacity, bandwidth) or nothing (energy,
+// leakage, area).
+#pragma once
+
+#include "orrery/accelerator/architecture/chip.h"
+#include "orrery/base/node.h"
+
+namespace orrery {
+
+// InputError with file, line and key: unknown keys, no levels, two energies for one access, a
+// level that is not there.
+Chip read_chip(const Node& root);
+
+}  // namespace orrery
