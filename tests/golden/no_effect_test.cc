@@ -294,7 +294,8 @@ TEST(Messages, SayWhatToAskInstead) {
                           " -m llama-3-8b -g h100-sxm")
                   .err,
               HasSubstr("orrery compare training"));
-  EXPECT_THAT(run_program("estimate -m llama-3-8b -g quadro-k620").err, HasSubstr("orrery list gpus"));
+  EXPECT_THAT(run_program("estimate -m llama-3-8b -g quadro-k620").err,
+              HasSubstr("orrery list gpus"));
   EXPECT_THAT(run_program("estimate -m mamba2 -g h100-sxm").err, HasSubstr("orrery list models"));
   EXPECT_THAT(run_program("show 1f1b").out, HasSubstr("forward"));
   EXPECT_EQ(run_program("show megatron").code, 0);
