@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "orrery/base/node.h"
-#include "orrery/model/hf_config.h"
+#include "orrery/model/families/hf_config.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/training/events/iteration_events.h"
 

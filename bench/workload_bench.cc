@@ -1,7 +1,7 @@
 // Programs are built for every step that is predicted.
 #include <benchmark/benchmark.h>
 
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/workload/inference/program.h"
 
 namespace {

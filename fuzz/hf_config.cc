@@ -1,6 +1,6 @@
 // read_hf_config on any JSON: an Architecture with parameter counts that are no nonsense, and a
 // checkpoint whose stored matrices are part of it.
-#include "orrery/model/hf_config.h"
+#include "orrery/model/families/hf_config.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "fuzz/bundled_seeds.h"
 #include "fuzz/refusal.h"
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
 
 const std::string_view orrery::kSeedFolder = "models/";
 

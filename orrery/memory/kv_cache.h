@@ -24,7 +24,7 @@
 #include <cstdint>
 
 #include "orrery/base/units.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/plan/plan.h"
 
 namespace orrery {

@@ -41,7 +41,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/plan/engine.h"
 
 namespace orrery {

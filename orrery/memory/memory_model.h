@@ -30,7 +30,7 @@
 #include "orrery/base/units.h"
 #include "orrery/hardware/gpu.h"
 #include "orrery/memory/kv_groups.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/plan/engine.h"
 #include "orrery/workload/plan/plan.h"
 

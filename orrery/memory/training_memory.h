@@ -52,7 +52,7 @@
 #include "orrery/hardware/gpu.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/memory/training_constants.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/plan/training_job.h"
 
 namespace orrery {

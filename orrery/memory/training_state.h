@@ -6,7 +6,7 @@
 
 #include "orrery/base/units.h"
 #include "orrery/memory/training_constants.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/plan/training_job.h"
 
 namespace orrery {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
 
 namespace orrery {
 namespace {

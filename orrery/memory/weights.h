@@ -15,7 +15,7 @@
 #pragma once
 
 #include "orrery/base/units.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/plan/plan.h"
 
 namespace orrery {

@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "orrery/kernel/tiers/kernel_model.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/network/collectives/network_model.h"
 #include "orrery/workload/inference/program.h"
 #include "orrery/workload/plan/engine.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "orrery/base/node.h"
-#include "orrery/model/catalog.h"
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {

@@ -14,7 +14,7 @@
 #include "orrery/base/random.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/service/service_answer.h"
 #include "orrery/serving/steps/step_clock.h"

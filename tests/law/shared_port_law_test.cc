@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "orrery/base/error.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/training/events/iteration_events.h"
 #include "orrery/training/events/stage_streams.h"
 #include "orrery/training/iteration/iteration.h"

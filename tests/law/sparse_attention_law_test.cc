@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "orrery/model/catalog.h"
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/workload/inference/program.h"
 #include "tests/unit/workload/reading.h"
 

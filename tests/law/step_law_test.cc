@@ -7,7 +7,7 @@
 
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/step/step_model.h"
 

@@ -4,7 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "orrery/base/error.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/training/events/iteration_events.h"
 #include "orrery/training/iteration/iteration.h"
 #include "tests/law/training_world.h"

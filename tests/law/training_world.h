@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/training/iteration/iteration.h"
 

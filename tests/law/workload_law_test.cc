@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "orrery/model/catalog.h"
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/workload/inference/program.h"
 #include "tests/refusal.h"
 #include "tests/unit/workload/reading.h"

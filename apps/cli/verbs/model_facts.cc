@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
 
 namespace orrery::cli {
 namespace {

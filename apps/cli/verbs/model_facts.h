@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 
 namespace orrery::cli {
 

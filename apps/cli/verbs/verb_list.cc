@@ -12,7 +12,7 @@
 #include "apps/cli/verbs/model_facts.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/answer/metric_meanings.h"
 #include "orrery/training/schedules/schedule.h"
 #include "orrery/workload/plan/engine.h"

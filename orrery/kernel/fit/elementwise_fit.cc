@@ -15,7 +15,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/families/families.h"
 #include "orrery/kernel/surface/surface.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/workload/ops/op.h"
 
 namespace orrery {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "orrery/base/dtype.h"
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
 
 namespace orrery {
 

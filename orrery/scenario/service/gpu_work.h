@@ -15,7 +15,7 @@
 #include "orrery/base/units.h"
 #include "orrery/hardware/gpu.h"
 #include "orrery/memory/memory_model.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/serving/engine/replica.h"
 

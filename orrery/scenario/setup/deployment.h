@@ -9,7 +9,7 @@
 
 #include "orrery/hardware/gpu.h"
 #include "orrery/kernel/tiers/kernel_model.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/scenario/question/scenario.h"
 #include "orrery/workload/inference/program.h"
 #include "orrery/workload/plan/engine.h"

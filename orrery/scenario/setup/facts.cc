@@ -6,7 +6,7 @@
 #include "orrery/accelerator/chip/chip_kernels.h"
 #include "orrery/base/error.h"
 #include "orrery/hardware/cluster.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 
 namespace orrery {

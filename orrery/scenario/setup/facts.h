@@ -13,7 +13,7 @@
 #include "orrery/base/bundle.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/tiers/kernel_model.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/network/collectives/network_model.h"
 #include "orrery/workload/plan/engine.h"
 #include "orrery/workload/plan/plan.h"

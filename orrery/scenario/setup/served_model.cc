@@ -1,6 +1,6 @@
 #include "orrery/scenario/setup/served_model.h"
 
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
 
 namespace orrery {
 namespace {

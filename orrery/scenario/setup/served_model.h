@@ -7,7 +7,7 @@
 
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/memory/memory_model.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/scenario/question/scenario.h"
 #include "orrery/scenario/setup/deployment.h"
 #include "orrery/scenario/setup/facts.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 
 namespace orrery {
 

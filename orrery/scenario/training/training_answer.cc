@@ -9,7 +9,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/segments.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/answer/bound_rows.h"
 #include "orrery/scenario/bounds/physical_bounds.h"

@@ -8,7 +8,7 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
 #include "orrery/hardware/cluster.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 
 namespace orrery {

@@ -13,7 +13,7 @@
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/tiers/kernel_model.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/setup/deployment.h"
 #include "orrery/workload/inference/program.h"
 

@@ -7,7 +7,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
 namespace {

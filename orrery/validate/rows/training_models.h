@@ -11,7 +11,7 @@
 #include <string>
 
 #include "orrery/base/bundle.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 
 namespace orrery {
 

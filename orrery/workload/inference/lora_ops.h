@@ -14,7 +14,7 @@
 // product has A divided and B whole (vLLM without fully sharded adapters).
 #pragma once
 
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/inference/rank_step.h"
 
 namespace orrery {

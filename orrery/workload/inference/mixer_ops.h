@@ -2,7 +2,7 @@
 // all-reduce.
 #pragma once
 
-#include "orrery/model/mixers.h"
+#include "orrery/model/architecture/mixers.h"
 #include "orrery/workload/inference/rank_step.h"
 
 namespace orrery {

@@ -2,7 +2,7 @@
 // tensor-parallel all-reduce, with the exchange of tokens between expert groups.
 #pragma once
 
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/inference/rank_step.h"
 
 namespace orrery {

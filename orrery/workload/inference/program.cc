@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "orrery/base/error.h"
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
 #include "orrery/workload/inference/layer_input_ops.h"
 #include "orrery/workload/inference/lora_ops.h"
 #include "orrery/workload/inference/mixer_ops.h"

@@ -58,7 +58,7 @@
 #include <string_view>
 #include <vector>
 
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/ops/op.h"
 #include "orrery/workload/plan/plan.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/inference/program.h"
 
 namespace orrery {

@@ -6,7 +6,7 @@
 // included.
 #pragma once
 
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 
 namespace orrery {
 

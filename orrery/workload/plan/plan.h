@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "orrery/base/dtype.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/ops/format.h"
 
 namespace orrery {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "orrery/base/dtype.h"
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/ops/format.h"
 #include "orrery/workload/plan/plan.h"
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/plan/training_job.h"
 
 namespace orrery {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
 #include "orrery/workload/training/training_passes.h"
 
 namespace orrery {

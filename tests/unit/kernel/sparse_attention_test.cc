@@ -4,7 +4,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/tables/kernel_tables.h"
 #include "orrery/kernel/tiers/kernel_model.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/workload/inference/program.h"
 
 namespace orrery {

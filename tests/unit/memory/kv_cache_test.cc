@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "orrery/hardware/catalog.h"
 #include "orrery/memory/memory_model.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
 namespace {

@@ -8,7 +8,7 @@
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/memory/activations.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
 namespace {

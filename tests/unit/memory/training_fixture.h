@@ -5,7 +5,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/memory/saved_activations.h"
 #include "orrery/memory/training_memory.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/workload/training/training_parameters.h"
 
 namespace orrery::training_fixture {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "orrery/model/catalog.h"
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
+#include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
 namespace {

@@ -1,10 +1,10 @@
 // Is every layer of the stack the layer that the model has there?
-#include "orrery/model/architecture.h"
+#include "orrery/model/architecture/architecture.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "tests/unit/model/testing.h"
 
 namespace orrery {

@@ -1,5 +1,5 @@
 // Is the model found that was asked for, by every name in use?
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Is a config that cannot be read refused with the place and the reason? Are the variants of
 // families read?
-#include "orrery/model/hf_config.h"
+#include "orrery/model/families/hf_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

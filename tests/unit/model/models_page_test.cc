@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
-#include "orrery/model/catalog.h"
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
+#include "orrery/model/catalog/catalog.h"
 #include "tests/unit/model/testing.h"
 
 namespace orrery {

@@ -1,11 +1,11 @@
 // Does the count of parameters come out of the dimensions?
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "tests/unit/model/testing.h"
 
 namespace orrery {

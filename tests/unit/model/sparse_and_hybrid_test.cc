@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
 #include "tests/unit/model/testing.h"
 
 namespace orrery {

@@ -9,9 +9,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
-#include "orrery/model/catalog.h"
-#include "orrery/model/hf_config.h"
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
+#include "orrery/model/catalog/catalog.h"
+#include "orrery/model/families/hf_config.h"
 
 namespace orrery {
 

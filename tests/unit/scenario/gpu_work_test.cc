@@ -7,7 +7,7 @@
 
 #include "orrery/base/node.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {

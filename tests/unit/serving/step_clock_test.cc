@@ -6,7 +6,7 @@
 
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
 namespace {

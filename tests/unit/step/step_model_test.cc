@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "tests/fakes/network.h"
 
 namespace orrery {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/training/iteration/iteration.h"
 

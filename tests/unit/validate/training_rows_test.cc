@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "orrery/base/error.h"
-#include "orrery/model/parameters.h"
+#include "orrery/model/architecture/parameters.h"
 
 namespace orrery {
 namespace {

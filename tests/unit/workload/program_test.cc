@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "orrery/base/error.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "tests/refusal.h"
 #include "tests/unit/workload/reading.h"
 

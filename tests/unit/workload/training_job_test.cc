@@ -8,7 +8,7 @@
 #include <set>
 
 #include "orrery/base/error.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/workload/training/training_parameters.h"
 #include "orrery/workload/training/training_program.h"
 

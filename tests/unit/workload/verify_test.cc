@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
-#include "orrery/model/catalog.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/workload/plan/draft_model.h"
 #include "tests/unit/workload/reading.h"
 
