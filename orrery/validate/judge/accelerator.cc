@@ -49,6 +49,37 @@ void judge_case(const std::string& table, const TimeloopCase& c, ValidationRepor
   add_row(table, "energy_pj", c.id, c.energy_pj, cost.energy, report);
 }
 
+bool about(double ours, double theirs) {
+  return std::abs(ours - theirs) <= std::max(1.0, 0.01 * std::abs(theirs));
+}
+
+bool about(const SparseAccesses& ours, const SparseAccesses& theirs) {
+  return about(ours.random, theirs.random) && about(ours.gated, theirs.gated) &&
+         about(ours.skipped, theirs.skipped);
+}
+
+void judge_sparse_case(const std::string& table, const TimeloopCase& c, ValidationReport& report) {
+  NestCounts dense;
+  TimeloopCounter(c.problem, c.chip).count(c.mapping, dense);
+  const SparseCounts counts = sparse_counts(c.problem, c.mapping, dense, *c.sparse);
+  NestCost occupied, made;
+  cost_nest(c.chip, counts.occupied, occupied);
+  cost_nest(c.chip, counts.made, made);
+  double all = 0, equal = 0;
+  for (const TimeloopCount& expected : c.counts) {
+    const SparseTensorCounts& ours = counts.levels[expected.level][expected.tensor];
+    for (const bool right :
+         {about(ours.tile, expected.sparse.tile), about(ours.reads, expected.sparse.reads),
+          about(ours.fills, expected.sparse.fills), about(ours.updates, expected.sparse.updates)}) {
+      all += 1;
+      equal += right ? 1 : 0;
+    }
+  }
+  add_row(table, "counts", c.id, all, equal, report);
+  add_row(table, "cycles", c.id, c.cycles, occupied.cycles, report);
+  add_row(table, "energy_pj", c.id, c.energy_pj, made.energy, report);
+}
+
 // Whether the reason that Timeloop gave is of this class.
 bool same_class(const std::string& reason, const Violation& v) {
   const bool capacity = reason.find("capacity") != std::string::npos;
@@ -72,7 +103,7 @@ ValidationReport validate_accelerator(const std::filesystem::path& dir, const st
                                       const Bundle& bundle) {
   ValidationReport report;
   report.area = "accelerator";
-  for (const char* name : {"timeloop_cases", "timeloop_refused"}) {
+  for (const char* name : {"timeloop_cases", "timeloop_sparse_cases", "timeloop_refused"}) {
     if (!table.empty() && table != name) continue;
     const bool refused = std::string(name) == "timeloop_refused";
     const std::filesystem::path file = dir / (std::string(name) + (refused ? ".json" : ".json.gz"));
@@ -81,7 +112,9 @@ ValidationReport validate_accelerator(const std::filesystem::path& dir, const st
       report.refused.push_back({id, why});
     };
     for (const TimeloopCase& c : read_timeloop_cases(file, failed)) {
-      if (c.refusal.empty()) {
+      if (c.sparse && c.refusal.empty()) {
+        judge_sparse_case(name, c, report);
+      } else if (c.refusal.empty()) {
         judge_case(name, c, report);
       } else {
         judge_refusal(name, c, report);

@@ -14,6 +14,8 @@ namespace orrery {
 //   timeloop_cases    metric counts: the access counts of a case against those that equal the
 //                     record (within 1e-6), so that a case of which all are right has no error;
 //                     metric cycles; metric energy_pj
+//   timeloop_sparse_cases  the same metrics of sparse designs; a count is right within one access
+//                     or 1 %. The energy leaves out metadata
 //   timeloop_refused  metric refused: 1 for a mapping that Timeloop refuses, against 1 if it is
 //                     refused here for the same class of reason, else 0
 //   scalesim_systolic, maestro_layers  a metric for each column of the results

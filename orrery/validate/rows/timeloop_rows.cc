@@ -3,6 +3,7 @@
 #include "orrery/accelerator/architecture/timeloop_architecture.h"
 #include "orrery/accelerator/mapping/timeloop_mapping.h"
 #include "orrery/accelerator/problem/timeloop_problem.h"
+#include "orrery/accelerator/sparse/timeloop_sparse.h"
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
 
@@ -15,6 +16,11 @@ std::size_t index_of(const List& list, const Node& name) {
     if (list[i].name == name.as_string()) return i;
   }
   name.fail("expected a level or tensor of the case");
+}
+
+SparseAccesses read_accesses(const Node& tensor, const std::string& what) {
+  return {tensor.at("random_" + what).as_double(), tensor.at("gated_" + what).as_double(),
+          tensor.at("skipped_" + what).as_double()};
 }
 
 void read_expected(const Node& expected, TimeloopCase& c) {
@@ -31,9 +37,16 @@ void read_expected(const Node& expected, TimeloopCase& c) {
         ++tensor;
       }
       if (tensor == c.problem.tensors.size()) t.fail("expected a tensor of the case");
-      c.counts.push_back({l, tensor, t.at("utilized_capacity").as_double(),
-                          t.at("reads").as_double(), t.at("fills").as_double(),
-                          t.at("updates").as_double()});
+      c.counts.push_back({l,
+                          tensor,
+                          t.at("utilized_capacity").as_double(),
+                          t.at("reads").as_double(),
+                          t.at("fills").as_double(),
+                          t.at("updates").as_double(),
+                          {}});
+      if (!c.sparse) continue;
+      c.counts.back().sparse = {read_accesses(t, "reads"), read_accesses(t, "fills"),
+                                read_accesses(t, "updates"), c.counts.back().tile};
     }
   }
 }
@@ -54,6 +67,10 @@ std::vector<TimeloopCase> read_timeloop_cases(
       c.chip =
           read_flat_architecture(node.at("architecture"), node.at("architecture_name").as_string());
       c.mapping = read_timeloop_mapping(node.at("mapping_directives"), c.problem, c.chip);
+      if (const Node* design = node.find("sparse_optimizations")) {
+        c.sparse =
+            read_timeloop_sparse(node.at("problem").at("instance"), design, c.problem, c.chip);
+      }
       if (const Node* refusal = node.find("expected_error")) {
         c.refusal = refusal->as_string();
       } else {
