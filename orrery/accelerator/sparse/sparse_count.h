@@ -9,8 +9,8 @@
 // A probability p leaves out floor(x * p) of x accesses; of the reads of an output (partial sums)
 // floor(x * (1 - p)) are made. Metadata of the formats is not counted.
 //
-// Source: Wu et al., Sparseloop, MICRO 2022, sections 5.2 to 5.4; the roundings are those of its
-// published results.
+// Source: the model of Wu et al., Sparseloop, MICRO 2022. The roundings are inferred from four
+// recorded results of timeloop-model, not taken from its documentation.
 #pragma once
 
 #include <vector>
