@@ -113,7 +113,12 @@ void print_area(const ValidateOptions& o, const Bundle& bundle) {
                          : o.area == "neusight"    ? validate_neusight
                          : o.area == "accelerator" ? validate_accelerator
                                                    : validate_training_memory;
-  print(grouped(rows_of(o.data, o.table, bundle)), o.output);
+  const ValidationReport report = rows_of(o.data, o.table, bundle);
+  if (json && o.area == "accelerator") {
+    // Its cases are judged one by one, to the last digit.
+    return fmt::print("{}\n", to_json_with_rows(report).dump(1));
+  }
+  print(grouped(report), o.output);
 }
 
 // Calls `run(area, folder, index)` for the area that was asked, or for all of them.
@@ -226,8 +231,8 @@ void add_validate(CLI::App& program, Context& context) {
   auto o = std::make_shared<ValidateOptions>();
   app->add_option(
          "AREA", o->area,
-         "all, kernels, layers, steps, inference, serving, network, training, training-memory "
-         "or neusight")
+         "all, kernels, layers, steps, inference, serving, network, training, training-memory, "
+         "neusight or accelerator")
       ->required();
   app->add_option("--data", o->data,
                   "folder of the measured tables of AREA; of all: the folder above those "

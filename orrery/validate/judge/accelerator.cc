@@ -97,6 +97,12 @@ void judge_refusal(const std::string& table, const TimeloopCase& c, ValidationRe
           report);
 }
 
+void judge(const std::string& table, const TimeloopCase& c, ValidationReport& report) {
+  if (!c.refusal.empty()) return judge_refusal(table, c, report);
+  if (c.sparse) return judge_sparse_case(table, c, report);
+  judge_case(table, c, report);
+}
+
 }  // namespace
 
 ValidationReport validate_accelerator(const std::filesystem::path& dir, const std::string& table,
@@ -112,12 +118,12 @@ ValidationReport validate_accelerator(const std::filesystem::path& dir, const st
       report.refused.push_back({id, why});
     };
     for (const TimeloopCase& c : read_timeloop_cases(file, failed)) {
-      if (c.sparse && c.refusal.empty()) {
-        judge_sparse_case(name, c, report);
-      } else if (c.refusal.empty()) {
-        judge_case(name, c, report);
-      } else {
-        judge_refusal(name, c, report);
+      try {
+        judge(name, c, report);
+      } catch (const Infeasible& e) {
+        failed(c.id, e.what());
+      } catch (const InputError& e) {
+        failed(c.id, e.what());
       }
     }
   }

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMost = 3;
 
-// The measured value as it is printed in the file.
+// Measured values are compared to six digits: older files have no more.
 double six_digits(double v) { return std::stod(fmt::format("{:.6g}", v)); }
 
 // "kernels/gemm/gemm:12" -> "kernels", "gemm"
@@ -73,7 +73,7 @@ void BaselineComparison::add(const ValidationRow& row) {
   const std::string key = keys_.key(row);
   Table& table = tables_[part_of(key, 1)];
   const auto at = before_.find(key);
-  if (at == before_.end() || six_digits(row.measured) != at->second.measured) {
+  if (at == before_.end() || six_digits(row.measured) != six_digits(at->second.measured)) {
     ++table.change.gained;
     return;
   }

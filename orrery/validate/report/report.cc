@@ -119,6 +119,19 @@ Json to_json(const ErrorReport& report) {
 
 Json to_json(const ValidationReport& report) { return to_json(grouped(report)); }
 
+Json to_json_with_rows(const ValidationReport& report) {
+  Json out = to_json(report);
+  Json cases = Json::array();
+  for (const ValidationRow& r : report.rows) {
+    Json entry = {
+        {"by", r.by}, {"row", r.row}, {"measured", r.measured}, {"predicted", r.predicted}};
+    if (!r.peers.empty()) entry["peers"] = r.peers;
+    cases.push_back(std::move(entry));
+  }
+  out["cases"] = std::move(cases);
+  return out;
+}
+
 std::string to_markdown(const ErrorReport& report) {
   std::string out = fmt::format(
       "## {}\n\nErrors in percent of the measured value; in50 and in90: share of rows inside the "
@@ -187,8 +200,11 @@ std::string CsvRows::line(const ValidationRow& r) {
     const auto value = r.by.find(name);
     out += (value == r.by.end() ? "" : quoted(value->second)) + ",";
   }
-  return out + fmt::format("{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{}\n", quoted(r.row),
-                           r.measured, r.predicted, r.low50, r.high50, r.low90, r.high90,
+  const auto end = [&r](double v) {
+    return v == r.predicted ? fmt::format("{}", v) : fmt::format("{:.6g}", v);
+  };
+  return out + fmt::format("{},{},{},{},{},{},{},{}\n", quoted(r.row), r.measured, r.predicted,
+                           end(r.low50), end(r.high50), end(r.low90), end(r.high90),
                            to_text(r.origin));
 }
 

@@ -88,11 +88,17 @@ ErrorReport grouped(const ValidationReport& report);
 nlohmann::ordered_json to_json(const ErrorReport& report);
 nlohmann::ordered_json to_json(const ValidationReport& report);
 
+// The same with "cases": an entry {"by", "row", "measured", "predicted"} for each row, with the
+// predictions of other tools as "peers" where there are any. Numbers are the shortest that read
+// back as the same double.
+nlohmann::ordered_json to_json_with_rows(const ValidationReport& report);
+
 // One Markdown table for each `table` of the groups, details left out; then what was refused.
 std::string to_markdown(const ErrorReport& report);
 
 // Rows as csv: key, the keys of `by` in `names`, row, measured, predicted, the ends of both
-// intervals, tier.
+// intervals, tier. Measured and predicted values are the shortest numbers that read back as the
+// same double; the ends of intervals have six digits, except where an interval has no width.
 //
 // The key names a row in every build that reads the same tables:
 // "area/table/metric/predictor/place". The place is `row` up to the first blank

@@ -59,13 +59,19 @@ TEST_F(BaselineFile, KeysNameARowWithoutWhatABuildDecides) {
 }
 
 TEST_F(BaselineFile, TheSamePredictionsAreNoChange) {
-  // Seventeen digits in memory, six in the file.
   const std::vector<ValidationRow> rows = {row("t", 1, 100.0 / 3, 200.0 / 7), row("t", 2, 10, 11)};
   write(rows);
   const std::vector<TableChange> changes = against(rows);
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_TRUE(changes[0].same());
   EXPECT_EQ(changes[0].rows, 2u);
+}
+
+TEST_F(BaselineFile, AMeasuredValueOfSixDigitsIsTheSameRow) {
+  write(CsvRows::header({}) + "area/t/tpot/t:1,t:1,33.3333,28,1,30,1,30,fitted\n");
+  const TableChange c = against({row("t", 1, 100.0 / 3, 28)}).at(0);
+  EXPECT_EQ(c.rows, 1u);
+  EXPECT_TRUE(c.same());
 }
 
 TEST_F(BaselineFile, ChangesByHand) {

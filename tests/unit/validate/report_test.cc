@@ -98,5 +98,22 @@ TEST(Report, CsvQuotesWhatNeedsIt) {
   EXPECT_NE(csv.find("\"a,\"\"b\"\"\",100,110,"), std::string::npos) << csv;
 }
 
+TEST(Report, CsvAndCasesKeepEveryDigit) {
+  ValidationReport report;
+  report.area = "accelerator";
+  report.rows = {row("decode", 123456.7890123, 123456.7890124, 123000.123, 124000)};
+  report.rows[0].row = "case 1";
+  report.rows[0].peers["other"] = 1e-9 / 3;
+  const std::string csv = CsvRows("accelerator", {}).line(report.rows[0]);
+  EXPECT_NE(csv.find("case 1,123456.7890123,123456.7890124,"), std::string::npos) << csv;
+  const auto cases = nlohmann::json::parse(to_json_with_rows(report).dump())["cases"];
+  ASSERT_EQ(cases.size(), 1u);
+  EXPECT_EQ(cases[0]["row"], "case 1");
+  EXPECT_EQ(cases[0]["by"]["metric"], report.rows[0].by["metric"]);
+  EXPECT_EQ(cases[0]["measured"].get<double>(), 123456.7890123);
+  EXPECT_EQ(cases[0]["predicted"].get<double>(), 123456.7890124);
+  EXPECT_EQ(cases[0]["peers"]["other"].get<double>(), 1e-9 / 3);
+}
+
 }  // namespace
 }  // namespace orrery
