@@ -6,6 +6,8 @@
 
 #include "apps/cli/output/output.h"
 #include "apps/cli/output/output_accelerator.h"
+#include "apps/cli/output/output_cascade.h"
+#include "apps/cli/verbs/cascade_files.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/accelerator/architecture/timeloop_tree.h"
 #include "orrery/accelerator/cost/evaluate.h"
@@ -21,7 +23,7 @@ struct AcceleratorOptions {
   std::string arch, energies, workload, mapping, constraints;
   std::string mapper = "random-search", objective = "edp";
   MapperOptions search;
-  std::string output = "table";
+  std::string convention = "timeloop", output = "table";
 };
 
 // The files of a question. A mapping and constraints are read against the chip and the problem.
@@ -39,7 +41,21 @@ struct Question {
   }
 };
 
+void print_cascade(const AcceleratorOptions& o, bool explained, const Bundle& bundle) {
+  if (!o.energies.empty()) {
+    throw InputError(
+        "accelerator: --energies belongs to the convention timeloop; with looptree the "
+        "architecture has the energies");
+  }
+  const CascadeQuestion q = read_cascade_question(o.arch, o.workload, o.mapping, bundle);
+  const CascadeCost cost = cost_cascade(q.chip, q.cascade, q.mapping);
+  const CascadeAnswer answer{q.chip, q.cascade, q.mapping, cost};
+  if (o.output == "json") return fmt::print("{}\n", to_json(answer).dump(1));
+  fmt::print("{}", explained ? explanation(answer) : summary(answer));
+}
+
 void print_evaluation(const AcceleratorOptions& o, bool explained, const Bundle& bundle) {
+  if (o.convention == "looptree") return print_cascade(o, explained, bundle);
   const Question q(o, bundle);
   const Mapping mapping =
       read_timeloop_mapping(read_document(o.mapping), q.problem, q.architecture.chip);
@@ -97,15 +113,22 @@ void print_search(AcceleratorOptions o, const Bundle& bundle) {
              r.tried, o.mapper);
 }
 
-void add_files(CLI::App& app, AcceleratorOptions& o) {
-  app.add_option("--arch", o.arch, "architecture: a Timeloop file (v0.3, v0.4)")
+void add_files(CLI::App& app, AcceleratorOptions& o, bool cascades) {
+  app.add_option("--arch", o.arch,
+                 cascades
+                     ? "architecture: a Timeloop file (v0.3, v0.4); looptree: a chip's file or "
+                       "the name of a bundled one"
+                     : "architecture: a Timeloop file (v0.3, v0.4)")
       ->required()
       ->type_name("FILE");
-  app.add_option("--workload", o.workload, "the operation: a Timeloop problem")
+  app.add_option("--workload", o.workload,
+                 cascades ? "the operation: a Timeloop problem; looptree: a cascade's file or the "
+                            "name of a bundled one"
+                          : "the operation: a Timeloop problem")
       ->required()
       ->type_name("FILE");
   app.add_option("--energies", o.energies,
-                 "energy reference table of Accelergy; without it\nenergies are estimated from "
+                 "energy reference table of Accelergy; without it energies are estimated from "
                  "published tables")
       ->type_name("FILE");
   app.add_option("-o,--output", o.output, "table or json")
@@ -125,21 +148,29 @@ void add_accelerator(CLI::App& program, Context& context) {
         explained ? "explain" : "evaluate",
         explained ? "Shows a mapping level by level: tiles, accesses, and what bounds the cycles"
                   : "Cycles and energy of one mapping");
-    add_files(*verb, *options);
-    verb->add_option("--mapping", options->mapping, "the mapping: Timeloop directives")
+    add_files(*verb, *options, true);
+    verb->add_option("--mapping", options->mapping,
+                     "the mapping: Timeloop directives, or the text of AccelForge")
         ->required()
         ->type_name("FILE");
+    verb->add_option("--convention", options->convention,
+                     "timeloop, or looptree: cascades of einsums with holders anywhere in the nest")
+        ->check(CLI::IsMember({"timeloop", "looptree"}))
+        ->capture_default_str()
+        ->type_name("NAME");
     verb->footer(
         fmt::format("Examples:\n"
                     "  orrery accelerator {} --arch chip.yaml --workload conv.yaml \\\n"
-                    "    --mapping map.yaml",
-                    explained ? "explain" : "evaluate"));
+                    "    --mapping map.yaml\n"
+                    "  orrery accelerator {} --convention looptree \\\n"
+                    "    --arch nvdla --workload matmul_1024 --mapping map.txt",
+                    explained ? "explain" : "evaluate", explained ? "explain" : "evaluate"));
     verb->callback([options, explained, &context] {
       print_evaluation(*options, explained, context.bundle());
     });
   }
   CLI::App* map = app->add_subcommand("map", "Searches for a good mapping");
-  add_files(*map, *options);
+  add_files(*map, *options, false);
   map->add_option("--constraints", options->constraints, "Timeloop constraints on mappings")
       ->type_name("FILE");
   map->add_option("--mapper", options->mapper, "random-search or hill-climb")

@@ -1,0 +1,46 @@
+// Do questions about chips of a user's own end with the right exit code and a message that names
+// the place?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/golden/program.h"
+
+namespace orrery::golden {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kBadInput = 2, kInfeasible = 3;
+
+std::string with(std::string text, const std::string& old_part, const std::string& new_part) {
+  const std::size_t at = text.find(old_part);
+  EXPECT_NE(at, std::string::npos) << old_part;
+  return at == std::string::npos ? text : text.replace(at, old_part.size(), new_part);
+}
+
+void expect_refused(const std::string& arguments, int code, const std::string& message) {
+  const Result r = run_program("accelerator " + arguments);
+  EXPECT_EQ(r.code, code) << arguments << "\n" << r.err;
+  EXPECT_THAT(r.err, HasSubstr(message)) << arguments;
+  EXPECT_EQ(r.out, "") << arguments;
+}
+
+const std::string kMapping = "scenarios/accelerator/nvdla-matmul.looptree";
+
+TEST(Accelerator, MappingsOfCascades) {
+  const std::string question = "evaluate --convention looptree --workload matmul_1024 --arch ";
+  expect_refused(question + "nvdl --mapping " + kMapping, kBadInput, "did you mean 'nvdla'?");
+  expect_refused(question + "nvdla --energies ert.yaml --mapping " + kMapping, kBadInput,
+                 "--energies belongs to the convention timeloop");
+  const Scratch s;
+  const std::string large =
+      s.file("large.txt", with(with(read_file(ORRERY_SOURCE_DIR "/" + kMapping),
+                                    "T-m in [0..4) shape=256", "T-m in [0..2) shape=512"),
+                               "T-m in [0..2) shape=128", "T-m in [0..4) shape=128"));
+  expect_refused(question + "nvdla --mapping " + large, kInfeasible,
+                 "Matmul0: GlobalBuffer would hold 786432 bits and has room for 524288; "
+                 "262144 are missing");
+}
+
+}  // namespace
+}  // namespace orrery::golden
