@@ -38,22 +38,22 @@ void BoundaryCounter::find_groups() {
   columns_ = std::max(b.columns, used_columns_);
   groups_.clear();
   places_.clear();
-  patterns_.clear();
+  known_patterns_ = 0;
+  reach_ = {};
   if (fanout_ == 1) {
     groups_.push_back({1, 1, 0});
     return;
   }
   bool apart = true;  // no two combinations meet: in every rank each loop steps over the inner ones
   std::int64_t multicast = 1;
-  RankVector reach = {};
   for (auto loop = b.space.rbegin(); loop != b.space.rend(); ++loop) {
     if (!loop->moves()) multicast *= loop->size;
     int ranks = 0;
     for (std::size_t r = 0; r < kMostRanks; ++r) {
       const std::int64_t step = loop->offset[r];
       if (step == 0) continue;
-      apart = apart && ++ranks == 1 && step > reach[r];
-      reach[r] += step * (loop->size - 1);
+      apart = apart && ++ranks == 1 && step > reach_[r];
+      reach_[r] += step * (loop->size - 1);
     }
   }
   if (apart && !b.no_multicast && !b.hops) {
@@ -151,6 +151,14 @@ bool BoundaryCounter::rows_outside() const {
   return true;
 }
 
+// Whether two offsets may differ by `move`: most moves in time go beyond the whole array.
+bool BoundaryCounter::within_reach(const RankVector& move) const {
+  for (std::size_t r = 0; r < kMostRanks; ++r) {
+    if (std::abs(move[r]) > reach_[r]) return false;
+  }
+  return true;
+}
+
 // Whether some instance's offset may be by `move` greater than that of a neighbour. Between columns
 // h and h + 1 one loop advances and the loops inside of it return.
 bool BoundaryCounter::any_neighbour_moves_by(const RankVector& move) const {
@@ -173,11 +181,14 @@ bool BoundaryCounter::any_neighbour_moves_by(const RankVector& move) const {
 }
 
 const BoundaryCounter::LinkPattern& BoundaryCounter::link_pattern(const RankVector& move) {
-  for (const LinkPattern& known : patterns_) {
-    if (equal(known.move, move)) return known;
+  for (std::size_t i = 0; i < known_patterns_; ++i) {
+    if (equal(patterns_[i].move, move)) return patterns_[i];
   }
-  LinkPattern& p = patterns_.emplace_back();
+  if (known_patterns_ == patterns_.size()) patterns_.emplace_back();
+  LinkPattern& p = patterns_[known_patterns_++];
   p.move = move;
+  p.receivers = 0;
+  p.fewer_groups = false;
   if (!any_neighbour_moves_by(move)) return p;
   place_instances();
   receives_.assign(static_cast<std::size_t>(fanout_), 0);
@@ -213,6 +224,10 @@ const BoundaryCounter::LinkPattern& BoundaryCounter::link_pattern(const RankVect
 bool BoundaryCounter::neighbour_move(const Region& now, const RankVector& moved,
                                      const Region& before, RankVector& move) const {
   if (now.kind == Region::Kind::kNothing || before.kind == Region::Kind::kNothing) return false;
+  if (now.kind == Region::Kind::kTile && before.kind == Region::Kind::kTile) {
+    move = moved;
+    return true;
+  }
   const Boundary& b = *boundary_;
   const auto box = [&](const Region& region, RankVector& low, RankVector& extent) {
     low = {};
@@ -259,7 +274,7 @@ void BoundaryCounter::add_event(double weight, const Region& now, const RankVect
   const double words = weight * volume(now);
   if (words == 0) return;
   RankVector move;
-  if (fanout_ > 1 && neighbour_move(now, moved, before, move)) {
+  if (fanout_ > 1 && neighbour_move(now, moved, before, move) && within_reach(move)) {
     const LinkPattern& links = link_pattern(move);
     if (links.fewer_groups) {
       out.link_transfers += words * links.receivers;
@@ -267,6 +282,44 @@ void BoundaryCounter::add_event(double weight, const Region& now, const RankVect
     }
   }
   add(words, groups_, out);
+}
+
+// The move of the tile when each loop advances, what is then fetched, and how often that is
+// (timeloop_count.h). Returns the number of loops up to the innermost one that fetches anything.
+std::size_t BoundaryCounter::find_events() {
+  const Boundary& b = *boundary_;
+  std::size_t loops = b.time.size();
+  if (!b.compute) {
+    // Loops inside of the innermost that moves the tile leave it where it is.
+    while (loops > 0 && !b.time[loops - 1].moves()) --loops;
+  }
+  moves_.resize(loops);
+  weights_.resize(loops);
+  regions_.resize(loops);
+  RankVector inner = {};
+  for (std::size_t j = loops; j-- > 0;) {
+    const RankVector& offset = b.time[j].offset;
+    for (std::size_t r = 0; r < kMostRanks; ++r) {
+      moves_[j][r] = offset[r] - inner[r];
+      inner[r] += offset[r];
+    }
+  }
+  double before = 1;
+  for (std::size_t j = 0; j < loops; ++j) {
+    const double size = real(b.time[j].size);
+    weights_[j] = (size - 1) * before;
+    before *= size;
+    Region& region = regions_[j];
+    if (b.compute) {
+      region.kind = Region::Kind::kTile;
+    } else if (j + 1 == loops || equal(moves_[j], moves_[loops - 1])) {
+      region.kind = Region::Kind::kNew;
+      region.move = moves_[j];
+    } else {
+      region.kind = is_zero(moves_[j]) ? Region::Kind::kNothing : Region::Kind::kTile;
+    }
+  }
+  return loops;
 }
 
 void BoundaryCounter::count(const Boundary& boundary, BoundaryCounts& out) {
@@ -278,42 +331,12 @@ void BoundaryCounter::count(const Boundary& boundary, BoundaryCounts& out) {
   for (int r = 0; r < boundary.ranks; ++r) {
     tile_volume_ *= real(boundary.tile[static_cast<std::size_t>(r)]);
   }
-
-  // The move of the tile when each loop advances, and how often that is (timeloop_count.h).
-  const std::size_t loops = boundary.time.size();
-  moves_.assign(loops, RankVector{});
-  weights_.assign(loops, 0);
-  regions_.assign(loops, Region{});
-  RankVector inner = {};
-  std::size_t innermost = loops;  // K
-  for (std::size_t j = loops; j-- > 0;) {
-    const MovingLoop& loop = boundary.time[j];
-    if (innermost == loops && loop.moves()) innermost = j;
-    for (std::size_t r = 0; r < kMostRanks; ++r) {
-      moves_[j][r] = loop.offset[r] - inner[r];
-      inner[r] += loop.offset[r];
-    }
-  }
-  double before = 1;
-  for (std::size_t j = 0; j < loops; ++j) {
-    const double size = real(boundary.time[j].size);
-    weights_[j] = (size - 1) * before;
-    before *= size;
-    Region& region = regions_[j];
-    if (boundary.compute) {
-      region.kind = Region::Kind::kTile;
-    } else if (!is_zero(moves_[j])) {
-      const bool steady = j == innermost || equal(moves_[j], moves_[innermost]);
-      region.kind = steady ? Region::Kind::kNew : Region::Kind::kTile;
-      region.move = moves_[j];
-    }
-  }
-
-  if (fanout_ == 1) {
+  const std::size_t loops = find_events();
+  if (fanout_ == 1 || loops < boundary.time.size()) {
+    // Nobody has a neighbour, or nothing is fetched in the steps before those that fetch.
     double words = tile_volume_;
     for (std::size_t j = 0; j < loops; ++j) words += weights_[j] * volume(regions_[j]);
-    out.deliveries.push_back({1, 1, words, 0});
-    return;
+    return add(words, groups_, out);
   }
   constexpr Region kNone;
   const Region whole{Region::Kind::kTile, {}};

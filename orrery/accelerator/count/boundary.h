@@ -69,11 +69,13 @@ class BoundaryCounter {
     std::vector<Group> others;  // the groups of the other instances
   };
 
+  std::size_t find_events();
   void find_groups();
   void group_by_offset(const std::vector<char>* left_out, std::vector<Group>& groups);
   void place_instances();
   double hops_of(std::span<const std::int64_t> receivers) const;
   bool rows_outside() const;
+  bool within_reach(const RankVector& move) const;
   bool any_neighbour_moves_by(const RankVector& move) const;
   const LinkPattern& link_pattern(const RankVector& move);
   double volume(const Region& region) const;
@@ -88,9 +90,11 @@ class BoundaryCounter {
   const Boundary* boundary_ = nullptr;
   std::int64_t fanout_ = 1, used_columns_ = 1, columns_ = 1;
   double tile_volume_ = 1;
+  RankVector reach_ = {};  // the largest difference of two instances' offsets
   std::vector<Group> groups_;
-  std::vector<RankVector> places_;  // of each instance; empty until a link needs them
-  std::vector<LinkPattern> patterns_;
+  std::vector<RankVector> places_;     // of each instance; empty until a link needs them
+  std::vector<LinkPattern> patterns_;  // the first known_patterns_ are of this boundary
+  std::size_t known_patterns_ = 0;
   std::vector<RankVector> moves_;
   std::vector<Region> regions_;
   std::vector<double> weights_;

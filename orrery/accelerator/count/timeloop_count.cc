@@ -48,6 +48,7 @@ struct TimeloopCounter::Scratch {
   std::vector<Flat> loops;       // of more than one iteration, outermost first
   std::vector<Extents> extents;  // of the tile of each level, and of a point
   std::vector<Extents> last;     // of the last tile, where factors are imperfect
+  std::vector<Extents> spatial;  // iterations in space below each level
   bool imperfect = false;
   std::vector<MovingLoop> time, space;
   std::vector<PartialLoop> partial;
@@ -92,8 +93,30 @@ struct TimeloopCounter::Scratch {
   }
 };
 
+TimeloopCounter::TimeloopCounter(const Einsum& problem, const Chip& chip)
+    : problem_(&problem), chip_(&chip) {
+  for (const EinsumTensor& tensor : problem.tensors) {
+    std::uint32_t dims = 0;
+    bool plain = true;
+    for (const std::vector<IndexTerm>& rank : tensor.ranks) {
+      plain = plain && rank.size() <= 1;
+      for (const IndexTerm& term : rank) {
+        const std::uint32_t bit = 1U << static_cast<unsigned>(term.dim);
+        plain = plain && (dims & bit) == 0;
+        dims |= bit;
+      }
+    }
+    dims_.push_back(dims);
+    plain_.push_back(plain ? 1 : 0);
+  }
+  for (const StorageLevel& level : chip.levels) {
+    hops_ = hops_ || level.hop_energy > 0 || level.router_energy > 0;
+  }
+}
+
 void TimeloopCounter::flatten(const Mapping& mapping, Scratch& s, NestCounts& out) const {
-  const std::size_t levels = chip_->levels.size(), tensors = problem_->tensors.size();
+  const std::size_t levels = chip_->levels.size(), tensors = problem_->tensors.size(),
+                    dims = problem_->dims.size();
   s.loops.clear();
   s.imperfect = false;
   s.keeps.assign(levels * tensors, 0);
@@ -106,30 +129,46 @@ void TimeloopCounter::flatten(const Mapping& mapping, Scratch& s, NestCounts& ou
       s.imperfect = s.imperfect || node.last != node.size;
     }
   }
-  s.extents.resize(levels + 1);
-  s.last.resize(levels + 1);
-  for (Extents& e : s.extents) e.fill(1);
-  for (Extents& e : s.last) e.fill(1);
+  const auto set_to_one = [dims](std::vector<Extents>& all, std::size_t n) {
+    all.resize(n);
+    for (Extents& e : all) std::fill_n(e.begin(), dims, 1);
+  };
+  set_to_one(s.spatial, levels);
   out.levels.resize(levels);
   for (LevelCounts& level : out.levels) {
     level.instances = level.fanout = 1;
     level.tensors.resize(tensors);
   }
   out.steps = 1;
-  for (std::size_t i = s.loops.size(); i-- > 0;) {
-    Scratch::Flat& f = s.loops[i];
-    const auto dim = static_cast<std::size_t>(f.loop.index);
-    const auto level = static_cast<std::size_t>(f.loop.level);
-    // The tiles of this level and of those above it cover the loop.
-    f.stride = s.extents[0][dim];
-    for (std::size_t l = 0; l <= level; ++l) {
-      s.last[l][dim] += s.extents[l][dim] * (f.loop.last - 1);
-      s.extents[l][dim] *= f.loop.size;
+  // From the innermost loop outwards: the tile of a level is what all loops inside of it cover.
+  s.extents.resize(levels + 1);
+  std::fill_n(s.extents[levels].begin(), dims, 1);
+  std::size_t i = s.loops.size();
+  for (std::size_t l = levels; l-- > 0;) {
+    Extents& tile = s.extents[l];
+    std::copy_n(s.extents[l + 1].begin(), dims, tile.begin());
+    for (; i > 0 && s.loops[i - 1].loop.level == static_cast<int>(l); --i) {
+      Scratch::Flat& f = s.loops[i - 1];
+      const auto dim = static_cast<std::size_t>(f.loop.index);
+      f.stride = tile[dim];
+      tile[dim] *= f.loop.size;
+      if (f.loop.time()) {
+        out.steps *= real(f.loop.size);
+      } else {
+        out.levels[l].fanout *= f.loop.size;
+        s.spatial[l][dim] *= f.loop.size;
+      }
     }
-    if (f.loop.time()) {
-      out.steps *= real(f.loop.size);
-    } else {
-      out.levels[level].fanout *= f.loop.size;
+  }
+  if (s.imperfect) {
+    // Strides are those of full iterations. A tile that ends early has the last of them.
+    set_to_one(s.last, levels + 1);
+    for (std::size_t f = s.loops.size(); f-- > 0;) {
+      const MappingNode& loop = s.loops[f].loop;
+      const auto dim = static_cast<std::size_t>(loop.index);
+      for (std::size_t l = 0; l <= static_cast<std::size_t>(loop.level); ++l) {
+        s.last[l][dim] += s.loops[f].stride * (loop.last - 1);
+      }
     }
   }
   std::int64_t instances = 1;
@@ -142,32 +181,81 @@ void TimeloopCounter::flatten(const Mapping& mapping, Scratch& s, NestCounts& ou
   out.active_units = real(instances);
 }
 
+// The deliveries below `level`, by the loops in s.time and s.space.
+void TimeloopCounter::count_boundary(std::size_t tensor, std::size_t l, const Mapping& mapping,
+                                     Scratch& s, NestCounts& out) const {
+  const EinsumTensor& words = problem_->tensors[tensor];
+  Boundary b;
+  b.time = s.time;
+  b.space = s.space;
+  b.tile = tile_of(words, s.extents[l + 1]);
+  b.ranks = static_cast<int>(words.ranks.size());
+  b.compute = l + 1 == chip_->levels.size();
+  b.no_multicast = is_unicast(mapping, l, tensor);
+  const StorageLevel& level = chip_->levels[l];
+  b.hops = level.hop_energy > 0 || level.router_energy > 0;
+  if (!level.array.empty()) b.columns = level.array[0].size;
+  if (level.array.size() > 1) b.rows = level.array[1].size;
+  s.counter.count(b, s.counts);
+  TensorCounts& c = out.levels[l].tensors[tensor];
+  c.deliveries.assign(s.counts.deliveries.begin(), s.counts.deliveries.end());
+  c.link_transfers = s.counts.link_transfers;
+}
+
 void TimeloopCounter::count_deliveries(std::size_t tensor, const Mapping& mapping, Scratch& s,
                                        NestCounts& out) const {
-  const EinsumTensor& words = problem_->tensors[tensor];
-  const std::size_t levels = chip_->levels.size();
   s.time.clear();
   std::size_t next = 0;
-  for (std::size_t l = 0; l < levels; ++l) {
+  for (std::size_t l = 0; l < chip_->levels.size(); ++l) {
     s.space.clear();
     for (; next < s.loops.size() && s.loops[next].loop.level == static_cast<int>(l); ++next) {
-      (s.loops[next].loop.time() ? s.time : s.space).push_back(s.moving(s.loops[next], words));
+      const Scratch::Flat& f = s.loops[next];
+      (f.loop.time() ? s.time : s.space).push_back(s.moving(f, problem_->tensors[tensor]));
     }
-    Boundary b;
-    b.time = s.time;
-    b.space = s.space;
-    b.tile = tile_of(words, s.extents[l + 1]);
-    b.ranks = static_cast<int>(words.ranks.size());
-    b.compute = l + 1 == levels;
-    b.no_multicast = is_unicast(mapping, l, tensor);
-    const StorageLevel& level = chip_->levels[l];
-    b.hops = level.hop_energy > 0 || level.router_energy > 0;
-    if (!level.array.empty()) b.columns = level.array[0].size;
-    if (level.array.size() > 1) b.rows = level.array[1].size;
-    s.counter.count(b, s.counts);
+    count_boundary(tensor, l, mapping, s, out);
+  }
+}
+
+// A tensor of which each rank is one dimension (timeloop_count.h). Points that neighbours compute
+// on may be passed on, so that an array of compute units is counted as any other.
+void TimeloopCounter::count_plain_deliveries(std::size_t tensor, const Mapping& mapping, Scratch& s,
+                                             NestCounts& out) const {
+  const EinsumTensor& words = problem_->tensors[tensor];
+  const std::uint32_t moving = dims_[tensor];
+  const std::size_t levels = chip_->levels.size();
+  double iterations = 1, fetches = 1;
+  std::size_t next = 0;
+  for (std::size_t l = 0; l < levels; ++l) {
+    const std::size_t begin = next;
+    std::int64_t multicast = 1;
+    for (; next < s.loops.size() && s.loops[next].loop.level == static_cast<int>(l); ++next) {
+      const MappingNode& loop = s.loops[next].loop;
+      const bool moves = (moving >> static_cast<unsigned>(loop.index) & 1U) != 0;
+      if (!loop.time()) {
+        multicast *= moves ? 1 : loop.size;
+        continue;
+      }
+      iterations *= real(loop.size);
+      if (moves) fetches = iterations;
+    }
+    const bool compute = l + 1 == levels;
+    const std::int64_t fanout = out.levels[l].fanout;
+    if (compute && fanout > 1) {
+      s.time.clear();
+      s.space.clear();
+      for (std::size_t i = 0; i < next; ++i) {
+        const Scratch::Flat& f = s.loops[i];
+        if (f.loop.time()) s.time.push_back(s.moving(f, words));
+        if (!f.loop.time() && i >= begin) s.space.push_back(s.moving(f, words));
+      }
+      return count_boundary(tensor, l, mapping, s, out);
+    }
+    const std::int64_t scatter = fanout / multicast;
+    const double volume = tile_words(words, s.extents[l + 1]);
     TensorCounts& c = out.levels[l].tensors[tensor];
-    c.deliveries.assign(s.counts.deliveries.begin(), s.counts.deliveries.end());
-    c.link_transfers = s.counts.link_transfers;
+    c.deliveries.assign(
+        1, {multicast, scatter, volume * (compute ? iterations : fetches) * real(scatter), 0});
+    c.link_transfers = 0;
   }
 }
 
@@ -222,6 +310,20 @@ void TimeloopCounter::pass_bypassed(std::size_t tensor, const Scratch& s, NestCo
 // Words of the tiles of all instances of `level` below an instance of `outer`, which overlap.
 double TimeloopCounter::united_words(const EinsumTensor& tensor, std::size_t outer,
                                      std::size_t level, const Scratch& s) {
+  if (!s.imperfect) {
+    double n = 1;
+    for (const std::vector<IndexTerm>& rank : tensor.ranks) {
+      std::int64_t extent = 1;
+      for (const IndexTerm& term : rank) {
+        const auto dim = static_cast<std::size_t>(term.dim);
+        std::int64_t covered = s.extents[level][dim];
+        for (std::size_t l = outer; l < level; ++l) covered *= s.spatial[l][dim];
+        extent += term.coefficient * (covered - 1);
+      }
+      n *= real(extent);
+    }
+    return n;
+  }
   Extents all = s.extents[level], end = s.last[level];
   for (std::size_t i = s.loops.size(); i-- > 0;) {
     const MappingNode& loop = s.loops[i].loop;
@@ -231,7 +333,7 @@ double TimeloopCounter::united_words(const EinsumTensor& tensor, std::size_t out
     end[dim] += all[dim] * (loop.last - 1);
     all[dim] *= loop.size;
   }
-  return tile_words(tensor, s.imperfect ? s.largest(s.loops_above(outer, true), all, end) : all);
+  return tile_words(tensor, s.largest(s.loops_above(outer, true), all, end));
 }
 
 void TimeloopCounter::count_accesses(std::size_t tensor, const Scratch& s, NestCounts& out) const {
@@ -247,11 +349,13 @@ void TimeloopCounter::count_accesses(std::size_t tensor, const Scratch& s, NestC
         tile_words(words, s.imperfect ? s.largest(s.loops_above(l, false), s.extents[l], s.last[l])
                                       : s.extents[l]);
     double share = 0, peers = 0;
-    if (outer == levels) {
+    if (words.output && outer == levels) {
       c.partition = c.tile;
-    } else {
+    } else if (words.output) {
       c.partition = std::floor(out.levels[outer].tensors[tensor].partition * c.tile /
                                united_words(words, outer, l, s));
+    }
+    if (outer != levels) {
       const LevelCounts& above = out.levels[l - 1];
       share = std::floor(received(above.tensors[tensor], above.fanout));
       peers = std::floor(above.tensors[tensor].link_transfers / real(above.fanout));
@@ -276,6 +380,8 @@ void TimeloopCounter::count(const Mapping& mapping, NestCounts& out) {
   for (std::size_t t = 0; t < problem_->tensors.size(); ++t) {
     if (s.imperfect) {
       count_partial_deliveries(t, mapping, s, out);
+    } else if (plain_[t] != 0 && !hops_ && mapping.unicast.empty()) {
+      count_plain_deliveries(t, mapping, s, out);
     } else {
       count_deliveries(t, mapping, s, out);
     }

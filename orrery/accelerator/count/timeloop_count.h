@@ -14,6 +14,10 @@
 // and fetches its whole volume, except that it fetches nothing if t_j is 0, and only what is new if
 // j is K or t_j equals t_K. Each loop therefore takes one term: no walk is needed.
 //
+// If each rank of the tensor is one dimension, every move is at least as long as the tile and longer
+// than the array reaches, so that each of these terms is the whole volume and no link is taken: the
+// fetches are the volume times the iterations of the loops 1..K.
+//
 // Counts are of words. Those of a level are of one instance; every instance has the same. Imperfect
 // factors are walked (imperfect.h).
 #pragma once
@@ -38,7 +42,7 @@ struct TensorCounts {
   bool kept = false;
   double reads = 0, fills = 0, updates = 0;
   double tile = 0;                   // words of an instance's tile
-  double partition = 0;              // words of an instance's share of the tensor
+  double partition = 0;              // of an output: words of an instance's share; else 0
   std::vector<Delivery> deliveries;  // to the level below
   double link_transfers = 0;         // words that instances of the level below pass to neighbours
 };
@@ -61,15 +65,20 @@ struct NestCounts {
 // size; tensors have at most kMostRanks ranks.
 class TimeloopCounter {
  public:
-  TimeloopCounter(const Einsum& problem, const Chip& chip) : problem_(&problem), chip_(&chip) {}
-  // Replaces `out`; storage of `out` and of the counter is used again.
+  TimeloopCounter(const Einsum& problem, const Chip& chip);
+  // Replaces `out`; storage of `out` and of the counter is used again, so that nothing is allocated
+  // once both are large enough. (Imperfect factors allocate.)
   void count(const Mapping& mapping, NestCounts& out);
 
  private:
   struct Scratch;
   void flatten(const Mapping& mapping, Scratch& s, NestCounts& out) const;
+  void count_boundary(std::size_t tensor, std::size_t level, const Mapping& mapping, Scratch& s,
+                      NestCounts& out) const;
   void count_deliveries(std::size_t tensor, const Mapping& mapping, Scratch& s,
                         NestCounts& out) const;
+  void count_plain_deliveries(std::size_t tensor, const Mapping& mapping, Scratch& s,
+                              NestCounts& out) const;
   void count_partial_deliveries(std::size_t tensor, const Mapping& mapping, Scratch& s,
                                 NestCounts& out) const;
   void pass_bypassed(std::size_t tensor, const Scratch& s, NestCounts& out) const;
@@ -79,6 +88,9 @@ class TimeloopCounter {
 
   const Einsum* problem_;
   const Chip* chip_;
+  std::vector<std::uint32_t> dims_;  // of each tensor: a bit for each dimension that moves it
+  std::vector<char> plain_;  // of each tensor: each rank is a dimension that no other rank has
+  bool hops_ = false;        // whether a network has energies of hops or routers
 };
 
 }  // namespace orrery
