@@ -31,7 +31,7 @@ TEST(Accelerator, MappingsOfCascades) {
   const std::string question = "evaluate --convention looptree --workload matmul_1024 --arch ";
   expect_refused(question + "nvdl --mapping " + kMapping, kBadInput, "did you mean 'nvdla'?");
   expect_refused(question + "nvdla --energies ert.yaml --mapping " + kMapping, kBadInput,
-                 "--energies belongs to the convention timeloop");
+                 "--energies belongs to Timeloop's architectures");
   const Scratch s;
   const std::string large =
       s.file("large.txt", with(with(read_file(ORRERY_SOURCE_DIR "/" + kMapping),
@@ -40,6 +40,16 @@ TEST(Accelerator, MappingsOfCascades) {
   expect_refused(question + "nvdla --mapping " + large, kInfeasible,
                  "Matmul0: GlobalBuffer would hold 786432 bits and has room for 524288; "
                  "262144 are missing");
+}
+
+TEST(Accelerator, BuffersOfTheConventionExact) {
+  const std::string question = "evaluate --workload matmul_1024 --arch nvdla --mapping " + kMapping;
+  expect_refused(question + " --convention exact", kInfeasible,
+                 "Matmul0: GlobalBuffer would hold 1048576 bits (twice T1 262144, twice T0 131072, "
+                 "twice W0 131072) and has room for 524288; 524288 are missing; --buffers single "
+                 "fits");
+  expect_refused(question + " --convention looptree --buffers single", kBadInput,
+                 "--buffers belongs to --convention exact");
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 
 #include "apps/cli/output/output.h"
 #include "apps/cli/output/output_accelerator.h"
-#include "apps/cli/output/output_cascade.h"
-#include "apps/cli/verbs/cascade_files.h"
+#include "apps/cli/accelerator/output_cascade.h"
+#include "apps/cli/accelerator/output_exact.h"
+#include "apps/cli/accelerator/cascade_files.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/accelerator/architecture/timeloop_tree.h"
 #include "orrery/accelerator/cost/evaluate.h"
@@ -23,7 +24,7 @@ struct AcceleratorOptions {
   std::string arch, energies, workload, mapping, constraints;
   std::string mapper = "random-search", objective = "edp";
   MapperOptions search;
-  std::string convention = "timeloop", output = "table";
+  std::string convention = "timeloop", buffers, output = "table";
 };
 
 // The files of a question. A mapping and constraints are read against the chip and the problem.
@@ -41,21 +42,71 @@ struct Question {
   }
 };
 
+CascadeFiles files_of(const AcceleratorOptions& o) {
+  return {o.arch, o.workload, o.mapping, o.energies};
+}
+
 void print_cascade(const AcceleratorOptions& o, bool explained, const Bundle& bundle) {
-  if (!o.energies.empty()) {
-    throw InputError(
-        "accelerator: --energies belongs to the convention timeloop; with looptree the "
-        "architecture has the energies");
-  }
-  const CascadeQuestion q = read_cascade_question(o.arch, o.workload, o.mapping, bundle);
+  const CascadeQuestion q = read_cascade_question(files_of(o), bundle);
   const CascadeCost cost = cost_cascade(q.chip, q.cascade, q.mapping);
   const CascadeAnswer answer{q.chip, q.cascade, q.mapping, cost};
   if (o.output == "json") return fmt::print("{}\n", to_json(answer).dump(1));
   fmt::print("{}", explained ? explanation(answer) : summary(answer));
 }
 
+void require_exact_fit(const CascadeQuestion& q, const ExactCascadeCost& cost,
+                       const ExactOptions& options) {
+  std::string reasons;
+  for (const ExactOverflow& overflow : exact_overflows(q.chip, q.cascade, cost, options)) {
+    reasons += (reasons.empty() ? "" : "\n") + to_text(overflow, q.chip, q.cascade, cost, options);
+  }
+  if (reasons.empty()) return;
+  ExactOptions single = options;
+  single.double_buffered = false;
+  const bool fits = exact_overflows(q.chip, q.cascade, cost, single).empty();
+  throw Infeasible(reasons + (fits ? "; --buffers single fits" : ""));
+}
+
+OtherConvention other_convention(const CascadeQuestion& q, const ExactCascadeCost& cost) {
+  OtherConvention other;
+  if (q.timeloop) {
+    other.name = "timeloop";
+    NestCounts counts;
+    NestCost nest;
+    TimeloopCounter(q.cascade.steps[0].einsum, q.chip).count(q.mapping.steps[0].mapping, counts);
+    cost_nest(q.chip, counts, nest);
+    other.cycles = nest.cycles;
+    other.energy = (nest.energy + nest.compute_leakage) * 1e-12;
+    other.differences.push_back(differences(cost.traffic[0], counts));
+    return other;
+  }
+  const CascadeCost looptree = cost_cascade(q.chip, q.cascade, q.mapping);
+  other.name = "looptree";
+  other.cycles = looptree.seconds * q.chip.clock_hz;
+  other.energy = looptree.energy;
+  for (std::size_t s = 0; s < cost.traffic.size(); ++s) {
+    other.differences.push_back(differences(cost.traffic[s], looptree.counts[s]));
+  }
+  return other;
+}
+
+void print_exact(const AcceleratorOptions& o, bool explained, const Bundle& bundle) {
+  const CascadeQuestion q = read_exact_question(files_of(o), bundle);
+  const ExactOptions options{o.buffers != "single", q.timeloop};
+  const ExactCascadeCost cost = cost_exact_cascade(q.chip, q.cascade, q.mapping, options);
+  require_exact_fit(q, cost, options);
+  const OtherConvention other = other_convention(q, cost);
+  const ExactAnswer answer{q.chip, q.cascade, q.mapping, options, cost, other, q.energies};
+  if (o.output == "json") return fmt::print("{}\n", to_json(answer).dump(1));
+  fmt::print("{}", explained ? explanation(answer) : summary(answer));
+}
+
 void print_evaluation(const AcceleratorOptions& o, bool explained, const Bundle& bundle) {
+  if (!o.buffers.empty() && o.convention != "exact") {
+    throw InputError("accelerator: --buffers belongs to --convention exact");
+  }
   if (o.convention == "looptree") return print_cascade(o, explained, bundle);
+  if (o.convention == "exact") return print_exact(o, explained, bundle);
   const Question q(o, bundle);
   const Mapping mapping =
       read_timeloop_mapping(read_document(o.mapping), q.problem, q.architecture.chip);
@@ -154,9 +205,14 @@ void add_accelerator(CLI::App& program, Context& context) {
         ->required()
         ->type_name("FILE");
     verb->add_option("--convention", options->convention,
-                     "timeloop, or looptree: cascades of einsums with holders anywhere in the nest")
-        ->check(CLI::IsMember({"timeloop", "looptree"}))
+                     "timeloop; looptree: cascades of einsums with holders anywhere in the nest; "
+                     "exact: what the nest does, with filling, draining and waits")
+        ->check(CLI::IsMember({"timeloop", "looptree", "exact"}))
         ->capture_default_str()
+        ->type_name("NAME");
+    verb->add_option("--buffers", options->buffers,
+                     "exact: double (a tile is filled while another is in use) or single [double]")
+        ->check(CLI::IsMember({"double", "single"}))
         ->type_name("NAME");
     verb->footer(
         fmt::format("Examples:\n"

@@ -11,13 +11,8 @@
 //                and what an output must still write when work has ended
 //
 // Loops may have any sizes whose product covers the dimension; what lies beyond its end is not
-// done, so MappingNode::last is not needed. Loops in space stand as in looptree_count.h.
-//
-// Let the loops in time above a holder be 1..k. The holder is reached anew when one of them
-// advances while those inside of it return to their start. Tile and tile before are boxes, of
-// which each dimension determines its own part, so that the sum of overlaps over all visits and
-// instances is, for each loop that advances, a product over the tensor's ranks of sums over the
-// places of the rank's dimensions: no visit is walked.
+// done, so MappingNode::last is not needed. Loops in space stand as in looptree_count.h. The closed
+// form is in tile_visits.h.
 #pragma once
 
 #include <vector>
@@ -42,5 +37,8 @@ struct ExactCounts {
 // REQUIRES: the loops of each dimension cover its size; a dimension occurs once in a tensor;
 // tensors with sums of dimensions touch every element of their boxes.
 void count_exact(const Einsum& einsum, const Mapping& mapping, ExactCounts& out);
+
+// Steps of a unit: ExactCounts::steps alone.
+double exact_steps(const Einsum& einsum, const Mapping& mapping);
 
 }  // namespace orrery

@@ -14,9 +14,9 @@
 // and fetches its whole volume, except that it fetches nothing if t_j is 0, and only what is new if
 // j is K or t_j equals t_K. Each loop therefore takes one term: no walk is needed.
 //
-// If each rank of the tensor is one dimension, every move is at least as long as the tile and longer
-// than the array reaches, so that each of these terms is the whole volume and no link is taken: the
-// fetches are the volume times the iterations of the loops 1..K.
+// If each rank of the tensor is one dimension, every move is at least as long as the tile and
+// longer than the array reaches, so that each of these terms is the whole volume and no link is
+// taken: the fetches are the volume times the iterations of the loops 1..K.
 //
 // Counts are of words. Those of a level are of one instance; every instance has the same. Imperfect
 // factors are walked (imperfect.h).

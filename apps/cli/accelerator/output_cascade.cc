@@ -1,4 +1,4 @@
-#include "apps/cli/output/output_cascade.h"
+#include "apps/cli/accelerator/output_cascade.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -145,7 +145,7 @@ std::string seconds_text(double seconds) { return with_prefix(seconds, "s"); }
 std::string joules_text(double joules) { return with_prefix(joules, "J"); }
 
 std::string summary(const CascadeAnswer& a) {
-  return fmt::format("{} on {}, convention looptree: {}, {}\n\n", a.cascade.name, a.chip.name,
+  return fmt::format("{} on {}, convention looptree:\n{}, {}\n\n", a.cascade.name, a.chip.name,
                      seconds_text(a.cost.seconds), joules_text(a.cost.energy)) +
          einsum_table(a) + "\n" + memory_table(a);
 }

@@ -14,12 +14,21 @@ struct CascadeQuestion {
   Chip chip;
   Cascade cascade;
   CascadeMapping mapping;
+  bool timeloop = false;  // the files are Timeloop's
+  bool energies = true;   // whether energies are known
+};
+
+struct CascadeFiles {
+  std::string arch, workload, mapping, energies;
 };
 
 // Reads `arch` and `workload`, each a file or the name of a bundled one (nvdla, matmul_1024), and
 // the mapping in the text of AccelForge. InputError as of the readers. Infeasible: every memory and
 // axis that the mapping overfills, a sentence each.
-CascadeQuestion read_cascade_question(const std::string& arch, const std::string& workload,
-                                      const std::string& mapping, const Bundle& bundle);
+CascadeQuestion read_cascade_question(const CascadeFiles& files, const Bundle& bundle);
+
+// Reads the files of read_cascade_question or, if the architecture is Timeloop's, those of
+// Timeloop, as a cascade of one step. Infeasible: axes that the mapping overfills.
+CascadeQuestion read_exact_question(const CascadeFiles& files, const Bundle& bundle);
 
 }  // namespace orrery::cli
