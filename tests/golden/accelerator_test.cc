@@ -52,5 +52,19 @@ TEST(Accelerator, BuffersOfTheConventionExact) {
                  "--buffers belongs to --convention exact");
 }
 
+TEST(Accelerator, BundledNames) {
+  const std::string arch = "map --arch simba-like --workload ";
+  const Result r = run_program("accelerator " + arch + "resnet50-conv2_3x3 --valid 10");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("resnet50-conv2_3x3 on simba-like: "));
+  EXPECT_THAT(run_program("list accelerators").out, HasSubstr("simba-like     hierarchy"));
+  expect_refused("map --arch simb-like --workload gelu", kBadInput, "did you mean 'simba-like'?");
+  expect_refused(arch + "resnet50-conv3_3x3", kBadInput, "did you mean 'resnet50-conv2_3x3'?");
+  expect_refused(arch + "bert-base-attention", kBadInput,
+                 "choose one with --einsum (QK, max, exp, sum, divide, AV)");
+  expect_refused(arch + "bert-base-attention --einsum Q", kBadInput, "did you mean 'QK'?");
+  expect_refused(arch + "gelu --energies ert.yaml", kBadInput, "simba-like has its energies");
+}
+
 }  // namespace
 }  // namespace orrery::golden

@@ -14,9 +14,7 @@
 #include "orrery/base/node.h"
 
 namespace orrery::cli {
-namespace {
 
-// A document from a file, or from the bundled folder below accelerators/.
 Node read_document_or_bundled(const std::string& name, const std::string& folder,
                               const Bundle& bundle) {
   if (std::filesystem::exists(name)) return read_document(name);
@@ -32,6 +30,8 @@ Node read_document_or_bundled(const std::string& name, const std::string& folder
                   "{}",
                   name, fmt::join(known, ", "), did_you_mean(name, known)));
 }
+
+namespace {
 
 bool is_timeloop(const std::string& arch) {
   return std::filesystem::exists(arch) && read_document(arch).find("architecture") != nullptr;
@@ -53,7 +53,8 @@ CascadeQuestion read_cascade_question(const CascadeFiles& files, const Bundle& b
         "accelerator: --energies belongs to Timeloop's architectures; this one has its energies");
   }
   CascadeQuestion q;
-  q.chip = read_chip(read_document_or_bundled(files.arch, "hierarchies", bundle));
+  const ComponentLibrary library(bundle);
+  q.chip = read_chip(read_document_or_bundled(files.arch, "hierarchies", bundle), &library);
   q.cascade = read_cascade(read_document_or_bundled(files.workload, "workloads", bundle));
   q.mapping =
       read_looptree_text(read_text_file(files.mapping), files.mapping, 1, q.cascade, q.chip);

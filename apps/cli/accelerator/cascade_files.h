@@ -10,6 +10,11 @@
 
 namespace orrery::cli {
 
+// The document of a file, or of the bundled file of this name below accelerators/`folder`
+// (hierarchies, workloads). InputError with the nearest bundled name.
+Node read_document_or_bundled(const std::string& name, const std::string& folder,
+                              const Bundle& bundle);
+
 struct CascadeQuestion {
   Chip chip;
   Cascade cascade;

@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "apps/cli/output/output.h"
-#include "apps/cli/output/output_accelerator.h"
+#include "apps/cli/accelerator/cascade_files.h"
+#include "apps/cli/accelerator/nest_files.h"
 #include "apps/cli/accelerator/output_cascade.h"
 #include "apps/cli/accelerator/output_exact.h"
-#include "apps/cli/accelerator/cascade_files.h"
+#include "apps/cli/output/output.h"
+#include "apps/cli/output/output_accelerator.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/accelerator/architecture/timeloop_tree.h"
 #include "orrery/accelerator/cost/evaluate.h"
 #include "orrery/accelerator/mapping/timeloop_mapping.h"
-#include "orrery/accelerator/problem/timeloop_problem.h"
 #include "orrery/accelerator/search/mapper.h"
 #include "orrery/accelerator/search/mapspace.h"
 
@@ -21,26 +21,15 @@ namespace orrery::cli {
 namespace {
 
 struct AcceleratorOptions {
-  std::string arch, energies, workload, mapping, constraints;
+  std::string arch, energies, workload, einsum, mapping, constraints;
   std::string mapper = "random-search", objective = "edp";
   MapperOptions search;
   std::string convention = "timeloop", buffers, output = "table";
 };
 
-// The files of a question. A mapping and constraints are read against the chip and the problem.
-struct Question {
-  TimeloopArchitecture architecture;
-  Einsum problem;
-  Question(const AcceleratorOptions& o, const Bundle& bundle) {
-    const Node file = read_document(o.arch);
-    const Node energies = o.energies.empty() ? Node() : read_document(o.energies);
-    const ComponentLibrary library(bundle);
-    architecture =
-        read_timeloop_architecture(file, o.energies.empty() ? nullptr : &energies, &library,
-                                   std::filesystem::path(o.arch).stem().string());
-    problem = read_timeloop_problem(read_document(o.workload));
-  }
-};
+NestQuestion question_of(const AcceleratorOptions& o, const Bundle& bundle) {
+  return read_nest_question(o.arch, o.energies, o.workload, o.einsum, bundle);
+}
 
 CascadeFiles files_of(const AcceleratorOptions& o) {
   return {o.arch, o.workload, o.mapping, o.energies};
@@ -105,9 +94,14 @@ void print_evaluation(const AcceleratorOptions& o, bool explained, const Bundle&
   if (!o.buffers.empty() && o.convention != "exact") {
     throw InputError("accelerator: --buffers belongs to --convention exact");
   }
+  if (!o.einsum.empty() && o.convention != "timeloop") {
+    throw InputError(fmt::format(
+        "accelerator: --einsum belongs to --convention timeloop; {} takes all einsums",
+        o.convention));
+  }
   if (o.convention == "looptree") return print_cascade(o, explained, bundle);
   if (o.convention == "exact") return print_exact(o, explained, bundle);
-  const Question q(o, bundle);
+  const NestQuestion q = question_of(o, bundle);
   const Mapping mapping =
       read_timeloop_mapping(read_document(o.mapping), q.problem, q.architecture.chip);
   const Evaluation e = evaluate(q.architecture.chip, q.problem, mapping);
@@ -140,7 +134,7 @@ std::string failures(const MapperResult& r, const Chip& chip) {
 void print_search(AcceleratorOptions o, const Bundle& bundle) {
   o.search.objective = parse_objective(o.objective);
   const auto mapper = make_mapper(o.mapper);
-  const Question q(o, bundle);
+  const NestQuestion q = question_of(o, bundle);
   const Chip& chip = q.architecture.chip;
   if (!q.architecture.energies && o.search.objective != MappingObjective::kDelay) {
     throw NoData(fmt::format("{}: no energy of {}; give --energies, or search by --objective delay",
@@ -148,7 +142,7 @@ void print_search(AcceleratorOptions o, const Bundle& bundle) {
   }
   const MapspaceConstraints constraints =
       o.constraints.empty()
-          ? unconstrained(q.problem, chip)
+          ? chip_constraints(q.problem, chip)
           : read_timeloop_constraints(read_document(o.constraints), q.problem, chip);
   const MapperResult r = mapper->search(q.problem, chip, constraints, o.search);
   if (!r.found()) throw Infeasible(failures(r, chip));
@@ -164,20 +158,19 @@ void print_search(AcceleratorOptions o, const Bundle& bundle) {
              r.tried, o.mapper);
 }
 
-void add_files(CLI::App& app, AcceleratorOptions& o, bool cascades) {
+void add_files(CLI::App& app, AcceleratorOptions& o) {
   app.add_option("--arch", o.arch,
-                 cascades
-                     ? "architecture: a Timeloop file (v0.3, v0.4); looptree: a chip's file or "
-                       "the name of a bundled one"
-                     : "architecture: a Timeloop file (v0.3, v0.4)")
+                 "the chip: the name of a bundled one ('orrery list accelerators'), a chip's file, "
+                 "or a Timeloop architecture (v0.3, v0.4)")
       ->required()
-      ->type_name("FILE");
+      ->type_name("CHIP");
   app.add_option("--workload", o.workload,
-                 cascades ? "the operation: a Timeloop problem; looptree: a cascade's file or the "
-                            "name of a bundled one"
-                          : "the operation: a Timeloop problem")
+                 "the operation: the name of a bundled one, a file of einsums, or a Timeloop "
+                 "problem")
       ->required()
-      ->type_name("FILE");
+      ->type_name("WORKLOAD");
+  app.add_option("--einsum", o.einsum, "the einsum of a workload that has several")
+      ->type_name("NAME");
   app.add_option("--energies", o.energies,
                  "energy reference table of Accelergy; without it energies are estimated from "
                  "published tables")
@@ -199,7 +192,7 @@ void add_accelerator(CLI::App& program, Context& context) {
         explained ? "explain" : "evaluate",
         explained ? "Shows a mapping level by level: tiles, accesses, and what bounds the cycles"
                   : "Cycles and energy of one mapping");
-    add_files(*verb, *options, true);
+    add_files(*verb, *options);
     verb->add_option("--mapping", options->mapping,
                      "the mapping: Timeloop directives, or the text of AccelForge")
         ->required()
@@ -226,7 +219,7 @@ void add_accelerator(CLI::App& program, Context& context) {
     });
   }
   CLI::App* map = app->add_subcommand("map", "Searches for a good mapping");
-  add_files(*map, *options, false);
+  add_files(*map, *options);
   map->add_option("--constraints", options->constraints, "Timeloop constraints on mappings")
       ->type_name("FILE");
   map->add_option("--mapper", options->mapper, "random-search or hill-climb")
@@ -239,6 +232,7 @@ void add_accelerator(CLI::App& program, Context& context) {
   map->add_option("--seed", options->search.seed, "seed of the search")->capture_default_str();
   map->footer(
       "Examples:\n"
+      "  orrery accelerator map --arch simba-like --workload resnet50-conv2_3x3\n"
       "  orrery accelerator map --arch chip.yaml --workload conv.yaml \\\n"
       "    --energies ert.yaml --valid 1000\n"
       "  orrery accelerator map --arch chip.yaml --workload conv.yaml \\\n"
@@ -246,6 +240,7 @@ void add_accelerator(CLI::App& program, Context& context) {
   map->callback([options, &context] { print_search(*options, context.bundle()); });
   app->footer(
       "Examples:\n"
+      "  orrery accelerator map --arch simba-like --workload resnet50-conv2_3x3\n"
       "  orrery accelerator explain --arch chip.yaml --workload conv.yaml \\\n"
       "    --mapping map.yaml\n"
       "  orrery accelerator map --arch chip.yaml --workload conv.yaml \\\n"

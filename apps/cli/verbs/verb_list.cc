@@ -11,6 +11,8 @@
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/model_facts.h"
 #include "apps/cli/verbs/verbs.h"
+#include "orrery/accelerator/architecture/chip_yaml.h"
+#include "orrery/accelerator/chip/core_chip.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/answer/metric_meanings.h"
@@ -66,6 +68,39 @@ Json engine_facts(const EngineProfile& profile) {
   return fields.json();
 }
 
+// Bundled chips: hierarchies of memories, which `accelerator` maps operations on, and chips of
+// cores, which take the place of a GPU.
+std::vector<Json> accelerator_facts(const Bundle& bundle) {
+  const auto id_of = [](const std::string& path) {
+    return std::filesystem::path(path).stem().string();
+  };
+  std::vector<Json> rows;
+  const ComponentLibrary library(bundle);
+  for (const std::string& path : bundle.list("accelerators/hierarchies", ".yaml")) {
+    const auto file = bundle.find(path);
+    const Chip chip = read_chip(parse_yaml(file->content, file->name), &library);
+    Json levels = Json::array();
+    for (const StorageLevel& level : chip.levels) levels.push_back(level.name);
+    rows.push_back({{"id", id_of(path)},
+                    {"kind", "hierarchy"},
+                    {"clock_ghz", chip.clock_hz * 1e-9},
+                    {"units", instances(chip).back()},
+                    {"levels", levels}});
+  }
+  for (const std::string& path : bundle.list("accelerators", ".yaml")) {
+    const std::optional<CoreChip> chip = find_core_chip(id_of(path), bundle);
+    if (!chip) continue;
+    const std::int64_t units = std::int64_t{chip->cores} * chip->core.lanes *
+                               chip->core.array.rows * chip->core.array.columns;
+    rows.push_back({{"id", id_of(path)},
+                    {"kind", "cores"},
+                    {"clock_ghz", chip->clock.value() * 1e-9},
+                    {"units", units},
+                    {"levels", {chip->memory.kind, "L2", "L1"}}});
+  }
+  return rows;
+}
+
 // Heads and lines of the list of each kind, within 80 columns.
 std::string list_head(const std::string& kind) {
   if (kind == "models")
@@ -82,6 +117,8 @@ std::string list_head(const std::string& kind) {
   if (kind == "stacks") return fmt::format("{:<20} {}", "id", "what trains");
   if (kind == "metrics") return fmt::format("{:<24} {}", "id", "what it is");
   if (kind == "schedules") return fmt::format("{:<12} {}", "id", "pipeline schedule");
+  if (kind == "accelerators")
+    return fmt::format("{:<14} {:<9} {:>7} {:>7}  {}", "id", "kind", "GHz", "units", "memories");
   return fmt::format("{:<20} {}", "id", "engine (version)");
 }
 
@@ -131,6 +168,15 @@ std::string list_line(const std::string& kind, const Json& j) {
                        j["name"].get<std::string>().substr(0, 26));
   }
   if (kind == "stacks") return fmt::format("{:<20} {}", id, j["doc"].get<std::string>());
+  if (kind == "accelerators") {
+    std::string levels;
+    for (const Json& level : j["levels"])
+      levels += (levels.empty() ? "" : ", ") + level.get<std::string>();
+    constexpr std::size_t kColumn = 38;
+    if (levels.size() > kColumn) levels = levels.substr(0, kColumn - 3) + "...";
+    return fmt::format("{:<14} {:<9} {:>7.4g} {:>7}  {}", id, j["kind"].get<std::string>(),
+                       j["clock_ghz"].get<double>(), j["units"].get<std::int64_t>(), levels);
+  }
   const auto explained = [&](std::size_t column) {
     const std::string doc = wrapped(j["doc"].get<std::string>(), 80, std::string(column, ' '));
     return fmt::format("{:<{}}{}", id, column, doc.substr(column, doc.size() - column - 1));
@@ -171,12 +217,15 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
   } else if (kind == "schedules") {
     for (const PipelineScheduleKind& k : pipeline_schedule_kinds())
       rows.push_back({{"id", k.name}, {"doc", k.doc}});
+  } else if (kind == "accelerators") {
+    rows = accelerator_facts(bundle);
   } else if (kind == "metrics") {
     for (const MetricMeaning& m : metric_meanings())
       rows.push_back({{"id", m.name}, {"asked", m.asked}, {"doc", m.meaning}});
   } else {
-    const std::vector<std::string> kinds = {"models",  "gpus",   "nodes",     "fabrics",
-                                            "engines", "stacks", "schedules", "metrics"};
+    const std::vector<std::string> kinds = {"models",    "gpus",         "nodes",
+                                            "fabrics",   "engines",      "stacks",
+                                            "schedules", "accelerators", "metrics"};
     throw InputError(fmt::format("expected one of {}, got '{}'{}", fmt::join(kinds, ", "), kind,
                                  did_you_mean(kind, kinds)));
   }
@@ -291,12 +340,13 @@ Json show(const std::string& name, const Bundle& bundle) {
 void add_list(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "list",
-      "Lists models, GPUs, nodes, networks, engines, training stacks, pipeline schedules or "
-      "metrics.");
+      "Lists models, GPUs, nodes, networks, engines, training stacks, pipeline schedules, "
+      "accelerators or metrics.");
   auto o = std::make_shared<ListOptions>();
   app->add_option(
          "KIND", o->kind,
-         "what to list: models, gpus, nodes, fabrics, engines, stacks, schedules or metrics")
+         "what to list: models, gpus, nodes, fabrics, engines, stacks, schedules, accelerators or "
+         "metrics")
       ->required();
   app->add_option("--family", o->family,
                   "of models: those whose family, such as qwen3_moe, begins with this");

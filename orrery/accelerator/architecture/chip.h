@@ -43,9 +43,12 @@ struct StorageLevel {
   std::optional<double> words;   // capacity of an instance; absent: unbounded
   int word_bits = 16;
   std::vector<TensorWidth> widths;  // used by the convention looptree
-  double multiple_buffering = 1;    // copies of every tile that the capacity must hold
-  int block = 1;                    // words of one access
-  int cluster = 1;                  // instances that are accessed together
+  // Roles (input, weight, output) of the tensors that the memory is built for; absent: all. Mappers
+  // keep no others there.
+  std::optional<std::vector<std::string>> holds;
+  double multiple_buffering = 1;  // copies of every tile that the capacity must hold
+  int block = 1;                  // words of one access
+  int cluster = 1;                // instances that are accessed together
   // Words a cycle and instance; absent: unbounded. Shared is for reads and writes together.
   std::optional<double> read_bandwidth, write_bandwidth, shared_bandwidth;
   AccessEnergy energy;

@@ -16,15 +16,35 @@
 // Energies are of a bit (`read_pj_per_bit`), or of an access of `access_bits` (`read_pj`). Every
 // part takes a `source`. What is not given is unbounded (capacity, bandwidth) or nothing (energy,
 // leakage, area).
+//
+// A part with a `component` has published energies and areas instead (component_library.h), at the
+// `process` of the chip:
+//
+//   process: 16 nm
+//   levels:
+//     - {name: DRAM, component: LPDDR4}                       # a kind of DRAM
+//     - {name: Buffer, component: sram, capacity: 64 KiB}     # or registers
+//   compute: {name: MAC, component: int8}                     # a number format
+//
+// What mappers keep to: a memory `holds: [weight]` tensors of these roles alone, and loops along an
+// axis with `shared: [output]` run over dimensions that do not move an output.
 #pragma once
 
 #include "orrery/accelerator/architecture/chip.h"
+#include "orrery/accelerator/architecture/component_library.h"
 #include "orrery/base/node.h"
 
 namespace orrery {
 
+// Whether a document is a chip of this form: it has `levels`.
+bool is_chip(const Node& document);
+
+// Whether a part of the chip has a `component`.
+bool has_components(const Node& root);
+
 // InputError with file, line and key: unknown keys, no levels, two energies for one access, a
-// level that is not there.
-Chip read_chip(const Node& root);
+// level that is not there, a component without a published figure. `library` may be null for chips
+// without components.
+Chip read_chip(const Node& root, const ComponentLibrary* library = nullptr);
 
 }  // namespace orrery

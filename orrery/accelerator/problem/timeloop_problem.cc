@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <initializer_list>
 #include <map>
 
@@ -17,6 +18,11 @@ const Node* either(const Node& map, std::initializer_list<const char*> names) {
     if (const Node* found = map.find(name)) return found;
   }
   return nullptr;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
 }
 
 std::int64_t positive(const Node& node) {
@@ -40,6 +46,10 @@ EinsumTensor read_tensor(const Einsum& e, const Node& node,
   tensor.name = node.at("name").as_string();
   if (const Node* output = either(node, {"read_write", "read-write"})) {
     tensor.output = output->as_bool();
+  }
+  for (const char* role : {"input", "weight", "output"}) {
+    const std::string name = lower(tensor.name);
+    if (name == role || name == std::string(role) + "s") tensor.role = role;
   }
   const Node& projection = node.at("projection");
   if (!projection.is_list() || projection.items().size() > static_cast<std::size_t>(kMostRanks)) {

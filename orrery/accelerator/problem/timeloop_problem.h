@@ -12,6 +12,8 @@
 // A rank of a projection is a list of summands, each a dimension and, where it has one, its
 // coefficient: a name whose value `instance` or `default` gives, or a number.
 //
+// A tensor named Inputs, Weights or Outputs (or so in the singular, in any case) has that role.
+//
 // Source: the documented input format of Timeloop (timeloop.csail.mit.edu, v3 and v4 inputs).
 #pragma once
 

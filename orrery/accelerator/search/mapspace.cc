@@ -29,6 +29,31 @@ MapspaceConstraints unconstrained(const Einsum& problem, const Chip& chip) {
   return all;
 }
 
+MapspaceConstraints chip_constraints(const Einsum& problem, const Chip& chip) {
+  const auto named = [](const std::vector<std::string>& names, const EinsumTensor& tensor) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return is_about(name, tensor); });
+  };
+  MapspaceConstraints all = unconstrained(problem, chip);
+  for (std::size_t l = 0; l < chip.levels.size(); ++l) {
+    const StorageLevel& level = chip.levels[l];
+    for (std::size_t t = 0; t < problem.tensors.size(); ++t) {
+      const EinsumTensor& tensor = problem.tensors[t];
+      if (l > 0 && level.holds && all[l].keeps[t].value_or(false)) {
+        all[l].keeps[t] = named(*level.holds, tensor);
+      }
+      for (std::size_t axis = 0; axis < level.array.size(); ++axis) {
+        const std::optional<std::vector<std::string>>& shared = level.array[axis].shared;
+        if (!shared || !named(*shared, tensor)) continue;
+        for (const std::vector<IndexTerm>& rank : tensor.ranks) {
+          for (const IndexTerm& term : rank) all[l].space[axis].factors[at(term.dim)] = 1;
+        }
+      }
+    }
+  }
+  return all;
+}
+
 Mapspace::Mapspace(const Einsum& problem, const Chip& chip, MapspaceConstraints constraints)
     : problem_(&problem), chip_(&chip), constraints_(std::move(constraints)) {
   add_slots();

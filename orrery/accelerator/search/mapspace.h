@@ -35,6 +35,11 @@ struct LevelConstraints {
 using MapspaceConstraints = std::vector<LevelConstraints>;
 MapspaceConstraints unconstrained(const Einsum& problem, const Chip& chip);
 
+// What the chip itself asks of mappings: a memory keeps tensors of the roles that it holds
+// (StorageLevel::holds), the outermost one keeps all, and loops along an axis run over dimensions
+// that do not move the tensors shared along it (ArrayAxis::shared).
+MapspaceConstraints chip_constraints(const Einsum& problem, const Chip& chip);
+
 // Reads constraints as Timeloop writes them: a list of targets with type temporal (factors,
 // permutation), spatial (factors, permutation, split) or dataspace (keep, bypass). A factor "M=3"
 // is fixed, "M<=3" bounds it. InputError: a type or a name that is unknown.

@@ -29,9 +29,9 @@ void add_optimal_row(const char* metric, const std::string& row, double measured
 }
 
 // Entries of a folder of the catalog.
-template <class Entry>
-std::vector<Entry> read_all(const Bundle& bundle, const char* folder, Entry read(const Node&)) {
-  std::vector<Entry> all;
+template <class Read>
+auto read_all(const Bundle& bundle, const char* folder, const Read& read) {
+  std::vector<decltype(read(Node()))> all;
   for (const std::string& path : bundle.list(folder, ".yaml")) {
     const auto file = bundle.find(path);
     all.push_back(read(parse_yaml(file->content, file->name)));
@@ -104,7 +104,10 @@ void judge_record(const OptimalRecord& r, const std::string& file, const std::ve
 
 void judge_optimal_mappings(const std::filesystem::path& file, const Bundle& bundle,
                             ValidationReport& report) {
-  const std::vector<Chip> chips = read_all(bundle, "accelerators/hierarchies", read_chip);
+  const ComponentLibrary library(bundle);
+  const std::vector<Chip> chips =
+      read_all(bundle, "accelerators/hierarchies",
+               [&](const Node& document) { return read_chip(document, &library); });
   const std::vector<Cascade> cascades = read_all(bundle, "accelerators/workloads", read_cascade);
   for (const OptimalRecord& r : read_optimal_records(file)) {
     try {
