@@ -13,6 +13,7 @@
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/accelerator/architecture/timeloop_tree.h"
 #include "orrery/accelerator/cost/evaluate.h"
+#include "orrery/accelerator/cost/mapping_svg.h"
 #include "orrery/accelerator/mapping/timeloop_mapping.h"
 #include "orrery/accelerator/search/mapper.h"
 #include "orrery/accelerator/search/mapspace.h"
@@ -24,7 +25,7 @@ struct AcceleratorOptions {
   std::string arch, energies, workload, einsum, mapping, constraints;
   std::string mapper = "random-search", objective = "edp";
   MapperOptions search;
-  std::string convention = "timeloop", buffers, output = "table";
+  std::string convention = "timeloop", buffers, svg, output = "table";
 };
 
 NestQuestion question_of(const AcceleratorOptions& o, const Bundle& bundle) {
@@ -33,6 +34,13 @@ NestQuestion question_of(const AcceleratorOptions& o, const Bundle& bundle) {
 
 CascadeFiles files_of(const AcceleratorOptions& o) {
   return {o.arch, o.workload, o.mapping, o.energies};
+}
+
+void write_drawing(const AcceleratorOptions& o, const AcceleratorAnswer& a) {
+  if (o.svg.empty()) return;
+  write_file(o.svg,
+             draw_mapping_svg(a.architecture.chip, a.problem, a.mapping, a.evaluation.counts),
+             "--svg");
 }
 
 void print_cascade(const AcceleratorOptions& o, bool explained, const Bundle& bundle) {
@@ -95,9 +103,12 @@ void print_evaluation(const AcceleratorOptions& o, bool explained, const Bundle&
     throw InputError("accelerator: --buffers belongs to --convention exact");
   }
   if (!o.einsum.empty() && o.convention != "timeloop") {
-    throw InputError(fmt::format(
-        "accelerator: --einsum belongs to --convention timeloop; {} takes all einsums",
-        o.convention));
+    throw InputError(
+        fmt::format("accelerator: --einsum belongs to --convention timeloop; {} takes all einsums",
+                    o.convention));
+  }
+  if (!o.svg.empty() && o.convention != "timeloop") {
+    throw InputError("accelerator: --svg draws mappings of --convention timeloop");
   }
   if (o.convention == "looptree") return print_cascade(o, explained, bundle);
   if (o.convention == "exact") return print_exact(o, explained, bundle);
@@ -106,6 +117,7 @@ void print_evaluation(const AcceleratorOptions& o, bool explained, const Bundle&
       read_timeloop_mapping(read_document(o.mapping), q.problem, q.architecture.chip);
   const Evaluation e = evaluate(q.architecture.chip, q.problem, mapping);
   const AcceleratorAnswer answer{q.architecture, q.problem, mapping, e};
+  write_drawing(o, answer);
   if (o.output == "json") return fmt::print("{}\n", to_json(answer).dump(1));
   fmt::print("{}", explained ? explanation(answer) : summary(answer));
 }
@@ -148,6 +160,7 @@ void print_search(AcceleratorOptions o, const Bundle& bundle) {
   if (!r.found()) throw Infeasible(failures(r, chip));
   const AcceleratorAnswer answer{q.architecture, q.problem, r.best,
                                  evaluate(chip, q.problem, r.best)};
+  write_drawing(o, answer);
   if (o.output == "json") {
     nlohmann::ordered_json json = to_json(answer);
     json["tried"] = r.tried;
@@ -175,6 +188,9 @@ void add_files(CLI::App& app, AcceleratorOptions& o) {
                  "energy reference table of Accelergy; without it energies are estimated from "
                  "published tables")
       ->type_name("FILE");
+  app.add_option("--svg", o.svg, "also draw the mapping: the nest as nested boxes")
+      ->type_name("FILE")
+      ->group("output");
   app.add_option("-o,--output", o.output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->group("output");

@@ -77,7 +77,7 @@ ComponentEstimate component_of(const Node& part, const Common& chip, bool proces
   }
 }
 
-void set_component(const Node& node, const std::string& kind, const Common& chip,
+void set_component(const Node& node, const std::string& kind, int resolution, const Common& chip,
                    StorageLevel& level) {
   for (const char* own : {"read_pj", "write_pj", "read_pj_per_bit", "write_pj_per_bit"}) {
     if (node.find(own) != nullptr) {
@@ -86,14 +86,23 @@ void set_component(const Node& node, const std::string& kind, const Common& chip
   }
   const double access_bits = real(level.block) * level.word_bits;
   const bool array = kind == "sram" || kind == "registers";
+  const bool toll = kind == "adc" || kind == "mesh" || kind == "package-link";
   if (array && !level.words) node.at("component").fail("needs the capacity of the memory");
+  if (toll && level.kind != StorageLevel::Kind::kToll) {
+    node.at("component").fail("is no memory: needs 'kind: toll'");
+  }
+  if (kind == "adc" && resolution == 0) node.at("component").fail("needs its resolution in bits");
+  if (kind != "adc" && resolution != 0) node.at("resolution").fail("belongs to an adc");
   const double bits = level.words.value_or(0) * level.word_bits;
   constexpr double kBitsOfByte = 8, kSquareMillimetre = 1e6;  // in square micrometres
-  const ComponentEstimate e = component_of(node, chip, array, [&](const ComponentLibrary& library) {
-    return kind == "sram"        ? library.sram(bits / kBitsOfByte, access_bits, chip.nm)
-           : kind == "registers" ? library.registers(access_bits, bits, chip.nm)
-                                 : library.dram(kind, access_bits);
-  });
+  const ComponentEstimate e =
+      component_of(node, chip, array || toll, [&](const ComponentLibrary& library) {
+        return kind == "sram"        ? library.sram(bits / kBitsOfByte, access_bits, chip.nm)
+               : kind == "registers" ? library.registers(access_bits, bits, chip.nm)
+               : kind == "adc"       ? library.adc(resolution, chip.nm)
+               : toll                ? library.network(kind, access_bits, chip.nm)
+                                     : library.dram(kind, access_bits);
+      });
   level.energy.read = level.energy.write = level.energy.update = e.pj;
   if (level.area == 0) level.area = e.um2.value_or(0) / kSquareMillimetre;
 }
@@ -114,7 +123,7 @@ void read_holds(const Node& list, StorageLevel& level) {
 StorageLevel read_level(const Node& node, const Common& chip) {
   const double clock_hz = chip.clock_hz;
   StorageLevel level;
-  int word_bits = chip.word_bits, access_bits = 0;
+  int word_bits = chip.word_bits, access_bits = 0, resolution = 0;
   std::optional<Bytes> capacity;
   std::optional<BytesPerSecond> shared, read, write;
   std::optional<double> read_pj, write_pj, read_bit, write_bit;
@@ -125,8 +134,11 @@ StorageLevel read_level(const Node& node, const Common& chip) {
   f.add("source", source, "where the numbers are from").verbatim();
   f.add_enum("kind", level.kind, {"memory", "fan_out", "toll"},
              "memory; carrier of an array alone; charge on what passes");
-  f.add("component", component, "sram, registers or a kind of DRAM, whose published energies apply")
+  f.add("component", component,
+        "sram, registers, a kind of DRAM, adc, mesh or package-link, whose published energies "
+        "apply")
       .verbatim();
+  f.add("resolution", resolution, "of an adc, in bits").range(1, 32);
   f.custom(
       "holds", Field::Type::kList, [&](const Node& n) { read_holds(n, level); }, nothing,
       "roles of the tensors that it is built for (input, weight, output); absent: all");
@@ -167,7 +179,7 @@ StorageLevel read_level(const Node& node, const Common& chip) {
   level.energy.write = access_energy(node, "write_pj", write_pj, write_bit, access_bits);
   level.energy.update = level.energy.write;
   level.energy.leak = leak_w * 1e12 / clock_hz;
-  if (!component.empty()) set_component(node, component, chip, level);
+  if (!component.empty()) set_component(node, component, resolution, chip, level);
   return level;
 }
 

@@ -24,6 +24,7 @@
 //   levels:
 //     - {name: DRAM, component: LPDDR4}                       # a kind of DRAM
 //     - {name: Buffer, component: sram, capacity: 64 KiB}     # or registers
+//     - {name: Converter, kind: toll, component: adc, resolution: 8}   # or mesh, package-link
 //   compute: {name: MAC, component: int8}                     # a number format
 //
 // What mappers keep to: a memory `holds: [weight]` tensors of these roles alone, and loops along an

@@ -72,6 +72,13 @@ ComponentLibrary::ComponentLibrary(const Bundle& bundle) {
   for (const orrery::Node& n : root.at("mac").items()) {
     mac_.push_back({n.at("format").as_string(), point(n)});
   }
+  for (const orrery::Node& n : root.at("adc").items()) {
+    adc_.push_back({static_cast<int>(n.at("bits").as_int()), point(n)});
+  }
+  for (const orrery::Node& n : root.at("wire").items()) wire_.push_back(point(n));
+  for (const orrery::Node& n : root.at("network").items()) {
+    network_.push_back({n.at("kind").as_string(), point(n)});
+  }
 }
 
 double ComponentLibrary::logic_energy(double nm) const {
@@ -140,6 +147,40 @@ ComponentEstimate ComponentLibrary::dram(const std::string& kind, double access_
   }
   throw NoData(
       fmt::format("no published energy of DRAM '{}'; known are {}", kind, names_of(dram_)));
+}
+
+ComponentEstimate ComponentLibrary::adc(int resolution, double nm) const {
+  constexpr int kLeast = 4, kMost = 10;
+  if (resolution < kLeast || resolution > kMost) {
+    throw NoData(fmt::format("no published energy of an ADC of {} bits; known are {} to {}",
+                             resolution, kLeast, kMost));
+  }
+  std::vector<Point> points;
+  for (const Converter& c : adc_) {
+    points.push_back(c.point);
+    points.back().pj *= std::exp2(resolution - c.bits);
+  }
+  return at_node(std::move(points), nm);
+}
+
+ComponentEstimate ComponentLibrary::wire(double bits, double millimetres, double nm) const {
+  ComponentEstimate e = at_node(wire_, nm);
+  e.pj *= bits * millimetres;
+  return e;
+}
+
+ComponentEstimate ComponentLibrary::network(const std::string& kind, double bits, double nm) const {
+  std::vector<Point> points;
+  for (const Named& n : network_) {
+    if (n.name == kind) points.push_back(n.point);
+  }
+  if (points.empty()) {
+    throw NoData(fmt::format("no published energy of a network '{}'; known are {}", kind,
+                             names_of(network_)));
+  }
+  ComponentEstimate e = at_node(std::move(points), nm);
+  e.pj *= bits;
+  return e;
 }
 
 ComponentEstimate ComponentLibrary::multiply_add(const std::string& format, double nm) const {

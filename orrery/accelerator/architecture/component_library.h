@@ -6,6 +6,9 @@
 //   registers   energy and area of a bit
 //   DRAM        energy of a bit, by kind
 //   multiply-add  by number format
+//   ADC         energy of a conversion, doubled for each bit of resolution (Walden's rule)
+//   wire        energy of a bit and millimetre
+//   network     energy of a bit that a mesh of routers or a link in a package delivers
 //
 // Between two process nodes with published figures a figure is interpolated on logarithmic scales.
 // Beyond them it is scaled by the energy of logic (Stillmaker and Baas 2017), between 7 and 130 nm.
@@ -36,6 +39,12 @@ class ComponentLibrary {
   ComponentEstimate dram(const std::string& kind, double access_bits) const;
   ComponentEstimate multiply_add(const std::string& format, double nm) const;
 
+  // `resolution` is in bits, from 4 to 10.
+  ComponentEstimate adc(int resolution, double nm) const;
+  ComponentEstimate wire(double bits, double millimetres, double nm) const;
+  // `kind` is mesh or package-link.
+  ComponentEstimate network(const std::string& kind, double bits, double nm) const;
+
   // Energy of logic at `to` nanometres in units of that at `from`.
   double logic_energy_ratio(double from, double to) const;
 
@@ -57,13 +66,19 @@ class ComponentLibrary {
     std::string name;
     Point point;
   };
+  struct Converter {
+    int bits = 0;
+    Point point;
+  };
   double logic_energy(double nm) const;
   ComponentEstimate at_node(std::vector<Point> points, double nm) const;
 
   std::vector<Node> nodes_;  // falling
   std::vector<SramTable> sram_;
   std::vector<Point> registers_;
-  std::vector<Named> dram_, mac_;
+  std::vector<Named> dram_, mac_, network_;
+  std::vector<Converter> adc_;
+  std::vector<Point> wire_;
 };
 
 }  // namespace orrery

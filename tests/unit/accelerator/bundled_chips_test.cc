@@ -106,6 +106,16 @@ TEST(ChipYaml, ComponentsHavePublishedEnergies) {
   EXPECT_NEAR(c.compute.area, *library().multiply_add("int8", 16).um2 * 1e-6, 1e-18);
 }
 
+TEST(ChipYaml, TollsHaveComponents) {
+  const Chip c = read_chip(
+      parse_yaml(chip_with("kind: toll, component: adc, resolution: 8"), "c.yaml"), &library());
+  EXPECT_EQ(c.levels[1].energy.read, library().adc(8, 16).pj);
+  EXPECT_THAT(refused(chip_with("kind: toll, component: adc")), HasSubstr("needs its resolution"));
+  EXPECT_THAT(refused(chip_with("component: mesh")), HasSubstr("needs 'kind: toll'"));
+  EXPECT_THAT(refused(chip_with("component: sram, capacity: 1 KiB, resolution: 8")),
+              HasSubstr("belongs to an adc"));
+}
+
 TEST(ChipYaml, UnknownComponentsAndRolesAreRefusedWithThePlace) {
   EXPECT_THAT(refused(chip_with("component: HBM9")),
               AllOf(HasSubstr("c.yaml:6"), HasSubstr("no published energy of DRAM 'HBM9'")));

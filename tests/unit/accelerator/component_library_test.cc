@@ -40,9 +40,27 @@ TEST(ComponentLibrary, EnergyGrowsWithCapacityWidthAndNode) {
   }
 }
 
+// 3.56 mW at 1.25 GS/s; 531.4 mW at 892 Gb/s; 16.9 TOPS/W with two operations a multiply-add.
+TEST(ComponentLibrary, ConvertersNetworksAndNarrowFormatsAreThosePublished) {
+  EXPECT_NEAR(library().adc(7, 28).pj, 3.56 / 1.25, 1e-9);
+  EXPECT_NEAR(library().adc(9, 28).pj, 4 * 3.56 / 1.25, 1e-9);
+  EXPECT_NEAR(library().network("mesh", 64, 45).pj, 64 * 531.4 / 892, 0.05);
+  EXPECT_NEAR(library().network("package-link", 8, 16).pj, 8 * 1.17, 1e-9);
+  EXPECT_NEAR(library().wire(256, 10, 45).pj, 103.4, 0.05);
+  EXPECT_NEAR(library().multiply_add("int4", 7).pj, 2 / 16.9, 1e-4);
+  EXPECT_NEAR(library().multiply_add("fp8", 7).pj, 2 / 3.58, 1e-4);
+  EXPECT_LT(library().adc(8, 16).pj, library().adc(8, 28).pj);
+}
+
 TEST(ComponentLibrary, UnknownPartsAreNoData) {
   EXPECT_THROW(library().dram("HBM9", 64), NoData);
-  EXPECT_THROW(library().multiply_add("fp8", 7), NoData);
+  EXPECT_THROW(library().multiply_add("int3", 7), NoData);
+  EXPECT_THROW(library().dram("HBM3", 64), NoData);
+  EXPECT_THROW(library().dram("LPDDR5", 64), NoData);
+  EXPECT_THROW(library().adc(3, 28), NoData);
+  EXPECT_THROW(library().adc(11, 28), NoData);
+  EXPECT_THROW(library().network("torus", 64, 16), NoData);
+  EXPECT_THROW(library().wire(64, 1, 200), NoData);
   EXPECT_THROW(library().multiply_add("int8", 3), NoData);
   EXPECT_THROW(library().sram(1024, 64, 200), NoData);
 }
