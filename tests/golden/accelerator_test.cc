@@ -52,6 +52,21 @@ TEST(Accelerator, BuffersOfTheConventionExact) {
                  "--buffers belongs to --convention exact");
 }
 
+TEST(Accelerator, OpsOfModels) {
+  const std::string model = "map --arch simba-like --model llama-3-8b --valid 10 ";
+  const Result r = run_program("accelerator " + model + "--op attn_prefill --einsum QK --isl 256");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("llama-3-8b attn_prefill QK on simba-like: "));
+  expect_refused(model + "--op attn_prefill", kBadInput, "choose one with --einsum (QK, AV)");
+  expect_refused(model + "--op qkv_prj", kBadInput, "did you mean 'qkv_proj'?");
+  expect_refused(model + "--op attn_prefill --phase decode", kBadInput,
+                 "is no op of llama-3-8b in decode");
+  expect_refused(model + "--op embedding", kBadInput, "embedding is no einsum");
+  expect_refused(model + "--op o_proj --workload gelu", kBadInput,
+                 "give --workload, or --model and --op");
+  expect_refused("map --arch simba-like --model llama-3-8b", kBadInput, "expected --workload, or");
+}
+
 TEST(Accelerator, BundledNames) {
   const std::string arch = "map --arch simba-like --workload ";
   const Result r = run_program("accelerator " + arch + "resnet50-conv2_3x3 --valid 10");

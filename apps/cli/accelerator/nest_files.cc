@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "apps/cli/accelerator/cascade_files.h"
 #include "orrery/accelerator/architecture/chip_yaml.h"
 #include "orrery/accelerator/problem/cascade.h"
+#include "orrery/accelerator/problem/op_einsums.h"
 #include "orrery/accelerator/problem/timeloop_problem.h"
 #include "orrery/base/error.h"
+#include "orrery/model/catalog/catalog.h"
+#include "orrery/workload/inference/program.h"
 
 namespace orrery::cli {
 namespace {
@@ -30,6 +34,35 @@ TimeloopArchitecture read_arch(const std::string& name, const std::string& energ
                                     std::filesystem::path(name).stem().string());
 }
 
+Cascade op_of_model(const ModelOp& m, const Bundle& bundle) {
+  const Architecture model = load_model(m.model, bundle);
+  const bool decode = m.phase == "decode";
+  ParallelPlan plan;
+  plan.tp = m.tp;
+  const SequenceGroup group{m.batch, decode ? 1 : m.isl, decode ? real(m.isl) : 0};
+  const Program program = forward_program(model, plan, native_precision(model), {{group}});
+  std::vector<std::string> names;
+  const Op* found = nullptr;
+  for (const ProgramOp& op : program.ops) {
+    const std::string name(op.name);
+    if (name == m.op && found == nullptr) found = &op.op;
+    const bool known = std::find(names.begin(), names.end(), name) != names.end();
+    if (!known && einsums_of(op.op, name)) names.push_back(name);
+  }
+  if (found != nullptr) {
+    if (std::optional<Cascade> cascade = einsums_of(*found, fmt::format("{} {}", model.id, m.op))) {
+      return std::move(*cascade);
+    }
+  }
+  throw InputError(fmt::format("accelerator: --op: {} {}; expected one of {}{}", m.op,
+                               found == nullptr
+                                   ? fmt::format("is no op of {} in {}", m.model, m.phase)
+                                   : std::string("is no einsum"),
+                               fmt::join(names, ", "), did_you_mean(m.op, names)));
+}
+
+Einsum chosen_einsum(Cascade cascade, const std::string& name, const std::string& einsum);
+
 Einsum read_einsum(const std::string& name, const std::string& einsum, const Bundle& bundle) {
   const Node document = read_document_or_bundled(name, "workloads", bundle);
   if (document.find("einsums") == nullptr) {
@@ -38,7 +71,10 @@ Einsum read_einsum(const std::string& name, const std::string& einsum, const Bun
     }
     return read_timeloop_problem(document);
   }
-  Cascade cascade = read_cascade(document);
+  return chosen_einsum(read_cascade(document), name, einsum);
+}
+
+Einsum chosen_einsum(Cascade cascade, const std::string& name, const std::string& einsum) {
   std::vector<std::string> names;
   for (const CascadeStep& step : cascade.steps) names.push_back(step.einsum.name);
   if (einsum.empty() && names.size() > 1) {
@@ -57,10 +93,22 @@ Einsum read_einsum(const std::string& name, const std::string& einsum, const Bun
 
 }  // namespace
 
-NestQuestion read_nest_question(const std::string& arch, const std::string& energies,
-                                const std::string& workload, const std::string& einsum,
-                                const Bundle& bundle) {
-  return {read_arch(arch, energies, bundle), read_einsum(workload, einsum, bundle)};
+NestQuestion read_nest_question(const NestFiles& files, const Bundle& bundle) {
+  const ModelOp& m = files.model_op;
+  if (!files.workload.empty()) {
+    if (!m.model.empty() || !m.op.empty()) {
+      throw InputError("accelerator: give --workload, or --model and --op");
+    }
+    return {read_arch(files.arch, files.energies, bundle),
+            read_einsum(files.workload, files.einsum, bundle)};
+  }
+  if (m.model.empty() || m.op.empty()) {
+    throw InputError(
+        "accelerator: expected --workload, or --model and --op, such as --model llama-3-8b "
+        "--op qkv_proj");
+  }
+  return {read_arch(files.arch, files.energies, bundle),
+          chosen_einsum(op_of_model(m, bundle), m.op, files.einsum)};
 }
 
 }  // namespace orrery::cli

@@ -22,18 +22,19 @@ namespace orrery::cli {
 namespace {
 
 struct AcceleratorOptions {
-  std::string arch, energies, workload, einsum, mapping, constraints;
+  NestFiles nest;
+  std::string mapping, constraints;
   std::string mapper = "random-search", objective = "edp";
   MapperOptions search;
   std::string convention = "timeloop", buffers, svg, output = "table";
 };
 
 NestQuestion question_of(const AcceleratorOptions& o, const Bundle& bundle) {
-  return read_nest_question(o.arch, o.energies, o.workload, o.einsum, bundle);
+  return read_nest_question(o.nest, bundle);
 }
 
 CascadeFiles files_of(const AcceleratorOptions& o) {
-  return {o.arch, o.workload, o.mapping, o.energies};
+  return {o.nest.arch, o.nest.workload, o.mapping, o.nest.energies};
 }
 
 void write_drawing(const AcceleratorOptions& o, const AcceleratorAnswer& a) {
@@ -102,7 +103,7 @@ void print_evaluation(const AcceleratorOptions& o, bool explained, const Bundle&
   if (!o.buffers.empty() && o.convention != "exact") {
     throw InputError("accelerator: --buffers belongs to --convention exact");
   }
-  if (!o.einsum.empty() && o.convention != "timeloop") {
+  if (!o.nest.einsum.empty() && o.convention != "timeloop") {
     throw InputError(
         fmt::format("accelerator: --einsum belongs to --convention timeloop; {} takes all einsums",
                     o.convention));
@@ -150,7 +151,7 @@ void print_search(AcceleratorOptions o, const Bundle& bundle) {
   const Chip& chip = q.architecture.chip;
   if (!q.architecture.energies && o.search.objective != MappingObjective::kDelay) {
     throw NoData(fmt::format("{}: no energy of {}; give --energies, or search by --objective delay",
-                             o.arch, q.architecture.without_energy.front()));
+                             o.nest.arch, q.architecture.without_energy.front()));
   }
   const MapspaceConstraints constraints =
       o.constraints.empty()
@@ -172,19 +173,36 @@ void print_search(AcceleratorOptions o, const Bundle& bundle) {
 }
 
 void add_files(CLI::App& app, AcceleratorOptions& o) {
-  app.add_option("--arch", o.arch,
+  app.add_option("--arch", o.nest.arch,
                  "the chip: the name of a bundled one ('orrery list accelerators'), a chip's file, "
                  "or a Timeloop architecture (v0.3, v0.4)")
       ->required()
       ->type_name("CHIP");
-  app.add_option("--workload", o.workload,
+  app.add_option("--workload", o.nest.workload,
                  "the operation: the name of a bundled one, a file of einsums, or a Timeloop "
                  "problem")
-      ->required()
       ->type_name("WORKLOAD");
-  app.add_option("--einsum", o.einsum, "the einsum of a workload that has several")
+  app.add_option("--model", o.nest.model_op.model,
+                 "in place of --workload: a model, of whose step --op is an operation")
       ->type_name("NAME");
-  app.add_option("--energies", o.energies,
+  app.add_option("--op", o.nest.model_op.op, "an op of the step, such as qkv_proj or attn_prefill")
+      ->type_name("NAME");
+  app.add_option("--phase", o.nest.model_op.phase, "prefill or decode")
+      ->check(CLI::IsMember({"prefill", "decode"}))
+      ->capture_default_str()
+      ->type_name("NAME");
+  app.add_option("--batch", o.nest.model_op.batch, "sequences of the step")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("--isl", o.nest.model_op.isl, "tokens of a prompt; in decode before the new one")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->capture_default_str();
+  app.add_option("--tp", o.nest.model_op.tp, "degree of tensor parallelism of the step")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--einsum", o.nest.einsum, "the einsum of a workload that has several")
+      ->type_name("NAME");
+  app.add_option("--energies", o.nest.energies,
                  "energy reference table of Accelergy; without it energies are estimated from "
                  "published tables")
       ->type_name("FILE");
@@ -249,6 +267,7 @@ void add_accelerator(CLI::App& program, Context& context) {
   map->footer(
       "Examples:\n"
       "  orrery accelerator map --arch simba-like --workload resnet50-conv2_3x3\n"
+      "  orrery accelerator map --arch tpu_v4i --model llama-3-8b --op qkv_proj\n"
       "  orrery accelerator map --arch chip.yaml --workload conv.yaml \\\n"
       "    --energies ert.yaml --valid 1000\n"
       "  orrery accelerator map --arch chip.yaml --workload conv.yaml \\\n"
