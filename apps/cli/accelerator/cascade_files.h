@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "orrery/accelerator/architecture/chip_yaml.h"
 #include "orrery/accelerator/mapping/cascade_mapping.h"
@@ -25,11 +26,12 @@ struct CascadeQuestion {
 
 struct CascadeFiles {
   std::string arch, workload, mapping, energies;
+  std::vector<std::string> defines;  // NAME=VALUE of names in AccelForge's templates
 };
 
-// Reads `arch` and `workload`, each a file or the name of a bundled one (nvdla, matmul_1024), and
-// the mapping in the text of AccelForge. InputError as of the readers. Infeasible: every memory and
-// axis that the mapping overfills, a sentence each.
+// Reads `arch` and `workload`, each a file in our form or AccelForge's or the name of a bundled one
+// (nvdla, matmul_1024), and the mapping, AccelForge's YAML or the text that it prints. InputError
+// as of the readers. Infeasible: every memory and axis that the mapping overfills, a sentence each.
 CascadeQuestion read_cascade_question(const CascadeFiles& files, const Bundle& bundle);
 
 // Reads the files of read_cascade_question or, if the architecture is Timeloop's, those of

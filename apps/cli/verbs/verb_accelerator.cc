@@ -27,6 +27,7 @@ struct AcceleratorOptions {
   std::string mapper = "random-search", objective = "edp";
   MapperOptions search;
   std::string convention = "timeloop", buffers, svg, output = "table";
+  std::vector<std::string> defines;
 };
 
 NestQuestion question_of(const AcceleratorOptions& o, const Bundle& bundle) {
@@ -34,7 +35,7 @@ NestQuestion question_of(const AcceleratorOptions& o, const Bundle& bundle) {
 }
 
 CascadeFiles files_of(const AcceleratorOptions& o) {
-  return {o.nest.arch, o.nest.workload, o.mapping, o.nest.energies};
+  return {o.nest.arch, o.nest.workload, o.mapping, o.nest.energies, o.defines};
 }
 
 void write_drawing(const AcceleratorOptions& o, const AcceleratorAnswer& a) {
@@ -237,6 +238,9 @@ void add_accelerator(CLI::App& program, Context& context) {
         ->check(CLI::IsMember({"timeloop", "looptree", "exact"}))
         ->capture_default_str()
         ->type_name("NAME");
+    verb->add_option("--define", options->defines,
+                     "NAME=VALUE of a name in AccelForge's templates; repeatable")
+        ->type_name("NAME=VALUE");
     verb->add_option("--buffers", options->buffers,
                      "exact: double (a tile is filled while another is in use) or single [double]")
         ->check(CLI::IsMember({"double", "single"}))
