@@ -1,57 +1,64 @@
 // Accesses of a counted mapping when zeros are compressed away, gated or skipped.
 //
-// A tensor that a level holds compressed has only its non-zeros moved. An access of a target is
-// gated (takes its cycle, without its energy) or skipped (takes neither) if the tile of a tensor
-// that the action is conditioned on is empty. The tile is that of one access: what the next level
-// that holds the target works on, or a single element where the target goes to compute. What a
-// level leaves out does not reach the levels below it, nor compute.
+//   stored with metadata  a memory whose tile has the expected share s of non-zeros makes
+//                         x - floor(x (1 - s)) of x reads, fills and updates; a tile expected to
+//                         have u metadata words in a rank takes ceil(u x / tile) of them
+//   actions               an action that leaves out an access with the probability p leaves out
+//                         floor(x p) of x accesses of its level (of the reads of an output,
+//                         ceil(x p)): they are gated or skipped. What it leaves out does not reach
+//                         the memories inside of it. Where one of them has an action with q of its
+//                         own, that one leaves out 1 - (1 - q) / (1 - p) of what reaches it.
+//   compute               operands are there with the probabilities of their densities, given what
+//                         the actions left out; one that is stored with metadata and zero is not
+//                         there, one stored dense and zero is there. Operations without operands do
+//                         not exist; those with an operand missing or zero are skipped or gated if
+//                         the design does so, else made
+//   blocks                a memory that reads B words at once reads a compressed tile in
+//                         sum P(k) ceil(k / B) blocks on average, not in its mean words / B
 //
-// A probability p leaves out floor(x * p) of x accesses; of the reads of an output (partial sums)
-// floor(x * (1 - p)) are made. Metadata of the formats is not counted.
-//
-// Source: the model of Wu et al., Sparseloop, MICRO 2022. The roundings are inferred from four
-// recorded results of timeloop-model, not taken from its documentation.
+// Source: Wu et al., Sparseloop, MICRO 2022; timeloop-model (src/sparse-analysis,
+// src/model/buffer.cpp), whose roundings these are.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "orrery/accelerator/count/timeloop_count.h"
-#include "orrery/accelerator/sparse/density.h"
+#include "orrery/accelerator/sparse/sparse_design.h"
 
 namespace orrery {
-
-struct SparseAction {
-  enum class Kind : std::uint8_t { kGate, kSkip };
-  Kind kind = Kind::kGate;
-  int level = 0;                // index into Chip::levels, or their number for compute
-  int target = 0;               // the tensor; not used for compute
-  std::vector<int> conditions;  // tensors
-};
-
-struct SparseDesign {
-  std::vector<Density> densities;             // of each tensor
-  std::vector<std::vector<bool>> compressed;  // by level and tensor
-  std::vector<SparseAction> actions;
-};
 
 struct SparseAccesses {
   double random = 0, gated = 0, skipped = 0;
 };
 
 struct SparseTensorCounts {
-  SparseAccesses reads, fills, updates;
-  double tile = 0;  // words with data that an instance's tile is expected to hold
+  SparseAccesses reads, fills, updates;                             // words of an instance
+  SparseAccesses metadata_reads, metadata_fills, metadata_updates;  // bits of an instance
+  double tile = 0;           // words that an instance must have room for
+  double metadata_bits = 0;  // that an instance must have room for
+  double density = 1;        // of a tile that is not empty, if the level outside knows empty ones
+  double held = 1;           // share of the instances in use that hold a tile
+  double blocking = 1;       // blocks of words over words / block
+  double decompressions = 0, compressions = 0;  // words of an instance
 };
 
 struct SparseCounts {
   std::vector<std::vector<SparseTensorCounts>> levels;  // by level and tensor
   SparseAccesses computes;                              // of all units together
-  NestCounts made;      // the accesses that cost energy, and the steps of compute
-  NestCounts occupied;  // the accesses that take bandwidth, and the steps of compute
+  // The dense counts with the accesses that take bandwidth (metadata in words), the expected tiles
+  // and the steps of compute.
+  NestCounts occupied;
 };
 
 // REQUIRES: `dense` are the counts of `mapping`; `design` has an entry for each tensor and level.
-SparseCounts sparse_counts(const Einsum& problem, const Mapping& mapping, const NestCounts& dense,
-                           const SparseDesign& design);
+// Infeasible: ranks that do not fit the loops (fiber_tree.h), an action whose target no memory of
+// the level or outside of it keeps.
+SparseCounts sparse_counts(const Einsum& problem, const Chip& chip, const Mapping& mapping,
+                           const NestCounts& dense, const SparseDesign& design);
+
+// Sentences on memories whose metadata does not fit.
+std::vector<std::string> metadata_violations(const Chip& chip, const SparseDesign& design,
+                                             const SparseCounts& counts);
 
 }  // namespace orrery

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "orrery/accelerator/cost/nest_cost.h"
+#include "orrery/accelerator/cost/sparse_cost.h"
 #include "orrery/accelerator/count/timeloop_count.h"
 #include "orrery/accelerator/count/validity.h"
 #include "orrery/base/error.h"
@@ -61,10 +62,9 @@ bool about(const SparseAccesses& ours, const SparseAccesses& theirs) {
 void judge_sparse_case(const std::string& table, const TimeloopCase& c, ValidationReport& report) {
   NestCounts dense;
   TimeloopCounter(c.problem, c.chip).count(c.mapping, dense);
-  const SparseCounts counts = sparse_counts(c.problem, c.mapping, dense, *c.sparse);
-  NestCost occupied, made;
-  cost_nest(c.chip, counts.occupied, occupied);
-  cost_nest(c.chip, counts.made, made);
+  const SparseCounts counts = sparse_counts(c.problem, c.chip, c.mapping, dense, *c.sparse);
+  NestCost cost;
+  cost_sparse(c.chip, *c.sparse, counts, cost);
   double all = 0, equal = 0;
   for (const TimeloopCount& expected : c.counts) {
     const SparseTensorCounts& ours = counts.levels[expected.level][expected.tensor];
@@ -76,8 +76,8 @@ void judge_sparse_case(const std::string& table, const TimeloopCase& c, Validati
     }
   }
   add_row(table, "counts", c.id, all, equal, report);
-  add_row(table, "cycles", c.id, c.cycles, occupied.cycles, report);
-  add_row(table, "energy_pj", c.id, c.energy_pj, made.energy, report);
+  add_row(table, "cycles", c.id, c.cycles, cost.cycles, report);
+  add_row(table, "energy_pj", c.id, c.energy_pj, cost.energy, report);
 }
 
 // Whether the reason that Timeloop gave is of this class.
@@ -91,7 +91,14 @@ void judge_refusal(const std::string& table, const TimeloopCase& c, ValidationRe
   if (found.empty()) {
     NestCounts counts;
     TimeloopCounter(c.problem, c.chip).count(c.mapping, counts);
-    found = capacity_violations(c.chip, counts);
+    if (c.sparse) {
+      const SparseCounts sparse = sparse_counts(c.problem, c.chip, c.mapping, counts, *c.sparse);
+      counts = sparse.occupied;
+      const bool metadata = !metadata_violations(c.chip, *c.sparse, sparse).empty();
+      if (metadata) found.push_back({Violation::Kind::kCapacity, 0, 0, 0, 0});
+    }
+    const std::vector<Violation> tiles = capacity_violations(c.chip, counts);
+    found.insert(found.end(), tiles.begin(), tiles.end());
   }
   add_row(table, "refused", c.id, 1, !found.empty() && same_class(c.refusal, found.front()) ? 1 : 0,
           report);

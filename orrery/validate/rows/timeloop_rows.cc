@@ -45,8 +45,11 @@ void read_expected(const Node& expected, TimeloopCase& c) {
                           t.at("updates").as_double(),
                           {}});
       if (!c.sparse) continue;
-      c.counts.back().sparse = {read_accesses(t, "reads"), read_accesses(t, "fills"),
-                                read_accesses(t, "updates"), c.counts.back().tile};
+      SparseTensorCounts& sparse = c.counts.back().sparse;
+      sparse.reads = read_accesses(t, "reads");
+      sparse.fills = read_accesses(t, "fills");
+      sparse.updates = read_accesses(t, "updates");
+      sparse.tile = c.counts.back().tile;
     }
   }
 }
@@ -70,6 +73,8 @@ std::vector<TimeloopCase> read_timeloop_cases(
       if (const Node* design = node.find("sparse_optimizations")) {
         c.sparse =
             read_timeloop_sparse(node.at("problem").at("instance"), design, c.problem, c.chip);
+        add_component_details(node.at("architecture"), *c.sparse);
+        add_loop_orders(node.at("mapping_directives"), c.problem, c.chip, *c.sparse);
       }
       if (const Node* refusal = node.find("expected_error")) {
         c.refusal = refusal->as_string();
