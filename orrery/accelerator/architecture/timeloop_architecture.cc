@@ -98,6 +98,11 @@ Chip chip_of(const std::vector<TimeloopComponent>& components, const std::string
   chip.name = name;
   std::int64_t columns = 1, rows = 1;
   for (const TimeloopComponent& c : components) {
+    for (const StorageLevel& level : chip.levels) {
+      if (level.name == c.name) {
+        throw InputError(fmt::format("architecture {}: two components named '{}'", name, c.name));
+      }
+    }
     const std::int64_t mesh_x = whole(c, {"meshX", "mesh_x"}, c.instances);
     const std::int64_t mesh_y =
         whole(c, {"meshY", "mesh_y"}, std::max<std::int64_t>(1, c.instances / mesh_x));

@@ -131,6 +131,7 @@ class TreeReader {
       set_path(attributes, "meshY", scalar_node(fmt::format("{}", rows_), node.where()));
     }
     c.attributes = &attributes;
+    require_size(node, c);
     if (const auto found = energies_.find(c.name); found != energies_.end()) {
       Node& energy = maps_.emplace_back();
       for (const Node& action : found->second->items()) {
@@ -138,7 +139,8 @@ class TreeReader {
       }
       c.energy = &energy;
     } else if (!c.component_class.starts_with("dummy") && !estimate(c)) {
-      without_energy_.push_back(c.name);
+      without_energy_.push_back(unknown_.empty() ? c.name
+                                                 : fmt::format("{} ({})", c.name, unknown_));
     }
     components_.push_back(std::move(c));
   }
@@ -152,8 +154,18 @@ class TreeReader {
     return 0;
   }
 
+  // A memory on the chip has a size: without one a misspelt attribute would make it unbounded.
+  static void require_size(const Node& node, const TimeloopComponent& c) {
+    if (c.component_class.find("SRAM") == std::string::npos) return;
+    for (const char* size : {"depth", "memory_depth", "entries", "sizeKB"}) {
+      if (c.attributes->find(size) != nullptr) return;
+    }
+    node.fail(fmt::format("{}: expected the size of the SRAM: depth, entries or sizeKB", c.name));
+  }
+
   // Energies and area from the library, where it knows the component.
   bool estimate(TimeloopComponent& c) {
+    unknown_.clear();
     if (library_ == nullptr) return false;
     const Node* technology = c.attributes->find("technology");
     const Node* type = c.attributes->find("type");
@@ -184,7 +196,8 @@ class TreeReader {
       c.energy = &energy;
       c.area_um2 = e.um2.value_or(0);
       return true;
-    } catch (const NoData&) {
+    } catch (const NoData& e) {
+      unknown_ = e.what();
       return false;
     }
   }
@@ -194,6 +207,7 @@ class TreeReader {
   std::deque<Node> maps_;  // addresses stay
   std::vector<TimeloopComponent> components_;
   std::vector<std::string> without_energy_;
+  std::string unknown_;  // why the last component could not be estimated
   std::int64_t columns_ = 1, rows_ = 1;
 };
 

@@ -31,7 +31,7 @@ struct TimeloopArchitecture {
   Chip chip;
   bool energies = false;   // whether every memory and the compute units have energies
   bool estimated = false;  // whether energies come from the component library
-  // The components without an energy, for messages.
+  // The components without an energy, and in brackets why it is not known, for messages.
   std::vector<std::string> without_energy;
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "orrery/base/error.h"
 
 namespace orrery {
@@ -23,6 +25,24 @@ void require_valid(const std::vector<Violation>& violations, const Einsum& probl
   if (!reasons.empty()) throw Infeasible(reasons);
 }
 
+// The outermost memory keeps every tensor: there is nowhere else to have it from.
+void require_backing(const Chip& chip, const Einsum& problem, const Mapping& mapping) {
+  std::size_t outermost = 0;
+  while (outermost + 1 < chip.levels.size() &&
+         chip.levels[outermost].kind != StorageLevel::Kind::kMemory) {
+    ++outermost;
+  }
+  for (std::size_t t = 0; t < problem.tensors.size(); ++t) {
+    const MappingNode kept = hold(static_cast<int>(outermost), static_cast<int>(t));
+    if (std::find(mapping.nodes.begin(), mapping.nodes.end(), kept) == mapping.nodes.end()) {
+      throw InputError(
+          fmt::format("mapping: {} does not keep {}: the outermost memory keeps every "
+                      "tensor",
+                      chip.levels[outermost].name, problem.tensors[t].name));
+    }
+  }
+}
+
 }  // namespace
 
 Evaluation evaluate(const Chip& chip, const Einsum& problem, const Mapping& mapping) {
@@ -30,6 +50,7 @@ Evaluation evaluate(const Chip& chip, const Einsum& problem, const Mapping& mapp
     throw InputError(
         "mapping: holders and loops of a level must stand together, in the order of the levels");
   }
+  require_backing(chip, problem, mapping);
   Evaluation e;
   require_valid(fan_out_violations(chip, mapping), problem, chip, e.counts);
   TimeloopCounter(problem, chip).count(mapping, e.counts);

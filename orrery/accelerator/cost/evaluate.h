@@ -18,7 +18,8 @@ struct Evaluation {
 };
 
 // Infeasible: every reason why the chip cannot run the mapping, a sentence each, with the level,
-// the tensors and the words. InputError: a mapping that is not even (mapping.h).
+// the tensors and the words. InputError: a mapping that is not even (mapping.h),
+// or in which the outermost memory does not keep a tensor.
 Evaluation evaluate(const Chip& chip, const Einsum& problem, const Mapping& mapping);
 
 // The mapping as a tree, one loop or memory a line; `counts` may be null (no tiles are shown).

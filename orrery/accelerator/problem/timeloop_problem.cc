@@ -92,6 +92,9 @@ Einsum read_timeloop_problem(const Node& root) {
     dimensions.fail(fmt::format("expected 1 to {} dimensions", kMostEinsumDims));
   }
   for (const Node& d : dimensions.items()) {
+    if (std::find(e.dims.begin(), e.dims.end(), d.as_string()) != e.dims.end()) {
+      d.fail(fmt::format("a second dimension named '{}'", d.as_string()));
+    }
     e.dims.push_back(d.as_string());
     e.sizes.push_back(positive(instance.at(e.dims.back())));
   }
@@ -110,6 +113,10 @@ Einsum read_timeloop_problem(const Node& root) {
     shape.fail("expected data_spaces, a list of tensors");
   }
   for (const Node& t : tensors->items()) e.tensors.push_back(read_tensor(e, t, coefficients));
+  if (std::none_of(e.tensors.begin(), e.tensors.end(),
+                   [](const EinsumTensor& t) { return t.output; })) {
+    tensors->fail("expected an output: a data space with read_write: true");
+  }
   return e;
 }
 

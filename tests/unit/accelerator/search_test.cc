@@ -107,7 +107,9 @@ TEST_F(Search, EnergiesAreEstimatedWhereTheTechnologyIsKnown) {
   const TimeloopArchitecture a =
       read_timeloop_architecture(yaml(text.c_str()), nullptr, &library, "test");
   // No 16-bit integer multiply-add is published.
-  EXPECT_EQ(a.without_energy, std::vector<std::string>{"mac"});
+  ASSERT_EQ(a.without_energy.size(), 1u);
+  EXPECT_EQ(a.without_energy[0].substr(0, 65),
+            "mac (no published energy of a multiply-add in 'int16'; known are ");
   EXPECT_NEAR(a.chip.levels[0].energy.read, 64 * 8, 1e-9);
   EXPECT_NEAR(a.chip.levels[2].energy.read, library.registers(16, 24 * 16, 45).pj, 1e-9);
   replace("class: intmac", "class: fpmac");
@@ -251,6 +253,20 @@ TEST_F(Search, InvalidMappingsNameEveryReason) {
   }
 }
 
+TEST_F(Search, TheOutermostMemoryKeepsEveryTensor) {
+  const Mapping mapping =
+      read_timeloop_mapping(yaml("[{target: DRAM, type: temporal, factors: M=24 N=16 K=36},"
+                                 " {target: DRAM, type: bypass, bypass: [B]}]"),
+                            problem, chip);
+  try {
+    evaluate(chip, problem, mapping);
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_STREQ(e.what(),
+                 "mapping: DRAM does not keep B: the outermost memory keeps every tensor");
+  }
+}
+
 TEST_F(Search, TheDrawingHasALineForEveryLoopAndMemory) {
   const Mapping mapping = read_timeloop_mapping(
       yaml("[{target: DRAM, type: temporal, factors: M=6 N=16 K=36, permutation: KNM},"
@@ -265,6 +281,28 @@ TEST_F(Search, TheDrawingHasALineForEveryLoopAndMemory) {
             "          parallel M in 4 along X\n"
             "            RF [A B Z]\n"
             "              mac\n");
+}
+
+std::string replaced(std::string text, const std::string& old_part, const std::string& part) {
+  const std::size_t at = text.find(old_part);
+  EXPECT_NE(at, std::string::npos) << old_part;
+  return at == std::string::npos ? text : text.replace(at, old_part.size(), part);
+}
+
+TEST_F(Search, ProblemsWithoutAnOutputOrWithTwoEqualDimensionsAreRefused) {
+  EXPECT_THROW(read_timeloop_problem(yaml(replaced(kProblem, "read_write: true", "").c_str())),
+               InputError);
+  EXPECT_THROW(read_timeloop_problem(yaml(replaced(kProblem, "[M, N, K]", "[M, N, K, M]").c_str())),
+               InputError);
+}
+
+TEST_F(Search, ArchitecturesWithoutASizeOrWithTwoEqualNamesAreRefused) {
+  const auto read = [](const std::string& text) {
+    read_timeloop_architecture(yaml(text.c_str()), nullptr, nullptr, "a");
+  };
+  read(kNodes);
+  EXPECT_THROW(read(replaced(kNodes, "depth: 128", "dept: 128")), InputError);
+  EXPECT_THROW(read(replaced(kNodes, "name: RF", "name: GLB")), InputError);
 }
 
 TEST_F(Search, ProblemsWithUnknownNamesAreRefused) {
