@@ -81,5 +81,17 @@ TEST(Accelerator, BundledNames) {
   expect_refused(arch + "gelu --energies ert.yaml", kBadInput, "simba-like has its energies");
 }
 
+TEST(Accelerator, FilesOfFixedDataflows) {
+  const Scratch s;
+  const std::string folder = "scenarios/accelerator/fixed/";
+  const std::string config =
+      s.file("a.cfg", with(read_file(ORRERY_SOURCE_DIR "/" + folder + "systolic.cfg"), "ws", "rs"));
+  expect_refused("systolic -t " + folder + "products.csv -c " + config, kBadInput,
+                 "dataflow: expected os, ws or is, got 'rs'");
+  const std::string hardware = s.file("hw.m", "num_pe: 4\n");
+  expect_refused("directives --mapping " + folder + "weight-stationary.m --hardware " + hardware,
+                 kBadInput, "hw.m:1: unknown key 'num_pe' (did you mean 'NumPEs'?)");
+}
+
 }  // namespace
 }  // namespace orrery::golden

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/accelerator/cascade_files.h"
+#include "apps/cli/accelerator/fixed_verbs.h"
 #include "apps/cli/accelerator/nest_files.h"
 #include "apps/cli/accelerator/output_cascade.h"
 #include "apps/cli/accelerator/output_exact.h"
@@ -277,6 +278,8 @@ void add_accelerator(CLI::App& program, Context& context) {
       "  orrery accelerator map --arch chip.yaml --workload conv.yaml \\\n"
       "    --objective delay --valid 100000 --mapper hill-climb");
   map->callback([options, &context] { print_search(*options, context.bundle()); });
+  add_systolic(*app);
+  add_directives(*app);
   app->footer(
       "Examples:\n"
       "  orrery accelerator map --arch simba-like --workload resnet50-conv2_3x3\n"

@@ -7,6 +7,7 @@
 
 #include "orrery/accelerator/mapping/cascade_mapping.h"
 #include "orrery/base/error.h"
+#include "orrery/base/node_builder.h"
 
 namespace orrery {
 namespace {
@@ -50,7 +51,7 @@ class TextReader {
   using Path = std::vector<const TextNode*>;
 
   [[noreturn]] void fail(int line, const std::string& why) const {
-    throw InputError(fmt::format("{}:{}: {}", name_, line, why));
+    throw InputError(fmt::format("{}:{}: {}", name_, line, shortened(why, 1000)));
   }
 
   std::size_t index(int line, const char* what, const std::string& name,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "orrery/base/error.h"
+#include "orrery/base/node_builder.h"
 
 namespace orrery {
 namespace {
@@ -51,7 +52,7 @@ class Template {
   [[noreturn]] void fail(const std::string& message) const {
     const auto line =
         1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at_), '\n');
-    throw InputError(fmt::format("{}:{}: {}", name_, line, message));
+    throw InputError(fmt::format("{}:{}: {}", name_, line, shortened(message, 400)));
   }
   void add(std::string_view text) {
     if (out_.size() + text.size() > kMostTemplateText)
