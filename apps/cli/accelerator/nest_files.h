@@ -29,9 +29,9 @@ struct NestFiles {
 // Reads `arch`: a chip of our own form or a Timeloop architecture, as a file or the name of a
 // bundled chip; `energies`, an energy reference table for the latter, may be empty. Reads
 // `workload`: einsums or a Timeloop problem, as a file or the name of a bundled workload, of which
-// `einsum` names one; it may be empty where there is only one. An op of a model is one that the step
-// of the program has (workload/inference/program.h): of `batch` prompts of `isl` tokens, or of a
-// decoding step behind them. InputError as of the readers, with the nearest name.
+// `einsum` names one; it may be empty where there is only one. An op of a model is one that the
+// step of the program has (workload/inference/program.h): of `batch` prompts of `isl` tokens, or
+// of a decoding step behind them. InputError as of the readers, with the nearest name.
 NestQuestion read_nest_question(const NestFiles& files, const Bundle& bundle);
 
 }  // namespace orrery::cli

@@ -56,7 +56,7 @@ double access_energy(const Node& level, const char* key, std::optional<double> p
   return pj ? *pj : pj_per_bit.value_or(0) * access_bits;
 }
 
-// What the parts of a chip have in common.
+// Keys that the parts of a chip have in common.
 struct Common {
   double clock_hz = 1e9;
   int word_bits = 8;

@@ -27,8 +27,8 @@
 //     - {name: Converter, kind: toll, component: adc, resolution: 8}   # or mesh, package-link
 //   compute: {name: MAC, component: int8}                     # a number format
 //
-// What mappers keep to: a memory `holds: [weight]` tensors of these roles alone, and loops along an
-// axis with `shared: [output]` run over dimensions that do not move an output.
+// Rules that mappers keep to: a memory `holds: [weight]` tensors of these roles alone, and loops
+// along an axis with `shared: [output]` run over dimensions that do not move an output.
 #pragma once
 
 #include "orrery/accelerator/architecture/chip.h"

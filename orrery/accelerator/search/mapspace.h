@@ -35,7 +35,7 @@ struct LevelConstraints {
 using MapspaceConstraints = std::vector<LevelConstraints>;
 MapspaceConstraints unconstrained(const Einsum& problem, const Chip& chip);
 
-// What the chip itself asks of mappings: a memory keeps tensors of the roles that it holds
+// Constraints that the chip itself sets: a memory keeps tensors of the roles that it holds
 // (StorageLevel::holds), the outermost one keeps all, and loops along an axis run over dimensions
 // that do not move the tensors shared along it (ArrayAxis::shared).
 MapspaceConstraints chip_constraints(const Einsum& problem, const Chip& chip);

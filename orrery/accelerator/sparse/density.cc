@@ -171,7 +171,7 @@ std::vector<Occupancy> occupancies(const Density& d, const Tile& tile) {
     case Density::Kind::kMeasured:
       break;
   }
-  // What is measured is the share of empty tiles and the mean: the others have equally many.
+  // The share of empty tiles and the mean are measured: the others have equally many.
   const MeasuredTile* measured = measured_at(d, tile.words);
   const double empty = measured == nullptr ? 1 - mean_density(d) : measured->empty;
   const double mean = (measured == nullptr ? mean_density(d) : measured->density) * tile.words;

@@ -41,7 +41,7 @@ struct Traffic {
   Units metadata_reads, metadata_fills, metadata_updates;
 };
 
-// What leaves out accesses of a tensor at a level.
+// An action that leaves out accesses of a tensor at a level.
 struct Omission {
   bool here = false;
   SparseAction::Kind kind = SparseAction::Kind::kGate;
@@ -226,7 +226,7 @@ class SparseCounter {
     }
   }
 
-  // What an action outside leaves of the accesses inside. Only metadata of a single rank shrinks.
+  // Accesses inside that an action outside leaves. Only metadata of a single rank shrinks.
   static void pass(const Traffic& outside, double p, Traffic& inside) {
     leave_out(inside.fills, p);
     leave_out(inside.reads, p);

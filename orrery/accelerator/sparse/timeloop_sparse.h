@@ -15,9 +15,9 @@
 //         compute_optimization: [{type: gating}]
 //
 // A bare number is a fixed structured density; distributions are fixed_structured, hypergeometric,
-// banded (band_width) and, of our own, measured (tiles: a list of words, empty, density). Ranks stand
-// outermost first. Names may be written with '-' for '_'. An action without `options` is its one
-// option. gating of compute is where an operand is zero, skipping where one is not there.
+// banded (band_width) and, of our own, measured (tiles: a list of words, empty, density). Ranks
+// stand outermost first. Names may be written with '-' for '_'. An action without `options` is its
+// one option. gating of compute is where an operand is zero, skipping where one is not there.
 #pragma once
 
 #include "orrery/accelerator/architecture/chip.h"
