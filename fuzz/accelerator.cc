@@ -11,6 +11,7 @@
 #include "orrery/accelerator/mapping/timeloop_mapping.h"
 #include "orrery/accelerator/problem/timeloop_problem.h"
 #include "orrery/accelerator/search/mapper.h"
+#include "orrery/accelerator/sparse/timeloop_sparse.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace orrery;
@@ -33,6 +34,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const Evaluation e = evaluate(a.chip, problem, mapping);
       if (!(e.cost.cycles >= 1) || !std::isfinite(e.cost.energy) || e.cost.energy < 0) std::abort();
     } catch (const Infeasible&) {
+    }
+    if (const Node* sparse = root.find("sparse")) {
+      SparseDesign design =
+          read_timeloop_sparse(*sparse, sparse->find("sparse_optimizations"), problem, a.chip);
+      add_component_designs(a.components, problem, a.chip, design);
+      add_component_details(a.components, design);
+      add_loop_orders(root.at("mapping"), problem, a.chip, design);
+      try {
+        SparseCounts counts;
+        const Evaluation e = evaluate_sparse(a.chip, problem, mapping, design, counts);
+        if (!(e.cost.cycles >= 1) || !std::isfinite(e.cost.energy) || e.cost.energy < 0) {
+          std::abort();
+        }
+      } catch (const Infeasible&) {
+      }
     }
   });
   return 0;

@@ -67,6 +67,50 @@ TEST(Accelerator, OpsOfModels) {
   expect_refused("map --arch simba-like --model llama-3-8b", kBadInput, "expected --workload, or");
 }
 
+TEST(Accelerator, SparseDesigns) {
+  const Scratch s;
+  const std::string arch = s.file("chip.yaml", R"(architecture:
+  nodes:
+    - {name: Backing, class: SRAM, attributes: {depth: 512, width: 32, datawidth: 8,
+       metadata_storage_width: 4, metadata_storage_depth: 128, metadata_datawidth: 4}}
+    - {name: Buffer, class: storage, attributes: {depth: 64, width: 8, datawidth: 8,
+       metadata_storage_width: 4, metadata_storage_depth: 16, metadata_datawidth: 4}}
+    - {name: mac, class: intmac, attributes: {datawidth: 8}}
+)");
+  const std::string workload = s.file("conv.yaml", R"(problem:
+  shape:
+    name: conv
+    dimensions: [S, Q]
+    data_spaces:
+      - {name: W, projection: [[[S]]]}
+      - {name: I, projection: [[[S], [Q]]]}
+      - {name: O, projection: [[[Q]]], read_write: true}
+  instance: {S: 3, Q: 9, densities: {W: 0.43}}
+)");
+  const std::string mapping = s.file("map.yaml", R"(mapping:
+  - {target: Buffer, type: temporal, factors: S=3 Q=9, permutation: SQ}
+)");
+  const std::string design = R"(sparse_optimizations:
+  targets:
+    - name: Buffer
+      representation_format: {data_spaces: [{name: W, ranks: [{format: RLE}]}]}
+      action_optimization: [{type: skipping, options: [{target: I, condition_on: [W]}]}]
+)";
+  const std::string question =
+      "explain --arch " + arch + " --workload " + workload + " --mapping " + mapping;
+  const Result r =
+      run_program("accelerator " + question + " --sparse " + s.file("sparse.yaml", design));
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("conv on chip: 12 cycles"));
+  EXPECT_THAT(r.out, HasSubstr("12/0/15"));
+  EXPECT_THAT(run_program("accelerator " + question).out, HasSubstr("conv on chip: 27 cycles"));
+  expect_refused(question + " --sparse " +
+                     s.file("wrong.yaml", with(design, "condition_on", "conditioned_on")),
+                 kBadInput, "wrong.yaml:5: ");
+  expect_refused(question + " --convention exact --sparse " + s.file("sparse.yaml", design),
+                 kBadInput, "--sparse belongs to --convention timeloop");
+}
+
 TEST(Accelerator, BundledNames) {
   const std::string arch = "map --arch simba-like --workload ";
   const Result r = run_program("accelerator " + arch + "resnet50-conv2_3x3 --valid 10");

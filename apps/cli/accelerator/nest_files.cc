@@ -11,6 +11,7 @@
 #include "orrery/accelerator/problem/cascade.h"
 #include "orrery/accelerator/problem/op_einsums.h"
 #include "orrery/accelerator/problem/timeloop_problem.h"
+#include "orrery/accelerator/sparse/timeloop_sparse.h"
 #include "orrery/base/error.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/workload/inference/program.h"
@@ -91,16 +92,45 @@ Einsum chosen_einsum(Cascade cascade, const std::string& name, const std::string
   return e;
 }
 
-}  // namespace
+// The sparse design of the files; absent where they state none.
+std::optional<SparseDesign> read_design(const NestFiles& files, const NestQuestion& q,
+                                        const Bundle& bundle) {
+  const auto stated = [](const Node& document) {
+    const Node* design = document.find("sparse_optimizations");
+    return design != nullptr && !design->is_null();
+  };
+  const Node arch = read_document_or_bundled(files.arch, "hierarchies", bundle);
+  const Node own = files.sparse.empty() ? Node() : read_document(files.sparse);
+  const Node* design = !files.sparse.empty() ? &own : stated(arch) ? &arch : nullptr;
+  const Node workload = files.workload.empty()
+                            ? Node()
+                            : read_document_or_bundled(files.workload, "workloads", bundle);
+  const Node* problem = workload.find("problem");
+  const Node* instance = (problem != nullptr ? *problem : workload).find("instance");
+  const Node none;
+  const Node& densities = instance != nullptr ? *instance : none;
+  const std::vector<ComponentNodes>& components = q.architecture.components;
+  const bool stated_inside =
+      std::any_of(components.begin(), components.end(),
+                  [](const ComponentNodes& c) { return !c.sparse.is_null(); });
+  if (design == nullptr && !stated_inside && densities.find("densities") == nullptr &&
+      densities.find("commonDensity") == nullptr) {
+    return std::nullopt;
+  }
+  SparseDesign out = read_timeloop_sparse(densities, design, q.problem, q.architecture.chip);
+  add_component_designs(components, q.problem, q.architecture.chip, out);
+  add_component_details(components, out);
+  return out;
+}
 
-NestQuestion read_nest_question(const NestFiles& files, const Bundle& bundle) {
+NestQuestion read_dense_question(const NestFiles& files, const Bundle& bundle) {
   const ModelOp& m = files.model_op;
   if (!files.workload.empty()) {
     if (!m.model.empty() || !m.op.empty()) {
       throw InputError("accelerator: give --workload, or --model and --op");
     }
     return {read_arch(files.arch, files.energies, bundle),
-            read_einsum(files.workload, files.einsum, bundle)};
+            read_einsum(files.workload, files.einsum, bundle), std::nullopt};
   }
   if (m.model.empty() || m.op.empty()) {
     throw InputError(
@@ -108,7 +138,15 @@ NestQuestion read_nest_question(const NestFiles& files, const Bundle& bundle) {
         "--op qkv_proj");
   }
   return {read_arch(files.arch, files.energies, bundle),
-          chosen_einsum(op_of_model(m, bundle), m.op, files.einsum)};
+          chosen_einsum(op_of_model(m, bundle), m.op, files.einsum), std::nullopt};
+}
+
+}  // namespace
+
+NestQuestion read_nest_question(const NestFiles& files, const Bundle& bundle) {
+  NestQuestion q = read_dense_question(files, bundle);
+  q.sparse = read_design(files, q, bundle);
+  return q;
 }
 
 }  // namespace orrery::cli

@@ -52,6 +52,57 @@ std::string bound(const AcceleratorAnswer& a) {
                      chip.levels[slowest].name, 100 * least, chip.compute.name);
 }
 
+std::string split(const SparseAccesses& a) {
+  return fmt::format("{:.0f}/{:.0f}/{:.0f}", a.random, a.gated, a.skipped);
+}
+
+std::string accesses(const AcceleratorAnswer& a) {
+  std::string out = fmt::format("\nWords of an instance{}:\n{:<18} {:<10} {:>15} {:>15} {:>15}\n",
+                                a.sparse == nullptr ? "" : ", made / gated / skipped", "level",
+                                "tensor", "reads", "fills", "updates");
+  for (std::size_t l = 0; l < a.architecture.chip.levels.size(); ++l) {
+    const std::string& level = a.architecture.chip.levels[l].name;
+    for (std::size_t t = 0; t < a.problem.tensors.size(); ++t) {
+      const TensorCounts& c = a.evaluation.counts.levels[l].tensors[t];
+      const std::string& tensor = a.problem.tensors[t].name;
+      if (!c.kept) continue;
+      if (a.sparse == nullptr) {
+        out += fmt::format("{:<18} {:<10} {:>15.0f} {:>15.0f} {:>15.0f}\n", level, tensor, c.reads,
+                           c.fills, c.updates);
+        continue;
+      }
+      const SparseTensorCounts& s = a.sparse->levels[l][t];
+      out += fmt::format("{:<18} {:<10} {:>15} {:>15} {:>15}\n", level, tensor, split(s.reads),
+                         split(s.fills), split(s.updates));
+      if (s.metadata_bits == 0) continue;
+      out +=
+          fmt::format("{:<18} {:<10} {:>15} {:>15} {:>15}\n", "", "  bits", split(s.metadata_reads),
+                      split(s.metadata_fills), split(s.metadata_updates));
+    }
+  }
+  if (a.sparse != nullptr) {
+    out += fmt::format("{:<18} {:<10} {:>15}\n", a.architecture.chip.compute.name, "operations",
+                       split(a.sparse->computes));
+  }
+  return out;
+}
+
+nlohmann::ordered_json to_json(const SparseAccesses& a) {
+  return {{"made", a.random}, {"gated", a.gated}, {"skipped", a.skipped}};
+}
+
+nlohmann::ordered_json to_json(const SparseTensorCounts& s) {
+  return {{"reads", to_json(s.reads)},
+          {"fills", to_json(s.fills)},
+          {"updates", to_json(s.updates)},
+          {"metadata_reads_bits", to_json(s.metadata_reads)},
+          {"metadata_fills_bits", to_json(s.metadata_fills)},
+          {"metadata_updates_bits", to_json(s.metadata_updates)},
+          {"metadata_bits", s.metadata_bits},
+          {"density", s.density},
+          {"instances_share", s.held}};
+}
+
 }  // namespace
 
 std::string summary(const AcceleratorAnswer& a) {
@@ -92,22 +143,9 @@ std::string summary(const AcceleratorAnswer& a) {
 }
 
 std::string explanation(const AcceleratorAnswer& a) {
-  const Chip& chip = a.architecture.chip;
-  const Evaluation& e = a.evaluation;
-  std::string out =
-      summary(a) + "\n" + bound(a) + "\n\nThe mapping, with the words of each tile:\n" +
-      draw_mapping(chip, a.problem, a.mapping, &e.counts) + "\nWords of an instance:\n" +
-      fmt::format("{:<18} {:<10} {:>15} {:>15} {:>15}\n", "level", "tensor", "reads", "fills",
-                  "updates");
-  for (std::size_t l = 0; l < chip.levels.size(); ++l) {
-    for (std::size_t t = 0; t < a.problem.tensors.size(); ++t) {
-      const TensorCounts& c = e.counts.levels[l].tensors[t];
-      if (!c.kept) continue;
-      out += fmt::format("{:<18} {:<10} {:>15.0f} {:>15.0f} {:>15.0f}\n", chip.levels[l].name,
-                         a.problem.tensors[t].name, c.reads, c.fills, c.updates);
-    }
-  }
-  return out;
+  return summary(a) + "\n" + bound(a) + "\n\nThe mapping, with the words of each tile:\n" +
+         draw_mapping(a.architecture.chip, a.problem, a.mapping, &a.evaluation.counts) +
+         accesses(a);
 }
 
 nlohmann::ordered_json to_json(const AcceleratorAnswer& a) {
@@ -129,6 +167,9 @@ nlohmann::ordered_json to_json(const AcceleratorAnswer& a) {
           {"reads", c.reads},         {"fills", c.fills},
           {"updates", c.updates},     {"energy_pj", cost.tensor_energy[t]},
           {"deliveries", deliveries}, {"link_transfers", c.link_transfers}};
+      if (a.sparse != nullptr && c.kept) {
+        tensors[a.problem.tensors[t].name]["sparse"] = to_json(a.sparse->levels[l][t]);
+      }
     }
     levels.push_back({{"level", chip.levels[l].name},
                       {"instances", e.counts.levels[l].active},
@@ -147,6 +188,7 @@ nlohmann::ordered_json to_json(const AcceleratorAnswer& a) {
     json["energy_pj"] = e.cost.energy;
     json["energies_estimated"] = a.architecture.estimated;
   }
+  if (a.sparse != nullptr) json["sparse_operations"] = to_json(a.sparse->computes);
   if (e.area_mm2 > 0) json["area_mm2"] = e.area_mm2;
   json["levels"] = std::move(levels);
   return json;

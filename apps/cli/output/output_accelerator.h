@@ -14,6 +14,7 @@ struct AcceleratorAnswer {
   const Einsum& problem;
   const Mapping& mapping;
   const Evaluation& evaluation;
+  const SparseCounts* sparse;  // null for dense tensors
 };
 
 // Cycles, energy and area, and a line for each level; 80 columns.

@@ -18,6 +18,7 @@
 #include "orrery/accelerator/mapping/timeloop_mapping.h"
 #include "orrery/accelerator/search/mapper.h"
 #include "orrery/accelerator/search/mapspace.h"
+#include "orrery/accelerator/sparse/timeloop_sparse.h"
 
 namespace orrery::cli {
 namespace {
@@ -110,16 +111,24 @@ void print_evaluation(const AcceleratorOptions& o, bool explained, const Bundle&
         fmt::format("accelerator: --einsum belongs to --convention timeloop; {} takes all einsums",
                     o.convention));
   }
+  if (!o.nest.sparse.empty() && o.convention != "timeloop") {
+    throw InputError("accelerator: --sparse belongs to --convention timeloop");
+  }
   if (!o.svg.empty() && o.convention != "timeloop") {
     throw InputError("accelerator: --svg draws mappings of --convention timeloop");
   }
   if (o.convention == "looptree") return print_cascade(o, explained, bundle);
   if (o.convention == "exact") return print_exact(o, explained, bundle);
-  const NestQuestion q = question_of(o, bundle);
-  const Mapping mapping =
-      read_timeloop_mapping(read_document(o.mapping), q.problem, q.architecture.chip);
-  const Evaluation e = evaluate(q.architecture.chip, q.problem, mapping);
-  const AcceleratorAnswer answer{q.architecture, q.problem, mapping, e};
+  NestQuestion q = question_of(o, bundle);
+  const Chip& chip = q.architecture.chip;
+  const Node directives = read_document(o.mapping);
+  const Mapping mapping = read_timeloop_mapping(directives, q.problem, chip);
+  SparseCounts sparse;
+  if (q.sparse) add_loop_orders(directives, q.problem, chip, *q.sparse);
+  const Evaluation e = q.sparse ? evaluate_sparse(chip, q.problem, mapping, *q.sparse, sparse)
+                                : evaluate(chip, q.problem, mapping);
+  const AcceleratorAnswer answer{q.architecture, q.problem, mapping, e,
+                                 q.sparse ? &sparse : nullptr};
   write_drawing(o, answer);
   if (o.output == "json") return fmt::print("{}\n", to_json(answer).dump(1));
   fmt::print("{}", explained ? explanation(answer) : summary(answer));
@@ -150,6 +159,11 @@ void print_search(AcceleratorOptions o, const Bundle& bundle) {
   o.search.objective = parse_objective(o.objective);
   const auto mapper = make_mapper(o.mapper);
   const NestQuestion q = question_of(o, bundle);
+  if (q.sparse) {
+    throw InputError(
+        "accelerator map: mappings of sparse designs are evaluated, not searched for; search "
+        "without densities and sparse_optimizations, then evaluate the mapping with them");
+  }
   const Chip& chip = q.architecture.chip;
   if (!q.architecture.energies && o.search.objective != MappingObjective::kDelay) {
     throw NoData(fmt::format("{}: no energy of {}; give --energies, or search by --objective delay",
@@ -162,7 +176,7 @@ void print_search(AcceleratorOptions o, const Bundle& bundle) {
   const MapperResult r = mapper->search(q.problem, chip, constraints, o.search);
   if (!r.found()) throw Infeasible(failures(r, chip));
   const AcceleratorAnswer answer{q.architecture, q.problem, r.best,
-                                 evaluate(chip, q.problem, r.best)};
+                                 evaluate(chip, q.problem, r.best), nullptr};
   write_drawing(o, answer);
   if (o.output == "json") {
     nlohmann::ordered_json json = to_json(answer);
@@ -232,6 +246,9 @@ void add_accelerator(CLI::App& program, Context& context) {
     verb->add_option("--mapping", options->mapping,
                      "the mapping: Timeloop directives, or the text of AccelForge")
         ->required()
+        ->type_name("FILE");
+    verb->add_option("--sparse", options->nest.sparse,
+                     "formats, gating and skipping: a Timeloop file of sparse_optimizations")
         ->type_name("FILE");
     verb->add_option("--convention", options->convention,
                      "timeloop; looptree: cascades of einsums with holders anywhere in the nest; "

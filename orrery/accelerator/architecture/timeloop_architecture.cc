@@ -139,6 +139,17 @@ Chip chip_of(const std::vector<TimeloopComponent>& components, const std::string
   return chip;
 }
 
+std::vector<ComponentNodes> component_nodes(const Node& list) {
+  std::vector<ComponentNodes> out;
+  for (const Node& node : list.items()) {
+    ComponentNodes& c = out.emplace_back();
+    c.name = node.at("name").as_string();
+    if (const Node* attributes = node.find("attributes")) c.attributes = *attributes;
+    if (const Node* energy = node.find("energy_pj_per_action")) c.energy = *energy;
+  }
+  return out;
+}
+
 Chip read_flat_architecture(const Node& list, const std::string& name) {
   if (!list.is_list()) list.fail("expected a list of components, outermost first");
   std::vector<TimeloopComponent> components;

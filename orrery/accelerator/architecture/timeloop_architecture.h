@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "orrery/accelerator/architecture/chip.h"
@@ -29,6 +30,16 @@ struct TimeloopComponent {
 // Components outermost first, the last one computes. InputError with the place: a grid that its
 // instances do not fill or that the grid above does not divide.
 Chip chip_of(const std::vector<TimeloopComponent>& components, const std::string& name);
+
+// A component beyond its chip's level: attributes, energies of its actions, and the sparse design
+// of the component alone (v0.4). Null where it has none.
+struct ComponentNodes {
+  std::string name;
+  Node attributes, energy, sparse;
+};
+
+// The components of a flat list.
+std::vector<ComponentNodes> component_nodes(const Node& list);
 
 // Reads a list of components with the keys name, class, range ("1..64"), attributes,
 // energy_pj_per_action and area_um2.

@@ -8,7 +8,6 @@
 #include <deque>
 #include <map>
 
-#include "orrery/accelerator/architecture/timeloop_architecture.h"
 #include "orrery/base/units.h"
 
 namespace orrery {
@@ -94,6 +93,7 @@ class TreeReader {
     out.energies = out.without_energy.empty();
     out.estimated = library_ != nullptr;
     out.chip = chip_of(components_, name);
+    out.components = std::move(details_);
     return out;
   }
 
@@ -141,6 +141,13 @@ class TreeReader {
     } else if (!c.component_class.starts_with("dummy") && !estimate(c)) {
       without_energy_.push_back(unknown_.empty() ? c.name
                                                  : fmt::format("{} ({})", c.name, unknown_));
+    }
+    ComponentNodes& details = details_.emplace_back();
+    details.name = c.name;
+    details.attributes = attributes;
+    if (c.energy != nullptr) details.energy = *c.energy;
+    for (const char* key : {"sparse_optimizations", "sparse-optimizations"}) {
+      if (const Node* sparse = node.find(key)) details.sparse = *sparse;
     }
     components_.push_back(std::move(c));
   }
@@ -206,6 +213,7 @@ class TreeReader {
   std::map<std::string, const Node*> energies_;
   std::deque<Node> maps_;  // addresses stay
   std::vector<TimeloopComponent> components_;
+  std::vector<ComponentNodes> details_;
   std::vector<std::string> without_energy_;
   std::string unknown_;  // why the last component could not be estimated
   std::int64_t columns_ = 1, rows_ = 1;
@@ -218,7 +226,10 @@ TimeloopArchitecture read_timeloop_architecture(const Node& root, const Node* en
                                                 const std::string& name) {
   const Node* inside = root.find("architecture");
   const Node& architecture = inside != nullptr ? *inside : root;
-  if (architecture.is_list()) return {read_flat_architecture(architecture, name), true, false, {}};
+  if (architecture.is_list()) {
+    return {
+        read_flat_architecture(architecture, name), true, false, {}, component_nodes(architecture)};
+  }
   TreeReader reader(energies, library);
   if (const Node* subtree = architecture.find("subtree")) {
     reader.read_tree(*subtree, 1, {});

@@ -23,6 +23,7 @@
 
 #include "orrery/accelerator/architecture/chip.h"
 #include "orrery/accelerator/architecture/component_library.h"
+#include "orrery/accelerator/architecture/timeloop_architecture.h"
 #include "orrery/base/node.h"
 
 namespace orrery {
@@ -33,6 +34,8 @@ struct TimeloopArchitecture {
   bool estimated = false;  // whether energies come from the component library
   // The components without an energy, and in brackets why it is not known, for messages.
   std::vector<std::string> without_energy;
+  // Outermost first, compute last; empty for chips of our own form.
+  std::vector<ComponentNodes> components = {};
 };
 
 // `energies` may be null: no energy reference table; then `library` estimates them, and if it is

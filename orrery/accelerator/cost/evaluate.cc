@@ -1,9 +1,11 @@
 #include "orrery/accelerator/cost/evaluate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "orrery/accelerator/cost/sparse_cost.h"
 #include "orrery/base/error.h"
 
 namespace orrery {
@@ -43,14 +45,18 @@ void require_backing(const Chip& chip, const Einsum& problem, const Mapping& map
   }
 }
 
-}  // namespace
-
-Evaluation evaluate(const Chip& chip, const Einsum& problem, const Mapping& mapping) {
+void require_form(const Chip& chip, const Einsum& problem, const Mapping& mapping) {
   if (!is_even(mapping)) {
     throw InputError(
         "mapping: holders and loops of a level must stand together, in the order of the levels");
   }
   require_backing(chip, problem, mapping);
+}
+
+}  // namespace
+
+Evaluation evaluate(const Chip& chip, const Einsum& problem, const Mapping& mapping) {
+  require_form(chip, problem, mapping);
   Evaluation e;
   require_valid(fan_out_violations(chip, mapping), problem, chip, e.counts);
   TimeloopCounter(problem, chip).count(mapping, e.counts);
@@ -58,6 +64,26 @@ Evaluation evaluate(const Chip& chip, const Einsum& problem, const Mapping& mapp
   cost_nest(chip, e.counts, e.cost);
   e.operations = e.counts.steps * e.counts.active_units;
   e.utilization = e.operations / (e.cost.cycles * real(instances(chip).back()));
+  e.area_mm2 = area_of(chip);
+  return e;
+}
+
+Evaluation evaluate_sparse(const Chip& chip, const Einsum& problem, const Mapping& mapping,
+                           const SparseDesign& design, SparseCounts& sparse) {
+  require_form(chip, problem, mapping);
+  Evaluation e;
+  require_valid(fan_out_violations(chip, mapping), problem, chip, e.counts);
+  NestCounts dense;
+  TimeloopCounter(problem, chip).count(mapping, dense);
+  sparse = sparse_counts(problem, chip, mapping, dense, design);
+  e.counts = sparse.occupied;
+  require_valid(capacity_violations(chip, e.counts), problem, chip, e.counts);
+  const std::vector<std::string> metadata = metadata_violations(chip, design, sparse);
+  if (!metadata.empty()) throw Infeasible(fmt::format("{}", fmt::join(metadata, "\n")));
+  cost_sparse(chip, design, sparse, e.cost);
+  e.operations = sparse.computes.random;
+  e.utilization = (sparse.computes.random + sparse.computes.gated) /
+                  (e.cost.cycles * real(instances(chip).back()));
   e.area_mm2 = area_of(chip);
   return e;
 }

@@ -93,7 +93,7 @@ class SparseCounter {
     contents_.assign(levels, std::vector<TileContents>(tensors));
     omissions_.assign(levels, std::vector<Omission>(tensors));
     left_out_.assign(tensors, 0);
-    computes_ = problem_.points();
+    computes_ = operations();
     for (std::size_t t = 0; t < tensors; ++t) store_tensor(static_cast<int>(t));
     for (const SparseAction::Kind kind : {SparseAction::Kind::kGate, SparseAction::Kind::kSkip}) {
       for (int l = nest_.count() - 1; l >= 0; --l) {
@@ -127,7 +127,7 @@ class SparseCounter {
       TileContents& inside = contents_[l][t];
       inside = tile_contents(words, storage, trees[l], density, extents, seen);
       SparseTensorCounts& s = out_.levels[l][t];
-      s.density = inside.words / tile.words;
+      s.density = std::min(1.0, inside.words / tile.words);
       s.held = inside.held;
       s.tile = storage.compressed() ? most_nonzeros(density, tile) : tile.words;
       if (storage.metadata()) {
@@ -249,8 +249,9 @@ class SparseCounter {
       (gate ? a.gated : a.skipped) = out;
       return a;
     };
-    s.reads = split(x.reads,
-                    problem_.tensors[t].output ? std::ceil(x.reads * p) : std::floor(x.reads * p));
+    const double reads = x.reads * p;
+    const bool output = problem_.tensors[t].output;
+    s.reads = split(x.reads, output ? std::min(x.reads, std::ceil(reads)) : std::floor(reads));
     s.updates = split(x.updates, std::floor(x.updates * p));
     s.fills = {x.fills, 0, 0};
     const TensorStorage& storage = design_.storage[slot(level)][t];
@@ -287,6 +288,9 @@ class SparseCounter {
     return innermost >= 0 && design_.storage[slot(innermost)][t].metadata();
   }
 
+  // The operations of the dense mapping, imperfect factors counted as by the convention.
+  double operations() const { return dense_.steps * dense_.active_units; }
+
   void count_computes() {
     double all_there = 1, all_set = 1, none_there = 1;
     for (std::size_t t = 0; t < problem_.tensors.size(); ++t) {
@@ -313,7 +317,7 @@ class SparseCounter {
     c.gated = std::floor(gated);
     c.skipped = std::floor(skipped);
     c.random = computes_ - c.gated - c.skipped - std::floor(computes_ * none_there);
-    const double taken = (c.random + c.gated) / problem_.points();
+    const double taken = (c.random + c.gated) / operations();
     out_.occupied.steps = std::max(1.0, std::ceil(dense_.steps * taken));
   }
 

@@ -94,11 +94,10 @@ void read_metadata(const Node* attributes, MetadataStorage& out) {
 
 }  // namespace
 
-void add_component_details(const Node& components, SparseDesign& design) {
-  for (std::size_t l = 0; l < design.storage.size() && l < components.items().size(); ++l) {
-    const Node& c = components.items()[l];
-    read_energies(c.find("energy_pj_per_action"), design.energies[l]);
-    read_metadata(c.find("attributes"), design.metadata[l]);
+void add_component_details(const std::vector<ComponentNodes>& components, SparseDesign& design) {
+  for (std::size_t l = 0; l < design.storage.size() && l < components.size(); ++l) {
+    read_energies(&components[l].energy, design.energies[l]);
+    read_metadata(&components[l].attributes, design.metadata[l]);
     for (TensorStorage& storage : design.storage[l]) {
       for (RankStorage& rank : storage.ranks) {
         rank.metadata_bits = whole_width(rank.metadata_bits, design.metadata[l]);
@@ -106,15 +105,14 @@ void add_component_details(const Node& components, SparseDesign& design) {
       }
     }
   }
-  if (!components.items().empty()) {
-    read_compute(components.items().back().find("energy_pj_per_action"), design.compute);
-  }
+  if (!components.empty()) read_compute(&components.back().energy, design.compute);
 }
 
 void add_loop_orders(const Node& directives, const Einsum& problem, const Chip& chip,
                      SparseDesign& design) {
   design.orders.assign(chip.levels.size(), {});
-  for (const Node& d : directives.items()) {
+  const Node* inside = directives.find("mapping");
+  for (const Node& d : (inside != nullptr ? *inside : directives).items()) {
     const Node* permutation = d.find("permutation");
     if (permutation == nullptr) continue;
     const std::string& type = d.at("type").as_string();

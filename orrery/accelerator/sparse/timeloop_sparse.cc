@@ -229,24 +229,25 @@ void read_compute(const Node& list, SparseDesign& out) {
   }
 }
 
-void read_target(const Node& target, const Einsum& problem, const Chip& chip, SparseDesign& out) {
+// `owner` is the component that the target names, `place` where it does so.
+void read_target(const Node& target, const std::string& owner, const Node& place,
+                 const Einsum& problem, const Chip& chip, SparseDesign& out) {
   expect_keys(target, {"name", "representation_format", "compression", "action_optimization",
                        "compute_optimization"});
-  const Node& name = target.at("name");
   const auto is_set = [](const Node* node) { return node != nullptr && !node->is_null(); };
   if (const Node* list = find_plain(target, "compute_optimization"); is_set(list)) {
-    if (name.as_string() != chip.compute.name) {
-      name.fail(fmt::format("expected the compute units {}", chip.compute.name));
+    if (owner != chip.compute.name) {
+      place.fail(fmt::format("expected the compute units {}", chip.compute.name));
     }
     read_compute(*list, out);
   }
-  if (name.as_string() == chip.compute.name) {
+  if (owner == chip.compute.name) {
     if (const Node* list = find_plain(target, "action_optimization"); is_set(list)) {
       list->fail("expected compute_optimization for compute units");
     }
     return;
   }
-  const int level = index_of_name(names_of(chip.levels), name.as_string(), name, "level");
+  const int level = index_of_name(names_of(chip.levels), owner, place, "level");
   for (const char* key : {"representation_format", "compression"}) {
     if (const Node* formats = find_plain(target, key); is_set(formats)) {
       read_formats(*formats, static_cast<std::size_t>(level), problem, out);
@@ -292,8 +293,19 @@ SparseDesign read_timeloop_sparse(const Node& instance, const Node* optimization
   if (optimizations == nullptr) return out;
   const Node* inside = find_plain(*optimizations, "sparse_optimizations");
   const Node& root = inside != nullptr ? *inside : *optimizations;
-  for (const Node& target : list_of(root.at("targets"))) read_target(target, problem, chip, out);
+  for (const Node& target : list_of(root.at("targets"))) {
+    const Node& name = target.at("name");
+    read_target(target, name.as_string(), name, problem, chip, out);
+  }
   return out;
+}
+
+void add_component_designs(const std::vector<ComponentNodes>& components, const Einsum& problem,
+                           const Chip& chip, SparseDesign& design) {
+  for (const ComponentNodes& c : components) {
+    if (c.sparse.is_null()) continue;
+    read_target(c.sparse, c.name, c.sparse, problem, chip, design);
+  }
 }
 
 }  // namespace orrery

@@ -20,7 +20,7 @@
 // one option. gating of compute is where an operand is zero, skipping where one is not there.
 #pragma once
 
-#include "orrery/accelerator/architecture/chip.h"
+#include "orrery/accelerator/architecture/timeloop_architecture.h"
 #include "orrery/accelerator/problem/einsum.h"
 #include "orrery/accelerator/sparse/sparse_design.h"
 #include "orrery/base/node.h"
@@ -33,15 +33,20 @@ namespace orrery {
 SparseDesign read_timeloop_sparse(const Node& instance, const Node* optimizations,
                                   const Einsum& problem, const Chip& chip);
 
-// Adds the energies of actions and the metadata storage of the components of a flat architecture
-// (timeloop_architecture.h). An action without an energy of its own has that of the first of its
-// other names that has one, in the order of Timeloop: a skipped one that of a gated one, a gated
-// operation that of an operation; a gated or skipped access has none.
+// Adds the sparse designs that components state themselves, as v0.4 has it: the keys of a target
+// but for its name.
+void add_component_designs(const std::vector<ComponentNodes>& components, const Einsum& problem,
+                           const Chip& chip, SparseDesign& design);
+
+// Adds the energies of actions and the metadata storage of components. An action without an energy
+// of its own has that of the first of its other names that has one, in the order of Timeloop: a
+// skipped one that of a gated one, a gated operation that of an operation; a gated or skipped
+// access has none.
 //
 // Metadata words without a width of their own have metadata_datawidth bits; a width is raised until
 // it divides metadata_storage_width. Source: src/model/topology.hpp and
 // src/sparse-analysis/sparse-optimization-parser.cpp of timeloop-model.
-void add_component_details(const Node& components, SparseDesign& design);
+void add_component_details(const std::vector<ComponentNodes>& components, SparseDesign& design);
 
 // Adds the orders of loops from a list of mapping directives (timeloop_mapping.h).
 void add_loop_orders(const Node& directives, const Einsum& problem, const Chip& chip,

@@ -73,7 +73,7 @@ std::vector<TimeloopCase> read_timeloop_cases(
       if (const Node* design = node.find("sparse_optimizations")) {
         c.sparse =
             read_timeloop_sparse(node.at("problem").at("instance"), design, c.problem, c.chip);
-        add_component_details(node.at("architecture"), *c.sparse);
+        add_component_details(component_nodes(node.at("architecture")), *c.sparse);
         add_loop_orders(node.at("mapping_directives"), c.problem, c.chip, *c.sparse);
       }
       if (const Node* refusal = node.find("expected_error")) {
