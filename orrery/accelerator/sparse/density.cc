@@ -10,6 +10,7 @@ namespace orrery {
 namespace {
 
 constexpr double kDeviations = 12;
+constexpr double kNothing = 1e-20;  // a probability that changes no count
 
 double nonzeros_of(const Density& d) { return std::ceil(d.density * d.tensor_words); }
 
@@ -18,7 +19,7 @@ double none_drawn(double all, double marked, double drawn) {
   if (marked + drawn > all) return 0;
   const double fewer = std::min(marked, drawn), other = std::max(marked, drawn);
   double p = 1;
-  for (double i = 0; i < fewer && p > 1e-300; ++i) p *= (all - other - i) / (all - i);
+  for (double i = 0; i < fewer && p > kNothing; ++i) p *= (all - other - i) / (all - i);
   return p;
 }
 
