@@ -46,7 +46,8 @@ struct MlpWidth {
   double operator()(const MoeMlp& m) const {
     const double width = static_cast<double>(m.intermediate) / plan.moe_tp();
     const double row = m.latent > 0 ? m.latent : hidden;
-    return m.top_k * (std::max((m.gated ? 2 : 1) * width, row) + width) * plan.dp +
+    const double groups = std::max(1.0, static_cast<double>(plan.dp) / plan.ep);
+    return m.top_k * (std::max((m.gated ? 2 : 1) * width, row) + width) * groups +
            (m.gated ? 3.0 : 2.0) * m.shared_intermediate / plan.tp;
   }
 };

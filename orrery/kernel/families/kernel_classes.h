@@ -10,6 +10,9 @@ namespace orrery {
 struct KernelClasses {
   std::string gemm = "vllm", attention = "vllm", moe = "vllm", mla = "vllm",
               linear_attention = "vllm", sparse_attention = "vllm";
+  // Products whose activations are scaled to fp8 or nvfp4, if another framework than `gemm` serves
+  // them. Empty: `gemm` does.
+  std::string scaled_gemm = "";
   // Norms, softmax and pointwise work of a framework that launches each operation on its own
   // ("pytorch"). Empty: the fused kernels of serving engines, which one model describes for all
   // (elementwise.cc).

@@ -201,7 +201,8 @@ void fit_eager(const std::filesystem::path& dir, const std::string& only, const 
       file.comment =
           fmt::format("# Made by `orrery fit kernels --data DIR` from {} on {}: do not edit.\n{}",
                       fmt::join(tables[family], ", "), date, errors);
-      fit.files.emplace_back(surface_path(family->name(), kFramework, id), to_text(file));
+      fit.files.emplace_back(surface_path(family->name(), kFramework, id),
+                             compressed_surfaces(to_text(file)));
     }
   }
 }

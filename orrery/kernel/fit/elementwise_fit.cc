@@ -227,7 +227,8 @@ void fit_swept_elementwise(const std::filesystem::path& dir, const std::string& 
     file.comment =
         fmt::format("# Made by `orrery fit kernels --data DIR` from {} on {}: do not edit.\n{}",
                     fmt::join(tables_of(family).tables(), ", "), date, errors);
-    fit.files.emplace_back(surface_path(family.name(), key.first, key.second), to_text(file));
+    fit.files.emplace_back(surface_path(family.name(), key.first, key.second),
+                           compressed_surfaces(to_text(file)));
   }
 }
 
@@ -287,7 +288,8 @@ void fit_elementwise(const std::filesystem::path& dir, const std::string& date,
       "DIR/quantize.csv.gz on {}: do not "
       "edit.\n{}",
       date, errors);
-  fit.files.emplace_back(surface_path(elementwise_family().name(), "any", "gpu"), to_text(file));
+  fit.files.emplace_back(surface_path(elementwise_family().name(), "any", "gpu"),
+                         compressed_surfaces(to_text(file)));
 }
 
 }  // namespace orrery

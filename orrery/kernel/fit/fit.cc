@@ -217,7 +217,7 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
       std::move(fitted[i].rows.begin(), fitted[i].rows.end(), std::back_inserter(fit.rows));
       if (!fitted[i].text.empty())
         fit.files.emplace_back(surface_path(family->name(), keys[i].first, keys[i].second),
-                               std::move(fitted[i].text));
+                               compressed_surfaces(fitted[i].text));
     }
   }
   return fit;

@@ -27,7 +27,7 @@ std::string to_text(const KernelFitRow& row);
 
 struct KernelFit {
   std::vector<KernelFitRow> rows;
-  // Texts to be written below catalog/: "kernels/gemm/vllm-h100-sxm.txt".
+  // Paths below catalog/ and bytes of the files: "kernels/gemm/vllm-h100-sxm.txt.gz".
   std::vector<std::pair<std::string, std::string>> files;
   std::vector<std::string> refused;  // absent tables, systems that the catalog does not know
 };

@@ -7,7 +7,7 @@
 // model), added to the surface along coordinates of its own (SurfacePlace::along). A shape without
 // a series is served by the surface alone.
 //
-// catalog/kernels/<family>/<framework>-<gpu>.txt:
+// catalog/kernels/<family>/<framework>-<gpu>.txt.gz, compressed with gzip (zcat shows the text):
 //   orrery-kernels 2
 //   # recipe and errors, for people
 //   axes 3 14 9 9                  number of axes and nodes of each
@@ -131,7 +131,7 @@ class SurfaceLookup {
   bool crowded_ = false;  // has a bucket with more than two nodes
 };
 
-// Path of a file below catalog/: "kernels/gemm/vllm-h100-sxm.txt".
+// Path of a file below catalog/: "kernels/gemm/vllm-h100-sxm.txt.gz".
 std::string surface_path(std::string_view family, std::string_view framework, std::string_view gpu);
 
 // `value` rounded to the precision of the text.
@@ -140,5 +140,10 @@ float written(double value);
 // InputError with file and line: the text is malformed.
 SurfaceFile parse_surfaces(std::string_view text, const std::string& name);
 std::string to_text(const SurfaceFile& file);
+
+// The bytes of a file that holds `text`, compressed with gzip. Equal texts give equal bytes.
+std::string compressed_surfaces(std::string_view text);
+// The text of a file from its bytes, which may also be plain text. InputError: damaged.
+std::string inflated_surfaces(std::string_view bytes, const std::string& name);
 
 }  // namespace orrery

@@ -249,7 +249,7 @@ std::string axes_text(const SurfaceAxes& axes) {
 
 std::string surface_path(std::string_view family, std::string_view framework,
                          std::string_view gpu) {
-  return fmt::format("kernels/{}/{}-{}.txt", family, framework, gpu);
+  return fmt::format("kernels/{}/{}-{}.txt.gz", family, framework, gpu);
 }
 
 float written(double value) {

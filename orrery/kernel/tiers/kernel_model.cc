@@ -98,7 +98,7 @@ class SurfaceKernelModel : public KernelModel {
     const std::string replaced =
         c->replaced ? fmt::format(" (this generation replaced {})", c->replaced) : "";
     const bool covered = SurfacePredictor::is_covered(*s.surface, m.family().point(op, gpu_, true));
-    return fmt::format("{} {} of {} measured on {}{}{}{}", c->by_torch ? kTorch : m.framework(),
+    return fmt::format("{} {} of {} measured on {}{}{}{}", c->by_torch ? kTorch : m.framework(op),
                        s.surface->kernel_class, m.family().name(), s.gpu, replaced, points,
                        covered ? "" : ", at other sizes");
   }

@@ -27,9 +27,10 @@ std::vector<MeasuredGpu> SurfaceStore::measured(const KernelFamily& family,
                                                 std::string_view framework) const {
   std::vector<MeasuredGpu> out;
   const std::string prefix = fmt::format("kernels/{}/{}-", family.name(), framework);
-  for (const std::string& path : bundle_.list(fmt::format("kernels/{}", family.name()), ".txt")) {
+  constexpr std::string_view kEnding = ".txt.gz";
+  for (const std::string& path : bundle_.list(fmt::format("kernels/{}", family.name()), kEnding)) {
     if (!path.starts_with(prefix)) continue;
-    const std::string id = path.substr(prefix.size(), path.size() - prefix.size() - 4);
+    const std::string id = path.substr(prefix.size(), path.size() - prefix.size() - kEnding.size());
     const bool own = id == gpu_.id;
     if (own && tier_ == TierChoice::kTransferred) continue;
     const KernelGpu& other = own ? gpu_ : relative(id);
@@ -49,7 +50,7 @@ const SurfaceFile* SurfaceStore::surfaces(const KernelFamily& family,
   if (slot) return slot.get();
   const auto text = bundle_.find(path);
   if (!text) return nullptr;
-  SurfaceFile file = parse_surfaces(text->content, text->name);
+  SurfaceFile file = parse_surfaces(inflated_surfaces(text->content, text->name), text->name);
   if (file.axes.nodes != family.axes() || file.series_axes.nodes != family.series_axes()) {
     throw InputError(
         fmt::format("{}: its axes are not those of the family; fit it again", text->name));
@@ -77,10 +78,11 @@ const CalibrationFile* SurfaceStore::calibration(const KernelFamily& family,
   return slot.get();
 }
 
-ServedFamily::ServedFamily(const KernelFamily& family, std::string framework,
+ServedFamily::ServedFamily(const KernelFamily& family, std::string framework, std::string scaled,
                            const SurfaceStore& store)
     : family_(family),
       framework_(std::move(framework)),
+      scaled_(std::move(scaled)),
       store_(store),
       slots_(family.classes().size()) {}
 
@@ -109,6 +111,7 @@ void ServedFamily::prepare(ServedClass& c) const {
 ServedClass ServedFamily::find(const KernelClass& wanted) const {
   ServedClass c;
   const std::string& name = wanted.sources.front().name;
+  const std::string& framework = framework_of(wanted);
   // One file for all GPUs and frameworks (elementwise work), unless this GPU has a sweep.
   if (const SurfaceFile* any =
           store_.surfaces(family_, surface_path(family_.name(), "any", "gpu"))) {
@@ -120,8 +123,8 @@ ServedClass ServedFamily::find(const KernelClass& wanted) const {
     }
     return c;
   }
-  c.served = choose(wanted, framework_);
-  if (wanted.torch_error > 0 && framework_ != kTorch && c.served.origin != Origin::kMeasured) {
+  c.served = choose(wanted, framework);
+  if (wanted.torch_error > 0 && framework != kTorch && c.served.origin != Origin::kMeasured) {
     ServingSurface torch = own_of_torch(wanted);
     torch.shared = std::hypot(torch.shared, wanted.torch_error);
     if (torch.surface && (!c.served.surface || std::hypot(torch.shared, torch.own) <
@@ -137,12 +140,12 @@ ServedClass ServedFamily::find(const KernelClass& wanted) const {
   }
   if (c.replaced) {
     widen_replaced(c.served);
-    if (framework_ != kMaker) c.replacing = choose(wanted, std::string(kMaker));
+    if (framework != kMaker) c.replacing = choose(wanted, std::string(kMaker));
   }
   // Classes with a sweep of their own need no points.
   if (c.served.origin != Origin::kMeasured) {
     const CalibrationFile* file =
-        store_.calibration(family_, calibration_path(family_.name(), framework_, store_.gpu().id));
+        store_.calibration(family_, calibration_path(family_.name(), framework, store_.gpu().id));
     if (file) c.points = file->find(name);
   }
   return c;

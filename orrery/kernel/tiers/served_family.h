@@ -73,11 +73,18 @@ struct ServedClass {
 
 class ServedFamily {
  public:
-  // `framework`: whose kernels run. Borrows both references.
-  ServedFamily(const KernelFamily& family, std::string framework, const SurfaceStore& store);
+  // `framework`: whose kernels run. `scaled`: whose kernels run for the classes with scaled
+  // activations (KernelClass::scaled); empty: those of `framework`. Borrows both references.
+  ServedFamily(const KernelFamily& family, std::string framework, std::string scaled,
+               const SurfaceStore& store);
 
   const KernelFamily& family() const { return family_; }
-  const std::string& framework() const { return framework_; }
+  // Whose kernels serve the class of `op`.
+  const std::string& framework(const Op& op) const {
+    const int index = family_.class_of(op);
+    return index < 0 ? framework_
+                     : framework_of(family_.classes()[static_cast<std::size_t>(index)]);
+  }
   // The surfaces of the class of `op`; null: the op has no class.
   const ServedClass* of(const Op& op) const {
     const int index = family_.class_of(op);
@@ -93,6 +100,9 @@ class ServedFamily {
     ServedClass found;
   };
   void look_up(std::size_t index) const;
+  const std::string& framework_of(const KernelClass& c) const {
+    return c.scaled && !scaled_.empty() ? scaled_ : framework_;
+  }
   ServedClass find(const KernelClass& wanted) const;
   void prepare(ServedClass& c) const;
   // The best surface of a sweep of this GPU by PyTorch; without one, no surface.
@@ -100,7 +110,7 @@ class ServedFamily {
   ServingSurface choose(const KernelClass& wanted, const std::string& framework) const;
 
   const KernelFamily& family_;
-  const std::string framework_;
+  const std::string framework_, scaled_;
   const SurfaceStore& store_;
   mutable std::mutex mutex_;
   mutable std::vector<Slot> slots_;

@@ -130,7 +130,9 @@ class ServedFamilies {
   ServedFamilies(const KernelClasses& classes, const SurfaceStore& store) {
     for (const KernelFamilyEntry& entry : kernel_family_entries()) {
       const std::string& framework = classes.*entry.framework;
-      if (!framework.empty()) families_.emplace_back(*entry.family, framework, store);
+      if (framework.empty()) continue;
+      const bool gemm = entry.framework == &KernelClasses::gemm;
+      families_.emplace_back(*entry.family, framework, gemm ? classes.scaled_gemm : "", store);
     }
   }
   auto begin() const { return families_.begin(); }

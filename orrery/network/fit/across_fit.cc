@@ -26,7 +26,7 @@ constexpr Bytes kMiddle(1 << 20), kLarge(128 << 20);
 const std::string kRacks = "gb";
 
 std::string class_of(const std::string& gpu) {
-  for (const char* beginning : {"gb", "mi35", "mi3"}) {
+  for (const char* beginning : {"gb", "mi35", "mi3", "a100"}) {
     if (gpu.starts_with(beginning)) return beginning;
   }
   return "";

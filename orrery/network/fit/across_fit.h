@@ -1,7 +1,8 @@
 // Fits the library's factors on several nodes (LibraryCurve) to measured rows.
 //
 // The rows of one network are fitted in classes of GPUs, since their software differs: racks
-// ("gb"), MI300X and MI325X ("mi3"), MI350X and MI355X ("mi35"), and all others (""). Racks are few
+// ("gb"), MI300X and MI325X ("mi3"), MI350X and MI355X ("mi35"), A100 ("a100": the generation of
+// network cards before that of all others), and all others (""). Racks are few
 // and depend little on their ports, so their factors are fitted to the rows of all networks at
 // once. A class has three factors, of the least Huber loss of ln(predicted / measured). Each factor
 // is held to the value around which most networks lie, the less the more it differs between

@@ -147,7 +147,8 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   d.precision = choose_precision(s, model, d.gpu, d.notes);
   if (kernels.tf32 && d.gpu.supports(Dtype::kTf32)) d.precision.fp32_products = Format::kTf32;
   const auto& k = d.engine.kernels;
-  d.classes = {k.gemm, k.attention, k.moe, k.mla, k.linear_attention, k.sparse_attention};
+  d.classes = {k.gemm,       k.attention, k.moe, k.mla, k.linear_attention, k.sparse_attention,
+               k.scaled_gemm};
   if (!d.gpu.unsure.empty()) {
     d.notes.push_back(
         fmt::format("uncertain in {}'s data sheet: {}", d.gpu.id, fmt::join(d.gpu.unsure, ", ")));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "orrery/base/estimate.h"
@@ -19,7 +20,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t kLeastRows = 6, kMostRows = 48;
+constexpr std::size_t kLeastRows = 6, kMostRows = 48, kLeastGroups = 3;
 constexpr int kRounds = 2, kPasses = 2, kGrid = 9, kHalvings = 4;
 constexpr double kServiceHuber = 0.5;  // logarithmic error beyond which a row pulls no harder
 constexpr double kServicePull = 0.01;  // weight of a constant's distance from where it started
@@ -43,8 +44,9 @@ const std::vector<ServiceConstant> kConstants = {
     // The host time of experts is fitted before the launch of operators: if all models have
     // experts, the rows determine only the sum of both.
     {kMoeLayer, "us", 200, 10, 3000},
-    // From the launch of one kernel to an operator of several kernels with its Python code.
-    {kLaunch, "us", 40, 2, 80},
+    // From the launch of one kernel to an operator of several kernels with its Python code. Lone
+    // prompts of dense models set the upper end (tests/unit/scenario/lone_prompt_test.cc).
+    {kLaunch, "us", 40, 2, 50},
     {"execution.collective_latency", "us", 0.5, 0.01, 20},
     // The kernels are measured, so that this factor covers unbalanced loads and small kernels only.
     {"kernels.moe_prefill_factor", "", 1, 0.8, 1.3},
@@ -54,7 +56,7 @@ const std::vector<ServiceConstant> kConstants = {
 
 // Rows that are not fitted (docs/reference/composition.md, section Rows that are not trusted).
 bool distrusted(const MeasuredRow& row) {
-  return row.keys.text("model").starts_with("qwen3-235b") ||
+  return row.keys.text("model").starts_with("qwen3-235b") || row.engine == "vllm-2025" ||
          (row.engine == "sglang" && row.keys.number("workload.batch") >= 512);
 }
 
@@ -286,14 +288,30 @@ std::string host_recipe(const std::string& fitted_on, const std::vector<double>&
   return out;
 }
 
+// At most kMostRows rows: as many of each model and system as there are, up to an equal share, at
+// equal distances in the table.
+std::vector<Row> sample(std::vector<Row> rows) {
+  std::map<std::string, std::vector<Row>> groups;
+  for (Row& r : rows) groups[r.left_out_with].push_back(std::move(r));
+  std::vector<std::vector<Row>*> smallest_first;
+  for (auto& [name, group] : groups) smallest_first.push_back(&group);
+  std::stable_sort(smallest_first.begin(), smallest_first.end(),
+                   [](const auto* a, const auto* b) { return a->size() < b->size(); });
+  std::vector<Row> some;
+  for (std::size_t g = 0; g < smallest_first.size(); ++g) {
+    std::vector<Row>& group = *smallest_first[g];
+    const std::size_t share = (kMostRows - some.size()) / (smallest_first.size() - g);
+    const std::size_t n = std::min(group.size(), share);
+    for (std::size_t i = 0; i < n; ++i) some.push_back(std::move(group[i * group.size() / n]));
+  }
+  return some;
+}
+
 // `x`: the start of the fit, replaced by its result.
 FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f,
                          const std::string& date, std::vector<double>& x) {
-  // Rows at equal distances in the table, which is sorted by model and system.
-  std::vector<Row> some;
-  const std::size_t n = std::min(rows.size(), kMostRows);
-  for (std::size_t i = 0; i < n; ++i) some.push_back(std::move(rows[i * rows.size() / n]));
-  f.rows = n;
+  std::vector<Row> some = sample(std::move(rows));
+  f.rows = some.size();
   std::map<std::string, double> groups;
   for (const Row& r : some) groups[r.left_out_with] += 1;
   for (Row& r : some) r.weight = 1 / std::sqrt(groups.at(r.left_out_with));
@@ -355,14 +373,13 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
                       ? host->second.second[i]
                       : std::log(kConstants[i].start));
     f.rows = rows.size();
-    const bool one_group = std::all_of(rows.begin(), rows.end(), [&](const Row& r) {
-      return r.left_out_with == rows.front().left_out_with;
-    });
+    std::set<std::string> groups;
+    for (const Row& r : rows) groups.insert(r.left_out_with);
     if (rows.size() < kLeastRows) {
       f.skipped = fmt::format("{} rows, at least {} are needed", rows.size(), kLeastRows);
-    } else if (one_group) {
-      f.skipped =
-          fmt::format("all rows are {}: nothing would judge the fit", rows[0].left_out_with);
+    } else if (groups.size() < kLeastGroups) {
+      f.skipped = fmt::format("rows of {} only: at least {} models and systems are needed",
+                              fmt::join(groups, ", "), kLeastGroups);
     } else {
       f = fit_class(runner, std::move(rows), std::move(f), date, x);
       hosts[f.engine] = {f.gpu_class, x};

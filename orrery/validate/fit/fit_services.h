@@ -5,14 +5,14 @@
 // Loss. At most six constants minimise the mean absolute logarithmic error of TPOT and TTFT; TTFT
 // weighs less. The rows of one model on one system weigh as the square root of their number. A weak
 // pull holds each constant near its start. Only rows of groups for which fits_engines() holds are
-// read, at most 48 rows of a class, evenly spread.
+// read, at most 48 rows of a class, in equal shares of its models and systems.
 //
 // Simulation. TTFT needs the simulation, which is slow; the closed form is fast. A row's prediction
 // is the closed form multiplied by the ratio of simulation to closed form at the last constants.
 // Simulation and fit are repeated twice.
 //
-// Classes with one model on one system are not fitted, because the constants of the model and of
-// the engine could not be separated. Such a class takes the host constants (launch,
+// Classes with fewer than three models and systems are not fitted, because the constants of a model
+// and of the engine could not be separated. Such a class takes the host constants (launch,
 // host_per_moe_layer) of the engine's other class. The fit of a second class starts from them.
 //
 // Errors are those of left-out rows: each (model, system) is predicted by a fit on the others.

@@ -64,9 +64,10 @@ class KernelJudge {
     std::map<std::string, std::string> files;
     for (const KernelTables* tables : families) {
       const std::string family(tables->family().name());
-      for (const std::string& path : bundle_.list(fmt::format("kernels/{}", family), ".txt")) {
+      for (const std::string& path : bundle_.list(fmt::format("kernels/{}", family), ".txt.gz")) {
         for (const std::string& id : fit_on_) {
-          if (path.ends_with(fmt::format("-{}.txt", id))) files[path] = bundle_.find(path)->content;
+          if (path.ends_with(fmt::format("-{}.txt.gz", id)))
+            files[path] = bundle_.find(path)->content;
         }
       }
       const KernelFit fit = fit_kernels(dir_, family, "", bundle_, fit_on_);

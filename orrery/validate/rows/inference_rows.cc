@@ -177,20 +177,22 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
     keys.set("precision.kv_cache_dtype", "fp8");
   if (get("isl").empty() || get("osl").empty() || get("concurrency").empty())
     throw NoData("the row does not state its lengths or concurrency");
-  // Nominal lengths are uniform between 80 % and 100 % of the stated one.
-  const double mean = get("length_kind") == "nominal" ? 0.9 : 1.0;
+  // InferenceX draws lengths uniformly between 80 % and 100 % of the nominal one.
+  const bool nominal = get("length_kind") == "nominal";
+  const bool scattered = nominal && !has_equal_lengths(r.framework, model);
+  const double mean = scattered ? 0.9 : 1.0;
   const auto length = [&](const char* column, std::int64_t least) {
     return std::max(least, static_cast<std::int64_t>(number_of(get(column)) * mean));
   };
   keys.set("workload.closed_loop", "true");
-  keys.set("workload.equal_lengths", "false");
+  keys.set("workload.equal_lengths", nominal && !scattered ? "true" : "false");
   keys.set("workload.isl", length("isl", 1));
   keys.set("workload.osl", length("osl", 2));
   keys.set("workload.batch", static_cast<std::int64_t>(number_of(get("concurrency"))));
   for (const auto& [column, key] : {std::pair("dp", "parallel.dp"), {"moe_ep", "parallel.ep"}}) {
     if (!get(column).empty()) keys.set(key, static_cast<std::int64_t>(number_of(get(column))));
   }
-  if (get("length_kind") == "nominal") {
+  if (scattered) {
     std::string day = get("measured");
     const auto first = days.find({r.framework, model});
     if (day.empty() && first != days.end()) day = first->second;
@@ -280,7 +282,9 @@ ScenarioKeys simulated_service(const MeasuredRow& row) {
   const std::string skew = row.keys.text("workload.expert_skew");
   if (!skew.empty()) keys.set("workload.expert_skew", skew);
   const std::int64_t users = row.keys.number("workload.batch");
+  const bool equal = row.keys.text("workload.equal_lengths") == "true";
   const auto lengths = [&](const char* key) {
+    if (equal) return row.keys.text(key);
     const auto mean = static_cast<double>(row.keys.number(key));
     return fmt::format("uniform({}, {})", std::max<std::int64_t>(1, std::llround(mean * 8 / 9)),
                        std::llround(mean * 10 / 9));

@@ -45,13 +45,17 @@ void set_sglang(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
   const std::string model = keys.text("model");
   const bool blackwell = engine_gpu_class(gpu) == "blackwell";
   const auto users = keys.number("workload.batch");
-  const bool qwen = model.starts_with("qwen3.5"), four = keys.number("parallel.tp") == 4;
-  if (qwen || model.starts_with("deepseek")) {
-    const bool b300_qwen = qwen && gpu.id.starts_with("b300") && run.precision == "fp8";
-    keys.set_engine("scheduler.max_num_batched_tokens", b300_qwen ? "16384"
-                                                        : four    ? "8192"
-                                                                  : "32768");
-    if (blackwell) keys.set_engine("scheduler.recv_interval", users >= 16 && !four ? "30" : "10");
+  const bool qwen = model.starts_with("qwen3.5"), deepseek = model.starts_with("deepseek");
+  if (qwen || deepseek) {
+    const bool fp8 = run.precision == "fp8";
+    const bool b300_qwen = qwen && gpu.id.starts_with("b300") && fp8;
+    const bool four = deepseek && fp8 && keys.number("parallel.tp") == 4;
+    const bool half = b300_qwen || (deepseek && !fp8);
+    keys.set_engine("scheduler.max_num_batched_tokens", half   ? "16384"
+                                                        : four ? "8192"
+                                                               : "32768");
+    const bool often = users < 16 || four || b300_qwen;
+    if (blackwell) keys.set_engine("scheduler.recv_interval", often ? "10" : "30");
   }
   if (blackwell && model.starts_with("glm-5"))
     keys.set_engine("scheduler.max_num_batched_tokens", "32768");
@@ -69,6 +73,14 @@ void set_trtllm(const InferencexRun& run, ScenarioKeys& keys) {
 }
 
 }  // namespace
+
+bool has_equal_lengths(std::string_view framework, std::string_view model) {
+  constexpr std::string_view kModels[] = {"deepseek-r1",   "glm-5",   "gpt-oss", "kimi-k2",
+                                          "llama-3.1-70b", "minimax", "qwen3.5"};
+  return framework == "trtllm" &&
+         std::none_of(std::begin(kModels), std::end(kModels),
+                      [model](std::string_view m) { return model.starts_with(m); });
+}
 
 void set_as_inferencex(std::string_view engine, const Gpu& gpu, const InferencexRun& run,
                        ScenarioKeys& keys) {

@@ -20,9 +20,10 @@
 //                                  1106)
 //            Kimi-K2.5             at most as many sequences as users; fp4: steps of two prompts'
 //                                  tokens, graphs since 2026-04-16 (1047)
-//   SGLang   DeepSeek-R1, Qwen3.5  chunks of 32,768 tokens (8,192 on four GPUs; Qwen3.5 on B300
-//                                  16,384); on Blackwell scheduler-recv-interval 10, with 16 users
-//                                  and more 30
+//   SGLang   DeepSeek-R1, Qwen3.5  chunks of 32,768 tokens (DeepSeek in fp8 on four GPUs 8,192, in
+//                                  fp4 16,384; Qwen3.5 in fp8 on B300 16,384); on Blackwell
+//                                  scheduler-recv-interval 10, with 16 users and more 30 (but for
+//                                  DeepSeek in fp8 on four GPUs, and Qwen3.5 in fp8 on B300)
 //            GLM-5                 on B200 chunks of 32,768
 //   TRT-LLM  DeepSeek-R1           steps of max(4096, ISL + users + 64) tokens; with attention data
 //                                  parallelism prompts wait for each other, 60 steps at most
@@ -32,8 +33,7 @@
 // server had just started (EngineProfile::Execution::cold); since then two requests a user go
 // before (--num-warmups, pull request 480; the day is that of its announced merge, within ten).
 // Rows without a day repeat dated ones, most to two decimals: they count as of the first day that
-// the table gives for their engine and model. What is nowhere dated (Llama 3.1 8B under SGLang,
-// Qwen3-235B) counts as warm: 0.36 s until the first token leave no room for a start-up of seconds.
+// the table gives for their engine and model.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,13 @@
 #include "orrery/validate/rows/scenario_keys.h"
 
 namespace orrery {
+
+// Whether the prompts and answers of a run of nominal lengths are all equally long, so that its
+// users stay in step. That holds for TensorRT-LLM's runs of models that InferenceX does not serve,
+// which are AIConfigurator's authors' own. Their first tokens show it: with 64 users, prompts and
+// answers of 128 tokens, all requests wait for one step of all prompts (229 ms), and the steps
+// between carry no prompt (Qwen3-235B, H100). Runs of vLLM and SGLang do not show it.
+bool has_equal_lengths(std::string_view framework, std::string_view model);
 
 struct InferencexRun {
   std::string precision;  // of the checkpoint: fp8, fp4, ...

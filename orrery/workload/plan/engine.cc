@@ -50,6 +50,9 @@ void declare(Fields& f, EngineProfile& e) {
         auto& k = e.kernels;
         const std::vector<std::string> frameworks = {"vllm", "sglang", "trtllm"};
         g.add("gemm", k.gemm, "framework whose measured GEMMs are used").one_of(frameworks);
+        g.add("scaled_gemm", k.scaled_gemm,
+              "framework whose measured fp8 and nvfp4 GEMMs are used; empty: that of gemm")
+            .one_of({"", "vllm", "sglang", "trtllm"});
         g.add("attention", k.attention, "framework whose measured attention is used")
             .one_of(frameworks);
         g.add("moe", k.moe, "framework whose measured fused MoE is used").one_of(frameworks);

@@ -33,6 +33,10 @@ struct EngineProfile {
     // The framework whose measured kernels serve each family: "vllm", "sglang" or "trtllm".
     std::string gemm = "vllm", attention = "vllm", moe = "vllm", mla = "vllm",
                 linear_attention = "vllm", sparse_attention = "vllm";
+    // The framework whose measured kernels serve products in fp8 (one scale for a tensor or a row)
+    // and nvfp4. Empty: that of `gemm`. A sweep that scales activations in kernels of their own, as
+    // TensorRT-LLM's does, is not what an engine runs whose checkpoint has static scales.
+    std::string scaled_gemm;
     std::string collectives = "vllm";
     // Time of the engine's kernels relative to the measured ones, for compute-bound and for
     // memory-bound kernels.

@@ -91,8 +91,8 @@ TEST(Bundle, ReplacingAFolderHidesIt) {
                             .replacing("calibration", {});
   ASSERT_TRUE(bundle.find("kernels/gemm/x-y.txt"));
   EXPECT_EQ(bundle.find("kernels/gemm/x-y.txt")->content, "text");
-  EXPECT_FALSE(bundle.find("kernels/gemm/vllm-h100-sxm.txt"));
-  EXPECT_TRUE(Bundle().find("kernels/gemm/vllm-h100-sxm.txt"));
+  EXPECT_FALSE(bundle.find("kernels/gemm/vllm-h100-sxm.txt.gz"));
+  EXPECT_TRUE(Bundle().find("kernels/gemm/vllm-h100-sxm.txt.gz"));
   EXPECT_EQ(bundle.list("kernels/gemm", ".txt"), std::vector<std::string>{"kernels/gemm/x-y.txt"});
   EXPECT_TRUE(bundle.list("calibration/gemm", ".txt").empty());
   EXPECT_TRUE(bundle.find("gpus/h100-sxm.yaml"));

@@ -41,7 +41,7 @@ TEST_F(EagerTables, HostTimeIsNotTakenForTheKernels) {
   KernelFit fit;
   fit_eager(dir_, "row_kernels", "2026-11-21", Bundle(), fit);
   ASSERT_EQ(fit.files.size(), 1u);
-  EXPECT_EQ(fit.files[0].first, "kernels/row_kernels/pytorch-v100-32g-pcie.txt");
+  EXPECT_EQ(fit.files[0].first, "kernels/row_kernels/pytorch-v100-32g-pcie.txt.gz");
   ASSERT_EQ(fit.rows.size(), 1u);
   EXPECT_EQ(fit.rows[0].kernel_class, "softmax");
   EXPECT_LT(fit.rows[0].mape, 5);

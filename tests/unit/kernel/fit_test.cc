@@ -55,8 +55,8 @@ TEST_F(FitTest, RecoversAKnownSurface) {
   write(0);
   const KernelFit fit = fit_kernels(dir_, "gemm", "2026-01-02", Bundle());
   ASSERT_EQ(fit.files.size(), 1u);
-  EXPECT_EQ(fit.files[0].first, "kernels/gemm/vllm-h100-sxm.txt");
-  const SurfaceFile file = parse_surfaces(fit.files[0].second, "x");
+  EXPECT_EQ(fit.files[0].first, "kernels/gemm/vllm-h100-sxm.txt.gz");
+  const SurfaceFile file = parse_surfaces(inflated_surfaces(fit.files[0].second, "x"), "x");
   EXPECT_NE(file.comment.find("2026-01-02"), std::string::npos);
   const Surface* s = file.find("bf16");
   ASSERT_NE(s, nullptr);

@@ -51,6 +51,18 @@ TEST(MemoryModel, ActivationsByHand) {
                    2048 * 2 * (8192 + 5376.0));
 }
 
+// The experts of a rank get as many rows under 8 as under 64 groups if every group has a rank, and
+// eight times as many if eight groups share one.
+TEST(MemoryModel, WideExpertParallelismNeedsTheBuffersOfItsOwnTokens) {
+  const Architecture v3 = load_model("deepseek-v3");
+  const auto peak = [&](int dp, int ep) {
+    return activation_peak(v3, {.dp = dp, .ep = ep}, {}, 0, 4096, 1).value();
+  };
+  EXPECT_DOUBLE_EQ(peak(64, 64), peak(8, 8));
+  EXPECT_GT(peak(64, 8), 4 * peak(64, 64));
+  EXPECT_LT(peak(64, 64), 3e9);
+}
+
 TEST(MemoryModel, LoadsAddUp) {
   const MemoryModel m = memory("llama-3.1-8b", "h100-sxm");
   const MemoryBreakdown b = m.load(10, 1000);
