@@ -52,7 +52,8 @@ TEST_P(Monotone, PredictionsFallNoMoreOftenThanKernelsDo) {
     const auto& [framework, gpu] = of;
     const auto text = bundle.find(surface_path(asked.family, framework, gpu));
     if (!text) continue;
-    const SurfaceFile file = parse_surfaces(inflated_surfaces(text->content, text->name), text->name);
+    const SurfaceFile file =
+        parse_surfaces(inflated_surfaces(text->content, text->name), text->name);
     for (const auto& [name, samples] : classes) {
       const Surface* surface = file.find(name);
       if (!surface) continue;

@@ -51,9 +51,7 @@ void set_sglang(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
     const bool b300_qwen = qwen && gpu.id.starts_with("b300") && fp8;
     const bool four = deepseek && fp8 && keys.number("parallel.tp") == 4;
     const bool half = b300_qwen || (deepseek && !fp8);
-    keys.set_engine("scheduler.max_num_batched_tokens", half   ? "16384"
-                                                        : four ? "8192"
-                                                               : "32768");
+    keys.set_engine("scheduler.max_num_batched_tokens", half ? "16384" : four ? "8192" : "32768");
     const bool often = users < 16 || four || b300_qwen;
     if (blackwell) keys.set_engine("scheduler.recv_interval", often ? "10" : "30");
   }

@@ -33,7 +33,8 @@ TEST(KernelModel, TiersAreNamed) {
 TEST(KernelModel, ProvenanceNamesClassAndGpu) {
   const Op op = product(16, 4096, 4096);
   EXPECT_EQ(model_of("h100-sxm")->provenance(op), "vllm bf16 of gemm measured on h100-sxm");
-  EXPECT_EQ(model_of("rtx-pro-6000")->provenance(op), "vllm bf16 of gemm measured on rtx-pro-6000-server");
+  EXPECT_EQ(model_of("rtx-pro-6000")->provenance(op),
+            "vllm bf16 of gemm measured on rtx-pro-6000-server");
   EXPECT_EQ(model_of("mi300x")->provenance(op), "data sheet of mi300x and physics");
   const std::string norm = model_of("h100-sxm")->provenance(Elementwise{});
   EXPECT_EQ(norm, "memory_bound of elementwise, fitted on layers of several GPUs");
