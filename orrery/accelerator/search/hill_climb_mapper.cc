@@ -23,6 +23,8 @@ MapperResult HillClimbMapper::search(const Einsum& problem, const Chip& chip,
     std::int64_t valid = 0;
     while (valid < drawn && !trial.done()) {
       trial.space().draw(random, choice);
+      if (random.below(2) == 0) trial.space().fill(random, choice);
+      trial.space().fit(random, choice);
       if (!trial.run(choice, score)) continue;
       if (++valid == 1 || score < best_score) {
         best = choice;
@@ -34,6 +36,7 @@ MapperResult HillClimbMapper::search(const Einsum& problem, const Chip& chip,
       next = best;
       trial.space().change(random, next);
       if (random.below(2) == 0) trial.space().change(random, next);
+      trial.space().fit(random, next);
       if (!trial.run(next, score) || score > best_score) continue;
       if (score < best_score) in_vain = 0;
       best = next;

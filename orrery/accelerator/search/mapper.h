@@ -1,7 +1,8 @@
 // Search for a good mapping of an einsum on a chip.
 //
 // Mappers:
-//   random-search  draws mappings until enough of them are valid
+//   random-search  draws mappings until enough of them are valid. In half of the draws arrays are
+//                  filled; in all of them, loops that do not fit move outwards (mapspace.h)
 //   hill-climb     draws a tenth of them, then changes the best one, one choice at a time, keeps
 //                  what is no worse, and after many changes in vain draws again
 //

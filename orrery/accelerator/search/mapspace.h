@@ -60,6 +60,12 @@ class Mapspace {
 
   // Draws a mapping: every prime factor goes to one of its slots, every order is as likely as any.
   void draw(RandomStream& random, MappingChoice& out) const;
+  // Moves prime factors, drawn evenly, from loops in time to arrays that have instances to spare.
+  void fill(RandomStream& random, MappingChoice& choice) const;
+  // Moves prime factors, drawn evenly from loops in space that exceed an axis and from tiles that
+  // exceed a memory, to the next loops in time further out, until the mapping fits. False: it
+  // cannot.
+  bool fit(RandomStream& random, MappingChoice& choice) const;
   // Moves a prime factor, swaps two loops of a level, or changes what a level keeps.
   void change(RandomStream& random, MappingChoice& choice) const;
   // Writes the mapping into `out`, whose storage is used again. False if loops in space exceed an
@@ -84,6 +90,12 @@ class Mapspace {
   void add_slots();
   void fix_factors();
   void shuffle(RandomStream& random, std::vector<int>& order, std::size_t from) const;
+  // Iterations of all loops of slot `s`.
+  std::int64_t used(const MappingChoice& choice, std::size_t s) const;
+  bool fit_arrays(RandomStream& random, MappingChoice& choice) const;
+  int slot_outside(std::size_t prime, int level) const;
+  template <class Wanted>
+  bool move_out(RandomStream& random, MappingChoice& choice, int level, const Wanted& wanted) const;
 
   const Einsum* problem_;
   const Chip* chip_;

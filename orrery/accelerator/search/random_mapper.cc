@@ -13,6 +13,8 @@ MapperResult RandomMapper::search(const Einsum& problem, const Chip& chip,
   double score = 0;
   while (!trial.done()) {
     trial.space().draw(random, choice);
+    if (random.below(2) == 0) trial.space().fill(random, choice);
+    trial.space().fit(random, choice);
     trial.run(choice, score);
   }
   return trial.take();

@@ -216,6 +216,18 @@ TEST_F(Search, MappersAreDeterministicAndTheirBestIsValid) {
   EXPECT_THROW(make_mapper("random"), InputError);
 }
 
+// Loops in space and tiles that do not fit move outwards, so that hardly a draw is in vain.
+TEST_F(Search, DrawsAreMadeToFit) {
+  Chip tight = chip;
+  tight.levels.back().words = 4;
+  MapperOptions options;
+  options.valid = 200;
+  const MapperResult r =
+      make_mapper("random-search")->search(problem, tight, unconstrained(problem, tight), options);
+  EXPECT_EQ(r.valid, 200);
+  EXPECT_LE(r.tried, 220);
+}
+
 TEST_F(Search, MoreMappingsAreNeverWorse) {
   double last = INFINITY;
   for (const std::int64_t valid : {10, 100, 1000}) {
