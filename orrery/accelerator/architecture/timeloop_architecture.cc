@@ -6,10 +6,13 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "orrery/base/node_builder.h"
 #include "orrery/base/units.h"
 
 namespace orrery {
 namespace {
+
+constexpr std::size_t kLongestMessage = 400;  // it quotes names of the input
 
 constexpr std::int64_t kMostInstances = std::int64_t{1} << 22;
 
@@ -92,7 +95,9 @@ StorageLevel level_of(const TimeloopComponent& c) {
 
 Chip chip_of(const std::vector<TimeloopComponent>& components, const std::string& name) {
   if (components.size() < 2) {
-    throw InputError(fmt::format("architecture {}: expected a memory and a compute unit", name));
+    throw InputError(
+        shortened(fmt::format("architecture {}: expected a memory and a compute unit", name),
+                  kLongestMessage));
   }
   Chip chip;
   chip.name = name;
@@ -100,30 +105,37 @@ Chip chip_of(const std::vector<TimeloopComponent>& components, const std::string
   for (const TimeloopComponent& c : components) {
     for (const StorageLevel& level : chip.levels) {
       if (level.name == c.name) {
-        throw InputError(fmt::format("architecture {}: two components named '{}'", name, c.name));
+        throw InputError(
+            shortened(fmt::format("architecture {}: two components named '{}'", name, c.name),
+                      kLongestMessage));
       }
     }
     const std::int64_t mesh_x = whole(c, {"meshX", "mesh_x"}, c.instances);
     const std::int64_t mesh_y =
         whole(c, {"meshY", "mesh_y"}, std::max<std::int64_t>(1, c.instances / mesh_x));
     if (c.instances > kMostInstances) {
-      throw InputError(fmt::format("architecture {}: {}: {} instances; at most {} are counted",
-                                   name, c.name, c.instances, kMostInstances));
+      throw InputError(
+          shortened(fmt::format("architecture {}: {}: {} instances; at most {} are counted", name,
+                                c.name, c.instances, kMostInstances),
+                    kLongestMessage));
     }
     if (mesh_x > kMostInstances || mesh_y > kMostInstances || mesh_x * mesh_y != c.instances ||
         mesh_x % columns != 0 || mesh_y % rows != 0) {
-      throw InputError(fmt::format(
-          "architecture {}: {}: {} instances on a grid of {} x {} below one of {} x {}; expected a "
-          "full grid that the grid above divides",
-          name, c.name, c.instances, mesh_x, mesh_y, columns, rows));
+      throw InputError(
+          shortened(fmt::format("architecture {}: {}: {} instances on a grid of {} x {} below one "
+                                "of {} x {}; expected a "
+                                "full grid that the grid above divides",
+                                name, c.name, c.instances, mesh_x, mesh_y, columns, rows),
+                    kLongestMessage));
     }
     if (!chip.levels.empty()) {
       chip.levels.back().array = {{"X", mesh_x / columns, {}}, {"Y", mesh_y / rows, {}}};
     } else if (c.instances != 1) {
       throw InputError(
-          fmt::format("architecture {}: {}: expected one instance of the outermost "
-                      "level, got {}",
-                      name, c.name, c.instances));
+          shortened(fmt::format("architecture {}: {}: expected one instance of the outermost "
+                                "level, got {}",
+                                name, c.name, c.instances),
+                    kLongestMessage));
     }
     columns = mesh_x;
     rows = mesh_y;

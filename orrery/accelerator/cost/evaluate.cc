@@ -7,9 +7,12 @@
 
 #include "orrery/accelerator/cost/sparse_cost.h"
 #include "orrery/base/error.h"
+#include "orrery/base/node_builder.h"
 
 namespace orrery {
 namespace {
+
+constexpr std::size_t kLongestMessage = 400;  // it quotes names of the input
 
 double area_of(const Chip& chip) {
   const std::vector<std::int64_t> built = instances(chip);
@@ -38,9 +41,10 @@ void require_backing(const Chip& chip, const Einsum& problem, const Mapping& map
     const MappingNode kept = hold(static_cast<int>(outermost), static_cast<int>(t));
     if (std::find(mapping.nodes.begin(), mapping.nodes.end(), kept) == mapping.nodes.end()) {
       throw InputError(
-          fmt::format("mapping: {} does not keep {}: the outermost memory keeps every "
-                      "tensor",
-                      chip.levels[outermost].name, problem.tensors[t].name));
+          shortened(fmt::format("mapping: {} does not keep {}: the outermost memory keeps every "
+                                "tensor",
+                                chip.levels[outermost].name, problem.tensors[t].name),
+                    kLongestMessage));
     }
   }
 }

@@ -7,9 +7,12 @@
 #include <map>
 
 #include "orrery/base/error.h"
+#include "orrery/base/node_builder.h"
 
 namespace orrery {
 namespace {
+
+constexpr std::size_t kLongestMessage = 400;  // it quotes names of the input
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -98,10 +101,11 @@ void Mapspace::fix_factors() {
         takes_rest = static_cast<int>(s);
       } else {
         if (rest % *f != 0) {
-          throw InputError(
+          throw InputError(shortened(
               fmt::format("constraints: {}: {}={} does not divide {}, what other loops leave of {}",
                           chip_->levels[at(slots_[s].level)].name, problem_->dims[d], *f, rest,
-                          problem_->sizes[d]));
+                          problem_->sizes[d]),
+              kLongestMessage));
         }
         fixed_[s * dims + d] = *f;
         rest /= *f;
@@ -109,8 +113,10 @@ void Mapspace::fix_factors() {
     }
     if (takes_rest >= 0) free = {takes_rest};
     if (rest > 1 && free.empty()) {
-      throw InputError(fmt::format("constraints: {}: no loop can take the factor {} that is left",
-                                   problem_->dims[d], rest));
+      throw InputError(
+          shortened(fmt::format("constraints: {}: no loop can take the factor {} that is left",
+                                problem_->dims[d], rest),
+                    kLongestMessage));
     }
     for (std::int64_t p = 2; rest > 1; ++p) {
       if (p * p > rest) p = rest;
