@@ -89,6 +89,12 @@ class KernelFamily {
   // Index into classes(); -1: the op has no class and is served by physics alone.
   virtual int class_of(const Op& op) const = 0;
 
+  // False if libraries run another kind of kernel for the class on one GPU than on the other. The
+  // surface of the one then says nothing about the other, and physics alone serves better.
+  virtual bool same_kernels(const KernelClass&, const KernelGpu&, const KernelGpu&) const {
+    return true;
+  }
+
   // Physics and coordinates of a call. `warm`: the call is repeated on the same operands, as when
   // it was measured, so that operands which fit stay in the L2; in a step of an engine the weights
   // come from memory. NoData: the GPU cannot compute the op.

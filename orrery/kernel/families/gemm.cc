@@ -46,7 +46,7 @@ std::vector<FormatClass> format_classes() {
       {{kInt8}, {{{"int8"}, {"fp8", 1.0, 0.2}, {"bf16", 1.25, 0.3}}, kOtherQuantisation}},
       {{kInt8Weight}, {{{"int8_weight"}, {"bf16", 1.25, 0.35}}, kOtherQuantisation}},
       {{kInt4Weight}, {{{"int4_weight"}, {"bf16", 1.2, 0.35}}, kOtherQuantisation}},
-      {{kNvfp4}, {{{"nvfp4"}, {"fp8", 1.3, 0.25}, {"bf16", 1.4, 0.3}}, kOtherQuantisation, true}},
+      {{kNvfp4}, {{{"nvfp4"}, {"fp8", 1.0, 0.25}, {"bf16", 1.4, 0.3}}, kOtherQuantisation, true}},
       {{kMxfp4},
        {{{"mxfp4"}, {"int4_weight", 1.0, 0.2}, {"bf16", 1.25, 0.25}}, kOtherQuantisation}},
       {{kMxfp4Fp8}, {{{"mxfp4_fp8"}, {"fp8", 1.1, 0.25}, {"bf16", 1.3, 0.3}}, kOtherQuantisation}},
@@ -54,6 +54,20 @@ std::vector<FormatClass> format_classes() {
       {{kFp32, kTf32}, {{{"fp32"}, {"bf16", 1.0, 0.25}}, 0}},
       {{kQ4K}, {{{"q4_k"}, {"int4_weight", 1.0, 0.25}, {"bf16", 1.0, 0.3}}, 0}},
   };
+}
+
+// Block-scaled products on consumer Blackwell (compute capability 12) are CUTLASS kernels of one
+// tile shape, 128 x 128, without clusters and without a split of k (CUTLASS,
+// include/cutlass/gemm/collective/builders/sm120_*). RTX PRO 6000 shows it: products of few rows
+// take the time of one tile at the peak rate, whatever n is, in every framework.
+constexpr int kConsumerBlackwell = 12;
+constexpr std::array kBlockScaled = {Format::kNvfp4, Format::kMxfp4Fp8};
+
+bool whole_tiles(const KernelGpu& gpu) {
+  return gpu.vendor == "nvidia" && gpu.sm_version / 10 == kConsumerBlackwell;
+}
+bool block_scaled(Format format) {
+  return std::find(kBlockScaled.begin(), kBlockScaled.end(), format) != kBlockScaled.end();
 }
 
 class GemmFamily : public KernelFamily {
@@ -88,6 +102,13 @@ class GemmFamily : public KernelFamily {
     return class_of_format_[index(std::get<Gemm>(op).format)];
   }
 
+  bool same_kernels(const KernelClass& c, const KernelGpu& a, const KernelGpu& b) const override {
+    if (whole_tiles(a) == whole_tiles(b)) return true;
+    return std::none_of(kBlockScaled.begin(), kBlockScaled.end(), [&](Format f) {
+      return &classes_[static_cast<std::size_t>(class_of_format_[index(f)])] == &c;
+    });
+  }
+
   KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
     const auto& g = std::get<Gemm>(op);
     const double m = real(g.m), n = real(g.n), k = real(g.k), batch = real(g.batch);
@@ -102,7 +123,10 @@ class GemmFamily : public KernelFamily {
     const Bytes weights = static_cast<double>(g.weight) * (k * n * batch) * format.weight;
     const Bytes cached = gpu.if_cached(moved - weights);
     const Bytes cached_again = cached + gpu.cached_on_repeat(weights * kCopies) * (1 / kCopies);
-    const Flops padded(2 * k * padded_results(m, n, batch, gpu));
+    const Flops padded(2 * k *
+                       (whole_tiles(gpu) && block_scaled(g.format)
+                            ? whole_tile_results(m, n, batch, gpu)
+                            : padded_results(m, n, batch, gpu)));
     Seconds computed = padded / rate;
     if (format.arithmetic == Dtype::kFp32)
       computed = std::max(computed, padded / gpu.sustained_fp32());
@@ -128,7 +152,15 @@ class GemmFamily : public KernelFamily {
   // Memory-bound bf16 products reach 0.77 to 0.88 of the data sheet on every NVIDIA GPU,
   // compute-bound ones 0.57 to 0.86 (docs/reference/kernels.md, section Portable efficiency). The
   // inverse of 1.35 is a value between.
-  double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.35; }
+  double analytical_inefficiency(const Op& op, const KernelGpu& gpu) const override {
+    const auto& g = std::get<Gemm>(op);
+    // A single wave of whole tiles runs at the peak rate, with power to spare.
+    const bool one_wave =
+        whole_tiles(gpu) && block_scaled(g.format) &&
+        ceiling(real(g.m) / kWholeTile) * ceiling(real(g.n) / kWholeTile) * real(g.batch) <=
+            gpu.units();
+    return one_wave ? 1.05 : 1.35;
+  }
   Seconds analytical_floor() const override { return microseconds(2.5); }
 
  private:

@@ -69,4 +69,11 @@ inline constexpr double kWaveLoss = 0.3;
   return std::min(costs[0], costs[1]);
 }
 
+// The same where kernels have one tile shape of kWholeTile squared and never split along k.
+inline constexpr double kWholeTile = 128;
+inline double whole_tile_results(double m, double n, double batch, const KernelGpu& gpu) {
+  const double tiles = ceiling(m / kWholeTile) * ceiling(n / kWholeTile) * batch;
+  return ceiling(tiles * gpu.per_unit()) * gpu.units() * kWholeTile * kWholeTile;
+}
+
 }  // namespace orrery

@@ -164,8 +164,11 @@ ServingSurface ServedFamily::choose(const KernelClass& wanted, const std::string
   const auto load = [&](const std::string& id) -> const SurfaceFile& {
     return *store_.surfaces(family_, surface_path(family_.name(), framework, id));
   };
-  ServingSurface s =
-      choose_surface(family_.name(), wanted, store_.measured(family_, framework), load);
+  std::vector<MeasuredGpu> gpus = store_.measured(family_, framework);
+  std::erase_if(gpus, [&](const MeasuredGpu& g) {
+    return !g.own && !family_.same_kernels(wanted, store_.gpu(), store_.relative(g.id));
+  });
+  ServingSurface s = choose_surface(family_.name(), wanted, gpus, load);
   if (s.surface && s.gpu != store_.gpu().id) {
     s.relative = &store_.relative(s.gpu);
     if (!s.surface->series.empty()) s.surface = &relatives_.emplace_back(as_relative(*s.surface));

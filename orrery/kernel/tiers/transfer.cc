@@ -113,9 +113,10 @@ double compute_change(const KernelPoint& here, const KernelPoint& relative) {
 // about 0.9.
 constexpr double kFullPower = 0.9e-12;  // W per FLOP/s of bf16; of narrower formats by their width
 // Boards with GDDR share less of their power with the tensor cores and are held back earlier and
-// harder: L40S (0.97) reaches 0.57 of its peak, RTX PRO 6000 (1.19) 0.65, RTX 4090 (2.7) all of it
-// (kernel sweeps and measured layers, docs/data.md). The law holds from one such board to another.
-constexpr double kFullPowerGddr = 3e-12;
+// harder: they run at their lowest voltage, where the clock follows the power itself. L40S (0.97)
+// reaches 0.57 of its peak, RTX PRO 6000 (1.28) 0.86, RTX 4090 (2.7) all of it (kernel sweeps and
+// measured layers, docs/data.md). The law holds from one such board to another.
+constexpr double kFullPowerGddr = 1.7e-12;
 
 // How much faster `here` is than `relative` in this number format, each measured by its peak.
 double power_gain(Dtype arithmetic, const KernelGpu& here, const KernelGpu& relative) {
@@ -127,7 +128,7 @@ double power_gain(Dtype arithmetic, const KernelGpu& here, const KernelGpu& rela
   };
   const auto gddr = [](const Gpu& g) { return g.memory.kind.starts_with("GDDR"); };
   if (gddr(here) && gddr(relative))
-    return std::sqrt(held(here, kFullPowerGddr) / held(relative, kFullPowerGddr));
+    return held(here, kFullPowerGddr) / held(relative, kFullPowerGddr);
   return std::cbrt(held(here, kFullPower) / held(relative, kFullPower));
 }
 
@@ -205,7 +206,12 @@ double carried_over(double there, const Op& op, const KernelPoint& here_point,
   const double compute = relative_point.compute.value(), memory = relative_point.memory.value();
   const double arithmetic = compute * compute / (compute * compute + memory * memory);
   double factor = 1, softmax = 1;
-  if (std::holds_alternative<Gemm>(op) || std::holds_alternative<MoeExperts>(op)) {
+  const auto* product = std::get_if<Gemm>(&op);
+  if (product && product->format == Format::kQ4K) {
+    // llama.cpp's kernels of 4-bit blocks reach a fifth of the peak. They draw less power and are
+    // held back less: by half, in logs.
+    factor = 1 / std::sqrt(power_gain(orrery::arithmetic(op), here, relative));
+  } else if (product || std::holds_alternative<MoeExperts>(op)) {
     factor = 1 / power_gain(orrery::arithmetic(op), here, relative);
   } else {
     softmax = 1 + kSoftmaxWeight * softmax_share(op, relative);
