@@ -77,7 +77,9 @@ void fit_service_constants(const FitOptions& o, const Bundle& bundle) {
                  f.ttft_before, f.ttft_after, f.ttft_left_out);
     }
     if (f.yaml.empty()) continue;
-    write_below(o.out, fmt::format("engines/fitted/{}-{}.yaml", f.engine, f.gpu_class), f.yaml);
+    const std::string name = fmt::format("{}-{}.yaml", f.engine, f.gpu_class);
+    write_below(o.out, "engines/fitted/" + name, f.yaml);
+    if (!f.folds.empty()) write_below(o.out, "engines/folds/" + name, f.folds);
   }
 }
 

@@ -146,9 +146,9 @@ void print_report(const ValidateOptions& o, const Bundle& bundle) {
 
 // Names that the rows of any area are grouped by.
 const std::set<std::string> kRowColumns = {
-    "table",     "metric", "predictor", "system", "gpu",     "device", "fabric",
-    "framework", "engine", "stack",     "dtype",  "family",  "kind",   "collective",
-    "mode",      "subset", "layout",    "source", "covered", "fitted", "trusted"};
+    "table",  "metric", "predictor", "system", "gpu",  "device",     "fabric", "framework",
+    "engine", "stack",  "dtype",     "family", "kind", "collective", "mode",   "subset",
+    "layout", "source", "covered",   "fitted", "seen", "trusted"};
 
 void print_csv(const ValidateOptions& o, const Bundle& bundle) {
   // Rows of kernels are not kept in memory for a report of this area, because there are millions.

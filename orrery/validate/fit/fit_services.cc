@@ -14,6 +14,7 @@
 #include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/runner/runner.h"
+#include "orrery/validate/fit/service_folds.h"
 #include "orrery/validate/report/report.h"
 #include "orrery/validate/rows/inference_rows.h"
 
@@ -250,14 +251,9 @@ void ask_errors(const std::vector<LeftOut>& rows, FittedServices& f) {
 constexpr const char* kMade =
     "# Made by `orrery fit services` from data/inference/serving_steady on {}: do not edit.\n";
 
-std::string recipe(const FittedServices& f, const std::vector<double>& x, const std::string& date) {
-  std::string out = fmt::format(
-      "{}# {} rows of the groups that fit (the others judge). Median error of TPOT {:.1f} % "
-      "before, {:.1f} % after,\n"
-      "# {:.1f} % with the row's model and system left out; of TTFT {:.1f} %, {:.1f} %, {:.1f} "
-      "%.\n",
-      fmt::format(kMade, date), f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out, f.ttft_before,
-      f.ttft_after, f.ttft_left_out);
+// The constants `x` and the errors of `f`.
+std::string constants_of(const FittedServices& f, const std::vector<double>& x) {
+  std::string out;
   for (const char* group : {"execution", "kernels"}) {
     out += fmt::format("{}:\n", group);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -271,6 +267,17 @@ std::string recipe(const FittedServices& f, const std::vector<double>& x, const 
   if (f.step_error) out += fmt::format("step_error: {:.2g}\n", *f.step_error);
   if (f.experts_error) out += fmt::format("experts_error: {:.2g}\n", *f.experts_error);
   return out;
+}
+
+std::string recipe(const FittedServices& f, const std::vector<double>& x, const std::string& date) {
+  const std::string out = fmt::format(
+      "{}# {} rows of the groups that fit (the others judge). Median error of TPOT {:.1f} % "
+      "before, {:.1f} % after,\n"
+      "# {:.1f} % with the row's model and system left out; of TTFT {:.1f} %, {:.1f} %, {:.1f} "
+      "%.\n",
+      fmt::format(kMade, date), f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out, f.ttft_before,
+      f.ttft_after, f.ttft_left_out);
+  return out + constants_of(f, x);
 }
 
 // The host's constants `x` of the engine on GPUs of class `fitted_on`.
@@ -310,6 +317,7 @@ std::vector<Row> sample(std::vector<Row> rows) {
 // `x`: the start of the fit, replaced by its result.
 FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f,
                          const std::string& date, std::vector<double>& x) {
+  const std::vector<double> start = x;
   std::vector<Row> some = sample(std::move(rows));
   f.rows = some.size();
   std::map<std::string, double> groups;
@@ -325,18 +333,34 @@ FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f
   }
   fit.simulate(x);
   for (Row& r : fit.rows()) after.add(fit.errors(r, x));
-  std::vector<LeftOut> judged;
+  std::map<std::string, std::vector<double>> without;  // constants, by the group that is left out
+  std::map<std::string, std::vector<LeftOut>> left_out_rows;
   for (const auto& [group, count] : groups) {
+    without[group] = start;
     if (fit.rows().size() - static_cast<std::size_t>(count) < kLeastRows) continue;  // no fit
-    const std::vector<double> others = fit.fit(x, group);
+    const std::vector<double> others = without[group] = fit.fit(x, group);
     for (Row& r : fit.rows()) {
       if (r.left_out_with != group) continue;
       const Errors errors = fit.errors(r, others);
       left_out.add(errors);
-      if (const auto one = fit.left_out(r, others, errors)) judged.push_back(*one);
+      if (const auto one = fit.left_out(r, others, errors)) left_out_rows[group].push_back(*one);
     }
   }
-  ask_errors(judged, f);
+  const auto ask_without = [&](const std::string& skipped, FittedServices& g) {
+    std::vector<LeftOut> judged;
+    for (const auto& [group, rows_of_group] : left_out_rows) {
+      if (group != skipped) judged.insert(judged.end(), rows_of_group.begin(), rows_of_group.end());
+    }
+    ask_errors(judged, g);
+  };
+  ask_without("", f);
+  std::map<std::string, std::string> folds;
+  for (const auto& [group, constants] : without) {
+    FittedServices g;
+    ask_without(group, g);
+    folds[group] = constants_of(g, constants);
+  }
+  f.folds = fmt::format(kMade, date) + service_folds_text(folds);
   f.tpot_before = before.median(0), f.ttft_before = before.median(1);
   f.tpot_after = after.median(0), f.ttft_after = after.median(1);
   f.tpot_left_out = left_out.median(0), f.ttft_left_out = left_out.median(1);
@@ -357,7 +381,7 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
     const std::string gpu_class(engine_gpu_class(runner.catalog().gpu(row.system)));
     if (gpu_class.empty() || !fits_engines(row.group) || distrusted(row)) continue;
     Row r;
-    r.left_out_with = row.keys.text("model") + " on " + row.system;
+    r.left_out_with = service_fold_of(row);
     r.row = std::move(row);
     classes[{r.row.engine, gpu_class}].push_back(std::move(r));
   }

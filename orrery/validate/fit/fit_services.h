@@ -33,8 +33,11 @@ namespace orrery {
 
 struct FittedServices {
   std::string engine, gpu_class;
-  std::string yaml;      // text of catalog/engines/fitted/<engine>-<gpu class>.yaml
-  std::size_t rows = 0;  // number of fitted rows
+  std::string yaml;  // text of catalog/engines/fitted/<engine>-<gpu class>.yaml
+  // Text of catalog/engines/folds/<engine>-<gpu class>.yaml: the same constants and errors, fitted
+  // without one model and system at a time (service_folds.h).
+  std::string folds;
+  std::size_t rows = 0;                                       // number of fitted rows
   double tpot_before = 0, tpot_after = 0, tpot_left_out = 0;  // median absolute errors, percent
   double ttft_before = 0, ttft_after = 0, ttft_left_out = 0;
   std::optional<double> step_error, experts_error;

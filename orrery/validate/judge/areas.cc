@@ -40,10 +40,13 @@ constexpr std::array<ValidationArea, 10> kAreas = {{
     {"inference", "inference", "inference/single_request.csv",
      "Single requests, static batches and closed loops by the closed forms. fitted: yes where the "
      "row's group (model, format, system, framework) may have fitted its engine's constants; no "
-     "where it never did."},
+     "where it never did. seen: no where the authors never looked at a row of the group "
+     "(catalog/validation/seen-groups.txt)."},
     {"serving", "inference", "inference/serving_steady.csv",
      "Services under load by simulation, request by request; \"(transferred)\" as if no layer had "
-     "been measured on that GPU. fitted: as above."},
+     "been measured on that GPU. fitted: left out where the constants were fitted without the "
+     "row's "
+     "model and system; yes and no as above. seen: as above."},
     {"network", "", "network/measured.csv",
      "Collectives, by size. The constants are fitted on rows of these tables: errors of the fit, "
      "not of new networks (groups left out: docs/network.md). Other predictors are a ring by the "

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 
 #include "orrery/base/error.h"
 #include "orrery/base/estimate.h"
@@ -12,6 +14,7 @@
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/serving/cluster/simulation.h"
 #include "orrery/serving/steps/step_clock.h"
+#include "orrery/validate/fit/service_folds.h"
 #include "orrery/validate/rows/engine_run.h"
 #include "orrery/validate/rows/inference_rows.h"
 
@@ -114,27 +117,58 @@ const Metric& metric_of(const Answer& answer, const std::string& name) {
   return *m;
 }
 
+// A runner for each group of rows that a fit of services has seen, with the constants of the fit
+// without that group, and one with the constants as they are for all other rows.
+class FoldRunners {
+ public:
+  struct Choice {
+    Runner* runner;
+    bool left_out;  // the runner's constants were fitted without the row's group
+  };
+  explicit FoldRunners(const Bundle& bundle) : bundle_(bundle), all_(bundle) {}
+
+  Runner& all() { return all_; }
+  Choice of(const MeasuredRow& row) {
+    const std::string gpu_class(engine_gpu_class(all_.catalog().gpu(row.system)));
+    const std::string fold = service_fold_of(row);
+    std::unique_ptr<Runner>& runner = folds_[row.engine + " " + fold];
+    if (!runner) {
+      if (const auto without = bundle_without(bundle_, row.engine, gpu_class, fold))
+        runner = std::make_unique<Runner>(*without);
+    }
+    return runner ? Choice{runner.get(), true} : Choice{&all_, false};
+  }
+
+ private:
+  const Bundle& bundle_;
+  Runner all_;
+  std::map<std::string, std::unique_ptr<Runner>> folds_;
+};
+
 void validate_rows(const std::filesystem::path& dir, const char* table, const Bundle& bundle,
                    ValidationReport& report) {
-  Runner runner(bundle);
+  FoldRunners runners(bundle);
   std::vector<MeasuredRow> rows;
-  read_inference_rows(dir, table, runner.catalog(), rows, report.refused);
+  read_inference_rows(dir, table, runners.all().catalog(), rows, report.refused);
   for (const MeasuredRow& row : rows) {
     try {
+      const auto& [runner, left_out] = runners.of(row);
       const bool closed = row.is_closed_loop();
       const ScenarioKeys asked = closed ? simulated_service(row) : row.keys;
       RunOptions options;
       options.breakdown = false;
       options.intervals = !closed;
-      const Answer answer = runner.run(asked.scenario(), options);
+      const Answer answer = runner->run(asked.scenario(), options);
       if (const Point& p = answer.points.at(0); !p.feasibility.fits)
         throw Infeasible(p.feasibility.reason);
-      const Answer form = closed ? runner.run(row.keys.scenario(), options) : Answer();
+      const Answer form = closed ? runner->run(row.keys.scenario(), options) : Answer();
       for (const MeasuredFigure& figure : row.figures) {
         const Metric& m = metric_of(answer, figure.answer_name);
         report.rows.push_back(report_row(
             row, figure, closed ? with_intervals_of(m, metric_of(form, figure.answer_name)) : m,
             asked));
+        // The constants of services are fitted on closed loops alone.
+        if (closed) report.rows.back().by["fitted"] = left_out ? "left out" : "no";
       }
     } catch (const std::runtime_error& e) {
       report.refused.push_back({row.reference, e.what()});

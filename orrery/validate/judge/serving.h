@@ -13,7 +13,8 @@ namespace orrery {
 // serving_steady, serving_rate, request_level or the name of one run; empty: all. Absent tables are
 // noted as skipped; a folder with none of them is an InputError.
 //
-// Rows of serving_steady (closed loops) and serving_rate are simulated as their scenarios say
+// Rows of serving_steady (closed loops) are predicted by constants that were fitted without their
+// group (service_folds.h). They and rows of serving_rate are simulated as their scenarios say
 // (inference_rows.h). The runs of request_level are simulated with their own arrivals (the times at
 // which the engine queued the requests), lengths and engine settings. A row of a run is the mean or
 // P99 of TTFT, TPOT or E2E latency, or the number of KV blocks.

@@ -33,16 +33,17 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-// The groups of a row: that of its full key, and two coarser ones.
+// The groups of a row: that of its full key, and coarser ones.
 std::vector<Key> keys_of(const ValidationRow& row) {
   std::vector<Key> keys = {row.by};
   for (const std::set<std::string>& kept : {std::set<std::string>{"table", "metric"},
-                                            std::set<std::string>{"table", "metric", "fitted"}}) {
+                                            std::set<std::string>{"table", "metric", "fitted"},
+                                            std::set<std::string>{"table", "metric", "seen"}}) {
     Key key;
     for (const auto& [name, value] : row.by) {
       if (kept.contains(name)) key[name] = value;
     }
-    if (key != keys.back() && key != row.by) keys.push_back(key);
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
   }
   return keys;
 }

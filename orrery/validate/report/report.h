@@ -77,8 +77,8 @@ struct ErrorReport {
   std::vector<ErrorGroup> groups;
 };
 
-// One group for each distinct `by`, and one for each (table, metric) and (table, metric, fitted).
-// Predictors are pooled one by one.
+// One group for each distinct `by`, and one for each (table, metric), (table, metric, fitted) and
+// (table, metric, seen). Predictors are pooled one by one.
 ErrorReport grouped(const ValidationReport& report);
 
 // {"area", "rows", "refused": [{"row", "why"}], "skipped": ["..."], "pooled": G, "others": [{"by":

@@ -9,6 +9,7 @@
 
 #include "orrery/base/fit.h"
 #include "orrery/validate/report/report.h"
+#include "orrery/validate/report/seen_groups.h"
 #include "orrery/validate/rows/inferencex.h"
 #include "orrery/workload/ops/format.h"
 
@@ -305,7 +306,8 @@ ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure,
            {"framework", row.framework},
            {"engine", row.engine},
            {"family", row.family},
-           {"fitted", fits_engines(row.group) ? "yes" : "no"}},
+           {"fitted", fits_engines(row.group) ? "yes" : "no"},
+           {"seen", seen_group(row.group) ? "yes" : "no"}},
           row.reference,
           figure.value,
           predicted.value,
