@@ -27,10 +27,11 @@ Block of_model(const char* id, int layer, int tp, const Batch& batch) {
 }
 
 Block of_row(const std::string& row) {
-  const std::string head =
+  const std::string text =
       "system,framework,version,kernel_source,table,model,phase,mla_dtype,kv_dtype,gemm_type,heads,"
-      "batch,isl,past,compress_ratio,latency_us\nh200_sxm,vllm,0.24.0,x,";
-  CsvReader csv(head + row + "\n", "sparse_attention_module.csv");
+      "batch,isl,past,compress_ratio,latency_us\nh200_sxm,vllm,0.24.0,x," +
+      row + "\n";
+  CsvReader csv(text, "sparse_attention_module.csv");
   KernelSample s;
   EXPECT_TRUE(csv.next());
   EXPECT_TRUE(sparse_attention_tables().read(csv, "sparse_attention_module", s));
