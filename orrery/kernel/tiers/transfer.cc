@@ -211,6 +211,8 @@ double carried_over(double there, const Op& op, const KernelPoint& here_point,
     // llama.cpp's kernels of 4-bit blocks reach a fifth of the peak. They draw less power and are
     // held back less: by half, in logs.
     factor = 1 / std::sqrt(power_gain(orrery::arithmetic(op), here, relative));
+  } else if (product && orrery::arithmetic(op) == Dtype::kFp32) {
+    factor = 1;  // base has the power limit of fp32 products (KernelGpu::sustained_fp32)
   } else if (product || std::holds_alternative<MoeExperts>(op)) {
     factor = 1 / power_gain(orrery::arithmetic(op), here, relative);
   } else {

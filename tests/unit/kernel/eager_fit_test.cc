@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/families/families.h"
@@ -110,6 +111,35 @@ TEST(SustainedFp32, BindsOnSmallCardsOnly) {
   for (const char* id : {"p4", "t4", "l4"})
     EXPECT_LT(KernelGpu(catalog.gpu(id)).sustained_fp32(), catalog.gpu(id).peak(Dtype::kFp32) * 0.6)
         << id;
+}
+
+// torch.matmul in fp32 as measured on cards of which the catalog has no fp32 sweep
+// (github.com/zzc0721/torch-performance-test-data, database.md and issues 97, 107, 120, 185), each
+// the best of five sizes; the L4, whose cap moves with the length of the call, the mean of five.
+TEST(SustainedFp32, FollowsMeasuredCards) {
+  const Catalog catalog;
+  const std::map<std::string, double> measured = {
+      {"l4", 12.5},       {"l40s", 46.9},     {"rtx-4090", 54.7}, {"rtx-a6000", 23.9},
+      {"a40", 23.7},      {"rtx-3090", 24.8}, {"rtx-5090", 68},   {"rtx-pro-6000-server", 77},
+      {"h100-sxm", 52.1}, {"h200-sxm", 51.3}};
+  for (const auto& [id, teraflops] : measured) {
+    const double rate = KernelGpu(catalog.gpu(id)).sustained_fp32().value() / 1e12;
+    EXPECT_NEAR(rate / teraflops, 1, 0.13) << id << " " << rate;
+  }
+}
+
+// A lower power limit never gives a higher rate, and half the power gives more than half the rate.
+TEST(SustainedFp32, FallsWithThePowerLimit) {
+  Gpu gpu = Catalog().gpu("l40s");
+  double before = KernelGpu(gpu).sustained_fp32().value();
+  const double full = before, power = gpu.power->value();
+  for (const double share : {0.8, 0.6, 0.5, 0.3, 0.2}) {
+    gpu.power = Watts(power * share);
+    const double rate = KernelGpu(gpu).sustained_fp32().value();
+    EXPECT_LT(rate, before);
+    EXPECT_GT(rate, full * share);
+    before = rate;
+  }
 }
 
 TEST(Families, NarrowerOnesComeFirst) {
