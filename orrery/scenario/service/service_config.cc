@@ -1,6 +1,7 @@
 #include "orrery/scenario/service/service_config.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "orrery/base/error.h"
 #include "orrery/serving/schedulers/scheduler_kinds.h"
@@ -46,6 +47,10 @@ PoolConfig pool_config(const ServedModel& served, std::int64_t max_model_len, st
   l.long_prefill_token_threshold = scheduler.long_prefill_token_threshold;
   l.mixed_chunk = scheduler.mixed_chunk;
   l.recv_interval = scheduler.recv_interval;
+  // The ranks of attention data parallelism balance their prompts instead.
+  l.batch_wait_steps = plan.dp == 1 ? scheduler.batch_wait_steps : 0;
+  l.batch_wait_tokens = std::llround(std::ceil(
+      scheduler.batch_wait_ratio * static_cast<double>(scheduler.max_num_batched_tokens)));
   l.order = queue_order(scheduler.order);
   l.block_size = static_cast<std::int32_t>(d.engine.memory.block_size);
   l.max_model_len = max_model_len > 0 ? max_model_len : served.model.max_context;

@@ -13,7 +13,10 @@
 //
 // Outputs have their full length, so that a request's max_tokens is its output. A prompt longer
 // than the budget without chunked prefill is computed whole, alone among newcomers.
-// Where prompts are held (attention data parallel, engine.h) a step that decodes carries none.
+// Where prompts are held (attention data parallel, engine.h) a step that decodes carries none. With
+// batch_wait_steps a step that decodes carries none either, until the prompts that could join it
+// and its decodes have batch_wait_tokens tokens, or that many such steps have passed
+// (_waiting_requests, tensorrt_llm/_torch/pyexecutor/py_executor.py).
 // Left out: policies that share a chunk among prompts.
 #include <algorithm>
 
@@ -37,7 +40,7 @@ class TrtLlm : public Scheduler {
       plan.work.push_back({engine.queues.running[i], n});
       budget_ -= n;
     }
-    if (engine.hold_prompts && !plan.work.empty()) return;
+    if (!plan.work.empty() && (engine.hold_prompts || waits(engine))) return;
     for (Slot slot : engine.queues.running) {
       Sequence& s = engine.at(slot);
       if (s.decodes() || budget_ <= 0) continue;
@@ -51,6 +54,45 @@ class TrtLlm : public Scheduler {
   }
 
  private:
+  // Whether prompts that could join this step, which decodes, wait for more of them.
+  bool waits(const EngineState& engine) {
+    const SchedulerLimits& l = engine.limits();
+    if (l.batch_wait_steps == 0) return false;
+    const std::int64_t prompts = joining(engine);
+    if (prompts == 0) return false;
+    if (waited_ >= l.batch_wait_steps ||
+        l.max_num_batched_tokens - budget_ + prompts >= l.batch_wait_tokens) {
+      waited_ = 0;
+      return false;
+    }
+    ++waited_;
+    return true;
+  }
+
+  // Prompt tokens that fit into the rest of the budget: of running prompts, then of newcomers, if
+  // memory and max_num_seqs take the first of them.
+  std::int64_t joining(const EngineState& engine) const {
+    std::int64_t tokens = 0;
+    for (Slot slot : engine.queues.running) {
+      const Sequence& s = engine.at(slot);
+      if (!s.decodes()) tokens += s.wanted();
+    }
+    const SchedulerLimits& l = engine.limits();
+    auto running = static_cast<std::int64_t>(engine.queues.running.size());
+    std::int64_t free = engine.kv.pool().free() - (evicts_ ? 0 : promised(engine));
+    for (Slot slot : engine.queues.waiting) {
+      const Sequence& s = engine.at(slot);
+      const std::int64_t taken =
+          engine.kv.blocks_for(s.tokens) +
+          (evicts_ ? 0 : engine.kv.needed_until(s.cached_at_end(), s.tokens));
+      if (taken > free || running >= l.max_num_seqs || tokens + s.tokens > budget_) break;
+      tokens += s.tokens;
+      free -= taken;
+      ++running;
+    }
+    return std::min(tokens, budget_);
+  }
+
   // Number of the `wanted` tokens that go into this step.
   std::int32_t chunk(const EngineState& engine, const StepPlan& plan, std::int64_t wanted) const {
     if (wanted <= budget_) return static_cast<std::int32_t>(wanted);
@@ -98,6 +140,7 @@ class TrtLlm : public Scheduler {
 
   bool evicts_;
   std::int64_t budget_ = 0;
+  std::int64_t waited_ = 0;  // steps for which the prompts have waited
 };
 
 }  // namespace

@@ -28,6 +28,8 @@ struct SchedulerLimits {
   bool reserve_full = true;  // a sequence is admitted only if all of its tokens fit in free blocks
   bool mixed_chunk = false;  // SGLang: steps that carry prompts also carry decodes
   std::int64_t recv_interval = 1;  // SGLang: decode steps between two looks at the queue
+  // TensorRT-LLM: decode steps for which prompts wait for a step of batch_wait_tokens tokens.
+  std::int64_t batch_wait_steps = 0, batch_wait_tokens = 0;
   QueueOrder order = QueueOrder::kFcfs;
   std::int64_t max_loras = 0;  // different adapters in one step; 0: there are no adapters
 };

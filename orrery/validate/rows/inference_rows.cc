@@ -18,7 +18,8 @@ namespace {
 
 using Get = std::function<std::string(const char*)>;
 
-constexpr std::int64_t kRequestsPerUser = 10;  // that a benchmark's client sends
+// Requests that a benchmark's client sends, and those before that it does not count.
+constexpr std::int64_t kRequestsPerUser = 10, kWarmupsPerUser = 2;
 
 double number_of(const std::string& text) {
   double v = 0;
@@ -178,9 +179,11 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
     keys.set("precision.kv_cache_dtype", "fp8");
   if (get("isl").empty() || get("osl").empty() || get("concurrency").empty())
     throw NoData("the row does not state its lengths or concurrency");
-  // InferenceX draws lengths uniformly between 80 % and 100 % of the nominal one.
+  // InferenceX draws lengths uniformly between 80 % and 100 % of the nominal one. The authors of
+  // AIConfigurator fix them.
   const bool nominal = get("length_kind") == "nominal";
-  const bool scattered = nominal && !has_equal_lengths(r.framework, model);
+  const bool own_run = get("dump") == kAiconfiguratorDump && r.engine != "sglang";
+  const bool scattered = nominal && !own_run;
   const double mean = scattered ? 0.9 : 1.0;
   const auto length = [&](const char* column, std::int64_t least) {
     return std::max(least, static_cast<std::int64_t>(number_of(get(column)) * mean));
@@ -198,9 +201,11 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
     const auto first = days.find({r.framework, model});
     if (day.empty() && first != days.end()) day = first->second;
     set_as_inferencex(r.engine, gpu,
-                      {get("precision"), day, static_cast<std::int64_t>(number_of(get("isl")))},
+                      {get("precision"), day, static_cast<std::int64_t>(number_of(get("isl"))),
+                       static_cast<std::int64_t>(number_of(get("osl")))},
                       keys);
   }
+  if (own_run) r.prompt_pool = set_as_aiconfigurator(r.engine, keys);
   // The loads of experts with real prompts follow a power law. The exponent is that of the measured
   // tables.
   if (has_experts) keys.set("workload.expert_skew", "1.01");
@@ -293,6 +298,12 @@ ScenarioKeys simulated_service(const MeasuredRow& row) {
   keys.set("load.arrivals", "at-once");
   keys.set("load.max_concurrency", users);
   keys.set("load.requests", kRequestsPerUser * users);
+  if (row.prompt_pool > 0) {
+    keys.set("load.requests", (kRequestsPerUser + kWarmupsPerUser) * users);
+    keys.set("load.warmup", kWarmupsPerUser * users);
+    keys.set("load.shared_prefix", row.keys.number("workload.isl") - 1);
+    keys.set("load.prefix_groups", row.prompt_pool);
+  }
   keys.set("load.isl", lengths("workload.isl"));
   keys.set("load.osl", lengths("workload.osl"));
   return keys;

@@ -36,6 +36,9 @@ struct MeasuredRow {
   std::string engine;     // the engine profile
   std::string source;     // who measured it
   ScenarioKeys keys;      // the question
+  // Number of different prompts that the client sends again and again, after two for each user that
+  // do not count. 0: all prompts differ.
+  std::int64_t prompt_pool = 0;
   std::vector<MeasuredFigure> figures;
 
   // Whether the row is a closed loop of users, which has a closed form and can be simulated too.
@@ -43,7 +46,8 @@ struct MeasuredRow {
 };
 
 // The question of a closed-loop row as a simulation: ten requests for each user, the first of all
-// users at once, with lengths in the range (a tenth about the mean) that the benchmark draws from.
+// users at once, with lengths in the range (a tenth about the mean) that the benchmark draws from,
+// and prompts from the row's pool.
 ScenarioKeys simulated_service(const MeasuredRow& row);
 
 // Whether the rows of a group may fit engine constants. Two thirds of the groups may, by a hash of

@@ -59,25 +59,54 @@ void set_sglang(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
     keys.set_engine("scheduler.max_num_batched_tokens", "32768");
 }
 
-void set_trtllm(const InferencexRun& run, ScenarioKeys& keys) {
-  const std::string model = keys.text("model");
-  if (model.starts_with("gpt-oss")) keys.set_engine("scheduler.max_num_batched_tokens", "20000");
-  if (!model.starts_with("deepseek")) return;
-  const std::int64_t prompt_and_users =
-      (keys.number("workload.batch") + run.isl + 64 + 63) / 64 * 64;
-  keys.set_engine("scheduler.max_num_batched_tokens",
-                  std::to_string(std::max<std::int64_t>(4096, prompt_and_users)));
+// DeepSeek-R1's scripts, dsr1_fp8_b200_trt.sh and its neighbours.
+void set_trtllm_deepseek(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
+  const auto users = keys.number("workload.batch");
+  const bool blackwell = engine_gpu_class(gpu) == "blackwell";
+  keys.set("precision.kv_cache_dtype", "fp8");
+  keys.set_engine("memory.utilization", blackwell ? "0.8" : "0.75");
+  const std::string tokens =
+      std::to_string(std::max<std::int64_t>(4096, (users + run.isl + 64 + 63) / 64 * 64));
+  keys.set_engine("scheduler.max_num_batched_tokens", tokens);
   if (keys.number("parallel.dp") > 1) keys.set_engine("scheduler.balance_timeout", "60");
+  if (!blackwell || run.precision != "fp8" || users >= 256) return;
+  const bool long_answers = run.osl > run.isl, long_prompts = run.isl > run.osl;
+  if (users < (long_answers ? 128 : 64)) return;
+  keys.set_engine("execution.prefill_graphs", "true");
+  keys.set_engine("execution.graph_tokens", tokens);
+  if (long_answers || long_prompts) return;
+  keys.set_engine("scheduler.batch_wait_steps", "40");
+  keys.set_engine("scheduler.batch_wait_ratio", "0.8");
+}
+
+void set_trtllm(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
+  const std::string model = keys.text("model");
+  keys.set_engine("scheduler.chunked_prefill", "false");
+  if (model.starts_with("gpt-oss")) {
+    keys.set_engine("scheduler.max_num_batched_tokens", "20000");
+    keys.set_engine("memory.utilization", "0.85");
+  }
+  if (model.starts_with("deepseek")) set_trtllm_deepseek(gpu, run, keys);
+  if (!model.starts_with("llama-3.1-70b")) return;
+  keys.set("precision.kv_cache_dtype", "fp8");
+  keys.set_engine("scheduler.max_num_batched_tokens", std::to_string(run.isl + run.osl + 200));
+  if (run.isl != 1024 || run.osl != 1024 || keys.number("parallel.tp") >= 8) return;
+  keys.set_engine("scheduler.batch_wait_steps", "20");
+  keys.set_engine("scheduler.batch_wait_ratio", "0.9");
 }
 
 }  // namespace
 
-bool has_equal_lengths(std::string_view framework, std::string_view model) {
-  constexpr std::string_view kModels[] = {"deepseek-r1",   "glm-5",   "gpt-oss", "kimi-k2",
-                                          "llama-3.1-70b", "minimax", "qwen3.5"};
-  return framework == "trtllm" &&
-         std::none_of(std::begin(kModels), std::end(kModels),
-                      [model](std::string_view m) { return model.starts_with(m); });
+std::int64_t set_as_aiconfigurator(std::string_view engine, ScenarioKeys& keys) {
+  constexpr std::int64_t kAiPerfPrompts = 100;
+  if (engine != "trtllm") return kAiPerfPrompts;
+  const std::int64_t dp = std::max<std::int64_t>(1, keys.number("parallel.dp"));
+  const std::int64_t users = (keys.number("workload.batch") + dp - 1) / dp;
+  keys.set_engine("scheduler.max_num_batched_tokens",
+                  std::to_string(users + keys.number("workload.isl") + 1500));
+  keys.set_engine("scheduler.chunked_prefill", "false");
+  keys.set_engine("memory.utilization", "0.8");
+  return 0;
 }
 
 void set_as_inferencex(std::string_view engine, const Gpu& gpu, const InferencexRun& run,
@@ -85,7 +114,7 @@ void set_as_inferencex(std::string_view engine, const Gpu& gpu, const Inferencex
   if (!run.day.empty() && run.day < "2026-01-27") keys.set_engine("execution.cold", "true");
   if (engine == "vllm") set_vllm(gpu, run, keys);
   if (engine == "sglang") set_sglang(gpu, run, keys);
-  if (engine == "trtllm") set_trtllm(run, keys);
+  if (engine == "trtllm") set_trtllm(gpu, run, keys);
 }
 
 }  // namespace orrery

@@ -25,9 +25,18 @@
 //                                  scheduler-recv-interval 10, with 16 users and more 30 (but for
 //                                  DeepSeek in fp8 on four GPUs, and Qwen3.5 in fp8 on B300)
 //            GLM-5                 on B200 chunks of 32,768
-//   TRT-LLM  DeepSeek-R1           steps of max(4096, ISL + users + 64) tokens; with attention data
-//                                  parallelism prompts wait for each other, 60 steps at most
-//            gpt-oss               steps of 20,000 tokens
+//   TRT-LLM  all                   whole prompts (no enable_chunked_prefill); all but gpt-oss: KV of
+//                                  8 bits
+//            Llama 3.1 70B         steps of max-model-len = ISL + OSL + 200 tokens; 1,024 in and out
+//                                  on fewer than 8 GPUs: prompts wait 20 decode steps for a step
+//                                  that is 90 % full (batch_wait_timeout_iters)
+//            DeepSeek-R1           80 % of memory (H200: 75); steps of max(4096, ISL + users + 64)
+//                                  tokens; with attention data parallelism prompts wait for each
+//                                  other, 60 steps at most
+//            DeepSeek-R1 fp8, B200 between 64 and 255 users with 1,024 in and out prompts wait 40
+//                                  decode steps for a step that is 80 % full. There, with 8,192 in,
+//                                  and from 128 users with 8,192 out, prompts are replayed in pieces
+//            gpt-oss               steps of 20,000 tokens; 85 % of memory
 //
 // Its clients send ten requests a user, all users at once, and count them all. Until 2026-01-26 the
 // server had just started (EngineProfile::Execution::cold); since then two requests a user go
@@ -45,17 +54,27 @@
 
 namespace orrery {
 
-// Whether the prompts and answers of a run of nominal lengths are all equally long, so that its
-// users stay in step. That holds for TensorRT-LLM's runs of models that InferenceX does not serve,
-// which are AIConfigurator's authors' own. Their first tokens show it: with 64 users, prompts and
-// answers of 128 tokens, all requests wait for one step of all prompts (229 ms), and the steps
-// between carry no prompt (Qwen3-235B, H100). Runs of vLLM and SGLang do not show it.
-bool has_equal_lengths(std::string_view framework, std::string_view model);
+// The column `dump` of runs that the authors of AIConfigurator made themselves.
+inline constexpr std::string_view kAiconfiguratorDump = "gap-analysis";
+
+// Sets what AIConfigurator's generator sets for the engine of such a run, whose prompts and answers
+// are all equally long (github.com/ai-dynamo/aiconfigurator, src/aiconfigurator). Returns the
+// number of different prompts of its client; 0: all prompts differ.
+//
+//   TRT-LLM  generator/rule_plugin/trtllm.rule and extra_engine_args.1.0.0rc3.yaml.j2: steps of
+//            users + ISL + 1,500 tokens, whole prompts, 80 % of the free memory, no reuse of blocks
+//            eval/benchmarks/genai_perf_runner.py: ten requests a user after two that do not count,
+//            twelve prompts a user
+//   vLLM     cli_args.0.12.0.j2 sets nothing that decides which steps run. AIPerf, the client,
+//            repeats 100 prompts (its --num-dataset-entries; bench_run.sh.j2 leaves the default).
+//            The rates show it: 64 users of Llama-3.1-8B on one H200 get 118,000 prompt tokens a
+//            second, 90 % of what its fp8 tensor cores can compute, besides their answers
+std::int64_t set_as_aiconfigurator(std::string_view engine, ScenarioKeys& keys);
 
 struct InferencexRun {
   std::string precision;  // of the checkpoint: fp8, fp4, ...
   std::string day;        // of the measurement, 2026-04-21; empty: not stated
-  std::int64_t isl = 0;   // nominal
+  std::int64_t isl = 0, osl = 0;  // nominal
 };
 
 // Sets what InferenceX's script sets for the engine. REQUIRES: `keys` has the model, layout and

@@ -192,6 +192,17 @@ void declare(Fields& f, EngineProfile& e) {
               "rank has one; 0: they do not wait")
             .unit("steps")
             .range(0, 1e6);
+        g.add("batch_wait_steps", s.batch_wait_steps,
+              "TensorRT-LLM: most decode steps that prompts wait until a step with them is large "
+              "enough; 0: they do not wait")
+            .alias("batch_wait_timeout_iters")
+            .unit("steps")
+            .range(0, 1e6);
+        g.add("batch_wait_ratio", s.batch_wait_ratio,
+              "tokens of a step for which prompts wait no longer, relative to "
+              "max_num_batched_tokens")
+            .alias("batch_wait_max_tokens_ratio")
+            .range(0, 1);
         g.add("max_num_batched_tokens", s.max_num_batched_tokens, "most tokens in a step")
             .unit("tokens")
             .range(1, 1e7);

@@ -146,6 +146,12 @@ struct EngineProfile {
     // TensorRT-LLM with attention data parallelism: most steps for which prompts wait until every
     // rank has one (orrery/serving/engine/engine.h). 0: they do not wait.
     std::int64_t balance_timeout = 0;
+    // TensorRT-LLM without attention data parallelism: while sequences decode, prompts wait for at
+    // most this many steps, unless the step with them has at least batch_wait_ratio *
+    // max_num_batched_tokens tokens (its batch_wait_timeout_iters and batch_wait_max_tokens_ratio).
+    // 0 steps: they do not wait.
+    std::int64_t batch_wait_steps = 0;
+    double batch_wait_ratio = 0;
     std::int64_t max_num_batched_tokens = 8192;
     std::int64_t max_num_seqs = 1024;
     // Defaults of vLLM on GPUs with less memory than small_gpu_below, and on GPUs older than
