@@ -89,7 +89,7 @@ void set_trtllm(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
   if (model.starts_with("deepseek")) set_trtllm_deepseek(gpu, run, keys);
   if (!model.starts_with("llama-3.1-70b")) return;
   keys.set("precision.kv_cache_dtype", "fp8");
-  keys.set_engine("scheduler.max_num_batched_tokens", std::to_string(run.isl + run.osl + 200));
+  keys.set_engine("scheduler.max_num_batched_tokens", std::to_string(run.isl + run.osl));
   if (run.isl != 1024 || run.osl != 1024 || keys.number("parallel.tp") >= 8) return;
   keys.set_engine("scheduler.batch_wait_steps", "20");
   keys.set_engine("scheduler.batch_wait_ratio", "0.9");

@@ -27,9 +27,9 @@
 //            GLM-5                 on B200 chunks of 32,768
 //   TRT-LLM  all                   whole prompts (no enable_chunked_prefill); all but gpt-oss: KV of
 //                                  8 bits
-//            Llama 3.1 70B         steps of max-model-len = ISL + OSL + 200 tokens; 1,024 in and out
-//                                  on fewer than 8 GPUs: prompts wait 20 decode steps for a step
-//                                  that is 90 % full (batch_wait_timeout_iters)
+//            Llama 3.1 70B         steps of ISL + OSL tokens (max-model-len); 1,024 in and out on
+//                                  fewer than 8 GPUs: prompts wait 20 decode steps for a step that
+//                                  is 90 % full (batch_wait_timeout_iters)
 //            DeepSeek-R1           80 % of memory (H200: 75); steps of max(4096, ISL + users + 64)
 //                                  tokens; with attention data parallelism prompts wait for each
 //                                  other, 60 steps at most
