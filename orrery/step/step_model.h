@@ -20,7 +20,8 @@
 // determines the time. A replayed step is one launch of a captured graph; its batch is padded to
 // the next captured size (padded_tokens). A step is replayed if it only decodes and has at most
 // graph_tokens tokens. With prefill_graphs, steps that carry prompts are replayed in pieces:
-// attention is launched by itself, and all ops up to the next layer's attention are one graph.
+// attention is launched by itself, and all ops up to the next layer's attention are one graph, for
+// the next captured size too.
 //
 // Collectives are not overlapped with computation, because serving engines wait for the all-reduce
 // of a layer. Shared experts of replayed steps with at most shared_experts_stream_tokens tokens run

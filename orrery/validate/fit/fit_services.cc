@@ -8,12 +8,12 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/runner/runner.h"
+#include "orrery/validate/fit/service_constants.h"
 #include "orrery/validate/fit/service_errors.h"
 #include "orrery/validate/fit/service_folds.h"
 #include "orrery/validate/report/report.h"
@@ -28,53 +28,26 @@ constexpr double kServiceHuber = 0.5;  // logarithmic error beyond which a row p
 constexpr double kServicePull = 0.01;  // weight of a constant's distance from where it started
 constexpr double kTtftWeight = 0.4;    // of a TTFT relative to a TPOT
 
-// Keys of costs on the host, which do not depend on the GPU.
-constexpr const char* kLaunch = "execution.launch";
-constexpr const char* kMoeLayer = "execution.host_per_moe_layer";
-
-bool of_host(const std::string& key) { return key == kLaunch || key == kMoeLayer; }
-
-// A constant of the fit, which varies its logarithm.
-struct ServiceConstant {
-  const char* key;   // below the profile
-  const char* unit;  // empty: a plain factor
-  double start, least, most;
-};
-const std::vector<ServiceConstant> kConstants = {
-    {"execution.host_per_step", "us", 500, 10, 8000},
-    // The host time of experts is fitted before the launch of operators: if all models have
-    // experts, the rows determine only the sum of both.
-    {kMoeLayer, "us", 200, 10, 3000},
-    // From the launch of one kernel to an operator of several kernels with its Python code. Lone
-    // prompts of dense models set the upper end (tests/unit/scenario/lone_prompt_test.cc).
-    {kLaunch, "us", 40, 2, 50},
-    {"execution.collective_latency", "us", 0.5, 0.01, 20},
-    // The kernels are measured, so that this factor covers unbalanced loads and small kernels only.
-    {"kernels.moe_prefill_factor", "", 1, 0.8, 1.3},
-    // This constant is fitted last, because it would otherwise absorb the errors of the others.
-    {"execution.start_up", "us", 100000, 1000, 5000000},
-};
-
 // Rows that are not fitted (docs/reference/composition.md, section Rows that are not trusted).
 bool distrusted(const MeasuredRow& row) {
-  return row.keys.text("model").starts_with("qwen3-235b") || row.engine == "vllm-2025" ||
+  return row.engine == "vllm-2025" ||
          (row.engine == "sglang" && row.keys.number("workload.batch") >= 512);
 }
 
-std::string service_text_of(const ServiceConstant& c, double v) {
-  return *c.unit ? fmt::format("{:.4g} {}", v, c.unit) : fmt::format("{:.4g}", v);
-}
+using Errors = std::array<std::optional<double>, 2>;  // log(predicted / measured): TPOT, TTFT
+constexpr const char* kFigures[2] = {"tpot", "ttft"};
 
 struct Row {
   MeasuredRow row;
   std::string left_out_with;  // model and system
+  std::size_t gpu_class = 0;  // of the fit
   double weight = 1;
   // log(simulated / closed form) of TPOT and of TTFT, at the constants of the last round.
   std::optional<double> correction[2];
+  // The last constants of its class, and the errors with them.
+  std::vector<double> constants;
+  Errors errors;
 };
-
-using Errors = std::array<std::optional<double>, 2>;  // log(predicted / measured): TPOT, TTFT
-constexpr const char* kFigures[2] = {"tpot", "ttft"};
 
 class ServiceFit {
  public:
@@ -86,7 +59,8 @@ class ServiceFit {
 
   void simulate(const std::vector<double>& x) {
     for (Row& r : rows_) {
-      set(r.row.keys, x);
+      set(r, x);
+      r.constants.clear();
       for (auto& c : r.correction) c.reset();
       try {
         const Answer closed = runner_.run(r.row.keys.scenario(), options_);
@@ -104,24 +78,27 @@ class ServiceFit {
   }
 
   Errors errors(Row& r, const std::vector<double>& x) {
-    Errors out;
-    if (!r.correction[0] && !r.correction[1]) return out;
-    set(r.row.keys, x);
+    const std::vector<double> constants = of_class(x, r.gpu_class);
+    if (r.constants == constants) return r.errors;
+    r.constants = constants;
+    r.errors = {};
+    if (!r.correction[0] && !r.correction[1]) return r.errors;
+    set(r, x);
     const Answer closed = runner_.run(r.row.keys.scenario(), options_);
     for (std::size_t i = 0; i < 2; ++i) {
       const Metric* m = closed.points.at(0).find(kFigures[i]);
       for (const MeasuredFigure& f : r.row.figures) {
         if (m && r.correction[i] && f.answer_name == kFigures[i])
-          out[i] = std::log(m->value / f.value) + *r.correction[i];
+          r.errors[i] = std::log(m->value / f.value) + *r.correction[i];
       }
     }
-    return out;
+    return r.errors;
   }
 
   // The left-out errors of row `r` at constants `x`, whose errors() are `errors`.
   LeftOut left_out(Row& r, const std::vector<double>& x, const Errors& errors) {
     if (!errors[0] && !errors[1]) return {};
-    set(r.row.keys, x);
+    set(r, x);
     // Squared relative errors of both figures.
     const auto squared = [&](const char* step, const char* experts) {
       ScenarioKeys keys = r.row.keys;
@@ -168,36 +145,59 @@ class ServiceFit {
 
   // Fits the constants from the start `x`, without the rows of `left_out` (empty: with all rows).
   // Varies one constant after the other over its whole range, because most constants have no effect
-  // until they exceed another time.
+  // until they exceed another time. Constants that too few groups determine stay at `x`.
   std::vector<double> fit(std::vector<double> x, const std::string& left_out) {
     left_out_ = left_out;
-    for (int pass = 0; pass < kPasses; ++pass) {
-      for (std::size_t i = 0; i < kConstants.size(); ++i) {
-        const double least = std::log(kConstants[i].least), most = std::log(kConstants[i].most);
-        double step = (most - least) / (kGrid - 1), best = x[i], best_loss = loss(x);
-        const auto attempt = [&](double v) {
-          if (v < least || v > most) return;
-          std::vector<double> at = x;
-          at[i] = v;
-          if (const double l = loss(at); l < best_loss) best_loss = l, best = v;
-        };
-        for (int k = 0; k < kGrid; ++k) attempt(least + step * k);
-        for (int k = 0; k < kHalvings; ++k) {
-          const double centre = best;
-          step /= 2;
-          attempt(centre - step);
-          attempt(centre + step);
-        }
-        x[i] = best;
-      }
+    const std::size_t n = kServiceConstants.size();
+    for (std::size_t k = 0; k < kPasses * x.size(); ++k) {
+      const std::size_t at = k % x.size();
+      // Costs on the host are those of the first class.
+      if (place(at / n, at % n) == at && determined(at)) vary(x, at);
     }
     return x;
   }
 
  private:
-  static void set(ScenarioKeys& keys, const std::vector<double>& x) {
-    for (std::size_t i = 0; i < kConstants.size(); ++i)
-      keys.set_engine(kConstants[i].key, service_text_of(kConstants[i], std::exp(x[i])));
+  // Whether enough groups that are not left out determine the constant at `at`: models with experts
+  // those of experts, groups of all classes other costs on the host, groups of its class the rest.
+  bool determined(std::size_t at) const {
+    const ServiceConstant& c = kServiceConstants[at % kServiceConstants.size()];
+    std::set<std::string> groups;
+    for (const Row& r : rows_) {
+      if (r.left_out_with == left_out_) continue;
+      if (c.experts) {
+        if (r.row.family.starts_with("moe")) groups.insert(r.row.keys.text("model"));
+      } else if (c.host || r.gpu_class == at / kServiceConstants.size()) {
+        groups.insert(r.left_out_with);
+      }
+    }
+    return groups.size() >= kLeastGroups;
+  }
+
+  // Moves the constant at `at` to where the loss is least.
+  void vary(std::vector<double>& x, std::size_t at) {
+    const ServiceConstant& c = kServiceConstants[at % kServiceConstants.size()];
+    const double least = std::log(c.least), most = std::log(c.most);
+    double step = (most - least) / (kGrid - 1), best = x[at], best_loss = loss(x);
+    const auto attempt = [&](double v) {
+      if (v < least || v > most) return;
+      x[at] = v;
+      if (const double l = loss(x); l < best_loss) best_loss = l, best = v;
+    };
+    for (int k = 0; k < kGrid; ++k) attempt(least + step * k);
+    for (int k = 0; k < kHalvings; ++k) {
+      const double centre = best;
+      step /= 2;
+      attempt(centre - step);
+      attempt(centre + step);
+    }
+    x[at] = best;
+  }
+
+  static void set(Row& r, const std::vector<double>& x) {
+    for (std::size_t i = 0; i < kServiceConstants.size(); ++i)
+      r.row.keys.set_engine(kServiceConstants[i].key,
+                            service_text_of(kServiceConstants[i], std::exp(x[place(r.gpu_class, i)])));
   }
 
   Runner& runner_;
@@ -230,11 +230,11 @@ std::string constants_of(const ServiceErrors& errors, const std::vector<double>&
   for (const char* group : {"execution", "kernels"}) {
     out += fmt::format("{}:\n", group);
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::string key = kConstants[i].key;
+      const std::string key = kServiceConstants[i].key;
       const std::size_t dot = key.find('.');
       if (key.substr(0, dot) == group)
         out += fmt::format("  {}: {}\n", key.substr(dot + 1),
-                           service_text_of(kConstants[i], std::exp(x[i])));
+                           service_text_of(kServiceConstants[i], std::exp(x[i])));
     }
   }
   return out + errors.yaml();
@@ -242,7 +242,7 @@ std::string constants_of(const ServiceErrors& errors, const std::vector<double>&
 
 std::string recipe(const FittedServices& f, const std::vector<double>& x, const std::string& date) {
   const std::string out = fmt::format(
-      "{}# {} rows of the groups that fit (the others judge). Median error of TPOT {:.1f} % "
+      "{}# {} rows of all groups. Median error of TPOT {:.1f} % "
       "before, {:.1f} % after,\n"
       "# {:.1f} % with the row's model and system left out; of TTFT {:.1f} %, {:.1f} %, {:.1f} "
       "%.\n",
@@ -258,10 +258,10 @@ std::string host_recipe(const std::string& fitted_on, const std::vector<double>&
       fmt::format(kMade, date) +
       fmt::format("# The host's part of what was fitted on {}.\nexecution:\n", fitted_on);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const std::string key = kConstants[i].key;
-    if (of_host(key))
+    const std::string key = kServiceConstants[i].key;
+    if (kServiceConstants[i].host)
       out += fmt::format("  {}: {}\n", key.substr(key.find('.') + 1),
-                         service_text_of(kConstants[i], std::exp(x[i])));
+                         service_text_of(kServiceConstants[i], std::exp(x[i])));
   }
   return out;
 }
@@ -285,55 +285,124 @@ std::vector<Row> sample(std::vector<Row> rows) {
   return some;
 }
 
-// `x`: the start of the fit, replaced by its result.
-FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f,
-                         const std::string& date, std::vector<double>& x) {
-  const std::vector<double> start = x;
-  std::vector<Row> some = sample(std::move(rows));
-  f.rows = some.size();
-  std::map<std::string, double> groups;
-  for (const Row& r : some) groups[r.left_out_with] += 1;
-  for (Row& r : some) r.weight = 1 / std::sqrt(groups.at(r.left_out_with));
-  ServiceFit fit(runner, std::move(some), x);
+// Figures of the rows of one class of GPUs.
+struct Judged {
   Percents before, after, left_out;
+  std::map<std::string, std::vector<LeftOut>> rows;    // by the group that is left out
+  std::map<std::string, std::vector<double>> without;  // constants, by the group that is left out
+
+  // The errors that the groups other than `skipped` ask for.
+  ServiceErrors errors(const std::string& skipped) const {
+    std::vector<LeftOut> others;
+    for (const auto& [group, of_group] : rows) {
+      if (group != skipped) others.insert(others.end(), of_group.begin(), of_group.end());
+    }
+    return ask_errors(others);
+  }
+};
+
+// Fits the classes `fitted` of one engine, whose rows are `rows`. `x`: the start of the fit,
+// replaced by its result.
+void fit_classes(Runner& runner, std::vector<Row> rows, const std::string& date,
+                 std::vector<FittedServices>& fitted, std::vector<double>& x) {
+  const std::vector<double> start = x;
+  std::map<std::string, std::size_t> groups;
+  for (const Row& r : rows) groups[r.left_out_with] += 1;
+  for (Row& r : rows) {
+    r.weight = 1 / std::sqrt(static_cast<double>(groups.at(r.left_out_with)));
+    fitted[r.gpu_class].rows += 1;
+  }
+  ServiceFit fit(runner, std::move(rows), x);
+  std::vector<Judged> judged(fitted.size());
   for (int round = 0; round < kRounds; ++round) {
     fit.simulate(x);
     if (round == 0)
-      for (Row& r : fit.rows()) before.add(fit.errors(r, x));
+      for (Row& r : fit.rows()) judged[r.gpu_class].before.add(fit.errors(r, x));
     x = fit.fit(x, "");
   }
   fit.simulate(x);
-  for (Row& r : fit.rows()) after.add(fit.errors(r, x));
-  std::map<std::string, std::vector<double>> without;  // constants, by the group that is left out
-  std::map<std::string, std::vector<LeftOut>> left_out_rows;
+  for (Row& r : fit.rows()) judged[r.gpu_class].after.add(fit.errors(r, x));
   for (const auto& [group, count] : groups) {
-    without[group] = start;
-    if (fit.rows().size() - static_cast<std::size_t>(count) < kLeastRows) continue;  // no fit
-    const std::vector<double> others = without[group] = fit.fit(x, group);
+    const bool enough = fit.rows().size() - count >= kLeastRows;
+    const std::vector<double> others = enough ? fit.fit(start, group) : start;
     for (Row& r : fit.rows()) {
       if (r.left_out_with != group) continue;
+      Judged& j = judged[r.gpu_class];
+      j.without[group] = others;
+      if (!enough) continue;
       const Errors errors = fit.errors(r, others);
-      left_out.add(errors);
-      left_out_rows[group].push_back(fit.left_out(r, others, errors));
+      j.left_out.add(errors);
+      j.rows[group].push_back(fit.left_out(r, others, errors));
     }
   }
-  const auto errors_without = [&](const std::string& skipped) {
-    std::vector<LeftOut> judged;
-    for (const auto& [group, rows_of_group] : left_out_rows) {
-      if (group != skipped) judged.insert(judged.end(), rows_of_group.begin(), rows_of_group.end());
+  for (std::size_t c = 0; c < fitted.size(); ++c) {
+    FittedServices& f = fitted[c];
+    const Judged& j = judged[c];
+    f.errors = j.errors("");
+    std::map<std::string, std::string> folds;
+    for (const auto& [group, constants] : j.without)
+      folds[group] = constants_of(j.errors(group), of_class(constants, c));
+    f.folds = fmt::format(kMade, date) + service_folds_text(folds);
+    f.tpot_before = j.before.median(0), f.ttft_before = j.before.median(1);
+    f.tpot_after = j.after.median(0), f.ttft_after = j.after.median(1);
+    f.tpot_left_out = j.left_out.median(0), f.ttft_left_out = j.left_out.median(1);
+    f.yaml = recipe(f, of_class(x, c), date);
+  }
+}
+
+// The groups of rows, or those of models with experts.
+std::set<std::string> groups_of(const std::vector<Row>& rows, bool experts) {
+  std::set<std::string> groups;
+  for (const Row& r : rows) {
+    if (!experts || r.row.family.starts_with("moe")) groups.insert(r.left_out_with);
+  }
+  return groups;
+}
+
+// The classes of an engine, fitted together or one after the other.
+void fit_engine(Runner& runner, std::map<std::string, std::vector<Row>> classes,
+                const std::string& engine, const std::string& date,
+                std::vector<FittedServices>& results) {
+  bool together = false;
+  std::vector<FittedServices> fitted;
+  std::vector<Row> all;
+  for (auto& [gpu_class, rows] : classes) {
+    FittedServices f;
+    f.engine = engine, f.gpu_class = gpu_class;
+    rows = sample(std::move(rows));
+    for (Row& r : rows) r.gpu_class = fitted.size(), all.push_back(r);
+    fitted.push_back(f);
+    together |= classes.size() > 1 && groups_of(rows, true).size() < kLeastGroups;
+  }
+  std::vector<double> start = service_start(fitted.size());
+  if (together && all.size() >= kLeastRows && groups_of(all, false).size() >= kLeastGroups) {
+    fit_classes(runner, std::move(all), date, fitted, start);
+    results.insert(results.end(), fitted.begin(), fitted.end());
+    return;
+  }
+  start.resize(kServiceConstants.size());
+  std::string host;  // the class whose host constants `start` holds
+  for (FittedServices& f : fitted) {
+    std::vector<Row>& rows = classes.at(f.gpu_class);
+    for (Row& r : rows) r.gpu_class = 0;
+    const std::set<std::string> groups = groups_of(rows, false);
+    f.rows = 0;
+    std::vector<FittedServices> one = {f};
+    std::vector<double> x = start;
+    if (rows.size() < kLeastRows) {
+      one[0].skipped = fmt::format("{} rows, at least {} are needed", rows.size(), kLeastRows);
+    } else if (groups.size() < kLeastGroups) {
+      one[0].skipped = fmt::format("rows of {} only: at least {} models and systems are needed",
+                                   fmt::join(groups, ", "), kLeastGroups);
+    } else {
+      fit_classes(runner, std::move(rows), date, one, x);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (kServiceConstants[i].host) start[i] = x[i];
+      host = f.gpu_class;
     }
-    return ask_errors(judged);
-  };
-  f.errors = errors_without("");
-  std::map<std::string, std::string> folds;
-  for (const auto& [group, constants] : without)
-    folds[group] = constants_of(errors_without(group), constants);
-  f.folds = fmt::format(kMade, date) + service_folds_text(folds);
-  f.tpot_before = before.median(0), f.ttft_before = before.median(1);
-  f.tpot_after = after.median(0), f.ttft_after = after.median(1);
-  f.tpot_left_out = left_out.median(0), f.ttft_left_out = left_out.median(1);
-  f.yaml = recipe(f, x, date);
-  return f;
+    if (!one[0].skipped.empty() && !host.empty()) one[0].yaml = host_recipe(host, start, date);
+    results.push_back(std::move(one[0]));
+  }
 }
 
 }  // namespace
@@ -345,43 +414,20 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
   std::vector<MeasuredRow> read;
   std::vector<RefusedRow> refused;
   read_inference_rows(dir, "serving_steady", runner.catalog(), read, refused);
-  std::map<std::pair<std::string, std::string>, std::vector<Row>> classes;
+  std::map<std::string, std::map<std::string, std::vector<Row>>> engines;  // by class of GPUs
   for (MeasuredRow& row : read) {
     const std::string gpu_class(engine_gpu_class(runner.catalog().gpu(row.system)));
-    if (gpu_class.empty() || !fits_engines(row.group) || distrusted(row)) continue;
+    if (gpu_class.empty() || distrusted(row)) continue;
     if (!engine.empty() && row.engine != engine) continue;
     Row r;
     r.left_out_with = service_fold_of(row);
     r.row = std::move(row);
-    classes[{r.row.engine, gpu_class}].push_back(std::move(r));
+    std::vector<Row>& rows = engines[r.row.engine][gpu_class];
+    rows.push_back(std::move(r));
   }
   std::vector<FittedServices> results;
-  std::map<std::string, std::pair<std::string, std::vector<double>>> hosts;  // by engine
-  for (auto& [key, rows] : classes) {
-    FittedServices f;
-    std::tie(f.engine, f.gpu_class) = key;
-    const auto host = hosts.find(f.engine);
-    std::vector<double> x;
-    for (std::size_t i = 0; i < kConstants.size(); ++i)
-      x.push_back(host != hosts.end() && of_host(kConstants[i].key)
-                      ? host->second.second[i]
-                      : std::log(kConstants[i].start));
-    f.rows = rows.size();
-    std::set<std::string> groups;
-    for (const Row& r : rows) groups.insert(r.left_out_with);
-    if (rows.size() < kLeastRows) {
-      f.skipped = fmt::format("{} rows, at least {} are needed", rows.size(), kLeastRows);
-    } else if (groups.size() < kLeastGroups) {
-      f.skipped = fmt::format("rows of {} only: at least {} models and systems are needed",
-                              fmt::join(groups, ", "), kLeastGroups);
-    } else {
-      f = fit_class(runner, std::move(rows), std::move(f), date, x);
-      hosts[f.engine] = {f.gpu_class, x};
-    }
-    if (!f.skipped.empty() && host != hosts.end())
-      f.yaml = host_recipe(host->second.first, host->second.second, date);
-    results.push_back(std::move(f));
-  }
+  for (auto& [name, classes] : engines)
+    fit_engine(runner, std::move(classes), name, date, results);
   return results;
 }
 

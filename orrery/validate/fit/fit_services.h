@@ -4,16 +4,23 @@
 //
 // Loss. At most six constants minimise the mean absolute logarithmic error of TPOT and TTFT; TTFT
 // weighs less. The rows of one model on one system weigh as the square root of their number. A weak
-// pull holds each constant near its start. Only rows of groups for which fits_engines() holds are
-// read, at most 48 rows of a class, in equal shares of its models and systems.
+// pull holds each constant near its start. Rows of all groups are read, since each group is judged
+// by a fit without it; at most 48 rows of a class, in equal shares of its models and systems.
 //
 // Simulation. TTFT needs the simulation, which is slow; the closed form is fast. A row's prediction
 // is the closed form multiplied by the ratio of simulation to closed form at the last constants.
 // Simulation and fit are repeated twice.
 //
-// Classes with fewer than three models and systems are not fitted, because the constants of a model
-// and of the engine could not be separated. Such a class takes the host constants (launch,
-// host_per_moe_layer) of the engine's other class. The fit of a second class starts from them.
+// Classes. If a class of an engine has fewer than three models with experts, all of its classes are
+// fitted together, with the same host constants (launch, host_per_moe_layer): the host is of no GPU,
+// and few models do not separate the constants of experts and of operators. Otherwise each class is
+// fitted by itself, and the fit of a second class starts from the host constants of the first.
+// Without three models and systems nothing is fitted, because the constants of a model and of the
+// engine could not be separated. Such a class takes the host constants of the other.
+//
+// A constant is varied only if three groups determine it: models with experts the host time of
+// experts, groups of any class the other host times, groups of a class the rest. Otherwise it keeps
+// its start. Too few constants of their own extrapolate better than too many.
 //
 // Errors are those of left-out rows: each (model, system) is predicted by a fit on the others.
 // `step_error`, `experts_error` and `ttft_error` are found from them (service_errors.h).

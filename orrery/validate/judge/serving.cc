@@ -111,6 +111,19 @@ Metric with_intervals_of(Metric m, const Metric& closed) {
   return m;
 }
 
+// The rate of `requests` requests with random arrivals, in one run. Its interval is that of the
+// question's own arrivals. A measured run has others, whose duration varies by 1/sqrt(requests).
+Metric with_random_arrivals(Metric m, double requests) {
+  const double sigma = 1 / std::sqrt(requests);
+  for (double* bound : {&m.low50, &m.high50, &m.low90, &m.high90}) {
+    const bool half = bound == &m.low50 || bound == &m.high50;
+    const double own = std::log(*bound / m.value);
+    const double both = std::hypot(own, normal_quantile(half ? 0.75 : 0.95) * sigma);
+    *bound = m.value * std::exp(bound == &m.low50 || bound == &m.low90 ? -both : both);
+  }
+  return m;
+}
+
 const Metric& metric_of(const Answer& answer, const std::string& name) {
   const Metric* m = answer.points.at(0).find(name);
   if (!m) throw NoData(fmt::format("the answer has no {}", name));
@@ -163,10 +176,11 @@ void validate_rows(const std::filesystem::path& dir, const char* table, const Bu
         throw Infeasible(p.feasibility.reason);
       const Answer form = closed ? runner->run(row.keys.scenario(), options) : Answer();
       for (const MeasuredFigure& figure : row.figures) {
-        const Metric& m = metric_of(answer, figure.answer_name);
-        report.rows.push_back(report_row(
-            row, figure, closed ? with_intervals_of(m, metric_of(form, figure.answer_name)) : m,
-            asked));
+        Metric m = metric_of(answer, figure.answer_name);
+        if (closed) m = with_intervals_of(m, metric_of(form, figure.answer_name));
+        if (!row.keys.text("load.rate").empty() && figure.answer_name == "request_throughput")
+          m = with_random_arrivals(m, static_cast<double>(row.keys.number("load.requests")));
+        report.rows.push_back(report_row(row, figure, m, asked));
         // The constants of services are fitted on closed loops alone.
         if (closed) report.rows.back().by["fitted"] = left_out ? "left out" : "no";
       }

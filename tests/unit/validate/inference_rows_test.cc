@@ -147,7 +147,7 @@ TEST(InferenceX, ServersAreStartedAsOnTheDay) {
     keys.set("parallel.tp", 4);
     keys.set("workload.batch", 64);
     keys.set("precision.kv_cache_dtype", "fp8");
-    set_as_inferencex(engine, catalog.gpu(gpu), {precision, day, 1024}, keys);
+    set_as_inferencex(engine, catalog.gpu(gpu), {precision, day, 1024, 1024}, keys);
     return keys;
   };
   const ScenarioKeys early = started("minimax-m2.5", "b200-sxm", "fp8", "2026-03-28");
@@ -183,6 +183,55 @@ TEST(InferenceX, ServersAreStartedAsOnTheDay) {
   EXPECT_TRUE(cold("llama-3.1-70b", "b200-sxm", "2025-10-29"));
   EXPECT_FALSE(cold("gpt-oss-120b", "b200-sxm", "2026-02-25"));
   EXPECT_FALSE(cold("llama-3.1-8b", "h200-sxm", ""));
+}
+
+// llama-config.yml of 70b_fp8_h200_trt_slurm.sh: --max_num_tokens is the model's length, and only
+// short prompts and answers on fewer than 8 GPUs wait for others.
+TEST(InferenceX, PromptsOfTensorRtLlmWaitForOthers) {
+  const auto started = [](int tp, std::int64_t isl, std::int64_t osl) {
+    ScenarioKeys keys;
+    keys.set("model", "llama-3.1-70b");
+    keys.set("parallel.tp", tp);
+    keys.set("workload.batch", 64);
+    set_as_inferencex("trtllm", Catalog().gpu("h200"), {"fp8", "2025-10-29", isl, osl}, keys);
+    return keys;
+  };
+  const ScenarioKeys waits = started(4, 1024, 1024);
+  EXPECT_EQ(waits.engine_text("scheduler.batch_wait_steps"), "20");
+  EXPECT_EQ(waits.engine_text("scheduler.batch_wait_ratio"), "0.9");
+  EXPECT_EQ(waits.engine_text("scheduler.max_num_batched_tokens"), "2048");
+  EXPECT_EQ(waits.engine_text("scheduler.chunked_prefill"), "false");
+  EXPECT_EQ(waits.text("precision.kv_cache_dtype"), "fp8");
+  EXPECT_EQ(started(8, 1024, 1024).engine_text("scheduler.batch_wait_steps"), "");
+  EXPECT_EQ(started(4, 8192, 1024).engine_text("scheduler.batch_wait_steps"), "");
+}
+
+constexpr const char* kSteady =
+    "source,model,family,precision,system,framework,version,mode,isl,osl,length_kind,concurrency,"
+    "tp,pp,ttft_ms,tpot_ms,suspect,dump,source_ref,group\n";
+
+// Runs of AIConfigurator's authors: equal lengths, the steps of its generator, and, under vLLM, the
+// 100 prompts of AIPerf again and again.
+TEST_F(Rows, AiconfiguratorsOwnRunsAreStartedByItsGenerator) {
+  write("serving_steady",
+        std::string(kSteady) +
+            "a,llama-3.1-8b,dense-gqa,fp8,h200-sxm-141gb,vllm,0.12.0,agg,4000,500,nominal,96,1,1,"
+            "120,17,,gap-analysis,ref1,g\n"
+            "a,qwen3-235b-a22b,moe-gqa,fp8,h100-sxm-80gb,trtllm,1.0.0rc3,agg,512,128,nominal,32,4,"
+            "1,234,26,,gap-analysis,ref2,g\n");
+  read_inference_rows(dir, "serving_steady", catalog, rows, refused);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].prompt_pool, 100);
+  const ScenarioKeys vllm = simulated_service(rows[0]), trtllm = simulated_service(rows[1]);
+  EXPECT_EQ(vllm.text("load.isl"), "4000");
+  EXPECT_EQ(vllm.number("load.shared_prefix"), 3999);
+  EXPECT_EQ(vllm.number("load.prefix_groups"), 100);
+  EXPECT_EQ(vllm.number("load.warmup"), 2 * 96);
+  EXPECT_EQ(vllm.number("load.requests"), 12 * 96);
+  EXPECT_EQ(trtllm.text("load.prefix_groups"), "");
+  EXPECT_EQ(trtllm.number("load.requests"), 10 * 32);
+  EXPECT_EQ(trtllm.engine_text("scheduler.max_num_batched_tokens"), "2044");  // 32 + 512 + 1,500
+  EXPECT_EQ(trtllm.engine_text("scheduler.chunked_prefill"), "false");
 }
 
 TEST(Split, TwoThirdsOfTheGroupsFit) {
