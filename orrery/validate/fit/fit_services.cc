@@ -14,6 +14,7 @@
 #include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/runner/runner.h"
+#include "orrery/network/fit/joined_texts.h"
 #include "orrery/validate/fit/service_folds.h"
 #include "orrery/validate/report/report.h"
 #include "orrery/validate/rows/inference_rows.h"
@@ -360,7 +361,7 @@ FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f
     ask_without(group, g);
     folds[group] = constants_of(g, constants);
   }
-  f.folds = fmt::format(kMade, date) + service_folds_text(folds);
+  f.folds = fmt::format(kMade, date) + joined_texts(folds);
   f.tpot_before = before.median(0), f.ttft_before = before.median(1);
   f.tpot_after = after.median(0), f.ttft_after = after.median(1);
   f.tpot_left_out = left_out.median(0), f.ttft_left_out = left_out.median(1);
