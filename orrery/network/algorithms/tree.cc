@@ -20,8 +20,9 @@ constinit const TunerAlgorithm tree_tuner{
           const NcclGraph& g = call.graph;
           const std::size_t generation = generation_of(call), nodes = nodes_column(call);
           const double channels = g.channels;
-          const double tree =
-              std::min(.92 * channels_bandwidth(call), channels * t.tree[generation][nodes]);
+          const double bus =
+              channels * ((g.nodes <= 2 ? std::max(g.intra, g.tree) : g.inter).value() / 1e9);
+          const double tree = std::min(.92 * bus, channels * t.tree[generation][nodes]);
           if (call.protocol == CollectiveProtocol::kLl) return std::min(tree / 3.8, ll_limit(call));
           if (call.protocol == CollectiveProtocol::kSimple) return tree;
           return std::min(tree * (g.nodes == 1 ? 7.0 / 9 : 120.0 / 128),

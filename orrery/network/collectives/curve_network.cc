@@ -94,7 +94,8 @@ CurveNetwork::CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std
       cluster_(cluster),
       other_kinds_(other_kinds),
       placement_(placement(plan)),
-      stack_(std::move(stack)) {
+      stack_(std::move(stack)),
+      unseen_(read_unseen_servers(bundle)) {
   const NetworkConstants constants(bundle);
   if (cluster_.scale_up() != nullptr) scale_up_ = constants.of(*cluster_.scale_up());
   other_tree_ = !scale_up_.constants.was_measured_on(cluster_.gpu().id);
@@ -107,8 +108,8 @@ CurveNetwork::CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std
   if (const FittedAcross* a = network_.constants.across_of(cluster_.gpu().id)) {
     inter_node_ = *a;
     has_inter_node_ = true;
-    // The factors were fitted on GPUs of NVIDIA.
-    if (a->gpus.empty() && cluster_.gpu().vendor != "nvidia")
+    // The factors were fitted on GPUs of NVIDIA, or are those of most networks.
+    if (a->rows == 0 || (a->gpus.empty() && cluster_.gpu().vendor != "nvidia"))
       network_.origin = std::max(network_.origin, Origin::kTransferred);
   }
   for (const auto& [ranks, stride] : {std::pair{plan.tp, 1}, std::pair{plan.dp, plan.tp * plan.pp},
@@ -273,10 +274,18 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
             forced.algorithm, 0, Origin::kAnalytical};
   }
   if (best.curve != nullptr) {
-    const double error = best.curve->left_out_error[size_class(c.bytes)];
-    return {best.time, best.algorithm,
-            has_other_tree(*link.fabric) ? root_of_squares(error, kOtherTree) : error,
-            origin_of(known, *link.fabric)};
+    const std::size_t size = size_class(c.bytes);
+    const double error = best.curve->left_out_error[size];
+    Choice choice{best.time, best.algorithm, error, origin_of(known, *link.fabric)};
+    if (best.curve->rows == 0) choice.origin = std::max(choice.origin, Origin::kTransferred);
+    if (has_other_tree(*link.fabric)) {
+      choice.error = root_of_squares(error, kOtherTree);
+    } else if (choice.origin >= Origin::kTransferred) {
+      choice.shared = unseen_.other_fabric[size], choice.error = 0;
+    } else if (!known.constants.was_measured_on(cluster_.gpu().id)) {
+      choice.shared = unseen_.same_fabric[size], choice.error = 0;
+    }
+    return choice;
   }
   const auto algorithm =
       is_point_to_point(c.kind) ? CollectiveAlgorithm::kDirect : CollectiveAlgorithm::kRing;

@@ -12,6 +12,7 @@
 #include "orrery/network/collectives/nccl_graph.h"
 #include "orrery/network/collectives/network_constants.h"
 #include "orrery/network/collectives/network_model.h"
+#include "orrery/network/collectives/unseen_servers.h"
 
 namespace orrery {
 
@@ -103,6 +104,7 @@ class CurveNetwork final : public NetworkModel {
   RankPlacement placement_;
   std::string stack_;
   MeasuredConstants scale_up_, bridge_, network_;
+  UnseenServers unseen_;
   bool other_tree_ = false;  // the curves of a bus were measured on other GPUs' servers
   FittedAcross inter_node_;  // the network's factors, or their substitute
   bool has_inter_node_ = false;

@@ -47,6 +47,7 @@ NcclGraph nccl_graph(const NcclTables& tables, const Cluster& cluster, const Gro
     g.inter = link.bandwidth * found.nic_share * (alone ? 1.0 / found.lone_channels : 1.0);
     if (!alone) g.inter = std::min(g.inter, inside * found.nvlink_across / g.channels);
     g.intra = g.inter;
+    if (!alone) g.tree = std::min(g.inter * 2.0, inside * found.nvlink_across / g.channels);
   }
   if (link.nodes > 1) {
     g.nic_latency = nic_latency(tables, *link.fabric);

@@ -9,6 +9,13 @@
 //   one node, NVLS             one a GPU, at most 8  0.8 B / 9; H100 40, B200 80
 //   several nodes              one a GPU, at most 8  0.96 N, all within 0.86 B; 8x400G: 8 x 48
 //   several nodes of one GPU   2                     0.96 N / 2
+//   trees over two nodes       as rings              2 * 0.96 N, all within 0.86 B
+//
+// Over two nodes, each of the two trees carries half of the buffer up and down, so that the ports
+// of a node carry the buffer once; a ring carries it 2(n-1)/n times. NCCL's search (ncclTopoCompute
+// of src/graph/search.cc) raises the bandwidth of a tree's channels within the node up to twice
+// that between nodes, and its tuner estimates two nodes by the former. Four 100G ports of a node
+// then carry 44 GB/s of an all-reduce (41.8 measured), and a ring 25.
 //
 // The numbers are NcclTables::Graph. NVLS has one channel for each GPU, which is why groups of four
 // or five GPUs take rings. A rack that is one NVLink domain counts as one node.

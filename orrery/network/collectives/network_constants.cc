@@ -10,6 +10,7 @@
 #include "orrery/base/node.h"
 #include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/algorithms/nccl_tables.h"
+#include "orrery/network/collectives/unseen_servers.h"
 
 namespace orrery {
 namespace {
@@ -205,7 +206,9 @@ FabricConstants read_network_constants(const Node& document) {
 
 std::vector<std::string> network_constants_paths(const Bundle& bundle) {
   std::vector<std::string> paths = bundle.list("network", ".yaml");
-  std::erase_if(paths, [](const std::string& path) { return is_nccl_tables(path); });
+  std::erase_if(paths, [](const std::string& path) {
+    return is_nccl_tables(path) || path == kUnseenServersPath;
+  });
   return paths;
 }
 

@@ -32,7 +32,7 @@ struct FittedCurve {
   Collective::Kind kind = Collective::Kind::kAllReduce;
   int least_ranks = 2;  // not chosen for smaller groups
   CostCurve curve;
-  std::int64_t rows = 0;  // measured rows fitted
+  std::int64_t rows = 0;  // measured rows fitted; 0: the curve of another fabric
   // Standard deviation of ln(predicted / measured) on rows left out of the fit (sigma_of of
   // across_fit.h), by size_class of the message.
   std::array<double, 3> left_out_error{};
@@ -44,7 +44,7 @@ std::size_t size_class(Bytes bytes);
 struct FittedAcross {
   std::string gpus;  // beginning of the ids of the GPUs that they hold for; empty: all
   LibraryCurve curve;
-  std::int64_t rows = 0;  // measured rows fitted
+  std::int64_t rows = 0;  // measured rows fitted; 0: what most networks have (across_fit.h)
   PartErrors errors;      // of groups on this network that the fit has not seen (across_fit.h)
   PartErrors elsewhere;   // of networks that were not measured
 };

@@ -156,6 +156,8 @@ class Fit {
     AcrossFit fit;
     fit.most = most(nullptr);
     const PartErrors elsewhere = elsewhere_errors(nullptr), seen = seen_errors(nullptr);
+    fit.elsewhere = elsewhere;
+    RootMeanSquare single_sizes;
     std::map<const ClassRows*, std::set<std::string>> fabrics;
     for (const Group& g : groups_) fabrics[g.of].insert(g.fabric);
     for (const auto& [key, c] : classes_) {
@@ -167,6 +169,10 @@ class Fit {
       fitted.elsewhere = elsewhere;
       for (const std::string& fabric : fabrics[&c]) fit.classes[fabric].push_back(fitted);
     }
+    for (const auto& [fabric, classes] : fit.classes) {
+      for (const FittedAcross& a : classes) single_sizes.add(a.errors.curve);
+    }
+    fit.elsewhere.curve = single_sizes.value();
     for (const Group& g : groups_) fit.kept_back.push_back(judge(g));
     std::stable_sort(fit.kept_back.begin(), fit.kept_back.end(),
                      [](const auto& a, const auto& b) { return a.fabric < b.fabric; });
@@ -267,6 +273,8 @@ class Fit {
 };
 
 }  // namespace
+
+const std::array<const char*, 4> kAcrossClasses = {"", "a100", "mi3", "mi35"};
 
 double sigma_of(std::vector<double> residuals) {
   std::sort(residuals.begin(), residuals.end());

@@ -28,6 +28,7 @@
 // A class has seen a part if some group of its rows spends half of its time there.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -52,8 +53,13 @@ struct KeptBackGroup {
 struct AcrossFit {
   std::map<std::string, std::vector<FittedAcross>> classes;  // by fabric
   std::vector<KeptBackGroup> kept_back;
-  LibraryCurve most;  // mean of the densest half of the classes
+  LibraryCurve most;     // mean of the densest half of the classes
+  PartErrors elsewhere;  // of networks that were not measured; single sizes as in the classes
 };
+// The classes of GPUs that the rows of one network are fitted in, as FittedAcross::gpus names them,
+// without the racks, which are one class on all networks.
+extern const std::array<const char*, 4> kAcrossClasses;
+
 // A standard deviation for residuals (absolute values): the mean of the two whose normal intervals
 // hold 50 % and 90 % of them. REQUIRES at least one.
 double sigma_of(std::vector<double> residuals);

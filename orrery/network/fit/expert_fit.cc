@@ -45,7 +45,8 @@ Line fit_line(const std::vector<Row>& rows) {
 using Tables = std::map<std::string, std::map<int, std::vector<Row>>>;  // by fabric, then SMs
 
 // Rows of one kind of exchange within a node.
-Tables read_inside(const std::filesystem::path& file, ExpertExchange kind, NodeOf& node_of) {
+Tables read_inside(const std::filesystem::path& file, ExpertExchange kind, NodeOf& node_of,
+                   const ExpertGroup& without, std::set<ExpertGroup>& groups) {
   CsvReader csv(file);
   const int system = csv.column("system"), table = csv.column("table"), op = csv.column("op"),
             hidden = csv.column("hidden"), top_k = csv.column("topk"),
@@ -56,7 +57,11 @@ Tables read_inside(const std::filesystem::path& file, ExpertExchange kind, NodeO
   Tables tables;
   while (csv.next()) {
     if (csv.text(table) != wanted || csv.text(op) != op_wanted) continue;
-    const GroupLink link = node_of(std::string(csv.text(system))).link(kTableRanks);
+    const Cluster& node = node_of(std::string(csv.text(system)));
+    const GroupLink link = node.link(kTableRanks);
+    const ExpertGroup group{link.fabric->id, node.gpu().id};
+    groups.insert(group);
+    if (group == without) continue;
     kind.hidden = static_cast<int>(csv.integer(hidden));
     kind.top_k = static_cast<int>(csv.integer(top_k));
     kind.tokens = csv.integer(tokens);
@@ -67,14 +72,15 @@ Tables read_inside(const std::filesystem::path& file, ExpertExchange kind, NodeO
   return tables;
 }
 
-void fit_inside(const std::filesystem::path& data, NodeOf& node_of,
+void fit_inside(const std::filesystem::path& data, NodeOf& node_of, const ExpertGroup& without,
+                std::set<ExpertGroup>& groups,
                 std::map<std::string, std::vector<ExpertCurve>>& out) {
   for (const bool low_latency : {true, false}) {
     for (const bool combine : {false, true}) {
       ExpertExchange kind;
       kind.combine = combine, kind.low_latency = low_latency;
       for (const auto& [fabric, by_sms] :
-           read_inside(data / "kernels/collective_ep.csv.gz", kind, node_of)) {
+           read_inside(data / "kernels/collective_ep.csv.gz", kind, node_of, without, groups)) {
         const double nominal = node_of.catalog().fabric(fabric).bandwidth().value();
         const Line fewest = fit_line(by_sms.begin()->second);
         const Line most = fit_line(by_sms.rbegin()->second);
@@ -99,7 +105,8 @@ std::int64_t value_of(std::string_view text, std::string_view key) {
   return v;
 }
 
-void fit_between(const std::filesystem::path& data, NodeOf& node_of,
+void fit_between(const std::filesystem::path& data, NodeOf& node_of, const ExpertGroup& without,
+                 std::set<ExpertGroup>& groups,
                  std::map<std::string, std::vector<ExpertCurve>>& out) {
   CsvReader csv(data / "network/measured.csv");
   const int collective = csv.column("collective"), version = csv.column("version"),
@@ -115,6 +122,9 @@ void fit_between(const std::filesystem::path& data, NodeOf& node_of,
         measured_place(node_of.catalog(), csv.text(gpu), static_cast<int>(csv.integer(ranks)),
                        static_cast<int>(csv.integer(nodes)), csv.text(fabric));
     const GroupLink link = place->link(static_cast<int>(csv.integer(ranks)));
+    const ExpertGroup group{link.fabric->id, place->gpu().id};
+    groups.insert(group);
+    if (group == without) continue;
     ExpertExchange x;
     x.low_latency = true, x.combine = csv.text(collective) == "moe_combine";
     x.tokens = value_of(csv.text(tuning), "tokens=");
@@ -148,10 +158,12 @@ void fit_between(const std::filesystem::path& data, NodeOf& node_of,
 }  // namespace
 
 std::map<std::string, std::vector<ExpertCurve>> fit_experts(const std::filesystem::path& data,
-                                                            NodeOf& node_of) {
+                                                            NodeOf& node_of,
+                                                            const ExpertGroup& without,
+                                                            std::set<ExpertGroup>& groups) {
   std::map<std::string, std::vector<ExpertCurve>> out;
-  fit_inside(data, node_of, out);
-  fit_between(data, node_of, out);
+  fit_inside(data, node_of, without, groups, out);
+  fit_between(data, node_of, without, groups, out);
   return out;
 }
 

@@ -13,6 +13,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,17 @@
 
 namespace orrery {
 
-// Fits the curves of all fabrics; the keys are fabric ids.
+// A GPU on a fabric: where rows of exchanges were measured.
+struct ExpertGroup {
+  std::string fabric, gpu;  // ids
+  auto operator<=>(const ExpertGroup&) const = default;
+};
+
+// Fits the curves of all fabrics; the keys are fabric ids. Rows of `without` are left out. `groups`
+// receives those of all rows that were read.
 std::map<std::string, std::vector<ExpertCurve>> fit_experts(const std::filesystem::path& data,
-                                                            NodeOf& node_of);
+                                                            NodeOf& node_of,
+                                                            const ExpertGroup& without,
+                                                            std::set<ExpertGroup>& groups);
 
 }  // namespace orrery

@@ -17,6 +17,7 @@ namespace orrery {
 
 // A row within a node.
 struct MeasuredCollective {
+  std::string gpu;                // id
   std::string stack = "library";  // "library" is NCCL or RCCL; else the framework of the all-reduce
   Collective::Kind kind = Collective::Kind::kAllReduce;
   int ranks = 2;

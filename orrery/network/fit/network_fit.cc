@@ -4,239 +4,29 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <set>
 #include <vector>
 
-#include "orrery/base/estimate.h"
-#include "orrery/base/fit.h"
-#include "orrery/network/algorithms/curve_algorithm.h"
+#include "orrery/network/collectives/make_network.h"
 #include "orrery/network/collectives/network_constants.h"
+#include "orrery/network/collectives/unseen_servers.h"
 #include "orrery/network/fit/across_fit.h"
 #include "orrery/network/fit/expert_fit.h"
+#include "orrery/network/fit/inside_fit.h"
+#include "orrery/network/fit/joined_texts.h"
 #include "orrery/network/fit/measured_collectives.h"
+#include "orrery/network/fit/network_folds.h"
+#include "orrery/network/fit/unseen_fit.h"
 
 namespace orrery {
 namespace {
 
-using CollectiveKind = Collective::Kind;
-using Algorithm = CollectiveAlgorithm;
-using MeasuredRow = MeasuredCollective;
-
-constexpr double kNodeHuber = 0.1;  // residuals beyond this count linearly
-constexpr std::size_t kFolds = 3;
-constexpr int kNodeEvaluations = 5000;
-constexpr double kMostEfficiency = 0.97;  // headers and flow control take some of every wire
-constexpr std::int64_t kLeastChosen = 4;  // a curve that is the fastest for fewer rows is dropped
-
-// A point of the search: logarithms of the curves' times relative to a start, logits of their
-// efficiencies.
-class CurveSpace {
- public:
-  enum class Efficiency { kByRanks, kOne };
-  CurveSpace(std::vector<FittedCurve>& curves, std::size_t first, bool with_step,
-             Efficiency efficiency)
-      : curves_(curves), first_(first), with_step_(with_step), efficiency_(efficiency) {}
-
-  std::size_t dimensions() const {
-    std::size_t n = 0;
-    for (std::size_t c = first_; c < curves_.size(); ++c) {
-      n += 2 + (steps(c) ? 1u : 0u) + (by_ranks(c) ? 3u : 1u);
-    }
-    return n;
-  }
-
-  void set(const std::vector<double>& x) const {
-    std::size_t i = 0;
-    for (std::size_t c = first_; c < curves_.size(); ++c) {
-      CostCurve& curve = curves_[c].curve;
-      // A framework's kernel starts within tens of microseconds; the library's range is wider.
-      const bool framework = curve_algorithm(curves_[c].algorithm).framework_kernel;
-      curve.latency = microseconds(8 * std::exp((framework ? 1 : 2) * x[i++]));
-      curve.pipelining = 0.3 * std::exp(2 * x[i++]);
-      if (steps(c)) curve.step = microseconds(0.5 * std::exp((framework ? 1.5 : 3) * x[i++]));
-      double e = 0;
-      for (std::size_t k = 0; k < 3; ++k) {
-        if (k == 0 || by_ranks(c)) e = kMostEfficiency / (1 + std::exp(-(0.5 + 4 * x[i++])));
-        curve.efficiency[k] = e;
-      }
-    }
-  }
-
-  // Sum of the relative decreases of the transfer from one number of ranks to the next. The search
-  // keeps it at zero: a larger group does not transfer faster.
-  double falls(CollectiveKind kind) const {
-    double sum = 0;
-    for (std::size_t c = first_; c < curves_.size(); ++c) {
-      double last = 0;
-      for (int n = 2; n <= 8; ++n) {
-        const double cost = collective_volume(kind, curves_[c].algorithm, n, Bytes(1)).value() /
-                            curves_[c].curve.efficiency_at(n);
-        sum += std::max(0.0, last / cost - 1);
-        last = cost;
-      }
-    }
-    return sum;
-  }
-
- private:
-  bool in_switch(std::size_t c) const {
-    return curve_algorithm(curves_[c].algorithm).reduces_in_switch;
-  }
-  bool steps(std::size_t c) const { return with_step_ && !in_switch(c); }
-  bool by_ranks(std::size_t c) const {
-    return efficiency_ == Efficiency::kByRanks && !in_switch(c);
-  }
-
-  std::vector<FittedCurve>& curves_;
-  std::size_t first_;  // the curves from here on move
-  bool with_step_;
-  Efficiency efficiency_;
-};
-
-using Predict = std::function<Seconds(const MeasuredRow&)>;
-
-void fit_curves(const CurveSpace& space, const std::vector<const MeasuredRow*>& rows,
-                const Predict& predict) {
-  const Loss loss = [&](const std::vector<double>& x) {
-    space.set(x);
-    double sum = 0;
-    for (const MeasuredRow* row : rows) {
-      sum += huber(std::log(predict(*row) / row->time), kNodeHuber);
-    }
-    return sum / static_cast<double>(rows.size()) + space.falls(rows.front()->kind);
-  };
-  const auto n = space.dimensions();
-  space.set(minimise(loss, std::vector<double>(n, 0.0), equal_bounds(n, -1.5, 1.5),
-                     {.step = 0.25, .evaluations = kNodeEvaluations}));
-}
-
-// Fits the curves from `first` on, and writes their rows and error on sizes left out.
-void fit(std::vector<FittedCurve>& curves, std::size_t first, const CurveSpace& space,
-         const std::vector<const MeasuredRow*>& rows, const Predict& predict) {
-  std::set<double> sizes;
-  for (const MeasuredRow* row : rows) sizes.insert(row->bytes.value());
-  const auto fold = [&](const MeasuredRow& row) {
-    return static_cast<std::size_t>(std::distance(sizes.begin(), sizes.find(row.bytes.value()))) %
-           kFolds;
-  };
-  std::array<std::vector<double>, 3> residuals;
-  for (std::size_t out = 0; out < kFolds; ++out) {
-    std::vector<const MeasuredRow*> kept;
-    for (const MeasuredRow* row : rows) {
-      if (fold(*row) != out) kept.push_back(row);
-    }
-    fit_curves(space, kept, predict);
-    for (const MeasuredRow* row : rows) {
-      if (fold(*row) == out)
-        residuals[size_class(row->bytes)].push_back(std::abs(std::log(predict(*row) / row->time)));
-    }
-  }
-  fit_curves(space, rows, predict);
-  std::vector<double> all;
-  for (const auto& r : residuals) all.insert(all.end(), r.begin(), r.end());
-  constexpr std::size_t kEnough = 6;
-  for (std::size_t c = first; c < curves.size(); ++c) {
-    curves[c].rows = static_cast<std::int64_t>(rows.size());
-    for (std::size_t k = 0; k < residuals.size(); ++k)
-      curves[c].left_out_error[k] = sigma_of(residuals[k].size() < kEnough ? all : residuals[k]);
-  }
-}
-
-FittedCurve blank(std::string stack, Algorithm algorithm, CollectiveKind kind) {
-  FittedCurve curve;
-  curve.stack = std::move(stack);
-  curve.algorithm = algorithm;
-  curve.kind = kind;
-  return curve;
-}
-
-// The smallest measured group for which NCCL chose NVLS by default. It chose rings for 4 ranks of
-// H200 and 5 of B200.
-constexpr int kNvlsRanks = 8;
-
-// The step of a curve for which a single size of group was measured, after the rings on NVLink and
-// PCIe (0.8 to 1.3 us).
-constexpr Seconds kStepInside = microseconds(0.9);
-
-void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKind kind,
-                std::vector<FittedCurve>& curves) {
-  std::vector<const MeasuredRow*> rows;
-  for (const MeasuredRow& row : table.rows) {
-    if (row.stack == stack && row.kind == kind) rows.push_back(&row);
-  }
-  if (rows.empty()) return;
-  std::set<int> group_sizes;
-  for (const MeasuredRow* row : rows) group_sizes.insert(row->ranks);
-  const bool sizes_differ = group_sizes.size() > 1;
-  const std::size_t first = curves.size();
-  if (stack != "library") {
-    curves.push_back(blank(stack, Algorithm::kOneShot, kind));
-    curves.push_back(blank(stack, Algorithm::kTwoShot, kind));
-  } else {
-    const bool direct = kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kSend;
-    curves.push_back(blank(stack, direct ? Algorithm::kDirect : Algorithm::kRing, kind));
-    if (!sizes_differ) curves.back().curve.step = kStepInside;
-    if (kind == CollectiveKind::kAllReduce && table.fabric.in_network_reduction) {
-      curves.push_back(blank(stack, Algorithm::kNvls, kind));
-      curves.back().least_ranks = kNvlsRanks;
-    }
-  }
-  const CurveSpace space(
-      curves, first, sizes_differ,
-      sizes_differ ? CurveSpace::Efficiency::kByRanks : CurveSpace::Efficiency::kOne);
-  const auto choose = [&](const MeasuredRow& r) {
-    return fastest(curves, stack, {table.fabric, kind, r.ranks, r.bytes, r.bandwidth});
-  };
-  fit(curves, first, space, rows, [&](const MeasuredRow& r) { return choose(r).time.total; });
-  std::vector<std::int64_t> chosen(curves.size());
-  for (const MeasuredRow* row : rows)
-    ++chosen[static_cast<std::size_t>(choose(*row).curve - curves.data())];
-  for (std::size_t c = curves.size(); c-- > first;) {
-    if (chosen[c] < kLeastChosen) curves.erase(curves.begin() + static_cast<std::ptrdiff_t>(c));
-  }
-}
-
-// The switches of a rack reduce like those of a board, but start later for every GPU beyond the
-// board's eight. The rack's few measured messages are all large, so that step and the share of the
-// bandwidth are fitted; the rest is the board's.
-constexpr double kRackPipelining = 0.1;
-// The grid of the search: steps of 0, 0.1, 0.2, ... us while eight of them are within the board's
-// start; shares from 0.45 to 0.65, 0.0025 apart.
-constexpr int kShares = 80;
-constexpr double kStepApart = 0.1, kLeastShare = 0.45, kShareApart = 0.0025;
 const std::string kRack = "nvlink5-nvl72", kRackBoard = "nvlink5-nvswitch";
+constexpr const char* kDeepEp = "deepep";
+constexpr const char* kMade = "# Made by `orrery fit network`.\n";
 
-std::vector<FittedCurve> rack_curves(const FabricRows& table, std::vector<FittedCurve> board) {
-  std::vector<const MeasuredRow*> rows;
-  for (const MeasuredRow& row : table.rows) rows.push_back(&row);
-  for (FittedCurve& c : board) {
-    if (c.algorithm != Algorithm::kNvls) continue;
-    c.curve.pipelining = kRackPipelining;
-    c.rows = static_cast<std::int64_t>(rows.size());
-    double best = 1e300;
-    CostCurve found = c.curve;
-    const Seconds board_start = c.curve.latency;
-    for (int i = 0; i * kStepApart * kNvlsRanks < board_start / microseconds(1); ++i) {
-      for (int k = 0; k < kShares; ++k) {
-        const double share = kLeastShare + k * kShareApart;
-        c.curve.step = microseconds(i * kStepApart);
-        c.curve.latency = board_start - c.curve.step * kNvlsRanks;
-        c.curve.efficiency.fill(share);
-        double sum = 0;
-        for (const MeasuredRow* r : rows) {
-          sum += std::abs(std::log(
-              curve_time(c.curve, r->kind, c.algorithm, r->ranks, r->bytes, r->bandwidth).total /
-              r->time));
-        }
-        if (sum < best) best = sum, found = c.curve;
-      }
-    }
-    c.curve = found;
-  }
-  return board;
-}
+using Constants = std::map<std::string, FabricConstants>;  // by fabric id
+using Experts = std::map<std::string, std::vector<ExpertCurve>>;
 
 // The fabrics that were never measured and use a file's constants (network_constants.h).
 std::vector<std::string> stands_for(const std::string& fabric) {
@@ -253,58 +43,213 @@ std::vector<std::string> stands_for(const std::string& fabric) {
   return {};
 }
 
-}  // namespace
+// The fabric that stands for what `fabric` stood for once no row of `fabric` is left. Empty: a
+// fabric of the same kind stands for it anyway.
+std::string heir(const std::string& fabric) {
+  if (fabric == "pcie4") return "pcie5";
+  if (fabric == "xgmi-mi300x") return "nvlink3-nvswitch";
+  if (fabric == "nvlink3-nvswitch") return "nvlink4-nvswitch";
+  return "";
+}
 
-NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle) {
-  NodeOf node_of(bundle);
-  const MeasuredFabrics tables = read_measured_collectives(data, node_of);
-
-  NetworkFit result;
-  std::map<std::string, std::vector<FittedCurve>> fitted;
-  std::map<std::string, std::vector<MeasuredAcross>> across_rows;
-  for (const auto& [id, table] : tables) {
-    if (!table.across.empty()) across_rows[id] = table.across;
+// The constants of one fabric from its rows. A rack needs those of the board in `made`.
+FabricConstants constants_of(const std::string& id, const FabricRows& table,
+                             const AcrossFit& across, const Constants& made, bool frameworks) {
+  FabricConstants c;
+  c.fabrics = {id};
+  c.measured_on = fmt::format("{}", fmt::join(table.systems, ", "));
+  if (!table.across.empty()) {
+    c.recipe = fmt::format("fit_network of {} rows; errors on groups left out in turn",
+                           table.across.size());
+    c.across = across.classes.at(id);
+    return c;
   }
-  AcrossFit across = fit_across(across_rows);
-  result.kept_back = std::move(across.kept_back);
-  result.most = across.most;
-  const auto experts = fit_experts(data, node_of);
-  const auto fit_table = [&](const std::string& id, const FabricRows& table) {
-    FabricConstants c;
-    c.fabrics = {id};
+  c.recipe =
+      fmt::format("fit_network of {} rows; errors on every third message size left out in turn",
+                  table.rows.size());
+  if (id == kRack) {
+    c.curves = rack_curves(table, made.at(kRackBoard).curves);
+    c.origin = Origin::kFitted;
+  } else {
+    c.curves = fit_curves_inside(table, frameworks);
+  }
+  return c;
+}
+
+// Adds what follows from all fabrics together: who stands for whom, the experts' curves, the send
+// of another NVLink switch where no send was measured, and the factors of classes of GPUs that were
+// not measured on a network.
+Constants completed(Constants all, const MeasuredFabrics& tables, const Experts& experts,
+                    const AcrossFit& across) {
+  const FittedCurve* send = nullptr;
+  for (const auto& [id, c] : all) {
+    for (const FittedCurve& f : c.curves) {
+      if (f.kind == Collective::Kind::kSend) send = &f;
+    }
+  }
+  const std::optional<FittedCurve> copied = send ? std::optional(*send) : std::nullopt;
+  for (auto& [id, c] : all) {
     c.stands_for = stands_for(id);
-    c.measured_on = fmt::format("{}", fmt::join(table.systems, ", "));
-    if (!table.across.empty()) {
-      c.recipe = fmt::format("fit_network of {} rows; errors on groups left out in turn",
-                             table.across.size());
-      c.across = across.classes.at(id);
-    } else {
-      c.recipe =
-          fmt::format("fit_network of {} rows; errors on every third message size left out in turn",
-                      table.rows.size());
-      if (id == kRack) {
-        c.curves = rack_curves(table, fitted.at(kRackBoard));
-        c.origin = Origin::kFitted;
-      } else {
-        for (const CollectiveKind kind :
-             {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-              CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll, CollectiveKind::kSend}) {
-          fit_inside(table, "library", kind, c.curves);
-        }
-        for (const char* stack : {"vllm", "trtllm", "sglang"})
-          fit_inside(table, stack, CollectiveKind::kAllReduce, c.curves);
-      }
-      fitted[id] = c.curves;
+    for (const auto& [other, rows] : tables) {
+      if (all.contains(other) || heir(other) != id) continue;
+      for (const std::string& name : stands_for(other)) c.stands_for.push_back(name);
     }
     if (const auto e = experts.find(id == kRack ? kRackBoard : id); e != experts.end())
       c.experts = e->second;
-    result.files["network/" + id + ".yaml"] = "# Made by `orrery fit network`.\n" + to_yaml(c);
-  };
-  for (const auto& [id, table] : tables) {
-    if (id != kRack) fit_table(id, table);
+    const auto has_send = std::any_of(c.curves.begin(), c.curves.end(), [](const FittedCurve& f) {
+      return f.kind == Collective::Kind::kSend;
+    });
+    if (copied && !has_send && !c.curves.empty() &&
+        tables.at(id).fabric.kind == FabricKind::kSwitch) {
+      c.curves.push_back(*copied);
+      c.curves.back().rows = 0;
+    }
+    if (c.across.empty()) continue;
+    for (const char* gpus : kAcrossClasses) {
+      if (std::any_of(c.across.begin(), c.across.end(),
+                      [&](const FittedAcross& a) { return a.gpus == gpus; }))
+        continue;
+      c.across.push_back({gpus, across.most, 0, across.elsewhere, across.elsewhere});
+    }
   }
-  if (tables.contains(kRack) && fitted.contains(kRackBoard)) fit_table(kRack, tables.at(kRack));
-  return result;
+  return all;
+}
+
+std::map<std::string, std::string> texts_of(const Constants& all) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [id, c] : all) texts["network/" + id + ".yaml"] = kMade + to_yaml(c);
+  return texts;
+}
+
+std::string library_of(const Catalog& catalog, const std::string& gpu) {
+  return std::string(collective_library(catalog.gpu(gpu)));
+}
+
+std::set<NetworkGroup> groups_of(const MeasuredFabrics& tables, const Catalog& catalog,
+                                 const std::set<ExpertGroup>& experts) {
+  std::set<NetworkGroup> groups;
+  for (const auto& [id, table] : tables) {
+    for (const MeasuredCollective& row : table.rows)
+      groups.insert({id, row.gpu, library_of(catalog, row.gpu)});
+    for (const MeasuredAcross& row : table.across)
+      groups.insert({id, row.gpu, library_of(catalog, row.gpu)});
+  }
+  for (const ExpertGroup& e : experts) groups.insert({e.fabric, e.gpu, kDeepEp});
+  return groups;
+}
+
+// The tables without the rows of a GPU on a fabric. A fabric without other rows is not in it.
+MeasuredFabrics tables_without(MeasuredFabrics tables, const NetworkGroup& group) {
+  FabricRows& table = tables.at(group.fabric);
+  std::erase_if(table.rows, [&](const auto& row) { return row.gpu == group.gpu; });
+  std::erase_if(table.across, [&](const auto& row) { return row.gpu == group.gpu; });
+  table.systems.erase(group.gpu);
+  if (table.rows.empty() && table.across.empty()) tables.erase(group.fabric);
+  return tables;
+}
+
+AcrossFit across_of(const MeasuredFabrics& tables) {
+  std::map<std::string, std::vector<MeasuredAcross>> rows;
+  for (const auto& [id, table] : tables) {
+    if (!table.across.empty()) rows[id] = table.across;
+  }
+  return fit_across(rows);
+}
+
+class NetworkFitter {
+ public:
+  NetworkFitter(const std::filesystem::path& data, const Bundle& bundle)
+      : data_(data), bundle_(bundle), node_of_(bundle) {
+    tables_ = read_measured_collectives(data, node_of_);
+    experts_ = fit_experts(data, node_of_, {}, expert_groups_);
+    across_ = across_of(tables_);
+    fit_fabrics(tables_, across_, "", true, all_);
+    complete_ = completed(all_, tables_, experts_, across_);
+  }
+
+  NetworkFit result() {
+    NetworkFit result;
+    result.kept_back = across_.kept_back;
+    result.most = across_.most;
+    result.files = texts_of(complete_);
+    std::map<NetworkGroup, std::map<std::string, std::string>> folds;
+    UnseenFit unseen;
+    for (const NetworkGroup& group : groups_of(tables_, node_of_.catalog(), expert_groups_)) {
+      folds[group] = fold(group);
+      if (group.library == kDeepEp || tables_.at(group.fabric).fabric.kind == FabricKind::kBus)
+        continue;
+      unseen.add(group.fabric, group.gpu, tables_.at(group.fabric).rows,
+                 with_network_files(bundle_, folds[group]), node_of_);
+    }
+    result.files[kUnseenServersPath] = unseen.text_without("");
+    for (auto& [group, files] : folds) {
+      files[kUnseenServersPath] = unseen.text_without(group.fabric);
+      result.files[network_fold_path(group)] = kMade + joined_texts(files);
+    }
+    return result;
+  }
+
+ private:
+  // Fits `only` (all, if empty) and the rack that follows from it. Constants without rows are
+  // erased.
+  static void fit_fabrics(const MeasuredFabrics& tables, const AcrossFit& across,
+                          const std::string& only, bool frameworks, Constants& all) {
+    for (const auto& [id, table] : tables) {
+      if (id != kRack && (only.empty() || id == only))
+        all[id] = constants_of(id, table, across, all, frameworks);
+    }
+    if (!only.empty() && !tables.contains(only)) all.erase(only);
+    const bool rack = only.empty() || only == kRack || only == kRackBoard;
+    if (rack && tables.contains(kRack) && all.contains(kRackBoard))
+      all[kRack] = constants_of(kRack, tables.at(kRack), across, all, frameworks);
+  }
+
+  // The files that a fit without the group changes, of those that predict the group.
+  std::map<std::string, std::string> fold(const NetworkGroup& group) {
+    Constants all = all_;
+    AcrossFit across = across_;
+    Experts experts = experts_;
+    if (group.library == kDeepEp) {
+      std::set<ExpertGroup> ignored;
+      experts = fit_experts(data_, node_of_, {group.fabric, group.gpu}, ignored);
+    } else {
+      const MeasuredFabrics tables = tables_without(tables_, group);
+      if (!tables_.at(group.fabric).across.empty()) across = across_of(tables);
+      fit_fabrics(tables, across, group.fabric, false, all);
+    }
+    const auto before = texts_of(complete_);
+    const auto after = texts_of(completed(std::move(all), tables_, experts, across));
+    std::map<std::string, std::string> changed;
+    for (const auto& [path, text] : before) {
+      const auto found = after.find(path);
+      const std::string& now = found == after.end() ? std::string() : found->second;
+      if (now != text && (now.empty() || predicts(path, group))) changed[path] = now;
+    }
+    return changed;
+  }
+
+  // Whether the constants of `path` may serve the group's fabric: a network's factors serve no
+  // fabric within nodes, and the other way round.
+  bool predicts(const std::string& path, const NetworkGroup& group) const {
+    const std::string id = path.substr(8, path.size() - 8 - 5);  // network/<id>.yaml
+    return (tables_.at(id).fabric.kind == FabricKind::kNic) ==
+           (tables_.at(group.fabric).fabric.kind == FabricKind::kNic);
+  }
+
+  const std::filesystem::path data_;
+  const Bundle& bundle_;
+  NodeOf node_of_;
+  MeasuredFabrics tables_;
+  std::set<ExpertGroup> expert_groups_;
+  Experts experts_;
+  AcrossFit across_;
+  Constants all_, complete_;  // as fitted, and with what follows from all fabrics together
+};
+
+}  // namespace
+
+NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle) {
+  return NetworkFitter(data, bundle).result();
 }
 
 }  // namespace orrery

@@ -6,11 +6,10 @@
 //   network/measured.csv                 RCCL on MI300X, send on NVSwitch, PCIe gen 5, racks, and
 //                                        all-reduces on several nodes
 //
-// Within a node, the constants of the curves of a fabric, stack and kind of collective minimise the
-// Huber loss (0.1) of ln(predicted / measured), where the prediction is the fastest of the
-// algorithms, as in the model. The search is Sbplx from fixed starts. Every third message size is
-// left out in turn; the error of a curve is that of the rows left out. Between nodes, see
-// across_fit.h. The fit is deterministic.
+// inside_fit.h has the fit within a node, across_fit.h that between nodes and expert_fit.h that of
+// the exchange of experts. Everything is fitted once more without each group of rows, a GPU on a
+// fabric with one library (network_folds.h); the errors of groups that were left out are those of
+// servers that nobody measured (unseen_servers.h). The fit is deterministic.
 #pragma once
 
 #include <filesystem>

@@ -12,6 +12,7 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
+#include "orrery/network/fit/joined_texts.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/validate/fit/service_constants.h"
 #include "orrery/validate/fit/service_errors.h"
@@ -342,7 +343,7 @@ void fit_classes(Runner& runner, std::vector<Row> rows, const std::string& date,
     std::map<std::string, std::string> folds;
     for (const auto& [group, constants] : j.without)
       folds[group] = constants_of(j.errors(group), of_class(constants, c));
-    f.folds = fmt::format(kMade, date) + service_folds_text(folds);
+    f.folds = fmt::format(kMade, date) + joined_texts(folds);
     f.tpot_before = j.before.median(0), f.ttft_before = j.before.median(1);
     f.tpot_after = j.after.median(0), f.ttft_after = j.after.median(1);
     f.tpot_left_out = j.left_out.median(0), f.ttft_left_out = j.left_out.median(1);

@@ -2,7 +2,7 @@
 //
 // A row that takes part in a fit is no judge of it. `orrery fit services` therefore fits the
 // constants of each engine and class of GPUs once more without each group, and writes all of them
-// to catalog/engines/folds/<engine>-<gpu class>.yaml, one YAML document for each group:
+// to catalog/engines/folds/<engine>-<gpu class>.yaml, the text of each group (joined_texts):
 //
 //   --- # qwen3-32b on h200-sxm
 //   execution:
@@ -25,10 +25,6 @@ namespace orrery {
 
 // The group that a row is left out with, "qwen3-32b on h200-sxm".
 std::string service_fold_of(const MeasuredRow& row);
-
-// The text of a file of folds, and its inverse. Both map the name of a group to a document.
-std::string service_folds_text(const std::map<std::string, std::string>& folds);
-std::map<std::string, std::string> parse_service_folds(std::string_view text);
 
 // `bundle` with the constants of `engine` on GPUs of class `gpu_class` that were fitted without
 // `fold`. Nothing if the fit has no such group: then the constants of `bundle` did not see it.

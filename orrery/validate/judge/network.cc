@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -14,14 +13,18 @@
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
 #include "orrery/network/algorithms/cost.h"
-#include "orrery/network/collectives/make_network.h"
 #include "orrery/network/fit/measured_place.h"
+#include "orrery/validate/fit/network_machines.h"
+#include "orrery/validate/report/seen_groups.h"
 #include "orrery/validate/rows/scenario_keys.h"
 
 namespace orrery {
 namespace {
 
 using CollectiveKind = Collective::Kind;
+
+// The predictor whose constants were fitted without the row's group.
+constexpr const char* kLeftOut = "orrery left out";
 
 std::optional<CollectiveKind> kind_of(std::string_view name) {
   if (name == "all_reduce") return CollectiveKind::kAllReduce;
@@ -60,6 +63,7 @@ struct Question {
   Bytes bytes;
   double measured_us = 0;
   ForcedChoice forced;
+  bool seen = true;  // the authors had rows of its group in sight
 };
 
 // ASTRA-sim's predictions for eight NPUs on a switch: collective to log(bytes of nccl-tests) to
@@ -108,7 +112,7 @@ class AstraSim {
 class Judge {
  public:
   Judge(const Bundle& bundle, const std::filesystem::path& astra_sim)
-      : bundle_(bundle), catalog_(bundle), astra_sim_(astra_sim) {
+      : machines_(bundle), astra_sim_(astra_sim) {
     report_.area = "network";
   }
 
@@ -126,28 +130,34 @@ class Judge {
   // A dispatch or combine; `by_bandwidth`: q.measured_us is DeepEP's bandwidth in GB/s instead.
   void judge(const Question& q, const ExpertExchange& x, bool by_bandwidth) {
     try {
-      const CollectiveTime t = machine(q).model->exchange(x, Collective::Group::kTensor, q.ranks);
-      // The ends of an interval of a bandwidth are those of the time in the other order.
-      const auto figure = [&](double p) {
-        const Seconds s = t.time.quantile(p);
-        return by_bandwidth ? (t.bus_bandwidth * t.time.value).value() / 1e9 / s.value()
-                            : s / microseconds(1);
+      const Machine& m = machine(q, true);
+      const std::string question = asked(q, x);
+      const auto add = [&](const char* who, const CollectiveTime& t) {
+        // The ends of an interval of a bandwidth are those of the time in the other order.
+        const auto figure = [&](double p) {
+          const Seconds s = t.time.quantile(p);
+          return by_bandwidth ? (t.bus_bandwidth * t.time.value).value() / 1e9 / s.value()
+                              : s / microseconds(1);
+        };
+        const auto low = [&](double p) { return figure(by_bandwidth ? 1 - p : p); };
+        report_.rows.push_back({{{"table", who},
+                                 {"metric", by_bandwidth ? "bandwidth" : size_class(q.bytes)},
+                                 {"fabric", q.fabric},
+                                 {"collective", q.collective}},
+                                fmt::format("{} {} x{}", q.row, q.gpu, q.ranks),
+                                q.measured_us,
+                                figure(0.5),
+                                low(0.25),
+                                low(0.75),
+                                low(0.05),
+                                low(0.95),
+                                t.time.origin,
+                                question,
+                                q.source});
       };
-      const auto low = [&](double p) { return figure(by_bandwidth ? 1 - p : p); };
-      report_.rows.push_back({{{"table", "orrery"},
-                               {"metric", by_bandwidth ? "bandwidth" : size_class(q.bytes)},
-                               {"fabric", q.fabric},
-                               {"collective", q.collective}},
-                              fmt::format("{} {} x{}", q.row, q.gpu, q.ranks),
-                              q.measured_us,
-                              figure(0.5),
-                              low(0.25),
-                              low(0.75),
-                              low(0.05),
-                              low(0.95),
-                              t.time.origin,
-                              asked(q, x),
-                              q.source});
+      add("orrery", m.model->exchange(x, Collective::Group::kTensor, q.ranks));
+      add(kLeftOut, m.left_out->exchange(x, Collective::Group::kTensor, q.ranks));
+      mark_left_out(q, m);
     } catch (const InputError& e) {
       report_.refused.push_back({q.row, e.what()});
     }
@@ -159,10 +169,19 @@ class Judge {
   ValidationReport&& result() { return std::move(report_); }
 
  private:
-  struct Machine {
-    std::optional<Cluster> cluster;
-    std::unique_ptr<NetworkModel> model;
-  };
+  using Machine = NetworkMachines::Machine;
+
+  const Machine& machine(const Question& q, bool experts = false) {
+    return machines_.of({q.gpu, q.fabric, q.ranks, q.nodes, q.stack, experts});
+  }
+
+  // Writes into the last row whether a fit has seen its group, which this row leaves out, and
+  // whether the authors had the group in sight.
+  void mark_left_out(const Question& q, const Machine& m) {
+    auto& by = report_.rows.back().by;
+    by["fitted"] = m.fitted ? "left out" : "no";
+    by["seen"] = q.seen ? "yes" : "no";
+  }
 
   // The keys of the cluster's place; nothing if it takes a node that no catalog file describes.
   std::optional<ScenarioKeys> place_keys(const Cluster& cluster) const {
@@ -174,7 +193,7 @@ class Judge {
     const NodeType& node = cluster.node_type();
     for (const std::string& name : {std::string(), node.id, node.network.fabric}) {
       try {
-        if (resolved(node_of(catalog_, cluster.gpu(), name)) != resolved(node)) continue;
+        if (resolved(node_of(machines_.catalog(), cluster.gpu(), name)) != resolved(node)) continue;
       } catch (const InputError&) {  // no node or network of that name goes with the GPU
         continue;
       }
@@ -189,7 +208,7 @@ class Judge {
   // The question as a scenario, or in words if the scenario would need a node file that the catalog
   // lacks.
   std::string asked(const Question& q) {
-    std::optional<ScenarioKeys> keys = place_keys(*machine(q).cluster);
+    std::optional<ScenarioKeys> keys = place_keys(machine(q).cluster);
     if (!keys) return what(q);
     keys->set("collective.kind", scenario_kind(q.collective));
     keys->set("collective.bytes", fmt::format("{:.0f}", q.bytes.value()));
@@ -205,7 +224,7 @@ class Judge {
 
   // As asked(q), of a dispatch or combine of routed experts.
   std::string asked(const Question& q, const ExpertExchange& x) {
-    std::optional<ScenarioKeys> keys = place_keys(*machine(q).cluster);
+    std::optional<ScenarioKeys> keys = place_keys(machine(q, true).cluster);
     if (!keys) return what(q);
     keys->set("collective.kind", x.combine ? "moe-combine" : "moe-dispatch");
     keys->set("collective.gpus", q.ranks);
@@ -230,38 +249,29 @@ class Judge {
                        q.bytes.value(), q.ranks, q.gpu, q.nodes, q.fabric, q.stack, q.tuning);
   }
 
-  const Machine& machine(const Question& q) {
-    const std::string key =
-        fmt::format("{}|{}|{}|{}|{}", q.gpu, q.ranks, q.nodes, q.fabric, q.stack);
-    Machine& m = machines_[key];
-    if (!m.cluster) {
-      m.cluster = measured_place(catalog_, q.gpu, q.ranks, q.nodes, q.fabric);
-      if (!m.cluster) throw NoData("the source does not describe the network");
-      m.model = make_network_model(*m.cluster, {.tp = q.ranks}, q.stack, bundle_);
-    }
-    return m;
-  }
-
   void predict(const Question& q) {
     const Machine& m = machine(q);
     const CollectiveKind kind = *kind_of(q.collective);
     const Collective c{kind, Collective::Group::kTensor, q.ranks, q.bytes};
-    const Estimate<Seconds> t = m.model->predict(c, q.forced).time;
     const auto us = [](Seconds s) { return s / microseconds(1); };
-    ValidationRow row{{{"table", "orrery"},
-                       {"metric", size_class(q.bytes)},
-                       {"fabric", q.fabric},
-                       {"collective", q.collective}},
-                      fmt::format("{} {} x{} {} B", q.row, q.gpu, q.ranks, q.bytes.value()),
-                      q.measured_us,
-                      us(t.value),
-                      us(t.quantile(0.25)),
-                      us(t.quantile(0.75)),
-                      us(t.quantile(0.05)),
-                      us(t.quantile(0.95)),
-                      t.origin,
-                      asked(q),
-                      q.source};
+    const std::string question = asked(q);
+    const auto judged = [&](const char* who, const Estimate<Seconds>& t) {
+      return ValidationRow{{{"table", who},
+                            {"metric", size_class(q.bytes)},
+                            {"fabric", q.fabric},
+                            {"collective", q.collective}},
+                           fmt::format("{} {} x{} {} B", q.row, q.gpu, q.ranks, q.bytes.value()),
+                           q.measured_us,
+                           us(t.value),
+                           us(t.quantile(0.25)),
+                           us(t.quantile(0.75)),
+                           us(t.quantile(0.05)),
+                           us(t.quantile(0.95)),
+                           t.origin,
+                           question,
+                           q.source};
+    };
+    ValidationRow row = judged("orrery", m.model->predict(c, q.forced).time);
     report_.rows.push_back(row);
     const auto add = [&](const char* who, double predicted) {
       row.by["table"] = who;
@@ -269,8 +279,10 @@ class Judge {
       row.origin = Origin::kAnalytical;
       report_.rows.push_back(row);
     };
-    add("alpha-beta", us(alpha_beta(*m.cluster, c)));
+    add("alpha-beta", us(alpha_beta(m.cluster, c)));
     if (const auto theirs = astra_sim_.us(q)) add("astra-sim", *theirs);
+    report_.rows.push_back(judged(kLeftOut, m.left_out->predict(c, q.forced).time));
+    mark_left_out(q, m);
   }
 
   static Seconds alpha_beta(const Cluster& cluster, const Collective& c) {
@@ -284,10 +296,8 @@ class Judge {
            collective_volume(c.kind, algorithm, c.ranks, c.bytes) / bandwidth;
   }
 
-  const Bundle& bundle_;
-  Catalog catalog_;
+  NetworkMachines machines_;
   AstraSim astra_sim_;
-  std::map<std::string, Machine> machines_;
   ValidationReport report_;
 };
 
@@ -339,6 +349,8 @@ void read_measured(const std::filesystem::path& file, Judge& judge) {
     q.tuning = csv.text(tuning);
     if (exchange) q.tuning.append(", ").append(csv.text(version));
     q.source = csv.text(source);
+    q.seen = seen_group(fmt::format("{}|{}|{}|{}", csv.text(gpu), csv.text(ranks),
+                                    csv.text(collective), csv.text(fabric)));
     if (exchange) {
       const bool by_bandwidth = csv.empty(time);
       q.bytes = Bytes(csv.optional_number(bytes).value_or(0));

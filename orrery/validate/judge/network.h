@@ -16,7 +16,11 @@
 //
 // `by` of a row holds table (the predictor), metric (a class of sizes), fabric (in the table's
 // spelling) and collective. The predictors of a row are
-//   orrery       this program
+//   orrery       this program, with the constants of the catalog. The fit has seen the row
+//   orrery left out  the same with constants that were fitted without the row's group, a GPU on a
+//                fabric with one library (network_folds.h). `by` also holds `fitted`, which is "no"
+//                if no fit has seen the group, and `seen`: whether the authors had the group in
+//                sight while they shaped the model (seen_groups.h)
 //   alpha-beta   a ring by the data sheet: hops * latency + volume / nominal bandwidth
 //   astra-sim    network/astra_sim.csv for 8 H100 or H200 on NVSwitch: one switch of 8 NPUs
 //                (400 GB/s), interpolated between its sizes

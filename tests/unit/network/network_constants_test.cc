@@ -99,8 +99,9 @@ TEST(NetworkConstants, TheBundledFilesAreSound) {
       EXPECT_GT(a.errors.start, 0) << c.fabrics[0];
       EXPECT_GT(a.errors.width, 0) << c.fabrics[0];
       EXPECT_GT(a.errors.curve, 0) << c.fabrics[0];
-      EXPECT_GT(a.elsewhere.start, a.errors.start) << c.fabrics[0];
-      EXPECT_GT(a.elsewhere.width, a.errors.width) << c.fabrics[0];
+      // Classes that were not measured on the network have the errors of any other network.
+      EXPECT_EQ(a.elsewhere.start > a.errors.start, a.rows > 0) << c.fabrics[0];
+      EXPECT_EQ(a.elsewhere.width > a.errors.width, a.rows > 0) << c.fabrics[0];
     }
     for (const FittedCurve& f : c.curves) {
       for (double error : f.left_out_error) EXPECT_GT(error, 0) << c.fabrics[0];

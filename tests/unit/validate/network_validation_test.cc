@@ -31,7 +31,7 @@ class NetworkValidation : public ::testing::Test {
 TEST_F(NetworkValidation, RowsAreJudgedBesideAlphaBeta) {
   const ValidationReport r =
       judge("all_reduce,NCCL,,H100_SXM,8,1,NVSwitch,default,1073741824,4000,3900,,,x\n");
-  ASSERT_EQ(r.rows.size(), 2u);
+  ASSERT_EQ(r.rows.size(), 3u);
   EXPECT_EQ(r.rows[0].by.at("table"), "orrery");
   EXPECT_EQ(r.rows[0].by.at("metric"), "128 MiB and more");
   EXPECT_EQ(r.rows[0].measured, 3900);  // the smaller of the two
@@ -44,8 +44,9 @@ TEST_F(NetworkValidation, RowsAreJudgedBesideAlphaBeta) {
   const ErrorReport errors = grouped(r);
   EXPECT_EQ(errors.pooled.errors.n, 1u);
   EXPECT_NEAR(errors.pooled.errors.mape, 100 * std::abs(r.rows[0].predicted / 3900 - 1), 1e-9);
-  ASSERT_EQ(errors.others.size(), 1u);
+  ASSERT_EQ(errors.others.size(), 2u);
   EXPECT_EQ(errors.others[0].by.at("predictor"), "alpha-beta");
+  EXPECT_EQ(errors.others[1].by.at("predictor"), "orrery left out");
   // The folder has no collective_nccl.csv.gz.
   ASSERT_EQ(r.skipped.size(), 1u);
   EXPECT_NE(r.skipped[0].find("collective_nccl.csv.gz"), std::string::npos);
@@ -57,9 +58,31 @@ TEST_F(NetworkValidation, PytorchAddsItsLaunchAndTuningIsForced) {
       "all_reduce,NCCL,,H100_SXM,8,1,NVSwitch,default,65536,40,,,,stas00/ml-engineering\n"
       "all_reduce,NCCL,,H100_SXM,8,1,NVSwitch,NVLS=0,8589934592,40,,,,x\n"
       "all_reduce,NCCL,,H100_SXM,8,1,NVSwitch,default,8589934592,40,,,,x\n");
+  ASSERT_EQ(r.rows.size(), 12u);
+  EXPECT_NEAR(r.rows[3].predicted - r.rows[0].predicted, 19, 1e-6);
+  EXPECT_GT(r.rows[6].predicted, 1.1 * r.rows[9].predicted);  // a ring against the switch
+}
+
+// H100 on NVSwitch is left out by constants of H200 alone. No fit has seen the exchange of H800
+// within a node or a send of A100.
+TEST_F(NetworkValidation, EveryRowIsAlsoJudgedWithoutItsGroup) {
+  const ValidationReport r = judge(
+      "all_reduce,NCCL,,H100_SXM,8,1,NVSwitch,default,65536,20,,,,x\n"
+      "moe_dispatch,DeepEP,V1 normal,H800_SXM,8,1,NVSwitch,"
+      "tokens=4096;hidden=7168;topk=8;fp8,,,,,153,x\n"
+      "all_reduce,NCCL,,H20,8,1,NVSwitch,default,65536,20,,,,x\n");
   ASSERT_EQ(r.rows.size(), 8u);
-  EXPECT_NEAR(r.rows[2].predicted - r.rows[0].predicted, 19, 1e-6);
-  EXPECT_GT(r.rows[4].predicted, 1.1 * r.rows[6].predicted);  // a ring against the switch
+  const ValidationRow &seen = r.rows[0], &left_out = r.rows[2], &dispatch = r.rows[4],
+                      &unknown = r.rows[7];
+  EXPECT_EQ(left_out.by.at("table"), "orrery left out");
+  EXPECT_EQ(left_out.by.at("fitted"), "left out");
+  EXPECT_NE(left_out.predicted, seen.predicted);
+  EXPECT_NEAR(left_out.predicted, seen.predicted, 0.1 * seen.predicted);
+  EXPECT_LT(left_out.low90, seen.low90);
+  EXPECT_EQ(dispatch.by.at("fitted"), "no");
+  EXPECT_EQ(dispatch.predicted, r.rows[3].predicted);
+  EXPECT_EQ(unknown.by.at("fitted"), "no");
+  EXPECT_EQ(unknown.by.at("seen"), "no");
 }
 
 TEST_F(NetworkValidation, RowsWithoutAPlaceAreRefused) {
@@ -70,7 +93,7 @@ TEST_F(NetworkValidation, RowsWithoutAPlaceAreRefused) {
       "moe_dispatch,DeepEP,V1 normal,H800_SXM,32,4,IB_NDR_8x400G,"
       "tokens=4096;hidden=7168;topk=8;fp8,,,,,58,x\n");
   EXPECT_EQ(r.refused.size(), 3u);
-  ASSERT_EQ(r.rows.size(), 1u);
+  ASSERT_EQ(r.rows.size(), 2u);
   EXPECT_EQ(r.rows[0].by.at("metric"), "bandwidth");
   EXPECT_NEAR(r.rows[0].predicted, 58, 10);
   EXPECT_LT(r.rows[0].low90, r.rows[0].high90);

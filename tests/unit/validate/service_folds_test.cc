@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "orrery/network/fit/joined_texts.h"
+
 namespace orrery {
 namespace {
 
@@ -10,13 +12,13 @@ const std::map<std::string, std::string> kFolds = {
     {"qwen3-32b on h200-sxm", "execution:\n  launch: 9 us\nstep_error: 0.2\n"}};
 
 TEST(ServiceFolds, TextIsReadBackAsItWasWritten) {
-  EXPECT_EQ(parse_service_folds("# A comment.\n" + service_folds_text(kFolds)), kFolds);
-  EXPECT_TRUE(parse_service_folds("").empty());
+  EXPECT_EQ(split_texts("# A comment.\n" + joined_texts(kFolds)), kFolds);
+  EXPECT_TRUE(split_texts("").empty());
 }
 
 TEST(ServiceFolds, ReplaceTheConstantsOfTheirClassAlone) {
   const Bundle bundle = Bundle().replacing(
-      "engines/folds", {{"engines/folds/vllm-hopper.yaml", service_folds_text(kFolds)}});
+      "engines/folds", {{"engines/folds/vllm-hopper.yaml", joined_texts(kFolds)}});
   const auto without = bundle_without(bundle, "vllm", "hopper", "qwen3-32b on h200-sxm");
   ASSERT_TRUE(without);
   const auto text = [](const Bundle& b, const char* name) {
@@ -39,7 +41,7 @@ TEST(ServiceFolds, CatalogsFoldsAreConstantsOfAtLeastThreeGroups) {
   const auto paths = bundle.list("engines/folds", ".yaml");
   EXPECT_FALSE(paths.empty());
   for (const std::string& path : paths) {
-    const auto folds = parse_service_folds(bundle.find(path)->content);
+    const auto folds = split_texts(bundle.find(path)->content);
     EXPECT_GE(folds.size(), 3u) << path;
     for (const auto& [name, text] : folds) {
       EXPECT_NE(name.find(" on "), std::string::npos) << path;
