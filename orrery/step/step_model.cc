@@ -82,7 +82,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   const std::int64_t per_group =
       batch.all_tokens > 0 ? batch.tokens() : (batch.tokens() + plan_.dp - 1) / plan_.dp;
   const bool fits = per_group <= x.graph_tokens;
-  step.replayed = decoding && x.decode_graphs && fits;
+  step.replayed = decoding && is_captured(engine_, per_group);
   const bool in_pieces = !decoding && x.prefill_graphs && fits;
 
   ProgramOptions options;
@@ -146,7 +146,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   step.launches = step.replayed ? x.graph_launch * program.layers
                   : in_pieces   ? x.launch * (kPieces * program.layers)
                                 : x.launch * launched + x.host_per_layer * program.layers +
-                                    x.host_per_moe_layer * moe_layers;
+                                    x.host_per_moe_layer * (decoding ? 0 : moe_layers);
   step.host = x.host_per_step + x.host_per_sequence * static_cast<double>(program.sequences);
 
   // The GPU's time of the step and the host's. The host's error is part of both, and their

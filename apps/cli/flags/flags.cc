@@ -204,10 +204,11 @@ std::string KeyFlags::full_path(const std::string& key, const char* flag) const 
   constexpr std::string_view kEngine = "engine.";
   if (!key.starts_with(kEngine)) return key;
   const std::string rest = key.substr(kEngine.size());
-  if (rest == "profile" || rest == "overrides" || rest.starts_with("overrides.")) return key;
+  if (rest == "profile" || rest == "setup" || rest == "overrides" || rest.starts_with("overrides."))
+    return key;
   if (rest.find('.') != std::string::npos || engine_.find(rest))
     return std::string(kEngineKeys) + rest;
-  std::vector<std::string> known = {"profile"};
+  std::vector<std::string> known = {"profile", "setup"};
   for (const Field& group : engine_.all()) {
     if (!group.group()) continue;
     if (group.group()->find(rest)) return std::string(kEngineKeys) + group.name() + "." + rest;

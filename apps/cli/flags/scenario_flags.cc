@@ -100,7 +100,7 @@ void ScenarioFlags::add_leaves(CLI::App& app, const Field& group) {
   for (const Field& f : group.group()->all()) {
     if (f.group() || f.type() == Field::Type::kGroup) continue;
     std::string names = flag_names(f);
-    if (group.name() == "engine") names = "--engine";
+    if (group.name() == "engine") names = f.name() == "profile" ? "--engine" : "--engine-setup";
     if (is_prefixed(group.name())) names = flag_name(group.name() + "-" + f.name());
     if (f.name() == "gpu") names = "-g," + names;
     add(app, f, group.name() + "." + f.name(), names, help_of(f))->group(group.doc());

@@ -89,6 +89,13 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
       "engine",
       [&](Fields& g) {
         g.add("profile", s.engine.profile, "engine id");
+        std::vector<std::string> setups = engine_setup_names();
+        setups.insert(setups.begin(), "");
+        g.add(
+             "setup", s.engine.setup,
+             "how it is started: default (with its model and layout alone) or tuned (as a vendor's "
+             "recipe); empty: default, and the intervals cover both")
+            .one_of(std::move(setups));
         g.custom(
             "overrides", Field::Type::kGroup, [&](const Node& n) { s.engine.overrides = n; },
             [] { return nlohmann::ordered_json::object(); },

@@ -15,7 +15,7 @@ bool same(const Node& a, const Node& b) {
 }  // namespace
 
 bool ServingSetup::EngineChoice::operator==(const EngineChoice& other) const {
-  return profile == other.profile && same(overrides, other.overrides);
+  return profile == other.profile && setup == other.setup && same(overrides, other.overrides);
 }
 
 }  // namespace orrery

@@ -96,6 +96,9 @@ struct ServingSetup {
 
   struct EngineChoice {
     std::string profile = "vllm";
+    // How it is started, "default" or "tuned" (EngineSetup). Empty: not said. The answer is then
+    // that of the default one, and its intervals cover both.
+    std::string setup;
     Node overrides;  // any key of EngineProfile
     bool operator==(const EngineChoice& other) const;
   } engine;

@@ -54,12 +54,45 @@ PointJson resolved(Facts& facts, const Scenario& s) {
   return served ? deployment_of(facts, s)->resolved(s) : to_json(s);
 }
 
+// Widens the intervals of `p` by those of the same point of an engine that is started otherwise.
+void cover(const Point& other, Point& p) {
+  for (Metric& m : p.metrics) {
+    const Metric* o = other.find(m.name);
+    if (o == nullptr || !(m.has_interval() || o->has_interval())) continue;
+    m.low90 = std::min(m.low90, o->low90), m.high90 = std::max(m.high90, o->high90);
+    m.low50 = std::min(m.low50, o->low50), m.high50 = std::max(m.high50, o->high50);
+  }
+}
+
+// Answers a question about serving. Where it does not say how the engine is started and the ways
+// differ, the intervals cover both.
+void answer_serving(Facts& facts, const Scenario& s, const RunOptions& options, Point& p) {
+  const auto answer = [&facts](const Scenario& asked, const RunOptions& with, Point& point) {
+    if (asked.if_asked<SteadyQuestion>()) return answer_steady(facts, asked, with, point);
+    answer_services(facts, asked, with, point);
+  };
+  answer(s, options, p);
+  if (!s.engine.setup.empty() || options.memory_only || !options.intervals) return;
+  if (!facts.engine(s.engine.profile, facts.gpu(s.hardware.gpu)).setups.differ) return;
+  Scenario tuned = s;
+  tuned.engine.setup = engine_setup_names().back();
+  RunOptions plain = options;
+  plain.breakdown = plain.bounds = plain.steps = plain.requests = plain.chakra = false;
+  Point other;
+  try {
+    answer(tuned, plain, other);
+  } catch (const Infeasible&) {
+    return;  // it does not fit when it is tuned
+  }
+  cover(other, p);
+}
+
 // Fills the point of a question, or two points if a collective is compared with another simulator.
 // After an exception the point has the parts that were known.
 void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
                   std::vector<Point>& points) {
-  if (s.if_asked<SteadyQuestion>()) return answer_steady(facts, s, options, points.front());
-  if (s.if_asked<ServiceQuestion>()) return answer_services(facts, s, options, points.front());
+  if (s.if_asked<SteadyQuestion>() || s.if_asked<ServiceQuestion>())
+    return answer_serving(facts, s, options, points.front());
   if (const auto* q = s.if_asked<CollectiveQuestion>()) {
     points = answer_collective(facts, *q, s.hardware, options.bounds);
     return;

@@ -9,6 +9,7 @@
 #include "orrery/memory/kv_groups.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/serving/schedulers/scheduler_kinds.h"
+#include "orrery/workload/plan/by_memory.h"
 
 namespace orrery {
 namespace {
@@ -87,13 +88,56 @@ bool frees_outside_windows(const EngineUse& use, const EngineProfile& engine) {
          use.frees_outside_windows;
 }
 
+// Whether the scenario overrides this key of the profile.
+bool is_overridden(const Scenario& s, std::string_view group, std::string_view key) {
+  const Node* asked = s.engine.overrides.find(group);
+  return asked != nullptr && asked->find(key) != nullptr;
+}
+
 void limit_graphs(const Scenario& s, const EngineUse& use, EngineProfile& engine) {
   auto& x = engine.execution;
-  const Node* asked = s.engine.overrides.find("execution");
-  if (x.graph_tokens_per_sequence == 0 || (asked && asked->find("graph_tokens"))) return;
+  if (x.graph_tokens_per_sequence == 0 || is_overridden(s, "execution", "graph_tokens")) return;
   x.graph_tokens =
       std::min(x.graph_tokens, x.graph_tokens_per_sequence * engine.scheduler.max_num_seqs *
                                    use.tokens_per_sequence);
+}
+
+// Starts the engine as the scenario says, with the defaults that it takes on the GPU.
+void start(const Scenario& s, const Gpu& gpu, EngineProfile& engine) {
+  apply_setup(engine,
+              s.engine.setup.empty() ? EngineSetup::kDefault : parse_engine_setup(s.engine.setup));
+  auto& scheduler = engine.scheduler;
+  if (scheduler.small_gpu_below > Bytes(0) &&
+      (gpu.memory.capacity < scheduler.small_gpu_below || gpu.sm_version < 90)) {
+    scheduler.max_num_batched_tokens = scheduler.small_gpu_batched_tokens;
+    scheduler.max_num_seqs = scheduler.small_gpu_num_seqs;
+  }
+}
+
+// Fills in the defaults that depend on the memory of the device.
+void fill_by_memory(const Scenario& s, const Gpu& gpu, EngineProfile& engine) {
+  const auto fill = [&](const std::string& text, std::string_view group, std::string_view key,
+                        std::int64_t& value) {
+    if (!text.empty() && !is_overridden(s, group, key))
+      value = by_memory(text, gpu.memory.capacity, s.parallel.tp);
+  };
+  auto& x = engine.execution;
+  auto& scheduler = engine.scheduler;
+  fill(x.graph_tokens_by_memory, "execution", "graph_tokens", x.graph_tokens);
+  fill(scheduler.batched_tokens_by_memory, "scheduler", "max_num_batched_tokens",
+       scheduler.max_num_batched_tokens);
+}
+
+// How the engine is started, where its profile tells the ways apart.
+void note_setup(const Scenario& s, const EngineProfile& engine, std::vector<std::string>& notes) {
+  if (engine.setups.plain.empty() && engine.setups.tuned.empty()) return;
+  const bool tuned = s.engine.setup == engine_setup_names()[1];
+  notes.push_back(fmt::format(
+      "engine started {}{}",
+      tuned ? "as a vendor's recipe or a benchmark tunes it" : "with its model and layout alone",
+      s.engine.setup.empty() ? "; the intervals cover a tuned one, too (engine.setup, "
+                               "--engine-setup)"
+                             : ""));
 }
 
 }  // namespace
@@ -115,16 +159,12 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   Deployment d;
   d.gpu = gpu;
   d.engine = engine;
-  auto& scheduler = d.engine.scheduler;
-  if (scheduler.small_gpu_below > Bytes(0) &&
-      (d.gpu.memory.capacity < scheduler.small_gpu_below || d.gpu.sm_version < 90)) {
-    scheduler.max_num_batched_tokens = scheduler.small_gpu_batched_tokens;
-    scheduler.max_num_seqs = scheduler.small_gpu_num_seqs;
-  }
+  start(s, gpu, d.engine);
   Fields fields;
   declare(fields, d.engine);
   fields.read(s.engine.overrides);
-  scheduler_kind(scheduler.policy);  // an unknown name is refused here
+  fill_by_memory(s, gpu, d.engine);
+  scheduler_kind(d.engine.scheduler.policy);  // an unknown name is refused here
   const EngineUse use = engine_use(s);
   limit_graphs(s, use, d.engine);
   if (d.gpu.sm_version < 90 || d.gpu.vendor != "nvidia") {
@@ -156,6 +196,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   d.notes.push_back(fmt::format(
       "engine {} ({}); kernel classes: gemm {}, attention {}, moe {}, mla {}; all-reduce {}",
       d.engine.id, d.engine.version, k.gemm, k.attention, k.moe, k.mla, k.collectives));
+  note_setup(s, d.engine, d.notes);
   d.notes.push_back(
       fmt::format("formats: weights {}, experts {}, lm head {}, activations {}, KV cache {}",
                   properties(d.precision.weights).name, properties(d.precision.experts).name,

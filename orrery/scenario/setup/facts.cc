@@ -8,6 +8,7 @@
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
+#include "orrery/network/collectives/unnamed_fabric.h"
 
 namespace orrery {
 namespace {
@@ -69,9 +70,9 @@ const KernelModel& Facts::kernels(const Gpu& gpu, const KernelClasses& classes) 
 const NetworkModel& Facts::network(const Gpu& gpu, const std::string& node,
                                    const ParallelPlan& plan, const std::string& library) {
   auto& model = networks_[{gpu.id, node, plan, library}];
-  if (!model)
-    model =
-        make_network_model(Cluster(catalog_, gpu, plan.devices(), node), plan, library, bundle_);
+  if (model) return *model;
+  model = make_network_model(Cluster(catalog_, gpu, plan.devices(), node), plan, library, bundle_);
+  if (node.empty()) model = on_unnamed_fabric(std::move(model));
   return *model;
 }
 

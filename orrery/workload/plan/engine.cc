@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 namespace orrery {
 namespace {
@@ -99,6 +101,15 @@ void declare(Fields& f, EngineProfile& e) {
             .range(0, 1 << 20);
         g.add("graph_sizes", x.graph_sizes,
               "captured batch sizes: sizes and runs such as 8-256+8; empty: every size");
+        g.add(
+            "graph_padding", x.graph_padding,
+            "batches are padded to the next captured size; false: those of other sizes are eager");
+        g.add(
+             "graph_tokens_by_memory", x.graph_tokens_by_memory,
+             "largest captured batch by the memory of the device: '60 GiB: 32/160, 512' stands for "
+             "32 below 60 GiB (160 with four tensor-parallel ranks or more), else 512; empty: "
+             "graph_tokens")
+            .verbatim();
         g.add("graph_tokens_per_sequence", x.graph_tokens_per_sequence,
               "limit of graph_tokens for each sequence of max_num_seqs; 0: no limit")
             .unit("tokens")
@@ -115,7 +126,7 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("host_per_sequence", x.host_per_sequence, "host time for each sequence of a step");
         g.add("host_per_layer", x.host_per_layer, "host time for each layer of an eager step");
         g.add("host_per_moe_layer", x.host_per_moe_layer,
-              "further host time for the routed experts of a layer, in eager steps");
+              "further host time for the routed experts of a layer, in eager steps with a prompt");
         g.add("host_overlapped", x.host_overlapped, "host time overlaps with the GPU's");
         g.add("prefill_floor", x.prefill_floor, "least time of an eager step with a prompt");
         g.add("request_overhead", x.request_overhead, "time before a request is queued");
@@ -208,6 +219,10 @@ void declare(Fields& f, EngineProfile& e) {
             .range(1, 1e7);
         g.add("max_num_seqs", s.max_num_seqs, "most sequences that run at the same time")
             .range(1, 1e6);
+        g.add("batched_tokens_by_memory", s.batched_tokens_by_memory,
+              "most tokens in a step by the memory of the device, written as "
+              "graph_tokens_by_memory; empty: max_num_batched_tokens")
+            .verbatim();
         g.add("small_gpu_below", s.small_gpu_below,
               "devices with less memory take the two defaults below; 0 B: no device does");
         g.add("small_gpu_batched_tokens", s.small_gpu_batched_tokens,
@@ -228,6 +243,63 @@ void declare(Fields& f, EngineProfile& e) {
       .range(0, 2);
 }
 
+namespace {
+
+// Declares all that a file of the catalog states: the keys of the profile, and its setups.
+void declare_file(Fields& f, EngineProfile& e) {
+  declare(f, e);
+  f.group(
+      "setup",
+      [&](Fields& g) {
+        const auto add = [&g](const std::string& name, std::vector<Node>& keys, const char* doc) {
+          g.custom(
+              name, Field::Type::kGroup, [&keys](const Node& n) { keys.push_back(n); },
+              [] { return nlohmann::ordered_json::object(); }, doc);
+        };
+        add("default", e.setups.plain, "keys of an engine started with its model alone");
+        add("tuned", e.setups.tuned, "keys of an engine started as a recipe does");
+      },
+      "what the ways to start the engine set otherwise");
+}
+
+// Also reads every key of the setups, so that one which is no key of a profile is refused with the
+// file's other errors.
+bool setups_differ(const EngineProfile& e) {
+  const auto without_errors = [&e](EngineSetup setup) {
+    EngineProfile started = e;
+    apply_setup(started, setup);
+    started.step_error = started.experts_error = 0;
+    Fields fields;
+    declare(fields, started);
+    return fields.json();
+  };
+  return without_errors(EngineSetup::kDefault) != without_errors(EngineSetup::kTuned);
+}
+
+}  // namespace
+
+const std::vector<std::string>& engine_setup_names() {
+  static const std::vector<std::string> kNames = {"default", "tuned"};
+  return kNames;
+}
+
+EngineSetup parse_engine_setup(std::string_view name) {
+  const auto& names = engine_setup_names();
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) {
+    throw InputError(fmt::format("engine.setup: '{}' is neither default nor tuned{}", name,
+                                 did_you_mean(name, names)));
+  }
+  return static_cast<EngineSetup>(at - names.begin());
+}
+
+void apply_setup(EngineProfile& e, EngineSetup setup) {
+  const std::vector<Node>& keys = setup == EngineSetup::kDefault ? e.setups.plain : e.setups.tuned;
+  Fields fields;
+  declare(fields, e);
+  for (const Node& n : keys) fields.read(n);
+}
+
 std::vector<std::string> engine_ids(const Bundle& bundle) {
   std::vector<std::string> ids;
   for (const std::string& path : bundle.list("engines", ".yaml")) {
@@ -240,7 +312,7 @@ std::vector<std::string> engine_ids(const Bundle& bundle) {
 EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_fit) {
   EngineProfile e;
   Fields fields;
-  declare(fields, e);
+  declare_file(fields, e);
   auto read = [&](const std::string& path) {
     const auto file = bundle.find(path);
     if (file) fields.read(parse_yaml(file->content, file->name));
@@ -262,6 +334,7 @@ EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_f
                                  did_you_mean(id, names)));
   }
   if (with_fit) read("engines/fitted/" + e.id + ".yaml");
+  e.setups.differ = setups_differ(e);
   return e;
 }
 
@@ -282,13 +355,20 @@ EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bun
   const std::string_view gpu_class = engine_gpu_class(gpu);
   if (gpu_class.empty()) return e;
   Fields fields;
-  declare(fields, e);
+  declare_file(fields, e);
   for (const char* folder : {"by-gpu", "fitted"}) {
     if (!with_fit && std::string_view(folder) == "fitted") continue;
     const auto file = bundle.find(fmt::format("engines/{}/{}-{}.yaml", folder, e.id, gpu_class));
     if (file) fields.read(parse_yaml(file->content, file->name));
   }
+  e.setups.differ = setups_differ(e);
   return e;
+}
+
+bool is_captured(const EngineProfile& engine, std::int64_t tokens) {
+  const auto& x = engine.execution;
+  if (!x.decode_graphs || tokens > x.graph_tokens) return false;
+  return x.graph_padding || next_captured(x.graph_sizes, tokens) == tokens;
 }
 
 std::int64_t padded_tokens(const EngineProfile& engine, std::int64_t tokens) {

@@ -7,6 +7,14 @@
 // key `calibration` says on which measurements. Users override any key
 // (`--set engine.scheduler.max_num_seqs=64`).
 //
+// An engine that is started with its model and its layout alone differs from one that a vendor's
+// recipe or a benchmark has tuned. `setup` of a profile says what each of the two ways sets
+// otherwise; all other keys hold for both:
+//
+//   setup:
+//     default: {execution: {graph_tokens: 128}, step_error: 0.26}
+//     tuned: {}
+//
 // orrery/step/step_model.h states how a step follows from `kernels` and `execution`,
 // orrery/memory/memory_model.h how `memory` is used, docs/serving.md what the schedulers do.
 // Training stacks are described in orrery/workload/plan/training_stack.h.
@@ -19,6 +27,7 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/base/fields.h"
+#include "orrery/base/node.h"
 #include "orrery/base/units.h"
 #include "orrery/hardware/gpu.h"
 
@@ -70,6 +79,11 @@ struct EngineProfile {
     // for 1, 2, 4, every 8th from 8 to 256 and every 16th above. A replayed batch is padded to the
     // next of them, but not beyond graph_tokens. Empty: every size is captured.
     std::string graph_sizes;
+    // A batch is padded to the next captured size. False: a batch of another size is not replayed.
+    bool graph_padding = true;
+    // graph_tokens by the memory of the device (orrery/workload/plan/by_memory.h). Empty:
+    // graph_tokens holds on all.
+    std::string graph_tokens_by_memory;
     // graph_tokens is at most this for each sequence of max_num_seqs (and each of its drafts),
     // unless the user sets graph_tokens. vLLM's value is 2, so that servers for few sequences run
     // their prompts without graphs. 0: no such limit.
@@ -88,8 +102,10 @@ struct EngineProfile {
     Seconds host_per_sequence = microseconds(0);
     // CPU time of the framework for each layer of an eager step, in addition to its launches.
     Seconds host_per_layer = microseconds(0);
-    // The same for the routed experts of a layer: routing, permutation, formats. 0.4 to 2.9 ms in
-    // engines written in Python (docs/lab/2026-11-serving-accuracy.md).
+    // The same for the routed experts of a layer in a step that carries a prompt: routing,
+    // permutation, formats. 0.4 to 2.9 ms in engines written in Python, read from first tokens
+    // (docs/lab/2026-11-serving-accuracy.md). Eager steps that only decode take less than that for
+    // a whole layer and have none of it (docs/lab/2026-11-plain-starts.md).
     Seconds host_per_moe_layer = microseconds(0);
     // The next step is scheduled while the GPU computes this one (asynchronous scheduling).
     bool host_overlapped = false;
@@ -154,6 +170,8 @@ struct EngineProfile {
     double batch_wait_ratio = 0;
     std::int64_t max_num_batched_tokens = 8192;
     std::int64_t max_num_seqs = 1024;
+    // max_num_batched_tokens by the memory of the device, as graph_tokens_by_memory.
+    std::string batched_tokens_by_memory;
     // Defaults of vLLM on GPUs with less memory than small_gpu_below, and on GPUs older than
     // Hopper. 0 B: no GPU has defaults of its own.
     Bytes small_gpu_below;
@@ -173,12 +191,30 @@ struct EngineProfile {
   // default is the spread of measured closed loops around the closed form where nothing is fitted
   // (docs/lab/2026-11-serving-accuracy.md).
   double ttft_error = 0.5;
+
+  // Keys of this profile that the ways to start the engine set otherwise, in the order in which its
+  // files state them.
+  struct Setups {
+    std::vector<Node> plain, tuned;
+    bool differ = false;  // in more than step_error and experts_error
+  } setups;
 };
+
+// The ways to start an engine. kDefault: with its model and its layout alone. kTuned: as a vendor's
+// recipe or a benchmark does.
+enum class EngineSetup { kDefault, kTuned };
+// "default" and "tuned", in the order of EngineSetup.
+const std::vector<std::string>& engine_setup_names();
+// InputError: no such name.
+EngineSetup parse_engine_setup(std::string_view name);
+// Changes the profile to what it is when the engine is started so.
+void apply_setup(EngineProfile& engine, EngineSetup setup);
 
 // Whether the engine runs on the GPU, by its vendor.
 bool runs_on(const EngineProfile& engine, const Gpu& gpu);
 
-// Declares every parameter once. Catalog files and the `engine` keys of a scenario read through it.
+// Declares every parameter once, except `setup`, which only files of the catalog have. Catalog files
+// and the `engine` keys of a scenario read through it.
 void declare(Fields& fields, EngineProfile& engine);
 
 // The profile with an id or alias. `with_fit` adds its fitted constants. Throws InputError with the
@@ -193,6 +229,8 @@ EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bun
 std::string_view engine_gpu_class(const Gpu& gpu);
 std::vector<std::string> engine_ids(const Bundle& bundle);
 
+// Whether a decode step of `tokens` tokens is replayed from a captured graph.
+bool is_captured(const EngineProfile& engine, std::int64_t tokens);
 // Tokens that a replayed decode step of `tokens` tokens computes: the next captured size
 // (Execution::graph_sizes), at most graph_tokens. Returns `tokens` without graphs and above
 // graph_tokens. Throws InputError if graph_sizes is malformed.

@@ -66,6 +66,31 @@ TEST(Engine, PadsToTheCapturedSizes) {
   EXPECT_EQ(padded_tokens(e, 5), 5);
 }
 
+// TensorRT-LLM captures 1 to 31, 32, 64 and 128 sequences and pads no batch, unless it is told to.
+TEST(Engine, BatchesBetweenCapturedSizesAreEagerWithoutPadding) {
+  EngineProfile e = load_engine("trtllm", Bundle());
+  EXPECT_TRUE(is_captured(e, 100));
+  apply_setup(e, EngineSetup::kDefault);
+  for (const std::int64_t captured : {1, 31, 32, 64, 128}) EXPECT_TRUE(is_captured(e, captured));
+  for (const std::int64_t other : {33, 100, 127, 129}) EXPECT_FALSE(is_captured(e, other));
+}
+
+// The constants of a profile are those of tuned runs: an overlay that is empty changes nothing.
+TEST(Engine, SetupsChangeWhatTheyState) {
+  const EngineProfile profile = load_engine("trtllm", Bundle());
+  EXPECT_TRUE(profile.setups.differ);
+  EngineProfile tuned = profile, plain = profile;
+  apply_setup(tuned, EngineSetup::kTuned);
+  apply_setup(plain, EngineSetup::kDefault);
+  EXPECT_EQ(tuned.execution.graph_tokens, profile.execution.graph_tokens);
+  EXPECT_EQ(plain.execution.graph_tokens, 128);
+  EXPECT_GT(plain.step_error, tuned.step_error);
+  // vLLM's differ in their errors alone.
+  EXPECT_FALSE(load_engine("vllm", Bundle()).setups.differ);
+  EXPECT_EQ(parse_engine_setup("tuned"), EngineSetup::kTuned);
+  EXPECT_THROW(parse_engine_setup("tunde"), InputError);
+}
+
 // A profile file for a class of GPUs overrides the engine's profile on these GPUs alone.
 TEST(Engine, GpuClassesHaveFilesOfTheirOwn) {
   const Bundle bundle;
