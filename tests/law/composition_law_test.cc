@@ -297,7 +297,7 @@ TEST(CompositionLaw, IntervalsOfServicesHoldDrawnServices) {
     };
     Point stated;
     const GpuWork unknown;
-    answer_service({service, config, load, clocks, unknown, step_origin(steps, config), nullptr},
+    answer_service({service, config, load, clocks, unknown, step_origin(steps, config), 0, nullptr},
                    {}, {}, stated);
 
     World world(random);

@@ -25,6 +25,7 @@ namespace {
 
 struct FitOptions {
   std::string area, data, family, out = "catalog", date;
+  std::string engine;                // of services; empty: all
   std::string gpu, from, framework;  // of points
 };
 
@@ -65,7 +66,7 @@ void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
 }
 
 void fit_service_constants(const FitOptions& o, const Bundle& bundle) {
-  const auto fits = fit_services(o.data, o.date, bundle);
+  const auto fits = fit_services(o.data, o.date, bundle, o.engine);
   fmt::print("{:<8} {:<10} {:>5}  {:>6} {:>6} {:>8}  {:>6} {:>6} {:>8}\n", "engine", "gpus", "rows",
              "tpot", "fitted", "left out", "ttft", "fitted", "left out");
   for (const FittedServices& f : fits) {
@@ -219,6 +220,7 @@ void add_fit(CLI::App& program, Context& context) {
                      fit_area_folders()))
       ->type_name("DIR");
   app->add_option("--family", o->family, "fit only this kernel family")->type_name("NAME");
+  app->add_option("--engine", o->engine, "services: fit only this engine")->type_name("NAME");
   app->add_option("--date", o->date, "date to write into the recipe of the fit (YYYY-MM-DD)")
       ->type_name("DATE");
   app->add_option("--gpu", o->gpu, "points: the GPU on which the calls were measured")
@@ -240,6 +242,8 @@ void add_fit(CLI::App& program, Context& context) {
     if (o->area.empty() && o->from.empty())
       throw InputError(fmt::format("fit: expected {}, or --gpu and --from", fit_area_list()));
     const FitArea& area = fit_area(o->area.empty() ? "points" : o->area);
+    if (!o->engine.empty() && area.fit != fit_service_constants)
+      throw InputError("fit: --engine has no effect without services");
     if (area.dated && o->date.empty())
       throw InputError("fit: --date is missing; it is written into the recipe");
     if (*area.data) {

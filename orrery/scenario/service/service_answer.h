@@ -60,6 +60,8 @@ Origin step_origin(const StepModel& steps, const SimulationConfig& config);
 
 // The 90 % interval from the figure's values with fast and slow steps, the 50 % one from it.
 void set_interval(Metric& m, double a, double b);
+// Adds a relative error, one standard deviation of the logarithm, to both intervals in quadrature.
+void widen(Metric& m, double error);
 
 // One simulation of a service, and what it is compared with. Everything is borrowed.
 struct SimulatedService {
@@ -69,6 +71,7 @@ struct SimulatedService {
   const MakeClocks& clocks;
   const GpuWork& work;
   Origin origin;              // of the step times
+  double ttft_error;          // of first tokens, in addition to those of steps
   const PlainService* plain;  // null: compared with nothing
 };
 

@@ -157,7 +157,11 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
   }
   const GpuWork work = c.pools.empty() ? GpuWork(c.served) : GpuWork();
   SeedRuns seeds(service, rate, c.config, clocks, work);
-  answer_service({service, c.config, load, clocks, work, origin, plain ? &*plain : nullptr},
+  // Only closed loops start with all of their users at once and then bunch.
+  const double ttft_error =
+      service.max_concurrency > 0 ? c.served.deployment.engine.ttft_error : 0.0;
+  answer_service(
+      {service, c.config, load, clocks, work, origin, ttft_error, plain ? &*plain : nullptr},
                  options, options.load ? std::vector<Job>() : seeds.jobs(), p);
   if (!options.load) seeds.merge(p);
   return service;

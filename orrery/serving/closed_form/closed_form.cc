@@ -13,10 +13,6 @@ namespace {
 // each engine and class of GPU, and no spread over hosts.
 constexpr double kOverheadError = 0.3;
 
-// Relative error of the first token of a closed loop, whose wait depends on how requests bunch. The
-// spread of measured closed loops (docs/lab/2026-11-serving-accuracy.md, serving_steady) around the
-// form.
-constexpr double kQueueingError = 0.5;
 // Relative error for users in step: the difference to the simulation in
 // tests/law/closed_loop_law_test.cc.
 constexpr double kInStepError = 0.15;
@@ -171,7 +167,7 @@ struct Loop {
     FirstAndRest t;
     t.ttft = with_overhead(
         plus(wave.prefill(running, false).mean.scaled(first()), steady.scaled(1 - first())));
-    t.ttft.own = std::hypot(t.ttft.own, kQueueingError);
+    t.ttft.own = std::hypot(t.ttft.own, engine.ttft_error);
     const Estimate<Seconds> interruptions =
         one.all.scaled((users - 1) / static_cast<double>(w.osl));
     t.rest = plus(decode, interruptions).scaled(later());
@@ -192,7 +188,7 @@ struct Loop {
     FirstAndRest t{plus(batch.ttft.scaled(first()), next.ttft.scaled(1 - first())),
                    plus(batch.rest.scaled(first()), next.rest.scaled(1 - first()))};
     t.ttft = with_overhead(t.ttft);
-    if (running > 1) t.ttft.own = std::hypot(t.ttft.own, kInStepError);
+    t.ttft.own = std::hypot(t.ttft.own, running > 1 ? kInStepError : 0, engine.ttft_error);
     return t;
   }
 

@@ -14,6 +14,7 @@
 #include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/runner/runner.h"
+#include "orrery/validate/fit/service_errors.h"
 #include "orrery/validate/fit/service_folds.h"
 #include "orrery/validate/report/report.h"
 #include "orrery/validate/rows/inference_rows.h"
@@ -26,7 +27,6 @@ constexpr int kRounds = 2, kPasses = 2, kGrid = 9, kHalvings = 4;
 constexpr double kServiceHuber = 0.5;  // logarithmic error beyond which a row pulls no harder
 constexpr double kServicePull = 0.01;  // weight of a constant's distance from where it started
 constexpr double kTtftWeight = 0.4;    // of a TTFT relative to a TPOT
-constexpr double kLeastError = 0.03, kMostError = 1;
 
 // Keys of costs on the host, which do not depend on the GPU.
 constexpr const char* kLaunch = "execution.launch";
@@ -76,13 +76,6 @@ struct Row {
 using Errors = std::array<std::optional<double>, 2>;  // log(predicted / measured): TPOT, TTFT
 constexpr const char* kFigures[2] = {"tpot", "ttft"};
 
-// The error of a TPOT that was predicted by a fit without its model and system.
-struct LeftOut {
-  double log = 0;      // predicted / measured
-  double kernels = 0;  // squared relative error of the kernels, collectives and host alone
-  double experts = 0;  // squared share of routed experts
-};
-
 class ServiceFit {
  public:
   // `start`: the logarithms of the constants towards which the fit is pulled.
@@ -125,21 +118,34 @@ class ServiceFit {
     return out;
   }
 
-  // The left-out error of row `r` at constants `x`, whose errors() are `errors`. Empty if the row
-  // has no TPOT.
-  std::optional<LeftOut> left_out(Row& r, const std::vector<double>& x, const Errors& errors) {
-    if (!errors[0]) return {};
+  // The left-out errors of row `r` at constants `x`, whose errors() are `errors`.
+  LeftOut left_out(Row& r, const std::vector<double>& x, const Errors& errors) {
+    if (!errors[0] && !errors[1]) return {};
     set(r.row.keys, x);
-    const auto squared = [&](const char* experts_error) {
+    // Squared relative errors of both figures.
+    const auto squared = [&](const char* step, const char* experts) {
       ScenarioKeys keys = r.row.keys;
-      keys.set_engine("step_error", "0");
-      keys.set_engine("experts_error", experts_error);
+      keys.set_engine("step_error", step);
+      keys.set_engine("experts_error", experts);
+      keys.set_engine("ttft_error", "0");
       const Answer answer = runner_.run(keys.scenario(), options_);
-      const Metric* tpot = answer.points.at(0).find("tpot");
-      return std::pow(std::log(tpot->high90 / tpot->value) / normal_quantile(0.95), 2);
+      std::array<double, 2> out{};
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        if (const Metric* m = answer.points.at(0).find(kFigures[i]); m && m->value > 0)
+          out[i] = std::pow(std::log(m->high90 / m->value) / normal_quantile(0.95), 2);
+      }
+      return out;
     };
-    const double kernels = squared("0");
-    return LeftOut{*errors[0], kernels, squared("1") - kernels};
+    // A step's error of the usual size: own errors of its kernels beside it add in quadrature.
+    constexpr double kStep = 0.1;
+    const auto kernels = squared("0", "0"), step = squared(fmt::format("{}", kStep).c_str(), "0"),
+               experts = squared("0", "1");
+    const auto figure = [&](std::size_t i) -> std::optional<LeftOutFigure> {
+      if (!errors[i]) return {};
+      return LeftOutFigure{*errors[i], kernels[i], (step[i] - kernels[i]) / (kStep * kStep),
+                           experts[i] - kernels[i]};
+    };
+    return {figure(0), figure(1)};
   }
 
   double loss(const std::vector<double>& x) {
@@ -215,44 +221,11 @@ struct Percents {
   double median(std::size_t i) const { return of[i].empty() ? 0 : quantile(of[i], 0.5); }
 };
 
-// The smallest error e for which 90 % of `rows` lie inside their 90 % intervals, where the squared
-// error of a row is beside(row) + weight(row) e^2. Empty if there are too few rows.
-std::optional<double> asked(const std::vector<LeftOut>& rows, const auto& weight,
-                            const auto& beside) {
-  std::vector<double> squares;
-  const double z = normal_quantile(0.95);
-  for (const LeftOut& r : rows) {
-    if (weight(r) > 0) squares.push_back((r.log * r.log / (z * z) - beside(r)) / weight(r));
-  }
-  if (squares.size() < kLeastRows) return {};
-  return std::clamp(std::sqrt(std::max(0.0, quantile(squares, 0.9))), kLeastError, kMostError);
-}
-
-// Finds the error of a step from rows without experts, and that of the experts from rows with them.
-// If there are too few rows without experts, the whole error is that of the step.
-void ask_errors(const std::vector<LeftOut>& rows, FittedServices& f) {
-  const auto kernels = [](const LeftOut& r) { return r.kernels; };
-  const auto has_experts = [](const LeftOut& r) {
-    constexpr double kNone = 1e-6;
-    return r.experts > kNone;
-  };
-  f.step_error = asked(rows, [&](const LeftOut& r) { return has_experts(r) ? 0.0 : 1.0; }, kernels);
-  if (f.step_error) {
-    const double step = *f.step_error * *f.step_error;
-    f.experts_error = asked(
-        rows, [&](const LeftOut& r) { return has_experts(r) ? r.experts : 0.0; },
-        [step](const LeftOut& r) { return r.kernels + step; });
-  } else {
-    f.step_error = asked(rows, [](const LeftOut&) { return 1.0; }, kernels);
-    if (f.step_error) f.experts_error = 0;
-  }
-}
-
 constexpr const char* kMade =
     "# Made by `orrery fit services` from data/inference/serving_steady on {}: do not edit.\n";
 
-// The constants `x` and the errors of `f`.
-std::string constants_of(const FittedServices& f, const std::vector<double>& x) {
+// The constants `x` and the errors.
+std::string constants_of(const ServiceErrors& errors, const std::vector<double>& x) {
   std::string out;
   for (const char* group : {"execution", "kernels"}) {
     out += fmt::format("{}:\n", group);
@@ -264,9 +237,7 @@ std::string constants_of(const FittedServices& f, const std::vector<double>& x) 
                            service_text_of(kConstants[i], std::exp(x[i])));
     }
   }
-  if (f.step_error) out += fmt::format("step_error: {:.2g}\n", *f.step_error);
-  if (f.experts_error) out += fmt::format("experts_error: {:.2g}\n", *f.experts_error);
-  return out;
+  return out + errors.yaml();
 }
 
 std::string recipe(const FittedServices& f, const std::vector<double>& x, const std::string& date) {
@@ -277,7 +248,7 @@ std::string recipe(const FittedServices& f, const std::vector<double>& x, const 
       "%.\n",
       fmt::format(kMade, date), f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out, f.ttft_before,
       f.ttft_after, f.ttft_left_out);
-  return out + constants_of(f, x);
+  return out + constants_of(f.errors, x);
 }
 
 // The host's constants `x` of the engine on GPUs of class `fitted_on`.
@@ -343,23 +314,20 @@ FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f
       if (r.left_out_with != group) continue;
       const Errors errors = fit.errors(r, others);
       left_out.add(errors);
-      if (const auto one = fit.left_out(r, others, errors)) left_out_rows[group].push_back(*one);
+      left_out_rows[group].push_back(fit.left_out(r, others, errors));
     }
   }
-  const auto ask_without = [&](const std::string& skipped, FittedServices& g) {
+  const auto errors_without = [&](const std::string& skipped) {
     std::vector<LeftOut> judged;
     for (const auto& [group, rows_of_group] : left_out_rows) {
       if (group != skipped) judged.insert(judged.end(), rows_of_group.begin(), rows_of_group.end());
     }
-    ask_errors(judged, g);
+    return ask_errors(judged);
   };
-  ask_without("", f);
+  f.errors = errors_without("");
   std::map<std::string, std::string> folds;
-  for (const auto& [group, constants] : without) {
-    FittedServices g;
-    ask_without(group, g);
-    folds[group] = constants_of(g, constants);
-  }
+  for (const auto& [group, constants] : without)
+    folds[group] = constants_of(errors_without(group), constants);
   f.folds = fmt::format(kMade, date) + service_folds_text(folds);
   f.tpot_before = before.median(0), f.ttft_before = before.median(1);
   f.tpot_after = after.median(0), f.ttft_after = after.median(1);
@@ -371,7 +339,8 @@ FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f
 }  // namespace
 
 std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const std::string& date,
-                                         const Bundle& bundle) {
+                                         const Bundle& bundle, const std::string& engine) {
+  if (!engine.empty()) load_engine(engine, bundle);  // an unknown name is an error
   Runner runner(bundle);
   std::vector<MeasuredRow> read;
   std::vector<RefusedRow> refused;
@@ -380,6 +349,7 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
   for (MeasuredRow& row : read) {
     const std::string gpu_class(engine_gpu_class(runner.catalog().gpu(row.system)));
     if (gpu_class.empty() || !fits_engines(row.group) || distrusted(row)) continue;
+    if (!engine.empty() && row.engine != engine) continue;
     Row r;
     r.left_out_with = service_fold_of(row);
     r.row = std::move(row);

@@ -16,18 +16,15 @@
 // host_per_moe_layer) of the engine's other class. The fit of a second class starts from them.
 //
 // Errors are those of left-out rows: each (model, system) is predicted by a fit on the others.
-// `step_error` is the smallest error of a step that puts 90 % of the TPOTs of models without
-// experts into their 90 % intervals, in addition to the errors of kernels and collectives.
-// `experts_error` is the smallest additional error that does the same for models with experts. With
-// fewer than six rows of models without experts, `step_error` is fitted to all rows.
+// `step_error`, `experts_error` and `ttft_error` are found from them (service_errors.h).
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/validate/fit/service_errors.h"
 
 namespace orrery {
 
@@ -40,13 +37,13 @@ struct FittedServices {
   std::size_t rows = 0;                                       // number of fitted rows
   double tpot_before = 0, tpot_after = 0, tpot_left_out = 0;  // median absolute errors, percent
   double ttft_before = 0, ttft_after = 0, ttft_left_out = 0;
-  std::optional<double> step_error, experts_error;
+  ServiceErrors errors;
   std::string skipped;  // why nothing was fitted; empty otherwise
 };
 
-// Fits every engine and class of GPUs that has rows in `dir` (data/inference). `date` is written
-// into the recipe.
+// Fits every engine and class of GPUs that has rows in `dir` (data/inference), or `engine` alone if
+// it is not empty. `date` is written into the recipe. Throws InputError for an unknown engine.
 std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const std::string& date,
-                                         const Bundle& bundle);
+                                         const Bundle& bundle, const std::string& engine = "");
 
 }  // namespace orrery

@@ -212,6 +212,9 @@ void declare(Fields& f, EngineProfile& e) {
   f.add("experts_error", e.experts_error,
         "relative error of routed experts in addition to that of their kernels")
       .range(0, 2);
+  f.add("ttft_error", e.ttft_error,
+        "relative error of the first tokens of closed loops in addition to those of their steps")
+      .range(0, 2);
 }
 
 std::vector<std::string> engine_ids(const Bundle& bundle) {

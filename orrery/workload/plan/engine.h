@@ -162,6 +162,11 @@ struct EngineProfile {
   // Relative error of routed experts in addition to that of their kernels, shared by all layers:
   // the load of the experts and the engine's choice of kernels are not known.
   double experts_error = 0;
+  // Relative error of the first tokens of closed loops in addition to those of their steps: how
+  // requests bunch, what waits before and after the steps, and the first requests of a server. The
+  // default is the spread of measured closed loops around the closed form where nothing is fitted
+  // (docs/lab/2026-11-serving-accuracy.md).
+  double ttft_error = 0.5;
 };
 
 // Whether the engine runs on the GPU, by its vendor.
