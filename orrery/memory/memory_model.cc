@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/memory/activations.h"
+#include "orrery/memory/expert_buffers.h"
 #include "orrery/memory/kv_cache.h"
 #include "orrery/memory/weights.h"
 
@@ -110,7 +111,7 @@ MemoryBreakdown MemoryModel::stage_load(int stage, std::int64_t sequences,
   m.weights = weights_[static_cast<std::size_t>(stage)];
   m.kv_cache = stage_sequence(stage, tokens) * static_cast<double>(group);
   m.activations = activation_peak(model_, plan_, precision_, stage, step, sampled);
-  m.workspace = memory_.workspace;
+  m.workspace = memory_.workspace + expert_buffers(model_, plan_);
   m.graphs = memory_.graphs;
   m.context = memory_.context;
   m.capacity = capacity_;

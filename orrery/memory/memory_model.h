@@ -12,7 +12,8 @@
 //                max_num_batched_tokens tokens with continuous batching, because such engines
 //                measure that step at start; with static batching of the prompts of the whole
 //                batch, at most max_num_batched_tokens tokens
-//   workspace, graphs, context   constants of the engine (orrery/workload/plan/engine.h)
+//   workspace, graphs, context   constants of the engine (orrery/workload/plan/engine.h); the
+//                workspace includes the buffers of DeepEP (expert_buffers.h)
 //   reserve      capacity * (1 - utilization): memory that the engine leaves unused
 //
 // `capacity` is the total that the driver reports (Gpu::memory.usable), a little less than the size

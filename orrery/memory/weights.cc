@@ -133,7 +133,7 @@ struct MlpOnRank {
   }
 
   Held operator()(const MoeMlp& m) const {
-    const double experts = static_cast<double>(m.experts) / plan.ep;
+    const double experts = static_cast<double>(m.experts + plan.experts.redundant) / plan.ep;
     const double width = static_cast<double>(m.intermediate) / plan.moe_tp();
     const double inputs = m.gated ? 2 : 1;
     Held held;

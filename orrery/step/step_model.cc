@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "orrery/step/two_batch.h"
+
 namespace orrery {
 namespace {
 
@@ -53,6 +55,10 @@ class KernelNumbers {
   std::array<Seconds, kKernels> calls_{};  // 0: free
 };
 
+// Multiprocessors of DeepEP's normal kernels: the default of its Buffer (num_sms,
+// deep_ep/buffer.py).
+constexpr int kExchangeSms = 20;
+
 bool decode_only(const Batch& batch) {
   return std::all_of(batch.groups.begin(), batch.groups.end(),
                      [](const SequenceGroup& g) { return g.new_tokens == 1 || g.verify; });
@@ -90,26 +96,44 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   options.stage = stage;
   if (step.replayed || in_pieces)
     options.padding = padded_tokens(engine_, per_group) - per_group;
-  const Program program = forward_program(model_, plan_, precision_, batch, options);
+  Program program = forward_program(model_, plan_, precision_, batch, options);
   step.layers = program.layers;
+  const bool halves = in_two_batches(plan_, per_group, decoding);
+  if (halves) {
+    const Batch half = half_of(batch, plan_.dp);
+    const std::int64_t rows = (per_group + 1) / 2;
+    if (step.replayed || in_pieces) options.padding = padded_tokens(engine_, rows) - rows;
+    program =
+        two_batches(std::move(program), forward_program(model_, plan_, precision_, half, options));
+  }
 
   const bool mixed = !decoding && std::any_of(batch.groups.begin(), batch.groups.end(),
                                               [](const SequenceGroup& g) { return g.decoding(); });
   // `routed` is the time of routed experts with which shared experts can still overlap.
-  const bool shared_stream = step.replayed && per_group <= x.shared_experts_stream_tokens;
+  const bool shared_stream =
+      step.replayed && !halves && per_group <= x.shared_experts_stream_tokens;
   Seconds routed;
   EstimateSum<Seconds> sum;
   KernelNumbers numbers;
   double launched = 0, moe_layers = 0;
+  OverlappedMoves moves(program, halves);
   for (const ProgramOp& op : program.ops) {
     if (op.fusible && x.fused) continue;
     StepTerm term{op, {}, Bound::kNetwork, 0};
     Seconds call;
     if (const auto* c = std::get_if<Collective>(&op.op)) {
-      term.time = network_.predict(*c).time;
+      const CollectiveTime t =
+          op.move ? network_.exchange(exchange_of(*op.move, kExchangeSms), c->group, c->ranks)
+                  : network_.predict(*c);
+      term.time = t.time;
       call = term.time.value;
-      term.time.value += x.collective_latency * std::log2(std::max(c->ranks, 1));
+      if (!op.move) term.time.value += x.collective_latency * std::log2(std::max(c->ranks, 1));
       term.time = term.time.scaled(op.count);
+      launched += op.count;
+      if (moves.hides(op)) {
+        moves.add_move(term, t.held, numbers.of(call));
+        continue;
+      }
       step.communication += term.time.value;
     } else {
       const KernelTime t = kernels_.predict(op.op);
@@ -135,10 +159,17 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
         term.time.value -= hidden;
       }
       step.kernels += term.time.value;
+      launched += op.count;
+      moves.add_kernel(op, term.time.value);
     }
-    launched += op.count;
     sum.add(family_of(op.op), term.time, numbers.of(call));
     if (with_terms) step.terms.push_back(term);
+  }
+
+  for (const OverlappedMoves::Move& move : moves.exposed()) {
+    step.communication += move.term.time.value;
+    sum.add(family_of(move.term.op.op), move.error, move.kernel);
+    if (with_terms) step.terms.push_back(move.term);
   }
 
   // Launches of a layer in a step replayed in pieces: attention, and the graph after it.

@@ -24,9 +24,13 @@
 // the next captured size too.
 //
 // Collectives are not overlapped with computation, because serving engines wait for the all-reduce
-// of a layer. Shared experts of replayed steps with at most shared_experts_stream_tokens tokens run
-// on a second CUDA stream. They overlap with the routed experts, except for the time in which they
-// read their own weights at the data sheet's bandwidth.
+// of a layer. Two-batch overlap (ExpertPlan::two_batch) is the exception: the layers that move
+// tokens to experts by DeepEP's kernels are computed as two halves of the batch, and the moves of
+// one half hide behind kernels of the other (two_batch.h).
+//
+// Shared experts of replayed steps with at most shared_experts_stream_tokens tokens, not halved,
+// run on a second CUDA stream. They overlap with the routed experts, except for the time in which
+// they read their own weights at the data sheet's bandwidth.
 //
 // docs/composition.md says how large the errors are against measured layers and services.
 #pragma once

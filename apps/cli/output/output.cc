@@ -217,6 +217,7 @@ std::string interval90(const Metric& m) {
 }
 
 std::string spread90(double value, double low90, double high90) {
+  if (value <= 0) return "";
   constexpr double kEven = 0.5, kTimes = 11;
   const double half = (high90 - low90) / (2 * value);
   if (half <= kEven) return fmt::format("+-{:.0f}%", 100 * half);

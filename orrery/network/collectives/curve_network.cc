@@ -157,8 +157,9 @@ CollectiveTime CurveNetwork::exchange(const ExpertExchange& x, Collective::Group
       t.start > t.total - t.start ? CollectiveBound::kLatency : CollectiveBound::kBandwidth;
   const ExpertBytes bytes = expert_bytes(x, link);
   result.bus_bandwidth = bytes.counted / t.total;
-  if (link.nodes > 1)
-    result.port_time = std::min(t.total, bytes.between * x.imbalance / link.bandwidth);
+  const int units = cluster_.gpu().compute_units;
+  if (!x.low_latency && units > 0) result.held = std::min(1.0, 1.0 * x.sms / units);
+  if (link.nodes > 1) result.port_time = std::min(t.total, t.between * between.share);
   return result;
 }
 

@@ -19,13 +19,16 @@
 //   share, share'     reached shares of them
 //
 // A normal kernel sends with `sms` multiprocessors; within a node it reaches no more than sms *
-// each_sm. The heaviest rank has `imbalance` times the mean load, and all ranks wait for it.
+// each_sm. The heaviest rank has `imbalance` times the mean load, and all ranks wait for it. Normal
+// kernels send a place at most one copy of a token, so that the load of the heaviest place is at
+// most the tokens of all ranks.
 // expert_fit.h fits the constants, for each fabric.
 #pragma once
 
 #include <vector>
 
 #include "orrery/hardware/cluster.h"
+#include "orrery/workload/ops/expert_move.h"
 
 namespace orrery {
 
@@ -42,6 +45,9 @@ struct ExpertExchange {
   int sms = 24;          // multiprocessors of a normal kernel
   double imbalance = 1;  // >= 1
 };
+
+// The exchange of a move, by kernels of `sms` multiprocessors where they are normal ones.
+ExpertExchange exchange_of(const ExpertMove& move, int sms);
 
 // A line of `experts` in catalog/network/*.yaml: for a scale-up fabric, or for a network (then
 // without each_sm).

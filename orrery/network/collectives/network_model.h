@@ -60,6 +60,8 @@ struct CollectiveTime {
   // that much. All ranks of a node use its ports alike: the share of a rank is the ports over the
   // GPUs of the node.
   Seconds port_time{};
+  // Share of the GPU's multiprocessors that an exchange of experts holds (overlap.h), 0 to 1.
+  double held = 0;
 };
 
 // The algorithm and protocol that run, and why.

@@ -16,6 +16,35 @@ constexpr std::int64_t kLongestContext = 100'000'000;
 constexpr int kMostHeads = 100'000;
 constexpr std::int64_t kMostRanks = 100'000;
 
+constexpr int kMostExperts = 100'000;
+
+void declare(Fields& f, ExpertPlan& x) {
+  constexpr const char* kExperts = "a model with experts";
+  f.add_enum("moe_a2a_backend", x.transport, {"auto", "none", "deepep"},
+             "way of tokens to the experts of other ranks: none sends a copy for each expert by "
+             "collectives, deepep runs DeepEP's kernels; auto: deepep with dp above 1 and ep above "
+             "8, which spans nodes")
+      .needs(kExperts);
+  f.add_enum("deepep_mode", x.mode, {"auto", "normal", "low_latency"},
+             "kernels of DeepEP; auto: low_latency in steps that only decode, normal in others")
+      .needs(kExperts);
+  f.add("ep_num_redundant_experts", x.redundant,
+        "copies of experts in each layer in addition to the experts; a load balancer chooses and "
+        "places them (EPLB)")
+      .range(0, kMostExperts)
+      .alias("num_redundant_experts")
+      .needs(kExperts);
+  f.add("enable_eplb", x.balanced,
+        "a load balancer places the experts, so that ranks have equal loads; redundant experts "
+        "imply it")
+      .needs(kExperts);
+  f.add("enable_two_batch_overlap", x.two_batch,
+        "a step is computed as two halves, one of which is on the wires to the experts and back "
+        "while the GPU computes the other; steps of few tokens are not halved")
+      .alias("enable_dbo")
+      .needs(kExperts);
+}
+
 // Keys of every question; those of simulations and of collectives follow them.
 void declare_shared(Fields& f, ScenarioValues& keys) {
   Scenario& s = keys.scenario;
@@ -55,6 +84,7 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
         g.add("ep", s.parallel.ep, "expert-parallel groups")
             .range(1, kMostRanks)
             .alias("expert_parallel_size");
+        declare(g, s.parallel.experts);
       },
       "parallelism");
   f.group(

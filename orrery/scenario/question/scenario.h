@@ -85,7 +85,10 @@ struct ServingSetup {
   struct Parallel {
     std::int64_t tp = 1, pp = 1;
     int dp = 1, ep = 1;
-    ParallelPlan plan() const { return {static_cast<int>(tp), static_cast<int>(pp), dp, ep}; }
+    ExpertPlan experts;
+    ParallelPlan plan() const {
+      return {static_cast<int>(tp), static_cast<int>(pp), dp, ep, experts};
+    }
     bool operator==(const Parallel&) const = default;
   } parallel;
 

@@ -87,7 +87,8 @@ ServedPool served_pool(Facts& facts, const Scenario& s, const ServedModel& first
   if (choice.seqs) d.engine.scheduler.max_num_seqs = *choice.seqs;
   if (choice.tokens) d.engine.scheduler.max_num_batched_tokens = *choice.tokens;
   const ParallelPlan plan{choice.tp.value_or(first.plan.tp), choice.pp.value_or(first.plan.pp),
-                          choice.dp.value_or(first.plan.dp), choice.ep.value_or(first.plan.ep)};
+                          choice.dp.value_or(first.plan.dp), choice.ep.value_or(first.plan.ep),
+                          first.plan.experts};
   // Another type of GPU has its own usual node.
   const std::string node = d.gpu.id == first.deployment.gpu.id ? s.hardware.node : std::string();
   ServedPool pool;

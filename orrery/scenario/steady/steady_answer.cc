@@ -50,6 +50,20 @@ void add_terms(Point& point, const char* phase, const StepTime& step,
   }
 }
 
+// What DeepEP's kernels do in the step, if it has any.
+void note_moves(Point& point, const char* phase, const StepTime& step, const ParallelPlan& plan) {
+  const auto moves = [](const StepTerm& t) { return t.op.move.has_value(); };
+  const auto first = std::find_if(step.terms.begin(), step.terms.end(), moves);
+  if (first == step.terms.end()) return;
+  const ExpertMove& move = *first->op.move;
+  point.notes.push_back(fmt::format(
+      "{}: tokens travel to experts by DeepEP's {} kernels; the busiest rank has {:.2f} times the "
+      "mean load{}",
+      phase, move.low_latency ? "low-latency" : "normal", move.imbalance,
+      plan.experts.eplb() ? ", placed by a load balancer"
+                          : ", without a load balancer (enable_eplb, ep_num_redundant_experts)"));
+}
+
 void add_memory(Point& point, const MemoryBreakdown& m) {
   for (const MemoryItem& item : m.items())
     point.memory.push_back({std::string(item.name), item.size});
@@ -145,7 +159,11 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
   if (!options.breakdown) return;
   const std::vector<std::string> layers = layer_labels(c.served.model.layers);
   add_terms(p, "prefill", r.prefill_step, layers);
-  if (decodes) add_terms(p, "decode", r.decode_step, layers);
+  note_moves(p, "prefill", r.prefill_step, plan);
+  if (decodes) {
+    add_terms(p, "decode", r.decode_step, layers);
+    note_moves(p, "decode", r.decode_step, plan);
+  }
   if (options.chakra) {
     p.chakra.emplace_back("prefill", chakra_step(r.prefill_step, plan));
     if (decodes) p.chakra.emplace_back("decode", chakra_step(r.decode_step, plan));

@@ -59,18 +59,6 @@ constexpr double kSlowdownByRing = 1.15, kSlowdownByNetworkRing = 1.02;
 // SMs that the exchange of experts takes: the default of Megatron's --moe-deepep-num-sms.
 constexpr int kExchangeSms = 20;
 
-ExpertExchange exchange_of(const ExpertMove& m) {
-  ExpertExchange x;
-  x.combine = m.combine;
-  x.tokens = m.tokens;
-  x.hidden = m.hidden, x.top_k = m.top_k;
-  x.most_nodes = m.most_nodes, x.groups = m.groups, x.top_groups = m.top_groups;
-  x.narrow = false;
-  x.sms = kExchangeSms;
-  x.imbalance = m.imbalance;
-  return x;
-}
-
 }  // namespace
 
 // The error of a sum of times: shared errors are added, own errors in quadrature.
@@ -171,9 +159,9 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
       if (c) {
         RankPlacement here = place;
         here.context *= op.apart;
-        const CollectiveTime time =
-            op.move ? network_.exchange(exchange_of(*op.move), c->group, c->ranks, here)
-                    : network_.predict(*c, here);
+        const CollectiveTime time = op.move ? network_.exchange(exchange_of(*op.move, kExchangeSms),
+                                                                c->group, c->ranks, here)
+                                            : network_.predict(*c, here);
         last.time = time.time, on_port = time.port_time;
       } else {
         last = kernels_.predict(op.op);

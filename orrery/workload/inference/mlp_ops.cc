@@ -1,6 +1,7 @@
 #include "orrery/workload/inference/mlp_ops.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace orrery {
 namespace {
@@ -39,6 +40,26 @@ void add_shared_experts(OpList& ops, const RankStep& step, const MoeMlp& m) {
                   {step.tokens(), step.hidden(), step.element(), 2, 1}, true);
 }
 
+// The load of the busiest rank over the mean, with which tokens arrive there.
+double busiest_load(const RankStep& step, const MoeMlp& m) {
+  const std::int64_t tokens = step.batch.all_tokens;
+  const int ep = step.plan.ep, redundant = step.plan.experts.redundant;
+  return step.plan.experts.eplb()
+             ? eplb_imbalance(tokens, {m.experts, m.top_k, step.expert_skew}, redundant, ep)
+             : expert_imbalance(tokens, m.experts, m.top_k, ep, step.expert_skew);
+}
+
+// Steps that only decode, for which DeepEP has kernels of low latency.
+bool decodes_only(const RankStep& step) {
+  return std::all_of(step.batch.groups.begin(), step.batch.groups.end(),
+                     [](const SequenceGroup& g) { return g.new_tokens == 1 || g.verify; });
+}
+
+bool low_latency(const RankStep& step) {
+  const DeepEpMode mode = step.plan.experts.mode;
+  return mode == DeepEpMode::kLowLatency || (mode == DeepEpMode::kAuto && decodes_only(step));
+}
+
 // One leg of the exchange of tokens between dp groups and experts; `element` is what a value takes
 // on the wire.
 void add_exchange(OpList& ops, const RankStep& step, const MoeMlp& m, bool dispatch,
@@ -47,11 +68,23 @@ void add_exchange(OpList& ops, const RankStep& step, const MoeMlp& m, bool dispa
   if (plan.dp == 1) return;
   const double hidden = real(m.latent > 0 ? m.latent : step.hidden());
   const std::string_view name = dispatch ? "moe_dispatch" : "moe_combine";
-  if (plan.ep >= plan.dp) {
-    // The moe_tp ranks of an expert group need the same tokens: each is sent moe_tp times, by tp
-    // ranks.
-    const double share = 1.0 * plan.moe_tp() / plan.tp;
-    const double sent = real(step.tokens()) * share * std::min(m.top_k, plan.ep);
+  // The moe_tp ranks of an expert group need the same tokens: each is sent moe_tp times, by tp
+  // ranks.
+  const double share = 1.0 * plan.moe_tp() / plan.tp;
+  const double sent = real(step.tokens()) * share * std::min(m.top_k, plan.ep);
+  if (plan.dispatches()) {
+    const ExpertMove move{
+        .combine = !dispatch,
+        .low_latency = low_latency(step),
+        .narrow = element < Bytes(2),
+        .tokens = std::max<std::int64_t>(1, std::llround(real(step.tokens()) * share)),
+        .hidden = static_cast<int>(hidden),
+        .top_k = m.top_k,
+        .groups = m.groups,
+        .top_groups = m.top_groups,
+        .imbalance = busiest_load(step, m)};
+    ops.exchange(name, move, plan.ep, sent * hidden * element);
+  } else if (plan.ep >= plan.dp) {
     ops.collective(name, Collective::Kind::kAllToAll, Collective::Group::kExpert, plan.ep,
                    sent * hidden * element);
   } else {
@@ -59,6 +92,32 @@ void add_exchange(OpList& ops, const RankStep& step, const MoeMlp& m, bool dispa
     ops.collective(name, dispatch ? Collective::Kind::kAllGather : Collective::Kind::kReduceScatter,
                    Collective::Group::kData, plan.dp, all);
   }
+}
+
+// The products of the experts. Copies that a load balancer has placed count as experts of equal
+// load.
+void add_experts(OpList& ops, const RankStep& step, const MoeMlp& m) {
+  const ParallelPlan& plan = step.plan;
+  MoeExperts e{step.batch.all_tokens,
+               m.latent > 0 ? m.latent : step.model.hidden,
+               m.intermediate,
+               m.experts,
+               m.top_k,
+               plan.moe_tp(),
+               plan.ep,
+               m.gated,
+               step.expert_skew,
+               step.precision.experts};
+  if (plan.experts.eplb() && plan.ep > 1) {
+    e.experts += plan.experts.redundant;
+    e.tokens = std::llround(std::ceil(real(e.tokens) * busiest_load(step, m)));
+    e.skew = 0;
+  }
+  if (plan.dispatches()) {
+    e.dispatched =
+        low_latency(step) ? MoeExperts::Dispatched::kDecode : MoeExperts::Dispatched::kPrefill;
+  }
+  ops.add("moe_experts", Part::kMoe, e);
 }
 
 // Experts of a latent: the projection to it before the tokens are sent; the sum over the
@@ -94,10 +153,7 @@ void add_moe(OpList& ops, const RankStep& step, const MoeMlp& m) {
   if (m.latent > 0) add_latent_input(ops, step, m);
   const FormatProperties& f = properties(format);
   add_exchange(ops, step, m, true, f.quantises_activation ? f.activation : step.element());
-  ops.add("moe_experts", Part::kMoe,
-          MoeExperts{step.batch.all_tokens, m.latent > 0 ? m.latent : step.model.hidden,
-                     m.intermediate, m.experts, m.top_k, step.plan.moe_tp(), step.plan.ep, m.gated,
-                     step.expert_skew, format});
+  add_experts(ops, step, m);
   add_exchange(ops, step, m, false, step.element());
   if (m.latent > 0) add_latent_output(ops, step, m);
   add_shared_experts(ops, step, m);

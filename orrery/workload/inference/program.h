@@ -52,6 +52,15 @@
 // all-to-all among the ep ranks: a token is sent to min(top_k, ep) ranks, and each tensor-parallel
 // rank sends its share of the tokens. With fewer expert groups than dp groups, the dp groups gather
 // all tokens before the experts and scatter the sums after them.
+//
+// DeepEP (ParallelPlan::dispatches). The tokens are moved by moe_dispatch and moe_combine with
+// their ProgramOp::move, in fp8 on the way there if the experts multiply in 8 or fewer bits, and
+// the experts are a kernel that neither routes nor sums (MoeExperts::Dispatched). Steps that only
+// decode use the low-latency kernels, all others the normal ones, unless the plan chooses. The
+// busiest rank receives expert_imbalance times the mean, or eplb_imbalance with a load balancer.
+//
+// Load balancer (ExpertPlan::eplb). The op of the experts has all copies of experts, balanced, and
+// as many tokens as give every rank the load of the busiest one.
 #pragma once
 
 #include <optional>
@@ -59,6 +68,7 @@
 #include <vector>
 
 #include "orrery/model/architecture/architecture.h"
+#include "orrery/workload/ops/expert_move.h"
 #include "orrery/workload/ops/op.h"
 #include "orrery/workload/plan/plan.h"
 
@@ -112,6 +122,9 @@ struct ProgramOp {
   bool shared_expert = false;
   // The LayerSpec of the model that the op belongs to; -1 outside of the layers.
   int spec = -1;
+  // Sizes of a dispatch or combine by DeepEP's kernels; the op is then the all-to-all of a copy of
+  // each token for each of its experts.
+  std::optional<ExpertMove> move = std::nullopt;
 };
 
 struct Program {

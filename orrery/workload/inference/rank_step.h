@@ -64,7 +64,7 @@ class OpList {
   void shared_experts(bool are) { shared_expert_ = are; }
 
   void add(std::string_view name, Part part, const Op& op, bool fusible = false) {
-    ops_.push_back({op, count_, name, part, fusible, shared_expert_, spec_});
+    ops_.push_back({op, count_, name, part, fusible, shared_expert_, spec_, std::nullopt});
   }
   void gemm(std::string_view name, Part part, std::int64_t m, std::int64_t n, std::int64_t k,
             Format format, std::int64_t batch = 1) {
@@ -83,6 +83,12 @@ class OpList {
   void collective(std::string_view name, Collective::Kind kind, Collective::Group group, int ranks,
                   Bytes bytes) {
     add(name, Part::kCommunication, Collective{kind, group, ranks, bytes});
+  }
+
+  // A dispatch or combine among `ranks` ranks. `bytes` is a copy of each token for each expert.
+  void exchange(std::string_view name, const ExpertMove& move, int ranks, Bytes bytes) {
+    collective(name, Collective::Kind::kAllToAll, Collective::Group::kExpert, ranks, bytes);
+    ops_.back().move = move;
   }
 
   std::vector<ProgramOp> take() { return std::move(ops_); }

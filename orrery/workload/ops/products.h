@@ -92,4 +92,18 @@ double expected_active_experts(std::int64_t tokens, int experts, int top_k, doub
 // Load of the busiest of `ep` equal groups of experts over the mean load, for the same draws.
 double expert_imbalance(std::int64_t tokens, int experts, int top_k, int ep, double skew);
 
+struct Routing {
+  int experts = 1, top_k = 1;
+  double skew = 0;
+};
+// The same with a load balancer that copies the busiest experts, `redundant` copies in all, and
+// places the copies on `ep` ranks, equally many on each. Never above expert_imbalance, and never
+// higher with more copies.
+//
+// The busiest experts are copied until no copy has more than a load t, the lowest that the copies
+// reach. A rank is at least as busy as the copy of load t together with the least busy experts, and
+// at least as busy as the mean; placement in order of load comes close to both bounds. The draw of
+// tokens makes even equal loads differ, as in expert_imbalance.
+double eplb_imbalance(std::int64_t tokens, const Routing& routing, int redundant, int ep);
+
 }  // namespace orrery

@@ -115,15 +115,27 @@ void check_experts(const Architecture& model, const ParallelPlan& plan, Format e
     const auto* m = std::get_if<MoeMlp>(&layer.mlp);
     if (m == nullptr) continue;
     any = true;
+    const int copies = m->experts + plan.experts.redundant;
     const auto works = [&](int ep) {
-      return divides(ep, ranks) && divides(ep, m->experts) &&
+      return divides(ep, ranks) && divides(ep, copies) && copies / ep <= m->experts &&
              whole_blocks(m->intermediate, ranks / ep, experts);
     };
     if (works(plan.ep)) continue;
     const std::string fault =
         !divides(plan.ep, ranks) ? fmt::format("does not divide tp*dp = {}", ranks)
-        : !divides(plan.ep, m->experts)
-            ? fmt::format("does not divide the {} experts of {}", m->experts, model.id)
+        : !divides(plan.ep, copies)
+            ? (plan.experts.redundant == 0
+                   ? fmt::format("does not divide the {} experts of {} (ep_num_redundant_experts "
+                                 "{} would make them {})",
+                                 m->experts, model.id, plan.ep - m->experts % plan.ep,
+                                 m->experts + plan.ep - m->experts % plan.ep)
+                   : fmt::format("does not divide the {} experts and {} redundant ones of {}",
+                                 m->experts, plan.experts.redundant, model.id))
+        : copies / plan.ep > m->experts
+            ? fmt::format(
+                  "leaves two copies of an expert of {} on a rank: {} experts and {} "
+                  "redundant ones",
+                  model.id, m->experts, plan.experts.redundant)
         : divides(plan.moe_tp(), m->intermediate)
             ? fmt::format(
                   "leaves the experts of {} (intermediate size {}) to be cut in {} parts that are "
@@ -140,6 +152,25 @@ void check_experts(const Architecture& model, const ParallelPlan& plan, Format e
   }
   if (!any && plan.ep > 1) {
     throw Infeasible(fmt::format("ep {}: {} has no experts; valid ep: 1", plan.ep, model.id));
+  }
+}
+
+void check_expert_plan(const ParallelPlan& plan) {
+  const ExpertPlan& x = plan.experts;
+  if (x.redundant < 0)
+    throw InputError(fmt::format("redundant experts must be at least 0, got {}", x.redundant));
+  if (x.transport == ExpertTransport::kDeepEp && !plan.dispatches()) {
+    throw Infeasible(
+        fmt::format("DeepEP moves tokens between data-parallel groups of attention: it needs dp "
+                    "above 1 and ep of at least dp, got dp {} and ep {}",
+                    plan.dp, plan.ep));
+  }
+  if (x.two_batch && !plan.dispatches()) {
+    throw Infeasible(
+        fmt::format("two-batch overlap hides DeepEP's transfers of tokens to experts, and dp {} "
+                    "with ep {} has none; moe_a2a_backend deepep needs dp above 1 and ep of at "
+                    "least dp",
+                    plan.dp, plan.ep));
   }
 }
 
@@ -173,6 +204,7 @@ void check_plan(const Architecture& model, const ParallelPlan& plan, const Preci
     const TensorRule rule = tensor_rule(layer, plan.tp, precision.weights);
     if (rule.fails()) refuse_tp(model, plan, precision.weights, rule);
   }
+  check_expert_plan(plan);
   check_experts(model, plan, precision.experts);
   if (plan.pp > model.layers.size()) {
     throw Infeasible(fmt::format("pp {}: {} has {} layers; valid pp: 1 to {}", plan.pp, model.id,

@@ -8,6 +8,7 @@
 #include "orrery/base/dtype.h"
 #include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/ops/format.h"
+#include "orrery/workload/plan/expert_plan.h"
 
 namespace orrery {
 
@@ -18,9 +19,16 @@ struct ParallelPlan {
   int dp =
       1;  // attention data parallel size: dp groups, each with its own sequences, share the experts
   int ep = 1;  // expert parallel size: number of expert groups
+  ExpertPlan experts = {};
   // Tensor parallel size of routed experts.
   int moe_tp() const { return tp * dp / ep; }
   int devices() const { return tp * pp * dp; }
+  // Whether tokens travel to their experts by DeepEP's kernels.
+  bool dispatches() const {
+    return dp > 1 && ep >= dp &&
+           (experts.transport == ExpertTransport::kDeepEp ||
+            (experts.transport == ExpertTransport::kAuto && ep > kWideExperts));
+  }
   friend auto operator<=>(const ParallelPlan&, const ParallelPlan&) = default;
 };
 
@@ -74,7 +82,10 @@ inline int kv_heads_per_rank(int kv_heads, int tp) { return kv_heads > tp ? kv_h
 // - tp divides the heads of every mixer, and divides or is divided by its key-value heads (groups);
 // - tp divides the widths of dense MLPs and shared experts, and tp*dp/ep the width of routed
 //   experts, into whole blocks of 128 if `precision` is fp8_block;
-// - ep divides tp*dp and the number of experts, and is 1 without experts;
+// - ep divides tp*dp and the number of experts, redundant copies included, and is 1 without
+//   experts; no rank holds two copies of an expert;
+// - DeepEP and two-batch overlap have attention data parallelism with ep >= dp to move tokens in,
+//   and the overlap is that of DeepEP's kernels;
 // - there are at least pp layers.
 // A vocabulary that does not divide is padded.
 void check_plan(const Architecture& model, const ParallelPlan& plan,

@@ -38,6 +38,7 @@
 #include <vector>
 
 #include "orrery/workload/inference/program.h"
+#include "orrery/workload/ops/expert_move.h"
 #include "orrery/workload/plan/training_job.h"
 
 namespace orrery {
@@ -62,15 +63,6 @@ inline constexpr std::size_t kTrainingCosts = 10;
 std::string_view to_text(TrainingCost cost);
 constexpr std::size_t at(TrainingCost cost) { return static_cast<std::size_t>(cost); }
 constexpr std::size_t at(TrainingPass pass) { return static_cast<std::size_t>(pass); }
-
-// The tokens of one rank that ExpertDispatcher::kFlex moves: the sizes that decide how many copies
-// cross which wires (ExpertExchange of network/collectives/expert_exchange.h has the same members).
-struct ExpertMove {
-  bool combine = false;
-  std::int64_t tokens = 0;
-  int hidden = 0, top_k = 1, most_nodes = 0, groups = 1, top_groups = 1;
-  double imbalance = 1;
-};
 
 struct TrainingOp {
   Op op;

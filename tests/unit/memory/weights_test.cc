@@ -105,5 +105,21 @@ TEST(Weights, ATiedTableIsHeldByBothEnds) {
   EXPECT_NEAR(all_stages(model, {.pp = 2}, {}), stage_weights(model, {}, {}, 0).value() + table, 1);
 }
 
+// DeepSeek-V3, 58 layers: 32 more experts of 3 x 7168 x 2048 on 72 ranks of 288 copies are four
+// copies a rank, as many as 64 ranks hold of 256.
+TEST(Weights, RedundantExpertsAreHeld) {
+  const Architecture model = load_model("deepseek-v3");
+  ParallelPlan wide{.dp = 72, .ep = 72};
+  wide.experts.redundant = 32;
+  const ParallelPlan plain{.dp = 64, .ep = 64};
+  EXPECT_DOUBLE_EQ(stage_weights(model, wide, {}, 0).value(),
+                   stage_weights(model, plain, {}, 0).value());
+  ParallelPlan twice{.dp = 64, .ep = 64};
+  twice.experts.redundant = 256;
+  EXPECT_DOUBLE_EQ(
+      stage_weights(model, twice, {}, 0).value() - stage_weights(model, plain, {}, 0).value(),
+      58 * 4 * 3 * 7168.0 * 2048 * 2);
+}
+
 }  // namespace
 }  // namespace orrery

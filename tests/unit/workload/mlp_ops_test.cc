@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "orrery/model/catalog/catalog.h"
 #include "tests/unit/workload/reading.h"
 
@@ -102,6 +104,63 @@ TEST(MoeOps, AnFp32RouterMayRunInTf32) {
   p.fp32_products = Format::kTf32;
   EXPECT_EQ(first<Gemm>(forward_program(m, {}, p, decode(20, 999)), "router").format,
             Format::kTf32);
+}
+
+// 64 ranks, one token each: 8 messages of 7168 values in fp8, back in 16 bits.
+TEST(MoeOps, WideGroupsMoveTokensByDeepEp) {
+  const Architecture model = load_model("deepseek-v3");
+  const Precision precision = native_precision(model);
+  ProgramOptions options;
+  options.expert_skew = 1.01;
+  const ParallelPlan plan{.dp = 64, .ep = 64};
+  const Program p = forward_program(model, plan, precision, decode(64, 999), options);
+  const ExpertMove dispatch = all(p, "moe_dispatch").at(0).move.value(),
+                   combine = all(p, "moe_combine").at(0).move.value();
+  EXPECT_TRUE(dispatch.low_latency && dispatch.narrow && !dispatch.combine);
+  EXPECT_TRUE(combine.low_latency && combine.combine);
+  EXPECT_EQ(dispatch.tokens, 1);
+  EXPECT_EQ(dispatch.hidden, 7168);
+  EXPECT_EQ(dispatch.top_k, 8);
+  EXPECT_EQ(dispatch.groups, 8);
+  EXPECT_EQ(dispatch.top_groups, 4);
+  EXPECT_EQ(dispatch.imbalance, expert_imbalance(64, 256, 8, 64, 1.01));
+  EXPECT_EQ(first<MoeExperts>(p, "moe_experts").dispatched, MoeExperts::Dispatched::kDecode);
+  EXPECT_EQ(first<MoeExperts>(p, "moe_experts").skew, 1.01);
+  const Program prompt = forward_program(model, plan, precision, prefill(64, 512), options);
+  EXPECT_FALSE(all(prompt, "moe_dispatch").at(0).move->low_latency);
+  EXPECT_EQ(all(prompt, "moe_dispatch").at(0).move->tokens, 512);
+  EXPECT_EQ(first<MoeExperts>(prompt, "moe_experts").dispatched, MoeExperts::Dispatched::kPrefill);
+}
+
+TEST(MoeOps, TheUserChoosesTransportAndKernels) {
+  const Architecture model = load_model("deepseek-v3");
+  const Precision precision = native_precision(model);
+  ParallelPlan wide{.dp = 64, .ep = 64}, narrow{.dp = 8, .ep = 8};
+  wide.experts.transport = ExpertTransport::kCollectives;
+  const Program plain = forward_program(model, wide, precision, decode(64, 999));
+  EXPECT_FALSE(all(plain, "moe_dispatch").at(0).move);
+  EXPECT_EQ(first<MoeExperts>(plain, "moe_experts").dispatched, MoeExperts::Dispatched::kNo);
+  narrow.experts.transport = ExpertTransport::kDeepEp;
+  narrow.experts.mode = DeepEpMode::kNormal;
+  const Program normal = forward_program(model, narrow, precision, decode(64, 999));
+  EXPECT_FALSE(all(normal, "moe_dispatch").at(0).move.value().low_latency);
+}
+
+// 288 copies on 72 ranks, of equal load: the busiest rank's load is in the number of tokens.
+TEST(MoeOps, ALoadBalancerMakesCopiesOfEqualLoad) {
+  const Architecture model = load_model("deepseek-v3");
+  ProgramOptions options;
+  options.expert_skew = 1.01;
+  ParallelPlan plan{.dp = 72, .ep = 72};
+  plan.experts.redundant = 32;
+  const Program p =
+      forward_program(model, plan, native_precision(model), decode(72 * 128, 999), options);
+  const double load = eplb_imbalance(72 * 128, {256, 8, 1.01}, 32, 72);
+  const auto experts = first<MoeExperts>(p, "moe_experts");
+  EXPECT_EQ(experts.experts, 288);
+  EXPECT_EQ(experts.skew, 0);
+  EXPECT_EQ(experts.tokens, static_cast<std::int64_t>(std::ceil(72 * 128 * load)));
+  EXPECT_EQ(all(p, "moe_combine").at(0).move.value().imbalance, load);
 }
 
 }  // namespace

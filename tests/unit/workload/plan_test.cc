@@ -167,5 +167,37 @@ TEST(NativePrecision, PartsHaveFormatsOfTheirOwn) {
   EXPECT_EQ(native_precision(model).kv_cache, Dtype::kFp8);
 }
 
+TEST(CheckPlan, RedundantExpertsMakeWideGroupsDivide) {
+  const Architecture model = load_model("deepseek-v3");  // 256 experts
+  ParallelPlan plan{.dp = 72, .ep = 72};
+  EXPECT_THAT(refusal<Infeasible>(model, plan),
+              HasSubstr("ep 72 does not divide the 256 experts of deepseek-v3 "
+                        "(ep_num_redundant_experts 32 would make them 288)"));
+  plan.experts.redundant = 31;
+  EXPECT_THAT(refusal<Infeasible>(model, plan),
+              HasSubstr("does not divide the 256 experts and 31 redundant ones"));
+  plan.experts.redundant = 32;
+  for (const int ranks : {48, 72, 144, 288}) {
+    plan.dp = plan.ep = ranks;
+    EXPECT_NO_THROW(check_plan(model, plan)) << ranks;
+  }
+  // 512 copies on one rank of two: more than the 256 experts.
+  plan.dp = plan.ep = 2;
+  plan.experts.redundant = 768;
+  EXPECT_THAT(refusal<Infeasible>(model, plan), HasSubstr("two copies of an expert"));
+}
+
+TEST(CheckPlan, DeepEpNeedsGroupsOfAttentionToMoveTokensBetween) {
+  const Architecture model = load_model("deepseek-v3");
+  ParallelPlan plan{.tp = 8, .ep = 8};
+  plan.experts.transport = ExpertTransport::kDeepEp;
+  EXPECT_THAT(refusal<Infeasible>(model, plan), HasSubstr("needs dp above 1"));
+  plan.experts.transport = ExpertTransport::kAuto;
+  plan.experts.two_batch = true;
+  EXPECT_THAT(refusal<Infeasible>(model, plan), HasSubstr("two-batch overlap hides"));
+  plan = {.dp = 16, .ep = 16, .experts = {.two_batch = true}};
+  EXPECT_NO_THROW(check_plan(model, plan));
+}
+
 }  // namespace
 }  // namespace orrery

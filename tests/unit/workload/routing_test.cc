@@ -133,5 +133,77 @@ TEST(Routing, AgreesWithSimulation) {
   }
 }
 
+// A load balancer, step by step: loads of the law at equal steps of their rank, copies one by one
+// for the busiest, and every copy to the least busy rank that has a free place.
+double placed_imbalance(int tokens, int experts, int redundant, int top_k, int ep, double skew) {
+  std::vector<double> load;
+  const double most = 1 + 0.8 * tokens, a = 1 - skew;
+  double sum = 0;
+  for (int i = 0; i < experts; ++i) {
+    const double u = (i + 0.5) / experts;
+    load.push_back(std::pow(1 + u * (std::pow(most, a) - 1), 1 / a));
+    sum += load.back();
+  }
+  // An expert is picked by every token at most once; what is cut is left to the others.
+  for (double& x : load) x = std::min(1.0, x / sum * top_k);
+  std::vector<int> copies(load.size(), 1);
+  const auto each = [&](std::size_t i) { return load[i] / copies[i]; };
+  for (int r = 0; r < redundant; ++r) {
+    std::size_t busiest = 0;
+    for (std::size_t i = 1; i < load.size(); ++i)
+      if (each(i) > each(busiest)) busiest = i;
+    ++copies[busiest];
+  }
+  std::vector<double> placed;
+  for (std::size_t i = 0; i < load.size(); ++i)
+    for (int c = 0; c < copies[i]; ++c) placed.push_back(each(i));
+  std::sort(placed.rbegin(), placed.rend());
+  std::vector<double> rank(static_cast<std::size_t>(ep), 0.0);
+  std::vector<int> held(rank.size(), 0);
+  for (double x : placed) {
+    std::size_t best = rank.size();
+    for (std::size_t r = 0; r < rank.size(); ++r)
+      if (held[r] < (experts + redundant) / ep && (best == rank.size() || rank[r] < rank[best]))
+        best = r;
+    rank[best] += x;
+    ++held[best];
+  }
+  double total = 0;
+  for (double x : placed) total += x;
+  return *std::max_element(rank.begin(), rank.end()) * ep / total;
+}
+
+TEST(Routing, ABalancerComesCloseToItsPlacementStepByStep) {
+  struct Case {
+    int tokens, experts, redundant, top_k, ep;
+    double skew;
+  };
+  // Many tokens, so that their draw is even.
+  for (const Case& c : {Case{20000, 256, 0, 8, 8, 1.01}, Case{20000, 256, 0, 8, 64, 1.01},
+                        Case{20000, 256, 32, 8, 72, 1.01}, Case{50000, 256, 32, 8, 144, 1.01},
+                        Case{50000, 256, 0, 8, 128, 1.01}, Case{20000, 128, 16, 4, 48, 0.6}}) {
+    const double placed = placed_imbalance(c.tokens, c.experts, c.redundant, c.top_k, c.ep, c.skew);
+    const double here = eplb_imbalance(c.tokens, {c.experts, c.top_k, c.skew}, c.redundant, c.ep);
+    EXPECT_NEAR(here / placed, 1, 0.12)
+        << c.ep << " ranks, " << c.redundant << " redundant: " << here << " for " << placed;
+  }
+}
+
+TEST(Routing, ABalancerNeverAddsImbalanceAndCopiesNeverDo) {
+  for (double skew : {0.0, 0.6, 1.01, 1.2}) {
+    for (int ep : {1, 8, 32, 64, 128}) {
+      for (int tokens : {1, 40, 1000, 50000}) {
+        double before = expert_imbalance(tokens, 256, 8, ep, skew);
+        for (int redundant = 0; redundant <= 512; redundant += 64) {
+          const double now = eplb_imbalance(tokens, {256, 8, skew}, redundant, ep);
+          EXPECT_LE(now, before * (1 + 1e-9)) << skew << " " << ep << " " << tokens;
+          EXPECT_GE(now, 1);
+          before = now;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace orrery

@@ -1,0 +1,105 @@
+// Laws of wide expert parallelism, with the breakdown of a step as witness: DeepSeek-V3 on H100
+// with 128 sequences a GPU.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "orrery/scenario/document/scenario_sweep.h"
+#include "orrery/scenario/runner/runner.h"
+#include "orrery/workload/ops/op.h"
+
+namespace orrery {
+namespace {
+
+constexpr int kSequences = 128;  // of a GPU
+
+struct Parts {
+  double tpot = 0, experts = 0, moves = 0, memory = 0, throughput = 0;  // ms, GB, tokens/s a GPU
+  double rest() const { return tpot - experts - moves; }
+};
+
+Parts parts(int gpus, const std::string& more, double skew = 1.01) {
+  static Runner runner{Bundle()};
+  const std::string text = fmt::format(
+      "model: deepseek-v3\nhardware: {{gpu: h100-sxm}}\nengine: {{profile: sglang}}\n"
+      "parallel: {{dp: {}, ep: {}{}}}\n"
+      "workload: {{isl: 1000, osl: 100, batch: {}, expert_skew: {}}}\n",
+      gpus, gpus, more, gpus * kSequences, skew);
+  RunOptions options;
+  options.intervals = false;
+  const Answer answer = runner.run(read_scenario(parse_yaml(text, "s.yaml")), options);
+  const Point& point = answer.points.at(0);
+  EXPECT_TRUE(point.feasibility.fits) << gpus << " " << point.feasibility.reason;
+  Parts p;
+  p.tpot = point.find("tpot")->value;
+  p.memory = point.find("memory")->value;
+  p.throughput = gpus * kSequences / p.tpot * 1000 / gpus;
+  for (const KernelRow& row : point.kernels) {
+    if (row.phase != "decode") continue;
+    const double ms = row.time.value.value() * 1e3;
+    if (row.name.starts_with("moe_experts")) p.experts += ms;
+    if (row.name.starts_with("moe_dispatch") || row.name.starts_with("moe_combine")) p.moves += ms;
+  }
+  return p;
+}
+
+// Every GPU computes as many pairs of token and expert as before, on fewer experts.
+TEST(WideExpertLaw, BalancedExpertsTakeNoLongerOnMoreGpus) {
+  double before = 1e9;
+  for (const int gpus : {16, 32, 64, 128, 256}) {
+    const double now = parts(gpus, "", 0).experts;
+    EXPECT_LE(now, before * 1.02) << gpus;
+    before = now;
+  }
+}
+
+// The step without the experts and without the moves of tokens does not depend on the number of
+// GPUs: what TPOT gains or loses is communication and the load of the busiest rank.
+TEST(WideExpertLaw, OnlyMovesAndImbalanceExplainAGrowingTpot) {
+  for (const double skew : {0.0, 1.01}) {
+    Parts before = parts(16, "", skew);
+    for (const int gpus : {32, 64, 128}) {
+      const Parts now = parts(gpus, "", skew);
+      EXPECT_NEAR(now.rest(), before.rest(), 0.01 * before.rest()) << gpus;
+      if (skew == 0)
+        EXPECT_LE(now.tpot - before.tpot, std::max(0.0, now.moves - before.moves) + 0.02 * now.tpot)
+            << gpus;
+      before = now;
+    }
+  }
+}
+
+// Skewed experts: the busiest rank takes at most as many times longer as it has more tokens.
+TEST(WideExpertLaw, SkewExplainsTheTimeOfExperts) {
+  for (const int gpus : {16, 32, 64, 128}) {
+    const double busiest = expert_imbalance(gpus * kSequences, 256, 8, gpus, 1.01);
+    const double even = parts(gpus, "", 0).experts, skewed = parts(gpus, "").experts;
+    EXPECT_LE(skewed, even * busiest * 1.1) << gpus;
+  }
+}
+
+TEST(WideExpertLaw, MemoryOfARankDoesNotGrowWithGpus) {
+  double before = 1e9;
+  for (const int gpus : {16, 32, 64, 128, 256}) {
+    const double now = parts(gpus, "").memory;
+    EXPECT_LE(now, before + 1e-9) << gpus;
+    before = now;
+  }
+}
+
+TEST(WideExpertLaw, BalancersAndCopiesNeverLowerTheThroughput) {
+  for (const int gpus : {32, 64, 128}) {
+    double before = parts(gpus, "").throughput;
+    for (const char* more : {", enable_eplb: true", ", ep_num_redundant_experts: 128",
+                             ", ep_num_redundant_experts: 256"}) {
+      const double now = parts(gpus, more).throughput;
+      EXPECT_GE(now, before * 0.99) << gpus << more;
+      before = now;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace orrery
