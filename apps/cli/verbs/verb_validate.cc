@@ -28,7 +28,7 @@ constexpr int kChangedCode = 5;  // exit code: answered, but a prediction change
 
 struct ValidateOptions {
   std::string area, data, table, baseline, html, output = "table";
-  std::string tier = "best", rows;
+  std::string tier = "best", rows, left_out_gpu;
   std::vector<std::string> fit_on;
   std::size_t points = 0;
 
@@ -87,6 +87,7 @@ KernelValidation kernel_options(const ValidateOptions& o) {
   }
   v.tier = *tier;
   v.fit_on = o.fit_on;
+  v.left_out_gpu = o.left_out_gpu;
   v.points = o.points;
   if (!o.rows.empty()) v.all_rows = o.rows == "all";
   return v;
@@ -246,7 +247,7 @@ void add_validate(CLI::App& program, Context& context) {
   app->add_option(
          "--rows", o->rows,
          "kernels: validate on the rows that the fit leaves out, or on all (tables that no fit has "
-         "seen) [left-out; with --fit-on all]")
+         "seen) [left-out; with --fit-on or --left-out-gpu all]")
       ->check(CLI::IsMember({"left-out", "all"}))
       ->type_name("ROWS");
   app->add_option(
@@ -255,6 +256,11 @@ void add_validate(CLI::App& program, Context& context) {
          "the other systems")
       ->delimiter(',')
       ->type_name("SYSTEMS");
+  app->add_option("--left-out-gpu", o->left_out_gpu,
+                  "kernels: validate on all rows of this GPU, as if it had no sweep: by the "
+                  "surfaces of other GPUs and by physics; with --points N, also by N rows of each "
+                  "class")
+      ->type_name("GPU");
   app->add_option("--points", o->points,
                   "kernels: number of rows of each kernel class and GPU, chosen by a hash, that "
                   "calibrate it; the other rows validate [0]")
@@ -275,6 +281,7 @@ void add_validate(CLI::App& program, Context& context) {
       "rows were gained or lost.\n"
       "Examples:\n"
       "  orrery validate inference\n"
+      "  orrery validate kernels --left-out-gpu rtx-pro-6000-server --points 32\n"
       "  orrery validate all -o md --html all.html > all.md\n"
       "  orrery validate all -o csv > before.csv\n"
       "  orrery validate all --baseline before.csv");

@@ -13,6 +13,11 @@ namespace orrery {
 #include "orrery/kernel/families/families.def"
 #undef ORRERY_KERNEL_FAMILY
 
+// Products by the physics of kernels of one tile shape without a split of k, in every number format
+// (gemm.cc). It serves no calls by itself: a rule of tiers/engine_kernels.h names it where an
+// engine's kernels of other formats are of this kind.
+const KernelFamily& whole_tile_gemm_family();
+
 struct KernelFamilyEntry {
   const KernelFamily* family;
   std::string KernelClasses::* framework;  // whose kernels serve the family

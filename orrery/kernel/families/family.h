@@ -42,6 +42,10 @@ struct KernelPoint : SurfacePlace {
   // prediction.
   Seconds rest;
   double extrapolated = 0;  // doublings outside every table, along sizes that are no axis
+  // Time that kernels of this GPU's generation take at least besides `base`, and those of others do
+  // not (whole tiles): a surface of another generation knows nothing of it. A surface of this
+  // generation contains it.
+  Seconds first_tile = Seconds(0);
 };
 
 // Ends the name of a class of rows that serve other GPUs in place of the class whose name precedes

@@ -56,23 +56,11 @@ std::vector<FormatClass> format_classes() {
   };
 }
 
-// Block-scaled products on consumer Blackwell (compute capability 12) are CUTLASS kernels of one
-// tile shape, 128 x 128, without clusters and without a split of k (CUTLASS,
-// include/cutlass/gemm/collective/builders/sm120_*). RTX PRO 6000 shows it: products of few rows
-// take the time of one tile at the peak rate, whatever n is, in every framework.
-constexpr int kConsumerBlackwell = 12;
-constexpr std::array kBlockScaled = {Format::kNvfp4, Format::kMxfp4Fp8};
-
-bool whole_tiles(const KernelGpu& gpu) {
-  return gpu.vendor == "nvidia" && gpu.sm_version / 10 == kConsumerBlackwell;
-}
-bool block_scaled(Format format) {
-  return std::find(kBlockScaled.begin(), kBlockScaled.end(), format) != kBlockScaled.end();
-}
-
 class GemmFamily : public KernelFamily {
  public:
-  GemmFamily() : class_of_format_(format_names().size(), -1) {
+  // `always_whole`: products of every format are of whole tiles.
+  explicit GemmFamily(bool always_whole = false)
+      : always_whole_(always_whole), class_of_format_(format_names().size(), -1) {
     for (FormatClass& c : format_classes()) {
       for (const Format f : c.formats)
         class_of_format_[index(f)] = static_cast<int>(classes_.size());
@@ -103,10 +91,14 @@ class GemmFamily : public KernelFamily {
   }
 
   bool same_kernels(const KernelClass& c, const KernelGpu& a, const KernelGpu& b) const override {
-    if (whole_tiles(a) == whole_tiles(b)) return true;
-    return std::none_of(kBlockScaled.begin(), kBlockScaled.end(), [&](Format f) {
-      return &classes_[static_cast<std::size_t>(class_of_format_[index(f)])] == &c;
-    });
+    if (has_whole_tiles(a) == has_whole_tiles(b)) return true;
+    for (std::size_t f = 0; f < class_of_format_.size(); ++f) {
+      const int its = class_of_format_[f];
+      if (its >= 0 && is_block_scaled(static_cast<Format>(f)) &&
+          &classes_[static_cast<std::size_t>(its)] == &c)
+        return false;
+    }
+    return true;
   }
 
   KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const override {
@@ -124,7 +116,7 @@ class GemmFamily : public KernelFamily {
     const Bytes cached = gpu.if_cached(moved - weights);
     const Bytes cached_again = cached + gpu.cached_on_repeat(weights * kCopies) * (1 / kCopies);
     const Flops padded(2 * k *
-                       (whole_tiles(gpu) && block_scaled(g.format)
+                       (of_whole_tiles(g, gpu)
                             ? whole_tile_results(m, n, batch, gpu)
                             : padded_results(m, n, batch, gpu)));
     Seconds computed = padded / rate;
@@ -156,7 +148,7 @@ class GemmFamily : public KernelFamily {
     const auto& g = std::get<Gemm>(op);
     // A single wave of whole tiles runs at the peak rate, with power to spare.
     const bool one_wave =
-        whole_tiles(gpu) && block_scaled(g.format) &&
+        of_whole_tiles(g, gpu) &&
         ceiling(real(g.m) / kWholeTile) * ceiling(real(g.n) / kWholeTile) * real(g.batch) <=
             gpu.units();
     return one_wave ? 1.05 : 1.35;
@@ -164,11 +156,16 @@ class GemmFamily : public KernelFamily {
   Seconds analytical_floor() const override { return microseconds(2.5); }
 
  private:
+  bool of_whole_tiles(const Gemm& g, const KernelGpu& gpu) const {
+    return always_whole_ || (has_whole_tiles(gpu) && is_block_scaled(g.format));
+  }
+
   // Time to fill the GPU and to drain it, from a search for the least error on left-out shapes of
   // six classes.
   static constexpr Seconds kSetup = microseconds(3);
 
   static constexpr double kCopies = 6;  // of the weight that the measuring loop cycles through
+  const bool always_whole_;
   std::vector<KernelClass> classes_;
   std::vector<int> class_of_format_;
 };
@@ -177,6 +174,11 @@ class GemmFamily : public KernelFamily {
 
 const KernelFamily& gemm_family() {
   static const GemmFamily family;
+  return family;
+}
+
+const KernelFamily& whole_tile_gemm_family() {
+  static const GemmFamily family(true);
   return family;
 }
 

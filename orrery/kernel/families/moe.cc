@@ -15,6 +15,7 @@
 
 #include "orrery/base/quick_math.h"
 #include "orrery/kernel/families/families.h"
+#include "orrery/kernel/families/product_tiles.h"
 
 namespace orrery {
 namespace {
@@ -157,6 +158,10 @@ class MoeFamily : public KernelFamily {
         work.value() / (2.0 * (m.gated ? 3 : 2) * m.hidden * m.intermediate / m.tp);
     const Bytes passes((kTokenBytes * tokens + kSlotBytes * slots) * hidden);
     p.base = kSetup + p.compute + from_memory + passes / gpu.memory.bandwidth;
+    // The first tile of either product, which nothing hides.
+    if (has_whole_tiles(gpu) && is_block_scaled(m.format))
+      p.first_tile =
+          whole_tile_time(hidden + 1.0 * m.intermediate / m.tp, gpu.rate(arithmetic(op)), gpu);
     p.x = {quick_log2(tokens * m.top_k / m.experts), quick_log2(1.0 * m.experts / m.ep),
            quick_log2(1.0 * m.intermediate / m.tp), quick_log2(hidden)};
     p.series = series_key(m);

@@ -69,8 +69,23 @@ inline constexpr double kWaveLoss = 0.3;
   return std::min(costs[0], costs[1]);
 }
 
-// The same where kernels have one tile shape of kWholeTile squared and never split along k.
+// Block-scaled products on consumer Blackwell (compute capability 12) are CUTLASS kernels of one
+// tile shape, 128 x 128, without clusters and without a split of k (CUTLASS,
+// include/cutlass/gemm/collective/builders/sm120_*). RTX PRO 6000 shows it: products of few rows
+// take the time of one tile at the peak rate, whatever n is, in every framework.
+inline bool has_whole_tiles(const KernelGpu& gpu) {
+  return gpu.vendor == "nvidia" && gpu.sm_version / 10 == 12;
+}
+inline bool is_block_scaled(Format format) {
+  return format == Format::kNvfp4 || format == Format::kMxfp4Fp8;
+}
+
+// padded_results() where kernels have one tile shape of kWholeTile squared and never split along k.
 inline constexpr double kWholeTile = 128;
+// Time in which a compute unit works off one such tile along k: no product takes less.
+inline Seconds whole_tile_time(double k, FlopsPerSecond rate, const KernelGpu& gpu) {
+  return Flops(2 * kWholeTile * kWholeTile * k * gpu.units()) / rate;
+}
 inline double whole_tile_results(double m, double n, double batch, const KernelGpu& gpu) {
   const double tiles = ceiling(m / kWholeTile) * ceiling(n / kWholeTile) * batch;
   return ceiling(tiles * gpu.per_unit()) * gpu.units() * kWholeTile * kWholeTile;

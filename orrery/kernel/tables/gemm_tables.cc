@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "orrery/base/random.h"
@@ -10,6 +11,18 @@
 
 namespace orrery {
 namespace {
+
+// vLLM's fp8 products of one row on B200, B300, GB200 and GB300 are timed at 2.3 to 2.8 times those
+// of two rows (medians over the shapes), which read the same bytes: 13 us more whatever the shape.
+// No other engine, format or GPU shows it, and services with one user do not. They are left out, so
+// that one row follows two (tests/accuracy/gemm_rows_accuracy_test.cc finds such columns).
+bool is_bad_column(std::string_view system, std::string_view framework, std::string_view dtype,
+                   std::int64_t m) {
+  static constexpr std::array<std::string_view, 4> kSystems = {"b200_sxm", "b300_sxm", "gb200",
+                                                               "gb300"};
+  return framework == "vllm" && dtype == "fp8" && m == 1 &&
+         std::find(kSystems.begin(), kSystems.end(), system) != kSystems.end();
+}
 
 class GemmTables : public KernelTables {
  public:
@@ -39,6 +52,8 @@ class GemmTables : public KernelTables {
     if (s.framework == "vllm" && dtype == "fp8_block") return false;
     Gemm g;
     g.m = row.integer(row.column("m"));
+    const std::optional<int> system = row.find("system");
+    if (system && is_bad_column(row.text(*system), s.framework, dtype, g.m)) return false;
     g.n = row.integer(row.column("n"));
     g.k = row.integer(row.column("k"));
     g.format = known->second;

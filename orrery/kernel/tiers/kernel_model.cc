@@ -90,15 +90,23 @@ class SurfaceKernelModel : public KernelModel {
     const std::string points =
         c->points ? fmt::format(", corrected by {} points measured on it", c->points->points.size())
                   : "";
-    if (!s.surface) return fmt::format("data sheet of {} and physics{}", gpu_.id, points);
+    if (!s.surface) {
+      return fmt::format("data sheet of {} and physics{}{}", gpu_.id,
+                         c->rule && c->rule->physics ? fmt::format(" ({})", c->rule->what) : "",
+                         points);
+    }
     if (s.gpu.empty()) {
       return fmt::format("{} of {}, fitted on layers of several GPUs", s.surface->kernel_class,
                          m.family().name());
     }
+    const bool partly = c->rule && c->rule->how == EngineKernel::How::kSome;
+    const bool instead = c->rule && c->rule->how == EngineKernel::How::kInstead;
     const std::string replaced =
-        c->replaced ? fmt::format(" (this generation replaced {})", c->replaced) : "";
+        c->replaced && (!partly || c->rule->applies(op)) ? fmt::format(" (this generation replaced {})", c->replaced) : "";
     const bool covered = SurfacePredictor::is_covered(*s.surface, m.family().point(op, gpu_, true));
-    return fmt::format("{} {} of {} measured on {}{}{}{}", c->by_torch ? kTorch : m.framework(op),
+    return fmt::format("{} {} of {} measured on {}{}{}{}", c->by_torch ? kTorch
+                       : instead   ? c->rule->served_by
+                                   : std::string_view(m.framework(op)),
                        s.surface->kernel_class, m.family().name(), s.gpu, replaced, points,
                        covered ? "" : ", at other sizes");
   }

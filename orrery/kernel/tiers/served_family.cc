@@ -134,13 +134,18 @@ ServedClass ServedFamily::find(const KernelClass& wanted) const {
       c.by_torch = true;
     }
   }
-  if (c.served.relative) {
+  if (!c.served.surface || c.served.relative) {
+    c.rule = engine_kernel(family_.name(), framework, name, store_.gpu(), c.served.relative);
+  }
+  if (c.rule) {
+    by_rule(wanted, c);
+  } else if (c.served.relative) {
     c.replaced = replacement_of(family_.name(), c.served.surface->kernel_class, store_.gpu(),
                                 *c.served.relative);
   }
   if (c.replaced) {
-    widen_replaced(c.served);
-    if (framework != kMaker) c.replacing = choose(wanted, std::string(kMaker));
+    if (!c.rule || c.rule->how != EngineKernel::How::kSome) widen_replaced(c.served);
+    if (!c.rule && framework != kMaker) c.replacing = choose(wanted, std::string(kMaker));
   }
   // Classes with a sweep of their own need no points.
   if (c.served.origin != Origin::kMeasured) {
@@ -149,6 +154,20 @@ ServedClass ServedFamily::find(const KernelClass& wanted) const {
     if (file) c.points = file->find(name);
   }
   return c;
+}
+
+void ServedFamily::by_rule(const KernelClass& wanted, ServedClass& c) const {
+  c.replaced = c.rule->what;
+  if (c.rule->how == EngineKernel::How::kPhysics) {
+    c.served = {};
+    return;
+  }
+  ServingSurface its = choose(served_class(*c.rule, wanted), std::string(c.rule->served_by));
+  if (c.rule->how == EngineKernel::How::kInstead) {
+    if (its.surface) c.served = its;
+  } else {
+    c.replacing = its;
+  }
 }
 
 ServingSurface ServedFamily::own_of_torch(const KernelClass& wanted) const {

@@ -20,6 +20,7 @@
 #include "orrery/kernel/families/kernel_gpu.h"
 #include "orrery/kernel/surface/surface.h"
 #include "orrery/kernel/tiers/calibration.h"
+#include "orrery/kernel/tiers/engine_kernels.h"
 #include "orrery/kernel/tiers/tier_choice.h"
 #include "orrery/kernel/tiers/transfer.h"
 
@@ -63,6 +64,9 @@ struct ServedClass {
   // replaced the framework's own kernel by it. The faster of the two kernels serves.
   ServingSurface replacing;
   const char* replaced = nullptr;  // name of the replaced kernel, for notes
+  // The rule for the kernel that the engine runs on this GPU instead; null: none. `replacing` is
+  // then its surface, unless it serves alone.
+  const EngineKernel* rule = nullptr;
   bool by_torch = false;           // served by PyTorch's sweep of this GPU, not by the framework's
   const Calibration* points = nullptr;    // measured points of this GPU that correct the surface
   const SurfaceLookup* lookup = nullptr;  // on the family's axes
@@ -104,6 +108,8 @@ class ServedFamily {
     return c.scaled && !scaled_.empty() ? scaled_ : framework_;
   }
   ServedClass find(const KernelClass& wanted) const;
+  // Serves a class by the rule for what its engine runs on this GPU.
+  void by_rule(const KernelClass& wanted, ServedClass& c) const;
   void prepare(ServedClass& c) const;
   // The best surface of a sweep of this GPU by PyTorch; without one, no surface.
   ServingSurface own_of_torch(const KernelClass& wanted) const;

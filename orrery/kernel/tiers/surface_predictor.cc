@@ -42,15 +42,21 @@ void SurfacePredictor::extrapolated(const KernelFamily& family, const ServedClas
 void SurfacePredictor::faster(const KernelFamily& family, const Op& op, const KernelPoint& p,
                               const ServedClass& c, bool repeated, Seconds& floor,
                               Seconds& work) const {
+  const bool some = c.rule && c.rule->how == EngineKernel::How::kSome;
+  if (some && !c.rule->applies(op)) return;
   const Seconds its_work = work_of(family, op, p, c, c.replacing, repeated);
   const Seconds its_floor = c.replacing.surface->floor * c.replacing.latency;
-  if (its_floor + its_work >= floor + work) return;
+  if (!some && its_floor + its_work >= floor + work) return;
   floor = its_floor;
   work = its_work;
 }
 
-void SurfacePredictor::analytical(const KernelFamily& family, const Op& op, const KernelPoint& p,
-                                  KernelTime& t) const {
+void SurfacePredictor::analytical(const KernelFamily& family, const ServedClass* c, const Op& op,
+                                  const KernelPoint& p, bool repeated, KernelTime& t) const {
+  if (c && c->rule && c->rule->physics) {
+    const KernelFamily& physics = c->rule->physics();
+    return analytical(physics, nullptr, op, physics.point(op, gpu_, repeated), repeated, t);
+  }
   t.time.shared = kAnalyticalShared;
   t.time.own = kAnalyticalOwn;
   t.time.origin = Origin::kAnalytical;

@@ -55,18 +55,19 @@ class SurfacePredictor {
   [[gnu::noinline]] void extrapolated(const KernelFamily& family, const ServedClass& c,
                                       const Op& op, const KernelPoint& p, bool repeated,
                                       KernelTime& t) const;
-  // Floor and work of the replacing kernel, if it is the faster one. Not inline: few GPUs have one.
+  // Floor and work of the replacing kernel, if it runs the call or is the faster one. Not inline:
+  // few GPUs have one.
   [[gnu::noinline]] void faster(const KernelFamily& family, const Op& op, const KernelPoint& p,
                                 const ServedClass& c, bool repeated, Seconds& floor,
                                 Seconds& work) const;
-  void analytical(const KernelFamily& family, const Op& op, const KernelPoint& p,
-                  KernelTime& t) const;
+  void analytical(const KernelFamily& family, const ServedClass* c, const Op& op,
+                  const KernelPoint& p, bool repeated, KernelTime& t) const;
 
   // The time without KernelPoint::rest. `p`: of the same op, repeated or not.
   [[gnu::always_inline]] void uncalibrated(const KernelFamily& family, const ServedClass* c,
                                            const Op& op, const KernelPoint& p, bool repeated,
                                            KernelTime& t) const {
-    if (!c || !c->served.surface) return analytical(family, op, p, t);
+    if (!c || !c->served.surface) return analytical(family, c, op, p, repeated, t);
     if (!is_covered(*c->served.surface, p)) return extrapolated(family, *c, op, p, repeated, t);
     by_surface(family, *c, op, p, repeated, t);
   }

@@ -118,18 +118,40 @@ constexpr double kFullPower = 0.9e-12;  // W per FLOP/s of bf16; of narrower for
 // measured layers, docs/data.md). The law holds from one such board to another.
 constexpr double kFullPowerGddr = 1.7e-12;
 
+// Share of its peak in this number format that the power of `g` allows, where `full` is enough for
+// all of it.
+double held_by_power(Dtype arithmetic, const KernelGpu& g, double full) {
+  const Dtype used = g.compute_dtype(arithmetic);
+  const double width = bytes_per_element(used) / bytes_per_element(Dtype::kBf16);
+  return std::min(1.0, g.power->value() / g.rate(used).value() / (full * width));
+}
+
+bool gddr_boards(const KernelGpu& a, const KernelGpu& b) {
+  return a.memory.kind.starts_with("GDDR") && b.memory.kind.starts_with("GDDR");
+}
+
 // How much faster `here` is than `relative` in this number format, each measured by its peak.
 double power_gain(Dtype arithmetic, const KernelGpu& here, const KernelGpu& relative) {
   if (!here.power || !relative.power) return 1;
   const auto held = [&](const KernelGpu& g, double full) {
-    const Dtype used = g.compute_dtype(arithmetic);
-    const double width = bytes_per_element(used) / bytes_per_element(Dtype::kBf16);
-    return std::min(1.0, g.power->value() / g.rate(used).value() / (full * width));
+    return held_by_power(arithmetic, g, full);
   };
-  const auto gddr = [](const Gpu& g) { return g.memory.kind.starts_with("GDDR"); };
-  if (gddr(here) && gddr(relative))
+  if (gddr_boards(here, relative))
     return held(here, kFullPowerGddr) / held(relative, kFullPowerGddr);
   return std::cbrt(held(here, kFullPower) / held(relative, kFullPower));
+}
+
+// The same for prefill on boards with GDDR, which other kernels of attention load less than
+// products do. A kernel draws power for its work: on the relative it was held back the more, the
+// closer it comes there to the rate that the power allows (in logs, by that share). On L40S
+// FlashAttention 2 reaches 0.45 to 0.55 of the peak and TensorRT-LLM's kernel 0.38, where its power
+// allows 0.57; A100, which is not held back, gives them 0.56 to 0.66 and 0.47. `reached`: share of
+// the peak that the call reached on the relative.
+double prefill_power_gain(Dtype arithmetic, double reached, const KernelGpu& here,
+                          const KernelGpu& relative) {
+  if (!here.power || !relative.power || !gddr_boards(here, relative)) return 1;
+  const double allowed = held_by_power(arithmetic, relative, kFullPowerGddr);
+  return std::pow(power_gain(arithmetic, here, relative), std::min(1.0, reached / allowed));
 }
 
 // Exponentials (exponentials_per_second) in the families whose base has none: the share is their
@@ -218,9 +240,17 @@ double carried_over(double there, const Op& op, const KernelPoint& here_point,
   } else {
     softmax = 1 + kSoftmaxWeight * softmax_share(op, relative);
     factor = (1 + kSoftmaxWeight * softmax_share(op, here)) / softmax;
+    if (std::holds_alternative<PrefillAttention>(op)) {
+      const double reached = compute / (there * relative_point.base.value());
+      factor /= prefill_power_gain(orrery::arithmetic(op), reached, here, relative);
+    }
   }
   factor = std::pow(factor, arithmetic);
-  if (!same_generation(here, relative)) return there * factor * (1 - saved / here_point.base);
+  if (!same_generation(here, relative)) {
+    return there * factor * (1 - saved / here_point.base) +
+           std::max(here_point.first_tile - relative_point.first_tile, Seconds(0)) /
+               here_point.base;
+  }
   // The part of base that changes between the GPUs follows its own limit. Power and exponentials
   // change the time of the arithmetic.
   const auto limit = [](double share) {

@@ -56,7 +56,8 @@ class KernelJudge {
               const std::function<void(const ValidationRow&)>& each)
       : dir_(std::move(dir)), options_(options), bundle_(bundle), catalog_(bundle), each_(each) {
     for (const std::string& system : options.fit_on) fit_on_.insert(catalog_.gpu(system).id);
-    all_rows_ = options.all_rows.value_or(!fit_on_.empty());
+    if (!options.left_out_gpu.empty()) left_out_ = catalog_.gpu(options.left_out_gpu).id;
+    all_rows_ = options.all_rows.value_or(!fit_on_.empty() || !left_out_.empty());
   }
 
   // Replaces the surfaces of the catalog by surfaces that are fitted on the systems of fit_on only.
@@ -169,6 +170,7 @@ class KernelJudge {
         continue;
       }
       if (fit_on_.contains(s.gpu->id)) continue;
+      if (!left_out_.empty() && s.gpu->id != left_out_) continue;
       KernelSample sample;
       if (!tables.read(csv, table, sample)) {
         refuse(
@@ -233,6 +235,7 @@ class KernelJudge {
   }
 
   TierChoice tier() const {
+    if (!left_out_.empty()) return TierChoice::kTransferred;
     return options_.tier == JudgedTier::kTransferred  ? TierChoice::kTransferred
            : options_.tier == JudgedTier::kAnalytical ? TierChoice::kAnalytical
                                                       : TierChoice::kBest;
@@ -288,6 +291,7 @@ class KernelJudge {
   Catalog catalog_;
   const std::function<void(const ValidationRow&)>& each_;
   std::set<std::string> fit_on_;  // ids
+  std::string left_out_;          // the id of left_out_gpu
   bool all_rows_ = false;
   std::map<std::string, System> systems_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<SweptKernelModel>> models_;
@@ -343,6 +347,12 @@ ErrorReport validate_kernels(const std::filesystem::path& dir, const KernelValid
                              const std::function<void(const ValidationRow&)>& each) {
   if (options.points > kMostCalibrationPoints)
     throw InputError(fmt::format("validate: --points: at most {}", kMostCalibrationPoints));
+  if (!options.left_out_gpu.empty()) {
+    if (options.tier != JudgedTier::kBest)
+      throw InputError("validate: --left-out-gpu chooses the tier; leave out --tier");
+    if (!options.fit_on.empty())
+      throw InputError("validate: --left-out-gpu and --fit-on exclude each other");
+  }
   if (!std::filesystem::is_directory(dir))
     throw InputError(fmt::format("{}: no such directory", dir.string()));
   struct Judged {

@@ -36,6 +36,11 @@ struct KernelValidation {
   // again on the folder's rows of these systems alone, and the rows of all other systems judge. A
   // system without rows in the folder keeps its surfaces of the catalog.
   std::vector<std::string> fit_on{};
+  // A GPU (id, or the tables' name) whose rows alone judge, all of them, by surfaces of other GPUs:
+  // no file of the GPU itself is used. Physics predicts what no surface of another GPU serves. The
+  // tier must then be kBest and fit_on empty. The fit of a GPU of the same generation has read rows
+  // of this one (attention's trees): fit_on leaves those out, too.
+  std::string left_out_gpu{};
   std::optional<bool> all_rows{};  // absent: all rows with fit_on, left-out rows otherwise
   // Number of rows of each kernel class and GPU that calibrate the class (calibration.h), drawn by
   // a hash of the shape. The other rows judge. At most kMostCalibrationPoints.
