@@ -182,7 +182,8 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   step.exposed = exposed > step.total.value * kRounding ? exposed : Seconds(0);
   step.total.origin =
       step.exposed > Seconds(0) ? std::max(gpu_way.origin, Origin::kFitted) : gpu_way.origin;
-  step.total.own = std::hypot(step.total.own, engine_.step_error);
+  step.total.shared *= engine_.composed_error_share;
+  step.total.own = std::hypot(step.total.own * engine_.composed_error_share, engine_.step_error);
   return step;
 }
 

@@ -154,6 +154,7 @@ std::vector<EngineFit::Judged> EngineFit::judge(const Logs& x, const Subset& sub
     MeasuredRow row = rows_[figures_[i].row];
     set(row, x);
     row.keys.set_engine("step_error", "0");
+    row.keys.set_engine("composed_error_share", "1");
     try {
       const Answer answer = runner_.run(row.keys.scenario(), options);
       const MeasuredFigure& f = row.figures[figures_[i].figure];

@@ -16,8 +16,9 @@ namespace orrery {
 namespace {
 
 constexpr std::size_t kLeastFigures = 6, kMostOfGroup = 24;
-constexpr std::size_t kLeastFamilyGroups = 3, kLeastFamilyFigures = 20;  // for constants of the family's own
-constexpr std::size_t kFewGroups = 10;         // of which each one moves the constants far
+constexpr std::size_t kLeastFamilyGroups = 3,
+                      kLeastFamilyFigures = 20;  // for constants of the family's own
+constexpr std::size_t kFewGroups = 10;           // of which each one moves the constants far
 constexpr int kEngineRounds = 6, kEngineFamilyRounds = 3, kFewRounds = 2;
 constexpr double kLeftOutRadius = 0.7;  // of the linear model of a fit without some rows
 constexpr double kLeastStepError = 0.03, kMostStepError = 1;
@@ -27,14 +28,34 @@ constexpr const char* kRecipe =
 
 using Judged = std::vector<EngineFit::Judged>;
 
-// The smallest own error of a step that puts 90 % of the figures into their 90 % intervals.
-double asked_error(const Judged& judged) {
-  if (judged.empty()) return kUnknownError;
-  std::vector<double> squares;
-  for (const EngineFit::Judged& j : judged)
-    squares.push_back(std::pow(j.log / normal_quantile(0.95), 2) - j.squared);
-  return std::clamp(std::sqrt(std::max(0.0, quantile(squares, 0.9))), kLeastStepError,
-                    kMostStepError);
+// The errors of a step for which 90 % of the figures lie inside their 90 % intervals: its own in
+// addition to the composed ones, or the least one and a share of the composed ones.
+struct AskedErrors {
+  double own = kUnknownError, share = 1;
+  // `over`: the share that stands where the text states none.
+  std::string text(double over = 1) const {
+    return fmt::format("step_error: {:.3g}\n", own) +
+           (share < 1 || over < 1 ? fmt::format("composed_error_share: {:.3g}\n", share) : "");
+  }
+};
+
+AskedErrors asked_errors(const Judged& judged) {
+  if (judged.empty()) return {};
+  std::set<std::string> groups;
+  for (const EngineFit::Judged& j : judged) groups.insert(j.group);
+  // The errors of a group are alike. Of few groups the next one lies further out (Student's t, to
+  // first order in 1/n).
+  const double z = normal_quantile(0.95);
+  const double few = 1 + (z * z + 1) / (4 * static_cast<double>(groups.size()));
+  std::vector<double> squares, shares;
+  for (const EngineFit::Judged& j : judged) {
+    const double whole = std::pow(few * j.log / z, 2);
+    squares.push_back(whole - j.squared);
+    shares.push_back((whole - kLeastStepError * kLeastStepError) / std::max(j.squared, 1e-9));
+  }
+  const double own = std::sqrt(std::max(0.0, quantile(squares, 0.9)));
+  const double share = std::sqrt(std::max(0.0, quantile(shares, 0.9)));
+  return {std::clamp(own, kLeastStepError, kMostStepError), std::min(share, 1.0)};
 }
 
 double median_percent(const Logs& errors) {
@@ -84,8 +105,8 @@ class EngineFolds {
     return names;
   }
 
-  double step_error(const std::string& family, const std::string& without) const {
-    return asked_error(pick(left_out_, [&](const auto& j) {
+  AskedErrors errors(const std::string& family, const std::string& without) const {
+    return asked_errors(pick(left_out_, [&](const auto& j) {
       return j.group != without && (family.empty() || j.family == family);
     }));
   }
@@ -94,18 +115,21 @@ class EngineFolds {
   double unfitted_error(const std::string& without) const {
     const Judged others =
         pick(family_left_out_, [&](const auto& j) { return j.family != without; });
-    return others.empty() ? std::max(kUnknownError, 2 * step_error("", "")) : asked_error(others);
+    return others.empty() ? std::clamp(2 * errors("", "").own, kUnknownError, kMostStepError)
+                          : asked_errors(others).own;
   }
 
   std::map<std::string, std::string> documents() const {
     std::map<std::string, std::string> folds;
     for (const auto& [group, family] : family_of_) {
       const std::size_t others = families_.at(family).size() - 1;
-      const double error = others == 0             ? alone_error(family)
-                           : own_.contains(family) ? step_error(family, group)
-                                                   : step_error("", group);
-      folds[group] = constants_text(fit_.constants(), without_.at(group)) +
-                     fmt::format("step_error: {:.3g}\n", error);
+      AskedErrors error;
+      if (others == 0) {
+        error.own = alone_error(family);
+      } else {
+        error = errors(own_.contains(family) ? family : "", group);
+      }
+      folds[group] = constants_text(fit_.constants(), without_.at(group)) + error.text();
     }
     return folds;
   }
@@ -184,9 +208,8 @@ std::string recipe(const EngineFit& fit, const EngineFolds& folds, const FittedE
              "of left-out groups.\n"
              "calibration: \"fitted on {} figures of data/inference ({})\"\n",
              f.rows, f.groups, f.error_before, f.error_after, f.error_left_out, f.rows, date) +
-         constants_text(fit.constants(), folds.all()) +
-         fmt::format("step_error: {:.3g}\nunfitted_error: {:.3g}\nfitted_on: [{}]\n",
-                     folds.step_error("", ""), folds.unfitted_error(""),
+         constants_text(fit.constants(), folds.all()) + folds.errors("", "").text() +
+         fmt::format("unfitted_error: {:.3g}\nfitted_on: [{}]\n", folds.unfitted_error(""),
                      fmt::join(folds.families(), ", "));
 }
 
@@ -209,7 +232,7 @@ FittedEngine fit_engine(Runner& runner, const std::string& engine, std::vector<M
   result.yaml = recipe(fit, folds, result, date);
   for (const auto& [family, x] : folds.own()) {
     result.families[family] = fmt::format(kRecipe, date) + constants_text(fit.constants(), x) +
-                              fmt::format("step_error: {:.3g}\n", folds.step_error(family, ""));
+                              folds.errors(family, "").text(folds.errors("", "").share);
   }
   result.folds = fmt::format(kRecipe, date) + service_folds_text(folds.documents());
   return result;

@@ -9,9 +9,10 @@
 // Errors are those of left-out rows. Each group is predicted by constants fitted without it, and
 // each family by constants fitted without the whole family. `step_error` is the smallest error of a
 // step that puts 90 % of the left-out figures into their 90 % intervals, in addition to the errors
-// of kernels and collectives; `unfitted_error` is the same for left-out families, and holds on GPUs
-// of families that no row is of. The constants without each group, with the errors that the other
-// groups ask for, are kept for judging (engine_folds.h).
+// of kernels and collectives. If these alone hold more, `composed_error_share` narrows them.
+// `unfitted_error` is the step_error of left-out families, and holds on GPUs of families that no
+// row is of. The constants without each group, with the errors that the other groups ask for, are
+// kept for judging (engine_folds.h).
 //
 // The result is the same in every run.
 #pragma once

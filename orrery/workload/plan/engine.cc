@@ -228,6 +228,9 @@ void declare(Fields& f, EngineProfile& e) {
       .range(0, 2);
   f.add("fitted_on", e.fitted_on, "GPU families whose measurements fitted the constants");
   f.add("unfitted_error", e.unfitted_error, "step_error on GPUs of other families").range(0, 2);
+  f.add("composed_error_share", e.composed_error_share,
+        "share of the error of kernels, collectives and host that a step keeps")
+      .range(0, 1);
   f.add("experts_error", e.experts_error,
         "relative error of routed experts in addition to that of their kernels")
       .range(0, 2);
@@ -293,7 +296,7 @@ EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bun
   const std::string family = engine_gpu_family(gpu);
   if (!e.fitted_on.empty() &&
       std::find(e.fitted_on.begin(), e.fitted_on.end(), family) == e.fitted_on.end())
-    e.step_error = e.unfitted_error;
+    e.step_error = e.unfitted_error, e.composed_error_share = 1;
   Fields fields;
   declare(fields, e);
   for (const char* folder : {"by-gpu", "fitted"}) {

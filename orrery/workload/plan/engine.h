@@ -179,6 +179,11 @@ struct EngineProfile {
   // GPUs of all others. No families: step_error holds on every GPU.
   std::vector<std::string> fitted_on;
   double unfitted_error = 0.5;
+  // Share of the error composed of kernels, collectives and host that a step keeps. Below 1 where
+  // constants were fitted to whole steps of kernels that are otherwise known by physics alone: the
+  // factors absorb most of what physics does not know. 1 on GPUs of families that the fit has not
+  // seen.
+  double composed_error_share = 1;
   // Relative error of routed experts in addition to that of their kernels, shared by all layers:
   // the load of the experts and the engine's choice of kernels are not known.
   double experts_error = 0;
