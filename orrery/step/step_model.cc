@@ -14,6 +14,15 @@ namespace {
 // Spread of host times between machines (docs/composition.md).
 constexpr double kHostError = 0.25;
 
+// Time of the engine's decode attention relative to the measured kernels.
+double decode_attention_factor(const EngineProfile::Kernels& k, const DecodeAttention& decode) {
+  const bool split =
+      k.split_decode_queries == 0 || decode.batch * decode.heads <= k.split_decode_queries;
+  return split
+             ? k.decode_attention_factor
+             : k.decode_attention_factor * k.unsplit_decode_factor * decode.heads / decode.kv_heads;
+}
+
 // Time of the engine's kernel relative to the measured class. The factors for compute-bound and for
 // memory-bound kernels are blended by the squares of the two roofline times.
 double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const KernelTime& t,
@@ -25,6 +34,7 @@ double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const
   if (std::holds_alternative<PrefillAttention>(op.op)) factor *= k.prefill_attention_factor;
   if (prefill && std::holds_alternative<MoeExperts>(op.op)) factor *= k.moe_prefill_factor;
   const auto* decode = std::get_if<DecodeAttention>(&op.op);
+  if (decode) factor *= decode_attention_factor(k, *decode);
   if (decode && mixed) factor *= mixed_decode_factor(k, *decode);
   return factor;
 }
@@ -109,6 +119,9 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
 
   const bool mixed = !decoding && std::any_of(batch.groups.begin(), batch.groups.end(),
                                               [](const SequenceGroup& g) { return g.decoding(); });
+  // Stage -1 of a pipeline is its slowest, which is never the first alone.
+  const bool first_stage = stage == 0 || plan_.pp == 1;
+  const double later = first_stage ? 1 : engine_.kernels.later_stage_factor;
   // `routed` is the time of routed experts with which shared experts can still overlap.
   const bool shared_stream =
       step.replayed && !halves && per_group <= x.shared_experts_stream_tokens;
@@ -139,7 +152,8 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
       const KernelTime t = kernels_.predict(op.op);
       term.bound = t.bound;
       call = t.time.value;
-      term.time = t.time.scaled(op.count * engine_factor(engine_.kernels, op, t, !decoding, mixed));
+      term.time =
+          t.time.scaled(op.count * later * engine_factor(engine_.kernels, op, t, !decoding, mixed));
       const Seconds least = std::max(t.compute, t.memory) * op.count;
       // The engine's factor never makes a compute-bound kernel faster than the data sheet's
       // roofline.
@@ -200,7 +214,8 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   step.exposed = exposed > step.total.value * kRounding ? exposed : Seconds(0);
   step.total.origin =
       step.exposed > Seconds(0) ? std::max(gpu_way.origin, Origin::kFitted) : gpu_way.origin;
-  step.total.own = std::hypot(step.total.own, engine_.step_error);
+  step.total.shared *= engine_.composed_error_share;
+  step.total.own = std::hypot(step.total.own * engine_.composed_error_share, engine_.step_error);
   return step;
 }
 

@@ -17,7 +17,8 @@ namespace {
 constexpr std::array kFormats = {
     Format::kBf16,       Format::kFp16,       Format::kFp8,   Format::kFp8Block, Format::kInt8,
     Format::kInt8Weight, Format::kInt4Weight, Format::kNvfp4, Format::kMxfp4,    Format::kMxfp4Fp8,
-    Format::kInt4Fp8,    Format::kFp32,       Format::kTf32,  Format::kQ4K};
+    Format::kInt4Fp8,    Format::kFp32,       Format::kTf32,  Format::kQ4K,      Format::kQ2K,
+    Format::kQ6K,        Format::kQ8Plain,    Format::kIq4Xs};
 
 const Gpu& gpu_called(const std::string& id) {
   static std::map<std::string, Gpu> known;

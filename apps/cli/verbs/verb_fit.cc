@@ -25,7 +25,7 @@ namespace {
 
 struct FitOptions {
   std::string area, data, family, out = "catalog", date;
-  std::string engine;                // of services; empty: all
+  std::string engine;                // of engines and services; empty: all
   std::string gpu, from, framework;  // of points
 };
 
@@ -52,16 +52,21 @@ void fit_kernel_surfaces(const FitOptions& o, const Bundle& bundle) {
 }
 
 void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
-  const auto fits = fit_engines(o.data, o.date, bundle);
-  fmt::print("{:<18} {:>8} {:>10} {:>10}\n", "engine", "figures", "median", "fitted");
+  const auto fits = fit_engines(o.data, o.date, bundle, o.engine);
+  if (fits.empty()) throw InputError(fmt::format("{}: no rows to fit", o.data));
+  fmt::print("{:<18} {:>8} {:>7} {:>10} {:>10} {:>10}\n", "engine", "figures", "groups", "median",
+             "fitted", "left out");
   for (const FittedEngine& e : fits) {
     if (!e.skipped.empty()) {
       fmt::print("{:<18} {}\n", e.engine, e.skipped);
       continue;
     }
-    fmt::print("{:<18} {:>8} {:>10.1f} {:>10.1f}\n", e.engine, e.rows, e.error_before,
-               e.error_after);
+    fmt::print("{:<18} {:>8} {:>7} {:>10.1f} {:>10.1f} {:>10.1f}\n", e.engine, e.rows, e.groups,
+               e.error_before, e.error_after, e.error_left_out);
     write_below(o.out, "engines/fitted/" + e.engine + ".yaml", e.yaml);
+    for (const auto& [family, text] : e.families)
+      write_below(o.out, fmt::format("engines/fitted/{}-{}.yaml", e.engine, family), text);
+    write_below(o.out, "engines/group-folds/" + e.engine + ".yaml", e.folds);
   }
 }
 
@@ -220,7 +225,8 @@ void add_fit(CLI::App& program, Context& context) {
                      fit_area_folders()))
       ->type_name("DIR");
   app->add_option("--family", o->family, "fit only this kernel family")->type_name("NAME");
-  app->add_option("--engine", o->engine, "services: fit only this engine")->type_name("NAME");
+  app->add_option("--engine", o->engine, "engines, services: fit only this engine's profile")
+      ->type_name("NAME");
   app->add_option("--date", o->date, "date to write into the recipe of the fit (YYYY-MM-DD)")
       ->type_name("DATE");
   app->add_option("--gpu", o->gpu, "points: the GPU on which the calls were measured")
@@ -242,8 +248,9 @@ void add_fit(CLI::App& program, Context& context) {
     if (o->area.empty() && o->from.empty())
       throw InputError(fmt::format("fit: expected {}, or --gpu and --from", fit_area_list()));
     const FitArea& area = fit_area(o->area.empty() ? "points" : o->area);
-    if (!o->engine.empty() && area.fit != fit_service_constants)
-      throw InputError("fit: --engine has no effect without services");
+    if (!o->engine.empty() && area.fit != fit_service_constants &&
+        area.fit != fit_engine_constants)
+      throw InputError("fit: --engine has no effect without engines or services");
     if (area.dated && o->date.empty())
       throw InputError("fit: --date is missing; it is written into the recipe");
     if (*area.data) {

@@ -149,7 +149,7 @@ void print_report(const ValidateOptions& o, const Bundle& bundle) {
 const std::set<std::string> kRowColumns = {
     "table",  "metric", "predictor", "system", "gpu",  "device",     "fabric", "framework",
     "engine", "stack",  "dtype",     "family", "kind", "collective", "mode",   "subset",
-    "layout", "source", "covered",   "fitted", "seen", "trusted"};
+    "layout", "source", "covered",   "fitted", "seen", "trusted",    "vendor"};
 
 void print_csv(const ValidateOptions& o, const Bundle& bundle) {
   // Rows of kernels are not kept in memory for a report of this area, because there are millions.

@@ -229,7 +229,7 @@ double carried_over(double there, const Op& op, const KernelPoint& here_point,
   const double arithmetic = compute * compute / (compute * compute + memory * memory);
   double factor = 1, softmax = 1;
   const auto* product = std::get_if<Gemm>(&op);
-  if (product && product->format == Format::kQ4K) {
+  if (product && properties(product->format).gguf) {
     // llama.cpp's kernels of 4-bit blocks reach a fifth of the peak. They draw less power and are
     // held back less: by half, in logs.
     factor = 1 / std::sqrt(power_gain(orrery::arithmetic(op), here, relative));

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "orrery/memory/kv_groups.h"
@@ -55,7 +56,7 @@ Precision choose_precision(const Scenario& s, const Architecture& model, const G
     p.experts = p.weights;
     p.mixers.reset();
     p.kv_cache = plain;
-    if (p.weights == Format::kQ4K)
+    if (properties(p.weights).gguf)
       p.lm_head = p.weights;  // GGUF quantises the output matrix too (to 6 bits)
   } else if (!is_plain(p.weights) || !is_plain(p.experts)) {
     notes.push_back(fmt::format("weights as the checkpoint has them: {}, experts {}",
@@ -176,9 +177,12 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   }
   auto& kernels = d.engine.kernels;
   if (kernels.unit_bandwidth > BytesPerSecond(0) && d.gpu.compute_units > 0) {
-    kernels.memory_factor *=
-        std::max(1.0, d.gpu.memory.bandwidth / (kernels.unit_bandwidth * d.gpu.compute_units));
+    constexpr double kBlend = 4;
+    const double ratio = d.gpu.memory.bandwidth / (kernels.unit_bandwidth * d.gpu.compute_units);
+    kernels.memory_factor *= std::pow(1 + std::pow(ratio, kBlend), 1 / kBlend);
   }
+  // The dies of a card are devices that share its heads.
+  kernels.split_decode_queries *= d.gpu.dies;
   // Kernels that split mixed batches: see EngineProfile::Kernels.
   const int sm = d.gpu.sm_version;
   if (sm == 90 || sm == 100 || sm == 103) d.engine.kernels.mixed_decode_exponent = 0;

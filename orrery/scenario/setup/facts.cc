@@ -51,7 +51,7 @@ const CoreChip* Facts::chip(const std::string& id) const {
 }
 
 const EngineProfile& Facts::engine(const std::string& id, const Gpu& gpu) {
-  EngineKey key{id, std::string(engine_gpu_class(gpu))};
+  EngineKey key{id, engine_gpu_family(gpu)};
   auto it = engines_.find(key);
   if (it == engines_.end())
     it = engines_.emplace(std::move(key), load_engine(id, gpu, bundle_)).first;

@@ -123,10 +123,19 @@ class Wave {
   }
 
  private:
-  // Time in which `steps` batches pass all plan.pp stages, one after the other. `stage` is the time
-  // of all batches in one stage.
+  // Time in which `steps` batches pass all plan.pp stages. `stage` is the time of all batches in
+  // the slowest stage. Batches follow one another through the stages within pipelined_tokens; the
+  // next ones wait until the last of these has left.
   Estimate<Seconds> through_stages(const Estimate<Seconds>& stage, std::int64_t steps) const {
-    return stage.scaled(static_cast<double>(steps + plan_.pp - 1) / static_cast<double>(steps));
+    const auto& s = engine_.scheduler;
+    const std::int64_t follow =
+        s.pipelined_tokens == 0
+            ? steps
+            : std::clamp<std::int64_t>(s.pipelined_tokens / s.max_num_batched_tokens, 1, steps);
+    const double passes = static_cast<double>(follow + plan_.pp - 1) / static_cast<double>(follow);
+    // The first stage may be faster than the others; it counts once in plan.pp passes.
+    const double later = engine_.kernels.later_stage_factor;
+    return stage.scaled(passes * (1 + (plan_.pp - 1) * later) / (plan_.pp * later));
   }
 
   const StepModel& steps_;

@@ -1,216 +1,260 @@
 #include "orrery/validate/fit/fit_engines.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <set>
 
 #include "orrery/base/estimate.h"
-#include "orrery/base/fields.h"
-#include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
-#include "orrery/scenario/runner/runner.h"
-#include "orrery/validate/report/report.h"
-#include "orrery/validate/rows/inference_rows.h"
+#include "orrery/validate/fit/engine_fit.h"
+#include "orrery/validate/fit/service_folds.h"
 
 namespace orrery {
 namespace {
 
-constexpr std::size_t kLeastFigures = 6;
-constexpr double kHuber = 0.5;  // logarithmic error beyond which a row pulls no harder
-constexpr double kPull = 0.02;  // weight of a constant's distance from the profile's own value
-constexpr int kMostEvaluations = 600;
+constexpr std::size_t kLeastFigures = 6, kMostOfGroup = 24;
+constexpr std::size_t kLeastFamilyGroups = 3,
+                      kLeastFamilyFigures = 20;  // for constants of the family's own
+constexpr std::size_t kFewGroups = 10;           // of which each one moves the constants far
+constexpr int kEngineRounds = 6, kEngineFamilyRounds = 3, kFewRounds = 2;
+constexpr double kLeftOutRadius = 0.7;  // of the linear model of a fit without some rows
+constexpr double kLeastStepError = 0.03, kMostStepError = 1;
+constexpr double kUnknownError = 0.5;  // where no other group says how wrong a prediction is
+constexpr const char* kRecipe =
+    "# Made by `orrery fit engines` from data/inference on {}: do not edit.\n";
 
-// A constant that rows may fit; the fit varies its logarithm.
-struct Constant {
-  const char* key;     // below the profile
-  const char* unit;    // empty: a plain factor
-  double scale;        // of the unit
-  double least, most;  // in that unit
-  double usual = 1;    // where the search starts if the profile has zero
+using Judged = std::vector<EngineFit::Judged>;
+
+// The errors of a step for which 90 % of the figures lie inside their 90 % intervals: its own in
+// addition to the composed ones, or the least one and a share of the composed ones.
+struct AskedErrors {
+  double own = kUnknownError, share = 1;
+  // `over`: the share that stands where the text states none.
+  std::string text(double over = 1) const {
+    return fmt::format("step_error: {:.3g}\n", own) +
+           (share < 1 || over < 1 ? fmt::format("composed_error_share: {:.3g}\n", share) : "");
+  }
 };
 
-constexpr Constant kMemoryFactor{"kernels.memory_factor", "", 1, 0.7, 20};
-constexpr Constant kComputeFactor{"kernels.compute_factor", "", 1, 0.7, 20};
-constexpr Constant kPrefillAttention{"kernels.prefill_attention_factor", "", 1, 0.7, 3};
-constexpr Constant kUnitBandwidth{"kernels.unit_bandwidth", "GB/s", 1e9, 2, 100};
-constexpr Constant kHostPerStep{"execution.host_per_step", "us", 1e-6, 10, 20000, 500};
-constexpr Constant kHostPerSequence{"execution.host_per_sequence", "us", 1e-6, 0.1, 1000, 10};
-constexpr Constant kHostPerLayer{"execution.host_per_layer", "us", 1e-6, 1, 1000, 20};
-constexpr Constant kKernelGap{"execution.kernel_gap", "us", 1e-6, 0.05, 100, 3};
-constexpr Constant kOlderHost{"execution.older_host_factor", "", 1, 0.7, 3};
-constexpr Constant kCollective{"execution.collective_latency", "us", 1e-6, 0.01, 100, 1};
-
-// The value of the constant in its unit, read from the profile under its key.
-double value_of(EngineProfile profile, const Constant& c) {
-  Fields fields;
-  declare(fields, profile);
-  const auto json = fields.find(c.key)->json();
-  const double value =
-      json.is_string() ? *parse_quantity(fields.find(c.key)->dimension(), json.get<std::string>())
-                       : json.get<double>();
-  return value > 0 ? std::clamp(value / c.scale, c.least, c.most) : c.usual;
+AskedErrors asked_errors(const Judged& judged) {
+  if (judged.empty()) return {};
+  std::set<std::string> groups;
+  for (const EngineFit::Judged& j : judged) groups.insert(j.group);
+  // The errors of a group are alike. Of few groups the next one lies further out (Student's t, to
+  // first order in 1/n).
+  const double z = normal_quantile(0.95);
+  const double few = 1 + (z * z + 1) / (4 * static_cast<double>(groups.size()));
+  std::vector<double> squares, shares;
+  for (const EngineFit::Judged& j : judged) {
+    const double whole = std::pow(few * j.log / z, 2);
+    squares.push_back(whole - j.squared);
+    shares.push_back((whole - kLeastStepError * kLeastStepError) / std::max(j.squared, 1e-9));
+  }
+  const double own = std::sqrt(std::max(0.0, quantile(squares, 0.9)));
+  const double share = std::sqrt(std::max(0.0, quantile(shares, 0.9)));
+  return {std::clamp(own, kLeastStepError, kMostStepError), std::min(share, 1.0)};
 }
 
-std::string text_of(const Constant& c, double v) {
-  return *c.unit ? fmt::format("{:.4g} {}", v, c.unit) : fmt::format("{:.4g}", v);
-}
-
-class EngineFit {
- public:
-  EngineFit(Runner& runner, std::vector<MeasuredRow> rows, const EngineProfile& profile)
-      : runner_(runner), rows_(std::move(rows)) {
-    constants_ = {kMemoryFactor, kComputeFactor, kHostPerStep};
-    bool batches = false, older = false, newer = false, several = false;
-    for (const MeasuredRow& r : rows_) {
-      batches |= r.keys.number("workload.batch") > 4;
-      several |= r.keys.number("parallel.tp") > 1;
-      const Gpu gpu = runner_.catalog().gpu(r.keys.text("hardware.gpu"));
-      (gpu.sm_version < 90 ? older : newer) = true;
-    }
-    if (profile.kernels.unit_bandwidth > BytesPerSecond(0)) constants_.push_back(kUnitBandwidth);
-    if (batches) constants_.push_back(kHostPerSequence);
-    constants_.push_back(kKernelGap);
-    if (!profile.execution.decode_graphs) constants_.push_back(kHostPerLayer);
-    if (older && newer) constants_.push_back(kOlderHost);
-    if (several) constants_.push_back(kCollective);
-    if (profile.version.find("2023") != std::string::npos || profile.id == "vllm-2023")
-      constants_.push_back(kPrefillAttention);
-    for (const MeasuredRow& r : rows_) weight_[r.group] += 1;
-    for (auto& [group, weight] : weight_) weight = 1 / std::sqrt(weight);
-    for (const Constant& c : constants_) start_.push_back(std::log(value_of(profile, c)));
-  }
-
-  const std::vector<Constant>& constants() const { return constants_; }
-  const std::vector<double>& start() const { return start_; }
-
-  // Logarithmic errors of all figures with the constants `x`, and their weights.
-  struct Error {
-    double log, weight;
-  };
-  std::vector<Error> errors(const std::vector<double>& x) {
-    std::vector<Error> out;
-    RunOptions options;
-    options.breakdown = false;
-    for (MeasuredRow& row : rows_) {
-      for (std::size_t i = 0; i < constants_.size(); ++i) {
-        row.keys.set_engine(constants_[i].key, text_of(constants_[i], std::exp(x[i])));
-      }
-      try {
-        const Answer answer = runner_.run(row.keys.scenario(), options);
-        for (const MeasuredFigure& f : row.figures) {
-          if (const Metric* m = answer.points.at(0).find(f.answer_name))
-            out.push_back({std::log(m->value / f.value), weight_.at(row.group)});
-        }
-      } catch (const std::runtime_error&) {  // refused: `orrery validate` reports it
-      }
-    }
-    return out;
-  }
-
-  double loss(const std::vector<double>& x) {
-    double sum = 0, n = 0;
-    for (const Error& e : errors(x)) {
-      sum += e.weight * log_tailed(e.log, kHuber);
-      n += e.weight;
-    }
-    double pull = 0;
-    for (std::size_t i = 0; i < x.size(); ++i)
-      pull += kPull * std::abs(x[i] - start_[i]) / static_cast<double>(x.size());
-    return sum / std::max(n, 1.0) + pull;
-  }
-
- private:
-  Runner& runner_;
-  std::vector<MeasuredRow> rows_;
-  std::vector<Constant> constants_;
-  std::vector<double> start_;
-  std::map<std::string, double>
-      weight_;  // of a group's rows: a group of many rows counts as their square root
-};
-
-// The own error of a step for which 90 % of the fitted figures lie inside the 90 % interval, if no
-// other error counts.
-double spread(const std::vector<EngineFit::Error>& errors) {
-  std::vector<double> absolute;
-  for (const EngineFit::Error& e : errors) absolute.push_back(std::abs(e.log));
-  constexpr double kLeast = 0.03, kMost = 1.0;
-  return absolute.empty()
-             ? kMost
-             : std::clamp(quantile(absolute, 0.9) / normal_quantile(0.95), kLeast, kMost);
-}
-
-double median_percent(const std::vector<EngineFit::Error>& errors) {
+double median_percent(const Logs& errors) {
   std::vector<double> percent;
-  for (const EngineFit::Error& e : errors) percent.push_back(100 * std::abs(std::expm1(e.log)));
+  for (const double e : errors)
+    if (!std::isnan(e)) percent.push_back(100 * std::abs(std::expm1(e)));
   return percent.empty() ? 0 : quantile(percent, 0.5);
 }
 
-std::string recipe(const EngineFit& fit, const std::vector<double>& x, const FittedEngine& result,
+// One engine's constants: of all rows, of families, and without each group and family.
+class EngineFolds {
+ public:
+  explicit EngineFolds(EngineFit& fit) : fit_(fit) {
+    for (const EngineFit::Figure& f : fit.figures()) {
+      families_[f.family].insert(f.group);
+      family_of_[f.group] = f.family;
+    }
+    const auto everything = subset([](const auto&) { return true; });
+    all_ = fit.fit(fit.start(), everything, fit.start(), kEngineRounds);
+    const EngineFit::Tangent whole = fit.tangent(all_, everything);
+    after_ = whole.error;
+    for (const auto& [family, groups] : families_) {
+      fit_without_family(family, whole);
+      const auto of = [&](const EngineFit::Figure& f) { return f.family == family; };
+      const auto figures = std::count_if(fit.figures().begin(), fit.figures().end(), of);
+      if (families_.size() > 1 && groups.size() >= kLeastFamilyGroups &&
+          static_cast<std::size_t>(figures) >= kLeastFamilyFigures)
+        fit_family(family);
+    }
+    for (const auto& [group, family] : family_of_) fit_without_group(group, family, whole);
+  }
+
+  const Logs& all() const { return all_; }
+  const std::map<std::string, Logs>& own() const { return own_; }
+  std::size_t groups() const { return family_of_.size(); }
+  double error_after() const { return median_percent(after_); }
+
+  double error_left_out() const {
+    Logs errors;
+    for (const auto& j : left_out_) errors.push_back(j.log);
+    return median_percent(errors);
+  }
+
+  std::vector<std::string> families() const {
+    std::vector<std::string> names;
+    for (const auto& [family, groups] : families_) names.push_back(family);
+    return names;
+  }
+
+  AskedErrors errors(const std::string& family, const std::string& without) const {
+    return asked_errors(pick(left_out_, [&](const auto& j) {
+      return j.group != without && (family.empty() || j.family == family);
+    }));
+  }
+
+  // The error on a family that no row is of, as the families other than `without` show it.
+  double unfitted_error(const std::string& without) const {
+    const Judged others =
+        pick(family_left_out_, [&](const auto& j) { return j.family != without; });
+    return others.empty() ? std::clamp(2 * errors("", "").own, kUnknownError, kMostStepError)
+                          : asked_errors(others).own;
+  }
+
+  std::map<std::string, std::string> documents() const {
+    std::map<std::string, std::string> folds;
+    for (const auto& [group, family] : family_of_) {
+      const std::size_t others = families_.at(family).size() - 1;
+      AskedErrors error;
+      if (others == 0) {
+        error.own = alone_error(family);
+      } else {
+        error = errors(own_.contains(family) ? family : "", group);
+      }
+      folds[group] = constants_text(fit_.constants(), without_.at(group)) + error.text();
+    }
+    return folds;
+  }
+
+ private:
+  template <class Keep>
+  EngineFit::Subset subset(const Keep& keep) const {
+    EngineFit::Subset s;
+    for (const EngineFit::Figure& f : fit_.figures()) s.push_back(keep(f) ? 1 : 0);
+    return s;
+  }
+  template <class Keep>
+  static Judged pick(const Judged& from, const Keep& keep) {
+    Judged out;
+    std::copy_if(from.begin(), from.end(), std::back_inserter(out), keep);
+    return out;
+  }
+
+  double alone_error(const std::string& family) const {
+    return families_.size() > 1 ? unfitted_error(family) : kUnknownError;
+  }
+
+  void fit_family(const std::string& family) {
+    const auto of = subset([&](const auto& f) { return f.family == family; });
+    own_[family] = fit_.fit(all_, of, all_, kEngineFamilyRounds);
+    own_tangents_[family] = fit_.tangent(own_[family], of);
+    for (std::size_t i = 0; i < of.size(); ++i)
+      if (of[i]) after_[i] = own_tangents_[family].error[i];
+  }
+
+  void fit_without_family(const std::string& family, const EngineFit::Tangent& whole) {
+    if (families_.size() < 2) return;
+    const auto others = subset([&](const auto& f) { return f.family != family; });
+    Logs x = fit_.linear(whole, others, fit_.start(), kLeftOutRadius);
+    x = fit_.fit(x, others, fit_.start(), 1);
+    const Judged judged = fit_.judge(x, subset([&](const auto& f) { return f.family == family; }));
+    family_left_out_.insert(family_left_out_.end(), judged.begin(), judged.end());
+    without_family_[family] = x;
+  }
+
+  void fit_without_group(const std::string& group, const std::string& family,
+                         const EngineFit::Tangent& whole) {
+    const auto rest = subset([&](const auto& f) { return f.group != group; });
+    Logs x = fit_.start();
+    if (families_.size() > 1 && families_.at(family).size() == 1) {
+      x = without_family_.at(family);
+    } else if (groups() > 1) {
+      x = fit_.linear(whole, rest, fit_.start(), kLeftOutRadius);
+      if (groups() <= kFewGroups) x = fit_.fit(x, rest, fit_.start(), kFewRounds);
+    }
+    if (own_.contains(family)) {
+      const auto of = subset([&](const auto& f) { return f.family == family && f.group != group; });
+      const Logs engine = x;
+      x = fit_.linear(own_tangents_.at(family), of, engine, kLeftOutRadius);
+      x = fit_.fit(x, of, engine, 1);
+    }
+    without_[group] = x;
+    const Judged judged = fit_.judge(x, subset([&](const auto& f) { return f.group == group; }));
+    left_out_.insert(left_out_.end(), judged.begin(), judged.end());
+  }
+
+  EngineFit& fit_;
+  std::map<std::string, std::set<std::string>> families_;  // groups of each
+  std::map<std::string, std::string> family_of_;           // of a group
+  Logs all_, after_;  // constants, and errors at the constants that hold for each figure
+  std::map<std::string, Logs> own_, without_family_, without_;
+  std::map<std::string, EngineFit::Tangent> own_tangents_;
+  Judged left_out_, family_left_out_;
+};
+
+std::string recipe(const EngineFit& fit, const EngineFolds& folds, const FittedEngine& f,
                    const std::string& date) {
-  std::string out = fmt::format(
-      "# Made by `orrery fit engines` from data/inference on {}: do not edit.\n"
-      "# {} figures of the groups that fit (the others judge); median error {:.1f} % before, "
-      "{:.1f} % after.\n"
-      "calibration: \"fitted on {} figures of data/inference ({})\"\n",
-      date, result.rows, result.error_before, result.error_after, result.rows, date);
-  std::map<std::string, std::vector<std::string>> groups;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const std::string key = fit.constants()[i].key;
-    const std::size_t dot = key.find('.');
-    groups[key.substr(0, dot)].push_back(
-        fmt::format("  {}: {}", key.substr(dot + 1), text_of(fit.constants()[i], std::exp(x[i]))));
+  return fmt::format(kRecipe, date) +
+         fmt::format(
+             "# {} figures of {} groups; median error {:.1f} % before, {:.1f} % after, {:.1f} % "
+             "of left-out groups.\n"
+             "calibration: \"fitted on {} figures of data/inference ({})\"\n",
+             f.rows, f.groups, f.error_before, f.error_after, f.error_left_out, f.rows, date) +
+         constants_text(fit.constants(), folds.all()) + folds.errors("", "").text() +
+         fmt::format("unfitted_error: {:.3g}\nfitted_on: [{}]\n", folds.unfitted_error(""),
+                     fmt::join(folds.families(), ", "));
+}
+
+FittedEngine fit_engine(Runner& runner, const std::string& engine, std::vector<MeasuredRow> rows,
+                        const Bundle& bundle, const std::string& date) {
+  FittedEngine result;
+  result.engine = engine;
+  for (const MeasuredRow& r : rows) result.rows += r.figures.size();
+  if (result.rows < kLeastFigures) {
+    result.skipped = fmt::format("{} figures, at least {} are needed", result.rows, kLeastFigures);
+    return result;
   }
-  for (const auto& [group, lines] : groups) {
-    out += group + ":\n";
-    for (const std::string& line : lines) out += line + "\n";
+  EngineFit fit(runner, std::move(rows), load_engine(engine, bundle, false), kMostOfGroup);
+  result.error_before =
+      median_percent(fit.errors(fit.start(), EngineFit::Subset(fit.figures().size(), 1)));
+  const EngineFolds folds(fit);
+  result.groups = folds.groups();
+  result.error_after = folds.error_after();
+  result.error_left_out = folds.error_left_out();
+  result.yaml = recipe(fit, folds, result, date);
+  for (const auto& [family, x] : folds.own()) {
+    result.families[family] = fmt::format(kRecipe, date) + constants_text(fit.constants(), x) +
+                              folds.errors(family, "").text(folds.errors("", "").share);
   }
-  return out;
+  result.folds = fmt::format(kRecipe, date) + service_folds_text(folds.documents());
+  return result;
 }
 
 }  // namespace
 
 std::vector<FittedEngine> fit_engines(const std::filesystem::path& dir, const std::string& date,
-                                      const Bundle& bundle) {
-  Runner runner(bundle);
+                                      const Bundle& bundle, const std::string& only) {
+  // Nothing that an earlier fit has found takes part.
+  Runner runner(bundle.replacing("engines/fitted", {}));
   std::vector<MeasuredRow> rows;
   std::vector<RefusedRow> refused;
-  for (const char* table : {"single_request", "offline_throughput"}) {
+  for (const char* table : {"single_request", "offline_throughput"})
     read_inference_rows(dir, table, runner.catalog(), rows, refused);
-  }
   std::map<std::string, std::vector<MeasuredRow>> by_engine;
   for (MeasuredRow& row : rows) {
-    if (fits_engines(row.group)) by_engine[row.engine].push_back(std::move(row));
+    if (only.empty() || row.engine == only) by_engine[row.engine].push_back(std::move(row));
   }
   std::vector<FittedEngine> results;
-  for (auto& [engine, engine_rows] : by_engine) {
-    FittedEngine result;
-    result.engine = engine;
-    for (const MeasuredRow& r : engine_rows) result.rows += r.figures.size();
-    if (result.rows < kLeastFigures) {
-      result.skipped =
-          fmt::format("{} figures, at least {} are needed", result.rows, kLeastFigures);
-      results.push_back(result);
-      continue;
-    }
-    EngineFit fit(runner, std::move(engine_rows), load_engine(engine, bundle, false));
-    const std::vector<double> start = fit.start();
-    result.error_before = median_percent(fit.errors(start));
-    Bounds bounds;
-    for (const Constant& c : fit.constants()) {
-      bounds.lower.push_back(std::log(c.least));
-      bounds.upper.push_back(std::log(c.most));
-    }
-    const std::vector<double> x =
-        minimise([&](const std::vector<double>& at) { return fit.loss(at); }, start, bounds,
-                 {.step = 0.5, .evaluations = kMostEvaluations, .relative_tolerance = 1e-4});
-    const std::vector<EngineFit::Error> errors = fit.errors(x);
-    result.error_after = median_percent(errors);
-    result.yaml =
-        recipe(fit, x, result, date) + fmt::format("step_error: {:.3g}\n", spread(errors));
-    results.push_back(std::move(result));
-  }
+  for (auto& [engine, engine_rows] : by_engine)
+    results.push_back(fit_engine(runner, engine, std::move(engine_rows), bundle, date));
   return results;
 }
 

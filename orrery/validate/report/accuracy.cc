@@ -16,9 +16,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kWorst = 3, kMostOfTable = 3;
 
 // Keys of groups in the order in which they are read; others follow by name.
-constexpr std::array<std::string_view, 16> kKeys = {
-    "seen",   "fitted", "covered", "trusted", "tier",   "kind",      "family", "mode",
-    "subset", "layout", "stack",   "engine",  "system", "framework", "dtype",  "source"};
+constexpr std::array<std::string_view, 17> kKeys = {
+    "seen",   "fitted", "covered", "trusted", "tier",   "kind",      "family", "mode",  "subset",
+    "layout", "stack",  "vendor",  "engine",  "system", "framework", "dtype",  "source"};
 
 std::size_t rank_of(std::string_view key) {
   return static_cast<std::size_t>(std::find(kKeys.begin(), kKeys.end(), key) - kKeys.begin());

@@ -36,9 +36,13 @@ std::string quoted(const std::string& text) {
 // The groups of a row: that of its full key, and coarser ones.
 std::vector<Key> keys_of(const ValidationRow& row) {
   std::vector<Key> keys = {row.by};
-  for (const std::set<std::string>& kept : {std::set<std::string>{"table", "metric"},
-                                            std::set<std::string>{"table", "metric", "fitted"},
-                                            std::set<std::string>{"table", "metric", "seen"}}) {
+  for (const std::set<std::string>& kept :
+       {std::set<std::string>{"table", "metric"},
+        std::set<std::string>{"table", "metric", "fitted"},
+        std::set<std::string>{"table", "metric", "seen"},
+        std::set<std::string>{"table", "metric", "engine"},
+        std::set<std::string>{"table", "metric", "vendor"},
+        std::set<std::string>{"table", "metric", "vendor", "seen"}}) {
     Key key;
     for (const auto& [name, value] : row.by) {
       if (kept.contains(name)) key[name] = value;

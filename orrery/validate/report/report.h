@@ -77,8 +77,9 @@ struct ErrorReport {
   std::vector<ErrorGroup> groups;
 };
 
-// One group for each distinct `by`, and one for each (table, metric), (table, metric, fitted) and
-// (table, metric, seen). Predictors are pooled one by one.
+// One group for each distinct `by`, and one for each (table, metric), (table, metric, fitted),
+// (table, metric, seen), (table, metric, engine), (table, metric, vendor) and (table, metric,
+// vendor, seen). Predictors are pooled one by one.
 ErrorReport grouped(const ValidationReport& report);
 
 // {"area", "rows", "refused": [{"row", "why"}], "skipped": ["..."], "pooled": G, "others": [{"by":

@@ -50,7 +50,7 @@ void set_precision(ScenarioKeys& keys, const std::string& precision, const std::
   } else if (precision == "fp8" || precision == "fp8_block") {
     keys.set("precision.quantization", precision);
   } else if (precision == "int8") {
-    keys.set("precision.quantization", "int8_wo");
+    keys.set("precision.quantization", engine.starts_with("llama-cpp") ? "q8_0" : "int8_wo");
   } else if (precision.starts_with("q4_") ||
              (precision.starts_with("int4") && engine.starts_with("llama-cpp"))) {
     keys.set("precision.quantization", "q4_k");
@@ -77,6 +77,7 @@ MeasuredRow common(const Get& get, std::string_view table, const Catalog& catalo
   r.family = get("family");
   r.group = get("group");
   const Gpu gpu = catalog.gpu(r.system);
+  r.vendor = gpu.vendor;
   r.engine = engine_of_row(r.framework, get("version"), get("source"), gpu);
   r.keys.set("model", get("model"));
   r.keys.set("hardware.gpu", gpu.id);
@@ -123,6 +124,7 @@ MeasuredRow single_request(const Get& get, const Catalog& catalog) {
 
 MeasuredRow offline_throughput(const Get& get, const Catalog& catalog) {
   MeasuredRow r = common(get, "offline_throughput", catalog);
+  const Gpu gpu = catalog.gpu(r.system);
   if (get("batch").empty()) throw NoData("the row does not state its batch");
   set_fixed_batch(r.keys, get);
   // llama-bench: "file column Batch Size 16 is the prompt chunk".
@@ -130,8 +132,16 @@ MeasuredRow offline_throughput(const Get& get, const Catalog& catalog) {
   constexpr std::string_view kChunk = "file column Batch Size ";
   if (const auto at = note.find(kChunk); at != std::string::npos) {
     const auto chunk = static_cast<std::int64_t>(number_of(note.substr(at + kChunk.size())));
-    if (chunk > 0) r.keys.set_engine("scheduler.max_num_batched_tokens", std::to_string(chunk));
+    if (chunk > 0) {
+      r.keys.set_engine("scheduler.max_num_batched_tokens", std::to_string(chunk));
+      r.keys.set_engine("scheduler.pipelined_tokens", std::to_string(chunk));
+    }
   }
+  // LLM-Inference-Bench's runs of vLLM on Intel's GPUs time the process's first batch: the same
+  // question takes 16 to 20 s longer than in a warm process, whatever its lengths, because kernels
+  // are compiled.
+  if (r.source.starts_with("argonne") && r.framework == "vllm" && gpu.vendor == "intel")
+    r.keys.set_engine("execution.cold", "true");
   add_figure(r, get, "output_tok_s", "throughput", "output_throughput");
   return r;
 }
@@ -322,6 +332,7 @@ ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure,
   return {{{"table", row.table},
            {"metric", figure.metric},
            {"system", row.system},
+           {"vendor", row.vendor},
            {"framework", row.framework},
            {"engine", row.engine},
            {"family", row.family},

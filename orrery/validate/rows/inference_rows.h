@@ -31,7 +31,7 @@ struct MeasuredFigure {
 };
 
 struct MeasuredRow {
-  std::string table, system, framework, family, group;
+  std::string table, system, vendor, framework, family, group;
   std::string reference;  // the row's line and its source's reference: "single_request:12 a.csv"
   std::string engine;     // the engine profile
   std::string source;     // who measured it

@@ -16,9 +16,14 @@ constexpr double kGroupScale = (2.0 + 0.5) / 128;        // GPTQ/AWQ: 16-bit sca
 constexpr double kNvScale = 1.0 / 16;
 constexpr double kMxScale = 1.0 / 32;
 
+// llama.cpp (github.com/ggml-org/llama.cpp). Sizes of blocks: ggml/src/ggml-common.h (block_q8_1,
+// block_q6_K, ...: bytes over values of a block). Mean bits of the mixtures Q2_K, Q3_K_M, Q4_K_M
+// and Q5_K_M: examples/quantize/README.md, table of Llama 2 7B.
+constexpr Bytes kQ8Block = Bytes(36.0 / 32);
+
 // In the order of the enum. Scales of whole tensors, channels and tokens are left out (below 0.1
 // %).
-constexpr std::array<FormatProperties, 14> kFacts = {{
+constexpr std::array<FormatProperties, 21> kFacts = {{
     {"fp32", Bytes(4), Bytes(4), Dtype::kFp32, false},
     {"tf32", Bytes(4), Bytes(4), Dtype::kTf32, false},
     {"fp16", Bytes(2), Bytes(2), Dtype::kFp16, false},
@@ -33,11 +38,18 @@ constexpr std::array<FormatProperties, 14> kFacts = {{
     {"mxfp4", Bytes(0.5 + kMxScale), Bytes(2), Dtype::kBf16, false},
     {"mxfp4_fp8", Bytes(0.5 + kMxScale), Bytes(1 + kMxScale), Dtype::kFp8, true},
     {"int4_fp8", Bytes(0.5 + kGroupScale), Bytes(1), Dtype::kFp8, true},
-    {"q4_k", Bytes(4.85 / 8), Bytes(36.0 / 32), Dtype::kInt8, true},
+    {"q4_k", Bytes(4.85 / 8), kQ8Block, Dtype::kInt8, true, true},
+    {"q2_k", Bytes(3.35 / 8), kQ8Block, Dtype::kInt8, true, true},
+    {"q3_k", Bytes(3.91 / 8), kQ8Block, Dtype::kInt8, true, true},
+    {"q5_k", Bytes(5.68 / 8), kQ8Block, Dtype::kInt8, true, true},
+    {"q6_k", Bytes(210.0 / 256), kQ8Block, Dtype::kInt8, true, true},
+    {"q4_0", Bytes(18.0 / 32), kQ8Block, Dtype::kInt8, true, true},
+    {"q8_0", Bytes(34.0 / 32), kQ8Block, Dtype::kInt8, true, true},
+    {"iq4_xs", Bytes(136.0 / 256), kQ8Block, Dtype::kInt8, true, true},
 }};
 
 // Spellings of vLLM, TensorRT-LLM, checkpoints and the measured tables, in canonical form.
-constexpr std::array<std::pair<std::string_view, Format>, 39> kAliases = {{
+constexpr std::array<std::pair<std::string_view, Format>, 44> kAliases = {{
     {"float32", Format::kFp32},
     {"float", Format::kFp32},
     {"tensorfloat32", Format::kTf32},
@@ -77,6 +89,11 @@ constexpr std::array<std::pair<std::string_view, Format>, 39> kAliases = {{
     {"w4a8", Format::kInt4Fp8},
     {"q4-k-m", Format::kQ4K},
     {"gguf-q4", Format::kQ4K},
+    {"q3-k-m", Format::kQ3K},
+    {"q5-k-m", Format::kQ5K},
+    {"gguf-q5", Format::kQ5K},
+    {"gguf-q6", Format::kQ6K},
+    {"gguf-q8", Format::kQ8Plain},
 }};
 
 }  // namespace

@@ -28,7 +28,17 @@ enum class Format {
   kMxfp4,       // W4A16: e2m1, an 8-bit scale per 32 values, 16-bit arithmetic
   kMxfp4Fp8,    // W4A8: mxfp4 weights, mxfp8 activations
   kInt4Fp8,     // W4A8: int4 weights, fp8 activations
-  kQ4K,         // llama.cpp's Q4_K_M: 4.85 bits a weight; activations rounded to int8 blocks (Q8_1)
+  // llama.cpp's GGUF files. Blocks of weights with scales of their own; activations are rounded to
+  // int8 blocks (Q8_1). The K formats are the usual mixtures ("Q4_K_M": half of some matrices is
+  // Q6_K), with the mean bits of a weight that llama.cpp states for Llama 2 7B.
+  kQ4K,
+  kQ2K,
+  kQ3K,
+  kQ5K,
+  kQ6K,
+  kQ4Plain,  // q4_0: one scale for 32 values
+  kQ8Plain,  // q8_0
+  kIq4Xs,    // values from a table of 16, one scale for 32
 };
 
 struct FormatProperties {
@@ -37,6 +47,7 @@ struct FormatProperties {
   Bytes activation;       // bytes an activation element as the product reads it, scales included
   Dtype arithmetic;       // number format whose peak rate bounds the product
   bool quantises_activation;  // a kernel scales and rounds the 16-bit activation before the product
+  bool gguf = false;          // a format of llama.cpp's files, multiplied by its own kernels
 };
 
 const FormatProperties& properties(Format format);

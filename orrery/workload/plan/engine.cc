@@ -79,6 +79,19 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("prefill_attention_factor", k.prefill_attention_factor,
               "time of prefill attention relative to the measured kernels")
             .range(0.3, 20);
+        g.add("decode_attention_factor", k.decode_attention_factor,
+              "time of decode attention relative to the measured kernels")
+            .range(0.3, 20);
+        g.add("split_decode_queries", k.split_decode_queries,
+              "sequences times query heads beyond which decode attention does not split sequences; "
+              "0: it always does")
+            .range(0, 1e9);
+        g.add("unsplit_decode_factor", k.unsplit_decode_factor,
+              "time of unsplit decode attention relative to query heads per KV head")
+            .range(0.3, 20);
+        g.add("later_stage_factor", k.later_stage_factor,
+              "time of kernels on pipeline stages after the first relative to the first's")
+            .range(1, 50);
         g.add("moe_prefill_factor", k.moe_prefill_factor,
               "time of routed experts relative to the measured kernels, in steps with a prompt")
             .range(0.3, 20);
@@ -223,6 +236,10 @@ void declare(Fields& f, EngineProfile& e) {
               "most tokens in a step by the memory of the device, written as "
               "graph_tokens_by_memory; empty: max_num_batched_tokens")
             .verbatim();
+        g.add("pipelined_tokens", s.pipelined_tokens,
+              "tokens of prompts whose steps follow one another through pipeline stages; 0: all")
+            .unit("tokens")
+            .range(0, 1e7);
         g.add("small_gpu_below", s.small_gpu_below,
               "devices with less memory take the two defaults below; 0 B: no device does");
         g.add("small_gpu_batched_tokens", s.small_gpu_batched_tokens,
@@ -235,6 +252,11 @@ void declare(Fields& f, EngineProfile& e) {
       "how a step is filled");
   f.add("step_error", e.step_error, "relative error of a step in addition to those of its kernels")
       .range(0, 2);
+  f.add("fitted_on", e.fitted_on, "GPU families whose measurements fitted the constants");
+  f.add("unfitted_error", e.unfitted_error, "step_error on GPUs of other families").range(0, 2);
+  f.add("composed_error_share", e.composed_error_share,
+        "share of the error of kernels, collectives and host that a step keeps")
+      .range(0, 1);
   f.add("experts_error", e.experts_error,
         "relative error of routed experts in addition to that of their kernels")
       .range(0, 2);
@@ -349,16 +371,24 @@ std::string_view engine_gpu_class(const Gpu& gpu) {
   return gpu.sm_version >= 100 && gpu.sm_version < 110 ? "blackwell" : "";
 }
 
+std::string engine_gpu_family(const Gpu& gpu) {
+  if (const std::string_view known = engine_gpu_class(gpu); !known.empty())
+    return std::string(known);
+  return gpu.vendor == "nvidia" ? fmt::format("sm{}", gpu.sm_version) : gpu.architecture;
+}
+
 EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bundle,
                           bool with_fit) {
   EngineProfile e = load_engine(id, bundle, with_fit);
-  const std::string_view gpu_class = engine_gpu_class(gpu);
-  if (gpu_class.empty()) return e;
+  const std::string family = engine_gpu_family(gpu);
+  if (!e.fitted_on.empty() &&
+      std::find(e.fitted_on.begin(), e.fitted_on.end(), family) == e.fitted_on.end())
+    e.step_error = e.unfitted_error, e.composed_error_share = 1;
   Fields fields;
   declare_file(fields, e);
   for (const char* folder : {"by-gpu", "fitted"}) {
     if (!with_fit && std::string_view(folder) == "fitted") continue;
-    const auto file = bundle.find(fmt::format("engines/{}/{}-{}.yaml", folder, e.id, gpu_class));
+    const auto file = bundle.find(fmt::format("engines/{}/{}-{}.yaml", folder, e.id, family));
     if (file) fields.read(parse_yaml(file->content, file->name));
   }
   e.setups.differ = setups_differ(e);

@@ -51,10 +51,23 @@ struct EngineProfile {
     // memory-bound kernels.
     double compute_factor = 1, memory_factor = 1;
     // Highest memory bandwidth that the engine's kernels reach on one compute unit. memory_factor
-    // is multiplied by the ratio of the GPU's bandwidth to that of all its units. 0: no limit.
+    // is multiplied by (1 + r^4)^(1/4), where r is the ratio of the GPU's bandwidth to that of all
+    // its units: near 1 for few, r for many bytes a unit. 0: no limit.
     BytesPerSecond unit_bandwidth;
-    // Time of prefill attention relative to the measured kernels. Above 1 for older engines.
-    double prefill_attention_factor = 1;
+    // Time of prefill and of decode attention relative to the measured kernels. Above 1 for older
+    // engines.
+    double prefill_attention_factor = 1, decode_attention_factor = 1;
+    // Sequences times query heads of one device up to which decode attention splits the keys of a
+    // sequence among blocks. Beyond, one block computes a query head of a sequence and reads the
+    // keys of its KV head by itself, so that the call takes (query heads per KV head) times
+    // unsplit_decode_factor as long. vLLM's own PagedAttention on GPUs without FlashAttention:
+    // version 2 up to 512, version 1 beyond (vllm/attention/ops/paged_attn.py, v0.5.0). 0: always
+    // split.
+    std::int64_t split_decode_queries = 0;
+    double unsplit_decode_factor = 1;
+    // Time of kernels on pipeline stages after the first relative to the first stage's. Above 1
+    // where one device computes all layers and reads the weights of the others over their link.
+    double later_stage_factor = 1;
     // Time of routed experts relative to the measured kernels in steps that carry a prompt. Above 1
     // for older kernels and for ranks with unequal load.
     double moe_prefill_factor = 1;
@@ -172,6 +185,9 @@ struct EngineProfile {
     std::int64_t max_num_seqs = 1024;
     // max_num_batched_tokens by the memory of the device, as graph_tokens_by_memory.
     std::string batched_tokens_by_memory;
+    // Tokens of prompts whose steps follow one another through pipeline stages without waiting
+    // (llama.cpp's n_batch, which it cuts into n_ubatch tokens a step). 0: no limit.
+    std::int64_t pipelined_tokens = 0;
     // Defaults of vLLM on GPUs with less memory than small_gpu_below, and on GPUs older than
     // Hopper. 0 B: no GPU has defaults of its own.
     Bytes small_gpu_below;
@@ -183,6 +199,15 @@ struct EngineProfile {
   // profiles without fitted constants: it is the error of documented defaults where measurements
   // showed it (docs/composition.md).
   double step_error = 0.25;
+  // GPU families (engine_gpu_family) whose measurements fitted the constants, and the step_error on
+  // GPUs of all others. No families: step_error holds on every GPU.
+  std::vector<std::string> fitted_on;
+  double unfitted_error = 0.5;
+  // Share of the error composed of kernels, collectives and host that a step keeps. Below 1 where
+  // constants were fitted to whole steps of kernels that are otherwise known by physics alone: the
+  // factors absorb most of what physics does not know. 1 on GPUs of families that the fit has not
+  // seen.
+  double composed_error_share = 1;
   // Relative error of routed experts in addition to that of their kernels, shared by all layers:
   // the load of the experts and the engine's choice of kernels are not known.
   double experts_error = 0;
@@ -220,13 +245,17 @@ void declare(Fields& fields, EngineProfile& engine);
 // The profile with an id or alias. `with_fit` adds its fitted constants. Throws InputError with the
 // nearest name.
 EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_fit = true);
-// The profile on GPUs of one class: as above, then catalog/engines/by-gpu/<id>-<class>.yaml (what
-// the engine runs differently there) and catalog/engines/fitted/<id>-<class>.yaml.
+// The profile on GPUs of one family: as above, then catalog/engines/by-gpu/<id>-<family>.yaml (what
+// the engine runs differently there) and catalog/engines/fitted/<id>-<family>.yaml. On GPUs of
+// families that the profile's fit has not seen, step_error is unfitted_error.
 EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bundle,
                           bool with_fit = true);
 // "hopper" (H100, H200, ...), "blackwell" (B200, B300, GB200: data centre only), or empty for GPUs
 // without files of their own.
 std::string_view engine_gpu_class(const Gpu& gpu);
+// GPUs on which an engine runs alike: the class above, if there is one; else the compute capability
+// of NVIDIA's GPUs ("sm86") and the architecture of others ("cdna3").
+std::string engine_gpu_family(const Gpu& gpu);
 std::vector<std::string> engine_ids(const Bundle& bundle);
 
 // Whether a decode step of `tokens` tokens is replayed from a captured graph.

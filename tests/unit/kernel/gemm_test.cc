@@ -34,6 +34,18 @@ TEST(GemmPoint, RowsAreComputedInWholeTiles) {
             1.1 * point(product(256, 8192, 8192), "h100-sxm").base.value());
 }
 
+// One row reads 4.85 of 16 bits a weight, whether the GPU has int8 arithmetic or not. Of
+// many rows the arithmetic decides, on Apple's GPUs at 0.88 of the rate of 16-bit weights.
+TEST(GemmPoint, RowsOfBlocksAreReadAtTheirBitsWithoutInt8Hardware) {
+  const auto base = [](std::int64_t m, Format f) {
+    return (point(product(m, 14336, 4096, f), "m2-ultra").base - gemm_family().fill_and_drain())
+        .value();
+  };
+  EXPECT_NEAR(base(1, Format::kQ4K) / base(1, Format::kFp16), 4.85 / 16, 0.01);
+  EXPECT_NEAR(base(1, Format::kQ8Plain) / base(1, Format::kFp16), 8.5 / 16, 0.01);
+  EXPECT_NEAR(base(2048, Format::kQ4K) / base(2048, Format::kFp16), 1 / 0.88, 0.01);
+}
+
 // Measured on RTX PRO 6000 at k = 4096: 17.9 us for 8 x 1024 results and 18.2 us for 8 x 4096.
 TEST(GemmPoint, FourBitProductsOfConsumerBlackwellTakeTheTimeOfOneTile) {
   const char* gpu = "rtx-pro-6000-server";

@@ -137,5 +137,20 @@ TEST_F(ClosedForm, UsersInStepWaitOnlyForThoseWhoEndBeforeTheirPrompts) {
   EXPECT_NEAR(steps_of(run(w).ttft.value), 30 * 190 / 2.0 + 1000 / 2.0, 100);
 }
 
+// A prompt of 400 tokens on two stages of 16 layers, 100 tokens a step: a step takes half of
+// 100 x 32 us in a stage. All four steps follow one another in 5 passes; in pairs that wait for each
+// other they take 2 x 3 passes, and one by one 4 x 2.
+TEST_F(ClosedForm, StepsFollowThroughStagesWithinTheTokensThatArePipelined) {
+  plan.pp = 2;
+  engine.scheduler.max_num_batched_tokens = 100;
+  const auto passes = [&](std::int64_t pipelined) {
+    engine.scheduler.pipelined_tokens = pipelined;
+    return steps_of(run({1, 400, 1}).ttft.value) / 50;
+  };
+  EXPECT_NEAR(passes(0), 5, 1e-6);
+  EXPECT_NEAR(passes(200), 6, 1e-6);
+  EXPECT_NEAR(passes(100), 8, 1e-6);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -195,6 +195,34 @@ TEST_F(Step, StagesOneByOneCountTheHeadOnce) {
   EXPECT_LE(us(alone), us(one) + 4 * 5 + 1e-6);
 }
 
+// Llama 3 8B has 32 query heads and 8 KV heads. 16 sequences have 512 heads, 17 have 544.
+TEST_F(Step, DecodeAttentionBeyondTheSplitsReadsItsKeysForEveryQueryHead) {
+  const auto attention = [](const StepTime& t) {
+    double sum = 0;
+    for (const StepTerm& term : t.terms)
+      if (std::holds_alternative<DecodeAttention>(term.op.op)) sum += us(term.time.value);
+    return sum;
+  };
+  EXPECT_NEAR(attention(time(decode(17))), 32 * 10.0, 1e-6);
+  engine.kernels.decode_attention_factor = 2;
+  engine.kernels.split_decode_queries = 512;
+  engine.kernels.unsplit_decode_factor = 1.5;
+  EXPECT_NEAR(attention(time(decode(16))), 32 * 10 * 2.0, 1e-6);
+  EXPECT_NEAR(attention(time(decode(17))), 32 * 10 * 2 * 1.5 * 4, 1e-6);
+}
+
+TEST_F(Step, StagesAfterTheFirstMayBeSlower) {
+  plan.pp = 4;
+  const StepModel stages(model, plan, precision, engine, kernels, network);
+  const auto kernels_of = [&](int stage) {
+    return us(stages.time(decode(1), false, stage).kernels);
+  };
+  const double first = kernels_of(0), second = kernels_of(1);
+  engine.kernels.later_stage_factor = 10;
+  EXPECT_NEAR(kernels_of(0), first, 1e-6);
+  EXPECT_NEAR(kernels_of(1), 10 * second, 1e-6);
+}
+
 TEST_F(Step, SharedErrorsOfAFamilyStayWhatTheyAre) {
   engine.step_error = 0;
   const StepTime t = time(decode(4));

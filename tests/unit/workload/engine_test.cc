@@ -106,6 +106,32 @@ TEST(Engine, GpuClassesHaveFilesOfTheirOwn) {
   EXPECT_EQ(load_engine("trtllm", gpu, bundle).kernels.moe, "trtllm");
 }
 
+TEST(Engine, FamiliesAreClassesCapabilitiesOrArchitectures) {
+  Gpu gpu;
+  gpu.vendor = "nvidia", gpu.architecture = "blackwell";
+  gpu.sm_version = 100;
+  EXPECT_EQ(engine_gpu_family(gpu), "blackwell");
+  gpu.sm_version = 120;  // workstation cards do not run what data-centre Blackwell runs
+  EXPECT_EQ(engine_gpu_family(gpu), "sm120");
+  gpu.vendor = "amd", gpu.architecture = "cdna3", gpu.sm_version = 0;
+  EXPECT_EQ(engine_gpu_family(gpu), "cdna3");
+}
+
+// A fit says which families of GPUs it has seen; on the others its predictions are less sure.
+TEST(Engine, GpusThatNoFitHasSeenHaveTheWiderError) {
+  const Bundle bundle = Bundle().replacing(
+      "engines/fitted", {{"engines/fitted/lmdeploy.yaml",
+                          "step_error: 0.1\nunfitted_error: 0.4\nfitted_on: [sm80]\n"},
+                         {"engines/fitted/lmdeploy-sm86.yaml", "step_error: 0.2\n"}});
+  Gpu gpu;
+  gpu.vendor = "nvidia", gpu.sm_version = 80;
+  EXPECT_EQ(load_engine("lmdeploy", gpu, bundle).step_error, 0.1);
+  gpu.sm_version = 89;
+  EXPECT_EQ(load_engine("lmdeploy", gpu, bundle).step_error, 0.4);
+  gpu.sm_version = 86;  // constants of its own
+  EXPECT_EQ(load_engine("lmdeploy", gpu, bundle).step_error, 0.2);
+}
+
 // The host is of no GPU: where nothing was fitted it is the one of data-centre Blackwell, of whose
 // fit the profiles have a copy (rounded).
 TEST(Engine, OtherGpusHaveTheHostThatWasFitted) {

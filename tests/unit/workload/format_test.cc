@@ -6,7 +6,7 @@ namespace orrery {
 namespace {
 
 TEST(Format, EveryNameReadsBackAsItself) {
-  ASSERT_EQ(format_names().size(), 14u);
+  ASSERT_EQ(format_names().size(), 21u);
   for (std::size_t i = 0; i < format_names().size(); ++i) {
     EXPECT_EQ(parse_format(format_names()[i]), static_cast<Format>(i)) << format_names()[i];
     EXPECT_EQ(properties(static_cast<Format>(i)).name, format_names()[i]);
@@ -34,6 +34,18 @@ TEST(Format, StoredBytesIncludeTheScales) {
   EXPECT_DOUBLE_EQ(properties(Format::kNvfp4).weight.value(), 0.5625);
   EXPECT_DOUBLE_EQ(properties(Format::kMxfp4).weight.value(), 0.53125);
   EXPECT_DOUBLE_EQ(properties(Format::kInt4Weight).weight.value(), 0.5 + 2.5 / 128);
+}
+
+// Bytes of llama.cpp's blocks over their values: q8_0 has a 16-bit scale for 32 bytes; q6_K has 210
+// bytes for 256 values.
+TEST(Format, BlocksOfLlamaCppHaveTheSizesOfItsStructs) {
+  EXPECT_DOUBLE_EQ(properties(*parse_format("q8_0")).weight.value(), 34.0 / 32);
+  EXPECT_DOUBLE_EQ(properties(*parse_format("q6_k")).weight.value(), 210.0 / 256);
+  EXPECT_DOUBLE_EQ(properties(*parse_format("q4_0")).weight.value(), 18.0 / 32);
+  EXPECT_EQ(parse_format("Q5_K_M"), Format::kQ5K);
+  for (const char* name : {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "q4_0", "q8_0", "iq4_xs"})
+    EXPECT_TRUE(properties(*parse_format(name)).gguf) << name;
+  EXPECT_FALSE(properties(Format::kInt4Weight).gguf);
 }
 
 TEST(Format, WeightOnlyFormatsComputeIn16Bits) {
