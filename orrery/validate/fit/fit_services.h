@@ -3,7 +3,7 @@
 // (data/inference/serving_steady.csv).
 //
 // Loss. At most six constants minimise the mean absolute logarithmic error of TPOT and TTFT; TTFT
-// weighs less. The rows of one model on one system weigh as the square root of their number. A weak
+// weighs less. The rows of one model on one system weigh as the square root of their number. A
 // pull holds each constant near its start. Rows of all groups are read, since each group is judged
 // by a fit without it; at most 48 rows of a class, in equal shares of its models and systems.
 //

@@ -200,7 +200,10 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
   // InferenceX draws lengths uniformly between 80 % and 100 % of the nominal one. The authors of
   // AIConfigurator fix them.
   const bool nominal = get("length_kind") == "nominal";
-  const bool own_run = get("dump") == kAiconfiguratorDump && r.engine != "sglang";
+  InferencexRun run{get("precision"), get("measured"),
+                    static_cast<std::int64_t>(number_of(get("isl"))),
+                    static_cast<std::int64_t>(number_of(get("osl")))};
+  const bool own_run = is_aiconfigurators_own(get("dump"), r.engine, model, run);
   const bool scattered = nominal && !own_run;
   const double mean = scattered ? 0.9 : 1.0;
   const auto length = [&](const char* column, std::int64_t least) {
@@ -215,13 +218,9 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
     if (!get(column).empty()) keys.set(key, static_cast<std::int64_t>(number_of(get(column))));
   }
   if (scattered) {
-    std::string day = get("measured");
     const auto first = days.find({r.framework, model});
-    if (day.empty() && first != days.end()) day = first->second;
-    set_as_inferencex(r.engine, gpu,
-                      {get("precision"), day, static_cast<std::int64_t>(number_of(get("isl"))),
-                       static_cast<std::int64_t>(number_of(get("osl")))},
-                      keys);
+    if (run.day.empty() && first != days.end()) run.day = first->second;
+    set_as_inferencex(r.engine, gpu, run, keys);
   }
   if (own_run) r.prompt_pool = set_as_aiconfigurator(r.engine, keys);
   // The loads of experts with real prompts follow a power law. The exponent is that of the measured

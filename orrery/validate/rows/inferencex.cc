@@ -97,6 +97,17 @@ void set_trtllm(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
 
 }  // namespace
 
+bool is_aiconfigurators_own(std::string_view dump, std::string_view engine, std::string_view model,
+                            const InferencexRun& run) {
+  constexpr std::string_view kModels[] = {"deepseek-r1",   "glm-5",   "gpt-oss", "kimi-k2",
+                                          "llama-3.1-70b", "minimax", "qwen3.5"};
+  const auto of_inferencex = [](std::int64_t tokens) { return tokens == 1024 || tokens == 8192; };
+  const bool served = std::any_of(std::begin(kModels), std::end(kModels),
+                                  [model](std::string_view m) { return model.starts_with(m); });
+  return dump == "gap-analysis" && engine != "sglang" &&
+         !(served && of_inferencex(run.isl) && of_inferencex(run.osl));
+}
+
 std::int64_t set_as_aiconfigurator(std::string_view engine, ScenarioKeys& keys) {
   constexpr std::int64_t kAiPerfPrompts = 100;
   if (engine != "trtllm") return kAiPerfPrompts;

@@ -54,8 +54,17 @@
 
 namespace orrery {
 
-// The column `dump` of runs that the authors of AIConfigurator made themselves.
-inline constexpr std::string_view kAiconfiguratorDump = "gap-analysis";
+struct InferencexRun {
+  std::string precision;  // of the checkpoint: fp8, fp4, ...
+  std::string day;        // of the measurement, 2026-04-21; empty: not stated
+  std::int64_t isl = 0, osl = 0;  // nominal
+};
+
+// Whether the authors of AIConfigurator made a run of vLLM or TensorRT-LLM themselves: rows of the
+// dump "gap-analysis", which also repeats runs of InferenceX. These are of models that InferenceX
+// serves, with 1,024 or 8,192 tokens.
+bool is_aiconfigurators_own(std::string_view dump, std::string_view engine, std::string_view model,
+                            const InferencexRun& run);
 
 // Sets what AIConfigurator's generator sets for the engine of such a run, whose prompts and answers
 // are all equally long (github.com/ai-dynamo/aiconfigurator, src/aiconfigurator). Returns the
@@ -70,12 +79,6 @@ inline constexpr std::string_view kAiconfiguratorDump = "gap-analysis";
 //            The rates show it: 64 users of Llama-3.1-8B on one H200 get 118,000 prompt tokens a
 //            second, 90 % of what its fp8 tensor cores can compute, besides their answers
 std::int64_t set_as_aiconfigurator(std::string_view engine, ScenarioKeys& keys);
-
-struct InferencexRun {
-  std::string precision;  // of the checkpoint: fp8, fp4, ...
-  std::string day;        // of the measurement, 2026-04-21; empty: not stated
-  std::int64_t isl = 0, osl = 0;  // nominal
-};
 
 // Sets what InferenceX's script sets for the engine. REQUIRES: `keys` has the model, layout and
 // users of the run. Whatever depends on a day that is not stated keeps the engine's default.

@@ -218,10 +218,14 @@ TEST_F(Rows, AiconfiguratorsOwnRunsAreStartedByItsGenerator) {
             "a,llama-3.1-8b,dense-gqa,fp8,h200-sxm-141gb,vllm,0.12.0,agg,4000,500,nominal,96,1,1,"
             "120,17,,gap-analysis,ref1,g\n"
             "a,qwen3-235b-a22b,moe-gqa,fp8,h100-sxm-80gb,trtllm,1.0.0rc3,agg,512,128,nominal,32,4,"
-            "1,234,26,,gap-analysis,ref2,g\n");
+            "1,234,26,,gap-analysis,ref2,g\n"
+            "a,gpt-oss-120b,moe-gqa,fp4,h200-sxm-141gb,trtllm,1.0,agg,1024,8192,nominal,32,4,1,"
+            "234,26,,gap-analysis,ref3,g\n");
   read_inference_rows(dir, "serving_steady", catalog, rows, refused);
-  ASSERT_EQ(rows.size(), 2u);
+  ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0].prompt_pool, 100);
+  // InferenceX's, repeated there: lengths scatter about nine tenths of the nominal ones.
+  EXPECT_EQ(simulated_service(rows[2]).text("load.isl"), "uniform(819, 1023)");
   const ScenarioKeys vllm = simulated_service(rows[0]), trtllm = simulated_service(rows[1]);
   EXPECT_EQ(vllm.text("load.isl"), "4000");
   EXPECT_EQ(vllm.number("load.shared_prefix"), 3999);
