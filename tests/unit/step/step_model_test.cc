@@ -167,6 +167,16 @@ TEST_F(Step, GraphsPadTheBatchToACapturedSize) {
   EXPECT_EQ(rows_of(time(decode(513))), 513);  // above the largest graph
   engine.execution.decode_graphs = false;
   EXPECT_EQ(rows_of(time(decode(9))), 9);
+  // Prompts that are replayed in pieces too, but for their attention.
+  const auto prompt = [](std::int64_t tokens) { return Batch{{{1, tokens, 0, true}}}; };
+  EXPECT_EQ(rows_of(time(prompt(500))), 500);
+  engine.execution.prefill_graphs = true;
+  const StepTime pieces = time(prompt(500));
+  EXPECT_EQ(rows_of(pieces), 512);
+  for (const StepTerm& term : pieces.terms) {
+    if (const auto* a = std::get_if<PrefillAttention>(&term.op.op)) EXPECT_EQ(a->new_tokens, 500);
+  }
+  EXPECT_EQ(rows_of(time(prompt(513))), 513);
 }
 
 TEST_F(Step, CollectivesAddTheirTimeAndTheEnginesLatency) {
