@@ -11,7 +11,7 @@ namespace orrery {
 namespace {
 
 constexpr double kTail = 0.5;         // logarithmic error beyond which a row pulls ever less
-constexpr double kPullWeight = 0.01;  // of the distance of a constant from its target
+constexpr double kPullWeight = 0.03;  // of a constant's distance from its target, for one figure
 constexpr double kSlopeStep = 0.1;    // logarithm by which slopes are taken
 constexpr double kRadius = 1, kLeastRadius = 0.05;
 constexpr int kLinearEvaluations = 1500;
@@ -102,7 +102,7 @@ double EngineFit::loss(const Logs& errors, const Subset& subset) const {
 double EngineFit::pull(const Logs& x, const Logs& target) const {
   double sum = 0;
   for (std::size_t c = 0; c < x.size(); ++c) sum += std::abs(x[c] - target[c]);
-  return kPullWeight * sum;
+  return kPullWeight * sum / std::sqrt(static_cast<double>(figures_.size()));
 }
 
 Logs EngineFit::linear(const Tangent& t, const Subset& subset, const Logs& target,

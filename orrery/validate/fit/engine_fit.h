@@ -2,8 +2,8 @@
 //
 // Loss. The weighted mean of the absolute logarithmic errors of all figures; beyond 50 % an error
 // pulls ever less (log_tailed, base/fit.h). The figures of a group together weigh as the square
-// root of their number. A weak pull towards a target keeps constants in place that the rows do not
-// determine.
+// root of their number. A pull towards a target, which is the weaker the more figures there are,
+// keeps constants in place that the rows do not determine.
 //
 // Search. The logarithms of the predictions are nearly linear in those of the constants. Each round
 // computes them and their slopes at one point (a Tangent), minimises the loss of the linear model
