@@ -227,6 +227,11 @@ void declare(Fields& f, EngineProfile& e) {
   f.add("experts_error", e.experts_error,
         "relative error of routed experts in addition to that of their kernels")
       .range(0, 2);
+  f.add("fitted_layers", e.fitted_layers,
+        "kinds of layers of measured models (softmax, latent, linear, experts); empty: all");
+  f.add("unseen_error", e.unseen_error,
+        "relative error of a step of a model with another kind of layer, beside step_error")
+      .range(0, 2);
 }
 
 namespace {

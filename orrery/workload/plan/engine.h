@@ -181,6 +181,13 @@ struct EngineProfile {
   // the load of the experts and the engine's choice of kernels are not known.
   double experts_error = 0;
 
+  // Kinds of layers of the models whose services were measured on this engine, of those that
+  // layer_kinds.h names. A model with another kind has unseen_error in addition to step_error: as
+  // much as step_error is where nothing was measured. Plain starts (`setup`), which were measured
+  // on models of all kinds, have at least their own. Empty: all kinds.
+  std::vector<std::string> fitted_layers;
+  double unseen_error = 0.25;
+
   // Keys of this profile that the ways to start the engine set otherwise, in the order in which its
   // files state them.
   struct Setups {
