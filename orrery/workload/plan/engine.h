@@ -209,8 +209,8 @@ void apply_setup(EngineProfile& engine, EngineSetup setup);
 // Whether the engine runs on the GPU, by its vendor.
 bool runs_on(const EngineProfile& engine, const Gpu& gpu);
 
-// Declares every parameter once, except `setup`, which only files of the catalog have. Catalog files
-// and the `engine` keys of a scenario read through it.
+// Declares every parameter once, except `setup`, which only files of the catalog have. They and the
+// `engine` keys of a scenario read through it.
 void declare(Fields& fields, EngineProfile& engine);
 
 // The profile with an id or alias. `with_fit` adds its fitted constants. Throws InputError with the
