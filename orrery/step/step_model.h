@@ -7,7 +7,7 @@
 //   gaps     = kernel_gap * kernels                                     eager steps
 //            = 0                                                        replayed steps
 //   launches = launch * operators + host_per_layer * layers
-//              + host_per_moe_layer * layers with routed experts        eager steps
+//              + host_per_moe_layer * layers with routed experts        eager steps with a prompt
 //            = graph_launch * layers                                    replayed decode steps
 //            = launch * 2 * layers                                      prompts replayed in pieces
 //   host     = host_per_step + host_per_sequence * sequences

@@ -50,6 +50,7 @@ std::string flags_of(const Node& map, const std::string& group) {
     if (path == "collective.kind") continue;  // the word after the verb
     std::string flag = dashed(key);
     if (path == "engine.profile") flag = "engine";
+    if (path == "engine.setup") flag = "engine-setup";
     if (kPrefixed.contains(top)) flag = top + "-" + flag;
     if (text == "true" || text == "false") {
       out += (text == "true" ? " --" : " --no-") + flag;

@@ -9,6 +9,7 @@
 
 #include "orrery/memory/kv_groups.h"
 #include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/setup/layer_kinds.h"
 #include "orrery/serving/schedulers/scheduler_kinds.h"
 #include "orrery/workload/plan/by_memory.h"
 
@@ -129,6 +130,23 @@ void fill_by_memory(const Scenario& s, const Gpu& gpu, EngineProfile& engine) {
        scheduler.max_num_batched_tokens);
 }
 
+// Widens the intervals of a model with layers of which no service was measured on the engine.
+// `fitted`: the step error of the measured services. The error of plain starts, which is that of
+// models of all kinds, is not widened if it is larger.
+void widen_unseen(const Architecture& model, double fitted, EngineProfile& engine,
+                  std::vector<std::string>& notes) {
+  const auto& seen = engine.fitted_layers;
+  std::vector<std::string> unseen = layer_kinds(model);
+  std::erase_if(unseen, [&seen](const std::string& kind) {
+    return std::find(seen.begin(), seen.end(), kind) != seen.end();
+  });
+  if (seen.empty() || unseen.empty() || engine.unseen_error == 0) return;
+  engine.step_error = std::max(engine.step_error, std::hypot(fitted, engine.unseen_error));
+  notes.push_back(
+      fmt::format("wider intervals: no service of a model with {} layers was measured on engine {}",
+                  fmt::join(unseen, " and "), engine.id));
+}
+
 // How the engine is started, where its profile tells the ways apart.
 void note_setup(const Scenario& s, const EngineProfile& engine, std::vector<std::string>& notes) {
   if (engine.setups.plain.empty() && engine.setups.tuned.empty()) return;
@@ -201,6 +219,8 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
       "engine {} ({}); kernel classes: gemm {}, attention {}, moe {}, mla {}; all-reduce {}",
       d.engine.id, d.engine.version, k.gemm, k.attention, k.moe, k.mla, k.collectives));
   note_setup(s, d.engine, d.notes);
+  if (!s.engine.overrides.find("step_error"))
+    widen_unseen(model, engine.step_error, d.engine, d.notes);
   d.notes.push_back(
       fmt::format("formats: weights {}, experts {}, lm head {}, activations {}, KV cache {}",
                   properties(d.precision.weights).name, properties(d.precision.experts).name,

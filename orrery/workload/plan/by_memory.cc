@@ -28,8 +28,10 @@ std::string_view cut(std::string_view& rest, char mark) {
 
 std::int64_t by_memory(std::string_view text, Bytes memory, std::int64_t tp) {
   const auto malformed = [text]() -> InputError {
-    return InputError(fmt::format(
-        "by memory: expected limits and sizes such as '60 GiB: 32/160, 512', got '{}'", text));
+    return InputError(
+        fmt::format("engine: a default by the memory of the device: expected limits and sizes such "
+                    "as '60 GiB: 32/160, 512', got '{}'",
+                    text));
   };
   const auto number = [&](std::string_view digits) {
     std::int64_t n = 0;

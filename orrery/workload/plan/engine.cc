@@ -263,6 +263,11 @@ void declare(Fields& f, EngineProfile& e) {
   f.add("ttft_error", e.ttft_error,
         "relative error of the first tokens of closed loops in addition to those of their steps")
       .range(0, 2);
+  f.add("fitted_layers", e.fitted_layers,
+        "kinds of layers of measured models (softmax, latent, linear, experts); empty: all");
+  f.add("unseen_error", e.unseen_error,
+        "relative error of a step of a model with another kind of layer, beside step_error")
+      .range(0, 2);
 }
 
 namespace {

@@ -217,6 +217,13 @@ struct EngineProfile {
   // (docs/lab/2026-11-serving-accuracy.md).
   double ttft_error = 0.5;
 
+  // Kinds of layers of the models whose services were measured on this engine, of those that
+  // layer_kinds.h names. A model with another kind has unseen_error in addition to step_error: as
+  // much as step_error is where nothing was measured. Plain starts (`setup`), which were measured
+  // on models of all kinds, have at least their own. Empty: all kinds.
+  std::vector<std::string> fitted_layers;
+  double unseen_error = 0.25;
+
   // Keys of this profile that the ways to start the engine set otherwise, in the order in which its
   // files state them.
   struct Setups {
@@ -238,8 +245,8 @@ void apply_setup(EngineProfile& engine, EngineSetup setup);
 // Whether the engine runs on the GPU, by its vendor.
 bool runs_on(const EngineProfile& engine, const Gpu& gpu);
 
-// Declares every parameter once, except `setup`, which only files of the catalog have. Catalog files
-// and the `engine` keys of a scenario read through it.
+// Declares every parameter once, except `setup`, which only files of the catalog have. They and the
+// `engine` keys of a scenario read through it.
 void declare(Fields& fields, EngineProfile& engine);
 
 // The profile with an id or alias. `with_fit` adds its fitted constants. Throws InputError with the

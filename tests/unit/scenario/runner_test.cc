@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <utility>
 
+#include "orrery/base/estimate.h"
 #include "orrery/scenario/answer/advice.h"
 
 namespace orrery {
@@ -53,6 +55,25 @@ TEST(Runner, IntervalsCoverBothWaysToStartAnEngine) {
   EXPECT_EQ(open.low90, std::min(plain.low90, tuned.low90));
   EXPECT_EQ(open.high90, std::max(plain.high90, tuned.high90));
   EXPECT_LT(tuned.low90, tuned.value);
+}
+
+// The fit of the older vLLM saw no model with latent attention.
+TEST(Runner, ModelsWithUnseenLayersHaveWiderIntervals) {
+  Runner runner{Bundle()};
+  const auto spread = [&](const std::string& engine) {
+    const Point p =
+        runner
+            .run(read_scenario(parse_yaml("model: deepseek-v2-lite\nhardware: {gpu: h100-sxm}\n"
+                                          "engine: " +
+                                              engine + "\nworkload: {isl: 256, osl: 65}\n",
+                                          "s.yaml")))
+            .points.at(0);
+    const Metric& m = *p.find("tpot");
+    return std::log(m.high90 / m.value) / normal_quantile(0.95);
+  };
+  const double unseen = spread("{profile: vllm-2024}");
+  const double none = spread("{profile: vllm-2024, overrides: {unseen_error: 0}}");
+  EXPECT_NEAR(std::sqrt(unseen * unseen - none * none), 0.25, 0.01);
 }
 
 TEST(Runner, OneTokenHasNoTpot) {
