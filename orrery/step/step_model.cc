@@ -69,6 +69,16 @@ class KernelNumbers {
 // deep_ep/buffer.py).
 constexpr int kExchangeSms = 20;
 
+// Share of the multiprocessors that the kernels of the moves hold.
+double held_by_moves(const Program& program, const NetworkModel& network) {
+  for (const ProgramOp& op : program.ops) {
+    if (!op.move) continue;
+    const auto& c = std::get<Collective>(op.op);
+    return network.exchange(exchange_of(*op.move, kExchangeSms), c.group, c.ranks).held;
+  }
+  return 0;
+}
+
 bool decode_only(const Batch& batch) {
   return std::all_of(batch.groups.begin(), batch.groups.end(),
                      [](const SequenceGroup& g) { return g.new_tokens == 1 || g.verify; });
@@ -130,6 +140,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   KernelNumbers numbers;
   double launched = 0, moe_layers = 0;
   OverlappedMoves moves(program, halves);
+  const double held = halves ? held_by_moves(program, network_) : 0;
   for (const ProgramOp& op : program.ops) {
     if (op.fusible && x.fused) continue;
     StepTerm term{op, {}, Bound::kNetwork, 0};
@@ -143,8 +154,8 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
       if (!op.move) term.time.value += x.collective_latency * std::log2(std::max(c->ranks, 1));
       term.time = term.time.scaled(op.count);
       launched += op.count;
-      if (moves.hides(op)) {
-        moves.add_move(term, t.held, numbers.of(call));
+      if (op.move && halves) {
+        moves.add_move(term, numbers.of(call));
         continue;
       }
       step.communication += term.time.value;
@@ -154,6 +165,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
       call = t.time.value;
       term.time =
           t.time.scaled(op.count * later * engine_factor(engine_.kernels, op, t, !decoding, mixed));
+      if (held > 0 && t.bound == Bound::kCompute && moves.halves(op)) term.time.value /= 1 - held;
       const Seconds least = std::max(t.compute, t.memory) * op.count;
       // The engine's factor never makes a compute-bound kernel faster than the data sheet's
       // roofline.
@@ -182,7 +194,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
 
   for (const OverlappedMoves::Move& move : moves.exposed()) {
     step.communication += move.term.time.value;
-    sum.add(family_of(move.term.op.op), move.error, move.kernel);
+    sum.add(family_of(move.term.op.op), move.time, move.kernel);
     if (with_terms) step.terms.push_back(move.term);
   }
 

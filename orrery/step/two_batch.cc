@@ -73,43 +73,73 @@ Program two_batches(Program whole, const Program& half) {
 OverlappedMoves::OverlappedMoves(const Program& program, bool on) : on_(on) {
   if (!on_) return;
   moving_ = moving_specs(program);
-  windows_.resize(moving_.size());
+  layers_.resize(moving_.size());
   for (const ProgramOp& op : program.ops) low_latency_ |= op.move && op.move->low_latency;
 }
 
-void OverlappedMoves::add_move(const StepTerm& term, double held, std::size_t kernel) {
-  moves_.push_back({term, term.time, kernel});
-  Window& w = windows_[static_cast<std::size_t>(term.op.spec)]
-                      [term.op.move->combine ? kCombine : kDispatch];
-  w.moved += term.time.value;
-  w.held += term.time.value * held;
-}
+bool OverlappedMoves::halves(const ProgramOp& op) const { return on_ && is_in(moving_, op.spec); }
 
-OverlappedMoves::WindowOf OverlappedMoves::window_of(const ProgramOp& op) const {
-  const bool routed = std::holds_alternative<MoeExperts>(op.op);
-  if (!low_latency_) return routed || op.shared_expert ? kCombine : kDispatch;
-  if (routed) return kNone;
-  return op.shared_expert || !in_core_ ? kDispatch : kCombine;
+void OverlappedMoves::add_move(const StepTerm& term, std::size_t kernel) {
+  moves_.push_back({term, term.time, kernel});
+  Layers& l = layers_[static_cast<std::size_t>(term.op.spec)];
+  (term.op.move->combine ? l.combine : l.dispatch) += term.time.value;
 }
 
 void OverlappedMoves::add_kernel(const ProgramOp& op, Seconds time) {
-  if (!on_ || !is_in(moving_, op.spec)) return;
+  if (!halves(op)) return;
   if (op.spec != spec_) spec_ = op.spec, in_core_ = false;
   in_core_ |= attends(op.op) || std::holds_alternative<LinearAttentionCore>(op.op);
-  const WindowOf window = window_of(op);
-  if (window != kNone) windows_[static_cast<std::size_t>(op.spec)][window].kernels += time;
+  Layers& l = layers_[static_cast<std::size_t>(op.spec)];
+  Seconds& part = std::holds_alternative<MoeExperts>(op.op) ? l.experts
+                  : op.shared_expert                        ? l.shared
+                  : in_core_                                ? l.core
+                                                            : l.before_core;
+  part += time;
+}
+
+namespace {
+
+// Adds what of a move a window leaves.
+void expose(Seconds move, Seconds window, Seconds& time, Seconds& moves) {
+  if (move <= window) return;
+  time += move - window;
+  moves += move;
+}
+
+}  // namespace
+
+OverlappedMoves::Exposed OverlappedMoves::dispatch(const Layers& l) const {
+  const Seconds attention = l.before_core + l.core;
+  const Seconds a = l.shared + (low_latency_ ? l.before_core : attention);
+  const Seconds b = low_latency_ ? l.shared : l.experts;
+  Exposed x;
+  for (const Seconds window : {a, b}) expose(l.dispatch / 2, window / 2, x.time, x.moves);
+  return x;
+}
+
+OverlappedMoves::Exposed OverlappedMoves::combine(const Layers& l) const {
+  const Seconds attention = l.before_core + l.core;
+  const Seconds a = low_latency_ ? l.core : l.experts + l.shared;
+  const Seconds b = low_latency_ ? l.before_core : attention + 2 * l.shared;
+  Exposed x;
+  for (const Seconds window : {a, b}) expose(l.combine / 2, window / 2, x.time, x.moves);
+  // Windows of several moves overlap, and the wires do not carry them all at once.
+  const Seconds hidden = attention + l.experts + l.shared + dispatch(l).time + x.time;
+  const Seconds moves = l.dispatch + l.combine;
+  if (hidden < moves) x = {std::min(l.combine, x.time + moves - hidden), l.combine};
+  return x;
 }
 
 std::vector<OverlappedMoves::Move> OverlappedMoves::exposed() const {
   std::vector<Move> out = moves_;
   for (Move& m : out) {
-    const Window& w = windows_[static_cast<std::size_t>(m.term.op.spec)]
-                              [m.term.op.move->combine ? kCombine : kDispatch];
-    if (w.moved <= Seconds(0)) continue;
-    const double share = std::max({Seconds(0), w.moved - w.kernels, w.held}) / w.moved;
-    m.term.time.value *= share;
-    m.error = m.term.time;
-    if (w.moved > w.kernels + w.held) m.error.shared /= share, m.error.own /= share;
+    const Layers& l = layers_[static_cast<std::size_t>(m.term.op.spec)];
+    const Seconds whole = m.term.op.move->combine ? l.combine : l.dispatch;
+    if (whole <= Seconds(0)) continue;
+    const Exposed x = m.term.op.move->combine ? combine(l) : dispatch(l);
+    m.term.time.value *= x.time / whole;
+    m.time = m.term.time;
+    if (x.time > Seconds(0)) m.time.shared *= x.moves / x.time, m.time.own *= x.moves / x.time;
   }
   return out;
 }

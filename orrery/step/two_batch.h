@@ -1,26 +1,30 @@
 // Two-batch overlap of serving engines (SGLang's --enable-two-batch-overlap, vLLM's --enable-dbo):
 // the layers that move tokens to experts by DeepEP's kernels are computed as two halves of the
-// batch. While the tokens of one half travel, the GPU computes a part of the layer for the other
-// half, its window:
+// batch, A and B. While the tokens of one half travel, the GPU computes a part of the layer for the
+// other half, the window of the move:
 //
-//                 steps with prompts (normal kernels)   decode (low-latency kernels)
-//   dispatch      attention and router                  attention before its core, shared experts
-//   combine       routed and shared experts             core of attention to the router
+//                    steps with prompts (normal kernels)     decode (low-latency kernels)
+//   A's dispatch     B's shared experts and attention        A's shared experts, B's attention
+//                                                            before its core
+//   B's dispatch     A's experts                             B's shared experts
+//   A's combine      B's experts, A's shared experts         core of B's attention to the router
+//   B's combine      A's shared experts and attention,       A's attention before its core
+//                    B's shared experts
 //
-//   layers = kernels outside of the windows + sum over windows max(move, kernels + held move)
+//   layers = kernels + sum over moves max(0, move - window), and at least the moves together
 //
-// with the kernels and moves of both halves. This is the order of SGLang
-// (batch_overlap/operations_strategy.py): in decode the second half is two of five stages behind,
-// so that nothing hides behind the routed experts. vLLM's order is taken to be the same. A half
-// takes more than half of the time of the batch, because it reads the same weights. What is exposed
-// before the first window of a step and after the last is not counted.
+// with the kernels and moves of both halves. These are SGLang's stages
+// (batch_overlap/operations_strategy.py): in decode B is two of six stages behind A, so that nothing
+// hides behind the routed experts. vLLM's order is taken to be the same. A half takes more than half
+// of the time of the batch, because it reads the same weights. What is exposed before the first
+// window of a step and after the last is not counted.
 //
-// DeepEP's normal kernels hold a share `held` of the multiprocessors, which kernels lose as long as
-// a move runs; all kernels count as bound by arithmetic there. Low-latency kernels hold none
+// DeepEP's normal kernels hold a share of the multiprocessors, 20 of them, and SGLang gives its
+// products the others all of the time (deep_gemm_num_sms of the same file): kernels of the halved
+// layers that are bound by arithmetic take 1 / (1 - share) as long. Low-latency kernels hold none
 // (DeepEP's hooks receive in the background).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -47,36 +51,42 @@ Program two_batches(Program whole, const Program& half);
 class OverlappedMoves {
  public:
   struct Move {
-    StepTerm term;            // with its exposed time
-    Estimate<Seconds> error;  // the same time with the error that it has in the step: where the
-                              // move is longer than the window, that of the whole move
-    std::size_t kernel = 0;   // its number in the sum of the step's times
+    StepTerm term;           // with its exposed time
+    Estimate<Seconds> time;  // the same with the error of the whole of the exposed moves
+    std::size_t kernel = 0;  // its number in the sum of the step's times
   };
 
   // `on`: whether the program is in two halves. Otherwise nothing is hidden.
   OverlappedMoves(const Program& program, bool on);
 
-  // Whether the op is a move of a halved layer.
-  bool hides(const ProgramOp& op) const { return on_ && op.move.has_value(); }
-  void add_move(const StepTerm& term, double held, std::size_t kernel);
+  // Whether the op belongs to a halved layer.
+  bool halves(const ProgramOp& op) const;
+  // A move of a halved layer.
+  void add_move(const StepTerm& term, std::size_t kernel);
   // An op that is no move. Has no effect outside of the halved layers.
   void add_kernel(const ProgramOp& op, Seconds time);
 
   std::vector<Move> exposed() const;
 
  private:
-  struct Window {
-    Seconds kernels, moved, held;
+  // Both halves of the layers of a LayerSpec.
+  struct Layers {
+    Seconds before_core, core, experts, shared;  // kernels
+    Seconds dispatch, combine;
   };
-  enum WindowOf : std::size_t { kDispatch, kCombine, kNone };
-  WindowOf window_of(const ProgramOp& op) const;
+  // What of a move is exposed, and the moves of the halves in which something is.
+  struct Exposed {
+    Seconds time, moves;
+  };
+  Exposed dispatch(const Layers& l) const;
+  Exposed combine(const Layers& l) const;
 
   bool on_;
   bool low_latency_ = false;
-  int spec_ = -1;                               // LayerSpec of the last op
-  bool in_core_ = false;                        // the last op is the core of the mixer or behind it
-  std::vector<bool> moving_;                    // by LayerSpec
-  std::vector<std::array<Window, 2>> windows_;  // by LayerSpec
+  int spec_ = -1;               // LayerSpec of the last op
+  bool in_core_ = false;        // the last op is the core of the mixer or behind it
+  std::vector<bool> moving_;    // by LayerSpec
+  std::vector<Layers> layers_;  // by LayerSpec
   std::vector<Move> moves_;
 };
 

@@ -158,7 +158,7 @@ CollectiveTime CurveNetwork::exchange(const ExpertExchange& x, Collective::Group
   const ExpertBytes bytes = expert_bytes(x, link);
   result.bus_bandwidth = bytes.counted / t.total;
   const int units = cluster_.gpu().compute_units;
-  if (!x.low_latency && units > 0) result.held = std::min(1.0, 1.0 * x.sms / units);
+  if (!x.low_latency && units > 0) result.held = std::min(x.sms, units - 1) / (1.0 * units);
   if (link.nodes > 1) result.port_time = std::min(t.total, t.between * between.share);
   return result;
 }
