@@ -14,6 +14,7 @@
 #include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/runner/runner.h"
+#include "orrery/serving/schedulers/scheduler_kinds.h"
 #include "orrery/validate/fit/service_errors.h"
 #include "orrery/validate/fit/service_folds.h"
 #include "orrery/validate/report/report.h"
@@ -31,8 +32,11 @@ constexpr double kTtftWeight = 0.4;    // of a TTFT relative to a TPOT
 // Keys of costs on the host, which do not depend on the GPU.
 constexpr const char* kLaunch = "execution.launch";
 constexpr const char* kMoeLayer = "execution.host_per_moe_layer";
+constexpr const char* kRequest = "execution.request_overhead";
 
-bool of_host(const std::string& key) { return key == kLaunch || key == kMoeLayer; }
+bool of_host(const std::string& key) {
+  return key == kLaunch || key == kMoeLayer || key == kRequest;
+}
 
 // A constant of the fit, which varies its logarithm.
 struct ServiceConstant {
@@ -41,6 +45,10 @@ struct ServiceConstant {
   double start, least, most;
 };
 const std::vector<ServiceConstant> kConstants = {
+    // What a first token takes beside its steps: HTTP, the tokeniser, and the messages between the
+    // processes of the engine. It delays first tokens alone, while a longer step also interrupts
+    // the decodes of others, so that TTFT and TPOT tell both apart. Fitted first for that reason.
+    {kRequest, "us", 3000, 1000, 300000},
     {"execution.host_per_step", "us", 500, 10, 8000},
     // The host time of experts is fitted before the launch of operators: if all models have
     // experts, the rows determine only the sum of both.
@@ -57,8 +65,24 @@ const std::vector<ServiceConstant> kConstants = {
 
 // Rows that are not fitted (docs/reference/composition.md, section Rows that are not trusted).
 bool distrusted(const MeasuredRow& row) {
-  return row.keys.text("model").starts_with("qwen3-235b") || row.engine == "vllm-2025" ||
+  return (row.keys.text("model").starts_with("qwen3-235b") && row.engine != "sglang") ||
+         row.engine == "vllm-2025" ||
          (row.engine == "sglang" && row.keys.number("workload.batch") >= 512);
+}
+
+using Constants = std::vector<ServiceConstant>;
+
+// The constants that are fitted for engines with this profile. The overhead of a request can be
+// told from longer steps only where prompts have steps of their own, which interrupt all decodes.
+// Elsewhere the profile states it.
+Constants constants_for(const EngineProfile& engine) {
+  const bool apart =
+      scheduler_kind(engine.scheduler.policy).traits.prompts != PromptSteps::kWithDecodes;
+  Constants out;
+  for (const ServiceConstant& c : kConstants) {
+    if (apart || c.key != std::string_view(kRequest)) out.push_back(c);
+  }
+  return out;
 }
 
 std::string service_text_of(const ServiceConstant& c, double v) {
@@ -79,8 +103,9 @@ constexpr const char* kFigures[2] = {"tpot", "ttft"};
 class ServiceFit {
  public:
   // `start`: the logarithms of the constants towards which the fit is pulled.
-  ServiceFit(Runner& runner, std::vector<Row> rows, std::vector<double> start)
-      : runner_(runner), rows_(std::move(rows)), start_(std::move(start)) {}
+  ServiceFit(Runner& runner, const Constants& constants, std::vector<Row> rows,
+             std::vector<double> start)
+      : runner_(runner), constants_(constants), rows_(std::move(rows)), start_(std::move(start)) {}
 
   std::vector<Row>& rows() { return rows_; }
 
@@ -172,8 +197,8 @@ class ServiceFit {
   std::vector<double> fit(std::vector<double> x, const std::string& left_out) {
     left_out_ = left_out;
     for (int pass = 0; pass < kPasses; ++pass) {
-      for (std::size_t i = 0; i < kConstants.size(); ++i) {
-        const double least = std::log(kConstants[i].least), most = std::log(kConstants[i].most);
+      for (std::size_t i = 0; i < constants_.size(); ++i) {
+        const double least = std::log(constants_[i].least), most = std::log(constants_[i].most);
         double step = (most - least) / (kGrid - 1), best = x[i], best_loss = loss(x);
         const auto attempt = [&](double v) {
           if (v < least || v > most) return;
@@ -195,12 +220,13 @@ class ServiceFit {
   }
 
  private:
-  static void set(ScenarioKeys& keys, const std::vector<double>& x) {
-    for (std::size_t i = 0; i < kConstants.size(); ++i)
-      keys.set_engine(kConstants[i].key, service_text_of(kConstants[i], std::exp(x[i])));
+  void set(ScenarioKeys& keys, const std::vector<double>& x) const {
+    for (std::size_t i = 0; i < constants_.size(); ++i)
+      keys.set_engine(constants_[i].key, service_text_of(constants_[i], std::exp(x[i])));
   }
 
   Runner& runner_;
+  const Constants& constants_;
   std::vector<Row> rows_;
   std::vector<double> start_;
   std::string left_out_;
@@ -225,22 +251,24 @@ constexpr const char* kMade =
     "# Made by `orrery fit services` from data/inference/serving_steady on {}: do not edit.\n";
 
 // The constants `x` and the errors.
-std::string constants_of(const ServiceErrors& errors, const std::vector<double>& x) {
+std::string constants_of(const Constants& constants, const ServiceErrors& errors,
+                         const std::vector<double>& x) {
   std::string out;
   for (const char* group : {"execution", "kernels"}) {
     out += fmt::format("{}:\n", group);
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::string key = kConstants[i].key;
+      const std::string key = constants[i].key;
       const std::size_t dot = key.find('.');
       if (key.substr(0, dot) == group)
         out += fmt::format("  {}: {}\n", key.substr(dot + 1),
-                           service_text_of(kConstants[i], std::exp(x[i])));
+                           service_text_of(constants[i], std::exp(x[i])));
     }
   }
   return out + errors.yaml();
 }
 
-std::string recipe(const FittedServices& f, const std::vector<double>& x, const std::string& date) {
+std::string recipe(const FittedServices& f, const Constants& constants,
+                   const std::vector<double>& x, const std::string& date) {
   const std::string out = fmt::format(
       "{}# {} rows of the groups that fit (the others judge). Median error of TPOT {:.1f} % "
       "before, {:.1f} % after,\n"
@@ -248,20 +276,20 @@ std::string recipe(const FittedServices& f, const std::vector<double>& x, const 
       "%.\n",
       fmt::format(kMade, date), f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out, f.ttft_before,
       f.ttft_after, f.ttft_left_out);
-  return out + constants_of(f.errors, x);
+  return out + constants_of(constants, f.errors, x);
 }
 
 // The host's constants `x` of the engine on GPUs of class `fitted_on`.
-std::string host_recipe(const std::string& fitted_on, const std::vector<double>& x,
-                        const std::string& date) {
+std::string host_recipe(const std::string& fitted_on, const Constants& constants,
+                        const std::vector<double>& x, const std::string& date) {
   std::string out =
       fmt::format(kMade, date) +
       fmt::format("# The host's part of what was fitted on {}.\nexecution:\n", fitted_on);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const std::string key = kConstants[i].key;
+    const std::string key = constants[i].key;
     if (of_host(key))
       out += fmt::format("  {}: {}\n", key.substr(key.find('.') + 1),
-                         service_text_of(kConstants[i], std::exp(x[i])));
+                         service_text_of(constants[i], std::exp(x[i])));
   }
   return out;
 }
@@ -286,15 +314,15 @@ std::vector<Row> sample(std::vector<Row> rows) {
 }
 
 // `x`: the start of the fit, replaced by its result.
-FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f,
-                         const std::string& date, std::vector<double>& x) {
+FittedServices fit_class(Runner& runner, const Constants& constants, std::vector<Row> rows,
+                         FittedServices f, const std::string& date, std::vector<double>& x) {
   const std::vector<double> start = x;
   std::vector<Row> some = sample(std::move(rows));
   f.rows = some.size();
   std::map<std::string, double> groups;
   for (const Row& r : some) groups[r.left_out_with] += 1;
   for (Row& r : some) r.weight = 1 / std::sqrt(groups.at(r.left_out_with));
-  ServiceFit fit(runner, std::move(some), x);
+  ServiceFit fit(runner, constants, std::move(some), x);
   Percents before, after, left_out;
   for (int round = 0; round < kRounds; ++round) {
     fit.simulate(x);
@@ -326,13 +354,13 @@ FittedServices fit_class(Runner& runner, std::vector<Row> rows, FittedServices f
   };
   f.errors = errors_without("");
   std::map<std::string, std::string> folds;
-  for (const auto& [group, constants] : without)
-    folds[group] = constants_of(errors_without(group), constants);
+  for (const auto& [group, others] : without)
+    folds[group] = constants_of(constants, errors_without(group), others);
   f.folds = fmt::format(kMade, date) + service_folds_text(folds);
   f.tpot_before = before.median(0), f.ttft_before = before.median(1);
   f.tpot_after = after.median(0), f.ttft_after = after.median(1);
   f.tpot_left_out = left_out.median(0), f.ttft_left_out = left_out.median(1);
-  f.yaml = recipe(f, x, date);
+  f.yaml = recipe(f, constants, x, date);
   return f;
 }
 
@@ -362,10 +390,10 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
     std::tie(f.engine, f.gpu_class) = key;
     const auto host = hosts.find(f.engine);
     std::vector<double> x;
-    for (std::size_t i = 0; i < kConstants.size(); ++i)
-      x.push_back(host != hosts.end() && of_host(kConstants[i].key)
-                      ? host->second.second[i]
-                      : std::log(kConstants[i].start));
+    const Constants constants = constants_for(load_engine(f.engine, bundle));
+    for (std::size_t i = 0; i < constants.size(); ++i)
+      x.push_back(host != hosts.end() && of_host(constants[i].key) ? host->second.second[i]
+                                                                   : std::log(constants[i].start));
     f.rows = rows.size();
     std::set<std::string> groups;
     for (const Row& r : rows) groups.insert(r.left_out_with);
@@ -375,11 +403,11 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
       f.skipped = fmt::format("rows of {} only: at least {} models and systems are needed",
                               fmt::join(groups, ", "), kLeastGroups);
     } else {
-      f = fit_class(runner, std::move(rows), std::move(f), date, x);
+      f = fit_class(runner, constants, std::move(rows), std::move(f), date, x);
       hosts[f.engine] = {f.gpu_class, x};
     }
     if (!f.skipped.empty() && host != hosts.end())
-      f.yaml = host_recipe(host->second.first, host->second.second, date);
+      f.yaml = host_recipe(host->second.first, constants, host->second.second, date);
     results.push_back(std::move(f));
   }
   return results;

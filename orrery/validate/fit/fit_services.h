@@ -2,8 +2,8 @@
 // each engine and class of GPUs (engine_gpu_class), to measured closed loops
 // (data/inference/serving_steady.csv).
 //
-// Loss. At most six constants minimise the mean absolute logarithmic error of TPOT and TTFT; TTFT
-// weighs less. The rows of one model on one system weigh as the square root of their number. A weak
+// Loss. Six constants, or seven where prompts have steps of their own, minimise the mean absolute
+// logarithmic error of TPOT and TTFT; TTFT weighs less. The rows of one model on one system weigh as the square root of their number. A weak
 // pull holds each constant near its start. Only rows of groups for which fits_engines() holds are
 // read, at most 48 rows of a class, in equal shares of its models and systems.
 //
@@ -13,7 +13,8 @@
 //
 // Classes with fewer than three models and systems are not fitted, because the constants of a model
 // and of the engine could not be separated. Such a class takes the host constants (launch,
-// host_per_moe_layer) of the engine's other class. The fit of a second class starts from them.
+// host_per_moe_layer, request_overhead) of the engine's other class. The fit of a second class
+// starts from them.
 //
 // Errors are those of left-out rows: each (model, system) is predicted by a fit on the others.
 // `step_error`, `experts_error` and `ttft_error` are found from them (service_errors.h).

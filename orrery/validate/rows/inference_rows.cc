@@ -18,7 +18,7 @@ namespace {
 
 using Get = std::function<std::string(const char*)>;
 
-constexpr std::int64_t kRequestsPerUser = 10;  // that a benchmark's client sends
+constexpr std::int64_t kRequestsPerUser = 10;  // that a benchmark's client sends, if not stated
 
 double number_of(const std::string& text) {
   double v = 0;
@@ -180,16 +180,18 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
     throw NoData("the row does not state its lengths or concurrency");
   // InferenceX draws lengths uniformly between 80 % and 100 % of the nominal one.
   const bool nominal = get("length_kind") == "nominal";
-  const bool scattered = nominal && !has_equal_lengths(r.framework, model);
+  const bool scattered = nominal && !has_stated_lengths(r.framework, model);
+  const auto users = static_cast<std::int64_t>(number_of(get("concurrency")));
+  const bool in_step = nominal && !scattered && stays_in_step(r.framework, users);
   const double mean = scattered ? 0.9 : 1.0;
   const auto length = [&](const char* column, std::int64_t least) {
     return std::max(least, static_cast<std::int64_t>(number_of(get(column)) * mean));
   };
   keys.set("workload.closed_loop", "true");
-  keys.set("workload.equal_lengths", nominal && !scattered ? "true" : "false");
+  keys.set("workload.equal_lengths", in_step ? "true" : "false");
   keys.set("workload.isl", length("isl", 1));
   keys.set("workload.osl", length("osl", 2));
-  keys.set("workload.batch", static_cast<std::int64_t>(number_of(get("concurrency"))));
+  keys.set("workload.batch", users);
   for (const auto& [column, key] : {std::pair("dp", "parallel.dp"), {"moe_ep", "parallel.ep"}}) {
     if (!get(column).empty()) keys.set(key, static_cast<std::int64_t>(number_of(get(column))));
   }
@@ -292,7 +294,8 @@ ScenarioKeys simulated_service(const MeasuredRow& row) {
   };
   keys.set("load.arrivals", "at-once");
   keys.set("load.max_concurrency", users);
-  keys.set("load.requests", kRequestsPerUser * users);
+  keys.set("load.requests",
+           row.keys.number("workload.requests_per_user", kRequestsPerUser) * users);
   keys.set("load.isl", lengths("workload.isl"));
   keys.set("load.osl", lengths("workload.osl"));
   return keys;

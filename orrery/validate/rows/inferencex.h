@@ -24,12 +24,17 @@
 //                                  fp4 16,384; Qwen3.5 in fp8 on B300 16,384); on Blackwell
 //                                  scheduler-recv-interval 10, with 16 users and more 30 (but for
 //                                  DeepSeek in fp8 on four GPUs, and Qwen3.5 in fp8 on B300)
-//            GLM-5                 on B200 chunks of 32,768
+//            GLM-5                 on B200 chunks of 32,768, in fp4 recv-interval 10; on H200 a client
+//                                  of its own sends five requests a user and warms nothing up
+//            all                   on Blackwell, but for Qwen3.5 in bf16, a KV cache of fp8; 82 to
+//                                  95 % of memory; stream-interval 10 (DeepSeek in fp4 or on H200)
+//                                  or 30, but for GLM-5 on H200
 //   TRT-LLM  DeepSeek-R1           steps of max(4096, ISL + users + 64) tokens; with attention data
 //                                  parallelism prompts wait for each other, 60 steps at most
 //            gpt-oss               steps of 20,000 tokens
 //
-// Its clients send ten requests a user, all users at once, and count them all. Until 2026-01-26 the
+// Its clients send ten requests a user, if not said otherwise, all users at once, and count them
+// all. Until 2026-01-26 the
 // server had just started (EngineProfile::Execution::cold); since then two requests a user go
 // before (--num-warmups, pull request 480; the day is that of its announced merge, within ten).
 // Rows without a day repeat dated ones, most to two decimals: they count as of the first day that
@@ -45,12 +50,18 @@
 
 namespace orrery {
 
-// Whether the prompts and answers of a run of nominal lengths are all equally long, so that its
-// users stay in step. That holds for TensorRT-LLM's runs of models that InferenceX does not serve,
-// which are AIConfigurator's authors' own. Their first tokens show it: with 64 users, prompts and
-// answers of 128 tokens, all requests wait for one step of all prompts (229 ms), and the steps
-// between carry no prompt (Qwen3-235B, H100). Runs of vLLM and SGLang do not show it.
-bool has_equal_lengths(std::string_view framework, std::string_view model);
+// Whether a run of nominal lengths is of AIConfigurator's authors' own, with lengths as stated, and
+// not of InferenceX. These are TensorRT-LLM's and SGLang's runs of models that InferenceX does not
+// serve.
+bool has_stated_lengths(std::string_view framework, std::string_view model);
+
+// Whether the users of such a run stay in step, so that all prompts wait for each other. First
+// tokens show it. TensorRT-LLM: with 64 users, prompts and answers of 128 tokens, all requests wait
+// for one step of all prompts (229 ms), and the steps between carry no prompt (Qwen3-235B, H100).
+// SGLang with few users: nine prompts of 4,000 tokens take 2.0 s on four H200 whether answers have
+// 500 or 2,000 tokens, two on two GPUs 0.64 s (Qwen3-235B). With 20 users and more it does not (an
+// 8B model): 80 prompts of 8,000 tokens would take 5 s, 1.3 are measured.
+bool stays_in_step(std::string_view framework, std::int64_t users);
 
 struct InferencexRun {
   std::string precision;  // of the checkpoint: fp8, fp4, ...
