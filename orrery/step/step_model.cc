@@ -215,7 +215,6 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   Seconds host_way =
       decoding || in_pieces ? step.launches : std::max(step.launches, x.prefill_floor);
   host_way = x.host_overlapped ? std::max(host_way, step.host) : host_way + step.host;
-  host_way = std::max(host_way, x.frontend_per_token * static_cast<double>(program.sequences));
   if (waits > Seconds(0)) sum.add(Family::kHost, {waits, kHostError, 0, Origin::kFitted});
   const Estimate<Seconds> gpu_way = sum.total();
   step.total = maximum(gpu_way, {host_way, kHostError, 0, Origin::kFitted},

@@ -12,9 +12,8 @@
 //            = launch * 2 * layers                                      prompts replayed in pieces
 //   host     = host_per_step + host_per_sequence * sequences
 //   floor    = prefill_floor in eager steps that carry a prompt, else 0
-//   frontend = frontend_per_token * sequences
-//   step     = max(max(gpu + gaps, launches, floor) + host, frontend)   without host_overlapped
-//            = max(gpu + gaps, launches, floor, host, frontend)         with host_overlapped
+//   step     = max(gpu + gaps, launches, floor) + host                  without host_overlapped
+//            = max(gpu + gaps, launches, floor, host)                   with host_overlapped
 //
 // In an eager step the CPU launches one operator after the other, and the slower of CPU and GPU
 // determines the time. A replayed step is one launch of a captured graph; its batch is padded to

@@ -40,6 +40,7 @@ PoolConfig pool_config(const ServedModel& served, std::int64_t max_model_len, st
   c.replica.kv.whole_prompts = scheduler_kind(scheduler.policy).traits.takes_whole_prompts;
   c.replica.balance_timeout = scheduler.balance_timeout;
   if (d.engine.execution.cold) c.replica.start_up = sim_time(d.engine.execution.start_up);
+  c.replica.frontend_per_token = sim_time(d.engine.execution.delivery());
   auto& l = c.replica.limits;
   l.max_num_batched_tokens = scheduler.max_num_batched_tokens;
   l.max_num_seqs = scheduler.max_num_seqs;

@@ -162,7 +162,7 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
       service.max_concurrency > 0 ? c.served.deployment.engine.ttft_error : 0.0;
   answer_service(
       {service, c.config, load, clocks, work, origin, ttft_error, plain ? &*plain : nullptr},
-                 options, options.load ? std::vector<Job>() : seeds.jobs(), p);
+      options, options.load ? std::vector<Job>() : seeds.jobs(), p);
   if (!options.load) seeds.merge(p);
   return service;
 }

@@ -83,11 +83,11 @@ class Wave {
     const std::int64_t in_flight = std::min<std::int64_t>(n, plan_.pp);
     const SequenceGroup group{(n + in_flight - 1) / in_flight, 1, context, true};
     StepTime t = step(group, with_terms);
-    if (plan_.pp == 1) return t;
+    if (plan_.pp == 1) return delivered(t, n);
     const Seconds paced = t.total.value * static_cast<double>(in_flight) -
                           t.serial_host * static_cast<double>(in_flight - 1);
     t.total.value = std::max(paced, steps_.through_all_stages(Batch{{group}}).value);
-    return t;
+    return delivered(t, n);
   }
 
   // All decode steps of `n` sequences from the second token to the last, by Simpson's rule over the
@@ -123,6 +123,17 @@ class Wave {
   }
 
  private:
+  // Users who wait for their last tokens see no more tokens than the front end delivers: a decode
+  // step of `n` sequences takes no less than that.
+  StepTime delivered(StepTime t, std::int64_t n) const {
+    const Seconds least = engine_.execution.delivery() * static_cast<double>(n);
+    if (least <= Seconds(0)) return t;
+    const Seconds before = t.total.value;
+    t.total = maximum(t.total, Estimate<Seconds>{least, kOverheadError, 0, Origin::kFitted}, 0);
+    if (t.total.value > before) t.exposed += t.total.value - before;
+    return t;
+  }
+
   // Time in which `steps` batches pass all plan.pp stages. `stage` is the time of all batches in
   // the slowest stage. Batches follow one another through the stages within pipelined_tokens; the
   // next ones wait until the last of these has left.

@@ -96,7 +96,8 @@ void Admission::end(std::size_t request, SimTime now) {
     const FollowUp& f = load_.follow_ups[request];
     turns_.emplace(now + f.delay, f.next);
   } else if (config_.max_concurrency > 0) {
-    released_.push_back(now);
+    // Engines deliver the ends of requests each at its own pace.
+    released_.insert(std::upper_bound(released_.begin(), released_.end(), now), now);
   }
 }
 

@@ -232,41 +232,44 @@ void Replica::start(SimTime duration) {
   counts_.stranded_block_seconds += seconds * static_cast<double>(state_.kv.stranded());
 }
 
-void Replica::end_step(SimTime now) {
+void Replica::end_step(SimTime now, Delivery& delivery) {
   Step& step = steps_[first_];
   first_ = (first_ + 1) % steps_.size();
   --started_;
   --count_;
   asked_ = false;
+  SimTime out = now;  // when the tokens of the decode group are delivered
   if (step.group > 0) {
     counts_.sequence_steps += step.group;
     counts_.output_tokens += step.group;
-    observer_.tokens(*this, step.group, now, state_.decode_group.last_end());
+    out = delivery.deliver(now, step.group);
+    observer_.tokens(*this, step.group, out, state_.decode_group.last_end());
   }
-  state_.decode_group.end(now);
+  state_.decode_group.end(out);
   for (const auto [slot, made] : step.tokens) {
     if (made == 0) {
       state_.decode_group.leave(state_, slot);
-      finish(slot, now);
+      finish(slot, now, out);
       continue;
     }
     ++counts_.sequence_steps;
     Sequence& s = state_.at(slot);
     counts_.output_tokens += made;
-    observer_.token(s.request, now, s.last_token, s.last_token.ps == 0);
-    s.last_token = now;
+    const SimTime delivered = delivery.deliver(now);
+    observer_.token(s.request, delivered, s.last_token, s.last_token.ps == 0);
+    s.last_token = delivered;
     s.made += made;
     if (config_.stages > 1) --s.in_flight;
     if (s.made == s.target - s.prompt) {
       state_.decode_group.end_other(slot);
-      finish(slot, now);
+      finish(slot, now, delivered);
     } else if (s.parked && s.in_flight == 0) {
       state_.unpark(slot);
     }
   }
 }
 
-void Replica::finish(Slot slot, SimTime now) {
+void Replica::finish(Slot slot, SimTime now, SimTime delivered) {
   // Sequences end in about the order in which they began.
   auto& running = state_.queues.running;
   const auto at = std::find(running.begin(), running.end(), slot);
@@ -283,7 +286,7 @@ void Replica::finish(Slot slot, SimTime now) {
     observer_.prefilled(request, now);
     return;
   }
-  observer_.finished(request, now);
+  observer_.finished(request, delivered);
   state_.leave(slot);
 }
 

@@ -20,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "orrery/serving/engine/delivery.h"
 #include "orrery/serving/schedulers/scheduler.h"
 #include "orrery/serving/state/adapters.h"
 #include "orrery/serving/state/engine_state.h"
@@ -46,7 +47,9 @@ struct ReplicaConfig {
   KvOptions kv;
   SimTime host_block_copy;  // copy of a KV block from host memory, for which the step waits
   SimTime disk_block_read, disk_block_write;  // of a KV block; a disk works on one after the other
-  SimTime start_up;                  // additional time of an engine's first step with a prompt
+  SimTime start_up;  // additional time of an engine's first step with a prompt
+  // Of the front end for each token (delivery.h), except of engines that only prefill.
+  SimTime frontend_per_token;
   std::int64_t balance_timeout = 0;  // most steps that prompts wait for other ranks (engine.h)
 
   // Tokens that the KV memory of a rank holds if no window gives blocks back.
@@ -68,13 +71,13 @@ class ReplicaObserver {
   virtual void evicted(std::uint32_t request) = 0;
   // The request could decode, but the step computes prompts.
   virtual void stalled(std::uint32_t request) = 0;
-  // A step that ended at `now` made the request's next token, or several. `first`: the first token
-  // of the request. `before`: when the token before was made.
+  // The request's next token, or several that one step made, are delivered at `now` (delivery.h).
+  // `first`: the first token of the request. `before`: when the token before was delivered.
   virtual void token(std::uint32_t request, SimTime now, SimTime before, bool first) = 0;
-  // The step made one token for each of `sequences` members of the decode group, none of which is a
+  // The same for one token of each of `sequences` members of the decode group, none of which is a
   // first token. DecodeGroup::list_ending names their requests.
   virtual void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) = 0;
-  // The request's last token was made.
+  // The request's last token is delivered at `now`.
   virtual void finished(std::uint32_t request, SimTime now) = 0;
   // Disaggregated prefill: the prompt is computed, and its KV cache can be fetched.
   virtual void prefilled(std::uint32_t request, SimTime now) = 0;
@@ -127,8 +130,9 @@ class Replica {
   SimTime loading() const;
   // The planned step starts and lasts `duration`.
   void start(SimTime duration);
-  // The oldest started step ends at `now`: its tokens are made, and sequences finish.
-  void end_step(SimTime now);
+  // The oldest started step ends at `now`: its tokens are made and go out through `delivery`, and
+  // sequences finish.
+  void end_step(SimTime now, Delivery& delivery);
 
   // Disaggregated prefill. The request will decode here, and waits for blocks.
   void expect(std::uint32_t request, SimTime first_token);
@@ -183,7 +187,8 @@ class Replica {
   // After the decode group was dissolved: steps under way list its members one by one.
   void list_former_members();
   void sort_as_they_run(Step& step) const;
-  void finish(Slot slot, SimTime now);
+  // The last token of a sequence was made at `now`.
+  void finish(Slot slot, SimTime now, SimTime delivered);
   void resume();
   static std::vector<Held>::const_iterator find(const std::vector<Held>& in, std::uint32_t request);
 

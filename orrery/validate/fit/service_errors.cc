@@ -56,8 +56,8 @@ ServiceErrors ask_errors(const std::vector<LeftOut>& rows) {
   const auto kernels = [](const LeftOutFigure& f) { return f.kernels; };
   const Figures tpots = figures_of(rows, &LeftOut::tpot);
   ServiceErrors e;
-  e.step = asked(
-      tpots, [](const LeftOutFigure& f) { return has_experts(f) ? 0.0 : f.step; }, kernels);
+  e.step =
+      asked(tpots, [](const LeftOutFigure& f) { return has_experts(f) ? 0.0 : f.step; }, kernels);
   const double step = e.step ? *e.step * *e.step : 0;
   if (e.step) {
     e.experts = asked(
@@ -69,10 +69,10 @@ ServiceErrors ask_errors(const std::vector<LeftOut>& rows) {
   }
   const double of_steps = e.step ? *e.step * *e.step : 0;
   const double of_experts = e.experts ? *e.experts * *e.experts : 0;
-  e.ttft = asked(figures_of(rows, &LeftOut::ttft), one,
-                 [of_steps, of_experts](const LeftOutFigure& f) {
-                   return f.kernels + f.step * of_steps + f.experts * of_experts;
-                 });
+  e.ttft =
+      asked(figures_of(rows, &LeftOut::ttft), one, [of_steps, of_experts](const LeftOutFigure& f) {
+        return f.kernels + f.step * of_steps + f.experts * of_experts;
+      });
   return e;
 }
 

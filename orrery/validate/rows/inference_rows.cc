@@ -205,15 +205,17 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
                     static_cast<std::int64_t>(number_of(get("osl")))};
   const bool own_run = is_aiconfigurators_own(get("dump"), r.engine, model, run);
   const bool scattered = nominal && !own_run;
+  const auto users = static_cast<std::int64_t>(number_of(get("concurrency")));
+  const bool in_step = nominal && !scattered && stays_in_step(r.engine, users);
   const double mean = scattered ? 0.9 : 1.0;
   const auto length = [&](const char* column, std::int64_t least) {
     return std::max(least, static_cast<std::int64_t>(number_of(get(column)) * mean));
   };
   keys.set("workload.closed_loop", "true");
-  keys.set("workload.equal_lengths", nominal && !scattered ? "true" : "false");
+  keys.set("workload.equal_lengths", in_step ? "true" : "false");
   keys.set("workload.isl", length("isl", 1));
   keys.set("workload.osl", length("osl", 2));
-  keys.set("workload.batch", static_cast<std::int64_t>(number_of(get("concurrency"))));
+  keys.set("workload.batch", users);
   for (const auto& [column, key] : {std::pair("dp", "parallel.dp"), {"moe_ep", "parallel.ep"}}) {
     if (!get(column).empty()) keys.set(key, static_cast<std::int64_t>(number_of(get(column))));
   }
@@ -314,7 +316,8 @@ ScenarioKeys simulated_service(const MeasuredRow& row) {
   };
   keys.set("load.arrivals", "at-once");
   keys.set("load.max_concurrency", users);
-  keys.set("load.requests", kRequestsPerUser * users);
+  keys.set("load.requests",
+           row.keys.number("workload.requests_per_user", kRequestsPerUser) * users);
   if (row.prompt_pool > 0) {
     keys.set("load.requests", (kRequestsPerUser + kWarmupsPerUser) * users);
     keys.set("load.warmup", kWarmupsPerUser * users);

@@ -41,13 +41,29 @@ void set_vllm(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
   if (since("2026-04-21")) keys.set_engine("kernels.tf32", "true");
 }
 
+// Flags that leave the steps as they are: the KV cache, memory, and messages of several tokens.
+void set_sglang_memory(bool blackwell, bool four, const InferencexRun& run, ScenarioKeys& keys) {
+  const std::string model = keys.text("model");
+  const bool fp4 = run.precision == "fp4", glm = model.starts_with("glm-5");
+  if (blackwell && run.precision != "bf16") keys.set("precision.kv_cache_dtype", "fp8");
+  const char* share = four               ? "0.95"
+                      : glm              ? (fp4 ? "0.9" : "0.85")
+                      : fp4 && blackwell ? "0.85"
+                                         : "0.82";
+  keys.set_engine("memory.utilization", share);
+  const bool often = !blackwell || (fp4 && !glm);
+  if (blackwell || !glm) keys.set_engine("execution.stream_interval", often ? "10" : "30");
+}
+
 void set_sglang(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
   const std::string model = keys.text("model");
-  const bool blackwell = engine_gpu_class(gpu) == "blackwell";
+  const bool blackwell = engine_gpu_class(gpu) == "blackwell", fp8 = run.precision == "fp8";
   const auto users = keys.number("workload.batch");
-  const bool qwen = model.starts_with("qwen3.5"), deepseek = model.starts_with("deepseek");
+  const bool qwen = model.starts_with("qwen3.5"), deepseek = model.starts_with("deepseek"),
+             glm = model.starts_with("glm-5");
+  if (qwen || deepseek || glm)
+    set_sglang_memory(blackwell, deepseek && fp8 && keys.number("parallel.tp") == 4, run, keys);
   if (qwen || deepseek) {
-    const bool fp8 = run.precision == "fp8";
     const bool b300_qwen = qwen && gpu.id.starts_with("b300") && fp8;
     const bool four = deepseek && fp8 && keys.number("parallel.tp") == 4;
     const bool half = b300_qwen || (deepseek && !fp8);
@@ -55,8 +71,12 @@ void set_sglang(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
     const bool often = users < 16 || four || b300_qwen;
     if (blackwell) keys.set_engine("scheduler.recv_interval", often ? "10" : "30");
   }
-  if (blackwell && model.starts_with("glm-5"))
-    keys.set_engine("scheduler.max_num_batched_tokens", "32768");
+  if (blackwell && glm) keys.set_engine("scheduler.max_num_batched_tokens", "32768");
+  if (blackwell && glm && !fp8) keys.set_engine("scheduler.recv_interval", "10");
+  if (!blackwell && glm) {  // a client of its own
+    keys.set("workload.requests_per_user", 5);
+    keys.set_engine("execution.cold", "true");
+  }
 }
 
 // DeepSeek-R1's scripts, dsr1_fp8_b200_trt.sh and its neighbours.
@@ -104,12 +124,12 @@ bool is_aiconfigurators_own(std::string_view dump, std::string_view engine, std:
   const auto of_inferencex = [](std::int64_t tokens) { return tokens == 1024 || tokens == 8192; };
   const bool served = std::any_of(std::begin(kModels), std::end(kModels),
                                   [model](std::string_view m) { return model.starts_with(m); });
-  return dump == "gap-analysis" && engine != "sglang" &&
-         !(served && of_inferencex(run.isl) && of_inferencex(run.osl));
+  return dump == "gap-analysis" && !(served && of_inferencex(run.isl) && of_inferencex(run.osl));
 }
 
 std::int64_t set_as_aiconfigurator(std::string_view engine, ScenarioKeys& keys) {
   constexpr std::int64_t kAiPerfPrompts = 100;
+  if (engine == "sglang") return 0;
   if (engine != "trtllm") return kAiPerfPrompts;
   const std::int64_t dp = std::max<std::int64_t>(1, keys.number("parallel.dp"));
   const std::int64_t users = (keys.number("workload.batch") + dp - 1) / dp;
@@ -118,6 +138,11 @@ std::int64_t set_as_aiconfigurator(std::string_view engine, ScenarioKeys& keys) 
   keys.set_engine("scheduler.chunked_prefill", "false");
   keys.set_engine("memory.utilization", "0.8");
   return 0;
+}
+
+bool stays_in_step(std::string_view engine, std::int64_t users) {
+  constexpr std::int64_t kFewUsers = 16;
+  return engine != "sglang" || users <= kFewUsers;
 }
 
 void set_as_inferencex(std::string_view engine, const Gpu& gpu, const InferencexRun& run,

@@ -24,7 +24,11 @@
 //                                  fp4 16,384; Qwen3.5 in fp8 on B300 16,384); on Blackwell
 //                                  scheduler-recv-interval 10, with 16 users and more 30 (but for
 //                                  DeepSeek in fp8 on four GPUs, and Qwen3.5 in fp8 on B300)
-//            GLM-5                 on B200 chunks of 32,768
+//            GLM-5                 on B200 chunks of 32,768, in fp4 recv-interval 10; on H200 a client
+//                                  of its own sends five requests a user and warms nothing up
+//            all                   on Blackwell, but for Qwen3.5 in bf16, a KV cache of fp8; 82 to
+//                                  95 % of memory; stream-interval 10 (DeepSeek in fp4 or on H200)
+//                                  or 30, but for GLM-5 on H200
 //   TRT-LLM  all                   whole prompts (no enable_chunked_prefill); all but gpt-oss: KV of
 //                                  8 bits
 //            Llama 3.1 70B         steps of ISL + OSL tokens (max-model-len); 1,024 in and out on
@@ -38,7 +42,8 @@
 //                                  and from 128 users with 8,192 out, prompts are replayed in pieces
 //            gpt-oss               steps of 20,000 tokens; 85 % of memory
 //
-// Its clients send ten requests a user, all users at once, and count them all. Until 2026-01-26 the
+// Its clients send ten requests a user, if not said otherwise, all users at once, and count them
+// all. Until 2026-01-26 the
 // server had just started (EngineProfile::Execution::cold); since then two requests a user go
 // before (--num-warmups, pull request 480; the day is that of its announced merge, within ten).
 // Rows without a day repeat dated ones, most to two decimals: they count as of the first day that
@@ -55,16 +60,24 @@
 namespace orrery {
 
 struct InferencexRun {
-  std::string precision;  // of the checkpoint: fp8, fp4, ...
-  std::string day;        // of the measurement, 2026-04-21; empty: not stated
+  std::string precision;          // of the checkpoint: fp8, fp4, ...
+  std::string day;                // of the measurement, 2026-04-21; empty: not stated
   std::int64_t isl = 0, osl = 0;  // nominal
 };
 
-// Whether the authors of AIConfigurator made a run of vLLM or TensorRT-LLM themselves: rows of the
+// Whether the authors of AIConfigurator made a run themselves: rows of the
 // dump "gap-analysis", which also repeats runs of InferenceX. These are of models that InferenceX
 // serves, with 1,024 or 8,192 tokens.
 bool is_aiconfigurators_own(std::string_view dump, std::string_view engine, std::string_view model,
                             const InferencexRun& run);
+
+// Whether the users of such a run stay in step, so that all prompts wait for each other. First
+// tokens show it. TensorRT-LLM: with 64 users, prompts and answers of 128 tokens, all requests wait
+// for one step of all prompts (229 ms), and the steps between carry no prompt (Qwen3-235B, H100).
+// SGLang with few users: nine prompts of 4,000 tokens take 2.0 s on four H200 whether answers have
+// 500 or 2,000 tokens, two on two GPUs 0.64 s (Qwen3-235B). With 20 users and more it does not (an
+// 8B model): 80 prompts of 8,000 tokens would take 5 s, 1.3 are measured.
+bool stays_in_step(std::string_view engine, std::int64_t users);
 
 // Sets what AIConfigurator's generator sets for the engine of such a run, whose prompts and answers
 // are all equally long (github.com/ai-dynamo/aiconfigurator, src/aiconfigurator). Returns the
@@ -78,6 +91,7 @@ bool is_aiconfigurators_own(std::string_view dump, std::string_view engine, std:
 //            repeats 100 prompts (its --num-dataset-entries; bench_run.sh.j2 leaves the default).
 //            The rates show it: 64 users of Llama-3.1-8B on one H200 get 118,000 prompt tokens a
 //            second, 90 % of what its fp8 tensor cores can compute, besides their answers
+//   SGLang   nothing
 std::int64_t set_as_aiconfigurator(std::string_view engine, ScenarioKeys& keys);
 
 // Sets what InferenceX's script sets for the engine. REQUIRES: `keys` has the model, layout and

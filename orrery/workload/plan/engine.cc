@@ -150,6 +150,9 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("cold", x.cold, "the engine has served nothing before");
         g.add("frontend_per_request", x.frontend_per_request,
               "time in which the front end admits one request");
+        g.add("stream_interval", x.stream_interval,
+              "SGLang: tokens of a sequence that the front end delivers together")
+            .range(1, 1e6);
         g.add("frontend_per_token", x.frontend_per_token,
               "time in which the front end delivers one token");
         g.add("beam_overhead", x.beam_overhead,

@@ -132,11 +132,14 @@ struct EngineProfile {
     Seconds start_up = microseconds(0);
     bool cold = false;
     // The front end (API server and detokeniser) is one process. It admits one request after the
-    // other and delivers one token after the other, in these times. A step lasts at least until the
-    // tokens of the step before are delivered, so that tokens do not pile up: measured first tokens
-    // of SGLang show no such queue.
+    // other and delivers one token after the other, in these times. The engine does not wait for
+    // it: tokens queue, first tokens among them (orrery/serving/engine/delivery.h).
     Seconds frontend_per_request = microseconds(0);
     Seconds frontend_per_token = microseconds(0);
+    // Tokens of a sequence that are delivered together, after its first (SGLang's stream-interval).
+    std::int64_t stream_interval = 1;
+    // Time of the front end for a token, on average.
+    Seconds delivery() const { return frontend_per_token / static_cast<double>(stream_interval); }
     // Beam search (docs/serving.md): time in which the front end forms one request of a round.
     Seconds beam_overhead = microseconds(0);
     // Factor on host times for hosts of GPUs older than Hopper and of other vendors. The times

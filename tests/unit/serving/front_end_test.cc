@@ -56,6 +56,32 @@ TEST(FrontEnd, LongPromptsWaitLonger) {
     EXPECT_NEAR(r.records[i].queued.seconds(), queued[i], 1e-12) << i;
 }
 
+// Steps of 10 ms under a scheduler that gives prompts steps of their own, 20 ms to deliver a token.
+//   step 0 to 10    token 1 of request 0, delivered at 30
+//   step 10 to 20   token 1 of request 1, delivered at 50
+//   step 20 to 30   token 2 of both, delivered at 70 and 90
+//   step 30 to 40   token 3 of both, delivered at 110 and 130
+//   step 110 to 120 request 2, sent at 110 when request 0 ended for its user; its token waits until
+//                   130 and is delivered at 150, 40 ms after it was sent
+TEST(FrontEnd, FirstTokensWaitBehindTokensOfOthers) {
+  SimulationConfig config;
+  config.scheduler = "sglang";
+  config.replica.async = false;
+  config.replica.kv_blocks = 100;
+  config.replica.frontend_per_token = sim_seconds(0.02);
+  config.max_concurrency = 2;
+  RequestLoad load = one_token_requests(3);
+  load.requests[0].output = load.requests[1].output = 3;
+  TenMilliseconds timer;
+  const SimulationResult r = simulate(config, load, timer);
+  const double ttft[] = {0.03, 0.05, 0.04}, finished[] = {0.11, 0.13, 0.15};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(r.records[i].ttft().value(), ttft[i], 1e-12) << i;
+    EXPECT_NEAR(r.records[i].finished.seconds(), finished[i], 1e-12) << i;
+  }
+  EXPECT_NEAR(r.records[2].arrival.seconds(), 0.11, 1e-12);
+}
+
 // A request that can never run does not keep its user from sending the next.
 TEST(FrontEnd, RejectedRequestsLetTheNextBeSent) {
   SimulationConfig config;

@@ -238,6 +238,33 @@ TEST_F(Rows, AiconfiguratorsOwnRunsAreStartedByItsGenerator) {
   EXPECT_EQ(trtllm.engine_text("scheduler.chunked_prefill"), "false");
 }
 
+// SGLang's scripts: a KV cache of fp8 on Blackwell, but for models in bf16.
+TEST(InferenceX, SglangKeepsAnEightBitCacheOnBlackwell) {
+  const Catalog catalog;
+  const auto started = [&](const char* model, const char* gpu, const char* precision) {
+    ScenarioKeys keys;
+    keys.set("model", model);
+    keys.set("parallel.tp", 8);
+    keys.set("workload.batch", 64);
+    set_as_inferencex("sglang", catalog.gpu(gpu), {precision, "2026-03-25", 1024}, keys);
+    return keys;
+  };
+  EXPECT_EQ(started("deepseek-r1", "b200-sxm", "fp4").text("precision.kv_cache_dtype"), "fp8");
+  EXPECT_EQ(started("qwen3.5-397b-a17b", "b200-sxm", "bf16").text("precision.kv_cache_dtype"), "");
+  EXPECT_EQ(started("deepseek-r1", "h200-sxm", "fp8").text("precision.kv_cache_dtype"), "");
+  EXPECT_EQ(started("glm-5", "b200-sxm", "fp4").engine_text("scheduler.recv_interval"), "10");
+  const ScenarioKeys own_client = started("glm-5", "h200-sxm", "fp8");
+  EXPECT_EQ(own_client.number("workload.requests_per_user"), 5);
+  EXPECT_EQ(own_client.engine_text("execution.cold"), "true");
+}
+
+// Users of AIConfigurator's authors stay in step, of SGLang few alone.
+TEST(InferenceX, UsersOfOwnRunsStayInStep) {
+  EXPECT_TRUE(stays_in_step("sglang", 9));
+  EXPECT_FALSE(stays_in_step("sglang", 20));
+  EXPECT_TRUE(stays_in_step("trtllm", 64));
+}
+
 TEST(Split, TwoThirdsOfTheGroupsFit) {
   int fit = 0;
   for (int i = 0; i < 3000; ++i) fit += fits_engines("group " + std::to_string(i)) ? 1 : 0;

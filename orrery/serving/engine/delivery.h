@@ -1,0 +1,32 @@
+// The way out of an engine's front end: one process (detokeniser and server of the API) delivers
+// the tokens of one step after those of the step before, and within a step one sequence after the
+// other. Tokens that it cannot deliver at once wait, and first tokens wait with all others.
+//
+// An engine does not wait for its front end. If it makes tokens faster than they are delivered, the
+// queue grows until answers end; users who wait for their last token then send fewer requests.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "orrery/serving/requests/sim_time.h"
+
+namespace orrery {
+
+class Delivery {
+ public:
+  // `each`: time for what a step made of one sequence.
+  explicit Delivery(SimTime each) : each_(each) {}
+
+  // The time at which what a step made of `sequences` sequences by `made` is delivered.
+  SimTime deliver(SimTime made, std::int64_t sequences = 1) {
+    free_ = std::max(free_, made) + each_ * sequences;
+    return free_;
+  }
+
+ private:
+  SimTime each_;
+  SimTime free_;  // when all before is delivered
+};
+
+}  // namespace orrery
