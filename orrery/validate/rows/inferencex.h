@@ -25,8 +25,8 @@
 //                                  scheduler-recv-interval 10, with 16 users and more 30 (but for
 //                                  DeepSeek in fp8 on four GPUs, and Qwen3.5 in fp8 on B300)
 //            GLM-5                 on B200 chunks of 32,768
-//   TRT-LLM  all                   whole prompts (no enable_chunked_prefill); all but gpt-oss: KV of
-//                                  8 bits
+//   TRT-LLM  all                   whole prompts (no enable_chunked_prefill); all but gpt-oss: KV
+//                                  of 8 bits
 //            Llama 3.1 70B         steps of ISL + OSL tokens (max-model-len); 1,024 in and out on
 //                                  fewer than 8 GPUs: prompts wait 20 decode steps for a step that
 //                                  is 90 % full (batch_wait_timeout_iters)
@@ -34,8 +34,9 @@
 //                                  tokens; with attention data parallelism prompts wait for each
 //                                  other, 60 steps at most
 //            DeepSeek-R1 fp8, B200 between 64 and 255 users with 1,024 in and out prompts wait 40
-//                                  decode steps for a step that is 80 % full. There, with 8,192 in,
-//                                  and from 128 users with 8,192 out, prompts are replayed in pieces
+//                                  decode steps for a step that is 80 % full; there, with 8,192
+//                                  in, and from 128 users with 8,192 out, prompts are replayed in
+//                                  pieces
 //            gpt-oss               steps of 20,000 tokens; 85 % of memory
 //
 // Its clients send ten requests a user, all users at once, and count them all. Until 2026-01-26 the
@@ -55,8 +56,8 @@
 namespace orrery {
 
 struct InferencexRun {
-  std::string precision;  // of the checkpoint: fp8, fp4, ...
-  std::string day;        // of the measurement, 2026-04-21; empty: not stated
+  std::string precision;          // of the checkpoint: fp8, fp4, ...
+  std::string day;                // of the measurement, 2026-04-21; empty: not stated
   std::int64_t isl = 0, osl = 0;  // nominal
 };
 
