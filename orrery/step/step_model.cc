@@ -114,8 +114,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   ProgramOptions options;
   options.expert_skew = expert_skew_;
   options.stage = stage;
-  if (step.replayed || in_pieces)
-    options.padding = padded_tokens(engine_, per_group) - per_group;
+  if (step.replayed || in_pieces) options.padding = padded_tokens(engine_, per_group) - per_group;
   Program program = forward_program(model_, plan_, precision_, batch, options);
   step.layers = program.layers;
   const bool halves = in_two_batches(plan_, per_group, decoding);

@@ -26,10 +26,10 @@ namespace {
 constexpr std::size_t kLeastRows = 6, kMostRows = 48, kLeastGroups = 3;
 constexpr int kRounds = 2, kPasses = 2, kGrid = 9, kHalvings = 4;
 constexpr double kServiceHuber = 0.5;  // logarithmic error beyond which a row pulls no harder
-// Loss for each constant's distance from where it started, by the logarithm. A constant that differs
+// Loss for each constant's distance from where it started, by the logarithm. A constant that moves
 // by a factor of e must improve the mean error of a row by 1 %.
 constexpr double kServicePull = 0.01;
-constexpr double kTtftWeight = 0.4;    // of a TTFT relative to a TPOT
+constexpr double kTtftWeight = 0.4;  // of a TTFT relative to a TPOT
 
 // Rows that are not fitted (docs/reference/composition.md, section Rows that are not trusted).
 bool distrusted(const MeasuredRow& row) {
@@ -141,8 +141,7 @@ class ServiceFit {
       }
     }
     double pull = 0;
-    for (std::size_t i = 0; i < x.size(); ++i)
-      pull += kServicePull * std::abs(x[i] - start_[i]);
+    for (std::size_t i = 0; i < x.size(); ++i) pull += kServicePull * std::abs(x[i] - start_[i]);
     return sum / std::max(n, 1.0) + pull;
   }
 
@@ -199,8 +198,9 @@ class ServiceFit {
 
   static void set(Row& r, const std::vector<double>& x) {
     for (std::size_t i = 0; i < kServiceConstants.size(); ++i)
-      r.row.keys.set_engine(kServiceConstants[i].key,
-                            service_text_of(kServiceConstants[i], std::exp(x[place(r.gpu_class, i)])));
+      r.row.keys.set_engine(
+          kServiceConstants[i].key,
+          service_text_of(kServiceConstants[i], std::exp(x[place(r.gpu_class, i)])));
   }
 
   Runner& runner_;
@@ -429,8 +429,7 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
     rows.push_back(std::move(r));
   }
   std::vector<FittedServices> results;
-  for (auto& [name, classes] : engines)
-    fit_engine(runner, std::move(classes), name, date, results);
+  for (auto& [name, classes] : engines) fit_engine(runner, std::move(classes), name, date, results);
   return results;
 }
 

@@ -11,16 +11,17 @@
 // is the closed form multiplied by the ratio of simulation to closed form at the last constants.
 // Simulation and fit are repeated twice.
 //
-// Classes. If a class of an engine has fewer than three models with experts, all of its classes are
-// fitted together, with the same host constants (launch, host_per_moe_layer): the host is of no GPU,
-// and few models do not separate the constants of experts and of operators. Otherwise each class is
-// fitted by itself, and the fit of a second class starts from the host constants of the first.
-// Without three models and systems nothing is fitted, because the constants of a model and of the
-// engine could not be separated. Such a class takes the host constants of the other.
+// Classes. If a class of an engine has fewer than three groups of models with experts, all of its
+// classes are fitted together, with the same host constants (launch, host_per_moe_layer): the host
+// does not depend on the GPU, and few models do not separate the constants of experts and of
+// operators. Otherwise each class is fitted by itself, and the fit of a second class starts from
+// the host constants of the first. Without three models and systems nothing is fitted, because the
+// constants of a model and of the engine could not be separated. Such a class takes the host
+// constants of the other.
 //
 // A constant is varied only if three groups determine it: models with experts the host time of
 // experts, groups of any class the other host times, groups of a class the rest. Otherwise it keeps
-// its start. Too few constants of their own extrapolate better than too many.
+// its start, because constants that few groups determine extrapolate badly.
 //
 // Errors are those of left-out rows: each (model, system) is predicted by a fit on the others.
 // `step_error`, `experts_error` and `ttft_error` are found from them (service_errors.h).

@@ -7,8 +7,7 @@
 namespace orrery {
 
 std::size_t place(std::size_t gpu_class, std::size_t constant) {
-  return constant +
-         (kServiceConstants[constant].host ? 0 : gpu_class * kServiceConstants.size());
+  return constant + (kServiceConstants[constant].host ? 0 : gpu_class * kServiceConstants.size());
 }
 
 std::vector<double> service_start(std::size_t classes) {

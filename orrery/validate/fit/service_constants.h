@@ -1,8 +1,8 @@
 // The constants of a serving engine that `orrery fit services` fits, and vectors of them.
 //
 // A fit varies the logarithms of the constants of all classes of GPUs of an engine: those of the
-// first class, then of the second, ... Costs on the host do not depend on the GPU: they are those of
-// the first class for all classes.
+// first class, then of the second, ... Costs on the host do not depend on the GPU: those of the
+// first class hold for all classes.
 #pragma once
 
 #include <array>

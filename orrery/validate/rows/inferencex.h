@@ -29,8 +29,8 @@
 //            all                   on Blackwell, but for Qwen3.5 in bf16, a KV cache of fp8; 82 to
 //                                  95 % of memory; stream-interval 10 (DeepSeek in fp4 or on H200)
 //                                  or 30, but for GLM-5 on H200
-//   TRT-LLM  all                   whole prompts (no enable_chunked_prefill); all but gpt-oss: KV of
-//                                  8 bits
+//   TRT-LLM  all                   whole prompts (no enable_chunked_prefill); all but gpt-oss: KV
+//                                  of 8 bits
 //            Llama 3.1 70B         steps of ISL + OSL tokens (max-model-len); 1,024 in and out on
 //                                  fewer than 8 GPUs: prompts wait 20 decode steps for a step that
 //                                  is 90 % full (batch_wait_timeout_iters)
@@ -38,8 +38,9 @@
 //                                  tokens; with attention data parallelism prompts wait for each
 //                                  other, 60 steps at most
 //            DeepSeek-R1 fp8, B200 between 64 and 255 users with 1,024 in and out prompts wait 40
-//                                  decode steps for a step that is 80 % full. There, with 8,192 in,
-//                                  and from 128 users with 8,192 out, prompts are replayed in pieces
+//                                  decode steps for a step that is 80 % full; there, with 8,192
+//                                  in, and from 128 users with 8,192 out, prompts are replayed in
+//                                  pieces
 //            gpt-oss               steps of 20,000 tokens; 85 % of memory
 //
 // Its clients send ten requests a user, if not said otherwise, all users at once, and count them

@@ -170,11 +170,12 @@ TEST_F(Step, GraphsPadTheBatchToACapturedSize) {
   // Prompts that are replayed in pieces too, but for their attention.
   const auto prompt = [](std::int64_t tokens) { return Batch{{{1, tokens, 0, true}}}; };
   EXPECT_EQ(rows_of(time(prompt(500))), 500);
-  engine.execution.prefill_graphs = true;
+  engine.execution.decode_graphs = engine.execution.prefill_graphs = true;
   const StepTime pieces = time(prompt(500));
   EXPECT_EQ(rows_of(pieces), 512);
   for (const StepTerm& term : pieces.terms) {
-    if (const auto* a = std::get_if<PrefillAttention>(&term.op.op)) EXPECT_EQ(a->new_tokens, 500);
+    const auto* attention = std::get_if<PrefillAttention>(&term.op.op);
+    EXPECT_TRUE(!attention || attention->new_tokens == 500);
   }
   EXPECT_EQ(rows_of(time(prompt(513))), 513);
 }
