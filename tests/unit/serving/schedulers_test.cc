@@ -403,8 +403,7 @@ TEST(TrtLlm, ChunksThatDoNotEndAPromptAreWholeBlocks) {
 // batch_wait_timeout_iters and batch_wait_max_tokens_ratio.
 TEST(TrtLlm, PromptsWaitForALargerStepWhileOthersDecode) {
   SchedulerLimits l = limits(20);
-  l.batch_wait_steps = 2;
-  l.batch_wait_tokens = 12;
+  l.batch_wait_steps = 2, l.batch_wait_tokens = 12;
   Bench b("trtllm", l, 1000);
   b.arrive(5, 30);
   EXPECT_EQ(b.step(), "0:5") << "nothing decodes: nothing to wait for";
