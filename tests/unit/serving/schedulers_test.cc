@@ -403,9 +403,7 @@ TEST(TrtLlm, ChunksThatDoNotEndAPromptAreWholeBlocks) {
 // batch_wait_timeout_iters and batch_wait_max_tokens_ratio.
 TEST(TrtLlm, PromptsWaitForALargerStepWhileOthersDecode) {
   SchedulerLimits l = limits(20);
-  l.chunked_prefill = false;
-  l.batch_wait_steps = 2;
-  l.batch_wait_tokens = 12;
+  l.batch_wait_steps = 2, l.batch_wait_tokens = 12;
   Bench b("trtllm", l, 1000);
   b.arrive(5, 30);
   EXPECT_EQ(b.step(), "0:5") << "nothing decodes: nothing to wait for";
@@ -415,10 +413,6 @@ TEST(TrtLlm, PromptsWaitForALargerStepWhileOthersDecode) {
   EXPECT_EQ(b.step(), "0:1 1:1");
   b.arrive(5, 30);
   EXPECT_EQ(b.step(), "0:1 1:1 2:5 3:5") << "2 decodes and 10 tokens are enough";
-  b.arrive(11, 30);
-  b.arrive(8, 30);
-  EXPECT_EQ(b.step(), "0:1 1:1 2:1 3:1 4:11") << "with the second, 23 tokens exceed the budget";
-  EXPECT_EQ(b.step(), "0:1 1:1 2:1 3:1 4:1 5:8") << "5 decodes and 8 tokens are enough";
 }
 
 TEST(LightLlm, ANewcomerIsTakenIfTheComingPeakFits) {
