@@ -14,10 +14,10 @@
 //   layers = kernels + sum over moves max(0, move - window), and at least the moves together
 //
 // with the kernels and moves of both halves. These are SGLang's stages
-// (batch_overlap/operations_strategy.py): in decode B is two of six stages behind A, so that nothing
-// hides behind the routed experts. vLLM's order is taken to be the same. A half takes more than half
-// of the time of the batch, because it reads the same weights. What is exposed before the first
-// window of a step and after the last is not counted.
+// (batch_overlap/operations_strategy.py): in decode B is two of six stages behind A, so that
+// nothing hides behind the routed experts. vLLM's order is taken to be the same. A half takes more
+// than half of the time of the batch, because it reads the same weights. What is exposed before the
+// first window of a step and after the last is not counted.
 //
 // DeepEP's normal kernels hold a share of the multiprocessors, 20 of them, and SGLang gives its
 // products the others all of the time (deep_gemm_num_sms of the same file): kernels of the halved
@@ -74,7 +74,7 @@ class OverlappedMoves {
     Seconds before_core, core, experts, shared;  // kernels
     Seconds dispatch, combine;
   };
-  // What of a move is exposed, and the moves of the halves in which something is.
+  // The exposed time of a move, and the time of the moves that have a part in it.
   struct Exposed {
     Seconds time, moves;
   };

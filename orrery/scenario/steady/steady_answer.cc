@@ -50,7 +50,8 @@ void add_terms(Point& point, const char* phase, const StepTime& step,
   }
 }
 
-// What DeepEP's kernels do in the step, if it has any.
+// A note says which of DeepEP's kernels a step runs, and the load of the busiest rank. A step
+// without them has no note.
 void note_moves(Point& point, const char* phase, const StepTime& step, const ParallelPlan& plan) {
   const auto moves = [](const StepTerm& t) { return t.op.move.has_value(); };
   const auto first = std::find_if(step.terms.begin(), step.terms.end(), moves);

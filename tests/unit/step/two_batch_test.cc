@@ -60,8 +60,8 @@ class TwoBatches : public testing::Test {
 
 // Kernels of 10 us, whatever the batch: both halves take twice as long as the batch. In decode 5
 // kernels come before the core of attention (two norms, two projections, the absorbed query; the
-// norm of the latents is fused), 4 are the core and what follows it (attention, the absorbed values, the output
-// projection, the router), and 3 are shared experts.
+// norm of the latents is fused), 4 are the core and what follows it (attention, the absorbed
+// values, the output projection, the router), and 3 are shared experts.
 TEST_F(TwoBatches, HideMovesBehindTheWindowsOfDecode) {
   ASSERT_NEAR(layers(), 58 * (5 + 4 + 3 + 1) * 10, 1e-6);
   const double others = us(time(false).kernels) - layers();
