@@ -74,7 +74,7 @@ ValidationReport validate_inference(const std::filesystem::path& dir, const std:
         const Metric* m = point.find(figure.answer_name);
         if (!m) throw NoData(fmt::format("the answer has no {}", figure.answer_name));
         report.rows.push_back(report_row(row, figure, *m, row.keys));
-        if (by_group) report.rows.back().by["fitted"] = without ? "left out" : "no";
+        if (without) report.rows.back().by["fitted"] = "left out";
       }
     } catch (const std::runtime_error& e) {
       report.refused.push_back({row.reference, e.what()});
