@@ -36,8 +36,8 @@ bool one_query_head(const Op& op) {
 // - mxfp4 experts under SGLang: Marlin on compute capability 12, Triton with weights in 16 bit on
 //   Ada. SGLang's 4-bit integer experts are Marlin's on both.
 // - vLLM's NVFP4 weights on GPUs without fp4 arithmetic stay compressed and are multiplied in 16
-//   bit by Marlin (vllm/model_executor/layers/quantization/utils/marlin_utils_fp4.py). Products then
-//   take what int4 weights take (gemm.cc); experts are those of Marlin's int4 class.
+//   bit by Marlin (vllm/model_executor/layers/quantization/utils/marlin_utils_fp4.py). Products
+//   then take what int4 weights take (gemm.cc); experts are those of Marlin's int4 class.
 // - Masked multi-head attention with an fp8 cache: on Ada alone it takes two to four times its
 //   16-bit time (kernel sweeps). On Hopper the two take the same time with many query heads, which
 //   is bound by arithmetic outside of the tensor cores, so that half the bytes change nothing
