@@ -1,12 +1,12 @@
-// Products of twice the rows: no column of a sweep may be slower than the next one of twice the
-// rows, which reads hardly more bytes, unless it is listed; and no prediction of the catalog may be.
+// Products of twice the rows: no column of a sweep that the fit reads is slower than that of twice
+// the rows, which reads hardly more bytes, and predictions hardly ever are.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -90,7 +90,7 @@ TEST(GemmRows, PredictionsOfTwiceTheRowsAreNotFaster) {
       }
     }
   }
-  fmt::print("{} doublings, {} fall by more than a tenth, the deepest to {:.2f}, of one row {:.2f}\n",
+  fmt::print("{} doublings, {} fall by more than a tenth, to {:.2f} at most, of one row {:.2f}\n",
              all.pairs, all.falls, all.deepest, all.deepest_of_one);
   EXPECT_LE(all.falls, 0.02 * all.pairs);
   EXPECT_GE(all.deepest, 0.6);

@@ -101,43 +101,64 @@ std::size_t axes_in_use(const KernelFamily& family) { return family.axes().size(
 PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
                    const std::vector<MeasuredCall>& calls, const Bundle& bundle, TierChoice tier) {
   PointFit fit;
-  std::map<std::string, std::map<std::string, std::vector<const MeasuredCall*>>> sorted;
+  std::map<std::pair<std::string, std::string>, std::vector<const MeasuredCall*>> sorted;
   for (const MeasuredCall& c : calls)
-    sorted[c.sample.framework][c.sample.kernel_class].push_back(&c);
+    sorted[{c.sample.framework, c.sample.kernel_class}].push_back(&c);
   const Bundle uncalibrated = bundle.replacing("calibration", {});
-  for (auto& [framework, classes] : sorted) {
-    const SweptKernelModel model(gpu, kernels_of(framework), uncalibrated, tier);
-    CalibrationFile file;
-    for (auto& [name, members] : classes) {
-      if (members.size() > kMostCalibrationPoints) {
-        const auto order = [](const MeasuredCall* c) { return hash_text(describe(c->sample.op)); };
-        std::stable_sort(members.begin(), members.end(),
-                         [&](const auto* a, const auto* b) { return order(a) < order(b); });
-        members.resize(kMostCalibrationPoints);
-      }
-      std::vector<CalibrationSample> samples;
-      double error = 0, before = 0;
-      bool measured = false;
-      for (const MeasuredCall* c : members) {
-        const KernelPoint p = family.point(c->sample.op, gpu, true);
-        const KernelTime t = model.predict(family, c->sample.op);
-        measured = measured || t.time.origin == Origin::kMeasured;
-        error = t.time.sigma();
-        samples.push_back(
-            {calibration_place(t.time.value, p), std::log(c->time.value() / t.time.value.value())});
-        before += 100 * std::abs(t.time.value / c->time - 1) / static_cast<double>(members.size());
-      }
-      if (measured) {
-        fit.refused.push_back(
-            fmt::format("{} {} {}: {} has a sweep of it", framework, family.name(), name, gpu.id));
-        continue;
-      }
-      Calibration c = fit_calibration(name, samples, axes_in_use(family) + 1, error);
-      fit.classes.push_back({std::string(family.name()), framework, name, members.size(), before,
-                             100 * c.own * std::sqrt(2 / std::acos(-1.0))});
-      file.classes.push_back(std::move(c));
+  struct ClassPoints {
+    std::string framework, name;
+    std::vector<CalibrationSample> samples;
+    double error = 0, before = 0;  // stated; in percent, before the calibration
+  };
+  std::vector<ClassPoints> classes;
+  std::map<std::string, std::unique_ptr<SweptKernelModel>> models;
+  for (auto& [of, members] : sorted) {
+    const auto& [framework, name] = of;
+    std::unique_ptr<SweptKernelModel>& model = models[framework];
+    if (!model)
+      model = std::make_unique<SweptKernelModel>(gpu, kernels_of(framework), uncalibrated, tier);
+    if (members.size() > kMostCalibrationPoints) {
+      const auto order = [](const MeasuredCall* c) { return hash_text(describe(c->sample.op)); };
+      std::stable_sort(members.begin(), members.end(),
+                       [&](const auto* a, const auto* b) { return order(a) < order(b); });
+      members.resize(kMostCalibrationPoints);
     }
-    if (file.classes.empty()) continue;
+    ClassPoints points{framework, name, {}};
+    bool measured = false;
+    for (const MeasuredCall* c : members) {
+      const KernelPoint p = family.point(c->sample.op, gpu, true);
+      const KernelTime t = model->predict(family, c->sample.op);
+      measured = measured || t.time.origin == Origin::kMeasured;
+      points.error = t.time.sigma();
+      points.samples.push_back(
+          {calibration_place(t.time.value, p), std::log(c->time.value() / t.time.value.value())});
+      points.before +=
+          100 * std::abs(t.time.value / c->time - 1) / static_cast<double>(members.size());
+    }
+    if (measured) {
+      fit.refused.push_back(
+          fmt::format("{} {} {}: {} has a sweep of it", framework, family.name(), name, gpu.id));
+      continue;
+    }
+    classes.push_back(std::move(points));
+  }
+  std::map<std::string, CalibrationFile> files;  // by framework
+  for (const ClassPoints& its : classes) {
+    std::vector<std::span<const CalibrationSample>> others;
+    // Kernels of the same engine, and the same format in other engines.
+    for (const ClassPoints& other : classes) {
+      if (&other != &its && (other.framework == its.framework || other.name == its.name))
+        others.emplace_back(other.samples);
+    }
+    const std::size_t places = axes_in_use(family) + 1;
+    Calibration c = fit_calibration(its.name, its.samples, places, its.error,
+                                    related_samples(its.samples, others, places, its.error));
+    fit.classes.push_back({std::string(family.name()), its.framework, its.name,
+                           its.samples.size(), its.before,
+                           100 * c.own * std::sqrt(2 / std::acos(-1.0))});
+    files[its.framework].classes.push_back(std::move(c));
+  }
+  for (auto& [framework, file] : files) {
     file.comment = "# Made by `orrery fit points` from measured calls of this GPU: do not edit.\n";
     fit.files[calibration_path(family.name(), framework, gpu.id)] = to_text(file);
   }

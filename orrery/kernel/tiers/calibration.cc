@@ -4,7 +4,9 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 #include <sstream>
 
 #include "orrery/base/error.h"
@@ -25,6 +27,11 @@ constexpr int kRounds = 3;        // of that
 constexpr double kPriorPoints = 1;  // what the stated error counts for in the error left
 constexpr double kSharedPart = 0.3, kOwnPart = 0.95;  // of the error left
 constexpr double kMostLog = 2;
+// Correlations that are tried for another class, the share by which its points must lower what is
+// missed, and how many classes may be related.
+constexpr std::array kCorrelations = {0.5, 0.8, 0.95};
+constexpr double kLeastGain = 0.05;
+constexpr std::size_t kMostRelated = 4;
 constexpr double kMostNumber = 1e6;  // in a file: sums stay finite
 
 double covariance(const Calibration& c, const CalibrationPlace& a, const CalibrationPlace& b) {
@@ -40,6 +47,69 @@ double covariance(const Calibration& c, const CalibrationPlace& a, const Calibra
 }
 
 double as_written(double v) { return std::stod(fmt::format("{:.6g}", v)); }
+
+// The covariances of a class's points, followed by those of related classes.
+struct Process {
+  Eigen::MatrixXd covariance;
+  Eigen::VectorXd errors;
+  std::vector<double> correlation;  // of each point's class with the process of the class
+};
+
+// Adds the points to `c`, whose places, centre and scale are set.
+Process process_of(Calibration& c, std::span<const CalibrationSample> samples,
+                   std::span<const RelatedSamples> related) {
+  Process p;
+  std::vector<std::size_t> group;
+  std::vector<double> errors;
+  const auto add = [&](std::span<const CalibrationSample> points, std::size_t its,
+                       double correlation) {
+    for (const CalibrationSample& s : points) {
+      Calibration::Point& point = c.points.emplace_back();
+      for (std::size_t i = 0; i < c.places; ++i) point.place[i] = as_written(s.place[i]);
+      errors.push_back(s.log_error);
+      group.push_back(its);
+      p.correlation.push_back(correlation);
+    }
+  };
+  add(samples, 0, 1);
+  for (std::size_t r = 0; r < related.size(); ++r)
+    add(related[r].samples, r + 1, related[r].correlation);
+  const auto n = static_cast<Eigen::Index>(c.points.size());
+  p.errors = Eigen::Map<const Eigen::VectorXd>(errors.data(), n);
+  p.covariance.resize(n, n);
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      const double alike = group[i] == group[j] ? 1 : p.correlation[i] * p.correlation[j];
+      const double value = alike * covariance(c, c.points[i].place, c.points[j].place);
+      p.covariance(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = value;
+      p.covariance(static_cast<Eigen::Index>(j), static_cast<Eigen::Index>(i)) = value;
+    }
+  }
+  return p;
+}
+
+// The weights of the points. `missed`: by how much each of the first `own` points is missed,
+// predicted from all others.
+Eigen::VectorXd weights_of(const Process& p, double error, std::size_t own,
+                           std::vector<double>& missed) {
+  const Eigen::Index n = p.errors.size();
+  const double least_noise = std::max(kLeastNoise, kNoise * error);
+  Eigen::VectorXd noise = Eigen::VectorXd::Constant(n, least_noise * least_noise);
+  Eigen::VectorXd weights;
+  missed.resize(own);
+  for (int round = 0; round <= kRounds; ++round) {
+    const Eigen::MatrixXd inverse =
+        (p.covariance + Eigen::MatrixXd(noise.asDiagonal())).inverse();
+    weights = inverse * p.errors;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const double miss = weights[i] / inverse(i, i);
+      const double expected = 1 / std::sqrt(inverse(i, i));
+      if (static_cast<std::size_t>(i) < own) missed[static_cast<std::size_t>(i)] = std::abs(miss);
+      noise[i] *= std::pow(std::max(1.0, std::abs(miss) / (kOutlier * expected)), 2);
+    }
+  }
+  return weights;
+}
 
 }  // namespace
 
@@ -57,7 +127,8 @@ double Calibration::factor(const CalibrationPlace& place) const {
 }
 
 Calibration fit_calibration(std::string kernel_class, std::span<const CalibrationSample> samples,
-                            std::size_t places, double error) {
+                            std::size_t places, double error,
+                            std::span<const RelatedSamples> related) {
   Calibration c;
   c.kernel_class = std::move(kernel_class);
   c.places = places;
@@ -67,37 +138,17 @@ Calibration fit_calibration(std::string kernel_class, std::span<const Calibratio
       c.centre[i] += s.place[i] / static_cast<double>(samples.size());
     c.centre[i] = as_written(c.centre[i]);
   }
-  const auto n = static_cast<Eigen::Index>(samples.size());
-  for (const CalibrationSample& s : samples) {
-    Calibration::Point& p = c.points.emplace_back();
-    for (std::size_t i = 0; i < places; ++i) p.place[i] = as_written(s.place[i]);
-  }
-  Eigen::MatrixXd process(n, n);
-  Eigen::VectorXd y(n);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    y[i] = samples[static_cast<std::size_t>(i)].log_error;
-    for (Eigen::Index j = 0; j < n; ++j) {
-      process(i, j) = covariance(c, c.points[static_cast<std::size_t>(i)].place,
-                                 c.points[static_cast<std::size_t>(j)].place);
-    }
-  }
-  const double least_noise = std::max(kLeastNoise, kNoise * error);
-  Eigen::VectorXd noise = Eigen::VectorXd::Constant(n, least_noise * least_noise);
-  Eigen::VectorXd weights;
-  std::vector<double> missed(samples.size());  // each point predicted from the others
-  for (int round = 0; round <= kRounds; ++round) {
-    const Eigen::MatrixXd inverse = (process + Eigen::MatrixXd(noise.asDiagonal())).inverse();
-    weights = inverse * y;
-    for (Eigen::Index i = 0; i < n; ++i) {
-      const double miss = weights[i] / inverse(i, i);
-      const double expected = 1 / std::sqrt(inverse(i, i));
-      missed[static_cast<std::size_t>(i)] = std::abs(miss);
-      noise[i] *= std::pow(std::max(1.0, std::abs(miss) / (kOutlier * expected)), 2);
-    }
-  }
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    c.points[i].weight = as_written(weights[static_cast<Eigen::Index>(i)]);
-  const double count = static_cast<double>(n);
+  // The error left is that of the class's points alone: related classes were chosen by what is
+  // missed with them, which is less than what other calls will miss.
+  std::vector<double> missed;
+  Calibration alone = c;
+  weights_of(process_of(alone, samples, {}), error, samples.size(), missed);
+  const Process process = process_of(c, samples, related);
+  std::vector<double> missed_together;
+  const Eigen::VectorXd weights = weights_of(process, error, samples.size(), missed_together);
+  for (std::size_t i = 0; i < c.points.size(); ++i)
+    c.points[i].weight = as_written(weights[static_cast<Eigen::Index>(i)] * process.correlation[i]);
+  const double count = static_cast<double>(samples.size());
   const double spread =
       quantile(missed, 0.5) / normal_quantile(0.75) * quantile(missed, 0.9) / normal_quantile(0.95);
   const double left =
@@ -105,6 +156,50 @@ Calibration fit_calibration(std::string kernel_class, std::span<const Calibratio
   c.shared = as_written(left * kSharedPart);
   c.own = as_written(std::max(kLeastNoise, left * kOwnPart));
   return c;
+}
+
+std::vector<RelatedSamples> related_samples(
+    std::span<const CalibrationSample> samples,
+    std::span<const std::span<const CalibrationSample>> others, std::size_t places, double error) {
+  const auto missed_with = [&](std::span<const RelatedSamples> related) {
+    Calibration c;
+    c.places = places;
+    c.scale = error;
+    for (std::size_t i = 0; i < places; ++i) {
+      for (const CalibrationSample& s : samples)
+        c.centre[i] += s.place[i] / static_cast<double>(samples.size());
+    }
+    std::vector<double> missed;
+    weights_of(process_of(c, samples, related), error, samples.size(), missed);
+    return std::accumulate(missed.begin(), missed.end(), 0.0);
+  };
+  const double alone = missed_with({});
+  std::vector<std::pair<double, RelatedSamples>> helpful;  // by what is missed with it
+  for (const auto& other : others) {
+    std::pair<double, RelatedSamples> best = {alone * (1 - kLeastGain), {}};
+    for (const double correlation : kCorrelations) {
+      const RelatedSamples one{other, correlation};
+      const double missed = missed_with({&one, 1});
+      if (missed < best.first) best = {missed, one};
+    }
+    if (best.second.correlation > 0) helpful.push_back(best);
+  }
+  std::stable_sort(helpful.begin(), helpful.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  // One after the other, as long as each helps.
+  std::vector<RelatedSamples> chosen;
+  double least = alone;
+  for (const auto& [missed, one] : helpful) {
+    if (chosen.size() == kMostRelated) break;
+    chosen.push_back(one);
+    const double with_it = missed_with(chosen);
+    if (with_it < least * (1 - kLeastGain / 4)) {
+      least = with_it;
+    } else {
+      chosen.pop_back();
+    }
+  }
+  return chosen;
 }
 
 const Calibration* CalibrationFile::find(std::string_view kernel_class) const {
@@ -175,8 +270,8 @@ CalibrationFile parse_calibration(std::string_view text, const std::string& name
     if (!(c.own >= 0 && c.shared >= 0 && c.scale >= 0 && c.own < 10 && c.shared < 10 &&
           c.scale < 10))
       fail("errors must be 0 to 10");
-    if (points < 1 || points > kMostCalibrationPoints || c.places < 1 || c.places > c.centre.size())
-      fail(fmt::format("expected 1 to {} points in 1 to {} places", kMostCalibrationPoints,
+    if (points < 1 || points > kMostPointsOfFile || c.places < 1 || c.places > c.centre.size())
+      fail(fmt::format("expected 1 to {} points in 1 to {} places", kMostPointsOfFile,
                        c.centre.size()));
     const auto row = [&](double* to, std::size_t n) {
       if (!next()) fail("the file ends too early");

@@ -12,6 +12,10 @@
 // shrink with the stated error. A point that its neighbours contradict counts less. The remaining
 // error is that of each point predicted from the others.
 //
+// Classes of a family are off alike where they run like kernels (a format in two engines, loads of
+// experts): their points help, with a covariance that is multiplied by a correlation. The points
+// themselves choose it (related_samples).
+//
 // calibration/<family>/<framework>-<gpu>.txt, below a catalog directory (--catalog DIR):
 //   orrery-calibration 1
 //   # recipe, for people
@@ -58,11 +62,28 @@ struct CalibrationSample {
   double log_error = 0;  // log(measured / predicted)
 };
 
+// Points of another class of the family on the same GPU, and how far its errors follow those of the
+// class (0 to 1). Its errors are `correlation` times the process of the class and a rest of its
+// own, so that they count less than the class's points.
+struct RelatedSamples {
+  std::span<const CalibrationSample> samples;
+  double correlation = 0;
+};
+
 // `error`: the error that predictions of the class state, one standard deviation of the logarithm.
 // REQUIRES at least one sample.
-inline constexpr std::size_t kMostCalibrationPoints = 64;
+inline constexpr std::size_t kMostCalibrationPoints = 64;         // measured of a class
+inline constexpr std::size_t kMostPointsOfFile = 6 * kMostCalibrationPoints;  // with related ones
 Calibration fit_calibration(std::string kernel_class, std::span<const CalibrationSample> samples,
-                            std::size_t places, double error);
+                            std::size_t places, double error,
+                            std::span<const RelatedSamples> related = {});
+
+// The other classes whose points help, with their correlations: those with which the points of the
+// class, each predicted from the others, miss least. `others`: the points of each other class. At
+// most four classes are related.
+std::vector<RelatedSamples> related_samples(
+    std::span<const CalibrationSample> samples,
+    std::span<const std::span<const CalibrationSample>> others, std::size_t places, double error);
 
 struct CalibrationFile {
   std::string comment;  // lines that begin with '#'

@@ -35,6 +35,9 @@ bool one_query_head(const Op& op) {
 //   issue 18870); SGLang and TensorRT-LLM run Triton's, as vLLM does on Ada.
 // - mxfp4 experts under SGLang: Marlin on compute capability 12, Triton with weights in 16 bit on
 //   Ada. SGLang's 4-bit integer experts are Marlin's on both.
+// - vLLM's NVFP4 weights on GPUs without fp4 arithmetic stay compressed and are multiplied in 16
+//   bit by Marlin (vllm/model_executor/layers/quantization/utils/marlin_utils_fp4.py). Products
+//   then take what int4 weights take (gemm.cc); experts are those of Marlin's int4 class.
 // - Masked multi-head attention with an fp8 cache: on Ada alone it takes two to four times its
 //   16-bit time (kernel sweeps). On Hopper the two take the same time with many query heads, which
 //   is bound by arithmetic outside of the tensor cores, so that half the bytes change nothing
@@ -46,7 +49,7 @@ constexpr std::array kRules = {
                  .generation = kConsumerBlackwell,
                  .how = How::kFaster,
                  .served_by = "trtllm",
-                 .what = "CUTLASS 2 kernels by CUTLASS 3 ones"},
+                 .what = "CUTLASS 3 kernels"},
     EngineKernel{.family = "gemm",
                  .framework = "sglang",
                  .format = "fp8",
@@ -59,19 +62,19 @@ constexpr std::array kRules = {
                  .format = "bf16",
                  .generation = kConsumerBlackwell,
                  .served_by = "trtllm",
-                 .what = "Triton kernels by CUTLASS ones"},
+                 .what = "CUTLASS kernels"},
     EngineKernel{.family = "moe",
                  .framework = "vllm",
                  .format = "fp8",
                  .generation = kConsumerBlackwell,
                  .served_by = "trtllm",
-                 .what = "Triton kernels by CUTLASS ones"},
+                 .what = "CUTLASS kernels"},
     EngineKernel{.family = "moe",
                  .framework = "vllm",
                  .format = "nvfp4",
                  .generation = kConsumerBlackwell,
                  .served_by = "trtllm",
-                 .what = "other kernels by CUTLASS ones"},
+                 .what = "CUTLASS kernels"},
     EngineKernel{.family = "moe",
                  .framework = "sglang",
                  .format = "fp8_block",
@@ -80,7 +83,7 @@ constexpr std::array kRules = {
                  .served_by = "sglang",
                  .served_format = "bf16",
                  .error = 0.2,
-                 .what = "DeepGEMM's kernels by Triton ones"},
+                 .what = "Triton kernels"},
     EngineKernel{.family = "moe",
                  .framework = "trtllm",
                  .format = "fp8_block",
@@ -89,28 +92,45 @@ constexpr std::array kRules = {
                  .served_by = "sglang",
                  .served_format = "bf16",
                  .error = 0.3,
-                 .what = "DeepGEMM's kernels by Triton ones"},
+                 .what = "Triton kernels"},
     EngineKernel{.family = "moe",
                  .framework = "sglang",
                  .format = "fp8_block",
                  .generation = kConsumerBlackwell,
                  .served_by = "vllm",
                  .error = 0.1,
-                 .what = "DeepGEMM's kernels by Triton ones"},
+                 .what = "Triton kernels"},
     EngineKernel{.family = "moe",
                  .framework = "trtllm",
                  .format = "fp8_block",
                  .generation = kConsumerBlackwell,
                  .served_by = "vllm",
                  .error = 0.3,
-                 .what = "DeepGEMM's kernels by Triton ones"},
+                 .what = "Triton kernels"},
     EngineKernel{.family = "moe",
                  .framework = "sglang",
                  .format = "mxfp4",
                  .generation = kConsumerBlackwell,
                  .served_by = "vllm",
                  .error = 0.2,
-                 .what = "Triton kernels by Marlin ones"},
+                 .what = "Marlin kernels"},
+    EngineKernel{.family = "gemm",
+                 .framework = "vllm",
+                 .format = "nvfp4",
+                 .missing = Dtype::kFp4,
+                 .served_by = "vllm",
+                 .served_format = "bf16",
+                 .factor = 1.2,
+                 .error = 0.3,
+                 .what = "Marlin's products in 16 bit"},
+    EngineKernel{.family = "moe",
+                 .framework = "vllm",
+                 .format = "nvfp4",
+                 .missing = Dtype::kFp4,
+                 .served_by = "vllm",
+                 .served_format = "int4_weight",
+                 .error = 0.2,
+                 .what = "Marlin's products in 16 bit"},
     EngineKernel{.family = "attention_decode",
                  .framework = "trtllm",
                  .format = "fp8kv",
@@ -120,7 +140,7 @@ constexpr std::array kRules = {
                  .served_format = "bf16",
                  .factor = 2,
                  .error = 0.1,
-                 .what = "conversions of fp8 in software by those of the hardware"},
+                 .what = "kernels that convert fp8 in hardware"},
     EngineKernel{.family = "attention_decode",
                  .framework = "trtllm",
                  .format = "fp8kv",
@@ -129,7 +149,7 @@ constexpr std::array kRules = {
                  .served_by = "trtllm",
                  .served_format = "bf16",
                  .applies = one_query_head,
-                 .what = "conversions of fp8 in software by those of the hardware"},
+                 .what = "kernels that convert fp8 in hardware"},
 };
 
 // What may follow a format in the name of a class besides the endings that rules name: the loads
@@ -151,6 +171,10 @@ const EngineKernel* engine_kernel(std::string_view family, std::string_view fram
     if (rule.family != family || rule.framework != framework ||
         !is_format(kernel_class, rule.format, rule.ending))
       continue;
+    if (rule.missing) {
+      if (here.vendor == "nvidia" && !here.supports(*rule.missing)) return &rule;
+      continue;
+    }
     if (rule.generation != 0 && here.sm_version / 10 != rule.generation) continue;
     if (relative && relative->sm_version / 10 == here.sm_version / 10 &&
         relative->architecture == here.architecture)

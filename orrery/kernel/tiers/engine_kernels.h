@@ -8,6 +8,7 @@
 // engine falls back to is a fact of its source, which the line of the rule names.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "orrery/kernel/families/family.h"
@@ -26,19 +27,23 @@ struct EngineKernel {
   // Number format with which the names of the classes begin, and what may follow it: "" for the
   // families whose classes are a format with an ending for the loads and the split.
   std::string_view format{}, ending{};
-  int generation = 0;  // of the GPU asked about: the compute capability without its last digit; 0: any
-  int relative = 0;    // compute capability of the relative that would serve otherwise; 0: any
+  // Of the GPU asked about: the compute capability without its last digit; 0: any.
+  int generation = 0;
+  // Number format that the GPU asked about lacks. The rule then also comes before other classes of
+  // its own sweep.
+  std::optional<Dtype> missing{};
+  int relative = 0;  // compute capability of the relative that would serve otherwise; 0: any
   How how = How::kInstead;
   std::string_view served_by{}, served_format{};
   double factor = 1;  // on the time above the floor
   double error = 0;   // shared relative error of the rule
   bool (*applies)(const Op&) = nullptr;
   const KernelFamily& (*physics)() = nullptr;
-  const char* what = "";  // for notes: "Triton kernels"
+  const char* what = "";  // runs here, for notes: "Triton kernels"
 };
 
 // The rule for a kernel class on `here`; null: none. `relative`: the GPU whose surface serves by
-// the ordinary choice; null: none does.
+// the ordinary choice, `here` itself if that is another class of its sweep; null: none does.
 const EngineKernel* engine_kernel(std::string_view family, std::string_view framework,
                                   std::string_view kernel_class, const KernelGpu& here,
                                   const KernelGpu* relative);

@@ -101,12 +101,17 @@ class SurfaceKernelModel : public KernelModel {
     }
     const bool partly = c->rule && c->rule->how == EngineKernel::How::kSome;
     const bool instead = c->rule && c->rule->how == EngineKernel::How::kInstead;
-    const std::string replaced =
-        c->replaced && (!partly || c->rule->applies(op)) ? fmt::format(" (this generation replaced {})", c->replaced) : "";
+    std::string replaced;
+    if (c->rule && (!partly || c->rule->applies(op))) {
+      replaced = fmt::format(" (the engine runs {} here)", c->rule->what);
+    } else if (c->replaced) {
+      replaced = fmt::format(" (this generation replaced {})", c->replaced);
+    }
     const bool covered = SurfacePredictor::is_covered(*s.surface, m.family().point(op, gpu_, true));
-    return fmt::format("{} {} of {} measured on {}{}{}{}", c->by_torch ? kTorch
-                       : instead   ? c->rule->served_by
-                                   : std::string_view(m.framework(op)),
+    const std::string_view framework = c->by_torch ? std::string_view(kTorch)
+                                       : instead   ? c->rule->served_by
+                                                   : std::string_view(m.framework(op));
+    return fmt::format("{} {} of {} measured on {}{}{}{}", framework,
                        s.surface->kernel_class, m.family().name(), s.gpu, replaced, points,
                        covered ? "" : ", at other sizes");
   }

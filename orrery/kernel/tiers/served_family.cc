@@ -134,8 +134,10 @@ ServedClass ServedFamily::find(const KernelClass& wanted) const {
       c.by_torch = true;
     }
   }
-  if (!c.served.surface || c.served.relative) {
-    c.rule = engine_kernel(family_.name(), framework, name, store_.gpu(), c.served.relative);
+  if (c.served.origin != Origin::kMeasured && !c.by_torch) {
+    const bool own = c.served.surface && !c.served.relative;
+    const KernelGpu* of = own ? &store_.gpu() : c.served.relative;
+    c.rule = engine_kernel(family_.name(), framework, name, store_.gpu(), of);
   }
   if (c.rule) {
     by_rule(wanted, c);
@@ -144,8 +146,8 @@ ServedClass ServedFamily::find(const KernelClass& wanted) const {
                                 *c.served.relative);
   }
   if (c.replaced) {
-    if (!c.rule || c.rule->how != EngineKernel::How::kSome) widen_replaced(c.served);
-    if (!c.rule && framework != kMaker) c.replacing = choose(wanted, std::string(kMaker));
+    widen_replaced(c.served);
+    if (framework != kMaker) c.replacing = choose(wanted, std::string(kMaker));
   }
   // Classes with a sweep of their own need no points.
   if (c.served.origin != Origin::kMeasured) {
@@ -157,17 +159,21 @@ ServedClass ServedFamily::find(const KernelClass& wanted) const {
 }
 
 void ServedFamily::by_rule(const KernelClass& wanted, ServedClass& c) const {
-  c.replaced = c.rule->what;
   if (c.rule->how == EngineKernel::How::kPhysics) {
     c.served = {};
     return;
   }
-  ServingSurface its = choose(served_class(*c.rule, wanted), std::string(c.rule->served_by));
+  const ServingSurface its = choose(served_class(*c.rule, wanted), std::string(c.rule->served_by));
+  if (!its.surface) {
+    c.rule = nullptr;
+    return;
+  }
   if (c.rule->how == EngineKernel::How::kInstead) {
-    if (its.surface) c.served = its;
+    c.served = its;
   } else {
     c.replacing = its;
   }
+  if (c.rule->how != EngineKernel::How::kSome) widen_replaced(c.served);
 }
 
 ServingSurface ServedFamily::own_of_torch(const KernelClass& wanted) const {

@@ -56,6 +56,37 @@ TEST(Calibration, AnOutlierPullsLess) {
   EXPECT_NEAR(c.factor(next), 1, 0.1);
 }
 
+// Errors that a slope and a step make, which a few points cannot tell.
+double stepped(double a, double b) { return (a > 4 ? 0.5 : -0.3) + 0.02 * b; }
+
+TEST(Calibration, PointsOfARelatedClassHelp) {
+  const auto dense = grid(stepped);
+  const std::vector<CalibrationSample> few = {dense[0], dense[5], dense[9], dense[13], dense[17],
+                                              dense[21], dense[26], dense[30], dense[34]};
+  const std::vector<std::span<const CalibrationSample>> others = {dense};
+  const auto related = related_samples(few, others, 2, 0.4);
+  ASSERT_EQ(related.size(), 1u);
+  EXPECT_GE(related[0].correlation, 0.5);
+  const Calibration alone = fit_calibration("x", few, 2, 0.4),
+                    together = fit_calibration("x", few, 2, 0.4, related);
+  EXPECT_EQ(together.points.size(), few.size() + dense.size());
+  double missed_alone = 0, missed = 0;
+  for (const CalibrationSample& s : dense) {
+    missed_alone += std::abs(std::log(alone.factor(s.place)) - s.log_error);
+    missed += std::abs(std::log(together.factor(s.place)) - s.log_error);
+  }
+  EXPECT_LT(missed, 0.7 * missed_alone);
+  // What is left is stated by the class's own points.
+  EXPECT_EQ(together.own, alone.own);
+}
+
+TEST(Calibration, AClassThatIsOffInAnotherWayIsNotRelated) {
+  const auto own = grid(stepped);
+  const auto other = grid([](double a, double b) { return -stepped(a, b); });
+  const std::vector<std::span<const CalibrationSample>> others = {other};
+  EXPECT_TRUE(related_samples(own, others, 2, 0.4).empty());
+}
+
 TEST(Calibration, TheFactorIsBounded) {
   const Calibration c = fit_calibration("x", grid([](double, double) { return 9.0; }), 2, 2);
   EXPECT_LE(c.factor({4, 4}), std::exp(2.0) * 1.0001);
