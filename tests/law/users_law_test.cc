@@ -1,10 +1,14 @@
 // Laws of services with more users and with more GPUs. More users never lower the throughput of a
 // service that has memory for all of them. On more GPUs, experts that lie on all of them take
-// longer only by the load of the busiest rank, and a step only by that and by communication.
+// longer only by the load of the busiest rank, and a step only by that and by communication. More
+// GPUs of one layout never slow a token of any service down by more than these take.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "orrery/scenario/document/scenario_sweep.h"
@@ -166,6 +170,116 @@ TEST(WideExpertLaw, BalancersRaiseTheThroughputOfSkewedExperts) {
       EXPECT_GE(parts(gpus, ", ep_num_redundant_experts: 128").throughput, 1.2 * placed) << gpus;
     }
   }
+}
+
+// A service of any model, GPU and engine of the catalog.
+struct AnyService {
+  std::string model, gpu, engine;
+  int tp = 1;
+  bool experts_split = false;  // ep = tp
+};
+
+AnyService any_service() {
+  static const std::vector<std::string> models = {
+      "llama-3.1-8b",    "llama-3.1-70b", "qwen3-32b",    "qwen3-8b",
+      "mistral-7b-v0.3", "gpt-oss-20b",   "gpt-oss-120b", "mixtral-8x7b",
+      "qwen3-30b-a3b",   "deepseek-v3",   "gemma-3-27b"};
+  AnyService s;
+  s.model = *rc::gen::elementOf(models);
+  s.gpu = *rc::gen::element<std::string>("a100-80g-sxm", "h100-sxm", "h200-sxm", "b200-sxm",
+                                         "b300-sxm", "mi300x", "l40s");
+  s.engine = *rc::gen::element<std::string>("vllm", "sglang", "trtllm");
+  s.tp = *rc::gen::element(1, 2, 4);
+  s.experts_split = *rc::gen::arbitrary<bool>();
+  return s;
+}
+
+struct Step {
+  double throughput = 0, tpot = 0, most_users = 0;  // tokens/s, ms
+  double communication = 0, host = 0, experts = 0;  // ms of a decode step
+  std::map<std::string, double> measured;           // ms of each kernel with a measured surface
+  std::string shown;
+};
+
+// Nothing if the service is refused: the engine does not run there, or the memory is too small.
+std::optional<Step> step_of(const AnyService& s, int tp, int users) {
+  static Runner runner{Bundle()};
+  RunOptions options;
+  options.intervals = false;
+  const std::string text = fmt::format(
+      "{{model: {}, hardware: {{gpu: {}}}, engine: {{profile: {}}}, parallel: {{tp: {}, ep: {}}}, "
+      "workload: {{isl: 1024, osl: 1024, batch: {}}}}}",
+      s.model, s.gpu, s.engine, tp, s.experts_split ? tp : 1, users);
+  try {
+    const Answer answer = runner.run(read_scenario(parse_yaml(text, "s.yaml")), options);
+    const Point& p = answer.points.at(0);
+    if (!p.feasibility.fits) return {};
+    Step step{p.find("output_throughput")->value,
+              p.find("tpot")->value,
+              p.find("max_concurrency")->value,
+              0,
+              0,
+              0,
+              {},
+              text};
+    for (const KernelRow& k : p.kernels) {
+      if (k.phase != "decode") continue;
+      const double ms = k.time.value.value() * 1e3;
+      if (k.part == "communication") step.communication += ms;
+      if (k.part == "host") step.host += ms;
+      if (k.name == "moe_experts") step.experts += ms;
+      if (k.time.origin == Origin::kMeasured) step.measured[k.shown()] = ms;
+    }
+    return step;
+  } catch (const std::runtime_error&) {
+    return {};
+  }
+}
+
+// What measured kernels take beyond twice the time for twice the rows. SGLang's mxfp4 experts on L40S
+// take 3.8 times as long for four tokens as for two in the sweep, and a prediction repeats it.
+double measured_jumps(const Step& one, const Step& two) {
+  double sum = 0;
+  for (const auto& [name, ms] : two.measured) {
+    if (const auto before = one.measured.find(name); before != one.measured.end())
+      sum += std::max(0.0, ms - 2 * before->second);
+  }
+  return sum;
+}
+
+// Throughput falls only where a measured kernel more than doubles for twice the rows; the breakdown
+// of the answer is the witness. The numbers of users are powers of two, which are sizes of captured graphs: a step of a size
+// between two of them is padded to the larger one, as engines do.
+RC_GTEST_PROP(UsersLaw, ThroughputNeverFallsWithMoreUsersOfAnyService, ()) {
+  const AnyService s = any_service();
+  std::optional<Step> before;
+  for (const int users : {1, 2, 4, 8, 16, 32, 64, 128, 256}) {
+    const auto now = step_of(s, s.tp, users);
+    if (!now || users > now->most_users) break;  // saturated: users wait for memory
+    if (before && now->throughput < before->throughput * (1 - 1e-9) &&
+        now->tpot - 2 * before->tpot > measured_jumps(*before, *now))
+      RC_FAIL(
+          fmt::format("{} tokens/s after {}: {}", now->throughput, before->throughput, now->shown));
+    before = now;
+  }
+}
+
+// Twice the GPUs halve the work of each; only communication, and the host where every rank has its
+// share of it, take longer. Where experts are split, a step waits for the rank with the busiest ones,
+// whose load does not halve: eight tokens of Mixtral, at 2 and 4 ranks, wake two experts of the
+// busiest rank, and the measured kernel of fewer experts is no faster. The breakdown of the answer
+// is the witness.
+RC_GTEST_PROP(UsersLaw, MoreGpusOfOneLayoutSlowATokenByTheirCommunicationAlone, ()) {
+  const AnyService s = any_service();
+  const int users = *rc::gen::element(1, 4, 16, 64, 128);
+  const auto one = step_of(s, s.tp, users), two = step_of(s, 2 * s.tp, users);
+  if (!one || !two || users > one->most_users) return;
+  const double explained = std::max(0.0, two->communication - one->communication) +
+                           std::max(0.0, two->host - one->host) +
+                           (s.experts_split ? std::max(0.0, two->experts - one->experts) : 0.0);
+  if (two->tpot > one->tpot * 1.001 + explained)
+    RC_FAIL(fmt::format("{} ms after {} ms, of which {} ms are communication and host: {}",
+                        two->tpot, one->tpot, explained, two->shown));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "orrery/kernel/fit/fit.h"
 #include "orrery/network/fit/network_fit.h"
 #include "orrery/validate/fit/fit_engines.h"
+#include "orrery/validate/fit/fit_expert_load.h"
 #include "orrery/validate/fit/fit_layers.h"
 #include "orrery/validate/fit/fit_services.h"
 #include "orrery/validate/judge/training_folds.h"
@@ -145,6 +146,12 @@ void fit_network_constants(const FitOptions& o, const Bundle& bundle) {
   fmt::print("{} files written below {}\n", fit.files.size(), o.out);
 }
 
+void fit_load_of_experts(const FitOptions& o, const Bundle& bundle) {
+  const FittedExpertLoad f = fit_expert_load(o.data, o.date, bundle);
+  write_below(o.out, "validation/expert-load.yaml", f.yaml);
+  fmt::print("{}", f.yaml);
+}
+
 void fit_layer_times(const FitOptions& o, const Bundle& bundle) {
   const auto files = fit_layers(o.data, o.date, bundle);
   for (const auto& [path, text] : files) write_below(o.out, path, text);
@@ -169,6 +176,7 @@ constexpr std::array kFitAreas = {
     FitArea{"network", ".", false, fit_network_constants},
     FitArea{"engines", "inference", true, fit_engine_constants},
     FitArea{"services", "inference", true, fit_service_constants},
+    FitArea{"expert-load", "inference", true, fit_load_of_experts},
     FitArea{"layers", "layers", true, fit_layer_times},
     FitArea{"training", "training", true, fit_training_constants},
     FitArea{"training-memory", "training", true, fit_training_memory_constants},

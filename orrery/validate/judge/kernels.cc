@@ -20,7 +20,9 @@
 #include "orrery/kernel/fit/swept_kernel_model.h"
 #include "orrery/kernel/tables/kernel_tables.h"
 #include "orrery/kernel/tiers/calibration.h"
+#include "orrery/scenario/question/kernel_inverse.h"
 #include "orrery/validate/judge/kernel_groups.h"
+#include "orrery/validate/rows/scenario_keys.h"
 
 namespace orrery {
 namespace {
@@ -151,6 +153,7 @@ class KernelJudge {
     const KernelSample& sample;
     double measured;  // s
     const DtypeColumns& dtype;
+    const KernelFamily& family;
   };
 
   // `refused`: null in a first pass over the table.
@@ -192,7 +195,7 @@ class KernelJudge {
           refuse("faster than the hardware can be");
           continue;
         }
-        use(Row{csv, csv.text(system), *s.gpu, sample, measured, dtype});
+        use(Row{csv, csv.text(system), *s.gpu, sample, measured, dtype, tables.family()});
       } catch (const NoData& e) {
         refuse(e.what());
       }
@@ -280,6 +283,16 @@ class KernelJudge {
     // The framework is no part of the hash: the same call of two frameworks is one question.
     row.what = fmt::format("{} {}", r.system, describe(r.sample.op));
     if (!dtype.empty()) row.what.append(", ").append(dtype);
+    // A question about a call is answered by the family that serves it, which for the products of
+    // latent attention with one head is not that of the table.
+    const bool asks = options_.scenarios && r.family.serves(kernel_kind(r.sample.op));
+    if (const auto keys = asks ? kernel_keys_of(r.sample.op) : std::nullopt) {
+      ScenarioKeys asked;
+      asked.set("hardware.gpu", r.gpu.id);
+      asked.set("kernel.framework", r.sample.framework);
+      for (const auto& [key, value] : *keys) asked.set("kernel." + key, value);
+      row.scenario = asked.yaml();
+    }
     row.source = r.sample.framework;
     row.peers["roofline"] = roofline;
     each_(row);

@@ -42,6 +42,8 @@ struct KernelValidation {
   // of this one (attention's trees): fit_on leaves those out, too.
   std::string left_out_gpu{};
   std::optional<bool> all_rows{};  // absent: all rows with fit_on, left-out rows otherwise
+  // Writes ValidationRow::scenario, which takes longer than the prediction.
+  bool scenarios = false;
   // Number of rows of each kernel class and GPU that calibrate the class (calibration.h), drawn by
   // a hash of the shape. The other rows judge. At most kMostCalibrationPoints.
   std::size_t points = 0;

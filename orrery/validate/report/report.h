@@ -33,6 +33,8 @@ struct ValidationRow {
   std::string what{};
   std::string source{};                   // who measured it, where tables have several
   std::map<std::string, double> peers{};  // predictions of other tools for the same row
+  // The scenario that asks the question, where `what` describes it in words.
+  std::string scenario{};
 };
 
 struct RefusedRow {
