@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "orrery/validate/fit/service_folds.h"
+#include "orrery/network/fit/joined_texts.h"
 
 namespace orrery {
 
@@ -10,7 +10,7 @@ std::optional<Bundle> bundle_without_group(const Bundle& bundle, const std::stri
                                            const std::string& group) {
   const auto file = bundle.find(fmt::format("engines/group-folds/{}.yaml", engine));
   if (!file) return {};
-  const auto folds = parse_service_folds(file->content);
+  const auto folds = split_texts(file->content);
   const auto found = folds.find(group);
   if (found == folds.end()) return {};
   constexpr const char* kFitted = "engines/fitted";

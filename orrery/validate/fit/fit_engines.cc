@@ -10,7 +10,7 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
 #include "orrery/validate/fit/engine_fit.h"
-#include "orrery/validate/fit/service_folds.h"
+#include "orrery/network/fit/joined_texts.h"
 
 namespace orrery {
 namespace {
@@ -234,7 +234,7 @@ FittedEngine fit_engine(Runner& runner, const std::string& engine, std::vector<M
     result.families[family] = fmt::format(kRecipe, date) + constants_text(fit.constants(), x) +
                               folds.errors(family, "").text(folds.errors("", "").share);
   }
-  result.folds = fmt::format(kRecipe, date) + service_folds_text(folds.documents());
+  result.folds = fmt::format(kRecipe, date) + joined_texts(folds.documents());
   return result;
 }
 

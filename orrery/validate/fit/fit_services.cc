@@ -289,7 +289,7 @@ std::vector<Row> sample(std::vector<Row> rows) {
 }
 
 // Figures of the rows of one class of GPUs.
-struct Judged {
+struct JudgedClass {
   Percents before, after, left_out;
   std::map<std::string, std::vector<LeftOut>> rows;    // by the group that is left out
   std::map<std::string, std::vector<double>> without;  // constants, by the group that is left out
@@ -316,7 +316,7 @@ void fit_classes(Runner& runner, std::vector<Row> rows, const std::string& date,
     fitted[r.gpu_class].rows += 1;
   }
   ServiceFit fit(runner, std::move(rows), x);
-  std::vector<Judged> judged(fitted.size());
+  std::vector<JudgedClass> judged(fitted.size());
   for (int round = 0; round < kRounds; ++round) {
     fit.simulate(x);
     if (round == 0)
@@ -330,7 +330,7 @@ void fit_classes(Runner& runner, std::vector<Row> rows, const std::string& date,
     const std::vector<double> others = enough ? fit.fit(start, group) : start;
     for (Row& r : fit.rows()) {
       if (r.left_out_with != group) continue;
-      Judged& j = judged[r.gpu_class];
+      JudgedClass& j = judged[r.gpu_class];
       j.without[group] = others;
       if (!enough) continue;
       const Errors errors = fit.errors(r, others);
@@ -340,7 +340,7 @@ void fit_classes(Runner& runner, std::vector<Row> rows, const std::string& date,
   }
   for (std::size_t c = 0; c < fitted.size(); ++c) {
     FittedServices& f = fitted[c];
-    const Judged& j = judged[c];
+    const JudgedClass& j = judged[c];
     f.errors = j.errors("");
     std::map<std::string, std::string> folds;
     for (const auto& [group, constants] : j.without)

@@ -17,7 +17,7 @@ constexpr const char* kGroup = "llama-3-8b|fp16|mi300x|vllm|agg";
 Bundle with_fold() {
   return Bundle()
       .replacing("engines/group-folds", {{"engines/group-folds/vllm-2024-rocm.yaml",
-                                          service_folds_text({{kGroup, "step_error: 0.3\n"}})}})
+                                          joined_texts({{kGroup, "step_error: 0.3\n"}})}})
       .replacing("engines/fitted",
                  {{"engines/fitted/vllm-2024-rocm.yaml", "step_error: 0.1\nfitted_on: [cdna3]\n"},
                   {"engines/fitted/vllm-2024-rocm-cdna3.yaml", "step_error: 0.05\n"},
@@ -46,7 +46,7 @@ TEST(EngineFolds, CatalogsDocumentsAreProfiles) {
   const auto paths = bundle.list("engines/group-folds", ".yaml");
   EXPECT_FALSE(paths.empty());
   for (const std::string& path : paths) {
-    for (const auto& [group, text] : parse_service_folds(bundle.find(path)->content)) {
+    for (const auto& [group, text] : split_texts(bundle.find(path)->content)) {
       EXPECT_EQ(std::count(group.begin(), group.end(), '|'), 4) << path << ": " << group;
       EngineProfile profile;
       profile.step_error = -1;
