@@ -82,16 +82,6 @@ Found keys_of(const LatentAttentionCore& a) {
   return keys;
 }
 
-Found keys_of(const MlaModule& m) {
-  const MlaModule usual;
-  if (m.hidden != usual.hidden || m.q_lora_rank != usual.q_lora_rank ||
-      m.core.dtype != Dtype::kBf16)
-    return {};
-  Found keys = keys_of(m.core);
-  if (keys) (*keys)["op"] = "mla-module", (*keys)["format"] = text(m.format);
-  return keys;
-}
-
 Found keys_of(const MoeExperts& m) {
   if (!m.gated) return {};
   Keys keys = {{"op", "moe"},
@@ -107,25 +97,6 @@ Found keys_of(const MoeExperts& m) {
   if (m.dispatched == MoeExperts::Dispatched::kNo) return keys;
   keys["op"] = "moe-wide-ep";
   keys["phase"] = phase(m.dispatched == MoeExperts::Dispatched::kDecode);
-  return keys;
-}
-
-Found keys_of(const LinearAttentionCore& a) {
-  const LinearAttentionCore usual;
-  using Kind = LinearAttentionCore::Kind;
-  if (a.k_dim != a.v_dim || (a.decode && a.new_tokens != 1) || a.conv != usual.conv ||
-      a.chunk != usual.chunk || a.dtype != usual.dtype)
-    return {};
-  Keys keys = {{"op", "linear-attention"},
-               {"phase", phase(a.decode)},
-               {"mixer", a.kind == Kind::kMamba2      ? "mamba2"
-                         : a.kind == Kind::kKimiDelta ? "kimi-delta"
-                                                      : "gated-delta-net"},
-               {"m", text(a.batch)},
-               {"heads", text(a.v_heads)},
-               {"kv_heads", text(a.k_heads)},
-               {"head_dim", text(a.k_dim)}};
-  if (!a.decode) keys["context"] = text(a.new_tokens);
   return keys;
 }
 
@@ -172,7 +143,9 @@ Found keys_of(const Elementwise& e) {
   return {};
 }
 
-// Questions state no other sizes of these ops, or no measured table has them.
+// Questions state no other sizes of these ops, no measured table has them, or the answer to the
+// question is not yet the prediction of the row (the whole block of latent attention, recurrent
+// mixers).
 template <class T>
 Found keys_of(const T&) {
   return {};
