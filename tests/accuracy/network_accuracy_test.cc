@@ -81,8 +81,9 @@ TEST(NetworkAccuracy, GroupsLeftOut) {
     double median;
     std::size_t rows;
   };
-  const std::map<std::string, Limits> limits = {
-      {"below 1 MiB", {12.5, 2400}}, {"1 to 128 MiB", {15.5, 1700}}, {"128 MiB and more", {6, 650}}};
+  const std::map<std::string, Limits> limits = {{"below 1 MiB", {12.5, 2400}},
+                                                {"1 to 128 MiB", {15.5, 1700}},
+                                                {"128 MiB and more", {6, 650}}};
   ValidationReport report = validate_network(data_folder(), "", Bundle());
   std::erase_if(report.rows,
                 [](const ValidationRow& r) { return r.by.at("table") != "orrery left out"; });

@@ -256,8 +256,7 @@ void add_fit(CLI::App& program, Context& context) {
     if (o->area.empty() && o->from.empty())
       throw InputError(fmt::format("fit: expected {}, or --gpu and --from", fit_area_list()));
     const FitArea& area = fit_area(o->area.empty() ? "points" : o->area);
-    if (!o->engine.empty() && area.fit != fit_service_constants &&
-        area.fit != fit_engine_constants)
+    if (!o->engine.empty() && area.fit != fit_service_constants && area.fit != fit_engine_constants)
       throw InputError("fit: --engine has no effect without engines or services");
     if (area.dated && o->date.empty())
       throw InputError("fit: --date is missing; it is written into the recipe");

@@ -126,9 +126,8 @@ class GemmFamily : public KernelFamily {
     const Bytes cached = gpu.if_cached(moved - weights);
     const Bytes cached_again = cached + gpu.cached_on_repeat(weights * kCopies) * (1 / kCopies);
     const Flops padded(2 * k *
-                       (of_whole_tiles(g, gpu)
-                            ? whole_tile_results(m, n, batch, gpu)
-                            : padded_results(m, n, batch, gpu)));
+                       (of_whole_tiles(g, gpu) ? whole_tile_results(m, n, batch, gpu)
+                                               : padded_results(m, n, batch, gpu)));
     Seconds computed = (format.gguf && m <= kVectorRows ? work : padded) / rate;
     if (format.arithmetic == Dtype::kFp32)
       computed = std::max(computed, padded / gpu.sustained_fp32());

@@ -153,9 +153,8 @@ PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
     const std::size_t places = axes_in_use(family) + 1;
     Calibration c = fit_calibration(its.name, its.samples, places, its.error,
                                     related_samples(its.samples, others, places, its.error));
-    fit.classes.push_back({std::string(family.name()), its.framework, its.name,
-                           its.samples.size(), its.before,
-                           100 * c.own * std::sqrt(2 / std::acos(-1.0))});
+    fit.classes.push_back({std::string(family.name()), its.framework, its.name, its.samples.size(),
+                           its.before, 100 * c.own * std::sqrt(2 / std::acos(-1.0))});
     files[its.framework].classes.push_back(std::move(c));
   }
   for (auto& [framework, file] : files) {

@@ -98,8 +98,7 @@ Eigen::VectorXd weights_of(const Process& p, double error, std::size_t own,
   Eigen::VectorXd weights;
   missed.resize(own);
   for (int round = 0; round <= kRounds; ++round) {
-    const Eigen::MatrixXd inverse =
-        (p.covariance + Eigen::MatrixXd(noise.asDiagonal())).inverse();
+    const Eigen::MatrixXd inverse = (p.covariance + Eigen::MatrixXd(noise.asDiagonal())).inverse();
     weights = inverse * p.errors;
     for (Eigen::Index i = 0; i < n; ++i) {
       const double miss = weights[i] / inverse(i, i);

@@ -72,7 +72,7 @@ struct RelatedSamples {
 
 // `error`: the error that predictions of the class state, one standard deviation of the logarithm.
 // REQUIRES at least one sample.
-inline constexpr std::size_t kMostCalibrationPoints = 64;         // measured of a class
+inline constexpr std::size_t kMostCalibrationPoints = 64;                     // measured of a class
 inline constexpr std::size_t kMostPointsOfFile = 6 * kMostCalibrationPoints;  // with related ones
 Calibration fit_calibration(std::string kernel_class, std::span<const CalibrationSample> samples,
                             std::size_t places, double error,

@@ -111,8 +111,8 @@ class SurfaceKernelModel : public KernelModel {
     const std::string_view framework = c->by_torch ? std::string_view(kTorch)
                                        : instead   ? c->rule->served_by
                                                    : std::string_view(m.framework(op));
-    return fmt::format("{} {} of {} measured on {}{}{}{}", framework,
-                       s.surface->kernel_class, m.family().name(), s.gpu, replaced, points,
+    return fmt::format("{} {} of {} measured on {}{}{}{}", framework, s.surface->kernel_class,
+                       m.family().name(), s.gpu, replaced, points,
                        covered ? "" : ", at other sizes");
   }
 

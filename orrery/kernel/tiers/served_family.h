@@ -67,7 +67,7 @@ struct ServedClass {
   // The rule for the kernel that the engine runs on this GPU instead; null: none. `replacing` is
   // then its surface, unless it serves alone.
   const EngineKernel* rule = nullptr;
-  bool by_torch = false;           // served by PyTorch's sweep of this GPU, not by the framework's
+  bool by_torch = false;  // served by PyTorch's sweep of this GPU, not by the framework's
   const Calibration* points = nullptr;    // measured points of this GPU that correct the surface
   const SurfaceLookup* lookup = nullptr;  // on the family's axes
   // Own error of a prediction, indexed by Surface::regime_of: the surface's own error, times the

@@ -26,8 +26,8 @@ struct NcclGraph {
   // Of a tree's channel within a node, if above `intra`. A rank of a tree passes each byte on once
   // and a rank of a ring twice, so that the search lets trees carry up to twice `inter` there.
   BytesPerSecond tree{};
-  int nvls_channels = 0;            // 0: the node's switch does not reduce
-  BytesPerSecond nvls{};            // of one of these channels
+  int nvls_channels = 0;  // 0: the node's switch does not reduce
+  BytesPerSecond nvls{};  // of one of these channels
   Seconds nic_latency{};  // of a message between nodes, beyond that of InfiniBand in NCCL's table
   bool amd_cpu = false;
   bool collnet = false;     // the network's switches reduce, and NCCL_COLLNET_ENABLE is set

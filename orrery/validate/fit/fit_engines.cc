@@ -9,8 +9,8 @@
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
-#include "orrery/validate/fit/engine_fit.h"
 #include "orrery/network/fit/joined_texts.h"
+#include "orrery/validate/fit/engine_fit.h"
 
 namespace orrery {
 namespace {

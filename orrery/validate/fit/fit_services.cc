@@ -33,8 +33,10 @@ constexpr double kTtftWeight = 0.4;  // of a TTFT relative to a TPOT
 
 // Rows that are not fitted (docs/reference/composition.md, section Rows that are not trusted).
 bool distrusted(const MeasuredRow& row) {
+  const bool b300_deepseek =
+      row.system.starts_with("b300") && row.keys.text("model").starts_with("deepseek-r1");
   return row.engine == "vllm-2025" ||
-         (row.engine == "sglang" && row.keys.number("workload.batch") >= 512);
+         (row.engine == "sglang" && (row.keys.number("workload.batch") >= 512 || b300_deepseek));
 }
 
 using Errors = std::array<std::optional<double>, 2>;  // log(predicted / measured): TPOT, TTFT

@@ -15,9 +15,8 @@ const NetworkMachines::Machine& NetworkMachines::of(const MeasuredMachine& m) {
   if (const auto found = machines_.find(key); found != machines_.end()) return found->second;
   std::optional<Cluster> cluster = measured_place(catalog_, m.gpu, m.ranks, m.nodes, m.fabric);
   if (!cluster) throw NoData("the source does not describe the network");
-  const NetworkGroup group{
-      cluster->link(m.ranks).fabric->id, cluster->gpu().id,
-      m.experts ? "deepep" : std::string(collective_library(cluster->gpu()))};
+  const NetworkGroup group{cluster->link(m.ranks).fabric->id, cluster->gpu().id,
+                           m.experts ? "deepep" : std::string(collective_library(cluster->gpu()))};
   auto fold = folds_.find(group.name());
   if (fold == folds_.end())
     fold = folds_.emplace(group.name(), bundle_without(bundle_, group)).first;

@@ -203,7 +203,7 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
   InferencexRun run{get("precision"), get("measured"),
                     static_cast<std::int64_t>(number_of(get("isl"))),
                     static_cast<std::int64_t>(number_of(get("osl")))};
-  const bool own_run = is_aiconfigurators_own(get("dump"), r.engine, model, run);
+  const bool own_run = is_aiconfigurators_own(get("dump"), model, run);
   const bool scattered = nominal && !own_run;
   const auto users = static_cast<std::int64_t>(number_of(get("concurrency")));
   const bool in_step = nominal && !scattered && stays_in_step(r.engine, users);

@@ -117,7 +117,7 @@ void set_trtllm(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
 
 }  // namespace
 
-bool is_aiconfigurators_own(std::string_view dump, std::string_view engine, std::string_view model,
+bool is_aiconfigurators_own(std::string_view dump, std::string_view model,
                             const InferencexRun& run) {
   constexpr std::string_view kModels[] = {"deepseek-r1",   "glm-5",   "gpt-oss", "kimi-k2",
                                           "llama-3.1-70b", "minimax", "qwen3.5"};

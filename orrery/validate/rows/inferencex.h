@@ -69,7 +69,7 @@ struct InferencexRun {
 // Whether the authors of AIConfigurator made a run themselves: rows of the
 // dump "gap-analysis", which also repeats runs of InferenceX. These are of models that InferenceX
 // serves, with 1,024 or 8,192 tokens.
-bool is_aiconfigurators_own(std::string_view dump, std::string_view engine, std::string_view model,
+bool is_aiconfigurators_own(std::string_view dump, std::string_view model,
                             const InferencexRun& run);
 
 // Whether the users of such a run stay in step, so that all prompts wait for each other. First

@@ -61,7 +61,7 @@ double stepped(double a, double b) { return (a > 4 ? 0.5 : -0.3) + 0.02 * b; }
 
 TEST(Calibration, PointsOfARelatedClassHelp) {
   const auto dense = grid(stepped);
-  const std::vector<CalibrationSample> few = {dense[0], dense[5], dense[9], dense[13], dense[17],
+  const std::vector<CalibrationSample> few = {dense[0],  dense[5],  dense[9],  dense[13], dense[17],
                                               dense[21], dense[26], dense[30], dense[34]};
   const std::vector<std::span<const CalibrationSample>> others = {dense};
   const auto related = related_samples(few, others, 2, 0.4);

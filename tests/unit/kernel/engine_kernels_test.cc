@@ -44,8 +44,8 @@ TEST(EngineKernels, AFormatIsNoPrefixOfAnother) {
 }
 
 TEST(EngineKernels, TheRuleNamesTheClassThatServes) {
-  const EngineKernel* many = rule("attention_decode", "trtllm", "fp8kv_128_many_heads",
-                                  "rtx-pro-6000-server", "l40s");
+  const EngineKernel* many =
+      rule("attention_decode", "trtllm", "fp8kv_128_many_heads", "rtx-pro-6000-server", "l40s");
   ASSERT_TRUE(many);
   KernelClass wanted;
   wanted.sources = {{"fp8kv_128_many_heads", 1, 0}, {"bf16_128", 1.1, 0.25}};

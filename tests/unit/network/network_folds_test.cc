@@ -24,8 +24,8 @@ Estimate<Seconds> time_of(const Bundle& bundle, const char* gpu, CKind kind, int
 }
 
 TEST(JoinedTexts, AreReadBackAsTheyWereWritten) {
-  const std::map<std::string, std::string> texts = {{"network/a.yaml", "fabrics: [a]\ncurves: []\n"},
-                                                    {"network/b.yaml", ""}};
+  const std::map<std::string, std::string> texts = {
+      {"network/a.yaml", "fabrics: [a]\ncurves: []\n"}, {"network/b.yaml", ""}};
   EXPECT_EQ(split_texts("# A comment.\n" + joined_texts(texts)), texts);
   EXPECT_TRUE(split_texts("").empty());
 }
