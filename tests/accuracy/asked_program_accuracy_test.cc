@@ -1,6 +1,6 @@
 // Does the program answer the question of a row of `orrery validate` with the same number, to the
-// last printed digit? Rows are drawn at random from each table. The question of each is written to a file
-// and asked by `orrery run FILE -o json`. Skipped where the measured tables are absent.
+// last printed digit? Rows are drawn at random from each table. The question of each is written to
+// a file and asked by `orrery run FILE -o json`. Skipped where the measured tables are absent.
 //
 //   ORRERY_ASKED_ROWS   rows of a table [4; 2 of simulated tables]
 //   ORRERY_ASKED_SEED   of the draw [1]
@@ -59,7 +59,7 @@ class AskedProgram : public testing::Test {
     for (std::size_t i = 0; i < std::min(lines.size(), most + 1); ++i) out << lines[i] << '\n';
   }
 
-  // What the program answers: the metrics of its only point.
+  // The program's answer: the metrics of its only point.
   nlohmann::json answer_of(const std::string& scenario) {
     const fs::path file = dir_ / "question.yaml";
     std::ofstream(file) << scenario << '\n';

@@ -55,9 +55,9 @@ TEST(GemmRows, NoColumnOfTheSweepsIsBad) {
   EXPECT_GT(columns, 200u);
 }
 
-// Of the catalog's sweeps, as steps ask for products (operands from memory). A fall by more than a
-// tenth at a doubling is a step of the kernels or noise of a sweep; it is rare, and never deep at
-// one row.
+// Products of the catalog's sweeps, as steps ask for them (operands from memory). A fall by more
+// than a tenth at a doubling is a step of the kernels or noise of a sweep; it is rare, and never
+// deep at one row.
 TEST(GemmRows, PredictionsOfTwiceTheRowsAreNotFaster) {
   struct Count {
     int pairs = 0, falls = 0;

@@ -236,8 +236,8 @@ std::optional<Step> step_of(const AnyService& s, int tp, int users) {
   }
 }
 
-// What measured kernels take beyond twice the time for twice the rows. SGLang's mxfp4 experts on L40S
-// take 3.8 times as long for four tokens as for two in the sweep, and a prediction repeats it.
+// The time of measured kernels beyond twice the time for twice the rows. SGLang's mxfp4 experts on
+// L40S take 3.8 times as long for four tokens as for two in the sweep, and a prediction repeats it.
 double measured_jumps(const Step& one, const Step& two) {
   double sum = 0;
   for (const auto& [name, ms] : two.measured) {
@@ -248,8 +248,8 @@ double measured_jumps(const Step& one, const Step& two) {
 }
 
 // Throughput falls only where a measured kernel more than doubles for twice the rows; the breakdown
-// of the answer is the witness. The numbers of users are powers of two, which are sizes of captured graphs: a step of a size
-// between two of them is padded to the larger one, as engines do.
+// of the answer is the witness. The numbers of users are powers of two, which are sizes of captured
+// graphs: a step of a size between two of them is padded to the larger one, as engines do.
 RC_GTEST_PROP(UsersLaw, ThroughputNeverFallsWithMoreUsersOfAnyService, ()) {
   const AnyService s = any_service();
   std::optional<Step> before;
@@ -265,10 +265,10 @@ RC_GTEST_PROP(UsersLaw, ThroughputNeverFallsWithMoreUsersOfAnyService, ()) {
 }
 
 // Twice the GPUs halve the work of each; only communication, and the host where every rank has its
-// share of it, take longer. Where experts are split, a step waits for the rank with the busiest ones,
-// whose load does not halve: eight tokens of Mixtral, at 2 and 4 ranks, wake two experts of the
-// busiest rank, and the measured kernel of fewer experts is no faster. The breakdown of the answer
-// is the witness.
+// share of it, take longer. Where experts are split, a step waits for the rank with the busiest
+// ones, whose load does not halve: eight tokens of Mixtral, at 2 and 4 ranks, wake two experts of
+// the busiest rank, and the measured kernel of fewer experts is no faster. The breakdown of the
+// answer is the witness.
 RC_GTEST_PROP(UsersLaw, MoreGpusOfOneLayoutSlowATokenByTheirCommunicationAlone, ()) {
   const AnyService s = any_service();
   const int users = *rc::gen::element(1, 4, 16, 64, 128);

@@ -14,6 +14,7 @@
 
 #include "orrery/base/quick_math.h"
 #include "orrery/kernel/families/kernel_gpu.h"
+#include "orrery/workload/ops/format.h"
 
 namespace orrery {
 

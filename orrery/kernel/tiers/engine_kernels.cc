@@ -152,8 +152,8 @@ constexpr std::array kRules = {
                  .what = "kernels that convert fp8 in hardware"},
 };
 
-// What may follow a format in the name of a class besides the endings that rules name: the loads
-// and the split of experts; the head size and the window of attention.
+// Texts that may follow a format in the name of a class besides the endings that rules name: the
+// loads and the split of experts; the head size and the window of attention.
 bool is_format(std::string_view name, std::string_view format, std::string_view ending) {
   if (!name.starts_with(format)) return false;
   const std::string_view rest = name.substr(format.size());

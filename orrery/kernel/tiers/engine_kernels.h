@@ -27,7 +27,7 @@ struct EngineKernel {
   // Number format with which the names of the classes begin, and what may follow it: "" for the
   // families whose classes are a format with an ending for the loads and the split.
   std::string_view format{}, ending{};
-  // Of the GPU asked about: the compute capability without its last digit; 0: any.
+  // The compute capability of the GPU asked about, without its last digit; 0: any.
   int generation = 0;
   // Number format that the GPU asked about lacks. The rule then also comes before other classes of
   // its own sweep.

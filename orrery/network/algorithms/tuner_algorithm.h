@@ -23,8 +23,9 @@ struct NcclGraph {
   bool nvlink = true;  // within the node; false: PCI Express
   int channels = 12;
   BytesPerSecond intra{}, inter{};  // of one channel, within and between nodes
-  // Of a tree's channel within a node, if above `intra`. A rank of a tree passes each byte on once
-  // and a rank of a ring twice, so that the search lets trees carry up to twice `inter` there.
+  // The rate of a tree's channel within a node, if above `intra`. A rank of a tree passes each byte
+  // on once and a rank of a ring twice, so that the search lets trees carry up to twice `inter`
+  // there.
   BytesPerSecond tree{};
   int nvls_channels = 0;  // 0: the node's switch does not reduce
   BytesPerSecond nvls{};  // of one of these channels

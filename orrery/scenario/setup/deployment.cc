@@ -199,6 +199,9 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
     const double ratio = d.gpu.memory.bandwidth / (kernels.unit_bandwidth * d.gpu.compute_units);
     kernels.memory_factor *= std::pow(1 + std::pow(ratio, kBlend), 1 / kBlend);
   }
+  if (kernels.measured_unit_bandwidth > BytesPerSecond(0) && d.gpu.compute_units > 0)
+    kernels.memory_factor *= std::max(
+        1.0, d.gpu.memory.bandwidth / (kernels.measured_unit_bandwidth * d.gpu.compute_units));
   // The dies of a card are devices that share its heads.
   kernels.split_decode_queries *= d.gpu.dies;
   // Kernels that split mixed batches: see EngineProfile::Kernels.

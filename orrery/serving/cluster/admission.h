@@ -30,8 +30,8 @@ class Admission {
   SimTime time() const;
   // Admits the next request and starts its record. False if it can never run and is rejected.
   bool enter(RequestRecord& record);
-  // The last token of a request is delivered at `now`. Its client sends the next turn of the conversation; after the last turn, a
-  // request that waits for max_concurrency is sent.
+  // The last token of a request is delivered at `now`. Its client sends the next turn of the
+  // conversation; after the last turn, a request that waits for max_concurrency is sent.
   void end(std::size_t request, SimTime now);
 
  private:

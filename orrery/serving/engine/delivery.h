@@ -13,10 +13,10 @@
 
 namespace orrery {
 
-class Delivery {
+class FrontEndDelivery {
  public:
   // `each`: time for what a step made of one sequence.
-  explicit Delivery(SimTime each) : each_(each) {}
+  explicit FrontEndDelivery(SimTime each) : each_(each) {}
 
   // The time at which what a step made of `sequences` sequences by `made` is delivered.
   SimTime deliver(SimTime made, std::int64_t sequences = 1) {

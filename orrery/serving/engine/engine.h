@@ -99,7 +99,7 @@ class Engine {
   SimTime entered_, pace_, last_end_;               // of the last wave that started
   SimTime busy_;
   SimTime start_up_;       // not yet spent
-  Delivery delivery_;      // of all ranks
+  FrontEndDelivery delivery_;      // of all ranks
   bool let_in_ = true;     // the planned step may carry prompts
   std::int64_t held_ = 0;  // steps since prompts were last let in by all ranks
   std::int64_t steps_ = 0, decode_steps_ = 0;

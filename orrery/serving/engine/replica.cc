@@ -232,7 +232,7 @@ void Replica::start(SimTime duration) {
   counts_.stranded_block_seconds += seconds * static_cast<double>(state_.kv.stranded());
 }
 
-void Replica::end_step(SimTime now, Delivery& delivery) {
+void Replica::end_step(SimTime now, FrontEndDelivery& delivery) {
   Step& step = steps_[first_];
   first_ = (first_ + 1) % steps_.size();
   --started_;

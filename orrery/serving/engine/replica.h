@@ -48,7 +48,7 @@ struct ReplicaConfig {
   SimTime host_block_copy;  // copy of a KV block from host memory, for which the step waits
   SimTime disk_block_read, disk_block_write;  // of a KV block; a disk works on one after the other
   SimTime start_up;  // additional time of an engine's first step with a prompt
-  // Of the front end for each token (delivery.h), except of engines that only prefill.
+  // Time of the front end for each token (delivery.h); 0 in engines that only prefill.
   SimTime frontend_per_token;
   std::int64_t balance_timeout = 0;  // most steps that prompts wait for other ranks (engine.h)
 
@@ -132,7 +132,7 @@ class Replica {
   void start(SimTime duration);
   // The oldest started step ends at `now`: its tokens are made and go out through `delivery`, and
   // sequences finish.
-  void end_step(SimTime now, Delivery& delivery);
+  void end_step(SimTime now, FrontEndDelivery& delivery);
 
   // Disaggregated prefill. The request will decode here, and waits for blocks.
   void expect(std::uint32_t request, SimTime first_token);

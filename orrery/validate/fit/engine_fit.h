@@ -29,7 +29,7 @@ class EngineFit {
     std::string group, family;  // of the row, and of its GPU (engine_gpu_family)
     double weight = 1;
   };
-  // Which figures take part, one entry a figure.
+  // Whether a figure takes part, one entry a figure.
   using Subset = std::vector<char>;
 
   struct Tangent {

@@ -2,9 +2,9 @@
 // measured requests and batches (engine_fit.h).
 //
 // Constants. Each profile with enough rows is fitted by itself, to the rows of all groups. GPUs of
-// a family (engine_gpu_family) with at least three groups and 20 figures get constants of their own,
-// pulled towards those of the engine: libraries of another generation of GPUs reach another share of
-// their peaks.
+// a family (engine_gpu_family) with at least three groups and 20 figures get constants of their
+// own, pulled towards those of the engine: libraries of another generation of GPUs reach another
+// share of their peaks.
 //
 // Errors are those of left-out rows. Each group is predicted by constants fitted without it, and
 // each family by constants fitted without the whole family. `step_error` is the smallest error of a

@@ -1,4 +1,5 @@
-// `orrery fit expert-load`: the skew of expert loads that measured services show, with its interval.
+// `orrery fit expert-load`: the skew of expert loads that measured services show, with its
+// interval.
 //
 // Tokens are spread over experts by a power law of exponent `workload.expert_skew`. The exponent is
 // a property of models and texts, which no table states. Closed loops of models with experts

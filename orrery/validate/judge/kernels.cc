@@ -285,7 +285,8 @@ class KernelJudge {
     if (!dtype.empty()) row.what.append(", ").append(dtype);
     // A question about a call is answered by the family that serves it, which for the products of
     // latent attention with one head is not that of the table. It is about a call as it stands in a
-    // step, which reads its weights from memory; rows repeat a call on operands that stay in the L2.
+    // step, which reads its weights from memory; rows repeat a call on operands that stay in the
+    // L2.
     const bool asks = options_.scenarios && r.family.serves(kernel_kind(r.sample.op)) &&
                       !r.family.warm_differs(r.sample.op, r.gpu);
     if (const auto keys = asks ? kernel_keys_of(r.sample.op) : std::nullopt) {

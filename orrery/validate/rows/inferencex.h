@@ -24,8 +24,9 @@
 //                                  fp4 16,384; Qwen3.5 in fp8 on B300 16,384); on Blackwell
 //                                  scheduler-recv-interval 10, with 16 users and more 30 (but for
 //                                  DeepSeek in fp8 on four GPUs, and Qwen3.5 in fp8 on B300)
-//            GLM-5                 on B200 chunks of 32,768, in fp4 recv-interval 10; on H200 a client
-//                                  of its own sends five requests a user and warms nothing up
+//            GLM-5                 on B200 chunks of 32,768, in fp4 recv-interval 10; on H200 a
+//                                  client of its own sends five requests a user and warms nothing
+//                                  up
 //            all                   on Blackwell, but for Qwen3.5 in bf16, a KV cache of fp8; 82 to
 //                                  95 % of memory; stream-interval 10 (DeepSeek in fp4 or on H200)
 //                                  or 30, but for GLM-5 on H200

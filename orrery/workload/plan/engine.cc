@@ -73,6 +73,10 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("memory_factor", k.memory_factor,
               "time of memory-bound kernels relative to the measured ones")
             .range(0.3, 20);
+        g.add(
+            "measured_unit_bandwidth", k.measured_unit_bandwidth,
+            "memory bandwidth of one compute unit above which the measured kernels are no faster; "
+            "0 B/s: no limit");
         g.add("unit_bandwidth", k.unit_bandwidth,
               "highest memory bandwidth of one compute unit; 0: no limit")
             .range(0, 1e12);

@@ -54,6 +54,10 @@ struct EngineProfile {
     // is multiplied by (1 + r^4)^(1/4), where r is the ratio of the GPU's bandwidth to that of all
     // its units: near 1 for few, r for many bytes a unit. 0: no limit.
     BytesPerSecond unit_bandwidth;
+    // Highest memory bandwidth of one compute unit on the GPUs whose measured kernels the engine
+    // has. On GPUs with more, kernels reach no more: memory_factor is multiplied by the ratio. 0:
+    // no limit.
+    BytesPerSecond measured_unit_bandwidth;
     // Time of prefill and of decode attention relative to the measured kernels. Above 1 for older
     // engines.
     double prefill_attention_factor = 1, decode_attention_factor = 1;

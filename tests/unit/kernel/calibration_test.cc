@@ -76,7 +76,7 @@ TEST(Calibration, PointsOfARelatedClassHelp) {
     missed += std::abs(std::log(together.factor(s.place)) - s.log_error);
   }
   EXPECT_LT(missed, 0.75 * missed_alone);
-  // What is left is stated by the class's own points.
+  // The error that is left is stated by the class's own points.
   EXPECT_EQ(together.own, alone.own);
 }
 

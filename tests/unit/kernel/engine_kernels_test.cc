@@ -1,4 +1,4 @@
-// What engines run on an architecture in place of the kernels of its relatives.
+// The kernels that engines run on an architecture in place of those of its relatives.
 #include "orrery/kernel/tiers/engine_kernels.h"
 
 #include <gtest/gtest.h>

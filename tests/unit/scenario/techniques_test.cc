@@ -45,19 +45,22 @@ TEST(Techniques, NeedALoad) {
 
 // vLLM captures graphs up to two tokens for each sequence of max_num_seqs. Prompts of 400 tokens
 // are replayed with 256 sequences (512 tokens), and eager with 4, unless the user sets the limit.
+// Eager prompts wait for a slow host.
 TEST(Service, AServerForFewSequencesRunsItsPromptsEagerly) {
   const std::string lone =
       "model: deepseek-r1\nhardware: {gpu: h200-sxm}\nparallel: {tp: 8}\n"
       "load: {requests: 3, rate: 0.1, isl: 400, osl: 4}\n";
-  const auto ttft = [&](const char* overrides) {
-    return value(
-        run(fmt::format("engine: {{profile: vllm, overrides: {{{}}}}}\n", overrides), lone),
-        "ttft");
+  const auto ttft = [&](const char* scheduler, const char* execution = "") {
+    return value(run(fmt::format("engine: {{profile: vllm, overrides: {{scheduler: {{{}}}, "
+                                 "execution: {{host_per_moe_layer: 2 ms{}}}}}}}\n",
+                                 scheduler, execution),
+                     lone),
+                 "ttft");
   };
   const double usual = ttft("");
-  EXPECT_EQ(ttft("scheduler: {max_num_seqs: 256}"), usual);
-  EXPECT_GT(ttft("scheduler: {max_num_seqs: 4}"), usual + 20);
-  EXPECT_EQ(ttft("scheduler: {max_num_seqs: 4}, execution: {graph_tokens: 512}"), usual);
+  EXPECT_EQ(ttft("max_num_seqs: 256"), usual);
+  EXPECT_GT(ttft("max_num_seqs: 4"), usual + 20);
+  EXPECT_EQ(ttft("max_num_seqs: 4", ", graph_tokens: 512"), usual);
   // Verifying 5 tokens of each of 4 sequences runs from graphs all the same.
   const std::string drafts =
       "model: deepseek-r1\nhardware: {gpu: h200-sxm}\nparallel: {tp: 8}\n"

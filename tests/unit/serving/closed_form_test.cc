@@ -137,8 +137,8 @@ TEST_F(ClosedForm, UsersInStepWaitOnlyForThoseWhoEndBeforeTheirPrompts) {
   EXPECT_NEAR(steps_of(run(w).ttft.value), 30 * 190 / 2.0 + 1000 / 2.0, 100);
 }
 
-// A prompt of 400 tokens on two stages of 16 layers, 100 tokens a step: a step takes half of
-// 100 x 32 us in a stage. All four steps follow one another in 5 passes; in pairs that wait for each
+// A prompt of 400 tokens on two stages of 16 layers, 100 tokens a step: a step takes half of 100 x
+// 32 us in a stage. All four steps follow one another in 5 passes; in pairs that wait for each
 // other they take 2 x 3 passes, and one by one 4 x 2.
 TEST_F(ClosedForm, StepsFollowThroughStagesWithinTheTokensThatArePipelined) {
   plan.pp = 2;

@@ -91,17 +91,19 @@ TEST_F(Step, EagerLaunchesSetThePaceWhenTheyAreSlower) {
   EXPECT_EQ(time(decode(4)).exposed, Seconds(0));
 }
 
-// 61 layers, 58 of them with routed experts.
-TEST_F(Step, RoutedExpertsTakeTheHostLongerInEagerSteps) {
+// 61 layers, 58 of them with routed experts, whose host time belongs to prompts.
+TEST_F(Step, RoutedExpertsTakeTheHostLongerInEagerStepsWithPrompts) {
   model = load_model("deepseek-v3");
   precision = native_precision(model);
   engine.execution.host_per_moe_layer = milliseconds(1);
   EXPECT_EQ(us(time(decode(4)).launches), 0);  // replayed
   engine.execution.decode_graphs = false;
-  const StepTime with = time(decode(4));
+  const Batch prompt{{{1, 4, 0, true}}};
+  const StepTime with = time(prompt), decoding = time(decode(4));
   engine.execution.host_per_moe_layer = milliseconds(0);
-  EXPECT_NEAR(us(with.launches - time(decode(4)).launches), 58 * 1000, 1e-6);
+  EXPECT_NEAR(us(with.launches - time(prompt).launches), 58 * 1000, 1e-6);
   EXPECT_NEAR(us(with.total.value), us(with.launches), 1e-6);
+  EXPECT_NEAR(us(decoding.launches - time(decode(4)).launches), 0, 1e-6);
 }
 
 TEST_F(Step, GraphLaunchesSetThePaceWhenTheyAreSlower) {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "orrery/base/fields.h"
+#include "orrery/network/fit/joined_texts.h"
 #include "orrery/validate/fit/engine_constants.h"
-#include "orrery/validate/fit/service_folds.h"
 
 namespace orrery {
 namespace {

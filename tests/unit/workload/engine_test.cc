@@ -17,8 +17,8 @@ TEST(Engine, EveryProfileReadsWithItsFit) {
 
 TEST(Engine, FittedConstantsLieOverTheFacts) {
   const Bundle bundle;
-  const EngineProfile plain = load_engine("vllm-2023", bundle, false),
-                      fitted = load_engine("vllm-2023", bundle);
+  const EngineProfile plain = load_engine("vllm-2024", bundle, false),
+                      fitted = load_engine("vllm-2024", bundle);
   EXPECT_TRUE(plain.calibration.empty());
   EXPECT_FALSE(fitted.calibration.empty());
   EXPECT_EQ(plain.scheduler.max_num_batched_tokens, fitted.scheduler.max_num_batched_tokens);
