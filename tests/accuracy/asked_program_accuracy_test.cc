@@ -93,7 +93,8 @@ class AskedProgram : public testing::Test {
   void check(Validate validate, const std::string& table, std::size_t rows,
              const Metrics& metrics) {
     const ValidationReport report =
-        validate(dir_, fs::path(table).stem().string(), Bundle().replacing("engines/folds", {}));
+        validate(dir_, fs::path(table).stem().string(),
+                 Bundle().replacing("engines/folds", {}).replacing("engines/group-folds", {}));
     std::size_t asked = 0, in_words = 0;
     for (const ValidationRow& row : report.rows) {
       const auto who = row.by.find("table");

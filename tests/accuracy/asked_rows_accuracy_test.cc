@@ -68,7 +68,8 @@ class AskedRows : public testing::Test {
                     const std::map<std::string, std::string>& metrics) const {
     // Rows are judged by constants fitted without them, which no command line has. They are asked
     // here by the constants as they are.
-    const Bundle bundle = Bundle().replacing("engines/folds", {});
+    const Bundle bundle =
+        Bundle().replacing("engines/folds", {}).replacing("engines/group-folds", {});
     const ValidationReport report = validate(dir_, table, bundle);
     Runner runner(bundle);
     std::size_t asked_rows = 0;

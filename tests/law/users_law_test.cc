@@ -207,7 +207,8 @@ std::optional<Step> step_of(const AnyService& s, int tp, int users) {
   RunOptions options;
   options.intervals = false;
   const std::string text = fmt::format(
-      "{{model: {}, hardware: {{gpu: {}}}, engine: {{profile: {}}}, parallel: {{tp: {}, ep: {}}}, "
+      "{{model: {}, hardware: {{gpu: {}}}, engine: {{profile: {}, setup: tuned}}, "
+      "parallel: {{tp: {}, ep: {}}}, "
       "workload: {{isl: 1024, osl: 1024, batch: {}}}}}",
       s.model, s.gpu, s.engine, tp, s.experts_split ? tp : 1, users);
   try {

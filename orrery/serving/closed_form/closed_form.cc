@@ -123,10 +123,11 @@ class Wave {
   }
 
  private:
-  // Users who wait for their last tokens see no more tokens than the front end delivers: a decode
-  // step of `n` sequences takes no less than that.
+  // Users who wait for their last tokens see no more tokens than the front end of their rank
+  // delivers: a decode step of `n` sequences takes no less than that.
   StepTime delivered(StepTime t, std::int64_t n) const {
-    const Seconds least = engine_.execution.delivery() * static_cast<double>(n);
+    const Seconds least =
+        engine_.execution.delivery() * static_cast<double>((n + plan_.dp - 1) / plan_.dp);
     if (least <= Seconds(0)) return t;
     const Seconds before = t.total.value;
     t.total = maximum(t.total, Estimate<Seconds>{least, kOverheadError, 0, Origin::kFitted}, 0);

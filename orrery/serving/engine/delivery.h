@@ -1,6 +1,7 @@
-// The way out of an engine's front end: one process (detokeniser and server of the API) delivers
-// the tokens of one step after those of the step before, and within a step one sequence after the
-// other. Tokens that it cannot deliver at once wait, and first tokens wait with all others.
+// The way out of the front end of an engine, or of each of its data-parallel ranks (vLLM starts as
+// many servers of the API as ranks): one process (detokeniser and server) delivers the tokens of
+// one step after those of the step before, and within a step one sequence after the other. Tokens
+// that it cannot deliver at once wait, and first tokens wait with all others.
 //
 // An engine does not wait for its front end. If it makes tokens faster than they are delivered, the
 // queue grows until answers end; users who wait for their last token then send fewer requests.

@@ -9,7 +9,9 @@ Engine::Engine(const ReplicaConfig& config, std::string_view scheduler, const Re
     : config_(config),
       timer_(timer),
       start_up_(config.start_up),
-      delivery_(config.role == Role::kPrefill ? SimTime{} : config.frontend_per_token) {
+      deliveries_(
+          static_cast<std::size_t>(config.ranks),
+          FrontEndDelivery(config.role == Role::kPrefill ? SimTime{} : config.frontend_per_token)) {
   ranks_.reserve(static_cast<std::size_t>(config.ranks));
   for (std::int32_t i = 0; i < config.ranks; ++i)
     ranks_.emplace_back(config, make_scheduler(scheduler), load, observer);
@@ -127,7 +129,7 @@ std::pair<StepShape, SimTime> Engine::slowest() const {
 void Engine::end_step() {
   Wave wave = std::move(waves_.front());
   waves_.erase(waves_.begin());
-  for (std::uint32_t i : wave.ranks) ranks_[i].end_step(wave.end, delivery_);
+  for (std::uint32_t i : wave.ranks) ranks_[i].end_step(wave.end, deliveries_[i]);
   unused_.push_back(std::move(wave.ranks));
 }
 

@@ -98,10 +98,10 @@ class Engine {
   std::vector<std::vector<std::uint32_t>> unused_;  // memory of waves that have ended
   SimTime entered_, pace_, last_end_;               // of the last wave that started
   SimTime busy_;
-  SimTime start_up_;       // not yet spent
-  FrontEndDelivery delivery_;      // of all ranks
-  bool let_in_ = true;     // the planned step may carry prompts
-  std::int64_t held_ = 0;  // steps since prompts were last let in by all ranks
+  SimTime start_up_;                          // not yet spent
+  std::vector<FrontEndDelivery> deliveries_;  // of each rank
+  bool let_in_ = true;                        // the planned step may carry prompts
+  std::int64_t held_ = 0;                     // steps since prompts were last let in by all ranks
   std::int64_t steps_ = 0, decode_steps_ = 0;
   mutable double prompt_token_seconds_ = 0;  // of predicted_ttft; 0: not yet known
   StepLog* log_ = nullptr;

@@ -90,7 +90,8 @@ TEST_F(Rows, TheSameQuestionHasTheSameText) {
   EXPECT_EQ(rows[0].keys.yaml(), rows[1].keys.yaml());
   EXPECT_NE(rows[0].keys.yaml(), rows[2].keys.yaml());
   EXPECT_EQ(rows[0].keys.yaml(),
-            "{model: llama-2-70b, hardware: {gpu: h100-sxm}, engine: {profile: vllm-2023}, "
+            "{model: llama-2-70b, hardware: {gpu: h100-sxm}, engine: {profile: vllm-2023, setup: "
+            "default}, "
             "precision: {dtype: fp16, quantization: fp16}, parallel: {tp: 8, pp: 1}, "
             "workload: {batch: 2, isl: 512, osl: 128}}");
   EXPECT_EQ(rows[0].source, "splitwise-sim");
