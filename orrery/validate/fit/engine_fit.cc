@@ -17,7 +17,7 @@ constexpr double kRadius = 1, kLeastRadius = 0.05;
 constexpr int kLinearEvaluations = 1500;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// As many rows of each group as there are, at most `most`, at equal distances in the table.
+// The function takes at most `most` rows of each group, at equal distances in the table.
 std::vector<MeasuredRow> sample(std::vector<MeasuredRow> rows, std::size_t most) {
   std::map<std::string, std::vector<MeasuredRow>> groups;
   for (MeasuredRow& r : rows) groups[r.group].push_back(std::move(r));

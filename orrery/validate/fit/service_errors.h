@@ -31,7 +31,8 @@ struct LeftOut {
 
 struct ServiceErrors {
   std::optional<double> step, experts, ttft;
-  // As keys of an engine's profile.
+  // The lines of an engine's profile that state the errors which were found, such as
+  // "step_error: 0.1".
   std::string yaml() const;
 };
 
