@@ -37,6 +37,13 @@ failures: {at: [2], restart: 3s}
     R"(
 model: llama-3-8b
 hardware: {gpu: h100-sxm}
+load: {rate: 20, requests: 200, isl: 256, osl: 64}
+disaggregation: {decode: 1}
+autoscale: {policy: outstanding, target: 4, most: 3, interval: 1s, start_up: 1s}
+)",
+    R"(
+model: llama-3-8b
+hardware: {gpu: h100-sxm}
 training: {gpus: 16, tp: 2, cp: 2, pp: 2, global_batch: 16, tokens: 1e9, gpu_hour_price: 2,
            eval_interval: 100, eval_iterations: 10, events: true}
 chance: {failures_per_gpu_day: 0.001, checkpoint_write: 30s, restart: 5min, draws: 20}

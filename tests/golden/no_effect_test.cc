@@ -44,6 +44,8 @@ const std::vector<Case> kCases = {
     {"simulate -m llama-3-8b -g h100-sxm", "--end-rate 4", "load.arrivals ramp"},
     {"simulate -m llama-3-8b -g h100-sxm", "--amplitude 0.5", "load.arrivals diurnal"},
     {"simulate -m llama-3-8b -g h100-sxm", "--autoscale-target 4", "autoscale.policy"},
+    {"simulate -m llama-3-8b -g h100-sxm", "--autoscale-decode-target 4",
+     "autoscale.policy and disaggregation.decode"},
     {"simulate -m llama-3-8b -g h100-sxm", "--failures-restart 30s", "failures.mean_time"},
     {"simulate -m llama-3-8b -g h100-sxm", "--disaggregation-transfer layerwise",
      "disaggregation.decode"},

@@ -93,7 +93,7 @@ void expect_same(const SimulationResult& a, const SimulationResult& b, std::uint
     ASSERT_TRUE(a.replicas[i] == b.replicas[i]) << "seed " << seed << ", engine " << i;
   ASSERT_TRUE(a.gaps == b.gaps) << "seed " << seed;
   ASSERT_EQ(a.end, b.end) << "seed " << seed;
-  ASSERT_EQ(a.engine_time, b.engine_time) << "seed " << seed;
+  ASSERT_EQ(a.engine_time(), b.engine_time()) << "seed " << seed;
   ASSERT_EQ(a.gpu_time, b.gpu_time) << "seed " << seed;
   ASSERT_EQ(a.most_engines, b.most_engines) << "seed " << seed;
 }

@@ -93,6 +93,8 @@ constexpr MetricMeaning kMeanings[] = {
     {"prefill_busy", kSimulate,
      "share of the time in which a step runs on the engines that prefill"},
     {"decode_busy", kSimulate, "share of the time in which a step runs on the engines that decode"},
+    {"prefill_engines", kSimulate, "engines, those that prefill only"},
+    {"decode_engines", kSimulate, "engines, those that decode only"},
     {"engines", kSimulate, "number of engines that run; mean over the time (autoscaling)"},
     {"most_engines", kSimulate, "largest number of engines at one time"},
     {"engine_starts", kSimulate, "number of engines that the autoscaler started"},

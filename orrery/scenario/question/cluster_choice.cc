@@ -149,6 +149,18 @@ void declare(Fields& f, ClusterChoice& c) {
             .needs(kPolicy, elastic);
         g.add("least", c.autoscale.least, "fewest replicas").range(1, 1e4).needs(kPolicy, elastic);
         g.add("most", c.autoscale.most, "most replicas").range(1, 1e4).needs(kPolicy, elastic);
+        const auto both = [&c] { return c.autoscale.policy != "none" && c.disaggregation.on(); };
+        constexpr const char* kBoth = "autoscale.policy and disaggregation.decode";
+        g.add("decode_target", c.autoscale.decode_target,
+              "target of the replicas that decode; absent: the same as target")
+            .range(1e-3, 1e6)
+            .needs(kBoth, both);
+        g.add("decode_least", c.autoscale.decode_least, "fewest replicas that decode")
+            .range(1, 1e4)
+            .needs(kBoth, both);
+        g.add("decode_most", c.autoscale.decode_most, "most replicas that decode")
+            .range(1, 1e4)
+            .needs(kBoth, both);
         g.add("interval", c.autoscale.interval, "time between two decisions")
             .needs(kPolicy, elastic);
         g.add("start_up", c.autoscale.start_up, "time until a new replica takes requests")

@@ -50,6 +50,8 @@ struct ClusterChoice {
     std::string policy = "none";
     double target = 8;
     std::int64_t least = 1, most = 16;
+    std::optional<double> decode_target;  // absent: as target
+    std::int64_t decode_least = 1, decode_most = 16;
     Seconds interval = Seconds(10), start_up = Seconds(60), cool_down = Seconds(300);
   } autoscale;
 

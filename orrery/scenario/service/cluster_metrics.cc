@@ -10,23 +10,16 @@ namespace {
 // The counts of the engines of each pool, in order.
 struct PoolSum {
   const PoolConfig* pool;
-  double engines = 0, busy = 0, used_block_seconds = 0;
+  double busy = 0, used_block_seconds = 0;
 };
 
 std::vector<PoolSum> sums(const SimulationConfig& config, const SimulationResult& r) {
   std::vector<PoolSum> out = {{&config}};
   for (const PoolConfig& p : config.others) out.push_back({&p});
-  std::size_t next = 0;
-  for (PoolSum& s : out) {
-    // An elastic fleet has room for more engines than it begins with; it is one pool.
-    const std::size_t last = config.others.empty()
-                                 ? r.replicas.size()
-                                 : next + static_cast<std::size_t>(s.pool->replicas);
-    for (; next < last; ++next) {
-      s.engines += 1;
-      s.busy += r.replicas[next].busy.value();
-      s.used_block_seconds += r.replicas[next].used_block_seconds;
-    }
+  for (std::size_t i = 0; i < r.replicas.size(); ++i) {
+    PoolSum& s = out[r.pool_of[i]];
+    s.busy += r.replicas[i].busy.value();
+    s.used_block_seconds += r.replicas[i].used_block_seconds;
   }
   return out;
 }
@@ -61,13 +54,17 @@ void add_cluster_metrics(const SimulationConfig& config, const SimulationResult&
          {std::pair{"kv_transfer_p50", 0.5}, {"kv_transfer_p90", 0.9}, {"kv_transfer_p99", 0.99}})
       put(name, "ms", quantile(ms, p));
     put("kv_transfer_alone", "ms", 1e3 * r.link_time.value() / static_cast<double>(r.transfers));
-    for (const PoolSum& s : sums(config, r)) {
-      put(s.pool->replica.role == Role::kPrefill ? "prefill_busy" : "decode_busy", "%",
-          100 * s.busy / (s.engines * r.end.seconds()));
+    const std::vector<PoolSum> pools = sums(config, r);
+    for (std::size_t p = 0; p < pools.size(); ++p) {
+      const bool prefills = pools[p].pool->replica.role == Role::kPrefill;
+      put(prefills ? "prefill_busy" : "decode_busy", "%",
+          100 * pools[p].busy / r.engine_times[p].value());
+      if (config.autoscale.on())
+        put(prefills ? "prefill_engines" : "decode_engines", "", r.engine_times[p] / r.end.time());
     }
   }
   if (config.autoscale.on() && r.end > SimTime{}) {
-    put("engines", "", r.engine_time / r.end.time());
+    put("engines", "", r.engine_time() / r.end.time());
     put("most_engines", "", static_cast<double>(r.most_engines));
     put("engine_starts", "", static_cast<double>(r.starts));
     put("gpu_hours", "h", r.gpu_time.value() / 3600);
@@ -78,6 +75,10 @@ void add_cluster_metrics(const SimulationConfig& config, const SimulationResult&
     put("failures", "", static_cast<double>(r.failures));
     put("retries", "", retries);
   }
+}
+
+bool compared_with_collocated(const SimulationConfig& config) {
+  return config.replica.role == Role::kPrefill && !config.autoscale.on();
 }
 
 SimulationConfig collocated(SimulationConfig config) {

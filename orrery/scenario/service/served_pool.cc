@@ -67,9 +67,14 @@ KvTransfer kv_transfer(const Facts& facts, const std::string& node, const Transf
   KvTransfer t;
   t.layerwise = layerwise;
   t.layers = from.served.model.layers.size();
-  t.time = [wires, sender = *from.served.memory,
-            receiver = *to.served.memory](std::int64_t tokens) {
-    const Bytes share = std::max(sender.kv_per_sequence(tokens), receiver.kv_per_sequence(tokens));
+  const auto share_of = [](const TransferSide& side) {
+    return [memory = *side.served.memory, techniques = side.techniques](std::int64_t tokens) {
+      return memory.kv_per_sequence(tokens) +
+             (techniques ? techniques->drafter_kv(tokens) : Bytes(0));
+    };
+  };
+  t.time = [wires, sender = share_of(from), receiver = share_of(to)](std::int64_t tokens) {
+    const Bytes share = std::max(sender(tokens), receiver(tokens));
     Seconds slowest;
     for (const Wire& w : wires) slowest = std::max(slowest, w.time(share));
     return sim_time(slowest);
@@ -94,11 +99,16 @@ ServedPool served_pool(Facts& facts, const Scenario& s, const ServedModel& first
   ServedPool pool;
   pool.served =
       make_served_model(facts, first.model, std::move(d), plan, {node, s.workload.expert_skew});
-  pool.config = pool_config(*pool.served, s.workload.max_model_len, choice.replicas,
-                            pool.served->memory->kv_blocks());
-  if (pool.config.replica.kv_blocks < 1)
+  const ServiceQuestion& service = s.as<ServiceQuestion>();
+  pool.techniques = std::make_shared<const ServiceTechniques>(service, *pool.served,
+                                                              make_drafter(facts, s, *pool.served));
+  pool.plain = pool_config(*pool.served, s.workload.max_model_len, choice.replicas,
+                           pool.served->memory->kv_blocks());
+  if (pool.techniques->kv_blocks() < 1)
     throw Infeasible(fmt::format("a pool of {}: {}", pool.served->deployment.gpu.id,
                                  pool.served->memory->load(1, 1).summary()));
+  pool.config = pool.plain;
+  pool.techniques->apply(pool.config.replica, static_cast<std::uint64_t>(service.seed));
   return pool;
 }
 

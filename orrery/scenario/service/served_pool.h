@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "orrery/scenario/service/service_config.h"
+#include "orrery/scenario/service/service_techniques.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/serving/cluster/simulation.h"
 
@@ -14,10 +15,12 @@ namespace orrery {
 
 struct ServedPool {
   std::shared_ptr<const ServedModel> served;
-  PoolConfig config;
+  std::shared_ptr<const ServiceTechniques> techniques;
+  PoolConfig config, plain;  // with and without the techniques
 };
 
-// The pool that `choice` describes by what differs from the `first`. Infeasible: it does not fit.
+// The pool that `choice` describes by what differs from the `first`. It has the techniques of the
+// question. Infeasible: it does not fit.
 ServedPool served_pool(Facts& facts, const Scenario& scenario, const ServedModel& first,
                        const PoolChoice& choice);
 
@@ -25,13 +28,14 @@ ServedPool served_pool(Facts& facts, const Scenario& scenario, const ServedModel
 struct TransferSide {
   const ServedModel& served;
   std::int64_t replicas;
+  const ServiceTechniques* techniques;  // null: none, so that no drafter has a KV cache
 };
 
 // KV transfers between two pools. Every GPU of an engine sends (or receives) its own share of the
-// cache over its own link, and all GPUs do so at once: the time is that of the larger share. Two
-// pools of the same GPU that fit into one node are in one; else the transfers run between nodes,
-// over each GPU's part of the ports, and the slower side decides. The latency of a send
-// (NetworkModel) is the only software cost that is counted.
+// cache over its own link, and all GPUs do so at once: the time is that of the larger share. The KV
+// cache of a drafter moves too. Two pools of the same GPU that fit into one node are in one; else
+// the transfers run between nodes, over each GPU's part of the ports, and the slower side decides.
+// The latency of a send (NetworkModel) is the only software cost that is counted.
 //
 // Infeasible: several nodes of a type that has no network.
 KvTransfer kv_transfer(const Facts& facts, const std::string& node, const TransferSide& from,

@@ -176,12 +176,12 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
     put("slo_attainment", "%", 100 * static_cast<double>(t.good) / static_cast<double>(t.counted));
     if (span > 0) put("goodput", "requests/s", static_cast<double>(t.good) / span);
   }
-  if (r.engine_time > Seconds(0)) {
+  if (const Seconds engine_time = r.engine_time(); engine_time > Seconds(0)) {
     const Seconds busy = sum.busy;
-    put("busy", "%", 100 * (busy / r.engine_time));
+    put("busy", "%", 100 * (busy / engine_time));
     if (work.known()) {
-      put("mfu", "%", 100 * (std::min(work.arithmetic(sum), busy) / r.engine_time));
-      put("bandwidth_use", "%", 100 * (std::min(work.traffic(sum), busy) / r.engine_time));
+      put("mfu", "%", 100 * (std::min(work.arithmetic(sum), busy) / engine_time));
+      put("bandwidth_use", "%", 100 * (std::min(work.traffic(sum), busy) / engine_time));
     }
     put("running", "sequences",
         static_cast<double>(sum.sequence_steps) /
@@ -270,7 +270,7 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
   StepLog log;
   SimulationConfig logged = config;
   if (options.steps) logged.steps = &log;
-  const bool apart = config.replica.role == Role::kPrefill;
+  const bool apart = compared_with_collocated(config);
   SimulationResult result, alone;
   std::vector<Metric> metrics, together, fast, slow;
   std::vector<Job> jobs = {[&] {

@@ -83,6 +83,10 @@ SimulationConfig service_config(const Scenario& s, const ServedModel& served,
   c.autoscale.interval = sim_time(cluster.autoscale.interval);
   c.autoscale.start_up = sim_time(cluster.autoscale.start_up);
   c.autoscale.cool_down = sim_time(cluster.autoscale.cool_down);
+  c.decode_autoscale = c.autoscale;
+  c.decode_autoscale.target = cluster.autoscale.decode_target.value_or(c.autoscale.target);
+  c.decode_autoscale.least = cluster.autoscale.decode_least;
+  c.decode_autoscale.most = cluster.autoscale.decode_most;
   c.failures.mean_time = cluster.failures.mean_time;
   c.failures.restart = sim_time(cluster.failures.restart);
   for (double at : cluster.failures.at) c.failures.at.push_back(sim_seconds(at));

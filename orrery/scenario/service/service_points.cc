@@ -29,25 +29,35 @@ namespace {
 // A rate that was searched for, with four significant digits, as its metric is printed.
 double shown(double rate) { return std::stod(fmt::format("{:.4g}", rate)); }
 
-// Adds the further pools, and the transfers between disaggregated prefill and decode.
-void add_pools(const Facts& facts, const Scenario& s, const ServedModel& served,
-               const std::vector<ServedPool>& pools, SimulationConfig& c, Point& p) {
-  for (const ServedPool& pool : pools) {
+// The pools of a service. The first one is described by the scenario itself.
+struct ServicePools {
+  const ServedModel& first;
+  const ServiceTechniques& techniques;  // of the first pool
+  const std::vector<ServedPool>& further;
+};
+
+// Adds the further pools, with their techniques or `plain`, and the transfers between disaggregated
+// prefill and decode.
+void add_pools(const Facts& facts, const Scenario& s, const ServicePools& pools, bool plain,
+               SimulationConfig& c, std::vector<std::string>& notes) {
+  for (const ServedPool& pool : pools.further) {
     const ParallelPlan& plan = pool.served->plan;
-    c.others.push_back(pool.config);
-    p.notes.push_back(fmt::format("further pool: {} engines of {} {} (tp {}, pp {}, dp {})",
-                                  pool.config.replicas, plan.devices(),
-                                  pool.served->deployment.gpu.id, plan.tp, plan.pp, plan.dp));
+    c.others.push_back(plain ? pool.plain : pool.config);
+    notes.push_back(fmt::format("further pool: {} engines of {} {} (tp {}, pp {}, dp {})",
+                                pool.config.replicas, plan.devices(),
+                                pool.served->deployment.gpu.id, plan.tp, plan.pp, plan.dp));
   }
   const auto& disaggregation = s.as<ServiceQuestion>().cluster.disaggregation;
   if (!disaggregation.on()) return;
   c.replica.role = Role::kPrefill;
   c.others.front().replica.role = Role::kDecode;
   c.decode_router = disaggregation.router;
-  const ServedPool& decode = pools.front();
-  c.transfer = kv_transfer(facts, s.hardware.node, {served, c.replicas},
-                           {*decode.served, decode.config.replicas},
-                           disaggregation.transfer == "layerwise", p.notes);
+  const ServedPool& decode = pools.further.front();
+  const auto drafts = [plain](const ServiceTechniques& t) { return plain ? nullptr : &t; };
+  c.transfer =
+      kv_transfer(facts, s.hardware.node, {pools.first, c.replicas, drafts(pools.techniques)},
+                  {*decode.served, decode.config.replicas, drafts(*decode.techniques)},
+                  disaggregation.transfer == "layerwise", notes);
 }
 
 // The memory of a GPU of the service by class. `beside`: memory that is taken from the room for the
@@ -86,26 +96,21 @@ std::vector<std::string> further_pools(const ServiceQuestion& service) {
   return {cluster.disaggregation.decode};
 }
 
-// Refuses combinations that no engine has, or that are not simulated.
-void check_service(const ServiceQuestion& service, const EngineProfile::Scheduler& scheduler,
-                   bool several_pools, std::int64_t stages) {
-  check_order(service, scheduler);
-  if (service.speculation.on() && stages > 1)
-    throw NoData(
-        "speculation: not supported with pipeline stages, because neither vLLM (V1), TensorRT-LLM "
-        "nor SGLang combines them");
-  if (several_pools && (service.speculation.on() || service.lora.on() || service.kv.contiguous() ||
-                        service.kv.tiers()))
-    throw NoData("speculation, lora and kv: not supported with several pools");
+// The clock of a service without techniques.
+MakeClock plain_clock(const StepModel& steps) {
+  return [&steps](StepScale scale) { return std::make_unique<StepClock>(steps, scale); };
 }
 
 // The clocks of all pools, the first pool's made by `first`.
-MakeClocks clocks_of(const std::vector<ServedPool>& pools, const MakeClock& first) {
-  return [&pools, first](StepScale scale) {
+MakeClocks clocks_of(const std::vector<ServedPool>& pools, bool plain, const MakeClock& first) {
+  std::vector<MakeClock> makes = {first};
+  for (const ServedPool& pool : pools) {
+    const StepModel& steps = *pool.served->steps;
+    makes.push_back(plain ? plain_clock(steps) : pool.techniques->clock(steps));
+  }
+  return [makes](StepScale scale) {
     Clocks all;
-    all.add(first(scale));
-    for (const ServedPool& pool : pools)
-      all.add(std::make_unique<StepClock>(*pool.served->steps, scale));
+    for (const MakeClock& make : makes) all.add(make(scale));
     return all;
   };
 }
@@ -126,14 +131,13 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
   ServiceQuestion service = c.service;
   const StepModel& steps = *c.served.steps;
   const MakeClock clock = c.techniques.clock(steps);
-  MakeClocks clocks = clocks_of(c.pools, clock);
+  MakeClocks clocks = clocks_of(c.pools, false, clock);
   std::optional<PlainService> plain;
   if (c.techniques.compared()) {
-    const MakeClock own = [&steps](StepScale scale) {
-      return std::make_unique<StepClock>(steps, scale);
-    };
     plain = {service_config(c.scenario, c.served, c.served.memory->kv_blocks()),
-             clocks_of(c.pools, own)};
+             clocks_of(c.pools, true, plain_clock(steps))};
+    std::vector<std::string> known;  // the notes of the service itself
+    add_pools(facts, c.scenario, {c.served, c.techniques, c.pools}, true, plain->config, known);
   }
   const Origin origin = step_origin(steps, c.config);
   double rate = service.rate;
@@ -151,7 +155,7 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
     const double stretch =
         share_with({c.served, c.config, load, clock}, *other, service.neighbour, p);
     plain = {c.config, clocks};
-    clocks = clocks_of(c.pools, [clock, stretch](StepScale scale) {
+    clocks = clocks_of(c.pools, false, [clock, stretch](StepScale scale) {
       return clock({scale.stretch * stretch, scale.deviations});
     });
   }
@@ -177,7 +181,7 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
   if (model.kind == Kind::kEncoder)
     throw NoData(fmt::format("{} is an encoder: only decoders are simulated", model.id));
   const std::vector<std::string> further = further_pools(service);
-  check_service(service, deployment->engine.scheduler, !further.empty(), s.parallel.pp);
+  check_order(service, deployment->engine.scheduler);
   p.at = {{"model", model.id},
           {"gpu", deployment->gpu.id},
           {"gpus", plan.devices() * service.cluster.replicas},
@@ -198,7 +202,7 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
   }
   const ServiceTechniques techniques(service, *served, make_drafter(facts, s, *served));
   SimulationConfig config = service_config(s, *served, techniques.kv_blocks());
-  if (config.replica.kv_blocks > 0) techniques.apply(config);
+  if (config.replica.kv_blocks > 0) techniques.apply(config.replica, config.seed);
   techniques.describe(p);
   if (config.replica.kv.state_blocks > 0) {
     p.notes.push_back(fmt::format(
@@ -221,7 +225,7 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
     p.at["gpus"] = p.at["gpus"].get<std::int64_t>() +
                    pools.back().config.replicas * pools.back().served->plan.devices();
   }
-  add_pools(facts, s, *served, pools, config, p);
+  add_pools(facts, s, {*served, techniques, pools}, false, config, p.notes);
   const ServiceQuestion simulated =
       simulate_case(facts, {s, service, *served, pools, techniques, config}, options, p);
   if (options.bounds) bound_service(*served, simulated, p);

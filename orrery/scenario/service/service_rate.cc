@@ -275,7 +275,7 @@ FoundRate add_max_rates(const ServiceQuestion& service, const SimulationConfig& 
     });
   };
   double fast = 0, slow = 0, together = 0, fast_together = 0, slow_together = 0;
-  const bool apart = config.replica.role == Role::kPrefill;
+  const bool apart = compared_with_collocated(config);
   if (intervals) rate_of(config, fast_steps(), fast), rate_of(config, slow_steps(), slow);
   if (apart) rate_of(collocated(config), 1, together);
   if (apart && intervals) {

@@ -40,6 +40,10 @@ ServiceTechniques::ServiceTechniques(const ServiceQuestion& s, const ServedModel
   block_ = memory_.kv_block();
   if (drafter_) {
     needs(d, &SchedulerTraits::drafts, "speculation");
+    if (served.plan.pp > 1)
+      throw NoData(
+          "speculation: not supported with pipeline stages, because neither vLLM (V1), "
+          "TensorRT-LLM nor SGLang combines them");
     if (d.engine.scheduler.mixed_chunk)
       throw NoData("speculation: SGLang does not combine mixed_chunk with speculative decoding");
     beside_.push_back({"drafter", drafter_->weights});
@@ -68,6 +72,8 @@ ServiceTechniques::ServiceTechniques(const ServiceQuestion& s, const ServedModel
   }
   if (kv_.contiguous()) {
     needs(d, &SchedulerTraits::contiguous_kv, "kv.allocator contiguous");
+    if (s.cluster.disaggregation.on())
+      throw NoData("kv.allocator contiguous: not simulated with disaggregated prefill and decode");
   }
   if (kv_.tiers()) {
     const std::string key = kv_.host_memory > Bytes(0) ? "kv.host_memory" : "kv.disk_memory";
@@ -89,10 +95,14 @@ double ServiceTechniques::blocks_in(Bytes memory) const {
   return std::floor(memory / (block_ * static_cast<double>(gpus_)));
 }
 
-void ServiceTechniques::apply(SimulationConfig& c) const {
-  ReplicaConfig& r = c.replica;
+Bytes ServiceTechniques::drafter_kv(std::int64_t tokens) const {
+  if (!drafter_) return Bytes(0);
+  return drafter_->block * static_cast<double>(KvGroups::rows(tokens, block_size_));
+}
+
+void ServiceTechniques::apply(ReplicaConfig& r, std::uint64_t seed) const {
   r.kv_blocks = kv_blocks();
-  r.speculation = service_.speculation.engine(c.seed);
+  r.speculation = service_.speculation.engine(seed);
   if (lora_.on()) {
     r.adapter_load = sim_time(adapter_load_);
     if (lora_.paged()) {

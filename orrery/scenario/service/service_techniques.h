@@ -25,11 +25,14 @@ class ServiceTechniques {
   // Taken from the room for the KV cache, on one GPU.
   const std::vector<MemoryRow>& beside() const { return beside_; }
   std::int64_t kv_blocks() const;
-  // Applies the techniques to a configuration whose limits are set. InputError: kv.reserve without
-  // max_model_len. Infeasible: not one sequence fits.
-  void apply(SimulationConfig& config) const;
+  // Applies the techniques to the configuration of an engine whose limits are set. `seed`: of the
+  // acceptance of drafts. InputError: kv.reserve without max_model_len. Infeasible: not one
+  // sequence fits.
+  void apply(ReplicaConfig& config, std::uint64_t seed) const;
   // Metrics and notes that do not need a simulation.
   void describe(Point& point) const;
+  // KV cache of the drafter that goes with `tokens` tokens, on one GPU.
+  Bytes drafter_kv(std::int64_t tokens) const;
   // Borrows `steps`.
   MakeClock clock(const StepModel& steps) const;
   // Whether requests are compared with those of the service without drafts and adapters.

@@ -12,10 +12,20 @@ double mean(const std::vector<double>& v) {
   return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
 }
 
+// The sum of `f(pool's engine, pool's counts)` over all pools.
+template <class F>
+double over_pools(const SimulationConfig& config, const SimulationResult& result, const F& f) {
+  double sum = f(config.replica, result.of_pool(0));
+  for (std::size_t p = 0; p < config.others.size(); ++p)
+    sum += f(config.others[p].replica, result.of_pool(p + 1));
+  return sum;
+}
+
 // Fragmentation, and traffic of the tiers outside of the GPU.
-void add_memory_metrics(const SimulationConfig& config, const ReplicaCounts& sum,
+void add_memory_metrics(const SimulationConfig& config, const SimulationResult& result,
                         std::vector<Metric>& metrics) {
   const ReplicaConfig& r = config.replica;
+  const ReplicaCounts sum = result.total();
   const auto put = [&](const char* name, double v) {
     metrics.push_back(exact_metric(name, "%", v));
   };
@@ -23,14 +33,20 @@ void add_memory_metrics(const SimulationConfig& config, const ReplicaCounts& sum
     put("kv_waste", 100 * sum.slack_token_seconds / (sum.used_block_seconds * r.limits.block_size));
   }
   if (r.kv.reserve != KvOptions::Reserve::kNothing && sum.busy.value() > 0) {
-    put("kv_stranded",
-        100 * sum.stranded_block_seconds / (sum.busy.value() * static_cast<double>(r.kv_blocks)));
+    const double block_seconds =
+        over_pools(config, result, [](const ReplicaConfig& e, const ReplicaCounts& c) {
+          return c.busy.value() * static_cast<double>(e.kv_blocks);
+        });
+    put("kv_stranded", 100 * sum.stranded_block_seconds / block_seconds);
   }
   if (r.kv.host_blocks > 0 && sum.busy.value() > 0) {
     put("host_hits", 100 * static_cast<double>(sum.host_fetches * r.limits.block_size) /
                          static_cast<double>(sum.prompt_tokens + sum.cached_tokens));
-    put("host_copy", 100 * r.host_block_copy.seconds() * static_cast<double>(sum.host_fetches) /
-                         sum.busy.value());
+    const double copying =
+        over_pools(config, result, [](const ReplicaConfig& e, const ReplicaCounts& c) {
+          return e.host_block_copy.seconds() * static_cast<double>(c.host_fetches);
+        });
+    put("host_copy", 100 * copying / sum.busy.value());
   }
   if (r.kv.disk_blocks > 0 && sum.busy.value() > 0) {
     put("disk_hits", 100 * static_cast<double>(sum.disk_fetches * r.limits.block_size) /
@@ -55,11 +71,13 @@ void add_technique_metrics(const SimulationConfig& config, const SimulationResul
   }
   if (config.replica.adapters() && sum.steps > 0) {
     const double loading =
-        config.replica.adapter_load.seconds() * static_cast<double>(sum.adapter_loads);
+        over_pools(config, r, [](const ReplicaConfig& e, const ReplicaCounts& c) {
+          return e.adapter_load.seconds() * static_cast<double>(c.adapter_loads);
+        });
     put("adapter_loads", "", static_cast<double>(sum.adapter_loads));
     put("adapter_loading", "% of busy", 100 * loading / sum.busy.value());
   }
-  add_memory_metrics(config, sum, metrics);
+  add_memory_metrics(config, r, metrics);
 }
 
 void add_comparison(const ServiceQuestion& s, const SimulationResult& plain,

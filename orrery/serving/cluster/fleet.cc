@@ -6,14 +6,15 @@
 namespace orrery {
 
 Fleet::Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers,
-             std::int64_t most, const RequestLoad& load, ReplicaObserver& observer, StepLog* log)
+             std::span<const std::int64_t> most, const RequestLoad& load, ReplicaObserver& observer,
+             StepLog* log)
     : pools_(pools.begin(), pools.end()),
       timers_(timers.begin(), timers.end()),
       load_(load),
       observer_(observer),
       log_(log) {
   for (std::size_t p = 0; p < pools_.size(); ++p) {
-    const std::int64_t room = std::max(pools_[p].replicas, most);
+    const std::int64_t room = std::max(pools_[p].replicas, most[p]);
     for (std::int64_t i = 0; i < room; ++i) {
       Node& node = nodes_.emplace_back();
       node.pool = p;
@@ -44,20 +45,20 @@ void Fleet::list() {
   }
 }
 
-std::int64_t Fleet::count(EngineStatus status) const {
+std::int64_t Fleet::count(std::size_t pool, EngineStatus status) const {
   return std::count_if(nodes_.begin(), nodes_.end(),
-                       [status](const Node& n) { return n.status == status; });
+                       [=](const Node& n) { return n.pool == pool && n.status == status; });
 }
 
-std::size_t Fleet::first(EngineStatus status) const {
+std::size_t Fleet::first(std::size_t pool, EngineStatus status) const {
   const auto at = std::find_if(nodes_.begin(), nodes_.end(),
-                               [status](const Node& n) { return n.status == status; });
+                               [=](const Node& n) { return n.pool == pool && n.status == status; });
   return static_cast<std::size_t>(at - nodes_.begin());
 }
 
-std::size_t Fleet::last(EngineStatus status) const {
+std::size_t Fleet::last(std::size_t pool, EngineStatus status) const {
   for (std::size_t i = nodes_.size(); i-- > 0;) {
-    if (nodes_[i].status == status) return i;
+    if (nodes_[i].pool == pool && nodes_[i].status == status) return i;
   }
   return nodes_.size();
 }
@@ -100,10 +101,10 @@ Seconds Fleet::on_time(const Node& node, SimTime end) const {
   return node.on_time + (on ? (end - node.on_since).time() : Seconds(0));
 }
 
-Seconds Fleet::engine_time(SimTime end) const {
-  Seconds sum;
-  for (const Node& n : nodes_) sum += on_time(n, end);
-  return sum;
+std::vector<Seconds> Fleet::engine_times(SimTime end) const {
+  std::vector<Seconds> sums(pools_.size());
+  for (const Node& n : nodes_) sums[n.pool] += on_time(n, end);
+  return sums;
 }
 
 Seconds Fleet::gpu_time(SimTime end) const {

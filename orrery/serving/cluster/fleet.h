@@ -40,11 +40,13 @@ enum class EngineStatus : std::uint8_t { kOff, kStarting, kUp, kDraining, kFaile
 
 class Fleet {
  public:
-  // At most `most` engines of each pool, of which the first PoolConfig::replicas are up and the
-  // others off. Borrows all arguments. `timers` has one timer for each pool. `log` receives the
-  // steps of all engines; null: they are not recorded.
-  Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers, std::int64_t most,
-        const RequestLoad& load, ReplicaObserver& observer, StepLog* log = nullptr);
+  // The fleet has room for as many engines of each pool as `most` says. The first
+  // PoolConfig::replicas of them are up and the others off. Borrows all arguments. `timers` and
+  // `most` have one entry for each pool. `log` receives the steps of all engines; null: they are
+  // not recorded.
+  Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers,
+        std::span<const std::int64_t> most, const RequestLoad& load, ReplicaObserver& observer,
+        StepLog* log = nullptr);
 
   std::size_t size() const { return nodes_.size(); }
   // REQUIRES the engine is up or draining.
@@ -52,6 +54,7 @@ class Fleet {
   const PoolConfig& pool(std::size_t i) const { return pools_[nodes_[i].pool]; }
   std::size_t pool_index(std::size_t i) const { return nodes_[i].pool; }
   EngineStatus status(std::size_t i) const { return nodes_[i].status; }
+  bool runs(std::size_t i) const { return nodes_[i].engine != nullptr; }  // up or draining
   // Number of the engine's life, which changes whenever it loses its work. Events of an earlier
   // life are void.
   std::uint32_t life(std::size_t i) const { return nodes_[i].life; }
@@ -59,10 +62,10 @@ class Fleet {
   // Engines of a role that are up, as routers see them, and their indices.
   std::span<const EngineView> up(Role role) const { return lists_[index(role)].engines; }
   std::span<const std::uint32_t> places(Role role) const { return lists_[index(role)].places; }
-  std::int64_t count(EngineStatus status) const;
-  // The first and the last engine with a status; size() if there is none.
-  std::size_t first(EngineStatus status) const;
-  std::size_t last(EngineStatus status) const;
+  std::int64_t count(std::size_t pool, EngineStatus status) const;
+  // The first and the last engine of a pool with a status; size() if there is none.
+  std::size_t first(std::size_t pool, EngineStatus status) const;
+  std::size_t last(std::size_t pool, EngineStatus status) const;
 
   // Changes a status. An engine that comes up from off or failed is new; one that fails or goes off
   // loses its state.
@@ -73,8 +76,9 @@ class Fleet {
 
   // For each place the sum over all engines that ever ran there.
   std::vector<ReplicaCounts> counts() const;
-  // Time until `end` in which engines were not off, summed over engines and over their GPUs.
-  Seconds engine_time(SimTime end) const;
+  // Time until `end` in which engines were not off: summed over the engines of each pool, and over
+  // all GPUs.
+  std::vector<Seconds> engine_times(SimTime end) const;
   Seconds gpu_time(SimTime end) const;
 
  private:

@@ -154,7 +154,9 @@ SimulationResult simulate_independently(const SimulationConfig& config, const Re
   }
   for (const IndependentEngine& one : engines) {
     result.replicas.push_back(one.counts);
-    result.engine_time += result.end.time();
+    result.pool_of.push_back(one.pool_index);
+    result.engine_times.resize(std::max(result.engine_times.size(), one.pool_index + 1));
+    result.engine_times[one.pool_index] += result.end.time();
     result.gpu_time += result.end.time() * static_cast<double>(one.pool->gpus);
   }
   result.most_engines = static_cast<std::int64_t>(engines.size());

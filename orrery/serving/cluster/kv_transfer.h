@@ -40,6 +40,11 @@ class KvLinks {
   // last step ended at `done`, and the receiver has blocks since `now` >= done.
   Booking book(std::size_t from, std::size_t to, std::int64_t tokens, SimTime scheduled,
                SimTime done, SimTime now);
+  // The engine lost its work: its own links are free at `now`. Those of the other engines stay
+  // booked.
+  void forget(std::size_t engine, SimTime now) {
+    sender_free_[engine] = receiver_free_[engine] = now;
+  }
 
  private:
   KvTransfer transfer_;

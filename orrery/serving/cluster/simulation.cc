@@ -8,6 +8,7 @@
 #include "orrery/base/error.h"
 #include "orrery/serving/cluster/admission.h"
 #include "orrery/serving/cluster/event_queue.h"
+#include "orrery/serving/cluster/fleet_scaling.h"
 #include "orrery/serving/cluster/independent_engines.h"
 #include "orrery/serving/cluster/rounds.h"
 
@@ -23,6 +24,19 @@ std::vector<PoolConfig> pools_of(const SimulationConfig& config) {
   return pools;
 }
 
+std::vector<Autoscale> autoscales_of(const SimulationConfig& config) {
+  std::vector<Autoscale> all(config.pools());
+  all.front() = config.autoscale;
+  if (disaggregated(config)) all.back() = config.decode_autoscale;
+  return all;
+}
+
+std::vector<std::int64_t> most_engines(const std::vector<Autoscale>& autoscales) {
+  std::vector<std::int64_t> most;
+  for (const Autoscale& a : autoscales) most.push_back(a.on() ? a.most : 0);
+  return most;
+}
+
 class Simulation : public ReplicaObserver {
  public:
   Simulation(const SimulationConfig& config, const RequestLoad& load,
@@ -35,16 +49,16 @@ class Simulation : public ReplicaObserver {
         disaggregated_(disaggregated(config)),
         router_(std::move(router)),
         decode_router_(std::move(decode_router)),
-        autoscaler_(make_autoscaler(config.autoscale)),
-        fleet_(pools_, timers, autoscaler_ ? config.autoscale.most : 0, load_, rounds_->observer(),
+        fleet_(pools_, timers, most_engines(autoscales_of(config)), load_, rounds_->observer(),
                config.steps),
+        scaling_(autoscales_of(config), fleet_, events_),
         links_(config.transfer, fleet_.size()),
         admission_(config_, load_, load.requests.size()) {
     result_.records.resize(load.requests.size());
   }
 
   SimulationResult run() {
-    if (autoscaler_) events_.push(config_.autoscale.interval, EventKind::kScale, 0, 0);
+    scaling_.begin();
     for (std::size_t i = 0; i < fleet_.size(); ++i) {
       failure_draws_.emplace_back(config_.seed, fmt::format("failures/{}", i));
       if (fleet_.status(i) == EngineStatus::kUp) expect_failure(i, {});
@@ -64,7 +78,9 @@ class Simulation : public ReplicaObserver {
       }
     }
     result_.replicas = fleet_.counts();
-    result_.engine_time = fleet_.engine_time(result_.end);
+    for (std::size_t i = 0; i < fleet_.size(); ++i) result_.pool_of.push_back(fleet_.pool_index(i));
+    result_.starts = scaling_.starts();
+    result_.engine_times = fleet_.engine_times(result_.end);
     result_.gpu_time = fleet_.gpu_time(result_.end);
     return std::move(result_);
   }
@@ -158,18 +174,19 @@ class Simulation : public ReplicaObserver {
         send(event.id, event.time);
         break;
       case EventKind::kTransferred:
-        transferred(event.id, event.time);
+        // A transfer of an earlier attempt is void.
+        if (event.life == attempt(event.id)) transferred(event.id, event.time);
         break;
       case EventKind::kScale:
-        scale(event.time);
+        scaling_.decide(event.id, demand(event.id), event.time);
+        count_engines();
         break;
       case EventKind::kLook:
         look(event.time);
         break;
       case EventKind::kFailed:
         if (event.life == kGiven) {
-          const auto up = fleet_.places(Role::kServe);
-          if (!up.empty()) fail(up[event.id % up.size()], event.time);
+          fail_given(event.id, event.time);
         } else if (event.life == fleet_.life(event.id)) {
           fail(event.id, event.time);
         }
@@ -187,21 +204,37 @@ class Simulation : public ReplicaObserver {
     e.dispatch(now);
     push_end(i);
     // Prompts that it has computed continue on an engine that decodes.
-    for (std::uint32_t request : prefilled_) {
-      const std::size_t to = choose(*decode_router_, Role::kDecode, request, now);
-      result_.records[request].replica = static_cast<std::int32_t>(to);
-      act(to, now, [&](Engine& d) { d.expect(request, now); });
-    }
+    for (std::uint32_t request : prefilled_) send_to_decode(request, now);
     prefilled_.clear();
-    if (fleet_.status(i) == EngineStatus::kDraining && e.outstanding() == 0)
+    end_draining(i, now);
+  }
+
+  void end_draining(std::size_t i, SimTime now) {
+    if (fleet_.status(i) == EngineStatus::kDraining && fleet_.at(i).idle())
       fleet_.set(i, EngineStatus::kOff, now);
+  }
+
+  void send_to_decode(std::uint32_t request, SimTime now) {
+    RequestRecord& record = result_.records[request];
+    const std::size_t to = choose(*decode_router_, Role::kDecode, request, now);
+    if (to == fleet_.size()) {
+      undecoded_.push_back(request);
+      return;
+    }
+    record.replica = static_cast<std::int32_t>(to);
+    act(to, now, [&](Engine& e) { e.expect(request, record.first_token); });
+  }
+
+  std::uint32_t attempt(std::uint32_t request) const {
+    return static_cast<std::uint32_t>(result_.records[request].retries);
   }
 
   void transferred(std::uint32_t request, SimTime now) {
     RequestRecord& record = result_.records[request];
     record.transfer = now - record.first_token;
-    act(static_cast<std::size_t>(record.prefill_replica), now,
-        [&](Engine& e) { e.release(request); });
+    const auto from = static_cast<std::size_t>(record.prefill_replica);
+    act(from, now, [&](Engine& e) { e.release(request); });
+    end_draining(from, now);
     act(static_cast<std::size_t>(record.replica), now,
         [&](Engine& e) { e.continue_with(request); });
   }
@@ -211,9 +244,11 @@ class Simulation : public ReplicaObserver {
   void come_up(std::size_t i, SimTime now) {
     fleet_.set(i, EngineStatus::kUp, now);
     expect_failure(i, now);
+    const bool decodes = fleet_.pool(i).replica.role == Role::kDecode;
     std::deque<std::uint32_t> parked;
-    parked.swap(parked_);
-    for (std::uint32_t request : parked) send(request, now);
+    parked.swap(decodes ? undecoded_ : parked_);
+    for (std::uint32_t request : parked)
+      decodes ? send_to_decode(request, now) : send(request, now);
   }
 
   void expect_failure(std::size_t i, SimTime now) {
@@ -225,12 +260,24 @@ class Simulation : public ReplicaObserver {
       events_.push(now + sim_seconds(after), EventKind::kFailed, i, fleet_.life(i));
   }
 
+  // The engine that fails at the k-th given time: of those up in turn, those that prefill first.
+  void fail_given(std::size_t k, SimTime now) {
+    std::vector<std::uint32_t> up;
+    for (Role role : {Role::kServe, Role::kPrefill, Role::kDecode})
+      up.insert(up.end(), fleet_.places(role).begin(), fleet_.places(role).end());
+    if (!up.empty()) fail(up[k % up.size()], now);
+  }
+
   void fail(std::size_t i, SimTime now) {
     ++result_.failures;
     std::vector<std::uint32_t> lost;
     fleet_.at(i).list_requests(lost);
     fleet_.set(i, EngineStatus::kFailed, now);
     events_.push(now + config_.failures.restart, EventKind::kRestarted, i, 0);
+    if (disaggregated_) {
+      links_.forget(i, now);
+      withdraw(lost, i, now);
+    }
     for (std::uint32_t request : lost) {
       RequestRecord& record = result_.records[rounds_->of_load(request)];
       if (++record.retries > kMostRetries) {
@@ -246,58 +293,39 @@ class Simulation : public ReplicaObserver {
     }
   }
 
-  void scale(SimTime now) {
-    events_.push(now + config_.autoscale.interval, EventKind::kScale, 0, 0);
-    FleetLoad load;
-    load.engines = present();
-    load.outstanding = outstanding_;
-    load.waiting = static_cast<std::int64_t>(parked_.size());
-    const auto up = fleet_.up(Role::kServe);
-    for (std::uint32_t i : fleet_.places(Role::kServe)) {
-      load.waiting += fleet_.at(i).waiting();
-      load.kv_use += fleet_.at(i).kv_use() / static_cast<double>(up.size());
+  // Requests that engine `failed` lost give back what they have on the other engine: the KV cache
+  // of the prompt where it was computed, or the blocks that wait for it where it would decode.
+  void withdraw(const std::vector<std::uint32_t>& lost, std::size_t failed, SimTime now) {
+    std::vector<std::size_t> others;
+    for (std::uint32_t request : lost) {
+      const RequestRecord& record = result_.records[request];
+      if (record.first_token == SimTime{}) continue;  // its prompt was not yet computed
+      --decoding_;
+      if (std::erase(undecoded_, request) > 0) continue;
+      const bool prefilled = static_cast<std::size_t>(record.prefill_replica) == failed;
+      const auto other =
+          static_cast<std::size_t>(prefilled ? record.replica : record.prefill_replica);
+      // The engine that prefilled may have failed since the KV cache left it.
+      if (!fleet_.runs(other) || !fleet_.at(other).abandon(request)) continue;
+      others.push_back(other);
     }
-    const Autoscale& a = config_.autoscale;
-    const std::int64_t wanted = std::clamp(autoscaler_->wanted(load), a.least, a.most);
-    if (wanted > load.engines) {
-      grow(wanted - load.engines, now);
-    } else if (wanted < load.engines && (changed_ == SimTime{} || now - changed_ >= a.cool_down)) {
-      shrink(load.engines - wanted, now);
-    }
-    count_engines();
-  }
-
-  void grow(std::int64_t by, SimTime now) {
-    changed_ = now;
-    for (; by > 0; --by) {
-      const std::size_t draining = fleet_.first(EngineStatus::kDraining);
-      if (draining < fleet_.size()) {
-        fleet_.set(draining, EngineStatus::kUp, now);
-        continue;
-      }
-      const std::size_t off = fleet_.first(EngineStatus::kOff);
-      if (off == fleet_.size()) return;
-      ++result_.starts;
-      fleet_.set(off, EngineStatus::kStarting, now);
-      events_.push(now + config_.autoscale.start_up, EventKind::kStarted, off, 0);
+    for (std::size_t other : others) {
+      if (!fleet_.runs(other)) continue;  // drained
+      act(other, now, [](Engine&) {});
+      end_draining(other, now);
     }
   }
 
-  void shrink(std::int64_t by, SimTime now) {
-    for (; by > 0 && fleet_.count(EngineStatus::kUp) > 1; --by) {
-      const std::size_t i = fleet_.last(EngineStatus::kUp);
-      changed_ = now;
-      fleet_.set(i, EngineStatus::kDraining, now);
-      if (fleet_.at(i).outstanding() == 0) fleet_.set(i, EngineStatus::kOff, now);
-    }
+  // Requests that the engines of a pool serve or will serve.
+  FleetScaling::Demand demand(std::size_t pool) const {
+    const auto parked = static_cast<std::int64_t>(parked_.size());
+    if (pools_[pool].replica.role != Role::kDecode) return {outstanding_ - decoding_, parked};
+    return {decoding_, static_cast<std::int64_t>(undecoded_.size())};
   }
 
-  // Number of engines that serve, start or restart.
-  std::int64_t present() const {
-    return fleet_.count(EngineStatus::kUp) + fleet_.count(EngineStatus::kStarting) +
-           fleet_.count(EngineStatus::kFailed);
+  void count_engines() {
+    result_.most_engines = std::max(result_.most_engines, scaling_.present());
   }
-  void count_engines() { result_.most_engines = std::max(result_.most_engines, present()); }
 
   // ---- what engines tell ----
 
@@ -325,8 +353,12 @@ class Simulation : public ReplicaObserver {
     result_.end = std::max(result_.end, now);
     admission_.end(request, now);
     --outstanding_;
+    if (disaggregated_ && record.output > 1) --decoding_;
   }
-  void prefilled(std::uint32_t request, SimTime) override { prefilled_.push_back(request); }
+  void prefilled(std::uint32_t request, SimTime) override {
+    prefilled_.push_back(request);
+    ++decoding_;
+  }
   void allocated(std::uint32_t request, SimTime now, std::int32_t tokens) override {
     const RequestRecord& r = result_.records[request];
     const KvLinks::Booking b =
@@ -335,7 +367,7 @@ class Simulation : public ReplicaObserver {
     ++result_.transfers;
     result_.transferred_tokens += tokens;
     result_.link_time += b.duration.time();
-    events_.push(b.end, EventKind::kTransferred, request, 0);
+    events_.push(b.end, EventKind::kTransferred, request, attempt(request));
   }
 
   std::unique_ptr<Rounds> make_rounds(const RequestLoad& load) {
@@ -353,17 +385,18 @@ class Simulation : public ReplicaObserver {
   std::vector<PoolConfig> pools_;
   bool disaggregated_;
   std::unique_ptr<Router> router_, decode_router_;
-  std::unique_ptr<Autoscaler> autoscaler_;
+  EventQueue events_;
   Fleet fleet_;
+  FleetScaling scaling_;
   KvLinks links_;
   std::vector<RandomStream> failure_draws_;
-  EventQueue events_;
   Admission admission_;
   std::int64_t outstanding_ = 0;
-  SimTime changed_;  // when the fleet last did
+  std::int64_t decoding_ = 0;  // disaggregated: requests whose prompt is computed
   std::vector<std::uint32_t> prefilled_;
-  bool looking_ = false;              // a look is coming
-  std::deque<std::uint32_t> parked_;  // while no engine takes requests
+  bool looking_ = false;                 // a look is coming
+  std::deque<std::uint32_t> parked_;     // while no engine takes requests
+  std::deque<std::uint32_t> undecoded_;  // prefilled, while no engine takes requests to decode
   std::vector<EngineView> fitting_;
   std::vector<std::uint32_t> fitting_places_;
   SimulationResult result_;

@@ -9,7 +9,8 @@
 // Disaggregated prefill: pools have Role::kPrefill or Role::kDecode. A request goes to an engine
 // that prefills, which makes its first token. The second router then chooses an engine that
 // decodes, and the KV cache follows (kv_transfer.h). It occupies the first engine until it has
-// moved.
+// moved. A failure of either engine until then, or of the second one later, loses the request,
+// which begins again from its prompt; the other engine gives back what it has of it.
 #pragma once
 
 #include <span>

@@ -48,8 +48,10 @@ void check(const SimulationConfig& c, const RequestLoad& load) {
       throw InputError(
           "disaggregated prefill: expected engines that prefill, engines that decode, and no "
           "others");
-    if (c.autoscale.on() || c.failures.any())
-      throw InputError("disaggregated prefill: neither autoscaling nor failures are simulated");
+    if ((c.autoscale.on() || c.decode_autoscale.on()) && c.others.size() > 1)
+      throw InputError(
+          "disaggregated prefill: autoscaling is supported for one pool that prefills and one that "
+          "decodes");
     if (!c.transfer.time)
       throw InputError("disaggregated prefill: the time of KV transfers is missing");
     if (c.beams.on()) throw InputError("beam search: not simulated with disaggregated prefill");
@@ -58,13 +60,27 @@ void check(const SimulationConfig& c, const RequestLoad& load) {
     throw InputError("beam search: not simulated with speculative decoding");
   if (c.beams.on() && !load.follow_ups.empty())
     throw InputError("beam search: not simulated for conversations");
-  if (c.autoscale.on() && !c.others.empty())
+  if (c.autoscale.on() && !c.others.empty() && !disaggregated(c))
     throw InputError("autoscaling is supported for a single pool only");
 }
 
 ReplicaCounts SimulationResult::total() const {
   ReplicaCounts sum;
   for (const ReplicaCounts& r : replicas) sum += r;
+  return sum;
+}
+
+ReplicaCounts SimulationResult::of_pool(std::size_t pool) const {
+  ReplicaCounts sum;
+  for (std::size_t i = 0; i < replicas.size(); ++i) {
+    if (pool_of[i] == pool) sum += replicas[i];
+  }
+  return sum;
+}
+
+Seconds SimulationResult::engine_time() const {
+  Seconds sum;
+  for (Seconds t : engine_times) sum += t;
   return sum;
 }
 

@@ -24,8 +24,9 @@ struct SimulationConfig : PoolConfig {
   // now.
   SimTime router_refresh;
   KvTransfer transfer;  // from pools that prefill to pools that decode
-  Autoscale autoscale;  // REQUIRES one pool
-  Failures failures;    // REQUIRES no disaggregated prefill
+  Autoscale autoscale;  // of the first pool. REQUIRES no other pool but with disaggregated prefill
+  Autoscale decode_autoscale;  // disaggregated prefill: of the pool that decodes
+  Failures failures;
   std::uint64_t seed = 0;
   // Closed loop: most requests that are sent and not yet answered. The next request is sent when
   // one ends, or at its arrival if that is later. Of conversations, most that are under way, the
@@ -43,16 +44,23 @@ struct SimulationConfig : PoolConfig {
 };
 
 struct SimulationResult {
-  std::vector<RequestRecord> records;     // in the order of the load
-  std::vector<ReplicaCounts> replicas;    // pool by pool
-  GapHistogram gaps;                      // times between the tokens of a request (ITL)
-  SimTime end;                            // time of the last token
-  Seconds engine_time, gpu_time;          // summed over engines that were not off, until `end`
+  std::vector<RequestRecord> records;   // in the order of the load
+  std::vector<ReplicaCounts> replicas;  // pool by pool
+  GapHistogram gaps;                    // times between the tokens of a request (ITL)
+  SimTime end;                          // time of the last token
+  // Pool of each entry of `replicas`. An elastic pool has room for more engines than it begins
+  // with.
+  std::vector<std::size_t> pool_of;
+  // Time until `end` in which the engines of each pool were not off, summed over them.
+  std::vector<Seconds> engine_times;
+  Seconds gpu_time;                       // of the GPUs of these engines, in all pools
   std::int64_t most_engines = 0;          // most engines present at once
   std::int64_t starts = 0, failures = 0;  // of engines, after time 0
   std::int64_t transfers = 0, transferred_tokens = 0;  // KV caches moved between engines
   Seconds link_time;  // sum of the durations of transfers without waiting
   ReplicaCounts total() const;
+  ReplicaCounts of_pool(std::size_t pool) const;
+  Seconds engine_time() const;  // of all pools
 };
 
 // Throws InputError if the configuration contradicts itself or names a pool without engines, or if

@@ -146,6 +146,16 @@ void Engine::continue_with(std::uint32_t request) { holder(request).continue_wit
 
 void Engine::release(std::uint32_t request) { holder(request).release(request); }
 
+bool Engine::abandon(std::uint32_t request) {
+  return std::any_of(ranks_.begin(), ranks_.end(),
+                     [request](Replica& r) { return r.abandon(request); });
+}
+
+bool Engine::idle() const {
+  return std::all_of(ranks_.begin(), ranks_.end(),
+                     [](const Replica& r) { return r.outstanding() == 0 && !r.holds_any(); });
+}
+
 std::int64_t Engine::outstanding() const {
   std::int64_t n = 0;
   for (const Replica& r : ranks_) n += r.outstanding();

@@ -58,6 +58,9 @@ class Engine {
   void expect(std::uint32_t request, SimTime first_token);
   void continue_with(std::uint32_t request);
   void release(std::uint32_t request);
+  bool abandon(std::uint32_t request);
+  // Whether the engine has neither requests nor KV caches of requests.
+  bool idle() const;
 
   // ---- what routers see ----
 

@@ -331,11 +331,44 @@ void Replica::release(std::uint32_t request) {
   held_.erase(at);
 }
 
+bool Replica::abandon(std::uint32_t request) {
+  if (const auto at = find(held_, request); at != held_.end()) {
+    if (config_.role == Role::kDecode) {
+      state_.kv.retract(state_.at(at->slot));
+      --outstanding_;  // where a prompt is computed, it no longer counts
+    }
+    state_.leave(at->slot);
+    held_.erase(at);
+    return true;
+  }
+  const auto at = std::find_if(expected_.begin(), expected_.end(),
+                               [&](Slot slot) { return state_.at(slot).request == request; });
+  if (at == expected_.end()) return false;
+  state_.leave(*at);
+  expected_.erase(at);
+  --outstanding_;
+  return true;
+}
+
 // Sequences whose KV cache came from another engine run before any newcomer.
+// Sequences whose adapter would be more than max_loras among the running are passed over.
 void Replica::resume() {
-  while (!resumed_.empty() && running() < config_.limits.max_num_seqs) {
-    state_.run(resumed_.front());
-    resumed_.pop_front();
+  if (resumed_.empty()) return;
+  const std::int64_t slots = config_.limits.max_loras;
+  AdapterSet in_use;
+  if (slots > 0) {
+    for (Slot slot : state_.queues.running) in_use.add(state_.at(slot).adapter);
+  }
+  for (auto at = resumed_.begin();
+       at != resumed_.end() && running() < config_.limits.max_num_seqs;) {
+    const std::int32_t adapter = state_.at(*at).adapter;
+    if (slots > 0 && adapter >= 0 && in_use.size() >= slots && !in_use.has(adapter)) {
+      ++at;
+      continue;
+    }
+    if (slots > 0) in_use.add(adapter);
+    state_.run(*at);
+    at = resumed_.erase(at);
   }
 }
 
@@ -347,6 +380,9 @@ void Replica::list_requests(std::vector<std::uint32_t>& out) const {
       if (state_.at(m.slot).parked) out.push_back(state_.at(m.slot).request);
     }
   }
+  for (const Held& h : held_) out.push_back(h.request);
+  for (Slot s : expected_) out.push_back(state_.at(s).request);
+  for (Slot s : resumed_) out.push_back(state_.at(s).request);
 }
 
 }  // namespace orrery

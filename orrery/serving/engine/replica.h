@@ -145,6 +145,11 @@ class Replica {
   void release(std::uint32_t request);
   // Whether the request waits here for one of these two calls.
   bool holds(std::uint32_t request) const;
+  // Whether some request does.
+  bool holds_any() const { return !held_.empty(); }
+  // A request that is expected or held gives back what it has here and is forgotten. False if it is
+  // neither.
+  bool abandon(std::uint32_t request);
 
   std::int64_t outstanding() const { return outstanding_; }  // requests not finished
   std::int64_t waiting() const { return static_cast<std::int64_t>(state_.queues.waiting.size()); }
@@ -152,7 +157,7 @@ class Replica {
   // Prompt tokens that no step has taken up.
   std::int64_t prompt_ahead() const { return prompt_ahead_; }
   // Appends all requests that wait, run, or were evicted while a step under way makes a token of
-  // them.
+  // them. With disaggregated prefill also those that are expected or held here, or have arrived.
   void list_requests(std::vector<std::uint32_t>& out) const;
   const EngineState& state() const { return state_; }
   const ReplicaCounts& counts() const { return counts_; }

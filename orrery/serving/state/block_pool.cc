@@ -97,6 +97,11 @@ void BlockPool::forget(BlockId block) {
   blocks_[index(b.twin_after)].twin_before = b.twin_before;
 }
 
+void BlockPool::retract(BlockId block) {
+  const Block& b = blocks_[index(block)];
+  if (b.users == 1 && b.hash != 0) forget(block);
+}
+
 void BlockPool::erase(std::size_t hole) {
   const std::size_t mask = table_.size() - 1;
   --entries_;

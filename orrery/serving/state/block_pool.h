@@ -46,6 +46,9 @@ class BlockPool {
   bool idle(BlockId block) const { return blocks_[index(block)].users == 0; }
   // Caches a full block under `hash`, after others with the same hash. No effect on a cached block.
   void publish(BlockId block, std::uint64_t hash);
+  // Forgets what a block with one user caches, because its content never came. No effect on a block
+  // that others use too.
+  void retract(BlockId block);
 
  private:
   struct Block {

@@ -29,8 +29,10 @@ Slot EngineState::adopt(std::uint32_t request) {
 bool EngineState::take_prompt_blocks(Slot slot) {
   Sequence& s = at(slot);
   kv.cached_prefix(s);
-  if (kv.blocks_for(s.tokens) - kv.prefix_blocks() > kv.free_after_prefix()) return false;
+  if (kv.blocks_for(s.tokens) - kv.prefix_blocks() + kv.adapter_blocks(s) > kv.free_after_prefix())
+    return false;
   kv.take_prefix(s);
+  kv.take_adapter(s);
   kv.grow(s, s.prompt - s.computed);
   kv.compute(s, s.prompt - s.computed);
   return true;

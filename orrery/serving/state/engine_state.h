@@ -38,7 +38,8 @@ class EngineState {
   // A request whose prompt was computed elsewhere, with its first token made, becomes a sequence in
   // no list.
   Slot adopt(std::uint32_t request);
-  // Takes blocks for the prompt of an adopted sequence and counts it as computed. Sequence::found
+  // Takes blocks for the prompt of an adopted sequence, and its adapter, and counts the prompt as
+  // computed. Sequence::found
   // is the number of tokens that the prefix cache held. False, and nothing is taken, if too few
   // blocks are free. REQUIRES paged memory.
   bool take_prompt_blocks(Slot slot);

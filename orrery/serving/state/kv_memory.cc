@@ -175,6 +175,15 @@ void KvMemory::publish(Sequence& s, std::int32_t tokens) {
   measure(s);
 }
 
+void KvMemory::retract(Sequence& s) {
+  const auto groups = static_cast<std::size_t>(groups_.count());
+  const auto found = static_cast<std::size_t>(s.found / block_size_);
+  for (std::size_t i = found * groups; i < s.blocks.size(); ++i) {
+    if (s.blocks[i] != kNoBlock)
+      pool_of(static_cast<std::int32_t>(i % groups)).retract(s.blocks[i]);
+  }
+}
+
 BlockId KvMemory::take_block() {
   if (!tiers_.on()) return pool_.take();
   std::uint64_t forgotten;

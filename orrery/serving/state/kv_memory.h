@@ -106,6 +106,9 @@ class KvMemory {
   void take_prefix(Sequence& s);
   // Makes the full blocks of the first `tokens` tokens known to the prefix cache.
   void publish(Sequence& s, std::int32_t tokens);
+  // Takes the blocks that the sequence published, and no other sequence uses, out of the prefix
+  // cache again: what they should hold never came.
+  void retract(Sequence& s);
 
   // ---- a sequence's blocks ----
 

@@ -126,6 +126,69 @@ TEST(Cluster, KvTransfersTakeTheirTime) {
   EXPECT_EQ(nodes.at["gpus"], 16);
 }
 
+// The drafter of DeepSeek-V3 is one layer beside 61.
+TEST(Cluster, TheKvCacheOfADrafterMovesToo) {
+  const auto ask = [](const char* speculation) {
+    return answer(fmt::format("parallel: {{tp: 8}}\ndisaggregation: {{decode: \"1:tp8\"}}\n{}load: "
+                              "{{requests: 20, isl: 4096, osl: 32, rate: 1}}\n",
+                              speculation),
+                  "deepseek-v3", "h200-sxm");
+  };
+  const Point plain = ask(""),
+              drafted = ask("speculation: {method: mtp, tokens: 1, acceptance: 0.8}\n");
+  EXPECT_GT(value(drafted, "kv_transfer_alone"), value(plain, "kv_transfer_alone"));
+  EXPECT_LT(value(drafted, "kv_transfer_alone"), value(plain, "kv_transfer_alone") * 63.0 / 61);
+  EXPECT_NEAR(value(drafted, "accepted_length"), 1.8, 0.1);
+  EXPECT_LT(value(drafted, "tpot"), value(plain, "tpot"));
+  EXPECT_GT(value(drafted, "speedup"), 1);
+}
+
+TEST(Cluster, AdaptersAndCacheTiersGoWithDisaggregation) {
+  const Point adapted = answer(
+      "disaggregation: {decode: 1}\nlora: {adapters: 8, slots: 2}\nload: {requests: 60, isl: 512, "
+      "osl: 64, rate: 4}\n");
+  EXPECT_GT(value(adapted, "adapter_loads"), 8);
+  EXPECT_GT(value(adapted, "adapter_loading"), 0);
+  // 40 GB of conversations do not fit a GPU that has given most of its memory away.
+  const auto tiered = [](const char* kv) {
+    return answer(fmt::format(
+        "engine: {{overrides: {{memory: {{utilization: 0.3}}}}}}\ndisaggregation: {{decode: "
+        "1}}\n{}load: {{requests: 400, isl: 2048, osl: 64, rate: 4, turns: 4, tool_time: 20000}}\n",
+        kv));
+  };
+  const Point tiers = tiered("kv: {host_memory: 200 GB}\n");
+  EXPECT_GT(value(tiers, "host_hits"), 5);
+  EXPECT_LT(value(tiers, "ttft"), value(tiered(""), "ttft"));
+}
+
+TEST(Cluster, PoolsThatPrefillAndDecodeScaleApart) {
+  const Point p = answer(
+      "disaggregation: {decode: 1}\nautoscale: {policy: outstanding, target: 8, most: 4, "
+      "decode_target: 16, decode_most: 6, start_up: 2 s, interval: 1 s}\nload: {requests: 1000, "
+      "isl: 1024, osl: 256, rate: 40}\n");
+  EXPECT_GT(value(p, "decode_engines"), 1.5);
+  EXPECT_GE(value(p, "prefill_engines"), 1);
+  EXPECT_NEAR(value(p, "engines"), value(p, "prefill_engines") + value(p, "decode_engines"), 1e-9);
+  EXPECT_EQ(p.find("collocated_ttft"), nullptr);
+  EXPECT_THROW(answer("autoscale: {policy: queue, decode_target: 2}\nload: {rate: 1}\n"),
+               InputError);
+}
+
+TEST(Cluster, FailuresOfDisaggregatedEnginesCostTimeAndNoRequest) {
+  const char* load = "load: {requests: 300, isl: 1024, osl: 128, rate: 10}\n";
+  const Point whole =
+      answer(std::string("disaggregation: {decode: 2}\ncluster: {replicas: 2}\n") + load);
+  const Point failing =
+      answer(std::string(
+                 "disaggregation: {decode: 2}\ncluster: {replicas: 2}\nfailures: {mean_time: 15 s, "
+                 "restart: 3 s}\n") +
+             load);
+  EXPECT_GT(value(failing, "failures"), 2);
+  EXPECT_GT(value(failing, "retries"), 2);
+  EXPECT_GT(value(failing, "e2e"), value(whole, "e2e"));
+  EXPECT_EQ(value(failing, "rejected"), 0);
+}
+
 TEST(Cluster, LayerByLayerHidesTheTransfer) {
   const auto ask = [](const char* transfer) {
     return value(answer(fmt::format("parallel: {{tp: 8}}\ndisaggregation: {{decode: 1, transfer: "
