@@ -19,6 +19,7 @@ import tempfile
 
 TEXT = """# Made by tools/fit_geforce_all_reduce.py: no table of collectives between such cards was measured.
 fabrics: [pcie4-no-p2p]
+stands_for: [pcie3-no-p2p]
 origin: fitted
 measured_on: "rtx-4090"
 recipe: "{rows} rows of data/inference/serving_rate (7B, 8B, 14B on two to eight RTX 4090, below 32 requests a second): mean error of TPOT {error:.0f} %"

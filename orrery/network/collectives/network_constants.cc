@@ -274,8 +274,11 @@ CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view sta
   if (best.curve != nullptr || wanted == Kind::kAllReduce) return best;
   if (wanted == Kind::kSend) {
     for (const FittedCurve& f : curves) {
-      if (f.kind == Kind::kAllToAll && f.algorithm == CollectiveAlgorithm::kDirect)
-        return {time_by(f, f.algorithm), &f, f.algorithm};
+      if (f.kind != Kind::kAllToAll || f.algorithm != CollectiveAlgorithm::kDirect) continue;
+      // A lone send waits for no other transfer of its GPU: only the start and the wire remain.
+      FittedCurve lone = f;
+      lone.curve.pipelining = 0;
+      return {time_by(lone, f.algorithm), &f, f.algorithm};
     }
   }
   const auto algorithm = wanted == Kind::kAllToAll || wanted == Kind::kSend

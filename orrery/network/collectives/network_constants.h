@@ -28,7 +28,7 @@ struct FittedCurve {
   std::string stack = "library";  // "library" is NCCL or RCCL; or "vllm", "trtllm", "sglang"
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
   // The curve of all_gather also serves a broadcast, that of reduce_scatter a reduce, and that of
-  // all_to_all a send that has no curve of its own.
+  // all_to_all, without its pipelining, a send that has no curve of its own.
   Collective::Kind kind = Collective::Kind::kAllReduce;
   int least_ranks = 2;  // not chosen for smaller groups
   CostCurve curve;

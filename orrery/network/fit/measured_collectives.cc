@@ -170,8 +170,8 @@ const Cluster& NodeOf::operator()(const std::string& gpu) {
   auto it = clusters_.find(gpu);
   if (it == clusters_.end()) {
     const Gpu kind = catalog_.gpu(gpu);
-    const int gpus = std::max(8, catalog_.node_type(kind.node).gpu_count);
-    it = clusters_.try_emplace(gpu, catalog_, kind, gpus).first;
+    const NodeType node = catalog_.node_type(measured_node(kind));
+    it = clusters_.try_emplace(gpu, catalog_, kind, std::max(8, node.gpu_count), node).first;
   }
   return it->second;
 }

@@ -20,6 +20,10 @@ namespace orrery {
 // The fabric's spelling with regard to the tuning: "RoCE_8x400G" with "gIB" is "gIB_8x400G".
 std::string fabric_spelling(std::string_view fabric, std::string_view tuning);
 
+// The id of the node type on which the kernel tables and measured.csv have the GPU's collectives
+// within a node: the GPU's usual one, or another where the rows contradict it.
+std::string measured_node(const Gpu& gpu);
+
 // The cluster; nothing if the table does not describe the network ("unspecified"). InputError: a
 // GPU that is not in the catalog, a fabric that cannot be read, ranks that the nodes do not divide.
 std::optional<Cluster> measured_place(const Catalog& catalog, std::string_view gpu, int ranks,

@@ -34,8 +34,7 @@ std::vector<std::string> stands_for(const std::string& fabric) {
   if (fabric == "nvlink4-nvswitch") return {"nvlink4", "switch"};
   if (fabric == "nvlink5-nvswitch") return {"nvlink5"};
   if (fabric == "xgmi-mi300x") return {"xgmi", "xe-link", "torus"};
-  if (fabric == "pcie4") return {"pcie3", "pcie4", "bus"};
-  if (fabric == "pcie5") return {"pcie6"};
+  if (fabric == "pcie5") return {"pcie3", "pcie4", "pcie6", "bus"};
   if (fabric == "ib-ndr") return {"ib", "nic"};
   if (fabric == "roce-400") return {"roce", "gaudi"};
   if (fabric == "tcpxo-200") return {"tcpx"};
@@ -46,7 +45,6 @@ std::vector<std::string> stands_for(const std::string& fabric) {
 // The fabric that stands for what `fabric` stood for once no row of `fabric` is left. Empty: a
 // fabric of the same kind stands for it anyway.
 std::string heir(const std::string& fabric) {
-  if (fabric == "pcie4") return "pcie5";
   if (fabric == "xgmi-mi300x") return "nvlink3-nvswitch";
   if (fabric == "nvlink3-nvswitch") return "nvlink4-nvswitch";
   return "";

@@ -15,11 +15,11 @@ namespace {
 using CKind = Collective::Kind;
 
 Estimate<Seconds> time_of(const Bundle& bundle, const char* gpu, CKind kind, int ranks,
-                          double bytes) {
+                          double bytes, const char* node = "") {
   const Catalog catalog;
   const Gpu g = catalog.gpu(gpu);
-  const auto model =
-      make_network_model(Cluster(catalog, g, ranks), {.tp = ranks}, collective_library(g), bundle);
+  const auto model = make_network_model(Cluster(catalog, g, ranks, node), {.tp = ranks},
+                                        collective_library(g), bundle);
   return model->predict({kind, Collective::Group::kTensor, ranks, Bytes(bytes)}).time;
 }
 
@@ -32,8 +32,8 @@ TEST(JoinedTexts, AreReadBackAsTheyWereWritten) {
 
 TEST(NetworkFolds, AnEmptyTextRemovesTheFile) {
   const Bundle bundle =
-      with_network_files(Bundle(), {{"network/pcie4.yaml", ""}, {"network/x.yaml", "a: 1\n"}});
-  EXPECT_FALSE(bundle.find("network/pcie4.yaml"));
+      with_network_files(Bundle(), {{"network/pcie5.yaml", ""}, {"network/x.yaml", "a: 1\n"}});
+  EXPECT_FALSE(bundle.find("network/pcie5.yaml"));
   EXPECT_EQ(bundle.find("network/x.yaml")->content, "a: 1\n");
   EXPECT_TRUE(bundle.find("network/nvlink4-nvswitch.yaml"));
   EXPECT_TRUE(bundle.find("network/nccl-2.30.yaml"));
@@ -65,14 +65,15 @@ TEST(NetworkFolds, CatalogsFoldsAreOfOtherGroups) {
   EXPECT_GE(folds, 25u);
 }
 
-// Without the L40S, the PCIe server of H100 stands for PCIe 4; without the MI300X, NVLink 3 does.
+// Without the L40S, the PCIe server of H100 stands for its own; without the MI300X, NVLink 3 does.
 TEST(NetworkFolds, AFabricWithoutRowsTakesAnothersConstants) {
-  for (const auto& [fabric, gpu, library] :
-       {NetworkGroup{"pcie4", "l40s", "nccl"}, NetworkGroup{"xgmi-mi300x", "mi300x", "rccl"}}) {
+  for (const auto& [fabric, gpu, library] : {NetworkGroup{"pcie4-shared", "l40s", "nccl"},
+                                             NetworkGroup{"xgmi-mi300x", "mi300x", "rccl"}}) {
+    const char* node = gpu == "l40s" ? "pcie4-8x-shared" : "";
     const auto without = bundle_without(Bundle(), {fabric, gpu, library});
     ASSERT_TRUE(without);
-    const auto own = time_of(Bundle(), gpu.c_str(), CKind::kAllReduce, 4, 64 << 20);
-    const auto other = time_of(*without, gpu.c_str(), CKind::kAllReduce, 4, 64 << 20);
+    const auto own = time_of(Bundle(), gpu.c_str(), CKind::kAllReduce, 4, 64 << 20, node);
+    const auto other = time_of(*without, gpu.c_str(), CKind::kAllReduce, 4, 64 << 20, node);
     EXPECT_EQ(own.origin, Origin::kMeasured);
     EXPECT_EQ(other.origin, Origin::kTransferred);
     EXPECT_GT(other.sigma(), 2 * own.sigma());
