@@ -128,7 +128,9 @@ GroupLink Cluster::link(int ranks, int stride) const {
     return {&*bridge_, reached(gpu_, *bridge_, ranks), ranks, 1};
   }
   if (holds(node_type_.gpu_count, span)) {
-    return {&*scale_up_, reached(gpu_, *scale_up_, ranks), ranks, 1};
+    const bool pairs = bridge_ && stride == 1 && ranks % node_type_.bridge.gpus == 0;
+    return {&*scale_up_, reached(gpu_, *scale_up_, ranks), ranks, 1,
+            pairs ? node_type_.bridge.gpus : 1};
   }
   const int per_node = std::clamp(node_type_.gpu_count / stride, 1, ranks);
   return {&*network_, network_per_gpu(), per_node, quotient_up(ranks, per_node)};

@@ -20,6 +20,8 @@ struct GroupLink {
   BytesPerSecond bandwidth{};
   int ranks_per_node = 1;  // members of the group in one node
   int nodes = 1;           // nodes that the group spans
+  // Neighbours that have a bridge of their own: of as many hops of a ring, one takes this fabric.
+  int bridged = 1;
 };
 
 // The node type that `name` means for `gpu`: the GPU's usual node if it is empty; a node type by

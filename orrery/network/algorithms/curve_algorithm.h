@@ -16,6 +16,8 @@ struct CurveAlgorithm {
   // The reduction happens in the node's switch, which must be able to do it. One step a rank; the
   // share of the bandwidth does not depend on the number of ranks.
   bool reduces_in_switch = false;
+  // Each rank sends to one neighbour only, so that bridges between neighbours carry their hops.
+  bool to_neighbours = false;
 };
 
 // The entries, one for each CURVE of collective_algorithms.def: ring_curve, ... Each is defined in

@@ -12,6 +12,7 @@ constinit const CurveAlgorithm ring_curve{
       return (kind == Collective::Kind::kAllReduce ? 2 : 1) * (ranks - 1);
     },
     .volume = bus_factor,
+    .to_neighbours = true,
 };
 
 constinit const TunerAlgorithm ring_tuner{

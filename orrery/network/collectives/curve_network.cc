@@ -28,6 +28,10 @@ constexpr double kAnalyticalShared = 0.20, kAnalyticalOwn = 0.40;
 // scatter between servers by a factor e^0.6 on 2 ranks (four servers: L40S, H100, RTX 4090, RTX PRO
 // 6000) and e^1.3 on 8 (two servers).
 constexpr double kOtherTree = 0.8;
+// The same for another server with a GPU that was measured on one server. The root mean square of
+// ln(measured / predicted without the server's rows), from 1 MiB on: L40S of NVIDIA 0.71 and 0.34
+// on 4 and 8 ranks (docs/network.md), RTX PRO 6000 0.40, 0.11 and 0.07 on 2, 4 and 8, H100 0.09 on 4.
+constexpr double kOtherServer = 0.35;
 
 // Errors across nodes on a network without a file or substitute: about those of the fit on networks
 // that it has not used (start_elsewhere 0.95 and width_elsewhere 0.34 in catalog/network).
@@ -266,8 +270,9 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
   const auto only = curve_of(forced);
   BytesPerSecond bandwidth = link.bandwidth;
   if (!link.fabric->peer_to_peer && known.origin >= Origin::kTransferred) bandwidth *= kThroughHost;
-  const CurveChoice best = fastest(known.constants.curves, stack,
-                                   {*link.fabric, c.kind, ranks, c.bytes, bandwidth}, only);
+  const CurveChoice best =
+      fastest(known.constants.curves, stack,
+              {*link.fabric, c.kind, ranks, c.bytes, bandwidth, link.bridged}, only);
   if (forced.any() && (!only || best.curve == nullptr || best.algorithm != *only)) {
     const NcclGraph graph = nccl_graph(tables_, cluster_, link);
     return {library_time(kWithinNode, nccl_costs(graph, c.kind), c.bytes,
@@ -281,6 +286,8 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
     if (best.curve->rows == 0) choice.origin = std::max(choice.origin, Origin::kTransferred);
     if (has_other_tree(*link.fabric)) {
       choice.error = root_of_squares(error, kOtherTree);
+    } else if (link.fabric->kind == FabricKind::kBus) {
+      choice.error = root_of_squares(error, kOtherServer);
     } else if (choice.origin >= Origin::kTransferred) {
       choice.shared = unseen_.other_fabric[size], choice.error = 0;
     } else if (!known.constants.was_measured_on(cluster_.gpu().id)) {

@@ -252,11 +252,19 @@ ConstantsMatch match_constants(const std::vector<FabricConstants>& all, const Fa
           best == nullptr ? Origin::kAnalytical : std::max(best->origin, Origin::kTransferred)};
 }
 
+// Most of the bus that a ring with bridged neighbours reaches: headers and flow control take some of
+// every wire.
+constexpr double kMostBridged = 0.97;
+
 CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,
                     const FabricCollective& c, std::optional<CollectiveAlgorithm> only) {
   using Kind = Collective::Kind;
   const auto time_by = [&c](const FittedCurve& f, CollectiveAlgorithm algorithm) {
-    return curve_time(f.curve, c.kind, algorithm, c.ranks, c.bytes, c.bandwidth);
+    CostCurve curve = f.curve;
+    if (c.bridged > 1 && curve_algorithm(algorithm).to_neighbours) {
+      for (double& share : curve.efficiency) share = std::min(kMostBridged, share * c.bridged);
+    }
+    return curve_time(curve, c.kind, algorithm, c.ranks, c.bytes, c.bandwidth);
   };
   CurveChoice best;
   const Kind wanted = curve_kind(c.kind);

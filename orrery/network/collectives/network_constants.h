@@ -110,6 +110,7 @@ struct FabricCollective {
   int ranks = 2;
   Bytes bytes;
   BytesPerSecond bandwidth;  // nominal, of one rank
+  int bridged = 1;           // as GroupLink::bridged
 };
 
 struct CurveChoice {
@@ -117,7 +118,9 @@ struct CurveChoice {
   const FittedCurve* curve = nullptr;  // nullptr: the fabric has no curve
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
 };
-// The fastest curve for a collective, among those of `stack` and of the library. The frameworks'
+// The fastest curve for a collective, among those of `stack` and of the library. Where neighbours
+// have bridges, a ring takes the bus for one hop in `bridged`. What limits all hops together (root
+// ports, the link between sockets) then lets each be faster by that factor, up to the wire. The frameworks'
 // own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send without a curve
 // has the constants of the all-to-all; any other collective without one those of the ring
 // all-reduce. `only`: restricts the choice to this algorithm.

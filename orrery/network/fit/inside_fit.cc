@@ -179,7 +179,7 @@ void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKin
       curves, first, sizes_differ,
       sizes_differ ? CurveSpace::Efficiency::kByRanks : CurveSpace::Efficiency::kOne);
   const auto choose = [&](const MeasuredRow& r) {
-    return fastest(curves, stack, {table.fabric, kind, r.ranks, r.bytes, r.bandwidth});
+    return fastest(curves, stack, {table.fabric, kind, r.ranks, r.bytes, r.bandwidth, r.bridged});
   };
   fit(curves, first, space, rows, [&](const MeasuredRow& r) { return choose(r).time.total; });
   std::vector<std::int64_t> chosen(curves.size());

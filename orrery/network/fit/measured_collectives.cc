@@ -27,6 +27,7 @@ void add(MeasuredFabrics& tables, NodeOf& node_of, const std::string& system,
          MeasuredCollective row) {
   const GroupLink link = node_of(system).link(row.ranks);
   row.bandwidth = link.bandwidth;
+  row.bridged = link.bridged;
   row.gpu = node_of(system).gpu().id;
   FabricRows& table = tables[link.fabric->id];
   table.fabric = *link.fabric;

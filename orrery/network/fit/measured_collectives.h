@@ -24,6 +24,7 @@ struct MeasuredCollective {
   Bytes bytes;  // as Collective::bytes
   Seconds time;
   BytesPerSecond bandwidth;  // nominal, of one rank on the fabric
+  int bridged = 1;           // as GroupLink::bridged
 };
 
 // A row on several nodes.

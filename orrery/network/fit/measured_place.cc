@@ -74,10 +74,12 @@ std::string fabric_spelling(std::string_view fabric, std::string_view tuning) {
   return "gIB" + std::string(fabric.substr(end));
 }
 
-// Rings of four and eight L40S reach 5.4 and 1.4 GB/s in the tables. First tokens of Llama 2 70B on
-// NVIDIA's servers with as many (inference/single_request.csv) leave room for 28 and 18 GB/s.
 std::string measured_node(const Gpu& gpu) {
-  return gpu.id == "l40s" ? "pcie4-8x-shared" : gpu.node;
+  // Rings of four and eight L40S reach 5.4 and 1.4 GB/s in the tables. First tokens of Llama 2 70B
+  // on NVIDIA's servers with as many (inference/single_request.csv) leave room for 28 and 18 GB/s.
+  if (gpu.id == "l40s") return "pcie4-8x-shared";
+  // All rows of H100 PCIe are of cards bridged in pairs.
+  return gpu.id == "h100-pcie" ? "h100-pcie-nvlink-8x" : gpu.node;
 }
 
 std::optional<Cluster> measured_place(const Catalog& catalog, std::string_view gpu_name, int ranks,
