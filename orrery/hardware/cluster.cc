@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 
 namespace orrery {
 namespace {
+
+constexpr int kMostPorts = 1024;  // of a node
 
 int quotient_up(int a, int b) { return (a + b - 1) / b; }
 
@@ -24,15 +27,30 @@ BytesPerSecond reached(const Gpu& gpu, const Fabric& fabric, int ranks) {
   return gpu.scale_up.kind.empty() ? offered : std::min(offered, gpu.scale_up.bandwidth);
 }
 
-std::optional<Fabric> find_fabric(const Catalog& catalog, std::string_view name) {
+// A network between nodes as a name states it: "ib-hdr", or "4xib-hdr" with four ports a node.
+struct NamedNetwork {
+  Fabric fabric;
+  std::optional<int> ports;
+};
+
+std::optional<NamedNetwork> find_network(const Catalog& catalog, std::string_view name) {
+  std::optional<int> ports;
+  int number = 0;
+  const char* const end = name.data() + name.size();
+  const auto [last, error] = std::from_chars(name.data(), end, number);
+  if (error == std::errc() && last != end && *last == 'x' && number >= 1 && number <= kMostPorts) {
+    ports = number;
+    name.remove_prefix(static_cast<std::size_t>(last - name.data()) + 1);
+  }
   try {
-    return catalog.fabric(name);
+    return NamedNetwork{catalog.fabric(name), ports};
   } catch (const InputError&) {
     return std::nullopt;
   }
 }
 
-NodeType with_network(NodeType node, const Fabric& fabric) {
+NodeType with_network(NodeType node, const NamedNetwork& network) {
+  const Fabric& fabric = network.fabric;
   if (fabric.kind != FabricKind::kNic)
     throw InputError(fmt::format(
         "{} connects GPUs inside a node; name a node type, or a fabric between nodes such as "
@@ -41,9 +59,11 @@ NodeType with_network(NodeType node, const Fabric& fabric) {
   if (node.network.ports < 1)
     throw InputError(fmt::format(
         "node {} has no ports for {}: name a node type (orrery list nodes)", node.id, fabric.id));
-  if (node.network.fabric == fabric.id) return node;
+  const int ports = network.ports.value_or(node.network.ports);
+  if (node.network.fabric == fabric.id && node.network.ports == ports) return node;
+  node.id += " on " + (network.ports ? fmt::format("{} x ", ports) : "") + fabric.id;
   node.network.fabric = fabric.id;
-  node.id += " on " + fabric.id;
+  node.network.ports = ports;
   return node;
 }
 
@@ -55,13 +75,13 @@ NodeType node_of(const Catalog& catalog, const Gpu& gpu, std::string_view name) 
   try {
     node = catalog.node_type(name);
   } catch (const InputError& unknown) {
-    const auto fabric = find_fabric(catalog, name);
-    if (!fabric) {
+    const auto network = find_network(catalog, name);
+    if (!network) {
       const std::string message = unknown.what();
       const bool hinted = message.find("did you mean") != std::string::npos;
       throw InputError(message + (hinted ? "" : did_you_mean(name, catalog.fabric_ids())));
     }
-    return with_network(catalog.node_type(gpu.node), *fabric);
+    return with_network(catalog.node_type(gpu.node), *network);
   }
   const auto has = [](const std::vector<std::string>& ids, const std::string& id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
@@ -77,8 +97,9 @@ NodeType node_of(const Catalog& catalog, const Gpu& gpu, std::string_view name) 
 
 Gpu gpu_of(const Catalog& catalog, std::string_view name, std::string_view node) {
   if (!name.empty()) return catalog.gpu(name);
-  if (const auto fabric = find_fabric(catalog, node))
-    throw InputError(fmt::format("{} connects nodes: name the GPUs, too (--gpu)", fabric->id));
+  if (const auto network = find_network(catalog, node))
+    throw InputError(
+        fmt::format("{} connects nodes: name the GPUs, too (--gpu)", network->fabric.id));
   const NodeType type = catalog.node_type(node);
   if (type.gpus.empty())
     throw InputError(fmt::format("node {} has no usual GPU: name one (--gpu)", type.id));

@@ -122,6 +122,41 @@ TEST_F(Validate, CsvHasAKeyForEveryRow) {
   EXPECT_THAT(csv, HasSubstr(one.substr(end)));
 }
 
+// What a user's own question is answered with: constants that no row was left out of.
+TEST_F(Validate, CommittedConstantsAreInSampleAndAnswerTheQuestions) {
+  const Result table = run_program(network() + "--committed");
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("\nIn sample: "), Not(HasSubstr("left out"))));
+  EXPECT_THAT(run_program(network()).out,
+              AllOf(Not(HasSubstr("In sample")), HasSubstr("orrery left out")));
+  const json j = json::parse(run_program(network() + "--committed -o json").out);
+  EXPECT_THAT(j["note"].get<std::string>(), HasSubstr("no headline"));
+  EXPECT_THAT(run_program(network() + "--committed -o md").out, HasSubstr("In sample: "));
+
+  const std::string csv = run_program(network() + "--committed -o csv").out;
+  const std::size_t begin = csv.find('\n') + 1;
+  const std::string row = csv.substr(begin, csv.find('\n', begin) - begin);
+  ASSERT_TRUE(row.ends_with(",time")) << row;
+  const std::size_t question = row.find('{'), end = row.rfind('}') + 1;
+  const std::string file = data_.file("q.yaml", row.substr(question, end - question));
+  const json answer = json::parse(run_program("run '" + file + "' -o json").out);
+  const double time = answer["points"][0]["metrics"]["time"]["value"].get<double>();
+  const std::size_t predicted = row.find(",3900,") + 6;
+  EXPECT_NEAR(std::stod(row.substr(predicted)), time, time * 1e-5);
+}
+
+TEST_F(Validate, CommittedConstantsAreRefusedWhereTheyChangeNothing) {
+  const std::string kernels =
+      "validate kernels --committed --data '" + data_.path().string() + "' ";
+  for (const std::string& arguments :
+       {"validate layers --committed --data '" + data_.path().string() + "'",
+        kernels + "--points 8", kernels + "--rows left-out", kernels + "--left-out-gpu l40s"}) {
+    const Result r = run_program(arguments);
+    EXPECT_EQ(r.code, kBadInput) << arguments;
+    EXPECT_THAT(r.err, HasSubstr("--committed")) << arguments;
+  }
+}
+
 TEST_F(Validate, TheSameBuildChangesNothing) {
   const std::string file = data_.file("before.csv", run_program(all() + "-o csv").out);
   const Result r = run_program(all() + "--baseline '" + file + "'");

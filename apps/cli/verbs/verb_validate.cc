@@ -31,7 +31,11 @@ struct ValidateOptions {
   std::string tier = "best", rows, left_out_gpu;
   std::vector<std::string> fit_on;
   std::size_t points = 0;
+  bool committed = false;
 
+  ConstantsChoice constants() const {
+    return committed ? ConstantsChoice::kCommitted : ConstantsChoice::kLeftOut;
+  }
   bool all() const { return area == "all"; }
 };
 
@@ -46,6 +50,7 @@ void print_table(const ErrorReport& report) {
   constexpr std::size_t kNameWidth = 22;
   const bool roofline = report.pooled.roofline.has_value();
   fmt::print("{}: errors in percent of the measured value\n", report.area);
+  if (!report.note.empty()) fmt::print("{}\n", report.note);
   fmt::print("{:<22} {:>8} {:>6} {:>6} {:>6} {:>6} {:>4} {:>4} {:>8}\n", "group", "n", "mape",
              "median", "p90", "bias", "in50", "in90", roofline ? "roofline" : "");
   auto line = [](std::string name, const ErrorGroup& g) {
@@ -89,6 +94,7 @@ KernelValidation kernel_options(const ValidateOptions& o) {
   v.fit_on = o.fit_on;
   v.left_out_gpu = o.left_out_gpu;
   v.points = o.points;
+  v.committed = o.committed;
   if (!o.rows.empty()) v.all_rows = o.rows == "all";
   return v;
 }
@@ -99,22 +105,23 @@ void print_area(const ValidateOptions& o, const Bundle& bundle) {
   if (o.area == "kernels")
     return print(validate_kernels(o.data, kernel_options(o), bundle), o.output);
   if (o.area == "training") {
-    const TrainingValidation v = validate_training(o.data, o.table, bundle);
+    const TrainingValidation v = validate_training(o.data, o.table, bundle, o.constants());
     if (json) return fmt::print("{}\n", to_json(v).dump(1));
     print_table(v.errors);
     return fmt::print("{}", remarks(v));
   }
-  using RowsOf = ValidationReport (*)(const std::filesystem::path& dir, const std::string& table,
-                                      const Bundle& bundle);
-  const RowsOf rows_of = o.area == "layers"        ? validate_layers
-                         : o.area == "steps"       ? validate_steps
-                         : o.area == "inference"   ? validate_inference
-                         : o.area == "serving"     ? validate_serving
-                         : o.area == "network"     ? validate_network
-                         : o.area == "neusight"    ? validate_neusight
-                         : o.area == "accelerator" ? validate_accelerator
-                                                   : validate_training_memory;
-  const ValidationReport report = rows_of(o.data, o.table, bundle);
+  const auto rows_of = [&]() -> ValidationReport {
+    const ConstantsChoice constants = o.constants();
+    if (o.area == "layers") return validate_layers(o.data, o.table, bundle);
+    if (o.area == "steps") return validate_steps(o.data, o.table, bundle);
+    if (o.area == "inference") return validate_inference(o.data, o.table, bundle, constants);
+    if (o.area == "serving") return validate_serving(o.data, o.table, bundle, constants);
+    if (o.area == "network") return validate_network(o.data, o.table, bundle, constants);
+    if (o.area == "neusight") return validate_neusight(o.data, o.table, bundle);
+    if (o.area == "accelerator") return validate_accelerator(o.data, o.table, bundle);
+    return validate_training_memory(o.data, o.table, bundle, constants);
+  };
+  const ValidationReport report = rows_of();
   if (json && o.area == "accelerator") {
     // Its cases are judged one by one, to the last digit.
     return fmt::print("{}\n", to_json_with_rows(report).dump(1));
@@ -133,9 +140,9 @@ std::size_t area_count(const ValidateOptions& o) { return o.all() ? validation_a
 
 void print_report(const ValidateOptions& o, const Bundle& bundle) {
   const std::vector<AccuracyArea> areas =
-      o.all()
-          ? validate_all(o.data, bundle)
-          : std::vector{accuracy_of(validation_area(o.area), o.data, kernel_options(o), bundle)};
+      o.all() ? validate_all(o.data, bundle, o.constants())
+              : std::vector{accuracy_of(validation_area(o.area), o.data, kernel_options(o), bundle,
+                                        o.constants())};
   const Document d = accuracy_document(areas, fmt::format("orrery validate {}", o.area));
   if (!o.html.empty()) write_file(o.html, d.html(), "--html");
   if (o.output == "json") {
@@ -157,13 +164,14 @@ void print_csv(const ValidateOptions& o, const Bundle& bundle) {
   std::vector<std::string> text(area_count(o));
   for_areas(o, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t i) {
     CsvRows csv(area.name, kRowColumns);
-    validate_area(area, dir, kernel_options(o), bundle, [&](const ValidationRow& row) {
-      if (o.all()) {
-        text[i] += csv.line(row);
-      } else {
-        fmt::print("{}", csv.line(row));
-      }
-    });
+    validate_area(area, dir, kernel_options(o), bundle, o.constants(),
+                  [&](const ValidationRow& row) {
+                    if (o.all()) {
+                      text[i] += csv.line(row);
+                    } else {
+                      fmt::print("{}", csv.line(row));
+                    }
+                  });
   });
   if (!o.all()) return;
   fmt::print("{}", CsvRows::header(kRowColumns));
@@ -184,7 +192,7 @@ bool compare(const ValidateOptions& o, const Bundle& bundle) {
   }
   for_areas(o, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t i) {
     BaselineComparison& comparison = comparisons[i];
-    validate_area(area, dir, kernel_options(o), bundle,
+    validate_area(area, dir, kernel_options(o), bundle, o.constants(),
                   [&](const ValidationRow& row) { comparison.add(row); });
   });
   std::vector<TableChange> changes;
@@ -203,6 +211,9 @@ bool compare(const ValidateOptions& o, const Bundle& bundle) {
 void validate(ValidateOptions o, Context& context) {
   const std::string folder = o.all() ? "" : validation_area(o.area).folder;
   if (o.all() && !o.table.empty()) throw InputError("validate all: --table needs a single area");
+  if (o.committed && !o.all() && !validation_area(o.area).left_out)
+    throw InputError(fmt::format(
+        "validate {}: --committed has no effect: its rows are predicted by the catalog", o.area));
   const bool page = !o.html.empty() || o.output == "html";
   if (page && !o.baseline.empty())
     throw InputError("validate --baseline: expected -o table, md or json; a page is not available");
@@ -216,7 +227,7 @@ void validate(ValidateOptions o, Context& context) {
     print_csv(o, bundle);
   } else if (o.area == "training" && o.output == "md" && !page) {
     // The form of docs/lab/2026-11-training-accuracy.md.
-    fmt::print("{}", to_markdown(validate_training(o.data, o.table, bundle)));
+    fmt::print("{}", to_markdown(validate_training(o.data, o.table, bundle, o.constants())));
   } else if (o.all() || o.output == "md" || page) {
     print_report(o, bundle);
   } else {
@@ -240,6 +251,10 @@ void add_validate(CLI::App& program, Context& context) {
                   "[the area's folder below ORRERY_DATA, see docs/data.md]")
       ->type_name("DIR");
   app->add_option("--table", o->table, "validate only this table of the area")->type_name("NAME");
+  app->add_flag("--committed", o->committed,
+                "predict by the constants of the catalog, as every other verb does, in place of "
+                "constants that were fitted without the row's group: figures in sample, no "
+                "headline; kernels: all rows, those of the fit too");
   app->add_option("--tier", o->tier,
                   "kernels: measured, transferred (no file of the row's own GPU is used), "
                   "analytical (physics only) or best (the most certain tier of each call) [best]")
@@ -281,6 +296,7 @@ void add_validate(CLI::App& program, Context& context) {
       "rows were gained or lost.\n"
       "Examples:\n"
       "  orrery validate inference\n"
+      "  orrery validate inference --committed --table single_request -o csv\n"
       "  orrery validate kernels --left-out-gpu rtx-pro-6000-server --points 32\n"
       "  orrery validate all -o md --html all.html > all.md\n"
       "  orrery validate all -o csv > before.csv\n"

@@ -23,6 +23,14 @@ std::span<const KernelFamily* const> kernel_families() {
   return kAll;
 }
 
+const KernelFamily* answering_family(const Op& op, const KernelClasses& classes) {
+  const std::size_t kind = kernel_kind(op);
+  for (const KernelFamilyEntry& entry : kernel_family_entries()) {
+    if (!(classes.*entry.framework).empty() && entry.family->serves(kind)) return entry.family;
+  }
+  return nullptr;
+}
+
 std::vector<double> log2_of(std::span<const int> sizes) {
   std::vector<double> out;
   for (int s : sizes) out.push_back(std::log2(s));

@@ -28,4 +28,8 @@ std::span<const KernelFamilyEntry> kernel_family_entries();
 // The families alone, in the same order.
 std::span<const KernelFamily* const> kernel_families();
 
+// The family that answers a question about the call where these frameworks' kernels run; null:
+// none does, and the roofline answers.
+const KernelFamily* answering_family(const Op& op, const KernelClasses& classes);
+
 }  // namespace orrery

@@ -145,6 +145,14 @@ class GemmFamily : public KernelFamily {
             Seconds(0)};
   }
 
+  // Few weights stay in the L2 where many rows of activations do not.
+  bool warm_differs(const Op& op, const KernelGpu& gpu) const override {
+    const auto& g = std::get<Gemm>(op);
+    const double weights = static_cast<double>(g.weight) * real(g.k) * real(g.n) * real(g.batch);
+    return gpu.l2 && g.weight &&
+           weights * properties(g.format).weight * kCopies <= *gpu.l2 * kBeyondCache;
+  }
+
   Seconds fill_and_drain() const override { return kSetup; }
   ExtrapolationError extrapolation_error() const override {
     return {.per_doubling = 0.16, .most = 0.30};

@@ -64,9 +64,9 @@ class LinearAttentionFamily : public KernelFamily {
     KernelPoint p;
     p.compute = flops(op) / gpu.rate(arithmetic(op));
     p.memory = moved / gpu.memory.bandwidth;
-    // The state of a repeated call stays in the L2 up to about the size of the L2 (L40S: 4.5 times
-    // the bandwidth of the memory). A decode step reads and writes the state in memory.
-    const bool cached = warm && gpu.l2 && moved * (a.decode ? 0.5 : 1) <= *gpu.l2 * 0.9;
+    // A repeated call moves its state at 4.5 times the bandwidth of the memory on L40S. A decode
+    // step reads and writes the state in memory.
+    const bool cached = warm && stays_cached(a, gpu);
     p.base =
         (a.decode ? p.compute : walk(a, gpu)) + gpu.move_time(moved, cached ? moved : Bytes(0));
     p.least = cached ? p.compute : std::max(p.compute, p.memory);
@@ -78,6 +78,10 @@ class LinearAttentionFamily : public KernelFamily {
     return p;
   }
 
+  bool warm_differs(const Op& op, const KernelGpu& gpu) const override {
+    return stays_cached(std::get<LinearAttentionCore>(op), gpu);
+  }
+
   // Decode streams the state at half to four fifths of the bandwidth.
   double analytical_inefficiency(const Op& op, const KernelGpu&) const override {
     return std::get<LinearAttentionCore>(op).decode ? 1.6 : 1.2;
@@ -85,6 +89,12 @@ class LinearAttentionFamily : public KernelFamily {
   Seconds analytical_floor() const override { return microseconds(6); }
 
  private:
+  // Whether the state of a repeated call stays in the L2: up to about the size of the L2. A decode
+  // step moves it twice.
+  static bool stays_cached(const LinearAttentionCore& a, const KernelGpu& gpu) {
+    return gpu.l2 && a.byte_count() * (a.decode ? 0.5 : 1) <= *gpu.l2 * kAllCached;
+  }
+
   static Seconds walk(const LinearAttentionCore& a, const KernelGpu& gpu) {
     const std::optional<Hertz>& clock = gpu.peak_clock ? gpu.peak_clock : gpu.boost_clock;
     const FlopsPerSecond peak = gpu.rate(a.dtype);

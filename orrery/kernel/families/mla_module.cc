@@ -91,6 +91,18 @@ class LatentModuleFamily : public KernelFamily {
     return p;
   }
 
+  // The block is warm where one of its kernels is, whose operands are a part of the block's.
+  bool warm_differs(const Op& op, const KernelGpu& gpu) const override {
+    const auto& m = std::get<MlaModule>(op);
+    if (latent_core_family().warm_differs(m.core, gpu)) return true;
+    const MlaProjections all = projections(m);
+    return std::any_of(
+        all.products.begin(), all.products.begin() + static_cast<std::ptrdiff_t>(all.count),
+        [&](const Gemm& g) {
+          return (g.batch > 1 ? absorbed_product_family() : gemm_family()).warm_differs(g, gpu);
+        });
+  }
+
   double analytical_inefficiency(const Op&, const KernelGpu&) const override { return 1.4; }
   Seconds analytical_floor() const override { return microseconds(25); }  // 25 to 50 us measured
 

@@ -71,6 +71,17 @@ class SurfaceKernelModel : public KernelModel {
     return t;
   }
 
+  KernelTime predict_repeated(const Op& op) const override {
+    const ServedFamily* family = measured_gradient(op);
+    if (!family && is_backward(op)) return predict(op);
+    if (!family && !serving(op).empty()) family = serving(op).front();
+    if (!family) return surfaces_.by_roofline(op);
+    KernelTime t;
+    t.time.tails = Tails::kHeavy;
+    surfaces_.predict(*family, op, true, t);
+    return t;
+  }
+
   std::string provenance(const Op& op) const override {
     if (layers_ && layers_->time(op)) return fmt::format("layers of vLLM measured on {}", gpu_.id);
     if (const ServedFamily* measured = measured_gradient(op)) return provenance(*measured, op);

@@ -42,6 +42,10 @@ class KernelModel {
   // The time of any op but a Collective. NoData: the GPU has no peak for the op's number format.
   // Thread-safe; no allocation.
   virtual KernelTime predict(const Op& op) const = 0;
+  // The time of the call as a sweep measures it: repeated on the same operands, which stay in the
+  // L2 cache where they fit, and without kernels that belong to the op in a step but not to the
+  // measured call (KernelPoint::rest). The time of predict in models that know no sweeps.
+  virtual KernelTime predict_repeated(const Op& op) const { return predict(op); }
   // The class and the sweep that `op` is predicted from, for notes: "vllm bf16 of gemm measured on
   // h100-sxm".
   virtual std::string provenance(const Op& op) const = 0;

@@ -188,6 +188,8 @@ std::vector<std::string> model_ids(const Bundle& bundle) {
 }
 
 Architecture load_model(std::string_view name, const Bundle& bundle) {
+  if (name.starts_with('{'))
+    return read_hf_config(parse_json(name, "model"), "given by its config");
   const std::string wanted = canonical_name(name);
   if (wanted.find('/') == std::string::npos) {
     if (auto model = load_bundled(wanted, bundle)) return *std::move(model);

@@ -155,6 +155,12 @@ constexpr MetricMeaning kMeanings[] = {
     {"mlp_flops", kTrain, "FLOPs of the MLP's products, of one layer and micro-batch"},
     {"layer_flops", kTrain, "FLOPs of one layer and micro-batch"},
     {"optimizer", kTrain, "time of the optimizer's step"},
+    {"memory_reserved", kTrain,
+     "memory that the framework's allocator holds at its peak, without context and libraries "
+     "(torch.cuda.max_memory_reserved)"},
+    {"memory_allocated", kTrain,
+     "memory in tensors at its peak, without what the allocator reserves beyond them "
+     "(torch.cuda.max_memory_allocated)"},
     {"activations", kTrain,
      "memory of the tensors that the backward pass needs from the forward pass"},
     {"fits", kTrain, "chance that the job fits, from the scatter of measured memory"},

@@ -51,7 +51,7 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
   SteadyQuestion& steady = keys.steady;
   f.add("name", s.name, "name of the scenario, repeated in the answer").verbatim();
   f.add("question", s.question, "the question in a sentence").verbatim();
-  f.add("model", s.model, "bundled id, Hugging Face id, or path to a config.json");
+  f.add("model", s.model, "bundled id, Hugging Face id, path to a config.json, or its text");
   f.group(
       "model_overrides",
       [&](Fields& g) {
@@ -66,8 +66,8 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
       [&](Fields& g) {
         g.add("gpu", s.hardware.gpu, "GPU id, or path to a YAML file of its facts");
         g.add("node", s.hardware.node,
-              "node type, or the network between the usual nodes of the GPU (ib-hdr); empty: the "
-              "usual node type of the GPU")
+              "node type, or the network between the usual nodes of the GPU (ib-hdr, or 4xib-hdr "
+              "with four ports a node); empty: the usual node type of the GPU")
             .alias("fabric");
       },
       "hardware");

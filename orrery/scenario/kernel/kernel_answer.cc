@@ -17,8 +17,8 @@ std::string substitute(const Op& op, const Gpu& gpu) {
   return fmt::format("; {} has no {}: {} instead", gpu.id, to_text(wanted), to_text(used));
 }
 
-Point time_of_kernel(const Op& op, const Gpu& gpu, const KernelModel& model) {
-  const KernelTime t = model.predict(op);
+Point time_of_kernel(const Op& op, const Gpu& gpu, const KernelModel& model, bool repeated) {
+  const KernelTime t = repeated ? model.predict_repeated(op) : model.predict(op);
   const Flops work = flops(op);
   const Bytes moved = bytes(op);
   Point p;
@@ -37,7 +37,8 @@ Point time_of_kernel(const Op& op, const Gpu& gpu, const KernelModel& model) {
   p.metrics.push_back(rate_metric("bandwidth", "GB/s", moved.value() / 1e9, t.time));
   p.metrics.push_back(exact_metric("peak_bandwidth", "GB/s", gpu.memory.bandwidth.value() / 1e9));
   p.at["bound"] = to_text(t.bound);
-  p.notes = {model.provenance(op) + substitute(op, gpu)};
+  p.notes = {model.provenance(op) + substitute(op, gpu) +
+             (repeated ? "; repeated on the same operands" : "")};
   return p;
 }
 
@@ -52,7 +53,7 @@ KernelClasses classes_of(const KernelQuestion& q) {
 Point answer_kernel(const KernelQuestion& q, const Gpu& gpu, const KernelModel& model) {
   const bool has_context = reads(q, "context");
   const Op op = make_op(q, q.m, has_context ? q.context : 0);
-  Point p = time_of_kernel(op, gpu, model);
+  Point p = time_of_kernel(op, gpu, model, q.repeated);
   nlohmann::ordered_json at = {{"op", q.op}, {"gpu", gpu.id}, {"m", q.m}};
   if (has_context) at["context"] = q.context;
   at["sizes"] = describe(op);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <concepts>
 
+#include "orrery/scenario/question/sparse_blocks.h"
+
 namespace orrery {
 namespace {
 
@@ -23,15 +25,17 @@ bool whole(double x) { return x == std::floor(x) && x < 1e15; }
 std::string whole_text(double x) { return text(static_cast<std::int64_t>(x)); }
 
 Found keys_of(const Gemm& g) {
-  if ((g.batch == 1) != g.weight || (g.gradient && g.batch != 1)) return {};
-  Keys keys = {{"op", g.gradient     ? "gemm-gradient"
-                      : g.batch == 1 ? "gemm"
-                                     : "batched-gemm"},
+  const bool one = g.batch == 1;
+  if ((one && !g.weight) || (g.gradient && !one)) return {};
+  Keys keys = {{"op", g.gradient ? "gemm-gradient"
+                      : one      ? "gemm"
+                      : g.weight ? "head-gemm"
+                                 : "batched-gemm"},
                {"m", text(g.m)},
                {"n", text(g.n)},
                {"k", text(g.k)},
                {"format", text(g.format)}};
-  if (g.batch != 1) keys["batch"] = text(g.batch);
+  if (!one) keys["batch"] = text(g.batch);
   return keys;
 }
 
@@ -83,7 +87,6 @@ Found keys_of(const LatentAttentionCore& a) {
 }
 
 Found keys_of(const MoeExperts& m) {
-  if (!m.gated) return {};
   Keys keys = {{"op", "moe"},
                {"m", text(m.tokens)},
                {"n", text(m.intermediate)},
@@ -94,22 +97,32 @@ Found keys_of(const MoeExperts& m) {
                {"ep", text(m.ep)},
                {"skew", text(m.skew)},
                {"format", text(m.format)}};
+  if (!m.gated) keys["gated"] = "false";
   if (m.dispatched == MoeExperts::Dispatched::kNo) return keys;
   keys["op"] = "moe-wide-ep";
   keys["phase"] = phase(m.dispatched == MoeExperts::Dispatched::kDecode);
   return keys;
 }
 
+// The name of the block that has the sizes of `b`; empty: none has.
+std::string block_of(const SparseAttentionBlock& b) {
+  for (const std::string& name : sparse_block_names()) {
+    SparseAttentionBlock usual = sparse_block(name, b.heads);
+    if (usual.kind != b.kind || usual.hidden != b.hidden) continue;
+    usual.decode = b.decode, usual.batch = b.batch, usual.new_tokens = b.new_tokens;
+    usual.past = b.past, usual.format = b.format, usual.kv_dtype = b.kv_dtype;
+    if (describe(b) == describe(usual) && bytes(b).value() == bytes(usual).value() &&
+        flops(b).value() == flops(usual).value())
+      return name;
+  }
+  return "";
+}
+
 Found keys_of(const SparseAttentionBlock& b) {
-  // The sizes that a question does not name are those of the block's defaults.
-  SparseAttentionBlock usual;
-  usual.decode = b.decode, usual.batch = b.batch, usual.new_tokens = b.new_tokens;
-  usual.past = b.past, usual.heads = b.heads, usual.format = b.format, usual.kv_dtype = b.kv_dtype;
-  if (b.kind != usual.kind || !whole(b.past) || (b.decode && b.new_tokens != 1) ||
-      describe(b) != describe(usual) || bytes(b).value() != bytes(usual).value() ||
-      flops(b).value() != flops(usual).value())
-    return {};
+  const std::string block = block_of(b);
+  if (block.empty() || !whole(b.past) || (b.decode && b.new_tokens != 1)) return {};
   Keys keys = {{"op", "sparse-attention"},
+               {"block", block},
                {"phase", phase(b.decode)},
                {"m", text(b.batch)},
                {"context", b.decode ? whole_text(b.past + 1) : text(b.new_tokens)},
@@ -117,6 +130,49 @@ Found keys_of(const SparseAttentionBlock& b) {
                {"format", text(b.format)},
                {"kv_dtype", text(b.kv_dtype)}};
   if (!b.decode) keys["past"] = whole_text(b.past);
+  return keys;
+}
+
+Found keys_of(const MlaModule& m) {
+  Found keys = keys_of(m.core);
+  const MlaModule usual;
+  if (!keys || m.hidden != usual.hidden || m.q_lora_rank != usual.q_lora_rank) return {};
+  (*keys)["op"] = "mla-module";
+  (*keys)["format"] = text(m.format);
+  if (m.core.dtype != Dtype::kBf16) (*keys)["attn_dtype"] = text(m.core.dtype);
+  return keys;
+}
+
+std::string mixer(LinearAttentionCore::Kind kind) {
+  using Kind = LinearAttentionCore::Kind;
+  return kind == Kind::kMamba2      ? "mamba2"
+         : kind == Kind::kKimiDelta ? "kimi-delta"
+                                    : "gated-delta-net";
+}
+
+Found keys_of(const LinearAttentionCore& a) {
+  const LinearAttentionCore usual;
+  if (a.k_dim != a.v_dim || a.conv != usual.conv || a.chunk != usual.chunk ||
+      a.dtype != usual.dtype || (a.decode && a.new_tokens != 1))
+    return {};
+  Keys keys = {{"op", "linear-attention"}, {"phase", phase(a.decode)},
+               {"mixer", mixer(a.kind)},   {"m", text(a.batch)},
+               {"heads", text(a.v_heads)}, {"kv_heads", text(a.k_heads)},
+               {"head_dim", text(a.k_dim)}};
+  if (!a.decode) keys["context"] = text(a.new_tokens);
+  return keys;
+}
+
+Found keys_of(const CausalConvolution& c) {
+  const CausalConvolution usual;
+  if (c.window != usual.window || c.dtype != usual.dtype || (c.decode && c.new_tokens != 1))
+    return {};
+  Keys keys = {{"op", "convolution"},
+               {"phase", phase(c.decode)},
+               {"mixer", mixer(c.mixer)},
+               {"m", text(c.batch)},
+               {"n", text(c.channels)}};
+  if (!c.decode) keys["context"] = text(c.new_tokens);
   return keys;
 }
 
@@ -143,9 +199,7 @@ Found keys_of(const Elementwise& e) {
   return {};
 }
 
-// Questions state no other sizes of these ops, no measured table has them, or the answer to the
-// question is not yet the prediction of the row (the whole block of latent attention, recurrent
-// mixers).
+// Questions state no other sizes of these ops, or no measured table has them.
 template <class T>
 Found keys_of(const T&) {
   return {};

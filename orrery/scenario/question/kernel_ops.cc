@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "orrery/base/error.h"
+#include "orrery/scenario/question/sparse_blocks.h"
 
 namespace orrery {
 namespace {
@@ -39,6 +40,7 @@ Op gemm(Question q, Size m, Size) { return Gemm{m, q.n, q.k, 1, format_of(q), tr
 Op batched_gemm(Question q, Size m, Size) {
   return Gemm{m, q.n, q.k, q.batch, format_of(q), false};
 }
+Op head_gemm(Question q, Size m, Size) { return Gemm{m, q.n, q.k, q.batch, format_of(q), true}; }
 Op gemm_gradient(Question q, Size m, Size) {
   return Gemm{m, q.n, q.k, 1, format_of(q), true, true};
 }
@@ -84,18 +86,16 @@ LatentAttentionCore latent_core(Question q, Size m, Size context, Dtype dtype) {
 Op mla(Question q, Size m, Size context) { return latent_core(q, m, context, dtype_of(q)); }
 Op mla_module(Question q, Size m, Size context) {
   MlaModule module;
-  module.core = latent_core(q, m, context, Dtype::kBf16);
+  module.core = latent_core(q, m, context, parse_dtype(q.attn_dtype).value_or(Dtype::kBf16));
   module.format = format_of(q);
   return module;
 }
-// The sizes are those of DeepSeek-V3.2, the defaults of the struct.
 Op sparse_attention(Question q, Size m, Size context) {
-  SparseAttentionBlock b;
+  SparseAttentionBlock b = sparse_block(q.block, q.heads);
   b.decode = decodes(q);
   b.batch = m;
   b.new_tokens = b.decode ? 1 : context;
   b.past = static_cast<double>(b.decode ? context - 1 : q.past);
-  b.heads = q.heads;
   b.format = format_of(q);
   b.kv_dtype = cache_of(q, Dtype::kBf16);
   return b;
@@ -111,6 +111,7 @@ MoeExperts experts(Question q, Size tokens) {
   moe.hidden = static_cast<int>(q.k), moe.intermediate = static_cast<int>(q.n);
   moe.experts = q.experts, moe.top_k = q.top_k;
   moe.tp = q.tp, moe.ep = q.ep, moe.skew = q.skew;
+  moe.gated = q.gated;
   moe.format = format_of(q);
   return moe;
 }
@@ -169,6 +170,10 @@ const std::vector<KernelOp>& kernel_ops() {
        "several products of activations at once",
        {"n", "k", "batch", "format"},
        batched_gemm},
+      {"head-gemm",
+       "a product for each of `batch` heads, with weights of its own (absorbed latent attention)",
+       {"n", "k", "batch", "format"},
+       head_gemm},
       {"gemm-gradient", "a product of a backward pass", {"n", "k", "format"}, gemm_gradient},
       {"prefill",
        "causal attention of new tokens",
@@ -192,19 +197,19 @@ const std::vector<KernelOp>& kernel_ops() {
        mla},
       {"mla-module",
        "the whole block around it, projections too",
-       {"phase", "context", "past@prefill", "heads", "format", "kv_dtype"},
+       {"phase", "context", "past@prefill", "heads", "format", "kv_dtype", "attn_dtype"},
        mla_module},
       {"sparse-attention",
-       "the block of DeepSeek-V3.2",
-       {"phase", "context", "past@prefill", "heads", "format", "kv_dtype"},
+       "the block of a model with sparse attention",
+       {"phase", "block", "context", "past@prefill", "heads", "format", "kv_dtype"},
        sparse_attention},
       {"moe",
        "routed experts of m tokens, inner width n, model width k",
-       {"n", "k", "experts", "top_k", "tp", "ep", "skew", "format"},
+       {"n", "k", "experts", "top_k", "tp", "ep", "skew", "gated", "format"},
        moe},
       {"moe-wide-ep",
        "the same after an all-to-all",
-       {"phase", "n", "k", "experts", "top_k", "tp", "ep", "skew", "format"},
+       {"phase", "n", "k", "experts", "top_k", "tp", "ep", "skew", "gated", "format"},
        moe_wide_ep},
       {"linear-attention",
        "a recurrent mixer",

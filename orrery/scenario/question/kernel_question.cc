@@ -4,6 +4,7 @@
 
 #include "orrery/scenario/question/format_field.h"
 #include "orrery/scenario/question/kernel_ops.h"
+#include "orrery/scenario/question/sparse_blocks.h"
 #include "orrery/scenario/question/sweep.h"
 
 namespace orrery {
@@ -31,6 +32,8 @@ void declare(Fields& f, KernelQuestion& q) {
   const auto is_dtype = [](const std::string& text) { return parse_dtype(text).has_value(); };
   effect(add_format(f, "kv_dtype", q.kv_dtype, is_dtype, dtype_names(),
                     "format of the KV cache; empty: that of the operands"));
+  effect(add_format(f, "attn_dtype", q.attn_dtype, is_dtype, dtype_names(),
+                    "format in which the attention of a block multiplies; empty: bf16"));
   add_sweep(f, "m", q.m, 1, kMostRows, "rows; attention: sequences; moe: tokens; adam: parameters");
   effect(add_sweep(f, "context", q.context, 1, kMostKernelTokens,
                    "new tokens (prefill) or cached tokens (decode) of a sequence"));
@@ -53,6 +56,12 @@ void declare(Fields& f, KernelQuestion& q) {
   effect(f.add("skew", q.skew,
                "exponent of the power law by which tokens are spread over experts; 0: balanced")
              .range(0, 3));
+  effect(f.add("gated", q.gated, "experts have a gate: three matrices instead of two"));
+  effect(f.add("block", q.block, "block of sparse attention, by the model that has it")
+             .one_of(sparse_block_names()));
+  f.add("repeated", q.repeated,
+        "time of the call as a benchmark repeats it, on operands that stay in the L2 cache where "
+        "they fit; default: as it stands in a step of an engine");
 }
 
 }  // namespace orrery

@@ -1,6 +1,6 @@
 // The question: model + hardware + parallelism + precision + engine + workload, as one document.
 //
-//   model: llama-3-70b              # bundled id, Hugging Face id, or path to a config.json
+//   model: llama-3-70b              # bundled id, Hugging Face id, path to a config.json, or its text
 //   hardware: {gpu: h100-sxm}
 //   parallel: {tp: 8}
 //   engine: {profile: vllm}
@@ -70,7 +70,7 @@ struct SteadyQuestion {
 
 // The deployment that a question about serving describes.
 struct ServingSetup {
-  std::string model;  // bundled id, Hugging Face id, or path to a config.json
+  std::string model;  // bundled id, Hugging Face id, path to a config.json, or its text
   struct ModelOverrides {
     int kv_heads = 0;  // 0: the model's own
     bool operator==(const ModelOverrides&) const = default;

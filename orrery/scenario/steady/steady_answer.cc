@@ -9,6 +9,7 @@
 #include "orrery/scenario/answer/advice.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
 #include "orrery/scenario/steady/chip_metrics.h"
+#include "orrery/scenario/steady/kernel_origins.h"
 #include "orrery/scenario/steady/layer_labels.h"
 #include "orrery/scenario/steady/step_trace.h"
 #include "orrery/serving/closed_form/closed_form.h"
@@ -65,20 +66,27 @@ void note_moves(Point& point, const char* phase, const StepTime& step, const Par
                           : ", without a load balancer (enable_eplb, ep_num_redundant_experts)"));
 }
 
+// A scenario about a steady load, and the model that serves it.
+struct SteadyCase {
+  const Scenario& scenario;
+  const SteadyQuestion& load;
+  const ServedModel& served;
+  const KernelModel& kernels;
+  const CoreChip* chip = nullptr;  // where the GPU is a chip of cores
+};
+
+// Chips of cores are predicted by physics as a whole.
+void note_origins(Point& point, const char* phase, const StepTime& step, const SteadyCase& c) {
+  if (c.chip != nullptr) return;
+  if (auto note = note_of_origins(phase, step, c.kernels)) point.notes.push_back(*std::move(note));
+}
+
 void add_memory(Point& point, const MemoryBreakdown& m) {
   for (const MemoryItem& item : m.items())
     point.memory.push_back({std::string(item.name), item.size});
   point.memory.push_back({"reserve", m.reserve});
   point.memory_capacity = m.capacity;
 }
-
-// A scenario about a steady load, and the model that serves it.
-struct SteadyCase {
-  const Scenario& scenario;
-  const SteadyQuestion& load;
-  const ServedModel& served;
-  const CoreChip* chip = nullptr;  // where the GPU is a chip of cores
-};
 
 void check_load(const SteadyQuestion& load, const Architecture& model) {
   if (load.isl <= load.past) {
@@ -161,9 +169,11 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
   const std::vector<std::string> layers = layer_labels(c.served.model.layers);
   add_terms(p, "prefill", r.prefill_step, layers);
   note_moves(p, "prefill", r.prefill_step, plan);
+  note_origins(p, "prefill", r.prefill_step, c);
   if (decodes) {
     add_terms(p, "decode", r.decode_step, layers);
     note_moves(p, "decode", r.decode_step, plan);
+    note_origins(p, "decode", r.decode_step, c);
   }
   if (options.chakra) {
     p.chakra.emplace_back("prefill", chakra_step(r.prefill_step, plan));
@@ -210,7 +220,8 @@ void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& opt
           {"batch", load.batch}};
   const auto served = served_model_of(facts, scenario);
   const CoreChip* chip = facts.chip(served->deployment.gpu.id);
-  answer_case({scenario, load, *served, chip}, options, p);
+  const Deployment& d = served->deployment;
+  answer_case({scenario, load, *served, facts.kernels(d.gpu, d.classes), chip}, options, p);
   if (options.bounds) bound_requests(*served, load, p);
 }
 

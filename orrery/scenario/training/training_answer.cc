@@ -294,10 +294,14 @@ void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
                      : training_memory(model, job, memory_, setting_.gpu);
   for (const MemoryItem& item : m.items()) p.memory.push_back({std::string(item.name), item.size});
   p.memory_capacity = m.capacity;
-  const Estimate<Bytes> total{m.total(), memory_.fitted.error, 0, Origin::kFitted};
-  p.metrics.push_back(metric("memory", "GB per GPU", total, 1e9));
-  const Estimate<Bytes> activations{m.activations, memory_.fitted.error, 0, Origin::kFitted};
-  p.metrics.push_back(metric("activations", "GB per GPU", activations, 1e9));
+  const auto add = [&](const char* name, Bytes size) {
+    const Estimate<Bytes> estimate{size, memory_.fitted.error, 0, Origin::kFitted};
+    p.metrics.push_back(metric(name, "GB per GPU", estimate, 1e9));
+  };
+  add("memory", m.total());
+  add("memory_reserved", m.reserved());
+  add("memory_allocated", m.allocated());
+  add("activations", m.activations);
   Metric fits = percent("fits", fit_probability(m, memory_.fitted.error));
   fits.origin = Origin::kFitted;
   p.metrics.push_back(std::move(fits));

@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <exception>
-#include <map>
 
 #include "orrery/base/error.h"
 #include "orrery/validate/judge/accelerator.h"
@@ -20,52 +19,51 @@
 #include "orrery/validate/judge/steps.h"
 #include "orrery/validate/judge/training.h"
 #include "orrery/validate/judge/training_memory.h"
-#include "orrery/validate/rows/mlperf_rows.h"
 
 namespace orrery {
 namespace {
 
 constexpr std::array<ValidationArea, 10> kAreas = {{
-    {"kernels", "kernels", "kernels",
+    {"kernels", "kernels", "kernels", true,
      "Single calls of kernels, of the shapes (15 %) that the fits of catalog/kernels leave out; "
      "their "
      "neighbours on the grids of the sweeps are fitted. The roofline is max(flops / peak, bytes / "
      "bandwidth)."},
-    {"layers", "layers", "layers",
+    {"layers", "layers", "layers", false,
      "Layers as they run inside an engine, predicted from kernels. fitted: yes for the small "
      "layers "
      "that are fitted on these rows."},
-    {"steps", "inference/request_level", "inference/request_level",
+    {"steps", "inference/request_level", "inference/request_level", false,
      "Decode steps of running services, over one second each. Nothing is fitted on these rows."},
-    {"inference", "inference", "inference/single_request.csv",
+    {"inference", "inference", "inference/single_request.csv", true,
      "Single requests, static batches and closed loops by the closed forms. fitted: yes where the "
      "row's group (model, format, system, framework) may have fitted its engine's constants; no "
      "where it never did. seen: no where the authors never looked at a row of the group "
      "(catalog/validation/seen-groups.txt)."},
-    {"serving", "inference", "inference/serving_steady.csv",
+    {"serving", "inference", "inference/serving_steady.csv", true,
      "Services under load by simulation, request by request; \"(transferred)\" as if no layer had "
      "been measured on that GPU. fitted: left out where the constants were fitted without the "
      "row's "
      "model and system; yes and no as above. seen: as above."},
-    {"network", "", "network/measured.csv",
+    {"network", "", "network/measured.csv", true,
      "Collectives, by size. The constants are fitted on rows of these tables: errors of the fit, "
      "not of new networks (groups left out: docs/network.md). Other predictors are a ring by the "
      "data sheet (alpha-beta) and ASTRA-sim."},
-    {"training", "training", "training/iteration.csv",
+    {"training", "training", "training/iteration.csv", true,
      "Training iterations. left-out source: predicted by constants fitted without the row's "
      "source; "
      "covered: another source has that GPU and number format. three own rows: the same, calibrated "
      "by three rows of the source, drawn ten times. mlperf: left out as one source."},
-    {"training-memory", "training", "training/iteration.csv",
+    {"training-memory", "training", "training/iteration.csv", true,
      "Memory of a training rank, predicted by constants fitted without the row's source. "
      "Undescribed "
      "rows do not state what was measured or how; they are reported, but are no part of the "
      "result."},
-    {"neusight", "training", "training/neusight_labels.csv",
+    {"neusight", "training", "training/neusight_labels.csv", false,
      "Whole models in fp32 eager PyTorch, compared with NeuSight and the tools that it compares "
      "with. Kernels are fitted on sweeps of single kernels; only the width of the intervals is "
      "fitted on these rows."},
-    {"accelerator", "accelerator", "accelerator",
+    {"accelerator", "accelerator", "accelerator", false,
      "Models of custom chips against recorded results of Timeloop. Nothing is fitted. counts: how "
      "many access counts of a case are there, and how many are equal here."},
 }};
@@ -75,58 +73,10 @@ constexpr std::array<std::string_view, 10> kByTime = {
     "kernels",         "serving", "training", "inference", "layers",
     "training-memory", "network", "neusight", "steps",     "accelerator"};
 
-std::string question_of(const TrainingRow& r) {
-  const TrainingJob& j = r.job;
-  const TrainingPlan& p = j.plan;
-  std::string out = fmt::format("{} {} on {} {} of {}, {}", r.model_id, r.dtype, r.gpus, r.gpu,
-                                r.node.id, r.stack.name);
-  const auto add = [&out](const char* name, auto value, auto usual) {
-    if (value != usual) out += fmt::format(", {} {}", name, value);
-  };
-  const auto flag = [&out](const char* name, bool on) {
-    if (on) out += fmt::format(", {}", name);
-  };
-  add("tp", p.tp, 1), add("pp", p.pp, 1), add("vp", p.vp, 1), add("dp", p.dp, 1);
-  add("cp", p.cp, 1), add("ep", p.ep, 1), add("etp", p.etp, 0), add("zero", p.zero, 0);
-  add("shard", p.shard, 0);
-  if (!p.schedule.empty()) out += ", " + p.schedule;
-  out += fmt::format(", seq {}, micro {}, global {}, recompute {}", j.seq, j.micro_batch,
-                     j.global_batch, to_text(j.recompute));
-  add("layers", j.recompute_layers, 0);
-  if (j.tuning != Tuning::kFull) out += fmt::format(", {} {}", to_text(j.tuning), j.lora_rank);
-  flag("compiled", r.compiled), flag("sequence parallel", p.sequence_parallel);
-  flag("tp overlap", p.tp_overlap), flag("no dp overlap", !p.dp_overlap);
-  flag("no flash", !j.flash), flag("fused loss", j.fused_cross_entropy);
-  flag("offload", j.offload_optimizer), flag("offload activations", j.offload_activations);
-  return out;
-}
-
-// The questions of training rows, by the name of the row in reports.
-std::map<std::string, std::string> training_questions(const std::filesystem::path& dir,
-                                                      const Bundle& bundle) {
-  const Catalog catalog(bundle);
-  std::map<std::string, std::string> out;
-  for (const TrainingRow& r : read_training_rows(dir, catalog, bundle))
-    out[r.name()] = question_of(r);
-  if (!std::filesystem::exists(dir / "mlperf_training.csv")) return out;
-  for (const TrainingRow& r : read_mlperf_rows(dir, catalog, bundle))
-    out[r.name()] = question_of(r);
-  return out;
-}
-
-void add_questions(const std::filesystem::path& dir, const Bundle& bundle,
-                   std::vector<ValidationRow>& rows) {
-  const auto questions = training_questions(dir, bundle);
-  for (ValidationRow& r : rows) {
-    if (const auto found = questions.find(r.row); found != questions.end()) r.what = found->second;
-    if (const auto source = r.by.find("source"); source != r.by.end()) r.source = source->second;
-  }
-}
-
 ValidationReport training_rows(const std::filesystem::path& dir, const std::string& table,
-                               const Bundle& bundle, std::vector<std::string>& remarks_out) {
-  TrainingValidation v = validate_training(dir, table, bundle);
-  add_questions(dir, bundle, v.report.rows);
+                               const Bundle& bundle, ConstantsChoice constants,
+                               std::vector<std::string>& remarks_out) {
+  TrainingValidation v = validate_training(dir, table, bundle, constants);
   for (const PeerIteration& p : v.peers) {
     ValidationRow r;
     r.by = {{"table", "peer_calculon"}};
@@ -156,25 +106,24 @@ void add_systems(std::vector<ValidationRow>& rows) {
 }
 
 ValidationReport rows_of(std::string_view area, const std::filesystem::path& dir,
-                         const std::string& table, const Bundle& bundle,
+                         const std::string& table, const Bundle& bundle, ConstantsChoice constants,
                          std::vector<std::string>& remarks_out) {
   ValidationReport r;
   if (area == "layers") return validate_layers(dir, table, bundle);
   if (area == "steps") return validate_steps(dir, table, bundle);
   if (area == "accelerator") return validate_accelerator(dir, table, bundle);
   if (area == "network") {
-    r = validate_network(dir, table, bundle);
+    r = validate_network(dir, table, bundle, constants);
     add_systems(r.rows);
     return r;
   }
-  if (area == "training") return training_rows(dir, table, bundle, remarks_out);
+  if (area == "training") return training_rows(dir, table, bundle, constants, remarks_out);
   if (area == "inference" || area == "serving") {
-    r = area == "serving" ? validate_serving(dir, table, bundle)
-                          : validate_inference(dir, table, bundle);
+    r = area == "serving" ? validate_serving(dir, table, bundle, constants)
+                          : validate_inference(dir, table, bundle, constants);
     add_inference_peers(dir, r.rows);
   } else if (area == "training-memory") {
-    r = validate_training_memory(dir, table, bundle);
-    add_questions(dir, bundle, r.rows);
+    r = validate_training_memory(dir, table, bundle, constants);
   } else {
     r = validate_neusight(dir, table, bundle);
     add_neusight_peers(dir, r.rows);
@@ -198,13 +147,17 @@ const ValidationArea& validation_area(const std::string& name) {
 
 AreaNotes validate_area(const ValidationArea& area, const std::filesystem::path& dir,
                         const KernelValidation& kernels, const Bundle& bundle,
-                        const EachRow& each) {
+                        ConstantsChoice constants, const EachRow& each) {
   AreaNotes notes;
   if (std::string_view(area.name) == "kernels") {
-    notes.refused = validate_kernels(dir, kernels, bundle, each).refused;
+    ErrorReport report = validate_kernels(dir, kernels, bundle, each);
+    notes.refused = std::move(report.refused);
+    if (!report.note.empty()) notes.remarks.push_back(report.note);
     return notes;
   }
-  ValidationReport report = rows_of(area.name, dir, kernels.table, bundle, notes.remarks);
+  ValidationReport report =
+      rows_of(area.name, dir, kernels.table, bundle, constants, notes.remarks);
+  if (!report.note.empty()) notes.remarks.insert(notes.remarks.begin(), report.note);
   for (const ValidationRow& row : report.rows) each(row);
   notes.refused = std::move(report.refused);
   notes.remarks.insert(notes.remarks.end(), report.skipped.begin(), report.skipped.end());
@@ -212,10 +165,11 @@ AreaNotes validate_area(const ValidationArea& area, const std::filesystem::path&
 }
 
 AccuracyArea accuracy_of(const ValidationArea& area, const std::filesystem::path& dir,
-                         const KernelValidation& kernels, const Bundle& bundle) {
+                         const KernelValidation& kernels, const Bundle& bundle,
+                         ConstantsChoice constants) {
   AccuracyTally tally(area.name);
-  AreaNotes notes =
-      validate_area(area, dir, kernels, bundle, [&](const ValidationRow& row) { tally.add(row); });
+  AreaNotes notes = validate_area(area, dir, kernels, bundle, constants,
+                                  [&](const ValidationRow& row) { tally.add(row); });
   AccuracyArea out = tally.area(notes.refused);
   out.about = area.about;
   out.remarks = std::move(notes.remarks);
@@ -253,14 +207,19 @@ void for_each_area(const std::filesystem::path& data,
   }
 }
 
-std::vector<AccuracyArea> validate_all(const std::filesystem::path& data, const Bundle& bundle) {
+std::vector<AccuracyArea> validate_all(const std::filesystem::path& data, const Bundle& bundle,
+                                       ConstantsChoice constants) {
   std::vector<AccuracyArea> out(kAreas.size());
   for (std::size_t i = 0; i < kAreas.size(); ++i) {
     out[i].name = kAreas[i].name, out[i].about = kAreas[i].about;
     out[i].remarks = {fmt::format("No data: the folder has no `{}`.", kAreas[i].needs)};
   }
-  for_each_area(data, [&](const ValidationArea& area, const std::filesystem::path& dir,
-                          std::size_t index) { out[index] = accuracy_of(area, dir, {}, bundle); });
+  KernelValidation kernels;
+  kernels.committed = constants == ConstantsChoice::kCommitted;
+  for_each_area(
+      data, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t index) {
+        out[index] = accuracy_of(area, dir, kernels, bundle, constants);
+      });
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "orrery/base/bundle.h"
 #include "orrery/validate/judge/kernels.h"
 #include "orrery/validate/report/accuracy.h"
+#include "orrery/validate/report/constants_choice.h"
 #include "orrery/validate/report/report.h"
 
 namespace orrery {
@@ -19,6 +20,7 @@ struct ValidationArea {
   const char* name;
   const char* folder;  // below the folder of measured tables; empty: that folder itself
   const char* needs;   // the path below that folder without which the area has no data
+  bool left_out;       // its rows are predicted by constants fitted without them (ConstantsChoice)
   const char* about;   // its rows, and which of them the predictions were fitted on, in sentences
 };
 // All areas, in the order of the report.
@@ -37,10 +39,12 @@ struct AreaNotes {
 // source and the predictions of other tools where there are any. `kernels` holds the options of the
 // area kernels; its `table` names the only table that is wanted of any area (empty: all).
 AreaNotes validate_area(const ValidationArea& area, const std::filesystem::path& dir,
-                        const KernelValidation& kernels, const Bundle& bundle, const EachRow& each);
+                        const KernelValidation& kernels, const Bundle& bundle,
+                        ConstantsChoice constants, const EachRow& each);
 
 AccuracyArea accuracy_of(const ValidationArea& area, const std::filesystem::path& dir,
-                         const KernelValidation& kernels, const Bundle& bundle);
+                         const KernelValidation& kernels, const Bundle& bundle,
+                         ConstantsChoice constants = ConstantsChoice::kLeftOut);
 
 // Calls `run` once for every area that has data below `data`, several at a time. `dir` is the
 // area's folder and `index` its place in validation_areas(). If calls of `run` throw, the exception
@@ -51,6 +55,7 @@ void for_each_area(const std::filesystem::path& data,
 
 // The reports of all areas. An area without data has a remark that says so. The result does not
 // depend on the number of threads.
-std::vector<AccuracyArea> validate_all(const std::filesystem::path& data, const Bundle& bundle);
+std::vector<AccuracyArea> validate_all(const std::filesystem::path& data, const Bundle& bundle,
+                                       ConstantsChoice constants = ConstantsChoice::kLeftOut);
 
 }  // namespace orrery

@@ -43,11 +43,12 @@ bool left_out_by_group(const MeasuredRow& row) {
 }  // namespace
 
 ValidationReport validate_inference(const std::filesystem::path& dir, const std::string& table,
-                                    const Bundle& bundle) {
+                                    const Bundle& bundle, ConstantsChoice constants) {
   const std::vector<std::string> tables = {"single_request", "offline_throughput",
                                            "serving_steady"};
   ValidationReport report;
   report.area = "inference";
+  if (constants == ConstantsChoice::kCommitted) report.note = kInSample;
   GroupRunners runners(bundle);
   std::vector<MeasuredRow> rows;
   bool found = false;
@@ -65,7 +66,7 @@ ValidationReport validate_inference(const std::filesystem::path& dir, const std:
   options.breakdown = false;
   for (const MeasuredRow& row : rows) {
     try {
-      const bool by_group = left_out_by_group(row);
+      const bool by_group = constants == ConstantsChoice::kLeftOut && left_out_by_group(row);
       Runner* without = by_group ? runners.without(row) : nullptr;
       const Answer answer = (without ? *without : runners.all()).run(row.keys.scenario(), options);
       const Point& point = answer.points.at(0);

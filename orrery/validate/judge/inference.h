@@ -6,6 +6,7 @@
 #include <string>
 
 #include "orrery/base/bundle.h"
+#include "orrery/validate/report/constants_choice.h"
 #include "orrery/validate/report/report.h"
 
 namespace orrery {
@@ -15,8 +16,10 @@ namespace orrery {
 // skipped; a folder with none of them is an InputError. Rows of single_request and
 // offline_throughput are predicted by constants that were fitted without their group
 // (engine_folds.h). `by` of a row holds `fitted`: left out if so, yes if the row's group may have
-// fitted the engine's constants (inference_rows.h), no if it never did.
+// fitted the engine's constants (inference_rows.h), no if it never did. With committed constants
+// every row is predicted by those of the bundle.
 ValidationReport validate_inference(const std::filesystem::path& dir, const std::string& table,
-                                    const Bundle& bundle);
+                                    const Bundle& bundle,
+                                    ConstantsChoice constants = ConstantsChoice::kLeftOut);
 
 }  // namespace orrery

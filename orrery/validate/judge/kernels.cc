@@ -13,7 +13,7 @@
 #include "orrery/base/error.h"
 #include "orrery/base/random.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/kernel/families/family.h"
+#include "orrery/kernel/families/families.h"
 #include "orrery/kernel/fit/calibrate.h"
 #include "orrery/kernel/fit/fit.h"
 #include "orrery/kernel/fit/samples.h"
@@ -22,6 +22,7 @@
 #include "orrery/kernel/tiers/calibration.h"
 #include "orrery/scenario/question/kernel_inverse.h"
 #include "orrery/validate/judge/kernel_groups.h"
+#include "orrery/validate/report/constants_choice.h"
 #include "orrery/validate/rows/scenario_keys.h"
 
 namespace orrery {
@@ -59,7 +60,8 @@ class KernelJudge {
       : dir_(std::move(dir)), options_(options), bundle_(bundle), catalog_(bundle), each_(each) {
     for (const std::string& system : options.fit_on) fit_on_.insert(catalog_.gpu(system).id);
     if (!options.left_out_gpu.empty()) left_out_ = catalog_.gpu(options.left_out_gpu).id;
-    all_rows_ = options.all_rows.value_or(!fit_on_.empty() || !left_out_.empty());
+    all_rows_ =
+        options.all_rows.value_or(options.committed || !fit_on_.empty() || !left_out_.empty());
   }
 
   // Replaces the surfaces of the catalog by surfaces that are fitted on the systems of fit_on only.
@@ -139,6 +141,7 @@ class KernelJudge {
   ErrorReport report() {
     ErrorReport out;
     out.area = "kernels";
+    if (options_.committed) out.note = kInSample;
     out.refused = refused_.take();
     groups_.write(out);
     return out;
@@ -229,11 +232,8 @@ class KernelJudge {
 
   const SweptKernelModel& model_of(const Gpu& gpu, const std::string& framework) {
     std::unique_ptr<SweptKernelModel>& model = models_[{gpu.id, framework}];
-    if (!model) {
-      KernelClasses classes = kernels_of(framework);
-      if (framework == "pytorch") classes.rows = framework;
-      model = std::make_unique<SweptKernelModel>(gpu, classes, bundle_, tier());
-    }
+    if (!model)
+      model = std::make_unique<SweptKernelModel>(gpu, classes_of(framework), bundle_, tier());
     return *model;
   }
 
@@ -280,25 +280,38 @@ class KernelJudge {
     row.low50 = predicted * std::exp(-half50), row.high50 = predicted * std::exp(half50);
     row.low90 = predicted * std::exp(-half90), row.high90 = predicted * std::exp(half90);
     row.origin = t.time.origin;
-    // The framework is no part of the hash: the same call of two frameworks is one question.
-    row.what = fmt::format("{} {}", r.system, describe(r.sample.op));
-    if (!dtype.empty()) row.what.append(", ").append(dtype);
-    // A question about a call is answered by the family that serves it, which for the products of
-    // latent attention with one head is not that of the table. It is about a call as it stands in a
-    // step, which reads its weights from memory; rows repeat a call on operands that stay in the
-    // L2.
-    const bool asks = options_.scenarios && r.family.serves(kernel_kind(r.sample.op)) &&
-                      !r.family.warm_differs(r.sample.op, r.gpu);
-    if (const auto keys = asks ? kernel_keys_of(r.sample.op) : std::nullopt) {
-      ScenarioKeys asked;
-      asked.set("hardware.gpu", r.gpu.id);
-      asked.set("kernel.framework", r.sample.framework);
-      for (const auto& [key, value] : *keys) asked.set("kernel." + key, value);
-      row.scenario = asked.yaml();
-    }
+    // The framework is no part of it: the same call of two frameworks is one question.
+    row.same = fmt::format("{} {}", r.system, describe(r.sample.op));
+    if (!dtype.empty()) row.same.append(", ").append(dtype);
+    row.what = question_of(r, row.same);
+    if (row.what.starts_with('{')) row.answer = "time";
     row.source = r.sample.framework;
     row.peers["roofline"] = roofline;
     each_(row);
+  }
+
+  // The scenario that asks for the row's call as the sweep made it; else `words` and the reason why
+  // none does.
+  static std::string question_of(const Row& r, const std::string& words) {
+    const Op& op = r.sample.op;
+    const KernelFamily* answers = answering_family(op, classes_of(r.sample.framework));
+    if (answers != &r.family)
+      return fmt::format("{}: asked for by itself it is a call of {}", words,
+                         answers ? answers->name() : "no family");
+    const auto keys = kernel_keys_of(op);
+    if (!keys) return words + ": sizes that no key of a question names";
+    ScenarioKeys asked;
+    asked.set("hardware.gpu", r.gpu.id);
+    asked.set("kernel.framework", r.sample.framework);
+    asked.set("kernel.repeated", "true");
+    for (const auto& [key, value] : *keys) asked.set("kernel." + key, value);
+    return asked.yaml();
+  }
+
+  static KernelClasses classes_of(const std::string& framework) {
+    KernelClasses classes = kernels_of(framework);
+    if (framework == "pytorch") classes.rows = framework;
+    return classes;
   }
 
   std::filesystem::path dir_;
@@ -363,6 +376,12 @@ ErrorReport validate_kernels(const std::filesystem::path& dir, const KernelValid
                              const std::function<void(const ValidationRow&)>& each) {
   if (options.points > kMostCalibrationPoints)
     throw InputError(fmt::format("validate: --points: at most {}", kMostCalibrationPoints));
+  if (options.committed && (!options.fit_on.empty() || !options.left_out_gpu.empty() ||
+                            options.points > 0 || !options.all_rows.value_or(true))) {
+    throw InputError(
+        "validate: --committed judges all rows by the catalog; leave out --fit-on, --left-out-gpu, "
+        "--points and --rows left-out");
+  }
   if (!options.left_out_gpu.empty()) {
     if (options.tier != JudgedTier::kBest)
       throw InputError("validate: --left-out-gpu chooses the tier; leave out --tier");

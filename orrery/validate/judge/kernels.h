@@ -41,9 +41,10 @@ struct KernelValidation {
   // tier must then be kBest and fit_on empty. The fit of a GPU of the same generation has read rows
   // of this one (attention's trees): fit_on leaves those out, too.
   std::string left_out_gpu{};
+  // Every row judges, those too that the catalog's surfaces were fitted on. It excludes the fits of
+  // fit_on, left_out_gpu and points, and all_rows false.
+  bool committed = false;
   std::optional<bool> all_rows{};  // absent: all rows with fit_on, left-out rows otherwise
-  // Writes ValidationRow::scenario, which takes longer than the prediction.
-  bool scenarios = false;
   // Number of rows of each kernel class and GPU that calibrate the class (calibration.h), drawn by
   // a hash of the shape. The other rows judge. At most kMostCalibrationPoints.
   std::size_t points = 0;

@@ -6,15 +6,14 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
-#include "orrery/base/fields.h"
 #include "orrery/network/algorithms/cost.h"
 #include "orrery/network/fit/measured_place.h"
 #include "orrery/validate/fit/network_machines.h"
+#include "orrery/validate/questions/node_name.h"
 #include "orrery/validate/report/seen_groups.h"
 #include "orrery/validate/rows/scenario_keys.h"
 
@@ -111,9 +110,10 @@ class AstraSim {
 
 class Judge {
  public:
-  Judge(const Bundle& bundle, const std::filesystem::path& astra_sim)
-      : machines_(bundle), astra_sim_(astra_sim) {
+  Judge(const Bundle& bundle, ConstantsChoice constants, const std::filesystem::path& astra_sim)
+      : machines_(bundle), constants_(constants), astra_sim_(astra_sim) {
     report_.area = "network";
+    if (constants == ConstantsChoice::kCommitted) report_.note = kInSample;
   }
 
   void judge(const Question& q) {
@@ -153,9 +153,14 @@ class Judge {
                                 low(0.95),
                                 t.time.origin,
                                 question,
-                                q.source});
+                                q.source,
+                                {},
+                                !question.starts_with('{') ? ""
+                                : by_bandwidth             ? "busbw"
+                                                           : "time"});
       };
       add("orrery", m.model->exchange(x, Collective::Group::kTensor, q.ranks));
+      if (constants_ == ConstantsChoice::kCommitted) return;
       add(kLeftOut, m.left_out->exchange(x, Collective::Group::kTensor, q.ranks));
       mark_left_out(q, m);
     } catch (const InputError& e) {
@@ -185,24 +190,12 @@ class Judge {
 
   // The keys of the cluster's place; nothing if it takes a node that no catalog file describes.
   std::optional<ScenarioKeys> place_keys(const Cluster& cluster) const {
-    const auto resolved = [](NodeType node) {
-      Fields fields;
-      declare(fields, node);
-      return fields.json().dump();
-    };
-    const NodeType& node = cluster.node_type();
-    for (const std::string& name : {std::string(), node.id, node.network.fabric}) {
-      try {
-        if (resolved(node_of(machines_.catalog(), cluster.gpu(), name)) != resolved(node)) continue;
-      } catch (const InputError&) {  // no node or network of that name goes with the GPU
-        continue;
-      }
-      ScenarioKeys keys;
-      keys.set("hardware.gpu", cluster.gpu().id);
-      if (!name.empty()) keys.set("hardware.node", name);
-      return keys;
-    }
-    return std::nullopt;
+    const auto node = node_name(machines_.catalog(), cluster.gpu(), cluster.node_type());
+    if (!node) return std::nullopt;
+    ScenarioKeys keys;
+    keys.set("hardware.gpu", cluster.gpu().id);
+    if (!node->empty()) keys.set("hardware.node", *node);
+    return keys;
   }
 
   // The question as a scenario, or in words if the scenario would need a node file that the catalog
@@ -245,8 +238,9 @@ class Judge {
   }
 
   static std::string what(const Question& q) {
-    return fmt::format("{} of {} B over {} {} on {} nodes, {}, {}, {}", q.collective,
-                       q.bytes.value(), q.ranks, q.gpu, q.nodes, q.fabric, q.stack, q.tuning);
+    return fmt::format(
+        "{} of {} B over {} {} on {} nodes, {}, {}, {}: no file of the catalog describes its nodes",
+        q.collective, q.bytes.value(), q.ranks, q.gpu, q.nodes, q.fabric, q.stack, q.tuning);
   }
 
   void predict(const Question& q) {
@@ -269,7 +263,9 @@ class Judge {
                            us(t.quantile(0.95)),
                            t.origin,
                            question,
-                           q.source};
+                           q.source,
+                           {},
+                           question.starts_with('{') ? "time" : ""};
     };
     ValidationRow row = judged("orrery", m.model->predict(c, q.forced).time);
     report_.rows.push_back(row);
@@ -281,6 +277,7 @@ class Judge {
     };
     add("alpha-beta", us(alpha_beta(m.cluster, c)));
     if (const auto theirs = astra_sim_.us(q)) add("astra-sim", *theirs);
+    if (constants_ == ConstantsChoice::kCommitted) return;
     report_.rows.push_back(judged(kLeftOut, m.left_out->predict(c, q.forced).time));
     mark_left_out(q, m);
   }
@@ -297,6 +294,7 @@ class Judge {
   }
 
   NetworkMachines machines_;
+  const ConstantsChoice constants_;
   AstraSim astra_sim_;
   ValidationReport report_;
 };
@@ -398,7 +396,7 @@ void read_kernels(const std::filesystem::path& file, Judge& judge) {
 }  // namespace
 
 ValidationReport validate_network(const std::filesystem::path& dir, const std::string& table,
-                                  const Bundle& bundle) {
+                                  const Bundle& bundle, ConstantsChoice constants) {
   const auto find = [&](const char* folder, const char* name) {
     const auto below = dir / folder / name;
     return std::filesystem::exists(below) ? below : dir / name;
@@ -407,7 +405,7 @@ ValidationReport validate_network(const std::filesystem::path& dir, const std::s
     throw InputError(
         fmt::format("expected the table measured or collective_nccl, got '{}'", table));
   }
-  Judge judge(bundle, find("network", "astra_sim.csv"));
+  Judge judge(bundle, constants, find("network", "astra_sim.csv"));
   bool any = false;
   const auto read = [&](const char* name, const std::filesystem::path& file, auto reader) {
     if ((!table.empty() && table != name) || !judge.has(file)) return;

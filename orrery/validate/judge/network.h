@@ -20,7 +20,7 @@
 //   orrery left out  the same with constants that were fitted without the row's group, a GPU on a
 //                fabric with one library (network_folds.h). `by` also holds `fitted`, which is "no"
 //                if no fit has seen the group, and `seen`: whether the authors had the group in
-//                sight while they shaped the model (seen_groups.h)
+//                sight while they shaped the model (seen_groups.h). Not by the committed constants
 //   alpha-beta   a ring by the data sheet: hops * latency + volume / nominal bandwidth
 //   astra-sim    network/astra_sim.csv for 8 H100 or H200 on NVSwitch: one switch of 8 NPUs
 //                (400 GB/s), interpolated between its sizes
@@ -30,11 +30,13 @@
 #include <filesystem>
 
 #include "orrery/base/bundle.h"
+#include "orrery/validate/report/constants_choice.h"
 #include "orrery/validate/report/report.h"
 
 namespace orrery {
 
 ValidationReport validate_network(const std::filesystem::path& dir, const std::string& table,
-                                  const Bundle& bundle);
+                                  const Bundle& bundle,
+                                  ConstantsChoice constants = ConstantsChoice::kLeftOut);
 
 }  // namespace orrery

@@ -78,6 +78,7 @@ void validate_run(const EngineRun& run, const std::string& table, ValidationRepo
     v.predicted = of(predicted);
     v.low50 = of(low50), v.high50 = of(high50), v.low90 = of(low90), v.high90 = of(high90);
     v.origin = origin;
+    v.what = table + ": every request has the arrival, the length and the settings of the run";
     report.rows.push_back(std::move(v));
   };
   row("ttft mean", [](const Figures& f) { return mean(f.ttft); }, error.origin);
@@ -136,9 +137,10 @@ class FoldRunners {
  public:
   struct Choice {
     Runner* runner;
-    bool left_out;  // the runner's constants were fitted without the row's group
+    const char* fitted;  // on the row's group: "left out", "yes" or "no"
   };
-  explicit FoldRunners(const Bundle& bundle) : bundle_(bundle), all_(bundle) {}
+  FoldRunners(const Bundle& bundle, ConstantsChoice constants)
+      : bundle_(bundle), constants_(constants), all_(bundle) {}
 
   Runner& all() { return all_; }
   Choice of(const MeasuredRow& row) {
@@ -149,23 +151,25 @@ class FoldRunners {
       if (const auto without = bundle_without(bundle_, row.engine, gpu_class, fold))
         runner = std::make_unique<Runner>(*without);
     }
-    return runner ? Choice{runner.get(), true} : Choice{&all_, false};
+    if (!runner) return {&all_, "no"};
+    if (constants_ == ConstantsChoice::kCommitted) return {&all_, "yes"};
+    return {runner.get(), "left out"};
   }
 
  private:
   const Bundle& bundle_;
+  const ConstantsChoice constants_;
   Runner all_;
   std::map<std::string, std::unique_ptr<Runner>> folds_;
 };
 
-void validate_rows(const std::filesystem::path& dir, const char* table, const Bundle& bundle,
+void validate_rows(const std::filesystem::path& dir, const char* table, FoldRunners& runners,
                    ValidationReport& report) {
-  FoldRunners runners(bundle);
   std::vector<MeasuredRow> rows;
   read_inference_rows(dir, table, runners.all().catalog(), rows, report.refused);
   for (const MeasuredRow& row : rows) {
     try {
-      const auto& [runner, left_out] = runners.of(row);
+      const auto& [runner, fitted] = runners.of(row);
       const bool closed = row.is_closed_loop();
       const ScenarioKeys asked = closed ? simulated_service(row) : row.keys;
       RunOptions options;
@@ -182,7 +186,7 @@ void validate_rows(const std::filesystem::path& dir, const char* table, const Bu
           m = with_random_arrivals(m, static_cast<double>(row.keys.number("load.requests")));
         report.rows.push_back(report_row(row, figure, m, asked));
         // The constants of services are fitted on closed loops alone.
-        if (closed) report.rows.back().by["fitted"] = left_out ? "left out" : "no";
+        if (closed) report.rows.back().by["fitted"] = fitted;
       }
     } catch (const std::runtime_error& e) {
       report.refused.push_back({row.reference, e.what()});
@@ -193,14 +197,16 @@ void validate_rows(const std::filesystem::path& dir, const char* table, const Bu
 }  // namespace
 
 ValidationReport validate_serving(const std::filesystem::path& dir, const std::string& table,
-                                  const Bundle& bundle) {
+                                  const Bundle& bundle, ConstantsChoice constants) {
   ValidationReport report;
   report.area = "serving";
+  if (constants == ConstantsChoice::kCommitted) report.note = kInSample;
+  FoldRunners runners(bundle, constants);
   bool any = false;
   for (const char* known : {"serving_steady", "serving_rate"}) {
     if (!table.empty() && table != known) continue;
     if (has_table(dir / fmt::format("{}.csv", known), report)) {
-      validate_rows(dir, known, bundle, report);
+      validate_rows(dir, known, runners, report);
       any = true;
     }
     if (!table.empty()) return report;

@@ -1,11 +1,13 @@
 #include "orrery/validate/judge/training.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <tuple>
 
 #include "orrery/base/csv.h"
@@ -13,6 +15,7 @@
 #include "orrery/base/random.h"
 #include "orrery/training/fit/calibration_factors.h"
 #include "orrery/validate/judge/training_folds.h"
+#include "orrery/validate/questions/training_scenario.h"
 
 namespace orrery {
 namespace {
@@ -24,6 +27,7 @@ constexpr double kNoise = 0.04;  // least logarithm of the ratio of two measured
 const char* kLeftOut = "left-out source";
 const char* kOwnRows = "three own rows";
 const char* kMlperf = "mlperf";
+const char* kIteration = "iteration";  // rows of iteration.csv, by committed constants
 
 bool has_experts(const Architecture& model) {
   for (const LayerSpec& layer : model.layers.specs())
@@ -52,28 +56,41 @@ auto mapping_of(const TrainingJob& job) {
 
 class Validation {
  public:
-  Validation(const std::filesystem::path& dir, const Bundle& bundle)
-      : dir_(dir), bundle_(bundle), folds_(training_cases(dir, bundle, out_.report.refused)) {
+  Validation(const std::filesystem::path& dir, const Bundle& bundle, ConstantsChoice constants)
+      : dir_(dir), bundle_(bundle), scenarios_(bundle) {
     out_.report.area = "training";
+    std::vector<TrainingCase> cases = training_cases(dir, bundle, out_.report.refused);
+    if (constants == ConstantsChoice::kLeftOut) {
+      folds_.emplace(std::move(cases));
+      return;
+    }
+    out_.report.note = kInSample;
+    cases_ = std::move(cases);
+    committed_ = read_constant_table(bundle);
   }
 
   // Whether data/training has the table. An absent table is noted.
   bool has(const char* name) { return has_table(dir_ / name, out_.report); }
 
   void left_out() {
-    for (const TrainingCase& c : folds_.cases())
-      if (judged(c)) add(kLeftOut, c, folds_.without(c.row.source), nullptr);
+    for (const TrainingCase& c : cases())
+      if (judged(c)) add(kLeftOut, c, without(c.row.source), nullptr);
     rank_pairs();
+  }
+
+  void iterations() {
+    for (const TrainingCase& c : cases())
+      if (judged(c)) add(kIteration, c, committed_, nullptr);
   }
 
   void own_rows() {
     std::map<std::tuple<std::string, std::string, std::string>, std::vector<const TrainingCase*>>
         users;
-    for (const TrainingCase& c : folds_.cases())
+    for (const TrainingCase& c : cases())
       if (judged(c)) users[{c.row.source, c.row.gpu, c.row.dtype}].push_back(&c);
     for (auto& [key, rows] : users) {
       if (rows.size() <= kOwn) continue;
-      const ConstantTable& table = folds_.without(std::get<0>(key));
+      const ConstantTable& table = without(std::get<0>(key));
       RandomStream draw(1, std::get<0>(key) + std::get<1>(key) + std::get<2>(key));
       for (int d = 0; d < kDraws; ++d) {
         for (std::size_t i = 0; i < kOwn; ++i)
@@ -93,14 +110,14 @@ class Validation {
   }
 
   void mlperf() {
-    for (const TrainingCase& c : folds_.cases())
-      if (c.row.source == kMlperf) add(kMlperf, c, folds_.without(kMlperf), nullptr);
+    for (const TrainingCase& c : cases())
+      if (c.row.source == kMlperf) add(kMlperf, c, without(kMlperf), nullptr);
   }
 
   void peers() {
     const Catalog catalog(bundle_);
     const TrainingModels models(dir_, bundle_);
-    const ConstantTable& table = folds_.without("korthikanti2022");
+    const ConstantTable& table = without("korthikanti2022");
     const std::vector<TrainingStackProfile> stacks = load_training_stacks(bundle_);
     CsvReader csv(dir_ / "peer_calculon.csv");
     const auto text = [&](const char* name) { return std::string(csv.text(csv.column(name))); };
@@ -149,12 +166,18 @@ class Validation {
   }
 
  private:
+  const std::vector<TrainingCase>& cases() const { return folds_ ? folds_->cases() : cases_; }
+  // The constants that judge the rows of a source.
+  const ConstantTable& without(const std::string& source) const {
+    return folds_ ? folds_->without(source) : committed_;
+  }
+
   static bool judged(const TrainingCase& c) { return c.row.complete && c.row.source != kMlperf; }
 
   void add(const char* kind, const TrainingCase& c, const ConstantTable& table,
            const CalibrationFactors* own) {
     TrainingConstants k = constants_of(table, c);
-    const bool is_covered = folds_.covered(c.row);
+    const bool is_covered = folds_ ? folds_->covered(c.row) : k.cover == FitCover::kCombination;
     if (own) k = with_calibration_factors(k, *own, likeness(c.row), table.covered_error);
     const IterationTime t = iteration_time(c.parts, k, c.row.job);
     const Estimate<Seconds> e = iteration_estimate(c.parts, t, k, c.row.job);
@@ -175,6 +198,16 @@ class Validation {
                                 e.quantile(0.05).value(),
                                 e.quantile(0.95).value(),
                                 e.origin});
+    ValidationRow& row = out_.report.rows.back();
+    row.source = c.row.source;
+    row.same = words_of(c.row);
+    // The question of three own rows would hold those rows, too.
+    if (own) {
+      row.what = row.same + ": corrected by runs that only the table has";
+      return;
+    }
+    row.what = scenarios_.question(c.row);
+    if (row.what.starts_with('{')) row.answer = "iteration_time";
   }
 
   void rank_pairs() {
@@ -182,16 +215,16 @@ class Validation {
       return std::tuple(r.source, r.version, r.model_id, r.gpu, r.gpus, r.job.seq,
                         r.job.global_batch, r.dtype, r.job.tuning);
     };
-    for (std::size_t i = 0; i < folds_.cases().size(); ++i) {
-      for (std::size_t j = i + 1; j < folds_.cases().size(); ++j) {
-        const TrainingRow &a = folds_.cases()[i].row, &b = folds_.cases()[j].row;
-        if (!judged(folds_.cases()[i]) || !judged(folds_.cases()[j]) || job_of(a) != job_of(b) ||
+    for (std::size_t i = 0; i < cases().size(); ++i) {
+      for (std::size_t j = i + 1; j < cases().size(); ++j) {
+        const TrainingRow &a = cases()[i].row, &b = cases()[j].row;
+        if (!judged(cases()[i]) || !judged(cases()[j]) || job_of(a) != job_of(b) ||
             mapping_of(a.job) == mapping_of(b.job))
           continue;
         const double measured = std::log(*a.iteration / *b.iteration);
         // error = log(predicted / measured), so that the difference of two errors is the error of
         // the predicted ratio.
-        const double predicted = measured + folds_.error(i) - folds_.error(j);
+        const double predicted = measured + folds_->error(i) - folds_->error(j);
         if (measured == 0) continue;
         const bool right = measured * predicted > 0;
         ++out_.all_pairs.pairs, out_.all_pairs.right += right;
@@ -222,6 +255,7 @@ class Validation {
       put("layout: " + r.by.at("layout"));
     }
     out_.errors.area = "training";
+    out_.errors.note = out_.report.note;
     for (const RefusedRow& r : out_.report.refused) {
       const auto same = std::find_if(out_.errors.refused.begin(), out_.errors.refused.end(),
                                      [&](const RefusedRow& o) { return o.why == r.why; });
@@ -243,7 +277,11 @@ class Validation {
   std::filesystem::path dir_;
   const Bundle& bundle_;
   TrainingValidation out_;
-  TrainingFolds folds_;
+  TrainingScenarios scenarios_;
+  std::optional<TrainingFolds> folds_;
+  // By committed constants there are no folds.
+  std::vector<TrainingCase> cases_;
+  ConstantTable committed_;
 };
 
 double mape(const std::vector<PeerIteration>& rows, Seconds PeerIteration::* predicted) {
@@ -258,14 +296,19 @@ double TrainingValidation::orrery_mape() const { return mape(peers, &PeerIterati
 double TrainingValidation::peer_mape() const { return mape(peers, &PeerIteration::peer); }
 
 TrainingValidation validate_training(const std::filesystem::path& dir, const std::string& table,
-                                     const Bundle& bundle) {
-  const std::vector<std::string> tables = {kLeftOut, kOwnRows, kMlperf, "peers"};
+                                     const Bundle& bundle, ConstantsChoice constants) {
+  const bool committed = constants == ConstantsChoice::kCommitted;
+  std::vector<std::string> tables = {kLeftOut, kOwnRows, kMlperf, "peers"};
+  if (committed) tables = {kIteration, kMlperf, "peers"};
   if (!table.empty() && std::find(tables.begin(), tables.end(), table) == tables.end())
-    throw InputError(fmt::format("expected the table '{}', '{}', '{}' or peers, got '{}'", kLeftOut,
-                                 kOwnRows, kMlperf, table));
-  Validation v(dir, bundle);
-  if (table.empty() || table == kLeftOut) v.left_out();
-  if (table.empty() || table == kOwnRows) v.own_rows();
+    throw InputError(fmt::format("expected the table '{}' or {}, got '{}'",
+                                 fmt::join(tables.begin(), tables.end() - 1, "', '"), tables.back(),
+                                 table));
+  Validation v(dir, bundle, constants);
+  const auto wanted = [&](const char* name) { return table.empty() || table == name; };
+  if (committed && wanted(kIteration)) v.iterations();
+  if (!committed && wanted(kLeftOut)) v.left_out();
+  if (!committed && wanted(kOwnRows)) v.own_rows();
   if (table == kMlperf || (table.empty() && v.has("mlperf_training.csv"))) v.mlperf();
   if (table == "peers" || (table.empty() && v.has("peer_calculon.csv"))) v.peers();
   return v.result();

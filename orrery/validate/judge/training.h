@@ -8,6 +8,9 @@
 //   three own rows    The same rows after three rows of the same source, GPU and format have
 //                     corrected the constants. The three are drawn at random, ten times.
 //   mlperf            Steady steps of mlperf_training.csv, by constants fitted on iteration.csv.
+// By the committed constants there are iteration, every complete row of iteration.csv, and mlperf.
+// A row is then "covered" if the fit has a run of its stack, GPU architecture and number format.
+//
 // The width of the intervals in a fold comes from the left-out errors of the other sources, of
 // those whose stack, architecture and format their fits knew equally well.
 //
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/validate/report/constants_choice.h"
 #include "orrery/validate/report/report.h"
 
 namespace orrery {
@@ -52,7 +56,8 @@ struct TrainingValidation {
 // Validates the tables of `dir` (data/training), or the one named by `table` ("peers" for the rows
 // of peer_calculon.csv). Absent tables other than iteration.csv are noted as skipped.
 TrainingValidation validate_training(const std::filesystem::path& dir, const std::string& table,
-                                     const Bundle& bundle);
+                                     const Bundle& bundle,
+                                     ConstantsChoice constants = ConstantsChoice::kLeftOut);
 
 nlohmann::ordered_json to_json(const TrainingValidation& validation);
 // The text that `orrery validate` prints below the table of errors.

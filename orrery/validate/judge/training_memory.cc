@@ -10,6 +10,8 @@
 #include "orrery/base/error.h"
 #include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
+#include "orrery/validate/questions/training_scenario.h"
+#include "orrery/workload/plan/training_stack.h"
 
 namespace orrery {
 namespace {
@@ -61,6 +63,20 @@ TrainingMemoryConstants::Fitted at(const Parameters& x) {
   c.fragmentation *= std::exp(x[1]);
   c.context *= std::exp(x[2]);
   return c;
+}
+
+const char* metric_of(MemoryReading reading) {
+  return reading == MemoryReading::kAllocated  ? "memory_allocated"
+         : reading == MemoryReading::kReserved ? "memory_reserved"
+                                               : "memory";
+}
+
+// The scenario whose answer has the row's prediction; else words and the reason why none has.
+std::string asked(const TrainingMemoryRow& row, TrainingScenarios& scenarios) {
+  const bool fused = row.row.compiled || training_stack(row.row.stack.name).memory.fused;
+  if (row.stack.fused != fused)
+    return words_of(row.row) + ": its fused kernels are no key of training";
+  return scenarios.question(row.row);
 }
 
 struct Fit {
@@ -181,26 +197,37 @@ FitChances fit_chances(const std::vector<TrainingMemoryRow>& rows, const LeftOut
 }
 
 ValidationReport validate_training_memory(const std::filesystem::path& dir,
-                                          const std::string& table, const Bundle& bundle) {
+                                          const std::string& table, const Bundle& bundle,
+                                          ConstantsChoice constants) {
   ValidationReport report;
   report.area = "training-memory";
+  const bool committed = constants == ConstantsChoice::kCommitted;
+  if (committed) report.note = kInSample;
   const std::vector<TrainingMemoryRow> rows = read_training_memory(dir, bundle, report.refused);
-  const LeftOutMemory left_out = leave_sources_out(rows);
-  for (const LeftOutMemory::Prediction& p : left_out.rows) {
-    const TrainingMemoryRow& r = rows[p.row];
+  const LeftOutMemory left_out = committed ? LeftOutMemory() : leave_sources_out(rows);
+  TrainingScenarios scenarios(bundle);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TrainingMemoryRow& r = rows[i];
     if (r.measured <= Bytes(0)) continue;
     const std::string name = r.described ? "training_memory" : "training_memory_undescribed";
     if (!table.empty() && table != name) continue;
+    const double error = committed ? r.stack.fitted.error : left_out.error;
+    const Bytes predicted =
+        committed ? predicted_memory(r, r.stack.fitted) : left_out.rows[i].predicted;
     ValidationRow v;
     v.by = {{"table", name}, {"metric", "memory_gb"}, {"source", r.row.source}};
     v.row = r.row.name();
     v.measured = r.measured.value() / 1e9;
-    v.predicted = p.predicted.value() / 1e9;
-    v.low50 = v.predicted * std::exp(-kInterval50 * left_out.error);
-    v.high50 = v.predicted * std::exp(kInterval50 * left_out.error);
-    v.low90 = v.predicted * std::exp(-kInterval90 * left_out.error);
-    v.high90 = v.predicted * std::exp(kInterval90 * left_out.error);
+    v.predicted = predicted.value() / 1e9;
+    v.low50 = v.predicted * std::exp(-kInterval50 * error);
+    v.high50 = v.predicted * std::exp(kInterval50 * error);
+    v.low90 = v.predicted * std::exp(-kInterval90 * error);
+    v.high90 = v.predicted * std::exp(kInterval90 * error);
     v.origin = Origin::kFitted;
+    v.source = r.row.source;
+    v.same = words_of(r.row);
+    v.what = asked(r, scenarios);
+    if (v.what.starts_with('{')) v.answer = metric_of(r.reading);
     report.rows.push_back(std::move(v));
   }
   return report;

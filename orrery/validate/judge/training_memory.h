@@ -15,6 +15,7 @@
 #include "orrery/base/bundle.h"
 #include "orrery/base/units.h"
 #include "orrery/memory/training_memory.h"
+#include "orrery/validate/report/constants_choice.h"
 #include "orrery/validate/report/report.h"
 #include "orrery/validate/rows/training_rows.h"
 
@@ -68,10 +69,11 @@ struct FitChances {
 };
 FitChances fit_chances(const std::vector<TrainingMemoryRow>& rows, const LeftOutMemory& left_out);
 
-// Every row predicted by a fit without its source. `by`: table (training_memory, or
+// Every row predicted by a fit without its source, or by the committed constants. `by`: table (training_memory, or
 // training_memory_undescribed), metric (memory_gb), source. `table`: only this one; empty: both.
 ValidationReport validate_training_memory(const std::filesystem::path& dir,
-                                          const std::string& table, const Bundle& bundle);
+                                          const std::string& table, const Bundle& bundle,
+                                          ConstantsChoice constants = ConstantsChoice::kLeftOut);
 
 // The text of catalog/training/memory-fitted.yaml.
 std::string fit_training_memory(const std::filesystem::path& dir, const std::string& date,

@@ -174,7 +174,8 @@ void AccuracyTally::add(const ValidationRow& r) {
                                  [&](const auto& entry) { return entry.second == r.source; });
   if (!r.source.empty() && !named) group("source", r.source);
   for (const auto& [who, theirs] : r.peers) t.peer(who, theirs, r.measured, r.predicted);
-  if (!r.what.empty()) t.noise.add(r.what, r.source, r.row, r.measured, r.predicted);
+  const std::string& question = r.same.empty() ? r.what : r.same;
+  if (!question.empty()) t.noise.add(question, r.source, r.row, r.measured, r.predicted);
   t.note_worst(r);
   last_row_ = r.row, last_measured_ = r.measured, last_predicted_ = r.predicted;
 }

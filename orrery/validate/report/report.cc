@@ -87,6 +87,7 @@ ErrorReport grouped(const ValidationReport& report) {
   out.area = report.area;
   out.refused = report.refused;
   out.skipped = report.skipped;
+  out.note = report.note;
   for (const auto& [who, rows] : by_predictor) {
     if (who == "orrery") {
       out.pooled.errors = summarise(rows);
@@ -114,7 +115,9 @@ Json to_json(const ErrorReport& report) {
     }
     return list;
   };
-  Json out = {{"area", report.area}, {"rows", report.pooled.errors.n}, {"refused", refused}};
+  Json out = {{"area", report.area}};
+  if (!report.note.empty()) out["note"] = report.note;
+  out["rows"] = report.pooled.errors.n, out["refused"] = refused;
   if (!report.skipped.empty()) out["skipped"] = report.skipped;
   out["pooled"] = to_json(report.pooled);
   if (!report.others.empty()) out["others"] = listed(report.others);
@@ -142,6 +145,7 @@ std::string to_markdown(const ErrorReport& report) {
       "## {}\n\nErrors in percent of the measured value; in50 and in90: share of rows inside the "
       "50 % and 90 % interval; roofline: mape of max(flops/peak, bytes/bandwidth).\n",
       report.area);
+  if (!report.note.empty()) out += fmt::format("\n{}\n", report.note);
   std::set<std::string> tables;
   for (const ErrorGroup& g : report.groups) {
     if (const auto at = g.by.find("table"); at != g.by.end()) tables.insert(at->second);
@@ -181,7 +185,7 @@ std::string CsvRows::header(std::set<std::string> names) {
   names.erase("tier");
   std::string out = "key,";
   for (const std::string& name : names) out += name + ",";
-  return out + "row,measured,predicted,low50,high50,low90,high90,tier\n";
+  return out + "row,measured,predicted,low50,high50,low90,high90,tier,question,answer\n";
 }
 
 std::string CsvRows::key(const ValidationRow& r) {
@@ -201,16 +205,16 @@ std::string CsvRows::key(const ValidationRow& r) {
 std::string CsvRows::line(const ValidationRow& r) {
   std::string out = quoted(key(r)) + ",";
   for (const std::string& name : names_) {
-    if (name == "tier") continue;  // the last column
+    if (name == "tier") continue;  // a column of its own
     const auto value = r.by.find(name);
     out += (value == r.by.end() ? "" : quoted(value->second)) + ",";
   }
   const auto end = [&r](double v) {
     return v == r.predicted ? fmt::format("{}", v) : fmt::format("{:.6g}", v);
   };
-  return out + fmt::format("{},{},{},{},{},{},{},{}\n", quoted(r.row), r.measured, r.predicted,
-                           end(r.low50), end(r.high50), end(r.low90), end(r.high90),
-                           to_text(r.origin));
+  return out + fmt::format("{},{},{},{},{},{},{},{},{},{}\n", quoted(r.row), r.measured,
+                           r.predicted, end(r.low50), end(r.high50), end(r.low90), end(r.high90),
+                           to_text(r.origin), quoted(r.what), r.answer);
 }
 
 }  // namespace orrery

@@ -28,13 +28,16 @@ struct ValidationRow {
   double measured = 0, predicted = 0;
   double low50 = 0, high50 = 0, low90 = 0, high90 = 0;
   Origin origin = Origin::kAnalytical;
-  // The whole question: a scenario on one line of YAML where a scenario can ask it, words
-  // elsewhere. Rows with the same text are the same question. Empty: not stated.
+  // The whole question: a scenario on one line of YAML where a scenario can ask it, elsewhere words
+  // that say why not. Empty: not stated.
   std::string what{};
   std::string source{};                   // who measured it, where tables have several
   std::map<std::string, double> peers{};  // predictions of other tools for the same row
-  // The scenario that asks the question, where `what` describes it in words.
-  std::string scenario{};
+  // The metric of the scenario's answer that is `predicted`; empty where `what` is in words.
+  std::string answer{};
+  // Rows with the same text are measurements of the same thing, whoever's software was measured.
+  // Empty: rows with the same `what` are.
+  std::string same{};
 };
 
 struct RefusedRow {
@@ -49,6 +52,7 @@ struct ValidationReport {
   // Tables that the folder does not have, in a sentence each. Their rows are missing; nothing else
   // is affected.
   std::vector<std::string> skipped;
+  std::string note{};  // a sentence that holds for every figure; empty: none
 };
 
 // Whether `file`, a table of the report's area, exists. If it does not, the report notes that the
@@ -72,6 +76,7 @@ struct ErrorReport {
   std::string area;
   std::vector<RefusedRow> refused;
   std::vector<std::string> skipped;  // as in ValidationReport
+  std::string note{};                // as in ValidationReport
   ErrorGroup pooled;                 // the errors of every row that orrery predicted
   // The errors of every row of another predictor, such as a baseline, whose name `by` holds under
   // predictor.
@@ -84,9 +89,9 @@ struct ErrorReport {
 // vendor, seen). Predictors are pooled one by one.
 ErrorReport grouped(const ValidationReport& report);
 
-// {"area", "rows", "refused": [{"row", "why"}], "skipped": ["..."], "pooled": G, "others": [{"by":
+// {"area", "note", "rows", "refused": [{"row", "why"}], "skipped": ["..."], "pooled": G, "others": [{"by":
 // {"predictor"}, ...G}], "groups": [{"by": {...}, ...G}]}. "rows" counts orrery's own, as "pooled"
-// does; "skipped" and "others" are there where they are not empty. Where many rows are refused for
+// does; "note", "skipped" and "others" are there where they are not empty. Where many rows are refused for
 // one reason the entry has "rows", and where the roofline is known G has "roofline_mape".
 nlohmann::ordered_json to_json(const ErrorReport& report);
 nlohmann::ordered_json to_json(const ValidationReport& report);
@@ -100,7 +105,7 @@ nlohmann::ordered_json to_json_with_rows(const ValidationReport& report);
 std::string to_markdown(const ErrorReport& report);
 
 // Rows as csv: key, the keys of `by` in `names`, row, measured, predicted, the ends of both
-// intervals, tier. Measured and predicted values are the shortest numbers that read back as the
+// intervals, tier, question (`what`) and the metric of its answer. Measured and predicted values are the shortest numbers that read back as the
 // same double; the ends of intervals have six digits, except where an interval has no width.
 //
 // The key names a row in every build that reads the same tables:

@@ -349,7 +349,9 @@ ValidationRow report_row(const MeasuredRow& row, const MeasuredFigure& figure,
           predicted.high90,
           predicted.origin,
           asked.yaml(),
-          row.source};
+          row.source,
+          {},
+          figure.answer_name};
 }
 
 bool fits_engines(std::string_view group) { return !leave_out_by_hash(group, 3); }

@@ -103,7 +103,10 @@ Architecture architecture_of(const Row& row) {
     m.position = Position::kLearned;
     m.position_rows = m.family == "bert" ? 512 : 2048;
   }
-  if (m.family == "bloom" || m.family == "mpt") m.position = Position::kAlibi;
+  if (m.family == "bloom" || m.family == "mpt") {
+    m.position = Position::kAlibi;
+    m.position_rows = 0;
+  }
   m.embedding_norm = m.family == "bloom";
 
   LayerSpec layer;

@@ -71,6 +71,40 @@ TEST(GemmFamily, WeightsOfAStepAreNeverWarm) {
   EXPECT_GE(cold.least, Bytes(8.0 * 1024 * 1024) / g.memory.bandwidth);
 }
 
+// A call for which a family says that repetition changes nothing has the same time when repeated,
+// where a part of its operands stays in the L2 too.
+TEST(KernelFamilies, WarmDiffersWhereTheRepeatedCallDoes) {
+  std::size_t same = 0, other = 0;
+  for (const char* gpu : {"h100-sxm", "b200-sxm", "l40s"}) {
+    const KernelGpu g = Catalog().gpu(gpu);
+    for (std::int64_t size = 1; size <= 1 << 20; size *= 2) {
+      Gemm few;  // few weights, many rows
+      few.m = size, few.n = 256, few.k = 512;
+      MlaModule block;
+      block.core.heads = 16, block.core.decode = true, block.core.batch = 8;
+      block.core.context = real(size);
+      LinearAttentionCore mixer;
+      mixer.decode = true, mixer.batch = size, mixer.k_heads = 8, mixer.v_heads = 16;
+      MoeExperts experts;
+      experts.tokens = size, experts.hidden = 1024, experts.intermediate = 512;
+      experts.experts = 8, experts.top_k = 2;
+      const std::pair<const KernelFamily*, Op> calls[] = {{&gemm_family(), few},
+                                                          {&latent_module_family(), block},
+                                                          {&linear_attention_family(), mixer},
+                                                          {&moe_family(), experts}};
+      for (const auto& [family, op] : calls) {
+        const bool differs = family->warm_differs(op, g);
+        ++(differs ? other : same);
+        if (differs) continue;
+        EXPECT_EQ(family->point(op, g, true).base.value(), family->point(op, g, false).base.value())
+            << gpu << ' ' << describe(op);
+      }
+    }
+  }
+  EXPECT_GT(same, 30u);
+  EXPECT_GT(other, 30u);
+}
+
 TEST(DecodeFamily, TheCacheOfAStepIsNeverWarm) {
   const Gpu g = Catalog().gpu("l40s");
   DecodeAttention op;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "orrery/base/error.h"
+#include "orrery/scenario/question/kernel_inverse.h"
 #include "orrery/scenario/question/kernel_ops.h"
 #include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"
@@ -40,18 +41,19 @@ TEST(KernelOps, EveryKeyIsDeclaredAndRead) {
   for (const KernelOp& op : kernel_ops()) {
     for (const std::string_view key : op.keys) read.emplace(key.substr(0, key.find('@')));
   }
-  for (const char* always : {"op", "framework", "m"}) read.insert(always);
+  for (const char* always : {"op", "framework", "m", "repeated"}) read.insert(always);
   EXPECT_EQ(declared, read);
 }
 
 // Each key that an op names changes the op that it makes.
 TEST(KernelOps, EveryKeyHasItsEffect) {
   const std::map<std::string_view, std::string> other = {
-      {"format", "fp8"},   {"kv_dtype", "fp8"}, {"context", "512"}, {"n", "2048"},
-      {"k", "2048"},       {"batch", "3"},      {"past", "100"},    {"heads", "64"},
-      {"kv_heads", "4"},   {"head_dim", "64"},  {"window", "77"},   {"mixer", "mamba2"},
-      {"phase", "decode"}, {"experts", "16"},   {"top_k", "1"},     {"tp", "2"},
-      {"ep", "2"},         {"skew", "1.2"}};
+      {"format", "fp8"},    {"kv_dtype", "fp8"}, {"context", "512"}, {"n", "2048"},
+      {"k", "2048"},        {"batch", "3"},      {"past", "100"},    {"heads", "64"},
+      {"kv_heads", "4"},    {"head_dim", "64"},  {"window", "77"},   {"mixer", "mamba2"},
+      {"phase", "decode"},  {"experts", "16"},   {"top_k", "1"},     {"tp", "2"},
+      {"ep", "2"},          {"skew", "1.2"},     {"gated", "false"}, {"block", "glm-5"},
+      {"attn_dtype", "fp8"}};
   for (const KernelOp& op : kernel_ops()) {
     const bool phased =
         std::find(op.keys.begin(), op.keys.end(), std::string_view("phase")) != op.keys.end();
@@ -70,6 +72,49 @@ TEST(KernelOps, EveryKeyHasItsEffect) {
       EXPECT_NE(asked(text), plain) << text;
     }
   }
+}
+
+// The keys that ask for an op make that op again.
+TEST(KernelOps, KeysOfAnOpAskForIt) {
+  std::size_t asked = 0;
+  for (const KernelOp& op : kernel_ops()) {
+    for (const char* phase : {"prefill", "decode"}) {
+      KernelQuestion q;
+      q.op = op.name, q.phase = phase, q.m = 3, q.context = 640, q.past = 64, q.batch = 4;
+      q.gated = false, q.block = "minimax-m3", q.attn_dtype = "fp8", q.heads = 64;
+      const Op made = make_op(q, q.m, q.context);
+      const auto keys = kernel_keys_of(made);
+      if (!keys) continue;
+      ++asked;
+      std::string text = "{";
+      for (const auto& [key, value] : *keys) text += fmt::format("{}: {}, ", key, value);
+      KernelQuestion again;
+      Fields fields;
+      declare(fields, again);
+      fields.read(parse_yaml(text + "framework: vllm}", "keys"));
+      const Op same = make_op(again, again.m, again.context);
+      EXPECT_EQ(describe(same), describe(made)) << text;
+      EXPECT_EQ(bytes(same).value(), bytes(made).value()) << text;
+      EXPECT_EQ(flops(same).value(), flops(made).value()) << text;
+    }
+  }
+  EXPECT_GE(asked, 30u);
+}
+
+// A benchmark repeats a call on operands that stay in the L2, and times its kernel alone.
+TEST(KernelQuestion, ARepeatedCallIsThatOfABenchmark) {
+  // 8 MiB of weights stay in 96 MiB of L2.
+  const std::string product = "op: gemm, m: 1, n: 2048, k: 2048";
+  EXPECT_LT(value(product + ", repeated: true", "time"), value(product, "time") * 0.8);
+  const auto time = [](const std::string& kernel) { return run(kernel, "l40s").at(0); };
+  EXPECT_LT(time(product + ", repeated: true").find("time")->value,
+            time(product).find("time")->value);
+  // The convolution in front of the delta rule is a kernel of its own.
+  const std::string mixer = "op: linear-attention, phase: prefill, m: 8, context: 8192, heads: 32";
+  const double moved = 2.0 * 8 * 8192 * (2 * 8 + 32) * 128 * 2;  // bytes in and out
+  EXPECT_NEAR(value(mixer, "time") - value(mixer + ", repeated: true", "time"),
+              2 + moved / (3.35e12 * 0.7) * 1e6, 2);
+  EXPECT_THAT(run(product + ", repeated: true").at(0).notes.at(0), HasSubstr("repeated"));
 }
 
 TEST(KernelQuestion, NoTimeIsBelowTheRooflineOfStreamedOperands) {

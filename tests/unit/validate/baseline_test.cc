@@ -68,7 +68,7 @@ TEST_F(BaselineFile, TheSamePredictionsAreNoChange) {
 }
 
 TEST_F(BaselineFile, AMeasuredValueOfSixDigitsIsTheSameRow) {
-  write(CsvRows::header({}) + "area/t/tpot/t:1,t:1,33.3333,28,1,30,1,30,fitted\n");
+  write(CsvRows::header({}) + "area/t/tpot/t:1,t:1,33.3333,28,1,30,1,30,fitted,,\n");
   const TableChange c = against({row("t", 1, 100.0 / 3, 28)}).at(0);
   EXPECT_EQ(c.rows, 1u);
   EXPECT_TRUE(c.same());
@@ -111,14 +111,14 @@ TEST_F(BaselineFile, BadFilesEndInOneMessageWithThePlace) {
   const std::string head = CsvRows::header({});
   write(head);
   EXPECT_THAT(refused(), HasSubstr("no rows"));
-  write(head + "area/t/t:1,t:1,1,2,1,3,1,3,fitted\narea/t/t:2,t:2,1,many,1,3,1,3,fitted\n");
+  write(head + "area/t/t:1,t:1,1,2,1,3,1,3,fitted,,\narea/t/t:2,t:2,1,many,1,3,1,3,fitted,,\n");
   EXPECT_THAT(refused(), HasSubstr(":3"));
   EXPECT_THAT(refused(), HasSubstr("predicted"));
-  write(head + "area/t/t:1,t:1,1,2,1,3,1,3,fitted\narea/t/t:1,t:1,1,2,1,3,1,3,fitted\n");
+  write(head + "area/t/t:1,t:1,1,2,1,3,1,3,fitted,,\narea/t/t:1,t:1,1,2,1,3,1,3,fitted,,\n");
   EXPECT_THAT(refused(), HasSubstr("twice"));
-  write(head + "t:1,t:1,1,2,1,3,1,3,fitted\n");
+  write(head + "t:1,t:1,1,2,1,3,1,3,fitted,,\n");
   EXPECT_THAT(refused(), HasSubstr("kernels/gemm/gemm:12"));
-  write(head + "area/t/t:1,t:1,0,2,1,3,1,3,fitted\n");
+  write(head + "area/t/t:1,t:1,0,2,1,3,1,3,fitted,,\n");
   EXPECT_THAT(refused(), HasSubstr("above 0"));
 }
 

@@ -1,0 +1,85 @@
+// The questions of measured training rows.
+#include "orrery/validate/questions/training_scenario.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "orrery/hardware/catalog.h"
+#include "orrery/model/catalog/catalog.h"
+#include "orrery/scenario/document/scenario_sweep.h"
+#include "orrery/scenario/training/training_layout.h"
+#include "orrery/training/iteration/stack_release_date.h"
+
+namespace orrery {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Llama 3 8B on 64 H100, FSDP, with settings that are no defaults.
+TrainingRow row() {
+  TrainingRow r;
+  r.model_id = "llama-3-8b";
+  r.model = load_model("llama-3-8b");
+  r.gpu = "h100-sxm", r.gpus = 64, r.dtype = "fp8";
+  r.node = Catalog().node_type("hgx-h100");
+  r.stack.name = "fsdp";
+  r.version = "2024-06", r.release = stack_release_date("2024-06");
+  r.compiled = true;
+  TrainingJob& j = r.job;
+  j.plan.tp = 2, j.plan.dp = 32, j.plan.zero = 3, j.plan.shard = 8;
+  j.plan.sequence_parallel = true;
+  j.precision.compute = Dtype::kFp8, j.precision.gradients = Dtype::kBf16;
+  j.seq = 8192, j.micro_batch = 2, j.global_batch = 128;
+  j.recompute = Recompute::kFull, j.recompute_layers = 16;
+  return r;
+}
+
+TEST(TrainingScenarios, AskForTheRowsJob) {
+  TrainingScenarios scenarios{Bundle()};
+  const TrainingRow r = row();
+  const std::string text = scenarios.question(r);
+  ASSERT_THAT(text, StartsWith("{\"model\":\"llama-3-8b\""));
+  const ScenarioSweep sweep = read_scenario(parse_yaml(text, "question"));
+  ASSERT_EQ(sweep.points.size(), 1u);
+  const auto& q = sweep.points[0].as<TrainingQuestion>();
+  EXPECT_EQ(job_of(q), r.job);
+  EXPECT_EQ(q.gpus, 64);
+  EXPECT_TRUE(q.compiled);
+  EXPECT_EQ(release_of(q), r.release);
+  EXPECT_EQ(sweep.points[0].hardware.node, "");
+}
+
+TEST(TrainingScenarios, NameTheNetworkAndItsPorts) {
+  TrainingScenarios scenarios{Bundle()};
+  TrainingRow r = row();
+  r.node.network = {"roce-200", 8};
+  EXPECT_THAT(scenarios.question(r), HasSubstr("\"node\":\"roce-200\""));
+  r.node.network = {"roce-200", 2};
+  EXPECT_THAT(scenarios.question(r), HasSubstr("\"node\":\"2xroce-200\""));
+  r.node.gpu_count = 4;
+  EXPECT_THAT(scenarios.question(r), HasSubstr(": no file of the catalog describes its nodes"));
+}
+
+TEST(TrainingScenarios, GiveTheConfigOfAModelThatTheCatalogLacks) {
+  TrainingScenarios scenarios{Bundle()};
+  TrainingRow r = row();
+  r.model.id = "my-8b", r.model.vocab = 1000;
+  const std::string text = scenarios.question(r);
+  ASSERT_THAT(text, HasSubstr("\\\"vocab_size\\\":1000"));
+  const ScenarioSweep sweep = read_scenario(parse_yaml(text, "question"));
+  const Architecture model = load_model(sweep.points.at(0).model);
+  EXPECT_EQ(model.vocab, 1000);
+  EXPECT_EQ(model.layers.specs(), r.model.layers.specs());
+}
+
+TEST(TrainingScenarios, AreWordsWithTheReasonElsewhere) {
+  TrainingScenarios scenarios{Bundle()};
+  TrainingRow r = row();
+  r.model = load_model("gemma-3-27b");
+  r.model.id = "mine", r.model.vocab = 7;
+  EXPECT_THAT(scenarios.question(r), HasSubstr("a model that no config.json here is read as"));
+}
+
+}  // namespace
+}  // namespace orrery
