@@ -80,10 +80,11 @@ class TrainingAnswerer {
                                                const TrainingJob& job) const;
   void calibrate();
   TrainingCalibration calibration_of(const std::vector<CalibrationRun>& runs) const;
-  // The run that repeats the iteration: adds evaluation, time_to_train, gpu_hours and cost. Returns
-  // its iterations, with evaluations counted by their time.
-  double add_run(double steps, const IterationTime& time, const Estimate<Seconds>& iteration,
-                 double gpus, Point& point) const;
+  // The run that repeats the iteration: adds evaluation, time_to_train, gpu_hours and cost. With
+  // `chance` in the question these are the means over its draws, failures and checkpoints included,
+  // and its own metrics follow. `steps`: none if the question has no run.
+  void add_run(std::optional<double> steps, const IterationTime& time,
+               const Estimate<Seconds>& iteration, std::int64_t gpus, Point& point) const;
 
   Facts& facts_;
   const TrainingQuestion& question_;

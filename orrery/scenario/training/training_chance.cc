@@ -18,12 +18,15 @@ constexpr double kHour = 3600;
 
 }  // namespace
 
-void add_chance(ChanceQuestion q, const Estimate<Seconds>& iteration, double iterations,
-                std::int64_t gpus, Point& p) {
-  q.iteration = iteration.value;
+ChanceResult chance_of(ChanceQuestion q, Seconds iteration, double iterations, std::int64_t gpus) {
+  q.iteration = iteration;
   q.iterations = std::max(1.0, iterations);
   q.gpus = gpus;
-  const ChanceResult r = training_chance(q);
+  return training_chance(q);
+}
+
+void add_chance(const ChanceQuestion& q, const ChanceResult& r, const Estimate<Seconds>& iteration,
+                double iterations, Point& p) {
   p.metrics.push_back(drawn("iteration_p50", "s", r.iteration.p50, iteration, 1));
   p.metrics.push_back(drawn("iteration_p95", "s", r.iteration.p95, iteration, 1));
   if (iterations <= 0) return;

@@ -229,7 +229,7 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   for (std::size_t k = 0; k < kTrainingCosts; ++k) whole.own[k] += std::sqrt(own_squared[k]);
   if (job.offload_activations)
     parts.offload = chunk_activations(model_, job, {}, index) / host_link(cluster_.gpu());
-  if (p.zero < 3 || p.data_ranks() == 1) return parts;
+  if (p.zero < 2 || p.data_ranks() == 1) return parts;
   // Sharded weights travel in the format that products read, gradients in the format in which they
   // are reduced. Each layer has one collective.
   const ChunkParameters n = chunk_parameters(model_, job, index);
@@ -252,9 +252,11 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
            travel(CollectiveKind::kAllGather, Group::kExpertData, p.expert_peers(ranks),
                   n.experts * weight);
   };
-  parts.gather = gathered(shard);
-  parts.gather_on_port = std::exchange(on_port, Seconds(0));
-  if (p.resharding() == shard) {  // the same collectives: their error counts once
+  if (p.zero == 3) {
+    parts.gather = gathered(shard);
+    parts.gather_on_port = std::exchange(on_port, Seconds(0));
+  }
+  if (p.zero < 3 || p.resharding() == shard) {  // the same collectives: their error counts once
     parts.gather_again = parts.gather, parts.gather_again_on_port = parts.gather_on_port;
   } else {
     parts.gather_again = gathered(p.resharding());
@@ -266,6 +268,12 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
       travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_shard,
              n.trained_experts * gradient);
   parts.scatter_on_port = on_port;
+  if (p.zero == 2) {
+    // The gradients of the last micro-batch are StageParts::reduce.
+    const double others_of_all =
+        1 - 1 / static_cast<double>(std::max<std::int64_t>(1, job.micro_batches()));
+    parts.scatter *= others_of_all, parts.scatter_on_port *= others_of_all;
+  }
   return parts;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -152,6 +153,50 @@ TEST(TrainingQuestion, EvaluationsAndPrice) {
   EXPECT_THROW(answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8, "
                          "gpu_hour_price: 2}}"),
                InputError);
+}
+
+// Failures lengthen the run, and its GPUs are paid for meanwhile: the time, the hours and the cost
+// are all means with failures.
+TEST(TrainingQuestion, FailuresAreInTheTimeAndTheCost) {
+  const auto ask = [](const std::string& chance) {
+    return answer_of(
+               "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {stack: fsdp, gpus: "
+               "64, global_batch: 64, tokens: 1e11, gpu_hour_price: 2}" +
+               chance + "}")
+        .points.at(0);
+  };
+  const auto value = [](const Point& p, const char* name) { return p.find(name)->value; };
+  const Point sound = ask("");
+  const Point failing =
+      ask(", chance: {failures_per_gpu_day: 0.05, checkpoint_write: 60s, checkpoint_interval: 1h, "
+          "restart: 10min}");
+  // 3.2 failures a day: each costs 10 minutes and on average half of a segment of 61 minutes, and
+  // each hour of work a minute of writing.
+  const double rate = 64 * 0.05 / 24;  // an hour
+  const double more = std::exp(rate / 6) * std::expm1(rate * 61 / 60) / rate;
+  EXPECT_NEAR(value(failing, "time_to_train"), more * value(sound, "time_to_train"),
+              0.02 * value(failing, "time_to_train"));
+  for (const Point* p : {&sound, &failing}) {
+    EXPECT_NEAR(value(*p, "gpu_hours"), 64 * value(*p, "time_to_train"), 1e-6);
+    EXPECT_NEAR(value(*p, "cost"), 2 * value(*p, "gpu_hours"), 1e-6);
+  }
+  EXPECT_GT(value(failing, "time_to_train"), value(failing, "time_to_train_p5"));
+  EXPECT_LT(value(failing, "time_to_train"), value(failing, "time_to_train_p95"));
+}
+
+// Metrics of a layer are of a stage that has one, although the first stage has none.
+TEST(TrainingQuestion, ALayerOfASplitWithoutLayersOnTheFirstStage) {
+  const auto ask = [](const std::string& split) {
+    return answer_of(
+               "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {stack: megatron, gpus: "
+               "4, pp: 4, global_batch: 8" +
+               split + "}}")
+        .points.at(0);
+  };
+  const Point even = ask(""), uneven = ask(", split: [0, 10, 11, 11]");
+  for (const char* name : {"layer", "attention_block", "mlp_block", "layer_flops"})
+    EXPECT_NEAR(uneven.find(name)->value, even.find(name)->value, 1e-6 * even.find(name)->value)
+        << name;
 }
 
 // A run is as long in tokens, in sequences and in steps.

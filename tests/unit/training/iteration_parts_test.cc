@@ -96,6 +96,35 @@ TEST(IterationParts, HybridShardsOfExperts) {
   EXPECT_NEAR(hybrid.stages[0].reduce / machine.parts(model, dense).stages[0].reduce, 1, 0.1);
 }
 
+// Under ZeRO 2 a rank holds a part of the gradients, so each micro-batch scatters them: with m
+// micro-batches m - 1 times more than ZeRO 1, which adds them up first. The scatter of all layers
+// is that of ZeRO 3.
+TEST(IterationParts, ZeroTwoScattersTheGradientsOfEveryMicroBatch) {
+  const Architecture model = gpt(8, 4096, 32);
+  const Machine machine(16, "h100-sxm");
+  const auto job = [](int zero, std::int64_t micro_batches) {
+    TrainingJob j = job_of(1, 1, 1, 1, 16 * micro_batches);
+    j.plan.dp = 16, j.plan.zero = zero;
+    return j;
+  };
+  const auto scatter = [&](int zero, std::int64_t micro_batches) {
+    return machine.parts(model, job(zero, micro_batches)).kinds.at(0).scatter.value();
+  };
+  EXPECT_EQ(scatter(1, 4), 0);
+  EXPECT_EQ(scatter(2, 1), 0);
+  EXPECT_GT(scatter(3, 4), 0);
+  EXPECT_NEAR(4 * scatter(2, 4), 3 * scatter(3, 4), 1e-9);
+  const auto total = [&](int zero, std::int64_t micro_batches) {
+    return machine.time(model, job(zero, micro_batches)).total;
+  };
+  EXPECT_EQ(total(2, 1), total(1, 1));
+  EXPECT_GT(total(2, 4), 1.01 * total(1, 4));
+  // What is exposed is at least the last layer's scatter, and at most all of it.
+  const IterationTime sharded = machine.time(model, job(2, 4));
+  EXPECT_GT(sharded.sharding.value(), 4 * scatter(2, 4) / 8 * 0.99);
+  EXPECT_LT(sharded.sharding.value(), 4 * scatter(2, 4) * 1.3);
+}
+
 // A gradient that another kernel adds is read and written once more, in 16 bits.
 TEST(IterationParts, GradientsAddedApartTravelTwice) {
   const Architecture model = gpt(4, 8192, 64);
