@@ -43,7 +43,10 @@ namespace orrery {
 // Bytes of one layer.
 struct LayerActivations {
   Bytes saved;  // all tensors above
-  Bytes core;   // the part of `saved` that belongs to the core of attention
+  // The part of `saved` that the job's recompute_modules drop: scores (core_attn), what the MLP or
+  // the experts save besides their input (mlp, moe), the experts' activated rows (moe_act), normed
+  // rows (layernorm), and q, k and v of latent attention (mla_up_proj).
+  Bytes dropped;
   Bytes input;  // input of the layer, which full recomputation keeps
   // Tensors that selective recomputation of products keeps (StackMemory::selective_products).
   Bytes products;
@@ -56,6 +59,10 @@ struct LayerActivations {
 // REQUIRES that check_job accepts the job.
 LayerActivations layer_activations(const Architecture& model, const LayerSpec& layer,
                                    const TrainingJob& job, const TrainingMemoryConstants& stack);
+
+// Whether selective recomputation keeps some products and drops the rest of a layer, as the stack
+// does by itself (StackMemory::selective_products), in place of dropping modules.
+bool drops_products(const TrainingJob& job, const TrainingMemoryConstants& stack);
 
 // Bytes that a micro-batch leaves in one virtual stage under the job's recomputation. The last
 // virtual stage includes the final norm and the LM head, without logits. The fitted factor

@@ -51,7 +51,7 @@ BackwardLayer widest_layer(const Architecture& model, const TrainingJob& job,
       Bytes again;
       if (job.recompute == Recompute::kFull) again = a.saved - a.input;
       if (job.recompute == Recompute::kSelective)
-        again = stack.selective_products ? a.saved - std::min(a.products, a.saved) : a.core;
+        again = drops_products(job, stack) ? a.saved - std::min(a.products, a.saved) : a.dropped;
       widest.recomputed = std::max(widest.recomputed, again);
       widest.kept = std::max(widest.kept, a.saved - again);
     }

@@ -24,6 +24,7 @@ class TrainingPasses {
 
   void put(Op op, double count, const ProgramOp& from, Pass pass, Cost cost);
   bool in_layer(const ProgramOp& op) const;
+  double again(const ProgramOp& op) const;
   void forward_and_again(const Op& op, double count, const ProgramOp& from, Cost cost);
   void add(const ProgramOp& op, bool experts);
 
@@ -58,6 +59,7 @@ class TrainingPasses {
   // training_communication.cc
   void tensor(Kind kind, double count, const Collective& c, const ProgramOp& op, Pass pass);
   void collective(const Collective& c, const ProgramOp& op, bool experts);
+  double reduced_again(const ProgramOp& op, bool experts, bool own) const;
   void context();
   void exchange(Bytes kv, Bytes q, const ProgramOp& from);
 
@@ -73,7 +75,7 @@ class TrainingPasses {
   const TrainingPlan& plan_;
   StageLayers range_;
   bool start_ = false, end_ = false, frozen_ = false;
-  double recomputed_ = 0;  // share of the layers that run again
+  double recomputed_ = 0;  // share of the layers that run again whole
   Bytes element_;
   std::vector<TrainingOp> ops_;
 };

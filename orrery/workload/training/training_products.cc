@@ -69,7 +69,7 @@ void TrainingPasses::cast(double elements, double read, double written, double c
 void TrainingPasses::casts(const Gemm& g, const ProgramOp& op) {
   const double weights = real(g.n) * real(g.k);
   if (job_.tuning == Tuning::kQlora && g.weight) {
-    const double each = 1 + recomputed_;
+    const double each = 1 + again(op);
     cast(weights, kNf4Bytes, element_.value(), op.count * each, op, Pass::kForward);
     cast(weights, kNf4Bytes, element_.value(), op.count, op, Pass::kBackwardInput);
   }
@@ -79,7 +79,7 @@ void TrainingPasses::casts(const Gemm& g, const ProgramOp& op) {
   // of their own.
   const double narrow = f.activation.value();
   const double input = real(g.m) * real(g.k), output = real(g.m) * real(g.n);
-  cast(input, 2, narrow, op.count * (1 + recomputed_), op, Pass::kForward);
+  cast(input, 2, narrow, op.count * (1 + again(op)), op, Pass::kForward);
   cast(output, 2, frozen_ ? narrow : 2 * narrow, op.count, op, Pass::kBackwardInput);
   if (!job_.precision.fp8_parameters)
     cast(weights, 2, 2 * narrow, op.count / real(job_.micro_batches()), op, Pass::kForward);
@@ -101,7 +101,8 @@ void TrainingPasses::elementwise(const Elementwise& e, const ProgramOp& op) {
   const Bytes stream = forward.written / (e.kind == Elementwise::Kind::kAddNorm ? 2 : 1);
   const Elementwise drop{Elementwise::Kind::kActivation, forward.rows, forward.width, stream,
                          1.5 * stream};
-  forward_and_again(drop, op.count, op, cost);
+  put(drop, op.count, op, Pass::kForward, cost);
+  if (recomputed_ > 0) put(drop, op.count * recomputed_, op, Pass::kRecompute, cost);
   put(gradient(drop), op.count, op, Pass::kBackwardInput, cost);
 }
 
