@@ -260,11 +260,6 @@ LayerActivations layer_activations(const Architecture& model, const LayerSpec& l
   return c.out;
 }
 
-bool drops_products(const TrainingJob& job, const TrainingMemoryConstants& stack) {
-  return job.recompute == Recompute::kSelective && job.recompute_modules.empty() &&
-         stack.selective_products;
-}
-
 Bytes chunk_activations(const Architecture& model, const TrainingJob& job,
                         const TrainingMemoryConstants& stack, int chunk) {
   const StageLayers range = chunk_layers(model, job.plan, chunk);
@@ -282,7 +277,8 @@ Bytes chunk_activations(const Architecture& model, const TrainingJob& job,
     const LayerActivations a = layer_activations(model, model.layers.specs()[i], job, stack);
     Bytes kept = a.saved;
     if (job.recompute == Recompute::kSelective)
-      kept = drops_products(job, stack) ? std::min(a.products, a.saved) : a.saved - a.dropped;
+      kept = job.recomputes(RecomputeModule::kProducts) ? std::min(a.products, a.saved)
+                                                        : a.saved - a.dropped;
     sum += again * a.input + (all - again) * kept;
   }
   const int last = job.plan.pp * job.plan.vp - 1;

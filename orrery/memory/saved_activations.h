@@ -48,7 +48,7 @@ struct LayerActivations {
   // rows (layernorm), and q, k and v of latent attention (mla_up_proj).
   Bytes dropped;
   Bytes input;  // input of the layer, which full recomputation keeps
-  // Tensors that selective recomputation of products keeps (StackMemory::selective_products).
+  // Tensors that recomputation of products keeps (RecomputeModule::kProducts).
   Bytes products;
   // Gradients alive at once in the layer's backward pass, beyond the saved tensors that are freed
   // by then: of its input and output, and of the operands of the widest op (gate and up of a gated
@@ -59,10 +59,6 @@ struct LayerActivations {
 // REQUIRES that check_job accepts the job.
 LayerActivations layer_activations(const Architecture& model, const LayerSpec& layer,
                                    const TrainingJob& job, const TrainingMemoryConstants& stack);
-
-// Whether selective recomputation keeps some products and drops the rest of a layer, as the stack
-// does by itself (StackMemory::selective_products), in place of dropping modules.
-bool drops_products(const TrainingJob& job, const TrainingMemoryConstants& stack);
 
 // Bytes that a micro-batch leaves in one virtual stage under the job's recomputation. The last
 // virtual stage includes the final norm and the LM head, without logits. The fitted factor

@@ -284,36 +284,8 @@ std::shared_ptr<const TrainingAnswerer::Machine> TrainingAnswerer::machine(
   });
 }
 
-void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
-  const Architecture& model = setting_.model;
-  if (question_.find_max_batch) {
-    const std::int64_t most = largest_micro_batch(model, job, memory_, setting_.gpu);
-    p.metrics.push_back(exact_metric("max_micro_batch", "sequences", static_cast<double>(most)));
-    if (most > 0) {
-      job.global_batch = job.micro_batches() * most * job.plan.dp;
-      job.micro_batch = most;
-      p.at["micro_batch"] = most, p.at["global_batch"] = job.global_batch;
-    }
-  }
-  const TrainingMemory m =
-      question_.rank ? training_memory(model, job, memory_, setting_.gpu,
-                                       classic_load(job, position_of(job.plan, *question_.rank).pp))
-                     : training_memory(model, job, memory_, setting_.gpu);
-  for (const MemoryItem& item : m.items()) p.memory.push_back({std::string(item.name), item.size});
-  p.memory_capacity = m.capacity;
-  const Estimate<Bytes> total{m.total(), memory_.fitted.error, 0, Origin::kFitted};
-  p.metrics.push_back(metric("memory", "GB per GPU", total, 1e9));
-  const Estimate<Bytes> activations{m.activations, memory_.fitted.error, 0, Origin::kFitted};
-  p.metrics.push_back(metric("activations", "GB per GPU", activations, 1e9));
-  Metric fits = percent("fits", fit_probability(m, memory_.fitted.error));
-  fits.origin = Origin::kFitted;
-  p.metrics.push_back(std::move(fits));
-  p.notes.push_back(fmt::format("memory is at its peak in the {}", m.moment));
-  if (!m.fits()) p.feasibility = {false, m.summary()};
-}
-
 void TrainingAnswerer::answer(TrainingJob job, Point& p) {
-  add_memory(job, p);
+  const TrainingMemory memory = add_memory(job, p);
   const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
   const auto on = machine(job.plan.devices());
   const Gpu& gpu = setting_.gpu;
@@ -323,6 +295,9 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   IterationTime t = iteration_time(parts, k, job);
   const bool events = question_.events || setting_.timeline;
   if (events) follow_events(parts, k, job, t, p);
+  // The step of a paged optimizer fetches what lies on the host, and writes it back.
+  const Seconds paging = 2 * (memory.paged / host_link(gpu));
+  t.optimizer += paging, t.total += paging;
   Estimate<Seconds> whole = iteration_estimate(parts, t, k, job);
   std::string assumed;
   std::vector<Undeclared> open = undeclared(question_, job);

@@ -70,7 +70,9 @@ class TrainingAnswerer {
     std::unique_ptr<NetworkModel> network;
   };
   std::shared_ptr<const Machine> machine(std::int64_t gpus) const;
-  void add_memory(TrainingJob& job, Point& point) const;
+  TrainingMemory add_memory(TrainingJob& job, Point& point) const;
+  // Adds host_memory, and says where a node's host has too little of it.
+  void check_host(const TrainingMemory& memory, const TrainingJob& job, Point& point) const;
   // The stack's constants for a job, with the factors of the user's runs. `release`: instead of the
   // question's.
   TrainingConstants constants(const TrainingJob& job, std::optional<double> release) const;

@@ -30,6 +30,10 @@ void add_chance(const ChanceQuestion& q, const ChanceResult& r, const Estimate<S
   p.metrics.push_back(drawn("iteration_p50", "s", r.iteration.p50, iteration, 1));
   p.metrics.push_back(drawn("iteration_p95", "s", r.iteration.p95, iteration, 1));
   if (iterations <= 0) return;
+  if (q.failures_per_gpu_day == kLlama3FailuresPerGpuDay)
+    p.notes.push_back(
+        "failures at the rate of Llama 3 405B: 419 unexpected interruptions of 16,384 H100 in 54 "
+        "days");
   p.metrics.push_back(drawn("time_to_train_p5", "h", r.total.p5, iteration, kHour));
   p.metrics.push_back(drawn("time_to_train_p50", "h", r.total.p50, iteration, kHour));
   p.metrics.push_back(drawn("time_to_train_p95", "h", r.total.p95, iteration, kHour));

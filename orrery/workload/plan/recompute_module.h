@@ -9,6 +9,10 @@
 //                input
 //   moe_act      the activation between the two products of routed experts
 //   layernorm    the norms before attention and before the MLP
+//   products     what torchtitan's selective checkpointing computes again
+//                (torchtitan/distributed/activation_checkpoint.py): every second product, and all
+//                elementwise kernels of a layer; the output of attention is kept. It excludes the
+//                others, and Megatron does not have it
 //   mla_up_proj  latent attention: queries, keys and values from their latents, with their rotation
 #pragma once
 
@@ -17,9 +21,17 @@
 
 namespace orrery {
 
-enum class RecomputeModule { kCoreAttention, kMlp, kMoe, kMoeActivation, kLayerNorm, kMlaUpProj };
+enum class RecomputeModule {
+  kCoreAttention,
+  kMlp,
+  kMoe,
+  kMoeActivation,
+  kLayerNorm,
+  kMlaUpProj,
+  kProducts
+};
 // The names of the modules, in the order of RecomputeModule.
-inline constexpr std::array<std::string_view, 6> kRecomputeModules = {
-    "core_attn", "mlp", "moe", "moe_act", "layernorm", "mla_up_proj"};
+inline constexpr std::array<std::string_view, 7> kRecomputeModules = {
+    "core_attn", "mlp", "moe", "moe_act", "layernorm", "mla_up_proj", "products"};
 
 }  // namespace orrery

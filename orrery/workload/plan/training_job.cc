@@ -21,6 +21,14 @@ void at_least_one(std::int64_t value, std::string_view what) {
   if (value < 1) throw InputError(fmt::format("{} must be at least 1, got {}", what, value));
 }
 
+void check_format(Dtype given, std::string_view what, std::initializer_list<Dtype> allowed) {
+  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
+  std::vector<std::string_view> names;
+  for (const Dtype d : allowed) names.push_back(to_text(d));
+  throw InputError(
+      fmt::format("{} must be one of {}, got {}", what, fmt::join(names, ", "), to_text(given)));
+}
+
 void check_sizes(const TrainingJob& job) {
   const TrainingPlan& p = job.plan;
   at_least_one(p.tp, "tp"), at_least_one(p.pp, "pp"), at_least_one(p.vp, "vp");
@@ -40,20 +48,14 @@ void check_sizes(const TrainingJob& job) {
     throw InputError(fmt::format("zero must be 0, 1, 2 or 3, got {}", p.zero));
   if (job.tuning == Tuning::kFull) return;
   at_least_one(job.lora_rank, "lora_rank");
+  if (job.adapter_format)
+    check_format(*job.adapter_format, "adapter_format", {Dtype::kFp32, Dtype::kFp16, Dtype::kBf16});
   if (job.lora_targets.empty()) throw InputError("lora_targets names no projection");
   for (const std::string& t : job.lora_targets) {
     if (std::find(kTargets.begin(), kTargets.end(), t) == kTargets.end())
       throw InputError(
           fmt::format("unknown LoRA target '{}'; known: {}", t, fmt::join(kTargets, ", ")));
   }
-}
-
-void check_format(Dtype given, std::string_view what, std::initializer_list<Dtype> allowed) {
-  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
-  std::vector<std::string_view> names;
-  for (const Dtype d : allowed) names.push_back(to_text(d));
-  throw InputError(
-      fmt::format("{} must be one of {}, got {}", what, fmt::join(names, ", "), to_text(given)));
 }
 
 void check_formats(const TrainingPrecision& p) {
@@ -174,6 +176,8 @@ void check_modules(const Architecture& model, const TrainingJob& job) {
   const auto any = [&model](auto has) {
     return std::any_of(model.layers.specs().begin(), model.layers.specs().end(), has);
   };
+  if (job.recomputes(RecomputeModule::kProducts) && job.recompute_modules.size() > 1)
+    throw InputError("recompute module products excludes other modules");
   for (const RecomputeModule module : job.recompute_modules) {
     const bool experts =
         module == RecomputeModule::kMoe || module == RecomputeModule::kMoeActivation;

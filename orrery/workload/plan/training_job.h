@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -160,8 +161,8 @@ struct TrainingJob {
   Recompute recompute = Recompute::kNone;
   // kFull: number of recomputed layers of each virtual stage; 0: all.
   int recompute_layers = 0;
-  // kSelective: the modules; empty: what the stack recomputes by itself, the core of attention
-  // (Korthikanti et al. 2022, arXiv:2205.05198) or products (StackMemory::selective_products).
+  // kSelective: the modules; empty: the core of attention (Korthikanti et al. 2022,
+  // arXiv:2205.05198).
   std::vector<RecomputeModule> recompute_modules;
   bool recomputes(RecomputeModule module) const;
   Optimizer optimizer = Optimizer::kAdam;
@@ -169,6 +170,13 @@ struct TrainingJob {
   int lora_rank = 16;
   // Adapted projections: any of q, k, v, o, gate, up, down.
   std::vector<std::string> lora_targets = {"q", "k", "v", "o"};
+  // Format in which adapters, their gradients and, without a master copy, the weights that the
+  // optimizer updates are kept (PEFT: fp32 unless autocast_adapter_dtype is off; the script of the
+  // QLoRA paper: bf16). None: that of the activations, with the job's gradients and master weights.
+  std::optional<Dtype> adapter_format;
+  // The states of the optimizer lie in memory that pages to the host when the device is full
+  // (bitsandbytes' paged optimizers).
+  bool paged_optimizer = false;
 
   std::int64_t seq = 2048;  // tokens of a sequence (of a packed one: of all its documents)
   // Mean length of the documents that are packed into a sequence, each of which attends to itself

@@ -158,9 +158,10 @@ void TrainingPasses::expert_products(const MoeExperts& e, const ProgramOp& op) {
                         (e.gated ? 2 : 1) * half, half};
   const std::size_t after = ops_.size();
   forward_and_again(act, op.count, op, Cost::kElementwise);
-  if (again(op) == 0 && job_.recomputes(RecomputeModule::kMoeActivation))
+  if (again(op, act) == 0 && job_.recomputes(RecomputeModule::kMoeActivation))
     put(act, op.count, op, Pass::kRecompute, Cost::kElementwise);
   put(gradient(act), op.count, op, Pass::kBackwardInput, Cost::kElementwise);
+  eager(act, op);
   if (has_bias()) clamps_and_biases(rows * e.experts, inner, e.hidden, op);
   for (std::size_t i = after; i < ops_.size(); ++i) ops_[i].between_experts = true;
 }

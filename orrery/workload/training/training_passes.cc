@@ -60,10 +60,15 @@ bool TrainingPasses::in_layer(const ProgramOp& op) const {
          op.name != "embedding_all_reduce";
 }
 
-// The share of an op's calls that recomputation runs again.
-double TrainingPasses::again(const ProgramOp& op) const {
+// The share of an op's calls that recomputation runs again; `op` is derived from `from`.
+double TrainingPasses::again(const ProgramOp& from, const Op& derived) const {
+  const ProgramOp& op = from;
   if (!in_layer(op)) return 0;
   if (job_.recompute != Recompute::kSelective) return recomputed_;
+  if (job_.recomputes(RecomputeModule::kProducts))
+    return std::holds_alternative<Gemm>(derived)          ? 0.5
+           : std::holds_alternative<Elementwise>(derived) ? 1
+                                                          : 0;
   const auto share = [this](RecomputeModule module, double of_calls = 1) {
     return job_.recomputes(module) ? of_calls : 0;
   };
@@ -83,7 +88,7 @@ double TrainingPasses::again(const ProgramOp& op) const {
 void TrainingPasses::forward_and_again(const Op& op, double count, const ProgramOp& from,
                                        Cost cost) {
   put(op, count, from, Pass::kForward, cost);
-  if (const double share = again(from); share > 0)
+  if (const double share = again(from, op); share > 0)
     put(op, count * share, from, Pass::kRecompute, cost);
 }
 

@@ -96,13 +96,16 @@ void TrainingPasses::elementwise(const Elementwise& e, const ProgramOp& op) {
   forward_and_again(forward, op.count, op, cost);
   const Elementwise back = gradient(forward);
   if (back.read.value() > 0) put(back, op.count, op, Pass::kBackwardInput, cost);
+  eager(forward, op);
   if (!job_.dropout || !of_residual_stream(op.name)) return;
   // Dropout of the block's output: its mask is a byte an element.
   const Bytes stream = forward.written / (e.kind == Elementwise::Kind::kAddNorm ? 2 : 1);
   const Elementwise drop{Elementwise::Kind::kActivation, forward.rows, forward.width, stream,
                          1.5 * stream};
   put(drop, op.count, op, Pass::kForward, cost);
-  if (recomputed_ > 0) put(drop, op.count * recomputed_, op, Pass::kRecompute, cost);
+  const bool products = job_.recomputes(RecomputeModule::kProducts) && in_layer(op);
+  if (const double share = products ? 1 : in_layer(op) ? recomputed_ : 0; share > 0)
+    put(drop, op.count * share, op, Pass::kRecompute, cost);
   put(gradient(drop), op.count, op, Pass::kBackwardInput, cost);
 }
 

@@ -91,8 +91,8 @@ TEST(SavedActivations, GroupedQueriesAndGatedMlp) {
   EXPECT_DOUBLE_EQ(layer_bytes(m, job), tokens * (fused - 2 * 4096 + 4096 - 14336));
 }
 
-// What each module of selective recomputation drops of a token, by hand in 16 bits. A block that
-// runs again keeps its input, unless the norm that makes it runs again too.
+// Bytes of a token that each module of selective recomputation drops, by hand in 16 bits. A block
+// that runs again keeps its input, unless the norm that makes it runs again too.
 TEST(SavedActivations, ModulesDropTheirOwnTensors) {
   using Module = RecomputeModule;
   const auto dropped = [](const char* model, std::vector<Module> modules, int layer = 0) {
